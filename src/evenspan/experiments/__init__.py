@@ -1,0 +1,5 @@
+"""The experiments: their list, their protocols (one module each) and the store of their results."""
+
+from .catalogue import Experiment, experiment
+
+__all__ = ["Experiment", "experiment"]
