@@ -1,0 +1,3 @@
+"""evenspan: the reproducible compendium of fair PCA and fair clustering."""
+
+__version__ = "0.1.0"

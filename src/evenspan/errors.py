@@ -1,0 +1,44 @@
+"""The error family: every message says what was seen, what was needed and what to do."""
+
+
+class FairError(Exception):
+    """Base class of every error that evenspan raises on purpose."""
+
+
+class DataError(FairError, ValueError):
+    """The feature matrix, target or moments cannot be used (shape, type, missing or infinite values)."""
+
+
+class FeatureTypeError(DataError, TypeError):
+    """A column is not numeric."""
+
+
+class GroupError(FairError, ValueError):
+    """The sensitive features cannot be used (one group only, a group too small, missing or mixed labels)."""
+
+
+class ComponentsError(FairError, ValueError):
+    """More components were asked for than the problem admits."""
+
+
+class ConfigurationError(FairError, ValueError):
+    """A constructor argument is outside its range, or two of them contradict each other."""
+
+
+class RegistryError(FairError, KeyError):
+    """A data set, experiment, parameter or task of that name does not exist; the message lists those that do."""
+
+    def __str__(self):  # KeyError would print the message with quotation marks and escapes
+        return str(self.args[0]) if self.args else ""
+
+
+class FetchError(FairError, OSError):
+    """A raw data file could not be obtained or does not have its recorded checksum."""
+
+
+class ResultError(FairError, ValueError):
+    """A stored result, record, moments file or published table is missing, damaged or inconsistent."""
+
+
+class ExecutionError(FairError, RuntimeError):
+    """A notebook or text chapter could not be executed to its end."""

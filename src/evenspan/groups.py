@@ -1,0 +1,142 @@
+"""Sensitive features as group codes: any labels, one attribute or several."""
+
+import numpy as np
+import pandas as pd
+
+from .errors import GroupError
+
+
+def encode_groups(sensitive_features, n: int | None = None) -> tuple[np.ndarray, np.ndarray]:
+    """Sorted group labels and, for each row, the position of its label.
+
+    Parameters
+    ----------
+    sensitive_features : array-like of shape (n,) or (n, p), Series or DataFrame
+        Strings, booleans or whole numbers. Several columns are several attributes; each occurring combination of
+        their values is then a group.
+    n : int, optional
+        The number of rows expected.
+
+    Returns
+    -------
+    labels : ndarray of shape (G,)
+        Plain dtype for one attribute; a structured dtype with one field per attribute for several.
+    codes : ndarray of shape (n,), unsigned integers
+        ``labels[codes]`` gives the rows back.
+    """
+    columns = _attribute_columns(sensitive_features)
+    length = len(next(iter(columns.values())))
+    if n is not None and length != n:
+        raise GroupError(
+            f"sensitive_features has {length} rows but X has {n}. Pass one entry for each row of X, in the same order."
+        )
+    if length == 0:
+        raise GroupError("sensitive_features is empty; needed is one entry for each row of X.")
+    encoded = {name: _encode_column(values, name) for name, values in columns.items()}
+    if len(encoded) == 1:
+        labels, codes = next(iter(encoded.values()))
+        return labels, _smallest(codes, len(labels))
+    # The cells that occur, numbered in lexicographic order of their attribute values.
+    flat = np.ravel_multi_index(
+        [codes for _, codes in encoded.values()], [len(values) for values, _ in encoded.values()]
+    )
+    cells, codes = np.unique(flat, return_inverse=True)
+    parts = np.unravel_index(cells, [len(values) for values, _ in encoded.values()])
+    labels = np.empty(len(cells), dtype=[(name, values.dtype) for name, (values, _) in encoded.items()])
+    for (name, (values, _)), part in zip(encoded.items(), parts, strict=True):
+        labels[name] = values[part]
+    return labels, _smallest(codes, len(labels))
+
+
+def label_text(label) -> str:
+    """A group label as a reader would write it: ``female`` or ``sex=female, race=other``."""
+    if isinstance(label, np.void):
+        return ", ".join(f"{name}={label[name]}" for name in label.dtype.names)
+    return str(label)
+
+
+def union_labels(*collections: np.ndarray) -> np.ndarray:
+    """Sorted union of label arrays of the same kind; GroupError when the kinds differ."""
+    kinds = {_kind(labels) for labels in collections}
+    if len(kinds) > 1:
+        raise GroupError(
+            f"labels of different kinds cannot be merged: {', '.join(sorted(kinds))}. Use the same attribute "
+            "names and the same label type (all strings, or all whole numbers) on both sides."
+        )
+    return np.unique(np.concatenate(collections))
+
+
+def positions(labels: np.ndarray, within: np.ndarray) -> np.ndarray:
+    """The index in ``within`` of each label; every label must occur there."""
+    index = {label: i for i, label in enumerate(within.tolist())}
+    return np.array([index[label] for label in labels.tolist()], dtype=np.intp)
+
+
+def _attribute_columns(sensitive_features) -> dict[str, np.ndarray]:
+    if sensitive_features is None:
+        raise GroupError("sensitive_features is None; needed is one group label for each row of X.")
+    if isinstance(sensitive_features, pd.DataFrame):
+        if sensitive_features.shape[1] == 0:
+            raise GroupError("sensitive_features is a data frame without columns; needed is at least one attribute.")
+        return {str(name): sensitive_features[name].to_numpy() for name in sensitive_features.columns}
+    values = (
+        sensitive_features.to_numpy() if isinstance(sensitive_features, pd.Series) else np.asarray(sensitive_features)
+    )
+    if values.dtype.names:
+        return {name: values[name] for name in values.dtype.names}
+    if values.ndim == 1:
+        return {"group": values}
+    if values.ndim == 2 and values.shape[1] >= 1:
+        return (
+            {f"attribute{j}": values[:, j] for j in range(values.shape[1])}
+            if values.shape[1] > 1
+            else {"group": values[:, 0]}
+        )
+    raise GroupError(
+        f"sensitive_features has shape {values.shape}; needed is (n,) for one attribute or (n, p) for p attributes."
+    )
+
+
+def _encode_column(values: np.ndarray, name: str) -> tuple[np.ndarray, np.ndarray]:
+    codes, uniques = pd.factorize(values, sort=False, use_na_sentinel=True)
+    missing = int((codes < 0).sum())
+    if missing:
+        raise GroupError(
+            f"sensitive feature {name!r} has {missing} missing value(s). Drop those rows, or give them "
+            "a label of their own."
+        )
+    labels = np.asarray(uniques)
+    if labels.dtype.kind == "O":
+        kinds = {type(label).__name__ for label in labels.tolist()}
+        if not kinds <= {"str", "str_"} and not kinds <= {"bool", "bool_"} and not kinds <= {"int"}:
+            raise GroupError(
+                f"sensitive feature {name!r} mixes label types ({', '.join(sorted(kinds))}). Use one type: all "
+                "strings, all booleans or all whole numbers."
+            )
+        labels = np.array(labels.tolist())
+    if labels.dtype.kind == "f":
+        if np.any(labels != np.round(labels)):
+            raise GroupError(
+                f"sensitive feature {name!r} has {len(labels)} distinct fractional values, so it looks continuous. Bin "
+                "it into groups, or pass it to FairPCA through numeric_attributes to remove its correlation."
+            )
+        labels = labels.astype(np.int64)
+    if labels.dtype.kind not in "biuU":
+        raise GroupError(
+            f"sensitive feature {name!r} has type {labels.dtype}; needed are strings, booleans or whole numbers."
+        )
+    order = np.argsort(labels, kind="stable")
+    rank = np.empty_like(order)
+    rank[order] = np.arange(len(order))
+    return labels[order], rank[codes]
+
+
+def _smallest(codes: np.ndarray, G: int) -> np.ndarray:
+    # Small unsigned codes make the stable sort inside every block a radix sort.
+    return codes.astype(np.min_scalar_type(G))
+
+
+def _kind(labels: np.ndarray) -> str:
+    if labels.dtype.names:
+        return "attributes (" + ", ".join(labels.dtype.names) + ")"
+    return {"U": "strings", "b": "booleans"}.get(labels.dtype.kind, "whole numbers")

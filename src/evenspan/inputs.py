@@ -1,0 +1,102 @@
+"""Features as blocks of numbers: what may come in, and what is said when it may not."""
+
+from collections.abc import Callable
+
+import numpy as np
+from scipy import sparse
+
+from .errors import DataError, FeatureTypeError
+
+
+def feature_names(X) -> tuple[str, ...] | None:
+    """Column names of a data frame whose names are all strings, otherwise None."""
+    columns = getattr(X, "columns", None)
+    if columns is None or not all(isinstance(name, str) for name in columns):
+        return None
+    return tuple(columns)
+
+
+def require_numeric_columns(X) -> None:
+    """Raise FeatureTypeError naming every column of a data frame that is neither numeric nor boolean."""
+    dtypes = getattr(X, "dtypes", None)
+    if dtypes is None or not hasattr(X, "columns"):
+        return
+    bad = [
+        f"{name!r} ({dtype})"
+        for name, dtype in zip(X.columns, dtypes, strict=True)
+        if getattr(dtype, "kind", "O") not in "biuf"
+    ]
+    if bad:
+        raise FeatureTypeError(
+            f"{len(bad)} of {len(dtypes)} columns are not numeric: {', '.join(bad[:5])}"
+            f"{', ...' if len(bad) > 5 else ''}. "
+            "Encode them as numbers first (for instance with sklearn.preprocessing.OneHotEncoder) or drop them."
+        )
+
+
+def row_blocks(X) -> tuple[int, int, Callable[[int, int], np.ndarray]]:
+    """Shape of X and a function that reads rows ``start:stop`` as a numeric array.
+
+    Arrays and memory maps are sliced, data frames are converted block by block, so that nothing larger than a
+    block is ever copied.
+    """
+    if sparse.issparse(X):
+        raise DataError(
+            "X is a sparse matrix, but centred moments are dense. Pass X.toarray(), or batches of it to "
+            "GroupMoments.from_batches."
+        )
+    if hasattr(X, "iloc") and hasattr(X, "columns"):
+        require_numeric_columns(X)
+        n, d = X.shape
+        return n, d, lambda start, stop: X.iloc[start:stop].to_numpy(dtype=np.float64)
+    X = X if isinstance(X, np.ndarray) else np.asarray(X)
+    if X.ndim != 2:
+        raise DataError(
+            f"X has {X.ndim} dimension(s) and shape {X.shape}; needed is a table of n rows and d columns. "
+            "Reshape your data: X.reshape(-1, 1) for a single feature, X.reshape(1, -1) for a single sample."
+        )
+    if X.dtype.kind not in "biuf":
+        X = _numbers(X)
+    return X.shape[0], X.shape[1], lambda start, stop: X[start:stop]
+
+
+def _numbers(X: np.ndarray) -> np.ndarray:
+    if X.dtype.kind == "c":
+        raise DataError("X holds complex numbers; needed are real ones. Pass X.real, or the two parts as columns.")
+    for j in range(X.shape[1]):
+        try:
+            X[:, j].astype(np.float64)
+        except (TypeError, ValueError) as error:
+            raise FeatureTypeError(
+                f"column {j} of X (type {X.dtype}) is not numeric: {error}. Encode it as numbers first or drop it."
+            ) from error
+    return X.astype(np.float64)
+
+
+def require_finite(means: np.ndarray, scatters: np.ndarray, X, names: tuple[str, ...] | None) -> None:
+    """Raise DataError naming the columns of X that made the moments non-finite.
+
+    One missing or infinite entry makes the mean of its column non-finite, so that checking the moments replaces
+    a pass over the data. X is read again only when something is wrong.
+    """
+    if np.isfinite(means).all() and np.isfinite(scatters).all():
+        return
+    broken = np.flatnonzero(~(np.isfinite(means).all(axis=0) & np.isfinite(scatters).all(axis=(0, 1))))
+    label = [repr(names[j]) if names else str(j) for j in broken]
+    shown = f"{', '.join(label[:5])}{', ...' if len(label) > 5 else ''}"
+    if X is not None:
+        n, _, rows = row_blocks(X)
+        counts = sum((~np.isfinite(rows(a, a + 4096))).sum(axis=0, dtype=np.int64) for a in range(0, n, 4096))
+        if not counts.any():
+            raise DataError(
+                f"the squares of column(s) {shown} overflow 64-bit floating point: the values are finite but too "
+                "large. Rescale the data."
+            )
+        bad = np.flatnonzero(counts)
+        shown = ", ".join(f"{names[j]!r} ({counts[j]})" if names else f"{j} ({counts[j]})" for j in bad[:5])
+        shown += ", ..." if len(bad) > 5 else ""
+        raise DataError(
+            f"X contains NaN or inf: column (number of entries) {shown}. Needed are finite numbers. Impute or drop the "
+            "rows; evenspan never fills in values by itself."
+        )
+    raise DataError(f"the batches contain NaN or inf (or overflow) in column(s) {shown}. Needed are finite numbers.")

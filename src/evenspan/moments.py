@@ -1,0 +1,248 @@
+"""Group moments: count, mean and scatter of every group. The one currency of the linear methods."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+
+from . import moments_file
+from .errors import DataError, GroupError
+from .groups import label_text, positions, union_labels
+from .running import RunningMoments, merge, zeros
+
+
+@dataclass(frozen=True, eq=False)
+class GroupMoments:
+    r"""Count, mean and scatter of every group: sufficient for every linear method and every linear metric.
+
+    For group :math:`g` with rows :math:`x_i` and weights :math:`w_i` (all 1 unless given),
+
+    .. math::
+
+        n_g = \sum_{i \in g} w_i, \qquad
+        m_g = \frac{1}{n_g} \sum_{i \in g} w_i x_i, \qquad
+        S_g = \sum_{i \in g} w_i (x_i - m_g)(x_i - m_g)^\top .
+
+    Moments add: ``a + b`` are the moments of the two samples together, also when a group occurs in one of them only.
+
+    Parameters
+    ----------
+    labels : ndarray of shape (G,)
+        Sorted group labels. A structured dtype has one field per attribute.
+    counts : ndarray of shape (G,)
+        Rows per group, or the sum of their weights. A weight of 2 means the same as a row given twice.
+    means : ndarray of shape (G, d)
+        Group means.
+    scatters : ndarray of shape (G, d, d)
+        Sums of squares and products about the group's own mean, not divided by anything.
+    feature_names : tuple of str, optional
+        Names of the d features.
+
+    Guarantees
+    ----------
+    One pass over the data, read in blocks; no copy of X larger than a block. The sums are taken about a point inside
+    the data, so that adding a constant of any size to a feature loses no digits of its scatter beyond those that the
+    shifted data themselves have lost.
+
+    Complexity
+    ----------
+    Time O(n d^2), memory O(G d^2) and one block.
+
+    References
+    ----------
+    T. F. Chan, G. H. Golub and R. J. LeVeque (1983), Algorithms for computing the sample variance, eq. (2.1).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> X = np.array([[1.0, 2.0], [3.0, 2.0], [5.0, 8.0]])
+    >>> moments = GroupMoments.from_data(X, ["a", "a", "b"])
+    >>> moments
+    GroupMoments(n=3, d=2, groups: a (2), b (1))
+    >>> moments.means
+    array([[2., 2.],
+           [5., 8.]])
+    """
+
+    labels: np.ndarray
+    counts: np.ndarray
+    means: np.ndarray
+    scatters: np.ndarray
+    feature_names: tuple[str, ...] | None = None
+
+    def __post_init__(self):
+        G, d = self.means.shape
+        if self.labels.shape != (G,) or self.counts.shape != (G,) or self.scatters.shape != (G, d, d):
+            raise DataError(
+                f"moments do not fit together: labels {self.labels.shape}, counts {self.counts.shape}, means "
+                f"{self.means.shape}, scatters {self.scatters.shape}; needed are (G,), (G,), (G, d), (G, d, d)."
+            )
+        if self.feature_names is not None and len(self.feature_names) != d:
+            raise DataError(f"{len(self.feature_names)} feature names were given for {d} features.")
+        for array in (self.labels, self.counts, self.means, self.scatters):
+            array.flags.writeable = False
+
+    # -- making ---------------------------------------------------------------------------------------------------
+
+    @classmethod
+    def from_data(cls, X, sensitive_features, sample_weight=None) -> "GroupMoments":
+        """Moments of a table.
+
+        Parameters
+        ----------
+        X : array-like or DataFrame of shape (n, d)
+            Numeric features; memory maps are read block by block.
+        sensitive_features : array-like of shape (n,) or (n, p), Series or DataFrame
+            Group labels; several columns make each combination of their values a group.
+        sample_weight : array-like of shape (n,), optional
+            Non-negative frequency weights.
+        """
+        sums = RunningMoments()
+        sums.add(X, sensitive_features, sample_weight)
+        return cls(*sums.result(X))
+
+    @classmethod
+    def from_batches(cls, batches: Iterable) -> "GroupMoments":
+        """Moments of a stream of ``(X, sensitive_features)`` or ``(X, sensitive_features, sample_weight)``."""
+        sums = RunningMoments()
+        for batch in batches:
+            sums.add(*batch)
+        return cls(*sums.result())
+
+    def __add__(self, other: "GroupMoments") -> "GroupMoments":
+        if not isinstance(other, GroupMoments):
+            return NotImplemented
+        if self.d != other.d or (
+            self.feature_names and other.feature_names and self.feature_names != other.feature_names
+        ):
+            raise DataError(
+                f"moments of different features cannot be added: {self.d} and {other.d} features, names "
+                f"{_some(self.feature_names)} and {_some(other.feature_names)}. Select the same features on both "
+                "sides first."
+            )
+        labels = union_labels(self.labels, other.labels)
+        total = zeros(len(labels), self.d)
+        for part in (self, other):
+            merge(total, positions(part.labels, labels), (part.counts, part.means, part.scatters))
+        return GroupMoments(labels, *total, self.feature_names or other.feature_names)
+
+    # -- reading --------------------------------------------------------------------------------------------------
+
+    @property
+    def G(self) -> int:
+        """Number of groups."""
+        return len(self.labels)
+
+    @property
+    def d(self) -> int:
+        """Number of features."""
+        return self.means.shape[1]
+
+    @property
+    def n(self) -> float:
+        """Number of rows (sum of weights) over all groups."""
+        return float(self.counts.sum(axis=0))
+
+    @property
+    def mean(self) -> np.ndarray:
+        """Mean over all rows, shape (d,)."""
+        # About the first group's mean, so that a common shift of the groups costs no digits of their differences.
+        return self.means[0] + (self.counts / self.n) @ (self.means - self.means[0])
+
+    @property
+    def scatter(self) -> np.ndarray:
+        """Sum of squares and products about the overall mean, shape (d, d)."""
+        gaps = self.means - self.mean
+        return self.scatters.sum(axis=0) + (gaps.T * self.counts) @ gaps
+
+    @property
+    def second_moment(self) -> np.ndarray:
+        """Sum of squares and products about zero, ``X.T @ X`` of the rows, shape (d, d)."""
+        return self.scatters.sum(axis=0) + (self.means.T * self.counts) @ self.means
+
+    @property
+    def attributes(self) -> tuple[str, ...]:
+        """Names of the attributes that make up the labels; ``("group",)`` when there is one."""
+        return self.labels.dtype.names or ("group",)
+
+    def __repr__(self) -> str:
+        shown = [f"{label_text(label)} ({count:g})" for label, count in zip(self.labels, self.counts, strict=True)]
+        shown = [*shown[:6], "..."] if len(shown) > 6 else shown
+        return f"GroupMoments(n={self.n:g}, d={self.d}, groups: {', '.join(shown)})"
+
+    # -- changing: each returns new moments -----------------------------------------------------------------------
+
+    def pooled(self) -> "GroupMoments":
+        """The moments of all rows as one group, labelled ``all``."""
+        return GroupMoments(
+            np.array(["all"]), np.array([self.n]), self.mean[None], self.scatter[None], self.feature_names
+        )
+
+    def marginal(self, attribute: str) -> "GroupMoments":
+        """The moments grouped by one of several attributes: cells with the same value are merged."""
+        if attribute not in self.attributes:
+            raise GroupError(f"no attribute {attribute!r}; the attributes are {', '.join(self.attributes)}.")
+        if self.labels.dtype.names is None:
+            return self
+        labels, at = np.unique(self.labels[attribute], return_inverse=True)
+        total = zeros(len(labels), self.d)
+        merge(total, at, (self.counts, self.means, self.scatters))
+        return GroupMoments(labels, *total, self.feature_names)
+
+    def select(self, features) -> "GroupMoments":
+        """The moments of some features, given by position or name, in the order given."""
+        index = [self._position(feature) for feature in features]
+        names = tuple(self.feature_names[j] for j in index) if self.feature_names else None
+        return GroupMoments(self.labels, self.counts, self.means[:, index], self.scatters[:, index][:, :, index], names)
+
+    def project(self, V: np.ndarray, *, offset: np.ndarray | None = None) -> "GroupMoments":
+        """The moments of ``(x - offset) @ V`` for V of shape (d, k): what a linear map does to every group."""
+        centred = self.means if offset is None else self.means - offset
+        return GroupMoments(self.labels, self.counts, centred @ V, V.T @ self.scatters @ V)
+
+    def standardised(self, reference: "GroupMoments | None" = None) -> "GroupMoments":
+        """The moments after subtracting the mean and dividing by the population standard deviation of ``reference``.
+
+        The reference is these moments themselves unless others (those of the training part) are given.
+        """
+        reference = self if reference is None else reference
+        scale = reference.scale()
+        return GroupMoments(
+            self.labels,
+            self.counts,
+            (self.means - reference.mean) / scale,
+            self.scatters / np.outer(scale, scale),
+            self.feature_names,
+        )
+
+    def scale(self) -> np.ndarray:
+        """Population standard deviation of every feature over all rows; 1 where a feature is constant."""
+        deviation = np.sqrt(np.diag(self.scatter) / self.n)
+        size = np.hypot(self.mean, deviation)
+        return np.where(deviation <= 1e-12 * size, 1.0, deviation)
+
+    def _position(self, feature) -> int:
+        if isinstance(feature, str):
+            if not self.feature_names or feature not in self.feature_names:
+                raise DataError(f"no feature {feature!r}; the features are {_some(self.feature_names)}.")
+            return self.feature_names.index(feature)
+        if not -self.d <= feature < self.d:
+            raise DataError(f"no feature at position {feature}; there are {self.d}.")
+        return int(feature)
+
+    # -- keeping --------------------------------------------------------------------------------------------------
+
+    def save(self, path) -> None:
+        """Write a compressed, versioned ``.npz`` without pickles; equal moments give equal bytes."""
+        moments_file.write(path, self.labels, self.counts, self.means, self.scatters, self.feature_names)
+
+    @classmethod
+    def load(cls, path) -> "GroupMoments":
+        """Read what ``save`` wrote."""
+        return cls(*moments_file.read(path))
+
+
+def _some(names: tuple[str, ...] | None) -> str:
+    if names is None:
+        return "none (unnamed)"
+    return ", ".join(names[:5]) + (", ..." if len(names) > 5 else "")

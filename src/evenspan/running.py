@@ -1,0 +1,138 @@
+"""Running sums behind the group moments: one pass over blocks of rows, merged by pairwise updates."""
+
+import numpy as np
+
+from .errors import DataError, GroupError
+from .groups import encode_groups, label_text, positions, union_labels
+from .inputs import feature_names, require_finite, row_blocks
+
+# Rows times columns of a block: 4 MiB of float64 stay in cache while a block is centred and multiplied.
+BLOCK_ENTRIES = 2**19
+
+
+def zeros(G: int, d: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Counts, means and scatters of G empty groups."""
+    return np.zeros(G), np.zeros((G, d)), np.zeros((G, d, d))
+
+
+def merge(total, at, part) -> None:
+    r"""Merge moments ``part`` into ``total`` in place; group g of the part is group ``at[g]`` of the total.
+
+    With :math:`\delta = m_b - m_a` and :math:`n = n_a + n_b` (Chan, Golub and LeVeque 1983, eq. 2.1)
+
+    .. math:: m = m_a + \tfrac{n_b}{n} \delta, \qquad S = S_a + S_b + \tfrac{n_a n_b}{n} \delta\delta^\top .
+    """
+    counts, means, scatters = total
+    for a, n_b, mean_b, scatter_b in zip(at, *part, strict=True):
+        n = counts[a] + n_b
+        delta = mean_b - means[a]
+        scatters[a] += scatter_b
+        if counts[a] > 0:
+            scatters[a] += np.outer(delta, (counts[a] * n_b / n) * delta)
+            means[a] += (n_b / n) * delta
+        else:
+            means[a] = mean_b  # exactly, instead of 0 + (mean_b - 0) n_b / n_b
+        counts[a] = n
+
+
+class RunningMoments:
+    """Sums over all rows seen so far; ``add`` folds in a table, ``result`` reads the moments off.
+
+    Means are kept relative to ``origin``, a point inside the data, because differences of large nearly equal means
+    would lose the digits that the pairwise update needs.
+    """
+
+    def __init__(self):
+        self.labels: np.ndarray | None = None  # (G,) sorted
+        self.origin: np.ndarray | None = None  # (d,)
+        self.names: tuple[str, ...] | None = None
+        self.total = None  # counts (G,), means about the origin (G, d), scatters (G, d, d)
+
+    def add(self, X, sensitive_features, sample_weight=None) -> None:
+        """Fold in the rows of X."""
+        n, d, rows = row_blocks(X)
+        if n == 0:
+            raise DataError("X has 0 rows; needed is at least one.")
+        if d == 0:
+            raise DataError(f"X has 0 feature(s) (shape=({n}, 0)) while a minimum of 1 is required.")
+        labels, codes = encode_groups(sensitive_features, n)
+        weights = _weights(sample_weight, n)
+        step = max(BLOCK_ENTRIES // d, d, 256)
+        # Missing and infinite entries are found afterwards, in the moments; see inputs.require_finite.
+        with np.errstate(invalid="ignore", over="ignore"):
+            self._make_room(labels, n, d, feature_names(X), rows)
+            codes = positions(labels, self.labels)[codes].astype(np.min_scalar_type(len(self.labels)))
+            for start in range(0, n, step):
+                stop = min(start + step, n)
+                w = None if weights is None else weights[start:stop]
+                self._add_block(np.asarray(rows(start, stop)), codes[start:stop], w)
+
+    def result(self, X=None) -> tuple:
+        """Labels, counts, means, scatters and feature names. X, if given, is only read to explain bad entries."""
+        if self.total is None:
+            raise DataError("no batch was given; needed is at least one.")
+        counts, means, scatters = self.total
+        if not counts.all():
+            empty = label_text(self.labels[np.flatnonzero(counts == 0)[0]])
+            raise GroupError(f"group {empty!r} has total weight 0. Drop its rows or give it positive weight.")
+        require_finite(means + self.origin, scatters, X, self.names)
+        return self.labels, counts.copy(), means + self.origin, scatters.copy(), self.names
+
+    def _add_block(self, block: np.ndarray, codes: np.ndarray, weights: np.ndarray | None) -> None:
+        order = np.argsort(codes, kind="stable")
+        Y = block.take(order, axis=0).astype(np.float64, copy=False)
+        Y -= self.origin
+        bounds = np.searchsorted(codes[order], np.arange(len(self.labels) + 1))
+        for g in np.flatnonzero(np.diff(bounds)):
+            inside = slice(bounds[g], bounds[g + 1])
+            part = _block_moments(Y[inside], None if weights is None else weights[order[inside]])
+            if part[0][0] > 0:
+                merge(self.total, [g], part)
+
+    def _make_room(self, labels: np.ndarray, n: int, d: int, names: tuple[str, ...] | None, rows) -> None:
+        if self.total is None:
+            # A median, because a single far-away row as the origin would cost all others their last digits.
+            middle = np.median(np.asarray(rows(0, min(n, 101)), dtype=np.float64), axis=0)
+            self.origin = np.where(np.isfinite(middle), middle, 0.0)
+            self.labels, self.names, self.total = labels, names, zeros(len(labels), d)
+            return
+        if d != len(self.origin):
+            raise DataError(f"a batch has {d} features, the batches before it had {len(self.origin)}.")
+        if names and self.names and names != self.names:
+            raise DataError(
+                f"a batch has features {list(names)[:5]}..., the batches before it {list(self.names)[:5]}..."
+            )
+        merged = union_labels(self.labels, labels)
+        if len(merged) > len(self.labels):
+            old, at = self.total, positions(self.labels, merged)
+            self.total = zeros(len(merged), d)
+            for new, kept in zip(self.total, old, strict=True):
+                new[at] = kept
+            self.labels = merged
+
+
+def _block_moments(Y: np.ndarray, weights: np.ndarray | None):
+    """Count, mean and scatter (each with a leading axis of 1) of one group's rows; Y is overwritten."""
+    if weights is None:
+        count = float(len(Y))
+        mean = np.ones(len(Y)) @ Y / count
+        Y -= mean
+    else:
+        count = float(weights.sum(axis=0))
+        if count == 0:
+            return np.zeros(1), None, None
+        mean = weights @ Y / count
+        Y -= mean
+        Y *= np.sqrt(weights)[:, None]
+    return np.array([count]), mean[None], (Y.T @ Y)[None]  # Y.T @ Y is one symmetric rank update
+
+
+def _weights(sample_weight, n: int) -> np.ndarray | None:
+    if sample_weight is None:
+        return None
+    weights = np.asarray(sample_weight, dtype=np.float64)
+    if weights.shape != (n,):
+        raise DataError(f"sample_weight has shape {weights.shape}; needed is one weight for each of the {n} rows of X.")
+    if not np.isfinite(weights).all() or (weights < 0).any():
+        raise DataError("sample_weight holds negative, NaN or infinite entries; needed are finite weights >= 0.")
+    return weights
