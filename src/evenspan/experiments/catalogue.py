@@ -43,7 +43,7 @@ class Experiment:
     choices : mapping of str to tuple
         Values a parameter may take, where they are limited.
     executions : mapping of str to mapping
-        Pages of the book, each with the complete parameters of its run.
+        Pages of the book: one run of the notebook each, as the parameters that differ from the defaults.
     profiles : mapping of str to mapping
         Parameters that a profile changes.
     published : str or None
@@ -93,7 +93,8 @@ class Experiment:
             raise ConfigurationError(f"There is no profile {profile!r}; the profiles are {_listed(PROFILES)}.")
         values = dict(self.parameters) | dict(self.profiles[profile])
         if execution is not None:
-            values |= self.execution(execution)
+            self.execution(execution)
+            values |= self.executions[execution]
         values |= self.converted(given)
         return values | {"profile": profile}
 
@@ -106,19 +107,19 @@ class Experiment:
             values[name] = self.convert(name, text)
         return values
 
-    def execution(self, name: str) -> Mapping[str, Scalar]:
-        """Parameters of one execution."""
+    def execution(self, name: str) -> dict[str, Scalar]:
+        """The complete parameters of one execution."""
         if name not in self.executions:
             raise RegistryError(
                 f"{self.id} has no execution {name!r}; its executions are {_listed(self.executions)}. "
                 "Other settings are given with -p NAME VALUE."
             )
-        return self.executions[name]
+        return dict(self.parameters) | dict(self.executions[name])
 
     def execution_for(self, values: Mapping[str, object]) -> str | None:
         """The execution that agrees with ``values`` in all of its parameters, or None."""
-        for name, parameters in self.executions.items():
-            if all(key in values and values[key] == value for key, value in parameters.items()):
+        for name in self.executions:
+            if all(key in values and values[key] == value for key, value in self.execution(name).items()):
                 return name
         return None
 
@@ -288,15 +289,16 @@ def _read(name: str, entry: object) -> Experiment:
         except (RegistryError, ConfigurationError) as error:
             raise type(error)(f"experiments.yml, {field}, {key}: {error}") from None
 
-    defaults = settled("parameters", "defaults", values["parameters"])
+    settled("parameters", "defaults", values["parameters"])
     executions = {}
     for key, given in values["executions"].items():
         if not _NAME.fullmatch(key):
             raise fault("executions", key, "names of letters, digits, '.', '_', '-'")
-        executions[key] = MappingProxyType(defaults | settled("executions", key, given))
+        executions[key] = MappingProxyType(settled("executions", key, given))
     twins = {}
     for key, given in executions.items():
-        twin = twins.setdefault(tuple(sorted(given.items())), key)
+        complete = values["parameters"] | dict(given)
+        twin = twins.setdefault(tuple(sorted(complete.items())), key)
         if twin != key:
             raise fault("executions", [twin, key], "different parameters in each execution")
     profiles = {key: MappingProxyType(settled("profiles", key, given)) for key, given in values["profiles"].items()}
