@@ -19,22 +19,22 @@ def fix_signs(V: np.ndarray) -> np.ndarray:
 
 def top_eigenspace(H: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
     """The k largest eigenvalues of the symmetric H in decreasing order, and orthonormal eigenvectors (d, k)."""
-    d = H.shape[0]
-    values, vectors = linalg.eigh(symmetrise(H), subset_by_index=(d - k, d - 1), driver="evr", check_finite=False)
-    return values[::-1], vectors[:, ::-1]
+    # Divide and conquer: the drivers that compute k vectors only can fail on clustered eigenvalues.
+    values, vectors = linalg.eigh(symmetrise(H), driver="evd", check_finite=False)
+    return values[: -k - 1 : -1], vectors[:, : -k - 1 : -1]
 
 
-def complement(C: np.ndarray, *, rtol: float = 1e-10) -> np.ndarray:
+def complement(C: np.ndarray, *, rtol: float = 1e-10, atol: float = 0.0) -> np.ndarray:
     """Orthonormal basis (d, d - r) of the complement of the columns of C, r being their numerical rank.
 
-    Rank is decided by pivoted QR: a pivot below ``rtol`` times the largest counts as zero. Scale the columns first.
+    Rank is decided by pivoted QR: a pivot below ``rtol`` times the largest, or below ``atol``, counts as zero.
     """
     d = C.shape[0]
     if C.shape[1] == 0 or not C.any():
         return np.eye(d)
     Q, T, _ = linalg.qr(C, mode="full", pivoting=True, check_finite=False)
     pivots = np.abs(np.diag(T))
-    rank = int((pivots > rtol * pivots[0]).sum(axis=0))
+    rank = int((pivots > max(rtol * pivots[0], atol)).sum(axis=0))
     return Q[:, rank:]
 
 
@@ -42,9 +42,10 @@ def smallest_eigenspace(B: np.ndarray, size: int, preference: np.ndarray, *, rto
     """Orthonormal basis (d, size) of eigenvectors of the symmetric B with the smallest absolute eigenvalues.
 
     Eigenvalues that tie at the cut (within ``rtol`` of the largest) span a space in which no direction is
-    distinguished by B; the directions taken from it are those with the largest value of the quadratic form ``preference``.
+    distinguished by B; the directions taken from it are those with the largest value of the quadratic form
+    ``preference``.
     """
-    values, vectors = linalg.eigh(symmetrise(B), check_finite=False)
+    values, vectors = linalg.eigh(symmetrise(B), driver="evd", check_finite=False)
     order = np.argsort(np.abs(values), kind="stable")
     size_of, vectors = np.abs(values)[order], vectors[:, order]
     if size >= len(values):

@@ -189,6 +189,16 @@ class GroupMoments:
         merge(total, at, (self.counts, self.means, self.scatters))
         return GroupMoments(labels, *total, self.feature_names)
 
+    def cells(self) -> "GroupMoments":
+        """The same groups with plain text labels: combinations of several attributes become groups of one."""
+        if self.labels.dtype.names is None:
+            return self
+        texts = np.array([label_text(label) for label in self.labels])
+        order = np.argsort(texts, kind="stable")
+        return GroupMoments(
+            texts[order], self.counts[order], self.means[order], self.scatters[order], self.feature_names
+        )
+
     def select(self, features) -> "GroupMoments":
         """The moments of some features, given by position or name, in the order given."""
         index = [self._position(feature) for feature in features]

@@ -1,0 +1,173 @@
+"""The scikit-learn side of every linear method, written once."""
+
+import warnings
+from abc import abstractmethod
+from numbers import Integral
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from .errors import ComponentsError, DataError, FeatureTypeError
+from .inputs import require_numeric_columns
+from .moments import GroupMoments
+from .subspace import FairSubspace
+
+
+class SurplusComponentsWarning(UserWarning):
+    """Some components carry no variance on the fitting sample."""
+
+
+class SubspaceEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+    """Base of the linear estimators: ``fit`` reduces X to group moments, ``fit_moments`` does the rest.
+
+    A method implements ``_answer(moments) -> FairSubspace`` and nothing else.
+    """
+
+    # Lets a Pipeline or a search route the groups without a call to set_fit_request.
+    __metadata_request__fit = {"sensitive_features": True}  # noqa: RUF012
+
+    @abstractmethod
+    def _answer(self, moments: GroupMoments) -> FairSubspace:
+        """The subspace for these moments."""
+
+    def fit(self, X, y=None, *, sensitive_features, sample_weight=None):
+        """Fit to data.
+
+        Parameters
+        ----------
+        X : array-like or DataFrame of shape (n, d)
+            Numeric features.
+        y : array-like of shape (n,), optional
+            Target; used only where the method says so.
+        sensitive_features : array-like of shape (n,) or (n, p), Series or DataFrame
+            Group label of each row: strings, booleans or whole numbers; p columns are p attributes.
+        sample_weight : array-like of shape (n,), optional
+            Non-negative frequency weights.
+
+        Returns
+        -------
+        self
+        """
+        X = self._table(X, reset=True)
+        return self._fit_moments(self._moments(X, sensitive_features, sample_weight))
+
+    def fit_moments(self, moments: GroupMoments):
+        """Fit to group moments, which are all that ``fit`` takes from the data.
+
+        Parameters
+        ----------
+        moments : GroupMoments
+
+        Returns
+        -------
+        self
+        """
+        if not isinstance(moments, GroupMoments):
+            raise DataError(
+                f"fit_moments got a {type(moments).__name__}; needed are GroupMoments. Make them with "
+                "GroupMoments.from_data(X, sensitive_features), or call fit(X, sensitive_features=...)."
+            )
+        self.n_features_in_ = moments.d
+        if moments.feature_names is not None:
+            self.feature_names_in_ = np.array(moments.feature_names, dtype=object)
+        elif hasattr(self, "feature_names_in_"):
+            del self.feature_names_in_
+        return self._fit_moments(moments)
+
+    def _moments(self, X, sensitive_features, sample_weight) -> GroupMoments:
+        return GroupMoments.from_data(X, sensitive_features, sample_weight)
+
+    def _fit_moments(self, moments: GroupMoments):
+        self.subspace_ = self._answer(moments)
+        self.components_ = self.subspace_.V.T
+        self.mean_ = self.subspace_.mean
+        self.certificate_ = self.subspace_.certificate
+        self.group_labels_ = moments.labels
+        self.group_counts_ = moments.counts
+        seen = moments if self.subspace_.scale is None else moments.standardised()
+        total = seen.scatter
+        degrees = max(moments.n - 1.0, 1.0)
+        variances = np.einsum("dk,dk->k", self.subspace_.V, total @ self.subspace_.V) / degrees
+        overall = float(np.trace(total)) / degrees
+        self.explained_variance_ = np.maximum(variances, 0.0)
+        self.explained_variance_ratio_ = self.explained_variance_ / overall if overall > 0 else np.zeros_like(variances)
+        self._warn_surplus(overall)
+        return self
+
+    def _warn_surplus(self, overall: float) -> None:
+        surplus = int((self.explained_variance_ <= 1e-12 * overall).sum(axis=0))
+        if surplus:
+            warnings.warn(
+                f"{surplus} of {len(self.components_)} components carry no variance on the fitting sample: their "
+                f"directions are "
+                f"arbitrary. Ask for n_components={len(self.components_) - surplus}.",
+                SurplusComponentsWarning,
+                stacklevel=4,
+            )
+
+    def transform(self, X):
+        """Coordinates of X in the fitted subspace; groups are not needed.
+
+        Parameters
+        ----------
+        X : array-like or DataFrame of shape (n, d)
+
+        Returns
+        -------
+        ndarray of shape (n, k)
+        """
+        check_is_fitted(self)
+        return self.subspace_.apply(self._finite_table(X))
+
+    def inverse_transform(self, T):
+        """The points of the subspace with the coordinates T.
+
+        Parameters
+        ----------
+        T : array-like of shape (n, k)
+
+        Returns
+        -------
+        ndarray of shape (n, d)
+        """
+        check_is_fitted(self)
+        T = np.asarray(T, dtype=np.float64)
+        if T.ndim != 2 or T.shape[1] != self._n_features_out:
+            raise DataError(f"T has shape {T.shape}; needed is (n, {self._n_features_out}), as transform returns it.")
+        return self.subspace_.restore(T[:, : len(self.components_)])
+
+    @property
+    def _n_features_out(self) -> int:
+        return len(self.components_)
+
+    def _table(self, X, *, reset: bool):
+        # Missing and infinite entries are found in the moments, without a pass over X.
+        require_numeric_columns(X)
+        if hasattr(X, "iloc") and hasattr(X, "columns"):
+            validate_data(self, X, reset=reset, skip_check_array=True)  # a data frame is read block by block later
+            return X
+        try:
+            return validate_data(self, X, reset=reset, dtype="numeric", ensure_all_finite=False)
+        except ValueError as error:
+            if "could not convert" in str(error):
+                raise FeatureTypeError(f"X is not numeric: {error}. Encode it as numbers first.") from error
+            raise
+
+    def _finite_table(self, X) -> np.ndarray:
+        require_numeric_columns(X)
+        return validate_data(self, X, reset=False, dtype="numeric")
+
+
+def require_components(n_components, largest: int, d: int, why: str) -> int:
+    """``n_components`` as an int between 1 and ``largest``; the message states the largest and why it is that."""
+    if not isinstance(n_components, Integral) or isinstance(n_components, bool) or n_components < 1:
+        raise ComponentsError(
+            f"n_components={n_components!r}; needed is a whole number from 1 to {largest} for these {d} feature(s)."
+        )
+    if n_components > largest:
+        raise ComponentsError(
+            f"n_components={n_components}, but at most {largest} are possible: {d} feature(s){why}. Ask for fewer "
+            f"components."
+        )
+    return int(n_components)

@@ -1,0 +1,104 @@
+"""Standard PCA: the control that every fair method is measured against."""
+
+import numpy as np
+
+from ..certificate import ky_fan_certificate
+from ..estimator import SubspaceEstimator, require_components
+from ..linalg import top_eigenspace
+from ..moments import GroupMoments
+from ..subspace import FairSubspace
+
+
+def principal_subspace(moments: GroupMoments, k: int, *, center: bool = True) -> FairSubspace:
+    """The k leading eigenvectors of the total scatter (``center``) or of the second moment about zero."""
+    H = moments.scatter if center else moments.second_moment
+    _, V = top_eigenspace(H, k)
+    mean = moments.mean if center else np.zeros(moments.d)
+    return FairSubspace(V, mean, ky_fan_certificate(H, V, "trace of V'SV over orthonormal V"))
+
+
+class StandardPCA(SubspaceEstimator):
+    r"""Principal component analysis on group moments.
+
+    .. math:: \max_{V^\top V = I_k} \operatorname{tr} V^\top S V, \qquad S = \sum_i (x_i - m)(x_i - m)^\top .
+
+    Parameters
+    ----------
+    n_components : int, default 2
+        The number of components k, at most d.
+    center : bool, default True
+        Subtract the mean. False takes second moments about zero instead.
+    standardize : bool, default False
+        Divide every feature by its population standard deviation first (this centres the data); constant features stay
+        0.
+
+    Attributes
+    ----------
+    components_ : ndarray of shape (k, d)
+        Orthonormal rows, by decreasing eigenvalue.
+    mean_ : ndarray of shape (d,)
+        What ``transform`` subtracts; zero with ``center=False``.
+    explained_variance_ : ndarray of shape (k,)
+        Variance along each component (divisor n - 1), about the mean whatever ``center`` is.
+    explained_variance_ratio_ : ndarray of shape (k,)
+        The same as a share of the total variance.
+    certificate_ : Certificate
+        The eigenvalue sum reached and Ky Fan's bound on it.
+    subspace_ : FairSubspace
+        The answer by itself.
+    group_labels_, group_counts_ : ndarray of shape (G,)
+        The groups seen in ``fit``; they do not influence the answer.
+
+    Guarantees
+    ----------
+    No projection of rank k leaves a smaller squared error on the fitting sample. Nothing is promised about groups.
+
+    Complexity
+    ----------
+    O(n d^2 + d^3) time, O(d^2) memory beyond the data.
+
+    References
+    ----------
+    Kleindessner et al. (2023), eq. (1).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> X = np.array([[2.0, 0.0], [-2.0, 0.0], [0.0, 1.0], [0.0, -1.0]])
+    >>> StandardPCA(1).fit(X).components_
+    array([[1., 0.]])
+    """
+
+    def __init__(self, n_components=2, *, center=True, standardize=False):
+        self.n_components = n_components
+        self.center = center
+        self.standardize = standardize
+
+    def fit(self, X, y=None, *, sensitive_features=None, sample_weight=None):
+        """Fit to data; the groups may be left out, because the answer does not depend on them.
+
+        Parameters
+        ----------
+        X : array-like or DataFrame of shape (n, d)
+            Numeric features.
+        y : None
+            Ignored.
+        sensitive_features : array-like, optional
+            Only recorded in ``group_labels_`` and ``group_counts_``.
+        sample_weight : array-like of shape (n,), optional
+            Non-negative frequency weights.
+
+        Returns
+        -------
+        self
+        """
+        X = self._table(X, reset=True)
+        groups = np.full(len(X), "all") if sensitive_features is None else sensitive_features
+        return self._fit_moments(self._moments(X, groups, sample_weight))
+
+    def _answer(self, moments: GroupMoments) -> FairSubspace:
+        k = require_components(self.n_components, moments.d, moments.d, "")
+        if not self.standardize:
+            return principal_subspace(moments, k, center=self.center)
+        answer = principal_subspace(moments.standardised(), k)
+        return FairSubspace(answer.V, moments.mean, answer.certificate, moments.scale())

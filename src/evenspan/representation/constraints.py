@@ -1,0 +1,97 @@
+"""What equal group means ask of a direction: the constraints, and the space in which they hold."""
+
+import numpy as np
+import pandas as pd
+
+from ..errors import ConfigurationError, DataError, GroupError
+from ..groups import encode_groups, label_text
+from ..inputs import row_blocks
+from ..linalg import complement
+from ..moments import GroupMoments
+from ..running import BLOCK_ENTRIES
+
+
+def mean_constraints(moments: GroupMoments) -> np.ndarray:
+    """The columns c of the constraint c'U = 0, one for each group of each attribute, shape (d, sum of group counts).
+
+    The column of group g is X'z with z its centred indicator, which the moments give as n_g (m_g - m). It is divided
+    by the length of z, so that small groups weigh as much as large ones when the rank is decided.
+    """
+    columns = []
+    for attribute in moments.attributes:
+        groups = moments.marginal(attribute)
+        lengths = np.sqrt(groups.counts * (1.0 - groups.counts / groups.n))
+        gaps = groups.counts[:, None] * (groups.means - groups.mean)
+        columns.append(np.divide(gaps.T, lengths, out=np.zeros_like(gaps.T), where=lengths > 0))
+    return np.hstack(columns)
+
+
+def fair_basis(constraints: np.ndarray, size: float) -> np.ndarray:
+    """Orthonormal basis R (d, d - r) of all directions u with ``constraints.T @ u = 0``.
+
+    ``size`` is the Frobenius norm of X. A column shorter than 1e-12 times that is rounding noise of equal means,
+    and must not remove a direction.
+    """
+    noise = np.linalg.norm(constraints, axis=0) <= 1e-12 * size
+    return complement(constraints[:, ~noise], atol=1e-12 * size)
+
+
+def constant_features(moments: GroupMoments) -> np.ndarray:
+    """Which features do not vary over all rows, as booleans (d,)."""
+    deviation = np.sqrt(np.diag(moments.scatter) / moments.n)
+    return deviation <= 1e-12 * np.hypot(moments.mean, deviation)
+
+
+def split_attributes(sensitive_features, numeric_attributes) -> tuple:
+    """The group columns of ``sensitive_features`` (None where there are none) and its numeric columns (n, q)."""
+    if not len(numeric_attributes):
+        return sensitive_features, None
+    table = pd.DataFrame(sensitive_features)
+    names = [table.columns[name] if isinstance(name, int) else name for name in numeric_attributes]
+    missing = [name for name in names if name not in table.columns]
+    if missing:
+        raise ConfigurationError(
+            f"numeric_attributes names {missing}, but sensitive_features has the columns {list(table.columns)}."
+        )
+    quantities = table[names].to_numpy(dtype=np.float64)
+    if not np.isfinite(quantities).all():
+        raise DataError(f"numeric attribute(s) {names} hold NaN or infinite values. Drop those rows or impute them.")
+    rest = table.drop(columns=names)
+    return (rest if rest.shape[1] else np.full(len(table), "all")), quantities
+
+
+def quantity_constraints(X, quantities: np.ndarray | None, weights: np.ndarray | None) -> np.ndarray | None:
+    """The columns X'z for each numeric attribute z, centred and of unit length, shape (d, q)."""
+    if quantities is None:
+        return None
+    weights = np.ones(len(quantities)) if weights is None else weights
+    Z = quantities - np.average(quantities, axis=0, weights=weights)
+    lengths = np.sqrt(weights @ Z**2)
+    Z = np.divide(Z, lengths, out=np.zeros_like(Z), where=lengths > 0) * weights[:, None]
+    n, d, rows = row_blocks(X)
+    step = max(BLOCK_ENTRIES // d, 256)
+    return sum(np.asarray(rows(a, a + step), dtype=np.float64).T @ Z[a : a + step] for a in range(0, n, step))
+
+
+def favourable_weights(y, positive_label, groups, n: int, sample_weight=None) -> np.ndarray:
+    """Row weights for equal opportunity: 0 for all rows but those with ``y == positive_label``."""
+    if y is None:
+        raise DataError("criterion='equal_opportunity' needs the target: call fit(X, y, sensitive_features=...).")
+    y = np.asarray(y)
+    if y.shape != (n,):
+        raise DataError(f"y has shape {y.shape}; needed is one value for each of the {n} rows of X.")
+    favourable = y == positive_label
+    if not favourable.any():
+        raise DataError(
+            f"no row has y == {positive_label!r}; y takes the values {np.unique(y)[:5].tolist()}. "
+            "Set positive_label to the favourable one."
+        )
+    labels, codes = encode_groups(groups, n)
+    without = np.flatnonzero(np.bincount(codes[favourable], minlength=len(labels)) == 0)
+    if len(without):
+        raise GroupError(
+            f"group {label_text(labels[without[0]])!r} has no row with y == {positive_label!r}, so its "
+            f"mean among "
+            "those does not exist. Merge or drop the group."
+        )
+    return favourable.astype(np.float64) * (1.0 if sample_weight is None else np.asarray(sample_weight))

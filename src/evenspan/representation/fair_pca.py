@@ -1,0 +1,319 @@
+"""Fair PCA (Kleindessner et al. 2023): no linear function of the projected data tells the groups apart."""
+
+import warnings
+
+import numpy as np
+
+from ..certificate import ky_fan_certificate
+from ..errors import ConfigurationError, GroupError
+from ..estimator import SubspaceEstimator, require_components
+from ..groups import label_text
+from ..linalg import smallest_eigenspace, symmetrise, top_eigenspace
+from ..moments import GroupMoments
+from ..reconstruction.standard_pca import principal_subspace
+from ..subspace import FairSubspace
+from .constraints import (
+    constant_features,
+    fair_basis,
+    favourable_weights,
+    mean_constraints,
+    quantity_constraints,
+    split_attributes,
+)
+
+
+def covariance_disagreement(moments: GroupMoments, R: np.ndarray) -> np.ndarray:
+    """A symmetric matrix whose null directions, within the basis R, have equal covariance with all else in every group.
+
+    Two groups: the difference T of their covariances. More: the sum of squared differences over all pairs of groups,
+    which has the eigenvectors of T when there are two. Several attributes add up.
+    """
+    matrices = []
+    for attribute in moments.attributes:
+        groups = moments.marginal(attribute)
+        covariances = [symmetrise(R.T @ S @ R) / (n - 1.0) for S, n in zip(groups.scatters, groups.counts, strict=True)]
+        if len(moments.attributes) == 1 and groups.G == 2:
+            return covariances[0] - covariances[1]
+        centre = sum(covariances) / groups.G
+        # The sum over pairs of (A_g - A_h)^2 is G times the sum of (A_g - mean)^2.
+        matrices.append(groups.G * sum((A - centre) @ (A - centre) for A in covariances))
+    return sum(matrices)
+
+
+def covariance_matched_basis(moments: GroupMoments, R: np.ndarray, H: np.ndarray, size: int) -> np.ndarray:
+    """Basis Q (d - r, size), inside R, of the directions in which the group covariances disagree least.
+
+    H, the objective inside R, only decides between directions that disagree equally.
+    """
+    return smallest_eigenspace(covariance_disagreement(moments, R), size, preference=H)
+
+
+class FairPCA(SubspaceEstimator):
+    r"""PCA among the projections that give all groups the same mean.
+
+    .. math::
+
+        \max_{U^\top U = I_k} \operatorname{tr} U^\top S U
+        \quad \text{subject to} \quad m_g^\top U = m_h^\top U \text{ for all groups } g, h .
+
+    The constraint says the same as: no linear function of the projected data is correlated with group membership.
+
+    Parameters
+    ----------
+    n_components : int, default 2
+        The number of components k, at most d - r, where r is the rank of the constraints (one less than the number of
+        groups, as a rule).
+    match : {"mean", "covariance"}, default "mean"
+        "covariance" is the paper's Fair PCA-S: keep only the directions in which the group covariances disagree
+        least, then keep the most variance among those.
+    covariance_fraction : float, default 0.5
+        With ``match="covariance"``: the share of the d directions to keep, in (0, 1]. Smaller means closer covariances
+        and
+        less variance; 1 is the same as ``match="mean"``.
+    center : bool, default True
+        Maximise variance about the mean and subtract it in ``transform``. False, as the authors do, takes second
+        moments
+        about zero.
+    standardize : bool, default False
+        Divide every feature by its population standard deviation first (this centres the data).
+    tradeoff : float in [0, 1], optional
+        Append the k coordinates of standard PCA, multiplied by ``tradeoff ** tradeoff_power``; the output then has 2k
+        columns, and only the first k carry the guarantee. 0 keeps the shape and appends zeros.
+    tradeoff_power : float, default 1
+        1 is the paper, 3 is the authors' program.
+    criterion : {"demographic_parity", "equal_opportunity"}, default "demographic_parity"
+        "equal_opportunity" fits everything on the rows with ``y == positive_label`` only.
+    positive_label : default 1
+        The favourable value of y.
+    attributes : {"marginal", "intersection"}, default "marginal"
+        With several attributes: equal means for the groups of each attribute by itself, or for each combination of
+        values.
+    numeric_attributes : sequence of column names or positions, default ()
+        Columns of ``sensitive_features`` that are quantities, not groups: every projected feature becomes uncorrelated
+        with them.
+    drop_constant : bool, default False
+        Leave constant features out of the fair directions. They carry no variance, but with ``match="covariance"`` they
+        agree perfectly between groups and so take up places.
+    on_single_group : {"raise", "warn"}, default "raise"
+        What to do when there is one group only; with "warn" the answer is standard PCA.
+
+    Attributes
+    ----------
+    components_ : ndarray of shape (k, d)
+        Orthonormal rows, by decreasing eigenvalue.
+    mean_ : ndarray of shape (d,)
+        What ``transform`` subtracts.
+    explained_variance_ : ndarray of shape (k,)
+        Variance along each component (divisor n - 1), about the mean whatever ``center`` is.
+    explained_variance_ratio_ : ndarray of shape (k,)
+        The same as a share of the total variance.
+    certificate_ : Certificate
+        Objective, upper bound and constraint residual. With ``match="covariance"`` it certifies the second step only.
+    constraint_rank_ : int
+        The number r of directions that the constraints remove.
+    subspace_, standard_subspace_ : FairSubspace
+        The answer, and standard PCA on the same rows (None without ``tradeoff``).
+    group_labels_, group_counts_ : ndarray of shape (G,)
+        The groups of the fitting sample.
+
+    Guarantees
+    ----------
+    On the fitting sample the projected group means coincide to rounding, and no other projection of rank k with that
+    property keeps more. On new data the gap is of the order of one over the square root of the group sizes. Nothing
+    is promised about functions of the projected data that are not linear.
+
+    Complexity
+    ----------
+    O(n d^2 + d^3) time, as PCA; O(G d^2) memory beyond the data.
+
+    References
+    ----------
+    Kleindessner, Donini, Russell and Zafar (2023), problem (3) and Algorithm 1; several groups, equal opportunity,
+    trade-off and covariance matching from its section on variants and extensions.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> sex = np.array(["f"] * 60 + ["m"] * 40)
+    >>> X = rng.normal(size=(100, 4)) + np.outer(sex == "m", [3, 1, 0, 0])
+    >>> T = FairPCA(2).fit_transform(X, sensitive_features=sex)
+    >>> bool(np.allclose(T[sex == "f"].mean(axis=0), T[sex == "m"].mean(axis=0)))
+    True
+    """
+
+    def __init__(
+        self,
+        n_components=2,
+        *,
+        match="mean",
+        covariance_fraction=0.5,
+        center=True,
+        standardize=False,
+        tradeoff=None,
+        tradeoff_power=1,
+        criterion="demographic_parity",
+        positive_label=1,
+        attributes="marginal",
+        numeric_attributes=(),
+        drop_constant=False,
+        on_single_group="raise",
+    ):
+        self.n_components = n_components
+        self.match = match
+        self.covariance_fraction = covariance_fraction
+        self.center = center
+        self.standardize = standardize
+        self.tradeoff = tradeoff
+        self.tradeoff_power = tradeoff_power
+        self.criterion = criterion
+        self.positive_label = positive_label
+        self.attributes = attributes
+        self.numeric_attributes = numeric_attributes
+        self.drop_constant = drop_constant
+        self.on_single_group = on_single_group
+
+    def fit(self, X, y=None, *, sensitive_features, sample_weight=None):
+        """Fit to data.
+
+        Parameters
+        ----------
+        X : array-like or DataFrame of shape (n, d)
+            Numeric features.
+        y : array-like of shape (n,), optional
+            Needed with ``criterion="equal_opportunity"`` only.
+        sensitive_features : array-like of shape (n,) or (n, p), Series or DataFrame
+            Group label of each row: strings, booleans or whole numbers; p columns are p attributes.
+        sample_weight : array-like of shape (n,), optional
+            Non-negative frequency weights.
+
+        Returns
+        -------
+        self
+        """
+        X = self._table(X, reset=True)
+        groups, quantities = split_attributes(sensitive_features, self.numeric_attributes)
+        weights = sample_weight
+        if self.criterion == "equal_opportunity":
+            weights = favourable_weights(y, self.positive_label, groups, len(X), sample_weight)
+        moments = self._moments(X, groups, weights)
+        return self._fit_moments(moments, quantity_constraints(X, quantities, weights))
+
+    def fit_moments(self, moments: GroupMoments):
+        """Fit to group moments, which are all that ``fit`` takes from the data.
+
+        For equal opportunity pass the moments of the rows with the favourable label.
+
+        Parameters
+        ----------
+        moments : GroupMoments
+
+        Returns
+        -------
+        self
+        """
+        if len(self.numeric_attributes):
+            raise ConfigurationError(
+                "numeric_attributes needs the data themselves: group moments hold no products of features with them. "
+                "Call fit(X, sensitive_features=...) instead."
+            )
+        return super().fit_moments(moments)
+
+    def _fit_moments(self, moments: GroupMoments, quantities: np.ndarray | None = None):
+        self._quantities = np.zeros((moments.d, 0)) if quantities is None else quantities
+        super()._fit_moments(moments)
+        del self._quantities
+        return self
+
+    def _answer(self, moments: GroupMoments) -> FairSubspace:
+        self._require_options()
+        groups = moments.cells() if self.attributes == "intersection" else moments
+        self._require_groups(groups)
+        mean, scale = (moments.mean if self.center else np.zeros(moments.d)), None
+        quantities = self._quantities
+        if self.standardize:
+            mean, scale = moments.mean, moments.scale()
+            groups, quantities = groups.standardised(), quantities / scale[:, None]
+        S = groups.scatter if self.center else groups.second_moment
+        size = float(np.sqrt(np.trace(groups.second_moment)))
+
+        constraints = np.hstack([mean_constraints(groups), quantities])
+        constant = constant_features(groups) if self.drop_constant else np.zeros(groups.d, dtype=bool)
+        R = fair_basis(np.hstack([constraints, size * np.eye(groups.d)[:, constant]]), size)
+        self.constraint_rank_ = groups.d - R.shape[1]
+        k = require_components(
+            self.n_components, R.shape[1], groups.d, f" less {self.constraint_rank_} removed by the constraints"
+        )
+        H = R.T @ S @ R
+        problem = "trace of U'SU over orthonormal U with equal group means"
+        if self.match == "covariance":
+            kept = max(k, int(self.covariance_fraction * (groups.d - int(constant.sum(axis=0)))))
+            if kept < len(H):
+                R = R @ covariance_matched_basis(groups, R, H, kept)
+                H = R.T @ S @ R
+                problem += f", inside the {kept} directions in which the group covariances disagree least"
+        _, A = top_eigenspace(H, k)
+        U = R @ A
+        residual = float(np.abs(constraints.T @ U).max(initial=0.0)) / size if size > 0 else 0.0
+        self.standard_subspace_ = None
+        if self.tradeoff is not None:
+            standard = principal_subspace(groups, k, center=self.center)
+            self.standard_subspace_ = FairSubspace(standard.V, mean, standard.certificate, scale)
+        return FairSubspace(U, mean, ky_fan_certificate(H, A, problem, residual), scale)
+
+    def transform(self, X):
+        """Coordinates of X in the fitted subspace; groups are not needed.
+
+        Parameters
+        ----------
+        X : array-like or DataFrame of shape (n, d)
+
+        Returns
+        -------
+        ndarray of shape (n, k), or (n, 2k) with ``tradeoff``
+        """
+        fair = super().transform(X)
+        if self.standard_subspace_ is None:
+            return fair
+        weight = self.tradeoff**self.tradeoff_power
+        return np.hstack([fair, weight * self.standard_subspace_.apply(self._finite_table(X))])
+
+    @property
+    def _n_features_out(self) -> int:
+        return len(self.components_) * (1 if self.standard_subspace_ is None else 2)
+
+    def _require_options(self) -> None:
+        for name, allowed in {
+            "match": ("mean", "covariance"),
+            "criterion": ("demographic_parity", "equal_opportunity"),
+            "attributes": ("marginal", "intersection"),
+            "on_single_group": ("raise", "warn"),
+        }.items():
+            if getattr(self, name) not in allowed:
+                raise ConfigurationError(f"{name}={getattr(self, name)!r}; needed is one of {', '.join(allowed)}.")
+        if not 0 < self.covariance_fraction <= 1:
+            raise ConfigurationError(f"covariance_fraction={self.covariance_fraction!r}; needed is a share in (0, 1].")
+        if self.tradeoff is not None and not 0 <= self.tradeoff <= 1:
+            raise ConfigurationError(f"tradeoff={self.tradeoff!r}; needed is None or a number from 0 to 1.")
+        if not self.tradeoff_power > 0:
+            raise ConfigurationError(f"tradeoff_power={self.tradeoff_power!r}; needed is a number above 0.")
+
+    def _require_groups(self, moments: GroupMoments) -> None:
+        for attribute in moments.attributes:
+            groups = moments.marginal(attribute)
+            if groups.G == 1 and not len(self.numeric_attributes):
+                seen = (
+                    f"attribute {attribute!r} has one group only ({label_text(groups.labels[0])!r}, {groups.n:g} "
+                    f"row(s), "
+                    f"one class): there is nothing to be fair between, and fair PCA is standard PCA"
+                )
+                if self.on_single_group == "raise":
+                    raise GroupError(f"{seen}. Pass at least two groups, or set on_single_group='warn'.")
+                warnings.warn(f"{seen}.", UserWarning, stacklevel=5)
+            small = np.flatnonzero(groups.counts < 2)
+            if self.match == "covariance" and len(small):
+                raise GroupError(
+                    f"group {label_text(groups.labels[small[0]])!r} has {groups.counts[small[0]]:g} row(s); "
+                    f"covariances need "
+                    "at least 2. Merge or drop the group."
+                )
