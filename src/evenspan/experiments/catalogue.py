@@ -139,6 +139,18 @@ class Experiment:
             raise RegistryError(f"{self.id}: its module {name} must offer {_listed(missing)}(); add it there.")
         return module
 
+    def tasks(self) -> dict[str, dict[str, Scalar]]:
+        """Tasks of the full profile by their names, in the order of the protocol."""
+        found: dict[str, dict[str, Scalar]] = {}
+        for task in self.protocol().tasks():
+            name = task_id(task)
+            if name in found:
+                raise RegistryError(
+                    f"{self.id}: {found[name]} and {dict(task)} have the same name {name!r}; rename one."
+                )
+            found[name] = dict(task)
+        return found
+
     def source_files(self) -> tuple[Path, ...]:
         """The files of ``sources``, sorted; a pattern that matches nothing is an error."""
         found = set()
@@ -197,6 +209,26 @@ def experiment(name: str) -> Experiment:
     if name not in known:
         raise RegistryError(f"There is no experiment {name!r}; the experiments are {_listed(known)}.")
     return known[name]
+
+
+def task_id(task: Mapping[str, object]) -> str:
+    """A stable file name for the parameters of a task: ``adult-k10-fair_pca``.
+
+    Texts stand alone, everything else with its name, in the order in which the task gives them.
+
+    >>> task_id({"dataset": "adult", "k": 10, "method": "Fair PCA-S (0.85)"})
+    'adult-k10-fair_pca_s_0.85'
+    """
+    words = [str(value) if isinstance(value, str) else f"{name}{value}" for name, value in task.items()]
+    slugs = [re.sub(r"[^a-z0-9.]+", "_", word.lower()).strip("_.") for word in words]
+    if not slugs or not all(slugs):
+        raise RegistryError(f"The task {dict(task)} has a parameter without letters or digits; a file cannot be named.")
+    return "-".join(slugs)
+
+
+def task_ids(name: str) -> list[str]:
+    """Names of all tasks of an experiment's full profile."""
+    return list(experiment(name).tasks())
 
 
 class _StrictLoader(yaml.SafeLoader):

@@ -1,0 +1,35 @@
+"""One task in a process of its own: ``python -m evenspan.experiments._worker EXPERIMENT TASK FOLDER PROFILE``.
+
+A fresh process makes the peak memory that of this task alone and keeps one task from changing another's numbers.
+"""
+
+import os
+import sys
+import threading
+import time
+from pathlib import Path
+
+
+def _end_with_parent() -> None:
+    # The parent holds the other end of this pipe and never writes: the read returns when the parent is gone, however
+    # it ended, and nothing is left computing in the background.
+    sys.stdin.buffer.read()
+    os._exit(1)
+
+
+def main(experiment_id: str, name: str, folder: str, profile: str) -> None:
+    """Run one task and write its result and record into ``folder``."""
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+    from . import experiment
+    from .tasks import store
+
+    entry = experiment(experiment_id)
+    task = entry.tasks()[name]
+    run_task = entry.protocol().run_task
+    start = time.perf_counter()
+    frame = run_task(**task)
+    store(entry, task, frame, folder=Path(folder), profile=profile, seconds=time.perf_counter() - start)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,196 @@
+"""Records: what a stored result was made from, and files that are never half written.
+
+A record is the JSON file beside a result's CSV. It names the experiment, the task and its parameters, the seed, the
+checksum of the data, digests of the sources, of the locked environment and of the CSV itself, versions, commit,
+seconds and peak memory.
+"""
+
+import hashlib
+import importlib.metadata
+import json
+import math
+import os
+import platform
+import subprocess
+import sys
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+import pandas as pd
+
+from ..errors import ResultError
+from ..paths import root
+
+TIDY = ("dataset", "method", "k", "split", "protocol", "metric", "value")
+PACKAGES = ("evenspan", "numpy", "scipy", "pandas", "scikit-learn", "threadpoolctl")
+# Of two runs of one task, equal results may differ in these fields of their records and in no other.
+VARYING = frozenset({"commit", "dirty", "finished", "machine", "packages", "peak_memory_mib", "python", "seconds"})
+
+
+def numeric_environment() -> dict[str, str]:
+    """Environment in which two machines, with any number of cores, compute the same digits.
+
+    One thread, because the order of sums depends on their number; on x86-64 one fixed family of OpenBLAS routines,
+    because OpenBLAS otherwise picks them by processor. The Haswell routines need AVX2 and are asked for only with it.
+    """
+    wanted = dict.fromkeys(
+        ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS", "NUMEXPR_NUM_THREADS"),
+        "1",
+    )
+    wanted["PYTHONHASHSEED"] = "0"
+    cpu = Path("/proc/cpuinfo")
+    if platform.machine().lower() in {"x86_64", "amd64"} and cpu.is_file() and " avx2 " in cpu.read_text():
+        wanted["OPENBLAS_CORETYPE"] = "Haswell"
+    return wanted
+
+
+def versions() -> dict[str, str]:
+    """Versions of the packages that decide a number."""
+    return {name: importlib.metadata.version(name) for name in PACKAGES}
+
+
+def commit() -> tuple[str, bool | None]:
+    """The commit of the checkout, and whether code, notebooks, experiments or lock differ from it.
+
+    Outside a git checkout the commit is ``unknown: `` with the reason, and the flag is None.
+    """
+    # --no-optional-locks: several tasks ask at once, and none may disturb a commit that the user is making.
+    git = ["git", "--no-optional-locks", "-C", str(root())]
+    decides = ["src", "notebooks", "experiments.yml", "pyproject.toml", "requirements.lock"]
+    try:
+        head = subprocess.run([*git, "rev-parse", "HEAD"], capture_output=True, text=True, check=True)
+        changed = subprocess.run(
+            [*git, "status", "--porcelain", "--", *decides], capture_output=True, text=True, check=True
+        )
+    except FileNotFoundError:
+        return "unknown: git is not installed", None
+    except subprocess.CalledProcessError as error:
+        reason = error.stderr.strip().splitlines()
+        return f"unknown: {reason[0] if reason else 'git failed'}", None
+    return head.stdout.strip(), bool(changed.stdout.strip())
+
+
+def peak_memory() -> float:
+    """Largest resident memory of this process so far, in MiB."""
+    import resource  # not on every system; asked for only where a task has run
+
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return round(peak / (2**20 if sys.platform == "darwin" else 2**10), 1)
+
+
+def digest(content: bytes) -> str:
+    """SHA-256 in hexadecimal."""
+    return hashlib.sha256(content).hexdigest()
+
+
+def files_digest(files: Iterable[Path]) -> str:
+    """One SHA-256 over names and contents of files below the checkout, in the order of their names."""
+    lines = sorted(f"{path.relative_to(root()).as_posix()} {digest(path.read_bytes())}" for path in files)
+    return digest("\n".join(lines).encode())
+
+
+def write(path: Path, content: bytes) -> None:
+    """Write a file whole or not at all: a reader, or a run after a crash, never sees a part of it."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    partial = path.with_name(f".{path.name}.part")
+    with partial.open("wb") as stream:
+        stream.write(content)
+        stream.flush()
+        os.fsync(stream.fileno())
+    partial.replace(path)
+
+
+def to_csv(frame: pd.DataFrame) -> bytes:
+    """The rows as CSV: columns and rows in a fixed order, shortest decimals that read back to the same float."""
+    columns = [*TIDY, *sorted(set(frame.columns) - set(TIDY))]
+    rows = [[_text(value) for value in row] for row in frame[columns].itertuples(index=False, name=None)]
+    order = sorted(range(len(rows)), key=lambda i: [_rank(value) for value in frame[columns].iloc[i]])
+    lines = [columns, *(rows[i] for i in order)]
+    return "".join(",".join(_quoted(text) for text in line) + "\n" for line in lines).encode()
+
+
+def checked(frame: pd.DataFrame, source: str) -> pd.DataFrame:
+    """``frame`` if it is tidy: all columns, no key twice, and a reason wherever there is no value."""
+    if not isinstance(frame, pd.DataFrame):
+        raise ResultError(f"{source}: run_task must return a DataFrame, but returned {type(frame).__name__}.")
+    if missing := [name for name in TIDY if name not in frame.columns]:
+        raise ResultError(f"{source}: the rows lack the column {', '.join(missing)}; they need {', '.join(TIDY)}.")
+    if frame.empty:
+        raise ResultError(f"{source}: there are no rows. A number that cannot be computed is a row with a reason.")
+    key = [name for name in frame.columns if name not in ("value", "reason")]
+    if (twice := frame.duplicated(key)).any():
+        raise ResultError(f"{source}: two rows have the same key {frame.loc[twice, key].iloc[0].to_dict()}.")
+    split_ok = frame["split"].map(lambda split: split == "all" or (_is_whole(split) and split >= 0))
+    if not split_ok.all():
+        raise ResultError(f"{source}: split {frame.loc[~split_ok, 'split'].iloc[0]!r} is neither a number nor 'all'.")
+    values = pd.to_numeric(frame["value"])
+    reasons = frame["reason"].fillna("").astype(str) if "reason" in frame else pd.Series("", index=frame.index)
+    bare = ~values.map(math.isfinite) & (reasons.str.strip() == "")
+    if bare.any():
+        row = frame.loc[bare, key].iloc[0].to_dict()
+        raise ResultError(f"{source}: {row} has no finite value and no reason; state it in a column 'reason'.")
+    return frame
+
+
+def read_csv(path: Path) -> pd.DataFrame:
+    """Rows as :func:`to_csv` wrote them."""
+    frame = pd.read_csv(
+        path,
+        dtype={
+            "dataset": str,
+            "method": str,
+            "k": "Int64",
+            "split": str,
+            "protocol": str,
+            "metric": str,
+            "reason": str,
+        },
+        keep_default_na=False,
+        na_values={"value": [""], "k": [""]},
+        float_precision="round_trip",
+    )
+    frame["split"] = pd.Series([int(s) if s.isdigit() else s for s in frame["split"]], dtype=object, index=frame.index)
+    frame["value"] = frame["value"].astype(float)
+    return frame
+
+
+def read(path: Path) -> dict:
+    """A record; a damaged one is an error."""
+    try:
+        record = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, json.JSONDecodeError) as error:
+        raise ResultError(f"The record {path} cannot be read ({error}). Delete it and run the task again.") from error
+    if not isinstance(record, dict):
+        raise ResultError(f"The record {path} is not a mapping. Delete it and run the task again.")
+    return record
+
+
+def to_json(record: Mapping) -> bytes:
+    """A record as JSON: keys in order, one per line."""
+    return (json.dumps(record, indent=2, sort_keys=True, ensure_ascii=False, allow_nan=False) + "\n").encode()
+
+
+def _text(value: object) -> str:
+    if value is None or value is pd.NA:
+        return ""
+    if hasattr(value, "item"):  # a NumPy scalar: its own text would carry the type
+        value = value.item()
+    if isinstance(value, float):
+        return "" if math.isnan(value) else repr(value)
+    return str(value)
+
+
+def _rank(value: object) -> tuple:
+    text = _text(value)
+    try:
+        return (0, float(text), text)
+    except ValueError:
+        return (1, 0.0, text)
+
+
+def _quoted(text: str) -> str:
+    return '"' + text.replace('"', '""') + '"' if any(mark in text for mark in ',"\r\n') else text
+
+
+def _is_whole(value: object) -> bool:
+    return not isinstance(value, bool) and hasattr(value, "__index__")
