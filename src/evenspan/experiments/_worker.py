@@ -21,7 +21,7 @@ def main(experiment_id: str, name: str, folder: str, profile: str) -> None:
     """Run one task and write its result and record into ``folder``."""
     threading.Thread(target=_end_with_parent, daemon=True).start()
     from . import experiment
-    from .tasks import store
+    from .store import store
 
     entry = experiment(experiment_id)
     task = entry.tasks()[name]
