@@ -16,6 +16,7 @@ import re
 import shutil
 import sys
 import tempfile
+import time
 import warnings
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -90,8 +91,9 @@ def defaults(notebook) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for statement in ast.parse(tagged[0].source).body if tagged else []:
         match statement:
-            case ast.Assign(targets=[ast.Name(id=name)], value=value) | ast.AnnAssign(
-                target=ast.Name(id=name), value=ast.expr() as value
+            case (
+                ast.Assign(targets=[ast.Name(id=name)], value=value)
+                | ast.AnnAssign(target=ast.Name(id=name), value=ast.expr() as value)
             ):
                 try:
                     found[name] = ast.literal_eval(value)
@@ -259,6 +261,7 @@ def _papermill(prepared: Path, executed: Path, parameters: dict[str, Any], cwd: 
             progress_bar=False,
             cwd=str(cwd),
             config=config,
+            extra_arguments=["--log-level=CRITICAL"],  # the kernel reports its own orderly shutdown as an error
             start_timeout=180,
         )
 
@@ -283,11 +286,14 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("target", type=Path)
     parser.add_argument("--parameters", type=json.loads, default={}, metavar="JSON")
     given = parser.parse_args(arguments)
+    start = time.perf_counter()
     try:
         execute(given.source, given.target, given.parameters)
     except FairError as error:
-        print(error, file=sys.stderr)
+        print(error, file=sys.stderr, flush=True)
         return 1
+    name = _failed_path(given.target).relative_to(paths.build("failed")).with_suffix("")
+    print(f"{time.perf_counter() - start:6.1f} s  {name}", flush=True)
     return 0
 
 

@@ -1,0 +1,84 @@
+# make book | test | full | serve | lint | lock | bench | clean | distclean      (README.md says what each does)
+# Needs Python 3.11 or newer with venv, and make. Another interpreter: make book PYTHON=python3.12
+
+SHELL := /bin/bash
+.DEFAULT_GOAL := help
+.PHONY: help env book test full serve lint lock bench clean distclean
+
+PYTHON ?=
+JOBS ?= $(shell getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
+PORT ?= 8000
+BIN := .venv/bin
+
+# One thread for each job, because several run at once; one family of routines, so that machines agree.
+THREADS := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1
+ifneq (,$(shell grep -m1 -o avx2 /proc/cpuinfo 2>/dev/null))
+THREADS += OPENBLAS_CORETYPE=Haswell
+endif
+# Nothing is left in the home folder except below .cache.
+export MPLCONFIGDIR := $(CURDIR)/_build/cache/matplotlib
+export JUPYTER_PLATFORM_DIRS := 1
+
+help:
+	@sed -n '1,2s/^# //p' Makefile
+
+# The environment is what requirements.lock says, with hashes. It is made again when the lock, the package's
+# metadata or the requested interpreter changes.
+env:
+	@set -e; py=""; \
+	for candidate in $(if $(PYTHON),$(PYTHON),python3.11 python3 python3.12 python3.13 python3.14); do \
+	  if $$candidate -c 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then py=$$candidate; break; fi; \
+	done; \
+	if [ -z "$$py" ]; then echo "No Python 3.11 or newer with venv and pip was found$(if $(PYTHON), as $(PYTHON)). On Debian: apt-get install python3-venv"; exit 1; fi; \
+	if [ -x $(BIN)/python ] && [ -n "$(PYTHON)" ] && [ "$$($(BIN)/python -V)" != "$$($$py -V)" ]; then rm -rf .venv; fi; \
+	if ! cat requirements.lock pyproject.toml 2>/dev/null | cmp -s - .venv/.installed-from; then \
+	  echo "Installing the locked environment into .venv (about a minute) ..."; \
+	  [ -x $(BIN)/python ] || $$py -m venv .venv; \
+	  $(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock; \
+	  $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .; \
+	  cat requirements.lock pyproject.toml > .venv/.installed-from; \
+	fi
+
+# Snakemake's own lock outlives a killed run and would stop the next one; a process number does not.
+define snakemake
+@mkdir -p .snakemake; \
+if [ -f .snakemake/make.pid ] && kill -0 "$$(cat .snakemake/make.pid)" 2>/dev/null; then \
+  echo "Process $$(cat .snakemake/make.pid) is already making something in this folder. Wait for it, or stop it."; exit 1; fi; \
+echo $$$$ > .snakemake/make.pid; trap 'rm -f .snakemake/make.pid' EXIT; \
+$(THREADS) $(BIN)/python -m snakemake --cores $(JOBS) --nolock --rerun-incomplete --keep-going --quiet all -- $(1)
+endef
+
+book: env
+	$(call snakemake,book)
+	@echo; $(BIN)/evenspan ledger --summary
+	@echo "The book: $(CURDIR)/_build/html/index.html   (with search summaries: make serve)"
+
+full: env
+	$(call snakemake,full)
+
+test: env
+	$(THREADS) $(BIN)/python -m pytest -n $(JOBS)
+
+serve: env
+	@test -f _build/html/index.html || { echo "There is no book yet: run 'make book' first."; exit 1; }
+	@echo "http://127.0.0.1:$(PORT)/  (stop with Ctrl-C)"
+	@$(BIN)/python -m http.server $(PORT) --bind 127.0.0.1 --directory _build/html
+
+lint: env
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+# Always for 3.11, the oldest supported version: newer releases of some packages refuse it.
+lock: env
+	$(BIN)/uv pip compile pyproject.toml --extra experiments --extra book --extra dev --generate-hashes \
+	  --no-emit-index-url --python-version 3.11 --quiet --custom-compile-command "make lock" -o requirements.lock
+
+bench: env
+	$(BIN)/python benchmarks/run.py
+
+clean:
+	rm -rf _build .snakemake .pytest_cache .ruff_cache .hypothesis
+	find . -path ./.venv -prune -o -name __pycache__ -type d -print0 | xargs -0 rm -rf
+
+distclean: clean
+	rm -rf .venv src/*.egg-info

@@ -1,0 +1,150 @@
+# How everything is made. 'make book' and 'make full' call this; on a cluster call Snakemake yourself (book/rerun.md).
+#
+#   snakemake book    execute notebooks (embedded profile) and text chapters, then build the strict book
+#   snakemake full    the papers' whole protocols, one job per task; results that exist are kept
+
+import json
+import os
+import sys
+from pathlib import Path
+
+from evenspan import paths
+from evenspan.experiments.catalogue import catalogue
+from evenspan.report import execute, stage
+
+ROOT = paths.root()
+workdir: str(ROOT)
+
+PYTHON = sys.executable
+EXPERIMENTS = catalogue()
+CHAPTERS = stage.chapters()
+
+# Jobs get the same numbers on every machine: one thread each, one family of linear-algebra routines.
+for name, value in execute.kernel_environment().items():
+    os.environ[name] = value
+
+
+def files(*patterns):
+    """Files that match the patterns, relative to the checkout; a pattern without a match is a mistake."""
+    found = []
+    for pattern in patterns:
+        matches = [p for p in sorted(ROOT.glob(pattern)) if p.is_file() and "__pycache__" not in p.parts]
+        if not matches:
+            raise WorkflowError(f"No file matches {pattern!r}.")
+        found += [str(p.relative_to(ROOT)) for p in matches]
+    return list(dict.fromkeys(found))
+
+
+# What decides a number. The report, the command line and the book's own modules are left out: they show numbers.
+SHOWS = {"src/evenspan/cli.py", "src/evenspan/report/execute.py", "src/evenspan/report/stage.py"}
+LIBRARY = [name for name in files("src/evenspan/**/*.py") if name not in SHOWS]
+DATA = [str(p.relative_to(ROOT)) for p in sorted((ROOT / "data").rglob("*")) if p.is_file()]
+
+EXECUTED = [f"_build/executed/experiments/{i}/{e}.ipynb" for i, x in EXPERIMENTS.items() for e in x.executions]
+TEXTS = [f"_build/executed/chapters/{name}.ipynb" for name in CHAPTERS]
+
+
+wildcard_constraints:
+    id="[A-Za-z0-9_-]+",
+    execution="[A-Za-z0-9_-]+",
+    task="[^/]+",
+    page="(" + "|".join(CHAPTERS or ["none"]) + ")",
+
+
+localrules:
+    book,
+    full,
+
+
+onstart:
+    print(f"{len(EXECUTED)} executions, {len(TEXTS)} text chapters; what is up to date is kept.", flush=True)
+
+
+rule book:
+    input:
+        "_build/html/index.html",
+
+
+rule experiment:
+    input:
+        notebook=lambda w: EXPERIMENTS[w.id].notebook,
+        sources=lambda w: [str(p.relative_to(ROOT)) for p in EXPERIMENTS[w.id].source_files()],
+        data=DATA,
+    output:
+        "_build/executed/experiments/{id}/{execution}.ipynb",
+    params:
+        given=lambda w: json.dumps(EXPERIMENTS[w.id].arguments(w.execution), sort_keys=True),
+        python=PYTHON,
+    shell:
+        "{params.python} -m evenspan.report.execute {input.notebook} {output} --parameters {params.given:q}"
+
+
+def after(wildcards):
+    """Chapters that show this build's results say so in their front matter: 'after: experiments'."""
+    wanted = execute.front_matter(ROOT / "book" / f"{wildcards.page}.md").get("after")
+    if wanted not in (None, "experiments"):
+        raise WorkflowError(f"book/{wildcards.page}.md: 'after' is {wanted!r}; the only value is 'experiments'.")
+    return EXECUTED if wanted else []
+
+
+rule chapter:
+    input:
+        text="book/{page}.md",
+        library=LIBRARY,
+        data=DATA,
+        results=after,
+    output:
+        "_build/executed/chapters/{page}.ipynb",
+    params:
+        python=PYTHON,
+    shell:
+        "{params.python} -m evenspan.report.execute {input.text} {output}"
+
+
+rule html:
+    input:
+        EXECUTED,
+        TEXTS,
+        files("src/evenspan/**/*.py", "book/**/*"),
+        DATA,
+        "_config.yml",
+        "_toc.yml",
+        "experiments.yml",
+        "CITATION.cff",
+    output:
+        "_build/html/index.html",
+    params:
+        python=PYTHON,
+        builder=str(Path(PYTHON).with_name("jupyter-book")),
+    # A strict check needs a fresh start: warnings of unchanged pages are not repeated.
+    shell:
+        "rm -rf _build/html _build/.doctrees && {params.python} -m evenspan.report.stage && "
+        "{params.builder} build _build/stage --config _config.yml --toc \"$PWD/_toc.yml\" --path-output . "
+        "-W -n --keep-going -q > _build/book.log 2>&1 || {{ grep -E 'WARNING|ERROR|CRITICAL|[a-z]rror:' _build/book.log >&2; "
+        "echo 'The book was not built; the whole log is _build/book.log' >&2; exit 1; }}; "
+        "echo '         the book'"
+
+
+# ---- full profile: one job per task; a task whose result is there is done ----
+
+
+def task_results():
+    from evenspan.experiments import catalogue
+
+    return [f"data/results/full/{i}/{task}.csv" for i in EXPERIMENTS for task in catalogue.task_ids(i)]
+
+
+rule full:
+    input:
+        lambda w: task_results(),
+
+
+rule task:
+    # No inputs on purpose: results are committed, and a checkout sets file times at random. What a result was made
+    # from stands in the record beside it; delete the result to have it made again.
+    output:
+        "data/results/full/{id}/{task}.csv",
+    params:
+        python=PYTHON,
+    shell:
+        "{params.python} -m evenspan.cli run {wildcards.id} --profile full --task {wildcards.task:q}"
