@@ -1,0 +1,28 @@
+"""The judge: every metric is computed here, from moments or points, never by a method."""
+
+from .prediction import (
+    CLASSIFIERS,
+    accuracy,
+    demographic_parity_difference,
+    downstream,
+    equal_opportunity_difference,
+)
+from .reconstruction import average_error, error_gap, explained_variance, group_errors, worst_error
+from .representation import covariance_gap, mean_gap, median_bandwidth, mmd2
+
+__all__ = [
+    "CLASSIFIERS",
+    "accuracy",
+    "average_error",
+    "covariance_gap",
+    "demographic_parity_difference",
+    "downstream",
+    "equal_opportunity_difference",
+    "error_gap",
+    "explained_variance",
+    "group_errors",
+    "mean_gap",
+    "median_bandwidth",
+    "mmd2",
+    "worst_error",
+]

@@ -1,0 +1,81 @@
+"""The running-time figure of Kleindessner et al. (2023): fitting time against the dimension, as a multiple of PCA's.
+
+Times of different machines cannot be compared, ratios measured side by side can: within every repetition all methods
+are timed in turn on the same data, and each time is divided by that of standard PCA.
+"""
+
+import time
+from collections.abc import Callable
+
+import numpy as np
+import pandas as pd
+from sklearn.decomposition import PCA
+
+from ..datasets.synthetic import two_latent_groups
+from ..errors import ConfigurationError
+from ..reconstruction import StandardPCA
+from ..representation import FairPCA
+from .kleindessner2023_table import COLUMNS, released_basis
+
+SEED = 2023
+REPETITIONS = 10
+#: (rows, features): the grid of the figure, and a longer one that shows the d^3 term.
+SIZES = ((336, 20), (336, 60), (336, 100), (20_000, 20), (20_000, 60), (20_000, 100), (20_000, 200), (20_000, 400))
+EMBEDDED_SIZES = ((336, 20), (336, 60), (336, 100), (5_000, 100), (5_000, 200))
+
+METHODS: dict[str, Callable] = {
+    "PCA": lambda X, z, k: StandardPCA(k).fit(X, sensitive_features=z),
+    "scikit-learn PCA": lambda X, z, k: PCA(k, svd_solver="covariance_eigh").fit(X),
+    "Fair PCA": lambda X, z, k: FairPCA(k).fit(X, sensitive_features=z),
+    "Fair PCA-S (0.85)": lambda X, z, k: FairPCA(k, match="covariance", covariance_fraction=0.85).fit(
+        X, sensitive_features=z
+    ),
+    "Algorithm 1 on the points": lambda X, z, k: released_basis(X, z, k, None),
+}
+
+
+def tasks() -> list[dict]:
+    """One unit of work for each size of the table of data."""
+    return [{"n": n, "d": d, "k": 5} for n, d in SIZES]
+
+
+def run_task(n: int, d: int, k: int, repetitions: int = REPETITIONS) -> pd.DataFrame:
+    """The ratio of each method's fitting time to that of PCA, for every repetition."""
+    if repetitions < 1:
+        raise ConfigurationError(f"repetitions={repetitions}; needed is at least 1.")
+    rows = []
+    for repetition in range(repetitions):
+        X, z = _points(n, d, SEED + repetition)
+        seconds = {name: best_time(lambda fit=fit, X=X, z=z: fit(X, z, k)) for name, fit in METHODS.items()}
+        rows += [
+            (f"two_latent_groups-n{n}-d{d}", name, k, repetition, "side by side", "time / PCA", value / seconds["PCA"])
+            for name, value in seconds.items()
+        ]
+    return pd.DataFrame(rows, columns=COLUMNS)
+
+
+def run(k: int) -> pd.DataFrame:
+    """A shorter grid, with three repetitions, for every build of the book."""
+    return pd.concat([run_task(n, d, k, repetitions=3) for n, d in EMBEDDED_SIZES], ignore_index=True)
+
+
+def best_time(work: Callable, attempts: int = 5) -> float:
+    """Shortest of several timings in seconds: what the work costs when nothing else disturbs it."""
+    timings = []
+    for _ in range(attempts):
+        start = time.perf_counter()
+        work()
+        timings.append(time.perf_counter() - start)
+    return min(timings)
+
+
+def curve(rows: pd.DataFrame) -> pd.DataFrame:
+    """Median, smallest and largest ratio over the repetitions for each method, n and d."""
+    sizes = rows["dataset"].str.extract(r"-n(?P<n>\d+)-d(?P<d>\d+)$").astype(int)
+    grouped = rows.assign(n=sizes["n"], d=sizes["d"]).groupby(["method", "n", "d"], sort=False)["value"]
+    return grouped.agg(median="median", smallest="min", largest="max").reset_index()
+
+
+def _points(n: int, d: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    data = two_latent_groups(d, seed=seed, n_per_group=n // 2)
+    return data.X, data.groups

@@ -1,0 +1,51 @@
+"""What a notebook calls: run an experiment in a profile, keep the result, lay the stored full run beside it."""
+
+import time
+
+import pandas as pd
+
+from . import store, tasks
+from .catalogue import experiment
+
+
+def run(experiment_id: str, *, profile: str = "embedded", **parameters) -> pd.DataFrame:
+    """Tidy rows of an experiment with a column ``source``: ``this build`` and ``full run``.
+
+    Parameters
+    ----------
+    experiment_id : str
+        An entry of ``experiments.yml``.
+    profile : {"embedded", "full"}
+        "embedded" computes what needs no raw data and stores it among the build products. "full" first completes the
+        tasks of the full run that have these parameters, on the raw data; finished ones are not computed again.
+    **parameters
+        Those of the entry.
+
+    Returns
+    -------
+    pandas.DataFrame
+    """
+    entry = experiment(experiment_id)
+    arguments = entry.arguments(profile=profile, given=[(name, str(value)) for name, value in parameters.items()])
+    own = {name: value for name, value in arguments.items() if name != "profile"}
+    matching = [name for name, task in entry.tasks().items() if _agrees(task, own)]
+    if profile == "full":
+        summary = tasks.run(experiment_id, only=matching)
+        if not summary.ok:
+            raise RuntimeError(f"{len(summary.failed)} task(s) failed: {dict(summary.failed)}")
+        frames = []
+    else:
+        start = time.perf_counter()
+        rows = entry.protocol().run(**own)
+        store.save(experiment_id, own, rows, seconds=time.perf_counter() - start)
+        frames = [rows.assign(source="this build")]
+    stored = store.read_results(experiment_id)
+    stored = stored[stored["task"].isin(matching)].drop(columns="task")
+    if len(stored):
+        frames.append(stored.assign(source="full run"))
+    return pd.concat(frames, ignore_index=True)
+
+
+def _agrees(task: dict, parameters: dict) -> bool:
+    """Whether a task has the value of every parameter that it shares with the notebook."""
+    return all(parameters[name] == value for name, value in task.items() if name in parameters)
