@@ -98,10 +98,10 @@ class SubspaceEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
     def _warn_surplus(self, overall: float) -> None:
         surplus = int((self.explained_variance_ <= 1e-12 * overall).sum(axis=0))
         if surplus:
+            useful = len(self.components_) - surplus
             warnings.warn(
                 f"{surplus} of {len(self.components_)} components carry no variance on the fitting sample: their "
-                f"directions are "
-                f"arbitrary. Ask for n_components={len(self.components_) - surplus}.",
+                f"directions are arbitrary. {f'Ask for n_components={useful}.' if useful else 'Check the data.'}",
                 SurplusComponentsWarning,
                 stacklevel=4,
             )

@@ -1,5 +1,7 @@
 """Sensitive features as group codes: any labels, one attribute or several."""
 
+from numbers import Real
+
 import numpy as np
 import pandas as pd
 
@@ -76,12 +78,19 @@ def _attribute_columns(sensitive_features) -> dict[str, np.ndarray]:
     if sensitive_features is None:
         raise GroupError("sensitive_features is None; needed is one group label for each row of X.")
     if isinstance(sensitive_features, pd.DataFrame):
-        if sensitive_features.shape[1] == 0:
+        names = [str(name) for name in sensitive_features.columns]
+        if not names:
             raise GroupError("sensitive_features is a data frame without columns; needed is at least one attribute.")
-        return {str(name): sensitive_features[name].to_numpy() for name in sensitive_features.columns}
-    values = (
-        sensitive_features.to_numpy() if isinstance(sensitive_features, pd.Series) else np.asarray(sensitive_features)
-    )
+        if len(set(names)) < len(names):
+            raise GroupError(f"sensitive_features has columns of the same name: {', '.join(names)}. Rename them.")
+        return {name: sensitive_features.iloc[:, j].to_numpy() for j, name in enumerate(names)}
+    if isinstance(sensitive_features, pd.Series):
+        values = sensitive_features.to_numpy()
+    else:
+        values = np.asarray(sensitive_features)
+        if values.dtype.kind in "US" and not isinstance(sensitive_features, np.ndarray):
+            # As strings, a missing value in a list would become the label "nan", and the number 1 the label "1".
+            values = np.asarray(sensitive_features, dtype=object)
     if values.dtype.names:
         return {name: values[name] for name in values.dtype.names}
     if values.ndim == 1:
@@ -107,28 +116,45 @@ def _encode_column(values: np.ndarray, name: str) -> tuple[np.ndarray, np.ndarra
         )
     labels = np.asarray(uniques)
     if labels.dtype.kind == "O":
-        kinds = {type(label).__name__ for label in labels.tolist()}
-        if not kinds <= {"str", "str_"} and not kinds <= {"bool", "bool_"} and not kinds <= {"int"}:
+        kinds = {_python_kind(label) for label in labels.tolist()}
+        if len(kinds) > 1:
             raise GroupError(
                 f"sensitive feature {name!r} mixes label types ({', '.join(sorted(kinds))}). Use one type: all "
                 "strings, all booleans or all whole numbers."
             )
         labels = np.array(labels.tolist())
-    if labels.dtype.kind == "f":
-        if np.any(labels != np.round(labels)):
+    if labels.dtype.kind in "fu":
+        whole = labels == np.round(labels)
+        if not whole.all():
             raise GroupError(
                 f"sensitive feature {name!r} has {len(labels)} distinct fractional values, so it looks continuous. Bin "
                 "it into groups, or pass it to FairPCA through numeric_attributes to remove its correlation."
             )
-        labels = labels.astype(np.int64)
-    if labels.dtype.kind not in "biuU":
+        if np.abs(labels).max() >= 2.0**63:
+            raise GroupError(
+                f"sensitive feature {name!r} has the value {labels.max()}; needed are labels that fit 64-bit whole "
+                "numbers. Recode it, for instance as strings."
+            )
+    if labels.dtype.kind not in "biufU":
         raise GroupError(
             f"sensitive feature {name!r} has type {labels.dtype}; needed are strings, booleans or whole numbers."
         )
+    if labels.dtype.kind in "iuf":
+        labels = labels.astype(np.int64)
+    elif labels.dtype.kind == "U":
+        labels = np.array(labels.tolist())  # as wide as its longest label, however wide the column was
     order = np.argsort(labels, kind="stable")
     rank = np.empty_like(order)
     rank[order] = np.arange(len(order))
     return labels[order], rank[codes]
+
+
+def _python_kind(label) -> str:
+    if isinstance(label, bool | np.bool_):
+        return "booleans"
+    if isinstance(label, str):
+        return "strings"
+    return "numbers" if isinstance(label, Real) else type(label).__name__
 
 
 def _smallest(codes: np.ndarray, G: int) -> np.ndarray:
@@ -138,5 +164,5 @@ def _smallest(codes: np.ndarray, G: int) -> np.ndarray:
 
 def _kind(labels: np.ndarray) -> str:
     if labels.dtype.names:
-        return "attributes (" + ", ".join(labels.dtype.names) + ")"
+        return "attributes (" + ", ".join(f"{name}: {_kind(labels[name])}" for name in labels.dtype.names) + ")"
     return {"U": "strings", "b": "booleans"}.get(labels.dtype.kind, "whole numbers")

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from numbers import Integral
 
 import numpy as np
 
@@ -79,8 +80,15 @@ class GroupMoments:
             )
         if self.feature_names is not None and len(self.feature_names) != d:
             raise DataError(f"{len(self.feature_names)} feature names were given for {d} features.")
-        for array in (self.labels, self.counts, self.means, self.scatters):
-            array.flags.writeable = False
+        if not np.array_equal(self.labels, np.unique(self.labels)) or not (self.counts > 0).all():
+            raise DataError(
+                f"labels {self.labels.tolist()} with counts {self.counts.tolist()}; needed are sorted labels without "
+                "repetition and positive counts."
+            )
+        for name in ("labels", "counts", "means", "scatters"):
+            view = getattr(self, name).view()  # the caller's own array stays as writeable as it was
+            view.flags.writeable = False
+            object.__setattr__(self, name, view)
 
     # -- making ---------------------------------------------------------------------------------------------------
 
@@ -236,6 +244,8 @@ class GroupMoments:
             if not self.feature_names or feature not in self.feature_names:
                 raise DataError(f"no feature {feature!r}; the features are {_some(self.feature_names)}.")
             return self.feature_names.index(feature)
+        if isinstance(feature, bool | np.bool_) or not isinstance(feature, Integral):
+            raise DataError(f"{feature!r} is neither a name nor a position; for a mask pass np.flatnonzero(mask).")
         if not -self.d <= feature < self.d:
             raise DataError(f"no feature at position {feature}; there are {self.d}.")
         return int(feature)

@@ -1,6 +1,9 @@
 """Group moments on disk: a compressed, versioned ``.npz`` without pickles."""
 
+import io
 import zipfile
+import zlib
+from pathlib import Path
 
 import numpy as np
 
@@ -33,16 +36,38 @@ def write(path, labels, counts, means, scatters, feature_names) -> None:
 def read(path) -> tuple:
     """Labels, counts, means, scatters and feature names as written by ``write``."""
     try:
-        with np.load(path, allow_pickle=False) as stored:
+        content = Path(path).read_bytes()
+    except FileNotFoundError as error:
+        raise ResultError(f"there is no moments file {path}. Check the path, or make the file.") from error
+    try:
+        with np.load(io.BytesIO(content), allow_pickle=False) as stored:
             arrays = {name: stored[name] for name in stored.files}
         version = int(arrays["version"])
-    except (zipfile.BadZipFile, KeyError, ValueError, EOFError, AttributeError, TypeError) as error:
+        if version == FORMAT_VERSION:
+            return _parts(arrays)
+    except _DAMAGE as error:
         raise ResultError(f"{path} is not a moments file ({error}). Make it again from the raw data.") from error
-    if version != FORMAT_VERSION:
-        raise ResultError(
-            f"{path} has moments format {version}; this evenspan reads format {FORMAT_VERSION}. Make the file again "
-            "from the raw data, or use the version that wrote it."
-        )
+    raise ResultError(
+        f"{path} has moments format {version}; this evenspan reads format {FORMAT_VERSION}. Make the file again "
+        "from the raw data, or use the version that wrote it."
+    )
+
+
+# What zipfile, zlib and numpy raise on files that are cut short, altered or something else altogether.
+_DAMAGE = (
+    zipfile.BadZipFile,
+    zlib.error,
+    KeyError,
+    ValueError,
+    EOFError,
+    AttributeError,
+    TypeError,
+    RuntimeError,
+    OSError,
+)
+
+
+def _parts(arrays: dict[str, np.ndarray]) -> tuple:
     names = arrays["attributes"].tolist()
     columns = [arrays[f"labels.{name}"] for name in names or ["group"]]
     labels = columns[0]
@@ -50,9 +75,12 @@ def read(path) -> tuple:
         labels = np.empty(len(labels), dtype=[(name, c.dtype) for name, c in zip(names, columns, strict=True)])
         for name, column in zip(names, columns, strict=True):
             labels[name] = column
-    G, d = arrays["means"].shape
+    counts, means, triangles = arrays["counts"], arrays["means"], arrays["scatters"]
+    G, d = means.shape
     rows, columns = np.triu_indices(d)
+    if labels.shape != (G,) or counts.shape != (G,) or triangles.shape != (G, len(rows)):
+        raise ValueError("its arrays do not fit together")
     scatters = np.zeros((G, d, d))
-    scatters[:, rows, columns] = scatters[:, columns, rows] = arrays["scatters"]
+    scatters[:, rows, columns] = scatters[:, columns, rows] = triangles
     feature_names = tuple(arrays["feature_names"].tolist()) if "feature_names" in arrays else None
-    return labels, arrays["counts"], arrays["means"], scatters, feature_names
+    return labels, counts, means, scatters, feature_names

@@ -28,7 +28,8 @@ def merge(total, at, part) -> None:
         delta = mean_b - means[a]
         scatters[a] += scatter_b
         if counts[a] > 0:
-            scatters[a] += np.outer(delta, (counts[a] * n_b / n) * delta)
+            # Scaled after the product, which is then symmetric to the last bit, as the stored upper triangle needs.
+            scatters[a] += (counts[a] * n_b / n) * np.outer(delta, delta)
             means[a] += (n_b / n) * delta
         else:
             means[a] = mean_b  # exactly, instead of 0 + (mean_b - 0) n_b / n_b

@@ -1,9 +1,11 @@
 """What equal group means ask of a direction: the constraints, and the space in which they hold."""
 
+from numbers import Integral
+
 import numpy as np
 import pandas as pd
 
-from ..errors import ConfigurationError, DataError, GroupError
+from ..errors import ConfigurationError, DataError, FeatureTypeError, GroupError
 from ..groups import encode_groups, label_text
 from ..inputs import row_blocks
 from ..linalg import complement
@@ -47,13 +49,20 @@ def split_attributes(sensitive_features, numeric_attributes) -> tuple:
     if not len(numeric_attributes):
         return sensitive_features, None
     table = pd.DataFrame(sensitive_features)
-    names = [table.columns[name] if isinstance(name, int) else name for name in numeric_attributes]
+    by_position = dict(enumerate(table.columns))
+    names = [by_position.get(name, name) if isinstance(name, Integral) else name for name in numeric_attributes]
     missing = [name for name in names if name not in table.columns]
     if missing:
         raise ConfigurationError(
-            f"numeric_attributes names {missing}, but sensitive_features has the columns {list(table.columns)}."
+            f"numeric_attributes names {missing}, but sensitive_features has the columns {list(table.columns)}. Name "
+            "one of those, or give its position."
         )
-    quantities = table[names].to_numpy(dtype=np.float64)
+    try:
+        quantities = table[names].to_numpy(dtype=np.float64, na_value=np.nan)
+    except (TypeError, ValueError) as error:
+        raise FeatureTypeError(
+            f"numeric attribute(s) {names} are not numeric: {error}. Leave groups out of numeric_attributes."
+        ) from error
     if not np.isfinite(quantities).all():
         raise DataError(f"numeric attribute(s) {names} hold NaN or infinite values. Drop those rows or impute them.")
     rest = table.drop(columns=names)
@@ -64,7 +73,7 @@ def quantity_constraints(X, quantities: np.ndarray | None, weights: np.ndarray |
     """The columns X'z for each numeric attribute z, centred and of unit length, shape (d, q)."""
     if quantities is None:
         return None
-    weights = np.ones(len(quantities)) if weights is None else weights
+    weights = np.ones(len(quantities)) if weights is None else np.asarray(weights, dtype=np.float64)
     Z = quantities - np.average(quantities, axis=0, weights=weights)
     lengths = np.sqrt(weights @ Z**2)
     Z = np.divide(Z, lengths, out=np.zeros_like(Z), where=lengths > 0) * weights[:, None]
@@ -73,8 +82,11 @@ def quantity_constraints(X, quantities: np.ndarray | None, weights: np.ndarray |
     return sum(np.asarray(rows(a, a + step), dtype=np.float64).T @ Z[a : a + step] for a in range(0, n, step))
 
 
-def favourable_weights(y, positive_label, groups, n: int, sample_weight=None) -> np.ndarray:
-    """Row weights for equal opportunity: 0 for all rows but those with ``y == positive_label``."""
+def favourable_rows(y, positive_label, groups, n: int, *, marginal: bool, sample_weight=None) -> tuple:
+    """Groups and row weights for equal opportunity: weight 0 for all rows but those with ``y == positive_label``.
+
+    With ``marginal``, each value of each attribute needs a favourable row; otherwise each combination of values does.
+    """
     if y is None:
         raise DataError("criterion='equal_opportunity' needs the target: call fit(X, y, sensitive_features=...).")
     y = np.asarray(y)
@@ -87,11 +99,17 @@ def favourable_weights(y, positive_label, groups, n: int, sample_weight=None) ->
             "Set positive_label to the favourable one."
         )
     labels, codes = encode_groups(groups, n)
-    without = np.flatnonzero(np.bincount(codes[favourable], minlength=len(labels)) == 0)
-    if len(without):
-        raise GroupError(
-            f"group {label_text(labels[without[0]])!r} has no row with y == {positive_label!r}, so its "
-            f"mean among "
-            "those does not exist. Merge or drop the group."
-        )
-    return favourable.astype(np.float64) * (1.0 if sample_weight is None else np.asarray(sample_weight))
+    occupied = np.bincount(codes[favourable], minlength=len(labels)) > 0
+    columns = [labels[name] for name in labels.dtype.names] if marginal and labels.dtype.names else [labels]
+    for column in columns:
+        values, at = np.unique(column, return_inverse=True)
+        without = values[np.bincount(at, weights=occupied) == 0]
+        if len(without):
+            raise GroupError(
+                f"group {label_text(without[0])!r} has no row with y == {positive_label!r}, so its mean among "
+                "those does not exist. Merge or drop the group."
+            )
+    # Rows of a combination without favourable rows carry no weight, so that it does not matter which label they get;
+    # under their own, the combination would be a group of total weight 0.
+    codes = np.where(occupied, np.arange(len(labels)), np.argmax(occupied))[codes]
+    return labels[codes], favourable * (1.0 if sample_weight is None else np.asarray(sample_weight, dtype=np.float64))

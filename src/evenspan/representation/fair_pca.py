@@ -15,7 +15,7 @@ from ..subspace import FairSubspace
 from .constraints import (
     constant_features,
     fair_basis,
-    favourable_weights,
+    favourable_rows,
     mean_constraints,
     quantity_constraints,
     split_attributes,
@@ -195,7 +195,10 @@ class FairPCA(SubspaceEstimator):
         groups, quantities = split_attributes(sensitive_features, self.numeric_attributes)
         weights = sample_weight
         if self.criterion == "equal_opportunity":
-            weights = favourable_weights(y, self.positive_label, groups, len(X), sample_weight)
+            marginal = self.attributes == "marginal"
+            groups, weights = favourable_rows(
+                y, self.positive_label, groups, len(X), marginal=marginal, sample_weight=sample_weight
+            )
         moments = self._moments(X, groups, weights)
         return self._fit_moments(moments, quantity_constraints(X, quantities, weights))
 
@@ -221,9 +224,10 @@ class FairPCA(SubspaceEstimator):
 
     def _fit_moments(self, moments: GroupMoments, quantities: np.ndarray | None = None):
         self._quantities = np.zeros((moments.d, 0)) if quantities is None else quantities
-        super()._fit_moments(moments)
-        del self._quantities
-        return self
+        try:
+            return super()._fit_moments(moments)
+        finally:
+            del self._quantities
 
     def _answer(self, moments: GroupMoments) -> FairSubspace:
         self._require_options()
