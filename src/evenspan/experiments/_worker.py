@@ -12,8 +12,8 @@ from pathlib import Path
 
 def _end_with_parent() -> None:
     # The parent holds the other end of this pipe and never writes: the read returns when the parent is gone, however
-    # it ended, and nothing is left computing in the background.
-    sys.stdin.buffer.read()
+    # it ended, and nothing is left computing in the background. Not sys.stdin: its lock would be held at exit.
+    os.read(0, 1)
     os._exit(1)
 
 

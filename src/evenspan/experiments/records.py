@@ -5,6 +5,8 @@ checksum of the data, digests of the sources, of the locked environment and of t
 seconds and peak memory.
 """
 
+import contextlib
+import csv
 import hashlib
 import importlib.metadata
 import json
@@ -117,12 +119,12 @@ def checked(frame: pd.DataFrame, source: str) -> pd.DataFrame:
         raise ResultError(f"{source}: the rows lack the column {', '.join(missing)}; they need {', '.join(TIDY)}.")
     if frame.empty:
         raise ResultError(f"{source}: there are no rows. A number that cannot be computed is a row with a reason.")
+    split_ok = frame["split"].map(lambda split: split == "all" or (_is_whole(split) and split >= 0))
+    if not split_ok.all():
+        raise ResultError(f"{source}: split {frame.loc[~split_ok, 'split'].iloc[0]} is neither a number nor 'all'.")
     key = [name for name in frame.columns if name not in ("value", "reason")]
     if (twice := frame.duplicated(key)).any():
         raise ResultError(f"{source}: two rows have the same key {frame.loc[twice, key].iloc[0].to_dict()}.")
-    split_ok = frame["split"].map(lambda split: split == "all" or (_is_whole(split) and split >= 0))
-    if not split_ok.all():
-        raise ResultError(f"{source}: split {frame.loc[~split_ok, 'split'].iloc[0]!r} is neither a number nor 'all'.")
     values = pd.to_numeric(frame["value"])
     reasons = frame["reason"].fillna("").astype(str) if "reason" in frame else pd.Series("", index=frame.index)
     bare = ~values.map(math.isfinite) & (reasons.str.strip() == "")
@@ -134,23 +136,15 @@ def checked(frame: pd.DataFrame, source: str) -> pd.DataFrame:
 
 def read_csv(path: Path) -> pd.DataFrame:
     """Rows as :func:`to_csv` wrote them."""
-    frame = pd.read_csv(
-        path,
-        dtype={
-            "dataset": str,
-            "method": str,
-            "k": "Int64",
-            "split": str,
-            "protocol": str,
-            "metric": str,
-            "reason": str,
-        },
-        keep_default_na=False,
-        na_values={"value": [""], "k": [""]},
-        float_precision="round_trip",
-    )
+    with path.open(encoding="utf-8", newline="") as stream:
+        frame = pd.DataFrame(list(csv.DictReader(stream)), dtype=object)
+    frame["k"] = pd.array([int(k) if k else None for k in frame["k"]], dtype="Int64")
     frame["split"] = pd.Series([int(s) if s.isdigit() else s for s in frame["split"]], dtype=object, index=frame.index)
-    frame["value"] = frame["value"].astype(float)
+    # Python's own conversion reads every float back bit for bit.
+    frame["value"] = [float(value) if value else math.nan for value in frame["value"]]
+    for name in frame.columns.difference([*TIDY, "reason"]):
+        with contextlib.suppress(ValueError):
+            frame[name] = pd.to_numeric(frame[name])
     return frame
 
 

@@ -1,0 +1,138 @@
+"""The list of experiments: what is read, and which mistakes are named."""
+
+import pytest
+import yaml
+
+from evenspan import paths
+from evenspan.errors import ConfigurationError, RegistryError
+from evenspan.experiments.catalogue import catalogue, experiment
+
+
+def test_the_real_list_is_valid_and_complete():
+    entries = catalogue()
+    table = entries["kleindessner2023-table"]
+    assert list(table.executions) == [
+        *("adult-k10", "adult-k2", "compas-k2", "compas-k10", "german-k2", "german-k10", "sklearn_diabetes-k3")
+    ]
+    assert table.published_datasets == {"adult": "Adult Income"}
+    assert table.published_protocols == {"": "released"}
+    for entry in entries.values():
+        assert (paths.root() / entry.notebook).is_file()
+        assert entry.source_files()
+        assert entry.tasks()
+        if entry.published is not None:
+            assert paths.data("paper", f"{entry.published}.csv").is_file()
+
+
+def test_arguments_come_from_defaults_profile_execution_and_command_line(toy_checkout):
+    entry = experiment("toy-table")
+    assert entry.arguments() == {"dataset": "toy", "k": 10, "scale": 1.5, "quick": True, "profile": "embedded"}
+    assert entry.arguments(profile="full")["quick"] is False
+    assert entry.arguments("toy-k2")["k"] == 2
+    given = [("k", "7"), ("scale", "2"), ("quick", "false"), ("dataset", "other")]
+    assert entry.arguments("toy-k2", given=given) == {
+        "dataset": "other", "k": 7, "scale": 2.0, "quick": False, "profile": "embedded",
+    }  # fmt: skip
+    assert entry.execution("toy-k2") == {"dataset": "toy", "k": 2, "scale": 1.5, "quick": True}
+    assert entry.execution_for({**entry.execution("toy-k2"), "method": "PCA"}) == "toy-k2"
+    assert entry.execution_for({"dataset": "toy"}) is None
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "error", "said"),
+    [
+        ("q", "1", RegistryError, r"no parameter 'q'; its parameters are dataset \(default toy\), k \(default 10\)"),
+        ("k", "ten", ConfigurationError, "'k' needs a whole number, but got 'ten'"),
+        ("k", "1.0", ConfigurationError, "'k' needs a whole number, but got '1.0'"),
+        ("k", "1e3", ConfigurationError, "'k' needs a whole number"),
+        ("k", "__import__('os')", ConfigurationError, "needs a whole number"),
+        ("scale", "wide", ConfigurationError, "'scale' needs a number, but got 'wide'"),
+        ("scale", "nan", ConfigurationError, "'scale' needs a number"),
+        ("quick", "1", ConfigurationError, "'quick' needs true or false, but got '1'"),
+        ("dataset", "adults", ConfigurationError, "'dataset' cannot be 'adults'; it can be toy, other"),
+        ("profile", "full", RegistryError, "no parameter 'profile'"),
+    ],
+)
+def test_a_value_that_does_not_fit_is_named_with_those_that_do(toy_checkout, name, text, error, said):
+    with pytest.raises(error, match=said):
+        experiment("toy-table").convert(name, text)
+
+
+def test_what_does_not_exist_is_named_with_what_does(toy_checkout):
+    with pytest.raises(RegistryError, match=r"no experiment 'toy'; the experiments are toy-table"):
+        experiment("toy")
+    with pytest.raises(RegistryError, match=r"no execution 'k3'; its executions are toy-k10, toy-k2"):
+        experiment("toy-table").arguments("k3")
+    with pytest.raises(ConfigurationError, match=r"no profile 'quick'; the profiles are embedded, full"):
+        experiment("toy-table").arguments(profile="quick")
+    with pytest.raises(ConfigurationError, match="'k' is given twice"):
+        experiment("toy-table").arguments(given=[("k", "1"), ("k", "2")])
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "said"),
+    [
+        ("title", "", "toy-table, title: needs a text"),
+        ("module", 3, "toy-table, module: needs a text"),
+        ("parameters", [1], "toy-table, parameters: needs a mapping"),
+        ("parameters", {"profile": "full"}, "plain names"),
+        ("parameters", {"k": [1]}, "toy-table, parameters"),
+        ("parameters", {"dataset": "adult"}, "'dataset' cannot be 'adult'; it can be toy, other"),
+        ("choices", {"depth": [1]}, "toy-table, choices"),
+        ("choices", {"dataset": "toy"}, "toy-table, choices"),
+        ("executions", {}, "at least one execution"),
+        ("executions", {"a": {"depth": 1}}, "executions, a: toy-table has no parameter 'depth'"),
+        ("executions", {"a": {"k": "ten"}}, "executions, a: toy-table: parameter 'k' needs a whole number"),
+        ("executions", {"a": {"k": 10}, "b": {}}, "different parameters in each execution"),
+        ("executions", {"../a": {}}, "toy-table, executions"),
+        ("profiles", {"embedded": {}}, "exactly embedded, full"),
+        ("profiles", {"embedded": {"k": True}, "full": {}}, "profiles, embedded: .*'k' needs a whole number"),
+        ("published", 3, "toy-table, published"),
+        ("published_datasets", {"toy": 1}, "toy-table, published_datasets: needs a mapping of text to text"),
+        ("sources", [], "toy-table, sources"),
+        ("colour", "red", "unknown field colour; the fields are title, paper"),
+    ],
+)
+def test_a_mistake_in_the_list_names_entry_and_field(toy_checkout, field, value, said):
+    path = toy_checkout / "experiments.yml"
+    entries = yaml.safe_load(path.read_text())
+    entries["toy-table"][field] = value
+    path.write_text(yaml.safe_dump(entries))
+    with pytest.raises((RegistryError, ConfigurationError), match=said):
+        catalogue()
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("[1, 2]", "must be a mapping"),
+        ("a: {", "is not valid YAML"),
+        ("a b: {}", "cannot name an experiment"),
+        ("a: 3", "a, the entry: needs a mapping"),
+        ("a: {title: t}", "the field paper, module, .* is missing"),
+        ("a: {}\na: {}", "'a' is given twice"),
+    ],
+)
+def test_a_list_that_is_not_one_is_refused(toy_checkout, text, said):
+    (toy_checkout / "experiments.yml").write_text(text)
+    with pytest.raises(RegistryError, match=said):
+        catalogue()
+
+
+def test_modules_and_sources_must_exist(toy_checkout):
+    path = toy_checkout / "experiments.yml"
+    original = path.read_text()
+    path.write_text(original.replace("toy_project.protocol", "toy_project.nothing"))
+    with pytest.raises(RegistryError, match=r"its module toy_project.nothing does not exist"):
+        experiment("toy-table").tasks()
+    (toy_checkout / "toy_project" / "empty.py").touch()
+    path.write_text(original.replace("toy_project.protocol", "toy_project.empty"))
+    with pytest.raises(RegistryError, match=r"must offer tasks, run_task\(\)"):
+        experiment("toy-table").tasks()
+    (toy_checkout / "toy_project" / "broken.py").write_text("import no_such_package_anywhere")
+    path.write_text(original.replace("toy_project.protocol", "toy_project.broken"))
+    with pytest.raises(ModuleNotFoundError, match="no_such_package_anywhere"):
+        experiment("toy-table").tasks()
+    path.write_text(original.replace("toy_project/*.py", "toy_project/*.txt"))
+    with pytest.raises(RegistryError, match=r"no file matches 'toy_project/\*.txt'"):
+        experiment("toy-table").source_files()

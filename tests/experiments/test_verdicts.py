@@ -1,0 +1,143 @@
+"""Each rule of data/tolerances.yml with both outcomes, at its edges."""
+
+from decimal import Decimal
+
+import pytest
+
+from evenspan.errors import ResultError
+from evenspan.report.verdicts import Kind, Peer, Rules, explanation, judge, printed_digits, rules
+
+RULES = Rules(12, Decimal("0.5"), Decimal("0.02"), Decimal(2), 1)
+
+
+def verdict(published, ours, digits=2, **given):
+    return judge(published, ours, rules=RULES, digits=digits, **given)
+
+
+def test_the_rules_are_those_of_the_file():
+    assert rules() == RULES
+
+
+@pytest.mark.parametrize(
+    ("published", "ours", "digits", "exact"),
+    [
+        ("78.1", 78.1, 2, True),
+        ("78.1", 78.1049, 2, True),
+        ("78.1", 78.105, 2, True),  # a half, to even
+        ("78.1", 78.095, 2, True),  # a half, up
+        ("78.1", 78.1051, 2, False),
+        ("78.1", 78.0949, 2, False),
+        ("78.1", 78.13, 1, True),  # the same number in a column printed with one decimal
+        ("0.195", 0.1955, 3, True),
+        ("0.195", 0.19551, 3, False),
+        ("0.3", 0.1 + 0.2, 15, True),  # noise of binary sums only
+        ("0.125", 0.135, 2, False),
+        ("0", 0.0, 3, True),
+        ("0.0", 0.005, 2, True),
+        ("0.0", 0.0051, 2, False),
+        ("-0.5", -0.5049, 2, True),
+        ("-0.5", 0.5, 2, False),
+        ("30000", 30000.0, 0, True),
+        ("30000", 30001.0, 0, False),
+        ("93.64", 0.9364, 2, False),  # a share is not a percentage
+    ],
+)
+def test_exact_is_equality_at_the_printed_digits(published, ours, digits, exact):
+    assert (verdict(published, ours, digits).kind is Kind.EXACT) == exact
+
+
+@pytest.mark.parametrize(
+    ("published", "std", "ours", "our_std", "close"),
+    [
+        ("50", "", 51.0, None, True),  # 2 % exactly
+        ("50", "", 49.0, None, True),
+        ("50", "", 51.001, None, False),
+        ("50", "1.95", 53.9, None, True),  # two published deviations exactly
+        ("50", "1.95", 53.901, None, False),
+        ("50", "", 53.9, 1.95, True),  # two of ours
+        ("50", "", 53.901, 1.95, False),
+        ("50", "0.1", 53.0, 2.0, True),  # either suffices
+        ("50", "2.0", 53.0, 0.1, True),
+        ("50", "0.0", 53.0, 0.0, False),
+        ("0", "", 0.01, None, False),  # a published 0 leaves no room by its share
+        ("0.0", "0.0", 0.2, None, False),
+        ("0.0", "0.0", 0.2, 0.1, True),
+        ("0.0", "0.1", 0.2, None, True),
+        ("-50", "", -51.0, None, True),
+    ],
+)
+def test_close_is_within_the_share_or_the_deviations(published, std, ours, our_std, close):
+    kind = verdict(published, ours, std=std, our_std=our_std).kind
+    assert kind is (Kind.CLOSE if close else Kind.DIFFERS)
+
+
+@pytest.mark.parametrize(
+    ("peers", "same"),
+    [
+        ([], False),  # nothing to stand beside
+        ([Peer("10", 12.0)], True),
+        ([Peer("10", 33.0)], False),
+        ([Peer("10", 12.0), Peer("40", 41.0)], True),
+        ([Peer("10", 12.0), Peer("40", 29.0)], False),  # one reversal is enough
+        ([Peer("20", 35.0), Peer("10", 12.0)], True),  # a published tie stands on no side
+        ([Peer("10", 30.004), Peer("15", 12.0)], True),  # our tie at the printed digits
+        ([Peer("10", 30.006), Peer("15", 12.0)], False),  # our difference at the printed digits
+        ([Peer("20", 12.0)], False),  # ties alone prove nothing
+        ([Peer("10", 30.0)], False),
+    ],
+)
+def test_same_order_needs_every_other_method_on_its_side(peers, same):
+    assert verdict("20", 30.0, peers=peers).kind is (Kind.ORDER if same else Kind.DIFFERS)
+
+
+def test_a_missing_number_is_not_run_or_cannot_be_computed():
+    assert verdict("20", None).kind is Kind.PENDING
+    lost = verdict("20", None, reason="the images are not public")
+    assert (lost.kind, lost.reason) == (Kind.NA, "the images are not public")
+
+
+def test_deviations_are_in_printed_digits_and_standard_deviations():
+    one = verdict("20.5", 21.25, std="1.5", our_std=3.0)
+    assert (one.deviation_digits, one.deviation_sd) == (75, Decimal("0.5"))
+    assert verdict("20.5", 19.0, std="0.0", our_std=3.0).deviation_sd == Decimal("-0.5")
+    assert verdict("20.5", 19.0, std="", our_std=0.0).deviation_sd is None
+    assert verdict("20.5", 20.5, std="", our_std=None).deviation_sd is None
+
+
+def test_printed_digits_are_the_most_of_the_column():
+    assert printed_digits(["78.1", "81.31", "0", "100"]) == 2
+    assert printed_digits(["1", "0"]) == 0
+    assert printed_digits(["0.20", "0.2"]) == 2
+    assert printed_digits([]) == 0
+
+
+@pytest.mark.parametrize("text", ["n/a", "nan", "inf", "1,5", ""])
+def test_what_is_not_a_number_is_refused(text):
+    with pytest.raises(ResultError, match="is not a number"):
+        verdict(text, 1.0)
+
+
+def test_every_verdict_is_explained_and_marked():
+    words = explanation(RULES)
+    assert list(words) == list(Kind)
+    assert "within 2 % of" in words[Kind.CLOSE]
+    assert Kind.ORDER.badge('5 > "4"') == (
+        '<span class="verdict verdict-order" title="5 &gt; &quot;4&quot;">same order</span>'
+    )
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ("version: 1", "version: 2", "version needs the value 1"),
+        ("relative: 0.02", "relative: two", "close, relative needs a number of at least 0"),
+        ("other_methods: 1", "other_methods: 0", "same_order, other_methods needs a whole number of at least 1"),
+        ("significant_digits", "digits", "must have exactly the entries version, significant_digits"),
+        ("exact:", "exact: [", "cannot be read"),
+    ],
+)
+def test_rules_that_cannot_be_meant_are_refused(toy_checkout, old, new, said):
+    path = toy_checkout / "data" / "tolerances.yml"
+    path.write_text(path.read_text().replace(f"\n{old}", f"\n{new}").replace(f"  {old}", f"  {new}"))
+    with pytest.raises(ResultError, match=said):
+        rules()
