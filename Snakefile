@@ -1,14 +1,15 @@
 # How everything is made. 'make book' and 'make full' call this; on a cluster call Snakemake yourself (book/rerun.md).
 #
 #   snakemake book    execute notebooks (embedded profile) and text chapters, then build the strict book
-#   snakemake full    the papers' whole protocols, one job per task; results that exist are kept
+#   snakemake full    the papers' whole protocols, one job per task; finished results are kept
 
 import json
-import os
+import shutil
 import sys
 from pathlib import Path
 
 from evenspan import paths
+from evenspan.experiments import store
 from evenspan.experiments.catalogue import catalogue
 from evenspan.report import execute, stage
 
@@ -18,11 +19,6 @@ workdir: str(ROOT)
 PYTHON = sys.executable
 EXPERIMENTS = catalogue()
 CHAPTERS = stage.chapters()
-
-# Jobs get the same numbers on every machine: one thread each, one family of linear-algebra routines.
-for name, value in execute.kernel_environment().items():
-    os.environ[name] = value
-
 
 def files(*patterns):
     """Files that match the patterns, relative to the checkout; a pattern without a match is a mistake."""
@@ -125,26 +121,32 @@ rule html:
         "echo '         the book'"
 
 
-# ---- full profile: one job per task; a task whose result is there is done ----
+# ---- full profile: one job per task ----
+# The task store knows which results are finished and which are not there or no longer fit their sources; only the
+# latter become jobs. The marker files exist while a run lasts.
+
+if workflow.is_main_process:
+    shutil.rmtree(ROOT / "_build" / "full", ignore_errors=True)
 
 
-def task_results():
-    from evenspan.experiments import catalogue
-
-    return [f"data/results/full/{i}/{task}.csv" for i in EXPERIMENTS for task in catalogue.task_ids(i)]
+def unfinished(wildcards):
+    return [
+        f"_build/full/{name}/{task.name}.done"
+        for name in EXPERIMENTS
+        for task in store.inspect(name)
+        if task.status != "finished"
+    ]
 
 
 rule full:
     input:
-        lambda w: task_results(),
+        unfinished,
 
 
 rule task:
-    # No inputs on purpose: results are committed, and a checkout sets file times at random. What a result was made
-    # from stands in the record beside it; delete the result to have it made again.
     output:
-        "data/results/full/{id}/{task}.csv",
+        temp(touch("_build/full/{id}/{task}.done")),
     params:
-        python=PYTHON,
+        command=str(Path(PYTHON).with_name("evenspan")),
     shell:
-        "{params.python} -m evenspan.cli run {wildcards.id} --profile full --task {wildcards.task:q}"
+        "{params.command} run {wildcards.id} --profile full --task {wildcards.task:q}"

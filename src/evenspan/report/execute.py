@@ -11,7 +11,6 @@ import contextlib
 import json
 import logging
 import os
-import platform
 import re
 import shutil
 import sys
@@ -24,25 +23,12 @@ from typing import Any
 
 from evenspan import paths
 from evenspan.errors import ConfigurationError, ExecutionError, FairError, RegistryError
+from evenspan.experiments.records import numeric_environment
 
 _ADDRESS = re.compile(r"(?<=at )0x[0-9a-f]{6,}")
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 # Written once per machine by Matplotlib; it says nothing about the notebook.
 _HARMLESS = re.compile(r"^Matplotlib is building the font cache.*\n?", re.MULTILINE)
-
-
-def kernel_environment() -> dict[str, str]:
-    """Environment that makes the numbers of two machines agree.
-
-    One thread for every kernel, because several run at once; on x86-64 one fixed family of OpenBLAS routines, because
-    OpenBLAS otherwise picks them by processor and the last digits differ. Values already set by the user win.
-    """
-    wanted = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "PYTHONHASHSEED": "0"}
-    cpu = Path("/proc/cpuinfo")
-    # The Haswell routines need AVX2: on an older processor they would end the kernel without a message.
-    if platform.machine().lower() in {"x86_64", "amd64"} and cpu.is_file() and " avx2 " in cpu.read_text():
-        wanted["OPENBLAS_CORETYPE"] = "Haswell"
-    return {name: os.environ.get(name, value) for name, value in wanted.items()}
 
 
 def is_executable(source: Path) -> bool:
@@ -144,6 +130,7 @@ def normalise(notebook) -> None:
         tags = list(cell.metadata.get("tags", []))
         if "injected-parameters" in tags and "hide-input" not in tags:
             tags.append("hide-input")
+            cell.metadata["mystnb"] = {"code_prompt_show": "Parameters of this run"}
         if tags:
             cell.metadata["tags"] = tags
         else:
@@ -161,7 +148,7 @@ def _clean_room() -> Iterator[Path]:
     # Sockets have a path limit of about 100 characters, so the folder is made in the system's short temporary place.
     room = Path(tempfile.mkdtemp(prefix="evenspan-"))
     changes = {
-        **kernel_environment(),
+        **numeric_environment(),
         "IPYTHONDIR": str(room / "ipython"),
         "JUPYTER_RUNTIME_DIR": str(room / "runtime"),
         "JUPYTER_CONFIG_DIR": str(room / "config"),

@@ -1,0 +1,100 @@
+"""The built book, served on this machine only, and a browser. In CI neither may be missing."""
+
+import functools
+import http.server
+import os
+import shutil
+import threading
+from pathlib import Path
+
+import pytest
+
+from evenspan import paths
+
+FLAGS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--disable-dev-shm-usage",
+    "--host-resolver-rules=MAP * ~NOTFOUND , EXCLUDE 127.0.0.1",
+]
+
+
+def absent(what: str):
+    """Skip where something is missing; in CI that is a failure."""
+    if os.environ.get("CI"):
+        pytest.fail(f"{what} This may not be skipped in CI.")
+    pytest.skip(what)
+
+
+@pytest.fixture(scope="session")
+def html() -> Path:
+    """The folder of the built book."""
+    folder = paths.build("html")
+    if not (folder / "index.html").is_file():
+        absent("The book has not been built: run 'make book' first.")
+    return folder
+
+
+class _Quiet(http.server.SimpleHTTPRequestHandler):
+    def log_message(self, *args):
+        pass
+
+
+@pytest.fixture(scope="session")
+def site(html):
+    """Address under which the book is served."""
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(_Quiet, directory=str(html)))
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    yield f"http://127.0.0.1:{server.server_port}/"
+    server.shutdown()
+    server.server_close()
+    thread.join()
+
+
+@pytest.fixture(scope="session")
+def browser():
+    """A headless Chromium."""
+    found = os.environ.get("EVENSPAN_CHROMIUM") or shutil.which("chromium") or shutil.which("google-chrome")
+    if not found:
+        absent("There is no Chromium: install it, or name it in EVENSPAN_CHROMIUM.")
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        instance = playwright.chromium.launch(executable_path=found, args=FLAGS)
+        yield instance
+        instance.close()
+
+
+@pytest.fixture
+def open_page(browser, site):
+    """Open a page of the book and wait for its formulas; what went wrong is in the page's ``trouble``."""
+    contexts = []
+
+    def visit(name: str, width: int = 1400, height: int = 900):
+        context = browser.new_context(viewport={"width": width, "height": height})
+        contexts.append(context)
+        page = context.new_page()
+        page.trouble = trouble = []
+        page.on("console", lambda m: trouble.append(f"console: {m.text}") if m.type in ("error", "warning") else None)
+        page.on("pageerror", lambda e: trouble.append(f"script: {e}"))
+        page.on("request", lambda r: foreign(r.url))
+        page.on("requestfailed", lambda r: None if r.failure == "net::ERR_ABORTED" else trouble.append(f"no {r.url}"))
+        page.on("response", lambda r: trouble.append(f"{r.status} {r.url}") if r.status >= 400 else None)
+
+        def foreign(url):
+            if not url.startswith((site, "data:", "blob:")):
+                trouble.append(f"foreign: {url}")
+
+        page.goto(site + name)
+        page.evaluate("() => window.MathJax && MathJax.startup && MathJax.startup.promise")
+        return page
+
+    yield visit
+    for context in contexts:
+        context.close()

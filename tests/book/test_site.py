@@ -1,0 +1,88 @@
+"""The built book as files: it holds no address that a page would fetch, and all its links lead somewhere."""
+
+import re
+from html.parser import HTMLParser
+from urllib.parse import unquote, urlsplit
+
+import pytest
+
+FETCHED = {
+    "script": ("src",),
+    "img": ("src", "srcset"),
+    "iframe": ("src",),
+    "source": ("src", "srcset"),
+    "video": ("src", "poster"),
+    "audio": ("src",),
+    "embed": ("src",),
+    "object": ("data",),
+}
+RELATIONS = {
+    "stylesheet",
+    "icon",
+    "shortcut icon",
+    "preload",
+    "modulepreload",
+    "prefetch",
+    "preconnect",
+    "dns-prefetch",
+}
+
+
+class _Addresses(HTMLParser):
+    def __init__(self):
+        super().__init__()
+        self.fetched, self.linked, self.names = [], [], set()
+
+    def handle_starttag(self, tag, attributes):
+        given = dict(attributes)
+        self.fetched += [given[key] for key in FETCHED.get(tag, ()) if given.get(key)]
+        if tag == "link" and (given.get("rel") or "").lower() in RELATIONS:
+            self.fetched.append(given.get("href") or "")
+        if tag == "a" and given.get("href"):
+            self.linked.append(given["href"])
+        self.names |= {given[key] for key in ("id", "name") if given.get(key)}
+
+
+@pytest.fixture(scope="module")
+def pages(html):
+    found = {}
+    for file in sorted(html.rglob("*.html")):
+        if not file.relative_to(html).parts[0].startswith("_"):
+            parser = _Addresses()
+            parser.feed(file.read_text(encoding="utf-8"))
+            found[file] = parser
+    return found
+
+
+def test_no_page_fetches_from_elsewhere(pages):
+    foreign = {
+        f"{file.name}: {address}"
+        for file, page in pages.items()
+        for address in page.fetched
+        if re.match(r"(https?:)?//", address)
+    }
+    assert foreign == set()
+
+
+def test_no_style_sheet_fetches_from_elsewhere(html):
+    pattern = re.compile(r"(?:url\(|@import)\s*['\"]?(?:https?:)?//[^)'\"]+")
+    foreign = {
+        f"{file.name}: {hit}"
+        for file in html.rglob("*.css")
+        for hit in pattern.findall(file.read_text(encoding="utf-8"))
+    }
+    assert foreign == set()
+
+
+def test_links_within_the_book_lead_somewhere(html, pages):
+    broken = set()
+    for file, page in pages.items():
+        for address in page.linked:
+            parts = urlsplit(address)
+            if parts.scheme or parts.netloc:
+                continue
+            target = (file.parent / unquote(parts.path)).resolve() if parts.path else file
+            known = pages[target].names if target in pages and parts.fragment else {unquote(parts.fragment)}
+            if not target.exists() or unquote(parts.fragment) not in known:
+                broken.add(f"{file.relative_to(html)}: {address}")
+    assert broken == set()

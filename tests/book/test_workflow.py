@@ -1,0 +1,100 @@
+"""The workflow and the pages: parsed, complete, and consistent with the list of experiments."""
+
+import importlib.util
+import subprocess
+import sys
+
+import pytest
+import yaml
+
+from evenspan import paths
+from evenspan.errors import ExecutionError
+from evenspan.experiments.catalogue import catalogue
+from evenspan.report import execute, stage
+
+ROOT = paths.root()
+
+
+def dry_run(*arguments):
+    return subprocess.run(
+        [sys.executable, "-m", "snakemake", "--dry-run", "--nolock", *arguments],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+    )
+
+
+def test_workflow_parses_and_knows_every_execution():
+    run = dry_run("--cores", "1", "--forceall", "book")
+    assert run.returncode == 0, run.stderr
+    for name, experiment in catalogue().items():
+        for execution in experiment.executions:
+            assert f"_build/executed/experiments/{name}/{execution}.ipynb" in run.stdout
+    for chapter in stage.chapters():
+        assert f"_build/executed/chapters/{chapter}.ipynb" in run.stdout
+
+
+def test_workflow_parses_for_slurm():
+    if importlib.util.find_spec("snakemake_executor_plugin_slurm") is None:
+        pytest.skip("snakemake-executor-plugin-slurm is not installed (extra 'cluster').")
+    run = dry_run("--executor", "slurm", "--jobs", "2", "--forceall", "book")
+    assert run.returncode == 0, run.stderr
+
+
+def test_every_execution_has_its_page_in_the_contents():
+    pages = stage.toc_pages(ROOT / "_toc.yml")
+    assert len(pages) == len(set(pages)), "a page is named twice"
+    wanted = {f"experiments/{name}/{e}" for name, experiment in catalogue().items() for e in experiment.executions}
+    assert {page for page in pages if page.startswith("experiments/")} == wanted
+
+
+def test_every_chapter_is_in_the_contents():
+    book = ROOT / "book"
+    written = {p.relative_to(book).with_suffix("").as_posix() for p in book.rglob("*.md")}
+    assert written <= set(stage.toc_pages(ROOT / "_toc.yml"))
+
+
+def test_page_that_does_not_exist_is_named(tmp_path):
+    toc = tmp_path / "_toc.yml"
+    toc.write_text("format: jb-book\nroot: index\nchapters: [{file: gone/away.md}]\n", encoding="utf-8")
+    (tmp_path / "stage").mkdir()
+    (tmp_path / "stage" / "index.md").write_text("# Title\n", encoding="utf-8")
+    with pytest.raises(ExecutionError, match="do not exist: gone/away"):
+        stage._check_toc(tmp_path / "stage", toc)
+
+
+@pytest.mark.parametrize("page", sorted((ROOT / "book").rglob("*.md")), ids=lambda p: p.relative_to(ROOT).as_posix())
+def test_every_figure_of_a_chapter_has_caption_name_and_alternative_text(page):
+    if not execute.is_executable(page):
+        return
+    for cell in execute.read(page).cells:
+        _check_figure(cell)
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "notebooks").glob("*.ipynb")), ids=lambda p: p.name)
+def test_notebook_is_thin(path):
+    import json
+
+    raw = json.loads(path.read_text(encoding="utf-8"))
+    code = [cell for cell in raw["cells"] if cell["cell_type"] == "code"]
+    assert not any(cell["outputs"] or cell["execution_count"] for cell in code), "committed with outputs"
+    notebook = execute.read(path)
+    assert "profile" in execute.defaults(notebook)
+    assert not any(line.startswith(("def ", "class ")) for cell in notebook.cells for line in cell.source.splitlines())
+    for cell in notebook.cells:
+        _check_figure(cell)
+
+
+def _check_figure(cell):
+    shown = cell.metadata.get("mystnb", {})
+    if "figure" in shown:
+        assert shown["figure"].get("caption"), cell.source
+        assert shown["figure"].get("name"), cell.source
+        assert shown.get("image", {}).get("alt"), cell.source
+
+
+def test_book_settings_load_no_part_that_needs_a_network():
+    config = yaml.safe_load((ROOT / "_config.yml").read_text(encoding="utf-8"))
+    extensions = config["sphinx"]["config"]["extensions"]
+    assert not {"sphinx_thebe", "sphinx.ext.intersphinx", "sphinx.ext.graphviz"} & set(extensions)
+    assert config["execute"]["execute_notebooks"] == "off"

@@ -1,0 +1,120 @@
+"""For every test: no window, nothing written to the home folder. And a small checkout with one quick experiment."""
+
+import json
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+from evenspan import paths
+
+os.environ.setdefault("MPLBACKEND", "Agg")
+os.environ.setdefault("MPLCONFIGDIR", str(Path(__file__).resolve().parents[1] / "_build" / "cache" / "matplotlib"))
+
+PROTOCOL = """
+import os, time
+import numpy as np
+import pandas as pd
+
+SEED = 7
+METHODS = ("PCA", "Fair PCA", "Fair PCA-S (0.5)")
+
+def tasks():
+    return [{"k": k, "method": method} for k in (2, 10) for method in METHODS]
+
+def run_task(k, method):
+    if os.environ.get("FAKE_FAIL") == method:
+        raise ValueError(f"{method} was told to fail")
+    time.sleep(float(os.environ.get("FAKE_SECONDS", "0")))
+    rng = np.random.default_rng([SEED, k, METHODS.index(method)])
+    base = {"PCA": 20.0, "Fair PCA": 15.0, "Fair PCA-S (0.5)": 10.0}[method]
+    rows = []
+    for split in range(3):
+        rows.append(("toy", method, k, split, "released", "%Var", base + rng.normal() / 3 * (k == 2)))
+        rows.append(("toy", method, k, split, "held-out", "%Var", rng.normal()))
+        rows.append(("toy", method, k, split, "released", "MMD^2", rng.random()))
+    frame = pd.DataFrame(rows, columns=["dataset", "method", "k", "split", "protocol", "metric", "value"])
+    frame["reason"] = ""
+    if method == "Fair PCA-S (0.5)":
+        frame.loc[frame["metric"] == "MMD^2", ["value", "reason"]] = [np.nan, "no kernel width, said the test"]
+    return frame
+
+def one_holds():
+    return "holds", "1 < 2, computed"
+
+claims = {"K01": one_holds, "K02": lambda: None}
+"""
+
+EXPERIMENTS = """
+toy-table:
+  title: A table to test with
+  paper: kleindessner2023
+  module: toy_project.protocol
+  notebook: notebooks/toy.ipynb
+  published: toy_k10
+  published_datasets: {toy: Toy Income}
+  parameters: {dataset: toy, k: 10, scale: 1.5, quick: true}
+  choices: {dataset: [toy, other]}
+  executions: {toy-k10: {k: 10}, toy-k2: {k: 2}}
+  profiles: {embedded: {quick: true}, full: {quick: false}}
+  sources: [toy_project/*.py]
+"""
+
+PUBLISHED = """paper,table,dataset,method,metric,k,split,value,std,bold,unit,note
+kleindessner2023,Toy table,Toy Income,PCA,%Var,10,,20,1.5,,%,
+kleindessner2023,Toy table,Toy Income,Fair PCA,%Var,10,,15.2,,,%,
+kleindessner2023,Toy table,Toy Income,Fair PCA-S (0.5),%Var,10,,14,0.1,,%,
+kleindessner2023,Toy table,Toy Income,INLP,%Var,10,,9,0.1,,%,
+kleindessner2023,Toy table,Toy Income,PCA,MMD^2,10,,77.777,0.006,,,
+kleindessner2023,Toy table,Toy Income,Fair PCA-S (0.5),MMD^2,10,,0.01,0.0,,,
+kleindessner2023,Toy table,Toy Income,INLP,MMD^2,10,,,,,,n/a
+"""
+
+
+def toy_notebook() -> dict:
+    """Parameters, and one cell that prints them."""
+    cells = [
+        ("parameters", 'dataset = "toy"\nk = 10\nscale = 1.5\nquick = True\nprofile = "embedded"'),
+        ("work", 'print(dataset, k, scale, quick, profile)\nassert k != 13, "thirteen"'),
+    ]
+    return {
+        "nbformat": 4,
+        "nbformat_minor": 5,
+        "metadata": {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}},
+        "cells": [
+            {
+                "cell_type": "code",
+                "id": f"cell-{tag}",
+                "metadata": {"tags": [tag]},
+                "source": source,
+                "outputs": [],
+                "execution_count": None,
+            }
+            for tag, source in cells
+        ],
+    }
+
+
+@pytest.fixture
+def toy_checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """A checkout in a temporary folder: the rules and claims of the real one, and one experiment with its own table."""
+    real = paths.root()
+    for folder in ("data/paper", "notebooks", "toy_project"):
+        (tmp_path / folder).mkdir(parents=True)
+    (tmp_path / "experiments.yml").write_text(EXPERIMENTS)
+    (tmp_path / "toy_project" / "__init__.py").touch()
+    (tmp_path / "toy_project" / "protocol.py").write_text(PROTOCOL)
+    (tmp_path / "notebooks" / "toy.ipynb").write_text(json.dumps(toy_notebook()))
+    (tmp_path / "data" / "paper" / "toy_k10.csv").write_text(PUBLISHED)
+    (tmp_path / "requirements.lock").write_text("numpy==2.4\n")
+    for name in ("data/tolerances.yml", "data/paper/claims.csv"):
+        (tmp_path / name).write_bytes((real / name).read_bytes())
+    monkeypatch.setenv("EVENSPAN_ROOT", str(tmp_path))
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    monkeypatch.syspath_prepend(tmp_path)
+    paths.root.cache_clear()
+    yield tmp_path
+    paths.root.cache_clear()
+    for name in [name for name in sys.modules if name.partition(".")[0] == "toy_project"]:
+        del sys.modules[name]

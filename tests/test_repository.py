@@ -1,0 +1,122 @@
+"""The repository itself: one environment, one version, nothing of the machine it was written on."""
+
+import re
+import subprocess
+import tomllib
+from pathlib import Path
+
+import pytest
+import yaml
+
+import evenspan
+from evenspan import paths
+
+ROOT = paths.root()
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+MADE = {".git", ".venv", "_build", ".snakemake", "__pycache__", ".pytest_cache", ".ruff_cache", ".hypothesis"}
+
+
+def tracked() -> list[Path]:
+    """Files under version control; in a copy without git, everything that is not made."""
+    if (ROOT / ".git").exists():
+        listed = subprocess.run(["git", "-C", str(ROOT), "ls-files", "-z"], capture_output=True, check=True).stdout
+        return [ROOT / name for name in listed.decode().split("\0") if name and (ROOT / name).is_file()]
+    found = (p for p in ROOT.rglob("*") if p.is_file())
+    return [p for p in found if not any(x in MADE or x.endswith(".egg-info") for x in p.relative_to(ROOT).parts)]
+
+
+def texts():
+    for path in tracked():
+        try:
+            yield path, path.read_text(encoding="utf-8")
+        except UnicodeDecodeError:
+            continue
+
+
+def pins() -> dict[str, str]:
+    lock = (ROOT / "requirements.lock").read_text(encoding="utf-8")
+    return {
+        name.lower(): version for name, version in re.findall(r"^([A-Za-z0-9_.-]+)==([^ ;\\]+)", lock, re.MULTILINE)
+    }
+
+
+def name_of(requirement: str) -> str:
+    return re.match(r"[A-Za-z0-9_.-]+", requirement).group().lower().replace("_", "-")
+
+
+def test_environment_file_agrees_with_the_package():
+    environment = yaml.safe_load((ROOT / "environment.yml").read_text(encoding="utf-8"))
+    assert environment["name"] == PROJECT["name"]
+    plain = [entry for entry in environment["dependencies"] if isinstance(entry, str)]
+    (pip,) = [entry["pip"] for entry in environment["dependencies"] if isinstance(entry, dict)]
+    (python,) = [entry.removeprefix("python=") for entry in plain if entry.startswith("python=")]
+    assert PROJECT["requires-python"] == f">={python}"
+    (package,) = pip
+    extras = set(re.fullmatch(r"-e \.\[([a-z,]+)\]", package).group(1).split(","))
+    assert extras == set(PROJECT["optional-dependencies"]) - {"cluster"}
+
+
+def test_lock_agrees_with_the_package():
+    pinned = pins()
+    extras = PROJECT["optional-dependencies"]
+    wanted = PROJECT["dependencies"] + [r for extra, names in extras.items() if extra != "cluster" for r in names]
+    assert {name_of(requirement) for requirement in wanted} <= set(pinned)
+    assert not {name_of(requirement) for requirement in extras["cluster"]} & set(pinned)
+
+
+def test_lock_has_a_hash_for_every_package_and_no_address():
+    lock = (ROOT / "requirements.lock").read_text(encoding="utf-8")
+    entries = re.split(r"^(?=[A-Za-z0-9_.-]+==)", lock, flags=re.MULTILINE)[1:]
+    assert len(pins()) > 50
+    assert [entry.split()[0] for entry in entries if "--hash=sha256:" not in entry] == []
+    assert "://" not in lock
+    assert not re.search(r"^--|index-url|find-links", lock, re.MULTILINE)
+
+
+def test_one_version_everywhere():
+    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
+    assert citation["version"] == PROJECT["version"] == evenspan.__version__
+    assert citation["license"] == PROJECT["license"]
+    assert citation["authors"] == [{"name": author["name"]} for author in PROJECT["authors"]]
+
+
+def test_changelog_has_an_open_section_or_the_version():
+    changelog = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    assert "## [Unreleased]" in changelog or f"## [{PROJECT['version']}]" in changelog
+
+
+def test_every_make_target_is_in_the_readme():
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    targets = set(re.search(r"^\.PHONY: (.*)$", makefile, re.MULTILINE).group(1).split()) - {"help"}
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert {target for target in targets if f"make {target}" not in readme} == set()
+    assert targets <= set(re.findall(r"^([a-z]+):", makefile, re.MULTILINE))
+
+
+# Written in parts, so that this file does not hold what it looks for.
+MACHINE = re.compile(
+    r"(?<![\w.])/" + r"(?:root|home|Users|work|private|tmp/bash_jobs)" + r"/[A-Za-z0-9_.]"
+    r"|python" + r"hosted\.org|/simple" + r"/|(?:arti" + r"factory|nex" + r"us)\.[a-z]",
+)
+
+
+def test_no_machine_path_and_no_package_registry():
+    found = [
+        f"{path.relative_to(ROOT)}:{number}: {hit.group()}"
+        for path, text in texts()
+        for number, line in enumerate(text.splitlines(), start=1)
+        if (hit := MACHINE.search(line))
+    ]
+    assert found == []
+
+
+@pytest.mark.parametrize(
+    "line", ["see /" + "home/someone/x", "url = https://files.python" + "hosted.org/x", "(/" + "root/x)"]
+)
+def test_the_search_finds_what_it_should(line):
+    assert MACHINE.search(line)
+
+
+def test_no_tracked_file_is_large():
+    large = {str(p.relative_to(ROOT)): p.stat().st_size for p in tracked() if p.stat().st_size > 2_000_000}
+    assert large == {}
