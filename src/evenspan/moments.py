@@ -7,7 +7,7 @@ from numbers import Integral
 import numpy as np
 
 from . import moments_file
-from .errors import DataError, GroupError
+from .errors import DataError, GroupError, ResultError
 from .groups import label_text, positions, union_labels
 from .running import RunningMoments, merge, zeros
 
@@ -160,13 +160,12 @@ class GroupMoments:
     @property
     def scatter(self) -> np.ndarray:
         """Sum of squares and products about the overall mean, shape (d, d)."""
-        gaps = self.means - self.mean
-        return self.scatters.sum(axis=0) + (gaps.T * self.counts) @ gaps
+        return self.scatters.sum(axis=0) + _weighted_products(self.means - self.mean, self.counts)
 
     @property
     def second_moment(self) -> np.ndarray:
         """Sum of squares and products about zero, ``X.T @ X`` of the rows, shape (d, d)."""
-        return self.scatters.sum(axis=0) + (self.means.T * self.counts) @ self.means
+        return self.scatters.sum(axis=0) + _weighted_products(self.means, self.counts)
 
     @property
     def attributes(self) -> tuple[str, ...]:
@@ -216,7 +215,8 @@ class GroupMoments:
     def project(self, V: np.ndarray, *, offset: np.ndarray | None = None) -> "GroupMoments":
         """The moments of ``(x - offset) @ V`` for V of shape (d, k): what a linear map does to every group."""
         centred = self.means if offset is None else self.means - offset
-        return GroupMoments(self.labels, self.counts, centred @ V, V.T @ self.scatters @ V)
+        scatters = V.T @ self.scatters @ V
+        return GroupMoments(self.labels, self.counts, centred @ V, 0.5 * (scatters + scatters.transpose(0, 2, 1)))
 
     def standardised(self, reference: "GroupMoments | None" = None) -> "GroupMoments":
         """The moments after subtracting the mean and dividing by the population standard deviation of ``reference``.
@@ -259,7 +259,16 @@ class GroupMoments:
     @classmethod
     def load(cls, path) -> "GroupMoments":
         """Read what ``save`` wrote."""
-        return cls(*moments_file.read(path))
+        parts = moments_file.read(path)
+        try:
+            return cls(*parts)
+        except DataError as error:
+            raise ResultError(f"{path} is not a moments file ({error}). Make it again from the raw data.") from error
+
+
+def _weighted_products(rows: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    scaled = np.sqrt(weights)[:, None] * rows
+    return scaled.T @ scaled  # one symmetric rank update: symmetric to the last bit
 
 
 def _some(names: tuple[str, ...] | None) -> str:

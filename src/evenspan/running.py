@@ -57,7 +57,7 @@ class RunningMoments:
         if d == 0:
             raise DataError(f"X has 0 feature(s) (shape=({n}, 0)) while a minimum of 1 is required.")
         labels, codes = encode_groups(sensitive_features, n)
-        weights = _weights(sample_weight, n)
+        weights = row_weights(sample_weight, n)
         step = max(BLOCK_ENTRIES // d, d, 256)
         # Missing and infinite entries are found afterwards, in the moments; see inputs.require_finite.
         with np.errstate(invalid="ignore", over="ignore"):
@@ -128,7 +128,8 @@ def _block_moments(Y: np.ndarray, weights: np.ndarray | None):
     return np.array([count]), mean[None], (Y.T @ Y)[None]  # Y.T @ Y is one symmetric rank update
 
 
-def _weights(sample_weight, n: int) -> np.ndarray | None:
+def row_weights(sample_weight, n: int) -> np.ndarray | None:
+    """The weights as an array (n,) of finite numbers that are not negative; None stays None."""
     if sample_weight is None:
         return None
     weights = np.asarray(sample_weight, dtype=np.float64)

@@ -10,7 +10,7 @@ from ..groups import encode_groups, label_text
 from ..inputs import row_blocks
 from ..linalg import complement
 from ..moments import GroupMoments
-from ..running import BLOCK_ENTRIES
+from ..running import BLOCK_ENTRIES, row_weights
 
 
 def mean_constraints(moments: GroupMoments) -> np.ndarray:
@@ -112,4 +112,5 @@ def favourable_rows(y, positive_label, groups, n: int, *, marginal: bool, sample
     # Rows of a combination without favourable rows carry no weight, so that it does not matter which label they get;
     # under their own, the combination would be a group of total weight 0.
     codes = np.where(occupied, np.arange(len(labels)), np.argmax(occupied))[codes]
-    return labels[codes], favourable * (1.0 if sample_weight is None else np.asarray(sample_weight, dtype=np.float64))
+    weights = row_weights(sample_weight, n)
+    return labels[codes], favourable.astype(np.float64) * (1.0 if weights is None else weights)
