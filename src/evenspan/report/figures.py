@@ -44,8 +44,9 @@ def two_groups(X: np.ndarray, groups: np.ndarray, subspaces: dict[str, FairSubsp
         for label, colour, hatch in zip(labels, COLOURS, ("", "///"), strict=False):
             values = T[groups == label]
             panel.hist(values, bins=bins, density=True, color=colour, alpha=0.45, hatch=hatch, edgecolor=colour)
-            panel.axvline(values.mean(axis=0), color=colour, linewidth=2.4, linestyle="-" if not hatch else (0, (2,
-            1.4)))
+            panel.axvline(
+                values.mean(axis=0), color=colour, linewidth=2.4, linestyle="-" if not hatch else (0, (2, 1.4))
+            )
         moments = GroupMoments.from_data(T[:, None], groups)
         gap = float(np.ptp(moments.means[:, 0], axis=0))
         kept = float(np.sqrt(moments.scatter[0, 0] / moments.n))
@@ -84,8 +85,14 @@ def metrics_by_method(summary: pd.DataFrame, metrics: list[str], published: pd.D
             y = np.arange(len(methods)) + 0.22 * (shift - (len(sources) - 1) / 2)
             colour, marker = looks[source]
             panel.errorbar(
-                some["mean"], y, xerr=some["std"].fillna(0.0), fmt=marker, color=colour, markersize=6, capsize=2,
-                linewidth=1
+                some["mean"],
+                y,
+                xerr=some["std"].fillna(0.0),
+                fmt=marker,
+                color=colour,
+                markersize=6,
+                capsize=2,
+                linewidth=1,
             )
         panel.set_title(metric)
         panel.set_yticks(range(len(methods)), methods)
@@ -106,8 +113,9 @@ def protocols(summary: pd.DataFrame, metrics: list[str]) -> Figure:
         layout="constrained",
     )  # fmt: skip
     for panel, metric in zip(axes.flat, metrics, strict=True):
-        both = summary[summary["metric"] == metric].pivot(index="method", columns="protocol",
-        values="mean").loc[methods]
+        both = (
+            summary[summary["metric"] == metric].pivot(index="method", columns="protocol", values="mean").loc[methods]
+        )
         y = np.arange(len(methods))
         panel.hlines(y, both["released"], both["held-out"], color="#aaaaaa", linewidth=2)
         panel.plot(both["released"], y, "o", color=COLOURS[1], markerfacecolor="white", markeredgewidth=1.8)
@@ -116,8 +124,7 @@ def protocols(summary: pd.DataFrame, metrics: list[str]) -> Figure:
         panel.set_yticks(y, methods)
     axes[0, 0].invert_yaxis()
     handles = [
-        Line2D([], [], color=COLOURS[1], marker="o", markerfacecolor="white", linestyle="", label="same points
-        (published)"),
+        Line2D([], [], color=COLOURS[1], marker="o", mfc="white", linestyle="", label="same points (published)"),
         Line2D([], [], color=COLOURS[0], marker="s", linestyle="", label="held out"),
     ]
     fig.legend(handles=handles, loc="outside lower center", ncols=2)

@@ -1,0 +1,97 @@
+"""The theorems of Kleindessner et al. (2023), put to the test on random problems.
+
+A derivation shows why a theorem holds (the book gives them); a search for counter-examples shows that nothing was
+overlooked, and comes out false if something was. Each function returns the largest violation found.
+"""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from ..metrics import mean_gap
+from ..moments import GroupMoments
+from ..representation import FairPCA
+from ..representation.constraints import fair_basis, mean_constraints
+
+SEED = 2023
+
+
+def problems(number: int = 40, *, groups: tuple[int, ...] = (2, 3, 5)) -> Iterator[tuple]:
+    """Random data sets: unequal groups, means and scales; ``(X, groups, rng)``."""
+    for trial in range(number):
+        rng = np.random.default_rng((SEED, trial))
+        G, d = groups[trial % len(groups)], int(rng.integers(len(groups) + 4, 15))
+        z = np.concatenate([np.arange(G).repeat(5), rng.choice(G, size=120, p=rng.dirichlet(np.full(G, 3.0)))])
+        X = rng.normal(size=(len(z), d)) * rng.lognormal(size=d) * rng.lognormal(sigma=0.7, size=G)[z][:, None]
+        yield X + rng.normal(size=(G, d))[z], z, rng
+
+
+def correlation_iff_constraint() -> dict[str, float]:
+    """K01: scores are uncorrelated with the groups for all w and b, if and only if Z'XU = 0."""
+    inside, outside = 0.0, np.inf
+    for X, z, rng in problems():
+        R = fair_basis(mean_constraints(GroupMoments.from_data(X, z)), np.linalg.norm(X))
+        feasible = R @ _orthonormal(rng, R.shape[1], 2)
+        arbitrary = _orthonormal(rng, X.shape[1], 2)
+        inside = max(inside, _largest_correlation(X @ feasible, z, rng))
+        outside = min(outside, _largest_correlation(X @ arbitrary, z, rng))
+    return {"largest correlation inside": inside, "smallest outside": outside}
+
+
+def constraint_iff_equal_means() -> dict[str, float]:
+    """K02: Z'XU = 0 if and only if the projected group means coincide; two groups, relative to the size of the data."""
+    worst = 0.0
+    for X, z, rng in problems(groups=(2,)):
+        moments = GroupMoments.from_data(X, z)
+        centred = (z - z.mean(axis=0)) @ X
+        n0, n1 = moments.counts
+        for U in (_orthonormal(rng, X.shape[1], 2), FairPCA(2).fit_moments(moments).components_.T):
+            left = np.linalg.norm(centred @ U)
+            right = n0 * n1 / moments.n * mean_gap(moments, U)
+            worst = max(worst, abs(left - right) / np.linalg.norm(X))
+    return {"largest difference": worst}
+
+
+def algorithm_is_optimal() -> dict[str, float]:
+    """K03: no feasible subspace beats Algorithm 1; every k, random rivals and the certificate."""
+    rivals, gap = -np.inf, 0.0
+    for X, z, rng in problems(20, groups=(2,)):
+        moments = GroupMoments.from_data(X, z)
+        R, S = fair_basis(mean_constraints(moments), np.linalg.norm(X)), moments.second_moment
+        for k in range(1, X.shape[1]):
+            fitted = FairPCA(k, center=False).fit_moments(moments)
+            reached = fitted.certificate_.primal
+            for _ in range(20):
+                # Half of the rivals are small rotations of the answer, where an error would be hardest to see.
+                start = R @ _orthonormal(rng, R.shape[1], k)
+                near = fitted.components_.T + 0.01 * R @ rng.normal(size=(R.shape[1], k))
+                for U in (start, np.linalg.qr(near)[0]):
+                    rivals = max(rivals, float(np.trace(U.T @ S @ U) / reached) - 1.0)
+            gap = max(gap, fitted.certificate_.gap / reached)
+    return {"best rival's advantage": rivals, "largest certified gap": gap}
+
+
+def several_groups_and_attributes() -> dict[str, float]:
+    """K08: the matrix form equalises all group means of every attribute at once; the control is PCA's gap."""
+    fair, control = 0.0, np.inf
+    for X, z, rng in problems(groups=(3, 5)):
+        second = (X[:, 0] + rng.normal(size=len(z)) > 0).astype(int)
+        moments = GroupMoments.from_data(X, np.column_stack([z, second]))
+        U = FairPCA(1).fit_moments(moments).components_.T
+        P = np.linalg.eigh(moments.scatter)[1][:, -1:]
+        for attribute in moments.attributes:
+            groups = moments.marginal(attribute)
+            size = np.sqrt(np.trace(moments.scatter) / moments.n)
+            fair = max(fair, mean_gap(groups, U) / size)
+            control = min(control, mean_gap(groups, P) / size)
+    return {"largest gap, fair PCA": fair, "smallest gap, PCA": control}
+
+
+def _orthonormal(rng: np.random.Generator, d: int, k: int) -> np.ndarray:
+    return np.linalg.qr(rng.normal(size=(d, k)))[0]
+
+
+def _largest_correlation(T: np.ndarray, z: np.ndarray, rng: np.random.Generator) -> float:
+    scores = T @ rng.normal(size=(T.shape[1], 50)) + rng.normal(size=50)
+    indicators = (z[:, None] == np.unique(z)).astype(float)
+    return float(np.abs(np.corrcoef(scores.T, indicators.T)[:50, 50:]).max())
