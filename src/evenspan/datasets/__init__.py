@@ -1,0 +1,35 @@
+"""Data: the registry of sources, verified raw files, loaders, shipped moments, data cards and synthetic generators."""
+
+from .cards import card, card_index
+from .dataset import Dataset
+from .fetch import fetch, verify
+from .loaders import load, load_split, loadable, splits
+from .moments_store import make_moments, shipped_moments
+from .registry import Entry, RawFile, checksum, entry, names
+from .storage import Status, status
+from .synthetic import equal_moments, paired_splits, stretched_group, two_latent_groups
+
+__all__ = [
+    "Dataset",
+    "Entry",
+    "RawFile",
+    "Status",
+    "card",
+    "card_index",
+    "checksum",
+    "entry",
+    "equal_moments",
+    "fetch",
+    "load",
+    "load_split",
+    "loadable",
+    "make_moments",
+    "names",
+    "paired_splits",
+    "shipped_moments",
+    "splits",
+    "status",
+    "stretched_group",
+    "two_latent_groups",
+    "verify",
+]
