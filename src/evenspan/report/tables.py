@@ -31,8 +31,8 @@ def table(rows: pd.DataFrame, *, caption: str, classes: str = "result-table") ->
     """A frame as an HTML table with a caption; text cells may hold markup made by this package."""
     body = rows.to_html(index=False, escape=False, border=0, classes=classes, justify="left")
     body = body.replace("<thead>", f"<caption>{html.escape(caption)}</caption>\n  <thead>", 1)
-    return HTML(f'<div class="table-scroll" tabindex="0" role="region"
-    aria-label="{html.escape(caption)}">{body}</div>')
+    label = f'role="region" aria-label="{html.escape(caption)}"'
+    return HTML(f'<div class="table-scroll" tabindex="0" {label}>{body}</div>')
 
 
 def mean_and_spread(mean: float, std: float | None, digits: int) -> str:
