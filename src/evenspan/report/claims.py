@@ -1,0 +1,87 @@
+"""The papers' claims and the answers that experiments computed for them.
+
+A protocol module answers claims of its paper through an attribute ``claims``: a mapping from the number of a claim in
+``data/paper/claims.csv`` to a function without arguments that returns ``(answer, evidence)``, or None as long as the
+results it needs are missing. No answer is typed by hand.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import pandas as pd
+
+from .. import paths
+from ..errors import ResultError
+from ..experiments.catalogue import catalogue
+from .verdicts import Kind
+
+OPEN = "not yet judged"
+#: Possible answers, and the verdict whose mark they share.
+ANSWERS: dict[str, Kind] = {
+    "holds": Kind.EXACT,
+    "holds in part": Kind.ORDER,
+    "does not hold": Kind.DIFFERS,
+    "not computable": Kind.NA,
+    OPEN: Kind.PENDING,
+}
+
+
+@dataclass(frozen=True)
+class ClaimAnswer:
+    """An answer with the evidence it was computed from and the experiment that computed it."""
+
+    answer: str
+    evidence: str
+    experiment: str
+
+
+def registered() -> dict[str, tuple[str, Callable[[], tuple[str, str] | None]]]:
+    """Functions by the claim they answer, with the experiment that offers them."""
+    found: dict[str, tuple[str, Callable]] = {}
+    seen = set()
+    known = set(_table()["id"])
+    for entry in catalogue().values():
+        module = entry.protocol()
+        if module.__name__ in seen:
+            continue
+        seen.add(module.__name__)
+        offered: Mapping = getattr(module, "claims", {})
+        for claim, function in offered.items():
+            if claim not in known:
+                raise ResultError(f"{module.__name__} answers the claim {claim!r}, which is not in claims.csv.")
+            if claim in found:
+                raise ResultError(f"{module.__name__} and {found[claim][0]} both answer the claim {claim}; keep one.")
+            found[claim] = (entry.id, function)
+    return found
+
+
+def answers() -> dict[str, ClaimAnswer]:
+    """What can be answered now, by claim."""
+    found = {}
+    for claim, (experiment, function) in registered().items():
+        answer = function()
+        if answer is None:
+            continue
+        if answer[0] not in ANSWERS or answer[0] == OPEN or not answer[1].strip():
+            raise ResultError(
+                f"{experiment} answers the claim {claim} with {answer!r}; needed is one of "
+                f"{', '.join(name for name in ANSWERS if name != OPEN)}, with evidence."
+            )
+        found[claim] = ClaimAnswer(answer[0], answer[1], experiment)
+    return found
+
+
+def claims() -> pd.DataFrame:
+    """All claims with ``answer``, ``evidence`` and ``experiment``; what is open says so."""
+    frame, found = _table(), answers()
+    nothing = ClaimAnswer(OPEN, "", "")
+    for name in ("answer", "evidence", "experiment"):
+        frame[name] = [getattr(found.get(claim, nothing), name) for claim in frame["id"]]
+    return frame
+
+
+def _table() -> pd.DataFrame:
+    path = paths.data("paper", "claims.csv")
+    if not path.is_file():
+        raise ResultError(f"{path} is missing. Restore it from the repository.")
+    return pd.read_csv(path, dtype=str, keep_default_na=False)
