@@ -38,6 +38,10 @@ METHODS: dict[str, Callable[[int], SubspaceEstimator]] = {
 #: The share of directions kept by the covariance-matching rows, as ``released_basis`` needs it.
 RELEASED_FRACTION = {"Fair PCA": None, "Fair PCA-S (0.5)": 0.5, "Fair PCA-S (0.85)": 0.85}
 
+#: Columns of the published table, and those of them that a classifier decides.
+PREDICTION_METRICS = [f"{metric} ({name})" for name in metrics.CLASSIFIERS for metric in ("%Acc", "Delta_DP")]
+METRICS = ["%Var", "MMD^2", *PREDICTION_METRICS]
+
 COLUMNS = ["dataset", "method", "k", "split", "protocol", "metric", "value"]
 
 
@@ -108,6 +112,8 @@ def judge_points(fitted: SubspaceEstimator, train: Dataset, test: Dataset, momen
         "MMD^2",
         metrics.mmd2(parts[1][0], test.groups, bandwidth(train, len(fitted.components_), moments)),
     )
+    # The accuracy of the constant prediction, to recognise a classifier that has learnt nothing.
+    yield "released", "%Majority", 100.0 * max(np.mean(test.y == 1, axis=0), np.mean(test.y != 1, axis=0))
     for classifier in metrics.CLASSIFIERS:
         for protocol in ("released", "held-out"):
             judged = metrics.downstream(classifier, *parts, protocol=protocol)
