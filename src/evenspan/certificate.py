@@ -62,6 +62,8 @@ def ky_fan_certificate(H: np.ndarray, A: np.ndarray, problem: str, feasibility: 
     """
     m, k = A.shape
     H = symmetrise(H)
+    # Orthonormality is a constraint too: longer columns would reach more than any feasible answer can.
+    feasibility = max(feasibility, float(np.abs(A.T @ A - np.eye(k)).max(initial=0.0)))
     theta = symmetrise(A.T @ H @ A)
     primal = float(np.trace(theta))
     if k == m:
