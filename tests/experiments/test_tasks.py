@@ -236,7 +236,7 @@ def test_tasks_are_chosen_by_name_or_value(toy_checkout):
 
 
 def test_checking_again_agrees_and_finds_a_changed_number(finished):
-    comparisons, failed = tasks.check("toy-table", "k2-pca", progress=False)
+    comparisons, failed = tasks.check("toy-table", ["k2-pca"], progress=False)
     assert not failed
     assert [(c.name, c.rows, c.largest_absolute, c.ok) for c in comparisons] == [("k2-pca", 9, 0.0, True)]
     csv, record = finished / "k2-pca.csv", finished / "k2-pca.json"
@@ -244,15 +244,15 @@ def test_checking_again_agrees_and_finds_a_changed_number(finished):
     frame.loc[0, "value"] *= 1 + 1e-4
     csv.write_bytes(records.to_csv(frame))
     record.write_bytes(records.to_json(records.read(record) | {"sha256": records.digest(csv.read_bytes())}))
-    [comparison], _ = tasks.check("toy-table", "k2-pca", progress=False)
+    [comparison], _ = tasks.check("toy-table", ["k2-pca"], progress=False)
     assert not comparison.ok
     assert comparison.largest_relative == pytest.approx(1e-4, rel=1e-3)
     assert "PCA" in comparison.where
 
 
 def test_checking_needs_a_result(results):
-    with pytest.raises(ResultError, match="no finished result of task k2-pca"):
-        tasks.check("toy-table", "k2-pca", progress=False)
+    with pytest.raises(ResultError, match="no finished result of k2-pca"):
+        tasks.check("toy-table", ["k2-pca"], progress=False)
 
 
 def test_compare_sees_missing_rows_columns_and_numbers():

@@ -107,19 +107,18 @@ def run(
 
 
 def check(
-    experiment_id: str, task: str | None = None, jobs: int | None = None, progress: bool = True
+    experiment_id: str, only: Iterable[str] | None = None, jobs: int | None = None, progress: bool = True
 ) -> tuple[list[Comparison], Mapping[str, str]]:
     """Compute stored tasks again and compare, within the tolerance of ``data/tolerances.yml``.
 
     Returns the comparisons and, by task, the last line of each failure.
     """
-    stored = [s.name for s in inspect(experiment_id) if s.status == "finished"]
-    if task is not None:
-        stored = [name for name in select(experiment_id, names=[task]) if name in stored]
+    chosen = select(experiment_id, names=only)
+    stored = [task.name for task in inspect(experiment_id) if task.status == "finished" and task.name in chosen]
     if not stored:
         raise ResultError(
-            f"{experiment_id} has no finished result{f' of task {task}' if task else ''} to compare with. Compute it "
-            f"first: evenspan run {experiment_id} --profile full"
+            f"{experiment_id} has no finished result of {', '.join(chosen)} to compare with. Compute it first: "
+            f"evenspan run {experiment_id} --profile full"
         )
     again, original = paths.build("check", experiment_id), folder_of(experiment_id, "full")
     for name in stored:

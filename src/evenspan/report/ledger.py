@@ -231,8 +231,8 @@ def _mean(entry: Experiment, dataset: str, group: pd.DataFrame, key: tuple[str, 
     tasks = tuple(sorted(set(group["task"])))
     if group["split"].duplicated().any():
         raise ResultError(
-            f"{entry.id} has two numbers for one split of {', '.join(key)}, in the tasks {', '.join(tasks)}. Remove the "
-            "results of tasks that the protocol no longer has."
+            f"{entry.id} has two numbers for one split of {', '.join(key)}, in the tasks {', '.join(tasks)}. Remove "
+            "the results of tasks that the protocol no longer has."
         )
     values = group["value"].tolist()
     if not all(map(math.isfinite, values)):
