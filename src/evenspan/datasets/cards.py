@@ -76,6 +76,11 @@ def fact_table(found: Entry) -> str:
         "Loader": "yes" if found.name in loadable() else "not yet: fetch and verify only",
         "Shipped as moments": "yes" if has_moments(found) else "no",
     }
+    if found.measured:
+        means = found.measured["label_mean"].items()
+        facts["Duplicate rows"] = _number(found.measured["duplicate_rows"])
+        facts["Rank of the centred features"] = f"{found.measured['rank']} of {found.features}"
+        facts["Mean of the label"] = ", ".join(f"{found.group_names.get(g, g)}: {mean:.4f}" for g, mean in means)
     if found.unavailable:
         facts["Download"] = f"not possible: {found.unavailable}"
     rows = [f"| {key} | {_cell(value)} |" for key, value in facts.items()]

@@ -109,7 +109,7 @@ def _network(error: requests.RequestException) -> tuple[str, str]:
         code, reason = error.response.status_code, error.response.reason
         advice = (
             "the address is dead or closed to you: see whether the origin in the registry still exists; if you have "
-            "the file, put it into a folder and set EVENSPAN_DATA to it. Its checksum decides whether it is the right one."
+            "the file, put it into a folder and set EVENSPAN_DATA to that; the checksum decides whether it is the one."
         )
         return f"the server answered {code} {reason}.", advice if code < 500 else AGAIN
     if isinstance(error, requests.Timeout):

@@ -53,6 +53,9 @@ class Entry:
         Why the files cannot be downloaded; empty if they can.
     bundled_sha256 : str
         Checksum of the values, for data bundled with a library.
+    measured : mapping
+        Counted in what the loader returns: ``duplicate_rows`` (features, label and group all equal to an earlier row),
+        ``rank`` of the centred features, ``label_mean`` by group. Empty without a loader.
     """
 
     name: str
@@ -74,6 +77,7 @@ class Entry:
     feature_names: tuple[str, ...] | None = None
     unavailable: str = ""
     bundled_sha256: str = ""
+    measured: dict = field(default_factory=dict)
     bytes: int = field(init=False)
 
     def __post_init__(self):
