@@ -4,7 +4,6 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-import pooch
 from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn
 
@@ -14,7 +13,6 @@ from .download import ResumingDownloader, disc
 from .registry import Entry, RawFile, entry
 
 # Pooch reports each file on its own; the progress bar does it for the whole set.
-pooch.get_logger().setLevel("WARNING")
 
 
 def fetch(name: str, progress: bool = True) -> tuple[Path, ...]:
@@ -91,7 +89,10 @@ def _right(path: Path, file: RawFile) -> bool:
 
 
 def _download(entry: Entry, file: RawFile, advance: Callable[[int], None]) -> None:
+    import pooch  # here, because it looks for a notebook's progress bar and complains where there is none
+
     where = storage.folder(entry)
+    pooch.get_logger().setLevel("WARNING")
     keeper = pooch.create(where, base_url="", registry={file.name: f"sha256:{file.sha256}"}, urls={file.name: file.url})
     downloader = ResumingDownloader(file, where, advance)
     seen = []

@@ -5,8 +5,6 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-import pooch
-
 from ..errors import FetchError
 from .registry import Entry, RawFile, entry, names
 
@@ -21,7 +19,11 @@ def mirror() -> Path | None:
 
 def cache() -> Path:
     """The folder for downloads: ``EVENSPAN_CACHE``, or the operating system's place for caches."""
-    return Path(os.environ.get(CACHE) or pooch.os_cache("evenspan"))
+    if os.environ.get(CACHE):
+        return Path(os.environ[CACHE])
+    import pooch  # here, because it looks for a notebook's progress bar and complains where there is none
+
+    return Path(pooch.os_cache("evenspan"))
 
 
 def folder(entry: Entry) -> Path:
