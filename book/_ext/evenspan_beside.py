@@ -10,7 +10,8 @@
 
 On wide screens the text stands left and the code right; on narrow ones they follow each other. The code is read from
 the staged copy of ``src``, so it cannot drift; a name that does not exist fails the strict build. Several names may be
-given, also of classes and methods (``module:Class.method``). ``:docstring: hide`` leaves out docstrings.
+given, also of classes and methods (``module:Class.method``). Docstrings are left out, because the text beside says the
+same; ``:docstring: show`` keeps them.
 """
 
 import ast
@@ -97,7 +98,7 @@ class Beside(SphinxDirective):
         else:
             raise self.error(f"beside: there is no module {module!r} below src/.")
         self.env.note_dependency(str(source))
-        show = self.options.get("docstring", "show") == "show"
+        show = self.options.get("docstring") == "show"
         try:
             excerpt, first, last = _excerpt(source.read_text(encoding="utf-8"), attribute, show)
         except LookupError:

@@ -5,7 +5,6 @@ data cards and the ledger are generated; sources, notebooks and result tables ar
 include and link to them. The folder is made anew each time: nothing stale can survive in it.
 """
 
-import importlib.util
 import re
 import shutil
 import sys
@@ -20,7 +19,7 @@ from evenspan import datasets, paths
 from evenspan.errors import ExecutionError, FairError, ResultError
 from evenspan.experiments.catalogue import Experiment, catalogue
 
-from . import execute
+from . import execute, ledger
 
 _PAGE = {".md", ".ipynb"}
 
@@ -63,16 +62,15 @@ def stage(destination: Path | None = None) -> Path:
     _copy_chapters(target)
     _copy_experiments(target)
     _copy_tree(root / "src" / "evenspan", target / "_src" / "evenspan", "*.py")
-    _copy(root / "CITATION.cff", target / "_src" / "CITATION.cff")
+    for shown in (root / "CITATION.cff", paths.data("tolerances.yml")):
+        _copy(shown, target / "_src" / shown.name)
     _copy_tree(root / "notebooks", target / "_notebooks", "*.ipynb")
     for profile in ("full", "embedded"):
         _copy_tree(paths.results(profile), target / "_static" / "results" / profile, "*.csv", "*.json")
     _copy_tree(paths.data("paper"), target / "_static" / "paper", "*.csv")
-    if hasattr(datasets, "names"):
-        _write_cards(target)
-    if importlib.util.find_spec("evenspan.report.ledger"):
-        for name, text in importlib.import_module("evenspan.report.ledger").pages().items():
-            _write(target / name, text)
+    _write_cards(target)
+    for name, text in ledger.pages().items():
+        _write(target / name, text)
     _check_toc(target, root / "_toc.yml")
     return target
 
