@@ -1,0 +1,183 @@
+"""The command line, in this process and as a real program."""
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+from typer.testing import CliRunner
+
+import evenspan.datasets
+from evenspan.cli import app
+from evenspan.errors import FetchError
+
+
+@pytest.fixture
+def cli(monkeypatch):
+    """Invoke the application; numeric settings it makes do not leave the test."""
+    saved = dict(os.environ)
+
+    def invoke(*arguments: str):
+        return CliRunner().invoke(app, list(arguments))
+
+    yield invoke
+    os.environ.clear()
+    os.environ.update(saved)
+
+
+def program(*arguments: str, **environment: str) -> subprocess.CompletedProcess:
+    return subprocess.run(
+        [sys.executable, "-m", "evenspan.cli", *arguments],
+        env=os.environ | environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def test_help_and_version(cli):
+    result = cli("--help")
+    assert result.exit_code == 0
+    for command in ("list", "run", "data", "ledger", "build"):
+        assert f" {command} " in result.output
+    assert cli("--version").output == f"evenspan {evenspan.__version__}\n"
+    assert "NAME VALUE" in cli("run", "--help").output
+
+
+def test_the_command_line_imports_nothing_heavy():
+    code = (
+        "import sys, evenspan; before = set(sys.modules); import evenspan.cli; new = set(sys.modules) - before\n"
+        "print(sorted({name.partition('.')[0] for name in new} & {'numpy', 'pandas', 'sklearn', 'scipy', 'papermill'}))"
+    )
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"
+
+
+def test_list_shows_the_state(finished, cli):
+    (finished / "k2-pca.json").unlink()
+    result = cli("list")
+    assert result.exit_code == 0
+    assert "toy-table" in result.output
+    assert "toy-k10, toy-k2" in result.output
+    assert "full 5 of 6, 1 outdated" in result.output
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["run", "nothing"], "There is no experiment 'nothing'; the experiments are toy-table."),
+        (["run", "toy-table", "-p", "depth", "3"], "toy-table has no parameter 'depth'; its parameters are dataset"),
+        (["run", "toy-table", "-p", "k", "ten"], "parameter 'k' needs a whole number, but got 'ten'."),
+        (["run", "toy-table", "-p", "k=1.5"], "parameter 'k' needs a whole number, but got '1.5'."),
+        (["run", "toy-table", "-p", "dataset", "adult"], "'dataset' cannot be 'adult'; it can be toy, other."),
+        (["run", "toy-table", "-p", "k"], "-p needs a name and a value"),
+        (["run", "toy-table", "-p", "k", "1", "-p", "k", "2"], "parameter 'k' is given twice"),
+        (["run", "toy-table", "--execution", "toy-k3"], "no execution 'toy-k3'; its executions are toy-k10, toy-k2."),
+        (["run", "toy-table", "--profile", "fast"], "no profile 'fast'; the profiles are embedded, full."),
+        (["run", "toy-table", "--task", "k2-pca"], "--task, --jobs and --check belong to the full profile"),
+        (
+            ["run", "toy-table", "--profile", "full", "--task", "k3"],
+            "no task k3; its tasks are k2-pca, k2-fair_pca,",
+        ),
+        (["run", "toy-table", "--profile", "full", "--check"], "has no finished result of k2-pca"),
+        (["run", "toy-table", "--profile", "full", "-p", "k", "3"], "no task in its full protocol with k = 3"),
+        (["ledger", "--check"], "ledger.csv is missing. Write it: evenspan ledger"),
+        (["ledger", "--check", "--summary"], "Give --summary or --check, not both."),
+    ],
+)
+def test_mistakes_are_told_in_plain_words(toy_checkout, cli, arguments, said):
+    result = cli(*arguments)
+    assert result.exit_code == 2
+    assert said in result.stderr
+    assert "Traceback" not in result.output + result.stderr
+
+
+def test_the_program_ends_with_code_2_and_no_traceback(toy_checkout):
+    result = program("run", "toy-table", "-p", "k", "ten")
+    assert (result.returncode, result.stdout) == (2, "")
+    assert result.stderr == "Error: toy-table: parameter 'k' needs a whole number, but got 'ten'.\n"
+    unknown = program("run", "toy-table", "--colour", "red")
+    assert unknown.returncode == 2
+    assert "No such option" in unknown.stderr
+
+
+def test_the_embedded_profile_executes_the_notebook_with_typed_parameters(toy_checkout, cli):
+    result = cli("run", "toy-table", "-p", "k", "2", "-p", "scale", "3", "-p", "quick", "false")
+    assert result.exit_code == 0, result.output
+    made = toy_checkout / "_build" / "runs" / "toy-table" / "toy-k2-scale3.0-quickfalse.ipynb"
+    cells = json.loads(made.read_text())["cells"]
+    said = "".join(text for cell in cells for output in cell.get("outputs", []) for text in output["text"])
+    assert said == "toy 2 3.0 False embedded\n"
+    assert str(made) in result.output
+
+
+def test_a_failing_notebook_is_told(toy_checkout, cli):
+    result = cli("run", "toy-table", "-p", "k", "13")
+    assert result.exit_code == 2
+    assert "AssertionError: thirteen" in result.stderr
+
+
+def test_the_full_profile_runs_what_is_asked_and_checks_it(toy_checkout, cli):
+    result = cli("run", "toy-table", "--profile", "full", "--execution", "toy-k2", "--jobs", "2")
+    assert (result.exit_code, result.stdout) == (0, "toy-table: 3 computed, 0 stored already, 0 failed\n")
+    again = cli("run", "toy-table", "--profile", "full", "-p", "k", "2")
+    assert again.stdout == "toy-table: 0 computed, 3 stored already, 0 failed\n"
+    checked = cli("run", "toy-table", "--profile", "full", "--check", "--task", "k2-pca")
+    assert checked.exit_code == 0, checked.output
+    assert "agrees" in checked.stdout
+
+
+def test_a_failing_task_gives_code_1(toy_checkout, cli, monkeypatch):
+    monkeypatch.setenv("FAKE_FAIL", "PCA")
+    result = cli("run", "toy-table", "--profile", "full", "-p", "k", "2")
+    assert result.exit_code == 1
+    assert "2 computed, 0 stored already, 1 failed" in result.stdout
+    assert "k2-pca: ValueError: PCA was told to fail" in result.stderr
+
+
+def test_ledger_writes_shows_and_checks(finished, cli):
+    written = cli("ledger")
+    assert written.exit_code == 0
+    assert "not yet run" in written.stdout
+    assert (finished.parents[1] / "ledger.csv").is_file()
+    assert cli("ledger", "--check").exit_code == 0
+    (finished / "k10-pca.csv").unlink()
+    (finished / "k10-pca.json").unlink()
+    assert "differs from what the results give" in cli("ledger", "--check").stderr
+    summary = cli("ledger", "--summary")
+    assert summary.stdout.splitlines()[0].startswith("kleindessner2023      6 numbers: ")
+
+
+def test_data_commands_call_the_data_layer(cli, monkeypatch):
+    listed = cli("data", "list")
+    assert listed.exit_code == 0
+    assert "adult" in listed.stdout
+    assert "sklearn_diabetes" in listed.stdout
+    assert cli("data", "verify", "sklearn_diabetes").exit_code == 0
+    unknown = cli("data", "verify", "adults")
+    assert unknown.exit_code == 2
+    assert "adult" in unknown.stderr
+
+    def unreachable(name):
+        raise FetchError(f"{name} is not reachable")
+
+    monkeypatch.setattr(evenspan.datasets, "fetch", unreachable)
+    failed = cli("data", "fetch", "adult")
+    assert (failed.exit_code, failed.stderr) == (2, "Error: adult is not reachable\n")
+    monkeypatch.setattr(evenspan.datasets, "card", lambda name: f"# {name}")
+    assert cli("data", "card", "adult").stdout == "# adult\n"
+    monkeypatch.setattr(evenspan.datasets, "make_moments", lambda name: (f"{name}.npz",))
+    assert cli("data", "moments", "adult").stdout == "Written: adult.npz\n"
+
+
+def test_build_is_make_book(monkeypatch, cli):
+    called = []
+
+    def run(command, check):
+        called.append(command)
+        return subprocess.CompletedProcess(command, 3)
+
+    monkeypatch.setattr(subprocess, "run", run)
+    assert cli("build", "--cores", "2").exit_code == 3
+    assert called[0][-2:] == ["book", "JOBS=2"]
+    assert cli("build", "--cores", "0").exit_code == 2

@@ -1,0 +1,277 @@
+"""The ledger: the published numbers, their join with results, the page, and the claims."""
+
+import re
+from html.parser import HTMLParser
+
+import pandas as pd
+import pytest
+
+import evenspan.datasets
+from evenspan import paths
+from evenspan.errors import ResultError
+from evenspan.experiments import experiment, records, tasks
+from evenspan.report import claims, ledger, ledger_page, provenance
+from evenspan.report.verdicts import Kind
+
+
+def test_the_published_tables_hold_1260_numbers():
+    cells = ledger.published()
+    assert (cells["value"] != "").sum() == 1260
+    assert (cells["std"] != "").sum() == 86
+    assert len(cells) == 1285
+    assert cells["cell"].is_unique
+    assert set(cells.loc[cells["value"] == "", "note"].str.rpartition("; ")[2]) >= {"n/a", "fail to converge"}
+
+
+def test_every_published_number_has_exactly_one_row_and_verdict():
+    frame = ledger.ledger()
+    assert list(frame.columns) == list(ledger.COLUMNS)
+    assert frame["cell"].tolist() == sorted(ledger.published()["cell"])
+    assert set(frame["verdict"]) <= {kind.value for kind in Kind}
+    table = ledger.counts(frame)
+    assert table.loc["total", "numbers"] == 1260
+    assert table["numbers"].to_dict() == {
+        "kleindessner2023": 86, "rathore2025": 664, "vu2022": 318, "zhou2024": 192, "total": 1260,
+    }  # fmt: skip
+
+
+@pytest.fixture
+def judged(finished):
+    return ledger.ledger().set_index(["method", "metric"])
+
+
+def test_results_are_joined_and_judged(judged):
+    verdicts = judged["verdict"].to_dict()
+    assert verdicts == {
+        ("PCA", "%Var"): "exact",  # 20 printed in a column with one decimal
+        ("Fair PCA", "%Var"): "close",
+        ("Fair PCA-S (0.5)", "%Var"): "same order",
+        ("INLP", "%Var"): "not yet run",
+        ("PCA", "MMD^2"): "differs",
+        ("Fair PCA-S (0.5)", "MMD^2"): "not computable",
+        ("INLP", "MMD^2"): "not computable",
+    }
+    assert judged.loc[("Fair PCA-S (0.5)", "MMD^2"), "reason"] == "no kernel width, said the test"
+    assert judged.loc[("INLP", "MMD^2"), "reason"] == "the paper prints no number: n/a"
+    assert ledger.counts(ledger.ledger()).loc["total", "numbers"] == 6
+
+
+def test_ours_is_the_mean_over_the_splits_of_the_published_protocol(judged, finished):
+    row = judged.loc[("PCA", "MMD^2")]
+    rows = experiment("toy-table").protocol().run_task(k=10, method="PCA")
+    values = rows.loc[(rows["protocol"] == "released") & (rows["metric"] == "MMD^2"), "value"]
+    assert float(row["ours"]) == pytest.approx(values.mean(), rel=1e-9)
+    assert float(row["ours_std"]) == pytest.approx(values.std(ddof=0), rel=1e-9)
+    assert row["splits"] == "3"
+    assert float(row["deviation_digits"]) == pytest.approx((values.mean() - 77.777) * 1000, rel=1e-3)
+    assert float(row["deviation_sd"]) == pytest.approx((values.mean() - 77.777) / 0.006, rel=1e-3)
+    assert (row["experiment"], row["execution"], row["tasks"], row["data_card"]) == (
+        *("toy-table", "toy-k10", "k10-pca", "toy"),
+    )
+    assert judged.loc[("INLP", "%Var"), "experiment"] == ""
+
+
+def test_the_file_is_written_and_checked(finished):
+    frame = ledger.ledger()
+    with pytest.raises(ResultError, match=r"ledger.csv is missing"):
+        ledger.check(frame)
+    path = ledger.write(frame)
+    ledger.check(ledger.ledger())
+    assert path.read_bytes() == ledger.to_csv(ledger.ledger())
+    path.write_bytes(path.read_bytes().replace(b"differs", b"exact"))
+    with pytest.raises(ResultError, match=r"differs from what the results give in 1 line\(s\), first in line \d"):
+        ledger.check(frame)
+    path.write_bytes(ledger.to_csv(frame)[:-1])
+    with pytest.raises(ResultError, match="line endings or the last line"):
+        ledger.check(frame)
+
+
+def test_the_file_does_not_depend_on_the_build(finished, save_embedded):
+    before = ledger.to_csv(ledger.ledger())
+    save_embedded(k=10)
+    frame = ledger.ledger(build=True).set_index(["method", "metric"])
+    assert float(frame.loc[("PCA", "%Var"), "build"]) == pytest.approx(21.5)
+    assert frame.loc[("Fair PCA", "%Var"), "build"] == ""
+    assert ledger.to_csv(ledger.ledger()) == before
+    assert ledger.pages()["_static/ledger.csv"].encode() == before
+
+
+@pytest.fixture
+def save_embedded(monkeypatch):
+    """Store rows as the toy notebook would."""
+    # The registry of data sets does not know the toy.
+    monkeypatch.setattr(evenspan.datasets, "checksum", lambda name: f"checksum of {name}")
+    return save_toy_rows
+
+
+def save_toy_rows(**parameters):
+    """Moments give %Var of PCA in the embedded profile; another quantity of the same name must not be taken for it."""
+    row = {
+        "dataset": "toy",
+        "method": "PCA",
+        "k": 10,
+        "split": 0,
+        "protocol": "moments",
+        "metric": "%Var",
+        "value": 21.0,
+    }
+    rows = [row, row | {"split": 1, "value": 22.0}, row | {"protocol": "held-out", "value": 9.0}]
+    own = experiment("toy-table").arguments() | parameters
+    tasks.save("toy-table", own, pd.DataFrame(rows), seconds=0.0)
+
+
+def test_runs_by_hand_are_not_part_of_the_build(toy_checkout, save_embedded):
+    save_embedded(scale=7.0)
+    assert (ledger.ledger(build=True)["build"] == "").all()
+    assert len(tasks.read_results("toy-table", "embedded")) == 3
+
+
+def test_two_numbers_for_one_cell_are_refused(finished):
+    for kind in ("csv", "json"):
+        (finished / f"k10-old.{kind}").write_bytes((finished / f"k10-pca.{kind}").read_bytes())
+    with pytest.raises(ResultError, match=r"two numbers for one split of toy_k10, Toy Income, PCA, .*k10-old, k10-pca"):
+        ledger.ledger()
+
+
+def test_an_altered_result_is_never_judged(finished):
+    csv = finished / "k10-pca.csv"
+    csv.write_bytes(csv.read_bytes().replace(b"20.0", b"20.1", 1))
+    with pytest.raises(ResultError, match=r"k10-pca.csv was altered"):
+        ledger.ledger()
+
+
+def test_published_tables_are_checked(toy_checkout):
+    path = toy_checkout / "data" / "paper" / "toy_k10.csv"
+    original = path.read_text()
+    path.write_text(original + original.splitlines()[1] + "\n")
+    with pytest.raises(ResultError, match=r"two rows for .*'method': 'PCA'"):
+        ledger.published()
+    path.write_text(original.replace("unit", "units"))
+    with pytest.raises(ResultError, match="must have the columns"):
+        ledger.published()
+    path.write_text(original.replace("77.777", "77,777").replace(",77,777,", ',"77,777",'))
+    with pytest.raises(ResultError, match="'77,777' in a published table is not a number"):
+        ledger.ledger()
+    path.unlink()
+    with pytest.raises(ResultError, match="No published table"):
+        ledger.published()
+
+
+class Tables(HTMLParser):
+    """Rows and links of the HTML in a page; unbalanced table tags raise."""
+
+    def __init__(self):
+        super().__init__()
+        self.rows, self.links, self.open = [], [], []
+
+    def handle_starttag(self, tag, attributes):
+        if tag in ("table", "tr", "td", "th", "a", "span", "div", "dl", "dt", "dd"):
+            self.open.append(tag)
+        if tag == "tr":
+            self.rows.append(dict(attributes))
+        if tag == "a":
+            self.links.append(dict(attributes)["href"])
+
+    def handle_endtag(self, tag):
+        if tag in ("table", "tr", "td", "th", "a", "span", "div", "dl", "dt", "dd"):
+            assert self.open.pop() == tag
+
+
+def parsed(text: str) -> Tables:
+    tables = Tables()
+    for block in re.findall(r"```\{raw\} html\n(.*?)\n```", text, re.DOTALL):
+        tables.feed(block)
+    assert not tables.open
+    return tables
+
+
+def test_the_page_shows_every_row_with_its_trail(finished, save_embedded):
+    save_embedded(k=10)
+    text = ledger.pages()["ledger.md"]
+    tables = parsed(text)
+    identified = [row["id"] for row in tables.rows if row.get("id", "").startswith("toy_k10-")]
+    assert identified == [f"toy_k10-00{row}" for row in range(1, 8)]
+    assert "experiments/toy-table/toy-k10.html" in tables.links
+    assert "_static/results/full/toy-table/k10-pca.csv" in tables.links
+    assert "_static/results/full/toy-table/k10-pca.json" in tables.links
+    assert "data/cards/toy.html" in tables.links
+    assert text.count('class="verdict verdict-exact"') >= 3  # counts, rules, the row
+    assert 'title="no kernel width, said the test"' in text
+    assert "<td>20 ± 1.5</td><td>20.00 ± 0.00</td><td>21.50 ± 0.50</td>" in text
+    assert "within 2 % of the published number" in text
+
+
+def test_the_real_page_is_balanced_and_complete():
+    text = ledger.pages()["ledger.md"]
+    rows = [row["id"] for row in parsed(text).rows if "id" in row]
+    assert sum(not row.startswith("claim-") for row in rows) == 1285
+    assert sum(row.startswith("claim-") for row in rows) == 91
+    assert len(set(rows)) == len(rows)
+    assert "1,260 numbers" in text
+
+
+def test_summary_is_one_line_per_paper(finished):
+    lines = list(ledger_page.summary(ledger.counts(ledger.ledger())))
+    assert lines == [
+        "kleindessner2023      6 numbers: 1 exact, 1 close, 1 same order, 1 differs, 1 not computable, 1 not yet run",
+        "total                 6 numbers: 1 exact, 1 close, 1 same order, 1 differs, 1 not computable, 1 not yet run",
+    ]
+
+
+def test_claims_are_open_until_an_experiment_answers(toy_checkout):
+    frame = claims.claims().set_index("id")
+    assert len(frame) == 91
+    assert frame.loc["K01", ["answer", "evidence", "experiment"]].tolist() == ["holds", "1 < 2, computed", "toy-table"]
+    assert frame.loc["K02", "answer"] == "not yet judged"
+    assert (frame["answer"] == "not yet judged").sum() == 90
+    assert "1 &lt; 2, computed" in ledger.pages()["ledger.md"]
+
+
+@pytest.mark.parametrize(
+    ("registered", "said"),
+    [
+        ('{"K99": one_holds}', "answers the claim 'K99', which is not in claims.csv"),
+        ('{"K01": lambda: ("true", "x")}', "needed is one of holds, holds in part, does not hold, not computable"),
+        ('{"K01": lambda: ("holds", " ")}', "with evidence"),
+        ('{"K01": lambda: ("not yet judged", "x")}', "needed is one of"),
+    ],
+)
+def test_answers_that_cannot_be_meant_are_refused(toy_checkout, registered, said):
+    protocol = toy_checkout / "toy_project" / "protocol.py"
+    protocol.write_text(protocol.read_text() + f"\nclaims = {registered}\n")
+    with pytest.raises(ResultError, match=said):
+        claims.claims()
+
+
+def test_one_claim_is_answered_by_one_module(toy_checkout):
+    package = toy_checkout / "toy_project"
+    (package / "second.py").write_text((package / "protocol.py").read_text())
+    path = toy_checkout / "experiments.yml"
+    path.write_text(path.read_text() + path.read_text().replace("toy-table", "again").replace("protocol", "second"))
+    with pytest.raises(ResultError, match=r"second and toy-table both answer the claim K01"):
+        claims.claims()
+
+
+def test_one_cell_is_judged_by_one_experiment(finished):
+    path = paths.root() / "experiments.yml"
+    path.write_text(path.read_text() + path.read_text().replace("toy-table:", "again:"))
+    other = paths.results("full", "again")
+    other.mkdir()
+    for source in finished.glob("k10-pca.*"):
+        (other / source.name).write_bytes(source.read_bytes())
+    with pytest.raises(ResultError, match="again and toy-table both give a number for toy_k10, Toy Income, PCA"):
+        ledger.ledger()
+
+
+def test_provenance_tells_the_record(finished):
+    record = provenance.record("toy-table", "k10-pca")
+    told = provenance.facts(record)
+    assert told["Command"] == "evenspan run toy-table --profile full --task k10-pca"
+    assert told["Parameters"] == "k 10, method PCA"
+    assert told["Result (SHA-256)"] == records.digest((finished / "k10-pca.csv").read_bytes())
+    assert "Data (SHA-256)" not in told
+    assert provenance.facts(record | {"commit": "abc", "dirty": True})["Commit"].startswith("abc and changes")
+    assert "| Seed | 7 |" in provenance.markdown(record)
+    assert set(provenance.this_build()) == {"Commit", "Python", "Packages", "Machine"}
+    with pytest.raises(ResultError, match="the task k3-pca has no stored result"):
+        provenance.record("toy-table", "k3-pca")
