@@ -16,6 +16,7 @@ from ..errors import ConfigurationError
 from ..reconstruction import StandardPCA
 from ..representation import FairPCA
 from .kleindessner2023_table import COLUMNS, released_basis
+from .store import read_results
 
 SEED = 2023
 REPETITIONS = 10
@@ -79,3 +80,30 @@ def curve(rows: pd.DataFrame) -> pd.DataFrame:
 def _points(n: int, d: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
     data = two_latent_groups(d, seed=seed, n_per_group=n // 2)
     return data.X, data.groups
+
+
+def ratio_table(curves: dict[str, pd.DataFrame]) -> pd.DataFrame:
+    """One row for each size and method: the median ratio from each source, side by side."""
+    parts = [
+        curve.assign(ratio=curve["median"].round(2)).set_index(["n", "d", "method"])["ratio"].rename(source)
+        for source, curve in curves.items()
+    ]
+    return pd.concat(parts, axis=1).sort_index(kind="stable").reset_index()
+
+
+def same_order_as_pca() -> tuple[str, str] | None:
+    """K04: fair PCA costs a constant factor more than PCA: its ratio does not grow with n or with d."""
+    rows = read_results("kleindessner2023-runtime")
+    if rows.empty:
+        return None
+    found = curve(rows)
+    fair = found[found["method"] == "Fair PCA"]
+    # The growth exponent of the ratio; the same order of time means 0, one more factor d would mean 1.
+    slope = {n: float(np.polyfit(np.log(part["d"]), np.log(part["median"]), 1)[0]) for n, part in fair.groupby("n")}
+    evidence = f"Median ratio to standard PCA between {fair['median'].min():.2f} and {fair['median'].max():.2f}; "
+    evidence += "; ".join(f"growth exponent in d {value:+.2f} at n = {n:,}" for n, value in slope.items()) + "."
+    holds = max(slope.values()) < 0.5 and fair["median"].max() < 3.0
+    return ("holds" if holds else "does not hold"), evidence
+
+
+claims = {"K04": same_order_as_pca}

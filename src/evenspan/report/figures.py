@@ -94,7 +94,7 @@ def metrics_by_method(summary: pd.DataFrame, metrics: list[str], published: pd.D
                 capsize=2,
                 linewidth=1,
             )
-        panel.set_title(metric)
+        panel.set_title(_readable(metric))
         panel.set_yticks(range(len(methods)), methods)
     axes[0, 0].invert_yaxis()
     for panel in axes.flat[len(metrics) :]:
@@ -105,24 +105,33 @@ def metrics_by_method(summary: pd.DataFrame, metrics: list[str], published: pd.D
 
 
 def protocols(summary: pd.DataFrame, metrics: list[str]) -> Figure:
-    """Each metric as published (fitted and scored on the same points) and held out, one line a method."""
-    metrics = [metric for metric in metrics if metric in set(summary["metric"])]
+    """Each metric as published (fitted and scored on the same points) and held out, one line a method.
+
+    Parameters
+    ----------
+    summary : DataFrame
+        Columns ``method``, ``metric``, ``protocol``, ``source``, ``mean``; the full run is shown where there is one.
+    metrics : list of str
+        Accuracies and disparities in turn; each kind becomes a row of panels.
+    """
     methods = list(dict.fromkeys(summary["method"]))
-    fig, axes = plt.subplots(
-        1, len(metrics), figsize=(2.5 * len(metrics) + 1.4, 0.42 * len(methods) + 1.5), sharey=True, squeeze=False,
-        layout="constrained",
-    )  # fmt: skip
-    for panel, metric in zip(axes.flat, metrics, strict=True):
-        both = (
-            summary[summary["metric"] == metric].pivot(index="method", columns="protocol", values="mean").loc[methods]
-        )
-        y = np.arange(len(methods))
-        panel.hlines(y, both["released"], both["held-out"], color="#aaaaaa", linewidth=2)
-        panel.plot(both["released"], y, "o", color=COLOURS[1], markerfacecolor="white", markeredgewidth=1.8)
-        panel.plot(both["held-out"], y, "s", color=COLOURS[0])
-        panel.set_title(metric)
-        panel.set_yticks(y, methods)
-    axes[0, 0].invert_yaxis()
+    source = "full run" if "full run" in set(summary["source"]) else "this build"
+    rows = summary[(summary["source"] == source) & summary["protocol"].isin(["released", "held-out"])]
+    kinds = list(dict.fromkeys(metric.split(" (")[0] for metric in metrics))
+    across = len(metrics) // len(kinds)
+    size = (3.0 * across + 1.2, (0.34 * len(methods) + 0.8) * len(kinds) + 0.4)
+    fig, axes = plt.subplots(len(kinds), across, figsize=size, sharey=True, sharex="row", layout="constrained")
+    y = np.arange(len(methods))
+    for kind, line in zip(kinds, np.atleast_2d(axes), strict=True):
+        for panel, metric in zip(line, [m for m in metrics if m.startswith(f"{kind} (")], strict=True):
+            both = rows[rows["metric"] == metric].pivot(index="method", columns="protocol", values="mean")
+            both = both.reindex(index=methods, columns=["released", "held-out"])
+            panel.hlines(y, both["released"], both["held-out"], color="#aaaaaa", linewidth=2)
+            panel.plot(both["released"], y, "o", color=COLOURS[1], markerfacecolor="white", markeredgewidth=1.8)
+            panel.plot(both["held-out"], y, "s", color=COLOURS[0])
+            panel.set_title(_readable(metric))
+            panel.set_yticks(y, methods)
+    np.atleast_2d(axes)[0, 0].invert_yaxis()
     handles = [
         Line2D([], [], color=COLOURS[1], marker="o", mfc="white", linestyle="", label="same points (published)"),
         Line2D([], [], color=COLOURS[0], marker="s", linestyle="", label="held out"),
@@ -155,7 +164,14 @@ def time_ratios(curve: pd.DataFrame) -> Figure:
         ticks = sorted(curve[curve["n"] == n]["d"].unique())
         panel.set_xticks(ticks, [str(tick) for tick in ticks])
         panel.minorticks_off()
-        panel.yaxis.set_major_formatter(lambda value, _: f"{value:g}")
+        low, high = curve["smallest"].min(), curve["largest"].max()
+        steps = [s for s in (0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20) if low / 2 < s < high * 2]
+        panel.set_yticks(steps, [f"{step:g}" for step in steps])
     axes[0, 0].set_ylabel("fitting time / standard PCA")
     axes[0, 0].legend(fontsize="small")
     return fig
+
+
+def _readable(metric: str) -> str:
+    """A metric's name with its symbols: the tables spell them in plain text."""
+    return metric.replace("Delta_", "Δ ").replace("^2", "²")

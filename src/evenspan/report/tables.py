@@ -6,6 +6,10 @@ import pandas as pd
 from IPython.display import HTML
 
 from .. import paths
+from ..experiments.catalogue import experiment
+from .claims import ANSWERS, claims
+from .ledger import ledger
+from .verdicts import Kind
 
 
 def csv_link(frame: pd.DataFrame, name: str, *, up: int = 2, text: str = "Numbers of this figure (CSV)") -> HTML:
@@ -35,12 +39,110 @@ def table(rows: pd.DataFrame, *, caption: str, classes: str = "result-table") ->
     return HTML(f'<div class="table-scroll" tabindex="0" {label}>{body}</div>')
 
 
-def mean_and_spread(mean: float, std: float | None, digits: int) -> str:
-    """``81.31 ± 1.23``, with a dash where there is no number."""
+def published(experiment_id: str, dataset: str, k: int) -> pd.DataFrame | None:
+    """The paper's own numbers for one data set and k as ``method, metric, mean, std``; None where it prints none."""
+    cells = _cells(experiment_id, dataset, k)
+    cells = cells[cells["published"] != ""]
+    if cells.empty:
+        return None
+    return pd.DataFrame(
+        {
+            "method": cells["method"],
+            "metric": cells["metric"],
+            "mean": cells["published"].astype(float),
+            "std": pd.to_numeric(cells["published_std"], errors="coerce"),
+        }
+    )
+
+
+def verdict_table(experiment_id: str, rows: pd.DataFrame, *, dataset: str, k: int) -> HTML:
+    """Published, full run and this build side by side, with verdicts; without them where nothing was published.
+
+    Parameters
+    ----------
+    experiment_id : str
+    rows : DataFrame
+        Mean and standard deviation by ``method, metric, protocol, source``.
+    dataset, k
+        Which part of the published table to lay beside them.
+    """
+    released = rows[rows["protocol"] == "released"]
+    cells = _cells(experiment_id, dataset, k)
+    run = cells[cells["ours"] != ""]
+    if run.empty:
+        shown = released.assign(
+            text=[mean_and_spread(m, s) for m, s in zip(released["mean"], released["std"], strict=True)]
+        )
+        wide = shown.pivot(index=["metric", "method"], columns="source", values="text")
+        wide = wide.reindex(pd.MultiIndex.from_frame(released[["metric", "method"]].drop_duplicates())).reset_index()
+        note = "The paper prints no numbers for this data set, so there is nothing to judge."
+        if len(cells):
+            note = f"The {len(cells)} numbers that the paper prints have not been run yet."
+        return HTML(
+            f"<p>{note}</p>" + table(wide.fillna("–"), caption="Mean ± standard deviation over the splits").data
+        )
+    shown = pd.DataFrame(
+        {
+            "metric": run["metric"],
+            "method": run["method"],
+            "published": [
+                _printed(value, std) for value, std in zip(run["published"], run["published_std"], strict=True)
+            ],
+            "full run": _column(run, "ours", "ours_std"),
+            "this build": _column(run, "build", "build_std"),
+            "verdict": [Kind(v).badge(reason) for v, reason in zip(run["verdict"], run["reason"], strict=True)],
+            "deviation": [f"{float(v):+.1f}" if v else "" for v in run["deviation_digits"]],
+        }
+    )
+    pending = len(cells) - len(run)
+    caption = "Mean ± standard deviation over the splits; deviation in units of the last printed digit"
+    note = (
+        f"<p>{pending} more numbers of this table belong to methods that have not been run yet.</p>" if pending else ""
+    )
+    return HTML(table(shown, caption=caption).data + note)
+
+
+def claim_table(ids: list[str]) -> HTML:
+    """Claims of a paper with the computed answers."""
+    judged = claims().set_index("id").loc[ids].reset_index()
+    shown = pd.DataFrame(
+        {
+            "claim": judged["id"],
+            "statement": judged["claim"].map(html.escape),
+            "answer": [ANSWERS[answer].badge().replace(ANSWERS[answer].value, answer) for answer in judged["answer"]],
+            "evidence": judged["evidence"].map(html.escape),
+        }
+    )
+    return table(shown, caption="Claims and their computed answers")
+
+
+def mean_and_spread(mean: float, std: float | None) -> str:
+    """``81.31 ± 1.23``: two decimals above ten, three below, a dash where there is no number."""
     if mean is None or pd.isna(mean):
         return "–"
+    digits = 2 if abs(mean) >= 10 else 3
     spread = "" if std is None or pd.isna(std) else f" ± {std:.{digits}f}"
     return f"{mean:.{digits}f}{spread}"
+
+
+def _cells(experiment_id: str, dataset: str, k: int) -> pd.DataFrame:
+    entry = experiment(experiment_id)
+    rows = ledger(build=True)
+    named = entry.published_datasets.get(dataset)
+    ours = rows["cell"].str.startswith(f"{entry.published}/") & (rows["dataset"] == named) & (rows["k"] == str(k))
+    return rows[ours]
+
+
+def _printed(value: str, std: str) -> str:
+    return f"{value} ± {std}" if std else value or "–"
+
+
+def _column(rows: pd.DataFrame, value: str, std: str) -> list[str]:
+    numbers = (
+        (pd.to_numeric(v, errors="coerce"), pd.to_numeric(s, errors="coerce"))
+        for v, s in zip(rows[value], rows[std], strict=True)
+    )
+    return [mean_and_spread(mean, spread) for mean, spread in numbers]
 
 
 def _link(address: str, text: str) -> str:
