@@ -46,6 +46,17 @@ def run(experiment_id: str, *, profile: str = "embedded", **parameters) -> pd.Da
     return pd.concat(frames, ignore_index=True)
 
 
+def stored(experiment_id: str, **parameters) -> pd.DataFrame:
+    """What is stored already for these parameters, from the full run and from this build, with a column ``source``."""
+    frames = []
+    for profile, source in (("embedded", "this build"), ("full", "full run")):
+        rows = store.read_results(experiment_id, profile)
+        for name, value in parameters.items():
+            rows = rows[rows[name] == value]
+        frames.append(rows.drop(columns="task").assign(source=source))
+    return pd.concat([frame for frame in frames if len(frame)], ignore_index=True)
+
+
 def _agrees(task: dict, parameters: dict) -> bool:
     """Whether a task has the value of every parameter that it shares with the notebook."""
     return all(parameters[name] == value for name, value in task.items() if name in parameters)

@@ -131,7 +131,7 @@ def protocols(summary: pd.DataFrame, metrics: list[str]) -> Figure:
             panel.plot(both["held-out"], y, "s", color=COLOURS[0])
             panel.set_title(_readable(metric))
             panel.set_yticks(y, methods)
-    np.atleast_2d(axes)[0, 0].invert_yaxis()
+            panel.set_ylim(len(methods) - 0.5, -0.5)
     handles = [
         Line2D([], [], color=COLOURS[1], marker="o", mfc="white", linestyle="", label="same points (published)"),
         Line2D([], [], color=COLOURS[0], marker="s", linestyle="", label="held out"),

@@ -8,7 +8,7 @@ from IPython.display import HTML
 from .. import paths
 from ..experiments.catalogue import experiment
 from .claims import ANSWERS, claims
-from .ledger import ledger
+from .ledger import counts, ledger
 from .verdicts import Kind
 
 
@@ -109,11 +109,53 @@ def claim_table(ids: list[str]) -> HTML:
         {
             "claim": judged["id"],
             "statement": judged["claim"].map(html.escape),
-            "answer": [ANSWERS[answer].badge().replace(ANSWERS[answer].value, answer) for answer in judged["answer"]],
+            "answer": judged["answer"].map(_answer_badge),
             "evidence": judged["evidence"].map(html.escape),
         }
     )
     return table(shown, caption="Claims and their computed answers")
+
+
+def verdict_counts(paper: str) -> HTML:
+    """How many of a paper's numbers received which verdict."""
+    row = counts(ledger()).loc[paper]
+    marks = " ".join(f"{row[kind.value]} {kind.badge()}" for kind in Kind if row[kind.value])
+    return HTML(f'<p class="verdict-counts">Of {row["numbers"]} printed numbers: {marks}</p>')
+
+
+def paper_claims(paper: str) -> HTML:
+    """How many of a paper's claims received which answer."""
+    judged = claims()
+    answers = judged.loc[judged["paper"] == paper, "answer"].value_counts()
+    marks = " ".join(f"{answers[name]} {_answer_badge(name)}" for name in ANSWERS if name in answers)
+    return HTML(f'<p class="verdict-counts">Of {answers.sum(axis=0)} claims: {marks}</p>')
+
+
+def inexact(experiment_id: str, *, dataset: str, k: int) -> HTML:
+    """The judged cells that are not equal to the printed digits, with their deviation and the rule that applied."""
+    cells = _cells(experiment_id, dataset, k)
+    judged = cells[cells["deviation_digits"] != ""]
+    other = judged[judged["verdict"] != Kind.EXACT.value]
+    if other.empty:
+        return sentence(f"Nothing: all {len(judged)} numbers are equal to the printed digits.")
+    shown = pd.DataFrame(
+        {
+            "metric": other["metric"],
+            "method": other["method"],
+            "published": other["published"],
+            "full run": _column(other, "ours", "ours_std"),
+            "verdict": [Kind(verdict).badge() for verdict in other["verdict"]],
+            "deviation in last digits": [f"{float(v):+.1f}" for v in other["deviation_digits"]],
+            "in standard deviations": [f"{float(v):+.2f}" if v else "–" for v in other["deviation_sd"]],
+            "reason": other["reason"].map(html.escape),
+        }
+    )
+    return table(shown, caption=f"{len(other)} of {len(judged)} numbers are not equal to the printed digits")
+
+
+def sentence(text: str) -> HTML:
+    """A paragraph whose numbers were computed in the cell that shows it."""
+    return HTML(f"<p>{html.escape(text)}</p>")
 
 
 def mean_and_spread(mean: float, std: float | None) -> str:
@@ -131,6 +173,11 @@ def _cells(experiment_id: str, dataset: str, k: int) -> pd.DataFrame:
     named = entry.published_datasets.get(dataset)
     ours = rows["cell"].str.startswith(f"{entry.published}/") & (rows["dataset"] == named) & (rows["k"] == str(k))
     return rows[ours]
+
+
+def _answer_badge(answer: str) -> str:
+    kind = ANSWERS[answer]
+    return kind.badge().replace(kind.value, answer)
 
 
 def _printed(value: str, std: str) -> str:
