@@ -116,7 +116,9 @@ def _network(error: requests.RequestException) -> tuple[str, str]:
         return f"the server did not answer in time ({error}).", AGAIN
     if isinstance(error, requests.exceptions.ChunkedEncodingError):
         return "the connection broke in the middle of the transfer.", AGAIN
-    return f"no connection ({type(error).__name__}: {error}).", (
+    # urllib3 keeps the cause apart from a text that repeats the address
+    cause = getattr(error.args[0], "reason", error) if error.args else error
+    return f"no connection ({cause}).", (
         "check the network and the proxy settings and run the same command again; without a network, set EVENSPAN_DATA "
         "to a folder that holds the files."
     )
