@@ -1,15 +1,17 @@
 """The scikit-learn side of every linear method, written once."""
 
+import sys
 import warnings
 from abc import abstractmethod
 from numbers import Integral
+from pathlib import Path
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from .errors import ComponentsError, DataError, FeatureTypeError
-from .inputs import require_numeric_columns
+from .errors import ComponentsError, DataError
+from .inputs import require_numeric_columns, row_blocks
 from .moments import GroupMoments
 from .subspace import FairSubspace
 
@@ -99,11 +101,10 @@ class SubspaceEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
         surplus = int((self.explained_variance_ <= 1e-12 * overall).sum(axis=0))
         if surplus:
             useful = len(self.components_) - surplus
-            warnings.warn(
+            warn_caller(
                 f"{surplus} of {len(self.components_)} components carry no variance on the fitting sample: their "
                 f"directions are arbitrary. {f'Ask for n_components={useful}.' if useful else 'Check the data.'}",
                 SurplusComponentsWarning,
-                stacklevel=4,
             )
 
     def transform(self, X):
@@ -147,16 +148,27 @@ class SubspaceEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
         if hasattr(X, "iloc") and hasattr(X, "columns"):
             validate_data(self, X, reset=reset, skip_check_array=True)  # a data frame is read block by block later
             return X
-        try:
-            return validate_data(self, X, reset=reset, dtype="numeric", ensure_all_finite=False)
-        except ValueError as error:
-            if "could not convert" in str(error):
-                raise FeatureTypeError(f"X is not numeric: {error}. Encode it as numbers first.") from error
-            raise
+        return self._array(X, reset=reset, ensure_all_finite=False)
 
     def _finite_table(self, X) -> np.ndarray:
         require_numeric_columns(X)
-        return validate_data(self, X, reset=False, dtype="numeric")
+        return self._array(X, reset=False)
+
+    def _array(self, X, **checks) -> np.ndarray:
+        try:
+            return validate_data(self, X, dtype="numeric", **checks)
+        except ValueError as error:
+            if "could not convert" in str(error) or "strings" in str(error):
+                row_blocks(np.asarray(X))  # names the column that is not numeric
+            raise
+
+
+def warn_caller(message: str, category: type[Warning] = UserWarning) -> None:
+    """Warn at the line outside this package that led here, however deep inside the package it is noticed."""
+    package, frame, level = str(Path(__file__).parent), sys._getframe(), 1
+    while frame.f_back and frame.f_code.co_filename.startswith(package):
+        frame, level = frame.f_back, level + 1
+    warnings.warn(message, category, stacklevel=level)
 
 
 def require_components(n_components, largest: int, d: int, why: str) -> int:

@@ -75,6 +75,8 @@ def quantity_constraints(X, quantities: np.ndarray | None, weights: np.ndarray |
         return None
     weights = np.ones(len(quantities)) if weights is None else np.asarray(weights, dtype=np.float64)
     Z = quantities - np.average(quantities, axis=0, weights=weights)
+    # Once more: what rounding left of the mean of large values would be multiplied by the mean of X.
+    Z -= np.average(Z, axis=0, weights=weights)
     lengths = np.sqrt(weights @ Z**2)
     Z = np.divide(Z, lengths, out=np.zeros_like(Z), where=lengths > 0) * weights[:, None]
     n, d, rows = row_blocks(X)

@@ -1,12 +1,10 @@
 """Fair PCA (Kleindessner et al. 2023): no linear function of the projected data tells the groups apart."""
 
-import warnings
-
 import numpy as np
 
 from ..certificate import ky_fan_certificate
 from ..errors import ConfigurationError, GroupError
-from ..estimator import SubspaceEstimator, require_components
+from ..estimator import SubspaceEstimator, require_components, warn_caller
 from ..groups import label_text
 from ..linalg import smallest_eigenspace, symmetrise, top_eigenspace
 from ..moments import GroupMoments
@@ -313,7 +311,7 @@ class FairPCA(SubspaceEstimator):
                 )
                 if self.on_single_group == "raise":
                     raise GroupError(f"{seen}. Pass at least two groups, or set on_single_group='warn'.")
-                warnings.warn(f"{seen}.", UserWarning, stacklevel=5)
+                warn_caller(f"{seen}.")
             small = np.flatnonzero(groups.counts < 2)
             if self.match == "covariance" and len(small):
                 raise GroupError(
