@@ -29,10 +29,20 @@ def test_a_download_is_verified_and_the_second_one_asks_nothing(server, cache, m
     assert left_over(cache / "toy") == ["a.csv", "b.csv"]
 
 
-def test_progress_is_drawn_on_standard_error_only(server, cache, make_entry, body, capsys):
-    server.contents = {"a.csv": body}
-    fetch_entry(make_entry(server.contents, server.url), progress=True)
-    assert capsys.readouterr().out == ""
+def test_progress_is_drawn_on_standard_error_of_a_terminal_only(server, cache, make_entry, body, capsys, monkeypatch):
+    server.contents = {"a.csv": body, "b.csv": body}
+    entry = make_entry(server.contents, server.url)
+    fetch_file(entry, "a.csv")
+    assert capsys.readouterr() == ("", "")
+    monkeypatch.setenv("FORCE_COLOR", "1")  # rich then takes any stream for a terminal
+    monkeypatch.setenv("TERM", "xterm")
+    fetch_entry(entry, progress=True)
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert "toy: 1 file" in err
+    (cache / "toy" / "b.csv").unlink()
+    fetch_entry(entry, progress=False)
+    assert capsys.readouterr() == ("", "")
 
 
 def test_an_interrupted_file_continues_where_it_stopped(server, cache, make_entry, body):

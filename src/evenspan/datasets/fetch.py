@@ -116,6 +116,8 @@ def _download(entry: Entry, file: RawFile, advance: Callable[[int], None]) -> No
 @contextmanager
 def _bar(entry: Entry, files: list[RawFile], shown: bool) -> Iterator[Callable[[int], None]]:
     columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TransferSpeedColumn())
-    with Progress(*columns, console=Console(stderr=True), disable=not shown, transient=True) as bar:
+    console = Console(stderr=True)
+    hidden = not (shown and console.is_terminal)  # in a log file a bar would only leave empty lines
+    with Progress(*columns, console=console, disable=hidden, transient=True) as bar:
         task = bar.add_task(f"{entry.name}: {len(files)} file(s)", total=sum(file.bytes for file in files))
         yield lambda count: bar.advance(task, count)
