@@ -16,7 +16,7 @@
     const heads = [...table.tHead.rows[0].cells];
     const body = table.tBodies[0];
     const rows = [...body.rows].map((row, order) => {
-      const cells = [...row.cells].map((cell) => cell.textContent.trim());
+      const cells = [...row.cells].map((cell) => cell.textContent.trim().replaceAll("\u00a0", " "));
       const badge = row.querySelector(".verdict");
       return { row, order, cells, verdict: badge ? badge.textContent.trim() : "", text: cells.join(" ").toLowerCase() };
     });

@@ -12,19 +12,10 @@ from .claims import ANSWERS, claims
 from .ledger import counts
 from .verdicts import Kind, explanation, rules
 
+# The verdict stands first, so that a phone shows it without scrolling.
 _HEAD = (
-    "Paper",
-    "Table",
-    "Data set",
-    "Method",
-    "Metric",
-    "k",
-    "Published",
-    "Full run",
-    "This build",
-    "Verdict",
-    "Trail",
-)
+    "Verdict", "Paper", "Table", "Data set", "Method", "Metric", "k", "Published", "Full run", "This build", "Trail",
+)  # fmt: skip
 # Columns that the script offers as a choice.
 _CHOICES = {"Paper", "Data set", "Method", "Metric", "Verdict"}
 
@@ -35,7 +26,11 @@ def page(frame: pd.DataFrame) -> str:
     kinds = {kind.value: kind for kind in Kind}
     open_claims = int((judged["answer"] == "not yet judged").sum())
     words = int((frame["published"] == "").sum())
-    return f"""# The ledger
+    return f"""---
+html_theme.sidebar_secondary.remove: true
+---
+
+# The ledger
 
 Every number that the tables of the five papers print, beside ours: {len(frame) - words:,} numbers. The tables hold
 {words} more cells in which no number stands; they are listed and not counted.
@@ -105,7 +100,7 @@ def _row(row: dict[str, str], kinds: dict[str, Kind]) -> str:
     numbers = [theirs, *(_pair(_shown(row[n], digits), _shown(row[f"{n}_std"], digits)) for n in ("ours", "build"))]
     badge = kinds[row["verdict"]].badge(row["reason"])
     note = f'<span class="ledger-deviation">{deviation}</span>' if deviation else ""
-    cells = [escape(text) for text in (*texts, *numbers)] + [badge + note, _links(row)]
+    cells = [badge + note, *(escape(text) for text in (*texts, *numbers)), _links(row)]
     return (
         f'<tr id="{escape(row["cell"].replace("/", "-"))}">' + "".join(f"<td>{cell}</td>" for cell in cells) + "</tr>\n"
     )
@@ -154,7 +149,7 @@ def _raw(html: str) -> str:
 
 
 def _pair(value: str, std: str) -> str:
-    return f"{value} ± {std}" if value and std else value
+    return f"{value}\u00a0±\u00a0{std}" if value and std else value  # never broken into two lines
 
 
 def _shown(text: str, digits: int) -> str:
