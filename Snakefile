@@ -34,7 +34,12 @@ def files(*patterns):
 # What decides a number. The report, the command line and the book's own modules are left out: they show numbers.
 SHOWS = {"src/evenspan/cli.py", "src/evenspan/report/execute.py", "src/evenspan/report/stage.py"}
 LIBRARY = [name for name in files("src/evenspan/**/*.py") if name not in SHOWS]
-DATA = [str(p.relative_to(ROOT)) for p in sorted((ROOT / "data").rglob("*")) if p.is_file()]
+DATA = [
+    str(p.relative_to(ROOT))
+    for p in sorted((ROOT / "data").rglob("*"))
+    if p.is_file() and p.parent != ROOT / "data" / "cards"
+]
+CARDS = [str(p.relative_to(ROOT)) for p in sorted((ROOT / "data" / "cards").glob("*.md"))]
 
 EXECUTED = [f"_build/executed/experiments/{i}/{e}.ipynb" for i, x in EXPERIMENTS.items() for e in x.executions]
 TEXTS = [f"_build/executed/chapters/{name}.ipynb" for name in CHAPTERS]
@@ -103,6 +108,7 @@ rule html:
         TEXTS,
         files("src/evenspan/**/*.py", "book/**/*"),
         DATA,
+        CARDS,
         "_config.yml",
         "_toc.yml",
         "experiments.yml",
@@ -114,7 +120,7 @@ rule html:
         builder=str(Path(PYTHON).with_name("jupyter-book")),
     # A strict check needs a fresh start: warnings of unchanged pages are not repeated.
     shell:
-        "rm -rf _build/html _build/.doctrees && {params.python} -m evenspan.report.stage && "
+        "rm -rf _build/html _build/.doctrees; {params.python} -m evenspan.report.stage; "
         "{params.builder} build _build/stage --config _config.yml --toc \"$PWD/_toc.yml\" --path-output . "
         "-W -n --keep-going -q > _build/book.log 2>&1 || {{ grep -E 'WARNING|ERROR|CRITICAL|[a-z]rror:' _build/book.log >&2; "
         "echo 'The book was not built; the whole log is _build/book.log' >&2; exit 1; }}; "

@@ -142,3 +142,29 @@ def test_derivation_stands_beside_its_code(open_page, name):
         assert code[2] <= 1400, "inside the screen"
     for text, code in open_page(name, width=390).evaluate(boxes):
         assert code[1] >= text[3] - 1, "one below the other"
+
+
+def test_ledger_can_be_filtered_and_sorted(open_page):
+    page = open_page("ledger.html")
+    rows = page.locator("table[data-ledger] tbody tr")
+    shown = page.locator("table[data-ledger] tbody tr:not([hidden])")
+    everything = rows.count()
+    assert shown.count() == everything > 100
+
+    page.fill("#ledger-search", "fair pca-s")
+    some = shown.count()
+    assert 0 < some < everything
+    assert all("fair pca-s" in text.lower() for text in shown.all_inner_texts())
+    assert page.locator(".ledger-filters output").inner_text().startswith(f"{some:,} of")
+
+    page.locator(".ledger-filters select").first.select_option("kleindessner2023")
+    assert all("kleindessner2023" in text for text in shown.all_inner_texts())
+    page.click(".ledger-filters button[type=reset]")
+    page.wait_for_function("() => document.querySelectorAll('table[data-ledger] tbody tr[hidden]').length === 0")
+
+    header = page.locator("table[data-ledger] thead .ledger-sort", has_text="Method")
+    header.click()
+    place = page.locator("table[data-ledger] thead th").all_inner_texts().index(header.inner_text())
+    methods = [row.split("\t")[place].strip().lower() for row in rows.all_inner_texts()[:200]]
+    assert methods == sorted(methods)
+    assert page.trouble == []
