@@ -1,7 +1,7 @@
 """The command line: ``evenspan list | run | data | ledger | build``.
 
-Numbers must not depend on the number of cores, so the threads of the numerical libraries are fixed before anything
-imports them; and everything is imported where it is needed, so that help appears at once.
+Everything is imported where it is needed, so that help appears at once. Numbers are computed in processes of their own,
+whose numerical libraries use one thread, so that they do not depend on the number of cores.
 """
 
 import os
@@ -73,9 +73,7 @@ def _main(
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version and end.")
     ] = False,
 ) -> None:
-    from .experiments.records import numeric_environment
-
-    os.environ.update(numeric_environment())
+    pass
 
 
 @app.command("list")
@@ -254,8 +252,16 @@ def data_card(name: Name) -> None:
 @data_app.command("moments")
 def data_moments(name: Name) -> None:
     """Compute the moments that the embedded profile uses from the verified raw files."""
-    from . import datasets
+    import subprocess
 
+    from . import datasets
+    from .experiments.records import numeric_environment
+
+    wanted = numeric_environment()
+    if not wanted.items() <= os.environ.items():
+        # The numerical libraries are loaded by now and read these settings once: a new process starts with them.
+        command = [sys.executable, "-m", "evenspan.cli", "data", "moments", name]
+        raise typer.Exit(subprocess.run(command, env=os.environ | wanted, check=False).returncode)
     for path in datasets.make_moments(name):
         typer.echo(f"Written: {path}")
 

@@ -11,6 +11,7 @@ from typer.testing import CliRunner
 import evenspan.datasets
 from evenspan.cli import app
 from evenspan.errors import FetchError
+from evenspan.experiments.records import numeric_environment
 
 
 @pytest.fixture
@@ -166,8 +167,25 @@ def test_data_commands_call_the_data_layer(cli, monkeypatch):
     assert (failed.exit_code, failed.stderr) == (2, "Error: adult is not reachable\n")
     monkeypatch.setattr(evenspan.datasets, "card", lambda name: f"# {name}")
     assert cli("data", "card", "adult").stdout == "# adult\n"
+    for name, value in numeric_environment().items():
+        monkeypatch.setenv(name, value)
     monkeypatch.setattr(evenspan.datasets, "make_moments", lambda name: (f"{name}.npz",))
     assert cli("data", "moments", "adult").stdout == "Written: adult.npz\n"
+
+
+def test_moments_are_computed_with_one_thread(monkeypatch, cli):
+    called = []
+
+    def run(command, env, check):
+        called.append((command, env))
+        return subprocess.CompletedProcess(command, 4)
+
+    monkeypatch.setenv("OMP_NUM_THREADS", "2")
+    monkeypatch.setattr(subprocess, "run", run)
+    assert cli("data", "moments", "adult").exit_code == 4
+    [(command, env)] = called
+    assert command[1:] == ["-m", "evenspan.cli", "data", "moments", "adult"]
+    assert env["OMP_NUM_THREADS"] == env["OPENBLAS_NUM_THREADS"] == "1"
 
 
 def test_build_is_make_book(monkeypatch, cli):

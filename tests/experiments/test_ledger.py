@@ -275,3 +275,7 @@ def test_provenance_tells_the_record(finished):
     assert set(provenance.this_build()) == {"Commit", "Python", "Packages", "Machine"}
     with pytest.raises(ResultError, match="the task k3-pca has no stored result"):
         provenance.record("toy-table", "k3-pca")
+
+
+def test_the_committed_ledger_is_what_the_committed_results_give():
+    ledger.check(ledger.ledger())

@@ -18,6 +18,7 @@ from ..errors import ResultError
 from ..experiments import records
 from ..experiments.catalogue import Experiment, catalogue, task_id
 from ..experiments.store import read_results
+from . import ledger_page
 from .verdicts import Kind, Peer, judge, printed_digits, rules
 
 PUBLISHED = ("paper", "table", "dataset", "method", "metric", "k", "split", "value", "std", "bold", "unit", "note")
@@ -179,10 +180,11 @@ def check(frame: pd.DataFrame) -> None:
 
 def pages() -> dict[str, str]:
     """Generated files of the book by their place in its source: the page and the table to download."""
-    from .ledger_page import page
-
     frame = ledger(build=True)
-    return {"ledger.md": page(frame), "_static/ledger.csv": to_csv(frame[list(COLUMNS)]).decode()}
+    return {
+        "ledger.md": ledger_page.page(frame, counts(frame)),
+        "_static/ledger.csv": to_csv(frame[list(COLUMNS)]).decode(),
+    }
 
 
 def _key(cell) -> tuple[str, ...]:

@@ -8,8 +8,7 @@ from html import escape
 
 import pandas as pd
 
-from .claims import ANSWERS, claims
-from .ledger import counts
+from .claims import ANSWERS, OPEN, claims
 from .verdicts import Kind, explanation, rules
 
 # The verdict stands first, so that a phone shows it without scrolling.
@@ -20,12 +19,12 @@ _HEAD = (
 _CHOICES = {"Paper", "Data set", "Method", "Metric", "Verdict"}
 
 
-def page(frame: pd.DataFrame) -> str:
-    """Markdown of the page from the rows of :func:`evenspan.report.ledger.ledger` with this build's numbers."""
+def page(frame: pd.DataFrame, numbers: pd.DataFrame) -> str:
+    """Markdown of the page from the rows of the ledger, with this build's numbers, and their counts."""
     judged = claims()
     kinds = {kind.value: kind for kind in Kind}
-    open_claims = int((judged["answer"] == "not yet judged").sum())
-    words = int((frame["published"] == "").sum())
+    open_claims = list(judged["answer"]).count(OPEN)
+    words = list(frame["published"]).count("")
     return f"""---
 html_theme.sidebar_secondary.remove: true
 ---
@@ -35,7 +34,7 @@ html_theme.sidebar_secondary.remove: true
 Every number that the tables of the five papers print, beside ours: {len(frame) - words:,} numbers. The tables hold
 {words} more cells in which no number stands; they are listed and not counted.
 
-{_raw(_counts(counts(frame)))}
+{_raw(_counts(numbers))}
 
 ## What the verdicts mean
 
