@@ -60,6 +60,7 @@ class SubspaceEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
         Parameters
         ----------
         moments : GroupMoments
+            The moments of the fitting sample.
 
         Returns
         -------
@@ -113,6 +114,7 @@ class SubspaceEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
         Parameters
         ----------
         X : array-like or DataFrame of shape (n, d)
+            Points with the features of the fitting sample.
 
         Returns
         -------
@@ -127,6 +129,7 @@ class SubspaceEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
         Parameters
         ----------
         T : array-like of shape (n, k)
+            Coordinates as ``transform`` returns them.
 
         Returns
         -------

@@ -108,7 +108,7 @@ def _attribute_columns(sensitive_features) -> dict[str, np.ndarray]:
 
 def _encode_column(values: np.ndarray, name: str) -> tuple[np.ndarray, np.ndarray]:
     codes, uniques = pd.factorize(values, sort=False, use_na_sentinel=True)
-    missing = int((codes < 0).sum())
+    missing = int((codes < 0).sum(axis=0))
     if missing:
         raise GroupError(
             f"sensitive feature {name!r} has {missing} missing value(s). Drop those rows, or give them "

@@ -75,7 +75,7 @@ class RunningMoments:
         counts, means, scatters = self.total
         if not counts.all():
             empty = label_text(self.labels[np.flatnonzero(counts == 0)[0]])
-            raise GroupError(f"group {empty!r} has total weight 0. Drop its rows or give it positive weight.")
+            raise GroupError(f"group {empty!r} has total weight zero. Drop its rows or give it positive weight.")
         require_finite(means + self.origin, scatters, X, self.names)
         return self.labels, counts.copy(), means + self.origin, scatters.copy(), self.names
 

@@ -552,7 +552,7 @@ REFUSALS = {
     "no attributes": (X0, pd.DataFrame(index=range(8)), None, GroupError, ["without columns", "at least one"]),
     "twice the same attribute": (X0, pd.DataFrame([["a", "b"]] * 8, columns=["s", "s"]), None, GroupError,
                                  ["same name", "s, s", "Rename"]),
-    "empty group": (X0, G0, (G0 != "c") * 1.0, GroupError, ["'c'", "weight 0", "Drop its rows", "positive weight"]),
+    "empty group": (X0, G0, (G0 != "c") * 1.0, GroupError, ["'c'", "weight zero", "Drop its rows", "positive weight"]),
     "negative weight": (X0, G0, -np.ones(8), DataError, ["negative", "finite weights >= 0"]),
     "nan weight": (X0, G0, np.full(8, np.nan), DataError, ["NaN", "finite weights >= 0"]),
     "short weights": (X0, G0, np.ones(7), DataError, ["(7,)", "one weight for each of the 8 rows"]),

@@ -85,7 +85,7 @@ REFUSALS = {
         ["'b'", "no row with y == 1"]),
     "weights with a target": ({"y": Y, "sample_weight": np.ones(7), **EO}, DataError, ["(7,)", "380 rows"]),
     "weights": ({"sample_weight": -np.ones(380)}, DataError, ["negative", ">= 0"]),
-    "weights of a group": ({"sample_weight": (GROUPS != "azure") * 1.0}, GroupError, ["'azure'", "weight 0"]),
+    "weights of a group": ({"sample_weight": (GROUPS != "azure") * 1.0}, GroupError, ["'azure'", "weight zero"]),
     "unknown quantity": ({"groups": AGED, "numeric_attributes": ["income"]}, ConfigurationError,
                          ["['income']", "['colour', 'age', 'town']"]),
     "quantity out of range": ({"groups": AGED, "numeric_attributes": [3]}, ConfigurationError, ["[3]", "position"]),

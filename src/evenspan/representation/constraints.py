@@ -112,7 +112,7 @@ def favourable_rows(y, positive_label, groups, n: int, *, marginal: bool, sample
                 "those does not exist. Merge or drop the group."
             )
     # Rows of a combination without favourable rows carry no weight, so that it does not matter which label they get;
-    # under their own, the combination would be a group of total weight 0.
+    # under their own, the combination would be a group of total weight zero.
     codes = np.where(occupied, np.arange(len(labels)), np.argmax(occupied))[codes]
     weights = row_weights(sample_weight, n)
     return labels[codes], favourable.astype(np.float64) * (1.0 if weights is None else weights)

@@ -1,6 +1,7 @@
 """Fair PCA (Kleindessner et al. 2023): no linear function of the projected data tells the groups apart."""
 
 import numpy as np
+from sklearn.utils.validation import check_is_fitted
 
 from ..certificate import ky_fan_certificate
 from ..errors import ConfigurationError, GroupError
@@ -208,6 +209,7 @@ class FairPCA(SubspaceEstimator):
         Parameters
         ----------
         moments : GroupMoments
+            The moments of the fitting sample.
 
         Returns
         -------
@@ -269,16 +271,20 @@ class FairPCA(SubspaceEstimator):
         Parameters
         ----------
         X : array-like or DataFrame of shape (n, d)
+            Points with the features of the fitting sample.
 
         Returns
         -------
         ndarray of shape (n, k), or (n, 2k) with ``tradeoff``
         """
-        fair = super().transform(X)
+        check_is_fitted(self)
+        # Not through super().transform, whose output scikit-learn may already have turned into a data frame.
+        X = self._finite_table(X)
+        fair = self.subspace_.apply(X)
         if self.standard_subspace_ is None:
             return fair
         weight = self.tradeoff**self.tradeoff_power
-        return np.hstack([fair, weight * self.standard_subspace_.apply(self._finite_table(X))])
+        return np.hstack([fair, weight * self.standard_subspace_.apply(X)])
 
     @property
     def _n_features_out(self) -> int:
