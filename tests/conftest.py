@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from evenspan import paths
+from evenspan import datasets, paths
+from evenspan.datasets.storage import status_of
 
 os.environ.setdefault("MPLBACKEND", "Agg")
 os.environ.setdefault("MPLCONFIGDIR", str(Path(__file__).resolve().parents[1] / "_build" / "cache" / "matplotlib"))
@@ -118,3 +119,19 @@ def toy_checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     paths.root.cache_clear()
     for name in [name for name in sys.modules if name.partition(".")[0] == "toy_project"]:
         del sys.modules[name]
+
+
+@pytest.fixture
+def raw():
+    """Skips a test whose raw data are not complete: call it with the names of the data sets."""
+
+    def need(*names: str) -> None:
+        for name in names:
+            state = status_of(datasets.entry(name))
+            if not state.complete:
+                remedy = "set EVENSPAN_DATA to a mirror that has them"
+                if not datasets.entry(name).unavailable:
+                    remedy += f", or run 'evenspan data fetch {name}'"
+                pytest.skip(f"raw data of {name!r} not complete in {state.folder}: {remedy}")
+
+    return need

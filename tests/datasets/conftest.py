@@ -8,9 +8,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import numpy as np
 import pytest
 
-from evenspan import datasets
 from evenspan.datasets import Entry, RawFile
-from evenspan.datasets.storage import status_of
 
 
 class FileServer(ThreadingHTTPServer):
@@ -115,19 +113,3 @@ def build_entry(files: dict[str, bytes], url, name: str = "toy", **changes) -> E
 def body() -> bytes:
     """A file of several blocks whose bytes differ from block to block."""
     return np.random.default_rng(3).bytes(300_000)
-
-
-@pytest.fixture
-def raw():
-    """Skips a test whose raw data are not complete: call it with the names of the data sets."""
-
-    def need(*names: str) -> None:
-        for name in names:
-            state = status_of(datasets.entry(name))
-            if not state.complete:
-                remedy = "set EVENSPAN_DATA to a mirror that has them"
-                if not datasets.entry(name).unavailable:
-                    remedy += f", or run 'evenspan data fetch {name}'"
-                pytest.skip(f"raw data of {name!r} not complete in {state.folder}: {remedy}")
-
-    return need

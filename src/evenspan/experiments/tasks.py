@@ -167,7 +167,7 @@ def _compute(
             process.kill()
             process.wait()
             process.stdin.close()
-    return done, failed
+    return sorted(done, key=todo.index), failed
 
 
 def _start(experiment_id: str, name: str, folder: Path, profile: str) -> subprocess.Popen:
