@@ -28,7 +28,7 @@ def two_groups(X: np.ndarray, groups: np.ndarray, subspaces: dict[str, FairSubsp
     plane = fig.add_subplot(grid[:, 0])
     for label, colour, marker in zip(labels, COLOURS, MARKERS, strict=False):
         inside = groups == label
-        plane.scatter(*X[inside].T, s=16, alpha=0.55, color=colour, marker=marker, label=f"group {label}", linewidth=0)
+        plane.scatter(*X[inside].T, s=18, alpha=0.55, color=colour, marker=marker, label=f"group {label}", linewidth=0)
         plane.plot(*X[inside].mean(axis=0), marker, color=colour, markersize=11, markeredgecolor="white")
     reach = 0.5 * float(np.ptp(X, axis=0).max())
     for (name, subspace), dash in zip(subspaces.items(), ("-", "--", ":"), strict=False):
