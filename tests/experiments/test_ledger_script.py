@@ -30,10 +30,15 @@ def page():
         browser.close()
 
 
+@pytest.fixture(scope="module")
+def tables():
+    """The HTML of the page's tables."""
+    return "".join(re.findall(r"```\{raw\} html\n(.*?)\n```", ledger.pages()["ledger.md"], re.DOTALL))
+
+
 @pytest.fixture
-def opened(page):
-    blocks = re.findall(r"```\{raw\} html\n(.*?)\n```", ledger.pages()["ledger.md"], re.DOTALL)
-    page.set_content(f"<!doctype html><html lang=en><body>{''.join(blocks)}</body></html>")
+def opened(page, tables):
+    page.set_content(f"<!doctype html><html lang=en><body>{tables}</body></html>")
     errors = []
     page.on("pageerror", lambda error: errors.append(str(error)))
     page.add_script_tag(content=(paths.root() / "book" / "_static" / "ledger.js").read_text())
@@ -80,9 +85,7 @@ def test_columns_sort_as_numbers_both_ways(opened):
         assert opened.get_attribute("th:has-text('Published')", "aria-sort") == direction
 
 
-def test_without_the_script_the_whole_table_is_there(page):
-    text = ledger.pages()["ledger.md"]
-    blocks = re.findall(r"```\{raw\} html\n(.*?)\n```", text, re.DOTALL)
-    page.set_content("".join(blocks))
+def test_without_the_script_the_whole_table_is_there(page, tables):
+    page.set_content(tables)
     assert len(shown(page, 1)) == 1285
     assert page.locator(".ledger-filters").count() == 0
