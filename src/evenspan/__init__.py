@@ -1,12 +1,38 @@
 """evenspan: the reproducible compendium of fair PCA and fair clustering."""
 
-from .certificate import Certificate
-from .errors import FairError
-from .moments import GroupMoments
-from .reconstruction import StandardPCA
-from .representation import FairPCA
-from .subspace import FairSubspace
+import importlib
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from .certificate import Certificate
+    from .errors import FairError
+    from .moments import GroupMoments
+    from .reconstruction import StandardPCA
+    from .representation import FairPCA
+    from .subspace import FairSubspace
 
 __version__ = "0.1.0"
 
 __all__ = ["Certificate", "FairError", "FairPCA", "FairSubspace", "GroupMoments", "StandardPCA"]
+
+_HOMES = {
+    "Certificate": "certificate",
+    "FairError": "errors",
+    "FairPCA": "representation",
+    "FairSubspace": "subspace",
+    "GroupMoments": "moments",
+    "StandardPCA": "reconstruction",
+}
+
+
+def __getattr__(name: str):
+    # On first use: the command line and every worker start without waiting for scikit-learn.
+    if name not in _HOMES:
+        raise AttributeError(f"module 'evenspan' has no attribute {name!r}; it has {', '.join(__all__)}")
+    value = getattr(importlib.import_module(f".{_HOMES[name]}", __name__), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
