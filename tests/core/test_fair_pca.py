@@ -194,6 +194,16 @@ def test_a_general_optimiser_finds_nothing_better(center):
     assert max(found) == pytest.approx(reached, rel=1e-6)
 
 
+def test_the_certificate_notices_a_basis_that_is_not_fair(monkeypatch):
+    s = SAMPLES["three groups"]
+    assert fitted(s).certificate_.feasibility < 1e-12
+    monkeypatch.setattr("evenspan.representation.fair_pca.fair_basis", lambda constraints, size: np.eye(6))
+    certificate = fitted(s).certificate_
+    assert certificate.gap <= 1e-9 * certificate.primal
+    assert certificate.feasibility > 1e-2
+    assert not certificate.is_optimal()
+
+
 # -- F3: equivalent routes ----------------------------------------------------------------------------------------
 
 

@@ -147,6 +147,13 @@ def test_a_weight_is_a_number_of_repetitions(options, sample):
     assert angle(loadings(standard), loadings(StandardPCA(2).fit(sample.X[rows]))) < 1e-7
 
 
+def test_a_group_of_tiny_weight_is_still_a_group(sample):
+    weights = np.where(sample.groups == "beige", 1e-14, 1.0)
+    model = FairPCA(2).fit(sample.X, sensitive_features=sample.groups, sample_weight=weights)
+    assert model.constraint_rank_ == 2
+    assert group_gap(model.transform(sample.X), sample.groups) < 1e-8 * size(sample.X)
+
+
 # -- F7: equal opportunity ----------------------------------------------------------------------------------------
 
 
@@ -342,9 +349,18 @@ def test_constant_features_can_be_left_out(value, sample):
     assert angle(np.delete(loadings(kept), constant, axis=0), loadings(small)) > 0.1, "they take up places otherwise"
 
 
+def test_a_feature_that_varies_by_rounding_only_is_constant(sample):
+    noise = 1e-15 * np.random.default_rng(0).integers(-1, 2, 380)
+    X = np.c_[sample.X, 1e9 / 3 * (1 + noise)]
+    assert len(np.unique(X[:, 6])) > 1
+    model = FairPCA(2, drop_constant=True).fit(X, sensitive_features=sample.groups)
+    assert not model.components_[:, 6].any()
+    assert angle(loadings(model)[:6], loadings(FairPCA(2).fit(sample.X, sensitive_features=sample.groups))) < 1e-7
+
+
 def test_a_small_feature_is_not_a_constant_one(sample):
     X = sample.X.copy()
-    X[:, 2] *= 1e-9
+    X[:, 2] *= 1e-14
     plain = FairPCA(2).fit(X, sensitive_features=sample.groups)
     dropping = FairPCA(2, drop_constant=True).fit(X, sensitive_features=sample.groups)
     assert dropping.constraint_rank_ == plain.constraint_rank_ == 2

@@ -333,6 +333,8 @@ def test_attributes_of_different_types_keep_their_types(crossed):
     assert moments.labels.tolist() == [(sex, site) for sex in (False, True) for site in (-1, 7, 30)]
     assert moments.marginal("site").labels.tolist() == [-1, 7, 30]
     assert moments.marginal("sex").labels.tolist() == [False, True]
+    # As text, 30 comes before 7.
+    assert_same(moments.cells(), GroupMoments.from_data(X, [f"sex={a}, site={b}" for a, b in frame.to_numpy()]))
 
 
 def test_only_combinations_that_occur_are_groups(crossed):

@@ -78,6 +78,13 @@ def test_files_are_small(tmp_path):
     assert (tmp_path / "m.npz").stat().st_size < 0.55 * moments.scatters.nbytes + 4000
 
 
+def test_entries_are_compressed_and_carry_no_time(tmp_path):
+    kinds()["named"].save(tmp_path / "m.npz")
+    with zipfile.ZipFile(tmp_path / "m.npz") as archive:
+        assert {entry.date_time for entry in archive.infolist()} == {(1980, 1, 1, 0, 0, 0)}
+        assert {entry.compress_type for entry in archive.infolist()} == {zipfile.ZIP_DEFLATED}
+
+
 def rewritten(path, **changes):
     """The stored arrays of a moments file with some of them replaced (or left out, with None)."""
     with np.load(path) as stored:
