@@ -25,6 +25,7 @@ class GroupMoments:
         S_g = \sum_{i \in g} w_i (x_i - m_g)(x_i - m_g)^\top .
 
     Moments add: ``a + b`` are the moments of the two samples together, also when a group occurs in one of them only.
+    (The stored means are rounded: for data far from zero, ``from_batches`` keeps more digits than a sum of moments.)
 
     Parameters
     ----------

@@ -148,7 +148,9 @@ def bandwidth(train: Dataset, k: int, moments: GroupMoments) -> float:
 def summary(rows: pd.DataFrame) -> pd.DataFrame:
     """Mean and population standard deviation over the splits, one row for each method, protocol, metric and source."""
     keys = ["dataset", "method", "k", "protocol", "metric", *(["source"] if "source" in rows else [])]
-    spread = rows.groupby(keys, sort=False)["value"].agg(mean="mean", std=lambda v: float(np.std(v)), splits="size")
+    spread = rows.groupby(keys, sort=False)["value"].agg(
+        mean="mean", std=lambda v: float(np.std(v, axis=0)), splits="size"
+    )
     order = {method: place for place, method in enumerate(METHODS)}
     return spread.reset_index().sort_values(
         "method", key=lambda names: names.map(order), kind="stable", ignore_index=True

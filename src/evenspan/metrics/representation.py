@@ -54,7 +54,7 @@ def median_bandwidth(E: np.ndarray) -> float:
     if len(E) < 2:
         raise DataError(f"a bandwidth needs at least 2 points; there are {len(E)}.")
     squared = pdist(E, "sqeuclidean")
-    middle = float(np.median(squared))
+    middle = float(np.median(squared, axis=0))
     if middle == 0.0:
         positive = squared[squared > 0]
         if not len(positive):

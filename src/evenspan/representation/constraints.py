@@ -34,8 +34,7 @@ def fair_basis(constraints: np.ndarray, size: float) -> np.ndarray:
     ``size`` is the Frobenius norm of X. A column shorter than 1e-12 times that is rounding noise of equal means,
     and must not remove a direction.
     """
-    noise = np.linalg.norm(constraints, axis=0) <= 1e-12 * size
-    return complement(constraints[:, ~noise], atol=1e-12 * size)
+    return complement(constraints, atol=1e-12 * size)
 
 
 def constant_features(moments: GroupMoments) -> np.ndarray:

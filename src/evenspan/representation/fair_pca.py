@@ -112,6 +112,8 @@ class FairPCA(SubspaceEstimator):
         The number r of directions that the constraints remove.
     subspace_, standard_subspace_ : FairSubspace
         The answer, and standard PCA on the same rows (None without ``tradeoff``).
+    tradeoff_weight_ : float or None
+        What the coordinates of standard PCA are multiplied by.
     group_labels_, group_counts_ : ndarray of shape (G,)
         The groups of the fitting sample.
 
@@ -260,6 +262,7 @@ class FairPCA(SubspaceEstimator):
         U = R @ A
         residual = float(np.abs(constraints.T @ U).max(initial=0.0)) / size if size > 0 else 0.0
         self.standard_subspace_ = None
+        self.tradeoff_weight_ = None if self.tradeoff is None else self.tradeoff**self.tradeoff_power
         if self.tradeoff is not None:
             standard = principal_subspace(groups, k, center=self.center)
             self.standard_subspace_ = FairSubspace(standard.V, mean, standard.certificate, scale)
@@ -283,8 +286,7 @@ class FairPCA(SubspaceEstimator):
         fair = self.subspace_.apply(X)
         if self.standard_subspace_ is None:
             return fair
-        weight = self.tradeoff**self.tradeoff_power
-        return np.hstack([fair, weight * self.standard_subspace_.apply(X)])
+        return np.hstack([fair, self.tradeoff_weight_ * self.standard_subspace_.apply(X)])
 
     @property
     def _n_features_out(self) -> int:
