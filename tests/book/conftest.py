@@ -66,15 +66,17 @@ def site(html):
 
 
 @pytest.fixture(scope="session")
-def browser():
-    """A headless Chromium."""
+def browser(tmp_path_factory):
+    """A headless Chromium with a home folder of its own, so that it leaves nothing in the user's."""
     found = os.environ.get("EVENSPAN_CHROMIUM") or shutil.which("chromium") or shutil.which("google-chrome")
     if not found:
         absent("There is no Chromium: install it, or name it in EVENSPAN_CHROMIUM.")
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as playwright:
-        instance = playwright.chromium.launch(executable_path=found, args=FLAGS)
+        home = str(tmp_path_factory.mktemp("chromium"))
+        own = {"HOME": home, "XDG_CONFIG_HOME": home, "XDG_CACHE_HOME": home}
+        instance = playwright.chromium.launch(executable_path=found, args=FLAGS, env=os.environ | own)
         yield instance
         instance.close()
 
