@@ -35,6 +35,9 @@ class PublicNames(SphinxDirective):
             kind = "class" if inspect.isclass(value) else "function" if callable(value) else "data"
             if kind == "class" and issubclass(value, BaseException):
                 kind = "exception"
+            if kind == "data":  # a constant has no docstring of its own; its type's would be shown
+                lines += [f".. py:data:: {module.__name__}.{name}", "", f"   {', '.join(map(str, value))}.", ""]
+                continue
             lines.append(f".. auto{kind}:: {module.__name__}.{name}")
             lines += ["   :members:"] * (kind == "class") + ["   :show-inheritance:"] * (kind == "exception") + [""]
         node = nodes.section()

@@ -138,14 +138,13 @@ def _rename_figures(notebook, execution: str) -> None:
 
 
 def _write_cards(target: Path) -> None:
-    names = datasets.names()
-    for name in names:
+    for name in datasets.names():
         _write(target / "data" / "cards" / f"{name}.md", datasets.card(name))
-    entries = "\n".join(f"- [](cards/{name}.md)" for name in names)
+    index = datasets.card_index().replace("](", "](cards/")  # its links are those of a page beside the cards
     _write(
         target / "data" / "index.md",
         "# Data cards\n\nOne card for each data set: where it comes from, under which licence, who is in it, which "
-        f"groups are compared, what is known to be wrong with it and what may not be concluded from it.\n\n{entries}\n",
+        f"groups are compared, what is known to be wrong with it and what may not be concluded from it.\n\n{index}\n",
     )
 
 
