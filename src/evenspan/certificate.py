@@ -30,7 +30,7 @@ class Certificate:
 
     @property
     def gap(self) -> float:
-        """How much better any other answer can be: ``dual - primal``."""
+        """The bound less the value reached, which is the most that any other answer can gain."""
         return self.dual - self.primal
 
     def is_optimal(self, rtol: float = 1e-9) -> bool:
