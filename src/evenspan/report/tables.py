@@ -6,7 +6,8 @@ import pandas as pd
 from IPython.display import HTML
 
 from .. import paths
-from ..experiments.catalogue import experiment
+from ..experiments.catalogue import experiment, task_id
+from ..experiments.store import read_results
 from .claims import ANSWERS, claims
 from .ledger import counts, ledger
 from .verdicts import Kind
@@ -33,7 +34,7 @@ def csv_link(frame: pd.DataFrame, name: str, *, up: int = 2, text: str = "Number
 
 def table(rows: pd.DataFrame, *, caption: str, classes: str = "result-table") -> HTML:
     """A frame as an HTML table with a caption; text cells may hold markup made by this package."""
-    body = rows.to_html(index=False, escape=False, border=0, classes=classes, justify="left")
+    body = rows.rename_axis(columns=None).to_html(index=False, escape=False, border=0, classes=classes, justify="left")
     body = body.replace("<thead>", f"<caption>{html.escape(caption)}</caption>\n  <thead>", 1)
     label = f'role="region" aria-label="{html.escape(caption)}"'
     return HTML(f'<div class="table-scroll" tabindex="0" {label}>{body}</div>')
@@ -94,12 +95,37 @@ def verdict_table(experiment_id: str, rows: pd.DataFrame, *, dataset: str, k: in
             "deviation": [f"{float(v):+.1f}" if v else "" for v in run["deviation_digits"]],
         }
     )
-    pending = len(cells) - len(run)
+    pending = int((cells["verdict"] == Kind.PENDING.value).sum())
     caption = "Mean ± standard deviation over the splits; deviation in units of the last printed digit"
     note = (
         f"<p>{pending} more numbers of this table belong to methods that have not been run yet.</p>" if pending else ""
     )
     return HTML(table(shown, caption=caption).data + note)
+
+
+def trail(experiment_id: str, *, dataset: str, k: int, up: int = 2) -> HTML:
+    """Links to everything behind a results page: rows and records of both runs, and the card of the data set."""
+    entry, base = experiment(experiment_id), "../" * up
+
+    def files(profile: str, tasks: list[str]) -> str:
+        folder = f"{base}_static/results/{profile}/{experiment_id}"
+        links = (
+            f'{task} (<a href="{folder}/{task}.csv">rows</a>, <a href="{folder}/{task}.json">record</a>)'
+            for task in tasks
+        )
+        return ", ".join(links) or "nothing stored"
+
+    full = [name for name, task in entry.tasks().items() if (task["dataset"], task["k"]) == (dataset, k)]
+    stored = set(read_results(experiment_id)["task"])
+    build = task_id({"dataset": dataset, "k": k})
+    card = f'<a href="{base}data/cards/{dataset}.html">{html.escape(dataset)}</a>'
+    lines = {
+        "Data card": card,
+        "This build": files("embedded", [build]),
+        "Full run": files("full", [name for name in full if name in stored]),
+    }
+    items = "".join(f"<li>{name}: {text}</li>" for name, text in lines.items())
+    return HTML(f'<ul class="trail">{items}</ul>')
 
 
 def claim_table(ids: list[str]) -> HTML:

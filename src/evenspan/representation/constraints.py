@@ -24,7 +24,8 @@ def mean_constraints(moments: GroupMoments) -> np.ndarray:
         groups = moments.marginal(attribute)
         lengths = np.sqrt(groups.counts * (1.0 - groups.counts / groups.n))
         gaps = groups.counts[:, None] * (groups.means - groups.mean)
-        columns.append(np.divide(gaps.T, lengths, out=np.zeros_like(gaps.T), where=lengths > 0))
+        # A group that holds all rows has length 0, and gap 0.
+        columns.append((gaps / np.where(lengths > 0, lengths, 1.0)[:, None]).T)
     return np.hstack(columns)
 
 
