@@ -145,3 +145,10 @@ def test_the_judge_sees_memory_in_the_published_protocol(full):
     wide = rows.pivot(index="method", columns="protocol", values="mean")
     assert (wide["released"] - wide["held-out"] > 8).all()
     assert set(metrics.CLASSIFIERS) == {"Kernel SVM", "Linear SVM", "MLP"}
+
+
+def test_basis_ranges_are_over_draws_only():
+    rows = [("PCA", "%Acc (MLP)", f"signs {i:02d}", v) for i, v in enumerate([3.0, 1.0, 2.0])]
+    rows += [("PCA", "%Acc (MLP)", "released", 9.0)]
+    found = table.basis_ranges(pd.DataFrame(rows, columns=["method", "metric", "protocol", "mean"]))
+    assert found[["smallest", "median", "largest", "draws"]].to_numpy().tolist() == [[1.0, 2.0, 3.0, 3]]

@@ -157,6 +157,16 @@ def summary(rows: pd.DataFrame) -> pd.DataFrame:
     )
 
 
+def basis_ranges(found: pd.DataFrame) -> pd.DataFrame:
+    """Smallest, median and largest value of each MLP column over the draws of signs, by method and metric.
+
+    ``found`` is a ``summary`` of one data set and one number of components.
+    """
+    draws = found[found["protocol"].str.startswith("signs")]
+    ranges = draws.groupby(["method", "metric"], sort=False)["mean"].agg(["min", "median", "max", "size"])
+    return ranges.rename(columns={"min": "smallest", "max": "largest", "size": "draws"}).reset_index()
+
+
 def covariances_come_closer() -> tuple[str, str] | None:
     """K09: on Adult with k = 10 the covariance variants bring the group covariances closer than Fair PCA, on new "
     "data."""
