@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import sys
 from pathlib import Path
 
@@ -135,3 +136,45 @@ def raw():
                 pytest.skip(f"raw data of {name!r} not complete in {state.folder}: {remedy}")
 
     return need
+
+
+# Chromium asks the network for many things of its own; nothing but this machine may be reached.
+FLAGS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--disable-dev-shm-usage",
+    "--host-resolver-rules=MAP * ~NOTFOUND , EXCLUDE 127.0.0.1",
+]
+
+
+@pytest.fixture(scope="session")
+def absent():
+    """Skip where something is missing; in CI that is a failure."""
+
+    def leave(what: str) -> None:
+        if os.environ.get("CI"):
+            pytest.fail(f"{what} This may not be skipped in CI.")
+        pytest.skip(what)
+
+    return leave
+
+
+@pytest.fixture(scope="session")
+def browser(absent, tmp_path_factory):
+    """A headless Chromium with a home folder of its own, so that it leaves nothing in the user's."""
+    found = os.environ.get("EVENSPAN_CHROMIUM") or shutil.which("chromium") or shutil.which("google-chrome")
+    if not found:
+        absent("There is no Chromium: install it, or name it in EVENSPAN_CHROMIUM.")
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        home = str(tmp_path_factory.mktemp("chromium"))
+        own = {"HOME": home, "XDG_CONFIG_HOME": home, "XDG_CACHE_HOME": home}
+        instance = playwright.chromium.launch(executable_path=found, args=FLAGS, env=os.environ | own)
+        yield instance
+        instance.close()

@@ -2,8 +2,6 @@
 
 import functools
 import http.server
-import os
-import shutil
 import sys
 import threading
 from pathlib import Path
@@ -12,28 +10,9 @@ import pytest
 
 from evenspan import paths
 
-FLAGS = [
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-    "--disable-dev-shm-usage",
-    "--host-resolver-rules=MAP * ~NOTFOUND , EXCLUDE 127.0.0.1",
-]
-
-
-def absent(what: str):
-    """Skip where something is missing; in CI that is a failure."""
-    if os.environ.get("CI"):
-        pytest.fail(f"{what} This may not be skipped in CI.")
-    pytest.skip(what)
-
 
 @pytest.fixture(scope="session")
-def html() -> Path:
+def html(absent) -> Path:
     """The folder of the built book."""
     folder = paths.build("html")
     if not (folder / "index.html").is_file():
@@ -63,22 +42,6 @@ def site(html):
     server.shutdown()
     server.server_close()
     thread.join()
-
-
-@pytest.fixture(scope="session")
-def browser(tmp_path_factory):
-    """A headless Chromium with a home folder of its own, so that it leaves nothing in the user's."""
-    found = os.environ.get("EVENSPAN_CHROMIUM") or shutil.which("chromium") or shutil.which("google-chrome")
-    if not found:
-        absent("There is no Chromium: install it, or name it in EVENSPAN_CHROMIUM.")
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as playwright:
-        home = str(tmp_path_factory.mktemp("chromium"))
-        own = {"HOME": home, "XDG_CONFIG_HOME": home, "XDG_CACHE_HOME": home}
-        instance = playwright.chromium.launch(executable_path=found, args=FLAGS, env=os.environ | own)
-        yield instance
-        instance.close()
 
 
 @pytest.fixture

@@ -1,8 +1,6 @@
 """The ledger's script in a real browser, on the page's own tables: search, choices, count, sorting."""
 
-import os
 import re
-import shutil
 
 import pytest
 
@@ -13,21 +11,10 @@ pytestmark = pytest.mark.browser
 
 
 @pytest.fixture(scope="module")
-def page():
-    chromium = shutil.which("chromium") or shutil.which("chromium-browser")
-    if chromium is None:
-        message = "No Chromium on this machine."
-        if os.environ.get("CI"):
-            pytest.fail(f"{message} This may not be skipped in CI.")
-        pytest.skip(message)
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(
-            executable_path=chromium, args=["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"]
-        )
-        yield browser.new_page()
-        browser.close()
+def page(browser):
+    opened = browser.new_page()
+    yield opened
+    opened.close()
 
 
 @pytest.fixture(scope="module")
