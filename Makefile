@@ -55,6 +55,7 @@ book: env
 
 full: env
 	$(call snakemake,full)
+	@$(BIN)/evenspan list
 
 test: env
 	$(THREADS) $(BIN)/python -m pytest -n $(JOBS)
