@@ -18,6 +18,7 @@ PROTOCOL = """
 import os, time
 import numpy as np
 import pandas as pd
+from evenspan.errors import FetchError
 
 SEED = 7
 METHODS = ("PCA", "Fair PCA", "Fair PCA-S (0.5)")
@@ -28,6 +29,8 @@ def tasks():
 def run_task(k, method):
     if os.environ.get("FAKE_FAIL") == method:
         raise ValueError(f"{method} was told to fail")
+    if "FAKE_REFUSE" in os.environ:
+        raise FetchError("points.csv: not there.\\n  to do: fetch it")
     time.sleep(float(os.environ.get("FAKE_SECONDS", "0")))
     rng = np.random.default_rng([SEED, k, METHODS.index(method)])
     base = {"PCA": 20.0, "Fair PCA": 15.0, "Fair PCA-S (0.5)": 10.0}[method]

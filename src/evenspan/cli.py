@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from .errors import ConfigurationError, FairError
+from .errors import TOLD, ConfigurationError, FairError
 
 
 class _Group(TyperGroup):
@@ -22,7 +22,7 @@ class _Group(TyperGroup):
             return super().invoke(ctx)
         except FairError as error:
             typer.echo(f"Error: {error}", err=True)
-            raise typer.Exit(2) from None
+            raise typer.Exit(TOLD) from None
 
 
 class _Run(TyperCommand):
@@ -160,8 +160,9 @@ def _report_check(comparisons: list, failed: dict[str, str]) -> None:
 
 
 def _fail(failed: dict[str, str]) -> None:
-    for name, why in failed.items():
-        typer.echo(f"{name}: {why}", err=True)
+    # Tasks often fail for one reason, which is then said once.
+    for why in dict.fromkeys(failed.values()):
+        typer.echo(f"{', '.join(name for name in failed if failed[name] == why)}: {why}", err=True)
     if failed:
         raise typer.Exit(1)
 

@@ -1,5 +1,8 @@
 """The error family: every message says what was seen, what was needed and what to do."""
 
+#: With this code a process ends after telling such an error in its own words, without a traceback.
+TOLD = 2
+
 
 class FairError(Exception):
     """Base class of every error that evenspan raises on purpose."""

@@ -112,6 +112,15 @@ def test_the_embedded_profile_executes_the_notebook_with_typed_parameters(toy_ch
     assert str(made) in result.output
 
 
+def test_one_reason_of_several_failures_is_told_once(results, cli, monkeypatch):
+    monkeypatch.setenv("FAKE_REFUSE", "1")
+    result = cli("run", "toy-table", "--profile", "full", "-p", "k", "2")
+    assert result.exit_code == 1
+    assert "toy-table: 0 computed, 0 stored already, 3 failed" in result.output
+    assert result.stderr.count("to do: fetch it") == 1
+    assert "Traceback" not in result.stderr
+
+
 def test_a_failing_notebook_is_told(toy_checkout, cli):
     result = cli("run", "toy-table", "-p", "k", "13")
     assert result.exit_code == 2

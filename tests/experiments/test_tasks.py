@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -15,7 +16,7 @@ import pytest
 import evenspan.datasets
 from evenspan.errors import ConfigurationError, RegistryError, ResultError
 from evenspan.experiments import experiment, records, store, tasks
-from evenspan.experiments.catalogue import task_id, task_ids
+from evenspan.experiments.catalogue import task_id
 
 NAMES = [f"k{k}-{method}" for k in (2, 10) for method in ("pca", "fair_pca", "fair_pca_s_0.5")]
 
@@ -33,7 +34,7 @@ def fixed(folder: Path) -> dict[str, dict]:
 
 
 def test_a_run_computes_every_task_once(finished):
-    assert task_ids("toy-table") == NAMES
+    assert list(experiment("toy-table").tasks()) == NAMES
     assert sorted(contents(finished, "*")) == sorted(f"{name}.{kind}" for name in NAMES for kind in ("csv", "json"))
     assert tasks.state("toy-table") == "full 6 of 6"
     before = contents(finished, "*")
@@ -150,8 +151,30 @@ def test_other_data_makes_a_result_outdated(toy_checkout, monkeypatch):
     frame = entry.protocol().run_task(k=2, method="PCA")
     folder = store.folder_of("toy-table", "full")
     store.store(entry, task, frame, folder=folder, profile="full", seconds=1.0)
-    assert store._inspect(entry, task_id(task), task, folder, "toy-first").status == "finished"
-    assert store._inspect(entry, task_id(task), task, folder, "toy-second").reason == "it was made from other data"
+    assert store._inspect_all(entry, {task_id(task): task}, folder)[0].status == "finished"
+    monkeypatch.setattr(evenspan.datasets, "checksum", lambda name: f"{name}-second")
+    assert store._inspect_all(entry, {task_id(task): task}, folder)[0].reason == "it was made from other data"
+
+
+def test_changed_sources_are_said_and_keep_the_results(finished, toy_checkout, capfd):
+    assert not any(task.other_sources for task in store.inspect("toy-table"))
+    before = contents(finished, "*")
+    with (toy_checkout / "toy_project" / "protocol.py").open("a") as source:
+        source.write("\n# changed\n")
+    assert tasks.state("toy-table") == "full 6 of 6, 6 before the sources changed"
+    assert tasks.run("toy-table").done == ()
+    assert "6 of these were made before the sources changed" in capfd.readouterr().err
+    assert contents(finished, "*") == before
+
+
+def test_the_state_of_what_a_build_stored(toy_checkout, monkeypatch):
+    monkeypatch.setattr(evenspan.datasets, "checksum", lambda name: f"checksum of {name}")
+    frame = experiment("toy-table").protocol().run_task(k=2, method="PCA")
+    csv = tasks.save("toy-table", experiment("toy-table").arguments("toy-k2"), frame, seconds=0.0)
+    states = store.inspect_build("toy-table")
+    assert {name: one.status for name, one in states.items()} == {"toy-k10": "missing", "toy-k2": "finished"}
+    csv.write_text("damaged")
+    assert store.inspect_build("toy-table")["toy-k2"].status == "outdated"
 
 
 def start(jobs: int, seconds: float = 0.4) -> subprocess.Popen:
@@ -222,6 +245,12 @@ def test_a_failure_does_not_stop_the_others_and_keeps_its_text(results, monkeypa
     assert tasks.run("toy-table", progress=False).done == ("k2-fair_pca", "k10-fair_pca")
 
 
+def test_an_error_raised_on_purpose_is_told_whole_and_without_a_traceback(results, monkeypatch):
+    monkeypatch.setenv("FAKE_REFUSE", "1")
+    summary = tasks.run("toy-table", only=["k2-pca"], progress=False)
+    assert summary.failed == {"k2-pca": "points.csv: not there.\n  to do: fetch it"}
+
+
 def test_tasks_are_chosen_by_name_or_value(toy_checkout):
     assert tasks.select("toy-table", {"k": 10}) == NAMES[3:]
     assert tasks.select("toy-table", {"k": 10}, ["k10-pca"]) == ["k10-pca"]
@@ -248,6 +277,17 @@ def test_checking_again_agrees_and_finds_a_changed_number(finished):
     assert not comparison.ok
     assert comparison.largest_relative == pytest.approx(1e-4, rel=1e-3)
     assert "PCA" in comparison.where
+
+
+def test_checking_fails_for_what_is_not_finished(finished):
+    (finished / "k2-pca.csv").write_bytes(b"damaged")
+    for kind in ("csv", "json"):
+        (finished / f"k2-fair_pca.{kind}").unlink()
+    comparisons, failed = tasks.check("toy-table", NAMES[:3], progress=False)
+    assert [(one.name, one.ok) for one in comparisons] == [("k2-fair_pca_s_0.5", True)]
+    assert set(failed) == {"k2-pca", "k2-fair_pca"}
+    assert "its CSV is damaged" in failed["k2-pca"]
+    assert "it is not stored" in failed["k2-fair_pca"]
 
 
 def test_checking_needs_a_result(results):
@@ -308,7 +348,7 @@ def test_two_tasks_of_one_name_are_an_error(toy_checkout):
     protocol = toy_checkout / "toy_project" / "protocol.py"
     protocol.write_text(protocol.read_text().replace('"Fair PCA-S (0.5)")', '"fair-pca")'))
     with pytest.raises(RegistryError, match="same name 'k2-fair_pca'"):
-        task_ids("toy-table")
+        experiment("toy-table").tasks()
 
 
 def test_the_commit_is_stated_with_what_differs_from_it(toy_checkout):
@@ -322,3 +362,15 @@ def test_the_commit_is_stated_with_what_differs_from_it(toy_checkout):
     assert records.commit() == (git("rev-parse", "HEAD"), False)
     (toy_checkout / "requirements.lock").write_text("numpy==2.5\n")
     assert records.commit()[1] is True
+
+
+def test_a_folder_of_another_checkout_does_not_take_its_commit(toy_checkout, tmp_path_factory, monkeypatch):
+    outer = tmp_path_factory.mktemp("outer")
+    shutil.copytree(toy_checkout, outer / "inner")
+    for command in (
+        ["init", "-q"],
+        ["-c", "user.name=t", "-c", "user.email=t@t", "commit", "-q", "--allow-empty", "-m", "x"],
+    ):
+        subprocess.run(["git", *command], cwd=outer, check=True)
+    monkeypatch.setattr(records, "root", lambda: outer / "inner")
+    assert records.commit() == ("unknown: not a git repository of its own", None)

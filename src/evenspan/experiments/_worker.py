@@ -1,6 +1,7 @@
 """One task in a process of its own: ``python -m evenspan.experiments._worker EXPERIMENT TASK FOLDER PROFILE``.
 
 A fresh process makes the peak memory that of this task alone and keeps one task from changing another's numbers.
+An error that evenspan raises on purpose is told in its own words and ends the process with the code ``errors.TOLD``.
 """
 
 import os
@@ -32,4 +33,10 @@ def main(experiment_id: str, name: str, folder: str, profile: str) -> None:
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    from ..errors import TOLD, FairError
+
+    try:
+        main(*sys.argv[1:])
+    except FairError as error:
+        print(error, file=sys.stderr)
+        sys.exit(TOLD)

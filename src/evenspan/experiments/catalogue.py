@@ -50,7 +50,7 @@ class Experiment:
     published_protocols : mapping of str to str
         The table's ``split`` column -> our protocol.
     sources : tuple of str
-        Files, or patterns of files, whose change makes a new run necessary.
+        Files, or patterns of files, that decide its numbers; their digest stands in every record.
     """
 
     id: str
@@ -188,8 +188,3 @@ def task_id(task: Mapping[str, object]) -> str:
     if not slugs or not all(slugs):
         raise RegistryError(f"The task {dict(task)} has a parameter without letters or digits; a file cannot be named.")
     return "-".join(slugs)
-
-
-def task_ids(name: str) -> list[str]:
-    """Names of all tasks of an experiment's full profile."""
-    return list(experiment(name).tasks())

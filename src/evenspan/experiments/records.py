@@ -30,7 +30,7 @@ VARYING = frozenset({"commit", "dirty", "finished", "machine", "packages", "peak
 
 
 def numeric_environment() -> dict[str, str]:
-    """Environment in which two machines, with any number of cores, compute the same digits.
+    """Environment in which two machines, with any number of cores, differ by no more than their processors' last bits.
 
     One thread, because the order of sums depends on their number; on x86-64 one fixed family of OpenBLAS routines,
     because OpenBLAS otherwise picks them by processor. The Haswell routines need AVX2 and are asked for only with it.
@@ -54,12 +54,17 @@ def versions() -> dict[str, str]:
 def commit() -> tuple[str, bool | None]:
     """The commit of the checkout, and whether code, notebooks, experiments or lock differ from it.
 
-    Outside a git checkout the commit is ``unknown: `` with the reason, and the flag is None.
+    Outside a git checkout, also in a folder of another one, the commit is ``unknown: `` with the reason, and the flag
+    is None.
     """
     # --no-optional-locks: several tasks ask at once, and none may disturb a commit that the user is making.
     git = ["git", "--no-optional-locks", "-C", str(root())]
     decides = ["src", "notebooks", "experiments.yml", "pyproject.toml", "requirements.lock"]
     try:
+        # An unpacked archive may lie in a checkout of something else, whose commit says nothing about it.
+        above = subprocess.run([*git, "rev-parse", "--show-prefix"], capture_output=True, text=True, check=True)
+        if above.stdout.strip():
+            return "unknown: not a git repository of its own", None
         head = subprocess.run([*git, "rev-parse", "HEAD"], capture_output=True, text=True, check=True)
         changed = subprocess.run(
             [*git, "status", "--porcelain", "--", *decides], capture_output=True, text=True, check=True

@@ -4,6 +4,7 @@ import time
 
 import pandas as pd
 
+from ..errors import ExecutionError
 from . import store, tasks
 from .catalogue import experiment
 
@@ -32,7 +33,11 @@ def run(experiment_id: str, *, profile: str = "embedded", **parameters) -> pd.Da
     if profile == "full":
         summary = tasks.run(experiment_id, only=matching)
         if not summary.ok:
-            raise RuntimeError(f"{len(summary.failed)} task(s) failed: {dict(summary.failed)}")
+            reasons = "\n".join(dict.fromkeys(summary.failed.values()))
+            raise ExecutionError(
+                f"{experiment_id}: {len(summary.failed)} task(s) of the full profile failed. Remove the cause and run "
+                f"the notebook again; finished tasks are kept. {reasons}"
+            )
         frames = []
     else:
         start = time.perf_counter()

@@ -1,12 +1,13 @@
 """What is stored: results and records on disk, whether they are current, and reading them.
 
 A task is *finished* when its CSV and its record are both there, the CSV has the digest that the record states, and
-the record states the current parameters and data. Files are written whole, the record last, so that a run may be
-killed at any moment.
+the record states the current parameters and data. Changed sources alone do not undo a result, because most changes
+leave its numbers alone; that they changed is said, and ``--check`` finds out. Files are written whole, the record
+last, so that a run may be killed at any moment.
 """
 
 import platform
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -21,11 +22,15 @@ from .catalogue import PROFILES, Experiment, experiment, task_id
 
 @dataclass(frozen=True)
 class Stored:
-    """State of one task: ``finished``, ``missing`` or ``outdated`` (with the reason)."""
+    """State of one task: ``finished``, ``missing`` or ``outdated`` (with the reason).
+
+    ``other_sources`` says of a finished one that the experiment's sources are not those it was made with.
+    """
 
     name: str
     status: str
     reason: str = ""
+    other_sources: bool = False
 
 
 def data_checksum(task: Mapping[str, object]) -> str | None:
@@ -35,37 +40,43 @@ def data_checksum(task: Mapping[str, object]) -> str | None:
     return datasets.checksum(task["dataset"]) if "dataset" in task else None
 
 
-def inspect(experiment_id: str, profile: str = "full") -> list[Stored]:
+def inspect(experiment_id: str) -> list[Stored]:
     """State of every task of the full protocol, in its order."""
     entry = experiment(experiment_id)
-    folder = folder_of(experiment_id, profile)
-    checksums: dict[object, str | None] = {}
-    found = []
-    for name, task in entry.tasks().items():
-        key = task.get("dataset")
-        if key not in checksums:
-            checksums[key] = data_checksum(task)
-        found.append(_inspect(entry, name, task, folder, checksums[key]))
-    return found
+    return _inspect_all(entry, entry.tasks(), folder_of(experiment_id, "full"))
+
+
+def inspect_build(experiment_id: str) -> dict[str, Stored]:
+    """State of what the embedded profile stored for each execution."""
+    entry = experiment(experiment_id)
+    own = {name: entry.arguments(name) for name in entry.executions}
+    tasks = [{key: value for key, value in given.items() if key != "profile"} for given in own.values()]
+    found = _inspect_all(entry, {task_id(task): task for task in tasks}, folder_of(experiment_id, "embedded"))
+    return dict(zip(own, found, strict=True))
 
 
 def state(experiment_id: str) -> str:
     """How much of the full protocol is stored: ``full 24 of 24``."""
     tasks = inspect(experiment_id)
     outdated = sum(task.status == "outdated" for task in tasks)
+    earlier = sum(task.other_sources for task in tasks)
     text = f"full {sum(task.status == 'finished' for task in tasks)} of {len(tasks)}"
-    return f"{text}, {outdated} outdated" if outdated else text
+    text += f", {outdated} outdated" if outdated else ""
+    return text + (f", {earlier} before the sources changed" if earlier else "")
 
 
-def read_results(experiment_id: str, profile: str = "full") -> pd.DataFrame:
+def read_results(experiment_id: str, profile: str = "full", names: Collection[str] | None = None) -> pd.DataFrame:
     """All stored rows of an experiment with the name of their task; no rows, but all columns, if none is stored.
 
     A result without a record is that of an interrupted run and is left out. A record without its result, or a result
-    that is not the one its record was written for, is an error.
+    that is not the one its record was written for, is an error. With ``names`` no other results are opened: some may
+    be in the middle of being written by another process.
     """
     experiment(experiment_id)
     frames = []
     for path in sorted(folder_of(experiment_id, profile).glob("*.json")):
+        if names is not None and path.stem not in names:
+            continue
         record, result = records.read(path), path.with_suffix(".csv")
         if not result.is_file() or records.digest(result.read_bytes()) != record.get("sha256"):
             fault = "was altered: it is not the one" if result.is_file() else "is missing: it is the one"
@@ -88,8 +99,12 @@ def store(
     folder: Path,
     profile: str,
     seconds: float,
+    command: str | None = None,
 ) -> Path:
-    """Write the rows of a task and their record; returns the path of the CSV."""
+    """Write the rows of a task and their record; returns the path of the CSV.
+
+    ``command`` makes the result again; by default that of the full profile.
+    """
     name = task_id(task)
     content = records.to_csv(records.checked(frame, f"{entry.id}, {name}"))
     commit, dirty = records.commit()
@@ -100,7 +115,7 @@ def store(
         "profile": profile,
         "parameters": dict(task),
         "seed": task.get("seed", getattr(entry.protocol(), "SEED", None)),
-        "command": f"evenspan run {entry.id} --profile {profile} --task {name}",
+        "command": command or f"evenspan run {entry.id} --profile {profile} --task {name}",
         "data_sha256": data_checksum(task),
         "source_sha256": records.files_digest(entry.source_files()),
         "lock_sha256": records.digest(lock.read_bytes()) if lock.is_file() else None,
@@ -128,12 +143,9 @@ def save(experiment_id: str, parameters: Mapping[str, object], frame: pd.DataFra
     """Store what a notebook computed in the embedded profile, under its own parameters (without ``profile``)."""
     own = {name: value for name, value in parameters.items() if name != "profile"}
     entry = experiment(experiment_id)
-    command = "".join(f" -p {name} {value}" for name, value in own.items())
+    command = f"evenspan run {experiment_id}" + "".join(f" -p {name} {value}" for name, value in own.items())
     folder = folder_of(experiment_id, "embedded")
-    path = store(entry, own, frame, folder=folder, profile="embedded", seconds=seconds)
-    record = records.read(path.with_suffix(".json")) | {"command": f"evenspan run {experiment_id}{command}"}
-    records.write(path.with_suffix(".json"), records.to_json(record))
-    return path
+    return store(entry, own, frame, folder=folder, profile="embedded", seconds=seconds, command=command)
 
 
 def folder_of(experiment_id: str, profile: str) -> Path:
@@ -143,12 +155,20 @@ def folder_of(experiment_id: str, profile: str) -> Path:
     return paths.results(profile, experiment_id)
 
 
-def _inspect(entry: Experiment, name: str, task: Mapping, folder: Path, checksum: str | None) -> Stored:
+def _inspect_all(entry: Experiment, tasks: Mapping[str, Mapping], folder: Path) -> list[Stored]:
+    checksums = {task.get("dataset"): data_checksum(task) for task in tasks.values()}
+    sources = records.files_digest(entry.source_files())
+    return [
+        _inspect(entry, name, task, folder, checksums[task.get("dataset")], sources) for name, task in tasks.items()
+    ]
+
+
+def _inspect(entry: Experiment, name: str, task: Mapping, folder: Path, checksum: str | None, sources: str) -> Stored:
     result, beside = folder / f"{name}.csv", folder / f"{name}.json"
     if not result.is_file() and not beside.is_file():
         return Stored(name, "missing")
     if not beside.is_file():
-        return Stored(name, "outdated", "its record is missing: the run was interrupted")
+        return Stored(name, "outdated", "its record is missing, as after an interruption")
     if not result.is_file():
         return Stored(name, "outdated", "its CSV is missing")
     try:
@@ -161,4 +181,4 @@ def _inspect(entry: Experiment, name: str, task: Mapping, folder: Path, checksum
         return Stored(name, "outdated", "its record states other parameters")
     if record.get("data_sha256") != checksum:
         return Stored(name, "outdated", "it was made from other data")
-    return Stored(name, "finished")
+    return Stored(name, "finished", other_sources=record.get("source_sha256") != sources)

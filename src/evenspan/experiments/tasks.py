@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from .. import paths
-from ..errors import ConfigurationError, RegistryError, ResultError
+from ..errors import TOLD, ConfigurationError, RegistryError, ResultError
 from . import records
 from .catalogue import experiment
 from .recheck import Comparison, compare, recheck_tolerance
@@ -26,7 +26,7 @@ _POLL_SECONDS = 0.02
 
 @dataclass(frozen=True)
 class Summary:
-    """What one call of :func:`run` did: names of the tasks computed and kept, and the last line of each failure."""
+    """What one call of :func:`run` did: names of the tasks computed and kept, and the reason of each failure."""
 
     experiment: str
     done: tuple[str, ...]
@@ -93,12 +93,17 @@ def run(
             f"notebook: evenspan run {experiment_id}"
         )
     chosen = select(experiment_id, names=only)
-    states = {task.name: task for task in inspect(experiment_id, profile)}
+    states = {task.name: task for task in inspect(experiment_id)}
     kept = tuple(name for name in chosen if states[name].status == "finished")
     todo = [name for name in chosen if name not in kept]
     with _reporter(experiment_id, len(todo), progress) as say:
         if kept:
             say(f"{len(kept)} of {len(chosen)} tasks are stored already")
+        if earlier := [name for name in kept if states[name].other_sources]:
+            say(
+                f"{len(earlier)} of these were made before the sources changed and are kept; to compute them again and "
+                f"compare: evenspan run {experiment_id} --profile full --check"
+            )
         for name in todo:
             if states[name].status == "outdated":
                 say(f"{name} is computed again: {states[name].reason}")
@@ -111,15 +116,21 @@ def check(
 ) -> tuple[list[Comparison], Mapping[str, str]]:
     """Compute stored tasks again and compare, within the tolerance of ``data/tolerances.yml``.
 
-    Returns the comparisons and, by task, the last line of each failure.
+    Returns the comparisons and, by task, the reason of each failure; a task without a finished result is one.
     """
     chosen = select(experiment_id, names=only)
-    stored = [task.name for task in inspect(experiment_id) if task.status == "finished" and task.name in chosen]
+    states = [task for task in inspect(experiment_id) if task.name in chosen]
+    stored = [task.name for task in states if task.status == "finished"]
     if not stored:
         raise ResultError(
             f"{experiment_id} has no finished result of {', '.join(chosen)} to compare with. Compute it first: "
             f"evenspan run {experiment_id} --profile full"
         )
+    unfinished = {
+        task.name: f"there is no finished result to compare with: {task.reason or 'it is not stored'}"
+        for task in states
+        if task.status != "finished"
+    }
     again, original = paths.build("check", experiment_id), folder_of(experiment_id, "full")
     for name in stored:
         (again / f"{name}.csv").unlink(missing_ok=True)
@@ -129,7 +140,7 @@ def check(
     return [
         compare(name, records.read_csv(original / f"{name}.csv"), records.read_csv(again / f"{name}.csv"), **tolerance)
         for name in sorted(done)
-    ], failed
+    ], unfinished | failed
 
 
 def _compute(
@@ -158,8 +169,9 @@ def _compute(
                     done.append(name)
                     say(f"{name}: {time.perf_counter() - start:.1f} s", running=list(running), advance=True, calm=True)
                 else:
-                    failed[name] = _last_line(log, process.returncode)
-                    say(f"{name} failed: {failed[name]}\n  all of it: {log}", running=list(running), advance=True)
+                    failed[name] = _reason(log, process.returncode)
+                    first = failed[name].partition("\n")[0]
+                    say(f"{name} failed: {first}\n  all of it: {log}", running=list(running), advance=True)
             if running:
                 time.sleep(_POLL_SECONDS)
     finally:
@@ -190,8 +202,12 @@ def _log(experiment_id: str, name: str) -> Path:
     return paths.build("failed", experiment_id, f"{name}.txt")
 
 
-def _last_line(log: Path, code: int) -> str:
-    lines = [line for line in log.read_text(encoding="utf-8", errors="replace").splitlines() if line.strip()]
+def _reason(log: Path, code: int) -> str:
+    """Why a task failed: the whole message if it was raised on purpose, otherwise the last line of a traceback."""
+    text = log.read_text(encoding="utf-8", errors="replace")
+    lines = [line for line in text.splitlines() if line.strip()]
+    if code == TOLD and lines:
+        return text.strip()
     if code < 0:
         return f"it was ended by signal {-code}" + (f" after: {lines[-1]}" if lines else "")
     return lines[-1] if lines else f"it ended with code {code} and said nothing"
