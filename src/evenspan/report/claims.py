@@ -5,7 +5,7 @@ A protocol module answers claims of its paper through an attribute ``claims``: a
 results it needs are missing. No answer is typed by hand.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 import pandas as pd
@@ -55,11 +55,11 @@ def registered() -> dict[str, tuple[str, Callable[[], tuple[str, str] | None]]]:
     return found
 
 
-def answers() -> dict[str, ClaimAnswer]:
-    """What can be answered now, by claim."""
+def answers(ids: Collection[str]) -> dict[str, ClaimAnswer]:
+    """What can be answered now of these claims, by claim."""
     found = {}
     for claim, (experiment, function) in registered().items():
-        answer = function()
+        answer = function() if claim in ids else None
         if answer is None:
             continue
         if answer[0] not in ANSWERS or answer[0] == OPEN or not answer[1].strip():
@@ -71,9 +71,14 @@ def answers() -> dict[str, ClaimAnswer]:
     return found
 
 
-def claims() -> pd.DataFrame:
-    """All claims with ``answer``, ``evidence`` and ``experiment``; what is open says so."""
-    frame, found = _table(), answers()
+def claims(ids: Sequence[str] | None = None) -> pd.DataFrame:
+    """All claims, or those of ``ids``, with ``answer``, ``evidence`` and ``experiment``; what is open says so."""
+    frame = _table()
+    if ids is not None:
+        if unknown := [claim for claim in ids if claim not in set(frame["id"])]:
+            raise ResultError(f"claims.csv has no claim {', '.join(unknown)}; it has {', '.join(frame['id'])}.")
+        frame = frame.set_index("id").loc[list(ids)].reset_index()
+    found = answers(list(frame["id"]))
     nothing = ClaimAnswer(OPEN, "", "")
     for name in ("answer", "evidence", "experiment"):
         frame[name] = [getattr(found.get(claim, nothing), name) for claim in frame["id"]]

@@ -7,7 +7,7 @@ experiments and the stored results of the full run. What this build computed its
 import csv
 import io
 import math
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -87,13 +87,16 @@ def published() -> pd.DataFrame:
     return pd.concat(frames, ignore_index=True)
 
 
-def ledger(build: bool = False) -> pd.DataFrame:
+def ledger(build: bool = False, *, tasks: Collection[str] | None = None) -> pd.DataFrame:
     """One row for each published cell, as text.
 
     Parameters
     ----------
     build : bool
         Add ``BUILD_COLUMNS``: what the embedded profile computed in this checkout, and where.
+    tasks : collection of str, optional
+        Which results of the embedded profile to read; by default those of all executions. A page that is executed
+        beside others names its own, as theirs may not be complete.
 
     Returns
     -------
@@ -103,7 +106,7 @@ def ledger(build: bool = False) -> pd.DataFrame:
     """
     cells, current = published(), rules()
     full = _collect("full")
-    mine = _collect("embedded") if build else {}
+    mine = _collect("embedded", tasks) if build else {}
     rows = []
     for (_stem, metric), column in cells.groupby(["stem", "metric"], sort=False):
         digits = printed_digits(column.loc[column["value"] != "", "value"])
@@ -191,19 +194,19 @@ def _key(cell) -> tuple[str, ...]:
     return (cell.stem, cell.dataset, cell.method, cell.metric, cell.k, cell.split)
 
 
-def _collect(profile: str) -> dict[tuple[str, ...], Ours]:
+def _collect(profile: str, tasks: Collection[str] | None = None) -> dict[tuple[str, ...], Ours]:
     """Our numbers by the key of the cell they belong to."""
     found: dict[tuple[str, ...], Ours] = {}
     for entry in catalogue().values():
         if entry.published is None:
             continue
-        frame = read_results(entry.id, profile)
+        names = None
         if profile == "embedded":
             # Runs with other parameters than an execution's, started by hand, are not part of this build.
             own = [entry.arguments(name, profile) for name in entry.executions]
-            names = [task_id({key: value for key, value in given.items() if key != "profile"}) for given in own]
-            frame = frame[frame["task"].isin(names)]
-        for key, ours in _means(entry, frame):
+            names = {task_id({key: value for key, value in given.items() if key != "profile"}) for given in own}
+            names = names if tasks is None else names & set(tasks)
+        for key, ours in _means(entry, read_results(entry.id, profile, names)):
             if key in found:
                 raise ResultError(
                     f"{entry.id} and {found[key].experiment.id} both give a number for {', '.join(key)}. Only one "

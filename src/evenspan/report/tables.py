@@ -130,7 +130,7 @@ def trail(experiment_id: str, *, dataset: str, k: int, up: int = 2) -> HTML:
 
 def claim_table(ids: list[str]) -> HTML:
     """Claims of a paper with the computed answers."""
-    judged = claims().set_index("id").loc[ids].reset_index()
+    judged = claims(ids)
     shown = pd.DataFrame(
         {
             "claim": judged["id"],
@@ -195,7 +195,7 @@ def mean_and_spread(mean: float, std: float | None) -> str:
 
 def _cells(experiment_id: str, dataset: str, k: int) -> pd.DataFrame:
     entry = experiment(experiment_id)
-    rows = ledger(build=True)
+    rows = ledger(build=True, tasks=[task_id({"dataset": dataset, "k": k})])
     named = entry.published_datasets.get(dataset)
     ours = rows["cell"].str.startswith(f"{entry.published}/") & (rows["dataset"] == named) & (rows["k"] == str(k))
     return rows[ours]
