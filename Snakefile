@@ -31,9 +31,9 @@ def files(*patterns):
     return list(dict.fromkeys(found))
 
 
-# What decides a number. The report, the command line and the book's own modules are left out: they show numbers.
-SHOWS = {"src/evenspan/cli.py", "src/evenspan/report/execute.py", "src/evenspan/report/stage.py"}
-LIBRARY = [name for name in files("src/evenspan/**/*.py") if name not in SHOWS]
+# What an executed page is made with: the numbers, the tables and the figures. What only runs or assembles is left out.
+RUNS = {"src/evenspan/cli.py", "src/evenspan/report/execute.py", "src/evenspan/report/stage.py"}
+LIBRARY = [name for name in files("src/evenspan/**/*.py") if name not in RUNS]
 DATA = [
     str(p.relative_to(ROOT))
     for p in sorted((ROOT / "data").rglob("*"))
@@ -57,19 +57,36 @@ localrules:
     full,
 
 
+# An execution also stores results, which the pages link to and the ledger reads. Without them it is made again.
+if workflow.is_main_process:
+    for name in EXPERIMENTS:
+        for execution, result in store.inspect_build(name).items():
+            if result.status != "finished":
+                (ROOT / f"_build/executed/experiments/{name}/{execution}.ipynb").unlink(missing_ok=True)
+
+
 onstart:
     print(f"{len(EXECUTED)} executions, {len(TEXTS)} text chapters; what is up to date is kept.", flush=True)
 
 
+onerror:
+    print("Not everything was made: what failed is said above, what succeeded is kept.", flush=True)
+    if (ROOT / "_build" / "html" / "index.html").is_file():
+        print("The book in _build/html is that of an earlier build.", flush=True)
+
+
 rule book:
+    # Not the book alone: Snakemake does not miss what lies between its sources and a finished book.
     input:
         "_build/html/index.html",
+        EXECUTED,
+        TEXTS,
 
 
 rule experiment:
     input:
         notebook=lambda w: EXPERIMENTS[w.id].notebook,
-        sources=lambda w: [str(p.relative_to(ROOT)) for p in EXPERIMENTS[w.id].source_files()],
+        library=LIBRARY,
         data=DATA,
     output:
         "_build/executed/experiments/{id}/{execution}.ipynb",
