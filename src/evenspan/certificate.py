@@ -47,10 +47,9 @@ def ky_fan_certificate(H: np.ndarray, A: np.ndarray, problem: str, feasibility: 
     .. math:: \min_{t,\, M \succeq 0} \; k t + \operatorname{tr} M \quad \text{subject to} \quad t I + M \succeq H ,
 
     because :math:`\operatorname{tr} HP \le k t + \operatorname{tr} MP \le k t + \operatorname{tr} M` for every
-    projector P of
-    rank k. At the answer :math:`M = A(\Theta - tI)A^\top` with :math:`\Theta = A^\top H A` and :math:`t` its smallest
-    eigenvalue. The bound is made rigorous by raising t to the largest eigenvalue of :math:`H - M`, which one more
-    eigenvalue computation gives: an error in A shows up as a positive gap.
+    projector P of rank k. At the answer :math:`M = A(\Theta - tI)A^\top` with :math:`\Theta = A^\top H A` and :math:`t`
+    its smallest eigenvalue. The bound is made rigorous by raising t to the largest eigenvalue of :math:`H - M`, which
+    one more eigenvalue computation gives: an error in A shows up as a positive gap.
 
     Complexity
     ----------

@@ -65,8 +65,7 @@ def algorithm_1(X: np.ndarray, groups: np.ndarray, k: int, fraction: float | Non
     """Algorithm 1 of the paper as printed: on the points, with a null space by singular values, for two groups.
 
     Signs and order (increasing eigenvalues) are left as the solvers give them. ``fraction`` gives the
-    covariance-matching
-    variant, with a dense solver where the authors use a sparse one.
+    covariance-matching variant, with a dense solver where the authors use a sparse one.
     """
     first, second = np.unique(groups)
     z = (groups == second).astype(np.float64)

@@ -4,8 +4,8 @@ Ten published splits, each method fitted on the training part and judged on the 
 (``released``) fits and scores every classifier on the same test points; ``held-out`` fits it on the training part.
 
 A subspace fixes its basis only up to signs and order, and the MLP is the one metric that notices. How much that
-matters is
-measured where the paper prints numbers, with bases of random signs (protocols ``signs 00``, ``signs 01``, ...).
+matters is measured where the paper prints numbers, with bases of random signs (protocols ``signs 00``, ``signs 01``,
+...).
 """
 
 import warnings
@@ -129,8 +129,7 @@ def judge_bases(fitted: SubspaceEstimator, test: Dataset) -> Iterator[tuple]:
     """The MLP on the same subspace with bases that a solver might as well have returned.
 
     Columns by increasing eigenvalue, as the authors' program orders them, with random signs; the same signs on every
-    split
-    of a draw, so that each draw gives one column of the table.
+    split of a draw, so that each draw gives one column of the table.
     """
     for draw in range(DRAWS):
         signs = np.random.default_rng((SEED, draw)).choice([-1.0, 1.0], size=len(fitted.components_))
@@ -168,8 +167,7 @@ def basis_ranges(found: pd.DataFrame) -> pd.DataFrame:
 
 
 def covariances_come_closer() -> tuple[str, str] | None:
-    """K09: on Adult with k = 10 the covariance variants bring the group covariances closer than Fair PCA, on new "
-    "data."""
+    """K09: on Adult with k = 10 the covariance variants bring group covariances closer than Fair PCA, on new data."""
     rows = read_results("kleindessner2023-table")
     found = summary(rows[(rows["dataset"] == "adult") & (rows["k"] == 10)])
     gaps = found[(found["metric"] == "covariance gap") & (found["protocol"] == "held-out")].set_index("method")["mean"]

@@ -2,8 +2,7 @@
 
 A derivation shows why a theorem holds (the book gives them); a search for counter-examples shows that nothing was
 overlooked, and comes out false if something was. Each search returns the largest violation it found and, where the
-theorem
-says *only if*, how clearly the other side fails; ``claims`` turns both into an answer.
+theorem says *only if*, how clearly the other side fails; ``claims`` turns both into an answer.
 """
 
 from collections.abc import Iterator

@@ -44,8 +44,7 @@ def median_bandwidth(E: np.ndarray) -> float:
     Notes
     -----
     All n(n-1)/2 distances are held at once, 8 bytes each. If more than half of them are zero, the mean of the others
-    takes
-    the place of the median, with a warning.
+    takes the place of the median, with a warning.
 
     References
     ----------
@@ -71,8 +70,8 @@ def mmd2(E: np.ndarray, groups, bandwidth: float) -> float:
 
     .. math::
 
-        \operatorname{mean} \kappa(a_i, a_j) + \operatorname{mean} \kappa(b_i, b_j) - 2 \operatorname{mean} \kappa(a_i,
-        b_j),
+        \operatorname{mean} \kappa(a_i, a_j) + \operatorname{mean} \kappa(b_i, b_j)
+        - 2 \operatorname{mean} \kappa(a_i, b_j),
         \qquad \kappa(u, v) = \exp\!\big(-\lVert u - v \rVert^2 / (2\sigma^2)\big),
 
     diagonal terms kept (the biased estimate, which is never below zero but for rounding).

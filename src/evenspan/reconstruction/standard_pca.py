@@ -29,8 +29,8 @@ class StandardPCA(SubspaceEstimator):
     center : bool, default True
         Subtract the mean. False takes second moments about zero instead.
     standardize : bool, default False
-        Divide every feature by its population standard deviation first (this centres the data); constant features stay
-        0.
+        Divide every feature by its population standard deviation first (this centres the data); constant features
+        stay 0.
 
     Attributes
     ----------
