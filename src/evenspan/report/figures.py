@@ -153,22 +153,23 @@ def time_ratios(curve: pd.DataFrame) -> Figure:
         1, len(sizes), figsize=(4.6 * len(sizes) + 0.6, 3.8), sharey=True, squeeze=False, layout="constrained"
     )
     for panel, n in zip(axes.flat, sizes, strict=True):
+        of_size = curve[curve["n"] == n].sort_values("d", kind="stable")  # stored rows come by the name of their task
         for (method, line), colour, marker in zip(
-            curve[curve["n"] == n].groupby("method", sort=False), COLOURS, MARKERS, strict=False
+            of_size.groupby("method", sort=False), COLOURS, MARKERS, strict=False
         ):
             below, above = line["median"] - line["smallest"], line["largest"] - line["median"]
             panel.errorbar(
                 line["d"], line["median"], yerr=[below, above], color=colour, marker=marker, capsize=2, label=method
             )
         panel.set(xscale="log", yscale="log", xlabel="features d", title=f"n = {n:,} rows")
-        ticks = sorted(curve[curve["n"] == n]["d"].unique())
+        ticks = sorted(of_size["d"].unique())
         panel.set_xticks(ticks, [str(tick) for tick in ticks])
         panel.minorticks_off()
         low, high = curve["smallest"].min(), curve["largest"].max()
         steps = [s for s in (0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20) if low / 2 < s < high * 2]
         panel.set_yticks(steps, [f"{step:g}" for step in steps])
     axes[0, 0].set_ylabel("fitting time / standard PCA")
-    axes[0, 0].legend(fontsize="small")
+    fig.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=5, fontsize="small")
     return fig
 
 

@@ -31,7 +31,7 @@ html_theme.sidebar_secondary.remove: true
 
 # The ledger
 
-Every number that the tables of the five papers print, beside ours: {len(frame) - words:,} numbers. The tables hold
+Every number that the tables of the papers print, beside ours: {len(frame) - words:,} numbers. The tables hold
 {words} more cells in which no number stands; they are listed and not counted.
 
 {_raw(_counts(numbers))}
@@ -91,10 +91,10 @@ def _table(frame: pd.DataFrame, kinds: dict[str, Kind]) -> str:
 
 def _row(row: dict[str, str], kinds: dict[str, Kind]) -> str:
     digits = int(row["printed_digits"])
-    unit = f" {row['unit']}" if row["unit"] else ""
+    unit = f" {row['unit']}" if row["unit"] and not row["metric"].startswith(row["unit"]) else ""
     theirs = _pair(row["published"], row["published_std"]) if row["published"] else row["reason"].partition(": ")[2]
     about = row["table"] + (f", {row['split']}" if row["split"] else "")
-    deviation = f"{float(row['deviation_digits']):+.3g} digits" if row["deviation_digits"] else ""
+    deviation = f"{float(row['deviation_digits']):+.1f} digits" if row["deviation_digits"] else ""
     texts = [row["paper"], about, row["dataset"], row["method"], row["metric"] + unit, row["k"]]
     numbers = [theirs, *(_pair(_shown(row[n], digits), _shown(row[f"{n}_std"], digits)) for n in ("ours", "build"))]
     badge = kinds[row["verdict"]].badge(row["reason"])
