@@ -34,7 +34,9 @@ def csv_link(frame: pd.DataFrame, name: str, *, up: int = 2, text: str = "Number
 
 def table(rows: pd.DataFrame, *, caption: str, classes: str = "result-table") -> HTML:
     """A frame as an HTML table with a caption; text cells may hold markup made by this package."""
-    body = rows.rename_axis(columns=None).to_html(index=False, escape=False, border=0, classes=classes, justify="left")
+    body = rows.rename_axis(columns=None).to_html(
+        index=False, escape=False, border=0, classes=classes, justify="left", na_rep="–"
+    )
     body = body.replace("<thead>", f"<caption>{html.escape(caption)}</caption>\n  <thead>", 1)
     label = f'role="region" aria-label="{html.escape(caption)}"'
     return HTML(f'<div class="table-scroll" tabindex="0" {label}>{body}</div>')
@@ -76,7 +78,7 @@ def verdict_table(experiment_id: str, rows: pd.DataFrame, *, dataset: str, k: in
         )
         wide = shown.pivot(index=["metric", "method"], columns="source", values="text")
         wide = wide.reindex(pd.MultiIndex.from_frame(released[["metric", "method"]].drop_duplicates())).reset_index()
-        note = "The paper prints no numbers for this data set, so there is nothing to judge."
+        note = "No published numbers for these data and this k are at hand, so there is nothing to judge."
         if len(cells):
             note = f"The {len(cells)} numbers that the paper prints have not been run yet."
         return HTML(
