@@ -147,7 +147,7 @@ def claim_table(ids: list[str]) -> HTML:
 def verdict_counts(paper: str) -> HTML:
     """How many of a paper's numbers received which verdict."""
     row = counts(ledger()).loc[paper]
-    marks = " ".join(f"{row[kind.value]} {kind.badge()}" for kind in Kind if row[kind.value])
+    marks = ", ".join(f"{row[kind.value]} {kind.badge()}" for kind in Kind if row[kind.value])
     return HTML(f'<p class="verdict-counts">Of {row["numbers"]} printed numbers: {marks}</p>')
 
 
@@ -155,7 +155,7 @@ def paper_claims(paper: str) -> HTML:
     """How many of a paper's claims received which answer."""
     judged = claims()
     answers = judged.loc[judged["paper"] == paper, "answer"].value_counts()
-    marks = " ".join(f"{answers[name]} {_answer_badge(name)}" for name in ANSWERS if name in answers)
+    marks = ", ".join(f"{answers[name]} {_answer_badge(name)}" for name in ANSWERS if name in answers)
     return HTML(f'<p class="verdict-counts">Of {answers.sum(axis=0)} claims: {marks}</p>')
 
 
