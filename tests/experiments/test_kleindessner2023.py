@@ -1,5 +1,7 @@
 """The protocols of the first paper: moments and points agree, stored results come out again, claims can fail."""
 
+import itertools
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -152,3 +154,11 @@ def test_basis_ranges_are_over_draws_only():
     rows += [("PCA", "%Acc (MLP)", "released", 9.0)]
     found = table.basis_ranges(pd.DataFrame(rows, columns=["method", "metric", "protocol", "mean"]))
     assert found[["smallest", "median", "largest", "draws"]].to_numpy().tolist() == [[1.0, 2.0, 3.0, 3]]
+
+
+def test_times_are_told_as_multiples_of_those_of_pca(monkeypatch):
+    seconds = itertools.cycle(np.arange(1.0, len(runtime.METHODS) + 1) / 4)
+    monkeypatch.setattr(runtime, "best_time", lambda work: next(seconds))
+    rows = runtime.run_task(n=20, d=3, k=2, repetitions=2)
+    assert next(iter(runtime.METHODS)) == "PCA"
+    assert rows["value"].tolist() == 2 * list(range(1, len(runtime.METHODS) + 1))
