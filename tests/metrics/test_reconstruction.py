@@ -65,6 +65,11 @@ def test_explained_variance_is_about_the_samples_own_mean(sample):
     assert metrics.explained_variance(GroupMoments.from_data(X_new, groups_new), V) == pytest.approx(expected)
 
 
+def test_a_constant_sample_has_no_variance_to_explain():
+    with pytest.raises(DataError, match="no variance to explain"):
+        metrics.explained_variance(GroupMoments.from_data(np.ones((4, 3)), ["a", "a", "b", "b"]), np.eye(3)[:, :1])
+
+
 def test_what_is_not_orthonormal_is_refused(sample):
     X, groups, *_ = sample
     moments = GroupMoments.from_data(X, groups)

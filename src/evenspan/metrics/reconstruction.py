@@ -27,6 +27,8 @@ def explained_variance(moments: GroupMoments, V: np.ndarray) -> float:
     """
     _require_orthonormal(V, moments.d)
     C = moments.scatter
+    if not np.trace(C) > 0:
+        raise DataError("all rows are equal, so there is no variance to explain. Judge on a sample that varies.")
     return float(np.einsum("dk,dk->", V, C @ V) / np.trace(C))
 
 
