@@ -1,0 +1,71 @@
+"""Tables of results pages: marks that the style sheet knows, numbers as they are printed, honest gaps."""
+
+import re
+
+import pandas as pd
+import pytest
+
+from evenspan import paths
+from evenspan.experiments import kleindessner2023_table as protocol
+from evenspan.experiments.session import stored
+from evenspan.report import tables
+
+KNOWN = set(re.findall(r"\.(verdict-[a-z]+)::before", (paths.root() / "book/_static/evenspan.css").read_text()))
+
+
+def classes(markup: str) -> set[str]:
+    return set(re.findall(r"verdict-[a-z]+", markup))
+
+
+@pytest.fixture(scope="module")
+def adult():
+    return protocol.summary(stored("kleindessner2023-table", dataset="adult", k=10))
+
+
+def test_every_answer_carries_a_mark_of_the_style_sheet():
+    markup = tables.claim_table(["K01", "K11"]).data
+    assert {"verdict-exact", "verdict-pending"} == classes(markup) <= KNOWN
+    assert re.search(r'class="verdict verdict-exact">holds<', markup)
+
+
+def test_verdict_table_shows_published_and_ours_side_by_side(adult):
+    markup = tables.verdict_table("kleindessner2023-table", adult, dataset="adult", k=10).data
+    row = next(r for r in markup.split("<tr>") if ">%Var<" in r and ">Fair PCA<" in r)
+    cells = re.findall(r"<td[^>]*>(.*?)</td>", row)
+    assert cells[2:4] == ["19.62 ± 1.73", "19.62 ± 1.73"]
+    assert classes(markup) <= KNOWN
+    assert "54 more numbers" in markup
+
+
+def test_nothing_published_means_no_verdict(adult):
+    markup = tables.verdict_table("kleindessner2023-table", adult, dataset="compas", k=2).data
+    assert not classes(markup)
+
+
+@pytest.mark.parametrize(
+    ("mean", "std", "text"), [(81.314, 1.234, "81.31 ± 1.23"), (0.0436, 0.02, "0.044 ± 0.020"), (0.5, None, "0.500")]
+)
+def test_numbers_as_printed(mean, std, text):
+    assert tables.mean_and_spread(mean, std) == text
+
+
+def test_no_number_is_a_dash():
+    assert tables.mean_and_spread(float("nan"), 1.0) == "–"
+
+
+def test_links_lead_to_stored_files():
+    markup = tables.trail("kleindessner2023-table", dataset="german", k=2).data
+    found = re.findall(r'href="\.\./\.\./_static/results/full/(.*?)"', markup)
+    assert len(found) == 2 * len(protocol.METHODS)
+    assert all(paths.results("full", name).is_file() for name in found)
+
+
+def test_a_sentence_is_text_not_markup():
+    assert tables.sentence("a < b & c").data == "<p>a &lt; b &amp; c</p>"
+
+
+def test_csv_beside_a_figure_is_written(tmp_path, monkeypatch):
+    monkeypatch.setattr(paths, "results", lambda *parts: tmp_path.joinpath(*parts))
+    markup = tables.csv_link(pd.DataFrame({"n": [1, 2]}), "some/where", up=1).data
+    assert 'href="../_static/results/embedded/figures/some/where.csv"' in markup
+    assert (tmp_path / "embedded/figures/some/where.csv").read_text() == "n\n1\n2\n"
