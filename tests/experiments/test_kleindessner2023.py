@@ -162,3 +162,22 @@ def test_times_are_told_as_multiples_of_those_of_pca(monkeypatch):
     rows = runtime.run_task(n=20, d=3, k=2, repetitions=2)
     assert next(iter(runtime.METHODS)) == "PCA"
     assert rows["value"].tolist() == 2 * list(range(1, len(runtime.METHODS) + 1))
+
+
+def test_the_running_time_claim_can_fail(monkeypatch):
+    def rows(ratio):
+        sizes = [(n, d) for n in (336, 20_000) for d in (20, 60, 100)]
+        data = [
+            (f"two_latent_groups-n{n}-d{d}", "Fair PCA", 5, 0, "side by side", "time / PCA", ratio(d)) for n, d in sizes
+        ]
+        return pd.DataFrame(data, columns=table.COLUMNS)
+
+    def answer(ratio):
+        monkeypatch.setattr(runtime, "read_results", lambda name: rows(ratio))
+        return runtime.same_order_as_pca()[0]
+
+    assert answer(lambda d: 1.2) == "holds"
+    assert answer(lambda d: d / 50) == "does not hold", "a ratio that grows like d, though never above 3"
+    assert answer(lambda d: 4.0) == "does not hold", "a constant ratio, but a large one"
+    monkeypatch.setattr(runtime, "read_results", lambda name: rows(lambda d: 1.0).iloc[:0])
+    assert runtime.same_order_as_pca() is None
