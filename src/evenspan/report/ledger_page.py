@@ -38,7 +38,7 @@ Every number that the tables of the papers print, beside ours: {len(frame) - wor
 
 ## What the verdicts mean
 
-The rules stand in `data/tolerances.yml` and were fixed before any result was looked at. Ours is the mean over the
+The rules stand in `data/tolerances.yml` and were committed before the full run. Ours is the mean over the
 splits of the full run. "This build" is what the machine that made these pages computed itself, without the raw data.
 
 {_raw(_definitions())}
