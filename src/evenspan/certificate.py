@@ -1,6 +1,7 @@
 """Certificates: evidence, carried by every optimised answer, of how far from optimal it can be."""
 
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 
@@ -14,24 +15,34 @@ class Certificate:
     Parameters
     ----------
     problem : str
-        What was maximised, over what.
+        What was maximised or minimised, over what.
     primal : float
         The objective at the answer.
     dual : float
-        An upper bound on the objective over all feasible answers, from a dual feasible point.
+        A bound on the objective over all feasible answers, from a dual feasible point: an upper one where the
+        objective is maximised, a lower one where it is minimised.
     feasibility : float
         Largest violation of the constraints, relative to the size of the data.
+    sense : {"max", "min"}
+        Whether the objective is maximised or minimised.
+    weights : tuple of float, optional
+        The dual point, where it is one weight for each group.
+    evaluations : int, optional
+        How many eigenvalue problems were solved to find it.
     """
 
     problem: str
     primal: float
     dual: float
     feasibility: float = 0.0
+    sense: Literal["max", "min"] = "max"
+    weights: tuple[float, ...] | None = None
+    evaluations: int | None = None
 
     @property
     def gap(self) -> float:
-        """The bound less the value reached, which is the most that any other answer can gain."""
-        return self.dual - self.primal
+        """The distance from the value reached to the bound, which is the most that any other answer can gain."""
+        return self.dual - self.primal if self.sense == "max" else self.primal - self.dual
 
     def is_optimal(self, rtol: float = 1e-9) -> bool:
         """Whether gap and constraint violation are both below ``rtol``, the gap relative to the objective."""

@@ -1,0 +1,116 @@
+"""What all methods on reconstruction errors share: a matrix for each group, its errors and losses, one base class."""
+
+from abc import abstractmethod
+from typing import Literal
+
+import numpy as np
+
+from ..certificate import Certificate
+from ..errors import ComponentsError, ConfigurationError, DataError, GroupError
+from ..estimator import SubspaceEstimator, require_components
+from ..groups import label_text
+from ..linalg import symmetrise
+from ..moments import GroupMoments
+from ..subspace import FairSubspace
+
+#: About the overall mean (the conditional second moment M_g), or about the group's own mean (its covariance C_g).
+Centring = Literal["fitted", "group"]
+
+
+def group_matrices(moments: GroupMoments, centring: Centring = "fitted") -> np.ndarray:
+    r"""The matrix of every group, shape (G, d, d), from which its errors follow.
+
+    .. math::
+        M_g = \frac{1}{n_g} \sum_{i \in g} (x_i - m)(x_i - m)^\top, \qquad
+        C_g = \frac{1}{n_g} \sum_{i \in g} (x_i - m_g)(x_i - m_g)^\top = M_g - (m_g - m)(m_g - m)^\top .
+
+    ``centring="fitted"`` gives :math:`M_g` about the overall mean, ``"group"`` gives :math:`C_g`.
+    """
+    if centring not in ("fitted", "group"):
+        raise ConfigurationError(f"centring={centring!r}; needed is 'fitted' or 'group'.")
+    matrices = moments.scatters / moments.counts[:, None, None]
+    if centring == "fitted":
+        offsets = moments.means - moments.mean
+        matrices = matrices + offsets[:, :, None] * offsets[:, None, :]
+    return matrices
+
+
+def kept(matrices: np.ndarray, V: np.ndarray) -> np.ndarray:
+    """Variance of every group that the columns of V keep, tr V'S_gV, shape (G,)."""
+    return np.einsum("dk,gde,ek->g", V, matrices, V, optimize=True)
+
+
+def errors(matrices: np.ndarray, V: np.ndarray) -> np.ndarray:
+    """Reconstruction error of every group, tr S_g - tr V'S_gV, shape (G,)."""
+    return np.trace(matrices, axis1=1, axis2=2) - kept(matrices, V)
+
+
+def best_kept(matrices: np.ndarray, k: int) -> np.ndarray:
+    """What k components of its own keep of every group: the sum of the k largest eigenvalues of S_g, shape (G,)."""
+    return np.linalg.eigvalsh(matrices)[:, -k:].sum(axis=1)
+
+
+def losses(matrices: np.ndarray, V: np.ndarray) -> np.ndarray:
+    """Reconstruction loss of every group: its error less the smallest it could have with k components, shape (G,)."""
+    return best_kept(matrices, V.shape[1]) - kept(matrices, V)
+
+
+class ReconstructionEstimator(SubspaceEstimator):
+    """Base of the methods that weigh the reconstruction errors of groups against each other.
+
+    A method implements ``_solve(matrices, moments, k) -> (V, certificate)``; ``matrices`` are those of
+    ``group_matrices`` with the centring it names in ``_centring``.
+    """
+
+    _centring: Centring = "fitted"
+
+    @abstractmethod
+    def _solve(self, matrices: np.ndarray, moments: GroupMoments, k: int) -> tuple[np.ndarray, Certificate]:
+        """Orthonormal V of shape (d, k) for the group matrices (G, d, d), with its certificate."""
+
+    def _answer(self, moments: GroupMoments) -> FairSubspace:
+        require_several_groups(moments, type(self).__name__)
+        k = require_rank(self.n_components, moments.d)
+        seen = moments.standardised() if self.standardize else moments
+        matrices = np.array([symmetrise(M) for M in group_matrices(seen, self._centring)])
+        for label, M in zip(moments.labels, matrices, strict=True):
+            if not np.trace(M) > 0:
+                raise DataError(
+                    f"group {label_text(label)!r} has no variance: all of its rows are equal. Reconstruction errors of "
+                    "such a group are zero whatever is kept. Check the data, or drop the group."
+                )
+        V, certificate = self._solve(matrices, seen, k)
+        self.group_errors_ = errors(matrices, V)
+        self.group_losses_ = losses(matrices, V)
+        return FairSubspace(V, moments.mean, certificate, moments.scale() if self.standardize else None)
+
+
+def require_rank(n_components, d: int) -> int:
+    """``n_components`` as an int from 1 to d - 1: with all d directions nothing is lost and nothing is to be shared."""
+    if d < 2:
+        raise ComponentsError(f"there is {d} feature; reconstruction errors need at least 2. Add features.")
+    return require_components(
+        n_components, d - 1, d, ", and with as many components as features no group loses anything"
+    )
+
+
+def require_several_groups(moments: GroupMoments, method: str) -> None:
+    """At least two groups, each with at least two rows."""
+    if moments.G < 2:
+        raise GroupError(
+            f"{method} got one group only ({label_text(moments.labels[0])!r}, {moments.counts[0]:g} row(s)); it "
+            "balances at least two. Pass the group of every row, or use StandardPCA."
+        )
+    for label, count in zip(moments.labels, moments.counts, strict=True):
+        if count < 2:
+            raise GroupError(
+                f"group {label_text(label)!r} has {count:g} row(s); a second moment that says anything needs at least "
+                "2. Merge it with another group or drop it."
+            )
+
+
+def require_two_groups(moments: GroupMoments, method: str, instead: str) -> None:
+    """Exactly two groups, for methods that are binary by nature."""
+    if moments.G != 2:
+        names = ", ".join(repr(label_text(label)) for label in moments.labels)
+        raise GroupError(f"{method} compares exactly two groups, but there are {moments.G} ({names}). {instead}")
