@@ -7,13 +7,13 @@ if TYPE_CHECKING:
     from .certificate import Certificate
     from .errors import FairError
     from .moments import GroupMoments
-    from .reconstruction import StandardPCA
+    from .reconstruction import JointRange, StandardPCA
     from .representation import FairPCA
     from .subspace import FairSubspace
 
 __version__ = "0.1.0"
 
-__all__ = ["Certificate", "FairError", "FairPCA", "FairSubspace", "GroupMoments", "StandardPCA"]
+__all__ = ["Certificate", "FairError", "FairPCA", "FairSubspace", "GroupMoments", "JointRange", "StandardPCA"]
 
 _HOMES = {
     "Certificate": "certificate",
@@ -21,6 +21,7 @@ _HOMES = {
     "FairPCA": "representation",
     "FairSubspace": "subspace",
     "GroupMoments": "moments",
+    "JointRange": "reconstruction",
     "StandardPCA": "reconstruction",
 }
 

@@ -1,5 +1,6 @@
 """Methods that compare how well groups are reconstructed."""
 
+from .joint_range import JointRange
 from .standard_pca import StandardPCA
 
-__all__ = ["StandardPCA"]
+__all__ = ["JointRange", "StandardPCA"]

@@ -1,0 +1,227 @@
+r"""The joint range of two groups: all pairs of errors that projections of rank k can reach, and its boundary.
+
+Every projector P of rank k leaves the groups with errors :math:`q_g = \operatorname{tr} M_g - \operatorname{tr} M_g P`.
+The set of all pairs :math:`(q_0, q_1)` has a boundary that one eigenvalue problem describes point by point, because a
+linear function of the pair is a linear function of the projector:
+
+.. math::
+    \min_P\; \cos\theta\, q_0 + \sin\theta\, q_1
+        = \operatorname{tr} S - (\text{sum of the } k \text{ largest eigenvalues of } S), \qquad
+    S = \cos\theta\, M_0 + \sin\theta\, M_1 .
+
+PCA, min-max, equal errors and the robust objective are different points of this one curve.
+"""
+
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+from scipy import linalg
+
+from ..errors import DataError
+from ..linalg import symmetrise
+from ..moments import GroupMoments
+from .group_errors import group_matrices, require_rank, require_several_groups, require_two_groups
+
+#: Eigenvalues closer than this share of the largest entry are tied: the boundary has a straight piece there.
+TIE = 1e-10
+
+
+@dataclass(frozen=True, eq=False)
+class Support:
+    """The points of the joint range that are lowest in one direction: one point, or the two ends of a straight piece.
+
+    Parameters
+    ----------
+    angle : float
+        The direction is (cos, sin) of it.
+    value : float
+        The smallest value of cos q_0 + sin q_1 over all projectors of the rank.
+    ends : ndarray of shape (2, 2)
+        First and last point in counter-clockwise order; equal without ties.
+    fixed : ndarray of shape (d, p)
+        Eigenvectors that every lowest projector contains.
+    tied : ndarray of shape (d, q)
+        Basis of the tied eigenspace from which k - p directions are chosen, by increasing share of the tangent.
+    shares : ndarray of shape (q,)
+        Quadratic form of the tangent direction on the columns of ``tied``, which diagonalise it.
+    """
+
+    angle: float
+    value: float
+    ends: np.ndarray
+    fixed: np.ndarray
+    tied: np.ndarray
+    shares: np.ndarray
+    k: int
+
+    def basis(self, at: float = 0.0) -> np.ndarray:
+        """Orthonormal basis (d, k) of a lowest projector, ``at`` 0 for the first end, 1 for the last, linear between.
+
+        Between the ends a sum of s eigenvalues is moved to the wanted value by exchanging eigenvectors one at a time,
+        and in the last exchange by a rotation; the tangent form is diagonal, so its trace is the sum of what is taken.
+        """
+        s, q = self.k - self.fixed.shape[1], self.tied.shape[1]
+        if s == q:
+            return np.hstack([self.fixed, self.tied])
+        # The error moves along the tangent by minus what is kept of it: the first end keeps the largest shares.
+        high, low = self.shares[q - s :].sum(axis=0), self.shares[:s].sum(axis=0)
+        wanted, current = high + at * (low - high), high
+        columns = [self.tied[:, q - s + j] for j in range(s)]
+        for j in range(s):
+            before, after = self.shares[q - s + j], self.shares[j]
+            if current + after - before > wanted:
+                current += after - before
+                columns[j] = self.tied[:, j]
+                continue
+            share = (current - wanted) / (before - after) if before > after else 0.0
+            share = min(max(share, 0.0), 1.0)
+            columns[j] = np.sqrt(1.0 - share) * self.tied[:, q - s + j] + np.sqrt(share) * self.tied[:, j]
+            break
+        return np.column_stack([self.fixed, *columns])
+
+
+@dataclass(eq=False)
+class JointRange:
+    r"""All pairs of group errors that rank-k projections of two groups can reach, known by its boundary.
+
+    .. math::
+        \{ (\operatorname{tr} M_0 (I - P),\; \operatorname{tr} M_1 (I - P)) :
+            P = P^\top = P^2,\ \operatorname{tr} P = k \}
+
+    Parameters
+    ----------
+    M0, M1 : ndarray of shape (d, d)
+        Symmetric matrices of the two groups, for instance from ``group_matrices``.
+    k : int
+        Rank of the projections, from 1 to d - 1.
+
+    Attributes
+    ----------
+    evaluations : int
+        Eigenvalue problems solved so far. Every direction is solved once and kept.
+
+    Guarantees
+    ----------
+    Every point of every ``support`` is reached by a projector, and no projector lies below a supporting line: the
+    boundary of the convex hull belongs to the set. For d of at least 3 the set itself is convex.
+
+    Complexity
+    ----------
+    O(d^3) for each direction.
+
+    References
+    ----------
+    Y.-H. Au-Yeung, Y.-T. Poon (1979), A remark on convexity and positive definiteness concerning Hermitian matrices;
+    L. Brickman (1961), On the field of values of a matrix.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> joint = JointRange(np.diag([3.0, 2.0, 0.0]), np.diag([0.0, 2.0, 5.0]), 1)
+    >>> np.round(joint.support(0.0).ends[0], 12)  # the first group's own component: it keeps 3 of 5
+    array([2., 7.])
+    """
+
+    M0: np.ndarray
+    M1: np.ndarray
+    k: int
+    evaluations: int = field(default=0, init=False)
+    _known: dict[float, Support] = field(default_factory=dict, init=False, repr=False)
+
+    def __post_init__(self):
+        M0, M1 = np.asarray(self.M0, dtype=float), np.asarray(self.M1, dtype=float)
+        if M0.ndim != 2 or M0.shape != M1.shape or M0.shape[0] != M0.shape[1]:
+            raise DataError(f"the matrices have shapes {M0.shape} and {M1.shape}; needed are two of shape (d, d).")
+        self.k = require_rank(self.k, len(M0))
+        self.M0, self.M1 = symmetrise(M0), symmetrise(M1)
+
+    @classmethod
+    def from_moments(
+        cls, moments: GroupMoments, n_components: int, *, centring="fitted", standardize: bool = False
+    ) -> "JointRange":
+        """The joint range of the two groups of these moments.
+
+        Parameters
+        ----------
+        moments : GroupMoments
+            Of exactly two groups.
+        n_components : int
+            Rank of the projections.
+        centring : {"fitted", "group"}
+            Errors about the overall mean, or about each group's own.
+        standardize : bool
+            Divide every feature by its standard deviation first.
+
+        Returns
+        -------
+        JointRange
+        """
+        require_several_groups(moments, "JointRange")
+        require_two_groups(moments, "JointRange", "Select two of them, or merge the others.")
+        seen = moments.standardised() if standardize else moments
+        return cls(*group_matrices(seen, centring), n_components)
+
+    @cached_property
+    def scale(self) -> float:
+        """Size of the matrices, against which eigenvalues are compared."""
+        return float(max(np.abs(self.M0).max(), np.abs(self.M1).max()))
+
+    @cached_property
+    def _traces(self) -> np.ndarray:
+        return np.array([np.trace(self.M0), np.trace(self.M1)])
+
+    def pair(self, V: np.ndarray) -> np.ndarray:
+        """The errors of the two groups for an orthonormal V of shape (d, k)."""
+        return self._traces - np.array([np.vdot(V, self.M0 @ V), np.vdot(V, self.M1 @ V)])
+
+    def support(self, angle: float, *, tie: float = TIE) -> Support:
+        """The points that minimise ``cos(angle) q_0 + sin(angle) q_1``.
+
+        Parameters
+        ----------
+        angle : float
+            In radians; 0 is the first group's own PCA, pi / 2 the second's.
+        tie : float
+            Eigenvalues within this share of ``scale`` are taken as tied.
+
+        Returns
+        -------
+        Support
+        """
+        if tie == TIE and angle in self._known:
+            return self._known[angle]
+        self.evaluations += 1
+        cos, sin = np.cos(angle), np.sin(angle)
+        values, vectors = linalg.eigh(cos * self.M0 + sin * self.M1, driver="evd", check_finite=False)
+        cut = len(values) - self.k
+        slack = tie * self.scale
+        first = int(np.searchsorted(values, values[cut] - slack))
+        last = int(np.searchsorted(values, values[cut] + slack, side="right"))
+        fixed, tied, shares = vectors[:, last:], vectors[:, first:last], np.zeros(last - first)
+        if first < cut:
+            # Counter-clockwise the boundary runs along (sin, -cos); keeping most of it means not having come far.
+            tangent = sin * (tied.T @ self.M0 @ tied) - cos * (tied.T @ self.M1 @ tied)
+            shares, rotation = linalg.eigh(symmetrise(tangent), driver="evd", check_finite=False)
+            tied = tied @ rotation
+        value = float(values[:cut].sum(axis=0))
+        found = Support(float(angle), value, np.empty((2, 2)), fixed, tied, shares, self.k)
+        found.ends[0] = self.pair(found.basis(0.0))
+        found.ends[1] = self.pair(found.basis(1.0)) if first < cut else found.ends[0]
+        if tie == TIE:
+            self._known[float(angle)] = found
+        return found
+
+    def known(self) -> list[Support]:
+        """All directions solved so far, by increasing angle."""
+        return [self._known[angle] for angle in sorted(self._known)]
+
+    def boundary(self, n: int = 256) -> np.ndarray:
+        """The closed boundary as a polygon of n points or more (m, 2), counter-clockwise."""
+        supports = [self.support(float(angle)) for angle in np.linspace(0.0, 2.0 * np.pi, n, endpoint=False)]
+        return np.array([end for found in supports for end in found.ends[: 1 + bool(np.ptp(found.ends, axis=0).any())]])
+
+    def extreme_gaps(self) -> tuple[float, float]:
+        """Smallest and largest q_0 - q_1 of any projection; equal errors exist exactly if they enclose zero."""
+        low, high = self.support(-np.pi / 4), self.support(3 * np.pi / 4)
+        return np.sqrt(2.0) * low.value, -np.sqrt(2.0) * high.value
