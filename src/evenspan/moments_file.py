@@ -45,7 +45,7 @@ def read(path) -> tuple:
         version = int(arrays["version"])
         if version == FORMAT_VERSION:
             return _parts(arrays)
-    except _DAMAGE as error:
+    except DAMAGE as error:
         raise ResultError(f"{path} is not a moments file ({error}). Make it again from the raw data.") from error
     raise ResultError(
         f"{path} has moments format {version}; this evenspan reads format {FORMAT_VERSION}. Make the file again "
@@ -53,8 +53,8 @@ def read(path) -> tuple:
     )
 
 
-# What zipfile, zlib and numpy raise on files that are cut short, altered or something else altogether.
-_DAMAGE = (
+#: What zipfile, zlib and numpy raise on files that are cut short, altered or something else altogether.
+DAMAGE = (
     zipfile.BadZipFile,
     zlib.error,
     KeyError,

@@ -62,7 +62,7 @@ def test_the_committed_command_writes_the_same_moments(raw, tmp_path, monkeypatc
 
 
 def test_all_shipped_moments_are_small():
-    assert sum(path.stat().st_size for path in paths.data("moments").rglob("*.npz")) < 8e6
+    assert sum(path.stat().st_size for path in paths.data("moments").rglob("*.npz")) < 5e6
     for name in moments_store.SHIPPED:
         record = json.loads(paths.data("moments", name, "record.json").read_text())
         assert record == {
@@ -77,7 +77,7 @@ def test_missing_moments_name_the_command_that_makes_them():
     with pytest.raises(ResultError, match="evenspan data moments sklearn_diabetes"):
         datasets.shipped_moments("sklearn_diabetes", 0, "train")
     with pytest.raises(RegistryError, match="no fixed splits"):
-        datasets.make_moments("wine_quality")
+        datasets.make_moments("bank_marketing")
     with pytest.raises(RegistryError, match="splits 0 to 9"):
         datasets.shipped_moments("adult", 10, "train")
     with pytest.raises(RegistryError, match="train and test"):

@@ -3,6 +3,7 @@
 from .cards import card, card_index
 from .dataset import Dataset
 from .fetch import fetch, verify
+from .fold_store import fold_moments, half_moments, whole_moments
 from .loaders import load, load_split, loadable, splits
 from .moments_store import make_moments, shipped_moments
 from .registry import Entry, RawFile, checksum, entry, names
@@ -20,6 +21,8 @@ __all__ = [
     "entry",
     "equal_moments",
     "fetch",
+    "fold_moments",
+    "half_moments",
     "load",
     "load_split",
     "loadable",
@@ -32,4 +35,5 @@ __all__ = [
     "stretched_group",
     "two_latent_groups",
     "verify",
+    "whole_moments",
 ]

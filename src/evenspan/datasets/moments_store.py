@@ -8,6 +8,7 @@ from .. import paths
 from ..errors import RegistryError, ResultError
 from ..moments import GroupMoments
 from .dataset import Dataset
+from .fold_store import WITH_FOLDS, write_fold_moments
 from .loaders import check_split, load_split
 from .registry import Entry, entry
 
@@ -22,24 +23,28 @@ def moments_of(part: Dataset) -> GroupMoments:
 
 
 def make_moments(name: str) -> tuple[Path, ...]:
-    """Compute and write the moments of every train and test part of a data set with fixed splits.
+    """Compute and write the moments of every part of the splits of a data set.
 
     Parameters
     ----------
     name : str
-        A data set with fixed splits, whose raw files are present or can be fetched.
+        A data set with fixed splits, or one of those with seeded folds, whose raw files are present or can be fetched.
 
     Returns
     -------
     tuple of Path
-        The files written: ``data/moments/NAME/PART_SPLIT.npz``, and ``record.json`` beside them.
+        The files written: ``data/moments/NAME/PART_SPLIT.npz`` for fixed splits or ``protocol.npz`` for seeded ones,
+        and ``record.json`` beside them.
     """
     found = entry(name)
-    if not found.splits:
-        raise RegistryError(f"data set {name!r} has no fixed splits; moments are made for {', '.join(SHIPPED)}.")
+    if not found.splits and name not in WITH_FOLDS:
+        raise RegistryError(
+            f"data set {name!r} has no fixed splits and no seeded folds; moments are made for "
+            f"{', '.join((*SHIPPED, *WITH_FOLDS))}."
+        )
     folder = _folder(name)
     folder.mkdir(parents=True, exist_ok=True)
-    written = []
+    written = [write_fold_moments(name)] if name in WITH_FOLDS else []
     for i in range(found.splits):
         for part in load_split(name, i):
             written.append(folder / f"{part.part}_{i}.npz")

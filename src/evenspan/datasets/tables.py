@@ -1,4 +1,4 @@
-"""Tables without published splits: 14 of Vu et al. (2022), and two for the comparison with reductions."""
+"""Tables without published splits: 14 of Vu et al. (2022), a stand-in, and two for the comparison with reductions."""
 
 import zipfile
 from collections.abc import Callable
@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 
 from .dataset import Dataset
+from .faces import load_faces
 from .fetch import fetch_file
 from .registry import Entry
 
@@ -87,4 +88,5 @@ LOADERS: dict[str, Callable[[Entry], Dataset]] = {
     **dict.fromkeys(RFPCA, load_rfpca),
     "adult_uci": load_adult_uci,
     "bank_marketing": load_bank_marketing,
+    "lfw_24x24": load_faces,
 }
