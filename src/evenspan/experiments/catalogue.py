@@ -43,10 +43,10 @@ class Experiment:
         Pages of the book: one run of the notebook each, as the parameters that differ from the defaults.
     profiles : mapping of str to mapping
         Parameters that a profile changes.
-    published : str or None
-        Published table it is judged against (a file of ``data/paper``).
-    published_datasets : mapping of str to str
-        Our name of a data set -> its name in the published table.
+    published : tuple of str
+        Published tables it is judged against (files of ``data/paper``).
+    published_datasets : mapping of str to tuple of str
+        Our name of a data set -> its names in the published tables.
     published_protocols : mapping of str to str
         The table's ``split`` column -> our protocol.
     sources : tuple of str
@@ -62,8 +62,8 @@ class Experiment:
     choices: Mapping[str, tuple]
     executions: Mapping[str, Mapping[str, Scalar]]
     profiles: Mapping[str, Mapping[str, Scalar]]
-    published: str | None
-    published_datasets: Mapping[str, str]
+    published: tuple[str, ...]
+    published_datasets: Mapping[str, tuple[str, ...]]
     published_protocols: Mapping[str, str]
     sources: tuple[str, ...]
 

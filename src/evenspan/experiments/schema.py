@@ -62,14 +62,17 @@ def fields_of(name: str, entry: object) -> dict[str, object]:
     for field in ("title", "paper", "module", "notebook"):
         if not isinstance(values[field], str) or not values[field]:
             raise fault(field, values[field], "a text")
-    if values["published"] is not None and not isinstance(values["published"], str):
-        raise fault("published", values["published"], "the name of a published table or null")
+    tables = _texts([] if values["published"] is None else values["published"])
+    if tables is None:
+        raise fault("published", values["published"], "the name of a published table, a list of names or null")
     for field in ("parameters", "choices", "executions", "profiles", "published_datasets", "published_protocols"):
         if not isinstance(values[field], dict) or not all(isinstance(key, str) for key in values[field]):
             raise fault(field, values[field], "a mapping with names as keys")
-    for field in ("published_datasets", "published_protocols"):
-        if not all(isinstance(value, str) for value in values[field].values()):
-            raise fault(field, values[field], "a mapping of text to text")
+    datasets = {key: _texts(value) for key, value in values["published_datasets"].items()}
+    if not all(datasets.values()):
+        raise fault("published_datasets", values["published_datasets"], "a mapping of text to text or to a list of it")
+    if not all(isinstance(value, str) for value in values["published_protocols"].values()):
+        raise fault("published_protocols", values["published_protocols"], "a mapping of text to text")
     sources = values["sources"]
     if not isinstance(sources, list) or not sources or not all(isinstance(source, str) for source in sources):
         raise fault("sources", sources, "a list of files or patterns")
@@ -112,15 +115,23 @@ def fields_of(name: str, entry: object) -> dict[str, object]:
         if twin != key:
             raise fault("executions", [twin, key], "different parameters in each execution")
     profiles = {key: MappingProxyType(settled("profiles", key, given)) for key, given in values["profiles"].items()}
-    frozen = {field: MappingProxyType(dict(values[field])) for field in ("published_datasets", "published_protocols")}
-    return frozen | {
-        **{field: values[field] for field in ("title", "paper", "module", "notebook", "published")},
+    return {
+        **{field: values[field] for field in ("title", "paper", "module", "notebook")},
+        "published": tables,
+        "published_datasets": MappingProxyType(datasets),
+        "published_protocols": MappingProxyType(dict(values["published_protocols"])),
         "parameters": MappingProxyType(parameters),
         "choices": MappingProxyType(choices),
         "executions": MappingProxyType(executions),
         "profiles": MappingProxyType(profiles),
         "sources": tuple(sources),
     }
+
+
+def _texts(value: object) -> tuple[str, ...] | None:
+    """One text or a list of texts as a tuple; None for anything else."""
+    texts = (value,) if isinstance(value, str) else tuple(value) if isinstance(value, list) else (None,)
+    return texts if all(isinstance(text, str) and text for text in texts) else None
 
 
 def parse(owner: str, parameters: Mapping, choices: Mapping, name: str, text: str) -> Scalar:

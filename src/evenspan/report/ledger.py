@@ -6,6 +6,7 @@ experiments and the stored results of the full run. What this build computed its
 
 import csv
 import io
+import itertools
 import math
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
@@ -198,7 +199,7 @@ def _collect(profile: str, tasks: Collection[str] | None = None) -> dict[tuple[s
     """Our numbers by the key of the cell they belong to."""
     found: dict[tuple[str, ...], Ours] = {}
     for entry in catalogue().values():
-        if entry.published is None:
+        if not entry.published:
             continue
         names = None
         if profile == "embedded":
@@ -223,9 +224,9 @@ def _means(entry: Experiment, frame: pd.DataFrame) -> Iterable[tuple[tuple[str, 
         for wanted in (protocol, MOMENTS):
             rows = frame[frame["protocol"] == wanted]
             for (dataset, method, metric, k), group in rows.groupby(["dataset", "method", "metric", "k"], dropna=False):
-                theirs = entry.published_datasets[dataset]
-                key = (entry.published, theirs, method, metric, "" if pd.isna(k) else str(k), split)
-                groups.setdefault(key, (dataset, group))
+                for stem, theirs in itertools.product(entry.published, entry.published_datasets[dataset]):
+                    key = (stem, theirs, method, metric, "" if pd.isna(k) else str(k), split)
+                    groups.setdefault(key, (dataset, group))
         for key, (dataset, group) in groups.items():
             yield key, _mean(entry, dataset, group, key)
 

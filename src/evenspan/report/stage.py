@@ -115,7 +115,7 @@ def _introduce(notebook, experiment: Experiment, execution: str) -> None:
     title, _, text = opening.source.partition("\n")
     own = experiment.execution(execution)
     names = experiment.published_datasets
-    what = [names.get(value, value) if key == "dataset" else f"{key} = {value}" for key, value in own.items()]
+    what = [names.get(value, (value,))[0] if key == "dataset" else f"{key} = {value}" for key, value in own.items()]
     given = ", ".join(f"`{key} = {value!r}`" for key, value in experiment.arguments(execution).items())
     options = "".join(f" -p {key} {value}" for key, value in own.items())
     file = Path(experiment.notebook).name

@@ -69,15 +69,17 @@ def verdict_table(experiment_id: str, rows: pd.DataFrame, *, dataset: str, k: in
     dataset, k
         Which part of the published table to lay beside them.
     """
-    released = rows[rows["protocol"] == "released"]
+    released = rows[rows["protocol"].isin(experiment(experiment_id).published_protocols.values())]
     cells = _cells(experiment_id, dataset, k)
     run = cells[cells["ours"] != ""]
     if run.empty:
         shown = released.assign(
             text=[mean_and_spread(m, s) for m, s in zip(released["mean"], released["std"], strict=True)]
         )
-        wide = shown.pivot(index=["metric", "method"], columns="source", values="text")
-        wide = wide.reindex(pd.MultiIndex.from_frame(released[["metric", "method"]].drop_duplicates())).reset_index()
+        several = ["protocol"] if released["protocol"].nunique() > 1 else []
+        index = [*several, "metric", "method"]
+        wide = shown.pivot(index=index, columns="source", values="text")
+        wide = wide.reindex(pd.MultiIndex.from_frame(released[index].drop_duplicates())).reset_index()
         note = "No published numbers for these data and this k are at hand, so there is nothing to judge."
         if len(cells):
             note = f"The {len(cells)} numbers that the paper prints have not been run yet."
@@ -86,6 +88,7 @@ def verdict_table(experiment_id: str, rows: pd.DataFrame, *, dataset: str, k: in
         )
     shown = pd.DataFrame(
         {
+            **_places(cells, run),
             "metric": run["metric"],
             "method": run["method"],
             "published": [
@@ -168,6 +171,7 @@ def inexact(experiment_id: str, *, dataset: str, k: int) -> HTML:
         return sentence(f"Nothing: all {len(judged)} numbers are equal to the printed digits.")
     shown = pd.DataFrame(
         {
+            **_places(cells, other),
             "metric": other["metric"],
             "method": other["method"],
             "published": other["published"],
@@ -198,9 +202,14 @@ def mean_and_spread(mean: float, std: float | None) -> str:
 def _cells(experiment_id: str, dataset: str, k: int) -> pd.DataFrame:
     entry = experiment(experiment_id)
     rows = ledger(build=True, tasks=[task_id({"dataset": dataset, "k": k})])
-    named = entry.published_datasets.get(dataset)
-    ours = rows["cell"].str.startswith(f"{entry.published}/") & (rows["dataset"] == named) & (rows["k"] == str(k))
-    return rows[ours]
+    stems = rows["cell"].str.rpartition("/")[0]
+    named = rows["dataset"].isin(entry.published_datasets.get(dataset, ()))
+    return rows[stems.isin(entry.published) & named & (rows["k"] == str(k))]
+
+
+def _places(cells: pd.DataFrame, run: pd.DataFrame) -> dict[str, pd.Series]:
+    """Which of several published tables a row belongs to; nothing where there is only one."""
+    return {"table": run["table"], "sample": run["split"]} if cells["table"].nunique() > 1 else {}
 
 
 def _answer_badge(answer: str) -> str:
