@@ -1,0 +1,134 @@
+"""The methods of the tables of Vu et al. (2022) and ours beside them: each solves a whole grid at once."""
+
+import itertools
+
+import numpy as np
+
+from ..errors import FairError
+from ..linalg import top_eigenspace
+from ..reconstruction import multiplicative_weights
+from ..reconstruction.group_errors import group_matrices
+from ..reconstruction.joint_range import JointRange
+from ..reconstruction.operators import operator_rank, square_root_map, truncate
+from ..reconstruction.robust_exact import solve_exact
+from .vu2022_protocol import ALPHAS, DELTAS, PENALTIES, RATES, TRADES, Answer, Method, Problem
+
+RESTARTS = 20
+ROBUST_GRID = tuple(itertools.product(ALPHAS, PENALTIES))
+
+
+def radii(problem: Problem, alpha: float) -> np.ndarray:
+    """Radius of the ambiguity ball of every group."""
+    return alpha / np.sqrt(problem.moments.counts)
+
+
+def standard(problem: Problem, grid) -> list[Answer]:
+    """Standard PCA of all rows."""
+    V = top_eigenspace(problem.moments.scatter, problem.k)[1]
+    return [Answer(V) for _ in grid]
+
+
+def robust_descent(problem: Problem, grid) -> list[Answer]:
+    """The published descent, all grid points and starts in one batch."""
+    from ..reconstruction.robust_descent import descend
+
+    found = descend(
+        group_matrices(problem.moments, "fitted"),
+        problem.moments.counts,
+        problem.k,
+        list(grid),
+        restarts=RESTARTS,
+        iterations=problem.iterations,
+        rng=problem.rng,
+    )
+    return [Answer(V, facts={"objective": value}) for V, value in zip(found.V, found.objective, strict=True)]
+
+
+def robust_exact(problem: Problem, grid) -> list[Answer]:
+    """The same objective minimised exactly; the grid shares the eigenvalue problems."""
+    joint, answers = JointRange(*group_matrices(problem.moments, "fitted"), problem.k), []
+    for alpha, penalty in grid:
+        shares = problem.moments.counts / problem.moments.n
+        V, certificate = solve_exact(joint, shares, radii(problem, alpha), penalty)
+        answers.append(Answer(V, facts={"objective": certificate.primal, "certificate gap": certificate.gap}))
+    return answers
+
+
+def weights_operator(problem: Problem, grid) -> list[Answer]:
+    """Multiplicative weights as released: the operator of full rank is what is judged."""
+    matrices = group_matrices(problem.moments, "group")
+    runs = multiplicative_weights.run(matrices, problem.k, [rate for (rate,) in grid], iterations=problem.iterations)
+    found = [square_root_map(multiplicative_weights.released_choice(matrices, run, problem.k)) for run in runs]
+    return [Answer(P=P, facts={"operator rank": operator_rank(P)}) for P in found]
+
+
+def weights_truncated(problem: Problem, grid) -> list[Answer]:
+    """The same operator cut to its k leading directions, with the choice made by the correct trace."""
+    matrices = group_matrices(problem.moments, "group")
+    runs = multiplicative_weights.run(matrices, problem.k, [rate for (rate,) in grid], iterations=problem.iterations)
+    return [
+        Answer(truncate(multiplicative_weights.correct_choice(matrices, run, problem.k), problem.k)) for run in runs
+    ]
+
+
+def min_max(objective: str):
+    """The exact min-max solver for the loss or the error."""
+
+    def solve(problem: Problem, grid) -> list[Answer]:
+        from ..reconstruction.min_max_exact import solve_min_max
+
+        V, certificate = solve_min_max(*group_matrices(problem.moments, "group"), problem.k, objective)
+        return [Answer(V, facts={"objective": certificate.primal, "certificate gap": certificate.gap}) for _ in grid]
+
+    return solve
+
+
+def disparity(constrained: bool):
+    """u-FPCA and c-FPCA with the safe search."""
+
+    def solve(problem: Problem, grid) -> list[Answer]:
+        from ..reconstruction.disparity import DisparityFairPCA
+
+        fitted = DisparityFairPCA(problem.k, constrained=constrained).fit_moments(problem.moments)
+        return [Answer(fitted.components_.T) for _ in grid]
+
+    return solve
+
+
+def convex_mean(constraint: str):
+    """CFPCA with the constraint on group means, as released or as defined."""
+
+    def solve(problem: Problem, grid) -> list[Answer]:
+        return [_convex(problem, delta=delta, mu=0.0, constraint=constraint) for (delta,) in grid]
+
+    return solve
+
+
+def convex_both(problem: Problem, grid) -> list[Answer]:
+    """CFPCA with means matched (delta = 0) and a weight on the difference of the covariances."""
+    return [_convex(problem, delta=0.0, mu=mu, constraint="released") for (mu,) in grid]
+
+
+def _convex(problem: Problem, **setting) -> Answer:
+    from ..reconstruction import convex
+
+    try:
+        return convex.answer(problem, **setting)
+    except FairError as error:
+        return Answer(reason=str(error))
+
+
+METHODS: dict[str, Method] = {
+    "RFPCA": Method(robust_descent, ("chosen alpha", "chosen lambda"), ROBUST_GRID),
+    "FairPCA": Method(weights_operator, ("chosen rate",), tuple((rate,) for rate in RATES)),
+    "CFPCA-Mean Con.": Method(convex_mean("released"), ("chosen delta",), tuple((delta,) for delta in DELTAS)),
+    "CFPCA - Both Con.": Method(convex_both, ("chosen mu",), tuple((mu,) for mu in TRADES)),
+    "PCA": Method(standard),
+    "RFPCA (exact)": Method(robust_exact, ("chosen alpha", "chosen lambda"), ROBUST_GRID),
+    "FairPCA (rank k)": Method(weights_truncated, ("chosen rate",), tuple((rate,) for rate in RATES)),
+    "FairPCA (exact)": Method(min_max("loss")),
+    "FairPCA (error, exact)": Method(min_max("error")),
+    "CFPCA-Mean Con. (linear)": Method(convex_mean("linear"), ("chosen delta",), tuple((d,) for d in DELTAS)),
+    "u-FPCA": Method(disparity(False)),
+    "c-FPCA": Method(disparity(True)),
+}
