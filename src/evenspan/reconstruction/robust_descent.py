@@ -1,0 +1,231 @@
+r"""Riemannian subgradient descent for the robust fair objective, all settings and starts in one batch.
+
+The published iteration moves an orthonormal U of shape (d, d - k), the complement of V:
+
+.. math:: U \leftarrow \operatorname{orth}\bigl(U - \gamma (I - UU^\top) H U\bigr), \qquad H = 2 \sum_g c_g M_g .
+
+With :math:`UU^\top = I - VV^\top` the step is :math:`-\gamma VV^\top H U`, and a vector :math:`v = Vy + Uz` is
+orthogonal to :math:`U - \gamma VV^\top HU` exactly if :math:`z = \gamma U^\top H V y`. The complement of the new U is
+therefore spanned by
+
+.. math:: V \leftarrow \operatorname{orth}\bigl(V + \gamma (I - VV^\top) H V\bigr) ,
+
+the same iteration at O(d^2 k) instead of O(d^2 (d - k)) per step. The objective and the step depend on the span only,
+so the retraction (QR or polar) changes the basis of the iterates and nothing else.
+"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from ..errors import ConfigurationError
+from ..linalg import top_eigenspace
+from .robust_objective import RobustObjective, conditions, radii
+
+Retraction = Literal["qr", "polar"]
+OnViolation = Literal["exact", "clip_lambda", "raise"]
+#: A Gram matrix with larger entries is factored twice: Cholesky loses its condition number in orthonormality.
+STEEP = 1e3
+
+
+@dataclass(frozen=True, eq=False)
+class Descent:
+    """What the starts of every setting ended with.
+
+    Parameters
+    ----------
+    V : ndarray of shape (S, d, k)
+        For every setting the basis of the best start.
+    objective : ndarray of shape (S,)
+        Its value, at the penalty that was used.
+    runs : ndarray of shape (S, R)
+        The value of every start; the last one is the warm start, where there is one.
+    penalties : ndarray of shape (S,)
+        The penalty used.
+    clipped : ndarray of shape (S,)
+        Where it is the smallest share and not what was asked for.
+    """
+
+    V: np.ndarray
+    objective: np.ndarray
+    runs: np.ndarray
+    penalties: np.ndarray
+    clipped: np.ndarray
+
+
+def descend(
+    matrices: np.ndarray,
+    counts,
+    k: int,
+    settings,
+    *,
+    restarts: int = 20,
+    iterations: int = 1000,
+    rng: np.random.Generator,
+    warm_start: bool = True,
+    retraction: Retraction = "qr",
+    on_violation: OnViolation = "exact",
+    variant: Literal["published", "improved"] = "published",
+) -> Descent:
+    """Run the descent from every start for every setting, and keep the start that ends lowest.
+
+    Parameters
+    ----------
+    matrices : ndarray of shape (G, d, d)
+        Second moments of the groups about the overall mean.
+    counts : array-like of shape (G,)
+        Rows of the groups; they give the shares and the radii.
+    k : int
+        Rank of the projections.
+    settings : sequence of (alpha, penalty)
+        All of them run in one batch, each from its own random starts.
+    restarts : int
+        Random starts. The complement of a random (d - k)-dimensional subspace is a random k-dimensional one, so the
+        latter are drawn: QR of Gaussian matrices.
+    iterations : int
+        Steps; the published step size is 1 / sqrt(iterations + 1).
+    rng : numpy.random.Generator
+        Source of the starts.
+    warm_start : bool
+        One more start from the leading eigenvectors of the pooled second moment, as the released program has.
+    retraction : {"qr", "polar"}
+        Only the basis of the iterates depends on it.
+    on_violation : {"exact", "clip_lambda", "raise"}
+        Where the conditions of Theorem 3.2 fail: the exact objective, which needs none of them; the smallest share as
+        penalty, as the released program does (its test is stricter than the theorem); or an error.
+    variant : {"published", "improved"}
+        "improved" divides the step by the length of the subgradient, lets it shrink as 0.5 / sqrt(t + 1), and keeps
+        the best iterate of every run instead of the last.
+
+    Returns
+    -------
+    Descent
+    """
+    matrices, counts = np.ascontiguousarray(matrices, dtype=float), np.asarray(counts, dtype=float)
+    asked, shares = np.array(settings, dtype=float).reshape(-1, 2), counts / counts.sum(axis=0)
+    for name, given, allowed in (
+        ("retraction", retraction, ("qr", "polar")),
+        ("on_violation", on_violation, ("exact", "clip_lambda", "raise")),
+        ("variant", variant, ("published", "improved")),
+    ):
+        if given not in allowed:
+            raise ConfigurationError(f"{name}={given!r}; needed is one of {', '.join(map(repr, allowed))}.")
+    if restarts + bool(warm_start) < 1 or iterations < 1:
+        raise ConfigurationError(
+            f"restarts={restarts}, warm_start={warm_start}, iterations={iterations}; needed are at least one start and "
+            "one iteration."
+        )
+    balls = radii(counts, asked[:, 0])
+    penalties, clipped = admissible_penalties(matrices, k, balls, shares, asked[:, 1], on_violation)
+    starts = random_starts(rng, len(asked), restarts, len(matrices[0]), k)
+    if warm_start:
+        _, pooled = top_eigenspace(np.einsum("g,gde->de", shares, matrices), k)
+        starts = np.concatenate([starts, np.broadcast_to(pooled.T, (len(asked), 1, *pooled.T.shape))], axis=1)
+    R = starts.shape[1]
+    f = RobustObjective.of(shares, np.repeat(balls, R, axis=0), np.repeat(penalties, R))
+    rows, values = _iterate(matrices, f, starts.reshape(len(asked) * R, k, -1), iterations, retraction, variant)
+    runs = values.reshape(len(asked), R)
+    best, every = runs.argmin(axis=1), np.arange(len(asked))
+    V = rows.reshape(starts.shape)[every, best].swapaxes(1, 2)
+    return Descent(np.ascontiguousarray(V), runs[every, best], runs, penalties, clipped)
+
+
+def random_starts(rng: np.random.Generator, settings: int, restarts: int, d: int, k: int) -> np.ndarray:
+    """Uniformly random subspaces as orthonormal rows, shape (settings, restarts, k, d)."""
+    return np.linalg.qr(rng.normal(size=(settings, restarts, d, k)))[0].swapaxes(2, 3)
+
+
+def admissible_penalties(matrices, k, balls, shares, penalties, on_violation) -> tuple[np.ndarray, np.ndarray]:
+    """The penalties to use (S,), and where they are not those asked for."""
+    found = conditions(matrices, k, balls, shares, penalties)
+    if on_violation == "raise" and not found.hold.all():
+        s = int(np.flatnonzero(~found.hold)[0])
+        one = type(found)(found.penalty_excess[s], found.radius_excess[s])
+        raise ConfigurationError(
+            f"penalty={penalties[s]:g}: the conditions of Theorem 3.2 fail for {one.describe()}. Lower the penalty or "
+            "alpha, or use on_violation='exact', which needs neither condition."
+        )
+    clipped = ~found.released_hold if on_violation == "clip_lambda" else np.zeros(len(penalties), dtype=bool)
+    return np.where(clipped, shares.min(axis=0), penalties), clipped
+
+
+def _iterate(matrices, f: RobustObjective, rows, iterations: int, retraction, variant):
+    """Batch of V' (B, k, d) after the last step with the objective, or the best iterates for the improved variant."""
+    (B, k, d), G = rows.shape, len(matrices)
+    V, images = np.array(rows, order="C"), np.empty((G, B, k, d))
+    step, moved, totals = np.empty((B, k, d)), np.empty((B, k, d)), np.trace(matrices, axis1=1, axis2=2)
+    improved, length = variant == "improved", 1.0 / np.sqrt(iterations + 1.0)
+    best, lowest = V.copy(), np.full(B, np.inf)
+
+    def errors_of(V):
+        for M, image in zip(matrices, images, strict=True):
+            np.matmul(V.reshape(B * k, d), M, out=image.reshape(B * k, d))
+        return totals - np.einsum("bn,gbn->bg", V.reshape(B, k * d), images.reshape(G, B, k * d))
+
+    for t in range(iterations):
+        q = errors_of(V)
+        if improved:
+            _remember(f.value(q), V, lowest, best)
+        # The tangent step (I - VV') H V, where H = 2 sum_g c_g M_g, as rows.
+        slopes = 2.0 * f.gradient(q)
+        np.multiply(images[0], slopes[:, 0, None, None], out=step)
+        for g in range(1, G):
+            np.multiply(images[g], slopes[:, g, None, None], out=moved)
+            step += moved
+        np.matmul(step @ V.swapaxes(1, 2), V, out=moved)
+        step -= moved
+        if improved:
+            size = np.sqrt(np.einsum("bkd,bkd->b", step, step))
+            step *= (0.5 / np.sqrt(t + 1.0) / np.maximum(size, np.finfo(float).tiny))[:, None, None]
+        else:
+            step *= length
+        step += V
+        _orthonormalise(step, retraction, out=V)
+    values = f.value(errors_of(V))
+    if improved:
+        _remember(values, V, lowest, best)
+        return best, lowest
+    return V, values
+
+
+def _remember(values, V, lowest, best) -> None:
+    better = values < lowest
+    lowest[better], best[better] = values[better], V[better]
+
+
+def _orthonormalise(W: np.ndarray, retraction: Retraction, out: np.ndarray) -> None:
+    """Orthonormal rows with the span of the rows of every W: the QR factor with positive diagonal, or the polar one.
+
+    W is I plus something orthogonal to it, so the Gram matrix is never below I and Cholesky cannot fail.
+    """
+    gram = W @ W.swapaxes(1, 2)
+    np.matmul(_inverse_root(gram, retraction), W, out=out)
+    if gram.max() > STEEP:
+        W[:] = out
+        np.matmul(_inverse_root(W @ W.swapaxes(1, 2), retraction), W, out=out)
+
+
+def _inverse_root(gram: np.ndarray, retraction: Retraction) -> np.ndarray:
+    if retraction == "qr":
+        return np.linalg.inv(np.linalg.cholesky(gram))
+    values, vectors = np.linalg.eigh(gram)
+    return (vectors / np.sqrt(values)[:, None, :]) @ vectors.swapaxes(1, 2)
+
+
+def u_form(
+    matrices: np.ndarray, f: RobustObjective, U: np.ndarray, iterations: int, *, retraction: Retraction = "qr"
+) -> np.ndarray:
+    """Algorithm 1 of Vu et al. (2022) literally, one run from the orthonormal U of shape (d, d - k): the last U."""
+    step = 1.0 / np.sqrt(iterations + 1.0)
+    for _ in range(iterations):
+        q = np.einsum("dk,gde,ek->g", U, matrices, U, optimize=True)
+        H = 2.0 * np.einsum("g,gde->de", f.gradient(q), matrices)
+        D = -step * (H @ U - U @ (U.T @ (H @ U)))
+        if retraction == "qr":
+            Q, T = np.linalg.qr(U + D)
+            U = Q * np.where(np.diag(T) < 0, -1.0, 1.0)
+        else:
+            values, vectors = np.linalg.eigh(D.T @ D)
+            U = (U + D) @ (vectors / np.sqrt(1.0 + values)) @ vectors.T
+    return U
