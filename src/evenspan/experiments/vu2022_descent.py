@@ -7,6 +7,7 @@ from ..datasets import load, whole_moments
 from ..moments import GroupMoments
 from ..reconstruction.group_errors import group_matrices
 from ..reconstruction.joint_range import JointRange
+from ..reconstruction.robust_descent import descend
 from ..reconstruction.robust_exact import solve_exact
 from .vu2022_methods import RESTARTS, ROBUST_GRID, radii
 from .vu2022_protocol import ITERATIONS, SEED, UNSCALED, Problem, has_shipped, prepared
@@ -38,8 +39,6 @@ def run(k: int) -> pd.DataFrame:
 
 
 def _compared(dataset: str, raw: GroupMoments, k: int) -> pd.DataFrame:
-    from ..reconstruction.robust_descent import descend
-
     moments, rows = prepared(raw, raw, dataset not in UNSCALED), []
     problem = Problem(moments, k, ITERATIONS.get(dataset, 1000), np.random.default_rng((SEED, 0)))
     matrices = group_matrices(moments, "fitted")

@@ -9,7 +9,9 @@ from ..linalg import top_eigenspace
 from ..reconstruction import multiplicative_weights
 from ..reconstruction.group_errors import group_matrices
 from ..reconstruction.joint_range import JointRange
+from ..reconstruction.min_max_exact import solve_min_max
 from ..reconstruction.operators import operator_rank, square_root_map, truncate
+from ..reconstruction.robust_descent import descend
 from ..reconstruction.robust_exact import solve_exact
 from .vu2022_protocol import ALPHAS, DELTAS, PENALTIES, RATES, TRADES, Answer, Method, Problem
 
@@ -30,8 +32,6 @@ def standard(problem: Problem, grid) -> list[Answer]:
 
 def robust_descent(problem: Problem, grid) -> list[Answer]:
     """The published descent, all grid points and starts in one batch."""
-    from ..reconstruction.robust_descent import descend
-
     found = descend(
         group_matrices(problem.moments, "fitted"),
         problem.moments.counts,
@@ -40,8 +40,12 @@ def robust_descent(problem: Problem, grid) -> list[Answer]:
         restarts=RESTARTS,
         iterations=problem.iterations,
         rng=problem.rng,
+        on_violation="clip_lambda",
     )
-    return [Answer(V, facts={"objective": value}) for V, value in zip(found.V, found.objective, strict=True)]
+    return [
+        Answer(V, facts={"objective": value, "lambda clipped": clipped})
+        for V, value, clipped in zip(found.V, found.objective, found.clipped, strict=True)
+    ]
 
 
 def robust_exact(problem: Problem, grid) -> list[Answer]:
@@ -75,8 +79,6 @@ def min_max(objective: str):
     """The exact min-max solver for the loss or the error."""
 
     def solve(problem: Problem, grid) -> list[Answer]:
-        from ..reconstruction.min_max_exact import solve_min_max
-
         V, certificate = solve_min_max(*group_matrices(problem.moments, "group"), problem.k, objective)
         return [Answer(V, facts={"objective": certificate.primal, "certificate gap": certificate.gap}) for _ in grid]
 
