@@ -8,6 +8,8 @@ from ..errors import ConfigurationError, DataError
 from ..moments import GroupMoments
 from ..subspace import FairSubspace
 
+Centring = Literal["fitted", "group"]
+
 
 def explained_variance(moments: GroupMoments, V: np.ndarray) -> float:
     r"""Share of the total variance that an orthonormal V keeps,
@@ -33,7 +35,11 @@ def explained_variance(moments: GroupMoments, V: np.ndarray) -> float:
 
 
 def group_errors(
-    moments: GroupMoments, subspace: FairSubspace, *, centring: Literal["fitted", "group"] = "fitted"
+    moments: GroupMoments,
+    subspace: FairSubspace,
+    *,
+    centring: Centring = "fitted",
+    means: np.ndarray | None = None,
 ) -> np.ndarray:
     r"""Mean squared reconstruction error of every group.
 
@@ -47,6 +53,9 @@ def group_errors(
         Standardised subspaces are judged in standardised units.
     centring : {"fitted", "group"}
         c is the subspace's own mean, or the mean of each group (which ignores differences between group means).
+    means : ndarray of shape (G, d), optional
+        With ``centring="group"``: the group means to centre by, in the order of ``moments.labels``, for instance those
+        of the training part. The groups' own means unless given.
 
     Returns
     -------
@@ -54,18 +63,57 @@ def group_errors(
         In the order of ``moments.labels``.
     """
     _require_orthonormal(subspace.V, moments.d)
-    if centring not in ("fitted", "group"):
-        raise ConfigurationError(f"centring={centring!r}; needed is 'fitted' or 'group'.")
     V = subspace.V
     scale = np.ones(moments.d) if subspace.scale is None else subspace.scale
+    offsets = _offsets(moments, subspace.mean, centring, means) / scale
     scatters = moments.scatters / np.outer(scale, scale)
     # Of each group: total less kept, so that no d x d residual projector is formed.
     within = np.trace(scatters, axis1=1, axis2=2) - np.einsum("dk,gde,ek->g", V, scatters, V, optimize=True)
-    errors = within / moments.counts
-    if centring == "fitted":
-        offsets = (moments.means - subspace.mean) / scale
-        errors = errors + (offsets**2).sum(axis=1) - ((offsets @ V) ** 2).sum(axis=1)
+    errors = within / moments.counts + (offsets**2).sum(axis=1) - ((offsets @ V) ** 2).sum(axis=1)
     return np.maximum(errors, 0.0)
+
+
+def operator_errors(
+    moments: GroupMoments,
+    P: np.ndarray,
+    *,
+    mean: np.ndarray,
+    scale: np.ndarray | None = None,
+    centring: Centring,
+    means: np.ndarray | None = None,
+) -> np.ndarray:
+    r"""Mean squared error of every group under a linear map that need not be a projection.
+
+    .. math:: e_g = \frac{1}{n_g} \sum_{i \in g} \lVert (I - P)(x_i - c) \rVert^2
+
+    Parameters
+    ----------
+    moments : GroupMoments
+        Of the sample to judge on.
+    P : ndarray of shape (d, d)
+        The map. Its rank is not looked at: an operator of full rank is not a representation in k dimensions.
+    mean : ndarray of shape (d,)
+        The mean of the fitting sample.
+    scale : ndarray of shape (d,), optional
+        The points are divided by it first, and judged in these units.
+    centring : {"fitted", "group"}
+        c is ``mean``, or the mean of each group.
+    means : ndarray of shape (G, d), optional
+        As in ``group_errors``.
+
+    Returns
+    -------
+    ndarray of shape (G,)
+        In the order of ``moments.labels``.
+    """
+    if P.shape != (moments.d, moments.d):
+        raise DataError(f"P has shape {P.shape}, but the moments have {moments.d} features; needed is (d, d).")
+    scale = np.ones(moments.d) if scale is None else scale
+    rest = np.eye(moments.d) - P
+    offsets = _offsets(moments, mean, centring, means) / scale
+    scatters = moments.scatters / np.outer(scale, scale)
+    within = np.einsum("ij,gjl,il->g", rest, scatters, rest, optimize=True) / moments.counts
+    return np.maximum(within + ((offsets @ rest.T) ** 2).sum(axis=1), 0.0)
 
 
 def average_error(moments: GroupMoments, subspace: FairSubspace, **kwargs) -> float:
@@ -81,6 +129,20 @@ def error_gap(moments: GroupMoments, subspace: FairSubspace, **kwargs) -> float:
 def worst_error(moments: GroupMoments, subspace: FairSubspace, **kwargs) -> float:
     """Largest group error."""
     return float(group_errors(moments, subspace, **kwargs).max(axis=0))
+
+
+def _offsets(moments: GroupMoments, mean: np.ndarray, centring: Centring, means: np.ndarray | None) -> np.ndarray:
+    """How far each group's mean lies from the point its rows are centred by, shape (G, d)."""
+    if centring not in ("fitted", "group"):
+        raise ConfigurationError(f"centring={centring!r}; needed is 'fitted' or 'group'.")
+    if means is not None and (centring == "fitted" or means.shape != moments.means.shape):
+        raise ConfigurationError(
+            f"means of shape {means.shape} with centring={centring!r}; they go with centring='group' and need shape "
+            f"{moments.means.shape}, one row for each of the groups {moments.labels.tolist()}."
+        )
+    if centring == "fitted":
+        return moments.means - mean
+    return np.zeros_like(moments.means) if means is None else moments.means - means
 
 
 def _require_orthonormal(V: np.ndarray, d: int) -> None:
