@@ -226,6 +226,7 @@ def u_form(
             Q, T = np.linalg.qr(U + D)
             U = Q * np.where(np.diag(T) < 0, -1.0, 1.0)
         else:
-            values, vectors = np.linalg.eigh(D.T @ D)
-            U = (U + D) @ (vectors / np.sqrt(1.0 + values)) @ vectors.T
+            # (U + D)(I + D'D)^(-1/2) as printed is this where U is orthonormal; its rounding errors would grow.
+            left, _, right = np.linalg.svd(U + D, full_matrices=False)
+            U = left @ right
     return U

@@ -169,13 +169,17 @@ class Conditions:
         """What the released program asks, which is stricter: penalty at most every share, or (ii) for every group."""
         return self.marginal.all(axis=-1) | self.eigenvalue.all(axis=-1)
 
-    def describe(self) -> str:
-        """For one setting: which groups miss both conditions, and by how much."""
-        missed = np.flatnonzero(~(self.marginal | self.eigenvalue))
+    @property
+    def violated(self) -> np.ndarray:
+        """For one setting: the groups that meet neither condition."""
+        return np.flatnonzero(~(self.marginal | self.eigenvalue))
+
+    def describe(self, names=None) -> str:
+        """For one setting: which groups meet neither condition, and by how much they miss them."""
         return "; ".join(
-            f"group {g}: penalty above its share by {self.penalty_excess[g]:.4g}, radius above its smallest possible "
-            f"error by {self.radius_excess[g]:.4g}"
-            for g in missed
+            f"group {g if names is None else repr(names[g])}: penalty above its share by {self.penalty_excess[g]:.4g}, "
+            f"radius above its smallest possible error by {self.radius_excess[g]:.4g}"
+            for g in self.violated
         )
 
 

@@ -1,0 +1,204 @@
+"""Distributionally robust fair PCA (Vu et al. 2022): worst-case error plus penalised difference between groups."""
+
+from numbers import Integral
+
+import numpy as np
+
+from ..certificate import Certificate
+from ..errors import ConfigurationError, GroupError
+from ..estimator import warn_caller
+from ..groups import label_text
+from .group_errors import ReconstructionEstimator, errors
+from .joint_range import JointRange
+from .robust_bound import lower_bound
+from .robust_descent import admissible_penalties, descend
+from .robust_exact import solve_exact
+from .robust_objective import RobustObjective, conditions, radii
+
+PROBLEM = "worst-case error plus penalised difference over projections of rank k"
+
+
+class RobustFairPCA(ReconstructionEstimator):
+    r"""PCA for the worst distribution near the sample, with a penalty on unequal group errors.
+
+    .. math::
+        \min_{V^\top V = I_k} \; \sup_{Q} \; E_Q\,\ell(V, X)
+            + \lambda \max_{a, a'} \bigl| E_Q[\ell(V, X) \mid a] - E_Q[\ell(V, X) \mid a'] \bigr|, \qquad
+        \ell(V, x) = \lVert x - VV^\top x \rVert^2 ,
+
+    over all Q with the groups' shares of the sample whose groups have moments within a Wasserstein-type ball of radius
+    :math:`\varepsilon_g = \alpha / \sqrt{n_g}` about those of the sample. The supremum has a closed form in the group
+    errors, so the problem is one over subspaces.
+
+    Parameters
+    ----------
+    n_components : int, default 2
+        The number of components k, less than d.
+    alpha : float, default 0.1
+        Size of the balls. A larger one gives more weight to groups with few rows; 0 trusts the sample.
+    penalty : float, default 1.0
+        Weight of the difference between groups, lambda in the paper. 0 ignores groups apart from their radii.
+    solver : {"exact", "subgradient"}, default "exact"
+        The global minimum on the boundary of the joint range (two groups), or Riemannian subgradient descent as
+        published (any number).
+    restarts : int, default 20
+        Random starts of the descent; one more starts from the PCA of the sample.
+    max_iter : int, default 1000
+        Steps of the descent, each of size 1 / sqrt(max_iter + 1).
+    retraction : {"qr", "polar"}, default "qr"
+        How an iterate of the descent is made orthonormal. The subspaces are the same with both.
+    on_violation : {"exact", "clip_lambda", "raise"}, default "exact"
+        What to do where the paper's closed form needs a condition that fails: use the form that needs none; lower the
+        penalty to the smallest share, with a warning, as the released program does; or raise an error.
+    random_state : int, Generator or None, default 0
+        Source of the random starts.
+    standardize : bool, default False
+        Divide every feature by its population standard deviation first.
+
+    Attributes
+    ----------
+    components_ : ndarray of shape (k, d)
+        Orthonormal rows.
+    objective_ : float
+        The worst-case objective reached.
+    group_errors_, group_losses_ : ndarray of shape (G,)
+        Mean squared reconstruction error of every group of the sample about the overall mean, and its excess over what
+        k components of the group's own would leave.
+    radii_ : ndarray of shape (G,)
+        Radius of the ball of every group.
+    penalty_ : float
+        The penalty used; smaller than ``penalty`` only with ``on_violation="clip_lambda"``.
+    violations_ : dict
+        For every group (by label) that meets neither condition of the paper's theorem: by how much the penalty exceeds
+        its share, and by how much its radius exceeds its smallest possible error.
+    runs_ : ndarray of shape (restarts + 1,)
+        Final objective of every start, the warm start last; None with the exact solver.
+    certificate_ : Certificate
+        The objective reached and a lower bound.
+
+    Guarantees
+    ----------
+    With ``solver="exact"`` no projection of rank k has a smaller objective, up to the gap of the certificate. The
+    descent promises a local statement only; for two groups its certificate carries the bound of the exact solver and
+    shows the true distance to the optimum. For more groups the bound can be below the optimum, so that the gap can be
+    positive at the best projection too.
+
+    Complexity
+    ----------
+    Exact: O(d^3) for each of a few dozen directions. Descent: O(G d^2 k) for each start and step, all starts at once.
+
+    References
+    ----------
+    H. Vu, T. Tran, M.-C. Yue, V. A. Nguyen (2022), Distributionally robust fair principal components via geodesic
+    descents, eq. (6), Algorithm 1; for more than two groups Theorem B.2 with the sum over groups put back.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> X = np.array([[2.0, 0.0], [-2.0, 0.0], [0.0, 1.0], [0.0, -1.0]])
+    >>> fitted = RobustFairPCA(1, alpha=0.0, penalty=1.0).fit(X, sensitive_features=["a", "a", "b", "b"])
+    >>> np.round(fitted.group_errors_, 6)
+    array([0.8, 0.8])
+    """
+
+    def __init__(
+        self,
+        n_components=2,
+        *,
+        alpha=0.1,
+        penalty=1.0,
+        solver="exact",
+        restarts=20,
+        max_iter=1000,
+        retraction="qr",
+        on_violation="exact",
+        random_state=0,
+        standardize=False,
+    ):
+        self.n_components = n_components
+        self.alpha = alpha
+        self.penalty = penalty
+        self.solver = solver
+        self.restarts = restarts
+        self.max_iter = max_iter
+        self.retraction = retraction
+        self.on_violation = on_violation
+        self.random_state = random_state
+        self.standardize = standardize
+
+    def _solve(self, matrices, moments, k):
+        self._check(moments)
+        shares = moments.counts / moments.n
+        self.radii_ = radii(moments.counts, self.alpha)
+        found = conditions(matrices, k, self.radii_, shares, self.penalty)
+        names = [label_text(label) for label in moments.labels]
+        self.violations_ = {
+            names[g]: (float(found.penalty_excess[g]), float(found.radius_excess[g])) for g in found.violated
+        }
+        if self.on_violation == "raise" and not found.hold:
+            raise ConfigurationError(
+                f"penalty={self.penalty:g}, alpha={self.alpha:g}: the conditions of Theorem 3.2 of Vu et al. (2022) "
+                f"fail for {found.describe(names)}. Lower the penalty or alpha, or use on_violation='exact', which "
+                "needs neither condition."
+            )
+        used, clipped = admissible_penalties(
+            matrices, k, self.radii_[None], shares, np.array([self.penalty], dtype=float), self.on_violation
+        )
+        self.penalty_ = float(used[0])
+        if clipped[0]:
+            warn_caller(
+                f"penalty={self.penalty:g} was lowered to the smallest share, {self.penalty_:.4g}, as asked for by "
+                "on_violation='clip_lambda'; on_violation='exact' keeps it."
+            )
+        if self.solver == "exact":
+            V, certificate = solve_exact(JointRange(*matrices, k), shares, self.radii_, self.penalty_)
+            self.runs_, self.objective_ = None, certificate.primal
+            return V, certificate
+        run = descend(
+            matrices,
+            moments.counts,
+            k,
+            [(self.alpha, self.penalty_)],
+            restarts=self.restarts,
+            iterations=self.max_iter,
+            rng=np.random.default_rng(self.random_state),
+            retraction=self.retraction,
+        )
+        f = RobustObjective.of(shares, self.radii_, self.penalty_)
+        V, self.runs_ = run.V[0], run.runs[0]
+        self.objective_ = float(f.value(errors(matrices, V)))
+        return V, self._certify(matrices, k, f, V, shares)
+
+    def _certify(self, matrices, k, f, V, shares) -> Certificate:
+        if len(matrices) == 2:
+            _, exact = solve_exact(JointRange(*matrices, k), shares, self.radii_, self.penalty_)
+            dual, weights, evaluations = exact.dual, exact.weights, exact.evaluations
+        else:
+            dual, weights, evaluations = lower_bound(matrices, k, f, V)
+        slip = float(np.abs(V.T @ V - np.eye(k)).max(initial=0.0))
+        weights = tuple(float(w) for w in weights)
+        return Certificate(PROBLEM, self.objective_, dual, slip, "min", weights, evaluations)
+
+    def _check(self, moments) -> None:
+        for name, allowed in (
+            ("solver", ("exact", "subgradient")),
+            ("retraction", ("qr", "polar")),
+            ("on_violation", ("exact", "clip_lambda", "raise")),
+        ):
+            if getattr(self, name) not in allowed:
+                raise ConfigurationError(
+                    f"{name}={getattr(self, name)!r}; needed is one of {', '.join(map(repr, allowed))}."
+                )
+        for name in ("alpha", "penalty"):
+            given = getattr(self, name)
+            if not np.isscalar(given) or isinstance(given, str) or not (np.isfinite(given) and given >= 0):
+                raise ConfigurationError(f"{name}={given!r}; needed is a finite number that is not negative.")
+        for name, least in (("restarts", 0), ("max_iter", 1)):
+            given = getattr(self, name)
+            if not isinstance(given, Integral) or isinstance(given, bool) or given < least:
+                raise ConfigurationError(f"{name}={given!r}; needed is a whole number, at least {least}.")
+        if self.solver == "exact" and moments.G != 2:
+            raise GroupError(
+                f"solver='exact' handles exactly two groups, but there are {moments.G} "
+                f"({', '.join(repr(label_text(label)) for label in moments.labels)}). Use solver='subgradient'."
+            )

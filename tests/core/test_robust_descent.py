@@ -1,0 +1,115 @@
+"""The batched descent is the published iteration, and it stops short of the optimum where the step is too long."""
+
+import numpy as np
+import pytest
+
+from evenspan.errors import ConfigurationError
+from evenspan.linalg import complement, top_eigenspace
+from evenspan.reconstruction.group_errors import errors
+from evenspan.reconstruction.joint_range import JointRange
+from evenspan.reconstruction.robust_descent import _iterate, descend, random_starts, u_form
+from evenspan.reconstruction.robust_exact import solve_exact
+from evenspan.reconstruction.robust_objective import RobustObjective, objective, radii
+
+from .samples import angle
+from .test_robust_objective import COUNTS, problem
+
+SETTINGS = [(0.05, 0.0), (0.1, 0.5), (0.15, 2.5)]
+
+
+@pytest.mark.parametrize("retraction", ["qr", "polar"])
+@pytest.mark.parametrize("G", [2, 3])
+def test_v_form_and_u_form_reach_the_same_projector(G, retraction):
+    matrices, shares, _ = problem(G, d=6)
+    # A scale at which the step is a fraction of the largest stable one: a longer one blows up rounding errors.
+    matrices /= np.linalg.norm(matrices, 2, axis=(1, 2)).max(axis=0)
+    f = RobustObjective.of(shares, radii(COUNTS[G], 0.3), 0.4)
+    k = 2
+    for seed in range(5):
+        start = random_starts(np.random.default_rng(seed), 1, 1, 6, k)[0]
+        one = RobustObjective(f.factors[None], f.shifts[None])
+        V = _iterate(matrices, one, start, 40, retraction, "published")[0][0].T
+        U = u_form(matrices, f, complement(start[0].T), 40, retraction=retraction)
+        np.testing.assert_allclose(V @ V.T, np.eye(6) - U @ U.T, atol=1e-8)
+
+
+def test_retraction_changes_the_basis_only():
+    matrices, shares, _ = problem()
+    f = RobustObjective.of(shares, radii(COUNTS[2], 0.3)[None], np.array([0.4]))
+    start = random_starts(np.random.default_rng(1), 1, 1, 5, 2)[0]
+    qr, polar = (_iterate(matrices, f, start, 30, kind, "published")[0][0].T for kind in ("qr", "polar"))
+    np.testing.assert_allclose(qr @ qr.T, polar @ polar.T, atol=1e-9)
+    assert np.abs(qr - polar).max() > 1e-3
+
+
+def test_bases_stay_orthonormal_with_huge_steps():
+    matrices, _, rng = problem()
+    V = descend(1e4 * matrices, COUNTS[2], 2, SETTINGS, rng=rng, restarts=3, iterations=50).V
+    np.testing.assert_allclose(V.swapaxes(1, 2) @ V, np.broadcast_to(np.eye(2), (3, 2, 2)), atol=1e-12)
+
+
+def test_every_run_is_independent_of_the_batch():
+    matrices, shares, _ = problem()
+    together = descend(matrices, COUNTS[2], 2, SETTINGS, rng=np.random.default_rng(5), restarts=4, iterations=60)
+    starts = random_starts(np.random.default_rng(5), 3, 4, 5, 2)
+    for s, (alpha, penalty) in enumerate(SETTINGS):
+        f = RobustObjective.of(shares, radii(COUNTS[2], alpha)[None], np.array([penalty]))
+        alone = [_iterate(matrices, f, starts[s, r : r + 1], 60, "qr", "published")[1][0] for r in range(4)]
+        np.testing.assert_allclose(together.runs[s, :4], alone, rtol=1e-9)
+    assert together.runs.shape == (3, 5)
+    np.testing.assert_array_equal(together.objective, together.runs.min(axis=1))
+    values = [
+        objective(errors(matrices, V), shares, radii(COUNTS[2], alpha), penalty)
+        for V, (alpha, penalty) in zip(together.V, SETTINGS, strict=True)
+    ]
+    np.testing.assert_allclose(values, together.objective, rtol=1e-12)
+
+
+def test_without_radius_and_penalty_it_is_pca():
+    matrices, shares, rng = problem()
+    run = descend(matrices, COUNTS[2], 2, [(0.0, 0.0)], rng=rng, restarts=3, iterations=3000, warm_start=False)
+    assert angle(run.V[0], top_eigenspace(np.einsum("g,gde->de", shares, matrices), 2)[1]) < 1e-8
+
+
+def test_never_below_the_exact_optimum_and_short_of_it_where_the_penalty_is_heavy():
+    matrices, shares, rng = problem(seed=4)
+    settings = [(a, p) for a in (0.05, 0.15) for p in (0.0, 1.0, 2.5)]
+    joint = JointRange(*matrices, 2)
+    exact = np.array([solve_exact(joint, shares, radii(COUNTS[2], a), p)[1].primal for a, p in settings])
+    published = descend(matrices, COUNTS[2], 2, settings, rng=rng, iterations=300).objective / exact - 1.0
+    improved = descend(matrices, COUNTS[2], 2, settings, rng=rng, iterations=300, variant="improved")
+    assert min(published.min(), (improved.objective / exact - 1.0).min()) > -1e-9
+    assert published[0] < 1e-6
+    assert published.max() > 1e-3
+    assert (improved.objective / exact - 1.0).max() < 1e-2
+
+
+def test_violations_are_clipped_refused_or_left():
+    matrices = np.array([np.diag([3.0, 2.0, 1.0]), np.diag([4.0, 0.001, 0.0])])
+    counts, rng = np.array([75.0, 25.0]), np.random.default_rng(0)
+    settings = [(0.1, 0.2), (0.1, 1.0), (0.0, 1.0)]
+    quick = {"rng": rng, "restarts": 1, "iterations": 5}
+    clipped = descend(matrices, counts, 1, settings, on_violation="clip_lambda", **quick)
+    np.testing.assert_array_equal(clipped.clipped, [False, True, False])
+    np.testing.assert_array_equal(clipped.penalties, [0.2, 0.25, 1.0])
+    left = descend(matrices, counts, 1, settings, on_violation="exact", **quick)
+    assert not left.clipped.any()
+    np.testing.assert_array_equal(left.penalties, [0.2, 1.0, 1.0])
+    with pytest.raises(ConfigurationError, match=r"group 1: penalty above its share by 0[.]75"):
+        descend(matrices, counts, 1, settings, on_violation="raise", **quick)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "match"),
+    [
+        ({"retraction": "cayley"}, "retraction"),
+        ({"on_violation": "ignore"}, "on_violation"),
+        ({"variant": "fast"}, "variant"),
+        ({"restarts": 0, "warm_start": False}, "restarts"),
+        ({"iterations": 0}, "iterations"),
+    ],
+)
+def test_refusals(wrong, match):
+    matrices, _, rng = problem()
+    with pytest.raises(ConfigurationError, match=match):
+        descend(matrices, COUNTS[2], 2, SETTINGS, rng=rng, **wrong)
