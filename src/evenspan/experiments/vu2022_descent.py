@@ -83,4 +83,4 @@ def excess(rows: pd.DataFrame) -> pd.DataFrame:
 def by_penalty(found: pd.DataFrame) -> pd.DataFrame:
     """Largest excess of the best and of the worst start in per cent, by data set and lambda."""
     grouped = found.groupby(["dataset", "lambda"], sort=False)[["best", "worst"]].max()
-    return (100.0 * grouped).round(4).reset_index()
+    return (100.0 * grouped.clip(lower=0.0)).round(4).reset_index()

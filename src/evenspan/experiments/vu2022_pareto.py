@@ -67,14 +67,14 @@ def _curves(dataset: str, raw: GroupMoments, k: int, seeds) -> pd.DataFrame:
 def frontier(moments: GroupMoments, k: int) -> Iterator[Answer]:
     """Smallest average error for every gap: the part of the joint range's boundary from PCA to equal errors.
 
-    Directions are weights of the two groups, from their shares (PCA) towards the group that is better off.
+    The direction turns from the shares of the groups (PCA) to (1, -1) or (-1, 1), which has the smallest gap of all.
     """
     joint = JointRange(*group_matrices(moments, "fitted"), k)
     shares = moments.counts / moments.n
     start = float(np.arctan2(shares[1], shares[0]))
     gap = float(np.subtract(*joint.support(start).ends[0]))
     # The larger error is to fall, so its group gains weight.
-    end = start - np.pi / 2 if gap > 0 else start + np.pi / 2
+    end = -np.pi / 4 if gap > 0 else 3 * np.pi / 4
     for angle in np.linspace(start, end, POINTS):
         found = joint.support(float(angle))
         reached = float(np.subtract(*found.ends[0]))
