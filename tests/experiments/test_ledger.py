@@ -297,3 +297,27 @@ def test_one_cell_is_judged_by_one_experiment(finished):
 
 def test_the_committed_ledger_is_what_the_committed_results_give():
     ledger.check(ledger.ledger())
+
+
+def test_one_experiment_judges_several_tables_that_name_a_data_set_differently(toy_checkout, finished):
+    """A second table, for the other protocol, spells the data set in its own way."""
+    path = toy_checkout / "data" / "paper" / "toy_second.csv"
+    path.write_text(
+        "paper,table,dataset,method,metric,k,split,value,std,bold,unit,note\n"
+        "kleindessner2023,Other table,Toy’s,PCA,%Var,10,out,0.5,,,%,\n"
+        "kleindessner2023,Other table,Toy’s,PCA,MMD^2,10,,0.5,,,,\n"
+    )
+    entries = toy_checkout / "experiments.yml"
+    text = entries.read_text().replace("published: toy_k10", "published: [toy_k10, toy_second]")
+    protocols = 'published_protocols: {"": released, out: held-out}'
+    text = text.replace("{toy: Toy Income}", f"{{toy: [Toy Income, Toy’s]}}\n  {protocols}")
+    entries.write_text(text)
+    entry = experiment("toy-table")
+    assert entry.published == ("toy_k10", "toy_second")
+    assert entry.published_datasets == {"toy": ("Toy Income", "Toy’s")}
+    frame = ledger.ledger()
+    found = frame[frame["cell"].str.startswith("toy_second/")].set_index("metric")
+    assert found.loc["%Var", "experiment"] == found.loc["MMD^2", "experiment"] == "toy-table"
+    first = frame[(frame["cell"].str.startswith("toy_k10/")) & (frame["method"] == "PCA")].set_index("metric")
+    assert found.loc["MMD^2", "ours"] == first.loc["MMD^2", "ours"], "the same protocol in both tables"
+    assert float(found.loc["%Var", "ours"]) < 5 < float(first.loc["%Var", "ours"]), "another protocol"
