@@ -111,7 +111,13 @@ def convex_both(problem: Problem, grid) -> list[Answer]:
     return [_convex(problem, delta=0.0, mu=mu, constraint="released") for (mu,) in grid]
 
 
+#: Above this number of features the splitting solver, with eigendecompositions of order d in every step, is not tried.
+LARGEST_CONVEX = 200
+
+
 def _convex(problem: Problem, **setting) -> Answer:
+    if problem.moments.d > LARGEST_CONVEX and setting["constraint"] == "released":
+        return Answer(reason=f"not attempted with {problem.moments.d} features: an eigendecomposition in every step")
     from ..reconstruction import convex
 
     try:

@@ -6,7 +6,27 @@ from matplotlib import pyplot as plt
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
+from .figures import metrics_by_method
 from .style import COLOURS, INK, MARKERS
+
+
+def judged(rows: pd.DataFrame, metrics: list[str]) -> Figure:
+    """Mean and deviation of every method, one panel a metric; says so where no number is at hand yet.
+
+    Parameters
+    ----------
+    rows : DataFrame
+        Columns ``method``, ``metric``, ``source``, ``mean``, ``std``; those without a mean are left out.
+    metrics : list of str
+        The panels, in order.
+    """
+    rows = rows[rows["mean"].notna() & rows["metric"].isin(metrics)]
+    if len(rows):
+        return metrics_by_method(rows, metrics)
+    fig, panel = plt.subplots(figsize=(6.0, 1.2))
+    panel.text(0.0, 0.5, "No number is at hand: the full run of these data has not been stored.", color=INK)
+    panel.axis("off")
+    return fig
 
 
 def errors_by_k(curves: pd.DataFrame) -> Figure:
