@@ -1,0 +1,311 @@
+r"""Linear objectives over the fantope with spectral penalties, by operator splitting, each answer with a bound.
+
+The fantope :math:`\mathcal{F} = \{X = X^\top : 0 \preceq X \preceq I,\; \operatorname{tr} X = k\}` is the convex
+hull of the projectors of rank k. The programs are
+
+.. math::
+
+    \max_{X \in \mathcal{F}} \; \langle A, X \rangle
+        - \mu \max_{\pm} \sigma_{\max}(R_\pm X)^2
+    \quad \text{subject to} \quad \lVert X f \rVert \le c \;\text{ or }\; f^\top X f \le c,
+    \qquad R_\pm = (\varphi I \pm Q)^{1/2},
+
+with the penalty and the constraint each optional. Because :math:`R_+^2 + R_-^2 = 2 \varphi I`, splitting
+:math:`Z_\pm = R_\pm X` leaves an X-step that is one projection onto the fantope.
+"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from scipy import linalg
+
+from ..linalg import complement, symmetrise, top_eigenspace
+
+RELAXATION = 1.6
+CHECK_EVERY = 10
+#: Steps at which the penalty parameter may change.
+REVIEWS = {10, 20, 30, 40, 60, 80, 100, 150, 200, 300, 400, 600, 800, 1200, 1600, 2400, 3200, 4800, 6400, 9600, 12_800}
+
+
+@dataclass(frozen=True, eq=False)
+class SplittingState:
+    """Split variables, multipliers and step of a finished run, from which a similar program can start."""
+
+    splits: list[np.ndarray]
+    multipliers: list[np.ndarray]
+    rho: float
+
+
+@dataclass(frozen=True, eq=False)
+class FantopeAnswer:
+    """A feasible X, the value it reaches, an upper bound on all feasible values, and how the run ended."""
+
+    X: np.ndarray
+    value: float
+    bound: float
+    relative_gap: float
+    iterations: int
+    status: Literal["solved", "stopped at max_iter"]
+    state: SplittingState
+
+
+def project_fantope(H: np.ndarray, k: int) -> np.ndarray:
+    """The nearest matrix of the fantope: eigenvalues shifted by a common amount and clipped to [0, 1]."""
+    values, vectors = linalg.eigh(symmetrise(H), driver="evd", check_finite=False)
+    clipped = clip_to_sum(values, k)
+    return (vectors * clipped) @ vectors.T
+
+
+def clip_to_sum(values: np.ndarray, k: int) -> np.ndarray:
+    """``clip(values - shift, 0, 1)`` with the shift that makes the sum k.
+
+    The sum is piecewise linear in the shift with breaks where an entry reaches 0 or 1; it is inverted between the two
+    breaks that enclose k.
+    """
+    breaks = np.sort(np.concatenate([values, values - 1.0]))
+    sums = np.clip(values[None, :] - breaks[:, None], 0.0, 1.0).sum(axis=1)  # decreasing along breaks
+    j = int(np.searchsorted(-sums, -float(k), side="left"))  # first break with sum <= k
+    if j == 0 or sums[j] == k:
+        shift = breaks[j]
+    else:
+        shift = breaks[j - 1] + (sums[j - 1] - k) * (breaks[j] - breaks[j - 1]) / (sums[j - 1] - sums[j])
+    return np.clip(values - shift, 0.0, 1.0)
+
+
+def clip_level(singular: np.ndarray, weight: float) -> float:
+    r"""The s that minimises :math:`\tfrac{w}{2} s^2 + \tfrac12 \sum_i (\sigma_i - s)_+^2`.
+
+    For every j the root of :math:`w s = \sum_{i \le j} (\sigma_i - s)` is at most the minimiser, and one of them is it.
+    """
+    ordered = np.sort(singular)[::-1]
+    return float((np.cumsum(ordered) / (weight + np.arange(1, len(ordered) + 1))).max(axis=0))
+
+
+def project_ball(M: np.ndarray, unit: np.ndarray, radius: float) -> np.ndarray:
+    r"""The nearest symmetric W to the symmetric M with :math:`\lVert W e \rVert \le r` for a unit vector e.
+
+    Only the row and column along e change. With :math:`Me = a e + b`, b orthogonal to e, the new ones are
+    :math:`a / (1 + \nu)` and :math:`2b / (2 + \nu)`, because b stands in the matrix twice and a once.
+    """
+    column = M @ unit
+    a = float(unit @ column)
+    b = column - a * unit
+    size = float(np.hypot(a, np.linalg.norm(b)))
+    if size <= radius:
+        return M
+    new_a, new_b = 0.0, np.zeros_like(b)
+    if radius > 0:
+        squared = float(b @ b)
+        # Scaled to the radius the secular equation 1 / norm = 1 / r is convex in nu: Newton from 0 does not overshoot.
+        nu = 0.0
+        for _ in range(60):
+            parts = np.array([a**2 / (1 + nu) ** 2, 4 * squared / (2 + nu) ** 2])
+            norm = float(np.sqrt(parts.sum(axis=0)))
+            slope = float(parts[0] / (1 + nu) + parts[1] / (2 + nu)) / norm
+            step = (norm - radius) * norm / (radius * slope)
+            nu += step
+            if abs(step) <= 1e-14 * (1 + nu):
+                break
+        new_a, new_b = a / (1 + nu), 2 * b / (2 + nu)
+    change_a, change_b = a - new_a, b - new_b
+    half = 0.5 * change_a * unit + change_b
+    return M - np.outer(half, unit) - np.outer(unit, half)
+
+
+def solve_fantope(
+    A: np.ndarray,
+    k: int,
+    *,
+    Q: np.ndarray | None = None,
+    phi: float = 0.0,
+    mu: float = 0.0,
+    f: np.ndarray | None = None,
+    c: float = np.inf,
+    linear: bool = False,
+    tol: float = 1e-6,
+    max_iter: int = 20_000,
+    state: SplittingState | None = None,
+) -> FantopeAnswer:
+    r"""Solve a program of this file by the alternating direction method of multipliers.
+
+    Parameters
+    ----------
+    A : ndarray of shape (d, d)
+        Symmetric objective.
+    k : int
+        Trace of X, below d.
+    Q, phi, mu : ndarray of shape (d, d), float, float
+        The penalty: symmetric Q, phi at least its largest absolute eigenvalue, mu > 0. Left out with mu = 0.
+    f, c : ndarray of shape (d,), float
+        The constraint, with c > 0. For c = 0 work in the complement of f, where the program has an interior.
+    linear : bool
+        Whether the constraint is on f'Xf; else it is on the norm of Xf.
+    tol : float
+        Stop when bound less value is below this share of the two terms of the objective.
+    max_iter : int
+        Steps after which the run ends with a status that says so.
+    state : SplittingState, optional
+        The end of a run on a program of the same shape, same Q and same f.
+
+    Returns
+    -------
+    FantopeAnswer
+
+    Guarantees
+    ----------
+    X is feasible and ``bound`` is an upper bound at any step: for multipliers :math:`Y_\pm` and u
+
+    .. math::
+
+        \operatorname{top}_k\!\big(A - \operatorname{sym} \textstyle\sum_\pm R_\pm Y_\pm - \operatorname{sym} u f^\top
+        \big) + \frac{(\lVert Y_+ \rVert_* + \lVert Y_- \rVert_*)^2}{4 \mu} + c \lVert u \rVert ,
+
+    and with the linear constraint :math:`y f f^\top` and :math:`c y`, y not negative, in place of the terms in u.
+
+    Complexity
+    ----------
+    Up to three eigendecompositions of order d a step.
+
+    References
+    ----------
+    M. Olfat and A. Aswani (2019), Convex formulations for fair principal component analysis; S. Boyd et al. (2011),
+    Distributed optimization and statistical learning via the alternating direction method of multipliers, sec. 3.
+    """
+    return _Splitting(A, k, Q, phi, mu, f, c, linear).run(tol, max_iter, state)
+
+
+class _Splitting:
+    """One program in the eigenbasis of Q, where both roots are diagonal, and in units of the largest entry of A."""
+
+    def __init__(self, A, k, Q, phi, mu, f, c, linear):
+        d = len(A)
+        self.k, self.unit_of = k, max(float(np.abs(A).max(axis=None)), np.finfo(float).tiny)
+        self.penalised, self.bounded = Q is not None and mu > 0, f is not None and np.isfinite(c)
+        q, self.E = linalg.eigh(symmetrise(Q)) if self.penalised else (np.zeros(d), np.eye(d))
+        self.roots = [np.sqrt(np.maximum(phi + sign * q, 0.0))[:, None] for sign in (1, -1)] if self.penalised else []
+        self.A, self.mu = symmetrise(self.E.T @ A @ self.E) / self.unit_of, mu / self.unit_of
+        self.weight = 2.0 * phi * self.penalised + 1.0 * self.bounded
+        if self.bounded:
+            self.f_size = float(np.linalg.norm(f))
+            self.unit, self.linear = self.E.T @ f / self.f_size, linear
+            self.radius = c / self.f_size**2 if linear else c / self.f_size
+            N = complement(self.unit[:, None])
+            _, inner = top_eigenspace(N.T @ self.A @ N, k)
+            self.inside = (N @ inner) @ (N @ inner).T  # X f = 0: strictly inside the ball
+
+    def run(self, tol, max_iter, state):
+        if not (self.penalised or self.bounded):
+            _, V = top_eigenspace(self.A, self.k)
+            X = V @ V.T
+            value, bound, gap = self._judge(X, [])
+            return self._answer(X, value, bound, gap, 0, "solved", SplittingState([], [], 1.0))
+        X = project_fantope(self.A * len(self.A), self.k)
+        values = np.linalg.eigvalsh(self.A)
+        rho = float(values[-1] - values[0]) / self.weight if state is None else state.rho
+        rho = max(rho, 1e-6)
+        images = self._images(X)
+        splits = [image.copy() for image in images] if state is None else [Z.copy() for Z in state.splits]
+        duals = [np.zeros_like(Z) for Z in splits] if state is None else [Y / rho for Y in state.multipliers]
+        best, bound, gap, status = None, np.inf, np.inf, "stopped at max_iter"
+        for step in range(1, max_iter + 1):
+            X = project_fantope((self.A / rho + self._back(splits, duals)) / self.weight, self.k)
+            images = self._images(X)
+            targets = [
+                RELAXATION * image + (1 - RELAXATION) * Z + U for image, Z, U in zip(images, splits, duals, strict=True)
+            ]
+            before, splits = splits, self._prox(targets, rho)
+            duals = [T - Z for T, Z in zip(targets, splits, strict=True)]
+            if step % CHECK_EVERY and step != max_iter:
+                continue
+            candidate = self._repair(X)
+            value, new_bound, _ = self._judge(candidate, [rho * U for U in duals])
+            bound = min(bound, new_bound)
+            if best is None or value > best[0]:
+                best = (value, candidate)
+            gap = (bound - best[0]) / self._size(best[1])
+            if gap <= tol:
+                status = "solved"
+                break
+            # Residuals of the splitting and of the optimality conditions, each relative to what it compares.
+            primal = _norm([image - Z for image, Z in zip(images, splits, strict=True)]) / max(_norm(splits), 1e-12)
+            moved = self._adjoint([Z - old for Z, old in zip(splits, before, strict=True)])
+            dual = _norm([moved]) / max(_norm([self._adjoint(duals)]), 1e-12)
+            # Balanced residuals; changed more and more rarely, so that convergence is that of a fixed step.
+            if step in REVIEWS:
+                factor = float(np.clip(np.sqrt(primal / max(dual, 1e-16)), 0.2, 5.0))
+                if not 0.5 < factor < 2.0:
+                    rho *= factor
+                    duals = [U / factor for U in duals]
+        state = SplittingState(splits, [rho * U for U in duals], rho)
+        return self._answer(best[1], best[0], bound, gap, step, status, state)
+
+    def _images(self, X):
+        return [r * X for r in self.roots] + ([X] if self.bounded else [])
+
+    def _adjoint(self, images):
+        total = sum(r * Z for r, Z in zip(self.roots, images, strict=False))
+        return symmetrise(total + images[-1] if self.bounded else total)
+
+    def _back(self, splits, duals):
+        return self._adjoint([Z - U for Z, U in zip(splits, duals, strict=True)])
+
+    def _prox(self, targets, rho):
+        answer = []
+        if self.penalised:
+            parts = [linalg.eigh(T.T @ T, driver="evd", check_finite=False) for T in targets[:2]]
+            singular = [np.sqrt(np.maximum(values, 0.0)) for values, _ in parts]
+            s = clip_level(np.concatenate(singular), 2.0 * self.mu / rho)
+            for T, sigma, (_, B) in zip(targets, singular, parts, strict=False):
+                above = sigma > s
+                answer.append(T - (T @ B[:, above]) * (1.0 - s / sigma[above]) @ B[:, above].T)
+        if self.bounded:
+            T = symmetrise(targets[-1])
+            if self.linear:
+                excess = max(float(self.unit @ T @ self.unit) - self.radius, 0.0)
+                answer.append(T - excess * np.outer(self.unit, self.unit))
+            else:
+                answer.append(project_ball(T, self.unit, self.radius))
+        return answer
+
+    def _repair(self, X):
+        """X moved towards a point with Xf = 0 just as far as the constraint asks."""
+        if not self.bounded:
+            return X
+        column = X @ self.unit
+        size = float(self.unit @ column) if self.linear else float(np.linalg.norm(column))
+        if size <= self.radius:
+            return X
+        share = self.radius / size
+        return share * X + (1.0 - share) * self.inside
+
+    def _penalty(self, X):
+        return self.mu * max((np.linalg.norm(r * X, ord=2) ** 2 for r in self.roots), default=0.0)
+
+    def _size(self, X):
+        return abs(float((self.A * X).sum(axis=None))) + self._penalty(X)
+
+    def _judge(self, X, multipliers):
+        value = float((self.A * X).sum(axis=None)) - self._penalty(X)
+        H, extra = self.A, 0.0
+        if self.penalised:
+            Ys = multipliers[:2]
+            H = H - symmetrise(sum(r * Y for r, Y in zip(self.roots, Ys, strict=True)))
+            extra += sum(float(np.linalg.norm(Y, ord="nuc")) for Y in Ys) ** 2 / (4.0 * self.mu)
+        if self.bounded:
+            # The multiplier is sym(v e') for one v, whatever else rounding leaves in it.
+            column = multipliers[-1] @ self.unit
+            along = float(self.unit @ column)
+            v = max(along, 0.0) * self.unit if self.linear else 2.0 * column - along * self.unit
+            H = H - symmetrise(np.outer(v, self.unit))
+            extra += self.radius * float(np.linalg.norm(v))
+        bound = float(np.linalg.eigvalsh(H)[-self.k :].sum(axis=0)) + extra
+        return value, bound, (bound - value) / max(self._size(X), np.finfo(float).tiny)
+
+    def _answer(self, X, value, bound, gap, step, status, state):
+        X = symmetrise(self.E @ X @ self.E.T)
+        return FantopeAnswer(X, value * self.unit_of, bound * self.unit_of, gap, step, status, state)
+
+
+def _norm(matrices):
+    return float(np.sqrt(sum((M**2).sum(axis=None) for M in matrices)))
