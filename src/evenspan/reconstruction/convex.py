@@ -1,0 +1,305 @@
+"""PCA with bounds on mean and covariance gaps, through the convex relaxation of Olfat and Aswani."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from scipy.optimize import brentq
+
+from ..certificate import Certificate, ky_fan_certificate
+from ..errors import ConfigurationError, ExecutionError
+from ..estimator import warn_caller
+from ..linalg import complement, top_eigenspace
+from ..moments import GroupMoments
+from .fantope import SplittingState, solve_fantope
+from .group_errors import ReconstructionEstimator, require_two_groups
+
+Constraint = Literal["linear", "released"]
+
+
+class CollapsedRelaxationWarning(UserWarning):
+    """The relaxed answer is far from a projector, so that the components extracted from it are nearly arbitrary."""
+
+
+@dataclass(frozen=True, eq=False)
+class ConvexAnswer:
+    """The relaxed X, its k leading eigenvectors V, all eigenvalues, and how the program ended.
+
+    The certificate is about the value of X in the relaxation. ``state`` starts the next program of a grid.
+    """
+
+    X: np.ndarray
+    V: np.ndarray
+    eigenvalues: np.ndarray
+    certificate: Certificate
+    status: str
+    iterations: int = 0
+    state: SplittingState | None = None
+
+
+def solve_convex(
+    moments: GroupMoments,
+    k: int,
+    *,
+    delta: float,
+    mu: float = 0.0,
+    constraint: Constraint = "linear",
+    covariance: bool = False,
+    tol: float = 1e-6,
+    max_iter: int = 20_000,
+    state: SplittingState | None = None,
+) -> ConvexAnswer:
+    r"""Solve the relaxed program on (standardised) moments of two groups.
+
+    With f the difference of the group means, Q that of the group covariances, S the covariance of all n rows and
+    :math:`\varphi = \lVert Q \rVert_2 + 1/2`,
+
+    .. math::
+
+        \max_{0 \preceq X \preceq I,\; \operatorname{tr} X = k}
+        \frac{\langle S, X \rangle}{\sqrt{n \operatorname{tr} S}}
+        - \mu \max_{\pm} \big\lVert X (\varphi I \pm Q) X \big\rVert_2
+        \quad \text{subject to} \quad f^\top X f \le \delta^2 ,
+
+    or, as released, :math:`\lVert f \rVert \lVert X f \rVert \le \delta^2 / (n \operatorname{tr} S)`. For standardised
+    data tr S = d. The term in mu is there with ``covariance`` only.
+
+    Returns a ``ConvexAnswer``, also when the program was not solved to ``tol``; ``status`` then says so.
+    """
+    _check(delta, mu, covariance, constraint)
+    require_two_groups(moments, "ConvexFairPCA", "Use MinMaxFairPCA or RobustFairPCA for more than two.")
+    S = moments.scatter / moments.n
+    norm = float(np.sqrt(moments.n * np.trace(S)))
+    A, f = S / norm, moments.means[1] - moments.means[0]
+    size = float(np.linalg.norm(f))
+    if size <= 1e-12 * np.sqrt(np.trace(S)):
+        f, size = np.zeros_like(f), 0.0  # equal means: every subspace satisfies the constraint
+    if not covariance:
+        exact = _mean_exact(A, f, size, k, delta, constraint, norm)
+        if exact is not None:
+            return exact
+    penalty = {}
+    if covariance:
+        covariances = moments.scatters / moments.counts[:, None, None]
+        Q = covariances[1] - covariances[0]
+        penalty = {"Q": Q, "phi": float(np.linalg.norm(Q, ord=2)) + 0.5, "mu": mu}
+    N, bound = None, {}
+    if size and delta == 0:
+        N = complement(f[:, None])
+        A = N.T @ A @ N
+        penalty |= {"Q": N.T @ penalty["Q"] @ N}
+    elif size:
+        c = delta**2 if constraint == "linear" else delta**2 / (norm**2 * size)
+        bound = {"f": f, "c": c, "linear": constraint == "linear"}
+    found = solve_fantope(A, k, **penalty, **bound, tol=tol, max_iter=max_iter, state=state)
+    X = found.X if N is None else N @ found.X @ N.T
+    problem = "<A, X>" + (" - mu t" if covariance else "") + " over the fantope with the mean constraint"
+    certificate = Certificate(problem, found.value, found.bound, evaluations=found.iterations)
+    status = "solved" if found.status == "solved" else f"{found.status} with relative gap {found.relative_gap:.1e}"
+    values, V = top_eigenspace(X, len(X))
+    return ConvexAnswer(X, V[:, :k], values, certificate, status, found.iterations, found.state)
+
+
+def _mean_exact(A, f, size, k, delta, constraint, norm) -> ConvexAnswer | None:
+    """The mean constraint alone, where an eigenspace or one multiplier solves it; None where a splitting is needed."""
+    if size and delta == 0:
+        N = complement(f[:, None])
+        _, inner = top_eigenspace(N.T @ A @ N, k)
+        # tr X f f' = 0 forces X f = 0 for a positive semidefinite X, so nothing outside N is feasible.
+        certificate = ky_fan_certificate(N.T @ A @ N, inner, "<A, X> over the fantope, X f = 0")
+        return _of_projector(N @ inner, certificate)
+    _, V = top_eigenspace(A, k)
+    reached = float(np.linalg.norm(V.T @ f))
+    if constraint == "released" and reached * size <= delta**2 / norm**2:
+        return _of_projector(V, ky_fan_certificate(A, V, "<A, X> over the fantope"))
+    if constraint == "released":
+        return None
+    if reached <= delta:
+        return _of_projector(V, ky_fan_certificate(A, V, "<A, X> over the fantope"))
+    return _one_multiplier(A, f / size, k, (delta / size) ** 2)
+
+
+def _one_multiplier(A: np.ndarray, unit: np.ndarray, k: int, share: float) -> ConvexAnswer:
+    r"""Leading eigenvectors of :math:`A - \nu e e^\top`, at the :math:`\nu` where they keep the given share of e.
+
+    .. math:: D(\nu) = \operatorname{top}_k(A - \nu e e^\top) + \nu \, \mathit{share}
+
+    is convex and bounds the value of every feasible X; its slope is the share less :math:`\lVert V^\top e \rVert^2`.
+    Where the k-th eigenvalue is tied, the slope jumps, and the vector between is a combination in the tied space.
+    """
+    evaluations = 0
+
+    def excess(nu):
+        nonlocal evaluations
+        evaluations += 1
+        _, V = top_eigenspace(A - nu * np.outer(unit, unit), k)
+        return float(((V.T @ unit) ** 2).sum(axis=0)) - share
+
+    high = max(float(np.abs(A).max(axis=None)), np.finfo(float).tiny)
+    while excess(high) > 0:
+        high *= 4.0
+    nu = 0.0 if excess(0.0) <= 0 else brentq(excess, 0.0, high, xtol=1e-300, rtol=4 * np.finfo(float).eps, maxiter=300)
+    H = A - nu * np.outer(unit, unit)
+    values, vectors = top_eigenspace(H, len(H))
+    V = vectors[:, :k]
+    if abs(float(((V.T @ unit) ** 2).sum(axis=0)) - share) > 1e-9 * share:
+        V = _at_a_tie(values, vectors, unit, k, share)
+    kept = float(((V.T @ unit) ** 2).sum(axis=0))
+    certificate = Certificate(
+        "<A, X> over the fantope with the mean constraint",
+        float(np.trace(V.T @ A @ V)),
+        float(values[:k].sum(axis=0)) + nu * share,
+        feasibility=max(kept - share, 0.0),
+        evaluations=evaluations,
+    )
+    return _of_projector(V, certificate)
+
+
+def _at_a_tie(values, vectors, unit, k, share):
+    """The k leading eigenvectors, those tied with the k-th combined so that together they keep the share of e."""
+    tau = 1e-8 * float(np.abs(values).max(axis=0))
+    above, tied = vectors[:, values > values[k - 1] + tau], vectors[:, np.abs(values - values[k - 1]) <= tau]
+    wanted = share - float(((above.T @ unit) ** 2).sum(axis=0))
+    g = tied.T @ unit
+    weight = float(g @ g)
+    rest = complement(g[:, None])  # tied directions that keep nothing of e
+    s = k - above.shape[1]
+    if rest.shape[1] < s or not weight > 0:
+        return vectors[:, :k]  # no freedom here: the certificate shows what is missing
+    cosine = np.sqrt(np.clip(wanted / weight, 0.0, 1.0))
+    mixed = cosine * g / np.sqrt(weight) + np.sqrt(1.0 - cosine**2) * rest[:, 0]
+    return np.hstack([above, tied @ np.column_stack([mixed, rest[:, 1:s]])])
+
+
+def _of_projector(V: np.ndarray, certificate: Certificate) -> ConvexAnswer:
+    d, k = V.shape
+    return ConvexAnswer(V @ V.T, V, np.repeat([1.0, 0.0], [k, d - k]), certificate, "exact")
+
+
+def _check(delta, mu, covariance, constraint):
+    if constraint not in ("linear", "released"):
+        raise ConfigurationError(f"constraint={constraint!r}; needed is 'linear' or 'released'.")
+    if not (np.isfinite(delta) and delta >= 0):
+        raise ConfigurationError(f"delta={delta!r}; needed is a number of at least 0, the largest mean gap allowed.")
+    if not (np.isfinite(mu) and mu >= 0) or (mu > 0) != bool(covariance):
+        raise ConfigurationError(
+            f"mu={mu!r} with covariance={covariance!r}; the weight of the covariance penalty is above 0 with "
+            "covariance=True and 0 without."
+        )
+
+
+class ConvexFairPCA(ReconstructionEstimator):
+    r"""PCA with a bound on the mean gap of two groups, and a penalty on their covariance gap, by relaxation.
+
+    .. math::
+
+        \max_{0 \preceq X \preceq I,\; \operatorname{tr} X = k}
+        \frac{\langle S, X \rangle}{\sqrt{n \operatorname{tr} S}} - \mu t
+        \quad \text{subject to} \quad f^\top X f \le \delta^2, \qquad
+        t I \succeq X (\varphi I \pm Q) X
+
+    with S the covariance of all rows, f and Q the differences of the two groups' means and covariances, and
+    :math:`\varphi = \lVert Q \rVert_2 + 1/2`. The components are the k leading eigenvectors of X.
+
+    Parameters
+    ----------
+    n_components : int, default 2
+        The number of components k, below d.
+    delta : float, default 0.0
+        Largest distance of the two group means after projection, in standardised units. Larger values allow more.
+    mu : float, default 0.0
+        Weight of the covariance penalty; above 0 with ``covariance=True``. Large values flatten X (see Guarantees).
+    covariance : bool, default False
+        Whether the term in t is there.
+    constraint : {"linear", "released"}, default "linear"
+        "released" bounds :math:`\lVert f \rVert \lVert X f \rVert` by :math:`\delta^2 / (n \operatorname{tr} S)`
+        instead, as the public program does: for usual delta nearly the same as delta = 0.
+    tol : float, default 1e-6
+        Relative gap to which programs without closed form are solved; more is an error.
+    max_iter : int, default 20000
+        Steps after which that error is raised.
+    standardize : bool, default True
+        Divide every feature by its population standard deviation first, which is part of the published method.
+
+    Attributes
+    ----------
+    components_ : ndarray of shape (k, d)
+        Orthonormal rows, the leading eigenvectors of X.
+    fractional_ : ndarray of shape (d, d)
+        X.
+    eigenvalues_ : ndarray of shape (d,)
+        Eigenvalues of X, decreasing: k ones and then zeros where the relaxation is tight.
+    mean_distance_ : float
+        Distance of the two group means after projection on the components.
+    group_errors_, group_losses_ : ndarray of shape (G,)
+        Mean squared reconstruction error and loss of each group, about the overall mean.
+    certificate_ : Certificate
+        Value of X and an upper bound on the relaxation.
+
+    Guarantees
+    ----------
+    On the fitting sample. With the linear constraint alone X is a projector, exact by an eigenspace and at most one
+    multiplier, and the distance of the projected means is at most delta. With the penalty or the released constraint
+    only X is certified: its components need not meet the constraint. The penalty is lowered by making X fractional, up
+    to :math:`(k/d) I`, where the components say nothing; ``CollapsedRelaxationWarning`` tells when the k-th eigenvalue
+    is below 0.9.
+
+    Complexity
+    ----------
+    About 15 eigendecompositions of order d for the mean constraint; up to three a step, for tens to hundreds of steps,
+    for the rest.
+
+    References
+    ----------
+    M. Olfat and A. Aswani (2019), Convex formulations for fair principal component analysis.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> X = np.array([[3.0, 1, 0], [1, -1, 1], [-1, 1, 0], [-3, -1, 1]])
+    >>> fitted = ConvexFairPCA(1).fit(X, sensitive_features=["a", "a", "b", "b"])
+    >>> round(fitted.mean_distance_, 6)
+    0.0
+    """
+
+    def __init__(
+        self,
+        n_components=2,
+        *,
+        delta=0.0,
+        mu=0.0,
+        covariance=False,
+        constraint="linear",
+        tol=1e-6,
+        max_iter=20_000,
+        standardize=True,
+    ):
+        self.n_components = n_components
+        self.delta = delta
+        self.mu = mu
+        self.covariance = covariance
+        self.constraint = constraint
+        self.tol = tol
+        self.max_iter = max_iter
+        self.standardize = standardize
+
+    def _solve(self, matrices, moments, k):
+        settings = {
+            name: getattr(self, name) for name in ("delta", "mu", "constraint", "covariance", "tol", "max_iter")
+        }
+        answer = solve_convex(moments, k, **settings)
+        if answer.status not in ("exact", "solved"):
+            raise ExecutionError(
+                f"the relaxation was not solved to tol={self.tol:g}: {answer.status}. Raise max_iter or tol; with a "
+                "very small delta use delta=0."
+            )
+        smallest = float(answer.eigenvalues[k - 1])
+        if smallest < 0.9:
+            warn_caller(
+                f"eigenvalue {k} of the relaxed answer is {smallest:.3f}, not 1: it is far from a projector of rank "
+                f"{k}, and the components taken from it are nearly arbitrary. Lower mu.",
+                CollapsedRelaxationWarning,
+            )
+        self.fractional_, self.eigenvalues_ = answer.X, answer.eigenvalues
+        self.mean_distance_ = float(np.linalg.norm((moments.means[1] - moments.means[0]) @ answer.V))
+        return answer.V, answer.certificate
