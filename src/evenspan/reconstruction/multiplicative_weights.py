@@ -137,12 +137,19 @@ def _pad(array: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
 
 
 def run(
-    matrices: np.ndarray, k: int, rates: Sequence[float], *, iterations: int = 1000, scale: bool = False
+    matrices: np.ndarray,
+    k: int,
+    rates: Sequence[float],
+    *,
+    iterations: int = 1000,
+    scale: bool = False,
+    offsets: np.ndarray | None = None,
 ) -> list[WeightsRun]:
     """Multiplicative weights with every learning rate of ``rates``, all rates in one batch.
 
     ``scale`` divides the losses by the most that any group can keep before they enter the exponent, which makes the
-    iteration independent of the unit of the data. Losses are always reported unscaled.
+    iteration independent of the unit of the data. Losses are always reported unscaled. ``offsets`` (G,) replaces the
+    best that each group can keep: with the traces of the matrices errors are balanced instead of losses.
 
     A rate whose log-weights repeat (with period one or two) is finished without further eigenproblems: its remaining
     projectors are known.
@@ -154,9 +161,11 @@ def run(
         raise ConfigurationError(f"iterations={iterations!r}; needed is at least 1.")
     matrices = np.ascontiguousarray(matrices, dtype=np.float64)
     bests = best_kept(matrices, k)
+    unit = 1.0 / bests.max() if scale and bests.max() > 0 else 1.0
+    bests = bests if offsets is None else np.asarray(offsets, dtype=np.float64)
     solver = (_Reduced if matrices.shape[1] > LARGE else _Whole)(matrices, k)
     while True:
-        runs = _iterate(solver, bests, rates, iterations, 1.0 / bests.max() if scale and bests.max() > 0 else 1.0)
+        runs = _iterate(solver, bests, rates, iterations, unit)
         # Residuals say that eigenvectors are exact, not that none was overlooked: the weights behind the answer are
         # solved in full. A vector that was missed joins the span, and the run is repeated.
         checked = {tuple(w): w for r in runs for w in (r[4], r[5])} if isinstance(solver, _Reduced) else {}
@@ -229,9 +238,10 @@ def _iterate(solver: _Whole, bests: np.ndarray, rates: np.ndarray, iterations: i
     return list(zip(total, last, best, value, weights, best_weights, bound, strict=True))
 
 
-def correct_choice(matrices: np.ndarray, run: WeightsRun, k: int) -> np.ndarray:
+def correct_choice(matrices: np.ndarray, run: WeightsRun, k: int, *, offsets: np.ndarray | None = None) -> np.ndarray:
     """Average or last projector, whichever has the smaller largest loss (the average on a tie), shape (d, d)."""
-    return _choice(matrices, run, k, lambda X: (matrices * X).sum(axis=(1, 2)))
+    bests = best_kept(matrices, k) if offsets is None else offsets
+    return _choice(run, bests, lambda X: (matrices * X).sum(axis=(1, 2)))
 
 
 def released_choice(matrices: np.ndarray, run: WeightsRun, k: int) -> np.ndarray:
@@ -240,10 +250,9 @@ def released_choice(matrices: np.ndarray, run: WeightsRun, k: int) -> np.ndarray
     There the entries of the matrix product :math:`S_g X` are summed, so that :math:`1^	op S_g X 1` stands where
     :math:`\operatorname{tr} S_g X` is meant. The number can be negative, and the choice can go the other way.
     """
-    return _choice(matrices, run, k, lambda X: (matrices @ X).sum(axis=(1, 2)))
+    return _choice(run, best_kept(matrices, k), lambda X: (matrices @ X).sum(axis=(1, 2)))
 
 
-def _choice(matrices: np.ndarray, run: WeightsRun, k: int, kept_by) -> np.ndarray:
-    bests = best_kept(matrices, k)
+def _choice(run: WeightsRun, bests: np.ndarray, kept_by) -> np.ndarray:
     last = run.last @ run.last.T
     return run.average if (bests - kept_by(run.average)).max() <= (bests - kept_by(last)).max() else last
