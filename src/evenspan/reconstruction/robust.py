@@ -73,6 +73,8 @@ class RobustFairPCA(ReconstructionEstimator):
         its share, and by how much its radius exceeds its smallest possible error.
     runs_ : ndarray of shape (restarts + 1,)
         Final objective of every start, the warm start last; None with the exact solver.
+    n_iter_ : int
+        Steps of the descent, or eigenvalue problems of the exact solver.
     certificate_ : Certificate
         The objective reached and a lower bound.
 
@@ -152,7 +154,7 @@ class RobustFairPCA(ReconstructionEstimator):
             )
         if self.solver == "exact":
             V, certificate = solve_exact(JointRange(*matrices, k), shares, self.radii_, self.penalty_)
-            self.runs_, self.objective_ = None, certificate.primal
+            self.runs_, self.objective_, self.n_iter_ = None, certificate.primal, certificate.evaluations
             return V, certificate
         run = descend(
             matrices,
@@ -165,7 +167,7 @@ class RobustFairPCA(ReconstructionEstimator):
             retraction=self.retraction,
         )
         f = RobustObjective.of(shares, self.radii_, self.penalty_)
-        V, self.runs_ = run.V[0], run.runs[0]
+        V, self.runs_, self.n_iter_ = run.V[0], run.runs[0], self.max_iter
         self.objective_ = float(f.value(errors(matrices, V)))
         return V, self._certify(matrices, k, f, V, shares)
 
