@@ -4,9 +4,9 @@ import itertools
 
 import numpy as np
 
-from ..errors import FairError
 from ..linalg import top_eigenspace
 from ..reconstruction import multiplicative_weights
+from ..reconstruction.convex import solve_convex
 from ..reconstruction.group_errors import group_matrices
 from ..reconstruction.joint_range import JointRange
 from ..reconstruction.min_max_exact import solve_min_max
@@ -16,6 +16,8 @@ from ..reconstruction.robust_exact import solve_exact
 from .vu2022_protocol import ALPHAS, DELTAS, PENALTIES, RATES, TRADES, Answer, Method, Problem
 
 RESTARTS = 20
+#: Relative gap to which the programs without closed form are solved.
+TOLERANCE = 1e-6
 ROBUST_GRID = tuple(itertools.product(ALPHAS, PENALTIES))
 
 
@@ -101,29 +103,28 @@ def convex_mean(constraint: str):
     """CFPCA with the constraint on group means, as released or as defined."""
 
     def solve(problem: Problem, grid) -> list[Answer]:
-        return [_convex(problem, delta=delta, mu=0.0, constraint=constraint) for (delta,) in grid]
+        return _convex(problem, [{"delta": delta, "constraint": constraint} for (delta,) in grid])
 
     return solve
 
 
 def convex_both(problem: Problem, grid) -> list[Answer]:
     """CFPCA with means matched (delta = 0) and a weight on the difference of the covariances."""
-    return [_convex(problem, delta=0.0, mu=mu, constraint="released") for (mu,) in grid]
+    return _convex(problem, [{"delta": 0.0, "mu": mu, "covariance": True} for (mu,) in grid])
 
 
-#: Above this number of features the splitting solver, with eigendecompositions of order d in every step, is not tried.
-LARGEST_CONVEX = 200
-
-
-def _convex(problem: Problem, **setting) -> Answer:
-    if problem.moments.d > LARGEST_CONVEX and setting["constraint"] == "released":
-        return Answer(reason=f"not attempted with {problem.moments.d} features: an eigendecomposition in every step")
-    from ..reconstruction import convex
-
-    try:
-        return convex.answer(problem, **setting)
-    except FairError as error:
-        return Answer(reason=str(error))
+def _convex(problem: Problem, settings: list[dict]) -> list[Answer]:
+    """One program after the other, each from the end of the one before; an unsolved one has no answer."""
+    answers, state = [], None
+    for setting in settings:
+        found = solve_convex(problem.moments, problem.k, **setting, tol=TOLERANCE, state=state)
+        state = found.state or state
+        if found.status in ("exact", "solved"):
+            # Below 1 the relaxation is not tight, and the components are less and less determined.
+            answers.append(Answer(found.V, facts={"k-th eigenvalue": found.eigenvalues[problem.k - 1]}))
+        else:
+            answers.append(Answer(reason=f"the relaxation was not solved: {found.status}"))
+    return answers
 
 
 METHODS: dict[str, Method] = {
