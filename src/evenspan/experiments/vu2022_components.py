@@ -74,7 +74,9 @@ def gaps(rows: pd.DataFrame) -> pd.DataFrame:
 def curves(rows: pd.DataFrame) -> pd.DataFrame:
     """Mean error of each group over the splits, by method, protocol and k."""
     keys = ["dataset", "method", "protocol", "k", "metric", *(["source"] if "source" in rows else [])]
-    return rows.groupby(keys, sort=False)["value"].mean().reset_index()
+    found = rows.groupby(keys, sort=False)["value"].mean().reset_index()
+    order = {name: place for place, name in enumerate(SETTINGS)}
+    return found.sort_values("method", key=lambda names: names.map(order), kind="stable", ignore_index=True)
 
 
 def smaller_gap_over_k() -> tuple[str, str] | None:

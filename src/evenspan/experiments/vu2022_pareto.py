@@ -84,9 +84,11 @@ def frontier(moments: GroupMoments, k: int) -> Iterator[Answer]:
 
 
 def means(rows: pd.DataFrame) -> pd.DataFrame:
-    """One line for each point of a curve: ARE and ABDiff, mean over the seeds."""
+    """One line for each point of a curve: ARE and ABDiff, mean over the seeds; the methods in a fixed order."""
     index = ["dataset", "method", "point", *(["source"] if "source" in rows else [])]
-    return rows.pivot_table(index=index, columns="metric", values="value", aggfunc="mean", sort=False).reset_index()
+    wide = rows.pivot_table(index=index, columns="metric", values="value", aggfunc="mean").reset_index()
+    order = {name: place for place, name in enumerate((*CURVES, *OURS, "PCA", FRONTIER))}
+    return wide.sort_values(["method", "point"], key=lambda v: v.map(order) if v.name == "method" else v, kind="stable")
 
 
 def dominated(points: pd.DataFrame, by: pd.DataFrame) -> int:

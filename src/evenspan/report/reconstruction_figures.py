@@ -59,7 +59,9 @@ def errors_by_k(curves: pd.DataFrame) -> Figure:
     return fig
 
 
-def pareto(points: pd.DataFrame, *, gap: str = "ABDiff", frontier: str = "certified frontier") -> Figure:
+def pareto(
+    points: pd.DataFrame, *, gap: str = "ABDiff", frontier: str = "certified frontier", published: int = 3
+) -> Figure:
     """Average error against the gap between groups: a scatter for each method, the frontier as a line.
 
     Parameters
@@ -70,17 +72,21 @@ def pareto(points: pd.DataFrame, *, gap: str = "ABDiff", frontier: str = "certif
         Which gap stands on the second axis.
     frontier : str
         The method that is drawn as a line.
+    published : int
+        So many methods are drawn filled; those that follow are hollow, in the same colours from the first.
     """
     methods = [name for name in dict.fromkeys(points["method"]) if name != frontier]
     fig, panel = plt.subplots(figsize=(7.2, 4.8), layout="constrained")
     line = points[points["method"] == frontier].sort_values("ARE")
     panel.plot(line["ARE"], line[gap], "-", color=INK, linewidth=1.6, label=frontier, zorder=1)
-    looks = [(colour, marker, face) for face in (True, False) for colour, marker in zip(COLOURS, MARKERS, strict=False)]
-    for method, (colour, marker, filled) in zip(methods, looks, strict=False):
+    for place, method in enumerate(methods):
         some = points[points["method"] == method].dropna(subset=["ARE"])
+        hollow = place >= published
+        look = place - published if published <= place < 2 * published else place
+        colour, marker = COLOURS[look % len(COLOURS)], MARKERS[look % len(MARKERS)]
         panel.scatter(
-            some["ARE"], some[gap], s=34, color=colour if filled else "white", edgecolor=colour, marker=marker,
-            label=method, zorder=2, linewidth=1.2,
+            some["ARE"], some[gap], s=70 if hollow else 26, facecolor="none" if hollow else colour, edgecolor=colour,
+            marker=marker, label=method, zorder=2 + hollow, linewidth=1.2,
         )  # fmt: skip
     panel.set(xscale="log", xlabel="average reconstruction error (ARE)", ylabel=f"gap between groups: {gap}")
     low, high = points["ARE"].min(), points["ARE"].max()
