@@ -1,0 +1,132 @@
+"""u-FPCA and c-FPCA: monotone family, closed gaps, the cap, ties; PCA as control."""
+
+import numpy as np
+import pytest
+
+from evenspan import GroupMoments, StandardPCA, metrics
+from evenspan.errors import ConfigurationError, GroupError
+from evenspan.reconstruction.disparity import DisparityFairPCA, Family
+from evenspan.reconstruction.group_errors import errors
+from evenspan.reconstruction.min_max_exact import solve_min_max
+
+
+def sample(seed=0, d=6, spread=1.0):
+    rng = np.random.default_rng(seed)
+    groups = np.repeat(["a", "b"], [140, 60])
+    X = rng.normal(size=(200, d)) * np.exp(-np.arange(d) / 4)
+    mix = rng.normal(size=(d, d))
+    X[groups == "b"] = spread * X[groups == "b"] @ mix * 0.5 + rng.normal(size=d)
+    return X, groups
+
+
+def pca_errors(X, groups, k):
+    return metrics.group_errors(GroupMoments.from_data(X, groups), StandardPCA(k).fit(X).subspace_)
+
+
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("k", [1, 3])
+def test_gaps_and_the_cap(seed, k):
+    X, groups = sample(seed)
+    pca = pca_errors(X, groups, k)
+    found = {
+        (constrained, search): DisparityFairPCA(k, constrained=constrained, search=search).fit(
+            X, sensitive_features=groups
+        )
+        for constrained in (False, True)
+        for search in ("safe", "reference")
+    }
+    free, capped = found[False, "safe"], found[True, "safe"]
+    assert free.gap_ == pytest.approx(free.smallest_gap_, abs=1e-8 * pca.max())
+    assert free.gap_ <= capped.gap_ + 1e-9 * pca.max()
+    assert capped.gap_ <= np.ptp(pca) + 1e-12
+    assert capped.group_errors_.max() <= pca.max() * (1 + 1e-9)
+    assert np.ptp(pca) > free.gap_ + 0.05 * pca.max()  # PCA leaves the groups with different errors
+    for fitted in found.values():
+        assert fitted.gap_ == pytest.approx(np.ptp(fitted.group_errors_), abs=1e-12)
+        assert (
+            fitted.certificate_.is_optimal(1e-7 if fitted.search == "safe" else 1e-5) or fitted.certificate_.feasibility
+        )
+    assert found[False, "reference"].gap_ == pytest.approx(free.gap_, abs=1e-3 * pca.max())
+
+
+def test_the_difference_never_falls_and_the_mean_error_never_rises_along_the_family():
+    X, groups = sample(2)
+    moments = GroupMoments.from_data(X, groups)
+    offsets = moments.means - moments.mean
+    matrices = moments.scatters / moments.counts[:, None, None] + offsets[:, :, None] * offsets[:, None, :]
+    family = Family(matrices, moments.counts / moments.n, 2)
+    along = np.array([errors(matrices, family.basis(alpha)) for alpha in np.linspace(0, 1, 201)])
+    signed = along[:, family.worse] - along[:, 1 - family.worse]
+    assert (np.diff(signed) >= -1e-10).all()
+    assert (np.diff(along @ family.shares) <= 1e-10).all()
+    assert np.ptp(signed) > 0.1
+
+
+def test_identical_groups_leave_pca():
+    X, _ = sample(1)
+    both, groups = np.vstack([X, X]), np.repeat(["a", "b"], 200)
+    fitted = DisparityFairPCA(2).fit(both, sensitive_features=groups)
+    assert fitted.gap_ < 1e-12
+    np.testing.assert_allclose(fitted.group_errors_, pca_errors(both, groups, 2), rtol=1e-9)
+
+
+def test_with_weights_of_one_sign_it_is_the_exact_min_max_error():
+    checked = 0
+    for seed in range(12):
+        X, groups = sample(seed, spread=1.5)
+        fitted = DisparityFairPCA(2).fit(X, sensitive_features=groups)
+        moments = GroupMoments.from_data(X, groups)
+        p_b = (moments.counts / moments.n)[int(np.argmin(pca_errors(X, groups, 2)))]
+        offsets = moments.means - moments.mean
+        matrices = moments.scatters / moments.counts[:, None, None] + offsets[:, :, None] * offsets[:, None, :]
+        V, _ = solve_min_max(*matrices, 2, "error")
+        best = errors(matrices, V).max()
+        if fitted.gap_ < 1e-8 and fitted.alpha_ * (1 + p_b) >= 1:
+            assert fitted.group_errors_.max() == pytest.approx(best, rel=1e-6)
+            checked += 1
+        elif fitted.gap_ < 1e-8:
+            assert fitted.group_errors_.max() > best * (1 + 1e-9)  # a negative weight: levelled down
+    assert checked >= 2
+
+
+def test_tied_eigenvalues_where_the_sign_changes():
+    # Along the family the leading direction jumps from the first axis to the last: only a combination closes the gap.
+    M = np.array([np.diag([6.0, 1.0, 0.0]), np.diag([0.0, 1.0, 4.0])])
+    moments = GroupMoments(np.array(["a", "b"]), np.array([10.0, 10.0]), np.zeros((2, 3)), 10.0 * M)
+    safe = DisparityFairPCA(1).fit_moments(moments)
+    reference = DisparityFairPCA(1, search="reference").fit_moments(moments)
+    assert safe.gap_ < 1e-9 < 1.0 < reference.gap_
+    assert safe.certificate_.is_optimal(1e-8)
+    capped = DisparityFairPCA(1, constrained=True).fit_moments(moments)
+    assert capped.group_errors_.max() <= capped.cap_ * (1 + 1e-9)
+
+
+def test_a_gap_that_no_projection_closes_is_certified():
+    M = np.array([np.diag([1.0, 2.0, 3.0]), np.diag([5.0, 7.0, 9.0])])
+    moments = GroupMoments(np.array(["a", "b"]), np.array([30.0, 10.0]), np.zeros((2, 3)), M * [[[30]], [[10]]])
+    fitted = DisparityFairPCA(1).fit_moments(moments)
+    assert fitted.alpha_ == 0.0
+    assert fitted.gap_ == pytest.approx(9.0, rel=1e-12)  # differences 4, 5, 6 on the diagonal: two of them remain
+    assert fitted.smallest_gap_ == pytest.approx(9.0, rel=1e-12)
+
+
+def test_brute_force_in_the_plane():
+    X, groups = sample(3, d=2)
+    fitted = DisparityFairPCA(1).fit(X, sensitive_features=groups)
+    Z = X - X.mean(axis=0)
+    angles = np.linspace(0, np.pi, 20_001)
+    lines = np.stack([-np.sin(angles), np.cos(angles)])
+    pairs = np.stack([((Z[groups == g] @ lines) ** 2).mean(axis=0) for g in "ab"])
+    assert fitted.gap_ <= np.abs(pairs[0] - pairs[1]).min() + 1e-6
+    capped = DisparityFairPCA(1, constrained=True).fit(X, sensitive_features=groups)
+    worse = int(np.argmax(pca_errors(X, groups, 1)))
+    allowed = (pairs.max(axis=0) <= capped.cap_) & (pairs[worse] >= pairs[1 - worse])
+    assert capped.gap_ <= np.abs(pairs[0] - pairs[1])[allowed].min() + 1e-6
+
+
+def test_refusals():
+    X, groups = sample()
+    with pytest.raises(ConfigurationError, match="'safe' or 'reference'"):
+        DisparityFairPCA(2, search="brent").fit(X, sensitive_features=groups)
+    with pytest.raises(GroupError, match="exactly two groups, but there are 3"):
+        DisparityFairPCA(2).fit(X, sensitive_features=np.arange(200) % 3)
