@@ -105,10 +105,9 @@ class _Search:
         DU = self.D @ vectors[:, cut:]
         slope = float(a[0] - a[1] - np.vdot(vectors[:, cut:], DU))
         distance = values[cut:] - values[:cut, None]
-        if distance.min() > 1e-14 * self.scale:
-            curvature = float(-2.0 * ((vectors[:, :cut].T @ DU) ** 2 / distance).sum(axis=None))
-        else:
-            curvature = -np.inf
+        # Vectors tied across the cut are interchangeable here; a kink shows in the slopes of the bracket instead.
+        bend = np.where(distance > 1e-12 * self.scale, (vectors[:, :cut].T @ DU) ** 2, 0.0)
+        curvature = -2.0 * float((bend / np.maximum(distance, 1e-12 * self.scale)).sum(axis=None))
         dual = float(w * a[0] + (1.0 - w) * a[1] - values[cut:].sum(axis=0))
         return _Point(float(w), dual, slope, curvature, values, vectors)
 
@@ -136,7 +135,7 @@ class _Search:
         stalled = 0
         for _ in range(100):
             near = min(left, right, key=lambda p: abs(p.slope))
-            w = near.w - near.slope / near.curvature if -np.inf < near.curvature < 0 else -1.0
+            w = near.w - near.slope / near.curvature if near.curvature < 0 else -1.0
             if not left.w < w < right.w:
                 w = left.w + _meeting(left, right)
             if stalled >= 2:
