@@ -43,9 +43,8 @@ def test_gaps_and_the_cap(seed, k):
     assert np.ptp(pca) > free.gap_ + 0.05 * pca.max()  # PCA leaves the groups with different errors
     for fitted in found.values():
         assert fitted.gap_ == pytest.approx(np.ptp(fitted.group_errors_), abs=1e-12)
-        assert (
-            fitted.certificate_.is_optimal(1e-7 if fitted.search == "safe" else 1e-5) or fitted.certificate_.feasibility
-        )
+        assert abs(fitted.certificate_.gap) <= 1e-6 * fitted.certificate_.primal
+    assert capped.certificate_.feasibility < 1e-9
     assert found[False, "reference"].gap_ == pytest.approx(free.gap_, abs=1e-3 * pca.max())
 
 
