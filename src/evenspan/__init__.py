@@ -7,13 +7,24 @@ if TYPE_CHECKING:
     from .certificate import Certificate
     from .errors import FairError
     from .moments import GroupMoments
-    from .reconstruction import JointRange, StandardPCA
+    from .reconstruction import ConvexFairPCA, JointRange, MinMaxFairPCA, RobustFairPCA, StandardPCA
     from .representation import FairPCA
     from .subspace import FairSubspace
 
 __version__ = "0.1.0"
 
-__all__ = ["Certificate", "FairError", "FairPCA", "FairSubspace", "GroupMoments", "JointRange", "StandardPCA"]
+__all__ = [
+    "Certificate",
+    "ConvexFairPCA",
+    "FairError",
+    "FairPCA",
+    "FairSubspace",
+    "GroupMoments",
+    "JointRange",
+    "MinMaxFairPCA",
+    "RobustFairPCA",
+    "StandardPCA",
+]
 
 _HOMES = {
     "Certificate": "certificate",
@@ -21,7 +32,10 @@ _HOMES = {
     "FairPCA": "representation",
     "FairSubspace": "subspace",
     "GroupMoments": "moments",
+    "ConvexFairPCA": "reconstruction",
     "JointRange": "reconstruction",
+    "MinMaxFairPCA": "reconstruction",
+    "RobustFairPCA": "reconstruction",
     "StandardPCA": "reconstruction",
 }
 

@@ -14,12 +14,12 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 from sklearn.utils.validation import check_is_fitted
 
-from evenspan import FairPCA, GroupMoments, StandardPCA
+from evenspan import ConvexFairPCA, FairPCA, GroupMoments, MinMaxFairPCA, RobustFairPCA, StandardPCA
 
 from .samples import angle, draw, group_gap, size
 
 
-class WithGroups(FairPCA):
+class SuppliesGroups:
     """Supplies groups, which scikit-learn's checks do not know of."""
 
     def fit(self, X, y=None, *, sensitive_features=None, sample_weight=None):
@@ -31,11 +31,27 @@ class WithGroups(FairPCA):
         return np.arange(X.shape[0] if hasattr(X, "shape") else len(np.asarray(X))) % 2
 
 
-class WithGroupsOfRows(WithGroups):
+class GroupsOfRows:
     """Supplies groups that go with the rows: equal rows are in one group wherever they stand."""
 
     def groups(self, X):
         return np.floor(1e3 * np.asarray(X)[:, 0]) % 2
+
+
+class WithGroups(SuppliesGroups, FairPCA):
+    """Fair PCA with groups supplied."""
+
+
+class MinMax(SuppliesGroups, MinMaxFairPCA):
+    """Min-max fair PCA with groups supplied."""
+
+
+class Robust(SuppliesGroups, RobustFairPCA):
+    """Robust fair PCA with groups supplied."""
+
+
+class Convex(SuppliesGroups, ConvexFairPCA):
+    """Convex fair PCA with groups supplied."""
 
 
 CHECKED = [
@@ -47,6 +63,12 @@ CHECKED = [
     WithGroups(1, standardize=True),
     WithGroups(1, match="covariance"),
     WithGroups(1, tradeoff=0.5, tradeoff_power=3),
+    MinMax(1),
+    MinMax(1, objective="error", standardize=True),
+    MinMax(1, solver="mw", max_iter=20),
+    Robust(1),
+    Robust(1, solver="subgradient", restarts=1, max_iter=20),
+    Convex(1),
 ]
 
 
@@ -56,9 +78,9 @@ def test_checks_of_scikit_learn(estimator, check):
     if repeats_rows and getattr(estimator, "match", "") == "covariance":
         pytest.skip("fewer distinct rows than features, so the covariances agree where there are no data: "
                     "test_a_weight_is_a_number_of_repetitions has the rows for it")  # fmt: skip
-    if repeats_rows and isinstance(estimator, WithGroups):
+    if repeats_rows and isinstance(estimator, SuppliesGroups):
         # Groups by position would not be repeated along with the rows.
-        estimator = WithGroupsOfRows(**estimator.get_params())
+        estimator = type("OfRows", (GroupsOfRows, type(estimator)), {})(**estimator.get_params())
     check(estimator)
 
 
@@ -131,7 +153,7 @@ def test_fit_transform_passes_the_groups(sample):
 # -- parameters and state -----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("estimator", [StandardPCA, FairPCA])
+@pytest.mark.parametrize("estimator", [StandardPCA, FairPCA, MinMaxFairPCA, RobustFairPCA, ConvexFairPCA])
 def test_every_parameter_is_stored_as_it_came(estimator):
     defaults = estimator().get_params()
     marks = {name: object() for name in defaults}

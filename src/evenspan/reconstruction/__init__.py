@@ -1,6 +1,16 @@
 """Methods that compare how well groups are reconstructed."""
 
+from .convex import CollapsedRelaxationWarning, ConvexFairPCA
 from .joint_range import JointRange
+from .min_max import MinMaxFairPCA
+from .robust import RobustFairPCA
 from .standard_pca import StandardPCA
 
-__all__ = ["JointRange", "StandardPCA"]
+__all__ = [
+    "CollapsedRelaxationWarning",
+    "ConvexFairPCA",
+    "JointRange",
+    "MinMaxFairPCA",
+    "RobustFairPCA",
+    "StandardPCA",
+]

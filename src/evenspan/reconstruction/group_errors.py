@@ -88,7 +88,7 @@ class ReconstructionEstimator(SubspaceEstimator):
 def require_rank(n_components, d: int) -> int:
     """``n_components`` as an int from 1 to d - 1: with all d directions nothing is lost and nothing is to be shared."""
     if d < 2:
-        raise ComponentsError(f"there is {d} feature; reconstruction errors need at least 2. Add features.")
+        raise ComponentsError(f"there is {d} feature(s); reconstruction errors need at least 2. Add features.")
     return require_components(
         n_components, d - 1, d, ", and with as many components as features no group loses anything"
     )
@@ -98,14 +98,14 @@ def require_several_groups(moments: GroupMoments, method: str) -> None:
     """At least two groups, each with at least two rows."""
     if moments.G < 2:
         raise GroupError(
-            f"{method} got one group only ({label_text(moments.labels[0])!r}, {moments.counts[0]:g} row(s)); it "
+            f"{method} got one group only ({label_text(moments.labels[0])!r}, {moments.counts[0]:g} sample(s)); it "
             "balances at least two. Pass the group of every row, or use StandardPCA."
         )
     for label, count in zip(moments.labels, moments.counts, strict=True):
         if count < 2:
             raise GroupError(
-                f"group {label_text(label)!r} has {count:g} row(s); a second moment that says anything needs at least "
-                "2. Merge it with another group or drop it."
+                f"group {label_text(label)!r} has {count:g} sample(s); its second moment needs at least 2 to say "
+                "anything. Merge it with another group or drop it."
             )
 
 
