@@ -7,7 +7,7 @@ if TYPE_CHECKING:
     from .certificate import Certificate
     from .errors import FairError
     from .moments import GroupMoments
-    from .reconstruction import ConvexFairPCA, JointRange, MinMaxFairPCA, RobustFairPCA, StandardPCA
+    from .reconstruction import ConvexFairPCA, DisparityFairPCA, JointRange, MinMaxFairPCA, RobustFairPCA, StandardPCA
     from .representation import FairPCA
     from .subspace import FairSubspace
 
@@ -16,6 +16,7 @@ __version__ = "0.1.0"
 __all__ = [
     "Certificate",
     "ConvexFairPCA",
+    "DisparityFairPCA",
     "FairError",
     "FairPCA",
     "FairSubspace",
@@ -33,6 +34,7 @@ _HOMES = {
     "FairSubspace": "subspace",
     "GroupMoments": "moments",
     "ConvexFairPCA": "reconstruction",
+    "DisparityFairPCA": "reconstruction",
     "JointRange": "reconstruction",
     "MinMaxFairPCA": "reconstruction",
     "RobustFairPCA": "reconstruction",

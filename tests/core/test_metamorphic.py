@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import ortho_group
 
-from evenspan import ConvexFairPCA, FairPCA, GroupMoments, MinMaxFairPCA, RobustFairPCA, StandardPCA
+from evenspan import ConvexFairPCA, DisparityFairPCA, FairPCA, GroupMoments, MinMaxFairPCA, RobustFairPCA, StandardPCA
 from evenspan.estimator import SubspaceEstimator
 
 from .samples import angle, draw, group_gap, size, two_attributes
@@ -68,6 +68,8 @@ METHODS = {
         supports=ALL - {"rotate", "duplicate"},
     ),
     "CFPCA": Method(ConvexFairPCA, {"delta": 0.1}, groups=2, supports=ALL - {"rotate"}),
+    "u-FPCA": Method(DisparityFairPCA, groups=2),
+    "c-FPCA": Method(DisparityFairPCA, {"constrained": True}, groups=2),
 }
 every_method = pytest.mark.parametrize("method", METHODS.values(), ids=METHODS.keys())
 

@@ -14,7 +14,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 from sklearn.utils.validation import check_is_fitted
 
-from evenspan import ConvexFairPCA, FairPCA, GroupMoments, MinMaxFairPCA, RobustFairPCA, StandardPCA
+from evenspan import ConvexFairPCA, DisparityFairPCA, FairPCA, GroupMoments, MinMaxFairPCA, RobustFairPCA, StandardPCA
 
 from .samples import angle, draw, group_gap, size
 
@@ -54,6 +54,10 @@ class Convex(SuppliesGroups, ConvexFairPCA):
     """Convex fair PCA with groups supplied."""
 
 
+class Disparity(SuppliesGroups, DisparityFairPCA):
+    """Disparity fair PCA with groups supplied."""
+
+
 CHECKED = [
     StandardPCA(1),
     StandardPCA(1, center=False),
@@ -69,6 +73,7 @@ CHECKED = [
     Robust(1),
     Robust(1, solver="subgradient", restarts=1, max_iter=20),
     Convex(1),
+    Disparity(1),
 ]
 
 
@@ -153,7 +158,9 @@ def test_fit_transform_passes_the_groups(sample):
 # -- parameters and state -----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("estimator", [StandardPCA, FairPCA, MinMaxFairPCA, RobustFairPCA, ConvexFairPCA])
+@pytest.mark.parametrize(
+    "estimator", [StandardPCA, FairPCA, MinMaxFairPCA, RobustFairPCA, ConvexFairPCA, DisparityFairPCA]
+)
 def test_every_parameter_is_stored_as_it_came(estimator):
     defaults = estimator().get_params()
     marks = {name: object() for name in defaults}

@@ -1,6 +1,7 @@
 """Methods that compare how well groups are reconstructed."""
 
 from .convex import CollapsedRelaxationWarning, ConvexFairPCA
+from .disparity import DisparityFairPCA
 from .joint_range import JointRange
 from .min_max import MinMaxFairPCA
 from .robust import RobustFairPCA
@@ -9,6 +10,7 @@ from .standard_pca import StandardPCA
 __all__ = [
     "CollapsedRelaxationWarning",
     "ConvexFairPCA",
+    "DisparityFairPCA",
     "JointRange",
     "MinMaxFairPCA",
     "RobustFairPCA",

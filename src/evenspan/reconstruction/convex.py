@@ -235,6 +235,8 @@ class ConvexFairPCA(ReconstructionEstimator):
         Mean squared reconstruction error and loss of each group, about the overall mean.
     certificate_ : Certificate
         Value of X and an upper bound on the relaxation.
+    n_iter_ : int
+        Steps of the splitting solver, or eigenvalue problems where the answer is exact.
 
     Guarantees
     ----------
@@ -301,5 +303,6 @@ class ConvexFairPCA(ReconstructionEstimator):
                 CollapsedRelaxationWarning,
             )
         self.fractional_, self.eigenvalues_ = answer.X, answer.eigenvalues
+        self.n_iter_ = max(int(answer.certificate.evaluations or 1), 1)
         self.mean_distance_ = float(np.linalg.norm((moments.means[1] - moments.means[0]) @ answer.V))
         return answer.V, answer.certificate

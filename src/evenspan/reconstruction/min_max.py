@@ -75,6 +75,8 @@ class MinMaxFairPCA(ReconstructionEstimator):
         The answer by itself.
     group_labels_, group_counts_ : ndarray of shape (G,)
         The groups seen in ``fit``.
+    n_iter_ : int
+        Eigenvalue problems solved, or steps of the weights; 1 where a program was solved as a whole.
 
     Guarantees
     ----------
@@ -157,6 +159,7 @@ class MinMaxFairPCA(ReconstructionEstimator):
             self.group_errors_, self.group_losses_, self.operator_ = self._of_operator
         self.__dict__.pop("_of_operator", None)
         self.objective_ = answer.certificate.primal
+        self.n_iter_ = max(int(answer.certificate.evaluations or 1), 1)
         return answer
 
     def _solve(self, matrices: np.ndarray, moments: GroupMoments, k: int) -> tuple[np.ndarray, Certificate]:
