@@ -78,7 +78,7 @@ def summary(rows: pd.DataFrame) -> pd.DataFrame:
     """Mean and population standard deviation over the splits by method, protocol, metric and source."""
     keys = ["dataset", "method", "k", "protocol", "metric", *(["source"] if "source" in rows else [])]
     spread = rows.groupby(keys, sort=False)["value"].agg(
-        mean="mean", std=lambda v: float(np.std(v.dropna(), axis=0)) if v.notna().any() else np.nan, splits="count"
+        mean="mean", std=lambda v: float(np.std(v.dropna(), axis=0)) if v.count() > 1 else np.nan, splits="count"
     )
     order = {name: place for place, name in enumerate(METHODS)}
     return spread.reset_index().sort_values(
