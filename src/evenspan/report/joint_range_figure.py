@@ -45,12 +45,10 @@ def joint_range(
         panel.plot(*edge.T, color=INK, linewidth=2.2)
         _equal_lines(panel, joint)
         for number, (name, point) in enumerate(points.items()):
-            colour, marker = COLOURS[number % len(COLOURS)], MARKERS[number % len(MARKERS)]
-            filled = number < len(MARKERS)
+            # Open marks of falling size: methods that give the same answer stay visible one inside the other.
             panel.plot(
-                *point, marker, color=colour, markersize=9, label=name, zorder=4,
-                markerfacecolor=colour if filled else "white", markeredgecolor="white" if filled else colour,
-                markeredgewidth=0.8 if filled else 2.0,
+                *point, MARKERS[number % len(MARKERS)], color=COLOURS[number % len(COLOURS)], markersize=14 - number,
+                label=name, zorder=4, markerfacecolor="none", markeredgewidth=1.9,
             )  # fmt: skip
         panel.set_xlabel(f"error of group {labels[0]}")
     whole.set_ylabel(f"error of group {labels[1]}")
