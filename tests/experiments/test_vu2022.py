@@ -244,3 +244,22 @@ def test_claims_about_our_results_can_fail(monkeypatch):
     for robust, answer in ((0.5, "holds"), (3.0, "does not hold")):
         monkeypatch.setattr(vu2022_components, "read_results", lambda name, r=robust: curves(r))
         assert vu2022_components.smaller_gap_over_k()[0] == answer
+
+
+def test_the_protocol_claim_counts_what_comes_out_again(monkeypatch):
+    printed = vu2022_claims.printed("out-of-sample", "ARE").loc["Energy"]
+
+    def rows(factor):
+        keys = [("energy", method, 3, split, "out-of-sample", "ARE") for method in printed.index for split in (0, 1)]
+        columns = ["dataset", "method", "k", "split", "protocol", "metric"]
+        return pd.DataFrame(keys, columns=columns).assign(value=[factor * printed[key[1]] for key in keys])
+
+    for factor, answer in ((1.01, "holds"), (1.5, "does not hold")):
+        monkeypatch.setattr(vu2022_claims, "read_results", lambda name, f=factor: rows(f))
+        assert vu2022_claims.claims["V24"]()[0] == answer
+    faces = rows(1.0).assign(dataset="lfw_24x24")
+    monkeypatch.setattr(vu2022_claims, "read_results", lambda name: faces)
+    answer, evidence = vu2022_claims.claims["V22"]()
+    assert answer == "holds"
+    assert "664,128" in evidence
+    assert "CFPCA-Mean Con. without that formulation: an answer on 2 of 2" in evidence

@@ -19,8 +19,6 @@ from .vu2022_protocol import ALPHAS, DELTAS, PENALTIES, RATES, TRADES, Answer, M
 RESTARTS = 20
 #: Relative gap to which the programs without closed form are solved.
 TOLERANCE = 1e-6
-#: Above this number of features the program with the covariance constraint is not tried: minutes for one grid point.
-LARGEST = 200
 ROBUST_GRID = tuple(itertools.product(ALPHAS, PENALTIES))
 
 
@@ -111,9 +109,6 @@ def convex_mean(constraint: str):
 
 def convex_both(problem: Problem, grid) -> list[Answer]:
     """CFPCA with means matched (delta = 0) and a weight on the difference of the covariances."""
-    if problem.moments.d > LARGEST:
-        reason = f"not attempted with {problem.moments.d} features: three eigendecompositions of that order a step"
-        return [Answer(reason=reason) for _ in grid]
     return _convex(problem, [{"delta": 0.0, "mu": mu, "covariance": True} for (mu,) in grid])
 
 

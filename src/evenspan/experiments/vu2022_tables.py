@@ -30,6 +30,8 @@ PUBLISHED = ("RFPCA", "FairPCA", "CFPCA-Mean Con.", "CFPCA - Both Con.")
 SEPARATED = (*PUBLISHED, "FairPCA (rank k)", "PCA", "RFPCA (exact)", "FairPCA (exact)", "CFPCA-Mean Con. (linear)")
 #: Permuted groups give the same baseline for every method; it is measured for one.
 BASELINE = "PCA"
+#: With 576 features one split of this method takes minutes, so that there is one; the paper has none.
+ONE_SPLIT = (("lfw_24x24", "CFPCA - Both Con."),)
 #: What is too slow for every build of the book runs there on this many splits.
 EMBEDDED_SPLITS = 1
 SLOW = "the build runs this method on split 0 only"
@@ -47,7 +49,7 @@ def run_task(dataset: str, k: int, method: str) -> pd.DataFrame:
     if method not in FAMILIES:
         raise ConfigurationError(f"method={method!r}; needed is one of {', '.join(FAMILIES)}.")
     data, rows = load(dataset), []
-    for split in SEEDS:
+    for split in SEEDS[:1] if (dataset, method) in ONE_SPLIT else SEEDS:
         parts, points = protocol.measured(data, split), protocol.test_points(data, split)
         for name in FAMILIES[method]:
             answer, chosen, train, test = protocol.fit_split(METHODS[name], dataset, parts, k, split)

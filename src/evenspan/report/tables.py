@@ -110,8 +110,11 @@ def verdict_table(experiment_id: str, rows: pd.DataFrame, *, dataset: str, k: in
     return HTML(table(shown, caption=caption).data + note)
 
 
-def trail(experiment_id: str, *, dataset: str, k: int, up: int = 2) -> HTML:
-    """Links to everything behind a results page: rows and records of both runs, and the card of the data set."""
+def trail(experiment_id: str, *, up: int = 2, **parameters) -> HTML:
+    """Links to everything behind a results page: rows and records of both runs, and the card of the data set.
+
+    ``parameters`` are those of the page; full-run tasks that agree with them are listed.
+    """
     entry, base = experiment(experiment_id), "../" * up
 
     def files(profile: str, tasks: list[str]) -> str:
@@ -122,13 +125,13 @@ def trail(experiment_id: str, *, dataset: str, k: int, up: int = 2) -> HTML:
         )
         return ", ".join(links) or "nothing stored"
 
-    full = [name for name, task in entry.tasks().items() if (task["dataset"], task["k"]) == (dataset, k)]
+    shared = {name: {key: task[key] for key in task if key in parameters} for name, task in entry.tasks().items()}
+    full = [name for name, task in shared.items() if all(parameters[key] == value for key, value in task.items())]
     stored = set(read_results(experiment_id)["task"])
-    build = task_id({"dataset": dataset, "k": k})
-    card = f'<a href="{base}data/cards/{dataset}.html">{html.escape(dataset)}</a>'
-    lines = {
-        "Data card": card,
-        "This build": files("embedded", [build]),
+    dataset = parameters.get("dataset")
+    card = {"Data card": f'<a href="{base}data/cards/{dataset}.html">{html.escape(dataset)}</a>'} if dataset else {}
+    lines = card | {
+        "This build": files("embedded", [task_id(parameters)]),
         "Full run": files("full", [name for name in full if name in stored]),
     }
     items = "".join(f"<li>{name}: {text}</li>" for name, text in lines.items())
