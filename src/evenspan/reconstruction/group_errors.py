@@ -73,8 +73,10 @@ class ReconstructionEstimator(SubspaceEstimator):
         k = require_rank(self.n_components, moments.d)
         seen = moments.standardised() if self.standardize else moments
         matrices = np.array([symmetrise(M) for M in group_matrices(seen, self._centring)])
-        for label, M in zip(moments.labels, matrices, strict=True):
-            if not np.trace(M) > 0:
+        traces = np.trace(matrices, axis1=1, axis2=2)
+        # Rows that are equal up to rounding have squares of rounding errors here.
+        for label, trace in zip(moments.labels, traces, strict=True):
+            if not trace > 1e-20 * traces.max():
                 raise DataError(
                     f"group {label_text(label)!r} has no variance: all of its rows are equal. Reconstruction errors of "
                     "such a group are zero whatever is kept. Check the data, or drop the group."
