@@ -1,0 +1,70 @@
+"""Speed of the reconstruction-error family, as ratios measured side by side in one process.
+
+As in ``run.py``: both sides of a pair are timed in turn on the same data in every round, and the median, smallest and
+largest ratio over the rounds are shown. The differences of values that are compared are printed below.
+"""
+
+import argparse
+
+import numpy as np
+from run import ratios
+from scipy.linalg import eigh
+from scipy.sparse.linalg import eigsh
+
+from evenspan.reconstruction.min_max_exact import offsets, solve_min_max
+from evenspan.reconstruction.min_max_sdp import relax
+from evenspan.reconstruction.multiplicative_weights import run
+
+
+def two_groups(d: int, seed: int = 0) -> np.ndarray:
+    """Covariance matrices of two groups with decaying spectra in directions of their own."""
+    rng = np.random.default_rng(seed)
+    factors = rng.normal(size=(2, d, d)) / np.sqrt(np.arange(1, d + 1))
+    return np.array([A.T @ A / d for A in factors])
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--features", type=int, default=1000, help="for the comparison with eigensolvers")
+    parser.add_argument("--components", type=int, default=10)
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--skip-sdp", action="store_true", help="leave out the semidefinite programme at d = 60")
+    given = parser.parse_args()
+    d, k = given.features, given.components
+    S, small, middle = two_groups(d), two_groups(60, 1), two_groups(22, 2)
+    rates = [0.1, *np.linspace(0.25, 4.25, 17)]
+
+    pairs = {
+        f"exact min-max / full eigh, d={d}": (lambda: solve_min_max(*S, k), lambda: eigh(S[0], driver="evd")),
+        f"exact min-max / cold eigsh of k={k}, d={d}": (
+            lambda: solve_min_max(*S, k),
+            lambda: eigsh(S[0], k),
+        ),
+        "exact min-max / weights, 1000 steps, one rate, d=22": (
+            lambda: solve_min_max(*middle, 3),
+            lambda: run(middle, 3, [0.1]),
+        ),
+        "weights with 18 rates / with one rate, d=22": (
+            lambda: run(middle, 3, rates),
+            lambda: run(middle, 3, [4.25]),
+        ),
+    }
+    if not given.skip_sdp:
+        a = offsets(small, 5, "loss")
+        pairs["CLARABEL / exact min-max, d=60"] = (lambda: relax(small, 5, a), lambda: solve_min_max(*small, 5))
+    print(f"k = {k} at d = {d}, two groups, {given.rounds} rounds\n")
+    print(f"{'ratio':<56}{'median':>10}{'min':>10}{'max':>10}")
+    for name, (ours, reference) in pairs.items():
+        rounds = 2 if "CLARABEL" in name else given.rounds
+        r = ratios(ours, reference, rounds)
+        print(f"{name:<56}{np.median(r):>10.2f}{r.min():>10.2f}{r.max():>10.2f}", flush=True)
+    print()
+    _, certificate = solve_min_max(*S, k)
+    print(f"d={d}: value {certificate.primal:.12g}, relative gap {certificate.gap / certificate.primal:.1e}")
+    if not given.skip_sdp:
+        value, exact = relax(small, 5, a).value, solve_min_max(*small, 5)[1].primal
+        print(f"CLARABEL less exact, d=60: {value - exact:.1e} of {exact:.6g}")
+
+
+if __name__ == "__main__":
+    main()
