@@ -11,6 +11,7 @@ import pandas as pd
 from .. import datasets, paths
 from .store import read_results
 from .vu2022_protocol import DATASETS
+from .vu2022_theorems import claims as theorems
 
 TABLES = {
     ("out-of-sample", "error"): "vu2022_table1_out_of_sample",
@@ -199,6 +200,7 @@ def protocol_gives_the_tables() -> tuple[str, str] | None:
 
 
 claims = {
+    **theorems,
     "V14": _count_claim("out-of-sample", "ABDiff", 11),
     "V15": _count_claim("out-of-sample", "ARE", 9),
     "V16": best_on_both,
