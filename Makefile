@@ -76,6 +76,8 @@ lock: env
 
 bench: env
 	$(BIN)/python benchmarks/run.py
+	$(THREADS) $(BIN)/python benchmarks/reconstruction.py
+	$(THREADS) $(BIN)/python benchmarks/robust.py
 
 clean:
 	rm -rf _build .snakemake .pytest_cache .ruff_cache .hypothesis
