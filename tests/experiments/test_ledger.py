@@ -8,7 +8,7 @@ import pytest
 
 import evenspan.datasets
 from evenspan import paths
-from evenspan.errors import ResultError
+from evenspan.errors import RegistryError, ResultError
 from evenspan.experiments import experiment, tasks
 from evenspan.experiments.catalogue import task_id
 from evenspan.report import claims, ledger, ledger_page
@@ -321,3 +321,24 @@ def test_one_experiment_judges_several_tables_that_name_a_data_set_differently(t
     first = frame[(frame["cell"].str.startswith("toy_k10/")) & (frame["method"] == "PCA")].set_index("metric")
     assert found.loc["MMD^2", "ours"] == first.loc["MMD^2", "ours"], "the same protocol in both tables"
     assert float(found.loc["%Var", "ours"]) < 5 < float(first.loc["%Var", "ours"]), "another protocol"
+
+
+def test_numbers_of_a_stand_in_are_shown_and_not_judged(toy_checkout, finished):
+    before = ledger.ledger()
+    ours = before["dataset"].eq("Toy Income") & before["ours"].ne("") & before["published"].ne("")
+    assert "not computable" not in set(before.loc[ours, "verdict"])
+    entries = toy_checkout / "experiments.yml"
+    text = "{toy: Toy Income}\n  stand_ins: {toy: the real incomes are not public}"
+    entries.write_text(entries.read_text().replace("{toy: Toy Income}", text))
+    after = ledger.ledger()[ours]
+    assert set(after["verdict"]) == {"not computable"}
+    assert set(after["reason"]) == {"the real incomes are not public"}
+    assert after["ours"].tolist() == before.loc[ours, "ours"].tolist()
+
+
+def test_a_stand_in_must_be_a_judged_data_set(toy_checkout):
+    entries = toy_checkout / "experiments.yml"
+    text = "{toy: Toy Income}\n  stand_ins: {toys: misspelt}"
+    entries.write_text(entries.read_text().replace("{toy: Toy Income}", text))
+    with pytest.raises(RegistryError, match="stand_ins.*toys"):
+        experiment("toy-table")

@@ -49,6 +49,8 @@ class Experiment:
         Our name of a data set -> its names in the published tables.
     published_protocols : mapping of str to str
         The table's ``split`` column -> our protocol.
+    stand_ins : mapping of str to str
+        Data sets that only stand in for those of the paper, with what is missing; their numbers are shown, not judged.
     sources : tuple of str
         Files, or patterns of files, that decide its numbers; their digest stands in every record.
     """
@@ -65,6 +67,7 @@ class Experiment:
     published: tuple[str, ...]
     published_datasets: Mapping[str, tuple[str, ...]]
     published_protocols: Mapping[str, str]
+    stand_ins: Mapping[str, str]
     sources: tuple[str, ...]
 
     def convert(self, name: str, text: str) -> Scalar:

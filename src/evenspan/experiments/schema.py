@@ -35,6 +35,7 @@ _OPTIONAL = {
     "published": None,
     "published_datasets": {},
     "published_protocols": {"": "released"},
+    "stand_ins": {},
 }
 
 
@@ -65,7 +66,15 @@ def fields_of(name: str, entry: object) -> dict[str, object]:
     tables = _texts([] if values["published"] is None else values["published"])
     if tables is None:
         raise fault("published", values["published"], "the name of a published table, a list of names or null")
-    for field in ("parameters", "choices", "executions", "profiles", "published_datasets", "published_protocols"):
+    for field in (
+        "parameters",
+        "choices",
+        "executions",
+        "profiles",
+        "published_datasets",
+        "published_protocols",
+        "stand_ins",
+    ):
         if not isinstance(values[field], dict) or not all(isinstance(key, str) for key in values[field]):
             raise fault(field, values[field], "a mapping with names as keys")
     datasets = {key: _texts(value) for key, value in values["published_datasets"].items()}
@@ -73,6 +82,9 @@ def fields_of(name: str, entry: object) -> dict[str, object]:
         raise fault("published_datasets", values["published_datasets"], "a mapping of text to text or to a list of it")
     if not all(isinstance(value, str) for value in values["published_protocols"].values()):
         raise fault("published_protocols", values["published_protocols"], "a mapping of text to text")
+    for key, value in values["stand_ins"].items():
+        if key not in datasets or not isinstance(value, str) or not value:
+            raise fault("stand_ins", {key: value}, "a text for a data set in 'published_datasets'")
     sources = values["sources"]
     if not isinstance(sources, list) or not sources or not all(isinstance(source, str) for source in sources):
         raise fault("sources", sources, "a list of files or patterns")
@@ -120,6 +132,7 @@ def fields_of(name: str, entry: object) -> dict[str, object]:
         "published": tables,
         "published_datasets": MappingProxyType(datasets),
         "published_protocols": MappingProxyType(dict(values["published_protocols"])),
+        "stand_ins": MappingProxyType(dict(values["stand_ins"])),
         "parameters": MappingProxyType(parameters),
         "choices": MappingProxyType(choices),
         "executions": MappingProxyType(executions),

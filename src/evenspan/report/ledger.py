@@ -256,6 +256,8 @@ def _verdict(cell, ours: Ours | None, digits: int, peers: list[Peer], current) -
     if not cell.value:
         words = cell.note.rpartition("; ")[2]
         return row | {"verdict": Kind.NA.value, "reason": f"the paper prints no number: {words}"}
+    if ours and (missing := ours.experiment.stand_ins.get(ours.dataset)):
+        return row | {"verdict": Kind.NA.value, "reason": missing}
     result = judge(
         cell.value,
         mean,
