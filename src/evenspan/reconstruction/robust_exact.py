@@ -28,12 +28,12 @@ Pair = tuple[float, float]
 
 @dataclass(frozen=True)
 class Branches:
-    r"""The two branches of the objective as functions of the group errors, continued to errors below zero.
+    r"""The two branches of the objective as functions of the group errors.
 
     .. math:: J_0 = h(p_0 + \lambda, q_0) + h(p_1 - \lambda, q_1), \quad J_1 = h(p_0 - \lambda, q_0) + h(p_1 + \lambda, q_1)
 
     with :math:`h(v, q) = v(\sqrt q + \sqrt\varepsilon)^2` for :math:`v \ge 0` and
-    :math:`v \max(\sqrt q - \sqrt\varepsilon, 0)^2` for :math:`v < 0`. Both are concave in q.
+    :math:`v \max(\sqrt q - \sqrt\varepsilon, 0)^2` for :math:`v < 0`. Both are concave where no error is negative.
     """  # noqa: E501
 
     shares: Pair
@@ -114,14 +114,29 @@ def corner(left: Support, right: Support) -> Pair:
 
 def piece_bound(f: Branches, left: Support, right: Support) -> float:
     """A lower bound of the objective on the boundary between two directions: on the triangle that encloses it."""
-    a, b = tuple(left.ends[1]), tuple(right.ends[0])
+    a, b = (tuple(np.maximum(end, 0.0).tolist()) for end in (left.ends[1], right.ends[0]))  # rounding below zero
     width = right.angle - left.angle
     if width < 10 * NARROW:
         # Too thin for a corner: no point of the piece is further from the chord than its length times the width.
         steepness = hypot(*f.descent(a)) + hypot(*f.descent(b))
         return edge_bound(f, a, b) - steepness * hypot(b[0] - a[0], b[1] - a[1]) * width
-    c = corner(left, right)
-    return min(edge_bound(f, a, c), edge_bound(f, c, b), edge_bound(f, a, b))
+    triangle = clipped([a, corner(left, right), b])
+    return min(edge_bound(f, one, other) for one, other in zip(triangle, triangle[1:] + triangle[:1], strict=True))
+
+
+def clipped(polygon: list[Pair]) -> list[Pair]:
+    """The part of a polygon in which no error is negative: no projection is elsewhere, and h is concave only there."""
+    for axis in (0, 1):
+        inside = []
+        for p, q in zip(polygon, polygon[1:] + polygon[:1], strict=True):
+            if p[axis] >= 0:
+                inside.append(p)
+            if (p[axis] >= 0) != (q[axis] >= 0):
+                x = list(between(p, q, p[axis] / (p[axis] - q[axis])))
+                x[axis] = 0.0
+                inside.append((x[0], x[1]))
+        polygon = inside
+    return polygon
 
 
 @dataclass
