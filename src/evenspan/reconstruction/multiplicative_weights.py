@@ -247,7 +247,7 @@ def correct_choice(matrices: np.ndarray, run: WeightsRun, k: int, *, offsets: np
 def released_choice(matrices: np.ndarray, run: WeightsRun, k: int) -> np.ndarray:
     r"""The same choice as the released baseline of Vu et al. (2022) makes it, shape (d, d).
 
-    There the entries of the matrix product :math:`S_g X` are summed, so that :math:`1^	op S_g X 1` stands where
+    There the entries of the matrix product :math:`S_g X` are summed, so that :math:`1^{\top} S_g X 1` stands where
     :math:`\operatorname{tr} S_g X` is meant. The number can be negative, and the choice can go the other way.
     """
     return _choice(run, best_kept(matrices, k), lambda X: (matrices @ X).sum(axis=(1, 2)))
