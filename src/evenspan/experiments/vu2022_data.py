@@ -9,8 +9,8 @@ import pandas as pd
 from .. import datasets, paths
 from ..datasets import load, whole_moments
 from ..moments import GroupMoments
-from .store import read_results
 from . import vu2022_protocol as protocol
+from .store import read_results
 from .vu2022_methods import METHODS
 from .vu2022_protocol import COMPONENTS, DATASETS, UNSCALED, has_shipped
 
@@ -98,7 +98,7 @@ def compared(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def whose_splits() -> pd.DataFrame | None:
-    """How many printed numbers of the control method the means over batches of ten seeds agree with to four decimals."""
+    """How many printed numbers of the control method agree to four decimals with means over batches of ten seeds."""
     other, own = read_results("vu2022-data"), read_results("vu2022-tables")
     other = other[other["method"] == CONTROL]
     if other.empty:
