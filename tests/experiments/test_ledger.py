@@ -340,5 +340,5 @@ def test_a_stand_in_must_be_a_judged_data_set(toy_checkout):
     entries = toy_checkout / "experiments.yml"
     text = "{toy: Toy Income}\n  stand_ins: {toys: misspelt}"
     entries.write_text(entries.read_text().replace("{toy: Toy Income}", text))
-    with pytest.raises(RegistryError, match="stand_ins.*toys"):
+    with pytest.raises(RegistryError, match=r"stand_ins.*toys"):
         experiment("toy-table")
