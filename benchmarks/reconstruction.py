@@ -11,15 +11,16 @@ from run import ratios
 from scipy.linalg import eigh
 from scipy.sparse.linalg import eigsh
 
-from evenspan.reconstruction.min_max_exact import offsets, solve_min_max
+from evenspan.reconstruction.min_max_exact import offsets, solve_dense, solve_min_max
+from evenspan.reconstruction.min_max_krylov import solve_min_max_krylov
 from evenspan.reconstruction.min_max_sdp import relax
 from evenspan.reconstruction.multiplicative_weights import run
 
 
-def two_groups(d: int, seed: int = 0) -> np.ndarray:
-    """Covariance matrices of two groups with decaying spectra in directions of their own."""
+def two_groups(d: int, seed: int = 0, power: float = 1.0) -> np.ndarray:
+    """Covariance matrices of two groups from d samples each of a distribution with eigenvalues 1 / j^power."""
     rng = np.random.default_rng(seed)
-    factors = rng.normal(size=(2, d, d)) / np.sqrt(np.arange(1, d + 1))
+    factors = rng.normal(size=(2, d, d)) / np.arange(1, d + 1) ** (0.5 * power)
     return np.array([A.T @ A / d for A in factors])
 
 
@@ -31,15 +32,26 @@ def main() -> None:
     parser.add_argument("--skip-sdp", action="store_true", help="leave out the semidefinite programme at d = 60")
     given = parser.parse_args()
     d, k = given.features, given.components
-    S, small, middle = two_groups(d), two_groups(60, 1), two_groups(22, 2)
+    small, middle = two_groups(60, 1), two_groups(22, 2)
     rates = [0.1, *np.linspace(0.25, 4.25, 17)]
 
-    pairs = {
-        f"exact min-max / full eigh, d={d}": (lambda: solve_min_max(*S, k), lambda: eigh(S[0], driver="evd")),
-        f"exact min-max / cold eigsh of k={k}, d={d}": (
-            lambda: solve_min_max(*S, k),
-            lambda: eigsh(S[0], k),
-        ),
+    spectra = {"fast (1/j^2)": two_groups(d, power=2.0), "slow (1/sqrt j)": two_groups(d, power=0.5)}
+    pairs = {}
+    for name, S in spectra.items():
+        for label, settings in {
+            "loss, proved": ("loss", True),
+            "loss, not proved": ("loss", False),
+            "error, proved": ("error", True),
+        }.items():
+            pairs[f"exact {label} / cold eigsh, {name}"] = (
+                lambda S=S, settings=settings: solve_min_max_krylov(*S, k, settings[0], certify=settings[1]),
+                lambda S=S: eigsh(S[0], k),
+            )
+        pairs[f"exact loss, proved / full eigh, {name}"] = (
+            lambda S=S: solve_min_max_krylov(*S, k),
+            lambda S=S: eigh(S[0], driver="evd"),
+        )
+    pairs |= {
         "exact min-max / weights, 1000 steps, one rate, d=22": (
             lambda: solve_min_max(*middle, 3),
             lambda: run(middle, 3, [0.1]),
@@ -59,8 +71,10 @@ def main() -> None:
         r = ratios(ours, reference, rounds)
         print(f"{name:<56}{np.median(r):>10.2f}{r.min():>10.2f}{r.max():>10.2f}", flush=True)
     print()
-    _, certificate = solve_min_max(*S, k)
-    print(f"d={d}: value {certificate.primal:.12g}, relative gap {certificate.gap / certificate.primal:.1e}")
+    for name, S in spectra.items():
+        (_, found), (_, dense) = solve_min_max_krylov(*S, k), solve_dense(*S, k, "loss", rtol=1e-10)
+        gap, difference = found.gap / found.primal, (found.primal - dense.primal) / dense.primal
+        print(f"d={d}, {name}: value {found.primal:.10g}, relative gap {gap:.1e}, less dense solver {difference:.1e}")
     if not given.skip_sdp:
         value, exact = relax(small, 5, a).value, solve_min_max(*small, 5)[1].primal
         print(f"CLARABEL less exact, d=60: {value - exact:.1e} of {exact:.6g}")

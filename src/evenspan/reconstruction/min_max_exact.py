@@ -27,6 +27,8 @@ from .group_errors import require_rank
 #: Widths, relative to the largest entry, of the cluster at the k-th eigenvalue from which an answer may be mixed.
 #: The narrowest that closes the gap is used; a wider one can cost at most its width times k.
 CLUSTERS = (0.0, 1e-13, 1e-12, 1e-11, 1e-10, 1e-9, 1e-8)
+#: Features from which, for ranks up to this share of them, block Krylov spaces replace full eigendecompositions.
+LARGE, SMALL_SHARE = 300, 0.05
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,9 +78,19 @@ def solve_min_max(
     if objective not in ("loss", "error"):
         raise ConfigurationError(f"objective={objective!r}; needed is 'loss' or 'error'.")
     k = require_rank(k, len(S0))
-    S0, S1 = symmetrise(S0), symmetrise(S1)
+    if len(S0) >= LARGE and k <= SMALL_SHARE * len(S0):
+        from .min_max_krylov import solve_min_max_krylov
+
+        return solve_min_max_krylov(S0, S1, k, objective, rtol=rtol)
+    return solve_dense(symmetrise(S0), symmetrise(S1), k, objective, rtol=rtol)
+
+
+def solve_dense(
+    S0: np.ndarray, S1: np.ndarray, k: int, objective: Literal["loss", "error"], *, rtol: float
+) -> tuple[np.ndarray, Certificate]:
+    """``solve_min_max`` by full eigendecompositions, whatever the size."""
     problem = f"largest {objective} of the two groups over projectors of rank {k}"
-    search = _Search(S0, S1, k)
+    search = Search(S0, S1, k)
     ends = search.eigen(0.0), search.eigen(1.0)
     a = np.array([np.trace(S0), np.trace(S1)])
     if objective == "loss":  # the two ends are the groups' own problems
@@ -87,7 +99,7 @@ def solve_min_max(
     return V, Certificate(problem, primal, dual, 0.0, "min", (w, 1.0 - w), search.evaluations)
 
 
-class _Search:
+class Search:
     """The dual of one pair of matrices, its maximum, and the projector that attains it."""
 
     def __init__(self, S0: np.ndarray, S1: np.ndarray, k: int):
