@@ -131,6 +131,7 @@ METHODS: dict[str, Method] = {
     "FairPCA": Method(weights_operator, ("chosen rate",), tuple((rate,) for rate in RATES)),
     "CFPCA-Mean Con.": Method(convex_mean("released"), ("chosen delta",), tuple((delta,) for delta in DELTAS)),
     "CFPCA - Both Con.": Method(convex_both, ("chosen mu",), tuple((mu,) for mu in TRADES)),
+    "CFPCA - Both Con. (mu = 1)": Method(convex_both, ("chosen mu",), ((1.0,),)),
     "PCA": Method(standard),
     "RFPCA (exact)": Method(robust_exact, ("chosen alpha", "chosen lambda"), ROBUST_GRID),
     "FairPCA (rank k)": Method(weights_truncated, ("chosen rate",), tuple((rate,) for rate in RATES)),
