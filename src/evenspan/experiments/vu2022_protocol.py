@@ -40,6 +40,8 @@ DATASETS: Mapping[str, str] = {
 }
 #: The published tables of ABDiff and ARE.
 ERROR_TABLES = ("vu2022_table1_out_of_sample", "vu2022_table3_in_sample")
+#: That of Delta F_Lin.
+SEPARATION_TABLE = "vu2022_table4_linear_svm"
 #: Centred but not scaled: the printed errors of the faces are those of pixels / 255.
 UNSCALED = ("lfw_24x24",)
 #: Iterations of the published algorithms.
