@@ -159,14 +159,19 @@ def fit_split(
     if len(method.grid) > 1:
         found = scores(method, dataset, parts, k, seed)
         if not np.isfinite(found).any():
-            return Answer(reason="no point of the grid has an answer on every fold"), chosen, *_prepared(dataset, parts)
+            return (
+                Answer(reason="no point of the grid has an answer on every fold"),
+                chosen,
+                *prepared_parts(dataset, parts),
+            )
         chosen = method.grid[int(np.argmin(found))]
-    train, test = _prepared(dataset, parts)
+    train, test = prepared_parts(dataset, parts)
     problem = Problem(train, k, ITERATIONS.get(dataset, 1000), np.random.default_rng((SEED, seed, 99)))
     return method.solve(problem, [chosen])[0], chosen, train, test
 
 
-def _prepared(dataset: str, parts: Mapping[str, GroupMoments]) -> tuple[GroupMoments, GroupMoments]:
+def prepared_parts(dataset: str, parts: Mapping[str, GroupMoments]) -> tuple[GroupMoments, GroupMoments]:
+    """Training and test part of a split, in the units of the training part."""
     _, raw, test = folds_of(parts)
     scaled = dataset not in UNSCALED
     return prepared(raw, raw, scaled), prepared(test, raw, scaled)
