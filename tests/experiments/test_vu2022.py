@@ -14,6 +14,7 @@ from evenspan.experiments import (
     vu2022_methods,
     vu2022_pareto,
     vu2022_tables,
+    vu2022_theorems,
     vu2022_toy,
 )
 from evenspan.experiments import vu2022_protocol as protocol
@@ -196,7 +197,8 @@ def test_components_stay_below_the_features():
 def test_claims_are_counted_in_the_printed_tables(monkeypatch):
     empty = pd.DataFrame(columns=["dataset", "method", "k", "split", "protocol", "metric", "value"])
     monkeypatch.setattr(vu2022_claims, "read_results", lambda name: empty)
-    answers = {claim: answer() for claim, answer in vu2022_claims.claims.items()}
+    own = vu2022_claims.claims.keys() - vu2022_theorems.claims.keys()
+    answers = {claim: vu2022_claims.claims[claim]() for claim in own}
     assert {claim: found[0] for claim, found in answers.items() if found} == {
         "V14": "holds", "V15": "holds", "V16": "holds", "V17": "does not hold", "V18": "holds in part",
         "V19": "holds", "V20": "does not hold", "V21": "holds in part", "V23": "holds",
