@@ -178,7 +178,9 @@ def test_the_state_of_what_a_build_stored(toy_checkout, monkeypatch):
 
 
 def start(jobs: int, seconds: float = 0.4) -> subprocess.Popen:
-    code = f"from evenspan.experiments import tasks; tasks.run('toy-table', jobs={jobs})"
+    # A shell without job control starts background processes deaf to Ctrl-C, and their children inherit that.
+    code = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); "
+    code += f"from evenspan.experiments import tasks; tasks.run('toy-table', jobs={jobs})"
     return subprocess.Popen(
         [sys.executable, "-c", code], env=os.environ | {"FAKE_SECONDS": str(seconds)}, stderr=subprocess.DEVNULL
     )
