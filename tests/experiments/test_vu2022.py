@@ -265,3 +265,14 @@ def test_the_protocol_claim_counts_what_comes_out_again(monkeypatch):
     assert answer == "holds"
     assert "664,128" in evidence
     assert "CFPCA-Mean Con. without that formulation: an answer on 2 of 2" in evidence
+
+
+def test_each_direction_of_the_toy_is_listed_once_whatever_its_source():
+    built = pd.DataFrame(
+        [("sample", "PCA", "", 3.0), ("sample", "RFPCA", "0.1", 9.0)],
+        columns=["dataset", "method", "parameter", "value"],
+    ).assign(metric="angle")
+    stored = built.assign(parameter=[np.nan, "0.1"])
+    found = vu2022_toy.angles(pd.concat([built, stored]), "sample")
+    assert found["method"].tolist() == ["PCA", "RFPCA"]
+    assert found["parameter"].tolist() == ["", "0.1"]

@@ -123,7 +123,9 @@ def band(rows: pd.DataFrame) -> pd.DataFrame:
 def angles(rows: pd.DataFrame, which: str) -> pd.DataFrame:
     """Method, penalty and angle of one of "sample" and "population", one line each."""
     some = rows[(rows["dataset"] == which) & (rows["metric"] == "angle")]
-    some = some.drop_duplicates(["method", "parameter"])
+    # A method without a parameter has none in this build and a gap in the stored table.
+    given = some["parameter"].astype(object)
+    some = some.assign(parameter=given.where(given.notna(), "")).drop_duplicates(["method", "parameter"])
     return some[["method", "parameter", "value"]].rename(columns={"value": "angle"}).reset_index(drop=True)
 
 

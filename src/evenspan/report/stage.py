@@ -114,8 +114,7 @@ def _introduce(notebook, experiment: Experiment, execution: str) -> None:
         raise ExecutionError(f"{experiment.notebook} must begin with a markdown cell that opens with a '# ' title.")
     title, _, text = opening.source.partition("\n")
     own = experiment.execution(execution)
-    names = experiment.published_datasets
-    what = [names.get(value, (value,))[0] if key == "dataset" else f"{key} = {value}" for key, value in own.items()]
+    what = [_named(experiment, value) if key == "dataset" else f"{key} = {value}" for key, value in own.items()]
     given = ", ".join(f"`{key} = {value!r}`" for key, value in experiment.arguments(execution).items())
     options = "".join(f" -p {key} {value}" for key, value in own.items())
     file = Path(experiment.notebook).name
@@ -124,6 +123,12 @@ def _introduce(notebook, experiment: Experiment, execution: str) -> None:
         f":::{{div}} provenance\nThis build executed {{download}}`{file} <../../_notebooks/{file}>` with {given}. "
         f"To do it again: `evenspan run {experiment.id}{options}`.\n:::\n{text}"
     )
+
+
+def _named(experiment: Experiment, dataset: str) -> str:
+    """The paper's name of a data set; what only stands in for it is called so."""
+    name = experiment.published_datasets.get(dataset, (dataset,))[0]
+    return f"{name} (stand-in)" if dataset in experiment.stand_ins else name
 
 
 def _rename_figures(notebook, execution: str) -> None:
