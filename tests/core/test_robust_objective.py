@@ -14,7 +14,6 @@ from evenspan.reconstruction.robust_objective import (
     branch_values,
     closed_form,
     conditions,
-    gradient,
     objective,
     printed_objective,
     radii,
@@ -83,8 +82,8 @@ def test_worst_case_is_the_supremum_over_the_ball(v, e):
 def test_no_division_at_zero_errors_and_radii():
     with np.errstate(all="raise"):
         assert objective([0.0, 0.0], [0.7, 0.3], [0.0, 0.0], 1.0) == 0.0
-        np.testing.assert_allclose(gradient([0.0, 0.0], [0.7, 0.3], [0.0, 0.0], 1.0), [1.7, -0.7])
-        assert np.isfinite(gradient([0.0, 2.0], [0.7, 0.3], [0.1, 0.0], 0.5)).all()
+        np.testing.assert_allclose(RobustObjective.of([0.7, 0.3], [0.0, 0.0], 1.0).gradient([0.0, 0.0]), [1.7, -0.7])
+        assert np.isfinite(RobustObjective.of([0.7, 0.3], [0.1, 0.0], 0.5).gradient([0.0, 2.0])).all()
     # At q = eps the subtracted term is flat, from both sides.
     at = RobustObjective.of([0.7, 0.3], [0.1, 0.1], 1.0).slopes(np.array([2.0, 0.1]))
     assert at[0, 1] == 0.0
@@ -106,7 +105,7 @@ def test_gradient_matches_differences_along_tangent_directions(G, penalty):
             W = np.linalg.qr(U + s * Z)[0]
             return float(objective(np.einsum("dk,gde,ek->g", W, matrices, W), shares, e, penalty))
 
-        slope = np.einsum("g,gdk->dk", 2.0 * gradient(q, shares, e, penalty), matrices @ U)
+        slope = np.einsum("g,gdk->dk", 2.0 * RobustObjective.of(shares, e, penalty).gradient(q), matrices @ U)
         assert (along(t) - along(-t)) / (2 * t) == pytest.approx(float(np.vdot(slope, Z)), rel=1e-5, abs=1e-6)
 
 

@@ -11,7 +11,6 @@ from collections.abc import Mapping
 import numpy as np
 
 from ..errors import ConfigurationError, GroupError
-from .dataset import Dataset
 
 SEEDS = range(10)
 HALF_SEEDS = range(5)
@@ -72,9 +71,3 @@ def fold_rows(name: str, groups: np.ndarray, seed: int) -> dict:
 def half_rows(groups: np.ndarray, seed: int) -> dict:
     """Row numbers ``train`` and ``test`` of a 50 / 50 split within each group."""
     return split_rows(groups, seed, share=HALF, folds=1)
-
-
-def part_of(data: Dataset, rows: np.ndarray, part: str, seed: int) -> Dataset:
-    """Some rows of a data set as a part of a split; ``Dataset`` knows train and test only, folds are train."""
-    kind = "test" if part == "test" else "train"
-    return Dataset(data.name, data.X[rows], data.y[rows], data.groups[rows], data.feature_names, kind, seed)

@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 
 from ..linalg import top_eigenspace
-from ..reconstruction import multiplicative_weights
+from ..reconstruction import multiplicative_weights, robust_objective
 from ..reconstruction.convex import solve_convex
 from ..reconstruction.disparity import DisparityFairPCA
 from ..reconstruction.group_errors import group_matrices
@@ -24,7 +24,7 @@ ROBUST_GRID = tuple(itertools.product(ALPHAS, PENALTIES))
 
 def radii(problem: Problem, alpha: float) -> np.ndarray:
     """Radius of the ambiguity ball of every group."""
-    return alpha / np.sqrt(problem.moments.counts)
+    return robust_objective.radii(problem.moments.counts, alpha)
 
 
 def standard(problem: Problem, grid) -> list[Answer]:

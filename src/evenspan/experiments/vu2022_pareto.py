@@ -103,7 +103,8 @@ def dominated(points: pd.DataFrame, by: pd.DataFrame) -> int:
 
 def robust_points_dominate() -> tuple[str, str] | None:
     """V26: on Biodeg and German Credit RFPCA has points that dominate those of the other methods."""
-    found = means(read_results("vu2022-pareto")) if len(read_results("vu2022-pareto")) else pd.DataFrame()
+    rows = read_results("vu2022-pareto")
+    found = means(rows) if len(rows) else pd.DataFrame()
     texts, answers = [], []
     for dataset in ("biodeg", "german_credit"):
         some = found[found["dataset"] == dataset] if len(found) else found

@@ -155,17 +155,12 @@ def fit_split(
 
     Returns the answer, the chosen grid point, and the prepared training and test part.
     """
-    chosen = method.grid[0]
+    chosen, (train, test) = method.grid[0], prepared_parts(dataset, parts)
     if len(method.grid) > 1:
         found = scores(method, dataset, parts, k, seed)
         if not np.isfinite(found).any():
-            return (
-                Answer(reason="no point of the grid has an answer on every fold"),
-                chosen,
-                *prepared_parts(dataset, parts),
-            )
+            return Answer(reason="no point of the grid has an answer on every fold"), chosen, train, test
         chosen = method.grid[int(np.argmin(found))]
-    train, test = prepared_parts(dataset, parts)
     problem = Problem(train, k, ITERATIONS.get(dataset, 1000), np.random.default_rng((SEED, seed, 99)))
     return method.solve(problem, [chosen])[0], chosen, train, test
 

@@ -106,11 +106,6 @@ def objective(q, shares, radii, penalty) -> np.ndarray:
     return RobustObjective.of(shares, radii, penalty).value(q)
 
 
-def gradient(q, shares, radii, penalty) -> np.ndarray:
-    """c_g = dJ/dq_g of the largest branch, shape (..., G); the subgradient in U is 2 sum_g c_g M_g U."""
-    return RobustObjective.of(shares, radii, penalty).gradient(q)
-
-
 def closed_form(q, shares, radii, penalty) -> np.ndarray:
     """Theorem 3.2 and its correct extension without the cut at zero: right under its conditions only, shape (...)."""
     f = RobustObjective.of(shares, radii, penalty)
