@@ -3,9 +3,9 @@
 from .cards import card, card_index
 from .dataset import Dataset
 from .fetch import fetch, verify
-from .fold_store import fold_moments, half_moments, whole_moments
+from .fold_store import fold_moments, half_moments
 from .loaders import load, load_split, loadable, splits
-from .moments_store import make_moments, shipped_moments
+from .moments_store import batches, make_moments, shipped_moments, whole_moments
 from .registry import Entry, RawFile, checksum, entry, names
 from .storage import Status, status
 from .synthetic import equal_moments, paired_splits, stretched_group, two_latent_groups
@@ -15,6 +15,7 @@ __all__ = [
     "Entry",
     "RawFile",
     "Status",
+    "batches",
     "card",
     "card_index",
     "checksum",

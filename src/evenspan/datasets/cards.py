@@ -3,8 +3,8 @@
 from .. import paths
 from ..errors import ResultError
 from .loaders import loadable
-from .moments_store import has_moments
 from .registry import Entry, entry, names
+from .shipped import has_moments
 
 
 def card(name: str) -> str:
@@ -49,7 +49,7 @@ def card_index() -> str:
             found.licence,
             ", ".join(found.papers) or "none",
             "yes" if name in loadable() else "no",
-            "yes" if has_moments(found) else "no",
+            "yes" if has_moments(found.name) else "no",
         )
         lines.append("| " + " | ".join(map(_cell, cells)) + " |")
     return "\n".join(lines) + "\n"
@@ -74,7 +74,7 @@ def fact_table(found: Entry) -> str:
         "Raw files": size if found.files else "none: installed together with scikit-learn",
         "Checksum of the set": f"`{found.checksum()}`",
         "Loader": "yes" if found.name in loadable() else "not yet: fetch and verify only",
-        "Shipped as moments": "yes" if has_moments(found) else "no",
+        "Shipped as moments": "yes" if has_moments(found.name) else "no",
     }
     if found.measured:
         means = found.measured["label_mean"].items()

@@ -1,21 +1,19 @@
 """Group moments of all parts of the random splits of Vu et al. (2022): one small file for each data set."""
 
 import io
-import json
 import zipfile
 from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
 
-from .. import paths
 from ..errors import RegistryError, ResultError
 from ..moments import GroupMoments
 from ..moments_file import DAMAGE
 from .dataset import Dataset
 from .loaders import load
 from .protocol_splits import HALF_SEEDS, SEEDS, fold_rows, half_rows
-from .registry import entry
+from .shipped import command, folder, shipped_file
 from .tables import RFPCA
 
 FILE = "protocol.npz"
@@ -53,12 +51,6 @@ def half_moments(name: str, seed: int) -> dict[str, GroupMoments]:
     return _parts(name, "halves", seed, HALF_SEEDS, WITH_HALVES)
 
 
-def whole_moments(name: str) -> GroupMoments:
-    """Moments of all rows, from the shipped parts of split 0."""
-    first, *others = fold_moments(name, 0).values()
-    return sum(others, first)
-
-
 def write_fold_moments(name: str) -> Path:
     """Compute and write ``data/moments/NAME/protocol.npz`` from the raw data."""
     data = load(name)
@@ -75,7 +67,7 @@ def write_fold_moments(name: str) -> Path:
         # Bytes of equal weight beside each other: the exponents of neighbouring numbers are alike and compress.
         arrays[f"{kind}.scatters"] = shuffled(np.array(scatters))
         arrays[f"{kind}.shape"] = np.array(np.shape(scatters))
-    path = paths.data("moments", name, FILE)
+    path = folder(name) / FILE
     path.parent.mkdir(parents=True, exist_ok=True)
     with zipfile.ZipFile(path, "w") as archive:
         for key, array in arrays.items():
@@ -101,17 +93,7 @@ def _parts(name: str, kind: str, seed: int, seeds: range, names: tuple[str, ...]
         raise RegistryError(f"no {kind} of {name!r} are shipped; those shipped are {', '.join(names)}.")
     if isinstance(seed, bool) or seed not in seeds:
         raise RegistryError(f"there is no split {seed!r} in {kind}; there are 0 to {seeds[-1]}.")
-    path = paths.data("moments", name, FILE)
-    command = f"evenspan data moments {name}"
-    if not path.is_file():
-        raise ResultError(f"{path} is missing. Make it from the raw data: {command}")
-    record = path.with_name("record.json")
-    made_from = json.loads(record.read_text())["raw_checksum"] if record.is_file() else "no record"
-    if made_from != entry(name).checksum():
-        raise ResultError(
-            f"{path} was made from raw data with checksum {made_from}; the registry has {entry(name).checksum()}. Make "
-            f"it again: {command}"
-        )
+    path = shipped_file(name, FILE)
     stored = _read(path, path.stat().st_mtime_ns)
     try:
         counts, means = stored[f"{kind}.counts"][seed], stored[f"{kind}.means"][seed]
@@ -119,7 +101,9 @@ def _parts(name: str, kind: str, seed: int, seeds: range, names: tuple[str, ...]
         parts, labels = stored[f"{kind}.parts"].tolist(), stored["labels"]
         features = tuple(stored["feature_names"].tolist())
     except (KeyError, IndexError) as error:
-        raise ResultError(f"{path} is not complete ({error}). Make it again from the raw data: {command}") from error
+        raise ResultError(
+            f"{path} is not complete ({error}). Make it again from the raw data: {command(name)}"
+        ) from error
     rows, columns = np.triu_indices(means.shape[-1])
     found = {}
     for place, part in enumerate(parts):

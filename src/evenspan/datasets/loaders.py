@@ -3,8 +3,11 @@
 from ..errors import RegistryError
 from . import bundled, published_splits
 from .dataset import Dataset
+from .jevd_tables import LOADERS as JEVD_TABLES
 from .registry import Entry, entry
-from .tables import LOADERS as TABLES
+from .tables import LOADERS as VU_TABLES
+
+TABLES = {**VU_TABLES, **JEVD_TABLES}
 
 WITH_SPLITS = {
     "adult": published_splits,

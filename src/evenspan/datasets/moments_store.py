@@ -1,63 +1,89 @@
 """Group moments of real data, made from the verified raw files and shipped: numbers can be recomputed offline."""
 
-import json
-from functools import lru_cache
+from collections.abc import Iterator
 from pathlib import Path
 
-from .. import paths
-from ..errors import RegistryError, ResultError
+import numpy as np
+import pandas as pd
+
+from ..errors import RegistryError
 from ..moments import GroupMoments
+from . import jevd_tables
 from .dataset import Dataset
-from .fold_store import WITH_FOLDS, write_fold_moments
-from .loaders import check_split, load_split
-from .registry import Entry, entry
+from .fold_store import WITH_FOLDS, fold_moments, write_fold_moments
+from .loaders import check_split, load, load_split
+from .registry import entry
+from .shipped import folder, shipped_file, write_record
 
 PARTS = ("train", "test")
 SHIPPED = ("adult", "compas", "german")
+#: Tables without splits, shipped as the moments of all their rows.
+WHOLE = tuple(jevd_tables.LOADERS)
+WHOLE_FILE = "whole.npz"
 
 
 def moments_of(part: Dataset) -> GroupMoments:
     """Moments of one part of a split, by the values of the sensitive attribute, with feature names."""
-    moments = GroupMoments.from_data(part.X, part.groups)
-    return GroupMoments(moments.labels, moments.counts, moments.means, moments.scatters, part.feature_names)
+    return named(GroupMoments.from_data(part.X, part.groups), part.feature_names)
 
 
-def make_moments(name: str) -> tuple[Path, ...]:
-    """Compute and write the moments of every part of the splits of a data set.
+def named(moments: GroupMoments, feature_names: tuple[str, ...]) -> GroupMoments:
+    """The same moments under names of features."""
+    return GroupMoments(moments.labels, moments.counts, moments.means, moments.scatters, feature_names)
+
+
+def batches(name: str) -> Iterator[tuple[pd.DataFrame, np.ndarray]]:
+    """Features and groups of all rows of a data set, in blocks where its file is read in blocks.
 
     Parameters
     ----------
     name : str
-        A data set with fixed splits, or one of those with seeded folds, whose raw files are present or can be fetched.
+        One of ``loadable()``. ``diabetes`` (253,680 rows) is read block by block, the others come as one.
+
+    Yields
+    ------
+    X, groups : DataFrame and ndarray
+        Rows in the order of ``load``; ``GroupMoments.from_batches(batches(name))`` are the moments of all of them.
+    """
+    if name == "diabetes":
+        for block, groups in jevd_tables.diabetes_blocks(entry(name)):
+            yield block.drop(columns="Diabetes_binary"), groups
+    else:
+        data = load(name)
+        yield pd.DataFrame(data.X, columns=list(data.feature_names)), data.groups
+
+
+def make_moments(name: str) -> tuple[Path, ...]:
+    """Compute and write the moments of a data set: of every part of its splits, or of all its rows.
+
+    Parameters
+    ----------
+    name : str
+        A data set with fixed splits, with seeded folds, or one of the whole tables, whose raw files are present or can
+        be fetched.
 
     Returns
     -------
     tuple of Path
-        The files written: ``data/moments/NAME/PART_SPLIT.npz`` for fixed splits or ``protocol.npz`` for seeded ones,
-        and ``record.json`` beside them.
+        The files written: ``data/moments/NAME/PART_SPLIT.npz`` for fixed splits, ``protocol.npz`` for seeded ones or
+        ``whole.npz`` for all rows, and ``record.json`` beside them.
     """
     found = entry(name)
-    if not found.splits and name not in WITH_FOLDS:
+    if not found.splits and name not in WITH_FOLDS and name not in WHOLE:
         raise RegistryError(
-            f"data set {name!r} has no fixed splits and no seeded folds; moments are made for "
-            f"{', '.join((*SHIPPED, *WITH_FOLDS))}."
+            f"data set {name!r} has no fixed splits, no seeded folds and no moments of the whole; moments are made for "
+            f"{', '.join((*SHIPPED, *WITH_FOLDS, *WHOLE))}."
         )
-    folder = _folder(name)
-    folder.mkdir(parents=True, exist_ok=True)
+    folder(name).mkdir(parents=True, exist_ok=True)
     written = [write_fold_moments(name)] if name in WITH_FOLDS else []
+    if name in WHOLE:
+        written.append(folder(name) / WHOLE_FILE)
+        GroupMoments.from_batches(batches(name)).save(written[-1])
     for i in range(found.splits):
         for part in load_split(name, i):
-            written.append(folder / f"{part.part}_{i}.npz")
+            written.append(folder(name) / f"{part.part}_{i}.npz")
             moments_of(part).save(written[-1])
-    record = {
-        "dataset": name,
-        "raw_checksum": found.checksum(),
-        "command": _command(name),
-        "files": len(written),
-    }
-    written.append(folder / "record.json")
-    written[-1].write_text(json.dumps(record, indent=2) + "\n")
-    return tuple(written)
+    return (*written, write_record(name, len(written)))
 
 
 def shipped_moments(name: str, split: int, part: str) -> GroupMoments:
@@ -77,36 +103,31 @@ def shipped_moments(name: str, split: int, part: str) -> GroupMoments:
     GroupMoments
         Groups are the values of the sensitive attribute.
     """
-    found = entry(name)
-    check_split(found, split)
+    check_split(entry(name), split)
     if part not in PARTS:
         raise RegistryError(f"part {part!r} does not exist; parts are {' and '.join(PARTS)}.")
-    path = _folder(name) / f"{part}_{split}.npz"
-    if not path.is_file():
-        raise ResultError(f"{path} is missing. Make it from the raw data: {_command(name)}")
-    record = path.with_name("record.json")
-    made_from = _raw_checksum(record, record.stat().st_mtime_ns) if record.is_file() else "no record"
-    if made_from != found.checksum():
-        raise ResultError(
-            f"{path} was made from raw data with checksum {made_from}; the registry has {found.checksum()}. Make it "
-            f"again: {_command(name)}"
+    return GroupMoments.load(shipped_file(name, f"{part}_{split}.npz"))
+
+
+def whole_moments(name: str) -> GroupMoments:
+    """Shipped moments of all rows, features not standardised.
+
+    Parameters
+    ----------
+    name : str
+        One of the 14 tables of Vu et al. (2022), where they are the sum of the parts of split 0, or one of the six of
+        Rathore and Manwani (2025).
+
+    Returns
+    -------
+    GroupMoments
+        Groups are the values of the sensitive attribute.
+    """
+    if name in WHOLE:
+        return GroupMoments.load(shipped_file(name, WHOLE_FILE))
+    if name not in WITH_FOLDS:
+        raise RegistryError(
+            f"no moments of all rows of {name!r} are shipped; those shipped are {', '.join((*WITH_FOLDS, *WHOLE))}."
         )
-    return GroupMoments.load(path)
-
-
-def has_moments(entry: Entry) -> bool:
-    """Whether moments of a data set are shipped."""
-    return (_folder(entry.name) / "record.json").is_file()
-
-
-@lru_cache(maxsize=16)
-def _raw_checksum(record: Path, modified: int) -> str:
-    return json.loads(record.read_text())["raw_checksum"]
-
-
-def _folder(name: str) -> Path:
-    return paths.data("moments", name)
-
-
-def _command(name: str) -> str:
-    return f"evenspan data moments {name}"
+    first, *others = fold_moments(name, 0).values()
+    return sum(others, first)
