@@ -7,13 +7,23 @@ if TYPE_CHECKING:
     from .certificate import Certificate
     from .errors import FairError
     from .moments import GroupMoments
-    from .reconstruction import ConvexFairPCA, DisparityFairPCA, JointRange, MinMaxFairPCA, RobustFairPCA, StandardPCA
+    from .reconstruction import (
+        JEVDPCA,
+        ConvexFairPCA,
+        DisparityFairPCA,
+        JointRange,
+        MinMaxFairPCA,
+        RobustFairPCA,
+        StandardPCA,
+        joint_diagonalise,
+    )
     from .representation import FairPCA
     from .subspace import FairSubspace
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "JEVDPCA",
     "Certificate",
     "ConvexFairPCA",
     "DisparityFairPCA",
@@ -25,6 +35,7 @@ __all__ = [
     "MinMaxFairPCA",
     "RobustFairPCA",
     "StandardPCA",
+    "joint_diagonalise",
 ]
 
 _HOMES = {
@@ -35,10 +46,12 @@ _HOMES = {
     "GroupMoments": "moments",
     "ConvexFairPCA": "reconstruction",
     "DisparityFairPCA": "reconstruction",
+    "JEVDPCA": "reconstruction",
     "JointRange": "reconstruction",
     "MinMaxFairPCA": "reconstruction",
     "RobustFairPCA": "reconstruction",
     "StandardPCA": "reconstruction",
+    "joint_diagonalise": "reconstruction",
 }
 
 

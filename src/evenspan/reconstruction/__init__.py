@@ -2,17 +2,26 @@
 
 from .convex import CollapsedRelaxationWarning, ConvexFairPCA
 from .disparity import DisparityFairPCA
+from .jevd import JEVDPCA, JointDiagonalisationWarning
+from .joint_diagonalisation import JointDiagonalisation, joint_criterion, joint_diagonalise
+from .joint_jacobi import jacobi_diagonalise
 from .joint_range import JointRange
 from .min_max import MinMaxFairPCA
 from .robust import RobustFairPCA
 from .standard_pca import StandardPCA
 
 __all__ = [
+    "JEVDPCA",
     "CollapsedRelaxationWarning",
     "ConvexFairPCA",
     "DisparityFairPCA",
+    "JointDiagonalisation",
+    "JointDiagonalisationWarning",
     "JointRange",
     "MinMaxFairPCA",
     "RobustFairPCA",
     "StandardPCA",
+    "jacobi_diagonalise",
+    "joint_criterion",
+    "joint_diagonalise",
 ]

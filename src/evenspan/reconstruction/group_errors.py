@@ -13,8 +13,9 @@ from ..linalg import symmetrise
 from ..moments import GroupMoments
 from ..subspace import FairSubspace
 
-#: About the overall mean (the conditional second moment M_g), or about the group's own mean (its covariance C_g).
-Centring = Literal["fitted", "group"]
+#: About the overall mean (the conditional second moment M_g), about the group's own mean (its covariance C_g), or about
+#: the origin (of rows that nobody centred).
+Centring = Literal["fitted", "group", "none"]
 
 
 def group_matrices(moments: GroupMoments, centring: Centring = "fitted") -> np.ndarray:
@@ -24,13 +25,14 @@ def group_matrices(moments: GroupMoments, centring: Centring = "fitted") -> np.n
         M_g = \frac{1}{n_g} \sum_{i \in g} (x_i - m)(x_i - m)^\top, \qquad
         C_g = \frac{1}{n_g} \sum_{i \in g} (x_i - m_g)(x_i - m_g)^\top = M_g - (m_g - m)(m_g - m)^\top .
 
-    ``centring="fitted"`` gives :math:`M_g` about the overall mean, ``"group"`` gives :math:`C_g`.
+    ``centring="fitted"`` gives :math:`M_g` about the overall mean, ``"group"`` gives :math:`C_g`, and ``"none"`` gives
+    :math:`M_g` with 0 in place of m.
     """
-    if centring not in ("fitted", "group"):
-        raise ConfigurationError(f"centring={centring!r}; needed is 'fitted' or 'group'.")
+    if centring not in ("fitted", "group", "none"):
+        raise ConfigurationError(f"centring={centring!r}; needed is 'fitted', 'group' or 'none'.")
     matrices = moments.scatters / moments.counts[:, None, None]
-    if centring == "fitted":
-        offsets = moments.means - moments.mean
+    if centring != "group":
+        offsets = moments.means - (moments.mean if centring == "fitted" else 0.0)
         matrices = matrices + offsets[:, :, None] * offsets[:, None, :]
     return matrices
 
