@@ -75,7 +75,8 @@ def orthonormal_columns(columns: np.ndarray) -> np.ndarray:
     if smallest < 1e-8:
         raise ConfigurationError(
             f"the {unit.shape[1]} chosen columns of the joint basis are dependent (smallest singular value "
-            f"{smallest:.1g} at unit length), and do not span as many components. Take mode='orthogonal', or init='pooled'."
+            f"{smallest:.1g} at unit length), and do not span as many components. Take "
+            "mode='orthogonal', or init='pooled'."
         )
     return np.linalg.qr(unit)[0]
 
