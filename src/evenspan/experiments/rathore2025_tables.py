@@ -1,0 +1,179 @@
+"""Tables 2 to 5 and Figure 1 of Rathore and Manwani (2025): four methods as printed, and ours beside them.
+
+The row FairPCA_SDP_LP is solved by the exact two-group solver: the printed semidefinite program has the same optimum,
+which the experiment on running times checks. The row JevdPCA is Algorithm 1 started from the pooled eigenvectors; what
+the start printed in the paper, the identity, leads to has a row of its own.
+"""
+
+from collections.abc import Callable, Mapping
+
+import numpy as np
+import pandas as pd
+
+from ..datasets import load, whole_moments
+from ..datasets.moments_store import moments_of
+from ..linalg import top_eigenspace
+from ..moments import GroupMoments
+from ..reconstruction.disparity import Family, search_reference
+from ..reconstruction.jevd import order_columns
+from ..reconstruction.joint_diagonalisation import JointDiagonalisation, joint_diagonalise
+from ..reconstruction.min_max_exact import solve_min_max
+from . import rathore2025_protocol as protocol
+from .rathore2025_claims import claims as table_claims
+from .rathore2025_protocol import PRINTED, PUBLISHED, TABLES
+from .rathore2025_theorems import claims as theorem_claims
+
+SEED = 2025
+#: A method takes the moments of a data set once and then gives columns W (d, k) for every k, or the reason for none.
+Fitted = Callable[[int], np.ndarray | str]
+
+
+def standard(moments: GroupMoments) -> Fitted:
+    """The leading eigenvectors of the covariance of all rows."""
+    return _leading(moments.scatter)
+
+
+def one_group(moments: GroupMoments) -> Fitted:
+    """The leading eigenvectors of the women's matrix about the overall mean: a PCA of one group."""
+    return _leading(protocol.matrices(moments, "global")[0])
+
+
+def _leading(H: np.ndarray) -> Fitted:
+    _, V = top_eigenspace(H, len(H))
+    return lambda k: V[:, :k]
+
+
+def min_max(moments: GroupMoments) -> Fitted:
+    """The optimum that the semidefinite program and its rounding seek."""
+    S = protocol.matrices(moments, "global")
+    return lambda k: solve_min_max(*S, k, "loss")[0]
+
+
+def disparity(moments: GroupMoments) -> Fitted:
+    """c-FPCA by golden section, as its own paper prints it, on centred data that are not scaled."""
+    S, shares = protocol.matrices(moments, "global"), moments.counts / moments.n
+    return lambda k: search_reference(Family(S, shares, k), True)[0]
+
+
+def diagonalised(mode: str, init: str, undefined: str = "stop") -> Callable[[GroupMoments], Fitted]:
+    """Columns of a joint diagonaliser in the order of pooled variance, of unit length and orthonormalised."""
+
+    def fit(moments: GroupMoments) -> Fitted:
+        S, shares = protocol.matrices(moments, "global"), moments.counts / moments.n
+        found = joint_diagonalise(S, mode, init=init, weights=shares, undefined=undefined)
+        if found.status not in ("converged", "not converged"):
+            return lambda k: why_not(found)
+        return lambda k: orthonormal(found.U, S, shares, k)
+
+    return fit
+
+
+def raw_columns(moments: GroupMoments) -> Fitted:
+    """The same columns as Algorithm 1 leaves them: neither of unit length nor orthonormalised."""
+    S, shares = protocol.matrices(moments, "global"), moments.counts / moments.n
+    found = joint_diagonalise(S, "paper", init="pooled", weights=shares)
+    if found.status not in ("converged", "not converged"):
+        return lambda k: why_not(found)
+    return lambda k: found.U[:, order_columns(found.U, S, shares, k, "pooled")]
+
+
+def why_not(found: JointDiagonalisation) -> str:
+    """Why a run of Algorithm 1 has no answer."""
+    if found.status == "diverged":
+        return f"Algorithm 1 diverged: after {found.n_iter} steps its criterion had grown beyond all bounds"
+    return (
+        f"Algorithm 1 has no step {found.n_iter + 1}: two columns have equal variances in both groups, and the update "
+        "divides by zero"
+    )
+
+
+def orthonormal(U: np.ndarray, S: np.ndarray, shares: np.ndarray, k: int, order: str = "pooled") -> np.ndarray:
+    """The first k columns in the given order, of unit length, made orthonormal."""
+    columns = U[:, order_columns(U, S, shares, k, order)]
+    return np.linalg.qr(columns / np.linalg.norm(columns, axis=0))[0]
+
+
+#: The printed methods first.
+METHODS: Mapping[str, Callable[[GroupMoments], Fitted]] = {
+    "covFairPCA": disparity,
+    "FairPCA_SDP_LP": min_max,
+    "JevdPCA": diagonalised("paper", "pooled"),
+    "StandardPCA": standard,
+    "JevdPCA (from U = I)": diagonalised("paper", "identity"),
+    "JevdPCA (raw columns)": raw_columns,
+    "JevdPCA (orthogonal)": diagonalised("orthogonal", "pooled"),
+    "PCA of the women": one_group,
+}
+#: Their columns are not orthonormal, so that errors and losses by group mean nothing.
+RAW = ("JevdPCA (raw columns)",)
+
+
+def tasks() -> list[dict]:
+    """One unit of work for each data set."""
+    return [{"dataset": name} for name in TABLES]
+
+
+def run_task(dataset: str) -> pd.DataFrame:
+    """All methods and all r from the data points."""
+    protocol.table(dataset)
+    return measured(dataset, moments_of(load(dataset)))
+
+
+def run(dataset: str) -> pd.DataFrame:
+    """The same from shipped moments."""
+    protocol.table(dataset)
+    return measured(dataset, whole_moments(dataset))
+
+
+def measured(dataset: str, moments: GroupMoments) -> pd.DataFrame:
+    """Every metric of every method for every r of a table."""
+    moments, found = protocol.women_first(dataset, moments), []
+    ranks = range(1, protocol.table(dataset).largest + 1)
+    S = protocol.matrices(moments, "global")
+    least = {k: solve_min_max(*S, k, "loss")[1].dual for k in ranks}
+    for name, fit in METHODS.items():
+        answer = fit(moments)
+        for k in ranks:
+            W = answer(k)
+            if isinstance(W, str):
+                found += protocol.missing(dataset, name, k, PRINTED, W)
+                continue
+            values = protocol.judged(moments, W)
+            if name not in RAW:
+                values |= protocol.fairness(dataset, moments, W)
+                values["excess worst loss"] = values["worst loss"] - least[k]
+            if name == "FairPCA_SDP_LP":
+                values["least worst loss"] = least[k]
+            found += protocol.rows(dataset, name, k, values)
+    return protocol.frame(found)
+
+
+def beside_printed(rows: pd.DataFrame, metric: str) -> pd.DataFrame:
+    """One printed metric of a data set: for every k what is printed and ours, method by method."""
+    (dataset,) = rows["dataset"].unique()
+    theirs = protocol.printed(dataset).xs(metric, axis=1, level="metric")[list(PUBLISHED)].add_suffix(" printed")
+    some = rows[rows["metric"] == metric].drop_duplicates(["method", "k"])
+    ours = some.pivot(index="k", columns="method", values="value").reindex(columns=list(METHODS))
+    return theirs.join(ours)
+
+
+def agreement(rows: pd.DataFrame) -> pd.DataFrame:
+    """How many printed numbers each method of ours gives again to the printed digits, for each printed column."""
+    found = []
+    for dataset, part in rows[rows["metric"].isin(PRINTED)].groupby("dataset", sort=False):
+        wide = part.drop_duplicates(["method", "k", "metric"]).pivot(
+            index="k", columns=["method", "metric"], values="value"
+        )
+        theirs = protocol.printed(dataset)
+        for method in wide.columns.get_level_values("method").unique():
+            for column in PUBLISHED:
+                off = (wide[method] - theirs[column]).abs()
+                for metric in PRINTED:
+                    equal = int((off[metric] <= protocol.HALF_DIGIT).sum(axis=0))
+                    found.append((dataset, method, column, metric, equal, int(theirs.shape[0])))
+    return pd.DataFrame(found, columns=["dataset", "method", "printed column", "metric", "equal", "numbers"])
+
+
+claims = theorem_claims | table_claims
+
+__all__ = ["SEED", "claims", "run", "run_task", "tasks"]
