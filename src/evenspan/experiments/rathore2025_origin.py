@@ -200,6 +200,18 @@ def explaining_sets(moments: GroupMoments, V: np.ndarray, k: int, row: Mapping[s
     return sorted(found)
 
 
+def general_order(H: np.ndarray, k: int) -> tuple[int, ...]:
+    """Which eigenvectors of H, numbered by falling eigenvalue, a general eigen-solver returns as its first k.
+
+    H is shifted first, as the paper shifts the matrix of a group: by the mean of its k largest eigenvalues. The order
+    depends on the shift, and it may differ between machines and libraries.
+    """
+    values = np.linalg.eigvalsh(H)
+    returned, _ = np.linalg.eig(H - values[-k:].mean(axis=0) * np.eye(len(H)))
+    places = np.argsort(np.argsort(-returned.real, kind="stable"), kind="stable")
+    return tuple(int(place) for place in places[:k])
+
+
 def _halves(kept: np.ndarray, gaps: np.ndarray) -> dict[str, np.ndarray]:
     """All subsets of some columns: their code, size, kept variance and squared gap."""
     code = np.arange(2 ** len(kept))
