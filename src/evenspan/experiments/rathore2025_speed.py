@@ -1,0 +1,181 @@
+"""What the times say: printed and ours as ratios, growth with the number of features, and the claims about them."""
+
+import numpy as np
+import pandas as pd
+
+from .. import paths
+from .rathore2025_protocol import PUBLISHED, TABLES
+from .store import read_results
+
+EXPERIMENT = "rathore2025-times"
+SUMMED, SCALING = "summed over r", "scaling"
+#: The printed methods and ours, in the order of tables and figures.
+METHODS = (*PUBLISHED, "JevdPCA (orthogonal)", "min-max loss (certified)")
+JEVD, PROGRAMME, COVARIANCE, PCA = "JevdPCA", "FairPCA_SDP_LP", "covFairPCA", "StandardPCA"
+#: "Much faster" is at least this many times faster.
+MUCH = 2.0
+#: An exponent fitted to times may exceed the claimed one by so much.
+ALLOWED = 0.3
+
+Answer = tuple[str, str]
+
+
+def printed_times() -> pd.DataFrame:
+    """The printed seconds: methods by data sets, the latter by our names."""
+    frame = pd.read_csv(paths.data("paper", "rathore2025_table1_times.csv"))
+    wide = frame.pivot(index="method", columns="dataset", values="value")
+    return wide[[one.title for one in TABLES.values()]].set_axis(list(TABLES), axis=1)
+
+
+def our_times(rows: pd.DataFrame, metric: str = "training time") -> pd.DataFrame:
+    """Our seconds, mean over the repetitions: methods by data sets."""
+    some = rows[(rows["protocol"] == SUMMED) & (rows["metric"] == metric)]
+    wide = some.pivot_table(index="method", columns="dataset", values="value", aggfunc="mean")
+    return wide.reindex(index=[m for m in METHODS if m in wide.index], columns=[n for n in TABLES if n in wide])
+
+
+def ratios(rows: pd.DataFrame, metric: str = "training time") -> pd.DataFrame:
+    """Times as multiples of StandardPCA's on the same data: printed, and ours beside it."""
+    parts = []
+    for source, wide in (("printed", printed_times()), ("ours", our_times(rows, metric))):
+        if "StandardPCA" in wide.index:
+            parts.append((wide / wide.loc["StandardPCA"]).stack().rename(source))
+    found = pd.concat(parts, axis=1).rename_axis(["method", "dataset"]).reset_index()
+    order = {name: i for i, name in enumerate((*TABLES, *METHODS))}
+    return found.sort_values(["dataset", "method"], key=lambda c: c.map(order), ignore_index=True)
+
+
+def same_order(rows: pd.DataFrame, metric: str = "training time") -> pd.DataFrame:
+    """For each data set: the printed methods from fast to slow, ours, and how many of the six pairs agree."""
+    theirs, mine = printed_times(), our_times(rows, metric).reindex(index=list(PUBLISHED))
+    found = []
+    for dataset in mine.dropna(axis=1):
+        one, other = theirs[dataset].sort_values(), mine[dataset].sort_values()
+        ahead = [(a, b) for i, a in enumerate(one.index) for b in one.index[i + 1 :]]
+        agree = sum(bool(other[a] < other[b]) for a, b in ahead)
+        found.append((dataset, " < ".join(one.index), " < ".join(other.index), agree, len(ahead)))
+    return pd.DataFrame(found, columns=["dataset", "printed", "ours", "pairs that agree", "pairs"])
+
+
+def curves(rows: pd.DataFrame, metric: str = "seconds") -> pd.DataFrame:
+    """Median of a metric of the scaling study over the repetitions: ``method``, ``d`` and the metric."""
+    some = rows[(rows["protocol"] == SCALING) & (rows["metric"] == metric)]
+    some = some.assign(d=some["dataset"].str.removeprefix("synthetic-d").astype(int))
+    order = {name: i for i, name in enumerate(("eigh", *METHODS))}
+    found = some.groupby(["method", "d"])["value"].median().rename(metric).reset_index()
+    return found.sort_values(
+        ["method", "d"], key=lambda c: c.map(order) if c.name == "method" else c, ignore_index=True
+    )
+
+
+def exponents(rows: pd.DataFrame, metric: str = "seconds") -> pd.Series:
+    """Slope of log seconds over log d by least squares, over the upper half of the sizes of each method."""
+
+    def slope(line: pd.DataFrame) -> float:
+        upper = line.sort_values("d").iloc[len(line) // 2 :]
+        return float(np.polyfit(np.log(upper["d"]), np.log(upper[metric]), 1)[0]) if len(upper) > 1 else np.nan
+
+    found = curves(rows, metric)
+    return pd.Series({method: slope(line) for method, line in found.groupby("method", sort=False)}, name="exponent")
+
+
+def _answer(good: int, total: int) -> str:
+    """All: holds; some: holds in part; none: does not."""
+    return "holds" if good == total else "holds in part" if good else "does not hold"
+
+
+def _faster(slow: str, fast: str, datasets: tuple[str, ...], factor: float) -> Answer:
+    """Whether the printed time of ``fast`` is shorter by the factor on these data sets; ours are told beside it."""
+
+    def told(wide: pd.DataFrame) -> tuple[int, str]:
+        quotient = (wide.loc[slow] / wide.loc[fast])[list(datasets)]
+        words = ", ".join(f"{TABLES[name].title} {value:.3g}" for name, value in quotient.items())
+        return int(((quotient > 1.0) & (quotient >= factor)).sum(axis=0)), words
+
+    good, words = told(printed_times())
+    evidence = f"Printed time of {slow} over that of {fast}: {words}."
+    mine = our_times(read_results(EXPERIMENT))
+    if {slow, fast} <= set(mine.index) and set(datasets) <= set(mine.columns):
+        evidence += f" Ours: {told(mine)[1]}."
+    return _answer(good, len(datasets)), evidence
+
+
+def cubic_time() -> Answer | None:
+    """R06: O(d^3), by the exponents of one step and of the whole run, and by whether the steps end."""
+    rows = read_results(EXPERIMENT)
+    step, whole = exponents(rows, "seconds per step"), exponents(rows)
+    if JEVD not in step or JEVD not in whole:
+        return None
+    ended = rows[rows["metric"] == "converged"].groupby(["protocol", "method"])["value"].agg(["sum", "size"])
+    steps = curves(rows, "steps").query("method == @JEVD")["steps"]
+
+    def count(protocol: str, method: str) -> str:
+        return "{:.0f} of {:.0f}".format(*ended.loc[(protocol, method)])
+
+    needed = our_times(rows, "steps").loc[JEVD]
+    cubic = [exponent <= 3.0 + ALLOWED for exponent in (step[JEVD], whole[JEVD])]
+    always = (ended.xs(JEVD, level="method")["sum"] == ended.xs(JEVD, level="method")["size"]).all()
+    printed_start = ended.loc[(SCALING, f"{JEVD} (from U = I)"), "sum"] > 0
+    answer = "holds" if all(cubic) and always and printed_start else "holds in part" if cubic[0] else "does not hold"
+    return answer, (
+        f"Fitted exponents: one step d^{step[JEVD]:.2f}, a whole run d^{whole[JEVD]:.2f} (one eigendecomposition "
+        f"d^{whole['eigh']:.2f}), with {steps.min():.0f} to {steps.max():.0f} steps on random pairs from the pooled "
+        f"eigenvectors. The number of steps is not bounded by d: from them {count(SCALING, JEVD)} random pairs and "
+        f"{count(SUMMED, JEVD)} data sets converge ("
+        + ", ".join(f"{TABLES[name].title} {value:.0f} steps" for name, value in needed.items())
+        + f"), from U = I as printed {count(SCALING, JEVD + ' (from U = I)')} random pairs. "
+        "The moments cost O(nd^2) more."
+    )
+
+
+def programme_time() -> Answer | None:
+    """R07: the semidefinite programme within O(d^6.5): an upper bound, which a fitted exponent may stay below."""
+    rows = read_results(EXPERIMENT)
+    found = curves(rows)
+    found = found[found["method"] == PROGRAMME]
+    if len(found) < 4:
+        return None
+    exponent = exponents(rows)[PROGRAMME]
+    last = found.iloc[-1]
+    eigh = curves(rows, "time / eigh").query("method == @PROGRAMME")["time / eigh"].iloc[-1]
+    answer = "holds" if exponent <= 6.5 + ALLOWED else "does not hold"
+    return answer, (
+        f"Fitted exponent d^{exponent:.2f} over the upper half of d = {found['d'].min()} to {found['d'].max()}, by an "
+        f"interior-point solver: below the bound. At d = {last['d']} it takes {last['seconds']:.2g} s, "
+        f"{eigh:,.0f} eigendecompositions."
+    )
+
+
+def programme_dominates() -> Answer | None:
+    """R08: the share of the programme's step in the baseline's time, on each data set."""
+    rows = read_results(EXPERIMENT)
+    if our_times(rows).empty:
+        return None
+    parts = {step: our_times(rows, metric).loc[PROGRAMME] for step, metric in (
+        ("all", "training time"), ("SDP", "solver, SDP"), ("LP", "solver, LP"), ("moments", "moments"))}  # fmt: skip
+    shares = {step: parts[step] / parts["all"] for step in ("SDP", "LP", "moments")}
+    slower = parts["all"] / our_times(rows).loc["min-max loss (certified)"]
+    good = int((shares["SDP"] > 0.5).sum(axis=0))
+    told = "; ".join(
+        f"{TABLES[name].title} SDP {shares['SDP'][name]:.0%}, LP {shares['LP'][name]:.0%}, moments "
+        f"{shares['moments'][name]:.0%}"
+        for name in parts["all"].index
+    )
+    return _answer(good, len(parts["all"])), (
+        f"Shares of the time summed over r: {told}. The exact solver of the same problem, moments included, is "
+        "faster by "
+        + ", ".join(f"{value:.0f}" for value in slower)
+        + " times. The printed times run against d: "
+        + ", ".join(f"{TABLES[n].title} {v:.1f} s" for n, v in printed_times().loc[PROGRAMME].items())
+        + "."
+    )
+
+
+claims = {
+    "R06": cubic_time,
+    "R07": programme_time,
+    "R08": programme_dominates,
+    "R09": lambda: _faster(PROGRAMME, JEVD, tuple(TABLES), MUCH),
+    "R10": lambda: _faster(COVARIANCE, JEVD, ("diabetes", "lsac_clean"), 1.0),
+    "R11": lambda: _faster(JEVD, PCA, tuple(TABLES), 1.0),
+}
