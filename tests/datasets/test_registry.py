@@ -41,9 +41,12 @@ def test_no_path_of_a_machine_is_in_the_registry():
     assert not re.search(r"[\"' ]/[a-z]+/", text)
 
 
-def test_sets_do_not_share_a_place():
-    places = [(entry.folder, file.name) for entry in map(datasets.entry, datasets.names()) for file in entry.files]
-    assert len(places) == len(set(places))
+def test_sets_share_a_place_only_for_the_same_file():
+    entries = list(map(datasets.entry, datasets.names()))
+    files = {(entry.folder, file) for entry in entries for file in entry.files}
+    assert len(files) == len({(folder, file.name) for folder, file in files})
+    sizes = [len(entry.files) - len({file.name for file in entry.files}) for entry in entries]
+    assert not any(sizes)
 
 
 def test_the_checksum_of_a_set_depends_on_every_file_and_not_on_their_order(make_entry):

@@ -1,7 +1,8 @@
 """The tables of Rathore and Manwani (2025): raw values, every column a feature, the sensitive one among them.
 
-That these columns are the paper's was found by standard PCA, whose printed numbers they give to the last digit on
-diabetes, npha and obesity. For LSAC there are three public files, and none of them is known to be the paper's.
+That these columns and rows are the paper's was found by standard PCA, whose printed numbers they give to the last digit
+on diabetes, npha, obesity and ``lsac_bw``: the white and black people of ``lsac_clean``. The other three LSAC tables
+are what the search for it began with.
 """
 
 import zipfile
@@ -44,11 +45,10 @@ CLEAN_COLUMNS = (
     *("decile1b", "decile3", "lsat", "ugpa", "zfygpa", "zgpa", "fulltime", "fam_inc", "male", "tier", "race"),
     "pass_bar",
 )
-#: The twelve columns of the largest of the three files that lead nearest to the paper's table.
-BAR_COLUMNS = (
-    *("decile1b", "decile3", "lsat", "ugpa", "zfygpa", "zgpa", "fulltime", "fam_inc", "male", "tier", "pass_bar"),
-    "black",
-)
+#: What the two smaller files have in common, in the order of ``CLEAN_COLUMNS``: enough to know a person again.
+SHARED = ("lsat", "ugpa", "zfygpa", "zgpa", "fulltime", "fam_inc", "male", "tier")
+#: What the third file has for the columns of ``CLEAN_COLUMNS``; race and bar passed are words there.
+BAR_COLUMNS = (*CLEAN_COLUMNS[:-2], "race2", "bar1")
 
 
 def diabetes_blocks(entry: Entry, rows: int = BLOCK_ROWS) -> Iterator[tuple[pd.DataFrame, np.ndarray]]:
@@ -96,35 +96,79 @@ def load_obesity(entry: Entry) -> Dataset:
 
 def load_lsac(entry: Entry) -> Dataset:
     """LSAC as the paper cites it: 12 columns without a header; y = bar passed, the last feature too."""
-    path = fetch_file(entry, entry.files[0].name)
-    table = parsed(entry, path.name, lambda: pd.read_csv(path, header=None))
-    if table.shape[1] != len(LSAC_COLUMNS):
-        raise DataError(f"{entry.name}: {table.shape[1]} columns; needed are {len(LSAC_COLUMNS)}. {AGAIN}")
-    table = numeric(entry, table.set_axis(list(LSAC_COLUMNS), axis=1))
+    table = read_lsac(entry, entry.files[0].name)
     return _dataset(entry, table, table["pass_bar"], table["sex"].astype(int))
 
 
 def load_lsac_clean(entry: Entry) -> Dataset:
-    """LSAC, law_school_clean: 12 columns, race coded 1 = White, 0 = Non-White; y = bar passed, the last feature too."""
-    table = read(entry, CLEAN_COLUMNS)
-    race = table["race"].map({"White": 1.0, "Non-White": 0.0})
-    table = numeric(entry, table.assign(race=race))
+    """LSAC, law_school_clean: 12 columns, race 1 = White, 0 = Non-White; y = bar passed first time, a feature too."""
+    table = read_clean(entry, entry.files[0].name)
+    return _dataset(entry, table, table["pass_bar"], table["male"].astype(int))
+
+
+def load_lsac_bw(entry: Entry) -> Dataset:
+    """The white and black people of law_school_clean: race 1 = white, 0 = black. The table of the paper.
+
+    That file only tells White from Non-White. Each of its people is found again in the file that the paper cites, by
+    eight columns that both have, and race is read there.
+    """
+    clean, cited = (file.name for file in entry.files)
+    table = read_clean(entry, clean)
+    race = race_codes(entry, table, read_lsac(entry, cited))
+    table = table[race < 3].reset_index(drop=True)
     return _dataset(entry, table, table["pass_bar"], table["male"].astype(int))
 
 
 def load_lsac_bar(entry: Entry) -> Dataset:
-    """LSAC, bar_pass_prediction: ``BAR_COLUMNS`` of the rows without a gap in them; y = bar passed, a feature too."""
+    """LSAC, bar_pass_prediction: the columns and people of ``lsac_bw`` as far as this file has them, rows complete."""
     table = read(entry, BAR_COLUMNS, others=True)[list(BAR_COLUMNS)].dropna()
+    table = table[table["race2"] != "c other"]
+    race = table["race2"].map({"b white": 1.0, "a black": 0.0})
+    passed = table["bar1"].map({"P": 1.0, "F": 0.0})
+    table = table.assign(race2=race, bar1=passed).rename(columns={"race2": "race", "bar1": "pass_bar"})
     table = numeric(entry, table)
     return _dataset(entry, table, table["pass_bar"], table["male"].astype(int))
+
+
+def read_lsac(entry: Entry, file: str) -> pd.DataFrame:
+    """The file without a header, under ``LSAC_COLUMNS``."""
+    path = fetch_file(entry, file)
+    table = parsed(entry, path.name, lambda: pd.read_csv(path, header=None))
+    if table.shape[1] != len(LSAC_COLUMNS):
+        raise DataError(f"{entry.name}: {table.shape[1]} columns; needed are {len(LSAC_COLUMNS)}. {AGAIN}")
+    return numeric(entry, table.set_axis(list(LSAC_COLUMNS), axis=1))
+
+
+def read_clean(entry: Entry, file: str) -> pd.DataFrame:
+    """law_school_clean in numbers, race 1 = White, 0 = Non-White."""
+    table = read(entry, CLEAN_COLUMNS, file)
+    return numeric(entry, table.assign(race=table["race"].map({"White": 1.0, "Non-White": 0.0})))
+
+
+def race_codes(entry: Entry, clean: pd.DataFrame, cited: pd.DataFrame) -> np.ndarray:
+    """Race of every row of law_school_clean (1 white, 2 black, 3 other), read in the file that the paper cites."""
+    same = cited.assign(male=2 - cited["sex"], fulltime=3 - cited["fulltime"])  # 1 and 2 are exchanged there
+    hundredths = [frame[list(SHARED)].mul(100).round().astype(int) for frame in (clean, same)]
+    known = hundredths[1].assign(race=cited["race"]).drop_duplicates()
+    found = hundredths[0].reset_index(names="row").merge(known, on=list(SHARED), how="left")
+    race = found["race"].to_numpy()
+    if len(found) != len(clean) or not np.isin(race, (1, 2, 3)).all() or ((race == 1) != (clean["race"] == 1)).any():
+        raise DataError(
+            f"{entry.name}: of {len(clean)} people, {int(np.isnan(race).sum(axis=0))} are not in the other file, "
+            f"{len(found) - len(clean)} are there with two races, and others may be white in one file only; needed is "
+            f"one and the same race for each. {AGAIN}"
+        )
+    return race
 
 
 AGAIN = "Compare the file with its origin in the registry, or correct the registry's checksum for another release."
 
 
-def read(entry: Entry, columns: tuple[str, ...], *, others: bool = False, **options) -> pd.DataFrame:
-    """The one file of a data set as a table with these columns; ``others`` allows more of them."""
-    path = fetch_file(entry, entry.files[0].name)
+def read(
+    entry: Entry, columns: tuple[str, ...], file: str | None = None, *, others: bool = False, **options
+) -> pd.DataFrame:
+    """A file of a data set (the first) as a table with these columns; ``others`` allows more of them."""
+    path = fetch_file(entry, file or entry.files[0].name)
     table = parsed(entry, path.name, lambda: pd.read_csv(path, **options))
     return headed(entry, table.rename(columns=lambda name: str(name).strip()), columns, others=others)
 
@@ -181,4 +225,5 @@ LOADERS: dict[str, Callable[[Entry], Dataset]] = {
     "lsac": load_lsac,
     "lsac_clean": load_lsac_clean,
     "lsac_bar": load_lsac_bar,
+    "lsac_bw": load_lsac_bw,
 }
