@@ -57,25 +57,32 @@ def same_order(rows: pd.DataFrame, metric: str = "training time") -> pd.DataFram
     return pd.DataFrame(found, columns=["dataset", "printed", "ours", "pairs that agree", "pairs"])
 
 
-def curves(rows: pd.DataFrame, metric: str = "seconds") -> pd.DataFrame:
-    """Median of a metric of the scaling study over the repetitions: ``method``, ``d`` and the metric."""
+def curves(rows: pd.DataFrame, metric: str = "seconds", over: str = "median") -> pd.DataFrame:
+    """A metric of the scaling study, by default its median over the repetitions: ``method``, ``d`` and the metric."""
     some = rows[(rows["protocol"] == SCALING) & (rows["metric"] == metric)]
     some = some.assign(d=some["dataset"].str.removeprefix("synthetic-d").astype(int))
     order = {name: i for i, name in enumerate(("eigh", *METHODS))}
-    found = some.groupby(["method", "d"])["value"].median().rename(metric).reset_index()
+    found = some.groupby(["method", "d"])["value"].agg(over).rename(metric).reset_index()
     return found.sort_values(
         ["method", "d"], key=lambda c: c.map(order) if c.name == "method" else c, ignore_index=True
     )
 
 
 def exponents(rows: pd.DataFrame, metric: str = "seconds") -> pd.Series:
-    """Slope of log seconds over log d by least squares, over the upper half of the sizes of each method."""
+    """Slope of log time over log d by least squares, over the upper half of the sizes of each method.
+
+    For the metric "seconds" sizes at which a method did not converge on every pair are left out: a run that breaks off
+    early is no fast run.
+    """
 
     def slope(line: pd.DataFrame) -> float:
         upper = line.sort_values("d").iloc[len(line) // 2 :]
         return float(np.polyfit(np.log(upper["d"]), np.log(upper[metric]), 1)[0]) if len(upper) > 1 else np.nan
 
-    found = curves(rows, metric)
+    ended = curves(rows, "converged", "min")
+    failed = ended[(ended["converged"] < 1.0) & (metric == "seconds")]
+    found = curves(rows, metric).merge(failed, on=["method", "d"], how="left")
+    found = found[found["converged"].isna()]
     return pd.Series({method: slope(line) for method, line in found.groupby("method", sort=False)}, name="exponent")
 
 
@@ -113,18 +120,22 @@ def cubic_time() -> Answer | None:
         return "{:.0f} of {:.0f}".format(*ended.loc[(protocol, method)])
 
     needed = our_times(rows, "steps").loc[JEVD]
+    sizes = curves(rows, "converged", "min").query("method == @JEVD").set_index("d")["converged"]
+    failed = sizes.index[sizes < 1.0]
     cubic = [exponent <= 3.0 + ALLOWED for exponent in (step[JEVD], whole[JEVD])]
     always = (ended.xs(JEVD, level="method")["sum"] == ended.xs(JEVD, level="method")["size"]).all()
-    printed_start = ended.loc[(SCALING, f"{JEVD} (from U = I)"), "sum"] > 0
-    answer = "holds" if all(cubic) and always and printed_start else "holds in part" if cubic[0] else "does not hold"
+    as_printed = (SCALING, f"{JEVD} (from U = I)")
+    answer = "does not hold"
+    if cubic[0]:
+        answer = "holds" if cubic[1] and always and ended.loc[as_printed, "sum"] > 0 else "holds in part"
     return answer, (
-        f"Fitted exponents: one step d^{step[JEVD]:.2f}, a whole run d^{whole[JEVD]:.2f} (one eigendecomposition "
-        f"d^{whole['eigh']:.2f}), with {steps.min():.0f} to {steps.max():.0f} steps on random pairs from the pooled "
-        f"eigenvectors. The number of steps is not bounded by d: from them {count(SCALING, JEVD)} random pairs and "
-        f"{count(SUMMED, JEVD)} data sets converge ("
+        f"Fitted exponents: one step d^{step[JEVD]:.2f}, a whole run, where it converges, d^{whole[JEVD]:.2f} (one "
+        f"eigendecomposition d^{whole['eigh']:.2f}); {steps.min():.0f} to {steps.max():.0f} steps on random pairs from "
+        f"the pooled eigenvectors, of which {count(SCALING, JEVD)} converge"
+        + (f" (the first that does not has d = {failed.min()})" if len(failed) else "")
+        + f"; from U = I as printed {count(*as_printed)}. Data sets, from the pooled eigenvectors: "
         + ", ".join(f"{TABLES[name].title} {value:.0f} steps" for name, value in needed.items())
-        + f"), from U = I as printed {count(SCALING, JEVD + ' (from U = I)')} random pairs. "
-        "The moments cost O(nd^2) more."
+        + f"; {count(SUMMED, JEVD)} converge. The moments, O(nd^2), are not counted."
     )
 
 

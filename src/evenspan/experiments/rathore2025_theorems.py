@@ -14,7 +14,7 @@ from ..reconstruction.joint_jacobi import jacobi_diagonalise
 from ..reconstruction.min_max_exact import solve_min_max
 from .rathore2025_divergence import constraint_kept
 from .rathore2025_equal_losses import SEARCHED, SEED, Answer, min_max_equalises, random_pair, rotation
-from .rathore2025_protocol import HALF_DIGIT, PUBLISHED, TABLES, printed
+from .rathore2025_identities import printed_errors_and_shares
 
 #: Differences of this relative size are rounding.
 ROUNDING = 1e-9
@@ -156,55 +156,6 @@ def exact_is_orthonormal() -> Answer:
     exact = found[(found["C"] < ROUNDING) & (found["|U'U - I|"] > SEARCHED)]
     told = "; ".join(f"{u}: C {c:.1g}, |U'U - I| {n:.2g}" for u, c, n in found.itertuples(index=False))
     return ("does not hold" if len(exact) else "holds"), f"Random commuting pair, d = 5. {told}."
-
-
-def implied_totals() -> pd.DataFrame:
-    """Total variance that the rounded R.E. and V.E. of each column leave possible: the intersection over all rows.
-
-    R.E. = total (1 - V.E.) on centred data with orthonormal U. ``low_k`` and ``high_k`` are the rows with the bounds.
-    """
-    rows = []
-    for dataset, table in TABLES.items():
-        cells = printed(dataset)
-        for method in PUBLISHED:
-            error, share = cells[method, "R.E."], cells[method, "V.E."]
-            least = (error - HALF_DIGIT).clip(lower=0.0) / (1.0 - (share - HALF_DIGIT))
-            room = 1.0 - (share + HALF_DIGIT)
-            most = ((error + HALF_DIGIT) / room.where(room > 0)).fillna(np.inf)
-            low, high = float(least.max(axis=0)), float(most.min(axis=0))
-            rows.append((table.title, method, low, int(least.idxmax()), high, int(most.idxmin()), low <= high))
-    return pd.DataFrame(rows, columns=["dataset", "method", "low", "low_k", "high", "high_k", "possible"])
-
-
-def identity_on_random_data() -> float:
-    """Largest relative difference of R.E. and total (1 - V.E.), on random points and orthonormal U."""
-    worst = 0.0
-    for trial in range(20):
-        rng = np.random.default_rng((SEED, 6, trial))
-        X = rng.normal(size=(40, 6)) * rng.uniform(0.3, 3.0, size=6)
-        X -= X.mean(axis=0)
-        U = rotation(rng, 6)[:, : 1 + trial % 5]
-        total = X.var(axis=0).sum(axis=0)
-        residual = ((X - X @ U @ U.T) ** 2).sum(axis=1).mean(axis=0)
-        worst = max(worst, abs(residual - total * (1.0 - (X @ U).var(axis=0).sum(axis=0) / total)) / total)
-    return worst
-
-
-def printed_errors_and_shares() -> Answer:
-    """R19: R.E. = total variance times (1 - V.E.), for the algebra and for every printed column."""
-    found, algebra = implied_totals(), identity_on_random_data()
-    broken = found[~found["possible"]]
-    told = "; ".join(
-        f"{row.method} on {row.dataset}: at most {row.high:.1f} by r = {row.high_k}, "
-        f"at least {row.low:.1f} by r = {row.low_k}"
-        for row in broken.itertuples()
-    )
-    good = int(found["possible"].sum(axis=0))
-    answer = "does not hold" if algebra > ROUNDING or not good else "holds" if broken.empty else "holds in part"
-    return answer, (
-        f"The identity is true on random points (difference {algebra:.1g}). One total variance fits all printed rows "
-        f"for {good} of {len(found)} columns" + (f"; not for {told}." if told else ".")
-    )
 
 
 def three_groups() -> pd.DataFrame:

@@ -6,7 +6,7 @@ methods that are timed in turn on the same data can.
 """
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 
 import numpy as np
@@ -127,19 +127,28 @@ def _summed(dataset: str, measure: Callable[[], GroupMoments], repetitions: int,
             continue
         solve(S, shares, 1, _unheard)  # what is imported or set up at the first call is no one's training
         for repetition in range(repetitions):
-            watch = Watch()
+            watch, answers = Watch(), []
             for k in ranks:
                 moments = measure()
                 watch("moments")
-                solve(matrices(moments, "global"), moments.counts / moments.n, k, watch)
+                answers.append(solve(matrices(moments, "global"), moments.counts / moments.n, k, watch))
                 watch("rest")
             steps = {name: value for name, value in watch.seconds.items() if name not in ("moments", "rest")}
             solver = sum(steps.values()) + watch.seconds["rest"]
             values = {"solver": solver} | {f"solver, {name}": value for name, value in steps.items()}
             if not shipped:
                 values |= {"moments": watch.seconds["moments"], "training time": solver + watch.seconds["moments"]}
+            if method == "FairPCA_SDP_LP":
+                values["relaxation against exact optimum"] = _off(S, ranks, [value for _, value in answers])
             found += [(dataset, method, repetition, SUMMED, metric, value, "") for metric, value in values.items()]
     return found
+
+
+def _off(S: np.ndarray, ranks: Iterable[int], values: list[float]) -> float:
+    """Largest difference of the programme's value and the exact optimum over all r, relative to the data's scale."""
+    exact = np.array([solve_min_max(*S, k, "loss")[1].primal for k in ranks])
+    scale = float(np.trace(S, axis1=1, axis2=2).max(axis=0)) / S.shape[1]
+    return float(np.abs(np.array(values) - exact).max(axis=0)) / scale
 
 
 def _checked(dataset: str, S: np.ndarray, shares: np.ndarray) -> list:

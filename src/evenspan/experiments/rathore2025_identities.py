@@ -1,0 +1,147 @@
+"""Identities that printed numbers must satisfy if the columns are orthonormal and the data are one table."""
+
+import numpy as np
+import pandas as pd
+
+from .. import datasets
+from .rathore2025_counting import Answer, Source, told, verdict
+from .rathore2025_divergence import moments_of, shift_invariance
+from .rathore2025_equal_losses import SEED, rotation
+from .rathore2025_protocol import HALF_DIGIT, PUBLISHED, TABLES, printed
+
+JEVD, PCA = PUBLISHED[2:]
+#: Differences of this relative size are rounding.
+ROUNDING = 1e-9
+
+
+def implied_totals() -> pd.DataFrame:
+    """Total variance that the rounded R.E. and V.E. of each column leave possible: the intersection over all rows.
+
+    R.E. = total (1 - V.E.) on centred data with orthonormal U. ``low_k`` and ``high_k`` are the rows with the bounds.
+    """
+    rows = []
+    for dataset, table in TABLES.items():
+        cells = printed(dataset)
+        for method in PUBLISHED:
+            error, share = cells[method, "R.E."], cells[method, "V.E."]
+            least = (error - HALF_DIGIT).clip(lower=0.0) / (1.0 - (share - HALF_DIGIT))
+            room = 1.0 - (share + HALF_DIGIT)
+            most = ((error + HALF_DIGIT) / room.where(room > 0)).fillna(np.inf)
+            low, high = float(least.max(axis=0)), float(most.min(axis=0))
+            rows.append((table.title, method, low, int(least.idxmax()), high, int(most.idxmin()), low <= high))
+    return pd.DataFrame(rows, columns=["dataset", "method", "low", "low_k", "high", "high_k", "possible"])
+
+
+def identity_on_random_data() -> float:
+    """Largest relative difference of R.E. and total (1 - V.E.), on random points and orthonormal U."""
+    worst = 0.0
+    for trial in range(20):
+        rng = np.random.default_rng((SEED, 6, trial))
+        X = rng.normal(size=(40, 6)) * rng.uniform(0.3, 3.0, size=6)
+        X -= X.mean(axis=0)
+        U = rotation(rng, 6)[:, : 1 + trial % 5]
+        total = X.var(axis=0).sum(axis=0)
+        residual = ((X - X @ U @ U.T) ** 2).sum(axis=1).mean(axis=0)
+        worst = max(worst, abs(residual - total * (1.0 - (X @ U).var(axis=0).sum(axis=0) / total)) / total)
+    return worst
+
+
+def printed_errors_and_shares() -> Answer:
+    """R19: R.E. = total variance times (1 - V.E.), for the algebra and for every printed column."""
+    found, algebra = implied_totals(), identity_on_random_data()
+    broken = found[~found["possible"]]
+    told = "; ".join(
+        f"{row.method} on {row.dataset}: at most {row.high:.1f} by r = {row.high_k}, "
+        f"at least {row.low:.1f} by r = {row.low_k}"
+        for row in broken.itertuples()
+    )
+    good = int(found["possible"].sum(axis=0))
+    answer = "does not hold" if algebra > ROUNDING or not good else "holds" if broken.empty else "holds in part"
+    return answer, (
+        f"The identity is true on random points (difference {algebra:.1g}). One total variance fits all printed rows "
+        f"for {good} of {len(found)} columns" + (f"; not for {told}." if told else ".")
+    )
+
+
+def impossible() -> pd.DataFrame:
+    """Printed numbers that no orthonormal projection of one data set can have, beyond what rounding explains.
+
+    No projection leaves less error or keeps more variance than PCA; MMD^2 is at most the squared distance of the group
+    means; and it cannot fall where columns are only added, as in StandardPCA and, U being the same for all r, JevdPCA.
+    """
+    rows = []
+    for name, table in TABLES.items():
+        wide, moments = printed(name), moments_of(name)
+        known = moments is not None and datasets.entry(name).matches_paper
+        ceiling = float(((moments.means[0] - moments.means[1]) ** 2).sum(axis=0)) if known else np.inf
+        for method in PUBLISHED:
+            for k, row in wide[method].iterrows():
+                best = wide[PCA].loc[k]
+                limits = [
+                    ("R.E. below StandardPCA", -row["R.E."], -best["R.E."], HALF_DIGIT),
+                    ("V.E. above StandardPCA", row["V.E."], best["V.E."], HALF_DIGIT),
+                    ("MMD^2 above the distance of the means", row["MMD^2"], ceiling, 0.0),
+                ]
+                if method in (PCA, JEVD) and k > 1:
+                    before = wide[method].loc[k - 1, "MMD^2"]
+                    limits.append(("MMD^2 falls", -row["MMD^2"], -before, HALF_DIGIT))
+                rows += [
+                    (table.title, method, k, what, abs(value), abs(bound))
+                    for what, value, bound, also in limits
+                    if value - HALF_DIGIT - also > bound - 1e-9
+                ]
+    return pd.DataFrame(rows, columns=["dataset", "method", "r", "what", "printed", "limit"])
+
+
+def _where(broken: pd.DataFrame) -> str:
+    return ", ".join(
+        f"{row.method} on {row.dataset} at r = {row.r} ({row.printed:.2f}, {row.limit:.2f})"
+        for row in broken.itertuples()
+    )
+
+
+def pca_is_best() -> Answer:
+    """R20: StandardPCA has the lowest R.E. and the highest V.E. of every row."""
+
+    def count(source: Source) -> tuple[int, int, str]:
+        rows, low, above = 0, 0, []
+        for name, table in TABLES.items():
+            wide = source(name)
+            error, share = (wide.xs(metric, axis=1, level="metric")[list(PUBLISHED)] for metric in ("R.E.", "V.E."))
+            rows, low = rows + len(wide), low + int((error[PCA] <= error.min(axis=1)).sum(axis=0))
+            best = share.max(axis=1)
+            above += [
+                f"{share.loc[k].idxmax()} on {table.title} at r = {k} ({best[k]:.2f}, {share.loc[k, PCA]:.2f})"
+                for k in wide.index[best > share[PCA]]
+            ]
+        words = f"lowest R.E. in {low} of {rows} rows, highest V.E. in {rows - len(above)}"
+        return low + rows - len(above), 2 * rows, words + (f"; above it {', '.join(above)}" if above else "")
+
+    good, total, evidence = told(count)
+    broken = impossible().query("what.str.startswith('V.E.') or what.str.startswith('R.E.')")
+    beyond = _where(broken) if len(broken) else "none"
+    return verdict(good, total), (
+        f"{evidence} For orthonormal columns of one data set it is a theorem. Beyond what rounding of the two numbers "
+        f"alone could explain: {beyond}; R19 takes R.E. and V.E. together."
+    )
+
+
+def mean_distance_is_monotone() -> Answer:
+    """R21: MMD^2 never falls as columns are added, and is at most the distance of the means."""
+    found = impossible()
+    falls, above = (found[found["what"].str.startswith(name)] for name in ("MMD^2 falls", "MMD^2 above"))
+    steps = sum(2 * (len(printed(name)) - 1) for name in TABLES)
+    evidence = (
+        f"Printed, StandardPCA and JevdPCA: MMD^2 does not fall in {steps - len(falls)} of {steps} steps from r to "
+    )
+    evidence += f"r + 1; it does for {_where(falls)}." if len(falls) else "r + 1."
+    if len(above):
+        evidence += f" Above the squared distance of the group means: {_where(above)}."
+    shifts = shift_invariance()
+    if len(shifts):
+        evidence += (
+            f" The r-dependent shift of the matrices changes U by at most {shifts['largest change of U'].max():.1g}: "
+            "under any fixed order the columns are nested."
+        )
+    good = steps - len(falls)
+    return ("holds in part" if verdict(good, steps) == "holds" and len(above) else verdict(good, steps)), evidence
