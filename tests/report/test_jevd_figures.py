@@ -7,8 +7,10 @@ import pandas as pd
 import pytest
 from matplotlib import pyplot as plt
 
+from evenspan.experiments.rathore2025_protocol import PRINTED, PUBLISHED, printed
 from evenspan.reconstruction.group_errors import losses
 from evenspan.reconstruction.min_max_exact import solve_min_max
+from evenspan.report import jevd_diagrams as diagrams
 from evenspan.report import jevd_figures as figures
 from evenspan.report.style import COLOURS
 
@@ -31,7 +33,7 @@ def edge_of(panel) -> np.ndarray:
 def test_losses_plane_shows_points_above_the_frontier_and_the_optimum_on_it(near):
     V, certificate = solve_min_max(*PAIR, 1)
     points = {f"e{j + 1}": tuple(losses(PAIR, np.eye(3)[:, [j]])) for j in range(3)} | {"best": tuple(losses(PAIR, V))}
-    (panel,) = figures.losses_plane(PAIR, 1, points, labels=("A", "B"), near=near).axes
+    (panel,) = diagrams.losses_plane(PAIR, 1, points, labels=("A", "B"), near=near).axes
     drawn = {line.get_label(): line.get_xydata()[0] for line in panel.lines if line.get_label() in points}
     for name, point in points.items():
         np.testing.assert_allclose(drawn[name], point, atol=1e-9)
@@ -45,7 +47,7 @@ def test_losses_plane_shows_points_above_the_frontier_and_the_optimum_on_it(near
 
 def test_criterion_paths_start_at_one_and_keep_colour_by_data_and_dash_by_start():
     runs = {"a": {"I": np.array([4.0, 2.0]), "average": [1.0, 3.0]}, "b": {"I": [5.0, 5.0, 1.0]}}
-    (panel,) = figures.criterion_paths(runs).axes
+    (panel,) = diagrams.criterion_paths(runs).axes
     lines = [line for line in panel.lines if len(line.get_xdata()) > 1 and line.get_marker() not in ("None", None)]
     assert [line.get_ydata()[0] for line in lines] == [1.0, 1.0, 1.0]
     np.testing.assert_allclose(lines[2].get_ydata(), [1.0, 1.0, 0.2])
@@ -53,45 +55,89 @@ def test_criterion_paths_start_at_one_and_keep_colour_by_data_and_dash_by_start(
     assert [line.get_linestyle() for line in lines] == ["-", "--", "-"]
 
 
-def test_panels_by_k_draw_printed_numbers_as_marks_and_ours_as_lines():
-    keys = itertools.product(("x", "y"), ("PCA", "JEVD"), ("R.E.", "MMD^2"), (1, 2, 3), ("published", "ours"))
-    rows = pd.DataFrame(keys, columns=["dataset", "method", "metric", "k", "source"])
-    rows["value"] = rows["k"] * np.where(rows["source"] == "ours", 1.0, 1.1)
-    fig = figures.panels_by_k(rows, ["PCA", "JEVD"], ["R.E.", "MMD^2"], datasets={"x": "X", "y": "Y"}, log=("R.E.",))
-    assert [panel.get_title() for panel in fig.axes] == ["X: R.E.", "X: MMD^2", "Y: R.E.", "Y: MMD^2"]
-    assert [panel.get_yscale() for panel in fig.axes] == ["log", "linear", "log", "linear"]
-    for panel in fig.axes:
-        assert [(line.get_linestyle(), line.get_marker()) for line in panel.lines] == [
-            ("-", "None"), ("None", "o"), ("-", "None"), ("None", "s"),
-        ]  # fmt: skip
-        np.testing.assert_allclose(panel.lines[0].get_ydata(), [1, 2, 3])
-        np.testing.assert_allclose(panel.lines[1].get_ydata(), [1.1, 2.2, 3.3])
-
-
-def test_excess_by_k_has_the_optimum_below_every_method():
-    keys = itertools.product(("x",), ("PCA", "JEVD"), (1, 2))
-    rows = pd.DataFrame(keys, columns=["dataset", "method", "k"]).assign(least=0.5)
-    rows["worst"] = [0.6, 0.7, 0.8, 0.9]
-    (panel,) = figures.excess_by_k(rows, ["PCA", "JEVD"], datasets={"x": "X"}).axes
-    optimum, *methods = [line.get_ydata() for line in panel.lines]
-    assert all((optimum < line).all() for line in methods)
-    assert len(methods) == 2
-
-
 def test_subset_map_marks_what_is_in_and_what_comes_from_further_back():
-    (panel,) = figures.subset_map({2: (0, 1), 3: (0, 1, 5)}, 7, xlabel="eigenvector").axes
+    (panel,) = diagrams.subset_map({2: (0, 1), 3: (0, 1, 5)}, 7, xlabel="eigenvector").axes
     filled = [line.get_xydata().tolist() for line in panel.lines if line.get_color() in COLOURS]
     assert filled == [[[1, 2], [2, 2]], [], [[1, 3], [2, 3]], [[6, 3]]]
 
 
-def test_factorial_and_scaling():
-    keys = itertools.product(("in", "out"), ("PCA", "JEVD", "JEVD (printed)"), (1, 2))
-    rows = pd.DataFrame(keys, columns=["panel", "line", "k"]).assign(value=1.0)
-    fig = figures.factorial(rows, panels={"in": "With", "out": "Without"}, lines=["PCA", "JEVD", "JEVD (printed)"])
-    assert [[line.get_linestyle() for line in panel.lines] for panel in fig.axes] == [["-", "-", "--"]] * 2
+@pytest.fixture
+def rows():
+    """Rows of the experiment on Tables 2 to 5 for one data set: three methods, two of them printed, and the optimum."""
+    found = []
+    for k in printed("npha").index:
+        for number, method in enumerate(("FairPCA_SDP_LP", "StandardPCA", "JevdPCA (orthogonal)")):
+            values = {"R.E.": 10.0 / k, "V.E.": k / 20, "MMD^2": 0.1 * k}
+            values |= {"loss of women": 0.1 + 0.02 * number, "loss of men": 0.1 - 0.01 * number}
+            values |= {"worst loss": 0.1 + 0.02 * number, "loss gap": 0.03 * number}
+            if not number:
+                values["least worst loss"] = 0.1
+            found += [("npha", method, k, name, value) for name, value in values.items()]
+    return pd.DataFrame(found, columns=["dataset", "method", "k", "metric", "value"])
+
+
+def test_panels_draw_every_printed_number_as_a_mark_and_ours_as_lines(rows):
+    fig = figures.panels(rows)
+    assert [panel.get_title() for panel in fig.axes] == ["NPHA: R.E.", "NPHA: V.E.", "NPHA: MMD^2"]
+    theirs = printed("npha")
+    for panel, metric in zip(fig.axes, PRINTED, strict=True):
+        marks = [line.get_ydata() for line in panel.lines if line.get_marker() not in ("None", None, "")]
+        assert len(marks) == len(PUBLISHED)
+        for method, drawn in zip(PUBLISHED, marks, strict=True):
+            np.testing.assert_allclose(drawn, theirs[method, metric])
+        lines = [line for line in panel.lines if line.get_marker() in ("None", None, "") and len(line.get_xdata())]
+        assert len(lines) == 3
+
+
+def test_losses_have_the_optimum_below_every_method_and_say_who_loses_more(rows):
+    upper, lower = figures.losses(rows).axes
+    optimum, *methods = [line.get_ydata() for line in upper.lines]
+    assert len(methods) == 2
+    assert all((optimum < line).all() for line in methods)
+    assert all((line.get_ydata() > 0).all() for line in lower.lines[1:])
+
+
+def test_loss_table_says_equal_where_losses_are(rows):
+    table = figures.loss_table(rows)
+    assert list(table) == ["r", "certified optimum", "FairPCA_SDP_LP", "StandardPCA", "JevdPCA (orthogonal)"]
+    assert table.loc[0, "FairPCA_SDP_LP"] == "0.1 (equal)"
+    assert table.loc[0, "StandardPCA"] == "0.12 (0.03)"
+
+
+def test_the_full_run_is_drawn_where_there_is_one(rows):
+    both = pd.concat([rows.assign(source="this build"), rows.assign(source="full run", value=rows["value"] * 2)])
+    assert set(figures.newest(both)["source"]) == {"full run"}
+    assert len(figures.newest(both[both["source"] == "this build"])) == len(rows)
+
+
+def test_candidates_that_give_a_whole_column_are_marked():
+    some = pd.DataFrame({"method": ["a", "b"], "equal": [30, 12], "numbers": [30, 30]})
+    (panel,) = figures.candidates({"JevdPCA": some}).axes
+    whole, part = panel.lines
+    assert (whole.get_xdata().tolist(), part.get_xdata().tolist()) == ([1.0], [0.4])
+    assert [text.get_text() for text in panel.texts] == ["30 of 30", "12 of 30"]
+
+
+def test_factorial_has_a_panel_for_each_place_of_the_sensitive_column_and_the_printed_mark_in_one():
+    keys = itertools.product(("npha",), ("in", "out"), ("global", "group"), ("PCA", "JEVD"))
+    table = pd.DataFrame(keys, columns=["dataset", "sensitive column", "centring", "method"])
+    table = table.assign(**{"mean excess R.E.": 0.1, "mean advantage in MMD^2": 0.2})
+    with_sex, without = figures.factorial(table).axes
+    stars = [[line for line in panel.lines if line.get_marker() == "*"] for panel in (with_sex, without)]
+    assert [len(found) for found in stars] == [1, 0]
+    theirs = printed("npha")
+    advantage = (theirs["StandardPCA", "MMD^2"] - theirs["JevdPCA", "MMD^2"]).mean(axis=0)
+    np.testing.assert_allclose(stars[0][0].get_ydata(), [advantage])
+    assert sum(len(points.get_offsets()) for points in with_sex.collections) == 4
+
+
+def test_scaling_and_time_ratios():
     d = np.array([50, 100, 200, 400])
     times = pd.DataFrame({"method": "cubic", "d": d, "seconds": 1e-9 * d**3})
     (panel,) = figures.scaling(times).axes
     assert panel.lines[0].get_label() == "cubic: d^3.0"
     assert abs(figures.exponent(d, 2.0 * d**1.5) - 1.5) < 1e-9
     assert np.isnan(figures.exponent([3], [1.0]))
+    found = pd.DataFrame({"dataset": "npha", "method": ["JevdPCA", "StandardPCA"], "printed": [9.0, 1.0], "ours": 3.0})
+    (panel,) = figures.time_ratios(found).axes
+    assert [line.get_xdata().tolist() for line in panel.lines[:2]] == [[9.0], [3.0]]
