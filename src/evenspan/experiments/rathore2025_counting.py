@@ -5,10 +5,12 @@ from collections.abc import Callable
 import pandas as pd
 
 from ..errors import ResultError
-from .rathore2025_protocol import PRINTED, PUBLISHED, RELEASED, printed
+from .rathore2025_protocol import PRINTED, PUBLISHED, RELEASED, TABLES, printed
 from .store import read_results
 
 EXPERIMENT = "rathore2025-tables"
+#: The printed name of a data set -> ours.
+NAMES = {table.title: name for name, table in TABLES.items()}
 
 Answer = tuple[str, str]
 #: The numbers of one data set: a line for each k, columns (method, metric).
