@@ -182,9 +182,14 @@ def constraint_kept() -> tuple[str, str]:
     ended = found["status"].isin(["converged", "not converged"])
     done = found[ended]
     broken = done[DISTANCE] > ROUNDING
+    titles = {name: table.title for name, table in TABLES.items()} | {"synthetic": "a random pair"}
     starts = {"identity": "I", "pooled": "the pooled eigenvectors"}
-    told = "; ".join(f"{row['dataset']} from {starts[row['start']]} {row[DISTANCE]:.2g}" for _, row in done.iterrows())
-    without = ", ".join(f"{row['dataset']} {row['status']}" for _, row in found[~ended].iterrows())
+    told = "; ".join(
+        f"{titles[row['dataset']]} from {starts[row['start']]} {row[DISTANCE]:.2g}" for _, row in done.iterrows()
+    )
+    without = ", ".join(
+        f"{titles[row['dataset']]} from {starts[row['start']]} ({row['status']})" for _, row in found[~ended].iterrows()
+    )
     answer = "does not hold" if broken.all() else "holds in part" if broken.any() else "holds"
     return (answer if len(done) else "not computable"), (
         f"|U'U - I| where Algorithm 1 returns something: {told}. One step gives I + V'V (relative difference at most "
