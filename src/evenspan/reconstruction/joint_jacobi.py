@@ -4,14 +4,13 @@ In the plane of columns p and q one angle minimises the criterion exactly: with
 :math:`h_s = (T_s(pp) - T_s(qq),\; 2 T_s(pq))` and :math:`G = \sum_s h_s h_s^\top`,
 
 .. math::
-    \tan 2\theta = \frac{2 G_{12}}{(G_{11} - G_{22}) + \sqrt{(G_{11} - G_{22})^2 + 4 G_{12}^2}} ,
-    \qquad |\theta| \le \pi / 4 .
+    \tan 4\theta = \frac{2 G_{12}}{G_{11} - G_{22}} , \qquad |\theta| \le \pi / 4 .
 """
 
 import numpy as np
 
 from .joint_diagonalisation import ROUNDING, JointDiagonalisation, require_steps, require_symmetric, start_basis
-from .joint_rotation import offdiagonal_square
+from .joint_rotation import offdiagonal_square, turned
 
 
 def jacobi_diagonalise(
@@ -59,9 +58,11 @@ def jacobi_diagonalise(
     rounds = disjoint_pairs(len(U))
     while status == "not converged" and len(path) <= sweeps:
         for p, q in rounds:
-            cosine, sine = _best_rotation(T, p, q)
-            T = _turned(_turned(T, p, q, cosine, sine).transpose(0, 2, 1), p, q, cosine, sine)
-            U = _turned(U, p, q, cosine, sine)
+            gaps, twice = T[:, p, p] - T[:, q, q], T[:, p, q] + T[:, q, p]
+            along, across = (gaps**2 - twice**2).sum(axis=0), 2.0 * (gaps * twice).sum(axis=0)
+            angle = 0.25 * np.arctan2(across, along)
+            T = turned(turned(T, p, q, angle).transpose(0, 2, 1), p, q, angle)
+            U = turned(U, p, q, angle)
         path.append(offdiagonal_square(T))
         if path[-2] - path[-1] <= rtol * path[-2] or path[-1] <= floor:
             status = "converged"
@@ -80,19 +81,3 @@ def disjoint_pairs(d: int) -> list[tuple[np.ndarray, np.ndarray]]:
         rounds.append((np.minimum(p, q)[plays], np.maximum(p, q)[plays]))
         players = np.concatenate([players[:1], np.roll(players[1:], 1)])
     return rounds
-
-
-def _best_rotation(T: np.ndarray, p: np.ndarray, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    gaps, twice = T[:, p, p] - T[:, q, q], T[:, p, q] + T[:, q, p]
-    along = (gaps**2 - twice**2).sum(axis=0)
-    across = 2.0 * (gaps * twice).sum(axis=0)
-    angle = 0.5 * np.arctan2(across, along + np.hypot(along, across))
-    return np.cos(angle), np.sin(angle)
-
-
-def _turned(A: np.ndarray, p: np.ndarray, q: np.ndarray, cosine: np.ndarray, sine: np.ndarray) -> np.ndarray:
-    """A with its columns p and q turned into each other."""
-    turned = A.copy()
-    turned[..., p] = cosine * A[..., p] + sine * A[..., q]
-    turned[..., q] = cosine * A[..., q] - sine * A[..., p]
-    return turned
