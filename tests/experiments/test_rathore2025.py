@@ -15,7 +15,7 @@ from evenspan.experiments import rathore2025_protocol as protocol
 from evenspan.experiments import rathore2025_tables as tables
 from evenspan.linalg import top_eigenspace
 
-EXACTLY_MATCHED = {"diabetes": 19, "obesity": 14, "npha": 10}
+EXACTLY_MATCHED = {"diabetes": 19, "obesity": 14, "lsac_bw": 11, "npha": 10}
 
 
 @pytest.fixture(scope="module", params=["npha", "obesity"])

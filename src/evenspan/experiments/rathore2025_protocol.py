@@ -42,7 +42,7 @@ class Table:
 TABLES: Mapping[str, Table] = {
     "diabetes": Table("Diabetes", "rathore2025_table2_diabetes", 19, ("Sex",), "0"),
     "obesity": Table("Obesity", "rathore2025_table3_obesity", 14, ("Gender_Female", "Gender_Male"), "Female"),
-    "lsac_clean": Table("LSAC", "rathore2025_table4_lsac", 11, ("male",), "0"),
+    "lsac_bw": Table("LSAC", "rathore2025_table4_lsac", 11, ("male",), "0"),
     "npha": Table("NPHA", "rathore2025_table5_npha", 10, ("Gender",), "2"),
 }
 

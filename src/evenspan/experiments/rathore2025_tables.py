@@ -6,6 +6,7 @@ the start printed in the paper, the identity, leads to has a row of its own.
 """
 
 from collections.abc import Callable, Mapping
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -15,7 +16,7 @@ from ..datasets.moments_store import moments_of
 from ..linalg import top_eigenspace
 from ..moments import GroupMoments
 from ..reconstruction.disparity import Family, search_reference
-from ..reconstruction.jevd import order_columns
+from ..reconstruction.jevd import order_columns, orthonormal_columns
 from ..reconstruction.joint_diagonalisation import JointDiagonalisation, joint_diagonalise
 from ..reconstruction.min_max_exact import solve_min_max
 from . import rathore2025_protocol as protocol
@@ -33,9 +34,9 @@ def standard(moments: GroupMoments) -> Fitted:
     return _leading(moments.scatter)
 
 
-def one_group(moments: GroupMoments) -> Fitted:
-    """The leading eigenvectors of the women's matrix about the overall mean: a PCA of one group."""
-    return _leading(protocol.matrices(moments, "global")[0])
+def one_group(moments: GroupMoments, centring: str = "global") -> Fitted:
+    """The leading eigenvectors of the women's matrix: a PCA of one group."""
+    return _leading(protocol.matrices(moments, centring)[0])
 
 
 def _leading(H: np.ndarray) -> Fitted:
@@ -43,24 +44,24 @@ def _leading(H: np.ndarray) -> Fitted:
     return lambda k: V[:, :k]
 
 
-def min_max(moments: GroupMoments) -> Fitted:
+def min_max(moments: GroupMoments, centring: str = "global") -> Fitted:
     """The optimum that the semidefinite program and its rounding seek."""
-    S = protocol.matrices(moments, "global")
+    S = protocol.matrices(moments, centring)
     return lambda k: solve_min_max(*S, k, "loss")[0]
 
 
-def disparity(moments: GroupMoments) -> Fitted:
-    """c-FPCA by golden section, as its own paper prints it, on centred data that are not scaled."""
-    S, shares = protocol.matrices(moments, "global"), moments.counts / moments.n
+def disparity(moments: GroupMoments, centring: str = "global") -> Fitted:
+    """c-FPCA by golden section, as its own paper prints it, on data that are not scaled."""
+    S, shares = protocol.matrices(moments, centring), moments.counts / moments.n
     return lambda k: search_reference(Family(S, shares, k), True)[0]
 
 
-def diagonalised(mode: str, init: str, undefined: str = "stop") -> Callable[[GroupMoments], Fitted]:
+def diagonalised(mode: str, init: str, centring: str = "global") -> Callable[[GroupMoments], Fitted]:
     """Columns of a joint diagonaliser in the order of pooled variance, of unit length and orthonormalised."""
 
     def fit(moments: GroupMoments) -> Fitted:
-        S, shares = protocol.matrices(moments, "global"), moments.counts / moments.n
-        found = joint_diagonalise(S, mode, init=init, weights=shares, undefined=undefined)
+        S, shares = protocol.matrices(moments, centring), moments.counts / moments.n
+        found = joint_diagonalise(S, mode, init=init, weights=shares)
         if found.status not in ("converged", "not converged"):
             return lambda k: why_not(found)
         return lambda k: orthonormal(found.U, S, shares, k)
@@ -89,8 +90,7 @@ def why_not(found: JointDiagonalisation) -> str:
 
 def orthonormal(U: np.ndarray, S: np.ndarray, shares: np.ndarray, k: int, order: str = "pooled") -> np.ndarray:
     """The first k columns in the given order, of unit length, made orthonormal."""
-    columns = U[:, order_columns(U, S, shares, k, order)]
-    return np.linalg.qr(columns / np.linalg.norm(columns, axis=0))[0]
+    return orthonormal_columns(U[:, order_columns(U, S, shares, k, order)])
 
 
 #: The printed methods first.
@@ -103,6 +103,11 @@ METHODS: Mapping[str, Callable[[GroupMoments], Fitted]] = {
     "JevdPCA (raw columns)": raw_columns,
     "JevdPCA (orthogonal)": diagonalised("orthogonal", "pooled"),
     "PCA of the women": one_group,
+    # The same about the origin: what rows give that nobody centred. All are judged on centred rows.
+    "covFairPCA (uncentred)": partial(disparity, centring="none"),
+    "FairPCA_SDP_LP (uncentred)": partial(min_max, centring="none"),
+    "JevdPCA (uncentred)": diagonalised("paper", "pooled", "none"),
+    "PCA of the women (uncentred)": partial(one_group, centring="none"),
 }
 #: Their columns are not orthonormal, so that errors and losses by group mean nothing.
 RAW = ("JevdPCA (raw columns)",)
