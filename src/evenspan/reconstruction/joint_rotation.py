@@ -80,7 +80,7 @@ def rotate_down(
     # Neither a multiple of the identity nor a common factor matters to the rotations.
     middle = np.trace(S, axis1=1, axis2=2) / d
     centred = S - middle[:, None, None] * np.eye(d)
-    unit = float(np.linalg.norm(centred)) / np.sqrt(d)
+    unit = float(np.linalg.norm(centred) / np.sqrt(d))
     if unit == 0.0:
         return U, S.copy(), (0.0,), "converged"
     centred /= unit
@@ -95,7 +95,7 @@ def rotate_down(
         path = [value for value in path if value > descent.value]
     done = descent.run(path, steps, rtol, floor)
     T = descent.T * unit + middle[:, None, None] * np.eye(d)
-    return descent.U, T, tuple(unit**2 * value for value in path), "converged" if done else "not converged"
+    return descent.U, T, tuple(float(unit**2 * value) for value in path), "converged" if done else "not converged"
 
 
 class _Descent:
