@@ -8,7 +8,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import ortho_group
 
-from evenspan import ConvexFairPCA, DisparityFairPCA, FairPCA, GroupMoments, MinMaxFairPCA, RobustFairPCA, StandardPCA
+from evenspan import (
+    JEVDPCA,
+    ConvexFairPCA,
+    DisparityFairPCA,
+    FairPCA,
+    GroupMoments,
+    MinMaxFairPCA,
+    RobustFairPCA,
+    StandardPCA,
+)
 from evenspan.estimator import SubspaceEstimator
 
 from .samples import angle, draw, group_gap, size, two_attributes
@@ -70,6 +79,13 @@ METHODS = {
     "CFPCA": Method(ConvexFairPCA, {"delta": 0.1}, groups=2, supports=ALL - {"rotate"}),
     "u-FPCA": Method(DisparityFairPCA, groups=2),
     "c-FPCA": Method(DisparityFairPCA, {"constrained": True}, groups=2),
+    "JEVD-PCA": Method(JEVDPCA),
+    "JEVD-PCA by largest loss": Method(JEVDPCA, {"order": "maxmin", "centring": "global"}),
+    "JEVD-PCA about zero": Method(JEVDPCA, {"centring": "none"}, supports=ALL - {"shift"}),
+    "JEVD-PCA standardised": Method(JEVDPCA, {"standardize": True}, groups=2, supports=ALL - {"rotate"}),
+    "JEVD-PCA as printed": Method(JEVDPCA, {"mode": "paper", "order": "average"}, groups=2),
+    # Unit vectors are not rotated along.
+    "JEVD-PCA from the identity": Method(JEVDPCA, {"init": "identity"}, supports=ALL - {"rotate"}),
 }
 every_method = pytest.mark.parametrize("method", METHODS.values(), ids=METHODS.keys())
 

@@ -3,13 +3,13 @@
 import numpy as np
 import pytest
 
-from evenspan import ConvexFairPCA, DisparityFairPCA, GroupMoments, JointRange, MinMaxFairPCA, RobustFairPCA
+from evenspan import JEVDPCA, ConvexFairPCA, DisparityFairPCA, GroupMoments, JointRange, MinMaxFairPCA, RobustFairPCA
 from evenspan.errors import ComponentsError, ConfigurationError, DataError, GroupError
 
 from .samples import draw
 
 TWO, THREE = draw(counts=(200, 60)), draw()
-METHODS = (MinMaxFairPCA, RobustFairPCA, ConvexFairPCA, DisparityFairPCA)
+METHODS = (MinMaxFairPCA, RobustFairPCA, ConvexFairPCA, DisparityFairPCA, JEVDPCA)
 every_method = pytest.mark.parametrize("method", METHODS)
 
 
@@ -68,9 +68,15 @@ def test_binary_methods_name_the_groups_and_a_way_out(method, options):
     refused(GroupError, words, lambda: method(2, **options).fit(THREE.X, sensitive_features=THREE.groups))
 
 
-@pytest.mark.parametrize("method", [MinMaxFairPCA, RobustFairPCA])
-def test_methods_for_several_groups_take_three(method):
-    options = {"solver": "subgradient", "restarts": 1, "max_iter": 20} if method is RobustFairPCA else {"solver": "mw"}
+@pytest.mark.parametrize(
+    ("method", "options"),
+    [
+        (MinMaxFairPCA, {"solver": "mw"}),
+        (RobustFairPCA, {"solver": "subgradient", "restarts": 1, "max_iter": 20}),
+        (JEVDPCA, {}),
+    ],
+)
+def test_methods_for_several_groups_take_three(method, options):
     fitted = method(2, **options).fit(THREE.X, sensitive_features=THREE.groups)
     assert fitted.group_errors_.shape == (3,)
 
@@ -89,6 +95,13 @@ def test_methods_for_several_groups_take_three(method):
         (ConvexFairPCA, {"delta": -0.5}, ["delta=-0.5"]),
         (ConvexFairPCA, {"constraint": "square"}, ["constraint='square'", "linear", "released"]),
         (DisparityFairPCA, {"search": "grid"}, ["search='grid'", "safe", "reference"]),
+        (JEVDPCA, {"mode": "printed"}, ["mode='printed'", "paper", "orthogonal"]),
+        (JEVDPCA, {"order": "best"}, ["order='best'", "pooled", "average", "maxmin", "as_is"]),
+        (JEVDPCA, {"centring": "fitted"}, ["centring='fitted'", "group", "global", "none"]),
+        (JEVDPCA, {"init": "random"}, ["init='random'", "pooled", "identity"]),
+        (JEVDPCA, {"init": np.eye(6)}, ["init=array", "pooled", "identity"]),
+        (JEVDPCA, {"max_iter": 0}, ["max_iter=0", "whole number", "None"]),
+        (JEVDPCA, {"centring": "none", "standardize": True}, ["standardize=True", "centring='none'", "'global'"]),
     ],
 )
 def test_settings(method, options, words):

@@ -14,7 +14,16 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 from sklearn.utils.validation import check_is_fitted
 
-from evenspan import ConvexFairPCA, DisparityFairPCA, FairPCA, GroupMoments, MinMaxFairPCA, RobustFairPCA, StandardPCA
+from evenspan import (
+    JEVDPCA,
+    ConvexFairPCA,
+    DisparityFairPCA,
+    FairPCA,
+    GroupMoments,
+    MinMaxFairPCA,
+    RobustFairPCA,
+    StandardPCA,
+)
 
 from .samples import angle, draw, group_gap, size
 
@@ -58,6 +67,10 @@ class Disparity(SuppliesGroups, DisparityFairPCA):
     """Disparity fair PCA with groups supplied."""
 
 
+class Joint(SuppliesGroups, JEVDPCA):
+    """JEVD-PCA with groups supplied."""
+
+
 CHECKED = [
     StandardPCA(1),
     StandardPCA(1, center=False),
@@ -74,6 +87,9 @@ CHECKED = [
     Robust(1, solver="subgradient", restarts=1, max_iter=20),
     Convex(1),
     Disparity(1),
+    Joint(1),
+    Joint(1, order="maxmin", centring="none"),
+    Joint(1, mode="paper", standardize=True),
 ]
 
 
@@ -159,7 +175,7 @@ def test_fit_transform_passes_the_groups(sample):
 
 
 @pytest.mark.parametrize(
-    "estimator", [StandardPCA, FairPCA, MinMaxFairPCA, RobustFairPCA, ConvexFairPCA, DisparityFairPCA]
+    "estimator", [StandardPCA, FairPCA, MinMaxFairPCA, RobustFairPCA, ConvexFairPCA, DisparityFairPCA, JEVDPCA]
 )
 def test_every_parameter_is_stored_as_it_came(estimator):
     defaults = estimator().get_params()

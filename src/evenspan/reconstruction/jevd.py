@@ -62,7 +62,8 @@ def _greedy(forms: np.ndarray, eigenvalues: np.ndarray, k: int) -> np.ndarray:
     for j in range(k):
         lost = lost + eigenvalues[:, j]
         largest = np.where(left, (lost[:, None] - forms).max(axis=0), np.inf)
-        best = int(np.argmin(largest))
+        # Columns that tie but for rounding errors: the first of them.
+        best = int(np.argmax(largest <= largest.min() + 1e-10 * eigenvalues[:, 0].max()))
         lost, left[best] = lost - forms[:, best], False
         chosen.append(best)
     return np.array(chosen)
