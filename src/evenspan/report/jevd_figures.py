@@ -14,6 +14,8 @@ from .style import COLOURS, INK, MARKERS
 
 #: Methods of ours that figures show beside the printed ones; the women's PCA diagonalises nothing jointly.
 BESIDE = ("JevdPCA (orthogonal)", "PCA of the women")
+#: Where the paper's fair methods were given rows that nobody centred: lines of these, dotted, stand beside the others.
+UNCENTRED = ("lsac_bw",)
 #: The method that the certified optimum stands for, and the metric that carries it.
 OPTIMUM, LEAST = "FairPCA_SDP_LP", "least worst loss"
 #: Two losses are equal if they differ by less than this share of the least worst loss.
@@ -42,6 +44,9 @@ def panels(rows: pd.DataFrame) -> Figure:
                 line = some[some["method"] == method].sort_values("k")
                 dash = "-" if method in PUBLISHED else "--"
                 panel.plot(line["k"], line["value"], dash, color=colour, linewidth=1.4)
+                other = some[some["method"] == f"{method} (uncentred)"].sort_values("k")
+                if dataset in UNCENTRED and len(other):
+                    panel.plot(other["k"], other["value"], ":", color=colour, linewidth=1.6)
                 if method in PUBLISHED:
                     column = theirs[method, metric]
                     size = 9.5 - 1.5 * number
@@ -57,6 +62,8 @@ def panels(rows: pd.DataFrame) -> Figure:
         Line2D([], [], color=c, marker=m if name in PUBLISHED else "", linestyle="-" if name in PUBLISHED else "--",
                markerfacecolor="none", label=name) for name, c, m in zip(methods, COLOURS, MARKERS, strict=False)
     ]  # fmt: skip
+    if set(datasets) & set(UNCENTRED):
+        handles.append(Line2D([], [], color=INK, linestyle=":", label="fitted on uncentred rows"))
     fig.legend(handles=handles, loc="outside lower center", ncols=3, fontsize="small")
     return fig
 
@@ -111,7 +118,7 @@ def loss_table(rows: pd.DataFrame) -> pd.DataFrame:
     """
     wide = losses_by_k(newest(rows))
     shown = {"r": wide.index, "certified optimum": [f"{value:.4g}" for value in wide[OPTIMUM, LEAST]]}
-    for method in wide.columns.get_level_values(0).unique():
+    for method in [name for name in (*PUBLISHED, *BESIDE) if name in wide]:
         worst, gap = wide[method, "worst loss"], wide[method, "loss gap"]
         equal = gap <= EQUAL_TO * wide[OPTIMUM, LEAST].clip(lower=0.0)
         texts = [
@@ -126,8 +133,9 @@ def losses_by_k(rows: pd.DataFrame) -> pd.DataFrame:
     """Losses of one data set: k down, ``(method, metric)`` across, methods without any left out."""
     some = rows[rows["metric"].isin(["worst loss", "loss gap", "loss of women", "loss of men", LEAST])]
     wide = some.pivot_table(index="k", columns=["method", "metric"], values="value", aggfunc="first")
-    order = [name for name in dict.fromkeys(rows["method"]) if name in wide.columns.get_level_values(0)]
-    return wide[order]
+    first = [*PUBLISHED, *BESIDE]
+    there = list(wide.columns.get_level_values(0).unique())
+    return wide[[name for name in first if name in there] + [name for name in there if name not in first]]
 
 
 def newest(rows: pd.DataFrame) -> pd.DataFrame:
