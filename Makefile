@@ -78,6 +78,7 @@ bench: env
 	$(BIN)/python benchmarks/run.py
 	$(THREADS) $(BIN)/python benchmarks/reconstruction.py
 	$(THREADS) $(BIN)/python benchmarks/robust.py
+	$(THREADS) $(BIN)/python benchmarks/joint_diagonalisation.py
 
 clean:
 	rm -rf _build .snakemake .pytest_cache .ruff_cache .hypothesis
