@@ -61,16 +61,20 @@ class ReconstructionEstimator(SubspaceEstimator):
     """Base of the methods that weigh the reconstruction errors of groups against each other.
 
     A method implements ``_solve(matrices, moments, k) -> (V, certificate)``; ``matrices`` are those of
-    ``group_matrices`` with the centring it names in ``_centring``.
+    ``group_matrices`` with the centring it names in ``_centring``, one of ``_centrings``.
     """
 
     _centring: Centring = "fitted"
+    _centrings: tuple[Centring, ...] = ("fitted", "group")
 
     @abstractmethod
     def _solve(self, matrices: np.ndarray, moments: GroupMoments, k: int) -> tuple[np.ndarray, Certificate]:
         """Orthonormal V of shape (d, k) for the group matrices (G, d, d), with its certificate."""
 
     def _answer(self, moments: GroupMoments) -> FairSubspace:
+        if self._centring not in self._centrings:
+            needed = " or ".join(map(repr, self._centrings))
+            raise ConfigurationError(f"centring={self._centring!r}; needed is {needed}.")
         require_several_groups(moments, type(self).__name__)
         k = require_rank(self.n_components, moments.d)
         seen = moments.standardised() if self.standardize else moments

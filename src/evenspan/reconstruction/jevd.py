@@ -204,6 +204,8 @@ class JEVDPCA(ReconstructionEstimator):
         self.max_iter = max_iter
         self.standardize = standardize
 
+    _centrings = tuple(CENTRINGS.values())
+
     @property
     def _centring(self) -> Centring:
         return CENTRINGS[self.centring]
