@@ -13,6 +13,7 @@ the slopes over earlier steps correct (a quasi-Newton method). Its fixed points 
 """
 
 import numpy as np
+from scipy.linalg import lapack
 
 #: From this number of features on the way down begins in single precision, in which products cost half.
 LARGE = 100
@@ -43,14 +44,13 @@ def symmetric(T: np.ndarray) -> np.ndarray:
 
 def pair_terms(T: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The numbers t (symmetric) and o (skew) of every pair of columns, each (d, d)."""
-    L = np.einsum("kdd->kd", T)
-    products, squares = np.zeros_like(T[0]), np.zeros_like(T[0])
-    for M, row in zip(T, L, strict=True):
-        products += row[:, None] * M
-        squares += M * M
-    lengths = (L * L).sum(axis=0)
-    t = lengths[:, None] + lengths - 2.0 * (L.T @ L) - 4.0 * squares
-    return t, 4.0 * (products - products.T)
+    t, o = np.zeros_like(T[0]), np.zeros_like(T[0])
+    for M in T:
+        L = np.diagonal(M)
+        gaps = L[:, None] - L  # before they are squared: nearly equal entries are what matters
+        o += gaps * M
+        t += gaps * gaps - 4.0 * (M * M)
+    return t, 4.0 * o
 
 
 def turned(A: np.ndarray, p: np.ndarray, q: np.ndarray, angle: np.ndarray) -> np.ndarray:
@@ -63,9 +63,16 @@ def turned(A: np.ndarray, p: np.ndarray, q: np.ndarray, angle: np.ndarray) -> np
 
 
 def rotation(V: np.ndarray) -> np.ndarray:
-    """Cayley's rotation (I - V/2)^{-1} (I + V/2) for a skew V: I + V to first order."""
-    one = np.eye(len(V), dtype=V.dtype)
-    return np.linalg.solve(one - V / 2, one + V / 2)
+    """Cayley's rotation (I - V/2)^{-1} (I + V/2) = 2 (I - V/2)^{-1} - I for a skew V: I + V to first order."""
+    A = -0.5 * V
+    np.einsum("dd->d", A)[:] = 1.0
+    # I - V/2 is never singular. LAPACK's inverse costs half of a solution with d right sides.
+    getrf, getri = lapack.get_lapack_funcs(("getrf", "getri"), (A,))
+    factors, pivots, _ = getrf(A.T, overwrite_a=True)
+    B = getri(factors, pivots, lwork=64 * len(V), overwrite_lu=True)[0].T
+    B *= 2.0
+    np.einsum("dd->d", B)[:] -= 1.0
+    return B
 
 
 def rotate_down(
