@@ -143,9 +143,9 @@ def joint_diagonalise(
 
     Complexity
     ----------
-    O(K d^3) a step: two matrix products for each matrix, one for U, and one inverse. Mode
-    "orthogonal" takes the diagonal of the Hessian and the last ten changes of the slopes into its steps, and from 100
-    features on begins in single precision; both change how soon it stands still, not where it can.
+    O(K d^3) a step: two matrix products for each matrix, one for U, and one inverse. Mode "orthogonal" takes the
+    diagonal of the Hessian and the last ten changes of the slopes into its steps, and from 100 features on begins in
+    single precision; both change how soon it stands still, not where it can.
 
     References
     ----------
