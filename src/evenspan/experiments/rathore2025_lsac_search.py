@@ -92,17 +92,18 @@ class Candidate:
 
     @property
     def score(self) -> tuple[int, float]:
-        """Numbers equal, and minus the deviation: larger is better."""
-        return int(equal(self.values, "StandardPCA")), -float(deviation(self.values, "StandardPCA"))
+        """Numbers equal, and minus the deviation: larger is better. Rounded, as PCA cannot tell codings apart."""
+        return int(equal(self.values, "StandardPCA")), -round(float(deviation(self.values, "StandardPCA")), 9)
 
     def __str__(self):
         return f"{', '.join(self.names)} | {self.rule}"
 
 
 def best_of(candidates: Sequence[Candidate], number: int) -> list[Candidate]:
-    """The best ones, each set of columns and rule once."""
+    """The best ones, each set of columns and rule once; equal ones by their names."""
     once = {str(candidate): candidate for candidate in candidates}
-    return sorted(once.values(), key=lambda candidate: candidate.score, reverse=True)[:number]
+    by_name = sorted(once.values(), key=str)
+    return sorted(by_name, key=lambda candidate: candidate.score, reverse=True)[:number]
 
 
 def searched(file: str) -> pd.DataFrame:
@@ -120,19 +121,20 @@ def searched(file: str) -> pd.DataFrame:
     others += train_parts(pool, best[0])
     counts["other rows for the best"] = len(others)
     found = [row(file, "", None, 0, name, value) for name, value in counts.items()]
-    best = best_of([*best, *others], BEST)
-    for place, candidate in enumerate(best, 1):
-        rows = pool.rows(candidate.rule, candidate.names)
-        confirmed = minmax(pools.moments_of(rows, pool.sex))
+    seen = [(one, pool.rows(one.rule, one.names)) for one in best_of([*best, *others], BEST)]
+    seen = [(one, len(rows), minmax(pools.moments_of(rows, pool.sex))) for one, rows in seen]
+    # Among those that PCA cannot tell apart, the min-max method decides: it saw the codes.
+    seen.sort(key=lambda s: (s[0].score, equal(s[2], "FairPCA_SDP_LP")), reverse=True)
+    for place, (candidate, size, confirmed) in enumerate(seen, 1):
         facts = {
-            "rows": len(rows),
+            "rows": size,
             "PCA numbers equal": equal(candidate.values, "StandardPCA"),
             "min-max numbers equal": equal(confirmed, "FairPCA_SDP_LP"),
             "PCA deviation": deviation(candidate.values, "StandardPCA"),
             "min-max deviation": deviation(confirmed, "FairPCA_SDP_LP"),
         }
         found += [row(file, str(candidate), len(candidate.names), place, name, value) for name, value in facts.items()]
-    return frame(found + controls(file, pool, best[0]))
+    return frame(found + controls(file, pool, seen[0][0]))
 
 
 def decomposed(moments: GroupMoments, sex: str, rule: str) -> tuple[int, int, list[Candidate]]:
