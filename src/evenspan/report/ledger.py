@@ -106,8 +106,8 @@ def ledger(build: bool = False, *, tasks: Collection[str] | None = None) -> pd.D
         an empty ``published`` and the words in ``reason``, and are not counted.
     """
     cells, current = published(), rules()
-    full = _collect("full")
-    mine = _collect("embedded", tasks) if build else {}
+    full = _collect("full", cells)
+    mine = _collect("embedded", cells, tasks) if build else {}
     rows = []
     for (_stem, metric), column in cells.groupby(["stem", "metric"], sort=False):
         digits = printed_digits(column.loc[column["value"] != "", "value"])
@@ -195,7 +195,7 @@ def _key(cell) -> tuple[str, ...]:
     return (cell.stem, cell.dataset, cell.method, cell.metric, cell.k, cell.split)
 
 
-def _collect(profile: str, tasks: Collection[str] | None = None) -> dict[tuple[str, ...], Ours]:
+def _collect(profile: str, cells: pd.DataFrame, tasks: Collection[str] | None = None) -> dict[tuple[str, ...], Ours]:
     """Our numbers by the key of the cell they belong to."""
     found: dict[tuple[str, ...], Ours] = {}
     for entry in catalogue().values():
@@ -207,7 +207,11 @@ def _collect(profile: str, tasks: Collection[str] | None = None) -> dict[tuple[s
             own = [entry.arguments(name, profile) for name in entry.executions]
             names = {task_id({key: value for key, value in given.items() if key != "profile"}) for given in own}
             names = names if tasks is None else names & set(tasks)
-        for key, ours in _means(entry, read_results(entry.id, profile, names)):
+        printed = cells[cells["stem"].isin(entry.published)]
+        rows = read_results(entry.id, profile, names)
+        # Of all that an experiment measures, what the tables print is a small part.
+        rows = rows[rows["method"].isin(printed["method"]) & rows["metric"].isin(printed["metric"])]
+        for key, ours in _means(entry, rows):
             if key in found:
                 raise ResultError(
                     f"{entry.id} and {found[key].experiment.id} both give a number for {', '.join(key)}. Only one "
