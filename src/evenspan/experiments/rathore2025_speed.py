@@ -92,7 +92,9 @@ def growth(rows: pd.DataFrame) -> pd.DataFrame:
     ended = rows[(rows["protocol"] == SCALING) & (rows["metric"] == "converged")].groupby("method")["value"]
     told = ended.agg(lambda v: f"{v.sum():.0f} of {len(v)}")
     largest = curves(rows).groupby("method")["d"].max()
-    table = pd.DataFrame({"exponent": whole, "exponent of a step": step, "largest d": largest.astype("Int64"), "converged": told})
+    table = pd.DataFrame(
+        {"exponent": whole, "exponent of a step": step, "largest d": largest.astype("Int64"), "converged": told}
+    )
     order = ("eigh", *METHODS, f"{JEVD} (from U = I)")
     table = table.reindex([method for method in order if method in table.index]).round(2)
     return table.rename_axis("method").reset_index()
