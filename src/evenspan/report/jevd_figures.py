@@ -5,9 +5,10 @@ from collections.abc import Mapping
 import numpy as np
 import pandas as pd
 from matplotlib import pyplot as plt
+from matplotlib.axis import Axis
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
-from matplotlib.ticker import MaxNLocator
+from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter
 
 from ..experiments.rathore2025_protocol import PRINTED, PUBLISHED, TABLES, printed
 from .style import COLOURS, INK, MARKERS
@@ -54,6 +55,7 @@ def panels(rows: pd.DataFrame) -> Figure:
             panel.set_title(f"{TABLES[dataset].title}: {metric}")
             if metric == "R.E.":
                 panel.set_yscale("log")
+                _plain_numbers(panel.yaxis)
     for panel in axes.flat:
         panel.xaxis.set_major_locator(MaxNLocator(integer=True))
     for panel in axes[-1]:
@@ -245,6 +247,15 @@ def exponent(d, seconds) -> float:
     return float(np.polyfit(x, y, 1)[0]) if len(x) > 1 else float("nan")
 
 
+def _plain_numbers(axis: Axis) -> None:
+    """Label a logarithmic axis with 0.5, 1, 2, 5, 10, ... instead of powers, and not more densely than is legible."""
+    low, high = axis.get_view_interval()
+    steps = (1.0, 2.0, 5.0) if high < 100.0 * low else (1.0,)
+    axis.set_major_locator(LogLocator(subs=steps, numticks=12))
+    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    axis.set_minor_formatter(NullFormatter())
+
+
 def time_ratios(found: pd.DataFrame) -> Figure:
     """Training times as multiples of standard PCA's, printed and ours, one panel for each data set.
 
@@ -265,6 +276,7 @@ def time_ratios(found: pd.DataFrame) -> Figure:
             panel.plot(some[source], range(len(methods)), marker, color=colour, markersize=7, label=source)
         panel.axvline(1.0, color="#888888", linewidth=1)
         panel.set(title=TABLES[dataset].title, xscale="log", xlabel="time / StandardPCA's")
+        _plain_numbers(panel.xaxis)
     axes[0, 0].set_yticks(range(len(methods)), methods)
     axes[0, 0].invert_yaxis()
     fig.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=2, fontsize="small")
