@@ -5,15 +5,17 @@ from itertools import combinations
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.linalg import subspace_angles
 
-from evenspan import GroupMoments
-from evenspan.datasets import whole_moments
+from evenspan import JEVDPCA, DisparityFairPCA, GroupMoments, MinMaxFairPCA
+from evenspan.datasets import entry, whole_moments
 from evenspan.errors import ConfigurationError
 from evenspan.experiments import rathore2025_factorial as factorial
 from evenspan.experiments import rathore2025_origin as origin
 from evenspan.experiments import rathore2025_protocol as protocol
 from evenspan.experiments import rathore2025_tables as tables
 from evenspan.linalg import top_eigenspace
+from evenspan.reconstruction.min_max_exact import solve_min_max
 
 EXACTLY_MATCHED = {"diabetes": 19, "obesity": 14, "lsac_bw": 11, "npha": 10}
 
@@ -85,6 +87,106 @@ def test_every_printed_jevd_row_of_npha_is_one_set_of_the_womens_eigenvectors():
     women, men = (top_eigenspace(M, moments.d)[1] for M in S)
     assert origin.matching_sets("npha", moments, women, "JevdPCA") == [1] * 10
     assert sum(n > 0 for n in origin.matching_sets("npha", moments, men, "JevdPCA")) <= 3
+
+
+def test_women_come_first_on_every_table():
+    for name, table in protocol.TABLES.items():
+        found, told = protocol.women_first(name, whole_moments(name)), entry(name)
+        men = next(count for label, count in told.groups.items() if label != table.women)
+        assert found.counts.tolist() == [told.groups[table.women], men]
+        if told.group_names:
+            assert told.group_names[table.women] == "women"
+
+
+def test_losses_are_those_of_the_groups_they_name(npha_points):
+    _, _, moments = npha_points
+    S = protocol.matrices(moments, "global")
+    found = protocol.fairness("npha", moments, top_eigenspace(S[0], 2)[1])  # the women's own components
+    assert found["loss of women"] == pytest.approx(0.0, abs=1e-10)
+    assert found["loss of men"] > 1e-3
+    assert found["worst loss"] == found["loss of men"]
+    shifted = protocol.fairness("npha", moments, top_eigenspace(S.sum(axis=0), 2)[1])
+    assert shifted["loss gap"] == pytest.approx(abs(shifted["loss of women"] - shifted["loss of men"]))
+    assert shifted["error gap"] == pytest.approx(abs(shifted["error of women"] - shifted["error of men"]))
+
+
+def test_rows_of_the_tables_are_the_methods_that_they_name():
+    moments = protocol.women_first("npha", whole_moments("npha"))
+    named = {
+        "covFairPCA": DisparityFairPCA(3, constrained=True, search="reference"),
+        "FairPCA_SDP_LP": MinMaxFairPCA(3, centring="fitted"),
+        "JevdPCA": JEVDPCA(3, mode="paper", centring="global"),
+        "JevdPCA (orthogonal)": JEVDPCA(3, centring="global"),
+    }
+    for name, method in named.items():
+        V = method.fit_moments(moments).components_.T
+        assert subspace_angles(tables.METHODS[name](moments)(3), V).max() < 1e-6, name
+
+
+def test_the_min_max_column_of_lsac_is_that_of_uncentred_rows():
+    found = tables.agreement(_some("lsac_bw", "FairPCA_SDP_LP (uncentred)"))
+    assert found.loc[found["printed column"] == "FairPCA_SDP_LP", "equal"].sum() == 31
+    centred = tables.agreement(_some("lsac_bw", "FairPCA_SDP_LP"))
+    assert centred.loc[centred["printed column"] == "FairPCA_SDP_LP", "equal"].sum() < 12
+
+
+def test_all_three_numbers_of_a_row_must_fit_a_set(npha_points):
+    _, _, moments = npha_points
+    V = top_eigenspace(moments.scatter, moments.d)[1]
+    row = protocol.judged(moments, V[:, [0, 2]])
+    assert (0, 2) in origin.explaining_sets(moments, V, 2, row)
+    for metric in protocol.PRINTED:
+        assert (0, 2) not in origin.explaining_sets(moments, V, 2, row | {metric: row[metric] + 0.05})
+
+
+def test_candidates_are_what_their_names_say():
+    moments = protocol.women_first("npha", whole_moments("npha"))
+    found = dict(origin.candidates(moments))
+    shares = moments.counts / moments.n
+    S = {name: protocol.matrices(moments, name) for name in protocol.CENTRINGS}
+
+    def leading(H):
+        return top_eigenspace(H, 4)[1]
+
+    wanted = {
+        "PCA of equal weights about group means": leading(S["group"].mean(axis=0)),
+        "PCA of all rows about group means": leading(np.einsum("g,gde->de", shares, S["group"])),
+        "PCA of men about the origin": leading(S["none"][1]),
+        "min-max loss, sums about the overall mean": solve_min_max(*(S["global"] * shares[:, None, None]), 4)[0],
+        "min-max error, means about group means": solve_min_max(*S["group"], 4, "error")[0],
+    }
+    for name, V in wanted.items():
+        assert subspace_angles(found[name](4), V).max() < 1e-6, name
+    raw = found["JEVD (paper) from pooled eigenvectors, raw columns, about the overall mean"](4)
+    assert np.abs(np.linalg.norm(raw, axis=0) - 1.0).max() > 1e-3
+
+
+def test_a_row_counts_only_if_all_of_its_numbers_are_equal():
+    equal = np.array([[True, True, True], [True, False, True], [False, False, True]])
+    counts = {name: value for *_, name, value, _ in origin._rows("npha", "made", "JevdPCA", equal)}
+    assert counts == {
+        "R.E. as in JevdPCA": 2,
+        "V.E. as in JevdPCA": 1,
+        "MMD^2 as in JevdPCA": 3,
+        "rows as in JevdPCA": 1,
+    }
+    rows = protocol.frame(
+        origin._rows("npha", "better", "JevdPCA", equal) + origin._rows("npha", "worse", "JevdPCA", equal & equal[2])
+    )
+    assert origin.best_candidates(rows, "JevdPCA")["method"].tolist() == ["better", "worse"]
+
+
+def test_the_summary_of_a_cell_has_signs_and_columns_right():
+    theirs = pd.DataFrame({"R.E.": [2.0, 1.0], "V.E.": [0.5, 0.75], "MMD^2": [0.3, 0.6]})
+    values, pca = np.array([[2.0, 0.5, 0.1], [1.0, 0.75, 0.2]]), np.array([[1.0, 0.6, 0.5], [1.0, 0.75, 0.4]])
+    found = factorial._summary(values, pca, theirs, "in")
+    assert found["mean advantage in MMD^2"] == pytest.approx(0.3)
+    assert found["largest advantage in MMD^2"] == pytest.approx(0.4)
+    assert found["mean excess R.E."] == pytest.approx(0.5)
+    assert found["mean distance from printed MMD^2"] == pytest.approx(0.3)
+    assert found["printed numbers given again"] == 4
+    assert found["MMD^2 at the largest r"] == 0.2
+    assert "printed numbers given again" not in factorial._summary(values, pca, theirs, "out")
 
 
 def test_the_search_for_sets_finds_what_brute_force_finds():

@@ -1,0 +1,40 @@
+"""The table of a printed table with many values of k: each cell printed, ours and the mark of its verdict."""
+
+import pandas as pd
+import pytest
+
+from evenspan.report import verdict_grid
+
+ROW = {"cell": "rathore2025_table5_npha/001", "table": "Table 5", "dataset": "NPHA", "reason": ""}
+
+
+@pytest.fixture
+def made(monkeypatch):
+    """A ledger of four numbers: two methods, two metrics, one of another data set."""
+    rows = [
+        ROW | {"method": "A", "metric": "R.E.", "k": "1", "published": "1.23", "ours": "1.2049", "verdict": "close"},
+        ROW | {"method": "B", "metric": "R.E.", "k": "1", "published": "1.00", "ours": "", "verdict": "not yet run"},
+        ROW | {"method": "A", "metric": "V.E.", "k": "1", "published": "0.77", "ours": "0.77", "verdict": "exact"},
+        ROW
+        | {"cell": "rathore2025_table2_diabetes/001", "dataset": "Diabetes", "method": "A", "metric": "R.E."}
+        | {"k": "1", "published": "9.99", "ours": "9.99", "verdict": "exact"},
+    ]
+    monkeypatch.setattr(verdict_grid, "ledger", lambda: pd.DataFrame(rows))
+
+
+def test_a_cell_has_both_numbers_and_the_mark_of_its_verdict(made):
+    shown = verdict_grid.verdict_grid("rathore2025-tables", "R.E.", dataset="npha", caption="errors").data
+    assert '1.23 | 1.20<br><span class="verdict verdict-close">close</span>' in shown
+    assert '1.00 | –<br><span class="verdict verdict-pending">not yet run</span>' in shown
+    assert "0.77" not in shown  # another metric
+    assert "9.99" not in shown  # another data set
+    assert shown.index("<th>A</th>") < shown.index("<th>B</th>")
+
+
+def test_verdicts_are_counted_by_table_method_and_metric(made):
+    found = verdict_grid.counted("rathore2025-tables", "npha").set_index(["method", "metric"])
+    assert found.loc[("A", "R.E."), "close"] == 1
+    assert found.loc[("A", "V.E."), "exact"] == 1
+    assert found.loc[("B", "R.E."), "not yet run"] == 1
+    assert found[["exact", "close", "not yet run"]].to_numpy().sum() == 3
+    assert len(verdict_grid.counted("rathore2025-tables")) == 4
