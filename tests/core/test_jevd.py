@@ -13,6 +13,7 @@ from evenspan.reconstruction import JointDiagonalisationWarning, joint_criterion
 from evenspan.reconstruction.group_errors import group_matrices, losses
 from evenspan.reconstruction.jevd import distance_from_fair, order_columns, orthonormal_columns
 from evenspan.reconstruction.min_max_exact import solve_min_max
+from evenspan.reconstruction.multiplicative_weights import run
 
 from .samples import angle, draw
 
@@ -100,6 +101,15 @@ def test_three_groups_have_a_bound_too(sample, mode):
     assert certificate.dual <= weighed.certificate_.primal < certificate.primal
 
 
+@pytest.mark.parametrize("k", [1, 2, 4])
+def test_of_two_bounds_for_three_groups_the_larger_is_taken(sample, k):
+    fitted = JEVDPCA(k).fit(sample.X, sensitive_features=sample.groups)
+    matrices = group_matrices(GroupMoments.from_data(sample.X, sample.groups), "group")
+    bounds = [found.bound for found in run(matrices, k, (0.3, 3.0), iterations=100, scale=True)]
+    assert max(bounds) > 1.05 * min(bounds)
+    assert fitted.certificate_.dual == pytest.approx(max(bounds), rel=1e-9)
+
+
 def test_a_fair_projection_has_no_distance():
     matrices = group_matrices(GroupMoments.from_data(*two_groups()), "group")
     V, _ = solve_min_max(*matrices, 2)
@@ -166,6 +176,19 @@ def test_orders():
         order_columns(U, matrices, shares, 2, "best")
 
 
+@pytest.mark.parametrize("seed", range(5))
+def test_every_greedy_column_is_the_best_of_those_left(seed):
+    rng = np.random.default_rng(seed)
+    factors = rng.normal(size=(3, 9, 7))
+    matrices = factors.transpose(0, 2, 1) @ factors / 9
+    U = np.linalg.qr(rng.normal(size=(7, 7)))[0]
+    chosen = order_columns(U, matrices, np.full(3, 1 / 3), 4, "maxmin").tolist()
+    for j in range(4):
+        left = [c for c in range(7) if c not in chosen[:j]]
+        worst = [losses(matrices, U[:, [*chosen[:j], c]]).max() for c in left]
+        assert chosen[j] == left[int(np.argmin(worst))]
+
+
 @pytest.mark.parametrize("order", ORDERS)
 def test_more_components_keep_the_first(sample, order):
     fitted = [JEVDPCA(k, order=order).fit(sample.X, sensitive_features=sample.groups) for k in (1, 3, 5)]
@@ -210,6 +233,19 @@ def test_what_a_fit_reports(pair):
     orthogonal = JEVDPCA(2).fit(pair.X, sensitive_features=pair.groups)
     np.testing.assert_allclose(orthogonal.column_norms_, 1.0, atol=1e-12)
     assert orthogonal.criterion_ < fitted.criterion_ * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("mode", ["orthogonal", "paper"])
+@pytest.mark.parametrize("counts", [(150, 70), (200, 120, 60)])
+def test_the_pooled_start_weighs_groups_by_their_shares(mode, counts):
+    s = draw(counts=counts)
+    moments = GroupMoments.from_data(s.X, s.groups)
+    matrices = group_matrices(moments, "group")
+    pooled = np.tensordot(moments.counts / moments.n, matrices, axes=1)
+    start = JEVDPCA(2, mode=mode).fit_moments(moments).criterion_path_[0]
+    assert start == pytest.approx(joint_criterion(np.linalg.eigh(pooled)[1], matrices), rel=1e-9)
+    # The control: with equal weights it starts elsewhere.
+    assert start != pytest.approx(joint_criterion(np.linalg.eigh(matrices.mean(axis=0))[1], matrices), rel=1e-3)
 
 
 @pytest.mark.parametrize("init", ["identity", "pooled"])
@@ -274,3 +310,7 @@ def test_standardised_features(pair):
     plain = JEVDPCA(2).fit(by_hand, sensitive_features=pair.groups)
     assert angle(scaled.components_.T, plain.components_.T) < 1e-7
     np.testing.assert_allclose(np.abs(scaled.transform(pair.X)), np.abs(plain.transform(by_hand)), atol=1e-8)
+    assert JEVDPCA(2, standardize=True, centring="global").fit(pair.X, sensitive_features=pair.groups).n_iter_ > 0
+    about_origin = JEVDPCA(2, standardize=True, centring="none")
+    with pytest.raises(ConfigurationError, match="standardised features are centred"):
+        about_origin.fit(pair.X, sensitive_features=pair.groups)

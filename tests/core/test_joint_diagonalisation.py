@@ -6,7 +6,7 @@ from scipy.stats import ortho_group
 
 from evenspan import GroupMoments, joint_diagonalise
 from evenspan.errors import ConfigurationError, DataError
-from evenspan.reconstruction import jacobi_diagonalise, joint_criterion
+from evenspan.reconstruction import jacobi_diagonalise, joint_criterion, joint_rotation
 from evenspan.reconstruction.group_errors import best_kept, group_matrices
 from evenspan.reconstruction.joint_jacobi import disjoint_pairs
 
@@ -92,6 +92,15 @@ def test_one_matrix_has_its_eigenvectors(mode):
 
 
 @every_mode
+def test_weights_are_those_of_the_sum_at_the_start(mode):
+    S, weights = covariances(3, 6, 4), [0.7, 0.2, 0.1]
+    start = np.linalg.eigh(np.tensordot(weights, S, axes=1))[1]
+    first = joint_diagonalise(S, mode, weights=weights).path[0]
+    assert first == pytest.approx(joint_criterion(start, S), rel=1e-9)
+    assert first != pytest.approx(joint_diagonalise(S, mode).path[0], rel=1e-3)
+
+
+@every_mode
 @pytest.mark.parametrize("S", [np.zeros((2, 3, 3)), np.array([np.eye(3), 2 * np.eye(3)]), np.ones((2, 1, 1))])
 def test_nothing_to_do(mode, S):
     found = joint_diagonalise(S, mode)
@@ -166,6 +175,23 @@ def test_many_features_begin_in_single_precision_and_end_in_double():
     assert again.criterion == pytest.approx(found.criterion, rel=1e-7)
 
 
+def test_no_step_of_single_precision_is_told_that_double_precision_does_not_confirm(monkeypatch):
+    monkeypatch.setattr(joint_rotation, "LARGE", 4)
+    precisions, cast = [], joint_rotation._Descent.cast
+    monkeypatch.setattr(
+        joint_rotation._Descent, "cast", lambda self, S, dtype: (precisions.append(dtype), cast(self, S, dtype))
+    )
+    for seed in range(20):
+        for K, d in ((2, 6), (3, 12)):
+            S = covariances(K, d, seed)
+            found = joint_diagonalise(S)
+            assert found.status == "converged"
+            assert np.diff(found.path).max() <= 0.0
+            assert found.path[0] == pytest.approx(joint_criterion(np.linalg.eigh(S.mean(axis=0))[1], S), rel=1e-4)
+            assert found.path[-1] == pytest.approx(joint_criterion(found.U, S), rel=1e-9)
+    assert precisions == [np.float32, np.float64] * 40
+
+
 def test_few_steps_say_so():
     found = joint_diagonalise(covariances(2, 8, 0), max_iter=2)
     assert (found.status, found.n_iter) == ("not converged", 2)
@@ -179,6 +205,20 @@ def test_a_sweep_of_jacobi_meets_every_pair_once(d):
     assert sorted(pairs) == [(p, q) for p in range(d) for q in range(p + 1, d)]
     for p, q in rounds:
         assert len(np.unique(np.concatenate([p, q]))) == 2 * len(p)
+
+
+@pytest.mark.parametrize("rtol", [1e-12, 1e-6])
+@pytest.mark.parametrize("seed", range(4))
+def test_jacobi_stops_at_the_first_sweep_that_gains_less_than_asked(rtol, seed):
+    S = covariances(2, 8, seed)
+    found = jacobi_diagonalise(S, rtol=rtol)
+    gains = -np.diff(found.path) / found.path[:-1]
+    assert found.status == "converged"
+    assert gains[-1] <= rtol < gains[:-1].min()
+    again = jacobi_diagonalise(S, init=found.U, max_sweeps=1).path  # nor is more to be gained from there
+    assert again[0] - again[1] <= rtol * again[0]
+    if rtol == 1e-12:  # what is asked where nothing is given
+        assert jacobi_diagonalise(S).path == found.path
 
 
 def test_jacobi_in_the_plane_is_brute_force():
@@ -280,6 +320,15 @@ def test_never_nan():
             assert not np.isnan(found.path).any()
 
 
+def test_a_basis_beyond_the_largest_number_is_not_handed_back():
+    # At this length of the columns U (I + V) overflows, while the transformed matrices do not.
+    start = 1.7e308 * np.eye(4)
+    found = joint_diagonalise(0.01 * covariances(2, 4, 0), "paper", init=start)
+    assert (found.status, found.n_iter) == ("diverged", 1)
+    assert np.isfinite(found.path).all()
+    assert np.array_equal(found.U, start)
+
+
 # -- refusals -------------------------------------------------------------------------------------------------------
 
 
@@ -297,6 +346,16 @@ def test_matrices(matrices, words):
     for solve in (joint_diagonalise, jacobi_diagonalise):
         with pytest.raises(DataError, match=words):
             solve(matrices)
+
+
+@pytest.mark.parametrize("solve", [joint_diagonalise, jacobi_diagonalise])
+@pytest.mark.parametrize("scale", [1e-6, 1.0, 1e6])
+def test_asymmetry_beyond_rounding_errors_is_refused(solve, scale):
+    S = scale * covariances(2, 4, 0)
+    tilted = np.triu(np.ones((4, 4)), 1) * S.max(axis=None)
+    assert solve(S + 1e-12 * tilted).criterion == pytest.approx(solve(S).criterion, rel=1e-6)
+    with pytest.raises(DataError, match="not symmetric"):
+        solve(S + 1e-5 * tilted)
 
 
 @pytest.mark.parametrize(

@@ -191,6 +191,14 @@ def test_made_files_are_read(made):
     assert data.feature_names == jevd_tables.CLEAN_COLUMNS
 
 
+def test_three_of_the_seven_levels_are_obesity(made):
+    levels = {"Insufficient_Weight": 0, "Normal_Weight": 0, "Overweight_Level_I": 0, "Overweight_Level_II": 0}
+    levels |= {"Obesity_Type_I": 1, "Obesity_Type_II": 1, "Obesity_Type_III": 1}
+    person = ["Male", 20, 1.8, 80, "yes", "no", 2, 3, "no", "no", 2, "no", 0, 1, "no", "Bike"]
+    data = made("obesity", text(jevd_tables.OBESITY_COLUMNS, *([*person, level] for level in levels)))
+    assert data.y.tolist() == list(levels.values())
+
+
 PEOPLE = [[1, 2, 30 + i, 3, i, 0.5, 1, 2, i % 2, 3, "White" if i < 2 else "Non-White", 1] for i in range(4)]
 
 
@@ -229,6 +237,9 @@ def test_a_missing_column_a_wrong_header_and_a_bad_cell_say_what_is_needed(made)
         made("npha", text(columns, row, [*row[:13], "x", 1]))
     with pytest.raises(DataError, match="column Age has 'nan' in row 0"):
         made("npha", text(columns, [0, "", *row[2:]]))
+    for value in ("inf", "-inf"):
+        with pytest.raises(DataError, match=f"column Age has '{value}' in row 1 .*finite number"):
+            made("npha", text(columns, row, [0, value, *row[2:]]))
     with pytest.raises(DataError, match="without bar1"):
         made("lsac_bar", text(jevd_tables.BAR_COLUMNS[:-1], range(11)))
     with pytest.raises(DataError, match="11 columns; needed are 12"):
