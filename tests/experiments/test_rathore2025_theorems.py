@@ -1,5 +1,7 @@
 """The theorems of Rathore and Manwani (2025): their answers, and that each search can come out the other way."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -8,7 +10,9 @@ from evenspan.experiments import rathore2025_divergence as divergence
 from evenspan.experiments import rathore2025_equal_losses as equal
 from evenspan.experiments import rathore2025_identities as identities
 from evenspan.experiments import rathore2025_theorems as theorems
-from evenspan.reconstruction.joint_diagonalisation import joint_diagonalise
+from evenspan.reconstruction.group_errors import group_matrices
+from evenspan.reconstruction.joint_diagonalisation import joint_criterion, joint_diagonalise
+from evenspan.reconstruction.joint_jacobi import jacobi_diagonalise
 from evenspan.reconstruction.min_max_exact import solve_min_max
 
 EXPECTED = {
@@ -60,6 +64,24 @@ def test_brute_force_reaches_the_exact_optimum_and_errors_differ():
     assert (found["brute force"] >= found["exact"] - 1e-9).all()
     assert found["difference"].max() < 1e-5
     assert found["gap of errors, min-max error"].max() > 0.1
+    # The control minimises the larger error: it never has more of it than the min-max loss, and often less.
+    gain = found["larger error, min-max loss"] - found["larger error, min-max error"]
+    assert gain.min() > -1e-9
+    assert (gain > 1e-3).sum() >= 3
+
+
+def test_the_pairs_are_what_they_are_called():
+    rng = np.random.default_rng(7)
+    for d in (2, 3, 5):
+        values = {kind: np.linalg.eigvalsh(equal.random_pair(rng, d, kind)) for kind in ("generic", "tied", "singular")}
+        for got in values["tied"]:
+            multiple = max((np.abs(got - value) < 1e-12).sum() for value in got)
+            assert multiple == d - 1
+        assert (np.abs(values["singular"][:, 0]) < 1e-12).all()
+        assert values["generic"][:, 0].min() > 0.1
+        A, B = equal.random_pair(rng, d, "commuting")
+        assert np.abs(A @ B - B @ A).max() < 1e-12 < np.abs(A - B).max()
+        assert np.ptp(equal.random_pair(rng, d, "equal"), axis=0).max() == 0.0
 
 
 def test_unequal_losses_would_be_noticed(monkeypatch):
@@ -77,7 +99,20 @@ def test_theorem_4_1_would_hold_without_counterexamples(monkeypatch):
     table = theorems.column_choices(alike)
     monkeypatch.setattr(theorems, "column_choices", lambda S: table.assign(**{"loss of B": table["loss of A"]}))
     monkeypatch.setattr(theorems, "commuting_pairs", lambda: theorems_fair(20))
-    assert theorems.exact_diagonalisation_is_fair()[0] == "holds"
+    answer, evidence = theorems.exact_diagonalisation_is_fair()
+    assert answer == "holds"
+    assert "As printed (square U): true, and empty" in evidence
+    assert "which is the reading judged: holds." in evidence
+    monkeypatch.setattr(theorems, "square_case", lambda S: pd.DataFrame({"loss of A": [0.0], "loss of B": [1.0]}))
+    evidence = theorems.exact_diagonalisation_is_fair()[1]
+    assert "As printed (square U): not true" in evidence
+    assert "true, and empty" not in evidence
+
+
+def test_the_reading_of_theorem_4_1_that_is_judged_is_told():
+    evidence = theorems.exact_diagonalisation_is_fair()[1]
+    assert evidence.startswith("As printed (square U): true, and empty")
+    assert "For r < d columns, as used, which is the reading judged: does not hold." in evidence
 
 
 def theorems_fair(n):
@@ -86,10 +121,14 @@ def theorems_fair(n):
 
 def test_a_criterion_that_sees_lengths_would_make_r04_hold(monkeypatch):
     right = theorems.joint_criterion
+    assert "symmetry alone does not give it" in theorems.exact_is_orthonormal()[1]
     monkeypatch.setattr(
         theorems, "joint_criterion", lambda U, S: right(U, S) + np.linalg.norm(U.T @ U - np.eye(len(U)))
     )
-    assert theorems.exact_is_orthonormal()[0] == "holds"
+    answer, evidence = theorems.exact_is_orthonormal()
+    assert answer == "holds"
+    assert "symmetry alone gives it" in evidence
+    assert "Under the constraint of eq. (6)" in evidence
 
 
 def test_orthonormal_steps_would_keep_the_constraint(monkeypatch):
@@ -99,6 +138,30 @@ def test_orthonormal_steps_would_keep_the_constraint(monkeypatch):
     monkeypatch.setattr(divergence, "joint_diagonalise", orthonormal)
     answer, evidence = divergence.constraint_kept()
     assert answer == "holds", evidence
+
+    def stretched(S, mode="paper", **settings):
+        found = joint_diagonalise(S, "orthogonal", **settings)
+        return replace(found, U=found.U * (1.0 + 1e-6))
+
+    monkeypatch.setattr(divergence, "joint_diagonalise", stretched)
+    answer, evidence = divergence.constraint_kept()
+    assert answer == "does not hold", evidence
+
+
+def test_criteria_in_the_table_are_those_of_the_matrices():
+    found = divergence.divergence()
+    rows = found[(found["dataset"] == "npha") & (found["scaling"] == "raw") & (found["centring"] == "global")]
+    S = group_matrices(divergence.moments_of("npha"), "fitted")
+    S = (S + S.transpose(0, 2, 1)) / 2
+    best = joint_criterion(jacobi_diagonalise(S).U, S)
+    starts = {"identity": np.eye(S.shape[1]), "pooled": divergence.pooled_start(S)}
+    assert set(rows["start"]) == set(starts)
+    for row in rows.to_dict("records"):
+        ended = joint_criterion(joint_diagonalise(S, "paper", init=row["start"]).U, S)
+        assert row["C / C_0"] == pytest.approx(ended / joint_criterion(starts[row["start"]], S), rel=1e-6)
+        assert row["C / Jacobi"] == pytest.approx(ended / best, rel=1e-6)
+    assert rows["C / C_0"].nunique() == 2
+    assert (rows["C / C_0"] - rows["C / Jacobi"]).abs().min() > 1e-3
 
 
 def test_the_first_step_lengthens_the_columns_as_computed():
@@ -150,15 +213,29 @@ def test_a_consistent_table_and_a_wrong_identity_are_told_apart(monkeypatch):
     share = pd.Series([0.5, 0.75, 0.9], index=[1, 2, 3])
     columns = {(m, c): v for m in identities.PUBLISHED for c, v in (("R.E.", 20.0 * (1 - share)), ("V.E.", share))}
     monkeypatch.setattr(identities, "printed", lambda dataset: pd.DataFrame(columns))
-    assert identities.printed_errors_and_shares()[0] == "holds"
+    answer, evidence = identities.printed_errors_and_shares()
+    assert answer == "holds"
+    assert evidence.startswith("The identity is true on random points")
     monkeypatch.setattr(identities, "identity_on_random_data", lambda: 0.1)
-    assert identities.printed_errors_and_shares()[0] == "does not hold"
+    answer, evidence = identities.printed_errors_and_shares()
+    assert answer == "does not hold"
+    assert evidence.startswith("The identity is not true on random points")
 
 
 def test_three_groups_can_come_out_otherwise(monkeypatch):
     found = theorems.three_groups()
     losses = {f"loss of group {g}": 1.0 for g in (1, 2, 3)}
+    evidence = theorems.several_groups()[1]
+    assert "the algebra extends. The fairness does not: " in evidence
+    assert "no U has equal losses" in evidence
     monkeypatch.setattr(theorems, "three_groups", lambda: found.assign(**losses))
-    assert theorems.several_groups()[0] == "holds"
+    answer, evidence = theorems.several_groups()
+    assert answer == "holds"
+    assert "the algebra extends. The fairness does too: " in evidence
+    assert "no U has equal losses" not in evidence
     monkeypatch.setattr(theorems, "three_groups", lambda: found.assign(status="not converged"))
-    assert theorems.several_groups()[0] == "does not hold"
+    answer, evidence = theorems.several_groups()
+    assert answer == "does not hold"
+    assert "the algebra does not extend." in evidence
+    monkeypatch.setattr(theorems, "three_groups", lambda: found.assign(C=1.0))
+    assert theorems.several_groups()[0] == "holds in part", "no exact case shows no fairness"

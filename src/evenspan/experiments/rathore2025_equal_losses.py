@@ -93,6 +93,8 @@ def min_max_table(trials: int = 8) -> pd.DataFrame:
                     "gap, exact": float(np.ptp(losses(S, V), axis=0)) / scale,
                     "gap, brute force": float(np.ptp(pair, axis=0)) / scale,
                     "gap of errors, min-max error": float(np.ptp(errors(S, other), axis=0)) / scale,
+                    "larger error, min-max error": float(errors(S, other).max(axis=0)) / scale,
+                    "larger error, min-max loss": float(errors(S, V).max(axis=0)) / scale,
                 }
             )
     return pd.DataFrame(rows)

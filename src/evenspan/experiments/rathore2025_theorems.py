@@ -102,7 +102,10 @@ def square_case(matrices: np.ndarray, trials: int = 20) -> pd.DataFrame:
 
 
 def exact_diagonalisation_is_fair() -> Answer:
-    """R03, Theorem 4.1: joint diagonalisers with C = 0 and r < d columns of them."""
+    """R03, Theorem 4.1: joint diagonalisers with C = 0 and r < d columns of them, as a projection has them.
+
+    As printed U* is square; that reading stands in the evidence.
+    """
     told, equal, choices = [], 0, 0
     for name, S in COUNTEREXAMPLES.items():
         table = column_choices(S)
@@ -118,11 +121,16 @@ def exact_diagonalisation_is_fair() -> Answer:
     fair = random[(random["C"] < ROUNDING) & (random["smallest gap"] < ROUNDING)]
     both = int((fair["best choice"] < ROUNDING).sum(axis=0))
     square = square_case(next(iter(COUNTEREXAMPLES.values())))[["loss of A", "loss of B"]].abs().to_numpy().max()
+    empty = square < ROUNDING
     always = equal == choices and len(fair) == len(random)
-    return ("holds" if always else "holds in part" if len(fair) > len(random) / 2 else "does not hold"), (
-        ". ".join(told) + f". Of {len(random)} cases (random commuting pair, r < d) {len(fair)} have any choice of "
-        f"columns with equal losses; in {both} of these the same columns are best for both. With all d columns every "
-        f"orthogonal U has losses 0 (largest {square:.1g}): true, and empty."
+    answer = "holds" if always else "holds in part" if len(fair) > len(random) / 2 else "does not hold"
+    return answer, (
+        f"As printed (square U): {'true, and empty' if empty else 'not true'}, as with all d columns the losses of "
+        f"every orthogonal U are {'0' if empty else 'not 0'} (largest {square:.1g}). For r < d columns, as used, which "
+        f"is the reading judged: {answer}. "
+        + ". ".join(told)
+        + f". Of {len(random)} cases (random commuting pair, r < d) {len(fair)} have any choice of "
+        f"columns with equal losses; in {both} of these the same columns are best for both."
     )
 
 
@@ -155,7 +163,11 @@ def exact_is_orthonormal() -> Answer:
     found = other_diagonalisers()
     exact = found[(found["C"] < ROUNDING) & (found["|U'U - I|"] > SEARCHED)]
     told = "; ".join(f"{u}: C {c:.1g}, |U'U - I| {n:.2g}" for u, c, n in found.itertuples(index=False))
-    return ("does not hold" if len(exact) else "holds"), f"Random commuting pair, d = 5. {told}."
+    alone = "does not give" if len(exact) else "gives"
+    return ("does not hold" if len(exact) else "holds"), (
+        f"Random commuting pair, d = 5. {told}. Under the constraint of eq. (6) U* is orthonormal by demand; symmetry "
+        f"alone {alone} it here."
+    )
 
 
 def three_groups() -> pd.DataFrame:
@@ -184,17 +196,25 @@ def several_groups() -> Answer:
     values = found[[f"loss of group {g}" for g in (1, 2, 3)]]
     spread = values.max(axis=1) - values.min(axis=1)
     exact = found["C"] < ROUNDING
-    fair = bool((spread[exact] < ROUNDING).all())
+    fair = bool(exact.any() and (spread[exact] < ROUNDING).all())
     unequal = ", ".join(f"{abs(v):.3g}" for v in values[exact].iloc[-1].round(9)) if exact.any() else "none"
     # With the third group isotropic its loss is 0 for every U; the other two cannot both have 0.
     least = solve_min_max(*next(reversed(COUNTEREXAMPLES.values())), 1, "loss")[1].primal
     ended = int((found["status"] == "converged").sum(axis=0))
     answer = "holds" if runs and fair else "holds in part" if runs else "does not hold"
+    if fair:
+        promise = f"The fairness {'does too' if runs else 'does'}: with C = 0 the losses are equal, {unequal}."
+    else:
+        promise = f"The fairness does not: with C = 0 the losses are {unequal}."
+    if not fair and least > SEARCHED:
+        promise += (
+            " Where one group is isotropic its loss is 0 for every U, while the other two cannot both be below "
+            f"{least:.3g}, so that no U has equal losses."
+        )
     return answer, (
         f"Three groups, orthonormal version: {ended} of {len(found)} cases converge, at most "
-        f"{max(found['above Jacobi'].max(), 0.0):.1g} above Jacobi's criterion: the algebra extends. The fairness does "
-        f"not: with C = 0 the losses are {unequal}; and where one group is isotropic its loss is 0 for every U, while "
-        f"the other two cannot both be below {least:.3g}, so that no U has equal losses."
+        f"{max(found['above Jacobi'].max(), 0.0):.1g} above Jacobi's criterion: the algebra "
+        f"{'extends' if runs else 'does not extend'}. {promise}"
     )
 
 
