@@ -29,12 +29,3 @@ def test_a_cell_has_both_numbers_and_the_mark_of_its_verdict(made):
     assert "0.77" not in shown  # another metric
     assert "9.99" not in shown  # another data set
     assert shown.index("<th>A</th>") < shown.index("<th>B</th>")
-
-
-def test_verdicts_are_counted_by_table_method_and_metric(made):
-    found = verdict_grid.counted("rathore2025-tables", "npha").set_index(["method", "metric"])
-    assert found.loc[("A", "R.E."), "close"] == 1
-    assert found.loc[("A", "V.E."), "exact"] == 1
-    assert found.loc[("B", "R.E."), "not yet run"] == 1
-    assert found[["exact", "close", "not yet run"]].to_numpy().sum() == 3
-    assert len(verdict_grid.counted("rathore2025-tables")) == 4

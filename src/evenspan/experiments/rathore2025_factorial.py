@@ -11,14 +11,12 @@ from collections.abc import Callable, Iterator
 import numpy as np
 import pandas as pd
 
-from ..datasets import load, whole_moments
-from ..datasets.moments_store import moments_of
 from ..linalg import top_eigenspace
 from ..moments import GroupMoments
 from ..reconstruction.joint_diagonalisation import joint_diagonalise
 from . import rathore2025_protocol as protocol
 from .rathore2025_protocol import CENTRINGS, HALF_DIGIT, TABLES
-from .rathore2025_tables import orthonormal, standard
+from .rathore2025_tables import leading, orthonormal, standard
 
 SEED = 20252
 SEX = ("in", "out")
@@ -36,19 +34,17 @@ def tasks() -> list[dict]:
 
 def run_task(dataset: str) -> pd.DataFrame:
     """All cells from the data points."""
-    protocol.table(dataset)
-    return factorial(dataset, moments_of(load(dataset)))
+    return factorial(dataset, protocol.from_points(dataset))
 
 
 def run(dataset: str) -> pd.DataFrame:
     """The same from shipped moments."""
-    protocol.table(dataset)
-    return factorial(dataset, whole_moments(dataset))
+    return factorial(dataset, protocol.from_shipped(dataset))
 
 
 def factorial(dataset: str, moments: GroupMoments) -> pd.DataFrame:
     """Every cell: deviation from the printed JevdPCA column, and the advantage over PCA of the same features."""
-    moments, found = protocol.women_first(dataset, moments), []
+    found = []
     theirs = protocol.printed(dataset)["JevdPCA"]
     for sex in SEX:
         seen = moments if sex == "in" else protocol.without_sex(dataset, moments)
@@ -87,10 +83,8 @@ def cells(moments: GroupMoments) -> Iterator[tuple[tuple[str, ...], Callable[[in
     shares = moments.counts / moments.n
     for centring in CENTRINGS:
         S = protocol.matrices(moments, centring)
-        pooled = np.einsum("g,gde->de", shares, S)
-        for method, H in (("PCA", pooled), ("PCA of the women", S[0]), ("PCA of the men", S[1])):
-            V = top_eigenspace(H, moments.d)[1]
-            yield (centring, method, "", ""), lambda k, V=V: V[:, :k]
+        for method, H in (("PCA", protocol.pooled(moments, S)), ("PCA of the women", S[0]), ("PCA of the men", S[1])):
+            yield (centring, method, "", ""), leading(H)
         for mode in ("paper", "orthogonal"):
             for start in STARTS:
                 init = start if start != "women" else top_eigenspace(S[0], moments.d)[1]

@@ -11,8 +11,6 @@ from itertools import product
 import numpy as np
 import pandas as pd
 
-from ..datasets import load, whole_moments
-from ..datasets.moments_store import moments_of
 from ..linalg import top_eigenspace
 from ..moments import GroupMoments
 from ..reconstruction.disparity import Family, search_reference, search_safe
@@ -20,7 +18,7 @@ from ..reconstruction.joint_diagonalisation import joint_diagonalise
 from ..reconstruction.min_max_exact import solve_min_max
 from . import rathore2025_protocol as protocol
 from .rathore2025_protocol import CENTRINGS, HALF_DIGIT, PRINTED, PUBLISHED, TABLES
-from .rathore2025_tables import Fitted, orthonormal
+from .rathore2025_tables import Fitted, leading, orthonormal
 
 SEED = 20251
 #: Sets of eigenvectors are enumerated up to this many features: 2^21 sets.
@@ -39,19 +37,17 @@ def tasks() -> list[dict]:
 
 def run_task(dataset: str) -> pd.DataFrame:
     """Candidates and sets of eigenvectors from the data points."""
-    protocol.table(dataset)
-    return explained(dataset, moments_of(load(dataset)))
+    return explained(dataset, protocol.from_points(dataset))
 
 
 def run(dataset: str) -> pd.DataFrame:
     """The same from shipped moments."""
-    protocol.table(dataset)
-    return explained(dataset, whole_moments(dataset))
+    return explained(dataset, protocol.from_shipped(dataset))
 
 
 def explained(dataset: str, moments: GroupMoments) -> pd.DataFrame:
     """For every candidate and printed column: how many numbers come out, and how many rows with all three metrics."""
-    moments, found = protocol.women_first(dataset, moments), []
+    found = []
     for name, answer in candidates(moments):
         values = np.array([list(judged.values()) for judged in _judged(dataset, moments, answer)])
         for column, equal in _equal(dataset, values):
@@ -90,10 +86,10 @@ def candidates(moments: GroupMoments) -> Iterator[tuple[str, Fitted]]:
     shares = moments.counts / moments.n
     for centring in CENTRINGS:
         S = protocol.matrices(moments, centring)
-        pooled = np.einsum("g,gde->de", shares, S)
+        pooled = protocol.pooled(moments, S)
         about = {"global": "the overall mean", "group": "group means", "none": "the origin"}[centring]
         for whose, H in (("all rows", pooled), ("women", S[0]), ("men", S[1]), ("equal weights", S.mean(axis=0))):
-            yield f"PCA of {whose} about {about}", _leading(H)
+            yield f"PCA of {whose} about {about}", leading(H)
         # Sums over the rows of a group instead of means: the larger group counts for more.
         for weighting, T in (("means", S), ("sums", S * shares[:, None, None])):
             for objective in ("loss", "error"):
@@ -121,11 +117,6 @@ def candidates(moments: GroupMoments) -> Iterator[tuple[str, Fitted]]:
                 yield f"JEVD (paper) from {start}, raw columns, about {about}", _raw(found.U, pooled)
 
 
-def _leading(H: np.ndarray) -> Fitted:
-    _, V = top_eigenspace(H, len(H))
-    return lambda k: V[:, :k]
-
-
 def _min_max(S: np.ndarray, objective: str) -> Fitted:
     return lambda k: solve_min_max(*S, k, objective)[0]
 
@@ -142,10 +133,9 @@ def _raw(U: np.ndarray, pooled: np.ndarray) -> Fitted:
 
 def bases(moments: GroupMoments) -> Iterator[tuple[str, np.ndarray]]:
     """Orthonormal bases whose sets of columns are tried, and random ones as a control."""
-    shares = moments.counts / moments.n
     for centring, about in (("global", "the overall mean"), ("group", "group means"), ("none", "the origin")):
         S = protocol.matrices(moments, centring)
-        pooled = np.einsum("g,gde->de", shares, S)
+        pooled = protocol.pooled(moments, S)
         for whose, H in (("all rows", pooled), ("women", S[0]), ("men", S[1])):
             yield f"eigenvectors of {whose} about {about}", top_eigenspace(H, moments.d)[1]
     rng = np.random.default_rng(SEED)
@@ -231,11 +221,18 @@ def best_candidates(rows: pd.DataFrame, column: str, most: int = 5) -> pd.DataFr
 
 
 def explained_by_sets(rows: pd.DataFrame) -> pd.DataFrame:
-    """How many printed rows some set of eigenvectors explains, by data set, basis and printed column."""
+    """How many printed rows some set of basis vectors explains, by basis and printed column; of random bases the most.
+
+    Nothing where no sets were tried because there are more than ``LARGEST_D`` features.
+    """
     some = rows[rows["metric"].str.startswith("rows that a set explains: ")]
-    some = some.drop_duplicates(["dataset", "method", "metric"])
-    column = some["metric"].str.removeprefix("rows that a set explains: ").rename("column")
-    return some.pivot_table(index=["dataset", "method"], columns=column, values="value", sort=False).reset_index()
+    turned = some["method"].str.extract(f"{RANDOM} \\d+, (.*)", expand=False)
+    control = f"most of {BASES_PER_ANGLE} bases of principal components at random " + turned
+    some = some.assign(
+        basis=control.fillna(some["method"]), column=some["metric"].str.removeprefix("rows that a set explains: ")
+    )
+    wide = some.pivot_table(index="basis", columns="column", values="value", aggfunc="max", sort=False)
+    return wide.reindex(columns=["JevdPCA", *(c for c in PUBLISHED if c != "JevdPCA")]).reset_index()
 
 
 __all__ = ["SEED", "run", "run_task", "tasks"]

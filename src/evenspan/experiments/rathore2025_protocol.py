@@ -11,10 +11,11 @@ import numpy as np
 import pandas as pd
 
 from .. import metrics, paths
-from ..datasets import entry
+from ..datasets import load, whole_moments
+from ..datasets.moments_store import moments_of
 from ..errors import ConfigurationError
 from ..moments import GroupMoments
-from ..reconstruction.group_errors import best_kept, errors, group_matrices, losses
+from ..reconstruction.group_errors import errors, group_matrices, losses
 
 COLUMNS = ["dataset", "method", "k", "split", "protocol", "metric", "value", "reason"]
 #: The printed columns, and the printed metrics.
@@ -60,6 +61,18 @@ def printed(dataset: str) -> pd.DataFrame:
     return frame.pivot(index="k", columns=["method", "metric"], values="value")
 
 
+def from_points(dataset: str) -> GroupMoments:
+    """The moments of a table from its raw data, women first."""
+    table(dataset)
+    return women_first(dataset, moments_of(load(dataset)))
+
+
+def from_shipped(dataset: str) -> GroupMoments:
+    """The same from shipped moments."""
+    table(dataset)
+    return women_first(dataset, whole_moments(dataset))
+
+
 def women_first(dataset: str, moments: GroupMoments) -> GroupMoments:
     """The same moments with the women as group 0 and the men as group 1, whatever the labels of the data set."""
     labels = [str(label) for label in moments.labels]
@@ -82,6 +95,11 @@ def matrices(moments: GroupMoments, centring: str) -> np.ndarray:
     if centring not in CENTRINGS:
         raise ConfigurationError(f"centring={centring!r}; needed is one of {', '.join(CENTRINGS)}.")
     return group_matrices(moments, CENTRINGS[centring])
+
+
+def pooled(moments: GroupMoments, S: np.ndarray) -> np.ndarray:
+    """The matrix of all rows: the group matrices weighted by the shares of the groups."""
+    return np.tensordot(moments.counts / moments.n, S, axes=1)
 
 
 def judged(moments: GroupMoments, W: np.ndarray) -> dict[str, float]:
@@ -109,17 +127,6 @@ def fairness(dataset: str, moments: GroupMoments, V: np.ndarray) -> dict[str, fl
     return found
 
 
-def best_losses(moments: GroupMoments, k: int) -> np.ndarray:
-    """What k components of its own keep of each group about the overall mean."""
-    return best_kept(matrices(moments, "global"), k)
-
-
-def equal_digits(dataset: str, method: str, k: int, values: Mapping[str, float]) -> dict[str, bool]:
-    """Whether each of the printed metrics of a row comes out with the printed digits."""
-    row = printed(dataset).loc[k, method]
-    return {name: bool(abs(values[name] - row[name]) <= HALF_DIGIT) for name in PRINTED}
-
-
 def rows(dataset: str, method: str, k: int, values: Mapping[str, float], reason: str = "") -> list[tuple]:
     """Tidy rows of one answer."""
     return [(dataset, method, k, 0, RELEASED, name, value, reason) for name, value in values.items()]
@@ -133,8 +140,3 @@ def missing(dataset: str, method: str, k: int, names: Sequence[str], reason: str
 def frame(found: Sequence[tuple]) -> pd.DataFrame:
     """Tidy rows as a data frame."""
     return pd.DataFrame(found, columns=COLUMNS)
-
-
-def names_of(dataset: str) -> tuple[str, str]:
-    """Our data set as printed, and the title of the file behind it."""
-    return table(dataset).title, entry(dataset).title

@@ -11,8 +11,6 @@ from functools import partial
 import numpy as np
 import pandas as pd
 
-from ..datasets import load, whole_moments
-from ..datasets.moments_store import moments_of
 from ..linalg import top_eigenspace
 from ..moments import GroupMoments
 from ..reconstruction.disparity import Family, search_reference
@@ -31,15 +29,16 @@ Fitted = Callable[[int], np.ndarray | str]
 
 def standard(moments: GroupMoments) -> Fitted:
     """The leading eigenvectors of the covariance of all rows."""
-    return _leading(moments.scatter)
+    return leading(moments.scatter)
 
 
 def one_group(moments: GroupMoments, centring: str = "global") -> Fitted:
     """The leading eigenvectors of the women's matrix: a PCA of one group."""
-    return _leading(protocol.matrices(moments, centring)[0])
+    return leading(protocol.matrices(moments, centring)[0])
 
 
-def _leading(H: np.ndarray) -> Fitted:
+def leading(H: np.ndarray) -> Fitted:
+    """The leading eigenvectors of a symmetric matrix."""
     _, V = top_eigenspace(H, len(H))
     return lambda k: V[:, :k]
 
@@ -120,19 +119,17 @@ def tasks() -> list[dict]:
 
 def run_task(dataset: str) -> pd.DataFrame:
     """All methods and all r from the data points."""
-    protocol.table(dataset)
-    return measured(dataset, moments_of(load(dataset)))
+    return measured(dataset, protocol.from_points(dataset))
 
 
 def run(dataset: str) -> pd.DataFrame:
     """The same from shipped moments."""
-    protocol.table(dataset)
-    return measured(dataset, whole_moments(dataset))
+    return measured(dataset, protocol.from_shipped(dataset))
 
 
 def measured(dataset: str, moments: GroupMoments) -> pd.DataFrame:
     """Every metric of every method for every r of a table."""
-    moments, found = protocol.women_first(dataset, moments), []
+    found = []
     ranks = range(1, protocol.table(dataset).largest + 1)
     S = protocol.matrices(moments, "global")
     least = {k: solve_min_max(*S, k, "loss")[1].dual for k in ranks}
@@ -151,15 +148,6 @@ def measured(dataset: str, moments: GroupMoments) -> pd.DataFrame:
                 values["least worst loss"] = least[k]
             found += protocol.rows(dataset, name, k, values)
     return protocol.frame(found)
-
-
-def beside_printed(rows: pd.DataFrame, metric: str) -> pd.DataFrame:
-    """One printed metric of a data set: for every k what is printed and ours, method by method."""
-    (dataset,) = rows["dataset"].unique()
-    theirs = protocol.printed(dataset).xs(metric, axis=1, level="metric")[list(PUBLISHED)].add_suffix(" printed")
-    some = rows[rows["metric"] == metric].drop_duplicates(["method", "k"])
-    ours = some.pivot(index="k", columns="method", values="value").reindex(columns=list(METHODS))
-    return theirs.join(ours)
 
 
 def agreement(rows: pd.DataFrame) -> pd.DataFrame:

@@ -31,33 +31,11 @@ def verdict_grid(experiment_id: str, metric: str, *, dataset: str, caption: str)
     return table(wide[list(dict.fromkeys(shown["method"]))].reset_index(), caption=caption)
 
 
-def counted(experiment_id: str, dataset: str | None = None) -> pd.DataFrame:
-    """How many numbers have which verdict, by printed table, method and metric.
-
-    Parameters
-    ----------
-    experiment_id : str
-    dataset : str, optional
-        Our name; all data sets unless given.
-    """
-    cells = _cells(experiment_id, dataset)
-    wide = cells.pivot_table(
-        index=["table", "dataset", "method", "metric"],
-        columns="verdict",
-        values="cell",
-        aggfunc="count",
-        fill_value=0,
-        sort=False,
-    )
-    order = [kind.value for kind in Kind if kind.value in wide.columns]
-    return wide[order].rename_axis(columns=None).reset_index()
-
-
-def _cells(experiment_id: str, dataset: str | None) -> pd.DataFrame:
+def _cells(experiment_id: str, dataset: str) -> pd.DataFrame:
     entry = experiment(experiment_id)
     rows = ledger()
     rows = rows[rows["cell"].str.rpartition("/")[0].isin(entry.published) & (rows["published"] != "")]
-    return rows if dataset is None else rows[rows["dataset"].isin(entry.published_datasets[dataset])]
+    return rows[rows["dataset"].isin(entry.published_datasets[dataset])]
 
 
 def _text(row: pd.Series) -> str:
