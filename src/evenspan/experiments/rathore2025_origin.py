@@ -232,7 +232,7 @@ def explained_by_sets(rows: pd.DataFrame) -> pd.DataFrame:
         basis=control.fillna(some["method"]), column=some["metric"].str.removeprefix("rows that a set explains: ")
     )
     wide = some.pivot_table(index="basis", columns="column", values="value", aggfunc="max", sort=False)
-    return wide.reindex(columns=["JevdPCA", *(c for c in PUBLISHED if c != "JevdPCA")]).reset_index()
+    return wide.reindex(columns=["JevdPCA", *(c for c in PUBLISHED if c != "JevdPCA")]).astype("Int64").reset_index()
 
 
 __all__ = ["SEED", "run", "run_task", "tasks"]
