@@ -10,7 +10,8 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from .errors import ComponentsError, DataError
+from .errors import ComponentsError, ConfigurationError, DataError
+from .groups import encode_groups
 from .inputs import require_numeric_columns, row_blocks
 from .moments import GroupMoments
 from .subspace import FairSubspace
@@ -164,6 +165,59 @@ class SubspaceEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
             if "could not convert" in str(error) or "strings" in str(error):
                 row_blocks(np.asarray(X))  # names the column that is not numeric
             raise
+
+
+class PointsEstimator(SubspaceEstimator):
+    """Base of the linear estimators that group moments do not determine: ``fit`` hands them the points as well.
+
+    A method implements ``_answer_points(X, codes, moments) -> FairSubspace`` and nothing else. Several sensitive columns
+    make each combination of their values a group.
+    """
+
+    @abstractmethod
+    def _answer_points(self, X: np.ndarray, codes: np.ndarray, moments: GroupMoments) -> FairSubspace:
+        """The subspace for the rows of X (n, d), row i being of group ``moments.labels[codes[i]]``."""
+
+    def fit(self, X, y=None, *, sensitive_features):
+        """Fit to data.
+
+        Parameters
+        ----------
+        X : array-like or DataFrame of shape (n, d)
+            Numeric features.
+        y : array-like of shape (n,), optional
+            Target; used only where the method says so.
+        sensitive_features : array-like of shape (n,) or (n, p), Series or DataFrame
+            Group label of each row: strings, booleans or whole numbers; each combination of p columns is a group.
+
+        Returns
+        -------
+        self
+        """
+        X = self._table(X, reset=True)
+        moments = self._moments(X, sensitive_features, None)
+        _, codes = encode_groups(sensitive_features, len(X))
+        self._points = np.asarray(X, dtype=np.float64), codes
+        try:
+            return self._fit_moments(moments)
+        finally:
+            del self._points
+
+    def fit_moments(self, moments: GroupMoments):
+        """Not possible: group moments do not determine the answer.
+
+        Parameters
+        ----------
+        moments : GroupMoments
+            Not used; raises ConfigurationError.
+        """
+        raise ConfigurationError(
+            f"{type(self).__name__} needs the points themselves, group moments do not determine its answer. Call "
+            "fit(X, sensitive_features=...) instead."
+        )
+
+    def _answer(self, moments: GroupMoments) -> FairSubspace:
+        return self._answer_points(*self._points, moments)
 
 
 def warn_caller(message: str, category: type[Warning] = UserWarning) -> None:
