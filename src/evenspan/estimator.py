@@ -170,8 +170,8 @@ class SubspaceEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
 class PointsEstimator(SubspaceEstimator):
     """Base of the linear estimators that group moments do not determine: ``fit`` hands them the points as well.
 
-    A method implements ``_answer_points(X, codes, moments) -> FairSubspace`` and nothing else. Several sensitive columns
-    make each combination of their values a group.
+    A method implements ``_answer_points(X, codes, moments) -> FairSubspace`` and nothing else. Several sensitive
+    columns make each combination of their values a group.
     """
 
     @abstractmethod
