@@ -1,5 +1,6 @@
 """The judge: every metric is computed here, from moments or points, never by a method."""
 
+from .group_prediction import READERS, group_auc
 from .linear_separation import linear_separation, principal_axes
 from .prediction import (
     CLASSIFIERS,
@@ -14,12 +15,14 @@ from .reconstruction import (
     explained_variance,
     group_errors,
     operator_errors,
+    retained_variance,
     worst_error,
 )
 from .representation import covariance_gap, mean_gap, median_bandwidth, mmd2
 
 __all__ = [
     "CLASSIFIERS",
+    "READERS",
     "accuracy",
     "average_error",
     "covariance_gap",
@@ -28,6 +31,7 @@ __all__ = [
     "equal_opportunity_difference",
     "error_gap",
     "explained_variance",
+    "group_auc",
     "group_errors",
     "linear_separation",
     "mean_gap",
@@ -35,5 +39,6 @@ __all__ = [
     "mmd2",
     "operator_errors",
     "principal_axes",
+    "retained_variance",
     "worst_error",
 ]

@@ -34,6 +34,29 @@ def explained_variance(moments: GroupMoments, V: np.ndarray) -> float:
     return float(np.einsum("dk,dk->", V, C @ V) / np.trace(C))
 
 
+def retained_variance(moments: GroupMoments, B: np.ndarray) -> float:
+    r"""Variance after a linear map over that before, :math:`\operatorname{tr} B^\top C B / \operatorname{tr} C`.
+
+    Parameters
+    ----------
+    moments : GroupMoments
+        Of the sample to judge on; C is its covariance about its own mean.
+    B : ndarray of shape (d, k)
+        Any map of points x to ``x @ B``; for orthonormal columns this is ``explained_variance``.
+
+    Returns
+    -------
+    float
+        Above 1 where the map stretches the points.
+    """
+    if B.ndim != 2 or B.shape[0] != moments.d:
+        raise DataError(f"the map has shape {B.shape}; needed is ({moments.d}, k), one row for each feature.")
+    C = moments.scatter
+    if not np.trace(C) > 0:
+        raise DataError("all rows are equal, so there is no variance to retain. Judge on a sample that varies.")
+    return float(np.einsum("dk,dk->", B, C @ B) / np.trace(C))
+
+
 def group_errors(
     moments: GroupMoments,
     subspace: FairSubspace,

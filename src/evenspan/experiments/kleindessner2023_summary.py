@@ -1,0 +1,51 @@
+"""Tables made from the judged rows of Kleindessner et al. (2023): means, ranges, the effect of the protocol."""
+
+import numpy as np
+import pandas as pd
+
+from .kleindessner2023_judge import METRICS
+from .kleindessner2023_methods import METHODS
+
+
+def summary(rows: pd.DataFrame) -> pd.DataFrame:
+    """Mean and population standard deviation over the splits, one row for each method, protocol, metric and source.
+
+    Splits in which a value does not exist (its row gives the reason) are left out and not counted in ``splits``.
+    """
+    keys = ["dataset", "method", "k", "protocol", "metric", *(["source"] if "source" in rows else [])]
+    spread = rows.groupby(keys, sort=False)["value"].agg(
+        mean="mean", std=lambda v: float(np.std(v.dropna(), axis=0)) if v.count() else np.nan, splits="count"
+    )
+    order = {method: place for place, method in enumerate(METHODS)}
+    return spread.reset_index().sort_values(
+        "method", key=lambda names: names.map(order), kind="stable", ignore_index=True
+    )
+
+
+def basis_ranges(found: pd.DataFrame) -> pd.DataFrame:
+    """Smallest, median and largest value of each MLP column over the draws of signs, by method and metric.
+
+    ``found`` is a ``summary`` of one data set and one number of components.
+    """
+    return _ranges(found[found["protocol"].str.startswith("signs")])
+
+
+def seed_ranges(found: pd.DataFrame) -> pd.DataFrame:
+    """The same for methods that draw, over their seeds: every column of the table, the recorded seed included."""
+    drawn = set(found.loc[found["protocol"].str.startswith("seed"), "method"])
+    chosen = found["protocol"].str.startswith("seed") | (found["protocol"] == "released")
+    return _ranges(found[chosen & found["method"].isin(drawn) & found["metric"].isin(METRICS)])
+
+
+def _ranges(draws: pd.DataFrame) -> pd.DataFrame:
+    ranges = draws.groupby(["method", "metric"], sort=False)["mean"].agg(["min", "median", "max", "size"])
+    return ranges.rename(columns={"min": "smallest", "max": "largest", "size": "draws"}).reset_index()
+
+
+def protocol_effect(found: pd.DataFrame) -> pd.DataFrame:
+    """Published protocol less held-out protocol for every classifier column, by method; means over the splits."""
+    both = found[found["protocol"].isin(["released", "held-out"]) & found["metric"].isin(METRICS[2:])]
+    wide = both.pivot(index=["metric", "method"], columns="protocol", values="mean").dropna()
+    order = pd.MultiIndex.from_product([METRICS[2:], METHODS], names=["metric", "method"])
+    wide = wide.reindex(order.intersection(wide.index, sort=False))
+    return wide.assign(effect=wide["released"] - wide["held-out"])[["released", "held-out", "effect"]].reset_index()

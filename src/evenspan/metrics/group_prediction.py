@@ -1,0 +1,55 @@
+"""The judge of what a representation still says about the group: readers that predict it, and how well they do."""
+
+from collections.abc import Callable
+
+import numpy as np
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import roc_auc_score
+from sklearn.svm import SVC
+
+from ..errors import ConfigurationError, GroupError
+from ..groups import encode_groups, label_text, positions
+
+#: A linear reader and one that sees all else; the kernel's width follows the spread of the representation.
+READERS: dict[str, Callable] = {
+    "linear": lambda: LogisticRegression(C=1.0, max_iter=10_000, tol=1e-8),
+    "kernel": lambda: SVC(kernel="rbf", gamma="scale", C=1.0),
+}
+
+#: Scores that differ by less than this, in units of a logistic or margin score, are ties: rounding tells nothing.
+TIED = 1e-6
+
+
+def group_auc(reader: str, fitting: tuple, scoring: tuple) -> float:
+    """How well a reader fitted on one sample ranks the groups of another: area under the ROC curve, 0.5 by chance.
+
+    Parameters
+    ----------
+    reader : str
+        A key of ``READERS``.
+    fitting, scoring : tuple
+        ``(embedding (n, k), groups (n,))`` of each sample; the same twice for the area in sample.
+
+    Returns
+    -------
+    float
+        With more than two groups, the largest over one group against the rest.
+    """
+    if reader not in READERS:
+        raise ConfigurationError(f"reader={reader!r}; needed is one of {', '.join(READERS)}.")
+    labels, codes = encode_groups(fitting[1], len(fitting[0]))
+    if len(labels) < 2:
+        raise GroupError(f"all {len(codes)} rows are of one group; there is nothing to predict.")
+    seen, seen_codes = encode_groups(scoring[1], len(scoring[0]))
+    unknown = [label for label in seen.tolist() if label not in labels.tolist()]
+    if unknown or len(seen) < 2:
+        raise GroupError(
+            f"the scored sample has the groups {', '.join(map(label_text, seen))}, the fitting sample "
+            f"{', '.join(map(label_text, labels))}; needed are at least two of the fitted ones and no others."
+        )
+    truth = positions(seen, labels)[seen_codes]
+    areas = []
+    for g in [1] if len(labels) == 2 else np.unique(truth):
+        scores = READERS[reader]().fit(fitting[0], codes == g).decision_function(scoring[0])
+        areas.append(0.5 if np.ptp(scores, axis=0) < TIED else float(roc_auc_score(truth == g, scores)))
+    return max(areas)
