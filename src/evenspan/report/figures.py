@@ -1,5 +1,7 @@
 """Figures of the notebooks and chapters: each takes tidy data and returns a matplotlib figure."""
 
+from itertools import cycle
+
 import numpy as np
 import pandas as pd
 from matplotlib import pyplot as plt
@@ -154,9 +156,8 @@ def time_ratios(curve: pd.DataFrame) -> Figure:
     )
     for panel, n in zip(axes.flat, sizes, strict=True):
         of_size = curve[curve["n"] == n].sort_values("d", kind="stable")  # stored rows come by the name of their task
-        for (method, line), colour, marker in zip(
-            of_size.groupby("method", sort=False), COLOURS, MARKERS, strict=False
-        ):
+        looks = zip(cycle(COLOURS), cycle(MARKERS), strict=True)
+        for (method, line), (colour, marker) in zip(of_size.groupby("method", sort=False), looks, strict=False):
             below, above = line["median"] - line["smallest"], line["largest"] - line["median"]
             panel.errorbar(
                 line["d"], line["median"], yerr=[below, above], color=colour, marker=marker, capsize=2, label=method
@@ -166,7 +167,8 @@ def time_ratios(curve: pd.DataFrame) -> Figure:
         panel.set_xticks(ticks, [str(tick) for tick in ticks])
         panel.minorticks_off()
         low, high = curve["smallest"].min(), curve["largest"].max()
-        steps = [s for s in (0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20) if low / 2 < s < high * 2]
+        finest = (1, 2, 5) if high < 100 * low else (1,)
+        steps = [s * 10.0**e for e in range(-2, 7) for s in finest if low / 2 < s * 10.0**e < high * 2]
         panel.set_yticks(steps, [f"{step:g}" for step in steps])
     axes[0, 0].set_ylabel("fitting time / standard PCA")
     fig.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=5, fontsize="small")
