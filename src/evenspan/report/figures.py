@@ -1,7 +1,5 @@
 """Figures of the notebooks and chapters: each takes tidy data and returns a matplotlib figure."""
 
-from itertools import cycle
-
 import numpy as np
 import pandas as pd
 from matplotlib import pyplot as plt
@@ -10,7 +8,7 @@ from matplotlib.lines import Line2D
 
 from ..moments import GroupMoments
 from ..subspace import FairSubspace
-from .style import COLOURS, INK, MARKERS
+from .style import COLOURS, INK, MARKERS, looks
 
 
 def two_groups(X: np.ndarray, groups: np.ndarray, subspaces: dict[str, FairSubspace]) -> Figure:
@@ -74,7 +72,7 @@ def metrics_by_method(summary: pd.DataFrame, metrics: list[str], published: pd.D
     metrics = [metric for metric in metrics if metric in set(rows["metric"])]
     methods = list(dict.fromkeys(summary["method"]))
     sources = [source for source in ("published", "full run", "this build") if source in set(rows["source"])]
-    looks = dict(zip(("published", "full run", "this build"), zip(COLOURS, ("D", "o", "x"), strict=False), strict=True))
+    dress = dict(zip(("published", "full run", "this build"), zip(COLOURS, ("D", "o", "x"), strict=False), strict=True))
     across = min(4, len(metrics))
     down = -(-len(metrics) // across)
     fig, axes = plt.subplots(
@@ -85,7 +83,7 @@ def metrics_by_method(summary: pd.DataFrame, metrics: list[str], published: pd.D
         for shift, source in enumerate(sources):
             some = rows[(rows["metric"] == metric) & (rows["source"] == source)].set_index("method").reindex(methods)
             y = np.arange(len(methods)) + 0.22 * (shift - (len(sources) - 1) / 2)
-            colour, marker = looks[source]
+            colour, marker = dress[source]
             panel.errorbar(
                 some["mean"],
                 y,
@@ -101,7 +99,7 @@ def metrics_by_method(summary: pd.DataFrame, metrics: list[str], published: pd.D
     axes[0, 0].invert_yaxis()
     for panel in axes.flat[len(metrics) :]:
         panel.set_visible(False)
-    handles = [Line2D([], [], color=looks[s][0], marker=looks[s][1], linestyle="", label=s) for s in sources]
+    handles = [Line2D([], [], color=dress[s][0], marker=dress[s][1], linestyle="", label=s) for s in sources]
     fig.legend(handles=handles, loc="outside lower center", ncols=len(handles))
     return fig
 
@@ -156,8 +154,7 @@ def time_ratios(curve: pd.DataFrame) -> Figure:
     )
     for panel, n in zip(axes.flat, sizes, strict=True):
         of_size = curve[curve["n"] == n].sort_values("d", kind="stable")  # stored rows come by the name of their task
-        looks = zip(cycle(COLOURS), cycle(MARKERS), strict=True)
-        for (method, line), (colour, marker) in zip(of_size.groupby("method", sort=False), looks, strict=False):
+        for (method, line), (colour, marker) in zip(of_size.groupby("method", sort=False), looks(), strict=False):
             below, above = line["median"] - line["smallest"], line["largest"] - line["median"]
             panel.errorbar(
                 line["d"], line["median"], yerr=[below, above], color=colour, marker=marker, capsize=2, label=method

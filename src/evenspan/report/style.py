@@ -1,5 +1,8 @@
 """One look for all figures: colours that survive colour blindness, a marker for each series, an opaque background."""
 
+from collections.abc import Iterator
+from itertools import count
+
 import matplotlib as mpl
 from matplotlib_inline.backend_inline import set_matplotlib_formats
 
@@ -30,6 +33,12 @@ SETTINGS = {
     "xtick.color": "#555555",
     "ytick.color": "#555555",
 }
+
+
+def looks() -> Iterator[tuple[str, str]]:
+    """Pairs of colour and marker without end; the first 49 are different."""
+    for i in count():
+        yield COLOURS[i % len(COLOURS)], MARKERS[(i + i // len(COLOURS)) % len(MARKERS)]
 
 
 def use() -> None:
