@@ -37,8 +37,8 @@ class INLP(PointsEstimator):
         Which k directions of the surviving space become the components: those of largest variance, or a random
         subspace, which is what the published rows amount to.
     classifier : estimator, optional
-        Any linear classifier of scikit-learn with ``coef_``; None is ``LinearSVC`` (squared hinge, C = 1, primal) without
-        intercept, as published. It is cloned; where its random state is None it gets one.
+        Any linear classifier of scikit-learn with ``coef_``; None is ``LinearSVC`` (squared hinge, C = 1, primal)
+        without intercept, as published. It is cloned; where its random state is None it gets one.
     min_accuracy : float, default 0.0
         A classifier with smaller training accuracy is not removed, which ends the iteration.
     random_state : int, Generator or None, default 0
@@ -129,15 +129,15 @@ class INLP(PointsEstimator):
         answer = surviving_subspace(erased, moments, self.n_components, self.select, rng)
         if not self.converged_:
             warn_caller(
-                f"after {self.n_iter_} iteration(s) a new classifier still has training accuracy {self.score_:.4f} (the "
-                f"majority has {self.majority_share_:.4f}). {self._advice()}",
+                f"after {self.n_iter_} iteration(s) a new classifier still has training accuracy {self.score_:.4f} "
+                f"(the majority has {self.majority_share_:.4f}). {self._advice()}",
                 IncompleteErasureWarning,
             )
         return answer
 
     def _iterate(self, X: np.ndarray, codes: np.ndarray, kept: int, classifier) -> np.ndarray:
         """Orthonormal basis (d, r) of the span of all removed weights."""
-        n, d = X.shape
+        d = X.shape[1]
         unit = float(np.linalg.norm(X)) / np.sqrt(X.size)
         Q, accuracies, self.classifier_warnings_ = np.zeros((d, 0)), [], 0
         while True:

@@ -1,0 +1,285 @@
+"""Least-squares concept erasure in closed form (Belrose et al. 2023): no affine score predicts the group."""
+
+from dataclasses import dataclass
+from numbers import Real
+
+import numpy as np
+from scipy import linalg
+from sklearn.utils.validation import check_is_fitted
+
+from ..certificate import Certificate, ky_fan_certificate
+from ..errors import ConfigurationError, DataError
+from ..estimator import SubspaceEstimator, require_components
+from ..linalg import symmetrise, top_eigenspace
+from ..moments import GroupMoments
+from ..subspace import FairSubspace
+from .constraints import mean_constraints
+from .erasure import require_groups
+
+
+@dataclass(frozen=True, eq=False)
+class Eraser:
+    """The map ``I - F G'`` with thin F, G (d, r) and G'F = I, so that it is a projector: it removes the span of F.
+
+    It is the identity on the null space of the covariance and, among the maps that remove the constraints, moves the
+    points least in the metric it was made with.
+    """
+
+    F: np.ndarray
+    G: np.ndarray
+
+    def covariance(self, S: np.ndarray) -> np.ndarray:
+        """``P S P'`` by thin products."""
+        Y = S @ self.G
+        cross = self.F @ Y.T
+        return symmetrise(S - cross - cross.T + self.F @ (self.G.T @ Y) @ self.F.T)
+
+    def displacement(self, S: np.ndarray) -> float:
+        """``tr (I - P) S (I - P)'``: the mean squared distance that points of covariance S are moved."""
+        return float(np.trace((self.F.T @ self.F) @ (self.G.T @ (S @ self.G))))
+
+    def matrix(self) -> np.ndarray:
+        """P itself, (d, d)."""
+        return np.eye(len(self.F)) - self.F @ self.G.T
+
+
+def make_eraser(S: np.ndarray, C: np.ndarray) -> Eraser:
+    r"""The projector that removes the columns of C (d, r) and moves points of covariance S least.
+
+    With the rank-revealing factor :math:`S = L L^\top`, :math:`C = L Y` and :math:`U` an orthonormal basis of the span
+    of Y, it is :math:`I - L U U^\top L^{+}`: the same as :math:`I - S^{1/2} u u^\top S^{+1/2}`, since both factors of S
+    whiten, and the projector depends on C and :math:`S^{+}` only. No eigendecomposition is needed.
+    """
+    d, r = C.shape
+    if r == 0:
+        return Eraser(np.zeros((d, 0)), np.zeros((d, 0)))
+    tol = d * np.finfo(float).eps * float(np.diag(S).max(axis=0))
+    factor, pivots, rank, _ = linalg.lapack.dpstrf(S, lower=1, tol=tol)
+    order = pivots - 1
+    L = np.tril(factor)[:, :rank]  # rows in the order of the pivots
+    Y = linalg.solve_triangular(L[:rank], C[order[:rank]], lower=True, check_finite=False)
+    U, _ = np.linalg.qr(Y)
+    if rank == d:
+        G = linalg.solve_triangular(L, U, lower=True, trans="T", check_finite=False)
+    else:
+        Q, T = linalg.qr(L, mode="economic", check_finite=False)
+        G = Q @ linalg.solve_triangular(T, U, trans="T", check_finite=False)
+    back = np.empty(d, dtype=np.intp)
+    back[order] = np.arange(d)
+    G = G[back]
+    # L U again, but inside the span of C to the last digit: what of C rounding put outside the range of S goes as well.
+    F = C @ np.linalg.lstsq(G.T @ C, G.T @ (L @ U)[back], rcond=None)[0]
+    return Eraser(F, G @ np.linalg.inv(F.T @ G))
+
+
+def shrunk(S: np.ndarray, n: float, shrinkage) -> np.ndarray:
+    r"""``(1 - s) S + s (tr S / d) I``, for "auto" with the share of Bodnar, Gupta and Parolya (2014).
+
+    .. math:: s = \min\Big\{1,\; \frac{(\operatorname{tr} S)^2 / n}{\lVert S \rVert_F^2 - (\operatorname{tr} S)^2 / d}
+        \Big\}
+    """
+    d, trace = len(S), float(np.trace(S))
+    if isinstance(shrinkage, str):
+        spread = float((S**2).sum(axis=None)) - trace**2 / d
+        shrinkage = min(1.0, trace**2 / n / spread) if spread > 0 else 1.0
+    return (1.0 - shrinkage) * S + shrinkage * trace / d * np.eye(d)
+
+
+class LEACE(SubspaceEstimator):
+    r"""The affine map that makes every affine predictor of the group useless and moves the points least.
+
+    .. math::
+
+        \min_{P} \; \mathbb{E} \lVert P (x - \mu) - (x - \mu) \rVert^2
+        \quad \text{subject to} \quad P \, \Sigma_{xz} = 0,
+        \qquad P = I - \Sigma^{1/2} u u^\top \Sigma^{+1/2} ,
+
+    with z the indicators of the groups and u an orthonormal basis of the span of :math:`\Sigma^{+1/2} \Sigma_{xz}`.
+    P is oblique, unlike the projector of fair PCA with the same null space.
+
+    Parameters
+    ----------
+    n_components : int, optional
+        None returns the erased points with all d features; k returns the k principal coordinates of the erased points.
+        At most d less the rank removed.
+    shrinkage : None, "auto" or float in [0, 1], default None
+        Share of a multiple of the identity in the metric that decides which map is least. The guarantee holds for
+        every share; 1 gives the orthogonal projector of fair PCA. "auto" estimates the share, for few rows.
+    attributes : {"marginal", "intersection"}, default "marginal"
+        With several attributes: the groups of each attribute by itself, or each combination of values.
+    on_single_group : {"raise", "warn"}, default "raise"
+        What to do when there is one group only; with "warn" nothing is erased.
+
+    Attributes
+    ----------
+    erasure_ : ndarray of shape (d, d)
+        P.
+    components_ : ndarray of shape (k, d)
+        ``transform(X) = (X - mean_) @ components_.T``, plus ``mean_`` if n_components is None. Rows are the principal
+        axes of the erased points, times P: not orthonormal. P itself if n_components is None.
+    axes_ : ndarray of shape (d, k)
+        The principal axes, orthonormal; the identity if n_components is None.
+    mean_ : ndarray of shape (d,)
+        Mean of the fitting sample, which the map keeps.
+    rank_removed_ : int
+        Rank of I - P: one less than the number of groups, as a rule.
+    displacement_ : float
+        Mean squared distance between points and erased points, on the fitting sample.
+    explained_variance_, explained_variance_ratio_ : ndarray of shape (k,)
+        Variance of the erased points along each axis, and as a share of the total variance of the data.
+    certificate_ : Certificate
+        The displacement against a lower bound on that of any map that meets the constraint, and the relative size of
+        the cross-covariance that is left. It certifies the erasure; the choice of axes has ``axes_certificate_``.
+    axes_certificate_ : Certificate or None
+        Variance of the components against Ky Fan's bound on the erased points; None if n_components is None.
+    subspace_ : FairSubspace
+        The axes by themselves, for erased points.
+    group_labels_, group_counts_ : ndarray of shape (G,)
+        The groups of the fitting sample.
+
+    Guarantees
+    ----------
+    On the fitting sample every affine score of the output is uncorrelated with the group, so the best affine
+    predictor of the group, for any convex loss, is a constant. Without shrinkage no other affine map with that
+    property moves the points less in mean square. The mean stays where it is.
+
+    Complexity
+    ----------
+    O(n d^2) for the moments; then a Cholesky factor of order d, and for n_components one eigendecomposition and its
+    check.
+
+    References
+    ----------
+    N. Belrose et al. (2023), LEACE: Perfect linear concept erasure in closed form, section 4; T. Bodnar, A. K. Gupta
+    and N. Parolya (2014), On the strong convergence of the optimal linear shrinkage estimator.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> sex = np.array(["f"] * 60 + ["m"] * 40)
+    >>> X = rng.normal(size=(100, 4)) + np.outer(sex == "m", [3, 1, 0, 0])
+    >>> T = LEACE().fit_transform(X, sensitive_features=sex)
+    >>> bool(np.allclose(T[sex == "f"].mean(axis=0), T[sex == "m"].mean(axis=0)))
+    True
+    """
+
+    def __init__(self, n_components=None, *, shrinkage=None, attributes="marginal", on_single_group="raise"):
+        self.n_components = n_components
+        self.shrinkage = shrinkage
+        self.attributes = attributes
+        self.on_single_group = on_single_group
+
+    def _answer(self, moments: GroupMoments) -> FairSubspace:
+        self._require_options()
+        groups = moments.cells() if self.attributes == "intersection" else moments
+        require_groups(groups, "LEACE", self.on_single_group)
+        d, S = groups.d, groups.scatter / groups.n
+        C = _independent(mean_constraints(groups), float(np.sqrt(np.trace(groups.second_moment))))
+        r = C.shape[1]
+        least = make_eraser(S, C)
+        eraser = least if self.shrinkage is None else make_eraser(shrunk(S, groups.n, self.shrinkage), C)
+        self._eraser, self.rank_removed_ = eraser, r
+        self.displacement_ = eraser.displacement(S)
+        certificate = _certify(eraser, least, S, C, self.displacement_)
+        self._erased = eraser.covariance(S) * (groups.n / max(groups.n - 1.0, 1.0))
+        self.axes_certificate_ = None
+        if self.n_components is None:
+            return FairSubspace(np.eye(d), groups.mean, certificate)
+        k = require_components(self.n_components, d - r, d, f" less {r} erased")
+        _, V = top_eigenspace(self._erased, k)
+        self.axes_certificate_ = ky_fan_certificate(
+            self._erased, V, "trace of V'SV over orthonormal V, S after erasing"
+        )
+        return FairSubspace(V, groups.mean, certificate)
+
+    def _fit_moments(self, moments: GroupMoments):
+        try:
+            self.subspace_ = self._answer(moments)
+            self.erasure_ = self._eraser.matrix()
+            self.axes_ = V = self.subspace_.V
+            variances = np.einsum("dk,dk->k", V, self._erased @ V)
+            self.components_ = self.erasure_ if self.n_components is None else self._project(V)
+        finally:
+            for name in ("_eraser", "_erased"):
+                self.__dict__.pop(name, None)
+        self.mean_, self.certificate_ = self.subspace_.mean, self.subspace_.certificate
+        self.group_labels_, self.group_counts_ = moments.labels, moments.counts
+        overall = float(np.trace(moments.scatter)) / max(moments.n - 1.0, 1.0)
+        self.explained_variance_ = np.maximum(variances, 0.0)
+        self.explained_variance_ratio_ = self.explained_variance_ / overall if overall > 0 else np.zeros_like(variances)
+        if self.n_components is not None:
+            self._warn_surplus(overall)
+        return self
+
+    def _project(self, V: np.ndarray) -> np.ndarray:
+        return V.T - (V.T @ self._eraser.F) @ self._eraser.G.T
+
+    def transform(self, X):
+        """Erased points, or their principal coordinates; groups are not needed.
+
+        Parameters
+        ----------
+        X : array-like or DataFrame of shape (n, d)
+            Points with the features of the fitting sample.
+
+        Returns
+        -------
+        ndarray of shape (n, d), or (n, k) with n_components
+        """
+        check_is_fitted(self)
+        X = self._finite_table(X)
+        T = X @ self.components_.T
+        shift = self.mean_ @ self.components_.T
+        return T - shift + self.mean_ if self.axes_certificate_ is None else T - shift
+
+    def inverse_transform(self, T):
+        """The erased points with the coordinates T; what was erased does not come back.
+
+        Parameters
+        ----------
+        T : array-like of shape (n, k)
+            Coordinates as ``transform`` returns them.
+
+        Returns
+        -------
+        ndarray of shape (n, d)
+        """
+        points = super().inverse_transform(T)
+        return points if self.axes_certificate_ is not None else points - self.mean_
+
+    def _require_options(self) -> None:
+        if self.attributes not in ("marginal", "intersection"):
+            raise ConfigurationError(f"attributes={self.attributes!r}; needed is one of marginal, intersection.")
+        s = self.shrinkage
+        share = isinstance(s, Real) and not isinstance(s, bool) and 0 <= s <= 1
+        if not (s is None or share or (isinstance(s, str) and s == "auto")):
+            raise ConfigurationError(f"shrinkage={s!r}; needed is None, 'auto' or a share from 0 to 1.")
+
+
+def _independent(C: np.ndarray, size: float) -> np.ndarray:
+    """Orthonormal basis (d, r) of the span of the constraints, by the rank rule of fair PCA."""
+    if not C.any():
+        return C[:, :0]
+    Q, T, _ = linalg.qr(C, mode="economic", pivoting=True, check_finite=False)
+    pivots = np.abs(np.diag(T))
+    return Q[:, pivots > max(1e-10 * pivots[0], 1e-12 * size)]
+
+
+def _certify(eraser: Eraser, least: Eraser, S: np.ndarray, C: np.ndarray, displacement: float) -> Certificate:
+    r"""A lower bound on the displacement of every map that removes C.
+
+    With :math:`E = I - P`, :math:`E C = C`, and any N, :math:`\operatorname{tr} (E - N) S (E - N)^\top \ge 0` gives
+    :math:`\operatorname{tr} E S E^\top \ge 2 \operatorname{tr} E S N^\top - \operatorname{tr} N S N^\top`. For
+    :math:`N = F G^\top` with :math:`S G = F` in the span of C the first term is
+    :math:`2 \lVert F \rVert^2`, whatever E.
+    """
+    problem = "mean squared displacement over all affine maps that leave no cross-covariance with the groups"
+    if not C.shape[1]:
+        return Certificate(problem, 0.0, 0.0, sense="min")
+    dual = 2.0 * float(np.linalg.norm(least.F) ** 2) - least.displacement(S)
+    left = float(np.linalg.norm(C - eraser.F @ (eraser.G.T @ C))) / float(np.linalg.norm(C))
+    residual = float(np.linalg.norm(S @ least.G - least.F)) / float(np.linalg.norm(least.F))
+    if not np.isfinite(dual):
+        raise DataError("the covariance cannot be factored: its entries overflow. Rescale the data.")
+    return Certificate(problem, displacement, dual, max(left, residual), sense="min")
