@@ -2,6 +2,7 @@
 
 import numpy as np
 import pandas as pd
+from scipy import stats
 
 from .kleindessner2023_judge import METRICS
 from .kleindessner2023_methods import METHODS
@@ -49,3 +50,29 @@ def protocol_effect(found: pd.DataFrame) -> pd.DataFrame:
     order = pd.MultiIndex.from_product([METRICS[2:], METHODS], names=["metric", "method"])
     wide = wide.reindex(order.intersection(wide.index, sort=False))
     return wide.assign(effect=wide["released"] - wide["held-out"])[["released", "held-out", "effect"]].reset_index()
+
+
+#: What a method may promise, and the metric that shows whether it is kept.
+PROMISES = {
+    "equal means": "mean gap",
+    "equal covariances": "covariance gap",
+    "equal distributions": "MMD^2",
+    "no linear reader": "AUC of the group (linear)",
+    "no kernel reader": "AUC of the group (kernel)",
+}
+
+
+def intervals(rows: pd.DataFrame) -> pd.DataFrame:
+    """Mean over the splits with a 95 % t-interval for every promise, in sample and held out, by method.
+
+    The splits share people, so the intervals say how much the draw of the split matters; for other people they are
+    somewhat too narrow. The MMD of the test part stands under the published protocol and is renamed here.
+    """
+    some = rows[rows["metric"].isin(PROMISES.values())].copy()
+    some["protocol"] = some["protocol"].where(some["protocol"] != "released", "held-out")
+    some = some[some["protocol"].isin(["in sample", "held-out"])].dropna(subset=["value"])
+    found = some.groupby(["method", "metric", "protocol"], sort=False)["value"].agg(["mean", "std", "size"])
+    half = stats.t.ppf(0.975, found["size"] - 1) * found["std"] / np.sqrt(found["size"])
+    found = found.assign(low=found["mean"] - half, high=found["mean"] + half).reset_index()
+    order = {method: place for place, method in enumerate(METHODS)}
+    return found.sort_values("method", key=lambda names: names.map(order), kind="stable", ignore_index=True)
