@@ -11,6 +11,7 @@ from ..groups import label_text
 from ..linalg import top_eigenspace
 from ..moments import GroupMoments
 from ..subspace import FairSubspace
+from .constraints import constant_features
 
 Select = Literal["pca", "arbitrary"]
 
@@ -47,6 +48,10 @@ def surviving_subspace(
 ) -> FairSubspace:
     """Components in the complement of the orthonormal columns ``erased`` (d, r), and the bound on their variance.
 
+    "pca" takes the directions of largest variance. "arbitrary" draws them at random, without constant features as far
+    as possible: the public programs ask a Lanczos solver for eigenvectors of a projector, whose eigenvalues are all
+    equal. Rounding then chooses, and for the row of a constant feature there is none.
+
     The certificate is about the choice inside the surviving space: variance reached, and Ky Fan's bound. It says
     nothing about whether another space would have been a better one to erase.
     """
@@ -62,7 +67,10 @@ def surviving_subspace(
     certificate = ky_fan_certificate(H, A, problem, residual)
     if select == "arbitrary" and k < d - r:
         # Drawn in the space of all features: the same whatever basis of the surviving space rounding produced.
-        V, _ = np.linalg.qr(basis @ (basis.T @ rng.normal(size=(d, k))))
+        draws, constant = rng.normal(size=(d, k)), constant_features(moments)
+        if k <= d - r - int(constant.sum(axis=0)):
+            draws[constant] = 0.0
+        V, _ = np.linalg.qr(basis @ (basis.T @ draws))
         reached = float(np.einsum("dk,de,ek->", V, moments.scatter, V, optimize=True))
         residual = float(np.abs(erased.T @ V).max(initial=0.0))
         certificate = Certificate(problem, reached, certificate.dual, residual)

@@ -1,0 +1,302 @@
+"""Relaxed linear adversarial concept erasure (Ravfogel et al. 2022): a game between a projection and a predictor."""
+
+import warnings
+from dataclasses import dataclass
+from numbers import Integral, Real
+
+import numpy as np
+from scipy import linalg
+from scipy.special import expit, softmax
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.linear_model import SGDClassifier
+from sklearn.metrics import log_loss
+
+from ..errors import ComponentsError, ConfigurationError, DataError
+from ..estimator import PointsEstimator, require_components, warn_caller
+from ..linalg import symmetrise
+from ..moments import GroupMoments
+from ..reconstruction.fantope import clip_to_sum
+from ..subspace import FairSubspace
+from .erasure import IncompleteErasureWarning, require_groups, require_select, surviving_subspace
+
+
+class FantopePoint:
+    """A symmetric matrix with eigenvalues in [0, 1] and given trace, kept as its eigendecomposition.
+
+    A low-rank step and the projection back change few eigenvectors: the projection none, and the step, of an eigenvalue
+    that occurs m times, at most as many as its rank. So only the eigenvalues that occur seldom, and that many of each
+    of the others, enter the eigenvalue problem of a step. Nothing is approximated.
+    """
+
+    def __init__(self, A: np.ndarray, trace: int):
+        values, vectors = linalg.eigh(symmetrise(A), driver="evd", check_finite=False)
+        self.trace, self.values, self.vectors = trace, clip_to_sum(values, trace), np.asfortranarray(vectors)
+
+    def times(self, B: np.ndarray) -> np.ndarray:
+        """The product with B (d, m)."""
+        return self.vectors @ (self.values[:, None] * (self.vectors.T @ B))
+
+    def step(self, factor: float, U: np.ndarray, M: np.ndarray) -> None:
+        """Move to the projection of ``factor * A + U M U'`` for U of shape (d, t) and symmetric M (t, t)."""
+        C = self.vectors.T @ U
+        active = self._concentrate(C)
+        S = C[active] @ M @ C[active].T
+        S[np.diag_indices_from(S)] += factor * self.values[active]
+        new, W = linalg.eigh(S, driver="evd", check_finite=False)
+        values = factor * self.values
+        values[active] = new
+        self.vectors[:, active] = self.vectors[:, active] @ W
+        self.values = clip_to_sum(values, self.trace)
+
+    def _concentrate(self, C: np.ndarray) -> np.ndarray:
+        """Rotate the eigenvectors of each repeated eigenvalue so that few of them see U; which do, as positions."""
+        t = C.shape[1]
+        active = np.ones(len(self.values), dtype=bool)
+        _, member, counts = np.unique(self.values, return_inverse=True, return_counts=True)
+        for repeated in np.flatnonzero(counts > t):
+            at = np.flatnonzero(member == repeated)
+            reflectors, tau, _, _ = linalg.lapack.dgeqrf(C[at])
+            block = np.asfortranarray(self.vectors[:, at])
+            block, _, _ = linalg.lapack.dormqr("R", "N", reflectors, tau, block, 64 * len(block))
+            self.vectors[:, at] = block
+            C[at] = 0.0
+            C[at[:t]] = np.triu(reflectors[:t])
+            active[at[t:]] = False
+        return np.flatnonzero(active)
+
+    def orthonormalise(self) -> None:
+        """Remove the rounding that many steps leave in the eigenvectors."""
+        Q, T = np.linalg.qr(self.vectors)
+        self.vectors = np.asfortranarray(Q * np.sign(np.diag(T)))
+
+    def leading(self, r: int) -> np.ndarray:
+        """Eigenvectors (d, r) of the r largest eigenvalues."""
+        return self.vectors[:, np.argsort(self.values, kind="stable")[::-1][:r]]
+
+
+class RLACE(PointsEstimator):
+    r"""Linear adversarial erasure: the projection on which the best linear predictor of the group does worst.
+
+    .. math::
+
+        \max_{A \in \mathcal{F}_r} \; \min_{\theta, b} \; \sum_i \ell\big(z_i,\, \theta^\top (I - A) x_i + b\big),
+        \qquad \mathcal{F}_r = \{ 0 \preceq A \preceq I,\; \operatorname{tr} A = r \},
+
+    with the logistic loss (softmax for several groups), by alternating steps of stochastic gradients; the erased space
+    is that of the r leading eigenvectors of A. For the squared loss the game has a closed form: with r = G - 1 the
+    optimal erased space is that of the mean differences, so that the projection is that of ``FairPCA``.
+
+    Parameters
+    ----------
+    n_components : int, optional
+        The number of components k, at most d - r; None keeps all d - r directions that survive.
+    rank : int, optional
+        How many directions are erased. None is the number of groups less one, which can suffice; the published tables
+        erase d - k.
+    select : {"pca", "arbitrary"}, default "pca"
+        Which k directions of the surviving space become the components: those of largest variance, or a random
+        subspace. With rank = d - k there is no choice.
+    max_iter : int, default 10000
+        Steps of each player.
+    learning_rate : float, default 0.005
+        Length of the steps, for standardised features.
+    weight_decay : float, default 1e-4
+        Both players shrink by this share of the learning rate a step.
+    batch_size : int, default 128
+        Rows of a stochastic gradient.
+    epsilon : float, default 0.0015
+        The game ends when a probe's accuracy is this close to the majority share.
+    evaluate_every : int, default 1000
+        Steps between probes; a smaller number can end the game sooner.
+    random_state : int, Generator or None, default 0
+        Seed of the start, the batches and the probes.
+
+    Attributes
+    ----------
+    components_ : ndarray of shape (k, d)
+        Orthonormal rows inside the surviving space.
+    projection_ : ndarray of shape (d, d)
+        The orthogonal projector of rank d - r onto the surviving space.
+    rank_ : int
+        d - r.
+    score_, majority_share_ : float
+        Accuracy of the probe of ``projection_`` on the fitting sample, and the share of the largest group.
+    loss_ : float
+        The probe's logistic loss, the largest of all that were seen.
+    history_ : ndarray of shape (number of probes, 3)
+        Step, loss and accuracy of each probe.
+    n_iter_ : int
+        Steps of each player.
+    converged_ : bool
+        Whether ``score_`` is within ``epsilon`` of the majority share.
+    probe_warnings_ : int
+        How many probes reported that they had not converged.
+    explained_variance_, explained_variance_ratio_ : ndarray of shape (k,)
+        Variance along each component, and as a share of the total.
+    certificate_ : Certificate
+        Variance of the components against Ky Fan's bound inside the surviving space. The game itself has no bound.
+    subspace_ : FairSubspace
+        The answer by itself.
+    group_labels_, group_counts_ : ndarray of shape (G,)
+        The groups of the fitting sample.
+
+    Guarantees
+    ----------
+    The projection is orthogonal and of rank d - r. A is in the fantope after every step, exactly. That the game
+    reaches a saddle point is not guaranteed; ``converged_`` says what the probe of the answer saw. The answer is the
+    probed A of largest loss, which need not be the one that ended the game.
+
+    Complexity
+    ----------
+    A step costs O(b d + d f + f^3) for batches of b rows, f being the number of eigenvalues of A that differ from all
+    others, at most d.
+
+    References
+    ----------
+    S. Ravfogel, M. Twiton, Y. Goldberg and R. Cotterell (2022), Linear adversarial concept erasure, section 4;
+    its Proposition 3.1 for the squared loss.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> sex = np.repeat(["f", "m"], [130, 70])
+    >>> X = rng.normal(size=(200, 3)) + np.outer(sex == "m", [3, 0, 0])
+    >>> fitted = RLACE(epsilon=0.01, evaluate_every=200).fit(X, sensitive_features=sex)
+    >>> fitted.converged_, bool(np.abs(fitted.projection_[0, 0]) < 0.1)
+    (True, True)
+    """
+
+    def __init__(
+        self,
+        n_components=None,
+        *,
+        rank=None,
+        select="pca",
+        max_iter=10_000,
+        learning_rate=0.005,
+        weight_decay=1e-4,
+        batch_size=128,
+        epsilon=0.0015,
+        evaluate_every=1000,
+        random_state=0,
+    ):
+        self.n_components = n_components
+        self.rank = rank
+        self.select = select
+        self.max_iter = max_iter
+        self.learning_rate = learning_rate
+        self.weight_decay = weight_decay
+        self.batch_size = batch_size
+        self.epsilon = epsilon
+        self.evaluate_every = evaluate_every
+        self.random_state = random_state
+
+    def _answer_points(self, X: np.ndarray, codes: np.ndarray, moments: GroupMoments) -> FairSubspace:
+        self._require_options()
+        require_groups(moments, "RLACE")
+        d, r = moments.d, moments.G - 1 if self.rank is None else self.rank
+        if not 1 <= r < d:
+            raise ComponentsError(
+                f"rank={r}, but there are {d} feature(s): needed is a number of erased directions from 1 to {d - 1}, "
+                "so that something survives."
+            )
+        if self.n_components is not None:
+            require_components(self.n_components, d - r, d, f" less {r} erased")
+        rng = np.random.default_rng(self.random_state)
+        self.majority_share_ = float(moments.counts.max(axis=0) / moments.n)
+        best = self._play(X - moments.mean, codes, moments.G, r, rng)
+        self.loss_, self.score_ = best.loss, best.accuracy
+        self.converged_ = abs(best.accuracy - self.majority_share_) < self.epsilon
+        self.projection_, self.rank_ = symmetrise(np.eye(d) - best.erased @ best.erased.T), d - r
+        answer = surviving_subspace(best.erased, moments, self.n_components, self.select, rng)
+        if not self.converged_:
+            warn_caller(
+                f"after {self.n_iter_} step(s) the probe's accuracy is {self.score_:.4f}, not within "
+                f"{self.epsilon:g} of the majority share {self.majority_share_:.4f}. Raise rank or max_iter, or "
+                "standardise the data.",
+                IncompleteErasureWarning,
+            )
+        return answer
+
+    def _play(self, X: np.ndarray, codes: np.ndarray, G: int, r: int, rng: np.random.Generator) -> "_Probe":
+        n, d = X.shape
+        m, b = (1 if G == 2 else G), min(self.batch_size, n)
+        Z = (codes[:, None] == np.arange(G)[None])[:, -1:] if G == 2 else codes[:, None] == np.arange(G)[None]
+        Z = Z.astype(np.float64)
+        point = FantopePoint(0.1 * rng.normal(size=(d, d)), r)
+        reach = 1.0 / np.sqrt(d)
+        theta, bias = rng.uniform(-reach, reach, (d, m)), rng.uniform(-reach, reach, m)
+        rate, shrink = self.learning_rate, 1.0 - self.learning_rate * self.weight_decay
+        swap = 0.5 * rate * np.kron([[0.0, 1.0], [1.0, 0.0]], np.eye(m))
+        probes, self.probe_warnings_ = [], 0
+        for step in range(self.max_iter):
+            rows = rng.choice(n, b, replace=False)
+            delta = _residuals(X[rows], theta - point.times(theta), bias, Z[rows])
+            # The gradient of the loss in A is -X' delta theta'; A climbs.
+            point.step(shrink, np.hstack([-(X[rows].T @ delta), theta]), swap)
+            rows = rng.choice(n, b, replace=False)
+            delta = _residuals(X[rows], theta - point.times(theta), bias, Z[rows])
+            gradient = X[rows].T @ delta
+            theta = shrink * theta - rate * (gradient - point.times(gradient))
+            bias = shrink * bias - rate * delta.sum(axis=0)
+            if step % self.evaluate_every == 0 or step == self.max_iter - 1:
+                point.orthonormalise()
+                probes.append(self._probe(X, codes, point.leading(r), step, rng))
+            if step > 1 and min(abs(p.accuracy - self.majority_share_) for p in probes) < self.epsilon:
+                break
+        self.n_iter_ = step + 1
+        self.history_ = np.array([[p.step, p.loss, p.accuracy] for p in probes])
+        return max(probes, key=lambda p: p.loss)
+
+    def _probe(self, X, codes, erased, step, rng) -> "_Probe":
+        """The best of three logistic classifiers, trained on the coordinates that the projection keeps."""
+        kept = np.linalg.qr(erased, mode="complete")[0][:, erased.shape[1] :]
+        T = X @ kept
+        found = []
+        for _ in range(3):
+            probe = SGDClassifier(
+                loss="log_loss", alpha=1e-4, max_iter=25_000, tol=1e-4, n_iter_no_change=15,
+                random_state=int(rng.integers(2**31)),
+            )  # fmt: skip
+            with warnings.catch_warnings(record=True) as caught:
+                warnings.simplefilter("always", ConvergenceWarning)
+                probe.fit(T, codes)
+            self.probe_warnings_ += len(caught)
+            loss = float(log_loss(codes, probe.predict_proba(T), labels=probe.classes_))
+            found.append(_Probe(step, loss, float(probe.score(T, codes)), erased.copy()))
+        return min(found, key=lambda p: p.loss)
+
+    def _require_options(self) -> None:
+        require_select(self.select)
+        for name in ("max_iter", "batch_size", "evaluate_every"):
+            value = getattr(self, name)
+            if not isinstance(value, Integral) or isinstance(value, bool) or value < 1:
+                raise ConfigurationError(f"{name}={value!r}; needed is a whole number of at least 1.")
+        for name, positive in {"learning_rate": True, "epsilon": True, "weight_decay": False}.items():
+            value = getattr(self, name)
+            if not isinstance(value, Real) or not np.isfinite(value) or value < 0 or (positive and value == 0):
+                raise ConfigurationError(
+                    f"{name}={value!r}; needed is a number {'above' if positive else 'of at least'} 0."
+                )
+        if self.rank is not None and (not isinstance(self.rank, Integral) or isinstance(self.rank, bool)):
+            raise ConfigurationError(f"rank={self.rank!r}; needed is None or a whole number.")
+
+
+@dataclass(frozen=True, eq=False)
+class _Probe:
+    step: int
+    loss: float
+    accuracy: float
+    erased: np.ndarray
+
+
+def _residuals(X: np.ndarray, weights: np.ndarray, bias: np.ndarray, Z: np.ndarray) -> np.ndarray:
+    """Predicted probabilities less the indicators, divided by the number of rows: the gradient in the scores."""
+    scores = X @ weights + bias
+    if not np.isfinite(scores).all():
+        raise DataError(
+            f"the game diverged: the predictor's weights overflow at features of size {np.abs(X).max(axis=None):.1e}. "
+            "Standardise the data (for instance with sklearn.preprocessing.StandardScaler) or lower learning_rate."
+        )
+    return ((expit(scores) if scores.shape[1] == 1 else softmax(scores, axis=1)) - Z) / len(X)
