@@ -17,7 +17,7 @@ FILES = sorted(SOURCE.rglob("*.py"))
 # From the ground up; a module imports its own floor and the floors below.
 FLOORS = [
     {"errors", "paths", "linalg"},
-    {"groups", "inputs", "running", "moments_file", "moments"},
+    {"groups", "inputs", "running", "kernels", "moments_file", "moments"},
     {"certificate", "subspace", "estimator"},
     {"reconstruction", "representation"},
     {"metrics"},

@@ -1,0 +1,143 @@
+"""Kernels: a frozen value that knows its parameters and computes blocks of kernel matrices."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from numbers import Integral, Real
+
+import numpy as np
+from sklearn.metrics.pairwise import linear_kernel, polynomial_kernel, rbf_kernel, sigmoid_kernel
+
+from .errors import ConfigurationError, DataError
+from .running import BLOCK_ENTRIES
+
+KERNELS = ("rbf", "polynomial", "sigmoid", "linear", "precomputed")
+
+#: Eigenvalues of a kernel matrix below this, relative to its Frobenius norm, count as zero.
+RANK_CUT = 1e-10
+
+
+@dataclass(frozen=True, eq=False)
+class Kernel:
+    r"""A kernel with all its parameters fixed.
+
+    .. math::
+
+        e^{-\gamma \|x - y\|^2}, \quad (\gamma\, x^\top y + c)^p, \quad \tanh(\gamma\, x^\top y + c), \quad x^\top y .
+
+    Parameters
+    ----------
+    name : str
+        One of ``KERNELS``, or "callable".
+    gamma : float, optional
+        The factor of the first three.
+    degree : int
+        The power p of "polynomial".
+    coef0 : float
+        The constant c of "polynomial" and "sigmoid".
+    origin : ndarray of shape (d,), optional
+        For "rbf": subtracted from all points first. Distances stay the same, and points far from zero keep their
+        digits.
+    function : callable, optional
+        For "callable": ``function(X, Y)`` gives the block of shape (n, m).
+    """
+
+    name: str
+    gamma: float | None = None
+    degree: int = 3
+    coef0: float = 1.0
+    origin: np.ndarray | None = None
+    function: Callable | None = None
+
+    @property
+    def is_positive(self) -> bool:
+        """Whether every kernel matrix is known to be positive semidefinite."""
+        return self.name in ("rbf", "linear") or (self.name == "polynomial" and self.coef0 >= 0)
+
+    def anchors(self, X: np.ndarray, rows: np.ndarray) -> np.ndarray:
+        """What ``block`` needs to know of some rows of the fitting sample: the points, or their positions in it."""
+        return rows if self.name == "precomputed" else X[rows]
+
+    def block(self, X: np.ndarray, anchors: np.ndarray) -> np.ndarray:
+        """Kernel values (n, m) between the rows of X and the anchors."""
+        if self.name == "precomputed":
+            return X[:, anchors]
+        if self.name == "linear":
+            return linear_kernel(X, anchors)
+        if self.name == "rbf":
+            return rbf_kernel(X - self.origin, anchors - self.origin, gamma=self.gamma)
+        if self.name == "polynomial":
+            return polynomial_kernel(X, anchors, degree=self.degree, gamma=self.gamma, coef0=self.coef0)
+        if self.name == "sigmoid":
+            return sigmoid_kernel(X, anchors, gamma=self.gamma, coef0=self.coef0)
+        values = np.asarray(self.function(X, anchors), dtype=np.float64)
+        if values.shape != (len(X), len(anchors)):
+            raise DataError(
+                f"the kernel function returned shape {values.shape} for {len(X)} and {len(anchors)} points; needed is "
+                f"{(len(X), len(anchors))}. It is called with two tables of points, not with two points."
+            )
+        return values
+
+    def blocks(self, X: np.ndarray, anchors: np.ndarray) -> Iterator[tuple[slice, np.ndarray]]:
+        """The same for some rows of X at a time, with the slice of X that they are."""
+        step = max(BLOCK_ENTRIES // max(len(anchors), 1), 16)
+        for start in range(0, len(X), step):
+            rows = slice(start, min(start + step, len(X)))
+            yield rows, self.block(X[rows], anchors)
+
+    def matrix(self, X: np.ndarray, rows: np.ndarray) -> np.ndarray:
+        """The symmetric kernel matrix of some rows of the fitting sample."""
+        K = self.block(X[rows], self.anchors(X, rows))
+        if not np.isfinite(K).all():
+            raise DataError(
+                f"the {self.name} kernel has NaN or infinite values on these data. Rescale the features, or choose a "
+                "smaller gamma or degree."
+            )
+        if self.name in ("precomputed", "callable"):
+            difference, largest = float(np.abs(K - K.T).max(initial=0.0)), float(np.abs(K).max(initial=0.0))
+            if difference > 1e-10 * largest:
+                raise DataError(
+                    f"the {self.name} kernel is not symmetric: K and its transpose differ by up to {difference:.3g}, "
+                    f"with entries up to {largest:.3g}. Pass a symmetric kernel, for instance (K + K.T) / 2."
+                )
+        return 0.5 * (K + K.T)
+
+
+def resolve_kernel(kernel, X: np.ndarray, weights: np.ndarray, *, gamma, degree, coef0) -> Kernel:
+    """The kernel with its parameters checked, and ``gamma`` computed from the rows of X.
+
+    "scale" is 1 / (d v), v being the population variance of all entries of X pooled, each row with its weight; "auto"
+    is 1 / d.
+    """
+    if callable(kernel):
+        return Kernel("callable", function=kernel)
+    if not isinstance(kernel, str) or kernel not in KERNELS:
+        raise ConfigurationError(
+            f"kernel={kernel!r}; needed is one of {', '.join(KERNELS)}, or a function of two tables of points."
+        )
+    if kernel in ("linear", "precomputed"):
+        return Kernel(kernel)
+    if kernel == "polynomial" and (not isinstance(degree, Integral) or isinstance(degree, bool) or degree < 1):
+        raise ConfigurationError(f"degree={degree!r}; needed is a whole number from 1.")
+    if kernel != "rbf" and (not isinstance(coef0, Real) or not np.isfinite(coef0)):
+        raise ConfigurationError(f"coef0={coef0!r}; needed is a finite number.")
+    origin = np.average(X, axis=0, weights=weights)
+    return Kernel(kernel, resolve_gamma(gamma, X, weights, origin), degree, coef0, origin)
+
+
+def resolve_gamma(gamma, X: np.ndarray, weights: np.ndarray, origin: np.ndarray) -> float:
+    """``gamma`` as a number; ``origin`` is the mean of the rows of X."""
+    d = X.shape[1]
+    if isinstance(gamma, str) and gamma == "auto":
+        return 1.0 / d
+    if isinstance(gamma, str) and gamma == "scale":
+        within = float(np.average(np.einsum("nd,nd->n", X - origin, X - origin), axis=0, weights=weights)) / d
+        variance = within + float(np.var(origin, axis=0))
+        if variance <= (1e-12 * float(np.abs(origin).max(initial=0.0))) ** 2:
+            raise ConfigurationError(
+                f"all entries of the fitted rows equal {origin[0]:.6g}, so gamma='scale', which is 1 / (features times "
+                "their variance), does not exist. Give gamma as a number, or gamma='auto'."
+            )
+        return 1.0 / (d * variance)
+    if isinstance(gamma, str) or not isinstance(gamma, Real) or isinstance(gamma, bool) or not 0 < gamma < np.inf:
+        raise ConfigurationError(f"gamma={gamma!r}; needed is 'scale', 'auto' or a number above 0.")
+    return float(gamma)
