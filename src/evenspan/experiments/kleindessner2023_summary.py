@@ -52,6 +52,16 @@ def protocol_effect(found: pd.DataFrame) -> pd.DataFrame:
     return wide.assign(effect=wide["released"] - wide["held-out"])[["released", "held-out", "effect"]].reset_index()
 
 
+def both_protocols(found: pd.DataFrame, kind: str, digits: int) -> pd.DataFrame:
+    """One row a method, one column a classifier: ``published → held-out`` of the metrics whose name starts so."""
+    effect = protocol_effect(found)
+    some = effect[effect["metric"].str.startswith(kind)]
+    pairs = zip(some["released"], some["held-out"], strict=True)
+    text = some.assign(text=[f"{published:.{digits}f} → {held:.{digits}f}" for published, held in pairs])
+    wide = text.pivot(index="method", columns="metric", values="text")
+    return wide.reindex(index=some["method"].unique(), columns=some["metric"].unique()).reset_index()
+
+
 #: What a method may promise, and the metric that shows whether it is kept.
 PROMISES = {
     "equal means": "mean gap",

@@ -28,7 +28,7 @@ from .kleindessner2023_judge import (
     judge_points,
 )
 from .kleindessner2023_methods import METHODS, SEED, fit
-from .kleindessner2023_summary import basis_ranges, protocol_effect, seed_ranges, summary
+from .kleindessner2023_summary import basis_ranges, both_protocols, protocol_effect, seed_ranges, summary
 from .kleindessner2023_theorems import claims as theorems
 
 #: Data sets with published splits, and the target dimensions of the paper.
@@ -121,6 +121,7 @@ __all__ = [
     "PREDICTION_METRICS",
     "SEED",
     "basis_ranges",
+    "both_protocols",
     "claims",
     "fit",
     "protocol_effect",
