@@ -240,6 +240,23 @@ def reader_areas(found: pd.DataFrame, dataset: str) -> pd.DataFrame:
     return pd.concat(parts, ignore_index=True)
 
 
+def every_k(rows: pd.DataFrame) -> pd.DataFrame:
+    """The summary over all numbers of components: those of the stored full run, and the rows at hand."""
+    own = rows.drop(columns="source", errors="ignore")
+    both = pd.concat([own, read_results("kleindessner2023-faces").drop(columns="task")], ignore_index=True)
+    return summary(both.drop_duplicates([name for name in COLUMNS if name != "value"]))
+
+
+def drawn(found: pd.DataFrame) -> str:
+    """The data set to draw: the substitute where it has been run, otherwise the synthetic pictures."""
+    return SUBSTITUTE if SUBSTITUTE in set(found["dataset"]) else "moving bar"
+
+
+def shown_source(found: pd.DataFrame) -> str:
+    """The full run where it is stored, otherwise this build."""
+    return "full run" if "full run" in set(found["source"]) else "this build"
+
+
 def gallery(rows: pd.DataFrame) -> pd.DataFrame:
     """Stored pictures of the substitute as a grid: subsets across; originals and restored means of each method down."""
     some = rows[(rows["dataset"] == SUBSTITUTE) & rows["metric"].str.startswith("picture: ")]
