@@ -8,7 +8,7 @@ import numpy as np
 from scipy import linalg
 from scipy.special import expit, softmax
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.linear_model import SGDClassifier
+from sklearn.linear_model import LogisticRegression, SGDClassifier
 from sklearn.metrics import log_loss
 
 from ..errors import ComponentsError, ConfigurationError, DataError
@@ -18,6 +18,10 @@ from ..moments import GroupMoments
 from ..reconstruction.fantope import clip_to_sum
 from ..subspace import FairSubspace
 from .erasure import IncompleteErasureWarning, require_groups, require_select, surviving_subspace
+
+#: Weight of the penalty of every probe.
+ALPHA = 1e-4
+ADVICE = "Standardise the data (for instance with sklearn.preprocessing.StandardScaler) or lower learning_rate."
 
 
 class FantopePoint:
@@ -40,8 +44,11 @@ class FantopePoint:
         """Move to the projection of ``factor * A + U M U'`` for U of shape (d, t) and symmetric M (t, t)."""
         C = self.vectors.T @ U
         active = self._concentrate(C)
-        S = C[active] @ M @ C[active].T
+        with np.errstate(over="ignore", invalid="ignore"):  # noticed below
+            S = C[active] @ M @ C[active].T
         S[np.diag_indices_from(S)] += factor * self.values[active]
+        if not np.isfinite(S).all():
+            raise DataError(f"a step of the game overflows. {ADVICE}")
         new, W = linalg.eigh(S, driver="evd", check_finite=False)
         values = factor * self.values
         values[active] = new
@@ -84,7 +91,9 @@ class RLACE(PointsEstimator):
 
     with the logistic loss (softmax for several groups), by alternating steps of stochastic gradients; the erased space
     is that of the r leading eigenvectors of A. For the squared loss the game has a closed form: with r = G - 1 the
-    optimal erased space is that of the mean differences, so that the projection is that of ``FairPCA``.
+    optimal erased space is that of the mean differences, so that the projection is that of ``FairPCA``. For other
+    convex losses no other space of that dimension makes a constant the best predictor, so that a game played to its end
+    finds the same.
 
     Parameters
     ----------
@@ -120,15 +129,16 @@ class RLACE(PointsEstimator):
     rank_ : int
         d - r.
     score_, majority_share_ : float
-        Accuracy of the probe of ``projection_`` on the fitting sample, and the share of the largest group.
+        Accuracy on the fitting sample of a logistic regression, solved to its end, of the group on what ``projection_``
+        keeps; and the share of the largest group.
     loss_ : float
-        The probe's logistic loss, the largest of all that were seen.
+        The logistic loss of the probe of ``projection_``, the largest of all probes.
     history_ : ndarray of shape (number of probes, 3)
         Step, loss and accuracy of each probe.
     n_iter_ : int
         Steps of each player.
     converged_ : bool
-        Whether ``score_`` is within ``epsilon`` of the majority share.
+        Whether ``score_`` is at most ``epsilon`` above the majority share.
     probe_warnings_ : int
         How many probes reported that they had not converged.
     explained_variance_, explained_variance_ratio_ : ndarray of shape (k,)
@@ -143,8 +153,10 @@ class RLACE(PointsEstimator):
     Guarantees
     ----------
     The projection is orthogonal and of rank d - r. A is in the fantope after every step, exactly. That the game
-    reaches a saddle point is not guaranteed; ``converged_`` says what the probe of the answer saw. The answer is the
-    probed A of largest loss, which need not be the one that ended the game.
+    reaches a saddle point is not guaranteed; ``converged_`` says what a solved logistic regression finds. The probes
+    during the game, stochastic gradients as in the public program, are noisy: they can do worse than a constant, so
+    that the game goes on to ``max_iter`` although nothing is left, or meet the majority share by chance. The answer is
+    the probed A of largest loss, which need not be the one that ended the game.
 
     Complexity
     ----------
@@ -206,14 +218,14 @@ class RLACE(PointsEstimator):
         rng = np.random.default_rng(self.random_state)
         self.majority_share_ = float(moments.counts.max(axis=0) / moments.n)
         best = self._play(X - moments.mean, codes, moments.G, r, rng)
-        self.loss_, self.score_ = best.loss, best.accuracy
-        self.converged_ = abs(best.accuracy - self.majority_share_) < self.epsilon
+        self.loss_, self.score_ = best.loss, self._solved_score(X - moments.mean, codes, best.erased)
+        self.converged_ = self.score_ - self.majority_share_ < self.epsilon
         self.projection_, self.rank_ = symmetrise(np.eye(d) - best.erased @ best.erased.T), d - r
         answer = surviving_subspace(best.erased, moments, self.n_components, self.select, rng)
         if not self.converged_:
             warn_caller(
-                f"after {self.n_iter_} step(s) the probe's accuracy is {self.score_:.4f}, not within "
-                f"{self.epsilon:g} of the majority share {self.majority_share_:.4f}. Raise rank or max_iter, or "
+                f"after {self.n_iter_} step(s) a logistic regression has accuracy {self.score_:.4f}, more than "
+                f"{self.epsilon:g} above the majority share {self.majority_share_:.4f}. Raise rank or max_iter, or "
                 "standardise the data.",
                 IncompleteErasureWarning,
             )
@@ -251,21 +263,29 @@ class RLACE(PointsEstimator):
 
     def _probe(self, X, codes, erased, step, rng) -> "_Probe":
         """The best of three logistic classifiers, trained on the coordinates that the projection keeps."""
-        kept = np.linalg.qr(erased, mode="complete")[0][:, erased.shape[1] :]
-        T = X @ kept
+        T = X @ _kept(erased)
         found = []
         for _ in range(3):
             probe = SGDClassifier(
-                loss="log_loss", alpha=1e-4, max_iter=25_000, tol=1e-4, n_iter_no_change=15,
+                loss="log_loss", alpha=ALPHA, max_iter=25_000, tol=1e-4, n_iter_no_change=15,
                 random_state=int(rng.integers(2**31)),
             )  # fmt: skip
-            with warnings.catch_warnings(record=True) as caught:
-                warnings.simplefilter("always", ConvergenceWarning)
-                probe.fit(T, codes)
-            self.probe_warnings_ += len(caught)
+            self._fit_quietly(probe, T, codes)
             loss = float(log_loss(codes, probe.predict_proba(T), labels=probe.classes_))
             found.append(_Probe(step, loss, float(probe.score(T, codes)), erased.copy()))
         return min(found, key=lambda p: p.loss)
+
+    def _solved_score(self, X: np.ndarray, codes: np.ndarray, erased: np.ndarray) -> float:
+        T = X @ _kept(erased)
+        probe = LogisticRegression(C=1.0 / (ALPHA * len(X)), max_iter=10_000)  # the objective of the probes
+        self._fit_quietly(probe, T, codes)
+        return float(probe.score(T, codes))
+
+    def _fit_quietly(self, probe, T: np.ndarray, codes: np.ndarray) -> None:
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always", ConvergenceWarning)
+            probe.fit(T, codes)
+        self.probe_warnings_ += len(caught)
 
     def _require_options(self) -> None:
         require_select(self.select)
@@ -283,6 +303,11 @@ class RLACE(PointsEstimator):
             raise ConfigurationError(f"rank={self.rank!r}; needed is None or a whole number.")
 
 
+def _kept(erased: np.ndarray) -> np.ndarray:
+    """Orthonormal basis (d, d - r) of the complement of the orthonormal columns (d, r)."""
+    return np.linalg.qr(erased, mode="complete")[0][:, erased.shape[1] :]
+
+
 @dataclass(frozen=True, eq=False)
 class _Probe:
     step: int
@@ -293,10 +318,10 @@ class _Probe:
 
 def _residuals(X: np.ndarray, weights: np.ndarray, bias: np.ndarray, Z: np.ndarray) -> np.ndarray:
     """Predicted probabilities less the indicators, divided by the number of rows: the gradient in the scores."""
-    scores = X @ weights + bias
+    with np.errstate(over="ignore", invalid="ignore"):
+        scores = X @ weights + bias
     if not np.isfinite(scores).all():
         raise DataError(
-            f"the game diverged: the predictor's weights overflow at features of size {np.abs(X).max(axis=None):.1e}. "
-            "Standardise the data (for instance with sklearn.preprocessing.StandardScaler) or lower learning_rate."
+            f"the game diverged: the scores overflow at features of size {np.abs(X).max(axis=None):.1e}. {ADVICE}"
         )
     return ((expit(scores) if scores.shape[1] == 1 else softmax(scores, axis=1)) - Z) / len(X)

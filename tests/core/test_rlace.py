@@ -1,0 +1,199 @@
+"""Adversarial erasure: steps inside the fantope against dense ones, and games whose end is known."""
+
+import numpy as np
+import pytest
+from sklearn.linear_model import LogisticRegression
+
+from evenspan import FairPCA, GroupMoments, StandardPCA
+from evenspan.errors import ComponentsError, ConfigurationError, DataError, GroupError
+from evenspan.reconstruction.fantope import project_fantope
+from evenspan.representation.erasure import IncompleteErasureWarning
+from evenspan.representation.rlace import RLACE, FantopePoint
+
+from .samples import Sample, angle, draw
+
+QUICK = {"max_iter": 3000, "evaluate_every": 250}
+
+
+def standardised(s: Sample) -> Sample:
+    return Sample((s.X - np.mean(s.X, axis=0)) / np.std(s.X, axis=0), s.groups)
+
+
+PAIR = standardised(draw(counts=(150, 70), names=("woman", "man"), d=5, seed=0))
+TRIPLE = standardised(draw())
+
+
+def differences(s: Sample) -> np.ndarray:
+    """Orthonormal basis of the span of the mean differences."""
+    means = np.array([np.mean(s.rows(label), axis=0) for label in s.labels])
+    return np.linalg.qr((means[1:] - means[0]).T)[0]
+
+
+# -- the fantope ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("r", [1, 3, 20, 27])
+@pytest.mark.parametrize("t", [1, 2])
+def test_low_rank_steps_are_those_of_the_dense_projection(r, t):
+    rng = np.random.default_rng(r)
+    start = 0.1 * rng.normal(size=(30, 30))
+    point, A = FantopePoint(start, r), project_fantope(start, r)
+    swap = 0.05 * np.kron([[0.0, 1.0], [1.0, 0.0]], np.eye(t))
+    smallest = 30
+    for step in range(300):
+        U = 0.3 * rng.normal(size=(30, 2 * t))
+        point.step(0.999, U, swap)
+        A = project_fantope(0.999 * A + U @ swap @ U.T, r)
+        if step % 50 == 0:
+            point.orthonormalise()
+        smallest = min(smallest, len(np.unique(point.values)))
+        assert point.values.min() >= 0.0
+        assert point.values.max() <= 1.0
+        assert point.values.sum(axis=0) == pytest.approx(r, abs=1e-9)
+    np.testing.assert_allclose(point.times(np.eye(30)), A, atol=1e-11)
+    assert smallest < 28  # some eigenvalues were repeated, so that the short way was taken
+    values, vectors = np.linalg.eigh(A)
+    if values[-r] - values[-r - 1] > 1e-6:
+        assert angle(point.leading(r), vectors[:, -r:]) < 1e-6
+    again = project_fantope(A, r)
+    np.testing.assert_allclose(again, A, atol=1e-11)
+
+
+def test_a_step_that_overflows_is_an_error():
+    point = FantopePoint(np.diag([3.0, 2.0, 1.0]), 1)
+    with pytest.raises(DataError, match=r"(?s)overflows.*Standardise the data"):
+        point.step(1.0, np.full((3, 2), 1e200), np.eye(2))
+
+
+# -- the game -------------------------------------------------------------------------------------------------------
+
+
+def squared_loss(X, Z, E) -> float:
+    """The smallest squared error of a linear predictor of Z on the points with the columns of E erased."""
+    kept = X - X @ E @ E.T
+    return float(np.sum((Z - kept @ np.linalg.lstsq(kept, Z, rcond=1e-10)[0]) ** 2, axis=None))
+
+
+@pytest.mark.parametrize("s", [PAIR, TRIPLE], ids=["two groups", "three groups"])
+def test_for_the_squared_loss_the_null_space_of_fair_pca_wins(s):
+    d, r = s.X.shape[1], len(s.labels) - 1
+    Z = (s.groups[:, None] == s.labels[None]).astype(float)
+    Z -= np.mean(Z, axis=0)
+    R = FairPCA(d - r).fit(s.X, sensitive_features=s.groups).components_.T
+    E = np.linalg.svd(R)[0][:, d - r :]
+    assert angle(E, differences(s)) < 1e-7
+    constant = np.sum(Z**2, axis=None)  # what any predictor can be forced to at most
+    assert squared_loss(s.X, Z, E) == pytest.approx(constant, rel=1e-10)
+    rng = np.random.default_rng(0)
+    for size in (1e-2, 1e-1, 10.0):
+        other = np.linalg.qr(E + size * rng.normal(size=E.shape))[0]
+        assert squared_loss(s.X, Z, other) < (1 - 1e-7) * constant
+    principal = StandardPCA(r).fit(s.X).components_.T
+    assert squared_loss(s.X, Z, principal) < 0.95 * constant
+
+
+@pytest.mark.parametrize("s", [PAIR, TRIPLE], ids=["two groups", "three groups"])
+def test_the_game_finds_the_mean_differences(s):
+    model = RLACE(learning_rate=0.02, epsilon=0.02, **QUICK).fit(s.X, sensitive_features=s.groups)
+    d, r = s.X.shape[1], len(s.labels) - 1
+    E = np.linalg.svd(np.eye(d) - model.projection_)[0][:, :r]
+    assert angle(E, differences(s)) < 0.1
+    assert angle(StandardPCA(r).fit(s.X).components_.T, differences(s)) > 0.25
+    assert model.converged_
+    T, control = model.transform(s.X), StandardPCA(d - r).fit(s.X).transform(s.X)
+
+    def probe(T):
+        return LogisticRegression(max_iter=2000).fit(T, s.groups).score(T, s.groups)
+
+    assert probe(T) < model.majority_share_ + 0.05 < probe(control)
+
+
+@pytest.mark.parametrize("rank", [1, 2, 4])
+def test_the_projection(rank):
+    model = RLACE(rank=rank, max_iter=50, epsilon=1.0).fit(TRIPLE.X, sensitive_features=TRIPLE.groups)
+    P = model.projection_
+    np.testing.assert_array_equal(P, P.T)
+    np.testing.assert_allclose(P @ P, P, atol=1e-13)
+    assert np.trace(P) == pytest.approx(6 - rank)
+    assert model.rank_ == 6 - rank == len(model.components_)
+    np.testing.assert_allclose(model.components_.T @ model.components_, P, atol=1e-12)
+
+
+def test_the_axis_along_which_two_gaussians_differ():
+    rng = np.random.default_rng(0)
+    z = np.repeat([0, 1], [260, 140])
+    X = rng.normal(size=(400, 4)) + np.outer(z, [4.0, 0, 0, 0])
+    X = (X - np.mean(X, axis=0)) / np.std(X, axis=0)
+    model = RLACE(3, epsilon=0.05, **QUICK).fit(X, sensitive_features=z)
+    assert abs(model.projection_[0, 0]) < 0.1
+    control = StandardPCA(3).fit(X).components_
+    assert (control[:, 0] ** 2).sum(axis=0) > 0.5
+
+
+def test_the_game_ends_when_a_probe_sees_the_majority_only():
+    model, again, other = (
+        RLACE(2, rank=3, evaluate_every=100, epsilon=0.1, random_state=seed).fit(PAIR.X, sensitive_features=PAIR.groups)
+        for seed in (0, 0, 1)
+    )
+    steps, losses, accuracies = model.history_.T
+    near = np.abs(accuracies - model.majority_share_) < 0.1
+    assert near[-1]
+    assert not near[:-1].any()
+    np.testing.assert_array_equal(steps, 100 * np.arange(len(steps)))
+    assert model.n_iter_ == max(steps[-1], 2) + 1 < 10_000
+    # The answer is the probed projection of largest loss.
+    assert model.loss_ == losses.max()
+    T = model.transform(PAIR.X)
+    solved = LogisticRegression(C=1e4 / len(T), max_iter=10_000).fit(T, PAIR.groups)
+    assert model.score_ == pytest.approx(solved.score(T, PAIR.groups), abs=0.01)
+    np.testing.assert_array_equal(again.components_, model.components_)
+    assert angle(other.components_.T, model.components_.T) > 1e-3
+
+
+def test_a_game_cut_short_is_reported():
+    with pytest.warns(IncompleteErasureWarning, match=r"after 5 step.*has accuracy 0\.\d+, more than 0\.0015 above"):
+        model = RLACE(max_iter=5).fit(PAIR.X, sensitive_features=PAIR.groups)
+    assert not model.converged_
+    assert model.n_iter_ == 5
+    np.testing.assert_array_equal(model.history_[:, 0], [0, 4])
+
+
+def test_components_inside_the_surviving_space():
+    options = {"rank": 2, "max_iter": 500, "epsilon": 0.5}
+    best = RLACE(2, **options).fit(PAIR.X, sensitive_features=PAIR.groups)
+    erased = PAIR.X @ best.projection_
+    assert angle(best.components_.T, StandardPCA(2).fit(erased).components_.T) < 1e-7
+    assert best.certificate_.is_optimal()
+    drawn = RLACE(2, select="arbitrary", **options).fit(PAIR.X, sensitive_features=PAIR.groups)
+    np.testing.assert_array_equal(drawn.projection_, best.projection_)
+    np.testing.assert_allclose(best.projection_ @ drawn.components_.T, drawn.components_.T, atol=1e-12)
+    assert drawn.certificate_.primal < best.certificate_.primal
+    only = RLACE(3, select="arbitrary", **options).fit(PAIR.X, sensitive_features=PAIR.groups)
+    np.testing.assert_allclose(only.components_.T @ only.components_, best.projection_, atol=1e-12)
+
+
+def test_the_place_of_the_origin_does_not_matter():
+    one = RLACE(max_iter=300, rank=3, epsilon=0.1, evaluate_every=150).fit(PAIR.X, sensitive_features=PAIR.groups)
+    two = RLACE(max_iter=300, rank=3, epsilon=0.1, evaluate_every=150).fit(
+        PAIR.X + 20.0, sensitive_features=PAIR.groups
+    )
+    np.testing.assert_allclose(one.projection_, two.projection_, atol=1e-8)
+
+
+def test_refusals():
+    X, groups = PAIR.X, PAIR.groups
+    for rank in (0, 5):
+        with pytest.raises(ComponentsError, match=rf"rank={rank}, but there are 5 feature\(s\).*from 1 to 4"):
+            RLACE(rank=rank).fit(X, sensitive_features=groups)
+    with pytest.raises(ComponentsError, match="at most 4 are possible"):
+        RLACE(5).fit(X, sensitive_features=groups)
+    with pytest.raises(GroupError, match="one group only"):
+        RLACE().fit(X, sensitive_features=np.zeros(len(X), dtype=int))
+    for name, value in {"rank": 1.5, "max_iter": 0, "batch_size": True, "learning_rate": 0, "epsilon": np.inf}.items():
+        with pytest.raises(ConfigurationError, match=f"{name}={value}"):
+            RLACE(**{name: value}).fit(X, sensitive_features=groups)
+    for rate in (1e307, 1e308):
+        with pytest.raises(DataError, match=r"(?s)the game (diverged|overflows).*Standardise the data.*learning_rate"):
+            RLACE(learning_rate=rate, weight_decay=0.0).fit(10 * X, sensitive_features=groups)
+    with pytest.raises(ConfigurationError, match="needs the points themselves"):
+        RLACE().fit_moments(GroupMoments.from_data(X, groups))
