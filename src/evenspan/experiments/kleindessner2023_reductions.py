@@ -29,6 +29,7 @@ from .kleindessner2023_reductions_claims import (
     DP,
     EO,
     FAIR,
+    FULL_SIZE,
     LOGISTIC,
     LOOSE,
     LOOSE_PENALTY,
@@ -76,15 +77,15 @@ class Study:
 
 
 STUDIES: Mapping[str, Study] = {
-    "logistic": Study(LOGISTIC, "5000 points", 5000, 5000, 5000, 10, 5, (3, 1), BOUNDS),
+    "logistic": Study(LOGISTIC, FULL_SIZE, 5000, 5000, 5000, 10, 5, (3, 1), BOUNDS),
     "svm": Study(SVM, "reduced to 1000 of 5000 points and 5 of 10 runs", 1000, 5000, 5000, 5, 5, (3,), BOUNDS),
     "svm-full-size": Study(
         SVM, "reduced to 1 of 10 runs and 2 of 11 bounds", 5000, 5000, 5000, 1, 1, (3,), BOUNDS[::6]
     ),
 }
 EMBEDDED = (
-    Study(LOGISTIC, "substitute of 300 points", 300, 300, 142, 2, 2, (3, 1), BOUNDS[::5], TRADEOFFS[::5]),
-    Study(SVM, "substitute of 300 points", 300, 300, 142, 2, 2, (3,), BOUNDS[::5], TRADEOFFS[::5]),
+    Study(LOGISTIC, "substitute of 300 points", 300, 300, 142, 1, 1, (3, 1), BOUNDS[::5], TRADEOFFS[::5]),
+    Study(SVM, "substitute of 300 points", 300, 300, 142, 1, 1, (3,), BOUNDS[::5], TRADEOFFS[::5]),
 )
 
 

@@ -20,6 +20,7 @@ RATIO = f"time / {UNCONSTRAINED}"
 VIOLATIONS = {"DP": DP, "EO": EO}
 #: A lambda that is small, but not nothing.
 SMALL = 0.1
+FULL_SIZE = "5000 points"
 
 #: A curve rises if this rank correlation (Kendall) with lambda is reached; 1 means at every step.
 RISING = 0.6
@@ -65,9 +66,11 @@ def curves(rows: pd.DataFrame) -> pd.DataFrame:
     parts = found["protocol"].str.split(", ", expand=True).set_axis(["goal", "classifier", "size"], axis=1)
     names = pd.DataFrame([split_method(name) for name in found["method"]], columns=["method", "weight"])
     found = pd.concat([parts, names, found.drop(columns=["protocol", "method"])], axis=1)
-    order = {name: i for i, name in enumerate((*FAIR, REDUCTIONS, UNCONSTRAINED, CONSTANT))}
+    order = {name: i for i, name in enumerate((LOGISTIC, SVM, LOOSE, *FAIR, REDUCTIONS, UNCONSTRAINED, CONSTANT))}
     by = ["dataset", "goal", "classifier", "size", "method", "weight", "parameter"]
-    return found.sort_values(by, key=lambda c: c.map(order) if c.name == "method" else c, ignore_index=True)
+    return found.sort_values(
+        by, key=lambda c: c.map(order) if c.name in ("method", "classifier") else c, ignore_index=True
+    )
 
 
 def dominated(points: pd.DataFrame, by: pd.DataFrame, violation: str) -> float:
@@ -99,10 +102,10 @@ def trends(found: pd.DataFrame) -> pd.DataFrame:
     for keys, line in some.groupby(["dataset", "goal", "classifier", "size", "method", "weight"], sort=False):
         line, violation = line.sort_values("parameter"), VIOLATIONS[keys[1]]
         taus = (line["parameter"].corr(line[name], method="kendall") for name in ("accuracy", violation))
-        ends = (line[name].iloc[at] for name in ("accuracy", violation) for at in (0, -1))
+        ends = (line["runs"].iloc[0], *(line[name].iloc[at] for name in ("accuracy", violation) for at in (0, -1)))
         rows.append((*keys, *(0.0 if np.isnan(tau) else float(tau) for tau in taus), *ends))
     columns = ["dataset", "goal", "classifier", "size", "method", "weight", "tau of accuracy", "tau of violation"]
-    ends = ["accuracy at 0", "accuracy at 1", "violation at 0", "violation at 1"]
+    ends = ["runs", "accuracy at 0", "accuracy at 1", "violation at 0", "violation at 1"]
     return pd.DataFrame(rows, columns=[*columns, *ends])
 
 
@@ -120,6 +123,16 @@ def hidden(found: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=columns)
 
 
+def constant(found: pd.DataFrame) -> pd.Series:
+    """Which points lie on curves along which the classifier is the constant one on every test part: they show nothing.
+
+    The regularised logistic regression can be so on kernel features, whose entries are small.
+    """
+    keys = ["dataset", "goal", "classifier", "size", "method", "weight"]
+    still = (found[[DP, EO]] == 0.0).all(axis=1) & found["method"].isin(FAIR)
+    return still.groupby([found[name] for name in keys]).transform("all")
+
+
 def _judged(good: Iterator[bool]) -> str:
     """All: holds; some: holds in part; none: does not."""
     good = list(good)
@@ -135,18 +148,21 @@ def weight_trades() -> Answer | None:
     if rows.empty:
         return None
     found = curves(rows)
-    lines = trends(found)
-    lines = lines[(lines["goal"] == "DP") & (lines["classifier"] == LOGISTIC)]
+    lines = trends(found[~constant(found)])
+    # One run at full size only checks the reduced panel.
+    lines = lines[(lines["goal"] == "DP") & (lines["runs"] > 1)]
     use = hidden(found)
     if lines.empty or set(use["classifier"]) != {LOGISTIC, LOOSE}:
         return None
     rises = (lines[["tau of accuracy", "tau of violation"]] >= RISING).all(axis=1)
     rises &= (lines["accuracy at 1"] > lines["accuracy at 0"]) & (lines["violation at 1"] > lines["violation at 0"])
-    texts = [f"Accuracy and DP violation both rise with lambda (Kendall at least {RISING}) on "]
-    texts[0] += ", ".join(f"{int(part.sum())} of {len(part)} curves of {name}" for name, part in rises.groupby(lines["dataset"]))  # noqa: E501  # fmt: skip
-    for (dataset, weight), line in lines[lines["method"] == "Fair PCA"].groupby(["dataset", "weight"]):
-        one = line.iloc[0]
-        texts.append(f"{dataset}, Fair PCA, {weight}: accuracy {one['accuracy at 0']:.4f} to "
+    texts = [
+        f"accuracy and DP violation both rise with lambda (Kendall at least {RISING}) on {int(part.sum(axis=0))} of "
+        f"{len(part)} curves of {dataset} with {classifier}"
+        for (dataset, classifier), part in rises.groupby([lines["dataset"], lines["classifier"]], sort=False)
+    ]
+    for one in lines[(lines["method"] == "Fair PCA") & (lines["weight"] == POWERS[3])].to_dict("records"):
+        texts.append(f"{one['dataset']}, Fair PCA, {one['classifier']}: accuracy {one['accuracy at 0']:.4f} to "
                      f"{one['accuracy at 1']:.4f}, violation {one['violation at 0']:.4f} to "
                      f"{one['violation at 1']:.4f}")  # fmt: skip
     tight, loose = use[use["classifier"] == LOGISTIC], use[use["classifier"] == LOOSE]
@@ -154,6 +170,7 @@ def weight_trades() -> Answer | None:
         told = ", ".join(f"{one.dataset} {one.weight} {one.share:.3g}" for one in part.itertuples())
         texts.append(f"share of the score gap of lambda = 1 already at lambda = {SMALL}, {name}: {told}")
     control = bool((loose["share"] > HARDLY).all(axis=0))
+    texts += _left_out(found)
     return _judged([*rises, *(control and share <= HARDLY for share in tight["share"])]), "; ".join(texts) + "."
 
 
@@ -163,24 +180,37 @@ def opportunity_is_met() -> Answer | None:
     The others are a classifier without fairness, and the same representation fitted on all points.
     """
     rows = read_results(EXPERIMENT)
-    rows = rows[(rows["metric"] == EO) & (rows.get("parameter", 0.0) == 0.0)]
-    gaps = rows.pivot_table(index=["dataset", "split"], columns=["protocol", "method"], values="value") if len(rows) else rows  # noqa: E501  # fmt: skip
+    if rows.empty:
+        return None
+    found = curves(rows)
+    still = found[constant(found) & (found["classifier"] == LOGISTIC)]
+    passed_over = set(zip(still["dataset"], still["method"], strict=True))
+    rows = rows[(rows["metric"] == EO) & (rows["parameter"] == 0.0)]
+    gaps = rows.pivot_table(index=["dataset", "split"], columns=["protocol", "method"], values="value")
     good, texts = [], []
+    met, parity = (protocol_name(goal, LOGISTIC, FULL_SIZE) for goal in ("EO", "DP"))
     for dataset in sorted(set(rows["dataset"])):
         for method in FAIR:
-            name, size = named(method, 3), "5000 points"
-            asked = [(protocol_name("EO", LOGISTIC, size), name), (protocol_name("EO", LOGISTIC, size), UNCONSTRAINED), (protocol_name("DP", LOGISTIC, size), name)]  # noqa: E501  # fmt: skip
+            name = named(method, 3)
+            asked = [(met, name), (met, UNCONSTRAINED), (parity, name)]
             if not set(asked) <= set(gaps.columns):
                 return None
-            mine, plain, parity = (gaps.loc[dataset][column].dropna() for column in asked)
-            clear = [bool(_below(mine, other)) for other in (plain, parity)]
-            good += clear
-            texts.append(f"{dataset}, {method}: {mine.mean():.3f} against {plain.mean():.3f} without fairness and "
-                         f"{parity.mean():.3f} fitted on all points")  # fmt: skip
-    if not good:
-        return None
-    text = f"Gap of true positive rates on the test parts, mean over the runs; clearly smaller in {sum(good)} of {len(good)} comparisons: "  # noqa: E501  # fmt: skip
-    return _judged(good), text + "; ".join(texts) + "."
+            if (dataset, method) in passed_over:
+                continue
+            mine, plain, other = (gaps.loc[dataset][column].dropna() for column in asked)
+            good += [_below(mine, plain), _below(mine, other)]
+            texts.append(f"{dataset}, {method}: {mine.mean(axis=0):.3f} against {plain.mean(axis=0):.3f} without "
+                         f"fairness and {other.mean(axis=0):.3f} fitted on all points")  # fmt: skip
+    text = "Gap of true positive rates on the test parts, mean over the runs; clearly smaller in "
+    text += f"{sum(good)} of {len(good)} comparisons: "
+    return _judged(good), text + "; ".join([*texts, *_left_out(found[found["classifier"] == LOGISTIC])]) + "."
+
+
+def _left_out(found: pd.DataFrame) -> list[str]:
+    """Words for what is not judged, if there is any."""
+    still = found[constant(found)][["method", "dataset", "classifier"]].drop_duplicates()
+    told = ", ".join(f"{one.method} on {one.dataset}" for one in still.itertuples())
+    return [f"not judged, because the classifier predicts a constant throughout: {told}"] if told else []
 
 
 def _below(mine: pd.Series, other: pd.Series) -> bool:
