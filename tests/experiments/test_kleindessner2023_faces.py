@@ -1,0 +1,176 @@
+"""A concept erased from pictures: the made pictures, people in one half only, what readers find, no picture of few."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from PIL import Image
+
+from evenspan import GroupMoments
+from evenspan.datasets import Dataset, load
+from evenspan.errors import ConfigurationError, DataError
+from evenspan.experiments import kleindessner2023_faces as faces
+from evenspan.experiments import records
+from evenspan.representation import FairPCA
+
+
+@pytest.fixture(scope="module")
+def fixed():
+    return faces.made("planted bar", 400)
+
+
+@pytest.fixture(scope="module")
+def moving():
+    return faces.made("moving bar", 400)
+
+
+def rows_of(name, k, parts, **options):
+    return pd.DataFrame(faces.judged(name, k, 0, *parts, **options), columns=faces.COLUMNS)
+
+
+def test_made_pictures_are_pictures_with_a_bar_for_some(fixed, moving):
+    for train, test in (fixed, moving):
+        assert train.X.min(axis=None) >= 0.0
+        assert train.X.max(axis=None) <= 1.0
+        assert 0.2 < train.groups.mean(axis=0) < 0.4
+        assert not np.array_equal(train.X, test.X)
+    # The bar makes its place darker, and nothing else.
+    gap = np.subtract(*(fixed[0].X[fixed[0].groups == g].mean(axis=0) for g in (1, 0))).reshape(faces.SIDE, faces.SIDE)
+    dark = gap < -0.2
+    assert dark.any(axis=1).sum(axis=0) == 3
+    assert np.abs(gap[~dark]).max(axis=None) < 0.1
+    again = faces.made("planted bar", 400)[0]
+    np.testing.assert_array_equal(again.X, fixed[0].X)
+
+
+def test_linear_erasure_hides_a_fixed_bar_from_all_readers_and_a_moving_one_from_linear_ones_only(fixed, moving):
+    """The point of the experiment; PCA is the control that hides nothing."""
+    area = {}
+    for name, parts in (("planted bar", fixed), ("moving bar", moving)):
+        found = rows_of(name, 60, parts, shown=False)
+        records.checked(found, name)
+        area[name] = found.set_index(["method", "protocol", "metric"])["value"]
+        assert area[name]["PCA", "held-out", "AUC (linear)"] > 0.99
+        for method in ("Fair PCA", "LEACE"):
+            assert area[name][method, "held-out", "AUC (linear)"] == 0.5
+            assert area[name][method, "in sample", "mean gap"] < 1e-10 < area[name]["PCA", "in sample", "mean gap"]
+            assert area[name][method, "held-out", "mean gap"] > 1e-3, "the guarantee is in sample"
+            error = area[name][method, "held-out", "mean squared error"]
+            assert error > area[name]["PCA", "held-out", "mean squared error"]
+    for method in ("Fair PCA", "LEACE"):
+        assert area["planted bar"][method, "held-out", "AUC (kernel)"] < 0.65
+        assert area["moving bar"][method, "held-out", "AUC (kernel)"] > 0.95
+
+
+def test_all_but_one_component_is_the_removal_of_one_direction():
+    """With k = d - 1 Fair PCA restores a picture less its part along the difference of the mean pictures."""
+    train, test = faces.made("planted bar", 600)
+    moments = GroupMoments.from_data(train.X, train.groups)
+    fitted = FairPCA(train.d - 1).fit_moments(moments)
+    direction = moments.means[1] - moments.means[0]
+    direction /= np.linalg.norm(direction)
+    wanted = test.X - np.outer((test.X - moments.mean) @ direction, direction)
+    np.testing.assert_allclose(fitted.inverse_transform(fitted.transform(test.X)), wanted, atol=1e-10)
+
+
+def test_pictures_are_means_and_never_of_few(fixed):
+    found = rows_of("planted bar", 60, fixed, shown=True)
+    records.checked(found, "pictures")
+    kept = found[found["metric"].str.startswith("picture: ")]
+    assert set(kept["method"]) == set(faces.PICTURED)
+    test = fixed[1]
+    of_group = kept[(kept["protocol"] == "original") & (kept["metric"] == "picture: group 1")].sort_values("pixel")
+    np.testing.assert_allclose(of_group["value"], test.X[test.groups == 1].mean(axis=0), atol=1e-3)
+    few = np.flatnonzero(test.groups == 1)[: faces.SMALLEST - 1]
+    rows = np.concatenate([few, np.flatnonzero(test.groups == 0)])
+    small = Dataset("few", test.X[rows], test.y[rows], test.groups[rows], test.feature_names)
+    with pytest.raises(DataError, match=r"group 1 has 49 images; .* would show single people"):
+        rows_of("few", 60, (fixed[0], small), shown=True)
+    grid = faces.gallery(kept.assign(dataset=faces.SUBSTITUTE))
+    assert list(dict.fromkeys(grid["row"])) == ["original", "PCA", "Fair PCA"]
+    assert list(dict.fromkeys(grid["column"]))[:2] == ["group 0", "group 1"]
+    assert (grid.groupby(["row", "column"]).size() == faces.SIDE**2).all()
+
+
+def test_examples_are_the_bar_before_and_after():
+    grid = faces.examples("planted bar", 100, number=2)
+    inside = grid["pixel"].between(9 * faces.SIDE + 8, 9 * faces.SIDE + 15)
+    level = grid[inside].groupby(["row", "column"])["value"].mean().unstack("column")
+    # PCA keeps the bar as dark as it was.
+    np.testing.assert_allclose(level.loc["PCA"], level.loc["original"], atol=0.05)
+    spread = level.max(axis=1) - level.min(axis=1)
+    assert (level.loc[["Fair PCA", "LEACE"]] > level.loc["original"] + 0.1).all(axis=None)
+    assert spread.notna().all(axis=None)
+
+
+def test_nobody_is_in_both_halves():
+    names = np.array([f"p{i % 37:02d}" for i in range(200)])
+    data = Dataset("x", np.arange(400.0).reshape(200, 2), np.zeros(200), np.arange(200) % 2, ("a", "b"))
+    train, test = faces.halves(data, names, 1)
+    sides = [set(names[(part.X[:, 0] // 2).astype(int)]) for part in (train, test)]
+    assert not sides[0] & sides[1]
+    assert sides[0] | sides[1] == set(names)
+    assert train.n + test.n == 200
+    assert not np.array_equal(train.X, faces.halves(data, names, 2)[0].X)
+    with pytest.raises(DataError, match="3 names for 200 images"):
+        faces.halves(data, names[:3], 0)
+
+
+@pytest.mark.raw
+def test_the_names_belong_to_the_rows_of_the_loader(raw):
+    raw(faces.SUBSTITUTE)
+    data, names = load(faces.SUBSTITUTE), faces.people()
+    assert len(names) == data.n
+    # Nearly all images of one person have one label; with shuffled names they would not.
+    table = pd.DataFrame({"name": names, "group": data.groups})
+    several = table.groupby("name").filter(lambda rows: len(rows) > 1)
+    assert several.groupby("name")["group"].nunique().eq(1).mean(axis=0) > 0.99
+    assert len(set(names)) > 2000
+
+
+def test_celeba_itself_runs_for_those_who_have_it(tmp_path):
+    """On made images in its layout: a dark stripe is the attribute."""
+    rng = np.random.default_rng(3)
+    (tmp_path / "img_align_celeba").mkdir()
+    lines, parts = [], []
+    for i in range(160):
+        image = rng.integers(90, 160, (12, 10)).astype(np.uint8)
+        present = i % 3 == 0
+        if present:
+            image[4:6] //= 3
+        Image.fromarray(image).convert("RGB").save(tmp_path / "img_align_celeba" / f"{i:06d}.jpg", quality=95)
+        lines.append(f"{i:06d}.jpg {1 if present else -1}")
+        parts.append(f"{i:06d}.jpg {0 if i < 100 else 2}")
+    (tmp_path / "list_attr_celeba.txt").write_text("\n".join(["160", "Eyeglasses", *lines]) + "\n")
+    (tmp_path / "list_eval_partition.txt").write_text("\n".join(parts) + "\n")
+    found = faces.on_celeba(tmp_path, 10, size=(6, 5))
+    assert set(found["dataset"]) == {"celeba"}
+    assert not found["metric"].str.startswith("picture").any()
+    value = found.set_index(["method", "protocol", "metric"])["value"]
+    assert value["PCA", "held-out", "AUC (linear)"] > 0.9 > 0.6 > value["Fair PCA", "held-out", "AUC (linear)"]
+
+
+def test_the_claim_is_not_computable_and_its_evidence_is_read_from_the_results(monkeypatch):
+    nothing = pd.DataFrame(columns=[*faces.COLUMNS, "task"]).astype({"value": float, "metric": str})
+    monkeypatch.setattr(faces, "read_results", lambda name: nothing)
+    assert faces.glasses() is None
+    metrics = [f"AUC ({reader})" for reader in ("linear", "kernel")]
+    keys = [
+        (faces.SUBSTITUTE, method, faces.COMPONENTS[-1], 0, protocol, metric, value, np.nan)
+        for method, value in (("PCA", 0.9), ("Fair PCA", 0.6123), ("LEACE", 0.7))
+        for protocol in ("held-out", "new reader")
+        for metric in metrics
+    ]
+    monkeypatch.setattr(faces, "read_results", lambda name: pd.DataFrame(keys, columns=faces.COLUMNS))
+    answer, evidence = faces.glasses()
+    assert answer == "not computable"
+    assert "of a linear reader 0.900 to 0.612" in evidence
+    assert "substitute" in evidence
+
+
+def test_wrong_parameters_are_refused():
+    with pytest.raises(ConfigurationError, match="k=3; needed is one of 50, 200, 575"):
+        faces.run(3)
+    with pytest.raises(ConfigurationError, match="dataset='adult'"):
+        faces.run_task(50, "adult")
+    assert {"dataset": faces.SUBSTITUTE, "k": 50} in faces.tasks()
+    assert faces.drawn(pd.DataFrame({"dataset": ["moving bar"]})) == "moving bar"
