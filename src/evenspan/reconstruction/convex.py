@@ -11,7 +11,8 @@ from ..errors import ConfigurationError, ExecutionError
 from ..estimator import warn_caller
 from ..linalg import complement, top_eigenspace
 from ..moments import GroupMoments
-from .fantope import SplittingState, solve_fantope
+from .fantope import Penalty, SplittingState, solve_fantope
+from .fantope_bound import solve_bounded
 from .group_errors import ReconstructionEstimator, require_two_groups
 
 Constraint = Literal["linear", "released"]
@@ -45,6 +46,7 @@ def solve_convex(
     mu: float = 0.0,
     constraint: Constraint = "linear",
     covariance: bool = False,
+    penalty: Penalty = "largest",
     tol: float = 1e-6,
     max_iter: int = 20_000,
     state: SplittingState | None = None,
@@ -62,11 +64,16 @@ def solve_convex(
         \quad \text{subject to} \quad f^\top X f \le \delta^2 ,
 
     or, as released, :math:`\lVert f \rVert \lVert X f \rVert \le \delta^2 / (n \operatorname{tr} S)`. For standardised
-    data tr S = d. The term in mu is there with ``covariance`` only.
+    data tr S = d. The term in mu is there with ``covariance`` only. ``penalty="sum"`` makes it, with
+    :math:`\lambda^-` and :math:`\lambda^+` the extreme eigenvalues of Q (0 where of the wrong sign),
+
+    .. math::
+
+        - \mu \big( \lVert X (Q - \lambda^- I) X \rVert_2 + \lVert X (\lambda^+ I - Q) X \rVert_2 \big) .
 
     Returns a ``ConvexAnswer``, also when the program was not solved to ``tol``; ``status`` then says so.
     """
-    _check(delta, mu, covariance, constraint)
+    _check(delta, mu, covariance, constraint, penalty)
     require_two_groups(moments, "ConvexFairPCA", "Use MinMaxFairPCA or RobustFairPCA for more than two.")
     S = moments.scatter / moments.n
     norm = float(np.sqrt(moments.n * np.trace(S)))
@@ -78,20 +85,24 @@ def solve_convex(
         exact = _mean_exact(A, f, size, k, delta, constraint, norm)
         if exact is not None:
             return exact
-    penalty = {}
+    spread = {}
     if covariance:
         covariances = moments.scatters / moments.counts[:, None, None]
         Q = covariances[1] - covariances[0]
-        penalty = {"Q": Q, "phi": float(np.linalg.norm(Q, ord=2)) + 0.5, "mu": mu}
+        spread = {"Q": Q, "phi": _shifts(Q, penalty), "mu": mu, "penalty": penalty}
     N, bound = None, {}
     if size and delta == 0:
         N = complement(f[:, None])
         A = N.T @ A @ N
-        penalty |= {"Q": N.T @ penalty["Q"] @ N}
+        spread |= {"Q": N.T @ spread["Q"] @ N} if covariance else {}
     elif size:
         c = delta**2 if constraint == "linear" else delta**2 / (norm**2 * size)
         bound = {"f": f, "c": c, "linear": constraint == "linear"}
-    found = solve_fantope(A, k, **penalty, **bound, tol=tol, max_iter=max_iter, state=state)
+    if bound and covariance and penalty == "sum" and constraint == "linear":
+        del spread["penalty"], bound["linear"]
+        found = solve_bounded(A, k, **spread, **bound, tol=tol, max_iter=max_iter)
+    else:
+        found = solve_fantope(A, k, **spread, **bound, tol=tol, max_iter=max_iter, state=state)
     X = found.X if N is None else N @ found.X @ N.T
     problem = "<A, X>" + (" - mu t" if covariance else "") + " over the fantope with the mean constraint"
     certificate = Certificate(problem, found.value, found.bound, evaluations=found.iterations)
@@ -176,9 +187,19 @@ def _of_projector(V: np.ndarray, certificate: Certificate) -> ConvexAnswer:
     return ConvexAnswer(V @ V.T, V, np.repeat([1.0, 0.0], [k, d - k]), certificate, "exact")
 
 
-def _check(delta, mu, covariance, constraint):
+def _shifts(Q: np.ndarray, penalty: Penalty) -> float | tuple[float, float]:
+    """What is added to Q and to -Q in the penalty."""
+    if penalty == "largest":
+        return float(np.linalg.norm(Q, ord=2)) + 0.5
+    values = np.linalg.eigvalsh(Q)
+    return max(-float(values[0]), 0.0), max(float(values[-1]), 0.0)
+
+
+def _check(delta, mu, covariance, constraint, penalty):
     if constraint not in ("linear", "released"):
         raise ConfigurationError(f"constraint={constraint!r}; needed is 'linear' or 'released'.")
+    if penalty not in ("largest", "sum"):
+        raise ConfigurationError(f"penalty={penalty!r}; needed is 'largest' or 'sum'.")
     if not (np.isfinite(delta) and delta >= 0):
         raise ConfigurationError(f"delta={delta!r}; needed is a number of at least 0, the largest mean gap allowed.")
     if not (np.isfinite(mu) and mu >= 0) or (mu > 0) != bool(covariance):
@@ -214,6 +235,10 @@ class ConvexFairPCA(ReconstructionEstimator):
     constraint : {"linear", "released"}, default "linear"
         "released" bounds :math:`\lVert f \rVert \lVert X f \rVert` by :math:`\delta^2 / (n \operatorname{tr} S)`
         instead, as the public program does: for usual delta nearly the same as delta = 0.
+    penalty : {"largest", "sum"}, default "largest"
+        "sum" is the earlier form of the penalty, as called for the tables of Kleindessner et al. (2023): with
+        :math:`\lambda^\pm` the extreme eigenvalues of Q (0 where of the wrong sign), :math:`t` is
+        :math:`\lVert X (Q - \lambda^- I) X \rVert_2 + \lVert X (\lambda^+ I - Q) X \rVert_2`.
     tol : float, default 1e-6
         Relative gap to which programs without closed form are solved; more is an error.
     max_iter : int, default 20000
@@ -272,6 +297,7 @@ class ConvexFairPCA(ReconstructionEstimator):
         mu=0.0,
         covariance=False,
         constraint="linear",
+        penalty="largest",
         tol=1e-6,
         max_iter=20_000,
         standardize=True,
@@ -281,14 +307,14 @@ class ConvexFairPCA(ReconstructionEstimator):
         self.mu = mu
         self.covariance = covariance
         self.constraint = constraint
+        self.penalty = penalty
         self.tol = tol
         self.max_iter = max_iter
         self.standardize = standardize
 
     def _solve(self, matrices, moments, k):
-        settings = {
-            name: getattr(self, name) for name in ("delta", "mu", "constraint", "covariance", "tol", "max_iter")
-        }
+        names = ("delta", "mu", "constraint", "covariance", "penalty", "tol", "max_iter")
+        settings = {name: getattr(self, name) for name in names}
         answer = solve_convex(moments, k, **settings)
         if answer.status not in ("exact", "solved"):
             raise ExecutionError(

@@ -8,10 +8,11 @@ hull of the projectors of rank k. The programs are
     \max_{X \in \mathcal{F}} \; \langle A, X \rangle
         - \mu \max_{\pm} \sigma_{\max}(R_\pm X)^2
     \quad \text{subject to} \quad \lVert X f \rVert \le c \;\text{ or }\; f^\top X f \le c,
-    \qquad R_\pm = (\varphi I \pm Q)^{1/2},
+    \qquad R_\pm = (\varphi_\pm I \pm Q)^{1/2},
 
-with the penalty and the constraint each optional. Because :math:`R_+^2 + R_-^2 = 2 \varphi I`, splitting
-:math:`Z_\pm = R_\pm X` leaves an X-step that is one projection onto the fantope.
+with the penalty and the constraint each optional, and the sum of both squares in place of the larger one if asked for.
+Because :math:`R_+^2 + R_-^2 = (\varphi_+ + \varphi_-) I`, splitting :math:`Z_\pm = R_\pm X` leaves an X-step that is
+one projection onto the fantope.
 """
 
 from dataclasses import dataclass
@@ -21,6 +22,8 @@ import numpy as np
 from scipy import linalg
 
 from ..linalg import complement, symmetrise, top_eigenspace
+
+Penalty = Literal["largest", "sum"]
 
 RELAXATION = 1.6
 CHECK_EVERY = 10
@@ -118,8 +121,9 @@ def solve_fantope(
     k: int,
     *,
     Q: np.ndarray | None = None,
-    phi: float = 0.0,
+    phi: float | tuple[float, float] = 0.0,
     mu: float = 0.0,
+    penalty: Penalty = "largest",
     f: np.ndarray | None = None,
     c: float = np.inf,
     linear: bool = False,
@@ -135,8 +139,11 @@ def solve_fantope(
         Symmetric objective.
     k : int
         Trace of X, below d.
-    Q, phi, mu : ndarray of shape (d, d), float, float
-        The penalty: symmetric Q, phi at least its largest absolute eigenvalue, mu > 0. Left out with mu = 0.
+    Q, phi, mu : ndarray of shape (d, d), float or pair of float, float
+        The penalty: symmetric Q, shifts (one for both signs, or one each) that make both matrices positive
+        semidefinite, mu > 0. Left out with mu = 0.
+    penalty : {"largest", "sum"}
+        The larger of the two squared norms, or their sum.
     f, c : ndarray of shape (d,), float
         The constraint, with c > 0. For c = 0 work in the complement of f, where the program has an interior.
     linear : bool
@@ -161,6 +168,8 @@ def solve_fantope(
         \operatorname{top}_k\!\big(A - \operatorname{sym} \textstyle\sum_\pm R_\pm Y_\pm - \operatorname{sym} u f^\top
         \big) + \frac{(\lVert Y_+ \rVert_* + \lVert Y_- \rVert_*)^2}{4 \mu} + c \lVert u \rVert ,
 
+    with the sum penalty :math:`(\lVert Y_+ \rVert_*^2 + \lVert Y_- \rVert_*^2) / (4 \mu)` in its middle, because
+    :math:`\mu \sigma_{\max}(Z)^2 \ge \langle Y, Z \rangle - \lVert Y \rVert_*^2 / (4 \mu)` for each term by itself;
     and with the linear constraint :math:`y f f^\top` and :math:`c y`, y not negative, in place of the terms in u.
 
     Complexity
@@ -172,20 +181,25 @@ def solve_fantope(
     M. Olfat and A. Aswani (2019), Convex formulations for fair principal component analysis; S. Boyd et al. (2011),
     Distributed optimization and statistical learning via the alternating direction method of multipliers, sec. 3.
     """
-    return _Splitting(A, k, Q, phi, mu, f, c, linear).run(tol, max_iter, state)
+    return _Splitting(A, k, Q, phi, mu, penalty, f, c, linear).run(tol, max_iter, state)
 
 
 class _Splitting:
     """One program in the eigenbasis of Q, where both roots are diagonal, and in units of the largest entry of A."""
 
-    def __init__(self, A, k, Q, phi, mu, f, c, linear):
+    def __init__(self, A, k, Q, phi, mu, penalty, f, c, linear):
         d = len(A)
+        shifts = phi if isinstance(phi, tuple) else (phi, phi)
         self.k, self.unit_of = k, max(float(np.abs(A).max(axis=None)), np.finfo(float).tiny)
-        self.penalised, self.bounded = Q is not None and mu > 0, f is not None and np.isfinite(c)
+        self.penalised, self.bounded = Q is not None and mu > 0 and sum(shifts) > 0, f is not None and np.isfinite(c)
+        self.total = penalty == "sum"
         q, self.E = linalg.eigh(symmetrise(Q)) if self.penalised else (np.zeros(d), np.eye(d))
-        self.roots = [np.sqrt(np.maximum(phi + sign * q, 0.0))[:, None] for sign in (1, -1)] if self.penalised else []
+        self.roots = []
+        if self.penalised:  # without shifts both roots are zero, and so is the penalty
+            signed = zip(shifts, (1, -1), strict=True)
+            self.roots = [np.sqrt(np.maximum(shift + sign * q, 0.0))[:, None] for shift, sign in signed]
         self.A, self.mu = symmetrise(self.E.T @ A @ self.E) / self.unit_of, mu / self.unit_of
-        self.weight = 2.0 * phi * self.penalised + 1.0 * self.bounded
+        self.weight = sum(shifts) * self.penalised + 1.0 * self.bounded
         if self.bounded:
             self.f_size = float(np.linalg.norm(f))
             self.unit, self.linear = self.E.T @ f / self.f_size, linear
@@ -255,8 +269,9 @@ class _Splitting:
         if self.penalised:
             parts = [linalg.eigh(T.T @ T, driver="evd", check_finite=False) for T in targets[:2]]
             singular = [np.sqrt(np.maximum(values, 0.0)) for values, _ in parts]
-            s = clip_level(np.concatenate(singular), 2.0 * self.mu / rho)
-            for T, sigma, (_, B) in zip(targets, singular, parts, strict=False):
+            together = singular if self.total else [np.concatenate(singular)] * 2
+            levels = [clip_level(sigma, 2.0 * self.mu / rho) for sigma in together]
+            for T, sigma, s, (_, B) in zip(targets, singular, levels, parts, strict=False):
                 above = sigma > s
                 answer.append(T - (T @ B[:, above]) * (1.0 - s / sigma[above]) @ B[:, above].T)
         if self.bounded:
@@ -280,7 +295,8 @@ class _Splitting:
         return share * X + (1.0 - share) * self.inside
 
     def _penalty(self, X):
-        return self.mu * max((np.linalg.norm(r * X, ord=2) ** 2 for r in self.roots), default=0.0)
+        squares = [np.linalg.norm(r * X, ord=2) ** 2 for r in self.roots]
+        return self.mu * (sum(squares) if self.total else max(squares, default=0.0))
 
     def _size(self, X):
         return abs(float((self.A * X).sum(axis=None))) + self._penalty(X)
@@ -291,7 +307,8 @@ class _Splitting:
         if self.penalised:
             Ys = multipliers[:2]
             H = H - symmetrise(sum(r * Y for r, Y in zip(self.roots, Ys, strict=True)))
-            extra += sum(float(np.linalg.norm(Y, ord="nuc")) for Y in Ys) ** 2 / (4.0 * self.mu)
+            norms = [float(np.linalg.norm(Y, ord="nuc")) for Y in Ys]
+            extra += (sum(norm**2 for norm in norms) if self.total else sum(norms) ** 2) / (4.0 * self.mu)
         if self.bounded:
             # The multiplier is sym(v e') for one v, whatever else rounding leaves in it.
             column = multipliers[-1] @ self.unit

@@ -1,0 +1,136 @@
+"""The sum form of the covariance penalty: against a conic solver, limits, monotonicity; the larger form as control."""
+
+import warnings
+
+import numpy as np
+import pytest
+
+from evenspan import GroupMoments, StandardPCA
+from evenspan.errors import ConfigurationError
+from evenspan.reconstruction.convex import CollapsedRelaxationWarning, ConvexFairPCA, solve_convex
+from evenspan.reconstruction.fantope import solve_fantope
+from evenspan.reconstruction.fantope_bound import solve_bounded
+
+from .samples import angle, draw
+
+
+def moments(d=6, seed=1):
+    sample = draw(counts=(130, 70), names=("crimson", "azure"), d=d, seed=seed)
+    return GroupMoments.from_data(sample.X, sample.groups).standardised()
+
+
+def stated(m):
+    """M, f, Q and the roots of the printed program, from the moments."""
+    S = m.scatter / m.n
+    C = m.scatters / m.counts[:, None, None]
+    Q = C[1] - C[0]
+    values, vectors = np.linalg.eigh(Q)
+    shifts = max(-values[0], 0.0), max(values[-1], 0.0)
+    roots = [
+        (np.sqrt(np.maximum(sign * values + shift, 0.0)) * vectors).T
+        for sign, shift in zip((1, -1), shifts, strict=True)
+    ]
+    return S / np.sqrt(m.n * np.trace(S)), m.means[1] - m.means[0], Q, roots
+
+
+def objective(X, M, roots, mu):
+    return float(np.trace(M @ X)) - mu * sum(np.linalg.norm(R @ X, ord=2) ** 2 for R in roots)
+
+
+def conic(M, f, roots, k, delta, mu):
+    """The printed program with delta = 0 as an equality, by an interior-point method."""
+    cvxpy = pytest.importorskip("cvxpy")
+    d = len(M)
+    P, ts = cvxpy.Variable((d, d), symmetric=True), cvxpy.Variable(2)
+    constraints = [P >> 0, np.eye(d) - P >> 0, cvxpy.trace(P) == k]
+    constraints += [cvxpy.sigma_max(R @ P) <= t for R, t in zip(roots, ts, strict=True)]
+    constraints.append(P @ f == 0 if delta == 0 else cvxpy.quad_form(f, P) <= delta**2)
+    value = (cvxpy.trace(M @ P) - mu * cvxpy.sum_squares(ts)) / np.abs(M).max()
+    problem = cvxpy.Problem(cvxpy.Maximize(value), constraints)
+    problem.solve(solver=cvxpy.CLARABEL)
+    assert problem.status == "optimal"
+    return float(problem.value) * np.abs(M).max()
+
+
+@pytest.mark.parametrize("delta", [0.0, 0.1, 0.6])
+@pytest.mark.parametrize("mu", [1e-4, 1e-2])
+def test_against_a_conic_solver(delta, mu):
+    m = moments()
+    M, f, _, roots = stated(m)
+    answer = solve_convex(m, 2, delta=delta, mu=mu, covariance=True, penalty="sum", tol=1e-7)
+    assert answer.status == "solved"
+    values = np.linalg.eigvalsh(answer.X)
+    assert np.trace(answer.X) == pytest.approx(2, abs=1e-9)
+    assert values[0] > -1e-9
+    assert values[-1] < 1 + 1e-9
+    assert f @ answer.X @ f <= delta**2 * (1 + 1e-9) + 1e-12
+    assert answer.certificate.primal == pytest.approx(objective(answer.X, M, roots, mu), rel=1e-9, abs=1e-12)
+    expected = conic(M, f, roots, 2, delta, mu)
+    size = np.trace(M @ answer.X)
+    assert answer.certificate.primal == pytest.approx(expected, abs=2e-5 * size)
+    assert answer.certificate.dual >= expected - 2e-5 * size
+    assert -1e-12 <= answer.certificate.gap <= 1e-6 * size
+    other = solve_convex(m, 2, delta=delta, mu=mu, covariance=True, tol=1e-7)
+    assert objective(other.X, M, roots, mu) <= answer.certificate.dual  # the larger form is no better at the sum
+
+
+def test_the_search_for_the_multiplier_agrees_with_the_splitting():
+    M, f, Q, _ = stated(moments())
+    values = np.linalg.eigvalsh(Q)
+    program = {"Q": Q, "phi": (-float(values[0]), float(values[-1])), "mu": 0.01, "f": f, "c": 0.3}
+    split = solve_fantope(M, 2, **program, penalty="sum", linear=True, tol=1e-6)
+    searched = solve_bounded(M, 2, **program, tol=1e-6)
+    assert split.status == searched.status == "solved"
+    assert searched.value <= split.bound
+    assert split.value <= searched.bound
+    stopped = solve_bounded(M, 2, **program, tol=1e-12, max_iter=30)
+    assert stopped.status == "stopped at max_iter"
+    assert stopped.bound >= searched.value
+
+
+def test_the_value_falls_with_mu_and_grows_with_delta():
+    m = moments(seed=4)
+
+    def value(delta, mu):
+        return solve_convex(m, 2, delta=delta, mu=mu, covariance=True, penalty="sum", tol=1e-7).certificate.primal
+
+    falling = [value(0.2, mu) for mu in (1e-4, 1e-3, 1e-2, 1e-1)]
+    growing = [value(delta, 1e-2) for delta in (0.0, 0.1, 0.3, 1.0)]
+    assert (np.diff(falling) < 0).all()
+    assert (np.diff(growing) >= -1e-7 * abs(growing[0])).all()
+    assert growing[-1] > growing[0]
+
+
+def test_delta_zero_removes_the_mean_gap_of_the_components_exactly():
+    sample = draw(counts=(130, 70), names=("crimson", "azure"))
+    with pytest.warns(CollapsedRelaxationWarning):
+        fitted = ConvexFairPCA(2, mu=0.05, covariance=True, penalty="sum").fit(
+            sample.X, sensitive_features=sample.groups
+        )
+    assert fitted.mean_distance_ < 1e-10
+    pca = StandardPCA(2, standardize=True).fit(sample.X, sensitive_features=sample.groups)
+    m = moments()
+    assert np.linalg.norm((m.means[1] - m.means[0]) @ pca.components_.T) > 0.3
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", CollapsedRelaxationWarning)
+        small = ConvexFairPCA(2, mu=1e-7, covariance=True, penalty="sum").fit(
+            sample.X, sensitive_features=sample.groups
+        )
+    mean_only = ConvexFairPCA(2).fit(sample.X, sensitive_features=sample.groups)
+    assert angle(small.components_.T, mean_only.components_.T) < 0.02 < angle(pca.components_.T, small.components_.T)
+
+
+def test_equal_covariances_leave_nothing_to_penalise():
+    scatters = np.array([np.diag([9.0, 4.0, 1.0])] * 2) * np.array([60.0, 40.0])[:, None, None]
+    means = np.array([[0.3, 0.0, 0.0], [-0.45, 0.0, 0.0]])
+    m = GroupMoments(np.array(["a", "b"]), np.array([60.0, 40.0]), means, scatters)
+    for delta in (0.0, 0.2):
+        free = solve_convex(m, 1, delta=delta)
+        answer = solve_convex(m, 1, delta=delta, mu=1.0, covariance=True, penalty="sum", tol=1e-8)
+        assert answer.status == "solved"
+        assert answer.certificate.primal == pytest.approx(free.certificate.primal, rel=1e-6)
+
+
+def test_another_penalty_is_refused():
+    with pytest.raises(ConfigurationError, match="penalty='average'; needed is 'largest' or 'sum'"):
+        solve_convex(moments(), 2, delta=0.0, mu=0.1, covariance=True, penalty="average")
