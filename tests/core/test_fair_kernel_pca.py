@@ -247,7 +247,8 @@ def test_the_deflated_direction_is_the_witness_of_the_mmd():
     zc = z - z.mean(axis=0)
     np.testing.assert_allclose(K @ zc, n0 * n1 / len(z) * witness, rtol=1e-10, atol=1e-10)
     assert zc @ K @ zc == pytest.approx((n0 * n1 / len(z)) ** 2 * mmd2, rel=1e-10)
-    B = witnesses(K, unit_columns(z[:, None], np.ones(220)))
+    B, W = witnesses(K, unit_columns(z[:, None], np.ones(220)))
+    np.testing.assert_array_equal(W, K @ B)
     np.testing.assert_allclose(B.T @ K @ B, [[1.0]], rtol=1e-10)
     deflated = K - K @ B @ B.T @ K
     assert np.abs(deflated @ zc).max() < 1e-12 * np.linalg.norm(K)
@@ -377,6 +378,22 @@ def test_equal_means_remove_nothing():
         assert fitted(3, mirrored, groups, **options).constraint_rank_ == 2
 
 
+@pytest.mark.parametrize("apart", [1e-3, 1e-5, 3e-7, 1e-8, 1e-9])
+@both_centrings
+def test_means_that_are_almost_equal(apart, center):
+    moved = np.r_[X, -X] + apart * np.outer(np.r_[GROUPS, GROUPS] == "azure", [1.0, 0, 2, 0, 0, 0])
+    groups = np.r_[GROUPS, GROUPS]
+    model = fitted(3, moved, groups, kernel="linear", center=center)
+    linear = FairPCA(3, center=center).fit(moved, sensitive_features=groups)
+    assert model.constraint_rank_ == linear.constraint_rank_ == 1
+    assert model.certificate_.is_optimal()
+    T = model.transform(moved)
+    assert group_gap(T, groups) < 1e-11 * size(T)
+    # The data themselves say where such a small difference points to no more digits than this.
+    expected = gram(linear.transform(moved))
+    np.testing.assert_allclose(gram(T), expected, atol=(1e-12 + 1e-16 / apart) * np.linalg.norm(expected))
+
+
 def test_one_group_is_kernel_pca_when_that_is_wanted():
     with pytest.warns(UserWarning, match="one group only"):
         model = fitted(2, groups=["all"] * 380, on_single_group="warn")
@@ -445,7 +462,7 @@ def test_both_solvers_agree():
 
 def test_the_certificate_notices_directions_that_are_not_fair(monkeypatch):
     assert fitted().certificate_.feasibility < 1e-12
-    monkeypatch.setattr(kernel_space, "witnesses", lambda K, Z: np.zeros((len(K), 0)))
+    monkeypatch.setattr(kernel_space, "witnesses", lambda K, Z: (np.zeros((len(K), 0)),) * 2)
     certificate = fitted().certificate_
     assert certificate.feasibility > 1e-2
     assert not certificate.is_optimal()

@@ -103,9 +103,9 @@ class FairKernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
     Guarantees
     ----------
     On the fitting sample the group means of the output coincide to rounding, for landmarks too, and no other k
-    orthonormal directions with that property keep more. Means that differ by less than 1e-7 of the size of the data in
-    feature space count as equal, because a kernel matrix does not show it. Nothing is promised about functions of the
-    output that are not linear, and on new data the gap is of the order of one over the square root of the group sizes.
+    orthonormal directions with that property keep more. Means that differ by less than 1e-10 of the size of the data in
+    feature space count as equal. Nothing is promised about functions of the output that are not linear, and on new data
+    the gap is of the order of one over the square root of the group sizes.
 
     Complexity
     ----------

@@ -61,28 +61,36 @@ def unit_columns(values: np.ndarray, weights: np.ndarray) -> np.ndarray:
     return np.where(constant, 0.0, Z / np.where(constant, 1.0, lengths))
 
 
-def witnesses(K: np.ndarray, Z: np.ndarray) -> np.ndarray:
-    """Columns B (n, r) that span those of Z as far as K sees them, with B'KB = I.
+def witnesses(K: np.ndarray, Z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Columns B (n, r) with B'KB = I, such that Z'Ka = 0 where (KB)'a = 0; and KB.
 
     With one centred indicator z, Kz is, up to its length, the witness function of the maximum mean discrepancy of the
     two groups, evaluated on the sample.
     """
-    if Z.shape[1] == 0 or not Z.any():
-        return np.zeros((len(K), 0))
+    nothing = np.zeros((len(K), 0))
+    size = float(np.linalg.norm(K))
+    if Z.shape[1] == 0 or not Z.any() or size == 0:
+        return nothing, nothing
     # An orthonormal basis first: dependent columns must not be told apart by rounding in their products.
     Q, T, _ = linalg.qr(Z, mode="economic", pivoting=True, check_finite=False)
     pivots = np.abs(np.diag(T))
     Q = Q[:, : int((pivots > RANK_CUT * pivots[0]).sum(axis=0))]
     values, vectors = linalg.eigh(symmetrise(Q.T @ K @ Q))
-    size = float(np.linalg.norm(K))
     if values[0] < -RANK_CUT * size:
         raise DataError(
             f"in this kernel the squared distance between group means is negative ({values[0]:.3g}; the matrix has "
             f"norm {size:.3g}), so that equal means say nothing. Use a positive semidefinite kernel, such as 'rbf'."
         )
-    # What is left of equal means: a Gram matrix knows lengths to half the digits only.
-    kept = values > 1e-14 * size
-    return (Q @ vectors[:, kept]) / np.sqrt(values[kept])
+    if values[0] > 1e-8 * size:
+        B = (Q @ vectors) / np.sqrt(values)
+        return B, K @ B
+    # Means that are almost equal: products know their distance to half the digits only, coordinates to all of them.
+    spectrum, U = top_eigenspace(K, len(K))
+    kept = spectrum > RANK_CUT * size
+    roots, U = np.sqrt(spectrum[kept]), U[:, kept]
+    P, lengths, _ = linalg.svd(roots[:, None] * (U.T @ Q), full_matrices=False, check_finite=False)
+    P = P[:, lengths > 1e-10 * np.sqrt(size)]
+    return (U / roots) @ P, (U * roots) @ P
 
 
 def leading_pairs(H: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -129,8 +137,7 @@ def leading_directions(
     means = K @ p if center else np.zeros(len(K))
     K = K - means[:, None] - means[None] + p @ means if center else K.copy()
     K *= np.outer(roots, roots)
-    B = witnesses(K, Z)
-    W = K @ B
+    B, W = witnesses(K, Z)
     size = float(np.linalg.norm(K))
     H = K - W @ W.T
     # The rank is not known before; a size that is impossible is refused below, in terms of it.
