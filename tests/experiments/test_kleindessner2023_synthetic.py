@@ -58,6 +58,7 @@ def test_matching_the_whole_distribution_does_something():
     """The discrepancy penalty on a small sample: far below PCA's discrepancy, also on fresh points."""
     matched, pca = (synthetic.equal_rows(name, 150) for name in (synthetic.MATCHED, "PCA"))
     assert set(matched["split"]) == {0}
+    assert mean_of(matched, "in sample", "converged") in (0.0, 1.0)
     assert mean_of(matched, "fresh sample", "MMD^2") < 0.5 * mean_of(pca, "fresh sample", "MMD^2")
 
 
@@ -65,7 +66,7 @@ def test_the_stored_map_is_what_the_method_does(equal):
     for name, rows in equal.items():
         records.checked(rows, name)
         train, fresh = synthetic.equal_samples(synthetic.EMBEDDED_N, 0)
-        fitted = synthetic._fit_equal(name, train)
+        fitted = synthetic._fit_equal(name, train, 1.0)
         M = synthetic.linear_map(fitted, 3)
         T = fitted.transform(fresh.X)
         np.testing.assert_allclose(T - T[0], (fresh.X - fresh.X[0]) @ M, atol=1e-10)

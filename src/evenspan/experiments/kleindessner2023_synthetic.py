@@ -6,6 +6,7 @@ original program cannot be run here: the samples are ours, from a recorded seed,
 original program stand beside ours as a reference only.
 """
 
+import warnings
 from collections.abc import Iterator
 
 import numpy as np
@@ -18,6 +19,7 @@ from ..errors import ConfigurationError
 from ..moments import GroupMoments
 from ..reconstruction import StandardPCA
 from ..representation import FairPCA, MMDFairPCA
+from ..representation.mmd_fair_pca import UnmetToleranceWarning
 from . import kleindessner2023_methods as methods
 
 SEED = methods.SEED
@@ -97,8 +99,10 @@ def equal_rows(method: str, n: int) -> pd.DataFrame:
     for draw in range(1 if method == MATCHED else DRAWS):
         train, fresh = equal_samples(n, draw)
         sigma = _bandwidth(train, 2)
-        fitted = _fit_equal(method, train)
+        fitted = _fit_equal(method, train, sigma)
         found = [("in sample", f"map {i} {j}", value) for (i, j), value in np.ndenumerate(linear_map(fitted, train.d))]
+        if hasattr(fitted, "converged_"):
+            found.append(("in sample", "converged", float(fitted.converged_)))
         for protocol, data in (("in sample", train), ("fresh sample", fresh)):
             E = fitted.transform(data.X)
             moments = GroupMoments.from_data(E, data.groups)
@@ -112,13 +116,15 @@ def equal_rows(method: str, n: int) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=COLUMNS)
 
 
-def _fit_equal(method: str, train: Dataset):
+def _fit_equal(method: str, train: Dataset, sigma: float):
     moments = GroupMoments.from_data(train.X, train.groups)
     if method == EXACT:
         return FairPCA(2, center=False).fit_moments(exact_moments(train.n // 2))
     if method == MATCHED:
-        estimator = MMDFairPCA(2, tolerance=1e-5, penalty="documented", random_state=SEED)
-        return estimator.fit(train.X, sensitive_features=train.groups)
+        estimator = MMDFairPCA(2, tolerance=1e-5, bandwidth=sigma, penalty="documented", random_state=SEED)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UnmetToleranceWarning)  # kept in the results as "converged"
+            return estimator.fit(train.X, sensitive_features=train.groups)
     return methods.fit(method, 2, moments, train)
 
 
