@@ -123,7 +123,8 @@ class INLP(PointsEstimator):
         rng = np.random.default_rng(self.random_state)
         kept = 1 if self.n_components is None else require_components(self.n_components, moments.d - 1, moments.d, "")
         self.majority_share_ = float(moments.counts.max(axis=0) / moments.n)
-        erased = self._iterate(X - moments.mean, codes, kept, self._make_classifier(rng))
+        X = np.ascontiguousarray(X - moments.mean)  # the same to the last bit however X lies in memory
+        erased = self._iterate(X, codes, kept, self._make_classifier(rng))
         self.projection_ = np.eye(moments.d) - erased @ erased.T
         self.rank_ = moments.d - erased.shape[1]
         answer = surviving_subspace(erased, moments, self.n_components, self.select, rng)

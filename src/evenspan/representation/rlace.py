@@ -217,8 +217,9 @@ class RLACE(PointsEstimator):
             require_components(self.n_components, d - r, d, f" less {r} erased")
         rng = np.random.default_rng(self.random_state)
         self.majority_share_ = float(moments.counts.max(axis=0) / moments.n)
-        best = self._play(X - moments.mean, codes, moments.G, r, rng)
-        self.loss_, self.score_ = best.loss, self._solved_score(X - moments.mean, codes, best.erased)
+        X = np.ascontiguousarray(X - moments.mean)  # the same to the last bit however X lies in memory
+        best = self._play(X, codes, moments.G, r, rng)
+        self.loss_, self.score_ = best.loss, self._solved_score(X, codes, best.erased)
         self.converged_ = self.score_ - self.majority_share_ < self.epsilon
         self.projection_, self.rank_ = symmetrise(np.eye(d) - best.erased @ best.erased.T), d - r
         answer = surviving_subspace(best.erased, moments, self.n_components, self.select, rng)
