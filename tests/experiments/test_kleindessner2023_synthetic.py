@@ -108,6 +108,15 @@ def test_latent_rows_judge_the_test_part(monkeypatch):
     assert first["value"].item() == pytest.approx(wanted, rel=1e-10)
 
 
+def test_standardising_methods_are_judged_on_the_points_as_they_are():
+    """Loadings found on standardised features keep a share of the variance of the raw ones, whatever their units."""
+    train, test = next(synthetic.latent_splits(20))
+    fitted = FairPCA(5, standardize=True).fit(train.X, sensitive_features=train.groups)
+    E = synthetic.embedding(fitted, test.X)
+    np.testing.assert_allclose(E, test.X @ fitted.components_.T)
+    assert synthetic.kept_variance(test.X, E) > 3 * synthetic.kept_variance(test.X, fitted.transform(test.X))
+
+
 def test_separability_is_the_error_on_the_points_themselves():
     E = np.array([[-2.0], [-1.0], [1.0], [2.0]])
     assert synthetic.separability(E, np.array([0, 0, 1, 1])) == 0.0

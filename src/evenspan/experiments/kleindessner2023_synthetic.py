@@ -104,7 +104,7 @@ def equal_rows(method: str, n: int) -> pd.DataFrame:
         if hasattr(fitted, "converged_"):
             found.append(("in sample", "converged", float(fitted.converged_)))
         for protocol, data in (("in sample", train), ("fresh sample", fresh)):
-            E = fitted.transform(data.X)
+            E = embedding(fitted, data.X)
             moments = GroupMoments.from_data(E, data.groups)
             found += [
                 (protocol, "%Var", kept_variance(data.X, E)),
@@ -134,7 +134,7 @@ def latent_rows(method: str, d: int) -> pd.DataFrame:
     for split, (train, test) in enumerate(latent_splits(d)):
         moments = GroupMoments.from_data(train.X, train.groups)
         fitted = FairPCA(k).fit_moments(moments) if method == CENTRED else methods.fit(method, k, moments, train)
-        E = fitted.transform(test.X)
+        E = embedding(fitted, test.X)
         found = [
             ("linear separability", separability(E, test.groups)),
             ("mean gap", metrics.mean_gap(GroupMoments.from_data(E, test.groups))),
@@ -158,6 +158,16 @@ def _bandwidth(train: Dataset, k: int) -> float:
     return metrics.median_bandwidth(fitted.transform(train.X[:: max(1, train.n // BANDWIDTH_ROWS)]))
 
 
+def embedding(fitted, X: np.ndarray) -> np.ndarray:
+    """The representation that is judged: ``transform``, but for FPCA the loadings applied to the points as they are.
+
+    FPCA standardises the features to find its loadings; the published program then applies these to the raw points.
+    """
+    if getattr(getattr(fitted, "subspace_", None), "scale", None) is not None:
+        return X @ fitted.components_.T
+    return fitted.transform(X)
+
+
 def kept_variance(X: np.ndarray, E: np.ndarray) -> float:
     """Variance of the embedding as a percentage of that of the points."""
     return float(100.0 * E.var(axis=0).sum(axis=0) / X.var(axis=0).sum(axis=0))
@@ -171,7 +181,7 @@ def separability(E: np.ndarray, groups: np.ndarray) -> float:
 
 def linear_map(fitted, d: int) -> np.ndarray:
     """The matrix (d, k) of what an affine ``transform`` does to differences of points."""
-    corners = fitted.transform(np.vstack([np.eye(d), np.zeros((1, d))]))
+    corners = embedding(fitted, np.vstack([np.eye(d), np.zeros((1, d))]))
     return corners[:-1] - corners[-1]
 
 
