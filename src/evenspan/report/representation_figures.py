@@ -20,10 +20,12 @@ def embeddings(points: pd.DataFrame, *, shared: bool = True) -> Figure:
         Whether all panels have the scale of the widest.
     """
     methods, groups = list(dict.fromkeys(points["method"])), sorted(points["group"].unique())
+    wide, high = (float(np.ptp(points[axis], axis=0)) for axis in ("x", "y"))
+    height = 1.3 + 3.2 * (min(max(high / wide, 0.35), 1.0) if shared else 0.8)
     fig, axes = plt.subplots(
         1,
         len(methods),
-        figsize=(3.5 * len(methods), 3.9),
+        figsize=(3.7 * len(methods), height),
         sharex=shared,
         sharey=shared,
         squeeze=False,
@@ -74,7 +76,7 @@ def spread_by_dimension(found: pd.DataFrame, metrics: list[str]) -> Figure:
             panel.set_title(f"{metric.replace('^2', '²')}, d = {d}")
             panel.set_yticks(y, methods)
             panel.set_ylim(len(methods) - 0.5, -0.5)
-            panel.set_xlim(left=min(0.0, panel.get_xlim()[0]))
+        line[0].set_xlim(left=min(0.0, line[0].get_xlim()[0]))  # after all of the row is drawn
     handles = [
         Line2D([], [], color=COLOURS[0], marker=MARKERS[0], label="median, quartiles and range over the splits"),
         Line2D([], [], color=COLOURS[1], marker=MARKERS[3], mfc="white", linestyle="", label="mean of the reference"),
