@@ -17,21 +17,26 @@ if TYPE_CHECKING:
         StandardPCA,
         joint_diagonalise,
     )
-    from .representation import FairPCA
+    from .representation import INLP, LEACE, RLACE, FairKernelPCA, FairPCA, MMDFairPCA
     from .subspace import FairSubspace
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "INLP",
     "JEVDPCA",
+    "LEACE",
+    "RLACE",
     "Certificate",
     "ConvexFairPCA",
     "DisparityFairPCA",
     "FairError",
+    "FairKernelPCA",
     "FairPCA",
     "FairSubspace",
     "GroupMoments",
     "JointRange",
+    "MMDFairPCA",
     "MinMaxFairPCA",
     "RobustFairPCA",
     "StandardPCA",
@@ -41,7 +46,12 @@ __all__ = [
 _HOMES = {
     "Certificate": "certificate",
     "FairError": "errors",
+    "FairKernelPCA": "representation",
     "FairPCA": "representation",
+    "INLP": "representation",
+    "LEACE": "representation",
+    "MMDFairPCA": "representation",
+    "RLACE": "representation",
     "FairSubspace": "subspace",
     "GroupMoments": "moments",
     "ConvexFairPCA": "reconstruction",

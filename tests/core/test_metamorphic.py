@@ -9,7 +9,9 @@ from hypothesis import strategies as st
 from scipy.stats import ortho_group
 
 from evenspan import (
+    INLP,
     JEVDPCA,
+    LEACE,
     ConvexFairPCA,
     DisparityFairPCA,
     FairPCA,
@@ -84,6 +86,13 @@ METHODS = {
     "JEVD-PCA about zero": Method(JEVDPCA, {"centring": "none"}, supports=ALL - {"shift"}),
     "JEVD-PCA standardised": Method(JEVDPCA, {"standardize": True}, groups=2, supports=ALL - {"rotate"}),
     "JEVD-PCA as printed": Method(JEVDPCA, {"mode": "paper", "order": "average"}, groups=2),
+    "LEACE": Method(LEACE),
+    "LEACE, marginal": Method(LEACE, {"attributes": "marginal"}, attributes=2),
+    "LEACE, intersection": Method(LEACE, {"attributes": "intersection"}, attributes=2),
+    # The shrinkage depends on the number of rows.
+    "LEACE with shrinkage": Method(LEACE, {"shrinkage": "auto"}, supports=ALL - {"duplicate"}),
+    # Its classifiers are penalised, and see points.
+    "INLP": Method(INLP, groups=2, supports=frozenset({"rotate", "shift"})),
     # Unit vectors are not rotated along.
     "JEVD-PCA from the identity": Method(JEVDPCA, {"init": "identity"}, supports=ALL - {"rotate"}),
 }

@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from evenspan import (
     JEVDPCA,
+    LEACE,
     ConvexFairPCA,
     DisparityFairPCA,
     FairPCA,
@@ -71,6 +72,10 @@ class Joint(SuppliesGroups, JEVDPCA):
     """JEVD-PCA with groups supplied."""
 
 
+class LeastErasure(SuppliesGroups, LEACE):
+    """LEACE with groups supplied."""
+
+
 CHECKED = [
     StandardPCA(1),
     StandardPCA(1, center=False),
@@ -90,6 +95,9 @@ CHECKED = [
     Joint(1),
     Joint(1, order="maxmin", centring="none"),
     Joint(1, mode="paper", standardize=True),
+    LeastErasure(1),
+    LeastErasure(),
+    LeastErasure(1, shrinkage="auto"),
 ]
 
 

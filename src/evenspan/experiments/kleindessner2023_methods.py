@@ -17,8 +17,8 @@ from ..moments import GroupMoments
 from ..reconstruction import ConvexFairPCA, StandardPCA
 from ..reconstruction.convex import CollapsedRelaxationWarning
 from ..representation import INLP, LEACE, RLACE, FairKernelPCA, FairPCA, MMDFairPCA
-from ..representation.mmd_fair_pca import PenaltyConvergenceWarning
-from ..representation.rlace import ErasureConvergenceWarning
+from ..representation.erasure import IncompleteErasureWarning
+from ..representation.mmd_fair_pca import UnmetToleranceWarning
 
 #: Seed of every method that draws.
 SEED = 2023
@@ -27,8 +27,8 @@ SEED = 2023
 EXPECTED = (
     SurplusComponentsWarning,  # COMPAS has training rank 9 and the paper's grid asks for 10 components
     CollapsedRelaxationWarning,
-    PenaltyConvergenceWarning,
-    ErasureConvergenceWarning,
+    UnmetToleranceWarning,
+    IncompleteErasureWarning,
 )
 
 

@@ -1,5 +1,22 @@
 """Methods that make groups look alike after the projection."""
 
+from .erasure import IncompleteErasureWarning
+from .fair_kernel_pca import FairKernelPCA
 from .fair_pca import FairPCA
+from .inlp import INLP
+from .kernel_space import IndefiniteKernelWarning
+from .leace import LEACE
+from .mmd_fair_pca import MMDFairPCA, UnmetToleranceWarning
+from .rlace import RLACE
 
-__all__ = ["FairPCA"]
+__all__ = [
+    "INLP",
+    "LEACE",
+    "RLACE",
+    "FairKernelPCA",
+    "FairPCA",
+    "IncompleteErasureWarning",
+    "IndefiniteKernelWarning",
+    "MMDFairPCA",
+    "UnmetToleranceWarning",
+]
