@@ -226,7 +226,10 @@ def summary(rows: pd.DataFrame) -> pd.DataFrame:
     some = rows[~rows["metric"].str.startswith("picture: ")]
     keys = ["dataset", "method", "k", "protocol", "metric", *(["source"] if "source" in some else [])]
     found = some.groupby(keys, sort=False)["value"].agg(mean="mean", smallest="min", largest="max", splits="size")
-    return found.reset_index()
+    order = {name: place for place, name in enumerate(METHODS)}
+    return found.reset_index().sort_values(
+        "method", key=lambda names: names.map(order), kind="stable", ignore_index=True
+    )
 
 
 def reader_areas(found: pd.DataFrame, dataset: str) -> pd.DataFrame:
