@@ -1,6 +1,7 @@
 """Data: the registry of sources, verified raw files, loaders, shipped moments, data cards and synthetic generators."""
 
 from .cards import card, card_index
+from .celeba import UnreadableImagesWarning, celeba_attributes, celeba_batches, load_celeba
 from .dataset import Dataset
 from .fetch import fetch, verify
 from .fold_store import fold_moments, half_moments
@@ -15,9 +16,12 @@ __all__ = [
     "Entry",
     "RawFile",
     "Status",
+    "UnreadableImagesWarning",
     "batches",
     "card",
     "card_index",
+    "celeba_attributes",
+    "celeba_batches",
     "checksum",
     "entry",
     "equal_moments",
@@ -25,6 +29,7 @@ __all__ = [
     "fold_moments",
     "half_moments",
     "load",
+    "load_celeba",
     "load_split",
     "loadable",
     "make_moments",
