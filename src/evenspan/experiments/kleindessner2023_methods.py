@@ -123,4 +123,4 @@ def _covariance_matching(k: int, fraction: float) -> FairPCA:
 
 
 def _olfat_aswani(k: int, delta: float) -> ConvexFairPCA:
-    return ConvexFairPCA(k, delta=delta, mu=0.01, covariance=True, penalty="sum")
+    return ConvexFairPCA(k, delta=delta, mu=0.01, covariance=True, penalty="sum", tol=1e-5)
