@@ -1,10 +1,12 @@
 """Kernels: a frozen value that knows its parameters and computes blocks of kernel matrices."""
 
+import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from numbers import Integral, Real
 
 import numpy as np
+from scipy.spatial.distance import pdist
 from sklearn.metrics.pairwise import linear_kernel, polynomial_kernel, rbf_kernel, sigmoid_kernel
 
 from .errors import ConfigurationError, DataError
@@ -141,3 +143,39 @@ def resolve_gamma(gamma, X: np.ndarray, weights: np.ndarray, origin: np.ndarray)
     if isinstance(gamma, str) or not isinstance(gamma, Real) or isinstance(gamma, bool) or not 0 < gamma < np.inf:
         raise ConfigurationError(f"gamma={gamma!r}; needed is 'scale', 'auto' or a number above 0.")
     return float(gamma)
+
+
+def median_bandwidth(E: np.ndarray) -> float:
+    r"""The bandwidth :math:`\sigma = \sqrt{\operatorname{median}_{i<j} \lVert e_i - e_j \rVert^2 / 2}`.
+
+    Parameters
+    ----------
+    E : ndarray of shape (n, k)
+        An embedding. The published tables use standard PCA of the training part.
+
+    Returns
+    -------
+    float
+
+    Notes
+    -----
+    All n(n-1)/2 distances are held at once, 8 bytes each. If more than half of them are zero, the mean of the others
+    takes the place of the median, with a warning.
+
+    References
+    ----------
+    Lee et al. (2022), as used for the table of Kleindessner et al. (2023).
+    """
+    if len(E) < 2:
+        raise DataError(f"a bandwidth needs at least 2 points; there are {len(E)}.")
+    squared = pdist(E, "sqeuclidean")
+    middle = float(np.median(squared, axis=0))
+    if middle == 0.0:
+        positive = squared[squared > 0]
+        if not len(positive):
+            raise DataError("all points are equal, so no bandwidth exists. Give one explicitly.")
+        middle = float(positive.mean(axis=0))
+        warnings.warn(
+            "more than half of the distances are zero; the bandwidth uses the mean of the others.", stacklevel=2
+        )
+    return float(np.sqrt(middle / 2.0))

@@ -1,6 +1,5 @@
 """The judge of representations: how different groups look after the projection."""
 
-import warnings
 from itertools import combinations
 
 import numpy as np
@@ -8,7 +7,10 @@ from scipy.spatial.distance import cdist, pdist
 
 from ..errors import DataError
 from ..groups import encode_groups
+from ..kernels import median_bandwidth
 from ..moments import GroupMoments
+
+__all__ = ["covariance_gap", "mean_gap", "median_bandwidth", "mmd2"]
 
 # Kernel values are summed over blocks of this many rows, so that no n x n matrix is held.
 BLOCK_ROWS = 2048
@@ -27,42 +29,6 @@ def covariance_gap(moments: GroupMoments, V: np.ndarray | None = None) -> float:
     projected = moments if V is None else moments.project(V)
     covariances = projected.scatters / (projected.counts - 1.0)[:, None, None]
     return max((float(np.linalg.norm(A - B, ord=2)) for A, B in combinations(covariances, 2)), default=0.0)
-
-
-def median_bandwidth(E: np.ndarray) -> float:
-    r"""The bandwidth :math:`\sigma = \sqrt{\operatorname{median}_{i<j} \lVert e_i - e_j \rVert^2 / 2}`.
-
-    Parameters
-    ----------
-    E : ndarray of shape (n, k)
-        An embedding. The published tables use standard PCA of the training part.
-
-    Returns
-    -------
-    float
-
-    Notes
-    -----
-    All n(n-1)/2 distances are held at once, 8 bytes each. If more than half of them are zero, the mean of the others
-    takes the place of the median, with a warning.
-
-    References
-    ----------
-    Lee et al. (2022), as used for the table of Kleindessner et al. (2023).
-    """
-    if len(E) < 2:
-        raise DataError(f"a bandwidth needs at least 2 points; there are {len(E)}.")
-    squared = pdist(E, "sqeuclidean")
-    middle = float(np.median(squared, axis=0))
-    if middle == 0.0:
-        positive = squared[squared > 0]
-        if not len(positive):
-            raise DataError("all points are equal, so no bandwidth exists. Give one explicitly.")
-        middle = float(positive.mean(axis=0))
-        warnings.warn(
-            "more than half of the distances are zero; the bandwidth uses the mean of the others.", stacklevel=2
-        )
-    return float(np.sqrt(middle / 2.0))
 
 
 def mmd2(E: np.ndarray, groups, bandwidth: float) -> float:

@@ -9,10 +9,11 @@ from ..certificate import Certificate
 from ..errors import ConfigurationError, DataError, GroupError
 from ..estimator import PointsEstimator, require_components, warn_caller
 from ..groups import label_text
+from ..kernels import median_bandwidth
 from ..linalg import top_eigenspace
 from ..moments import GroupMoments
 from ..subspace import FairSubspace
-from .mmd_penalty import DiscrepancyPenalty, median_bandwidth
+from .mmd_penalty import DiscrepancyPenalty
 from .stiefel import minimise, retract
 
 #: Random starts, of which the one with the most variance is kept, and steps from there towards equal distributions.

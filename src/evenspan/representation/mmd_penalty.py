@@ -3,30 +3,9 @@
 from itertools import combinations
 
 import numpy as np
-from scipy.spatial.distance import pdist
-
-from ..errors import DataError
-from ..estimator import warn_caller
 
 #: Rows of one block of kernel values: three blocks of this order fit into a processor's second cache.
 BLOCK_ROWS = 256
-
-
-def median_bandwidth(E: np.ndarray) -> float:
-    r"""The bandwidth :math:`\sqrt{\operatorname{median}_{i<j} \lVert e_i - e_j \rVert^2 / 2}` of the rows of E (n, k).
-
-    If more than half of the distances are zero the mean of the others takes the place of the median, with a warning.
-    All n(n-1)/2 distances are held at once.
-    """
-    squared = pdist(E, "sqeuclidean")
-    middle = float(np.median(squared, axis=0))
-    if middle == 0.0:
-        positive = squared[squared > 0]
-        if not len(positive):
-            raise DataError("all points are equal, so no bandwidth exists. Give one explicitly.")
-        middle = float(positive.mean(axis=0))
-        warn_caller("more than half of the distances are zero; the bandwidth uses the mean of the others.")
-    return float(np.sqrt(middle / 2.0))
 
 
 class DiscrepancyPenalty:
