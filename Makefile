@@ -79,6 +79,7 @@ bench: env
 	$(THREADS) $(BIN)/python benchmarks/reconstruction.py
 	$(THREADS) $(BIN)/python benchmarks/robust.py
 	$(THREADS) $(BIN)/python benchmarks/joint_diagonalisation.py
+	$(THREADS) $(BIN)/python benchmarks/representation.py
 
 clean:
 	rm -rf _build .snakemake .pytest_cache .ruff_cache .hypothesis
