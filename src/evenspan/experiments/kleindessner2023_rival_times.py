@@ -18,7 +18,7 @@ COLUMNS = ["dataset", "method", "k", "split", "protocol", "metric", "value"]
 SEED = 2023
 FEATURES = (20, 60, 100)
 COMPONENTS = 5
-REPETITIONS = 5
+REPETITIONS = 3
 
 #: Methods of the figure, and LEACE. Those that take milliseconds are timed several times, and the best counts.
 QUICK = ("PCA", "Fair PCA", "Fair PCA-S (0.85)", "Fair Kernel PCA", "LEACE")

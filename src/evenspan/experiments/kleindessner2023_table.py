@@ -80,7 +80,7 @@ def _judged(dataset: str, k: int, method: str, split: int) -> Iterator[Row]:
     yield from judge_points(method, fitted, train, test, sigma)
     if (dataset, k) not in STUDY:
         return
-    if not methods.method(method).draws:
+    if method in methods.PRINTED and not methods.method(method).draws:
         yield from judge_bases(fitted, test, SEED)
     for draw in range(1, SEEDS.get(method, 0) + 1):
         again = fit(method, k, moments[0], train, seed=SEED + draw)
