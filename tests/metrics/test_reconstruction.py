@@ -65,6 +65,31 @@ def test_explained_variance_is_about_the_samples_own_mean(sample):
     assert metrics.explained_variance(GroupMoments.from_data(X_new, groups_new), V) == pytest.approx(expected)
 
 
+def test_retained_variance_is_that_of_the_map_as_it_is_applied(sample):
+    X, _, X_new, groups_new = sample
+    moments = GroupMoments.from_data(X_new, groups_new)
+    V = StandardPCA(2).fit(X).components_.T
+    assert metrics.retained_variance(moments, V) == pytest.approx(metrics.explained_variance(moments, V))
+    B = np.array([[2.0, 1.0], [0.0, -3.0], [1.0, 0.0], [0.0, 0.5], [0.1, 0.0]])
+    share = (X_new @ B).var(axis=0).sum(axis=0) / X_new.var(axis=0).sum(axis=0)
+    assert metrics.retained_variance(moments, B) == pytest.approx(share)
+    assert share > 1, "a map that stretches"
+    # Not the variance that the span of B would keep.
+    span = metrics.explained_variance(moments, np.linalg.qr(B)[0])
+    assert abs(metrics.retained_variance(moments, B) - span) > 0.1
+    assert metrics.retained_variance(moments, np.zeros((5, 1))) == 0
+
+
+def test_retained_variance_refuses_what_has_none(sample):
+    X, groups, *_ = sample
+    moments = GroupMoments.from_data(X, groups)
+    for wrong in (np.eye(4)[:, :2], np.ones(5)):
+        with pytest.raises(DataError, match=r"needed is \(5, k\)"):
+            metrics.retained_variance(moments, wrong)
+    with pytest.raises(DataError, match="no variance to retain"):
+        metrics.retained_variance(GroupMoments.from_data(np.ones((4, 3)), ["a", "a", "b", "b"]), np.eye(3)[:, :1])
+
+
 def test_a_constant_sample_has_no_variance_to_explain():
     with pytest.raises(DataError, match="no variance to explain"):
         metrics.explained_variance(GroupMoments.from_data(np.ones((4, 3)), ["a", "a", "b", "b"]), np.eye(3)[:, :1])
