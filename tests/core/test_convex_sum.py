@@ -74,6 +74,18 @@ def test_against_a_conic_solver(delta, mu):
     assert objective(other.X, M, roots, mu) <= answer.certificate.dual  # the larger form is no better at the sum
 
 
+@pytest.mark.parametrize("first", [0.4, 2.5])
+def test_shifts_of_the_wrong_sign_are_zero(first):
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(200, 5)) * np.where(np.arange(200) < 120, first, 1.0)[:, None] * [1, 1.5, 1, 2, 0.7]
+    m = GroupMoments.from_data(X, np.repeat(["a", "b"], [120, 80])).standardised()
+    M, _, Q, roots = stated(m)
+    values = np.linalg.eigvalsh(Q)
+    assert values[0] > 0.2 or values[-1] < -0.2  # definite: one of the two extreme eigenvalues counts as zero
+    answer = solve_convex(m, 2, delta=0.0, mu=1e-2, covariance=True, penalty="sum", tol=1e-6)
+    assert answer.certificate.primal == pytest.approx(objective(answer.X, M, roots, 1e-2), rel=1e-9)
+
+
 def test_the_search_for_the_multiplier_agrees_with_the_splitting():
     M, f, Q, _ = stated(moments())
     values = np.linalg.eigvalsh(Q)

@@ -50,6 +50,19 @@ def literal(X, groups, iterations):
     return P, weights
 
 
+def test_the_first_classifier_is_removed_though_the_majority_beats_it():
+    rng = np.random.default_rng(0)
+    rare = np.arange(300) < 45
+    X = rng.normal(size=(300, 4))
+    X[rare, 0] += 0.8
+    model = INLP().fit(X, sensitive_features=rare)
+    # Without intercept: zero of the score lies at the mean, far from the best threshold for rare groups.
+    assert model.accuracies_[0] < model.majority_share_
+    assert model.n_iter_ == 1
+    c = X[rare].mean(axis=0) - X[~rare].mean(axis=0)
+    assert np.linalg.norm(model.projection_ @ c) < 0.2 * np.linalg.norm(c)
+
+
 @SAMPLES
 @pytest.mark.parametrize("iterations", [2, 3])
 def test_the_projection_is_that_of_the_literal_iteration(s, iterations):

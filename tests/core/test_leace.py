@@ -190,6 +190,18 @@ def test_the_estimated_share_comes_closer_to_the_truth_than_no_shrinkage():
     np.testing.assert_allclose(shrunk(np.eye(3), 5, "auto"), np.eye(3))
 
 
+@pytest.mark.parametrize("n", [60, 1000])
+def test_the_estimated_share_is_near_the_best_one(n):
+    rng = np.random.default_rng(1)
+    truth = np.diag(np.linspace(0.5, 3.0, 30))
+    S = np.cov((rng.normal(size=(n, 30)) @ np.sqrt(truth)).T, ddof=0)
+    towards = S - np.trace(S) / 30 * np.eye(30)
+    best = np.vdot(towards, S - truth) / np.vdot(towards, towards)  # least squares, knowing the truth
+    share = 1.0 - shrunk(S, n, "auto")[0, 1] / S[0, 1]
+    assert share == pytest.approx(best, abs=0.08)
+    assert (share < 0.3) == (n == 1000)
+
+
 def test_two_attributes_marginally_and_by_combination():
     X, groups = two_attributes()
     marginal = LEACE().fit(X, sensitive_features=groups)

@@ -224,6 +224,30 @@ def test_an_unmet_tolerance_is_told():
     assert fitted.certificate_.feasibility == pytest.approx(fitted.mmd2_, rel=1e-6)
 
 
+def test_an_idle_first_iteration_is_no_success():
+    rng = np.random.default_rng(2)
+    groups = np.repeat(["a", "b"], [70, 50])
+    X = rng.normal(size=(120, 8)) * np.linspace(1, 1.25, 8)
+    X[groups == "b", 0] += 1.0
+    fitted = MMDFairPCA(2, tolerance=0.1).fit(X, sensitive_features=groups)
+    move, mmd2 = fitted.trace_[0, 3], fitted.trace_[0, 1]
+    assert move == 0  # nothing was done, since the gradient was below the coarse limit,
+    assert mmd2 < 0.1  # and the bound was met
+    assert fitted.converged_
+    assert fitted.n_iter_ > 1
+    assert fitted.residual_ <= 1e-6
+
+
+def test_components_at_rest_above_the_tolerance_are_no_success():
+    X, groups = two_groups(counts=(30, 20), d=2)
+    with pytest.warns(UnmetToleranceWarning):  # with k = d there is nothing to choose
+        fitted = MMDFairPCA(2, tolerance=1e-4).fit(X, sensitive_features=groups)
+    assert not fitted.converged_
+    assert fitted.trace_[:, 3].max() < 1e-6
+    assert fitted.mmd2_ > 1e-4
+    assert fitted.trace_[-1, 2] > 1e10  # the weight passed its limit
+
+
 def test_refusals():
     X, groups = two_groups()
     for setting, words in (

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import log_loss
 
 from evenspan import FairPCA, GroupMoments, StandardPCA
 from evenspan.errors import ComponentsError, ConfigurationError, DataError, GroupError
@@ -148,6 +149,19 @@ def test_the_game_ends_when_a_probe_sees_the_majority_only():
     assert model.score_ == pytest.approx(solved.score(T, PAIR.groups), abs=0.01)
     np.testing.assert_array_equal(again.components_, model.components_)
     assert angle(other.components_.T, model.components_.T) > 1e-3
+
+
+def test_the_answer_is_the_probe_of_largest_loss_even_if_the_game_went_on():
+    with pytest.warns(IncompleteErasureWarning):
+        model = RLACE(rank=3, max_iter=200, evaluate_every=50, epsilon=1e-9).fit(PAIR.X, sensitive_features=PAIR.groups)
+    losses = model.history_[:, 1]
+    assert np.argmax(losses) < len(losses) - 1
+    assert losses[-1] < 0.9 * losses.max()
+    T = model.transform(PAIR.X)
+    solved = LogisticRegression(C=1e4 / len(T), max_iter=10_000).fit(T, PAIR.groups)
+    loss = log_loss(PAIR.groups, solved.predict_proba(T))
+    assert loss == pytest.approx(losses.max(), abs=0.03)
+    assert model.loss_ == losses.max()
 
 
 def test_a_game_cut_short_is_reported():
