@@ -77,9 +77,11 @@ class INLP(PointsEstimator):
     Guarantees
     ----------
     P is an orthogonal projector, and every removed row w has P w = 0 to rounding. With ``converged_`` a classifier of
-    the same kind learns nothing from the fitting sample. The data are centred, so that the missing intercept is the
-    zero of every score. Classifiers without intercept can stay below the majority share although they separate; then
-    only vanished weights show that nothing is left, so the first classifier is removed whatever its accuracy.
+    the same kind is no more often right than the majority, or has no weights: means may still differ. The data are
+    centred, so that the missing intercept is the zero of every score. Classifiers without intercept can stay below the
+    majority share although they separate; then only vanished weights show that nothing is left, so the first classifier
+    is removed whatever its accuracy. The penalty of the classifier is fixed: on features far smaller than 1 its weights
+    vanish at once, and nothing is removed.
 
     Complexity
     ----------

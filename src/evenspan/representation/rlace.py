@@ -91,9 +91,9 @@ class RLACE(PointsEstimator):
 
     with the logistic loss (softmax for several groups), by alternating steps of stochastic gradients; the erased space
     is that of the r leading eigenvectors of A. For the squared loss the game has a closed form: with r = G - 1 the
-    optimal erased space is that of the mean differences, so that the projection is that of ``FairPCA``. For other
-    convex losses no other space of that dimension makes a constant the best predictor, so that a game played to its end
-    finds the same.
+    optimal erased space is that of the mean differences, so that the projection is that of ``FairPCA``. For the
+    logistic loss no other space of that dimension makes a constant the best predictor, if G - 1 is the rank of the mean
+    differences, so that a game played to its end finds the same.
 
     Parameters
     ----------
@@ -129,8 +129,8 @@ class RLACE(PointsEstimator):
     rank_ : int
         d - r.
     score_, majority_share_ : float
-        Accuracy on the fitting sample of a logistic regression, solved to its end, of the group on what ``projection_``
-        keeps; and the share of the largest group.
+        Accuracy on the fitting sample of a logistic regression with the penalty of the probes, solved to its end, of
+        the group on what ``projection_`` keeps; and the share of the largest group.
     loss_ : float
         The logistic loss of the probe of ``projection_``, the largest of all probes.
     history_ : ndarray of shape (number of probes, 3)
@@ -138,7 +138,8 @@ class RLACE(PointsEstimator):
     n_iter_ : int
         Steps of each player.
     converged_ : bool
-        Whether ``score_`` is at most ``epsilon`` above the majority share.
+        Whether ``score_`` is less than ``epsilon`` above the majority share. The penalty of that regression is fixed:
+        on features far smaller than 1 it learns nothing, and this says nothing.
     probe_warnings_ : int
         How many probes reported that they had not converged.
     explained_variance_, explained_variance_ratio_ : ndarray of shape (k,)
@@ -153,7 +154,8 @@ class RLACE(PointsEstimator):
     Guarantees
     ----------
     The projection is orthogonal and of rank d - r. A is in the fantope after every step, exactly. That the game
-    reaches a saddle point is not guaranteed; ``converged_`` says what a solved logistic regression finds. The probes
+    reaches a saddle point is not guaranteed; ``converged_`` says whether a solved logistic regression is more often
+    right than the majority, which for groups of unequal size it need not be while means still differ. The probes
     during the game, stochastic gradients as in the public program, are noisy: they can do worse than a constant, so
     that the game goes on to ``max_iter`` although nothing is left, or meet the majority share by chance. The answer is
     the probed A of largest loss, which need not be the one that ended the game.
