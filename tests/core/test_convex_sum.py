@@ -146,3 +146,17 @@ def test_equal_covariances_leave_nothing_to_penalise():
 def test_another_penalty_is_refused():
     with pytest.raises(ConfigurationError, match="penalty='average'; needed is 'largest' or 'sum'"):
         solve_convex(moments(), 2, delta=0.0, mu=0.1, covariance=True, penalty="average")
+
+
+@pytest.mark.parametrize(
+    ("setting", "words"),
+    [
+        ({"max_iter": 0}, "max_iter=0"),
+        ({"tol": None}, "tol=None"),
+        ({"mu": "a"}, "mu='a'"),
+        ({"delta": None}, "delta=N"),
+    ],
+)
+def test_settings_that_are_no_numbers_are_refused(setting, words):
+    with pytest.raises(ConfigurationError, match=words):
+        solve_convex(moments(), 2, **({"delta": 0.0, "mu": 0.1, "covariance": True} | setting))

@@ -17,7 +17,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from evenspan import FairPCA
+from evenspan import FairPCA, kernels
 from evenspan.errors import ComponentsError, ConfigurationError, DataError, FeatureTypeError, GroupError
 from evenspan.representation import kernel_space
 from evenspan.representation.fair_kernel_pca import FairKernelPCA
@@ -304,7 +304,9 @@ def test_attributes_by_themselves_or_combined():
     assert group_gap(joint, cells) < 1e-12
 
 
-def test_quantities_become_uncorrelated():
+@pytest.mark.parametrize("entries", [2**20, 1], ids=["one block", "blocks of 16 rows"])
+def test_quantities_become_uncorrelated(monkeypatch, entries):
+    monkeypatch.setattr(kernels, "BLOCK_ENTRIES", entries)
     for options in ({}, {"n_landmarks": 100}):
         T = fitted(2, groups=AGED, numeric_attributes=["age"], **options).transform(X)
         age = AGED["age"].to_numpy()

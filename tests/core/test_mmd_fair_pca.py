@@ -258,6 +258,9 @@ def test_refusals():
         ({"criterion": "other"}, "criterion='other'"),
         ({"growth": 1.0}, "growth=1.0"),
         ({"max_outer": 0}, "max_outer=0"),
+        ({"max_outer": 2.5}, "max_outer=2.5"),
+        ({"tolerance": "small"}, "tolerance='small'"),
+        ({"growth": None}, "growth=None"),
         ({"max_inner": 0}, "max_inner=0"),
     ):
         with pytest.raises(ConfigurationError, match=words):

@@ -82,13 +82,16 @@ def test_rounding_of_an_erased_representation_is_no_signal():
     z = np.repeat([0, 1], [7, 4])
     E = np.outer(z, [1e-13, 2e-13])
     assert metrics.group_auc("linear", (E, z), (E, z)) == 0.5
+    assert metrics.group_auc("linear", (E * 1e7, z), (E * 1e7, z)) == 0.5  # scores that differ, by less than a tie
     assert metrics.group_auc("linear", (E * 1e14, z), (E * 1e14, z)) == 1.0
 
 
-def test_a_scored_sample_may_lack_one_of_several_groups(sample):
+@pytest.mark.parametrize("name", ["azure", "violet"], ids=["lacks the middle one", "lacks the first"])
+def test_a_scored_sample_may_lack_one_of_several_groups(sample, name):
     (E, z), later = sample
     F, new = two(later)
-    areas = [metrics.group_auc("linear", (E, z == g), (F, new == g)) for g in ("azure", "crimson")]
+    z, new = (np.where(labels == "azure", name, labels) for labels in (z, new))
+    areas = [metrics.group_auc("linear", (E, z == g), (F, new == g)) for g in (name, "crimson")]
     assert metrics.group_auc("linear", (E, z), (F, new)) == pytest.approx(max(areas))
 
 

@@ -1,6 +1,7 @@
 """PCA with bounds on mean and covariance gaps, through the convex relaxation of Olfat and Aswani."""
 
 from dataclasses import dataclass
+from numbers import Integral, Real
 from typing import Literal
 
 import numpy as np
@@ -74,6 +75,10 @@ def solve_convex(
     Returns a ``ConvexAnswer``, also when the program was not solved to ``tol``; ``status`` then says so.
     """
     _check(delta, mu, covariance, constraint, penalty)
+    if not isinstance(max_iter, Integral) or max_iter < 1:
+        raise ConfigurationError(f"max_iter={max_iter!r}; needed is a whole number of at least 1.")
+    if not isinstance(tol, Real) or not np.isfinite(tol):
+        raise ConfigurationError(f"tol={tol!r}; needed is a number, the relative gap to stop at.")
     require_two_groups(moments, "ConvexFairPCA", "Use MinMaxFairPCA or RobustFairPCA for more than two.")
     S = moments.scatter / moments.n
     norm = float(np.sqrt(moments.n * np.trace(S)))
@@ -200,9 +205,9 @@ def _check(delta, mu, covariance, constraint, penalty):
         raise ConfigurationError(f"constraint={constraint!r}; needed is 'linear' or 'released'.")
     if penalty not in ("largest", "sum"):
         raise ConfigurationError(f"penalty={penalty!r}; needed is 'largest' or 'sum'.")
-    if not (np.isfinite(delta) and delta >= 0):
+    if not (isinstance(delta, Real) and np.isfinite(delta) and delta >= 0):
         raise ConfigurationError(f"delta={delta!r}; needed is a number of at least 0, the largest mean gap allowed.")
-    if not (np.isfinite(mu) and mu >= 0) or (mu > 0) != bool(covariance):
+    if not (isinstance(mu, Real) and np.isfinite(mu) and mu >= 0) or (mu > 0) != bool(covariance):
         raise ConfigurationError(
             f"mu={mu!r} with covariance={covariance!r}; the weight of the covariance penalty is above 0 with "
             "covariance=True and 0 without."

@@ -1,6 +1,7 @@
 """PCA under a bound on the maximum mean discrepancy between groups (Lee et al. 2022), by a penalty method."""
 
 from collections.abc import Callable
+from numbers import Integral, Real
 from typing import NamedTuple
 
 import numpy as np
@@ -61,7 +62,8 @@ class MMDFairPCA(PointsEstimator):
         The number of components k, at most d.
     tolerance : float, default 1e-3
         :math:`\tau`, the largest squared discrepancy allowed on the fitting sample. Smaller keeps less variance and
-        takes longer; far below the reciprocal of the group sizes it may not be reached.
+        takes longer; it may not be reached. The weight is never lowered, so a tolerance that the first weight meets
+        already changes nothing: the answer then keeps less than is allowed, even where standard PCA meets the bound.
     bandwidth : float or "median", default "median"
         Of the kernel. "median" is the median heuristic on the standard principal components of the same number.
     penalty : {"released", "documented"}, default "released"
@@ -271,17 +273,18 @@ class MMDFairPCA(PointsEstimator):
         }.items():
             if getattr(self, name) not in allowed:
                 raise ConfigurationError(f"{name}={getattr(self, name)!r}; needed is one of {', '.join(allowed)}.")
-        if not (np.isfinite(self.tolerance) and self.tolerance > 0):
+        if not (isinstance(self.tolerance, Real) and np.isfinite(self.tolerance) and self.tolerance > 0):
             raise ConfigurationError(f"tolerance={self.tolerance!r}; needed is a number above 0.")
         if self.bandwidth != "median" and not (
             isinstance(self.bandwidth, int | float | np.number) and np.isfinite(self.bandwidth) and self.bandwidth > 0
         ):
             raise ConfigurationError(f"bandwidth={self.bandwidth!r}; needed is 'median' or a number above 0.")
-        if not (np.isfinite(self.growth) and self.growth > 1):
+        if not (isinstance(self.growth, Real) and np.isfinite(self.growth) and self.growth > 1):
             raise ConfigurationError(f"growth={self.growth!r}; needed is a factor above 1.")
         for name in ("max_outer", "max_inner"):
-            if not getattr(self, name) >= 1:
-                raise ConfigurationError(f"{name}={getattr(self, name)!r}; needed is a whole number of at least 1.")
+            value = getattr(self, name)
+            if not isinstance(value, Integral) or isinstance(value, bool) or value < 1:
+                raise ConfigurationError(f"{name}={value!r}; needed is a whole number of at least 1.")
 
 
 def _penalised(penalty: DiscrepancyPenalty, C: np.ndarray, weight: float) -> Callable:
