@@ -9,7 +9,7 @@ from sklearn.linear_model import LogisticRegression
 from evenspan import FairPCA, GroupMoments, StandardPCA
 from evenspan.errors import ComponentsError, ConfigurationError, GroupError
 from evenspan.estimator import SurplusComponentsWarning
-from evenspan.representation.leace import LEACE, make_eraser, shrunk
+from evenspan.representation.leace import LEACE, _certify, make_eraser, shrunk
 
 from .samples import Sample, angle, draw, group_gap, size, two_attributes
 
@@ -188,6 +188,18 @@ def test_the_estimated_share_comes_closer_to_the_truth_than_no_shrinkage():
     assert np.linalg.norm(near - truth) < 0.7 * np.linalg.norm(S - truth)
     assert np.trace(near) == pytest.approx(np.trace(S))
     np.testing.assert_allclose(shrunk(np.eye(3), 5, "auto"), np.eye(3))
+
+
+def test_a_bound_from_the_wrong_multiplier_is_not_taken_for_one():
+    s = draw()
+    S, C = np.cov(s.X.T, ddof=0), np.linalg.qr((s.rows(s.labels[0]).mean(axis=0) - s.X.mean(axis=0))[:, None])[0]
+    least, orthogonal = make_eraser(S, C), make_eraser(np.eye(len(S)), C)
+    right = _certify(least, least, S, C, least.displacement(S))
+    assert right.feasibility < 1e-10
+    assert right.is_optimal()
+    wrong = _certify(orthogonal, orthogonal, S, C, orthogonal.displacement(S))
+    assert wrong.feasibility > 0.01
+    assert not wrong.is_optimal()
 
 
 @pytest.mark.parametrize("n", [60, 1000])

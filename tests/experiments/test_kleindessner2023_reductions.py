@@ -205,6 +205,21 @@ def test_every_claim_can_come_out_otherwise(answers, claim, changed, factor, ans
     assert "nan" not in found[1]
 
 
+def test_a_second_block_that_a_regularised_model_uses_is_not_hidden(answers):
+    rows = stored()
+    small = (rows["metric"] == claims.SCORES) & (rows["parameter"] == claims.SMALL)
+    tight = rows["protocol"] == claims.protocol_name("DP", claims.LOGISTIC, FULL)
+    rows.loc[small & tight, "value"] = 1.5 * claims.HARDLY  # the control stays as it was
+    assert answers("K06", rows)[0] == "holds in part"
+
+
+def test_a_difference_within_its_error_is_none():
+    mine = pd.Series([0.10, 0.30, 0.20, 0.25])
+    assert claims._below(mine, mine.add([0.010, 0.012, 0.008, 0.010]))
+    assert not claims._below(mine, mine.add([0.20, -0.19, 0.04, -0.01]))
+    assert not claims._below(mine, mine - 0.01)
+
+
 def test_curves_of_a_constant_classifier_are_not_judged(answers):
     rows = stored()
     kernel = rows["method"].str.startswith("Fair kernel PCA")
