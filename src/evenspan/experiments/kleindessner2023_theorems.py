@@ -97,7 +97,7 @@ def several_groups_and_attributes() -> dict[str, float]:
 def kernel_version() -> dict[str, float]:
     """K12: with the linear kernel it is fair PCA; with any kernel no linear score of the outputs tells the groups."""
     same, fair, control = 0.0, 0.0, np.inf
-    for X, z, rng in problems(12):
+    for X, z, rng in problems(6):
         linear = FairKernelPCA(2, kernel="linear", center=False).fit(X, sensitive_features=z).transform(X)
         direct = FairPCA(2, center=False).fit(X, sensitive_features=z).transform(X)
         same = max(same, float(np.abs(linear @ linear.T - direct @ direct.T).max(axis=None)) / np.linalg.norm(X) ** 2)
@@ -117,8 +117,8 @@ def independence_gives_parity() -> tuple[str, str]:
     The rate of positive predictions is estimated on new points, so what remains is compared with its standard error;
     the control has equal group means and unequal spreads, which is all that fair PCA promises.
     """
-    worst, control, n = 0.0, 0.0, 40_000
-    for trial in range(4):
+    worst, control, n = 0.0, 0.0, 20_000
+    for trial in range(2):
         rng = np.random.default_rng((SEED, 13, trial))
         z, new = rng.integers(0, 2, 600), rng.integers(0, 2, n)
         draws = [rng.normal(size=(len(g), 3)) for g in (z, new)]
