@@ -190,8 +190,8 @@ class MMDFairPCA(PointsEstimator):
     def _answer_points(self, X, codes, moments: GroupMoments) -> FairSubspace:
         if moments.G == 1:
             raise GroupError(
-                f"all {len(X)} rows are of one group, {label_text(moments.labels[0])!r}, so that there is no "
-                "discrepancy. Pass at least two groups, or use StandardPCA."
+                f"all {len(X)} row(s) are of one group, {label_text(moments.labels[0])!r} (one class), so that there "
+                "is no discrepancy. Pass at least two groups, or use StandardPCA."
             )
         k = require_components(self.n_components, moments.d, moments.d, "")
         total = float(np.trace(moments.scatter))
