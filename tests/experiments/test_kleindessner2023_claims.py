@@ -227,7 +227,7 @@ def test_k13_notices_dependence_and_a_control_that_shows_nothing(monkeypatch):
     monkeypatch.setattr(theorems, "CLASSIFIERS", {"Linear SVM": theorems.CLASSIFIERS["Linear SVM"]})
     answered, evidence = answer()
     assert answered == "holds"
-    assert "40,000 new points" in evidence
+    assert "new points" in evidence
     monkeypatch.setattr(theorems, "demographic_parity_difference", lambda p, g: size(p, g) + 0.2)
     assert answer()[0] == "does not hold", "a disparity where there should be none"
     monkeypatch.setattr(theorems, "demographic_parity_difference", lambda p, g: 0.0)
