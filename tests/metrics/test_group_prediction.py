@@ -38,6 +38,7 @@ def two(part):
 def test_the_area_counts_pairs_in_order(sample, reader):
     (E, z), (F, new) = map(two, sample)
     model = {"linear": LogisticRegression(tol=1e-8, max_iter=10_000), "kernel": SVC(gamma="scale")}[reader]
+    E, F = E - E.mean(axis=0), F - E.mean(axis=0)  # the width of the kernel follows the spread about the mean
     scores = model.fit(E, z == "crimson").decision_function(F)
     expected = pairs_in_order(scores, new == "crimson")
     assert metrics.group_auc(reader, (E, z), (F, new)) == pytest.approx(expected)
@@ -106,3 +107,19 @@ def test_what_cannot_be_predicted_is_refused(sample):
     only = later[1] == "azure"
     with pytest.raises(GroupError, match="at least two of the fitted ones"):
         metrics.group_auc("linear", part, (later[0][only], later[1][only]))
+
+
+@pytest.mark.parametrize("reader", metrics.READERS)
+def test_an_offset_of_all_points_changes_nothing(sample, reader):
+    (E, z), (F, new) = map(two, sample)
+    scores = metrics.reader_scores(reader, E, z == "crimson", F)
+    moved = metrics.reader_scores(reader, E + [30.0, -7.0], z == "crimson", F + [30.0, -7.0])
+    np.testing.assert_allclose(moved, scores, atol=1e-6)
+    assert np.ptp(scores) > 0.1
+
+
+def test_equal_means_leave_a_linear_reader_nothing_wherever_they_lie(sample):
+    (E, z), _ = map(two, sample)
+    E = E - np.array([E[z == g].mean(axis=0) for g in ("azure", "crimson")])[(z == "crimson").astype(int)] + [40.0, 9.0]
+    assert metrics.group_auc("linear", (E, z), (E, z)) == 0.5
+    assert metrics.group_auc("kernel", (E, z), (E, z)) > 0.6

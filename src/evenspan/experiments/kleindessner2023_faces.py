@@ -12,7 +12,6 @@ from collections.abc import Iterator
 
 import numpy as np
 import pandas as pd
-from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import StratifiedKFold
 
 from .. import metrics
@@ -183,20 +182,17 @@ def _read(reader: str, train: tuple, test: tuple) -> Iterator[tuple[str, str, fl
     The last is a reader whose labels the projection has not seen: fitted to four fifths of the test part, scored on the
     rest, in turn.
     """
-    scores = metrics.READERS[reader]().fit(*train).decision_function(test[0])
+    scores = metrics.reader_scores(reader, *train, test[0])
     yield from _scored("held-out", reader, scores, test[1])
     scores = np.empty(len(test[1]))
     for fitting, scoring in StratifiedKFold(FOLDS, shuffle=True, random_state=SEED).split(*test):
-        scores[scoring] = (
-            metrics.READERS[reader]().fit(test[0][fitting], test[1][fitting]).decision_function(test[0][scoring])
-        )
+        scores[scoring] = metrics.reader_scores(reader, test[0][fitting], test[1][fitting], test[0][scoring])
     yield from _scored("new reader", reader, scores, test[1])
 
 
 def _scored(protocol: str, reader: str, scores: np.ndarray, groups: np.ndarray) -> Iterator[tuple[str, str, float]]:
     yield protocol, f"accuracy ({reader})", metrics.accuracy(groups, (scores > 0).astype(int))
-    constant = np.ptp(scores, axis=0) < 1e-6  # all that differs is rounding
-    yield protocol, f"AUC ({reader})", 0.5 if constant else float(roc_auc_score(groups, scores))
+    yield protocol, f"AUC ({reader})", metrics.auc(groups, scores)
 
 
 def _shown(name: str, fitted, test: Dataset, direction: np.ndarray) -> Iterator[tuple[str, str, np.ndarray]]:

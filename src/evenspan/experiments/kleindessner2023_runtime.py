@@ -16,9 +16,9 @@ from ..datasets.synthetic import two_latent_groups
 from ..errors import ConfigurationError
 from ..reconstruction import StandardPCA
 from ..representation import FairPCA
-from .kleindessner2023_table import COLUMNS
 from .store import read_results
 
+COLUMNS = ["dataset", "method", "k", "split", "protocol", "metric", "value"]
 SEED = 2023
 REPETITIONS = 10
 #: (rows, features): the grid of the figure, and a longer one that shows the d^3 term.

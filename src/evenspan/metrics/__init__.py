@@ -1,6 +1,6 @@
 """The judge: every metric is computed here, from moments or points, never by a method."""
 
-from .group_prediction import READERS, group_auc
+from .group_prediction import READERS, auc, group_auc, reader_scores
 from .linear_separation import linear_separation, principal_axes
 from .prediction import (
     CLASSIFIERS,
@@ -24,6 +24,7 @@ __all__ = [
     "CLASSIFIERS",
     "READERS",
     "accuracy",
+    "auc",
     "average_error",
     "covariance_gap",
     "demographic_parity_difference",
@@ -39,6 +40,7 @@ __all__ = [
     "mmd2",
     "operator_errors",
     "principal_axes",
+    "reader_scores",
     "retained_variance",
     "worst_error",
 ]
