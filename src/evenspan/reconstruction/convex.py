@@ -86,14 +86,17 @@ def solve_convex(
     size = float(np.linalg.norm(f))
     if size <= 1e-12 * np.sqrt(np.trace(S)):
         f, size = np.zeros_like(f), 0.0  # equal means: every subspace satisfies the constraint
+    if covariance:
+        covariances = moments.scatters / moments.counts[:, None, None]
+        Q = covariances[1] - covariances[0]
+        # Equal covariances: the sum is zero for every X; the larger one still counts the 1/2 in its shift.
+        covariance = penalty == "largest" or float(np.linalg.norm(Q, ord=2)) > 1e-12 * float(np.linalg.norm(S, ord=2))
     if not covariance:
         exact = _mean_exact(A, f, size, k, delta, constraint, norm)
         if exact is not None:
             return exact
     spread = {}
     if covariance:
-        covariances = moments.scatters / moments.counts[:, None, None]
-        Q = covariances[1] - covariances[0]
         spread = {"Q": Q, "phi": _shifts(Q, penalty), "mu": mu, "penalty": penalty}
     N, bound = None, {}
     if size and delta == 0:
@@ -104,16 +107,23 @@ def solve_convex(
         c = delta**2 if constraint == "linear" else delta**2 / (norm**2 * size)
         bound = {"f": f, "c": c, "linear": constraint == "linear"}
     if bound and covariance and penalty == "sum" and constraint == "linear":
-        del spread["penalty"], bound["linear"]
-        found = solve_bounded(A, k, **spread, **bound, tol=tol, max_iter=max_iter)
+        found = solve_bounded(A, k, Q=Q, phi=spread["phi"], mu=mu, f=f, c=bound["c"], tol=tol, max_iter=max_iter)
     else:
         found = solve_fantope(A, k, **spread, **bound, tol=tol, max_iter=max_iter, state=state)
     X = found.X if N is None else N @ found.X @ N.T
     problem = "<A, X>" + (" - mu t" if covariance else "") + " over the fantope with the mean constraint"
-    certificate = Certificate(problem, found.value, found.bound, evaluations=found.iterations)
+    beyond = _beyond(X, **bound) if bound else 0.0
+    certificate = Certificate(problem, found.value, found.bound, feasibility=beyond, evaluations=found.iterations)
     status = "solved" if found.status == "solved" else f"{found.status} with relative gap {found.relative_gap:.1e}"
     values, V = top_eigenspace(X, len(X))
     return ConvexAnswer(X, V[:, :k], values, certificate, status, found.iterations, found.state)
+
+
+def _beyond(X: np.ndarray, f: np.ndarray, c: float, linear: bool) -> float:
+    """How far X passes the bound c on the mean gap, in units of the gap before projection."""
+    size = float(np.linalg.norm(f))
+    reached = float(f @ X @ f) / size if linear else float(np.linalg.norm(X @ f))
+    return max(reached - (c / size if linear else c), 0.0) / size
 
 
 def _mean_exact(A, f, size, k, delta, constraint, norm) -> ConvexAnswer | None:
