@@ -240,3 +240,13 @@ def require_components(n_components, largest: int, d: int, why: str) -> int:
             f"components."
         )
     return int(n_components)
+
+
+def require_generator(random_state) -> np.random.Generator:
+    """The generator of random numbers for a seed, or the one given."""
+    try:
+        return np.random.default_rng(random_state)
+    except (TypeError, ValueError) as error:
+        raise ConfigurationError(
+            f"random_state={random_state!r}; needed is None, a whole number of at least 0 or a numpy Generator."
+        ) from error

@@ -143,7 +143,9 @@ def test_equal_covariances_leave_nothing_to_penalise():
         np.testing.assert_array_equal(answer.X, free.X)
     # Unequal only by rounding, where a splitting would chase noise.
     noisy = m.scatters + 1e-14 * np.array([np.ones((3, 3)), -np.ones((3, 3))])
-    near = solve_convex(GroupMoments(m.labels, m.counts, means, noisy), 1, delta=0.2, mu=1.0, covariance=True, penalty="sum")
+    near = solve_convex(
+        GroupMoments(m.labels, m.counts, means, noisy), 1, delta=0.2, mu=1.0, covariance=True, penalty="sum"
+    )
     assert near.status == "exact"
     larger = solve_convex(m, 1, delta=0.2, mu=1.0, covariance=True, penalty="largest")
     assert larger.certificate.primal < free.certificate.primal - 0.1  # its shift has a half that counts

@@ -118,6 +118,27 @@ def test_an_iteration_that_would_leave_too_little_is_reported():
         assert not INLP(2, n_iterations=1).fit(PAIR.X, sensitive_features=PAIR.groups).converged_
 
 
+def test_weights_that_vanish_because_the_features_are_small_are_no_erasure():
+    small = 1e-7 * PAIR.X
+    with pytest.warns(IncompleteErasureWarning, match="after 0 iteration.*features are too small.*StandardScaler"):
+        model = INLP().fit(small, sensitive_features=PAIR.groups)
+    assert model.vanished_
+    assert not model.converged_
+    assert model.score_ > model.majority_share_
+    # Where the group means coincide there is nothing to find, whatever the scale.
+    means = np.array([PAIR.rows(label).mean(axis=0) for label in PAIR.labels])
+    for scale in (1.0, 1e-7):
+        equal = scale * (PAIR.X - means[np.searchsorted(PAIR.labels, PAIR.groups)])
+        model = INLP().fit(equal, sensitive_features=PAIR.groups)
+        assert model.converged_
+        assert model.n_iter_ == 0
+
+
+def test_the_last_direction_is_kept():
+    with pytest.warns(IncompleteErasureWarning, match="Removing it, too, would leave nothing"):
+        INLP().fit(PAIR.X[:, :1] + 3.0 * (PAIR.groups == PAIR.labels[0])[:, None], sensitive_features=PAIR.groups)
+
+
 def test_components_of_largest_variance_and_arbitrary_ones():
     options = {"n_iterations": 3}
     best = INLP(2, **options).fit(PAIR.X, sensitive_features=PAIR.groups)

@@ -74,6 +74,7 @@ REFUSALS = {
     "fraction nan": ({"covariance_fraction": np.nan}, ConfigurationError, ["covariance_fraction=nan", "(0, 1]"]),
     "trade-off": ({"tradeoff": 1.5}, ConfigurationError, ["tradeoff=1.5", "None or a number from 0 to 1"]),
     "trade-off negative": ({"tradeoff": -0.1}, ConfigurationError, ["tradeoff=-0.1"]),
+    "trade-off no number": ({"tradeoff": "a"}, ConfigurationError, ["tradeoff='a'", "None or a number from 0 to 1"]),
     "power": ({"tradeoff": 0.5, "tradeoff_power": 0}, ConfigurationError, ["tradeoff_power=0", "above 0"]),
     "no target": (EO, DataError, ["equal_opportunity", "needs the target", "fit(X, y, sensitive_features=...)"]),
     "target length": ({"y": Y[:50], **EO}, DataError, ["y has shape (50,)", "380 rows"]),

@@ -172,6 +172,17 @@ def test_a_game_cut_short_is_reported():
     np.testing.assert_array_equal(model.history_[:, 0], [0, 4])
 
 
+def test_small_features_hide_nothing():
+    """The penalty of the regression that judges is for features of unit size."""
+    with pytest.warns(IncompleteErasureWarning):
+        one = RLACE(max_iter=5).fit(PAIR.X, sensitive_features=PAIR.groups)
+    with pytest.warns(IncompleteErasureWarning):
+        small = RLACE(max_iter=5).fit(1e-6 * PAIR.X, sensitive_features=PAIR.groups)
+    assert not small.converged_
+    assert small.score_ > small.majority_share_ + 0.1
+    assert one.score_ > one.majority_share_ + 0.1
+
+
 def test_components_inside_the_surviving_space():
     options = {"rank": 2, "max_iter": 500, "epsilon": 0.5}
     best = RLACE(2, **options).fit(PAIR.X, sensitive_features=PAIR.groups)

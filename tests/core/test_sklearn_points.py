@@ -5,6 +5,7 @@ import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from evenspan import INLP, RLACE, MMDFairPCA
+from evenspan.errors import ConfigurationError
 
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")  # no row here is asked to converge
 
@@ -42,3 +43,11 @@ class Game(WithGroups, RLACE):
 @parametrize_with_checks([Discrepancy(), Classifiers(), Game()])
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
+
+
+@pytest.mark.parametrize("random_state", ["a", -1, 0.5])
+@pytest.mark.parametrize("method", [MMDFairPCA, INLP, RLACE])
+def test_a_seed_of_the_wrong_kind_is_refused(method, random_state):
+    X = np.random.default_rng(0).normal(size=(20, 3))
+    with pytest.raises(ConfigurationError, match=f"random_state={random_state!r}; needed is None, a whole number"):
+        method(1, random_state=random_state).fit(X, sensitive_features=np.arange(20) % 2)

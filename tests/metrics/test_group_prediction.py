@@ -111,9 +111,10 @@ def test_what_cannot_be_predicted_is_refused(sample):
 
 @pytest.mark.parametrize("reader", metrics.READERS)
 def test_an_offset_of_all_points_changes_nothing(sample, reader):
-    (E, z), (F, new) = map(two, sample)
+    (E, z), (F, _) = map(two, sample)
+    offset = np.array([30.0, -7.0])
     scores = metrics.reader_scores(reader, E, z == "crimson", F)
-    moved = metrics.reader_scores(reader, E + [30.0, -7.0], z == "crimson", F + [30.0, -7.0])
+    moved = metrics.reader_scores(reader, E + offset, z == "crimson", F + offset)
     np.testing.assert_allclose(moved, scores, atol=1e-6)
     assert np.ptp(scores) > 0.1
 

@@ -219,7 +219,7 @@ def _list(folder: Path, stem: str) -> tuple[Path, list[list[str]]]:
 
 def _sign(name: str, value: str) -> int:
     if value not in ("1", "-1", "0"):
-        raise DataError(f"the attribute of {name} is {value!r}; needed is 1 (present) or -1 (absent).")
+        raise DataError(f"the attribute of {name} is {value!r}; needed is 1 (present), or -1 or 0 (absent).")
     return int(value == "1")
 
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from ..certificate import Certificate
 from ..errors import ConfigurationError, GroupError
-from ..estimator import warn_caller
+from ..estimator import require_generator, warn_caller
 from ..groups import label_text
 from .group_errors import ReconstructionEstimator, errors
 from .joint_range import JointRange
@@ -163,7 +163,7 @@ class RobustFairPCA(ReconstructionEstimator):
             [(self.alpha, self.penalty_)],
             restarts=self.restarts,
             iterations=self.max_iter,
-            rng=np.random.default_rng(self.random_state),
+            rng=require_generator(self.random_state),
             retraction=self.retraction,
         )
         f = RobustObjective.of(shares, self.radii_, self.penalty_)

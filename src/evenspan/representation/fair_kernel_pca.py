@@ -8,6 +8,7 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ..errors import ConfigurationError, DataError
+from ..estimator import require_generator
 from ..groups import encode_groups
 from ..inputs import feature_names, require_finite, require_numeric_columns, row_blocks
 from ..kernels import resolve_kernel
@@ -280,7 +281,7 @@ class FairKernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
             raise ConfigurationError(
                 f"n_landmarks={m!r}; needed is None or a whole number from 1 to {len(rows)}, the fitted rows."
             )
-        return np.sort(np.random.default_rng(self.random_state).choice(rows, size=m, replace=False))
+        return np.sort(require_generator(self.random_state).choice(rows, size=m, replace=False))
 
     def _table(self, X, *, reset: bool, **checks) -> np.ndarray:
         require_numeric_columns(X)

@@ -1,5 +1,7 @@
 """Fair PCA (Kleindessner et al. 2023): no linear function of the projected data tells the groups apart."""
 
+from numbers import Real
+
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
@@ -301,11 +303,11 @@ class FairPCA(SubspaceEstimator):
         }.items():
             if getattr(self, name) not in allowed:
                 raise ConfigurationError(f"{name}={getattr(self, name)!r}; needed is one of {', '.join(allowed)}.")
-        if not 0 < self.covariance_fraction <= 1:
+        if not (isinstance(self.covariance_fraction, Real) and 0 < self.covariance_fraction <= 1):
             raise ConfigurationError(f"covariance_fraction={self.covariance_fraction!r}; needed is a share in (0, 1].")
-        if self.tradeoff is not None and not 0 <= self.tradeoff <= 1:
+        if self.tradeoff is not None and not (isinstance(self.tradeoff, Real) and 0 <= self.tradeoff <= 1):
             raise ConfigurationError(f"tradeoff={self.tradeoff!r}; needed is None or a number from 0 to 1.")
-        if not self.tradeoff_power > 0:
+        if not (isinstance(self.tradeoff_power, Real) and self.tradeoff_power > 0):
             raise ConfigurationError(f"tradeoff_power={self.tradeoff_power!r}; needed is a number above 0.")
 
     def _require_groups(self, moments: GroupMoments) -> None:

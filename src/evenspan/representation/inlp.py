@@ -9,7 +9,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import LinearSVC
 
 from ..errors import ConfigurationError
-from ..estimator import PointsEstimator, require_components, warn_caller
+from ..estimator import PointsEstimator, require_components, require_generator, warn_caller
 from ..moments import GroupMoments
 from ..subspace import FairSubspace
 from .erasure import IncompleteErasureWarning, require_groups, require_select, surviving_subspace
@@ -61,7 +61,8 @@ class INLP(PointsEstimator):
     vanished_ : bool
         Whether the weights of the last classifier vanished; every further iteration would repeat it.
     converged_ : bool
-        Whether they did, or ``score_`` is at most the majority share.
+        Whether they did, or ``score_`` is at most the majority share. Not if the first classifier vanished only because
+        the features are small.
     classifier_warnings_ : int
         How many classifiers reported that they had not converged.
     explained_variance_, explained_variance_ratio_ : ndarray of shape (k,)
@@ -81,7 +82,7 @@ class INLP(PointsEstimator):
     centred, so that the missing intercept is the zero of every score. Classifiers without intercept can stay below the
     majority share although they separate; then only vanished weights show that nothing is left, so the first classifier
     is removed whatever its accuracy. The penalty of the classifier is fixed: on features far smaller than 1 its weights
-    vanish at once, and nothing is removed.
+    vanish at once, nothing is removed, and a warning says so.
 
     Complexity
     ----------
@@ -122,7 +123,7 @@ class INLP(PointsEstimator):
     def _answer_points(self, X: np.ndarray, codes: np.ndarray, moments: GroupMoments) -> FairSubspace:
         self._require_options()
         require_groups(moments, "INLP")
-        rng = np.random.default_rng(self.random_state)
+        rng = require_generator(self.random_state)
         kept = 1 if self.n_components is None else require_components(self.n_components, moments.d - 1, moments.d, "")
         self.majority_share_ = float(moments.counts.max(axis=0) / moments.n)
         X = np.ascontiguousarray(X - moments.mean)  # the same to the last bit however X lies in memory
@@ -162,7 +163,12 @@ class INLP(PointsEstimator):
             if Q.shape[1] > d - kept:
                 require_components(kept, d - Q.shape[1], d, f" less {Q.shape[1]} erased in {done + 1} iteration(s)")
         self.accuracies_, self.n_iter_ = np.array(accuracies), len(accuracies) - 1
-        self.score_, self.converged_ = accuracies[-1], silent
+        self.score_ = accuracies[-1]
+        if self.vanished_ and not self.n_iter_ and self.score_ > self.majority_share_:
+            # A fixed penalty hides everything in small features: features of unit size show whether there is anything.
+            self.classifier_warnings_ += _fit_counting(classifier, X / unit, codes)
+            silent = bool(np.abs(classifier.coef_).max(axis=None) <= VANISHED)
+        self.converged_ = silent
         return Q
 
     def _make_classifier(self, rng: np.random.Generator):
@@ -177,7 +183,14 @@ class INLP(PointsEstimator):
     def _advice(self) -> str:
         if self.score_ < self.min_accuracy:
             return "Lower min_accuracy to remove it."
-        return "Raise n_iterations." if self.n_iterations is not None else "Ask for fewer components."
+        if self.vanished_:
+            return (
+                "Its weights vanished because the features are too small for its penalty. Standardise the data (for "
+                "instance with sklearn.preprocessing.StandardScaler)."
+            )
+        if self.n_iterations is not None:
+            return "Raise n_iterations."
+        return "Ask for fewer components." if (self.n_components or 1) > 1 else "Removing it, too, would leave nothing."
 
     def _require_options(self) -> None:
         require_select(self.select)

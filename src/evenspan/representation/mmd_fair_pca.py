@@ -8,7 +8,7 @@ import numpy as np
 
 from ..certificate import Certificate
 from ..errors import ConfigurationError, DataError, GroupError
-from ..estimator import PointsEstimator, require_components, warn_caller
+from ..estimator import PointsEstimator, require_components, require_generator, warn_caller
 from ..groups import label_text
 from ..kernels import median_bandwidth
 from ..linalg import top_eigenspace
@@ -256,7 +256,7 @@ class MMDFairPCA(PointsEstimator):
 
     def _start(self, penalty: DiscrepancyPenalty, C, shape) -> np.ndarray:
         """Of random subspaces that with the most variance, moved to where the groups differ little."""
-        rng = np.random.default_rng(self.random_state)
+        rng = require_generator(self.random_state)
         drawn = [retract(rng.normal(size=shape)) for _ in range(STARTS)]
         V = max(drawn, key=lambda one: float(np.trace(one.T @ C @ one)))
 

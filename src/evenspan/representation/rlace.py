@@ -12,7 +12,7 @@ from sklearn.linear_model import LogisticRegression, SGDClassifier
 from sklearn.metrics import log_loss
 
 from ..errors import ComponentsError, ConfigurationError, DataError
-from ..estimator import PointsEstimator, require_components, warn_caller
+from ..estimator import PointsEstimator, require_components, require_generator, warn_caller
 from ..linalg import symmetrise
 from ..moments import GroupMoments
 from ..reconstruction.fantope import clip_to_sum
@@ -129,8 +129,8 @@ class RLACE(PointsEstimator):
     rank_ : int
         d - r.
     score_, majority_share_ : float
-        Accuracy on the fitting sample of a logistic regression with the penalty of the probes, solved to its end, of
-        the group on what ``projection_`` keeps; and the share of the largest group.
+        Accuracy on the fitting sample of a logistic regression of the group on what ``projection_`` keeps, with the
+        penalty of the probes, on data scaled to root mean square 1; and the share of the largest group.
     loss_ : float
         The logistic loss of the probe of ``projection_``, the largest of all probes.
     history_ : ndarray of shape (number of probes, 3)
@@ -138,8 +138,7 @@ class RLACE(PointsEstimator):
     n_iter_ : int
         Steps of each player.
     converged_ : bool
-        Whether ``score_`` is less than ``epsilon`` above the majority share. The penalty of that regression is fixed:
-        on features far smaller than 1 it learns nothing, and this says nothing.
+        Whether ``score_`` is less than ``epsilon`` above the majority share.
     probe_warnings_ : int
         How many probes reported that they had not converged.
     explained_variance_, explained_variance_ratio_ : ndarray of shape (k,)
@@ -217,7 +216,7 @@ class RLACE(PointsEstimator):
             )
         if self.n_components is not None:
             require_components(self.n_components, d - r, d, f" less {r} erased")
-        rng = np.random.default_rng(self.random_state)
+        rng = require_generator(self.random_state)
         self.majority_share_ = float(moments.counts.max(axis=0) / moments.n)
         X = np.ascontiguousarray(X - moments.mean)  # the same to the last bit however X lies in memory
         best = self._play(X, codes, moments.G, r, rng)
@@ -280,6 +279,7 @@ class RLACE(PointsEstimator):
 
     def _solved_score(self, X: np.ndarray, codes: np.ndarray, erased: np.ndarray) -> float:
         T = X @ _kept(erased)
+        T = T * np.sqrt(X.size) / max(float(np.linalg.norm(X)), np.finfo(float).tiny)  # the penalty is for unit size
         probe = LogisticRegression(C=1.0 / (ALPHA * len(X)), max_iter=10_000)  # the objective of the probes
         self._fit_quietly(probe, T, codes)
         return float(probe.score(T, codes))
