@@ -38,7 +38,7 @@ COMPONENTS = (2, 10)
 
 #: Where bases and seeds are varied, and how many more seeds each drawing method gets.
 STUDY = (("adult", 10),)
-SEEDS = {"INLP": 9, "RLACE": 4, "MbF-PCA (10^-3)": 1}
+SEEDS = {"INLP": 9, "RLACE": 4, "MbF-PCA (10^-3)": 1, "MbF-PCA (10^-6)": 2}
 #: Methods whose fit takes so long that every split is a task of its own.
 SLOW = ("MbF-PCA (10^-3)", "MbF-PCA (10^-6)")
 #: What a build of the book recomputes of methods that take seconds a split, and of data that are bundled.
