@@ -165,7 +165,7 @@ def _compute(
                 del running[name]
                 log = _log(experiment_id, name)
                 if process.returncode == 0:
-                    log.unlink()
+                    log.unlink(missing_ok=True)  # another run of the same task may have removed it
                     done.append(name)
                     say(f"{name}: {time.perf_counter() - start:.1f} s", running=list(running), advance=True, calm=True)
                 else:
