@@ -45,8 +45,8 @@ def thresholds() -> str:
         f"one curve clearly dominates a point of another if it is no worse in accuracy and violation and better in one "
         f"by more than {CLEAR}; a curve is not inferior if at most {MOST:.0%} of its points are dominated; a curve "
         f"rises with lambda if its rank correlation is at least {RISING}; a classifier hardly uses the second block if "
-        f"it makes at most {HARDLY:.0%} of the score gap that it makes at lambda = 1; efficient means at least {MUCH:g} "
-        f"times faster; a mean is smaller if the paired difference exceeds {STANDARD_ERRORS:g} standard errors."
+        f"it makes at most {HARDLY:.0%} of the score gap that it makes at lambda = 1; efficient means at least "
+        f"{MUCH:g} times faster; a mean is smaller if the paired difference exceeds {STANDARD_ERRORS:g} standard errors."
     )
 
 
