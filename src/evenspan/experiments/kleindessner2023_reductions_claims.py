@@ -46,7 +46,7 @@ def thresholds() -> str:
         f"by more than {CLEAR}; a curve is not inferior if at most {MOST:.0%} of its points are dominated; a curve "
         f"rises with lambda if its rank correlation is at least {RISING}; a classifier hardly uses the second block if "
         f"it makes at most {HARDLY:.0%} of the score gap that it makes at lambda = 1; efficient means at least "
-        f"{MUCH:g} times faster; a mean is smaller if the paired difference exceeds {STANDARD_ERRORS:g} standard errors."
+        f"{MUCH:g} times faster; a mean is smaller if the difference exceeds {STANDARD_ERRORS:g} standard errors."
     )
 
 
