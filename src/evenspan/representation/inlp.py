@@ -53,8 +53,8 @@ class INLP(PointsEstimator):
     rank_ : int
         Rank of P.
     n_iter_ : int
-        Classifiers removed.
-    accuracies_ : ndarray of shape (n_iter_ + 1,)
+        How many classifiers were removed.
+    accuracies_ : ndarray of shape (removed + 1,)
         Training accuracy of each classifier; the last was trained on the erased points and not removed.
     score_, majority_share_ : float
         The last of them, and the share of the largest group.
