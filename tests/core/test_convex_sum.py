@@ -41,13 +41,17 @@ def conic(M, f, roots, k, delta, mu):
     """The printed program with delta = 0 as an equality, by an interior-point method."""
     cvxpy = pytest.importorskip("cvxpy")
     d = len(M)
-    P, ts = cvxpy.Variable((d, d), symmetric=True), cvxpy.Variable(2)
-    constraints = [P >> 0, np.eye(d) - P >> 0, cvxpy.trace(P) == k]
+    # An interior point of P f = 0 does not exist: with delta = 0 the matrix lives on the complement of f.
+    N = np.linalg.svd(f[None])[2][1:].T if delta == 0 else np.eye(d)
+    Y, ts = cvxpy.Variable((N.shape[1], N.shape[1]), symmetric=True), cvxpy.Variable(2)
+    P = N @ Y @ N.T
+    constraints = [Y >> 0, np.eye(len(N.T)) - Y >> 0, cvxpy.trace(Y) == k]
     constraints += [cvxpy.sigma_max(R @ P) <= t for R, t in zip(roots, ts, strict=True)]
-    constraints.append(P @ f == 0 if delta == 0 else cvxpy.quad_form(f, P) <= delta**2)
+    if delta:
+        constraints.append(cvxpy.quad_form(f, P) <= delta**2)
     value = (cvxpy.trace(M @ P) - mu * cvxpy.sum_squares(ts)) / np.abs(M).max()
     problem = cvxpy.Problem(cvxpy.Maximize(value), constraints)
-    problem.solve(solver=cvxpy.CLARABEL)
+    problem.solve(solver=cvxpy.CLARABEL, tol_gap_abs=1e-7, tol_gap_rel=1e-7, tol_feas=1e-7)
     assert problem.status == "optimal"
     return float(problem.value) * np.abs(M).max()
 
