@@ -560,6 +560,7 @@ REFUSALS = {
     "not symmetric": ({"kernel": "precomputed", "data": np.triu(rbf_kernel(X))}, DataError, ["not symmetric"]),
     "no landmarks": ({"n_landmarks": 0}, ConfigurationError, ["n_landmarks=0", "1 to 380"]),
     "many landmarks": ({"n_landmarks": 381}, ConfigurationError, ["n_landmarks=381", "1 to 380"]),
+    "seed": ({"n_landmarks": 5, "random_state": "a"}, ConfigurationError, ["random_state='a'", "numpy Generator"]),
     "landmarks fractional": ({"n_landmarks": 5.0}, ConfigurationError, ["n_landmarks=5.0"]),
     "match": ({"match": "variance"}, ConfigurationError, ["match='variance'", "covariance"]),
     "criterion": ({"criterion": "parity"}, ConfigurationError, ["criterion='parity'"]),

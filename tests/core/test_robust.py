@@ -123,6 +123,7 @@ def test_violated_conditions_are_told():
         ({"penalty": "1"}, "penalty"),
         ({"restarts": -1}, "restarts"),
         ({"max_iter": 0}, "max_iter"),
+        ({"solver": "subgradient", "random_state": "a"}, "random_state='a'"),
     ],
 )
 def test_refusals(wrong, match):

@@ -222,12 +222,14 @@ def test_the_study_varies_bases_of_fixed_methods_and_seeds_of_drawing_ones(split
 
 def test_bundled_data_are_run_with_every_method(monkeypatch):
     monkeypatch.setattr(table, "METHODS", {name: table.METHODS[name] for name in ("PCA", "INLP")})
-    made = pd.DataFrame([["", 1.0], ["not converged", 2.0]], columns=["reason", "value"])
     monkeypatch.setattr(
-        table, "run_task", lambda dataset, k, name, split: made.assign(row=f"{dataset} {k} {name} {split}")
+        table,
+        "_judged",
+        lambda dataset, k, name, split: [("fit", "m", 1.0, ""), ("fit", f"{name} {k}", split, "not converged")],
     )
     rows = table.run("made", 2)
-    assert list(dict.fromkeys(rows["row"])) == ["made 2 PCA 0", "made 2 PCA 1", "made 2 INLP 0", "made 2 INLP 1"]
+    assert rows["metric"].tolist() == ["m", "PCA 2", "m", "PCA 2", "m", "INLP 2", "m", "INLP 2"]
+    assert rows["split"].tolist() == [0, 0, 1, 1] * 2
     assert rows["reason"].tolist() == [table.FIRST, "not converged"] * 4
 
 

@@ -96,22 +96,29 @@ def _judged(dataset: str, k: int, method: str, split: int) -> Iterator[Row]:
 
 
 def run(dataset: str, k: int) -> pd.DataFrame:
-    """What can be computed without the raw data: everything where they are bundled, otherwise what moments give."""
-    if dataset not in DATASETS:
-        parts = [run_task(dataset, k, method, split) for method in METHODS for split in range(EMBEDDED_SPLITS)]
-        return pd.concat(parts, ignore_index=True).assign(
-            reason=lambda rows: rows["reason"].where(rows["reason"] != "", FIRST)
-        )
-    rows = []
+    """What can be computed without the raw data: every metric where they are bundled, otherwise what moments give.
+
+    Rows of a method that is judged on the first splits only give that as their reason.
+    """
+    bundled, rows = dataset not in DATASETS, []
     for name, method in METHODS.items():
-        if method.points:
+        if method.points and not bundled:
             continue  # group moments do not determine these methods: the full run has them
-        for split in range(splits(dataset) if method.exact else EMBEDDED_SPLITS):
-            train, test = (shipped_moments(dataset, split, part) for part in ("train", "test"))
-            fitted = fit(name, k, train)
-            judged = [*judge_fit(fitted), *judge_moments(name, fitted, train, test)]
-            rows += [(dataset, name, k, split, *row[:3], row[3] or ("" if method.exact else FIRST)) for row in judged]
+        quick = method.exact and not bundled
+        for split in range(splits(dataset) if quick else EMBEDDED_SPLITS):
+            judged = (_judged if bundled else _judged_from_moments)(dataset, k, name, split)
+            rows += [
+                (dataset, name, k, split, protocol, metric, value, reason or ("" if quick else FIRST))
+                for protocol, metric, value, reason in judged
+            ]
     return pd.DataFrame(rows, columns=COLUMNS)
+
+
+def _judged_from_moments(dataset: str, k: int, method: str, split: int) -> Iterator[Row]:
+    moments = [shipped_moments(dataset, split, part) for part in ("train", "test")]
+    fitted = fit(method, k, moments[0])
+    yield from judge_fit(fitted)
+    yield from judge_moments(method, fitted, *moments)
 
 
 @lru_cache(maxsize=64)

@@ -35,8 +35,6 @@ def group_auc(reader: str, fitting: tuple, scoring: tuple) -> float:
     float
         With more than two groups, the largest over one group against the rest.
     """
-    if reader not in READERS:
-        raise ConfigurationError(f"reader={reader!r}; needed is one of {', '.join(READERS)}.")
     labels, codes = encode_groups(fitting[1], len(fitting[0]))
     if len(labels) < 2:
         raise GroupError(f"all {len(codes)} rows are of one group; there is nothing to predict.")
@@ -60,10 +58,12 @@ def reader_scores(reader: str, E: np.ndarray, member: np.ndarray, others: np.nda
     Both are first centred by the mean of E: an offset that all points share tells nothing about the group, but slows
     the linear reader down and widens the kernel.
     """
+    if reader not in READERS:
+        raise ConfigurationError(f"reader={reader!r}; needed is one of {', '.join(READERS)}.")
     offset = E.mean(axis=0)
     return READERS[reader]().fit(E - offset, member).decision_function(others - offset)
 
 
 def auc(member: np.ndarray, scores: np.ndarray) -> float:
-    """Area under the ROC curve; 0.5 where all scores are tied."""
+    """Area under the ROC curve of scores (n,) for who is a member (n,); 0.5 where all scores are tied."""
     return 0.5 if np.ptp(scores, axis=0) < TIED else float(roc_auc_score(member, scores))

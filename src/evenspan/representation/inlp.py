@@ -181,13 +181,13 @@ class INLP(PointsEstimator):
         return classifier
 
     def _advice(self) -> str:
-        if self.score_ < self.min_accuracy:
-            return "Lower min_accuracy to remove it."
         if self.vanished_:
             return (
                 "Its weights vanished because the features are too small for its penalty. Standardise the data (for "
                 "instance with sklearn.preprocessing.StandardScaler)."
             )
+        if self.score_ < self.min_accuracy:
+            return "Lower min_accuracy to remove it."
         if self.n_iterations is not None:
             return "Raise n_iterations."
         return "Ask for fewer components." if (self.n_components or 1) > 1 else "Removing it, too, would leave nothing."
