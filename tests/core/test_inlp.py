@@ -127,6 +127,12 @@ def test_weights_that_vanish_because_the_features_are_small_are_no_erasure():
     assert model.score_ > model.majority_share_
     with pytest.warns(IncompleteErasureWarning, match="features are too small"):  # whatever accuracy is asked for
         INLP(min_accuracy=1.0).fit(small, sensitive_features=PAIR.groups)
+    # Smaller still, and groups so unequal that a classifier without intercept is no better than the majority.
+    rare = np.arange(len(PAIR.X)) % 10 == 0
+    tiny = 1e-12 * (PAIR.X + rare[:, None])
+    with pytest.warns(IncompleteErasureWarning, match="features are too small"):
+        model = INLP().fit(tiny, sensitive_features=rare)
+    assert model.score_ <= model.majority_share_
     # Where the group means coincide there is nothing to find, whatever the scale.
     means = np.array([PAIR.rows(label).mean(axis=0) for label in PAIR.labels])
     for scale in (1.0, 1e-7):

@@ -114,6 +114,10 @@ def test_an_offset_of_all_points_changes_nothing(sample, reader):
     (E, z), (F, _) = map(two, sample)
     offset = np.array([30.0, -7.0])
     scores = metrics.reader_scores(reader, E, z == "crimson", F)
+    model = {"linear": LogisticRegression(tol=1e-8, max_iter=10_000), "kernel": SVC(gamma="scale")}[reader]
+    centre = E.mean(axis=0)
+    expected = model.fit(E - centre, z == "crimson").decision_function(F - centre)
+    np.testing.assert_allclose(scores, expected, atol=1e-9)
     moved = metrics.reader_scores(reader, E + offset, z == "crimson", F + offset)
     np.testing.assert_allclose(moved, scores, atol=1e-6)
     assert np.ptp(scores) > 0.1

@@ -164,7 +164,7 @@ class INLP(PointsEstimator):
                 require_components(kept, d - Q.shape[1], d, f" less {Q.shape[1]} erased in {done + 1} iteration(s)")
         self.accuracies_, self.n_iter_ = np.array(accuracies), len(accuracies) - 1
         self.score_ = accuracies[-1]
-        if self.vanished_ and not self.n_iter_ and self.score_ > self.majority_share_:
+        if self.vanished_ and not self.n_iter_ and unit > 0:
             # A fixed penalty hides everything in small features: features of unit size show whether there is anything.
             self.classifier_warnings_ += _fit_counting(classifier, X / unit, codes)
             silent = bool(np.abs(classifier.coef_).max(axis=None) <= VANISHED)
