@@ -10,6 +10,7 @@ from . import moments_file
 from .errors import DataError, GroupError, ResultError
 from .groups import label_text, positions, union_labels
 from .running import RunningMoments, merge, zeros
+from .streams import FunctionStream, in_batch, length
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,10 +113,24 @@ class GroupMoments:
 
     @classmethod
     def from_batches(cls, batches: Iterable) -> "GroupMoments":
-        """Moments of a stream of ``(X, sensitive_features)`` or ``(X, sensitive_features, sample_weight)``."""
-        sums = RunningMoments()
-        for batch in batches:
-            sums.add(*batch)
+        """Moments of a stream, a function that makes one, or an iterable of batches, in one pass.
+
+        A batch is ``(X, sensitive_features)`` or, outside of a ``Stream``, ``(X, sensitive_features, sample_weight)``.
+        """
+        batches = FunctionStream(batches) if callable(batches) else batches
+        sums, at = RunningMoments(), 0
+        for number, batch in enumerate(batches, 1):
+            if not isinstance(batch, tuple | list) or not 2 <= len(batch) <= 3:
+                raise DataError(
+                    f"batch {number} is a {type(batch).__name__}; needed is (X, sensitive_features) or "
+                    "(X, sensitive_features, sample_weight)."
+                )
+            n = length(batch[0])
+            with in_batch(number, at, n):
+                sums.add(*batch)
+                sums.names = sums.names or getattr(batches, "feature_names", None)
+                sums.require_finite(batch[0])
+            at += n
         return cls(*sums.result())
 
     def __add__(self, other: "GroupMoments") -> "GroupMoments":

@@ -79,6 +79,13 @@ class RunningMoments:
         require_finite(means + self.origin, scatters, X, self.names)
         return self.labels, counts.copy(), means + self.origin, scatters.copy(), self.names
 
+    def require_finite(self, X) -> None:
+        """DataError naming the columns if an entry was missing or infinite; X, the last table, is read to count."""
+        _, means, scatters = self.total
+        squares = np.diagonal(scatters, axis1=1, axis2=2)  # one bad entry spoils those of its column
+        if not (np.isfinite(means).all() and np.isfinite(squares).all()):
+            require_finite(means + self.origin, scatters, X, self.names)
+
     def _add_block(self, block: np.ndarray, codes: np.ndarray, weights: np.ndarray | None) -> None:
         order = np.argsort(codes, kind="stable")
         Y = block.take(order, axis=0).astype(np.float64, copy=False)

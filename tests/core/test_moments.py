@@ -590,12 +590,20 @@ def test_batches_are_checked_like_tables(sample):
         GroupMoments.from_batches([(X, groups), (X[:, :5], groups)])
     bad = X.copy()
     bad[3, 4] = np.nan
-    with pytest.raises(DataError, match=r"batches contain NaN or inf .*column\(s\) 4\. Needed are finite"):
+    with pytest.raises(DataError, match=r"batch 2 \(rows 380:760\): X contains NaN or inf: .* 4 \(1\)\. Needed are"):
         GroupMoments.from_batches([(X, groups), (bad, groups), (X, groups)])
+    with pytest.raises(DataError, match=r"batch 2 is a ndarray; needed is \(X, sensitive_features\) or"):
+        GroupMoments.from_batches([(X, groups), X])
+    with pytest.raises(DataError, match="batch 1 is a tuple"):
+        GroupMoments.from_batches([(X, groups, None, None)])
     frame = pd.DataFrame(X, columns=list("uvwxyz"))
     with pytest.raises(DataError, match=r"features .*'v', 'u'.* before it"):
         GroupMoments.from_batches([(frame, groups), (frame[list("vuwxyz")], groups)])
-    with pytest.raises(GroupError, match="strings, whole numbers"):
+    with pytest.raises(DataError, match=r"batch 2 .*'z' \(1\)"):
+        GroupMoments.from_batches([(frame, groups), (frame.where(frame != frame.iloc[3, 5]), groups)])
+    with pytest.raises(GroupError, match=r"batch 2 \(rows 380:760\): .*1 missing value"):
+        GroupMoments.from_batches([(X, groups), (X, [*groups[1:], None])])
+    with pytest.raises(GroupError, match=r"batch 2 .*strings, whole numbers"):
         GroupMoments.from_batches([(X, groups), (X, np.arange(380) % 2)])
 
 
