@@ -1,0 +1,280 @@
+"""The fair noisy power method (FNPM): two power iterations on sums of blocks, and all they have to remember."""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from scipy import linalg
+
+from ..errors import ConfigurationError, DataError, GroupError
+from .block_sums import BlockSums, Operand, about
+from .contrasts import Contrast, nullified_basis
+
+PHASES = ("gap", "components")
+
+
+def orthonormal(columns: np.ndarray) -> np.ndarray:
+    """The Q factor (d, w) of tall columns, in their own precision."""
+    return linalg.qr(columns, mode="economic", check_finite=False)[0]
+
+
+def random_basis(d: int, width: int, rng: np.random.Generator, dtype) -> np.ndarray:
+    """Orthonormal columns (d, width) of uniformly random direction."""
+    return orthonormal(rng.standard_normal((d, width)).astype(dtype, copy=False))
+
+
+def subspace_change(before: np.ndarray, after: np.ndarray) -> float:
+    """Sine of the largest principal angle between the spans of two orthonormal bases (d, w)."""
+    outside = after - before @ (before.T @ after)
+    return float(min(np.sqrt(max(np.linalg.eigvalsh(outside.T @ outside)[-1], 0.0)), 1.0)) if after.shape[1] else 0.0
+
+
+def ordered_by_size(product: np.ndarray, before: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """One power step on the symmetric H: an orthonormal basis of the columns of ``product`` = H ``before``.
+
+    Its columns follow the Ritz values of ``before``, by decreasing absolute value. Also these values (w,), and the
+    rotation (w, w) of ``before`` that they belong to.
+    """
+    inner = (before.T @ product).astype(np.float64)
+    values, rotation = np.linalg.eigh(0.5 * (inner + inner.T))
+    order = np.argsort(-np.abs(values), kind="stable")
+    values, rotation = values[order], rotation[:, order].astype(product.dtype)
+    return orthonormal(product @ rotation), values, rotation
+
+
+def taken_out(V: np.ndarray, U: np.ndarray, strength: float = 1.0) -> np.ndarray:
+    """V less ``strength`` times its part in the span of the orthonormal U; never as a d x d projector."""
+    return V - strength * (U @ (U.T @ V)) if U.shape[1] else V
+
+
+@dataclass(frozen=True)
+class PowerOptions:
+    """What is iterated on; the fields are the options of ``StreamingFairPCA`` of the same names."""
+
+    n_components: int
+    n_gap_directions: int
+    constraint: str
+    center: str
+    on_missing: str = "carry"
+    min_group: float = 1.0
+    strength: float = 1.0
+    gap_tol: float | None = None
+
+
+@dataclass(eq=False)
+class FairPowerMethod:
+    """State of the method between blocks, O(d (k + m)) numbers. Sums go in, a basis comes out.
+
+    A block is what is added between two calls of ``end_block``. ``end_gap_phase`` fixes what is removed and begins the
+    second phase.
+    """
+
+    options: PowerOptions
+    labels: np.ndarray
+    contrasts: tuple[Contrast, ...]
+    origin: np.ndarray  # (d,)
+    W: np.ndarray  # (d, C m), orthonormal for each comparison
+    V: np.ndarray  # (d, k)
+    U: np.ndarray | None = None  # (d, r) once the first phase has ended
+    counts: np.ndarray | None = None  # (G,) of all rows of completed blocks
+    sums: np.ndarray | None = None  # (G, d) about the origin
+    phase: str = "gap"
+    pending: BlockSums | None = None
+    fresh: int = 0  # rows added since the last end of a block
+    ritz: np.ndarray | None = None  # of the last gap step (C m,)
+    relative_gaps: np.ndarray | None = None
+    variances: np.ndarray | None = None
+    total_variance: float = np.nan
+    captured: float = np.nan
+    residual: float = np.nan
+    history: list[dict] = field(default_factory=list)
+
+    @classmethod
+    def begin(cls, options, labels, found, origin, dtype, rng) -> "FairPowerMethod":
+        """The random start."""
+        d, m = len(origin), options.n_gap_directions
+        W = [random_basis(d, m, rng, dtype) for _ in found]
+        V = random_basis(d, options.n_components, rng, dtype)
+        return cls(options, labels, tuple(found), origin.astype(dtype), np.hstack(W) if W else V[:, :0], V)
+
+    def operand(self) -> Operand:
+        """What the batches of the current block are multiplied with."""
+        if self.phase == "components":
+            return Operand(taken_out(self.V, self.U, self.options.strength), (), self.origin, squares=True)
+        m = self.options.n_gap_directions
+        inside, outside = (
+            np.repeat(np.array([getattr(c, side) for c in self.contrasts]).T, m, axis=1)
+            if self.contrasts
+            else np.zeros((len(self.labels), 0), dtype=bool)
+            for side in ("inside", "outside")
+        )
+        return Operand(self.W, (inside, outside), self.origin)
+
+    def add(self, sums: BlockSums) -> None:
+        """Fold in the sums of some rows of the current block."""
+        self.fresh += sums.rows
+        if self.pending is None:
+            self.pending = sums
+        else:
+            self.pending += sums
+
+    def end_block(self) -> dict:
+        """Do one step with what was added since the last one, and say what it did."""
+        if self.fresh == 0:
+            raise DataError("a block ended without a row; needed is at least one.")
+        block, fresh, self.fresh = self.pending, self.fresh, 0
+        number = 1 + sum(entry["phase"] == self.phase for entry in self.history)
+        counts = tuple(float(count) for count in block.counts)
+        entry = {"phase": self.phase, "block": number, "n_rows": fresh, "group_counts": counts}
+        waiting = self.phase == "gap" and self._lacks_a_group(block.counts)
+        if waiting and self.options.on_missing == "carry":
+            entry |= {"skipped": True, "change": 0.0, "ritz": None}
+            self.history.append(entry)
+            return entry
+        self.pending = None
+        self.counts = block.counts.copy() if self.counts is None else self.counts + block.counts
+        self.sums = block.sums.copy() if self.sums is None else self.sums + block.sums
+        if waiting:
+            entry |= {"skipped": True, "change": 0.0, "ritz": None}
+        else:
+            change = self._gap_step(block) if self.phase == "gap" else self._component_step(block)
+            ritz = self.ritz if self.phase == "gap" else self.variances
+            entry |= {"skipped": False, "change": change, "ritz": tuple(float(value) for value in ritz)}
+        self.history.append(entry)
+        return entry
+
+    def end_gap_phase(self) -> None:
+        """Fix the removed directions U from the last W and the means of all rows seen, and begin the second phase."""
+        if self.pending is not None:  # carried to the end of the stream: its rows still count for the means
+            self.counts = self.pending.counts if self.counts is None else self.counts + self.pending.counts
+            self.sums = self.pending.sums if self.sums is None else self.sums + self.pending.sums
+            self.pending, self.fresh = None, 0
+        if self.options.constraint == "vanilla":
+            self.U = self.V[:, :0]
+        else:
+            self._require_all_groups()
+            if self.options.n_gap_directions and not self._stepped("gap"):
+                raise GroupError(
+                    "no block had rows of all groups, so the gap of the groups was never estimated. Use larger blocks, "
+                    "or on_missing='carry'."
+                )
+            self.U = self._removed()
+        self.phase = "components"
+
+    @property
+    def mean(self) -> np.ndarray:
+        """Mean of all rows seen, (d,) in double precision."""
+        return self.origin.astype(np.float64) + self.sums.sum(axis=0) / self.counts.sum(axis=0)
+
+    @property
+    def mean_gaps(self) -> np.ndarray:
+        """Differences of the means (d, C), rows inside less rows outside, over all rows seen."""
+        columns = []
+        for contrast in self.contrasts:
+            inside, outside = (
+                self.sums[chosen].sum(axis=0) / self.counts[chosen].sum(axis=0)
+                for chosen in (contrast.inside, contrast.outside)
+            )
+            columns.append(inside - outside)
+        return np.column_stack(columns) if columns else np.zeros((len(self.origin), 0))
+
+    @property
+    def basis(self) -> np.ndarray:
+        """The answer after the last step (d, k), orthogonal to U to rounding when the strength is 1."""
+        if self.options.strength < 1 or not self.U.shape[1]:
+            return self.V
+        # Rounding leaves a part in the span of U that grows with the number of columns: taken out once more.
+        return orthonormal(taken_out(self.V, self.U))
+
+    # -- the two steps ----------------------------------------------------------------------------------------------
+
+    def _gap_step(self, block: BlockSums) -> float:
+        m, bases, values, relative, change = self.options.n_gap_directions, [], [], [], 0.0
+        if m == 0:
+            self.ritz = np.zeros(0)
+            return 0.0
+        for c, contrast in enumerate(self.contrasts):
+            columns = slice(c * m, (c + 1) * m)
+            W, moments = self.W[:, columns], []
+            for slab, chosen in zip(block.products, (contrast.inside, contrast.outside), strict=True):
+                moments.append(self._second_moment(slab[:, columns], block, chosen, W))
+            basis, ritz, rotation = ordered_by_size(moments[0] - moments[1], W)
+            sizes = [np.einsum("dm,dm->m", W @ rotation, M @ rotation) for M in moments]
+            whole = sizes[0] + sizes[1]
+            relative.append(np.divide(np.abs(sizes[0] - sizes[1]), whole, out=np.zeros_like(whole), where=whole > 0))
+            change = max(change, subspace_change(W, basis))
+            bases.append(basis)
+            values.append(ritz)
+        self.W, self.ritz, self.relative_gaps = np.hstack(bases), np.concatenate(values), np.concatenate(relative)
+        return change
+
+    def _second_moment(self, product: np.ndarray, block: BlockSums, chosen: np.ndarray, W: np.ndarray) -> np.ndarray:
+        """The second moment of the chosen groups in this block times W: about zero, the running mean or their own."""
+        total, count = block.sums[chosen].sum(axis=0), float(block.counts[chosen].sum(axis=0))
+        if self.options.center == "group":
+            return about(product, total, count, total / count, W) / (count - 1.0)
+        return about(product, total, count, self._shift(), W) / count
+
+    def _component_step(self, block: BlockSums) -> float:
+        total, count, shift = block.sums.sum(axis=0), float(block.counts.sum(axis=0)), self._shift()
+        operand = taken_out(self.V, self.U, self.options.strength)
+        product = about(block.products[0], total, count, shift, operand) / count
+        product = taken_out(product, self.U, self.options.strength)
+        before = self.V
+        self.V, self.variances, rotation = ordered_by_size(product, before)
+        self.total_variance = (block.squares - 2.0 * float(shift @ total) + count * float(shift @ shift)) / count
+        self.captured = float(self.variances.sum(axis=0))
+        outside = product - before @ (before.T @ product)
+        size = float(linalg.norm(product))
+        self.residual = float(linalg.norm(outside)) / size if size > 0 else 0.0
+        return subspace_change(before, self.V)
+
+    def _shift(self) -> np.ndarray:
+        """From the origin to the point about which second moments are taken."""
+        if self.options.center == "none":
+            return -self.origin.astype(np.float64)
+        return self.sums.sum(axis=0) / self.counts.sum(axis=0)
+
+    def _removed(self) -> np.ndarray:
+        options, dtype = self.options, self.W.dtype
+        directions = []
+        if options.n_gap_directions:
+            kept = np.ones(self.W.shape[1], dtype=bool)
+            if options.gap_tol is not None:
+                kept = self.relative_gaps > options.gap_tol
+            m = options.n_gap_directions
+            directions = [
+                self.W[:, c * m : (c + 1) * m][:, kept[c * m : (c + 1) * m]] for c in range(len(self.contrasts))
+            ]
+        F = self.mean_gaps if options.constraint in ("all", "mean") else self.mean_gaps[:, :0]
+        # Means that differ by less than the rounding of the means themselves are equal.
+        reach = linalg.norm(self.sums / self.counts[:, None], axis=1).max(axis=0) + linalg.norm(self.origin)
+        return nullified_basis(directions, F.astype(dtype), floor=4.0 * float(np.finfo(np.float64).eps * reach))
+
+    # -- what is missing --------------------------------------------------------------------------------------------
+
+    def _lacks_a_group(self, counts: np.ndarray) -> bool:
+        needed = max(self.options.min_group, 2.0 if self.options.center == "group" else 1.0)
+        return any(counts[chosen].sum(axis=0) < needed for c in self.contrasts for chosen in (c.inside, c.outside))
+
+    def _require_all_groups(self) -> None:
+        absent = [str(label) for label, count in zip(self.labels, self.counts, strict=True) if count == 0]
+        if absent:
+            raise GroupError(
+                f"group(s) {', '.join(absent)} never appeared in {self.counts.sum(axis=0):g} rows. Give a stream that "
+                "holds all groups, or leave the label out of groups=."
+            )
+
+    def _stepped(self, phase: str) -> bool:
+        return any(entry["phase"] == phase and not entry["skipped"] for entry in self.history)
+
+
+def require_phase(phase: str, current: str) -> str:
+    """The phase asked for, which may not lie before the current one."""
+    if phase not in PHASES:
+        raise ConfigurationError(f"phase={phase!r}; needed is one of {', '.join(PHASES)}.")
+    if phase == "gap" and current == "components":
+        raise ConfigurationError(
+            "phase='gap' after phase='components': what is removed is fixed when the second phase begins. Fit a new "
+            "estimator (clone it) to begin again."
+        )
+    return phase

@@ -1,0 +1,221 @@
+"""Null-it-out fair PCA (Lee et al. 2023), solved exactly: PCA without the directions that tell the groups apart."""
+
+from numbers import Integral, Real
+
+import numpy as np
+
+from ..certificate import Certificate, ky_fan_certificate
+from ..errors import ComponentsError, ConfigurationError, GroupError
+from ..estimator import SubspaceEstimator, require_components
+from ..groups import label_text
+from ..linalg import complement, symmetrise, top_eigenspace
+from ..moments import GroupMoments
+from ..subspace import FairSubspace
+from .contrasts import Contrast, contrasts, nullified_basis, side
+
+CONSTRAINTS = ("all", "covariance", "mean", "vanilla")
+GAPS = ("covariance", "second_moment")
+
+
+def group_gap(moments: GroupMoments, contrast: Contrast, gap: str, point: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    r"""The gap matrix (d, d) and the mean gap f (d,) of one comparison.
+
+    ``covariance`` gives :math:`Q = \Sigma_1 - \Sigma_0` with divisors n - 1; ``second_moment`` gives
+    :math:`S = E_1[(x - c)(x - c)^\top] - E_0[(x - c)(x - c)^\top]` about the given point c.
+    """
+    matrices, means = [], []
+    for chosen in (contrast.inside, contrast.outside):
+        count, mean, scatter = side(moments, chosen)
+        if gap == "covariance":
+            if count < 2:
+                raise GroupError(
+                    f"{contrast.name}: group {label_text(moments.labels[chosen][0])!r} has {count:g} row(s); covariances "
+                    "need at least 2. Merge or drop the group, or use gap='second_moment'."
+                )
+            matrices.append(scatter / (count - 1.0))
+        else:
+            matrices.append(scatter / count + np.outer(mean - point, mean - point))
+        means.append(mean)
+    return symmetrise(matrices[0] - matrices[1]), means[0] - means[1]
+
+
+def gap_eigenspace(gap: np.ndarray, m: int, size: float) -> tuple[np.ndarray, np.ndarray]:
+    """The m eigenvalues of largest absolute value, in decreasing order of it, and their eigenvectors (d, m).
+
+    The gap is indefinite, and a variance missing in one group tells as much as one in excess. Eigenvalues below 1e-12
+    times ``size`` are rounding noise: there is nothing to remove, and they are left out.
+    """
+    values, vectors = np.linalg.eigh(gap)
+    order = np.argsort(-np.abs(values), kind="stable")[:m]
+    order = order[np.abs(values[order]) > 1e-12 * size]
+    return values[order], vectors[:, order]
+
+
+class NullItOutPCA(SubspaceEstimator):
+    r"""PCA without the direction of the group means and the m directions in which the group covariances differ most.
+
+    .. math::
+
+        \max_{V^\top V = I_k} \operatorname{tr} V^\top \Sigma V
+        \quad \text{subject to} \quad V^\top f = 0, \; V^\top P_m = 0 ,
+
+    where :math:`f = \mu_1 - \mu_0` and the columns of :math:`P_m` are the eigenvectors of the gap matrix for its m
+    eigenvalues of largest **absolute** value.
+
+    Parameters
+    ----------
+    n_components : int, default 2
+        The number of components k, at most d less the number of removed directions.
+    n_gap_directions : int, default 2
+        The number m of directions of the gap matrix to remove. More make the groups more alike and keep less variance;
+        0 with ``constraint="all"`` is ``constraint="mean"``.
+    constraint : {"all", "covariance", "mean", "vanilla"}, default "all"
+        What is removed: gap directions and the mean gap, only one of the two, or nothing (standard PCA).
+    gap : {"covariance", "second_moment"}, default "covariance"
+        Difference of the group covariances, or of their second moments, which holds part of the mean gap as well.
+    center : bool, default True
+        Take variance and second moments about the overall mean, and subtract it in ``transform``. False takes them
+        about zero, as the authors' streaming program does.
+    strength : float in [0, 1], default 1
+        Less than 1 only shrinks the removed directions, by this factor: :math:`I - c\,UU^\top` in place of the projector.
+        No constraint holds then.
+
+    Attributes
+    ----------
+    components_ : ndarray of shape (k, d)
+        Orthonormal rows, by decreasing variance.
+    nullified_ : ndarray of shape (r, d)
+        Orthonormal rows: a basis of everything removed, gap directions first.
+    gap_directions_ : ndarray of shape (m, d)
+        Eigenvectors of the gap matrix as rows; those of all comparisons, one after the other, for several groups.
+    gap_eigenvalues_ : ndarray of shape (m,)
+        Their eigenvalues, in squared units of the data.
+    mean_ : ndarray of shape (d,)
+        What ``transform`` subtracts.
+    explained_variance_, explained_variance_ratio_ : ndarray of shape (k,)
+        Variance along each component (divisor n - 1) about the overall mean, and its share of the total.
+    certificate_ : Certificate
+        Captured sum of squares, its upper bound given the removed directions, and the constraint residual.
+    subspace_ : FairSubspace
+        The answer.
+    group_labels_, group_counts_ : ndarray of shape (G,)
+        The groups of the fitting sample.
+
+    Guarantees
+    ----------
+    On the fitting sample, with strength 1: the projected group means coincide (constraints "all" and "mean"); of the
+    gap matrix no more than its (m+1)-th largest absolute eigenvalue is left in spectral norm ("all" and "covariance"),
+    and removing no other m directions leaves less; among all projections without the removed directions none captures
+    more variance. More than two groups: each is compared with all other rows, and the directions of all comparisons
+    are removed.
+
+    Complexity
+    ----------
+    O(n d^2 + d^3) time, O(G d^2) memory. For d in the tens of thousands use ``StreamingFairPCA``.
+
+    References
+    ----------
+    J. Lee, H. Cho, S.-Y. Yun and C. Yun (2023), Fair streaming principal component analysis, "null it out" formulation;
+    several groups as its remark on extensions suggests.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> group = np.repeat(["a", "b"], [200, 100])
+    >>> X = rng.standard_normal((300, 5)) * [3, 2, 1, 1, 1]
+    >>> X[group == "b", 0] += 4
+    >>> X[group == "b", 1] *= 3
+    >>> pca = NullItOutPCA(n_components=2, n_gap_directions=1).fit(X, sensitive_features=group)
+    >>> T = pca.transform(X)
+    >>> bool(np.abs(T[group == "a"].mean(axis=0) - T[group == "b"].mean(axis=0)).max() < 1e-12)
+    True
+    """
+
+    def __init__(
+        self,
+        n_components=2,
+        n_gap_directions=2,
+        *,
+        constraint="all",
+        gap="covariance",
+        center=True,
+        strength=1.0,
+    ):
+        self.n_components = n_components
+        self.n_gap_directions = n_gap_directions
+        self.constraint = constraint
+        self.gap = gap
+        self.center = center
+        self.strength = strength
+
+    def _answer(self, moments: GroupMoments) -> FairSubspace:
+        m = require_options(self, moments.d)
+        if self.gap not in GAPS:
+            raise ConfigurationError(f"gap={self.gap!r}; needed is one of {', '.join(GAPS)}.")
+        point = moments.mean if self.center else np.zeros(moments.d)
+        S = moments.scatter if self.center else moments.second_moment
+        U = self._nullified(moments, m, point)
+        k = require_components(
+            self.n_components, moments.d - U.shape[1], moments.d, f" less {U.shape[1]} removed directions"
+        )
+        if self.strength < 1:
+            shrink = np.eye(moments.d) - self.strength * U @ U.T
+            H = symmetrise(shrink @ S @ shrink)
+            _, V = top_eigenspace(H, k)
+            certificate = ky_fan_certificate(H, V, "trace of V'SV, S shrunk along the removed directions")
+        else:
+            V, certificate = constrained_components(S, U, k)
+        return FairSubspace(V, point, certificate)
+
+    def _nullified(self, moments: GroupMoments, m: int, point: np.ndarray) -> np.ndarray:
+        found = contrasts(moments.labels) if self.constraint != "vanilla" else ()
+        # One length for the data, to tell gaps from rounding noise.
+        size = float(np.trace(moments.second_moment)) / moments.n
+        values, directions, mean_gaps = [], [], []
+        for contrast in found:
+            matrix, mean_gap = group_gap(moments, contrast, self.gap if m else "second_moment", point)
+            mean_gaps.append(mean_gap)
+            if m:
+                value, vectors = gap_eigenspace(matrix, m, size)
+                values.append(value)
+                directions.append(vectors)
+        self.gap_eigenvalues_ = np.concatenate(values) if values else np.zeros(0)
+        self.gap_directions_ = np.hstack(directions).T if directions else np.zeros((0, moments.d))
+        wanted = self.constraint in ("all", "mean") and mean_gaps
+        F = np.column_stack(mean_gaps) if wanted else np.zeros((moments.d, 0))
+        U = nullified_basis(directions, F, floor=1e-12 * np.sqrt(size))
+        self.nullified_ = U.T
+        return U
+
+
+def constrained_components(S: np.ndarray, U: np.ndarray, k: int) -> tuple[np.ndarray, Certificate]:
+    """The k directions of largest S outside the span of U, from an explicit basis Z of its complement.
+
+    Eigenvectors of the projected matrix itself could lie in the span of U where S has too small a rank.
+    """
+    Z = complement(U)
+    H = symmetrise(Z.T @ S @ Z)
+    _, A = top_eigenspace(H, k)
+    V = Z @ A
+    residual = float(np.abs(U.T @ V).max(initial=0.0))
+    return V, ky_fan_certificate(H, A, "trace of V'SV over orthonormal V without the removed directions", residual)
+
+
+def require_options(estimator, d: int) -> int:
+    """The number m of gap directions that the options of the estimator ask for, all of them checked."""
+    if estimator.constraint not in CONSTRAINTS:
+        raise ConfigurationError(f"constraint={estimator.constraint!r}; needed is one of {', '.join(CONSTRAINTS)}.")
+    strength = estimator.strength
+    if not isinstance(strength, Real) or isinstance(strength, bool) or not 0 <= strength <= 1:
+        raise ConfigurationError(f"strength={strength!r}; needed is a number from 0 to 1.")
+    m = estimator.n_gap_directions
+    if not isinstance(m, Integral) or isinstance(m, bool) or m < 0:
+        raise ComponentsError(f"n_gap_directions={m!r}; needed is a whole number of at least 0.")
+    if estimator.constraint in ("mean", "vanilla"):
+        return 0
+    if m >= d:
+        raise ComponentsError(
+            f"n_gap_directions={m}, but {d} feature(s) leave at most {d - 1} to remove. Ask for fewer directions."
+        )
+    return int(m)

@@ -1,0 +1,413 @@
+"""Fair streaming PCA (Lee et al. 2023): null-it-out from blocks of rows, without any d x d object."""
+
+from collections.abc import Iterator
+from numbers import Real
+from pathlib import Path
+
+import numpy as np
+
+from ..certificate import Certificate
+from ..errors import ConfigurationError, DataError
+from ..estimator import SubspaceEstimator, require_components, require_generator, warn_caller
+from ..groups import encode_groups
+from ..moments import GroupMoments
+from ..streams import ArrayStream, Stream, as_stream
+from ..subspace import FairSubspace
+from . import power_checkpoint
+from .block_reader import BlockReader, require_blocks
+from .block_sums import BlockSums, Operand
+from .contrasts import contrasts
+from .noisy_power import FairPowerMethod, PowerOptions, require_phase
+from .null_it_out import require_options
+
+CENTRES = ("global", "none", "group")
+
+
+class StreamEndedWarning(UserWarning):
+    """A stream had fewer rows than the blocks that were asked for."""
+
+
+class ExactSums:
+    """Stands in for a reader of rows where the group moments are known: every block is the whole sample."""
+
+    def __init__(self, moments: GroupMoments):
+        self.moments, self.labels, self.d, self.dtype = moments, moments.labels, moments.d, np.dtype(np.float64)
+        self.origin = moments.mean
+        self.shifts = moments.means - self.origin
+
+    def start_pass(self, row: int = 0) -> None:
+        """Nothing is read."""
+
+    def read(self, rows: int | None, operand: Operand, G: int) -> BlockSums:
+        """The sums that a pass over the sample would give."""
+        counts, W = self.moments.counts, operand.W
+        products = np.stack(
+            [
+                scatter @ W + count * np.outer(shift, shift @ W)
+                for scatter, count, shift in zip(self.moments.scatters, counts, self.shifts, strict=True)
+            ]
+        )
+        sides = operand.sides or (np.ones((G, W.shape[1])),)
+        slabs = np.stack([np.einsum("gdw,gw->dw", products, side.astype(np.float64)) for side in sides])
+        squares = float(np.trace(self.moments.scatter))
+        return BlockSums(counts.copy(), counts[:, None] * self.shifts, slabs, squares, round(self.moments.n))
+
+
+class StreamingFairPCA(SubspaceEstimator):
+    r"""Null-it-out fair PCA of data that do not fit in memory: the fair noisy power method (FNPM).
+
+    .. math::
+
+        \max_{V^\top V = I_k} \operatorname{tr} V^\top \Sigma V
+        \quad \text{subject to} \quad V^\top f = 0, \; V^\top P_m = 0 ,
+
+    the problem of ``NullItOutPCA``, from blocks of rows. Phase 1 iterates :math:`W \leftarrow
+    \mathrm{qr}((\hat\Sigma_1 - \hat\Sigma_0) W)` for :math:`P_m`, and takes the difference of all means read; with U an
+    orthonormal basis of both, phase 2 iterates :math:`V \leftarrow \mathrm{qr}((I - UU^\top) \hat\Sigma (I - UU^\top)
+    V)`. Each block is used once and forgotten.
+
+    Parameters
+    ----------
+    n_components : int, default 2
+        The number of components k.
+    n_gap_directions : int, default 2
+        The number m of gap directions to remove.
+    constraint : {"all", "covariance", "mean", "vanilla"}, default "all"
+        What is removed, as in ``NullItOutPCA``.
+    center : {"global", "none", "group"}, default "global"
+        The point about which second moments are taken: the running mean of all rows read, zero (the authors'
+        program), or for the gap the mean of the group in the block, which makes it the gap of covariances.
+    n_blocks : int or pair of int, default 10
+        Blocks, which are power steps, of each phase.
+    block_size : int or pair of int, optional
+        Rows of a block. By default a block is one pass over the whole stream, and the answer tends to that of
+        ``NullItOutPCA``. Larger blocks mean less noise, more blocks a better converged iteration.
+    on_missing : {"carry", "skip"}, default "carry"
+        What happens at the end of a block in which a group has fewer than ``min_group`` rows: go on into the next
+        block with the same sums, or leave the step out. The basis is not touched in either case.
+    min_group : int, default 1
+        Rows of each group that a step of phase 1 needs; at least 2 with ``center="group"``.
+    strength : float in [0, 1], default 1
+        Less than 1 only shrinks the removed directions, by this factor.
+    gap_tol : float, optional
+        Remove only gap directions along which the two second moments differ by more than this share of their sum, from
+        0 to 1. Without it, m directions are removed even where the groups do not differ.
+    groups : array-like, optional
+        All labels to expect. By default those of the array, or those met in a stream until there are two.
+    dtype : {"float32", "float64"}, optional
+        Precision of the computation; by default that of the data (pixels of one byte: float32).
+    random_state : int or numpy.random.Generator, default 0
+        Seed of the random start.
+
+    Attributes
+    ----------
+    components_ : ndarray of shape (k, d)
+        Orthonormal rows, by decreasing variance in the last block.
+    nullified_ : ndarray of shape (r, d)
+        Orthonormal rows: everything removed.
+    gap_directions_ : ndarray of shape (m, d)
+        The last W of phase 1 as rows, those of all comparisons one after the other.
+    gap_ritz_values_ : ndarray of shape (m,)
+        Their Ritz values in the last block of phase 1, in squared units of the data.
+    relative_gaps_ : ndarray of shape (m,)
+        Difference of the two second moments along them as a share of their sum, from 0 (no gap there) to 1.
+    mean_ : ndarray of shape (d,)
+        What ``transform`` subtracts: the mean of all rows read, or zero.
+    explained_variance_, explained_variance_ratio_ : ndarray of shape (k,)
+        Ritz values of the basis before the last step in the last block, and their share of all variance there.
+    residual_ : float
+        Part of the last product that lies outside the basis before the step, in [0, 1]. Small at a fixed point.
+    history_ : list of dict
+        One entry a block: phase, block, n_rows, group_counts, ritz, change (sine of the largest angle between the
+        basis before and after), skipped.
+    n_skipped_blocks_ : int
+        Blocks that lacked a group.
+    certificate_ : Certificate
+        Variance in the last block captured by the basis before the last step (the answer captures no less of it), all
+        variance there as an upper bound, and the constraint residual.
+    subspace_ : FairSubspace
+        The answer.
+    group_labels_, group_counts_ : ndarray of shape (G,)
+        The groups, and their rows among all rows read (a row counts once for each time it was read).
+
+    Guarantees
+    ----------
+    The answer is orthogonal to the removed directions to rounding. These are estimates: with blocks that are passes
+    they converge to those of the sample, at the rate of the (m+1)-th to the m-th absolute eigenvalue of the gap per
+    block; with fresh rows in each block the error is of the order of one over the square root of the rows in a block.
+    The certificate is one block's, and its bound is not tight.
+
+    Complexity
+    ----------
+    Two products of the rows with d x k (phase 1: d x 2m) matrices: O(n d (k + m)) time for a pass, and a QR for each
+    block. Memory O(d (k + m)) and one batch, never d x d or n x d.
+
+    References
+    ----------
+    J. Lee, H. Cho, S.-Y. Yun and C. Yun (2023), Fair streaming principal component analysis, "Fair noisy power method";
+    M. Hardt and E. Price (2014), The noisy power method: a meta algorithm with applications, Algorithm 1.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> def batches():
+    ...     rng = np.random.default_rng(0)
+    ...     for _ in range(20):
+    ...         group = rng.choice(["a", "b"], size=500)
+    ...         X = rng.standard_normal((500, 6)) * [3, 2, 1, 1, 1, 1]
+    ...         X[group == "b", 0] += 4
+    ...         yield X, group
+    >>> pca = StreamingFairPCA(2, 1, block_size=1000, n_blocks=5).fit(batches)
+    >>> pca.components_.shape
+    (2, 6)
+    >>> bool(np.abs(pca.components_ @ pca.nullified_.T).max() < 1e-14)
+    True
+    """
+
+    def __init__(
+        self,
+        n_components=2,
+        n_gap_directions=2,
+        *,
+        constraint="all",
+        center="global",
+        n_blocks=10,
+        block_size=None,
+        on_missing="carry",
+        min_group=1,
+        strength=1.0,
+        gap_tol=None,
+        groups=None,
+        dtype=None,
+        random_state=0,
+    ):
+        self.n_components = n_components
+        self.n_gap_directions = n_gap_directions
+        self.constraint = constraint
+        self.center = center
+        self.n_blocks = n_blocks
+        self.block_size = block_size
+        self.on_missing = on_missing
+        self.min_group = min_group
+        self.strength = strength
+        self.gap_tol = gap_tol
+        self.groups = groups
+        self.dtype = dtype
+        self.random_state = random_state
+
+    def fit(self, X, y=None, *, sensitive_features=None, checkpoint=None):
+        """Fit to a table, or to a stream of batches.
+
+        Parameters
+        ----------
+        X : array-like or DataFrame of shape (n, d), Stream, callable or iterator
+            A table (a memory map is read batch by batch), or batches ``(X, groups)`` as ``as_stream`` takes them.
+        y : array-like of shape (n,), optional
+            Not used.
+        sensitive_features : array-like of shape (n,) or (n, p), Series or DataFrame
+            Group label of each row of a table; a stream brings its own, and this must be left out.
+        checkpoint : str or Path, optional
+            A file that is written after every block. Where it exists already, the run that wrote it is continued after
+            its last completed block; it must be of the same options and data.
+
+        Returns
+        -------
+        self
+        """
+        reader = self._reader(X, sensitive_features)
+        return self._run(reader, checkpoint)
+
+    def fit_moments(self, moments: GroupMoments):
+        """Fit to group moments: the same iteration with the exact products of the sample in every block.
+
+        Parameters
+        ----------
+        moments : GroupMoments
+            The moments of the fitting sample.
+
+        Returns
+        -------
+        self
+        """
+        if not isinstance(moments, GroupMoments):
+            raise DataError(
+                f"fit_moments got a {type(moments).__name__}; needed are GroupMoments. Make them with "
+                "GroupMoments.from_data(X, sensitive_features), or call fit(X, sensitive_features=...)."
+            )
+        self._set_features(moments.d, moments.feature_names)
+        return self._run(ExactSums(moments), None)
+
+    def partial_fit(self, X, y=None, *, sensitive_features, phase="gap", end_block=True):
+        """Read one batch; with ``end_block`` do a step with all that was read since the last one.
+
+        Call it with ``phase="gap"`` for all blocks of phase 1, then with ``phase="components"``. After the first step
+        of phase 2 there is an answer, which every further one improves. All labels must be known at the first call:
+        they are ``groups``, or else those in that batch.
+
+        Parameters
+        ----------
+        X : array-like or DataFrame of shape (b, d)
+            A batch of rows.
+        y : array-like of shape (b,), optional
+            Not used.
+        sensitive_features : array-like of shape (b,) or (b, p), Series or DataFrame
+            Their groups.
+        phase : {"gap", "components"}
+            Which of the two iterations the batch is for.
+        end_block : bool
+            False keeps the sums for the next call.
+
+        Returns
+        -------
+        self
+        """
+        first = not hasattr(self, "_power")
+        table = self._table(X, reset=first)
+        reader = BlockReader(ArrayStream(table, sensitive_features), self.groups if first else self._power.labels)
+        if first:
+            self._power = self._begin(reader)
+        reader.dtype = self._power.W.dtype
+        power = self._power
+        if require_phase(phase, power.phase) == "components" and power.phase == "gap":
+            power.end_gap_phase()
+        reader.start_pass()
+        power.add(reader.read(None, power.operand(), len(power.labels)))
+        if end_block:
+            power.end_block()
+            if power.phase == "components":
+                self._finish(power)
+        return self
+
+    # -- the run ----------------------------------------------------------------------------------------------------
+
+    def _run(self, reader, checkpoint):
+        one_shot = getattr(getattr(reader, "stream", None), "one_shot", False)
+        n_blocks, sizes = require_blocks(self.n_blocks, self.block_size, one_shot)
+        power = self._begin(reader)
+        if checkpoint is not None and Path(checkpoint).exists():
+            power = power_checkpoint.load(checkpoint, power, sizes)
+        for phase, wanted, size in zip(("gap", "components"), n_blocks, sizes, strict=True):
+            if phase == "gap" and power.phase == "components":
+                continue
+            if phase == "gap" and self.constraint == "vanilla":
+                power.end_gap_phase()
+                continue
+            if phase == "gap" and not power.options.n_gap_directions and size is None:
+                wanted = 1  # one pass gives the means of the groups, and there is nothing to iterate on
+            for _ in self._steps(reader, power, phase, wanted, size):
+                if checkpoint is not None:
+                    power_checkpoint.save(checkpoint, power, sizes)
+            if phase == "gap":
+                power.end_gap_phase()
+        return self._finish(power)
+
+    def _steps(self, reader, power: FairPowerMethod, phase: str, wanted: int, size: int | None) -> Iterator[None]:
+        """Do the blocks of a phase that are not done yet; yields after each."""
+        done = [entry for entry in power.history if entry["phase"] == phase]
+        one_shot = getattr(getattr(reader, "stream", None), "one_shot", False)
+        if size is not None:
+            reader.start_pass(sum(entry["n_rows"] for entry in (power.history if one_shot else done)))
+        for number in range(len(done), wanted):
+            if size is None:
+                reader.start_pass()
+            sums = reader.read(size, power.operand(), len(power.labels))
+            if sums is None:
+                self._ended(phase, number, wanted, size)
+                return
+            power.add(sums)
+            power.end_block()
+            yield
+
+    def _ended(self, phase: str, number: int, wanted: int, size) -> None:
+        seen = f"the stream ended after {number} of {wanted} blocks of {size} rows in phase {phase!r}"
+        if number == 0:
+            raise DataError(f"{seen}: not one row was left. Give a stream that can be read again, or more rows.")
+        warn_caller(f"{seen}; the phase ends there. Ask for fewer or smaller blocks.", StreamEndedWarning)
+
+    def _begin(self, reader) -> FairPowerMethod:
+        m = require_options(self, reader.d)
+        k = require_components(self.n_components, reader.d, reader.d, "")
+        if self.center not in CENTRES:
+            raise ConfigurationError(f"center={self.center!r}; needed is one of {', '.join(CENTRES)}.")
+        if self.on_missing not in ("carry", "skip"):
+            raise ConfigurationError(f"on_missing={self.on_missing!r}; needed is 'carry' or 'skip'.")
+        if self.gap_tol is not None and not (isinstance(self.gap_tol, Real) and 0 <= self.gap_tol <= 1):
+            raise ConfigurationError(f"gap_tol={self.gap_tol!r}; needed is None or a share from 0 to 1.")
+        if not isinstance(self.min_group, Real) or self.min_group < 1:
+            raise ConfigurationError(f"min_group={self.min_group!r}; needed is a number of rows of at least 1.")
+        found = () if self.constraint == "vanilla" else contrasts(reader.labels)
+        removed = len(found) * (m + (self.constraint in ("all", "mean"))) - (len(found) > 1)
+        if (
+            self.constraint in ("all", "mean", "covariance")
+            and k + min(removed, reader.d) > reader.d
+            and len(found) == 1
+        ):
+            require_components(k, reader.d - removed, reader.d, f" less {removed} removed directions")
+        if self.dtype is not None:
+            reader.dtype = _precision(self.dtype)
+        options = PowerOptions(
+            k, m, self.constraint, self.center, self.on_missing, self.min_group, self.strength, self.gap_tol
+        )
+        return FairPowerMethod.begin(
+            options, reader.labels, found, reader.origin, reader.dtype, require_generator(self.random_state)
+        )
+
+    def _finish(self, power: FairPowerMethod):
+        basis = power.basis
+        removed = float(np.abs(power.U.T @ basis).max(initial=0.0)) if self.strength == 1 else 0.0
+        certificate = Certificate(
+            "variance in the last block captured by the basis before its step, without the removed directions",
+            power.captured,
+            power.total_variance,
+            removed,
+        )
+        mean = np.zeros(len(basis)) if self.center == "none" else power.mean
+        self.subspace_ = FairSubspace(basis, mean, certificate)
+        self.components_ = self.subspace_.V.T
+        self.mean_, self.certificate_ = mean, certificate
+        self.nullified_ = power.U.T
+        self.gap_directions_ = power.W.T
+        self.gap_ritz_values_ = np.zeros(0) if power.ritz is None else power.ritz
+        self.relative_gaps_ = np.zeros(0) if power.relative_gaps is None else power.relative_gaps
+        self.group_labels_, self.group_counts_ = power.labels, power.counts
+        self.explained_variance_ = np.maximum(power.variances, 0.0)
+        whole = power.total_variance
+        self.explained_variance_ratio_ = self.explained_variance_ / whole if whole > 0 else np.zeros(basis.shape[1])
+        self.residual_ = power.residual
+        self.history_ = power.history
+        self.n_skipped_blocks_ = sum(entry["skipped"] for entry in power.history)
+        return self
+
+    def _reader(self, X, sensitive_features):
+        if isinstance(X, Stream) or callable(X) or hasattr(X, "__next__"):
+            if sensitive_features is not None:
+                raise ConfigurationError(
+                    "sensitive_features was given with a stream, whose batches bring their own groups. Leave it out."
+                )
+            stream = as_stream(X)
+            reader = BlockReader(stream, self.groups)
+            self._set_features(reader.d, stream.feature_names)
+            return reader
+        table = self._table(X, reset=True)
+        labels = encode_groups(sensitive_features, len(table))[0] if self.groups is None else self.groups
+        return BlockReader(ArrayStream(table, sensitive_features), labels)
+
+    def _set_features(self, d: int, names) -> None:
+        self.n_features_in_ = d
+        if names is not None:
+            self.feature_names_in_ = np.array(names, dtype=object)
+        elif hasattr(self, "feature_names_in_"):
+            del self.feature_names_in_
+
+    def _answer(self, moments: GroupMoments) -> FairSubspace:
+        return self.fit_moments(moments).subspace_
+
+
+def _precision(dtype) -> np.dtype:
+    try:
+        found = np.dtype(dtype)
+    except TypeError:
+        found = None
+    if found not in (np.dtype(np.float32), np.dtype(np.float64)):
+        raise ConfigurationError(f"dtype={dtype!r}; needed is 'float32', 'float64' or None.")
+    return found
