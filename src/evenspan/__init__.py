@@ -17,7 +17,7 @@ if TYPE_CHECKING:
         StandardPCA,
         joint_diagonalise,
     )
-    from .representation import INLP, LEACE, RLACE, FairKernelPCA, FairPCA, MMDFairPCA
+    from .representation import INLP, LEACE, RLACE, FairKernelPCA, FairPCA, MMDFairPCA, NullItOutPCA, StreamingFairPCA
     from .subspace import FairSubspace
 
 __version__ = "0.1.0"
@@ -38,8 +38,10 @@ __all__ = [
     "JointRange",
     "MMDFairPCA",
     "MinMaxFairPCA",
+    "NullItOutPCA",
     "RobustFairPCA",
     "StandardPCA",
+    "StreamingFairPCA",
     "joint_diagonalise",
 ]
 
@@ -51,6 +53,8 @@ _HOMES = {
     "INLP": "representation",
     "LEACE": "representation",
     "MMDFairPCA": "representation",
+    "NullItOutPCA": "representation",
+    "StreamingFairPCA": "representation",
     "RLACE": "representation",
     "FairSubspace": "subspace",
     "GroupMoments": "moments",

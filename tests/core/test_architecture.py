@@ -17,7 +17,8 @@ FILES = sorted(SOURCE.rglob("*.py"))
 # From the ground up; a module imports its own floor and the floors below.
 FLOORS = [
     {"errors", "paths", "linalg"},
-    {"groups", "inputs", "running", "kernels", "moments_file", "moments"},
+    {"groups", "inputs", "running", "kernels", "moments_file", "moments", "streams", "stream_files", "stream_images"}
+    | {"dask_chunks", "dask_cluster", "dask_moments"},
     {"certificate", "subspace", "estimator"},
     {"reconstruction", "representation"},
     {"metrics"},

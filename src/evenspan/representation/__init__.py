@@ -7,7 +7,9 @@ from .inlp import INLP
 from .kernel_space import IndefiniteKernelWarning
 from .leace import LEACE
 from .mmd_fair_pca import MMDFairPCA, UnmetToleranceWarning
+from .null_it_out import NullItOutPCA
 from .rlace import RLACE
+from .streaming_fair_pca import StreamEndedWarning, StreamingFairPCA
 
 __all__ = [
     "INLP",
@@ -18,5 +20,8 @@ __all__ = [
     "IncompleteErasureWarning",
     "IndefiniteKernelWarning",
     "MMDFairPCA",
+    "NullItOutPCA",
+    "StreamEndedWarning",
+    "StreamingFairPCA",
     "UnmetToleranceWarning",
 ]

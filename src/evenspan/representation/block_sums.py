@@ -125,6 +125,6 @@ def _not_finite(X: np.ndarray) -> str:
     )
     return (
         f"NaN or inf in column (number of entries) {shown}; the first is in its row "
-        f"{int(np.flatnonzero(bad.any(axis=1))[0])}. Needed are finite numbers. Impute or drop the rows; evenspan never "
-        "fills in values by itself."
+        f"{int(np.flatnonzero(bad.any(axis=1))[0])}. Needed are finite numbers. Impute or drop the rows; evenspan "
+        "never fills in values by itself."
     )

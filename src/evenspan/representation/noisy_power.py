@@ -220,7 +220,7 @@ class FairPowerMethod:
         product = about(block.products[0], total, count, shift, operand) / count
         product = taken_out(product, self.U, self.options.strength)
         before = self.V
-        self.V, self.variances, rotation = ordered_by_size(product, before)
+        self.V, self.variances, _ = ordered_by_size(product, before)
         self.total_variance = (block.squares - 2.0 * float(shift @ total) + count * float(shift @ shift)) / count
         self.captured = float(self.variances.sum(axis=0))
         outside = product - before @ (before.T @ product)

@@ -29,8 +29,8 @@ def group_gap(moments: GroupMoments, contrast: Contrast, gap: str, point: np.nda
         if gap == "covariance":
             if count < 2:
                 raise GroupError(
-                    f"{contrast.name}: group {label_text(moments.labels[chosen][0])!r} has {count:g} row(s); covariances "
-                    "need at least 2. Merge or drop the group, or use gap='second_moment'."
+                    f"{contrast.name}: group {label_text(moments.labels[chosen][0])!r} has {count:g} row(s); "
+                    "covariances need at least 2. Merge or drop the group, or use gap='second_moment'."
                 )
             matrices.append(scatter / (count - 1.0))
         else:
@@ -77,7 +77,7 @@ class NullItOutPCA(SubspaceEstimator):
         Take variance and second moments about the overall mean, and subtract it in ``transform``. False takes them
         about zero, as the authors' streaming program does.
     strength : float in [0, 1], default 1
-        Less than 1 only shrinks the removed directions, by this factor: :math:`I - c\,UU^\top` in place of the projector.
+        Less than 1 only shrinks the removed directions: :math:`I - c\,UU^\top` with this c in place of the projector.
         No constraint holds then.
 
     Attributes
