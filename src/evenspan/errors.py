@@ -43,5 +43,9 @@ class ResultError(FairError, ValueError):
     """A stored result, record, moments file or published table is missing, damaged or inconsistent."""
 
 
+class ClusterError(FairError, RuntimeError):
+    """A cluster cannot be reached, has lost its workers or cannot compute what it was sent."""
+
+
 class ExecutionError(FairError, RuntimeError):
     """A notebook or text chapter could not be executed to its end."""

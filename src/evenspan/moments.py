@@ -133,6 +133,27 @@ class GroupMoments:
             at += n
         return cls(*sums.result())
 
+    @classmethod
+    def from_dask(cls, X, sensitive_features, *, client=None) -> "GroupMoments":
+        """Moments of a Dask array or data frame, summed chunk by chunk on a cluster.
+
+        The sums are merged along a tree that the order of the chunks fixes: the result does not depend on the number
+        of workers, nor on one that is lost on the way. G d^2 numbers travel for each chunk, never its rows.
+
+        Parameters
+        ----------
+        X : dask Array of shape (n, d) or dask DataFrame
+            Cut by rows; an array cut by columns too is rechunked to whole rows.
+        sensitive_features : dask or NumPy array, Series, DataFrame, str or list of str
+            Group labels; cut to fit the chunks of X. Names mean columns of a data frame, which are then no features.
+        client : distributed.Client or str, optional
+            A client or the address of a scheduler. Without one the current client, or a cluster of this machine's
+            cores for this call alone; a script needs ``if __name__ == "__main__":`` around a call that starts one.
+        """
+        from .dask_moments import running_moments
+
+        return cls(*running_moments(X, sensitive_features, client).result())
+
     def __add__(self, other: "GroupMoments") -> "GroupMoments":
         if not isinstance(other, GroupMoments):
             return NotImplemented

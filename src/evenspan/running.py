@@ -1,6 +1,7 @@
 """Running sums behind the group moments: one pass over blocks of rows, merged by pairwise updates."""
 
 import numpy as np
+from scipy.linalg import blas
 
 from .errors import DataError, GroupError
 from .groups import encode_groups, label_text, positions, union_labels
@@ -47,7 +48,8 @@ class RunningMoments:
         self.labels: np.ndarray | None = None  # (G,) sorted
         self.origin: np.ndarray | None = None  # (d,)
         self.names: tuple[str, ...] | None = None
-        self.total = None  # counts (G,), means about the origin (G, d), scatters (G, d, d)
+        self.total = None  # counts (G,), means about the origin (G, d), upper triangles of the scatters (G, d, d)
+        self._space: np.ndarray | None = None
 
     def add(self, X, sensitive_features, sample_weight=None) -> None:
         """Fold in the rows of X."""
@@ -68,6 +70,21 @@ class RunningMoments:
                 w = None if weights is None else weights[start:stop]
                 self._add_block(np.asarray(rows(start, stop)), codes[start:stop], w)
 
+    def combine(self, other: "RunningMoments") -> None:
+        """Fold in the sums over other rows, whose origin may be another point."""
+        if other.total is None:
+            return
+        if self.total is None:
+            self.labels, self.origin, self.names = other.labels, other.origin, other.names
+            self.total = tuple(part.copy() for part in other.total)
+            return
+        self._make_room(other.labels, 1, len(other.origin), other.names, None)
+        self.names = self.names or other.names
+        counts, means, scatters = other.total
+        # Both origins lie inside the data: their difference keeps the digits that means about zero would have lost.
+        shifted = means + (other.origin - self.origin)
+        merge(self.total, positions(other.labels, self.labels), (counts, shifted, scatters))
+
     def result(self, X=None) -> tuple:
         """Labels, counts, means, scatters and feature names. X, if given, is only read to explain bad entries."""
         if self.total is None:
@@ -77,7 +94,8 @@ class RunningMoments:
             empty = label_text(self.labels[np.flatnonzero(counts == 0)[0]])
             raise GroupError(f"group {empty!r} has total weight zero. Drop its rows or give it positive weight.")
         require_finite(means + self.origin, scatters, X, self.names)
-        return self.labels, counts.copy(), means + self.origin, scatters.copy(), self.names
+        whole = np.array([np.triu(S) + np.triu(S, 1).T for S in scatters])
+        return self.labels, counts.copy(), means + self.origin, whole, self.names
 
     def require_finite(self, X) -> None:
         """DataError naming the columns if an entry was missing or infinite; X, the last table, is read to count."""
@@ -88,14 +106,54 @@ class RunningMoments:
 
     def _add_block(self, block: np.ndarray, codes: np.ndarray, weights: np.ndarray | None) -> None:
         order = np.argsort(codes, kind="stable")
-        Y = block.take(order, axis=0).astype(np.float64, copy=False)
-        Y -= self.origin
+        if self._space is None or len(self._space) < len(block):
+            self._space = np.empty(block.shape)  # kept: fresh memory costs more than the arithmetic of a pass over it
+        Y = self._space[: len(block)]
+        if block.dtype == Y.dtype:
+            block.take(order, axis=0, out=Y, mode="clip")  # "raise" would go through a copy of Y
+        else:
+            Y[...] = block.take(order, axis=0)
         bounds = np.searchsorted(codes[order], np.arange(len(self.labels) + 1))
-        for g in np.flatnonzero(np.diff(bounds)):
+        for g in np.flatnonzero(bounds[1:] > bounds[:-1]):
             inside = slice(bounds[g], bounds[g + 1])
-            part = _block_moments(Y[inside], None if weights is None else weights[order[inside]])
-            if part[0][0] > 0:
-                merge(self.total, [g], part)
+            self._add_group(g, Y[inside], None if weights is None else weights[order[inside]])
+
+    def _add_group(self, g: int, Y: np.ndarray, weights: np.ndarray | None) -> None:
+        r"""Fold rows Y of group g, which are overwritten, into the sums.
+
+        The rows are centred about c, the mean :math:`m_a` of the group so far. With their mean :math:`c + q` and
+        :math:`\delta = c + q - m_a` the update of ``merge`` becomes
+
+        .. math:: S = S_a + Y^\top Y - n_b\, qq^\top + \tfrac{n_a n_b}{n} \delta\delta^\top .
+
+        The difference costs no digits while :math:`n_b q_j^2` is at most the scatter of feature j so far. Otherwise
+        (in the first rows of a group, or when it drifts) the rows are centred once more, about c + q.
+        """
+        counts, means, scatters = self.total
+        centre = self.origin + means[g]
+        Y -= centre
+        ones = np.ones(len(Y)) if weights is None else weights
+        n_a, n_b = counts[g], float(ones.sum(axis=0))
+        if n_b == 0:
+            return
+        q = ones @ Y / n_b
+        # The rounded centre, not the mean it was rounded from, has been subtracted. This difference is exact.
+        mean_b = centre - self.origin + q
+        S = scatters[g].T  # in the order of Fortran: the routines work in place, on the lower triangle
+        if not (n_b * q**2 <= np.diagonal(S)).all():
+            Y -= q
+        else:
+            blas.dsyr(-n_b, q, lower=1, a=S, overwrite_a=1)
+        if weights is not None:
+            Y *= np.sqrt(weights)[:, None]
+        blas.dsyrk(1.0, Y.T, beta=1.0, c=S, lower=1, overwrite_c=1)
+        if n_a > 0:
+            delta = mean_b - means[g]
+            blas.dsyr(n_a * n_b / (n_a + n_b), delta, lower=1, a=S, overwrite_a=1)
+            means[g] += n_b / (n_a + n_b) * delta
+        else:
+            means[g] = mean_b
+        counts[g] = n_a + n_b
 
     def _make_room(self, labels: np.ndarray, n: int, d: int, names: tuple[str, ...] | None, rows) -> None:
         if self.total is None:
@@ -117,22 +175,6 @@ class RunningMoments:
             for new, kept in zip(self.total, old, strict=True):
                 new[at] = kept
             self.labels = merged
-
-
-def _block_moments(Y: np.ndarray, weights: np.ndarray | None):
-    """Count, mean and scatter (each with a leading axis of 1) of one group's rows; Y is overwritten."""
-    if weights is None:
-        count = float(len(Y))
-        mean = np.ones(len(Y)) @ Y / count
-        Y -= mean
-    else:
-        count = float(weights.sum(axis=0))
-        if count == 0:
-            return np.zeros(1), None, None
-        mean = weights @ Y / count
-        Y -= mean
-        Y *= np.sqrt(weights)[:, None]
-    return np.array([count]), mean[None], (Y.T @ Y)[None]  # Y.T @ Y is one symmetric rank update
 
 
 def row_weights(sample_weight, n: int) -> np.ndarray | None:
