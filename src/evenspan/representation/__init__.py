@@ -8,8 +8,9 @@ from .kernel_space import IndefiniteKernelWarning
 from .leace import LEACE
 from .mmd_fair_pca import MMDFairPCA, UnmetToleranceWarning
 from .null_it_out import NullItOutPCA
+from .power_run import StreamEndedWarning
 from .rlace import RLACE
-from .streaming_fair_pca import StreamEndedWarning, StreamingFairPCA
+from .streaming_fair_pca import StreamingFairPCA
 
 __all__ = [
     "INLP",

@@ -4,10 +4,11 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from ..errors import ConfigurationError, DataError, GroupError
+from ..errors import DataError, GroupError
 from ..groups import encode_groups, label_text, positions, union_labels
+from ..moments import GroupMoments
 from ..streams import Stream, in_batch
-from .block_sums import BlockSums, batch_sums
+from .block_sums import BlockSums, Operand, batch_sums
 
 #: Rows multiplied at once, in numbers: 128 MiB of single precision. A batch larger than that is cut.
 STEP_ENTRIES = 2**25
@@ -25,7 +26,7 @@ class BlockReader:
     """
 
     def __init__(self, stream: Stream, groups=None):
-        self.stream = stream
+        self.stream, self.one_shot = stream, stream.one_shot
         self._batches: Iterator | None = None
         self._rest: tuple | None = None
         self._number = 0
@@ -40,13 +41,13 @@ class BlockReader:
 
     def start_pass(self, row: int = 0) -> None:
         """Begin at a row of the stream; one that can be read only once goes forward to it."""
-        if self.stream.one_shot:
+        if self.one_shot:
             while self._at < row and self._next(row - self._at) is not None:
                 pass
             return
         self._batches, self._rest, self._number, self._at = self.stream.from_row(row), None, 0, row
 
-    def read(self, rows: int | None, operand, G: int) -> BlockSums | None:
+    def read(self, rows: int | None, operand: Operand, G: int) -> BlockSums | None:
         """The sums over the next ``rows`` rows, or over all that are left; None when there are none."""
         total = None
         wanted = np.inf if rows is None else rows
@@ -99,12 +100,12 @@ class BlockReader:
             first = (X, given) if first is None else first
             labels = encode_groups(given, len(X))[0]
             found = labels if found is None else union_labels(found, labels)
-            if expected is not None or len(found) > 1 or self.stream.one_shot:
+            if expected is not None or len(found) > 1 or self.one_shot:
                 break
         if first is None:
             raise DataError("the stream has not one row; needed is at least one batch (X, groups).")
         self.labels = found if expected is None else encode_groups(expected)[0]
-        if self.stream.one_shot:
+        if self.one_shot:
             self._rest = first[0], self.codes(first[1], len(first[0]))
             self._number = 1
         else:
@@ -112,23 +113,28 @@ class BlockReader:
         return np.asarray(first[0])
 
 
-def require_blocks(n_blocks, block_size, one_shot: bool) -> tuple[tuple[int, int], tuple[int | None, int | None]]:
-    """Number and size of the blocks of both phases."""
-    counts = _pair("n_blocks", n_blocks)
-    sizes = (None, None) if block_size is None else _pair("block_size", block_size)
-    if one_shot and None in sizes:
-        raise ConfigurationError(
-            "block_size=None makes every block a pass over the stream, but this stream can be read only once. Give "
-            "block_size, or a function that makes the stream anew."
-        )
-    return counts, sizes
+class ExactSums:
+    """Stands in for a reader of rows where the group moments are known: every block is the whole sample."""
 
+    def __init__(self, moments: GroupMoments):
+        self.moments, self.labels, self.d, self.dtype = moments, moments.labels, moments.d, np.dtype(np.float64)
+        self.one_shot = False
+        self.origin = moments.mean
+        self.shifts = moments.means - self.origin
 
-def _pair(name: str, value) -> tuple[int, int]:
-    values = tuple(value) if isinstance(value, tuple | list) else (value, value)
-    whole = all(isinstance(v, int | np.integer) and not isinstance(v, bool) and v >= 1 for v in values)
-    if len(values) != 2 or not whole:
-        raise ConfigurationError(
-            f"{name}={value!r}; needed is a whole number of at least 1, or one for each of the two phases."
+    def start_pass(self, row: int = 0) -> None:
+        """Nothing is read."""
+
+    def read(self, rows: int | None, operand: Operand, G: int) -> BlockSums:
+        """The sums that a pass over the sample would give."""
+        counts, W = self.moments.counts, operand.W
+        products = np.stack(
+            [
+                scatter @ W + count * np.outer(shift, shift @ W)
+                for scatter, count, shift in zip(self.moments.scatters, counts, self.shifts, strict=True)
+            ]
         )
-    return int(values[0]), int(values[1])
+        sides = operand.sides or (np.ones((G, W.shape[1])),)
+        slabs = np.stack([np.einsum("gdw,gw->dw", products, side.astype(np.float64)) for side in sides])
+        squares = float(np.trace(self.moments.scatter))
+        return BlockSums(counts.copy(), counts[:, None] * self.shifts, slabs, squares, round(self.moments.n))

@@ -77,19 +77,21 @@ def batch_sums(X: np.ndarray, codes: np.ndarray, G: int, operand: Operand, weigh
     W, origin = operand.W, operand.origin
     X = X.astype(W.dtype, copy=False)
     with np.errstate(invalid="ignore", over="ignore"):
-        Y = X @ W - origin @ W
+        # Narrow times wide: OpenBLAS needs a third less time for (W'X')' and (Z'X)' than for XW and X'Z.
+        Y = (W.T @ X.T).T - origin @ W
         slabs = [Y * side[codes] for side in operand.sides] or [Y]
         Z = np.hstack([*slabs, codes[:, None] == np.arange(G)]).astype(W.dtype, copy=False)
         if weights is not None:
             Z *= weights[:, None].astype(W.dtype)
-        products = X.T @ Z
+        products = np.ascontiguousarray(Z.T) @ X
         totals = Z.sum(axis=0, dtype=np.float64)
-        products -= np.multiply.outer(origin, totals.astype(W.dtype))
+        for row, total in zip(products, totals.astype(W.dtype), strict=True):
+            row -= total * origin
     # One entry that is not finite makes its whole feature's products so, whatever it is multiplied with.
-    if not np.isfinite(products[:, -G:]).all() or not np.isfinite(Y).all():
+    if not np.isfinite(products[-G:]).all() or not np.isfinite(Y).all():
         raise DataError(_not_finite(X))
     L, w = len(slabs), W.shape[1]
-    sums = products[:, L * w :].T.astype(np.float64)
+    sums = products[L * w :].astype(np.float64)
     squares = 0.0
     if operand.squares:
         lengths = np.einsum("qd,qd->q", X, X).astype(np.float64)
@@ -97,7 +99,7 @@ def batch_sums(X: np.ndarray, codes: np.ndarray, G: int, operand: Operand, weigh
         far = origin.astype(np.float64)
         count = float(totals[-G:].sum(axis=0))
         squares = total - 2.0 * float(far @ sums.sum(axis=0)) - count * float(far @ far)
-    slab_products = np.ascontiguousarray(products[:, : L * w].reshape(len(products), L, w).transpose(1, 0, 2))
+    slab_products = products[: L * w].reshape(L, w, -1).transpose(0, 2, 1)
     return BlockSums(totals[-G:].copy(), sums, slab_products, squares, len(X))
 
 

@@ -6,8 +6,10 @@ import numpy as np
 from scipy import linalg
 
 from ..errors import ConfigurationError, DataError, GroupError
+from ..estimator import require_components
 from .block_sums import BlockSums, Operand, about
 from .contrasts import Contrast, nullified_basis
+from .power_options import PowerOptions
 
 PHASES = ("gap", "components")
 
@@ -44,20 +46,6 @@ def ordered_by_size(product: np.ndarray, before: np.ndarray) -> tuple[np.ndarray
 def taken_out(V: np.ndarray, U: np.ndarray, strength: float = 1.0) -> np.ndarray:
     """V less ``strength`` times its part in the span of the orthonormal U; never as a d x d projector."""
     return V - strength * (U @ (U.T @ V)) if U.shape[1] else V
-
-
-@dataclass(frozen=True)
-class PowerOptions:
-    """What is iterated on; the fields are the options of ``StreamingFairPCA`` of the same names."""
-
-    n_components: int
-    n_gap_directions: int
-    constraint: str
-    center: str
-    on_missing: str = "carry"
-    min_group: float = 1.0
-    strength: float = 1.0
-    gap_tol: float | None = None
 
 
 @dataclass(eq=False)
@@ -158,6 +146,10 @@ class FairPowerMethod:
                     "or on_missing='carry'."
                 )
             self.U = self._removed()
+        left = len(self.origin) - self.U.shape[1]
+        require_components(
+            self.options.n_components, left, len(self.origin), f" less {self.U.shape[1]} removed directions"
+        )
         self.phase = "components"
 
     @property

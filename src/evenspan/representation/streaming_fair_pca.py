@@ -1,56 +1,22 @@
 """Fair streaming PCA (Lee et al. 2023): null-it-out from blocks of rows, without any d x d object."""
 
-from collections.abc import Iterator
-from numbers import Real
 from pathlib import Path
 
 import numpy as np
 
 from ..certificate import Certificate
 from ..errors import ConfigurationError, DataError
-from ..estimator import SubspaceEstimator, require_components, require_generator, warn_caller
+from ..estimator import SubspaceEstimator, require_generator
 from ..groups import encode_groups
 from ..moments import GroupMoments
 from ..streams import ArrayStream, Stream, as_stream
 from ..subspace import FairSubspace
 from . import power_checkpoint
-from .block_reader import BlockReader, require_blocks
-from .block_sums import BlockSums, Operand
+from .block_reader import BlockReader, ExactSums
 from .contrasts import contrasts
-from .noisy_power import FairPowerMethod, PowerOptions, require_phase
-from .null_it_out import require_options
-
-CENTRES = ("global", "none", "group")
-
-
-class StreamEndedWarning(UserWarning):
-    """A stream had fewer rows than the blocks that were asked for."""
-
-
-class ExactSums:
-    """Stands in for a reader of rows where the group moments are known: every block is the whole sample."""
-
-    def __init__(self, moments: GroupMoments):
-        self.moments, self.labels, self.d, self.dtype = moments, moments.labels, moments.d, np.dtype(np.float64)
-        self.origin = moments.mean
-        self.shifts = moments.means - self.origin
-
-    def start_pass(self, row: int = 0) -> None:
-        """Nothing is read."""
-
-    def read(self, rows: int | None, operand: Operand, G: int) -> BlockSums:
-        """The sums that a pass over the sample would give."""
-        counts, W = self.moments.counts, operand.W
-        products = np.stack(
-            [
-                scatter @ W + count * np.outer(shift, shift @ W)
-                for scatter, count, shift in zip(self.moments.scatters, counts, self.shifts, strict=True)
-            ]
-        )
-        sides = operand.sides or (np.ones((G, W.shape[1])),)
-        slabs = np.stack([np.einsum("gdw,gw->dw", products, side.astype(np.float64)) for side in sides])
-        squares = float(np.trace(self.moments.scatter))
-        return BlockSums(counts.copy(), counts[:, None] * self.shifts, slabs, squares, round(self.moments.n))
+from .noisy_power import FairPowerMethod, require_phase
+from .power_options import power_options, precision, require_blocks, require_room
+from .power_run import steps
 
 
 class StreamingFairPCA(SubspaceEstimator):
@@ -235,7 +201,7 @@ class StreamingFairPCA(SubspaceEstimator):
                 "GroupMoments.from_data(X, sensitive_features), or call fit(X, sensitive_features=...)."
             )
         self._set_features(moments.d, moments.feature_names)
-        return self._run(ExactSums(moments), None)
+        return self._run(ExactSums(moments))
 
     def partial_fit(self, X, y=None, *, sensitive_features, phase="gap", end_block=True):
         """Read one batch; with ``end_block`` do a step with all that was read since the last one.
@@ -280,77 +246,23 @@ class StreamingFairPCA(SubspaceEstimator):
 
     # -- the run ----------------------------------------------------------------------------------------------------
 
-    def _run(self, reader, checkpoint):
-        one_shot = getattr(getattr(reader, "stream", None), "one_shot", False)
-        n_blocks, sizes = require_blocks(self.n_blocks, self.block_size, one_shot)
+    def _run(self, reader, checkpoint=None):
+        n_blocks, sizes = require_blocks(self.n_blocks, self.block_size, reader.one_shot)
         power = self._begin(reader)
         if checkpoint is not None and Path(checkpoint).exists():
             power = power_checkpoint.load(checkpoint, power, sizes)
-        for phase, wanted, size in zip(("gap", "components"), n_blocks, sizes, strict=True):
-            if phase == "gap" and power.phase == "components":
-                continue
-            if phase == "gap" and self.constraint == "vanilla":
-                power.end_gap_phase()
-                continue
-            if phase == "gap" and not power.options.n_gap_directions and size is None:
-                wanted = 1  # one pass gives the means of the groups, and there is nothing to iterate on
-            for _ in self._steps(reader, power, phase, wanted, size):
-                if checkpoint is not None:
-                    power_checkpoint.save(checkpoint, power, sizes)
-            if phase == "gap":
-                power.end_gap_phase()
+        for _ in steps(power, reader, n_blocks, sizes):
+            if checkpoint is not None:
+                power_checkpoint.save(checkpoint, power, sizes)
         return self._finish(power)
 
-    def _steps(self, reader, power: FairPowerMethod, phase: str, wanted: int, size: int | None) -> Iterator[None]:
-        """Do the blocks of a phase that are not done yet; yields after each."""
-        done = [entry for entry in power.history if entry["phase"] == phase]
-        one_shot = getattr(getattr(reader, "stream", None), "one_shot", False)
-        if size is not None:
-            reader.start_pass(sum(entry["n_rows"] for entry in (power.history if one_shot else done)))
-        for number in range(len(done), wanted):
-            if size is None:
-                reader.start_pass()
-            sums = reader.read(size, power.operand(), len(power.labels))
-            if sums is None:
-                self._ended(phase, number, wanted, size)
-                return
-            power.add(sums)
-            power.end_block()
-            yield
-
-    def _ended(self, phase: str, number: int, wanted: int, size) -> None:
-        seen = f"the stream ended after {number} of {wanted} blocks of {size} rows in phase {phase!r}"
-        if number == 0:
-            raise DataError(f"{seen}: not one row was left. Give a stream that can be read again, or more rows.")
-        warn_caller(f"{seen}; the phase ends there. Ask for fewer or smaller blocks.", StreamEndedWarning)
-
     def _begin(self, reader) -> FairPowerMethod:
-        m = require_options(self, reader.d)
-        k = require_components(self.n_components, reader.d, reader.d, "")
-        if self.center not in CENTRES:
-            raise ConfigurationError(f"center={self.center!r}; needed is one of {', '.join(CENTRES)}.")
-        if self.on_missing not in ("carry", "skip"):
-            raise ConfigurationError(f"on_missing={self.on_missing!r}; needed is 'carry' or 'skip'.")
-        if self.gap_tol is not None and not (isinstance(self.gap_tol, Real) and 0 <= self.gap_tol <= 1):
-            raise ConfigurationError(f"gap_tol={self.gap_tol!r}; needed is None or a share from 0 to 1.")
-        if not isinstance(self.min_group, Real) or self.min_group < 1:
-            raise ConfigurationError(f"min_group={self.min_group!r}; needed is a number of rows of at least 1.")
+        options = power_options(self, reader.d)
         found = () if self.constraint == "vanilla" else contrasts(reader.labels)
-        removed = len(found) * (m + (self.constraint in ("all", "mean"))) - (len(found) > 1)
-        if (
-            self.constraint in ("all", "mean", "covariance")
-            and k + min(removed, reader.d) > reader.d
-            and len(found) == 1
-        ):
-            require_components(k, reader.d - removed, reader.d, f" less {removed} removed directions")
-        if self.dtype is not None:
-            reader.dtype = _precision(self.dtype)
-        options = PowerOptions(
-            k, m, self.constraint, self.center, self.on_missing, self.min_group, self.strength, self.gap_tol
-        )
-        return FairPowerMethod.begin(
-            options, reader.labels, found, reader.origin, reader.dtype, require_generator(self.random_state)
-        )
+        require_room(options, len(found), reader.d)
+        dtype = reader.dtype if self.dtype is None else precision(self.dtype)
+        rng = require_generator(self.random_state)
+        return FairPowerMethod.begin(options, reader.labels, found, reader.origin, dtype, rng)
 
     def _finish(self, power: FairPowerMethod):
         basis = power.basis
@@ -401,13 +313,3 @@ class StreamingFairPCA(SubspaceEstimator):
 
     def _answer(self, moments: GroupMoments) -> FairSubspace:
         return self.fit_moments(moments).subspace_
-
-
-def _precision(dtype) -> np.dtype:
-    try:
-        found = np.dtype(dtype)
-    except TypeError:
-        found = None
-    if found not in (np.dtype(np.float32), np.dtype(np.float64)):
-        raise ConfigurationError(f"dtype={dtype!r}; needed is 'float32', 'float64' or None.")
-    return found
