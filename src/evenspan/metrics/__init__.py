@@ -1,6 +1,16 @@
 """The judge: every metric is computed here, from moments or points, never by a method."""
 
 from .group_prediction import READERS, auc, group_auc, reader_scores
+from .learnability import (
+    Slope,
+    direction_sine,
+    fairness_gap,
+    optimality_gap,
+    quantile_slope,
+    required_size,
+    subspace_sine,
+    upper_quantiles,
+)
 from .linear_separation import linear_separation, principal_axes
 from .prediction import (
     CLASSIFIERS,
@@ -23,15 +33,18 @@ from .representation import covariance_gap, mean_gap, median_bandwidth, mmd2
 __all__ = [
     "CLASSIFIERS",
     "READERS",
+    "Slope",
     "accuracy",
     "auc",
     "average_error",
     "covariance_gap",
     "demographic_parity_difference",
+    "direction_sine",
     "downstream",
     "equal_opportunity_difference",
     "error_gap",
     "explained_variance",
+    "fairness_gap",
     "group_auc",
     "group_errors",
     "linear_separation",
@@ -39,8 +52,13 @@ __all__ = [
     "median_bandwidth",
     "mmd2",
     "operator_errors",
+    "optimality_gap",
     "principal_axes",
+    "quantile_slope",
     "reader_scores",
+    "required_size",
     "retained_variance",
+    "subspace_sine",
+    "upper_quantiles",
     "worst_error",
 ]

@@ -1,0 +1,179 @@
+"""The judge of learnability: how far an estimated subspace is from the true one, and how that falls with the data."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..errors import DataError
+from ..linalg import top_eigenspace
+
+__all__ = [
+    "Slope",
+    "direction_sine",
+    "fairness_gap",
+    "optimality_gap",
+    "quantile_slope",
+    "required_size",
+    "subspace_sine",
+    "upper_quantiles",
+]
+
+
+def optimality_gap(V: np.ndarray, target: np.ndarray, covariance: np.ndarray, *, relative: bool = False) -> float:
+    r"""Variance that V keeps less than the target: :math:`\operatorname{tr}(T^\top \Sigma T - V^\top \Sigma V)`.
+
+    It is **below zero** where V keeps more, as a subspace may that violates the constraints of the target.
+
+    Parameters
+    ----------
+    V, target : ndarray of shape (d, k)
+        Orthonormal columns.
+    covariance : ndarray of shape (d, d)
+        The true covariance.
+    relative : bool
+        Divide by the largest variance that k directions can keep.
+
+    Returns
+    -------
+    float
+    """
+    _same_rows(V, target, covariance)
+    lost = _kept(target, covariance) - _kept(V, covariance)
+    return lost / float(top_eigenspace(covariance, V.shape[1])[0].sum(axis=0)) if relative else lost
+
+
+def fairness_gap(V: np.ndarray, U: np.ndarray) -> float:
+    r"""Spectral norm :math:`\lVert U^\top V \rVert_2` for the true forbidden directions U (d, r) and V (d, k).
+
+    The sine of the largest angle between V and the complement of U: 0 when V is orthogonal to U, at most 1.
+    """
+    _same_rows(V, U)
+    return float(np.linalg.norm(U.T @ V, ord=2)) if U.shape[1] else 0.0
+
+
+def subspace_sine(V: np.ndarray, target: np.ndarray) -> float:
+    r"""Sine of the largest angle between two subspaces, :math:`\lVert T - V V^\top T \rVert_2`; orthonormal columns."""
+    _same_rows(V, target)
+    return float(np.linalg.norm(target - V @ (V.T @ target), ord=2)) if target.shape[1] else 0.0
+
+
+def direction_sine(v: np.ndarray, target: np.ndarray) -> float:
+    """Sine of the angle between the lines along two vectors (d,) of any length above zero."""
+    unit = [np.asarray(a, dtype=np.float64)[:, None] / np.linalg.norm(a) for a in (v, target)]
+    return subspace_sine(*unit)
+
+
+@dataclass(frozen=True)
+class Slope:
+    """A least-squares line through the logarithms of upper quantiles, with a bootstrap interval over the runs.
+
+    Parameters
+    ----------
+    slope, low, high : float
+        The slope and the ends of its 95 % interval.
+    intercept : float
+        Base-10 logarithm of the line at size 1.
+    used : int
+        How many sizes have a quantile above zero; the others have no logarithm and are left out.
+    """
+
+    slope: float
+    low: float
+    high: float
+    intercept: float
+    used: int
+
+    def __str__(self) -> str:
+        return f"{self.slope:.2f} [{self.low:.2f}, {self.high:.2f}]"
+
+
+def upper_quantiles(values: np.ndarray, delta: float = 0.1) -> np.ndarray:
+    """The largest value of every column (one size, all runs) after dropping the worst share delta of the runs."""
+    return np.quantile(np.asarray(values, dtype=np.float64), 1.0 - delta, axis=0, method="inverted_cdf")
+
+
+def quantile_slope(sizes: np.ndarray, values: np.ndarray, *, delta: float = 0.1, draws: int = 1000, seed=0) -> Slope:
+    """Slope of log10 of the upper quantile against log10 of the size.
+
+    Parameters
+    ----------
+    sizes : array-like of shape (s,)
+        Sizes of the samples.
+    values : array-like of shape (runs, s)
+        What was measured; negative values count as they are and have no logarithm only if the quantile is negative.
+    delta : float
+        Share of the runs that may be worse than the quantile.
+    draws : int
+        Bootstrap samples; the runs are drawn anew for each size, since they are independent.
+    seed : int
+        Source of randomness.
+
+    Returns
+    -------
+    Slope
+    """
+    return _summary(*_lines(sizes, values, delta, draws, seed), upper_quantiles(values, delta))
+
+
+def required_size(
+    sizes: np.ndarray, values: np.ndarray, level: float, *, delta: float = 0.1, draws: int = 1000, seed=0
+) -> np.ndarray:
+    """Size at which the fitted line reaches a level, first as measured and then for each bootstrap sample.
+
+    Parameters
+    ----------
+    sizes, values, delta, draws, seed
+        As for ``quantile_slope``.
+    level : float
+        The value to be reached, above zero.
+
+    Returns
+    -------
+    ndarray of shape (1 + draws,)
+        NaN where the line does not fall, so that no size is large enough.
+    """
+    slopes, intercepts = _lines(sizes, values, delta, draws, seed)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        found = 10.0 ** ((np.log10(level) - intercepts) / slopes)
+    return np.where(slopes < 0.0, found, np.nan)
+
+
+def _lines(sizes, values, delta: float, draws: int, seed) -> tuple[np.ndarray, np.ndarray]:
+    sizes, values = np.asarray(sizes, dtype=np.float64), np.asarray(values, dtype=np.float64)
+    if values.ndim != 2 or sizes.shape != values.shape[1:] or not np.isfinite(values).all():
+        raise DataError(
+            f"sizes {sizes.shape} with values {values.shape}; needed are (s,) and (runs, s), without NaN. Give every "
+            "size the same number of runs."
+        )
+    runs, rng = len(values), np.random.default_rng(seed)
+    picked = rng.integers(runs, size=(draws, runs, len(sizes)))
+    again = np.take_along_axis(values[None], picked, axis=1)
+    quantiles = np.quantile(again, 1.0 - delta, axis=1, method="inverted_cdf")
+    quantiles = np.vstack([upper_quantiles(values, delta), quantiles])
+    lines = np.array([_line(np.log10(sizes), row) for row in quantiles])
+    return lines[:, 0], lines[:, 1]
+
+
+def _line(x: np.ndarray, quantiles: np.ndarray) -> tuple[float, float]:
+    above = quantiles > 0.0
+    if above.sum(axis=0) < 2:
+        return np.nan, np.nan
+    x, y = x[above], np.log10(quantiles[above])
+    slope = float((x - x.mean(axis=0)) @ y / ((x - x.mean(axis=0)) @ (x - x.mean(axis=0))))
+    return slope, float(y.mean(axis=0) - slope * x.mean(axis=0))
+
+
+def _summary(slopes: np.ndarray, intercepts: np.ndarray, quantiles: np.ndarray) -> Slope:
+    known = slopes[1:][np.isfinite(slopes[1:])]
+    low, high = np.quantile(known, [0.025, 0.975]) if len(known) else (np.nan, np.nan)
+    used = int((quantiles > 0.0).sum(axis=0))
+    return Slope(float(slopes[0]), float(low), float(high), float(intercepts[0]), used)
+
+
+def _kept(V: np.ndarray, covariance: np.ndarray) -> float:
+    return float(np.einsum("dk,dk->", V, covariance @ V))
+
+
+def _same_rows(*matrices: np.ndarray) -> None:
+    if len({len(A) for A in matrices}) > 1:
+        raise DataError(f"subspaces of different spaces: {[len(A) for A in matrices]} features. They must agree.")
