@@ -58,17 +58,18 @@ class Chunk:
         """Number of rows, if it is known before the chunk is made."""
         return None if self.start is None else self.stop - self.start
 
-    def load(self, *given) -> tuple:
-        """Features and groups. Errors name the chunk."""
-        if self.graph is not None:
-            import dask
+    def groups(self, *given):
+        """The groups alone; the features are made only if the groups are columns among them."""
+        if self.labels is not None:
+            return self.labels[self.codes]
+        if self.attributes is not None:
+            return self.load(*given)[1]
+        return given[-1] if self.graph is None else self._made(self.keys[-1:])[0]
 
-            try:
-                given = dask.get(self.graph, list(self.keys))
-            except FairError:
-                raise
-            except Exception as error:  # whatever the code that makes the chunk may raise
-                raise DataError(f"it cannot be made: {type(error).__name__}: {error}") from error
+    def load(self, *given) -> tuple:
+        """Features and groups, as they must be."""
+        if self.graph is not None:
+            given = self._made(self.keys)
         X, groups = given[0], given[1] if len(given) > 1 else None
         if self.attributes is not None:
             groups = X[self.attributes[0]] if len(self.attributes) == 1 else X[self.attributes]
@@ -77,6 +78,15 @@ class Chunk:
             groups = self.labels[self.codes]
         self._check(X, groups)
         return X, groups
+
+    def _made(self, keys) -> tuple:
+        dask = require("dask")
+        try:
+            return dask.get(self.graph, list(keys))
+        except FairError:
+            raise
+        except Exception as error:  # whatever the code that makes the chunk may raise
+            raise DataError(f"it cannot be made: {type(error).__name__}: {error}") from error
 
     def _check(self, X, groups) -> None:
         d, names = self.shape_of_table
@@ -147,20 +157,20 @@ class ChunkedTable:
             own = None if codes is None else codes[start:stop]
             shape = (self.n_features, self.feature_names)
             self.chunks.append(Chunk(number, start, stop, shape, attributes, labels, own))
-        self.n_rows = int(bounds[-1]) if known else None
+        self.n_rows, self.labels = int(bounds[-1]) if known else None, labels
         _write_recipes(self.chunks, self._parts)
 
     def given(self, chunk: Chunk) -> list:
         """What must be computed before the chunk can be loaded: nothing where it has a recipe."""
         return [] if chunk.graph is not None else [part[chunk.number] for part in self._parts]
 
-    def map_reduce(self, work: Callable, combine: Callable, client, operand=None, chunks: slice = slice(None)):
+    def map_reduce(self, work, combine, client, operand=None, chunks: slice = slice(None), groups_only: bool = False):
         """``combine`` of what ``work(X, groups, operand)`` returns for each chunk, along a tree in their order.
 
         Parameters
         ----------
         work : callable
-            Returns the sums of one chunk.
+            Returns the sums of one chunk. With ``groups_only`` it is given the groups alone.
         combine : callable
             Takes a list of such sums and returns their total.
         client : distributed.Client
@@ -169,6 +179,8 @@ class ChunkedTable:
             Sent to every worker once.
         chunks : slice
             Which chunks.
+        groups_only : bool
+            Whether the features are not needed.
 
         Returns
         -------
@@ -180,7 +192,7 @@ class ChunkedTable:
 
         def graph(sent):
             token = uuid.uuid4().hex
-            do = dask.delayed(partial(_work, work), pure=False, traverse=False)
+            do = dask.delayed(partial(_work, work, groups_only), pure=False, traverse=False)
             add = dask.delayed(partial(_combine, combine), pure=False)
             level = [
                 (do(_Sealed(c), sent, *self.given(c), dask_key_name=(f"evenspan-sums-{token}", c.number)), c.number)
@@ -216,10 +228,11 @@ class _Sealed:
         self.chunk = chunk
 
 
-def _work(work: Callable, sealed: _Sealed, operand, *given):
+def _work(work: Callable, groups_only: bool, sealed: _Sealed, operand, *given):
     with sealed.chunk.told():
-        X, groups = sealed.chunk.load(*given)
-        return work(X, groups, operand)
+        if groups_only:
+            return work(sealed.chunk.groups(*given))
+        return work(*sealed.chunk.load(*given), operand)
 
 
 def _combine(combine: Callable, parts: list, ends: tuple[int, int]):
@@ -239,27 +252,28 @@ def _write_recipes(chunks: list[Chunk], parts: list[list]) -> None:
 
     Data that lie on the workers already (persisted) and work that several chunks share stay tasks of Dask's own.
     """
-    from dask._task_spec import DataNode
-    from dask.core import get_dependencies
+    from dask._task_spec import DataNode, convert_legacy_graph
 
     future = require("distributed").Future
-    graphs = [dict(part[0].__dask_graph__()) for part in parts]
-    whole = {key: task for graph in graphs for key, task in graph.items()}
+    whole = {}
+    for part in (part for column in parts for part in column):
+        if part.key not in whole:
+            whole |= dict(part.__dask_graph__())
+    if any(isinstance(task, future) for task in whole.values()):
+        return
+    whole = convert_legacy_graph(whole)
     closures, users = [], {}
     for chunk in chunks:
         keys, seen = [part[chunk.number].key for part in parts], set()
-        for part in parts:
-            if part[chunk.number].key not in whole:
-                whole |= dict(part[chunk.number].__dask_graph__())
         waiting = list(keys)
         while waiting:
             key = waiting.pop()
             if key in seen:
                 continue
-            if whole.get(key) is None or isinstance(whole[key], future):
+            if key not in whole:
                 return  # its value is on the workers
             seen.add(key)
-            waiting += get_dependencies(whole, key)
+            waiting += whole[key].dependencies
         closures.append((tuple(keys), seen))
         for key in seen:
             users[key] = users.get(key, 0) + 1

@@ -32,10 +32,8 @@ class BlockReader:
         self._number = 0
         self._at = 0  # rows of this pass that have been read
         first = self._peek(groups)
-        self.d, self.dtype = first.shape[1], first.dtype if first.dtype == np.float32 else np.dtype(np.float64)
-        if first.dtype.kind in "bu" and first.dtype.itemsize == 1:
-            self.dtype = np.dtype(np.float32)  # pixels
-        self.origin = first.mean(axis=0, dtype=np.float64)
+        self.d, self.dtype = first.shape[1], precision_of(first.dtype)
+        self.origin = np.ascontiguousarray(first).mean(axis=0, dtype=np.float64)
         if not np.isfinite(self.origin).all():
             self.origin = np.zeros(self.d)  # the first block will name the entry
 
@@ -62,19 +60,6 @@ class BlockReader:
                 total += part
         return total
 
-    def codes(self, groups, n: int) -> np.ndarray:
-        """Positions of the labels of n rows; a label that was not expected is an error."""
-        labels, codes = encode_groups(groups, n)
-        merged = union_labels(self.labels, labels)
-        if len(merged) > len(self.labels):
-            known = set(self.labels.tolist())
-            new = next(label for label in merged if label.item() not in known)
-            raise GroupError(
-                f"group {label_text(new)!r} appears for the first time, after the comparisons were set up for "
-                f"{', '.join(label_text(label) for label in self.labels)}. Name all groups at the start: groups=[...]."
-            )
-        return positions(labels, self.labels)[codes]
-
     def _next(self, most: float) -> tuple | None:
         if self._rest is None:
             found = next(self._batches, None)
@@ -83,7 +68,7 @@ class BlockReader:
             X, groups = found
             self._number += 1
             with in_batch(self._number, self._at, len(X)):
-                self._rest = X, self.codes(groups, len(X))
+                self._rest = X, expected_codes(self.labels, groups, len(X))
         X, codes = self._rest
         take = int(min(most, len(X), max(STEP_ENTRIES // max(self.d, 1), 1)))
         self._rest = (X[take:], codes[take:]) if take < len(X) else None
@@ -106,7 +91,7 @@ class BlockReader:
             raise DataError("the stream has not one row; needed is at least one batch (X, groups).")
         self.labels = found if expected is None else encode_groups(expected)[0]
         if self.one_shot:
-            self._rest = first[0], self.codes(first[1], len(first[0]))
+            self._rest = first[0], expected_codes(self.labels, first[1], len(first[0]))
             self._number = 1
         else:
             self._batches = None
@@ -138,3 +123,23 @@ class ExactSums:
         slabs = np.stack([np.einsum("gdw,gw->dw", products, side.astype(np.float64)) for side in sides])
         squares = float(np.trace(self.moments.scatter))
         return BlockSums(counts.copy(), counts[:, None] * self.shifts, slabs, squares, round(self.moments.n))
+
+
+def expected_codes(expected: np.ndarray, groups, n: int) -> np.ndarray:
+    """Positions among the expected labels of those of n rows; a label that was not expected is an error."""
+    labels, codes = encode_groups(groups, n)
+    merged = union_labels(expected, labels)
+    if len(merged) > len(expected):
+        known = set(expected.tolist())
+        new = next(label for label in merged if label.item() not in known)
+        raise GroupError(
+            f"group {label_text(new)!r} appears for the first time, after the comparisons were set up for "
+            f"{', '.join(label_text(label) for label in expected)}. Name all groups at the start: groups=[...]."
+        )
+    return positions(labels, expected)[codes]
+
+
+def precision_of(dtype: np.dtype) -> np.dtype:
+    """Of the computation: single for single precision and for pixels of one byte, double for all else."""
+    pixels = dtype.kind in "bu" and dtype.itemsize == 1
+    return np.dtype(np.float32) if pixels or dtype == np.float32 else np.dtype(np.float64)

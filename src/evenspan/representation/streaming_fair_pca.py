@@ -1,10 +1,12 @@
 """Fair streaming PCA (Lee et al. 2023): null-it-out from blocks of rows, without any d x d object."""
 
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
 
 from ..certificate import Certificate
+from ..dask_stream import DaskStream
 from ..errors import ConfigurationError, DataError
 from ..estimator import SubspaceEstimator, require_generator
 from ..groups import encode_groups
@@ -14,9 +16,12 @@ from ..subspace import FairSubspace
 from . import power_checkpoint
 from .block_reader import BlockReader, ExactSums
 from .contrasts import contrasts
+from .dask_power import dask_reader
 from .noisy_power import FairPowerMethod, require_phase
 from .power_options import power_options, precision, require_blocks, require_room
 from .power_run import steps
+
+_GROUPS_TWICE = "sensitive_features was given with a stream, whose batches bring their own groups. Leave it out."
 
 
 class StreamingFairPCA(SubspaceEstimator):
@@ -167,7 +172,8 @@ class StreamingFairPCA(SubspaceEstimator):
         Parameters
         ----------
         X : array-like or DataFrame of shape (n, d), Stream, callable or iterator
-            A table (a memory map is read batch by batch), or batches ``(X, groups)`` as ``as_stream`` takes them.
+            A table (a memory map is read batch by batch), or batches ``(X, groups)`` as ``as_stream`` takes them. The
+            chunks of a Dask collection or ``DaskStream`` are summed on a cluster, and a block is whole chunks.
         y : array-like of shape (n,), optional
             Not used.
         sensitive_features : array-like of shape (n,) or (n, p), Series or DataFrame
@@ -180,8 +186,8 @@ class StreamingFairPCA(SubspaceEstimator):
         -------
         self
         """
-        reader = self._reader(X, sensitive_features)
-        return self._run(reader, checkpoint)
+        with self._reader(X, sensitive_features) as reader:
+            return self._run(reader, checkpoint)
 
     def fit_moments(self, moments: GroupMoments):
         """Fit to group moments: the same iteration with the exact products of the sample in every block.
@@ -290,19 +296,27 @@ class StreamingFairPCA(SubspaceEstimator):
         self.n_skipped_blocks_ = sum(entry["skipped"] for entry in power.history)
         return self
 
+    @contextmanager
     def _reader(self, X, sensitive_features):
+        on_cluster = isinstance(X, DaskStream)
+        if on_cluster or hasattr(X, "__dask_graph__"):
+            if on_cluster and sensitive_features is not None:
+                raise ConfigurationError(_GROUPS_TWICE)
+            with dask_reader(X, sensitive_features, self.groups) as reader:
+                self._set_features(reader.d, reader.stream.feature_names)
+                yield reader
+            return
         if isinstance(X, Stream) or callable(X) or hasattr(X, "__next__"):
             if sensitive_features is not None:
-                raise ConfigurationError(
-                    "sensitive_features was given with a stream, whose batches bring their own groups. Leave it out."
-                )
+                raise ConfigurationError(_GROUPS_TWICE)
             stream = as_stream(X)
             reader = BlockReader(stream, self.groups)
             self._set_features(reader.d, stream.feature_names)
-            return reader
+            yield reader
+            return
         table = self._table(X, reset=True)
         labels = encode_groups(sensitive_features, len(table))[0] if self.groups is None else self.groups
-        return BlockReader(ArrayStream(table, sensitive_features), labels)
+        yield BlockReader(ArrayStream(table, sensitive_features), labels)
 
     def _set_features(self, d: int, names) -> None:
         self.n_features_in_ = d
