@@ -15,7 +15,26 @@ PHASES = ("gap", "components")
 
 
 def orthonormal(columns: np.ndarray) -> np.ndarray:
-    """The Q factor (d, w) of tall columns, in their own precision."""
+    """An orthonormal basis (d, w) of the span of tall columns, in their own precision.
+
+    Two rounds with the Cholesky factor of the w x w products of the columns take a fraction of the time that
+    Householder's reflections take. The second ends at a basis that is orthonormal to rounding if the first ended near
+    one (Yamamoto et al. 2015, CholeskyQR2). Where it did not, the columns are too nearly dependent for their products,
+    and the reflections are done.
+    """
+    Q, identity = columns, np.eye(columns.shape[1], dtype=columns.dtype)
+    for reach in (np.inf, 0.1):
+        products = Q.T @ Q
+        lengths = np.sqrt(np.diag(products))
+        if not lengths.all() or not linalg.norm(products - identity) <= reach:
+            break
+        try:
+            factor = linalg.cholesky(products / np.outer(lengths, lengths), check_finite=False)
+        except linalg.LinAlgError:
+            break
+        Q = Q @ (linalg.solve_triangular(factor, identity, check_finite=False) / lengths[:, None])
+    else:
+        return Q
     return linalg.qr(columns, mode="economic", check_finite=False)[0]
 
 
