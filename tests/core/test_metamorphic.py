@@ -17,8 +17,10 @@ from evenspan import (
     FairPCA,
     GroupMoments,
     MinMaxFairPCA,
+    NullItOutPCA,
     RobustFairPCA,
     StandardPCA,
+    StreamingFairPCA,
 )
 from evenspan.estimator import SubspaceEstimator
 
@@ -91,6 +93,31 @@ METHODS = {
     "LEACE, intersection": Method(LEACE, {"attributes": "intersection"}, attributes=2),
     # The shrinkage depends on the number of rows.
     "LEACE with shrinkage": Method(LEACE, {"shrinkage": "auto"}, supports=ALL - {"duplicate"}),
+    # The divisors n_g - 1 change by different factors.
+    "Null it out": Method(NullItOutPCA, {"n_gap_directions": 1}, groups=2, supports=ALL - {"duplicate"}),
+    "Null it out, second moments": Method(
+        NullItOutPCA, {"n_gap_directions": 1, "gap": "second_moment", "constraint": "covariance"}
+    ),
+    "Null it out, means only": Method(NullItOutPCA, {"constraint": "mean"}),
+    "Null it out about zero": Method(
+        NullItOutPCA,
+        {"n_gap_directions": 1, "gap": "second_moment", "center": False},
+        groups=2,
+        supports=ALL - {"shift"},
+    ),
+    "Null it out, two attributes": Method(NullItOutPCA, {"n_gap_directions": 0}, attributes=2),
+    "Null it out, softly": Method(NullItOutPCA, {"strength": 0.5}, groups=2, supports=ALL - {"duplicate"}),
+    # Every block is a pass, and there are so many that nothing is left of the random start.
+    "FNPM": Method(StreamingFairPCA, {"n_gap_directions": 1, "n_blocks": 500}, groups=2),
+    "FNPM, covariances": Method(
+        StreamingFairPCA,
+        {"n_gap_directions": 1, "n_blocks": 500, "center": "group"},
+        groups=2,
+        supports=ALL - {"duplicate"},
+    ),
+    "FNPM, three groups": Method(
+        StreamingFairPCA, {"n_gap_directions": 1, "n_blocks": 1000, "constraint": "covariance"}
+    ),
     # Its classifiers are penalised, and see points.
     "INLP": Method(INLP, groups=2, supports=frozenset({"rotate", "shift"})),
     # Unit vectors are not rotated along.

@@ -22,8 +22,10 @@ from evenspan import (
     FairPCA,
     GroupMoments,
     MinMaxFairPCA,
+    NullItOutPCA,
     RobustFairPCA,
     StandardPCA,
+    StreamingFairPCA,
 )
 
 from .samples import angle, draw, group_gap, size
@@ -76,6 +78,24 @@ class LeastErasure(SuppliesGroups, LEACE):
     """LEACE with groups supplied."""
 
 
+class NullItOut(SuppliesGroups, NullItOutPCA):
+    """Null-it-out fair PCA with groups supplied."""
+
+
+class Streaming(StreamingFairPCA):
+    """Streaming fair PCA with groups supplied."""
+
+    def fit(self, X, y=None, *, sensitive_features=None):
+        if sensitive_features is None:
+            sensitive_features = np.arange(X.shape[0] if hasattr(X, "shape") else len(np.asarray(X))) % 2
+        return super().fit(X, y, sensitive_features=sensitive_features)
+
+    def partial_fit(self, X, y=None, *, sensitive_features=None):
+        groups = np.arange(X.shape[0] if hasattr(X, "shape") else len(np.asarray(X))) % 2
+        super().partial_fit(X, y, sensitive_features=groups)
+        return super().partial_fit(X, y, sensitive_features=groups, phase="components")
+
+
 CHECKED = [
     StandardPCA(1),
     StandardPCA(1, center=False),
@@ -98,6 +118,11 @@ CHECKED = [
     LeastErasure(1),
     LeastErasure(),
     LeastErasure(1, shrinkage="auto"),
+    NullItOut(1, 0),
+    NullItOut(1, 1, constraint="covariance", gap="second_moment"),
+    NullItOut(1, constraint="vanilla"),
+    Streaming(1, 0),
+    Streaming(1, 1, constraint="covariance"),
 ]
 
 
