@@ -51,6 +51,9 @@ class RunningMoments:
         self.total = None  # counts (G,), means about the origin (G, d), upper triangles of the scatters (G, d, d)
         self._space: np.ndarray | None = None
 
+    def __getstate__(self) -> dict:
+        return self.__dict__ | {"_space": None}  # sums that travel between processes leave their working memory behind
+
     def add(self, X, sensitive_features, sample_weight=None) -> None:
         """Fold in the rows of X."""
         n, d, rows = row_blocks(X)
@@ -64,7 +67,8 @@ class RunningMoments:
         # Missing and infinite entries are found afterwards, in the moments; see inputs.require_finite.
         with np.errstate(invalid="ignore", over="ignore"):
             self._make_room(labels, n, d, feature_names(X), rows)
-            codes = positions(labels, self.labels)[codes].astype(np.min_scalar_type(len(self.labels)))
+            if len(labels) < len(self.labels):
+                codes = positions(labels, self.labels)[codes].astype(np.min_scalar_type(len(self.labels)))
             for start in range(0, n, step):
                 stop = min(start + step, n)
                 w = None if weights is None else weights[start:stop]
@@ -109,10 +113,9 @@ class RunningMoments:
         if self._space is None or len(self._space) < len(block):
             self._space = np.empty(block.shape)  # kept: fresh memory costs more than the arithmetic of a pass over it
         Y = self._space[: len(block)]
-        if block.dtype == Y.dtype:
-            block.take(order, axis=0, out=Y, mode="clip")  # "raise" would go through a copy of Y
-        else:
-            Y[...] = block.take(order, axis=0)
+        place = np.empty_like(order)
+        place[order] = np.arange(len(order))
+        Y[place] = block  # reads the block in its order, which is twice as fast as block[order]
         bounds = np.searchsorted(codes[order], np.arange(len(self.labels) + 1))
         for g in np.flatnonzero(bounds[1:] > bounds[:-1]):
             inside = slice(bounds[g], bounds[g + 1])
