@@ -70,7 +70,8 @@ def local_cluster(n_workers: int | None = None):
     """A client of a new cluster on this machine: processes with one thread each, one for each core unless told."""
     distributed = require("distributed")
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    options = {"n_workers": n_workers or cores, "threads_per_worker": 1, "dashboard_address": None}
+    # Port 0 is any free one: that of the dashboard may be taken by another cluster.
+    options = {"n_workers": n_workers or cores, "threads_per_worker": 1, "dashboard_address": ":0"}
     with (
         distributed.LocalCluster(processes=True, **options) as cluster,
         distributed.Client(cluster, set_as_default=False) as client,
