@@ -15,6 +15,7 @@ from .contrasts import Contrast, contrasts, nullified_basis, side
 
 CONSTRAINTS = ("all", "covariance", "mean", "vanilla")
 GAPS = ("covariance", "second_moment")
+REMOVALS = ("eigenvectors", "balance")
 
 
 def group_gap(moments: GroupMoments, contrast: Contrast, gap: str, point: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -42,13 +43,43 @@ def group_gap(moments: GroupMoments, contrast: Contrast, gap: str, point: np.nda
 def gap_eigenspace(gap: np.ndarray, m: int, size: float) -> tuple[np.ndarray, np.ndarray]:
     """The m eigenvalues of largest absolute value, in decreasing order of it, and their eigenvectors (d, m).
 
-    The gap is indefinite, and a variance missing in one group tells as much as one in excess. Eigenvalues below 1e-12
-    times ``size`` are rounding noise: there is nothing to remove, and they are left out.
+    The gap is indefinite, and a variance missing in one group tells as much as one in excess. Without these directions
+    no m others leave less of gap @ v for unit v. Eigenvalues below 1e-12 times ``size`` are rounding noise: there is
+    nothing to remove, and they are left out.
     """
     values, vectors = np.linalg.eigh(gap)
     order = np.argsort(-np.abs(values), kind="stable")[:m]
     order = order[np.abs(values[order]) > 1e-12 * size]
     return values[order], vectors[:, order]
+
+
+def balancing_directions(gap: np.ndarray, S: np.ndarray, m: int, size: float) -> tuple[np.ndarray, np.ndarray]:
+    r"""m directions (d, m) whose removal leaves least of the gap matrix, and what each of them removes (m,).
+
+    The i-th largest eigenvalue :math:`a` of the gap and its i-th most negative one :math:`-b` share a plane, in which
+
+    .. math:: w = \frac{\sqrt b\, e_a \pm \sqrt a\, e_b}{\sqrt{a + b}}, \qquad
+              u = \frac{\sqrt a\, e_a \mp \sqrt b\, e_b}{\sqrt{a + b}}
+
+    are orthogonal and :math:`w^\top Q w = 0`: without u nothing is left of either eigenvalue, and w is kept. Of the two
+    signs the one is taken that keeps more of the variance S. An eigenvalue without a partner costs its eigenvector.
+    """
+    values, vectors = np.linalg.eigh(gap)
+    above = [j for j in range(len(values))[::-1] if values[j] > 1e-12 * size][:m]
+    below = [j for j in range(len(values)) if values[j] < -1e-12 * size][:m]
+    removed, directions = [], []
+    for i in range(max(len(above), len(below))):
+        if i >= min(len(above), len(below)):
+            j = (above if i < len(above) else below)[i]
+            directions.append(vectors[:, j])
+            removed.append(abs(values[j]))
+            continue
+        a, b, e_a, e_b = values[above[i]], -values[below[i]], vectors[:, above[i]], vectors[:, below[i]]
+        kept = [np.sqrt(b) * e_a + sign * np.sqrt(a) * e_b for sign in (1.0, -1.0)]
+        sign = 1.0 if kept[0] @ S @ kept[0] >= kept[1] @ S @ kept[1] else -1.0
+        directions.append((np.sqrt(a) * e_a - sign * np.sqrt(b) * e_b) / np.sqrt(a + b))
+        removed.append(max(a, b))
+    return np.array(removed), np.column_stack(directions) if directions else np.zeros((len(gap), 0))
 
 
 class NullItOutPCA(SubspaceEstimator):
@@ -76,6 +107,10 @@ class NullItOutPCA(SubspaceEstimator):
     center : bool, default True
         Take variance and second moments about the overall mean, and subtract it in ``transform``. False takes them
         about zero, as the authors' streaming program does.
+    removal : {"eigenvectors", "balance"}, default "eigenvectors"
+        "eigenvectors" is the paper. "balance" pairs every excess of variance in one group with one in the other and
+        removes one direction for both, so that half as many directions leave as little of the gap, and more variance
+        is kept.
     strength : float in [0, 1], default 1
         Less than 1 only shrinks the removed directions: :math:`I - c\,UU^\top` with this c in place of the projector.
         No constraint holds then.
@@ -87,9 +122,10 @@ class NullItOutPCA(SubspaceEstimator):
     nullified_ : ndarray of shape (r, d)
         Orthonormal rows: a basis of everything removed, gap directions first.
     gap_directions_ : ndarray of shape (m, d)
-        Eigenvectors of the gap matrix as rows; those of all comparisons, one after the other, for several groups.
+        The directions removed for the gap matrix as rows; those of all comparisons, one after the other, for several
+        groups.
     gap_eigenvalues_ : ndarray of shape (m,)
-        Their eigenvalues, in squared units of the data.
+        Their eigenvalues, in squared units of the data; with ``removal="balance"`` the larger absolute one of a pair.
     mean_ : ndarray of shape (d,)
         What ``transform`` subtracts.
     explained_variance_, explained_variance_ratio_ : ndarray of shape (k,)
@@ -103,11 +139,12 @@ class NullItOutPCA(SubspaceEstimator):
 
     Guarantees
     ----------
-    On the fitting sample, with strength 1: the projected group means coincide (constraints "all" and "mean"); of the
-    gap matrix no more than its (m+1)-th largest absolute eigenvalue is left in spectral norm ("all" and "covariance"),
-    and removing no other m directions leaves less; among all projections without the removed directions none captures
-    more variance. More than two groups: each is compared with all other rows, and the directions of all comparisons
-    are removed.
+    On the fitting sample, with strength 1: the projected group means coincide (constraints "all" and "mean"). For
+    "all" and "covariance", what is left of the gap matrix Q, the spectral norm of :math:`V^\top Q V`, is at most its
+    (m+1)-th largest absolute eigenvalue; with ``removal="balance"`` at most the larger of its (m+1)-th largest and
+    (m+1)-th most negative eigenvalue in size, and no m directions leave less of Q in the rest of the space. Among all
+    projections without the removed directions none captures more variance. More than two groups: each is compared with
+    all other rows, and the directions of all comparisons are removed.
 
     Complexity
     ----------
@@ -140,6 +177,7 @@ class NullItOutPCA(SubspaceEstimator):
         constraint="all",
         gap="covariance",
         center=True,
+        removal="eigenvectors",
         strength=1.0,
     ):
         self.n_components = n_components
@@ -147,15 +185,18 @@ class NullItOutPCA(SubspaceEstimator):
         self.constraint = constraint
         self.gap = gap
         self.center = center
+        self.removal = removal
         self.strength = strength
 
     def _answer(self, moments: GroupMoments) -> FairSubspace:
         m = require_options(self, moments.d)
         if self.gap not in GAPS:
             raise ConfigurationError(f"gap={self.gap!r}; needed is one of {', '.join(GAPS)}.")
+        if self.removal not in REMOVALS:
+            raise ConfigurationError(f"removal={self.removal!r}; needed is one of {', '.join(REMOVALS)}.")
         point = moments.mean if self.center else np.zeros(moments.d)
         S = moments.scatter if self.center else moments.second_moment
-        U = self._nullified(moments, m, point)
+        U = self._nullified(moments, m, point, S)
         k = require_components(
             self.n_components, moments.d - U.shape[1], moments.d, f" less {U.shape[1]} removed directions"
         )
@@ -168,7 +209,7 @@ class NullItOutPCA(SubspaceEstimator):
             V, certificate = constrained_components(S, U, k)
         return FairSubspace(V, point, certificate)
 
-    def _nullified(self, moments: GroupMoments, m: int, point: np.ndarray) -> np.ndarray:
+    def _nullified(self, moments: GroupMoments, m: int, point: np.ndarray, S: np.ndarray) -> np.ndarray:
         found = contrasts(moments.labels) if self.constraint != "vanilla" else ()
         # One length for the data, to tell gaps from rounding noise.
         size = float(np.trace(moments.second_moment)) / moments.n
@@ -177,7 +218,10 @@ class NullItOutPCA(SubspaceEstimator):
             matrix, mean_gap = group_gap(moments, contrast, self.gap if m else "second_moment", point)
             mean_gaps.append(mean_gap)
             if m:
-                value, vectors = gap_eigenspace(matrix, m, size)
+                if self.removal == "balance":
+                    value, vectors = balancing_directions(matrix, S, m, size)
+                else:
+                    value, vectors = gap_eigenspace(matrix, m, size)
                 values.append(value)
                 directions.append(vectors)
         self.gap_eigenvalues_ = np.concatenate(values) if values else np.zeros(0)
