@@ -43,7 +43,7 @@ class Stream(ABC):
 
     def from_row(self, start: int) -> Iterator[tuple]:
         """A new pass that begins with row ``start``, counted from 0, in the middle of a batch if need be."""
-        start = _whole("start", start, 0)
+        start = whole_number("start", start, 0)
         return iter(self) if start == 0 else _dropped(iter(self), start)
 
     def _checked(self, raw: Iterable, start: int = 0, at: int = 0) -> Iterator[tuple]:
@@ -99,7 +99,7 @@ class ArrayStream(Stream):
     """
 
     def __init__(self, X, sensitive_features, *, batch_size: int = 1024):
-        self.batch_size = _whole("batch_size", batch_size, 1)
+        self.batch_size = whole_number("batch_size", batch_size, 1)
         if sensitive_features is None:
             raise GroupError("sensitive_features is None; needed is one group label for each row of X.")
         if sparse.issparse(X):
@@ -132,7 +132,7 @@ class ArrayStream(Stream):
 
     def from_row(self, start: int) -> Iterator[tuple]:
         """A new pass that begins with row ``start``; nothing before it is read."""
-        start = _whole("start", start, 0)
+        start = whole_number("start", start, 0)
         return self._checked(self._slices(min(start, self.n_rows)), start, min(start, self.n_rows))
 
     def _slices(self, start: int) -> Iterator[tuple]:
@@ -178,7 +178,7 @@ class FunctionStream(Stream):
 
     def from_row(self, start: int) -> Iterator[tuple]:
         """A new pass that begins with row ``start``; the rows before it are made and dropped."""
-        start = _whole("start", start, 0)
+        start = whole_number("start", start, 0)
         batches = self.make()
         if not isinstance(batches, Iterable):
             raise DataError(f"the function returned {_what(batches)}; needed is an iterable of batches (X, groups).")
@@ -214,7 +214,7 @@ class OneShotStream(Stream):
 
     def from_row(self, start: int) -> Iterator[tuple]:
         """The one pass, beginning with row ``start``; the rows before it are lost."""
-        start = _whole("start", start, 0)
+        start = whole_number("start", start, 0)
         if self._iterator is None:
             raise DataError(
                 "this stream can be read only once, and a pass over it has been started already. Pass a function that "
@@ -300,7 +300,8 @@ def _dropped(batches: Iterator, start: int) -> Iterator[tuple]:
         raise DataError(f"the stream has {at} rows; row {start} was asked for.")
 
 
-def _whole(name: str, value, least: int) -> int:
+def whole_number(name: str, value, least: int) -> int:
+    """The value as an int; ``ConfigurationError`` naming the argument unless it is a whole number, and no smaller."""
     if isinstance(value, bool | np.bool_) or not isinstance(value, Integral) or value < least:
         raise ConfigurationError(f"{name}={value!r}; needed is a whole number of at least {least}.")
     return int(value)
