@@ -5,7 +5,7 @@ import pytest
 
 from evenspan.experiments import lee2023_theorems as theorems
 from evenspan.linalg import complement
-from evenspan.representation.null_it_out import NullItOutPCA
+from evenspan.representation import NullItOutPCA
 
 EXPECTED = {"L01": "holds in part", "L02": "does not hold"}
 
@@ -80,3 +80,13 @@ def test_mean_gap_inside_the_gap_directions_leaves_one_more(monkeypatch):
     fitted = NullItOutPCA(3, 2).fit_moments(inside)
     assert len(fitted.nullified_) == 2
     assert np.abs(P.T @ fitted.components_.T).max() < 1e-10
+
+
+def test_the_printed_column_for_equal_means_costs_variance_for_ever():
+    answer, evidence = theorems.learns_equal_means()
+    assert answer == "does not hold", evidence
+
+
+def test_without_that_column_the_loss_falls(monkeypatch):
+    monkeypatch.setattr(theorems, "AS_PRINTED", "covariance")
+    assert theorems.learns_equal_means()[0] == "holds"

@@ -10,11 +10,13 @@ import warnings
 import numpy as np
 from scipy.linalg import subspace_angles
 
+from ..datasets.synthetic_gaps import gap_controlled_pair
 from ..errors import ComponentsError
 from ..estimator import SurplusComponentsWarning
 from ..linalg import symmetrise, top_eigenspace
+from ..metrics.learnability import optimality_gap
 from ..moments import GroupMoments
-from ..representation.null_it_out import NullItOutPCA
+from ..representation import NullItOutPCA, StreamingFairPCA
 
 SEED = 20230
 #: Differences of this relative size are rounding.
@@ -23,6 +25,9 @@ ROUNDING = 1e-9
 SAME = 1e-6
 #: Random tables for L01, by their number of rows beyond k + m + 2, from which on the projected covariance has rank k.
 SPARE_ROWS = (-1, 0, 1, 2, 40)
+#: The constraint of the algorithm as printed: always a column for the means. Rows of its blocks, small and large.
+AS_PRINTED = "all"
+BLOCKS = (1000, 16_000)
 #: Features of the random problems for L02; all k and m that the definition admits are tried for each.
 FEATURES = (3, 5, 8)
 
@@ -143,6 +148,35 @@ def solvable(moments: GroupMoments, k: int, m: int) -> bool:
     except ComponentsError:
         return False
     return float(np.abs(removed(moments, m).T @ fitted.components_.T).max()) < SAME
+
+
+def learns_equal_means() -> Answer:
+    """The part of L03 with g = 0: whether the loss of the algorithm as printed falls when its blocks grow.
+
+    The class of the theorem admits equal means, and the algorithm appends the normalised estimate of g in any case. The
+    control leaves it out. A loss that falls at the slowest rate of the theory is divided by four from the first size to
+    the second.
+    """
+    pair = gap_controlled_pair(12, (6.0, 5.0), 0.5, (4.0, -3.5), 0.0, 0.5, (SEED, 3))
+    target = NullItOutPCA(2, 2).fit_moments(pair.moments()).components_.T
+    loss = {}
+    for constraint in (AS_PRINTED, "covariance"):
+        for size in BLOCKS:
+            options = {"constraint": constraint, "center": "none", "n_blocks": 4, "block_size": size}
+            runs = [
+                StreamingFairPCA(2, 2, **options, random_state=run).fit(pair.stream(size, (SEED, 3, size, run)))
+                for run in range(9)
+            ]
+            losses = [optimality_gap(run.components_.T, target, pair.covariance, relative=True) for run in runs]
+            loss[constraint, size] = float(np.median(losses, axis=0))
+    small, large = (loss[AS_PRINTED, size] for size in BLOCKS)
+    control = loss["covariance", BLOCKS[1]]
+    learnt = large < small / 2.0
+    return "holds" if learnt else "does not hold", (
+        f"Equal means (g = 0), blocks of {BLOCKS[0]} and {BLOCKS[1]} rows, median of 9 runs: the algorithm as printed "
+        f"loses {small:.1%} and {large:.1%} of the largest variance, without its column for the means it loses "
+        f"{control:.2%} in the end."
+    )
 
 
 claims = {"L01": equivalent_programs, "L02": defined_everywhere}
