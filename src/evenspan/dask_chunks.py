@@ -195,7 +195,7 @@ class ChunkedTable:
             do = dask.delayed(partial(_work, work, groups_only), pure=False, traverse=False)
             add = dask.delayed(partial(_combine, combine), pure=False)
             level = [
-                (do(_Sealed(c), sent, *self.given(c), dask_key_name=(f"evenspan-sums-{token}", c.number)), c.number)
+                (do(Parcel(c), sent, *self.given(c), dask_key_name=(f"evenspan-sums-{token}", c.number)), c.number)
                 for c in chosen
             ]
             height = 0
@@ -208,7 +208,7 @@ class ChunkedTable:
                 ]  # fmt: skip
             return level[0][0]
 
-        return finished(client, graph, operand)
+        return finished(client, graph, None if operand is None else Parcel(operand)).value
 
     def load(self, first: int = 0, client=None) -> Iterator[tuple]:
         """The chunks from number ``first`` on, one after the other; recipes are followed in this process."""
@@ -221,23 +221,29 @@ class ChunkedTable:
             yield pair
 
 
-class _Sealed:
-    """A chunk as one object: Dask does not look inside for tasks of its own."""
+class Parcel:
+    """A value as one object whose size Dask knows, and does not look into for tasks of its own."""
 
-    def __init__(self, chunk: Chunk):
-        self.chunk = chunk
+    def __init__(self, value):
+        self.value = value
+
+    def __sizeof__(self) -> int:
+        """Bytes that travel when the value does: the scheduler lets large sums stay where they are."""
+        buffers = []
+        head = pickle.dumps(self.value, protocol=5, buffer_callback=buffers.append)
+        return len(head) + sum(buffer.raw().nbytes for buffer in buffers)
 
 
-def _work(work: Callable, groups_only: bool, sealed: _Sealed, operand, *given):
-    with sealed.chunk.told():
+def _work(work: Callable, groups_only: bool, chunk: Parcel, operand: Parcel | None, *given) -> Parcel:
+    with chunk.value.told():
         if groups_only:
-            return work(sealed.chunk.groups(*given))
-        return work(*sealed.chunk.load(*given), operand)
+            return Parcel(work(chunk.value.groups(*given)))
+        return Parcel(work(*chunk.value.load(*given), None if operand is None else operand.value))
 
 
-def _combine(combine: Callable, parts: list, ends: tuple[int, int]):
+def _combine(combine: Callable, parts: list[Parcel], ends: tuple[int, int]) -> Parcel:
     try:
-        return combine(parts)
+        return Parcel(combine([part.value for part in parts]))
     except FairError as error:
         raise type(error)(f"chunks {ends[0]} to {ends[1]} (counted from 0) together: {error}") from error
 
