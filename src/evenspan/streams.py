@@ -65,7 +65,10 @@ class Stream(ABC):
                 if (labelled := length(groups)) is not None and labelled != n:
                     raise GroupError(f"there are {labelled} group labels for {n} rows. Yield one for each row.")
             d, names = batch_d, names or batch_names
-            self.n_features, self.feature_names = d, names
+            if self.n_features is None:
+                self.n_features = d
+            if self.feature_names is None:
+                self.feature_names = names
             at += n
             if n and at > start:
                 cut = max(start - (at - n), 0)

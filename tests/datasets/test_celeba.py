@@ -8,7 +8,13 @@ import pytest
 from PIL import Image
 
 from evenspan import FairPCA, GroupMoments
-from evenspan.datasets.celeba import UnreadableImagesWarning, celeba_attributes, celeba_batches, load_celeba
+from evenspan.datasets.celeba import (
+    UnreadableImagesWarning,
+    celeba_attributes,
+    celeba_batches,
+    celeba_stream,
+    load_celeba,
+)
 from evenspan.errors import ConfigurationError, DataError, FetchError
 
 ATTRIBUTES = ("Bald", "Eyeglasses", "Smiling")
@@ -99,6 +105,47 @@ def test_a_stream_gives_the_moments_of_the_whole(folder):
     fitted = FairPCA(3).fit_moments(streamed)
     gap = np.diff(whole.means @ fitted.components_.T, axis=0)
     assert np.abs(gap).max() < 1e-12 < np.abs(np.diff(whole.means, axis=0)).max()
+
+
+def test_the_stream_of_the_original_images(folder):
+    rng = np.random.default_rng(0)
+    pictures = rng.integers(0, 256, (11, 12, 10, 3), dtype=np.uint8)
+    for i, picture in enumerate(pictures):
+        # The name ends in .jpg, the bytes are PNG, which keeps them as they are.
+        Image.fromarray(picture).save(folder / "img_align_celeba" / f"{i + 1:06d}.jpg", format="png")
+    stream = celeba_stream(folder, batch_size=4)
+    assert (stream.n_rows, stream.image_size, stream.n_features) == (6, (12, 10), 360)
+    for _ in range(2):
+        batches = list(stream)
+        assert [len(X) for X, _ in batches] == [4, 2]
+        X = np.vstack([X for X, _ in batches])
+        assert X.dtype == np.float32
+        np.testing.assert_allclose(X, (pictures[:6].reshape(6, 360) / 255 - 0.5) / 0.5, atol=1e-6)
+        assert np.concatenate([groups for _, groups in batches]).tolist() == list(GLASSES[:6])
+    rest = list(stream.from_row(5))
+    np.testing.assert_array_equal(rest[0][0], X[5:])
+    assert celeba_stream(folder, partition="validation", limit=1).n_rows == 1
+    data = load_celeba(folder, size=None, grey=False)
+    np.testing.assert_allclose(data.X, (X + 1) / 2, atol=1e-7)
+    assert (data.d, data.feature_names[0], data.feature_names[-1]) == (360, "pixel_00_00_red", "pixel_11_09_blue")
+    small = np.vstack([X for X, _ in celeba_stream(folder, size=(3, 2), grey=True, scale="unit")])
+    np.testing.assert_allclose(small, load_celeba(folder, size=(3, 2)).X, atol=1e-7)
+    assert [X.shape for X, _ in celeba_batches(folder, size=None, batch_size=4)] == [(4, 120), (2, 120)]
+
+
+def test_truncated_images_of_the_stream_are_left_out_in_every_pass(folder):
+    path = folder / "img_align_celeba" / "000002.jpg"
+    noise = np.random.default_rng(0).integers(0, 255, (30, 20, 3), dtype=np.uint8)
+    Image.fromarray(noise).save(path)
+    path.write_bytes(path.read_bytes()[:700])
+    with pytest.raises(DataError, match=r"000002\.jpg cannot be read"):
+        list(celeba_stream(folder))
+    stream = celeba_stream(folder, on_unreadable="skip", batch_size=2)
+    for _ in range(2):
+        with pytest.warns(UnreadableImagesWarning, match=r"1 of 6 images .* left out: 000002\.jpg"):
+            groups = np.concatenate([groups for _, groups in stream])
+        assert groups.tolist() == [1, 0, 1, 0, 0]
+        assert (stream.n_rows, stream.n_unreadable) == (5, 1)
 
 
 @pytest.mark.parametrize("damage", ["truncated", "no image", "missing"])

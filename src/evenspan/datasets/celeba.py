@@ -4,34 +4,36 @@ The images are licensed for non-commercial research and are not part of this pro
 """
 
 import csv
-import warnings
 from collections.abc import Iterator
-from itertools import islice
 from pathlib import Path
 from typing import Literal
 
 import numpy as np
 
 from ..errors import ConfigurationError, DataError, FetchError
+from ..stream_images import WHITE, ImageFolderStream, Unreadable, UnreadableImagesWarning
 from .dataset import Dataset
 
+__all__ = [
+    "UnreadableImagesWarning",
+    "celeba_attributes",
+    "celeba_batches",
+    "celeba_stream",
+    "image_folder",
+    "load_celeba",
+    "pixel_names",
+]
+
 PARTITIONS = {"train": 0, "validation": 1, "test": 2}
-WHITE = 255.0
 #: Folders below the given one in which the distribution and its copies keep the lists, and the images.
 LIST_FOLDERS = (".", "Anno", "Eval")
 IMAGE_FOLDERS = ("img_align_celeba", "Img/img_align_celeba", "img_align_celeba/img_align_celeba")
-
-Unreadable = Literal["error", "skip"]
-
-
-class UnreadableImagesWarning(UserWarning):
-    """Some images were left out because they are missing or damaged."""
 
 
 def load_celeba(
     folder,
     attribute: str = "Eyeglasses",
-    size: tuple[int, int] = (50, 50),
+    size: tuple[int, int] | None = (50, 50),
     *,
     grey: bool = True,
     partition: str = "train",
@@ -47,8 +49,8 @@ def load_celeba(
         folders ``Img``, ``Anno`` and ``Eval`` of the distribution are looked into as well.
     attribute : str
         One of the 40 attributes; group 1 are the images that have it.
-    size : tuple of int
-        Height and width to which every image is shrunk.
+    size : tuple of int or None
+        Height and width to which every image is shrunk; None keeps the 218 x 178 pixels of the distribution.
     grey : bool
         One grey value for each pixel; otherwise red, green and blue, pixel after pixel.
     partition : {"train", "validation", "test", "all"}
@@ -64,20 +66,65 @@ def load_celeba(
         The label repeats the group. All pixels are held at once: 3.2 GB for the full training part at 50 x 50. For
         less, give the moments ``celeba_batches``.
     """
-    parts = list(
-        celeba_batches(
-            folder, attribute, size, grey=grey, partition=partition, limit=limit, on_unreadable=on_unreadable
-        )
+    stream = celeba_stream(
+        folder, attribute, size, grey=grey, partition=partition, limit=limit, on_unreadable=on_unreadable
     )
+    parts = list(_in_double_precision(stream))
     groups = np.concatenate([part[1] for part in parts])
     name = "celeba" if partition == "all" else f"celeba ({partition})"
-    return Dataset(name, np.vstack([part[0] for part in parts]), groups.copy(), groups, pixel_names(size, grey))
+    names = pixel_names(stream.image_size, grey)
+    return Dataset(name, np.vstack([part[0] for part in parts]), groups.copy(), groups, names)
+
+
+def celeba_stream(
+    folder,
+    attribute: str = "Eyeglasses",
+    size: tuple[int, int] | None = None,
+    *,
+    grey: bool = False,
+    partition: str = "train",
+    limit: int | None = None,
+    scale: Literal["unit", "signed"] = "signed",
+    on_unreadable: Unreadable = "error",
+    batch_size: int = 256,
+) -> ImageFolderStream:
+    """The same images as a stream that can be read as often as a method needs, in float32.
+
+    Unless told otherwise it is the data of Lee et al. (2023): colour, the original 218 x 178 pixels, hence 116,412
+    numbers in a row, scaled to lie between -1 and 1, in the order of the list.
+
+    Parameters
+    ----------
+    folder, attribute, size, grey, partition, limit, on_unreadable
+        As in ``load_celeba``.
+    scale : {"signed", "unit"}
+        Values from -1 to 1, or from 0 to 1.
+    batch_size : int
+        Images held at once.
+
+    Returns
+    -------
+    ImageFolderStream
+        Group 1 are the images with the attribute, group 0 those without.
+    """
+    if limit is not None and limit < 1:
+        raise ConfigurationError(f"limit={limit!r}; needed is None or at least 1.")
+    images, chosen = image_folder(folder), _chosen(Path(folder), attribute, partition)
+    return ImageFolderStream(
+        images,
+        dict(chosen[:limit]),
+        size=size,
+        grey=grey,
+        scale=scale,
+        batch_size=batch_size,
+        on_unreadable=on_unreadable,
+    )
 
 
 def celeba_batches(
     folder,
     attribute: str = "Eyeglasses",
-    size: tuple[int, int] = (50, 50),
+    size: tuple[int, int] | None = (50, 50),
     *,
     grey: bool = True,
     partition: str = "train",
@@ -100,35 +147,17 @@ def celeba_batches(
     groups : ndarray of shape (b,)
         1 where the attribute is present, 0 elsewhere.
     """
-    _check(size, limit, on_unreadable, batch_size)
-    image = _pillow()
-    images, chosen = image_folder(folder), _chosen(Path(folder), attribute, partition)
-    chosen = chosen if limit is None else chosen[:limit]
-    left_out, given = [], 0
-    rest = iter(chosen)
-    while batch := list(islice(rest, batch_size)):
-        rows, groups = [], []
-        for name, group in batch:
-            try:
-                rows.append(_pixels(image, images / name, size, grey))
-            except DataError:
-                if on_unreadable == "error":
-                    raise
-                left_out.append(name)
-            else:
-                groups.append(group)
-        if rows:
-            given += len(rows)
-            yield np.array(rows), np.array(groups)
-    if not given:
-        raise DataError(f"none of {len(chosen)} image(s) in {images} can be read, the first is {chosen[0][0]}.")
-    if left_out:
-        shown = ", ".join(left_out[:5]) + (", ..." if len(left_out) > 5 else "")
-        warnings.warn(
-            f"{len(left_out)} of {len(chosen)} images in {images} are missing or damaged and were left out: {shown}.",
-            UnreadableImagesWarning,
-            stacklevel=2,
-        )
+    stream = celeba_stream(
+        folder,
+        attribute,
+        size,
+        grey=grey,
+        partition=partition,
+        limit=limit,
+        on_unreadable=on_unreadable,
+        batch_size=batch_size,
+    )
+    return _in_double_precision(stream)
 
 
 def celeba_attributes(folder) -> tuple[str, ...]:
@@ -223,37 +252,5 @@ def _sign(name: str, value: str) -> int:
     return int(value == "1")
 
 
-def _pixels(image, path: Path, size: tuple[int, int], grey: bool) -> np.ndarray:
-    try:
-        with image.open(path) as opened:
-            shown = opened.convert("L" if grey else "RGB").resize((size[1], size[0]), image.Resampling.BOX)
-    except FileNotFoundError as error:
-        raise DataError(
-            f"{path} is in the lists but not in the folder. Unpack all images, or on_unreadable='skip'."
-        ) from error
-    except (OSError, SyntaxError) as error:  # what Pillow raises for damaged and truncated files
-        raise DataError(
-            f"{path} cannot be read ({error}). Get it again, or leave it out: on_unreadable='skip'."
-        ) from error
-    return np.asarray(shown, dtype=np.float64).ravel() / WHITE
-
-
-def _pillow():
-    try:
-        from PIL import Image
-    except ImportError as error:
-        raise ConfigurationError(
-            "reading images needs Pillow, which is not installed: pip install 'evenspan[experiments]'."
-        ) from error
-    return Image
-
-
-def _check(size, limit, on_unreadable, batch_size) -> None:
-    if len(size) != 2 or min(size) < 1:
-        raise ConfigurationError(f"size={size!r}; needed are a height and a width of at least 1.")
-    if limit is not None and limit < 1:
-        raise ConfigurationError(f"limit={limit!r}; needed is None or at least 1.")
-    if on_unreadable not in ("error", "skip"):
-        raise ConfigurationError(f"on_unreadable={on_unreadable!r}; needed is 'error' or 'skip'.")
-    if batch_size < 1:
-        raise ConfigurationError(f"batch_size={batch_size!r}; needed is at least 1.")
+def _in_double_precision(stream: ImageFolderStream) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    return ((rows / WHITE, groups) for rows, groups in stream.pixels())
