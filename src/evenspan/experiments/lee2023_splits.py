@@ -88,7 +88,7 @@ def _german() -> tuple:
 def _compas() -> tuple:
     table = pd.read_csv(_compas_file())
     usual = table["days_b_screening_arrest"].between(-30, 30) & (table["is_recid"] != -1)
-    usual &= (table["c_charge_degree"] != "O") & (table["score_text"] != "N/A")
+    usual &= (table["c_charge_degree"] != "O") & table["score_text"].notna()  # "N/A" is read as missing
     table = table.loc[usual, [*COMPAS_FEATURES, "two_year_recid"]].dropna()
     groups = (table["race"] == "Caucasian").to_numpy(int)
     y = table["two_year_recid"].to_numpy(int)

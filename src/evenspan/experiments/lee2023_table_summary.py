@@ -10,7 +10,7 @@ from .catalogue import experiment
 from .kleindessner2023_judge import METRICS
 from .lee2023_distributed import QUOTED, SECOND, SECOND_METRICS, quoted
 from .lee2023_splits import NAMES
-from .lee2023_table import FAMILIES, GAP_DIRECTIONS, MIN_MAX, STEPS, label
+from .lee2023_table import FAMILIES, GAP_DIRECTIONS, MIN_MAX, NO_VARIANCE, STEPS, label
 from .store import read_results
 
 RIVALS = "kleindessner2023-table"
@@ -182,13 +182,16 @@ def mean_is_fair_pca(results: pd.DataFrame, dataset: str, k: int) -> str:
 
 
 def price(results: pd.DataFrame, dataset: str) -> pd.DataFrame:
-    """``family, m, metric, protocol, mean, std``: variance, gap left and readers' areas against m."""
+    """``family, m, metric, protocol, mean, std`` of every m that leaves variance: variance, gap, readers' areas."""
     rows = best_source(results)
     rows = rows[rows["dataset"] == dataset]
     parts = []
     for family in ("offline", "FNPM"):
         for m in GAP_DIRECTIONS:
             some = rows[rows["method"] == label(family, m)]
+            kept = some.loc[(some["metric"] == "%Var") & (some["protocol"] == "in sample"), "value"]
+            if not (kept > 100.0 * NO_VARIANCE).any():
+                continue
             for metric, protocols in PRICE:
                 for protocol in protocols:
                     value = some.loc[(some["metric"] == metric) & (some["protocol"] == protocol), "value"].dropna()
