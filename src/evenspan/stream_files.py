@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from .errors import ConfigurationError, DataError, FeatureTypeError, GroupError
-from .streams import Stream, whole_number
+from .streams import Stream, labels_of, whole_number
 
 #: Endings of the files that are read, and how.
 FORMATS = {".parquet": "parquet", ".pq": "parquet", ".feather": "ipc", ".arrow": "ipc", ".ipc": "ipc"}
@@ -63,6 +63,11 @@ class ParquetStream(Stream):
         """Number of rows, from the heads of the files."""
         return sum(rows for _, rows in self._pieces)
 
+    @cached_property
+    def labels(self) -> np.ndarray:
+        """Sorted labels of all groups, from a pass over the sensitive columns alone."""
+        return labels_of(self._labelled_parts())
+
     def __iter__(self) -> Iterator[tuple]:
         """A new pass over the batches."""
         return self.from_row(0)
@@ -109,7 +114,7 @@ class ParquetStream(Stream):
 
     def _batches(self, first: int, at: int) -> Iterator[tuple]:
         held, rows = [], 0
-        for record in self._records(first):
+        for record in self._records(first, [*self.feature_names, *self.attributes]):
             while len(record):
                 part = record.slice(0, self.batch_size - rows)
                 record = record.slice(len(part))
@@ -121,10 +126,17 @@ class ParquetStream(Stream):
         if held:
             yield self._batch(held, at)
 
-    def _records(self, first: int) -> Iterator:
-        """Record batches of the columns that are needed; read one after the other, so that few are in memory."""
-        wanted = [*self.feature_names, *self.attributes]
-        options = {"columns": wanted, "batch_size": min(self.batch_size, CONVERTED), "batch_readahead": 1}
+    def _labelled_parts(self) -> Iterator[tuple]:
+        at = 0
+        for record in self._records(0, self.attributes):
+            if len(record):
+                groups = self._groups(record.columns, at)
+                at += len(record)
+                yield at, groups
+
+    def _records(self, first: int, columns: list[str]) -> Iterator:
+        """Record batches of some columns; read one after the other, so that few are in memory."""
+        options = {"columns": columns, "batch_size": min(self.batch_size, CONVERTED), "batch_readahead": 1}
         for piece, _ in self._pieces[first:]:
             whole = piece is self.dataset
             more = {"fragment_readahead": 1} if whole else {"schema": self.dataset.schema}
@@ -141,16 +153,22 @@ class ParquetStream(Stream):
             block = self._arrow.record_batch(columns, list(self.feature_names))
             X[filled : filled + len(record)] = block.to_tensor(null_to_nan=True, row_major=True).to_numpy()
             filled += len(record)
+        columns = [self._arrow.chunked_array(parts) for parts in zip(*(r.columns[d:] for r in records), strict=True)]
+        return X, self._groups(columns, at)
+
+    def _groups(self, columns: list, at: int) -> np.ndarray | pd.DataFrame:
+        """The sensitive columns of some rows, the first of which is row ``at``."""
         groups = {}
-        for j, name in enumerate(self.attributes, d):
-            column = self._arrow.chunked_array([_plain(record.column(j), self._arrow) for record in records])
-            if column.null_count:
+        for name, column in zip(self.attributes, columns, strict=True):
+            if missing := column.null_count:
                 raise GroupError(
-                    f"rows {at}:{at + len(X)}: sensitive column {name!r} has {column.null_count} missing value(s). "
+                    f"rows {at}:{at + len(column)}: sensitive column {name!r} has {missing} missing value(s). "
                     "Drop those rows (pass a pyarrow.dataset.Dataset with a filter), or give them a label of their own."
                 )
-            groups[name] = column.to_numpy()
-        return X, next(iter(groups.values())) if len(groups) == 1 else pd.DataFrame(groups)
+            if self._arrow.types.is_dictionary(column.type):
+                column = column.cast(column.type.value_type)  # the coding may differ from file to file
+            groups[name] = column.to_numpy(zero_copy_only=False)
+        return next(iter(groups.values())) if len(groups) == 1 else pd.DataFrame(groups)
 
     def _reading(self, what="the data set"):
         return _told(self._arrow, what)
@@ -217,11 +235,6 @@ def _common_type(schema, features: list[str]) -> np.dtype:
             f"{', ...' if len(bad) > 5 else ''}. Encode them as numbers first, or choose others: columns=[...]."
         )
     return np.dtype(np.float32 if all(types.is_float32(kind) for kind in kinds.values()) else np.float64)
-
-
-def _plain(column, arrow):
-    """A column of groups without the coding as categories, which may differ from file to file."""
-    return column.dictionary_decode() if arrow.types.is_dictionary(column.type) else column
 
 
 def _names(argument: str, names) -> list[str]:

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from .errors import ConfigurationError, DataError, GroupError
+from .groups import encode_groups
 from .streams import Stream, whole_number
 
 WHITE = 255.0
@@ -83,6 +84,11 @@ class ImageFolderStream(Stream):
     def n_rows(self) -> int | None:
         """Number of images; None while it is not known how many are left out."""
         return self._readable
+
+    @property
+    def labels(self) -> np.ndarray | None:
+        """Sorted labels of all groups; None if images, and with them a group, may be left out."""
+        return None if self.on_unreadable == "skip" else encode_groups(self._labels)[0]
 
     @property
     def image_size(self) -> tuple[int, int]:

@@ -8,12 +8,14 @@ number of its batch and its rows.
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from functools import cached_property
 from numbers import Integral
 
 import numpy as np
 from scipy import sparse
 
 from .errors import ConfigurationError, DataError, FairError, GroupError
+from .groups import encode_groups, union_labels
 from .inputs import feature_names, require_numeric_columns, row_blocks
 
 
@@ -30,12 +32,15 @@ class Stream(ABC):
         Where they are known.
     feature_names : tuple of str or None
         Names of the columns; a stream of data frames knows them after its first batch.
+    labels : ndarray or None
+        Sorted labels of all groups, where they can be found without reading the features.
     """
 
     one_shot: bool = False
     n_rows: int | None = None
     n_features: int | None = None
     feature_names: tuple[str, ...] | None = None
+    labels: np.ndarray | None = None
 
     @abstractmethod
     def __iter__(self) -> Iterator[tuple]:
@@ -129,6 +134,11 @@ class ArrayStream(Stream):
         self.X, self.sensitive_features = X, groups
         self.n_rows, self.n_features, self.feature_names = n, int(X.shape[1]), feature_names(X)
 
+    @cached_property
+    def labels(self) -> np.ndarray:
+        """Sorted labels of all groups."""
+        return labels_of((b, rows_of(self.sensitive_features, a, b)) for a, b in self._bounds(0))
+
     def __iter__(self) -> Iterator[tuple]:
         """A new pass over the batches."""
         return self.from_row(0)
@@ -139,9 +149,11 @@ class ArrayStream(Stream):
         return self._checked(self._slices(min(start, self.n_rows)), start, min(start, self.n_rows))
 
     def _slices(self, start: int) -> Iterator[tuple]:
-        for a in range(start, self.n_rows, self.batch_size):
-            b = min(a + self.batch_size, self.n_rows)
+        for a, b in self._bounds(start):
             yield rows_of(self.X, a, b), rows_of(self.sensitive_features, a, b)
+
+    def _bounds(self, start: int) -> Iterator[tuple[int, int]]:
+        return ((a, min(a + self.batch_size, self.n_rows)) for a in range(start, self.n_rows, self.batch_size))
 
 
 class FunctionStream(Stream):
@@ -274,6 +286,19 @@ def rows_of(table, start: int, stop: int):
     if hasattr(part, "iloc") or isinstance(part, np.ndarray | list | tuple) or not hasattr(part, "shape"):
         return part
     return part if hasattr(part, "codes") or hasattr(part, "dtypes") else np.asarray(part)
+
+
+def labels_of(parts: Iterable) -> np.ndarray:
+    """Sorted union of the labels in parts of the groups, given with the number of rows up to their end."""
+    found, at = None, 0
+    for number, (stop, groups) in enumerate(parts, 1):
+        with in_batch(number, at, stop - at):
+            labels = encode_groups(groups)[0]
+            found = labels if found is None else union_labels(found, labels)
+        at = stop
+    if found is None:
+        raise DataError("the stream is empty: it has not one row. Needed is at least one batch (X, groups).")
+    return found
 
 
 def length(table) -> int | None:

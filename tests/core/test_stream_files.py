@@ -67,6 +67,7 @@ def test_columns_are_all_but_the_sensitive_ones_or_those_asked_for(file, sample)
     assert moments.attributes == ("site", "colour")
     np.testing.assert_allclose(moments.mean, np.mean(sample.X[:, [5, 1]], axis=0), rtol=1e-12)
     assert moments.labels["site"].tolist() == [-1] * 3 + [7] * 3
+    assert np.array_equal(stream.labels, moments.labels)
     assert_same(moments.marginal("colour"), wanted(sample).select(["z", "v"]))
 
 
@@ -128,7 +129,7 @@ def test_a_later_start_skips_row_groups(file):
     stream = ParquetStream(file, "colour")
     read = []
     original = stream._records
-    stream._records = lambda first: read.append(first) or original(first)
+    stream._records = lambda first, columns: read.append(first) or original(first, columns)
     assert sum(len(X) for X, _ in stream.from_row(215)) == 165
     assert read == [3], "210 rows are in the three row groups before"
 
@@ -150,7 +151,7 @@ def test_groups_of_every_type(groups, tmp_path):
     feather.write_feather(pa.table({"x": X, "g": groups}), tmp_path / "t.arrow", chunksize=2)
     moments = GroupMoments.from_batches(ParquetStream(tmp_path / "t.arrow", "g", batch_size=4))
     labels = sorted(set(groups.to_pylist()))
-    assert moments.labels.tolist() == labels
+    assert moments.labels.tolist() == labels == ParquetStream(tmp_path / "t.arrow", "g", batch_size=2).labels.tolist()
     np.testing.assert_allclose(
         moments.means[:, 0], [np.mean(X[np.array(groups.to_pylist()) == label], axis=0) for label in labels]
     )
@@ -236,6 +237,8 @@ def test_missing_entries_are_told_with_their_batch(table, tmp_path):
     parquet.write_table(table.set_column(at, "colour", [labels]), place, row_group_size=70)
     with pytest.raises(GroupError, match=r"rows 190:240: sensitive column 'colour' has 2 missing .*of their own"):
         list(ParquetStream(place, "colour", batch_size=50).from_row(190))
+    with pytest.raises(GroupError, match="sensitive column 'colour' has 1 missing"):
+        _ = ParquetStream(place, "colour", batch_size=50).labels
 
 
 def test_missing_and_damaged_files_are_named(file, tmp_path):
