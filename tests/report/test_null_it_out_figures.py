@@ -54,6 +54,8 @@ def test_convergence_puts_every_fit_against_its_rate():
     assert first.get_marker() != second.get_marker()
     np.testing.assert_array_equal(diagonal.get_xdata(), diagonal.get_ydata())
     assert fig.axes[1].lines[0].get_xydata().tolist() == [[1e-16, 1e-16]], "rounding is drawn at the floor"
+    nothing = figures.convergence(points.iloc[:0])
+    assert nothing.axes[0].texts[0].get_text().startswith("No ratio is determined")
 
 
 def test_quoted_numbers_lie_on_the_line_of_their_method():

@@ -79,9 +79,15 @@ def convergence(points: pd.DataFrame, floor: float = 1e-16) -> Figure:
     ----------
     points : DataFrame
         Columns ``what``, ``m``, ``rate``, ``sine``; one panel for each ``what``, one colour and marker for each m.
+        Without any row the figure says so.
     floor : float
         Smaller values are drawn here: they are rounding.
     """
+    if points.empty:
+        fig, panel = plt.subplots(figsize=(6.4, 1.6), layout="constrained")
+        panel.text(0.5, 0.5, "No ratio is determined here: too few eigenvalues are above rounding.", ha="center")
+        panel.set_axis_off()
+        return fig
     kinds, sizes = list(dict.fromkeys(points["what"])), sorted(points["m"].unique())
     fig, axes = plt.subplots(1, len(kinds), figsize=(4.3 * len(kinds) + 0.8, 4.2), squeeze=False, layout="constrained")
     looks = dict(zip(sizes, zip(COLOURS, MARKERS, strict=True), strict=False))
