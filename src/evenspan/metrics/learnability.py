@@ -150,17 +150,18 @@ def _lines(sizes, values, delta: float, draws: int, seed) -> tuple[np.ndarray, n
     again = np.take_along_axis(values[None], picked, axis=1)
     quantiles = np.quantile(again, 1.0 - delta, axis=1, method="inverted_cdf")
     quantiles = np.vstack([upper_quantiles(values, delta), quantiles])
-    lines = np.array([_line(np.log10(sizes), row) for row in quantiles])
-    return lines[:, 0], lines[:, 1]
+    return _fitted(np.log10(sizes), quantiles)
 
 
-def _line(x: np.ndarray, quantiles: np.ndarray) -> tuple[float, float]:
+def _fitted(x: np.ndarray, quantiles: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Slope and intercept of every row of quantiles, from those above zero; NaN where fewer than two are."""
     above = quantiles > 0.0
-    if above.sum(axis=0) < 2:
-        return np.nan, np.nan
-    x, y = x[above], np.log10(quantiles[above])
-    slope = float((x - x.mean(axis=0)) @ y / ((x - x.mean(axis=0)) @ (x - x.mean(axis=0))))
-    return slope, float(y.mean(axis=0) - slope * x.mean(axis=0))
+    y = np.log10(np.where(above, quantiles, 1.0))
+    number = np.where(above.sum(axis=1) >= 2, above.sum(axis=1), np.nan)
+    x_mean, y_mean = (above * x).sum(axis=1) / number, (above * y).sum(axis=1) / number
+    centred = above * (x - x_mean[:, None])
+    slopes = (centred * y).sum(axis=1) / (centred**2).sum(axis=1)
+    return slopes, y_mean - slopes * x_mean
 
 
 def _summary(slopes: np.ndarray, intercepts: np.ndarray, quantiles: np.ndarray) -> Slope:
