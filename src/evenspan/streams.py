@@ -126,7 +126,7 @@ class ArrayStream(Stream):
         if not hasattr(groups, "shape"):
             groups = groups if text else np.asarray(groups, dtype=object)
         n = int(X.shape[0])
-        if (labelled := length(groups)) != n:
+        if (labelled := length(groups) or 0) != n:
             raise GroupError(
                 f"sensitive_features has {labelled} rows but X has {n}. Pass one entry for each row of X, in the "
                 "same order."
@@ -283,6 +283,8 @@ def rows_of(table, start: int, stop: int):
     if sparse.issparse(table):
         return table[start:stop].toarray()
     part = table.iloc[start:stop] if hasattr(table, "iloc") else table[start:stop]
+    if getattr(getattr(part, "dtype", None), "kind", None) == "T":  # NumPy's text of any length, as Zarr hands it out
+        return np.asarray(part).astype(object)
     if hasattr(part, "iloc") or isinstance(part, np.ndarray | list | tuple) or not hasattr(part, "shape"):
         return part
     return part if hasattr(part, "codes") or hasattr(part, "dtypes") else np.asarray(part)

@@ -1,0 +1,361 @@
+"""Streams: the moments of the whole, from any row, in any container; interruptions and every mistake by its batch."""
+
+import itertools
+import tracemalloc
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import sparse
+
+from evenspan import GroupMoments
+from evenspan.errors import ConfigurationError, DataError, FeatureTypeError, GroupError
+from evenspan.streams import ArrayStream, FunctionStream, OneShotStream, Stream, as_stream
+
+from .test_moments import assert_same
+
+
+def batches_of(X, groups, size=37) -> list:
+    return [(X[a : a + size], groups[a : a + size]) for a in range(0, len(X), size)]
+
+
+class Minimal(Stream):
+    """What a stream needs at least."""
+
+    def __init__(self, batches):
+        self.batches = batches
+
+    def __iter__(self):
+        return iter(self.batches)
+
+
+def frames(X, groups, size=37) -> list:
+    table = pd.DataFrame(X, columns=list("uvwxyz")), pd.Series(groups)
+    return [(table[0].iloc[a : a + size], table[1].iloc[a : a + size]) for a in range(0, len(X), size)]
+
+
+WAYS = {
+    "array": lambda X, groups: ArrayStream(X, groups, batch_size=37),
+    "list of groups": lambda X, groups: ArrayStream(X, groups.tolist(), batch_size=37),
+    "lists": lambda X, groups: ArrayStream(X.tolist(), groups.tolist(), batch_size=37),
+    "categories": lambda X, groups: ArrayStream(X, pd.Categorical(groups), batch_size=37),
+    "index": lambda X, groups: ArrayStream(X, pd.Index(groups), batch_size=37),
+    "frame": lambda X, groups: ArrayStream(pd.DataFrame(X), pd.Series(groups, index=range(380, 0, -1)), batch_size=37),
+    "sparse": lambda X, groups: ArrayStream(sparse.coo_array(X), groups, batch_size=37),
+    "Fortran": lambda X, groups: ArrayStream(np.asfortranarray(X), groups, batch_size=37),
+    "batch of all": lambda X, groups: ArrayStream(X, groups),
+    "function": lambda X, groups: FunctionStream(lambda: (batch for batch in batches_of(X, groups))),
+    "function of a list": lambda X, groups: FunctionStream(lambda: batches_of(X, groups)),
+    "lists in batches": lambda X, groups: FunctionStream(lambda: batches_of(X.tolist(), groups.tolist())),
+    "pairs as lists": lambda X, groups: FunctionStream(lambda: [list(batch) for batch in batches_of(X, groups)]),
+    "subclass": lambda X, groups: Minimal(batches_of(X, groups)),
+    "subclass with series": lambda X, groups: Minimal([(A.to_numpy(), g) for A, g in frames(X, groups)]),
+}
+every_way = pytest.mark.parametrize("make", WAYS.values(), ids=WAYS.keys())
+
+
+@every_way
+def test_every_pass_gives_the_moments_of_the_whole(make, sample):
+    stream, whole = make(sample.X, sample.groups), GroupMoments.from_data(sample.X, sample.groups)
+    for _ in range(2):
+        assert_same(GroupMoments.from_batches(stream), whole)
+    assert not stream.one_shot
+    for X, groups in stream:
+        assert isinstance(X, np.ndarray)
+        assert len(X) == len(groups)
+
+
+@every_way
+def test_a_pass_from_any_row_cuts_the_batch(make, sample):
+    stream = make(sample.X, sample.groups)
+    for start in (0, 1, 36, 37, 38, 200, 379, 380):
+        parts = list(stream.from_row(start))
+        assert sum(len(X) for X, _ in parts) == 380 - start
+        if parts:
+            np.testing.assert_array_equal(np.vstack([X for X, _ in parts]), sample.X[start:])
+            labels = [label for _, groups in parts for label in np.asarray(groups).tolist()]
+            assert labels == sample.groups[start:].tolist()
+    with pytest.raises(DataError, match="the stream has 380 rows; row 381 was asked for"):
+        list(stream.from_row(381))
+    for wrong in (-1, 2.0, True):
+        with pytest.raises(ConfigurationError, match="start="):
+            stream.from_row(wrong)
+
+
+def test_a_later_start_of_an_array_reads_nothing_before(sample):
+    read = []
+
+    class Watched:
+        shape = sample.X.shape
+
+        def __getitem__(self, rows):
+            read.append((rows.start, rows.stop))
+            return sample.X[rows]
+
+    list(ArrayStream(Watched(), sample.groups, batch_size=100).from_row(250))
+    assert read == [(250, 350), (350, 380)]
+
+
+def test_what_is_known_of_a_stream(sample):
+    frame = pd.DataFrame(sample.X, columns=list("uvwxyz"))
+    stream = ArrayStream(frame, sample.groups)
+    assert (stream.n_rows, stream.n_features, stream.feature_names) == (380, 6, tuple("uvwxyz"))
+    assert stream.labels.tolist() == ["azure", "beige", "crimson"]
+    assert GroupMoments.from_batches(stream).feature_names == tuple("uvwxyz")
+    stream = FunctionStream(lambda: frames(sample.X, sample.groups))
+    assert (stream.n_rows, stream.n_features, stream.feature_names, stream.labels) == (None, None, None, None)
+    assert GroupMoments.from_batches(stream).feature_names == tuple("uvwxyz")
+    assert (stream.n_rows, stream.n_features, stream.feature_names) == (None, 6, tuple("uvwxyz"))
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, np.float32, np.int16, bool])
+def test_arrays_keep_their_type(dtype, sample):
+    X = np.abs(sample.X * 10).astype(dtype)
+    assert {batch.dtype for batch, _ in ArrayStream(X, sample.groups, batch_size=100)} == {np.dtype(dtype)}
+
+
+def test_several_attributes(crossed):
+    X, groups = crossed
+    frame = pd.DataFrame(groups, columns=["colour", "shape"])
+    whole = GroupMoments.from_data(X, frame)
+    for stream in (
+        ArrayStream(X, frame, batch_size=50),
+        FunctionStream(lambda: [(X[:9], frame[:9]), (X[9:], frame[9:])]),
+    ):
+        assert_same(GroupMoments.from_batches(stream), whole)
+        rest = list(stream.from_row(7))
+        assert sum(len(labels) for _, labels in rest) == len(X) - 7
+        assert list(rest[0][1].columns) == ["colour", "shape"]
+    assert np.array_equal(ArrayStream(X, frame).labels, whole.labels)
+    assert_same(GroupMoments.from_batches(ArrayStream(X, groups.tolist())), GroupMoments.from_data(X, groups))
+
+
+def test_a_one_shot_stream_is_read_once(sample):
+    stream = OneShotStream(iter(batches_of(sample.X, sample.groups)))
+    assert stream.one_shot
+    assert_same(GroupMoments.from_batches(stream), GroupMoments.from_data(sample.X, sample.groups))
+    for again in (stream.__iter__, lambda: stream.from_row(3), lambda: GroupMoments.from_batches(stream)):
+        with pytest.raises(DataError, match=r"only once.* FunctionStream\(make\)"):
+            again()
+    later = OneShotStream(batches_of(sample.X, sample.groups)).from_row(100)
+    np.testing.assert_array_equal(np.vstack([X for X, _ in later]), sample.X[100:])
+
+
+def test_as_stream_knows_streams_functions_and_iterators(sample):
+    batches = batches_of(sample.X, sample.groups)
+    stream = ArrayStream(sample.X, sample.groups)
+    assert as_stream(stream) is stream
+    assert type(as_stream(lambda: batches)) is FunctionStream
+    assert type(as_stream(iter(batches))) is OneShotStream
+    whole = GroupMoments.from_data(sample.X, sample.groups)
+    assert_same(GroupMoments.from_batches(lambda: batches), whole)
+    for other, name in ((batches, "a list"), (sample.X, r"ndarray and shape \(380, 6\)"), ("data.parquet", "a str")):
+        with pytest.raises(DataError, match=rf"{name} is no stream\. Wrap .*ArrayStream.*FunctionStream"):
+            as_stream(other)
+
+
+# -- data on disk -----------------------------------------------------------------------------------------------------
+
+
+def test_memory_maps_are_read_batch_by_batch(tmp_path):
+    rng = np.random.default_rng(0)
+    n, d = 50_000, 40
+    written = np.memmap(tmp_path / "X.bin", dtype=np.float32, mode="w+", shape=(n, d))
+    for a in range(0, n, 10_000):
+        written[a : a + 10_000] = rng.normal(size=(10_000, d)) + 3
+    groups = rng.integers(0, 2, n).astype(np.int8)
+    written.flush()
+    read = np.memmap(tmp_path / "X.bin", dtype=np.float32, mode="r", shape=(n, d))
+    stream = ArrayStream(read, groups, batch_size=1000)
+    tracemalloc.start()
+    moments = GroupMoments.from_batches(stream)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    batch = 8 * 1000 * d
+    assert peak < 3 * batch < 0.15 * read.nbytes
+    assert_same(moments, GroupMoments.from_data(read, groups))
+
+
+@pytest.mark.parametrize(
+    ("library", "kind"),
+    [
+        *itertools.product(["h5py", "zarr"], ["text", "whole numbers", "booleans", "two columns"]),
+        ("h5py", "fixed text"),  # which Zarr warns against
+    ],
+)
+def test_data_sets_on_disk(library, kind, sample, tmp_path):
+    groups = {
+        "text": sample.groups.astype(object),
+        "fixed text": sample.groups.astype("S7"),
+        "whole numbers": np.unique(sample.groups, return_inverse=True)[1],
+        "booleans": sample.groups == "azure",
+        "two columns": np.stack([sample.groups == "azure", sample.X[:, 0] > 0], axis=1),
+    }[kind]
+    labels = sample.groups if "text" in kind else groups
+    if library == "h5py":
+        import h5py
+
+        file = h5py.File(tmp_path / "data.h5", "w")
+        X = file.create_dataset("X", data=sample.X, chunks=(64, 6))
+        stored = file.create_dataset("groups", data=groups, chunks=(64, *groups.shape[1:]))
+    else:
+        import zarr
+
+        folder = zarr.open_group(tmp_path / "data.zarr", mode="w")
+        X = folder.create_array("X", data=sample.X, chunks=(64, 6))
+        if kind == "text":
+            stored = folder.create_array("groups", shape=(380,), chunks=(64,), dtype=str)
+            stored[:] = groups
+        else:
+            stored = folder.create_array("groups", data=groups, chunks=(64, *groups.shape[1:]))
+    stream = ArrayStream(X, stored, batch_size=100)
+    whole = GroupMoments.from_data(sample.X, labels)
+    assert (stream.n_rows, stream.n_features) == (380, 6)
+    for _ in range(2):
+        assert_same(GroupMoments.from_batches(stream), whole)
+    assert np.array_equal(stream.labels, whole.labels)
+    np.testing.assert_array_equal(np.vstack([batch for batch, _ in stream.from_row(150)]), sample.X[150:])
+    if library == "h5py":
+        file.close()
+
+
+# -- interruptions ----------------------------------------------------------------------------------------------------
+
+
+class LostConnectionError(Exception):
+    """An error that evenspan knows nothing of."""
+
+
+def test_an_error_within_a_stream_reaches_the_caller_and_a_new_pass_begins_at_the_start(sample):
+    error, passes = LostConnectionError("host gone"), []
+
+    def batches():
+        passes.append(0)
+        for batch in batches_of(sample.X, sample.groups):
+            if len(passes) == 1 and passes[0] == 4:
+                raise error
+            passes[-1] += 1
+            yield batch
+
+    stream = FunctionStream(batches)
+    with pytest.raises(LostConnectionError) as caught:
+        GroupMoments.from_batches(stream)
+    assert caught.value is error
+    assert_same(GroupMoments.from_batches(stream), GroupMoments.from_data(sample.X, sample.groups))
+    assert passes == [4, 11]
+
+
+def test_an_error_of_evenspan_from_within_is_not_told_as_one_of_the_batch(sample):
+    error = DataError("the scanner is closed")
+
+    def batches():
+        yield sample.X, sample.groups
+        raise error
+
+    with pytest.raises(DataError) as caught:
+        GroupMoments.from_batches(batches)
+    assert caught.value is error
+
+
+def test_a_pass_that_is_left_spoils_nothing(sample):
+    stream = ArrayStream(sample.X, sample.groups, batch_size=50)
+    left, second = iter(stream), iter(stream)
+    np.testing.assert_array_equal(next(left)[0], sample.X[:50])
+    np.testing.assert_array_equal(next(second)[0], sample.X[:50])
+    np.testing.assert_array_equal(next(left)[0], sample.X[50:100])
+    assert_same(GroupMoments.from_batches(stream), GroupMoments.from_data(sample.X, sample.groups))
+
+
+# -- refusals ---------------------------------------------------------------------------------------------------------
+
+X0, G0 = np.arange(24.0).reshape(8, 3) % 7, np.array(list("aabbccab"))
+NAN = np.where(np.arange(24).reshape(8, 3) == 10, np.nan, X0)
+FRAME = pd.DataFrame(X0, columns=["age", "income", "debt"])
+WRONG = {
+    "nan": ([(X0, G0), (NAN, G0)], DataError, ["batch 2 (rows 8:16)", "NaN or inf", "1 (1)", "Impute or drop"]),
+    "nan with names": ([(FRAME, G0), (FRAME.drop(index=5).reindex(range(8)), G0)], DataError,
+                       ["batch 2 (rows 8:16)", "'age' (1), 'income' (1), 'debt' (1)"]),
+    "more features": ([(X0, G0), (X0, G0), (X0[:, :2], G0)], DataError,
+                      ["batch 3 (rows 16:24)", "2 features", "had 3"]),
+    "other features": ([(FRAME, G0), (FRAME[["debt", "age", "income"]], G0)], DataError,
+                       ["batch 2", "'debt', 'age'", "before it ['age', 'income'"]),
+    "text": ([(FRAME, G0), (FRAME.assign(age="old"), G0)], FeatureTypeError,
+             ["batch 2 (rows 8:16)", "'age'", "Encode"]),
+    "fewer groups": ([(X0, G0), (X0, G0[:5])], GroupError, ["batch 2 (rows 8:16)", "5 group labels for 8 rows"]),
+    "no groups": ([(X0, G0), (X0, None)], GroupError, ["batch 2", "None"]),
+    "missing label": ([(X0, G0), (X0, [*"aabbcca", None])], GroupError, ["batch 2 (rows 8:16)", "1 missing"]),
+    "other labels": ([(X0, G0), (X0, np.arange(8))], GroupError, ["batch 2", "strings, whole numbers"]),
+    "no pair": ([(X0, G0), X0], DataError,
+                ["batch 2 (from row 8)", "ndarray and shape (8, 3)", "(X, sensitive_features)"]),
+    "a triple": ([(X0, G0, G0)], DataError, ["batch 1", "a tuple of length 3", "a pair"]),
+    "a single": ([(X0,)], DataError, ["batch 1", "a tuple of length 1"]),
+    "a string": ([(X0, G0), "ab"], DataError, ["batch 2", "a str"]),
+    "an image": ([(X0[None], G0)], DataError, ["batch 1", "3 dimension(s)"]),
+    "a row": ([(X0[0], G0[0])], DataError, ["batch 1", "1 dimension(s)"]),
+    "no features": ([(X0[:, :0], G0)], DataError, ["batch 1", "0 feature"]),
+    "sparse": ([(sparse.csr_array(X0), G0)], DataError, ["batch 1", "sparse", "toarray"]),
+    "empty": ([], DataError, ["the stream is empty", "at least one batch"]),
+    "empty batches": ([(X0[:0], G0[:0])] * 3, DataError, ["the stream is empty"]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("batches", "error", "words"), WRONG.values(), ids=WRONG.keys())
+@pytest.mark.parametrize("kind", [FunctionStream, OneShotStream])
+def test_a_mistake_is_told_with_its_batch(kind, batches, error, words):
+    stream = FunctionStream(lambda: batches) if kind is FunctionStream else OneShotStream(iter(batches))
+    with pytest.raises(error) as caught:
+        GroupMoments.from_batches(stream)
+    assert type(caught.value) is error
+    assert [word for word in words if word not in str(caught.value)] == [], str(caught.value)
+
+
+def test_batches_without_rows_are_passed_over():
+    stream = FunctionStream(lambda: [(X0[:0], G0[:0]), (X0, G0), (X0[:0], G0[:0])])
+    assert_same(GroupMoments.from_batches(stream), GroupMoments.from_data(X0, G0))
+
+
+def test_a_function_that_returns_the_same_iterator_is_found_out():
+    used = iter([(X0, G0)])
+    stream = FunctionStream(lambda: used)
+    assert len(list(stream)) == 1
+    with pytest.raises(DataError, match=r"same iterator as for the pass before.*make a new one"):
+        iter(stream)
+    for wrong in (None, 3):
+        with pytest.raises(DataError, match=r"the function returned a .* needed is an iterable"):
+            iter(FunctionStream(lambda wrong=wrong: wrong))
+    with pytest.raises(ConfigurationError, match=r"make is a list; needed is a function .*lambda: batches"):
+        FunctionStream([(X0, G0)])
+    with pytest.raises(ConfigurationError, match="iterator is a int"):
+        OneShotStream(3)
+
+
+@pytest.mark.parametrize(
+    ("X", "groups", "error", "said"),
+    [
+        (X0, G0[:5], GroupError, "5 rows but X has 8"),
+        (X0, "a", GroupError, "0 rows but X has 8"),
+        (X0, None, GroupError, "None; needed is one group label"),
+        (X0[:, 0], G0, DataError, r"shape \(8,\); needed is a table"),
+        (X0[:, :, None], G0, DataError, r"shape \(8, 3, 1\); .*X\.reshape\(len\(X\), -1\)"),
+        (FRAME.assign(age="old"), G0, FeatureTypeError, "not numeric: 'age'"),
+    ],
+)
+def test_tables_that_are_no_stream(X, groups, error, said):
+    with pytest.raises(error, match=said):
+        ArrayStream(X, groups)
+
+
+def test_mistakes_in_tables_are_told_with_their_batch():
+    with pytest.raises(DataError, match=r"batch 2 \(rows 3:6\): X contains NaN .* 1 \(1\)"):
+        GroupMoments.from_batches(ArrayStream(NAN, G0, batch_size=3))
+    missing = ArrayStream(X0, [*"aabbcca", None], batch_size=3)
+    for ask in (lambda: GroupMoments.from_batches(missing), lambda: missing.labels):
+        with pytest.raises(GroupError, match=r"batch 3 \(rows 6:8\): .*1 missing"):
+            ask()
+    with pytest.raises(DataError, match="the stream is empty"):
+        list(ArrayStream(X0[:0], G0[:0]))
+    with pytest.raises(DataError, match="the stream is empty"):
+        _ = ArrayStream(X0[:0], G0[:0]).labels
+    for wrong in (0, 2.5, True):
+        with pytest.raises(ConfigurationError, match="batch_size="):
+            ArrayStream(X0, G0, batch_size=wrong)
