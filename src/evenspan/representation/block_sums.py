@@ -99,7 +99,7 @@ def batch_sums(X: np.ndarray, codes: np.ndarray, G: int, operand: Operand, weigh
         far = origin.astype(np.float64)
         count = float(totals[-G:].sum(axis=0))
         squares = total - 2.0 * float(far @ sums.sum(axis=0)) - count * float(far @ far)
-    slab_products = products[: L * w].reshape(L, w, -1).transpose(0, 2, 1)
+    slab_products = products[: L * w].reshape(L, w, X.shape[1]).transpose(0, 2, 1)
     return BlockSums(totals[-G:].copy(), sums, slab_products, squares, len(X))
 
 
@@ -111,8 +111,9 @@ def about(product: np.ndarray, total: np.ndarray, count: float, shift: np.ndarra
     """
     shift, total = shift.astype(W.dtype), total.astype(W.dtype)
     inner = shift @ W
-    moved = np.outer(shift, W.dtype.type(count) * inner - total @ W)
-    moved -= np.outer(total, inner)
+    # Column after column in memory, as the products are.
+    moved = np.outer(W.dtype.type(count) * inner - total @ W, shift).T
+    moved -= np.outer(inner, total).T
     moved += product
     return moved
 

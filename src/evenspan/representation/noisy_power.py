@@ -14,6 +14,11 @@ from .power_options import PowerOptions
 PHASES = ("gap", "components")
 
 
+def times(A: np.ndarray, B: np.ndarray) -> np.ndarray:
+    """A @ B column after column in memory, as all tall matrices are kept here: sums of two kinds of order are slow."""
+    return (B.T @ A.T).T
+
+
 def orthonormal(columns: np.ndarray) -> np.ndarray:
     """An orthonormal basis (d, w) of the span of tall columns, in their own precision.
 
@@ -32,7 +37,7 @@ def orthonormal(columns: np.ndarray) -> np.ndarray:
             factor = linalg.cholesky(products / np.outer(lengths, lengths), check_finite=False)
         except linalg.LinAlgError:
             break
-        Q = Q @ (linalg.solve_triangular(factor, identity, check_finite=False) / lengths[:, None])
+        Q = times(Q, linalg.solve_triangular(factor, identity, check_finite=False) / lengths[:, None])
     else:
         return Q
     return linalg.qr(columns, mode="economic", check_finite=False)[0]
@@ -45,26 +50,26 @@ def random_basis(d: int, width: int, rng: np.random.Generator, dtype) -> np.ndar
 
 def subspace_change(before: np.ndarray, after: np.ndarray) -> float:
     """Sine of the largest principal angle between the spans of two orthonormal bases (d, w)."""
-    outside = after - before @ (before.T @ after)
+    outside = after - times(before, before.T @ after)
     return float(min(np.sqrt(max(np.linalg.eigvalsh(outside.T @ outside)[-1], 0.0)), 1.0)) if after.shape[1] else 0.0
 
 
-def ordered_by_size(product: np.ndarray, before: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """One power step on the symmetric H: an orthonormal basis of the columns of ``product`` = H ``before``.
+def ordered_by_size(product: np.ndarray, inner: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """One power step on the symmetric H: an orthonormal basis of the columns of ``product`` = HW.
 
-    Its columns follow the Ritz values of ``before``, by decreasing absolute value. Also these values (w,), and the
-    rotation (w, w) of ``before`` that they belong to.
+    ``inner`` is W'HW (w, w). The columns follow the Ritz values of W, by decreasing absolute value. Also these values
+    (w,), and the rotation (w, w) of W that they belong to.
     """
-    inner = (before.T @ product).astype(np.float64)
+    inner = inner.astype(np.float64)
     values, rotation = np.linalg.eigh(0.5 * (inner + inner.T))
     order = np.argsort(-np.abs(values), kind="stable")
     values, rotation = values[order], rotation[:, order].astype(product.dtype)
-    return orthonormal(product @ rotation), values, rotation
+    return orthonormal(times(product, rotation)), values, rotation
 
 
 def taken_out(V: np.ndarray, U: np.ndarray, strength: float = 1.0) -> np.ndarray:
     """V less ``strength`` times its part in the span of the orthonormal U; never as a d x d projector."""
-    return V - strength * (U @ (U.T @ V)) if U.shape[1] else V
+    return V - times(U, strength * (U.T @ V)) if U.shape[1] else V
 
 
 @dataclass(eq=False)
@@ -87,6 +92,7 @@ class FairPowerMethod:
     phase: str = "gap"
     pending: BlockSums | None = None
     fresh: int = 0  # rows added since the last end of a block
+    squares: float = 0.0  # of all rows of the first phase about the origin, where they are needed
     ritz: np.ndarray | None = None  # of the last gap step (C m,)
     relative_gaps: np.ndarray | None = None
     variances: np.ndarray | None = None
@@ -114,7 +120,7 @@ class FairPowerMethod:
             else np.zeros((len(self.labels), 0), dtype=bool)
             for side in ("inside", "outside")
         )
-        return Operand(self.W, (inside, outside), self.origin)
+        return Operand(self.W, (inside, outside), self.origin, squares=self.options.mean_tol is not None)
 
     def add(self, sums: BlockSums) -> None:
         """Fold in the sums of some rows of the current block."""
@@ -129,6 +135,11 @@ class FairPowerMethod:
         if self.fresh == 0:
             raise DataError("a block ended without a row; needed is at least one.")
         block, fresh, self.fresh = self.pending, self.fresh, 0
+        if not np.isfinite(block.products).all():
+            raise DataError(
+                f"products of the rows of a block overflow {self.W.dtype}: the values are finite but too large. Rescale "
+                "the data, or use dtype='float64'."
+            )
         number = 1 + sum(entry["phase"] == self.phase for entry in self.history)
         counts = tuple(float(count) for count in block.counts)
         entry = {"phase": self.phase, "block": number, "n_rows": fresh, "group_counts": counts}
@@ -138,6 +149,7 @@ class FairPowerMethod:
             self.history.append(entry)
             return entry
         self.pending = None
+        self.squares += block.squares if self.phase == "gap" else 0.0
         self.counts = block.counts.copy() if self.counts is None else self.counts + block.counts
         self.sums = block.sums.copy() if self.sums is None else self.sums + block.sums
         if waiting:
@@ -154,6 +166,7 @@ class FairPowerMethod:
         if self.pending is not None:  # carried to the end of the stream: its rows still count for the means
             self.counts = self.pending.counts if self.counts is None else self.counts + self.pending.counts
             self.sums = self.pending.sums if self.sums is None else self.sums + self.pending.sums
+            self.squares += self.pending.squares
             self.pending, self.fresh = None, 0
         if self.options.constraint == "vanilla":
             self.U = self.V[:, :0]
@@ -188,6 +201,18 @@ class FairPowerMethod:
             columns.append(inside - outside)
         return np.column_stack(columns) if columns else np.zeros((len(self.origin), 0))
 
+    def mean_gap_ratios(self, removed: np.ndarray) -> np.ndarray:
+        r"""Squared length of each mean gap outside the removed directions, over what noise alone would make it (C,).
+
+        The noise of :math:`\hat f` is :math:`(1/n_1 + 1/n_0) \operatorname{tr} \Sigma`, with the variance of all rows.
+        """
+        rest = taken_out(self.mean_gaps, removed)
+        shift, count = self.sums.sum(axis=0) / self.counts.sum(axis=0), float(self.counts.sum(axis=0))
+        variance = self.squares / count - float(shift @ shift)
+        sizes = [(self.counts[c.inside].sum(axis=0), self.counts[c.outside].sum(axis=0)) for c in self.contrasts]
+        noise = np.array([variance * (1.0 / inside + 1.0 / outside) for inside, outside in sizes])
+        return np.einsum("dc,dc->c", rest, rest) / noise
+
     @property
     def basis(self) -> np.ndarray:
         """The answer after the last step (d, k), orthogonal to U to rounding when the strength is 1."""
@@ -208,7 +233,8 @@ class FairPowerMethod:
             W, moments = self.W[:, columns], []
             for slab, chosen in zip(block.products, (contrast.inside, contrast.outside), strict=True):
                 moments.append(self._second_moment(slab[:, columns], block, chosen, W))
-            basis, ritz, rotation = ordered_by_size(moments[0] - moments[1], W)
+            gap = moments[0] - moments[1]
+            basis, ritz, rotation = ordered_by_size(gap, W.T @ gap)
             sizes = [np.einsum("dm,dm->m", W @ rotation, M @ rotation) for M in moments]
             whole = sizes[0] + sizes[1]
             relative.append(np.divide(np.abs(sizes[0] - sizes[1]), whole, out=np.zeros_like(whole), where=whole > 0))
@@ -231,10 +257,11 @@ class FairPowerMethod:
         product = about(block.products[0], total, count, shift, operand) / count
         product = taken_out(product, self.U, self.options.strength)
         before = self.V
-        self.V, self.variances, _ = ordered_by_size(product, before)
+        inner = before.T @ product
+        self.V, self.variances, _ = ordered_by_size(product, inner)
         self.total_variance = (block.squares - 2.0 * float(shift @ total) + count * float(shift @ shift)) / count
         self.captured = float(self.variances.sum(axis=0))
-        outside = product - before @ (before.T @ product)
+        outside = product - times(before, inner)
         size = float(linalg.norm(product))
         self.residual = float(linalg.norm(outside)) / size if size > 0 else 0.0
         return subspace_change(before, self.V)
@@ -257,6 +284,9 @@ class FairPowerMethod:
                 self.W[:, c * m : (c + 1) * m][:, kept[c * m : (c + 1) * m]] for c in range(len(self.contrasts))
             ]
         F = self.mean_gaps if options.constraint in ("all", "mean") else self.mean_gaps[:, :0]
+        if options.mean_tol is not None and F.shape[1]:
+            stacked = nullified_basis(directions, F[:, :0].astype(dtype))
+            F = F[:, self.mean_gap_ratios(stacked) > options.mean_tol]
         # Means that differ by less than the rounding of the means themselves are equal.
         reach = linalg.norm(self.sums / self.counts[:, None], axis=1).max(axis=0) + linalg.norm(self.origin)
         return nullified_basis(directions, F.astype(dtype), floor=4.0 * float(np.finfo(np.float64).eps * reach))
