@@ -15,8 +15,9 @@ from .. import metrics
 from ..datasets.synthetic_gaps import GaussianPair, authors_pair, gap_controlled_pair
 from ..representation.block_sums import batch_sums
 from ..representation.contrasts import contrasts
-from ..representation.noisy_power import FairPowerMethod, PowerOptions
+from ..representation.noisy_power import FairPowerMethod
 from ..representation.null_it_out import NullItOutPCA, constrained_components
+from ..representation.power_options import PowerOptions
 
 SEED = 2023
 #: Blocks in each phase, as in the authors' program.
