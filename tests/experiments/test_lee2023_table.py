@@ -14,6 +14,7 @@ from evenspan.errors import ConfigurationError, DataError, FetchError
 from evenspan.experiments import lee2023_distributed as distributed
 from evenspan.experiments import lee2023_splits as own
 from evenspan.experiments import lee2023_table as protocol
+from evenspan.experiments import lee2023_table_quoted as comparison
 from evenspan.experiments import lee2023_table_summary as summary
 from evenspan.experiments import records
 from evenspan.experiments.lee2023_released import ReleasedOffline, fnpm_rows
@@ -290,20 +291,25 @@ def test_agreement_counts_digits_and_tells_odd_cells():
         for (method, metric), value in quoted.items()
         for split in (0, 1)
     ]
-    table = summary.beside_quoted(made(rows, "german-lee2023"), "german", 2)
-    assert summary.agreement(table).count("%Var 7 of 7") == 2
-    assert summary.off_by_more(table).empty
-    assert "none" in summary.oddities(table)
+    table = comparison.beside_quoted(made(rows, "german-lee2023"), "german", 2)
+    assert comparison.agreement(table).count("%Var 7 of 7") == 2
+    assert comparison.off_by_more(table).empty
+    assert "none" in comparison.oddities(table)
     worse = [
         (m, s, p, x, v + 0.02 * (m == "FNPM, m=2") - 0.02 * (m == "FNPM, m=5" and x == "MMD^2"))
         for m, s, p, x, v in rows
     ]
-    table = summary.beside_quoted(made(worse, "german-lee2023"), "german", 2)
-    assert "FNPM: %Var 6 of 7" in summary.agreement(table)
-    assert set(summary.off_by_more(table)["method"]) == {"FNPM, m=2", "FNPM, m=5"}
-    assert "FNPM, m=5 (0.020, ours 0.0000)" in summary.oddities(table)
-    nothing = summary.beside_quoted(made(rows[:0], "german-lee2023"), "german", 2)
-    assert summary.agreement(nothing).startswith("The full run on this table is not stored")
+    table = comparison.beside_quoted(made(worse, "german-lee2023"), "german", 2)
+    assert "FNPM: %Var 6 of 7" in comparison.agreement(table)
+    assert set(comparison.off_by_more(table)["method"]) == {"FNPM, m=2", "FNPM, m=5"}
+    assert "FNPM, m=5 (0.020, ours 0.0000)" in comparison.oddities(table)
+    nothing = comparison.beside_quoted(made(rows[:0], "german-lee2023"), "german", 2)
+    assert comparison.agreement(nothing).startswith("The full run on this table is not stored")
+
+
+def test_rows_of_the_file_that_belong_to_the_published_splits_are_told():
+    assert "4 of 4 are equal to ours on the other table" in comparison.other_splits("compas", 10)
+    assert comparison.other_splits("adult", 2).startswith("The file has no row")
 
 
 def test_price_and_readers_follow_the_rows(german):
@@ -327,6 +333,7 @@ def test_price_and_readers_follow_the_rows(german):
     assert best["steps of m that lower it"].tolist() == ["2 of 2", "0 of 2"]
     assert best.loc["offline", "%Var, there"] == 28.0
     assert "from the mean alone to m = 5: in sample 0.910 → 0.710" in summary.does_it_help(results, "german")
+    assert summary.does_it_help(results[results["method"].str.endswith("mean")], "german").startswith("Only the mean")
     # an m without any variance is no point of the curve
     empty = summary.price(german[2].assign(source="this build"), "german")
     assert 50 not in set(empty["m"])
@@ -348,7 +355,7 @@ def test_released_selection_and_distances_are_read_off_the_fits(german):
     assert two["rate"].item() == pytest.approx(cell(german[2], "FNPM, m=2", "fit", "ratio of phase 1") ** 100)
     assert summary.sine_to_fair_pca(rows, "german") < summary.ROUNDING
     assert summary.convergence(rows[rows["method"] == "PCA"], "german").empty
-    assert summary.second_protocol(rows, "german", 2)["quoted"].tolist() == list(distributed.SECOND["german", 2])
+    assert comparison.second_protocol(rows, "german", 2)["quoted"].tolist() == list(distributed.SECOND["german", 2])
 
 
 def test_rivals_and_ours_stand_under_one_judge(german):

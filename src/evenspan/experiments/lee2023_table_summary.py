@@ -8,7 +8,6 @@ import pandas as pd
 from . import kleindessner2023_methods as rival_methods
 from .catalogue import experiment
 from .kleindessner2023_judge import METRICS
-from .lee2023_distributed import QUOTED, SECOND, SECOND_METRICS, quoted
 from .lee2023_splits import NAMES
 from .lee2023_table import FAMILIES, GAP_DIRECTIONS, MIN_MAX, NO_VARIANCE, STEPS, label
 from .store import read_results
@@ -98,7 +97,8 @@ def distances(results: pd.DataFrame, dataset: str) -> pd.DataFrame:
         if some.empty:
             continue
         value = some.pivot(index="split", columns="metric", values="value")
-        value = value.reindex(columns=["sine of W to P_m", "ratio of phase 1", "ratio of phase 2", *SINES])
+        others = ["sine of W to P_m", "ratio of phase 1", "ratio of phase 2", "constraint"]
+        value = value.reindex(columns=[*others, *SINES])
         rows.append(
             {
                 "m": m or "mean",
@@ -106,6 +106,7 @@ def distances(results: pd.DataFrame, dataset: str) -> pd.DataFrame:
                 "λ(k+1)/λ(k), largest": value["ratio of phase 2"].max(),
                 "sin(W, P_m), median": value["sine of W to P_m"].median(),
                 **{f"sin({short}), median": value[name].median() for name, short in SINES.items()},
+                "part of FNPM in span(U), largest": value["constraint"].max(),
             }
         )
     return pd.DataFrame(rows)
@@ -208,12 +209,14 @@ def does_it_help(results: pd.DataFrame, dataset: str) -> str:
         if metric == "%Var":
             continue
         last = some["m"].max()
+        if last == 0:
+            continue
         value = dict(zip(zip(some["protocol"], some["m"], strict=True), some["mean"], strict=True))
         ends = [
             f"{where} {value[where, 0]:.3f} → {value[where, last]:.3f}" for where in dict.fromkeys(some["protocol"])
         ]
         text.append(f"{family}, {metric}, from the mean alone to m = {last}: {', '.join(ends)}")
-    return ". ".join(text) + "."
+    return ". ".join(text) + "." if text else "Only the mean alone can be removed here: there are too few features."
 
 
 def lowest(results: pd.DataFrame, dataset: str) -> pd.DataFrame:
@@ -242,7 +245,7 @@ def lowest(results: pd.DataFrame, dataset: str) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-# -- the authors' selection, and their numbers ------------------------------------------------------------------------
+# -- the authors' selection -------------------------------------------------------------------------------------------
 
 
 def released_selection(results: pd.DataFrame, dataset: str) -> pd.DataFrame:
@@ -270,65 +273,6 @@ def released_selection(results: pd.DataFrame, dataset: str) -> pd.DataFrame:
             )
     columns = ["table", "m", "largest part in span(U)", "%Var, as released", "%Var, explicit basis"]
     return pd.DataFrame(parts, columns=[*columns, "mean gap in sample, as released"])
-
-
-def beside_quoted(results: pd.DataFrame, dataset: str, k: int) -> pd.DataFrame:
-    """Ours on the paper's own table, mean and deviation over the splits, beside the numbers in the authors' file."""
-    rows = best_source(results)
-    rows = rows[(rows["dataset"] == NAMES[dataset]) & (rows["protocol"] == "released")].dropna(subset=["value"])
-    ours = rows.groupby(["method", "metric"])["value"].agg(mean="mean", std=lambda v: np.std(v, axis=0), splits="size")
-    table = quoted(dataset, k).join(ours, on=["method", "metric"])
-    units = table["metric"].map({metric: 10.0**-digits for metric, digits in QUOTED.items()})
-    return table.assign(digits=((table["mean"] - table["quoted"]) / units).round(6))
-
-
-def agreement(table: pd.DataFrame) -> str:
-    """How many of the quoted numbers are met at their printed digits, by metric and program."""
-    have = table.dropna(subset=["mean"])
-    complete = have[have["splits"] == have["splits"].max()] if len(have) else have
-    if complete.empty:
-        return "The full run on this table is not stored; there is nothing to compare."
-    text = []
-    kind = complete["method"].str.partition(",")[0]
-    for name, some in complete.groupby(kind, sort=False):
-        counts = [
-            f"{metric} {int((part['digits'].abs() <= 0.5 + 1e-6).sum(axis=0))} of {len(part)}"
-            for metric, part in some.groupby("metric", sort=False)
-        ]
-        text.append(f"{name}: {', '.join(counts)}")
-    few = have["splits"].lt(have["splits"].max()).sum(axis=0)
-    tail = f" {few} more were judged on fewer splits and are not counted." if few else ""
-    return "Equal to the quoted number at its last digit: " + "; ".join(text) + "." + tail
-
-
-def off_by_more(table: pd.DataFrame) -> pd.DataFrame:
-    """The quoted numbers that ours do not meet at their printed digits."""
-    other = table[~(table["digits"].abs() <= 0.5 + 1e-6)]
-    reasons = other["mean"].map(lambda mean: "" if pd.notna(mean) else "ours has no answer to judge")
-    shown = other.assign(mean=other["mean"].round(4), std=other["std"].round(4), digits=other["digits"].round(1))
-    return shown.drop(columns="splits").assign(reason=reasons).rename(columns={"mean": "ours"})
-
-
-def oddities(table: pd.DataFrame) -> str:
-    """Where the quoted MMD is larger than ours by half and more, although the variance is equal at its digits."""
-    value = table.set_index(["metric", "method"])
-    met = value.loc["%Var", "digits"].abs() <= 0.5 + 1e-6
-    mmd = value.loc["MMD^2"].dropna(subset=["mean"])
-    odd = mmd[(mmd["quoted"] > 1.5 * mmd["mean"] + 0.0005) & met.reindex(mmd.index)]
-    cells = [f"{name} ({row.quoted:.3f}, ours {row['mean']:.4f})" for name, row in odd.iterrows()]
-    return (
-        f"Variance equal at the quoted digits, but a quoted squared MMD larger than ours by half or more: "
-        f"{', '.join(cells) or 'none'}."
-    )
-
-
-def second_protocol(results: pd.DataFrame, dataset: str, k: int) -> pd.DataFrame:
-    """PCA under the program's second protocol beside the file's numbers."""
-    rows = best_source(results)
-    rows = rows[(rows["dataset"] == NAMES[dataset]) & (rows["protocol"] == "second")]
-    value = rows.groupby("metric")["value"].mean()
-    pairs = zip(SECOND_METRICS, SECOND[dataset, k], strict=True)
-    return pd.DataFrame([(m, q, value.get(m, np.nan)) for m, q in pairs], columns=["metric", "quoted", "ours"])
 
 
 def _fit_rows(results: pd.DataFrame, dataset: str) -> pd.DataFrame:
