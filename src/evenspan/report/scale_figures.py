@@ -34,6 +34,8 @@ def growth(curves: pd.DataFrame) -> Figure:
         panel.set(xscale="log", yscale="log", title=f"{axis}, from {int(here['size'].min()):,}", xlabel=f"{axis} / smallest")  # noqa: E501  # fmt: skip
         ticks = sorted(here["growth"].unique())
         panel.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
+        heights = [2.0**e for e in range(-2, 12) if curves["smallest"].min() / 2 < 2.0**e < 2 * curves["largest"].max()]
+        panel.set_yticks(heights, [f"{height:g}" for height in heights])
         panel.minorticks_off()
     axes[0, 0].set_ylabel("processor time / smallest")
     handles = {label: handle for panel in axes.flat for handle, label in zip(*panel.get_legend_handles_labels(), strict=True)}  # noqa: E501  # fmt: skip
