@@ -151,6 +151,15 @@ def test_growth_measures_both_phases(monkeypatch):
         assert wide[metric, 400] < wide[metric, 200]
 
 
+def test_monotone_is_said_of_what_falls_at_every_step():
+    rows = power_law({"scale of group gaps eps_f": -1.2, "scale of all gaps eps_f": 0.5})
+    found = claims.monotone(rows.assign(metric=rows["metric"].replace("eps_o", "sine of V")))
+    falls = found.groupby(["factor", "metric"])["falls"].agg(set).to_dict()
+    assert falls["scale of group gaps", "eps_f"] == {"yes"}
+    assert falls["scale of all gaps", "eps_f"] == {"no"}
+    assert ("scale of group gaps", "sine of V") not in falls
+
+
 def test_every_factor_has_populations_that_differ_in_what_it_names():
     for name, factor in effects.FACTORS.items():
         cases = [factor.population(level) for level in factor.levels]

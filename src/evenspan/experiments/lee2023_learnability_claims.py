@@ -23,6 +23,11 @@ RANGES = {"eps_f": (-0.6, -0.4), "eps_o": (-1.2, -0.8)}
 TOLERANCE = 0.1
 #: Values to be reached, when the rows needed are asked for.
 LEVELS = {"eps_f": 0.2, "sine of W": 0.2, "eps_o": 0.1, "sine of V": 0.2}
+#: What the scale of the gaps can change. All variances grow with all gaps, so that optimality is taken relative to them.
+SCALED = {
+    "scale of group gaps": ("eps_f", "sine of W"),
+    "scale of all gaps": ("eps_f", "sine of W", "eps_o relative", "sine of V"),
+}
 #: A subspace is found when the median sine is below this.
 FOUND = 0.2
 
@@ -120,8 +125,8 @@ def _consistent(factor: str, low: float, high: float, bound: float) -> str:
 def monotone(rows: pd.DataFrame) -> pd.DataFrame:
     """Upper quantiles at every scale of the gaps, at fixed sizes, and whether they fall as the gaps grow."""
     found = []
-    for factor in ("scale of group gaps", "scale of all gaps"):
-        some = rows[rows["protocol"] == f"growth in {factor}"]
+    for factor, wanted in SCALED.items():
+        some = rows[(rows["protocol"] == f"growth in {factor}") & rows["metric"].isin(wanted)]
         for (metric, size), part in some.groupby(["metric", "size"]):
             wide = part.pivot(index="split", columns="parameter", values="value")
             quantiles = metrics.upper_quantiles(wide.to_numpy())
