@@ -14,7 +14,7 @@ def fix_signs(V: np.ndarray) -> np.ndarray:
     if V.shape[1] == 0:
         return V
     largest = np.argmax(np.abs(V), axis=0)
-    return V * np.where(V[largest, np.arange(V.shape[1])] < 0, -1.0, 1.0)
+    return V * np.where(V[largest, np.arange(V.shape[1])] < 0, -1.0, 1.0).astype(V.dtype)
 
 
 def top_eigenspace(H: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:

@@ -18,7 +18,7 @@ FILES = sorted(SOURCE.rglob("*.py"))
 FLOORS = [
     {"errors", "paths", "linalg"},
     {"groups", "inputs", "running", "kernels", "moments_file", "moments", "streams", "stream_files", "stream_images"}
-    | {"dask_alignment", "dask_chunks", "dask_cluster", "dask_moments"},
+    | {"dask_alignment", "dask_stream", "dask_chunks", "dask_cluster", "dask_moments"},
     {"certificate", "subspace", "estimator"},
     {"reconstruction", "representation"},
     {"metrics"},

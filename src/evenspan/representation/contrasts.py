@@ -31,8 +31,8 @@ def contrasts(labels: np.ndarray) -> tuple[Contrast, ...]:
         values = np.unique(column)
         if len(values) == 1:
             raise GroupError(
-                f"attribute {attribute!r} has one group only ({label_text(values[0])!r}, one class): there is nothing to be fair "
-                "between. Pass at least two groups, or use constraint='vanilla'."
+                f"attribute {attribute!r} has one group only ({label_text(values[0])!r}, one class): there is "
+                "nothing to be fair between. Pass at least two groups, or use constraint='vanilla'."
             )
         for value in values[1:] if len(values) == 2 else values:
             inside = column == value

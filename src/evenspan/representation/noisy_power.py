@@ -34,10 +34,11 @@ def orthonormal(columns: np.ndarray) -> np.ndarray:
         if not lengths.all() or not linalg.norm(products - identity) <= reach:
             break
         try:
-            factor = linalg.cholesky(products / np.outer(lengths, lengths), check_finite=False)
-        except linalg.LinAlgError:
+            # By numpy, like the products: scipy may bring a second set of threads, and the two wait for each other.
+            factor = np.linalg.cholesky(products / np.outer(lengths, lengths), upper=True)
+        except np.linalg.LinAlgError:
             break
-        Q = times(Q, linalg.solve_triangular(factor, identity, check_finite=False) / lengths[:, None])
+        Q = times(Q, np.linalg.inv(factor) / lengths[:, None])
     else:
         return Q
     return linalg.qr(columns, mode="economic", check_finite=False)[0]
@@ -137,8 +138,8 @@ class FairPowerMethod:
         block, fresh, self.fresh = self.pending, self.fresh, 0
         if not np.isfinite(block.products).all():
             raise DataError(
-                f"products of the rows of a block overflow {self.W.dtype}: the values are finite but too large. Rescale "
-                "the data, or use dtype='float64'."
+                f"products of the rows of a block overflow {self.W.dtype}: the values are finite but too large. "
+                "Rescale the data, or use dtype='float64'."
             )
         number = 1 + sum(entry["phase"] == self.phase for entry in self.history)
         counts = tuple(float(count) for count in block.counts)

@@ -112,8 +112,8 @@ class NullItOutPCA(SubspaceEstimator):
         removes one direction for both, so that half as many directions leave as little of the gap, and more variance
         is kept.
     strength : float in [0, 1], default 1
-        Less than 1 only shrinks the removed directions: :math:`I - c\,UU^\top` with this c in place of the projector.
-        No constraint holds then.
+        Less than 1 only shrinks the coordinates along the removed directions, by the factor 1 - c:
+        :math:`I - c\,UU^\top` takes the place of the projector, and no constraint holds.
 
     Attributes
     ----------
@@ -211,8 +211,9 @@ class NullItOutPCA(SubspaceEstimator):
 
     def _nullified(self, moments: GroupMoments, m: int, point: np.ndarray, S: np.ndarray) -> np.ndarray:
         found = contrasts(moments.labels) if self.constraint != "vanilla" else ()
-        # One length for the data, to tell gaps from rounding noise.
-        size = float(np.trace(moments.second_moment)) / moments.n
+        # What tells gaps from rounding noise: the spread for the gap, and for the means also how far out they are.
+        reach = float(np.trace(moments.second_moment)) / moments.n
+        size = float(np.trace(moments.scatter)) / moments.n if self.center or self.gap == "covariance" else reach
         values, directions, mean_gaps = [], [], []
         for contrast in found:
             matrix, mean_gap = group_gap(moments, contrast, self.gap if m else "second_moment", point)
@@ -228,7 +229,7 @@ class NullItOutPCA(SubspaceEstimator):
         self.gap_directions_ = np.hstack(directions).T if directions else np.zeros((0, moments.d))
         wanted = self.constraint in ("all", "mean") and mean_gaps
         F = np.column_stack(mean_gaps) if wanted else np.zeros((moments.d, 0))
-        U = nullified_basis(directions, F, floor=1e-12 * np.sqrt(size))
+        U = nullified_basis(directions, F, floor=4.0 * np.finfo(np.float64).eps * np.sqrt(reach))
         self.nullified_ = U.T
         return U
 

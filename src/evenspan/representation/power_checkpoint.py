@@ -14,7 +14,7 @@ from .noisy_power import FairPowerMethod
 
 VERSION = 1
 ARRAYS = ("origin", "W", "V", "U", "counts", "sums", "ritz", "relative_gaps", "variances")
-NUMBERS = ("phase", "fresh", "total_variance", "captured", "residual")
+NUMBERS = ("phase", "fresh", "squares", "total_variance", "captured", "residual")
 
 
 def save(path, power: FairPowerMethod, sizes: tuple) -> None:
@@ -41,7 +41,7 @@ def save(path, power: FairPowerMethod, sizes: tuple) -> None:
 def load(path, fresh: FairPowerMethod, sizes: tuple) -> FairPowerMethod:
     """The state in the file, for a run that begins as ``fresh`` does; another run's file is refused."""
     try:
-        with np.load(path, allow_pickle=False) as file:
+        with open(path, "rb") as raw, np.load(raw, allow_pickle=False) as file:
             header = json.loads(str(file["header"]))
             arrays = {name: file[name] for name in file.files if name != "header"}
         identity, history = header["identity"], header["history"]

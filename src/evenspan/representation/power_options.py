@@ -24,6 +24,7 @@ class PowerOptions:
     min_group: float = 1.0
     strength: float = 1.0
     gap_tol: float | None = None
+    mean_tol: float | None = None
 
 
 def power_options(estimator, d: int) -> PowerOptions:
@@ -39,6 +40,9 @@ def power_options(estimator, d: int) -> PowerOptions:
         raise ConfigurationError(f"gap_tol={tol!r}; needed is None or a share from 0 to 1.")
     if not isinstance(least, Real) or isinstance(least, bool) or not least >= 1:
         raise ConfigurationError(f"min_group={least!r}; needed is a number of rows of at least 1.")
+    noise = estimator.mean_tol
+    if noise is not None and not (isinstance(noise, Real) and not isinstance(noise, bool) and noise >= 0):
+        raise ConfigurationError(f"mean_tol={noise!r}; needed is None or a number of at least 0.")
     return PowerOptions(
         k,
         m,
@@ -48,16 +52,18 @@ def power_options(estimator, d: int) -> PowerOptions:
         float(least),
         float(estimator.strength),
         None if tol is None else float(tol),
+        None if noise is None else float(noise),
     )
 
 
 def require_room(options: PowerOptions, comparisons: int, d: int) -> None:
     """Whether k directions can be left when every comparison removes what it may; one comparison decides it at once.
 
-    With several, their directions may coincide, and the rank is known only after the first phase.
+    With several, or with a tolerance, the number of directions is known only after the first phase.
     """
     removed = options.n_gap_directions + (options.constraint in ("all", "mean"))
-    if comparisons == 1:
+    undecided = options.gap_tol is not None or options.mean_tol is not None
+    if comparisons == 1 and not undecided:
         require_components(options.n_components, d - removed, d, f" less {removed} removed directions")
 
 

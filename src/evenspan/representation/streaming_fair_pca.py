@@ -59,10 +59,14 @@ class StreamingFairPCA(SubspaceEstimator):
     min_group : int, default 1
         Rows of each group that a step of phase 1 needs; at least 2 with ``center="group"``.
     strength : float in [0, 1], default 1
-        Less than 1 only shrinks the removed directions, by this factor.
+        Less than 1 only shrinks the coordinates along the removed directions, by the factor 1 - strength.
     gap_tol : float, optional
         Remove only gap directions along which the two second moments differ by more than this share of their sum, from
         0 to 1. Without it, m directions are removed even where the groups do not differ.
+    mean_tol : float, optional
+        Remove a mean gap only where what the gap directions leave of it is, squared, more than this many times what
+        sampling noise alone would leave; 10 is a cautious choice. Without it, noise of equal means is removed like a
+        gap, and it points along the directions of most variance.
     groups : array-like, optional
         All labels to expect. By default those of the array, or those met in a stream until there are two.
     dtype : {"float32", "float64"}, optional
@@ -148,6 +152,7 @@ class StreamingFairPCA(SubspaceEstimator):
         min_group=1,
         strength=1.0,
         gap_tol=None,
+        mean_tol=None,
         groups=None,
         dtype=None,
         random_state=0,
@@ -162,6 +167,7 @@ class StreamingFairPCA(SubspaceEstimator):
         self.min_group = min_group
         self.strength = strength
         self.gap_tol = gap_tol
+        self.mean_tol = mean_tol
         self.groups = groups
         self.dtype = dtype
         self.random_state = random_state
