@@ -23,7 +23,7 @@ RANGES = {"eps_f": (-0.6, -0.4), "eps_o": (-1.2, -0.8)}
 TOLERANCE = 0.1
 #: Values to be reached, when the rows needed are asked for.
 LEVELS = {"eps_f": 0.2, "sine of W": 0.2, "eps_o": 0.1, "sine of V": 0.2}
-#: What the scale of the gaps can change. All variances grow with all gaps, so that optimality is taken relative to them.
+#: What the scale of the gaps can change. All variances grow with all gaps: optimality is taken relative to them.
 SCALED = {
     "scale of group gaps": ("eps_f", "sine of W"),
     "scale of all gaps": ("eps_f", "sine of W", "eps_o relative", "sine of V"),
