@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from .certificate import Certificate
+    from .dask_stream import DaskStream
     from .errors import FairError
     from .moments import GroupMoments
     from .reconstruction import (
@@ -18,6 +19,9 @@ if TYPE_CHECKING:
         joint_diagonalise,
     )
     from .representation import INLP, LEACE, RLACE, FairKernelPCA, FairPCA, MMDFairPCA, NullItOutPCA, StreamingFairPCA
+    from .stream_files import ParquetStream
+    from .stream_images import ImageFolderStream
+    from .streams import ArrayStream, FunctionStream
     from .subspace import FairSubspace
 
 __version__ = "0.1.0"
@@ -27,18 +31,23 @@ __all__ = [
     "JEVDPCA",
     "LEACE",
     "RLACE",
+    "ArrayStream",
     "Certificate",
     "ConvexFairPCA",
+    "DaskStream",
     "DisparityFairPCA",
     "FairError",
     "FairKernelPCA",
     "FairPCA",
     "FairSubspace",
+    "FunctionStream",
     "GroupMoments",
+    "ImageFolderStream",
     "JointRange",
     "MMDFairPCA",
     "MinMaxFairPCA",
     "NullItOutPCA",
+    "ParquetStream",
     "RobustFairPCA",
     "StandardPCA",
     "StreamingFairPCA",
@@ -46,7 +55,12 @@ __all__ = [
 ]
 
 _HOMES = {
+    "ArrayStream": "streams",
     "Certificate": "certificate",
+    "DaskStream": "dask_stream",
+    "FunctionStream": "streams",
+    "ImageFolderStream": "stream_images",
+    "ParquetStream": "stream_files",
     "FairError": "errors",
     "FairKernelPCA": "representation",
     "FairPCA": "representation",

@@ -113,16 +113,16 @@ class ParquetStream(Stream):
             )
 
     def _batches(self, first: int, at: int) -> Iterator[tuple]:
-        held, rows = [], 0
+        held, rows, wanted = [], 0, self.batch_size - at % self.batch_size  # batches end where they do in a whole pass
         for record in self._records(first, [*self.feature_names, *self.attributes]):
             while len(record):
-                part = record.slice(0, self.batch_size - rows)
+                part = record.slice(0, wanted - rows)
                 record = record.slice(len(part))
                 held.append(part)
                 rows += len(part)
-                if rows == self.batch_size:
+                if rows == wanted:
                     yield self._batch(held, at)
-                    at, held, rows = at + rows, [], 0
+                    at, held, rows, wanted = at + rows, [], 0, self.batch_size
         if held:
             yield self._batch(held, at)
 

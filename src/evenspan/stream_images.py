@@ -125,8 +125,11 @@ class ImageFolderStream(Stream):
         """The batches as bytes from 0 to 255, from image ``start`` of the list on."""
         d, size = self.n_features, self.image_size
         left_out, given = [], 0
-        for a in range(start, len(self._names), self.batch_size):
-            names = self._names[a : a + self.batch_size]
+        # Batches end where they do in a pass from the beginning.
+        begin = start - start % self.batch_size
+        for a in range(begin, len(self._names), self.batch_size):
+            stop, a = a + self.batch_size, max(a, start)
+            names = self._names[a:stop]
             rows, kept = np.empty((len(names), d), dtype=np.uint8), []
             for i, name in enumerate(names):
                 try:

@@ -47,7 +47,11 @@ class Stream(ABC):
         """A new pass over the batches."""
 
     def from_row(self, start: int) -> Iterator[tuple]:
-        """A new pass that begins with row ``start``, counted from 0, in the middle of a batch if need be."""
+        """A new pass that begins with row ``start``, counted from 0, in the middle of a batch if need be.
+
+        From there on the batches end where those of a pass from the beginning do, so that sums over them are the same
+        to the last bit.
+        """
         start = whole_number("start", start, 0)
         return iter(self) if start == 0 else _dropped(iter(self), start)
 
@@ -153,7 +157,12 @@ class ArrayStream(Stream):
             yield rows_of(self.X, a, b), rows_of(self.sensitive_features, a, b)
 
     def _bounds(self, start: int) -> Iterator[tuple[int, int]]:
-        return ((a, min(a + self.batch_size, self.n_rows)) for a in range(start, self.n_rows, self.batch_size))
+        ends = range((start // self.batch_size + 1) * self.batch_size, self.n_rows + self.batch_size, self.batch_size)
+        a = start
+        for end in ends:
+            if a < self.n_rows:
+                yield a, min(end, self.n_rows)
+            a = end
 
 
 class FunctionStream(Stream):

@@ -93,7 +93,7 @@ def test_a_later_start_of_an_array_reads_nothing_before(sample):
             return sample.X[rows]
 
     list(ArrayStream(Watched(), sample.groups, batch_size=100).from_row(250))
-    assert read == [(250, 350), (350, 380)]
+    assert read == [(250, 300), (300, 380)]
 
 
 def test_what_is_known_of_a_stream(sample):
