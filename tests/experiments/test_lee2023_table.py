@@ -142,6 +142,20 @@ def test_released_selection_is_the_exact_answer_only_while_variance_is_left(two_
     np.testing.assert_allclose(worst.transform(X), X @ worst.components_.T)
 
 
+def test_the_control_removes_other_directions_at_the_same_number(two_groups):
+    control, exact = (protocol.fit(family, 2, 2, two_groups) for family in (protocol.CONTROL, "offline"))
+    for fitted in (control, exact):
+        assert fitted.nullified_.shape == (3, 6)
+        assert metrics.mean_gap(two_groups, fitted.components_.T) < 1e-10
+        assert np.linalg.norm(fitted.nullified_ @ fitted.components_.T, ord=2) < 1e-12
+    gaps = [metrics.covariance_gap(two_groups, fitted.components_.T) for fitted in (control, exact)]
+    assert gaps[0] > 1.5 * gaps[1]
+    again = protocol.fit(protocol.CONTROL, 2, 2, two_groups)
+    np.testing.assert_array_equal(control.components_, again.components_)
+    X = np.eye(6)
+    np.testing.assert_array_equal(control.transform(X), control.components_.T)
+
+
 def test_fnpm_rows_hold_the_ratios_that_decide_convergence(two_groups):
     fitted, offline, second = (protocol.fit(f, 2, 2, two_groups) for f in ("FNPM", *protocol.FAMILIES[:2]))
     value = {metric: value for _, metric, value, _ in fnpm_rows(fitted, two_groups, 2, offline, second)}
@@ -206,7 +220,7 @@ def test_fifty_directions_leave_nothing_of_german(german):
     assert cell(rows, "offline, m=50", "in sample", "%Var") < 1e-8
     assert cell(rows, "as released, m=50", "fit", "constraint") > 0.01
     missing = summary.not_applicable(german[10], "german")
-    assert set(missing["method"]) == {protocol.label(f, 50) for f in protocol.FAMILIES[:3]}
+    assert set(missing["method"]) == {protocol.label(f, 50) for f in (*protocol.FAMILIES[:3], protocol.CONTROL)}
     assert missing["reason"].str.contains("k + m + 1 = 61, but there are 57 features", regex=False).all()
     own_row = rows[rows["dataset"] == "german-lee2023"]
     assert own_row["reason"].tolist() == ["the paper's own table needs the raw data: only the full run has it"]
@@ -242,7 +256,7 @@ def test_what_is_judged_of_a_family_and_what_is_left_out(small):
         records.checked(rows, family)
         assert set(rows["dataset"]) == {"adult"}
         assert (("released", "%Acc (MLP)") in judged[family]) == (family in ("offline", "FNPM", "min-max"))
-        assert (("held-out", "%Acc (Kernel SVM)") in judged[family]) == (family != "as released")
+        assert (("held-out", "%Acc (Kernel SVM)") in judged[family]) == (family not in ("as released", "random"))
         assert ("held-out", "%Acc (MLP)") not in judged[family]
         assert {("released", "MMD^2"), ("in sample", "MMD^2"), ("held-out", "covariance gap")} <= judged[family]
     assert ("held-out", "AUC of the group (kernel)") in judged["FNPM"]
@@ -336,7 +350,8 @@ def test_price_and_readers_follow_the_rows(german):
     assert summary.does_it_help(results[results["method"].str.endswith("mean")], "german").startswith("Only the mean")
     # an m without any variance is no point of the curve
     empty = summary.price(german[2].assign(source="this build"), "german")
-    assert 50 not in set(empty["m"])
+    assert 50 not in set(empty.loc[empty["family"] != protocol.CONTROL, "m"])
+    assert 50 in set(empty["m"])
 
 
 def test_released_selection_and_distances_are_read_off_the_fits(german):

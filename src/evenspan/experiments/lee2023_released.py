@@ -1,4 +1,4 @@
-"""The offline program of Lee et al. (2023) as released, and how far its streaming one is from the exact answers."""
+"""The offline program of Lee et al. (2023) as released, a control, and how far streaming is from the exact answers."""
 
 import numpy as np
 from scipy.linalg import subspace_angles
@@ -6,7 +6,7 @@ from scipy.linalg import subspace_angles
 from ..linalg import complement, symmetrise
 from ..moments import GroupMoments
 from ..representation.contrasts import contrasts
-from ..representation.null_it_out import gap_eigenspace, group_gap
+from ..representation.null_it_out import constrained_components, gap_eigenspace, group_gap
 from .kleindessner2023_judge import Row
 
 #: Below this a singular value of the gap, relative to the largest, is rounding: P_m is then not determined.
@@ -38,6 +38,26 @@ class ReleasedOffline:
         values, vectors = np.linalg.eigh(symmetrise(shrink @ moments.scatter @ shrink) / (moments.n - 1.0))
         self.nullified_ = U.T
         self.components_ = vectors[:, np.argsort(-np.abs(values), kind="stable")[: self.k]].T
+        return self
+
+    def transform(self, X: np.ndarray) -> np.ndarray:
+        """Coordinates (n, k)."""
+        return X @ self.components_.T
+
+
+class RandomRemoval:
+    """The control: the mean gap and m random directions are removed, whatever the groups are like in them."""
+
+    def __init__(self, k: int, m: int, seed: int):
+        self.k, self.m, self.seed = k, m, seed
+
+    def fit_moments(self, moments: GroupMoments) -> "RandomRemoval":
+        """The exact answer for a U that is drawn."""
+        drawn = np.random.default_rng((self.seed, self.m)).standard_normal((moments.d, self.m))
+        U = np.linalg.qr(np.column_stack([moments.means[1] - moments.means[0], drawn]))[0]
+        self.nullified_ = U.T
+        V, self.certificate_ = constrained_components(moments.scatter, U, self.k)
+        self.components_ = V.T
         return self
 
     def transform(self, X: np.ndarray) -> np.ndarray:

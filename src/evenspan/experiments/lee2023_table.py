@@ -7,7 +7,8 @@ paper's *own tables* (``lee2023_splits``) the answers stand beside the numbers t
 ``offline`` is the exact solution with the gap of covariances, ``offline, second moment`` that with the gap of second
 moments about zero, which the authors' streaming program iterates on, and ``FNPM`` 100 + 100 power steps from seed 0 on
 the exact moments of the training part. ``as released`` follows the authors' offline program: it takes the
-eigenvectors of largest absolute eigenvalue of the projected covariance, wherever they lie.
+eigenvectors of largest absolute eigenvalue of the projected covariance, wherever they lie. ``random`` is a control:
+m directions drawn at random are removed beside the mean gap.
 """
 
 import warnings
@@ -28,7 +29,7 @@ from ..representation.null_it_out import NullItOutPCA
 from ..representation.streaming_fair_pca import StreamingFairPCA
 from .kleindessner2023_judge import Row, judge_classifier, judge_moments
 from .kleindessner2023_table import bandwidth
-from .lee2023_released import ReleasedOffline, fnpm_rows, sine
+from .lee2023_released import RandomRemoval, ReleasedOffline, fnpm_rows, sine
 from .lee2023_splits import NAMES, load_own_split
 
 SEED = 0
@@ -39,8 +40,9 @@ GAP_DIRECTIONS = (0, 2, 5, 10, 15, 25, 50)
 STEPS = (100, 100)
 
 SECOND_MOMENT = "offline, second moment"
-#: Families of methods; a family is one task. The last stands for Samadi et al.
-FAMILIES = ("offline", SECOND_MOMENT, "FNPM", "as released", "min-max")
+CONTROL = "random"
+#: Families of methods; a family is one task. "min-max" is PCA of Samadi et al.
+FAMILIES = ("offline", SECOND_MOMENT, "FNPM", "as released", "min-max", CONTROL)
 #: On the paper's own tables.
 OWN_FAMILIES = ("PCA", "offline", "FNPM", "as released")
 MIN_MAX = "Samadi et al."
@@ -143,6 +145,8 @@ def fit(family: str, k: int, m: int, moments: GroupMoments):
         estimator = StreamingFairPCA(k, m, center="none", n_blocks=STEPS, random_state=SEED, **options)
     elif family == "as released":
         return ReleasedOffline(k, m).fit_moments(moments)
+    elif family == CONTROL:
+        estimator = RandomRemoval(k, m, SEED)
     else:
         raise ConfigurationError(f"family={family!r}; needed is one of {', '.join(FAMILIES)}.")
     fitted = _quietly(estimator, moments)
@@ -180,6 +184,8 @@ def _judge_published(family: str, fitted, train: Dataset, test: Dataset, width: 
     if family == "as released":
         return
     yield from _readers(parts, metrics.READERS)
+    if family == CONTROL:
+        return
     for classifier in metrics.CLASSIFIERS:
         if classifier == "MLP" and family == SECOND_MOMENT:
             continue

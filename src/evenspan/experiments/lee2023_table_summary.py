@@ -9,7 +9,7 @@ from . import kleindessner2023_methods as rival_methods
 from .catalogue import experiment
 from .kleindessner2023_judge import METRICS
 from .lee2023_splits import NAMES
-from .lee2023_table import FAMILIES, GAP_DIRECTIONS, MIN_MAX, NO_VARIANCE, STEPS, label
+from .lee2023_table import CONTROL, FAMILIES, GAP_DIRECTIONS, MIN_MAX, NO_VARIANCE, STEPS, label
 from .store import read_results
 
 RIVALS = "kleindessner2023-table"
@@ -48,7 +48,7 @@ def one_judge(results: pd.DataFrame, dataset: str, k: int) -> pd.DataFrame:
     found = rows.groupby(keys, sort=False)["value"].agg(
         mean="mean", std=lambda v: float(np.std(v.dropna(), axis=0)) if v.count() else np.nan, splits="count"
     )
-    families = [label(family, m) for family in FAMILIES[:4] for m in GAP_DIRECTIONS]
+    families = [label(family, m) for family in (*FAMILIES[:4], CONTROL) for m in GAP_DIRECTIONS]
     order = {name: i for i, name in enumerate([*rival_methods.METHODS, MIN_MAX, *families])}
     found = found.reset_index().sort_values("method", key=lambda names: names.map(order), kind="stable")
     return found[found["splits"] > 0].reset_index(drop=True)
@@ -187,7 +187,7 @@ def price(results: pd.DataFrame, dataset: str) -> pd.DataFrame:
     rows = best_source(results)
     rows = rows[rows["dataset"] == dataset]
     parts = []
-    for family in ("offline", "FNPM"):
+    for family in ("offline", "FNPM", CONTROL):
         for m in GAP_DIRECTIONS:
             some = rows[rows["method"] == label(family, m)]
             kept = some.loc[(some["metric"] == "%Var") & (some["protocol"] == "in sample"), "value"]
