@@ -246,11 +246,16 @@ def test_tasks_name_everything_once_and_reach_their_code(monkeypatch):
         learnability.run(0.2)
 
 
-def test_the_full_run_takes_the_place_of_this_build():
-    rows = pd.DataFrame(
-        [("slopes", "this build"), ("slopes", "full run"), ("rare group", "this build")], columns=["protocol", "source"]
-    )
-    assert claims.best_source(rows).index.tolist() == [1, 2]
+def test_the_full_run_takes_the_place_of_this_build_and_rows_have_their_order():
+    cells = [
+        ("rare group", "x", "carry to 100 rows", "this build"),
+        ("rare group", "x", "released", "this build"),
+        ("slopes", "authors d=10", claims.EXACT, "full run"),
+        ("slopes", "gap-controlled", claims.BOTH, "full run"),
+        ("slopes", "gap-controlled", claims.BOTH, "this build"),
+    ]
+    rows = pd.DataFrame(cells, columns=["protocol", "dataset", "method", "source"])
+    assert claims.best_source(rows).index.tolist() == [3, 2, 1, 0]
 
 
 def test_without_stored_runs_there_is_no_answer(monkeypatch):

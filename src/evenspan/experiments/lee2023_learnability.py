@@ -19,7 +19,7 @@ from .lee2023_learnability_protocol import BLOCKS, NAMES, Setting, begin, feed, 
 
 COLUMNS = effects.COLUMNS
 #: Rows of a block, and runs for each size; those of every build are fewer.
-SIZES, RUNS = tuple(round(10**e) for e in np.linspace(1.0, 4.0, 7)), 60
+SIZES, RUNS = tuple(round(10**e) for e in np.linspace(1.0, 4.0, 7)), 40
 EMBEDDED_SIZES, EMBEDDED_RUNS = (10, 100, 316, 1000), 6
 #: Share of the runs that may be worse than what is reported.
 DELTA = 0.1

@@ -11,7 +11,17 @@ import numpy as np
 import pandas as pd
 
 from .. import metrics
-from .lee2023_learnability_effects import ABSOLUTE, FACTORS, ORDERS, SIGNED, order_name
+from .lee2023_learnability_effects import (
+    ABSOLUTE,
+    CENTRES,
+    FACTORS,
+    ON_MISSING,
+    ORDERS,
+    RELEASED,
+    SIGNED,
+    order_name,
+)
+from .lee2023_learnability_protocol import NAMES
 from .store import read_results
 
 EXPERIMENT = "lee2023-learnability"
@@ -32,10 +42,20 @@ SCALED = {
 FOUND = 0.2
 
 
+#: Populations, methods and experiments in the order in which they are shown.
+SHOWN = {
+    "protocol": ["slopes", *(f"growth in {name}" for name in FACTORS)],
+    "dataset": [*NAMES, *(order_name(number) for number in range(len(ORDERS)))],
+    "method": [*EXPERIMENTS, RELEASED, *ON_MISSING, *CENTRES.values()],
+}
+
+
 def best_source(rows: pd.DataFrame) -> pd.DataFrame:
-    """Of every experiment the full run if it is stored, otherwise what this build computed."""
+    """Of every experiment the full run if it is stored, otherwise what this build computed; in order."""
     stored = set(rows.loc[rows["source"] == "full run", "protocol"])
-    return rows[(rows["source"] == "full run") | ~rows["protocol"].isin(stored)]
+    some = rows[(rows["source"] == "full run") | ~rows["protocol"].isin(stored)]
+    ranks = {name: {value: rank for rank, value in enumerate(values)} for name, values in SHOWN.items()}
+    return some.sort_values(list(ranks), key=lambda column: column.map(ranks[column.name]), kind="stable")
 
 
 def by_size(rows: pd.DataFrame, metric: str) -> tuple[np.ndarray, np.ndarray]:
