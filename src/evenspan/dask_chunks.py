@@ -19,7 +19,7 @@ from .dask_cluster import finished, require
 from .errors import DataError, FairError, GroupError
 from .inputs import feature_names, require_numeric_columns
 
-#: So many sums are added in one task of the tree.
+#: So many sums are added in one task of the tree, whose worker holds all of them at once.
 FAN_IN = 8
 #: A source that all chunks share, such as an open Zarr array, is sent along with every chunk up to this many bytes.
 SMALL_SOURCE = 2**16

@@ -59,8 +59,9 @@ WAYS = {
 }
 
 
-@pytest.mark.parametrize("way", WAYS.values(), ids=WAYS)
-@pytest.mark.parametrize("center", ["global", "none", "group"])
+@pytest.mark.parametrize(
+    ("way", "center"), list(zip(WAYS.values(), ["global", "none", "group"], strict=True)), ids=WAYS
+)
 def test_passes_on_a_cluster_are_passes(way, center, client, monkeypatch):
     monkeypatch.setattr(block_reader, "STEP_ENTRIES", 100)
     X, groups = stretched()
