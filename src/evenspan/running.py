@@ -9,6 +9,8 @@ from .inputs import feature_names, require_finite, row_blocks
 
 # Rows times columns of a block: 4 MiB of float64 stay in cache while a block is centred and multiplied.
 BLOCK_ENTRIES = 2**19
+# Groups up to this number are found by comparing every row with each label.
+FEW = 8
 
 
 def zeros(G: int, d: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -50,9 +52,11 @@ class RunningMoments:
         self.names: tuple[str, ...] | None = None
         self.total = None  # counts (G,), means about the origin (G, d), upper triangles of the scatters (G, d, d)
         self._space: np.ndarray | None = None
+        self._ones: np.ndarray | None = None
 
     def __getstate__(self) -> dict:
-        return self.__dict__ | {"_space": None}  # sums that travel between processes leave their working memory behind
+        # Sums that travel between processes leave their working memory behind.
+        return self.__dict__ | {"_space": None, "_ones": None}
 
     def add(self, X, sensitive_features, sample_weight=None) -> None:
         """Fold in the rows of X."""
@@ -61,7 +65,7 @@ class RunningMoments:
             raise DataError("X has 0 rows; needed is at least one.")
         if d == 0:
             raise DataError(f"X has 0 feature(s) (shape=({n}, 0)) while a minimum of 1 is required.")
-        labels, codes = encode_groups(sensitive_features, n)
+        labels, codes = self._known(sensitive_features, n) or encode_groups(sensitive_features, n)
         weights = row_weights(sample_weight, n)
         step = max(BLOCK_ENTRIES // d, d, 256)
         # Missing and infinite entries are found afterwards, in the moments; see inputs.require_finite.
@@ -73,6 +77,19 @@ class RunningMoments:
                 stop = min(start + step, n)
                 w = None if weights is None else weights[start:stop]
                 self._add_block(np.asarray(rows(start, stop)), codes[start:stop], w)
+
+    def _known(self, sensitive_features, n: int) -> tuple | None:
+        """Labels and codes where every entry is a label seen before: some comparisons in place of a hash table."""
+        values, labels = sensitive_features, self.labels
+        plain = isinstance(values, np.ndarray) and values.shape == (n,) and labels is not None and len(labels) <= FEW
+        if not plain or values.dtype.kind not in "biU" or values.dtype.kind != labels.dtype.kind:
+            return None
+        codes, found = np.zeros(n, dtype=np.uint8), 0
+        for code, label in enumerate(labels):
+            here = values == label
+            codes += here.view(np.uint8) * np.uint8(code)
+            found += np.count_nonzero(here)
+        return (labels, codes) if found == n else None
 
     def combine(self, other: "RunningMoments") -> None:
         """Fold in the sums over other rows, whose origin may be another point."""
@@ -109,23 +126,24 @@ class RunningMoments:
             require_finite(means + self.origin, scatters, X, self.names)
 
     def _add_block(self, block: np.ndarray, codes: np.ndarray, weights: np.ndarray | None) -> None:
-        order = np.argsort(codes, kind="stable")
         if self._space is None or len(self._space) < len(block):
-            self._space = np.empty(block.shape)  # kept: fresh memory costs more than the arithmetic of a pass over it
+            # Kept, because fresh memory costs more than the arithmetic of a pass over it.
+            self._space, self._ones = np.empty(block.shape), np.ones(len(block))
         Y = self._space[: len(block)]
-        place = np.empty_like(order)
-        place[order] = np.arange(len(order))
+        place, bounds = _places(codes, len(self.labels))
         Y[place] = block  # reads the block in its order, which is twice as fast as block[order]
-        bounds = np.searchsorted(codes[order], np.arange(len(self.labels) + 1))
+        if weights is not None:
+            sorted_weights = np.empty_like(weights)
+            sorted_weights[place] = weights
         for g in np.flatnonzero(bounds[1:] > bounds[:-1]):
             inside = slice(bounds[g], bounds[g + 1])
-            self._add_group(g, Y[inside], None if weights is None else weights[order[inside]])
+            self._add_group(g, Y[inside], None if weights is None else sorted_weights[inside])
 
     def _add_group(self, g: int, Y: np.ndarray, weights: np.ndarray | None) -> None:
         r"""Fold rows Y of group g, which are overwritten, into the sums.
 
-        The rows are centred about c, the mean :math:`m_a` of the group so far. With their mean :math:`c + q` and
-        :math:`\delta = c + q - m_a` the update of ``merge`` becomes
+        The rows are centred about c, the mean :math:`m_a` of the group so far, as rounded. With their mean
+        :math:`c + q` and :math:`\delta = c + q - m_a` the update of ``merge`` becomes
 
         .. math:: S = S_a + Y^\top Y - n_b\, qq^\top + \tfrac{n_a n_b}{n} \delta\delta^\top .
 
@@ -135,28 +153,28 @@ class RunningMoments:
         counts, means, scatters = self.total
         centre = self.origin + means[g]
         Y -= centre
-        ones = np.ones(len(Y)) if weights is None else weights
-        n_a, n_b = counts[g], float(ones.sum(axis=0))
-        if n_b == 0:
-            return
-        q = ones @ Y / n_b
-        # The rounded centre, not the mean it was rounded from, has been subtracted. This difference is exact.
-        mean_b = centre - self.origin + q
-        S = scatters[g].T  # in the order of Fortran: the routines work in place, on the lower triangle
-        if not (n_b * q**2 <= np.diagonal(S)).all():
-            Y -= q
+        n_a, n_b = counts[g], float(len(Y))
+        if weights is None:
+            q = self._ones[: len(Y)] @ Y / n_b
         else:
-            blas.dsyr(-n_b, q, lower=1, a=S, overwrite_a=1)
+            n_b = float(weights.sum(axis=0))
+            if n_b == 0:
+                return
+            q = weights @ Y / n_b
+        n = n_a + n_b
+        delta = centre - self.origin - means[g] + q
+        S = scatters[g].T  # in the order of Fortran: the routines work in place, on the lower triangle
+        a, b = np.sqrt(n_a * n_b / n) * delta, np.sqrt(n_b) * q
+        if (b * b <= S.diagonal()).all():
+            blas.dsyr2(0.5, a - b, a + b, lower=1, a=S, overwrite_a=1)  # aa' - bb'
+        else:
+            Y -= q
+            blas.dsyr(1.0, a, lower=1, a=S, overwrite_a=1)
         if weights is not None:
             Y *= np.sqrt(weights)[:, None]
         blas.dsyrk(1.0, Y.T, beta=1.0, c=S, lower=1, overwrite_c=1)
-        if n_a > 0:
-            delta = mean_b - means[g]
-            blas.dsyr(n_a * n_b / (n_a + n_b), delta, lower=1, a=S, overwrite_a=1)
-            means[g] += n_b / (n_a + n_b) * delta
-        else:
-            means[g] = mean_b
-        counts[g] = n_a + n_b
+        means[g] += n_b / n * delta
+        counts[g] = n
 
     def _make_room(self, labels: np.ndarray, n: int, d: int, names: tuple[str, ...] | None, rows) -> None:
         if self.total is None:
@@ -178,6 +196,22 @@ class RunningMoments:
             for new, kept in zip(self.total, old, strict=True):
                 new[at] = kept
             self.labels = merged
+
+
+def _places(codes: np.ndarray, G: int) -> tuple[np.ndarray, np.ndarray]:
+    """Where every row goes when rows are put together by group, and where each group begins and ends."""
+    place = np.empty(len(codes), dtype=np.intp)
+    bounds = np.zeros(G + 1, dtype=np.intp)
+    if G <= FEW:
+        for g in range(G):
+            rows = np.flatnonzero(codes == g)
+            bounds[g + 1] = bounds[g] + len(rows)
+            place[rows] = np.arange(bounds[g], bounds[g + 1])
+    else:
+        order = np.argsort(codes, kind="stable")
+        place[order] = np.arange(len(codes))
+        bounds[1:] = np.searchsorted(codes[order], np.arange(1, G + 1))
+    return place, bounds
 
 
 def row_weights(sample_weight, n: int) -> np.ndarray | None:

@@ -100,6 +100,35 @@ def test_a_shift_costs_no_digits(make, shift):
         assert abs(textbook - float(scatter)) > 1e-4 * float(scatter)
 
 
+@pytest.mark.parametrize("order", ["drifting", "one far row first", "blocks far apart", "falling"])
+@pytest.mark.parametrize("shift", [0.0, 1e8])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_no_order_of_the_rows_costs_digits(order, shift, weighted):
+    s = draw(counts=(60, 25, 12), d=4)
+    X, groups = np.round(s.X * 1024) / 1024, s.groups
+    if order == "one far row first":
+        first = np.flatnonzero(groups == groups[0])[0]
+        X[first] += 1000.0
+    elif order == "blocks far apart":
+        X += 300.0 * (np.arange(len(X)) // 20)[:, None]
+    else:
+        at = np.argsort(X[:, 1], kind="stable")
+        at = at[::-1] if order == "falling" else at
+        X, groups = X[at] * 16.0, groups[at]
+        X[:, 2] += 4.0 * np.arange(len(X))
+    X = X + shift
+    weights = np.tile([1.0, 2.0, 1.0], len(X))[: len(X)] if weighted else np.ones(len(X))
+    parts = [(X[a : a + 7], groups[a : a + 7], weights[a : a + 7]) for a in range(0, len(X), 7)]
+    moments = GroupMoments.from_batches(parts if weighted else [part[:2] for part in parts])
+    for g, label in enumerate(moments.labels):
+        rows = np.repeat(X[groups == label], weights[groups == label].astype(int), axis=0)
+        for i, j in itertools.product(range(4), repeat=2):
+            mean, scatter = exact(rows[:, i], rows[:, j])
+            bound = np.sqrt(moments.scatters[g, i, i] * moments.scatters[g, j, j])
+            assert abs(float(Fraction(moments.scatters[g, i, j]) - scatter)) <= 1e-13 * bound
+            assert abs(float(Fraction(moments.means[g, i]) - mean)) <= 2.0**-52 * abs(float(mean)) + 1e-12
+
+
 def test_merging_shifted_moments_loses_only_what_their_means_lost():
     s = draw(counts=(60, 25, 12), d=4)
     X = np.round(s.X * 1024) / 1024
@@ -367,6 +396,36 @@ def test_a_group_may_be_missing_on_either_side(sample):
         assert_same(merged, whole)
     assert first.labels.tolist() == ["azure", "beige"], "addition must not change its terms"
     assert first.n == 150
+
+
+@pytest.mark.parametrize("G", [2, 3, 8, 9, 30])
+def test_many_groups_and_new_ones_in_later_batches(G):
+    rng = np.random.default_rng(G)
+    X, codes = rng.normal(size=(600, 3)), rng.integers(0, G, 600)
+    codes[:300] %= max(G // 2, 1)  # the others appear in the second half
+    for labels in (np.arange(G), np.array([f"group {g:02d}" for g in range(G)]), np.arange(G, dtype=np.uint8)):
+        groups = labels[codes]
+        moments = in_batches(X, groups, size=50)
+        assert_same(moments, GroupMoments.from_data(X, groups))
+        for g in range(G):
+            np.testing.assert_allclose(moments.means[g], np.mean(X[codes == g], axis=0), rtol=1e-12, atol=1e-14)
+        assert moments.labels.tolist() == labels.tolist()
+    if G == 2:
+        truth = codes == 1
+        assert_same(in_batches(X, truth, size=50), GroupMoments.from_data(X, truth))
+
+
+def test_labels_known_from_earlier_batches_may_come_in_another_form(sample):
+    X, groups = sample.X, sample.groups
+    whole = GroupMoments.from_data(X, groups)
+    wide = groups[200:300].astype("U30")
+    assert_same(
+        GroupMoments.from_batches([(X[:200], groups[:200]), (X[200:300], wide), (X[300:], groups[300:].tolist())]),
+        whole,
+    )
+    numbers = np.unique(groups, return_inverse=True)[1]
+    parts = [(X[:200], numbers[:200].astype(np.int8)), (X[200:], numbers[200:].astype(float))]
+    assert_same(GroupMoments.from_batches(parts), GroupMoments.from_data(X, numbers))
 
 
 def test_names_survive_a_merge(sample):
