@@ -1,11 +1,13 @@
 """Features as blocks of numbers: what may come in, and what is said when it may not."""
 
 from collections.abc import Callable
+from contextlib import contextmanager
+from numbers import Integral
 
 import numpy as np
 from scipy import sparse
 
-from .errors import DataError, FeatureTypeError
+from .errors import ConfigurationError, DataError, FairError, FeatureTypeError
 
 
 def feature_names(X) -> tuple[str, ...] | None:
@@ -102,3 +104,40 @@ def require_finite(means: np.ndarray, scatters: np.ndarray, X, names: tuple[str,
             "rows; evenspan never fills in values by itself."
         )
     raise DataError(f"the batches contain NaN or inf (or overflow) in column(s) {shown}. Needed are finite numbers.")
+
+
+@contextmanager
+def in_batch(number: int, at: int | None = None, n: int | None = None):
+    """Errors of evenspan raised inside are told with the batch, counted from 1, and its rows, counted from 0."""
+    try:
+        yield
+    except FairError as error:
+        rows = "" if at is None or n is None else f" (rows {at}:{at + n})"
+        raise type(error)(f"batch {number}{rows}: {error}") from error
+
+
+def rows_of(table, start: int, stop: int):
+    """Rows ``start:stop`` of an array, data frame, series, list or data set on disk."""
+    if sparse.issparse(table):
+        return table[start:stop].toarray()
+    part = table.iloc[start:stop] if hasattr(table, "iloc") else table[start:stop]
+    if getattr(getattr(part, "dtype", None), "kind", None) == "T":  # NumPy's text of any length, as Zarr hands it out
+        return np.asarray(part).astype(object)
+    if hasattr(part, "iloc") or isinstance(part, np.ndarray | list | tuple) or not hasattr(part, "shape"):
+        return part
+    return part if hasattr(part, "codes") or hasattr(part, "dtypes") else np.asarray(part)
+
+
+def length(table) -> int | None:
+    """Number of rows, or None for what has none."""
+    try:
+        return int(table.shape[0]) if hasattr(table, "shape") else len(table)
+    except (TypeError, IndexError):
+        return None
+
+
+def whole_number(name: str, value, least: int) -> int:
+    """The value as an int; ``ConfigurationError`` naming the argument unless it is a whole number, and no smaller."""
+    if isinstance(value, bool | np.bool_) or not isinstance(value, Integral) or value < least:
+        raise ConfigurationError(f"{name}={value!r}; needed is a whole number of at least {least}.")
+    return int(value)

@@ -9,8 +9,9 @@ import numpy as np
 from . import moments_file
 from .errors import DataError, GroupError, ResultError
 from .groups import label_text, positions, union_labels
+from .inputs import in_batch, length
 from .running import RunningMoments, merge, zeros
-from .streams import FunctionStream, in_batch, length
+from .streams import FunctionStream
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,7 +9,8 @@ import numpy as np
 import pandas as pd
 
 from .errors import ConfigurationError, DataError, FeatureTypeError, GroupError
-from .streams import Stream, labels_of, whole_number
+from .inputs import whole_number
+from .streams import Stream, labels_of
 
 #: Endings of the files that are read, and how.
 FORMATS = {".parquet": "parquet", ".pq": "parquet", ".feather": "ipc", ".arrow": "ipc", ".ipc": "ipc"}

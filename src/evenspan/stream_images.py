@@ -10,7 +10,8 @@ import pandas as pd
 
 from .errors import ConfigurationError, DataError, GroupError
 from .groups import encode_groups
-from .streams import Stream, whole_number
+from .inputs import whole_number
+from .streams import Stream
 
 WHITE = 255.0
 

@@ -7,16 +7,16 @@ number of its batch and its rows.
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import suppress
 from functools import cached_property
-from numbers import Integral
+from weakref import ref
 
 import numpy as np
 from scipy import sparse
 
-from .errors import ConfigurationError, DataError, FairError, GroupError
+from .errors import ConfigurationError, DataError, GroupError
 from .groups import encode_groups, union_labels
-from .inputs import feature_names, require_numeric_columns, row_blocks
+from .inputs import feature_names, in_batch, length, require_numeric_columns, row_blocks, rows_of, whole_number
 
 
 class Stream(ABC):
@@ -194,7 +194,7 @@ class FunctionStream(Stream):
                 "for instance FunctionStream(lambda: batches)."
             )
         self.make = make
-        self._last = None
+        self._last: ref | None = None
 
     def __iter__(self) -> Iterator[tuple]:
         """A new pass over the batches."""
@@ -207,12 +207,13 @@ class FunctionStream(Stream):
         if not isinstance(batches, Iterable):
             raise DataError(f"the function returned {_what(batches)}; needed is an iterable of batches (X, groups).")
         if isinstance(batches, Iterator):
-            if batches is self._last:
+            if self._last is not None and batches is self._last():
                 raise DataError(
                     "the function returned the same iterator as for the pass before, which is used up. Let it make a "
                     "new one every time, for instance by opening the file inside the function."
                 )
-            self._last = batches
+            with suppress(TypeError):  # of iterators that cannot be watched, as those of lists
+                self._last = ref(batches)  # not the iterator itself: it may hold a batch
         return self._checked(batches, start)
 
 
@@ -277,28 +278,6 @@ def as_stream(source) -> Stream:
 # -- parts of batches -------------------------------------------------------------------------------------------------
 
 
-@contextmanager
-def in_batch(number: int, at: int | None = None, n: int | None = None):
-    """Errors of evenspan raised inside are told with the batch, counted from 1, and its rows, counted from 0."""
-    try:
-        yield
-    except FairError as error:
-        rows = "" if at is None or n is None else f" (rows {at}:{at + n})"
-        raise type(error)(f"batch {number}{rows}: {error}") from error
-
-
-def rows_of(table, start: int, stop: int):
-    """Rows ``start:stop`` of an array, data frame, series, list or data set on disk."""
-    if sparse.issparse(table):
-        return table[start:stop].toarray()
-    part = table.iloc[start:stop] if hasattr(table, "iloc") else table[start:stop]
-    if getattr(getattr(part, "dtype", None), "kind", None) == "T":  # NumPy's text of any length, as Zarr hands it out
-        return np.asarray(part).astype(object)
-    if hasattr(part, "iloc") or isinstance(part, np.ndarray | list | tuple) or not hasattr(part, "shape"):
-        return part
-    return part if hasattr(part, "codes") or hasattr(part, "dtypes") else np.asarray(part)
-
-
 def labels_of(parts: Iterable) -> np.ndarray:
     """Sorted union of the labels in parts of the groups, given with the number of rows up to their end."""
     found, at = None, 0
@@ -310,14 +289,6 @@ def labels_of(parts: Iterable) -> np.ndarray:
     if found is None:
         raise DataError("the stream is empty: it has not one row. Needed is at least one batch (X, groups).")
     return found
-
-
-def length(table) -> int | None:
-    """Number of rows, or None for what has none."""
-    try:
-        return int(table.shape[0]) if hasattr(table, "shape") else len(table)
-    except (TypeError, IndexError):
-        return None
 
 
 def _pair(item, number: int, at: int) -> tuple:
@@ -337,13 +308,6 @@ def _dropped(batches: Iterator, start: int) -> Iterator[tuple]:
         at += n
     if at < start:
         raise DataError(f"the stream has {at} rows; row {start} was asked for.")
-
-
-def whole_number(name: str, value, least: int) -> int:
-    """The value as an int; ``ConfigurationError`` naming the argument unless it is a whole number, and no smaller."""
-    if isinstance(value, bool | np.bool_) or not isinstance(value, Integral) or value < least:
-        raise ConfigurationError(f"{name}={value!r}; needed is a whole number of at least {least}.")
-    return int(value)
 
 
 def _what(thing) -> str:

@@ -129,6 +129,17 @@ def test_no_order_of_the_rows_costs_digits(order, shift, weighted):
             assert abs(float(Fraction(moments.means[g, i]) - mean)) <= 2.0**-52 * abs(float(mean)) + 1e-12
 
 
+def test_a_first_row_far_away_costs_the_many_after_it_no_digits():
+    rng = np.random.default_rng(0)
+    X = np.round(rng.normal(size=(8000, 2)) * 1024) / 1024
+    X[0] += 1e6
+    groups = np.zeros(len(X), dtype=int)
+    moments = GroupMoments.from_batches([(X[:1], groups[:1]), (X[1:], groups[1:])])
+    for i, j in ((0, 0), (0, 1), (1, 1)):
+        _, scatter = exact(X[:, i], X[:, j])
+        assert abs(float((Fraction(moments.scatters[0, i, j]) - scatter) / scatter)) <= 1e-14
+
+
 def test_merging_shifted_moments_loses_only_what_their_means_lost():
     s = draw(counts=(60, 25, 12), d=4)
     X = np.round(s.X * 1024) / 1024

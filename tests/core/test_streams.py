@@ -315,11 +315,14 @@ def test_batches_without_rows_are_passed_over():
 
 
 def test_a_function_that_returns_the_same_iterator_is_found_out():
-    used = iter([(X0, G0)])
+    used = (batch for batch in [(X0, G0)])
     stream = FunctionStream(lambda: used)
     assert len(list(stream)) == 1
     with pytest.raises(DataError, match=r"same iterator as for the pass before.*make a new one"):
         iter(stream)
+    anew = FunctionStream(lambda: (batch for batch in [(X0, G0)]))
+    assert [len(list(anew)) for _ in range(50)] == [1] * 50
+    assert [len(list(FunctionStream(lambda: iter([(X0, G0)])))) for _ in range(2)] == [1, 1]
     for wrong in (None, 3):
         with pytest.raises(DataError, match=r"the function returned a .* needed is an iterable"):
             iter(FunctionStream(lambda wrong=wrong: wrong))
