@@ -71,11 +71,10 @@ class ParquetStream(Stream):
 
     def __iter__(self) -> Iterator[tuple]:
         """A new pass over the batches."""
-        return self.from_row(0)
+        return self._from(0)
 
-    def from_row(self, start: int) -> Iterator[tuple]:
-        """A new pass that begins with row ``start``; files and row groups that end before it are not read."""
-        start, at, first = whole_number("start", start, 0), 0, 0
+    def _from(self, start: int) -> Iterator[tuple]:
+        at, first = 0, 0
         if start > 0:
             while first < len(self._pieces) and at + self._pieces[first][1] <= start:
                 at += self._pieces[first][1]
@@ -131,7 +130,7 @@ class ParquetStream(Stream):
         at = 0
         for record in self._records(0, self.attributes):
             if len(record):
-                groups = self._groups(record.columns, at)
+                groups = self._groups([self._arrow.chunked_array([column]) for column in record.columns], at)
                 at += len(record)
                 yield at, groups
 
@@ -168,7 +167,11 @@ class ParquetStream(Stream):
                 )
             if self._arrow.types.is_dictionary(column.type):
                 column = column.cast(column.type.value_type)  # the coding may differ from file to file
-            groups[name] = column.to_numpy(zero_copy_only=False)
+            if self._arrow.types.is_string(column.type) or self._arrow.types.is_large_string(column.type):
+                coded = column.dictionary_encode().combine_chunks()  # few labels become Python's text, not all rows
+                groups[name] = np.array(coded.dictionary.to_pylist())[coded.indices.to_numpy()]
+            else:
+                groups[name] = column.to_numpy()
         return next(iter(groups.values())) if len(groups) == 1 else pd.DataFrame(groups)
 
     def _reading(self, what="the data set"):

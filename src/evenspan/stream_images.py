@@ -114,16 +114,27 @@ class ImageFolderStream(Stream):
 
     def __iter__(self) -> Iterator[tuple]:
         """A new pass over the batches."""
-        return self.from_row(0)
+        return self._from(0)
 
-    def from_row(self, start: int) -> Iterator[tuple]:
-        """A new pass that begins with row ``start``; images before it are read only if some may be left out."""
-        start = whole_number("start", start, 0)
+    def _from(self, start: int) -> Iterator[tuple]:
         at = 0 if self.on_unreadable == "skip" else min(start, len(self._names))
         return self._checked(self._scaled(at), start, at)
 
     def pixels(self, start: int = 0) -> Iterator[tuple]:
-        """The batches as bytes from 0 to 255, from image ``start`` of the list on."""
+        """The batches as bytes.
+
+        Parameters
+        ----------
+        start : int
+            The first image, counted from 0, readable or not.
+
+        Yields
+        ------
+        rows : ndarray of shape (b, d)
+            Pixels from 0 to 255.
+        groups : ndarray of shape (b,)
+            Their groups.
+        """
         d, size = self.n_features, self.image_size
         left_out, given = [], 0
         # Batches end where they do in a pass from the beginning.

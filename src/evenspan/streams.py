@@ -47,12 +47,24 @@ class Stream(ABC):
         """A new pass over the batches."""
 
     def from_row(self, start: int) -> Iterator[tuple]:
-        """A new pass that begins with row ``start``, counted from 0, in the middle of a batch if need be.
+        """A new pass that begins with a later row, in the middle of a batch if need be.
 
         From there on the batches end where those of a pass from the beginning do, so that sums over them are the same
-        to the last bit.
+        to the last bit. Arrays and files skip what they can; other streams read the rows before and drop them.
+
+        Parameters
+        ----------
+        start : int
+            The first row, counted from 0.
+
+        Returns
+        -------
+        iterator
+            The batches.
         """
-        start = whole_number("start", start, 0)
+        return self._from(whole_number("start", start, 0))
+
+    def _from(self, start: int) -> Iterator[tuple]:
         return iter(self) if start == 0 else _dropped(iter(self), start)
 
     def _checked(self, raw: Iterable, start: int = 0, at: int = 0) -> Iterator[tuple]:
@@ -145,11 +157,9 @@ class ArrayStream(Stream):
 
     def __iter__(self) -> Iterator[tuple]:
         """A new pass over the batches."""
-        return self.from_row(0)
+        return self._from(0)
 
-    def from_row(self, start: int) -> Iterator[tuple]:
-        """A new pass that begins with row ``start``; nothing before it is read."""
-        start = whole_number("start", start, 0)
+    def _from(self, start: int) -> Iterator[tuple]:
         return self._checked(self._slices(min(start, self.n_rows)), start, min(start, self.n_rows))
 
     def _slices(self, start: int) -> Iterator[tuple]:
@@ -198,11 +208,9 @@ class FunctionStream(Stream):
 
     def __iter__(self) -> Iterator[tuple]:
         """A new pass over the batches."""
-        return self.from_row(0)
+        return self._from(0)
 
-    def from_row(self, start: int) -> Iterator[tuple]:
-        """A new pass that begins with row ``start``; the rows before it are made and dropped."""
-        start = whole_number("start", start, 0)
+    def _from(self, start: int) -> Iterator[tuple]:
         batches = self.make()
         if not isinstance(batches, Iterable):
             raise DataError(f"the function returned {_what(batches)}; needed is an iterable of batches (X, groups).")
@@ -235,11 +243,9 @@ class OneShotStream(Stream):
 
     def __iter__(self) -> Iterator[tuple]:
         """The one pass over the batches; ``DataError`` when asked for a second time."""
-        return self.from_row(0)
+        return self._from(0)
 
-    def from_row(self, start: int) -> Iterator[tuple]:
-        """The one pass, beginning with row ``start``; the rows before it are lost."""
-        start = whole_number("start", start, 0)
+    def _from(self, start: int) -> Iterator[tuple]:
         if self._iterator is None:
             raise DataError(
                 "this stream can be read only once, and a pass over it has been started already. Pass a function that "
