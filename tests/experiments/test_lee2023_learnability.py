@@ -246,6 +246,15 @@ def test_tasks_name_everything_once_and_reach_their_code(monkeypatch):
         learnability.run(0.2)
 
 
+def test_populations_state_the_gaps_of_the_theory():
+    table = claims.populations().set_index("generator")
+    first = table.loc["gap-controlled"]
+    assert first[["d", "k", "m"]].tolist() == [60, 3, 4]
+    assert first[["largest |gap|", "gap of groups"]].tolist() == pytest.approx([5.0, 3.5])
+    assert 2.5 < first["gap of variances"] < 3.5  # what is removed of the mean difference takes a little of it
+    assert (table.loc[["authors d=10", "authors d=30"], "gap of groups"] < 0.2).all()
+
+
 def test_the_full_run_takes_the_place_of_this_build_and_rows_have_their_order():
     cells = [
         ("rare group", "x", "carry to 100 rows", "this build"),

@@ -21,7 +21,7 @@ from .lee2023_learnability_effects import (
     SIGNED,
     order_name,
 )
-from .lee2023_learnability_protocol import NAMES
+from .lee2023_learnability_protocol import NAMES, setting
 from .store import read_results
 
 EXPERIMENT = "lee2023-learnability"
@@ -56,6 +56,20 @@ def best_source(rows: pd.DataFrame) -> pd.DataFrame:
     some = rows[(rows["source"] == "full run") | ~rows["protocol"].isin(stored)]
     ranks = {name: {value: rank for rank, value in enumerate(values)} for name, values in SHOWN.items()}
     return some.sort_values(list(ranks), key=lambda column: column.map(ranks[column.name]), kind="stable")
+
+
+def populations() -> pd.DataFrame:
+    """The three populations: sizes, and the two gaps of the theory beside the eigenvalues they are gaps of."""
+    found = []
+    for name in NAMES:
+        case = setting(name)
+        gap = np.sort(np.abs(np.linalg.eigvalsh(case.pair.covariance_difference)))[::-1]
+        projector = np.eye(case.pair.d) - case.U @ case.U.T
+        left = np.linalg.eigvalsh(projector @ case.pair.covariance @ projector)[::-1]
+        at = (gap[0], gap[case.m - 1] - gap[case.m], left[0], left[case.k - 1] - left[case.k])
+        found.append((name, case.pair.d, case.k, case.m, *at))
+    columns = ["largest |gap|", "gap of groups", "largest variance left", "gap of variances"]
+    return pd.DataFrame(found, columns=["generator", "d", "k", "m", *columns])
 
 
 def by_size(rows: pd.DataFrame, metric: str) -> tuple[np.ndarray, np.ndarray]:
