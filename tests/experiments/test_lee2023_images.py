@@ -149,6 +149,10 @@ def test_memory_claims_can_come_out_either_way(monkeypatch):
     assert answers(fnpm=tall(3 * unit), mean=tall(3 * unit)) == ("holds", "holds in part")
     assert answers(fnpm=tall(7 * unit), mean=tall(70 * unit)) == ("holds in part", "holds")
     assert answers(fnpm=lambda n, d: 90 * d * d, mean=tall(unit)) == ("does not hold", "does not hold")
+    whole = ("portraits-218x178", images.SHOWN, 100, 0, "fit", "peak memory of the process, MiB", 5, 700.0)
+    both = pd.concat([made_peaks(fnpm=tall(unit)), pd.DataFrame([whole], columns=images.COLUMNS)])
+    monkeypatch.setattr(memory, "read_results", lambda *a, **k: both)
+    assert "reaches 700 MiB in all" in memory.little_memory()[1]
     monkeypatch.setattr(memory, "read_results", lambda *a, **k: made_peaks(fnpm=tall(1)).iloc[:0])
     assert memory.little_memory() is None
     assert memory.most_scalable() is None
