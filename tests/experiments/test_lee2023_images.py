@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from evenspan.datasets.portraits import PortraitStream
 from evenspan.errors import ConfigurationError
 from evenspan.experiments import lee2023_images as images
 from evenspan.experiments import lee2023_images_memory as memory
@@ -205,6 +206,17 @@ def test_examples_are_pictures(monkeypatch):
     assert {image.shape for image in shown.values()} == {(4, 24, 20, 3)}
     assert all(image.min(axis=None) >= 0.0 and image.max(axis=None) <= 1.0 for image in shown.values())
     assert not any(name == "removed, PCA" for name in shown)
+
+
+def test_whoever_has_celeba_gets_the_same_rows():
+    fit, learn, judge = (PortraitStream(n, size=(16, 16), share=0.3, seed=n) for n in (256, 300, 200))
+    found = images.on_celeba(fit, learn, judge, k=10, m=2, n_blocks=2, block_size=128)
+    records.checked(found, "celeba")
+    value = found.set_index(["method", "metric"])["value"]
+    assert set(found["method"]) == {"PCA", "m = 2"}
+    assert set(found["k"]) == {10}
+    assert value["m = 2", "mean gap"] < value["PCA", "mean gap"]
+    assert value["m = 2", "explained variance ratio"] < value["PCA", "explained variance ratio"]
 
 
 def test_wrong_parameters_are_refused_and_tasks_cover_the_protocol():
