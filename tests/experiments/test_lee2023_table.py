@@ -348,6 +348,12 @@ def test_price_and_readers_follow_the_rows(german):
     assert best.loc["offline", "%Var, there"] == 28.0
     assert "from the mean alone to m = 5: in sample 0.910 → 0.710" in summary.does_it_help(results, "german")
     assert summary.does_it_help(results[results["method"].str.endswith("mean")], "german").startswith("Only the mean")
+    assert summary.against_random(results, "german") == "The control has no answer here."
+    control = [(protocol.label("random", 5), s, *r) for s in (0, 1) for r in (("in sample", "%Var", 28.5),
+               ("released", "%Var", 28.5), ("held-out", auc, 0.85))]  # fmt: skip
+    text = summary.against_random(pd.concat([results, made(control)]), "german")
+    assert "in 1 of 1 the kernel reader does worse" in text
+    assert text.endswith("area is 0.850; offline with m = 2 keeps 29.00 % with 0.810.")
     # an m without any variance is no point of the curve
     empty = summary.price(german[2].assign(source="this build"), "german")
     assert 50 not in set(empty.loc[empty["family"] != protocol.CONTROL, "m"])
