@@ -80,6 +80,9 @@ bench: env
 	$(THREADS) $(BIN)/python benchmarks/robust.py
 	$(THREADS) $(BIN)/python benchmarks/joint_diagonalisation.py
 	$(THREADS) $(BIN)/python benchmarks/representation.py
+	$(BIN)/python benchmarks/from_batches.py
+	$(BIN)/python benchmarks/streaming.py
+	$(THREADS) $(BIN)/python benchmarks/distributed.py
 
 clean:
 	rm -rf _build .snakemake .pytest_cache .ruff_cache .hypothesis

@@ -45,11 +45,11 @@ class DaskStream(Stream):
         """A new pass over the chunks."""
         return self._checked(self._chunks(0))
 
-    def from_row(self, start: int) -> Iterator[tuple]:
-        """A new pass that begins with row ``start``; chunks before it are not made if their sizes are known."""
+    def _from(self, start: int) -> Iterator[tuple]:
+        # Chunks before it are not made if their sizes are known.
         first = next((c for c in self.table.chunks if c.stop is not None and c.stop > start), None)
         if first is None:
-            return super().from_row(start)
+            return super()._from(start)
         return self._checked(self._chunks(first.number), start, first.start)
 
     def _chunks(self, first: int) -> Iterator[tuple]:

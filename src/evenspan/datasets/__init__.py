@@ -1,7 +1,7 @@
 """Data: the registry of sources, verified raw files, loaders, shipped moments, data cards and synthetic generators."""
 
 from .cards import card, card_index
-from .celeba import UnreadableImagesWarning, celeba_attributes, celeba_batches, load_celeba
+from .celeba import UnreadableImagesWarning, celeba_attributes, celeba_batches, celeba_stream, load_celeba
 from .dataset import Dataset
 from .fetch import fetch, verify
 from .fold_store import fold_moments, half_moments
@@ -22,6 +22,7 @@ __all__ = [
     "card_index",
     "celeba_attributes",
     "celeba_batches",
+    "celeba_stream",
     "checksum",
     "entry",
     "equal_moments",
