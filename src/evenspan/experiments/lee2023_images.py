@@ -210,7 +210,7 @@ def on_celeba(
     Parameters
     ----------
     stream, learn, judge : Stream
-        Images to fit on, for the readers to learn from, and to judge by, such as ``datasets.celeba.celeba_stream`` makes.
+        Images to fit on, for the readers to learn from, and to judge by: ``datasets.celeba.celeba_stream``.
     k, m : int
         Components, and directions of the gap to remove.
     n_blocks, block_size : int or pair of int
