@@ -6,9 +6,9 @@ import pytest
 
 from evenspan.datasets.portraits import PortraitStream
 from evenspan.errors import ConfigurationError
+from evenspan.experiments import experiment, records
 from evenspan.experiments import lee2023_images as images
 from evenspan.experiments import lee2023_images_memory as memory
-from evenspan.experiments import records
 from evenspan.representation import StreamingFairPCA
 from evenspan.streams import ArrayStream
 
@@ -224,5 +224,5 @@ def test_wrong_parameters_are_refused_and_tasks_cover_the_protocol():
         images.run(3)
     tasks = images.tasks()
     assert {"part": "full size", "setting": images.SHOWN} in tasks
-    assert {"part": "memory"} in tasks
+    assert experiment("lee2023-images").tasks()["memory"] == {"part": "memory"}, "claims read it by this name"
     assert sum(task["part"] == "rank" for task in tasks) == len(images.SETTINGS)

@@ -160,7 +160,9 @@ def models(rows: pd.DataFrame) -> pd.DataFrame:
         whole = float(terms(CELEBA_TRAIN, d) @ weights)
         found.append((method, *weights, error, most, whole))
     names = ["d^2", "n d", "n^2", "d", "n", "error", "most features", "bytes at full size"]
-    return pd.DataFrame(found, columns=["method", *names])
+    order = {name: place for place, name in enumerate(METHODS)}
+    table = pd.DataFrame(found, columns=["method", *names])
+    return table.sort_values("method", key=lambda c: c.map(order), kind="stable", ignore_index=True)
 
 
 def largest_runs(rows: pd.DataFrame) -> tuple[pd.DataFrame, float, float]:
@@ -217,7 +219,7 @@ def most_scalable() -> tuple[str, str] | None:
 
     The mean constraint takes as many features if its number is within a tenth.
     """
-    rows = read_results("lee2023-images", names=["part-memory"])
+    rows = read_results("lee2023-images", names=["memory"])
     if rows.empty:
         return None
     most = models(rows).set_index("method")["most features"]
