@@ -348,12 +348,19 @@ def test_price_and_readers_follow_the_rows(german):
     assert best.loc["offline", "%Var, there"] == 28.0
     assert "from the mean alone to m = 5: in sample 0.910 → 0.710" in summary.does_it_help(results, "german")
     assert summary.does_it_help(results[results["method"].str.endswith("mean")], "german").startswith("Only the mean")
-    assert summary.against_random(results, "german") == "The control has no answer here."
-    control = [(protocol.label("random", 5), s, *r) for s in (0, 1) for r in (("in sample", "%Var", 28.5),
-               ("released", "%Var", 28.5), ("held-out", auc, 0.85))]  # fmt: skip
+    assert summary.against_random(results, "german").startswith("The control has no answer")
+    control = [
+        (protocol.label("random", 5), split, *row)
+        for split in (0, 1)
+        for row in (("in sample", "%Var", 28.5), ("released", "%Var", 28.5), ("held-out", auc, 0.85))
+    ]
     text = summary.against_random(pd.concat([results, made(control)]), "german")
-    assert "in 1 of 1 the kernel reader does worse" in text
-    assert text.endswith("area is 0.850; offline with m = 2 keeps 29.00 % with 0.810.")
+    assert "m = 5: 28.50 % kept, 0.850 against 0.760. Gap directions have the smaller area in 1 of 1." in text
+    low = [(*row[:4], 0.7 if row[3] == auc else row[4]) for row in control]
+    assert summary.against_random(pd.concat([results, made(low)]), "german").endswith("in 0 of 1.")
+    assert summary.against_random(german[2].assign(source="this build"), "german").startswith("No reader was judged")
+    alone = results[results["method"].str.endswith("mean")]
+    assert summary.against_random(alone, "german").startswith("There is one m only")
     # an m without any variance is no point of the curve
     empty = summary.price(german[2].assign(source="this build"), "german")
     assert 50 not in set(empty.loc[empty["family"] != protocol.CONTROL, "m"])
