@@ -10,7 +10,7 @@ from scipy.stats import ortho_group
 
 from evenspan import GroupMoments, NullItOutPCA, StandardPCA, StreamingFairPCA
 from evenspan.errors import ComponentsError, ConfigurationError, DataError, GroupError, ResultError
-from evenspan.representation import StreamEndedWarning
+from evenspan.representation import SmallBlockWarning, StreamEndedWarning
 from evenspan.streams import ArrayStream, FunctionStream, OneShotStream
 
 from .samples import angle, draw, group_gap, size, two_attributes
@@ -221,6 +221,20 @@ def test_carrying_is_a_longer_block(big):
         StreamingFairPCA(2, 2, n_blocks=(6, 1), block_size=100, on_missing="skip").fit(
             batches_of(np.vstack([Y[:300], Y[-300:]]), np.repeat(["man", "woman"], 300), 100)
         )
+
+
+def test_a_step_needs_as_many_rows_of_each_group_as_directions(big):
+    X, groups = big
+    few = np.concatenate([np.flatnonzero(groups == "man")[:60], np.flatnonzero(groups == "woman")[:3]])
+    model = StreamingFairPCA(2, 4)
+    model.partial_fit(X[few], sensitive_features=groups[few])
+    assert model._power.history[-1]["skipped"]
+    model = StreamingFairPCA(2, 3).partial_fit(X[few], sensitive_features=groups[few])
+    assert not model._power.history[-1]["skipped"]
+    model = StreamingFairPCA(2, 4, min_group=1).partial_fit(X[few], sensitive_features=groups[few])
+    assert not model._power.history[-1]["skipped"]
+    with pytest.warns(SmallBlockWarning, match=r"2 row\(s\) for 3 components"):
+        StreamingFairPCA(3, constraint="vanilla", block_size=2, n_blocks=1).fit(X, sensitive_features=groups)
 
 
 def test_a_group_that_never_comes(big):

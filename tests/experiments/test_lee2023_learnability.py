@@ -271,3 +271,21 @@ def test_without_stored_runs_there_is_no_answer(monkeypatch):
     empty = pd.DataFrame(columns=[*effects.COLUMNS, "task"])
     monkeypatch.setattr(claims, "read_results", lambda name: empty.astype({"protocol": str}))
     assert [answer() for answer in claims.claims.values()] == [None, None, None]
+
+
+@pytest.mark.parametrize(
+    ("rates", "equal_means", "together"),
+    [
+        ("holds", "holds", "holds"),
+        ("holds", "does not hold", "holds in part"),
+        ("does not hold", "does not hold", "does not hold"),
+        ("holds in part", "holds", "holds in part"),
+    ],
+)
+def test_learnability_is_judged_with_and_without_a_mean_gap(monkeypatch, rates, equal_means, together):
+    monkeypatch.setitem(learnability.measured, "L03", lambda: (rates, "Rates."))
+    monkeypatch.setattr(learnability, "learns_equal_means", lambda: (equal_means, "Equal means."))
+    assert learnability.learnable() == (together, "Rates. Equal means.")
+    monkeypatch.setitem(learnability.measured, "L03", lambda: None)
+    assert learnability.learnable() is None
+    assert set(learnability.claims) == {"L01", "L02", "L03", "L04", "L06"}

@@ -10,13 +10,16 @@ from .moments_store import batches, make_moments, shipped_moments, whole_moments
 from .registry import Entry, RawFile, checksum, entry, names
 from .storage import Status, status
 from .synthetic import equal_moments, paired_splits, stretched_group, two_latent_groups
+from .synthetic_gaps import GaussianPair, authors_pair, gap_controlled_pair
 
 __all__ = [
     "Dataset",
     "Entry",
+    "GaussianPair",
     "RawFile",
     "Status",
     "UnreadableImagesWarning",
+    "authors_pair",
     "batches",
     "card",
     "card_index",
@@ -28,6 +31,7 @@ __all__ = [
     "equal_moments",
     "fetch",
     "fold_moments",
+    "gap_controlled_pair",
     "half_moments",
     "load",
     "load_celeba",

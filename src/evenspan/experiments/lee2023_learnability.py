@@ -14,8 +14,10 @@ from ..errors import ConfigurationError
 from . import lee2023_learnability_effects as effects
 from .lee2023_learnability_claims import BOTH as BOTH
 from .lee2023_learnability_claims import EXACT, EXPERIMENTS, GIVEN
-from .lee2023_learnability_claims import claims as claims
+from .lee2023_learnability_claims import claims as measured
 from .lee2023_learnability_protocol import BLOCKS, NAMES, Setting, begin, feed, fresh, given_directions, judged, setting
+from .lee2023_theorems import claims as theorems
+from .lee2023_theorems import learns_equal_means
 
 COLUMNS = effects.COLUMNS
 #: Rows of a block, and runs for each size; those of every build are fewer.
@@ -77,3 +79,16 @@ def one_run(case: Setting, experiment: str, size: int, seed: int) -> dict[str, f
         found = judged(case, case.exact(power.U), power)
         return {name: found[name] for name in ("eps_o", "eps_o relative", "eps_f", "sine of W", "sine of f")}
     return judged(case, feed(power, blocks, BLOCKS).basis, power)
+
+
+def learnable() -> tuple[str, str] | None:
+    """L03: the rates on a population with a mean gap, and whether the loss falls at all without one (g = 0)."""
+    rates = measured["L03"]()
+    if rates is None:
+        return None
+    equal_means = learns_equal_means()
+    answer = rates[0] if rates[0] == equal_means[0] else "holds in part"
+    return answer, f"{rates[1]} {equal_means[1]}"
+
+
+claims = {**theorems, **measured, "L03": learnable}

@@ -7,6 +7,7 @@ from .inlp import INLP
 from .kernel_space import IndefiniteKernelWarning
 from .leace import LEACE
 from .mmd_fair_pca import MMDFairPCA, UnmetToleranceWarning
+from .noisy_power import SmallBlockWarning
 from .null_it_out import NullItOutPCA
 from .power_run import StreamEndedWarning
 from .rlace import RLACE
@@ -22,6 +23,7 @@ __all__ = [
     "IndefiniteKernelWarning",
     "MMDFairPCA",
     "NullItOutPCA",
+    "SmallBlockWarning",
     "StreamEndedWarning",
     "StreamingFairPCA",
     "UnmetToleranceWarning",

@@ -6,12 +6,16 @@ import numpy as np
 from scipy import linalg
 
 from ..errors import ConfigurationError, DataError, GroupError
-from ..estimator import require_components
+from ..estimator import require_components, warn_caller
 from .block_sums import BlockSums, Operand, about
 from .contrasts import Contrast, nullified_basis
 from .power_options import PowerOptions
 
 PHASES = ("gap", "components")
+
+
+class SmallBlockWarning(UserWarning):
+    """A block of the second phase had fewer rows than there are components."""
 
 
 def times(A: np.ndarray, B: np.ndarray) -> np.ndarray:
@@ -253,6 +257,12 @@ class FairPowerMethod:
         return about(product, total, count, self._shift(), W) / count
 
     def _component_step(self, block: BlockSums) -> float:
+        if block.rows < self.options.n_components:
+            warn_caller(
+                f"a block has {block.rows} row(s) for {self.options.n_components} components: some of them are "
+                "arbitrary after it. Make the blocks larger.",
+                SmallBlockWarning,
+            )
         total, count, shift = block.sums.sum(axis=0), float(block.counts.sum(axis=0)), self._shift()
         operand = taken_out(self.V, self.U, self.options.strength)
         product = about(block.products[0], total, count, shift, operand) / count

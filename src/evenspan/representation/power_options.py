@@ -38,8 +38,8 @@ def power_options(estimator, d: int) -> PowerOptions:
     tol, least = estimator.gap_tol, estimator.min_group
     if tol is not None and not (isinstance(tol, Real) and not isinstance(tol, bool) and 0 <= tol <= 1):
         raise ConfigurationError(f"gap_tol={tol!r}; needed is None or a share from 0 to 1.")
-    if not isinstance(least, Real) or isinstance(least, bool) or not least >= 1:
-        raise ConfigurationError(f"min_group={least!r}; needed is a number of rows of at least 1.")
+    if least is not None and (not isinstance(least, Real) or isinstance(least, bool) or not least >= 1):
+        raise ConfigurationError(f"min_group={least!r}; needed is None or a number of rows of at least 1.")
     noise = estimator.mean_tol
     if noise is not None and not (isinstance(noise, Real) and not isinstance(noise, bool) and noise >= 0):
         raise ConfigurationError(f"mean_tol={noise!r}; needed is None or a number of at least 0.")
@@ -49,7 +49,7 @@ def power_options(estimator, d: int) -> PowerOptions:
         estimator.constraint,
         estimator.center,
         estimator.on_missing,
-        float(least),
+        float(max(m, 1) if least is None else least),
         float(estimator.strength),
         None if tol is None else float(tol),
         None if noise is None else float(noise),

@@ -56,8 +56,9 @@ class StreamingFairPCA(SubspaceEstimator):
     on_missing : {"carry", "skip"}, default "carry"
         What happens at the end of a block in which a group has fewer than ``min_group`` rows: go on into the next
         block with the same sums, or leave the step out. The basis is not touched in either case.
-    min_group : int, default 1
-        Rows of each group that a step of phase 1 needs; at least 2 with ``center="group"``.
+    min_group : int, optional
+        Rows of each group that a step of phase 1 needs, by default m (at least 1, and 2 with ``center="group"``): the
+        second moment of fewer rows has not even the rank. Many more are worth while for a rare group.
     strength : float in [0, 1], default 1
         Less than 1 only shrinks the coordinates along the removed directions, by the factor 1 - strength.
     gap_tol : float, optional
@@ -149,7 +150,7 @@ class StreamingFairPCA(SubspaceEstimator):
         n_blocks=10,
         block_size=None,
         on_missing="carry",
-        min_group=1,
+        min_group=None,
         strength=1.0,
         gap_tol=None,
         mean_tol=None,
