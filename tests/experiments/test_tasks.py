@@ -15,7 +15,7 @@ import pytest
 
 import evenspan.datasets
 from evenspan.errors import ConfigurationError, RegistryError, ResultError
-from evenspan.experiments import experiment, records, store, tasks
+from evenspan.experiments import experiment, recheck, records, store, tasks
 from evenspan.experiments.catalogue import task_id
 
 NAMES = [f"k{k}-{method}" for k in (2, 10) for method in ("pca", "fair_pca", "fair_pca_s_0.5")]
@@ -308,6 +308,17 @@ def test_compare_sees_missing_rows_columns_and_numbers():
     assert not tasks.compare("t", one, one.assign(value=[1.0, np.nan]), rtol=1, atol=1).ok
     lost = one.assign(value=[1.0, np.nan])
     assert tasks.compare("t", lost, lost, rtol=0, atol=0).ok
+
+
+def test_times_may_differ_where_numbers_may_not():
+    stored = pd.DataFrame({"metric": ["seconds", "area"], "value": [1.0, 0.5]})
+    loose = {"metrics": {"sec*": {"rtol": 10.0, "atol": 0.0}}, "rtol": 1e-6, "atol": 0.0}
+    slower = stored.assign(value=[5.0, 0.5])
+    assert tasks.compare("t", stored, slower, **loose).ok
+    assert not tasks.compare("t", stored, slower, rtol=1e-6, atol=0.0).ok
+    assert not tasks.compare("t", stored, stored.assign(value=[1.0, 0.6]), **loose).ok
+    assert recheck.recheck_tolerance("lee2023-images")["metrics"]["*seconds*"]["rtol"] == 10.0
+    assert recheck.recheck_tolerance("vu2022-tables") == {"rtol": 1e-6, "atol": 1e-9}
 
 
 @pytest.mark.parametrize(
