@@ -392,6 +392,21 @@ def test_noise_of_equal_means_need_not_be_removed():
     assert lost < 0.95
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("seed", range(6))
+def test_components_without_variance_stay_outside_of_what_is_removed(dtype, seed):
+    rng = np.random.default_rng(seed)
+    groups = np.repeat(["a", "b"], [60, 40])
+    X = rng.normal(size=(100, 3)) @ rng.normal(size=(3, 8))
+    X += np.outer(groups == "b", X[0])
+    options = {"n_blocks": 30, "dtype": dtype, "random_state": seed}
+    with pytest.warns(UserWarning, match="carry no variance"):
+        model = StreamingFairPCA(6, 1, **options).fit(X, sensitive_features=groups)
+    eps = np.finfo(dtype).eps
+    assert np.abs(model.nullified_ @ model.components_.T).max() < 1e3 * eps
+    np.testing.assert_allclose(model.components_ @ model.components_.T, np.eye(6), atol=1e3 * eps)
+
+
 def test_strength_is_that_of_the_exact_method(big):
     X, groups = big
     exact = NullItOutPCA(2, 2, strength=0.4, gap="second_moment").fit(X, sensitive_features=groups)

@@ -224,7 +224,12 @@ class FairPowerMethod:
         if self.options.strength < 1 or not self.U.shape[1]:
             return self.V
         # Rounding leaves a part in the span of U that grows with the number of columns: taken out once more.
-        return orthonormal(taken_out(self.V, self.U))
+        rest = taken_out(self.V, self.U)
+        V = orthonormal(rest)
+        if np.abs(self.U.T @ V).max(initial=0.0) <= 1e3 * np.finfo(V.dtype).eps:
+            return V
+        # Columns without variance may lie in the span of U as a whole; reflections that begin with U move them out.
+        return linalg.qr(np.hstack([self.U, rest]), mode="economic", check_finite=False)[0][:, self.U.shape[1] :]
 
     # -- the two steps ----------------------------------------------------------------------------------------------
 
