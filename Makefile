@@ -82,7 +82,7 @@ bench: env
 	$(THREADS) $(BIN)/python benchmarks/representation.py
 	$(BIN)/python benchmarks/from_batches.py
 	$(BIN)/python benchmarks/streaming.py
-	$(THREADS) $(BIN)/python benchmarks/distributed.py
+	$(THREADS) $(BIN)/python benchmarks/workers.py
 
 clean:
 	rm -rf _build .snakemake .pytest_cache .ruff_cache .hypothesis
