@@ -99,12 +99,12 @@ class SubspaceEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
         self._warn_surplus(overall)
         return self
 
-    def _warn_surplus(self, overall: float) -> None:
+    def _warn_surplus(self, overall: float, where: str = "on the fitting sample") -> None:
         surplus = int((self.explained_variance_ <= 1e-12 * overall).sum(axis=0))
         if surplus:
             useful = len(self.components_) - surplus
             warn_caller(
-                f"{surplus} of {len(self.components_)} components carry no variance on the fitting sample: their "
+                f"{surplus} of {len(self.components_)} components carry no variance {where}: their "
                 f"directions are arbitrary. {f'Ask for n_components={useful}.' if useful else 'Check the data.'}",
                 SurplusComponentsWarning,
             )

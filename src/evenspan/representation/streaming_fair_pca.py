@@ -298,7 +298,7 @@ class StreamingFairPCA(SubspaceEstimator):
         self.explained_variance_ = np.maximum(power.variances, 0.0)
         whole = power.total_variance
         self.explained_variance_ratio_ = self.explained_variance_ / whole if whole > 0 else np.zeros(basis.shape[1])
-        self._warn_surplus(whole)
+        self._warn_surplus(whole, "in the last block")
         self.residual_ = power.residual
         self.history_ = power.history
         self.n_skipped_blocks_ = sum(entry["skipped"] for entry in power.history)
