@@ -14,7 +14,7 @@ class BlockSums:
     Parameters
     ----------
     counts : ndarray of shape (G,)
-        Rows of each group, or the sums of their weights.
+        Rows of each group.
     sums : ndarray of shape (G, d)
         :math:`\sum_i (x_i - o)` over the rows of each group, in double precision.
     products : ndarray of shape (L, d, w)
@@ -68,7 +68,7 @@ class Operand:
     squares: bool = False
 
 
-def batch_sums(X: np.ndarray, codes: np.ndarray, G: int, operand: Operand, weights=None) -> BlockSums:
+def batch_sums(X: np.ndarray, codes: np.ndarray, G: int, operand: Operand) -> BlockSums:
     """The sums of one batch X (q, d) with group codes (q,): two products with X, and no other object larger than d x w.
 
     The rows are never shifted. The inner product is, (X - o)'W = XW - o'W, and the outer one is corrected afterwards
@@ -81,8 +81,6 @@ def batch_sums(X: np.ndarray, codes: np.ndarray, G: int, operand: Operand, weigh
         Y = (W.T @ X.T).T - origin @ W
         slabs = [Y * side[codes] for side in operand.sides] or [Y]
         Z = np.hstack([*slabs, codes[:, None] == np.arange(G)]).astype(W.dtype, copy=False)
-        if weights is not None:
-            Z *= weights[:, None].astype(W.dtype)
         products = np.ascontiguousarray(Z.T) @ X
         totals = Z.sum(axis=0, dtype=np.float64)
         for row, total in zip(products, totals.astype(W.dtype), strict=True):
@@ -95,7 +93,7 @@ def batch_sums(X: np.ndarray, codes: np.ndarray, G: int, operand: Operand, weigh
     squares = 0.0
     if operand.squares:
         lengths = np.einsum("qd,qd->q", X, X).astype(np.float64)
-        total = float(lengths.sum(axis=0) if weights is None else weights @ lengths)
+        total = float(lengths.sum(axis=0))
         far = origin.astype(np.float64)
         count = float(totals[-G:].sum(axis=0))
         squares = total - 2.0 * float(far @ sums.sum(axis=0)) - count * float(far @ far)
@@ -126,8 +124,8 @@ def _not_finite(X: np.ndarray) -> str:
     shown = ", ".join(f"{j} ({int(bad[:, j].sum(axis=0))})" for j in columns[:5]) + (
         ", ..." if len(columns) > 5 else ""
     )
+    first = int(np.flatnonzero(bad.any(axis=1))[0])
     return (
-        f"NaN or inf in column (number of entries) {shown}; the first is in its row "
-        f"{int(np.flatnonzero(bad.any(axis=1))[0])}. Needed are finite numbers. Impute or drop the rows; evenspan "
-        "never fills in values by itself."
+        f"NaN or inf in column (number of entries) {shown}; the first is in row {first} of the batch. Needed are finite "
+        "numbers. Impute or drop the rows; evenspan never fills in values by itself."
     )
