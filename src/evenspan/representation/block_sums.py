@@ -126,6 +126,6 @@ def _not_finite(X: np.ndarray) -> str:
     )
     first = int(np.flatnonzero(bad.any(axis=1))[0])
     return (
-        f"NaN or inf in column (number of entries) {shown}; the first is in row {first} of the batch. Needed are finite "
-        "numbers. Impute or drop the rows; evenspan never fills in values by itself."
+        f"NaN or inf in column (number of entries) {shown}; the first is in row {first} of the batch. Needed are "
+        "finite numbers. Impute or drop the rows; evenspan never fills in values by itself."
     )
