@@ -88,6 +88,17 @@ def test_balancing_leaves_least_of_the_gap_between_projected_covariances(m):
     assert all(left(other) >= bound * (1 - 1e-12) for other in neighbours(paired))
 
 
+@pytest.mark.parametrize("together", [0.8, -0.8])
+def test_of_the_two_balanced_directions_the_one_of_more_variance_is_kept(together):
+    Q, S = np.diag([4.0, -1.0]), np.array([[2.0, together], [together, 1.0]])
+    _, removed = balancing_directions(Q, S, 1, 1.0)
+    kept = np.array([-removed[1, 0], removed[0, 0]])
+    other = kept * [1.0, -1.0]
+    assert abs(kept @ Q @ kept) < 1e-12
+    assert abs(other @ Q @ other) < 1e-12
+    assert kept @ S @ kept > 1.5 * (other @ S @ other)
+
+
 def test_balancing_keeps_more_variance_for_the_same_rest_of_the_gap(wide):
     X, groups = wide
     Q = gap_of(X, groups)

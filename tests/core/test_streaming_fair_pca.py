@@ -12,6 +12,7 @@ from evenspan import GroupMoments, NullItOutPCA, StandardPCA, StreamingFairPCA
 from evenspan.errors import ComponentsError, ConfigurationError, DataError, GroupError, ResultError
 from evenspan.estimator import SurplusComponentsWarning
 from evenspan.representation import SmallBlockWarning, StreamEndedWarning
+from evenspan.representation.noisy_power import subspace_change
 from evenspan.streams import ArrayStream, FunctionStream, OneShotStream
 
 from .samples import angle, draw, group_gap, size, two_attributes
@@ -104,6 +105,16 @@ def test_the_rate_is_the_ratio_of_the_eigenvalues():
     model = StreamingFairPCA(1, 2, center="group", n_blocks=(60, 1)).fit_moments(moments)
     np.testing.assert_allclose(model.gap_ritz_values_, [4.0, -3.0], rtol=1e-9)
     np.testing.assert_allclose(model.relative_gaps_, [4 / 18, 3 / 18], rtol=1e-9)
+
+
+@pytest.mark.parametrize("turn", [1e-9, 1e-5, 0.02, 0.0316, 0.0317, 0.5, 1.5])
+def test_a_change_is_the_sine_however_small(turn):
+    Q = ortho_group.rvs(9, random_state=0)
+    before = Q[:, :3]
+    after = np.column_stack([Q[:, 0], Q[:, 1], np.cos(turn) * Q[:, 2] + np.sin(turn) * Q[:, 5]])
+    mixed = after @ ortho_group.rvs(3, random_state=1)
+    assert subspace_change(before, mixed) == pytest.approx(np.sin(turn), rel=1e-6)
+    assert subspace_change(before[:, :0], mixed[:, :0]) == 0.0
 
 
 def test_opposite_eigenvalues_are_found_as_a_pair():

@@ -12,6 +12,8 @@ from .contrasts import Contrast, nullified_basis
 from .power_options import PowerOptions
 
 PHASES = ("gap", "components")
+#: Squared sines above this are differences of squares of cosines from 1; smaller ones are measured directly.
+NEAR = 1e-3
 
 
 class SmallBlockWarning(UserWarning):
@@ -55,8 +57,14 @@ def random_basis(d: int, width: int, rng: np.random.Generator, dtype) -> np.ndar
 
 def subspace_change(before: np.ndarray, after: np.ndarray) -> float:
     """Sine of the largest principal angle between the spans of two orthonormal bases (d, w)."""
-    outside = after - times(before, before.T @ after)
-    return float(min(np.sqrt(max(np.linalg.eigvalsh(outside.T @ outside)[-1], 0.0)), 1.0)) if after.shape[1] else 0.0
+    if not after.shape[1]:
+        return 0.0
+    inner = before.T @ after
+    squared = 1.0 - float(np.linalg.svd(inner.astype(np.float64), compute_uv=False)[-1]) ** 2
+    if squared < NEAR:  # the difference has lost its digits
+        outside = after - times(before, inner)
+        squared = float(np.linalg.eigvalsh(outside.T @ outside)[-1])
+    return float(np.sqrt(min(max(squared, 0.0), 1.0)))
 
 
 def ordered_by_size(product: np.ndarray, inner: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -277,9 +285,11 @@ class FairPowerMethod:
         self.V, self.variances, _ = ordered_by_size(product, inner)
         self.total_variance = (block.squares - 2.0 * float(shift @ total) + count * float(shift @ shift)) / count
         self.captured = float(self.variances.sum(axis=0))
-        outside = product - times(before, inner)
         size = float(linalg.norm(product))
-        self.residual = float(linalg.norm(outside)) / size if size > 0 else 0.0
+        share = 1.0 - (float(linalg.norm(inner)) / size) ** 2 if size > 0 else 0.0
+        if size > 0 and share < NEAR:
+            share = (float(linalg.norm(product - times(before, inner))) / size) ** 2
+        self.residual = float(np.sqrt(share))
         return subspace_change(before, self.V)
 
     def _shift(self) -> np.ndarray:
