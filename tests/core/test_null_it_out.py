@@ -89,6 +89,16 @@ def test_balancing_leaves_least_of_the_gap_between_projected_covariances(m):
 
 
 @pytest.mark.parametrize("together", [0.8, -0.8])
+@pytest.mark.parametrize("removal", ["eigenvectors", "balance"])
+def test_small_gaps_are_found_wherever_the_data_lie(wide, removal):
+    X, groups = wide
+    here, there = (
+        NullItOutPCA(2, 3, removal=removal).fit(Y, sensitive_features=groups) for Y in (X, X + 1e7 * np.arange(7))
+    )
+    assert len(here.gap_directions_) == len(there.gap_directions_) == 3
+    assert angle(here.components_.T, there.components_.T) < 1e-5
+
+
 def test_of_the_two_balanced_directions_the_one_of_more_variance_is_kept(together):
     Q, S = np.diag([4.0, -1.0]), np.array([[2.0, together], [together, 1.0]])
     _, removed = balancing_directions(Q, S, 1, 1.0)
