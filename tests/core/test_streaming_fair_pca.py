@@ -129,6 +129,14 @@ def test_opposite_eigenvalues_are_found_as_a_pair():
     assert angle(model.gap_directions_.T, np.eye(d)[:, :2]) < 1e-10
 
 
+def test_directions_come_by_the_size_of_their_gap_whatever_its_sign():
+    covariances = np.array([np.diag([9.0, 3, 2, 2, 2]), np.diag([1.0, 6, 2, 2, 2.5])])
+    moments = GroupMoments(np.array([0, 1]), np.array([100.0, 100.0]), np.zeros((2, 5)), 99.0 * covariances)
+    model = StreamingFairPCA(1, 2, center="group", constraint="covariance", n_blocks=60).fit_moments(moments)
+    np.testing.assert_allclose(model.gap_ritz_values_, [-8.0, 3.0], rtol=1e-9)
+    np.testing.assert_allclose(np.abs(model.gap_directions_), np.eye(5)[:2], atol=1e-6)
+
+
 @pytest.mark.parametrize("options", [{}, {"block_size": 333}, {"block_size": (200, 450), "n_blocks": (7, 3)}])
 def test_the_size_of_the_batches_does_not_matter(big, options):
     X, groups = big
