@@ -12,7 +12,8 @@ from evenspan import GroupMoments, NullItOutPCA, StandardPCA, StreamingFairPCA
 from evenspan.errors import ComponentsError, ConfigurationError, DataError, GroupError, ResultError
 from evenspan.estimator import SurplusComponentsWarning
 from evenspan.representation import SmallBlockWarning, StreamEndedWarning
-from evenspan.representation.noisy_power import subspace_change
+from evenspan.representation.noisy_power import FairPowerMethod, subspace_change
+from evenspan.representation.power_options import PowerOptions
 from evenspan.streams import ArrayStream, FunctionStream, OneShotStream
 
 from .samples import angle, draw, group_gap, size, two_attributes
@@ -428,6 +429,17 @@ def test_components_without_variance_stay_outside_of_what_is_removed(dtype, seed
     eps = np.finfo(dtype).eps
     assert np.abs(model.nullified_ @ model.components_.T).max() < 1e3 * eps
     np.testing.assert_allclose(model.components_ @ model.components_.T, np.eye(6), atol=1e3 * eps)
+
+
+def test_a_component_inside_what_is_removed_is_moved_out():
+    options = PowerOptions(3, 0, "mean", "global")
+    axes = np.eye(5)
+    power = FairPowerMethod(options, np.array([0, 1]), (), np.zeros(5), axes[:, :0], axes[:, :3], U=axes[:, :1])
+    assert np.abs(power.U.T @ power.basis).max() == 0.0
+    np.testing.assert_allclose(power.basis.T @ power.basis, np.eye(3), atol=1e-15)
+    np.testing.assert_allclose(
+        power.basis.T @ axes[:, 1:3] @ axes[:, 1:3].T @ power.basis, np.diag([0, 1, 1]), atol=1e-15
+    )
 
 
 def test_strength_is_that_of_the_exact_method(big):
