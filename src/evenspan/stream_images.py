@@ -45,10 +45,6 @@ class ImageFolderStream(Stream):
 
     Attributes
     ----------
-    image_size : tuple of int
-        Height and width of the rows.
-    n_rows : int or None
-        With "skip" it is known after the first whole pass.
     n_unreadable : int
         Images left out in the last whole pass.
     """
