@@ -431,6 +431,20 @@ def test_components_without_variance_stay_outside_of_what_is_removed(dtype, seed
     np.testing.assert_allclose(model.components_ @ model.components_.T, np.eye(6), atol=1e3 * eps)
 
 
+def test_rows_read_again_are_no_new_evidence_of_a_mean_gap():
+    rng = np.random.default_rng(0)
+    groups = np.repeat(["a", "b"], [600, 400])
+    for seed in range(5):
+        X = rng.normal(size=(1000, 6)) * [6, 4, 3, 2, 1, 1]
+        X[groups == "b", 3] *= 3
+        options = {"mean_tol": 10, "block_size": None}
+        many = StreamingFairPCA(2, 1, n_blocks=(100, 2), **options).fit(X, sensitive_features=groups)
+        assert len(many.nullified_) == 1, f"noise of equal means was removed (seed {seed})"
+        moved = X + 3.0 * np.outer(groups == "b", [1, 0, 0, 0, 0, 0])
+        kept = StreamingFairPCA(2, 1, n_blocks=(100, 2), **options).fit(moved, sensitive_features=groups)
+        assert len(kept.nullified_) == 2
+
+
 def test_a_component_inside_what_is_removed_is_moved_out():
     axes = np.eye(5)
     last = axes[:, [1, 2, 0]]  # those without variance come last

@@ -25,6 +25,8 @@ def test_rows_are_the_same_in_every_pass_range_and_batch():
     for start in (0, 1, CHUNK, CHUNK + 1, 149):
         late = list(PortraitStream(150, size=SIZE, share=0.3, seed=3, batch_size=40).from_row(start))
         np.testing.assert_array_equal(np.vstack([part for part, _ in late]), X[start:])
+        ends = start + np.cumsum([len(part) for part, _ in late])
+        assert ends.tolist() == [end for end in (40, 80, 120, 150) if end > start], "as in a whole pass"
     assert list(stream.from_row(150)) == []
     assert stream.n_features == X.shape[1]
     assert stream.labels.tolist() == [0, 1]
@@ -144,4 +146,4 @@ def test_wrong_rows_are_refused():
     with pytest.raises(ConfigurationError, match="start=-1; needed is a whole number"):
         PortraitStream(5, size=SIZE).from_row(-1)
     with pytest.raises(DataError, match="has 5 rows; row 6 was asked for"):
-        PortraitStream(5, size=SIZE).from_row(6)
+        list(PortraitStream(5, size=SIZE).from_row(6))

@@ -12,7 +12,8 @@ from numbers import Integral
 
 import numpy as np
 
-from ..errors import ConfigurationError, DataError
+from ..errors import ConfigurationError
+from ..inputs import whole_number
 from ..streams import Stream
 
 #: Height and width of CelebA's aligned images, its training images, and its share of images with eyeglasses.
@@ -52,35 +53,27 @@ class PortraitStream(Stream):
         0 without and 1 with glasses.
     """
 
-    one_shot = False
-    feature_names = None
-
     def __init__(self, n_rows, *, size=CELEBA_SIZE, share=CELEBA_SHARE, seed=0, batch_size=256, glasses="drawn"):
         _check(size, share, glasses)
-        for name, value in (("n_rows", n_rows), ("batch_size", batch_size)):
-            if isinstance(value, bool) or not isinstance(value, Integral) or value < 1:
-                raise ConfigurationError(f"{name}={value!r}; needed is a whole number of at least 1.")
-        self.n_rows, self.size, self.share, self.seed = int(n_rows), tuple(size), share, seed
-        self.batch_size, self.glasses = int(batch_size), glasses
+        self.n_rows, self.batch_size = whole_number("n_rows", n_rows, 1), whole_number("batch_size", batch_size, 1)
+        self.size, self.share, self.seed, self.glasses = tuple(size), share, seed, glasses
         self.n_features = 3 * size[0] * size[1]
         self.labels = np.array([0, 1])  # known before the first pair of glasses is met
 
     def __iter__(self) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         """A new pass over the batches."""
-        return self.from_row(0)
+        return self._from(0)
 
-    def from_row(self, start: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        """A new pass that begins with row ``start``; nothing before it is drawn but the rest of its chunk."""
-        if isinstance(start, bool) or not isinstance(start, Integral) or start < 0:
-            raise ConfigurationError(f"start={start!r}; needed is a whole number of at least 0.")
-        if start > self.n_rows:
-            raise DataError(f"the stream has {self.n_rows} rows; row {start} was asked for.")
-        return self._batches(int(start))
+    def _from(self, start: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        # Nothing before is drawn but the rest of a chunk.
+        at = min(start, self.n_rows)
+        return self._checked(self._batches(at), start, at)
 
     def _batches(self, start: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        for first in range(start, self.n_rows, self.batch_size):
-            stop = min(first + self.batch_size, self.n_rows)
-            yield portraits(first, stop, size=self.size, share=self.share, seed=self.seed, glasses=self.glasses)
+        while start < self.n_rows:
+            stop = min(start - start % self.batch_size + self.batch_size, self.n_rows)
+            yield portraits(start, stop, size=self.size, share=self.share, seed=self.seed, glasses=self.glasses)
+            start = stop
 
 
 def portraits(

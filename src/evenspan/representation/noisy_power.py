@@ -106,6 +106,7 @@ class FairPowerMethod:
     pending: BlockSums | None = None
     fresh: int = 0  # rows added since the last end of a block
     squares: float = 0.0  # of all rows of the first phase about the origin, where they are needed
+    passes: int = 1  # how often each row of the first phase was read
     ritz: np.ndarray | None = None  # of the last gap step (C m,)
     relative_gaps: np.ndarray | None = None
     variances: np.ndarray | None = None
@@ -157,14 +158,9 @@ class FairPowerMethod:
         counts = tuple(float(count) for count in block.counts)
         entry = {"phase": self.phase, "block": number, "n_rows": fresh, "group_counts": counts}
         waiting = self.phase == "gap" and self._lacks_a_group(block.counts)
-        if waiting and self.options.on_missing == "carry":
-            entry |= {"skipped": True, "change": 0.0, "ritz": None}
-            self.history.append(entry)
-            return entry
-        self.pending = None
-        self.squares += block.squares if self.phase == "gap" else 0.0
-        self.counts = block.counts.copy() if self.counts is None else self.counts + block.counts
-        self.sums = block.sums.copy() if self.sums is None else self.sums + block.sums
+        if not (waiting and self.options.on_missing == "carry"):
+            self.pending = None
+            self._count(block)
         if waiting:
             entry |= {"skipped": True, "change": 0.0, "ritz": None}
         else:
@@ -177,15 +173,13 @@ class FairPowerMethod:
     def end_gap_phase(self) -> None:
         """Fix the removed directions U from the last W and the means of all rows seen, and begin the second phase."""
         if self.pending is not None:  # carried to the end of the stream: its rows still count for the means
-            self.counts = self.pending.counts if self.counts is None else self.counts + self.pending.counts
-            self.sums = self.pending.sums if self.sums is None else self.sums + self.pending.sums
-            self.squares += self.pending.squares
+            self._count(self.pending)
             self.pending, self.fresh = None, 0
         if self.options.constraint == "vanilla":
             self.U = self.V[:, :0]
         else:
             self._require_all_groups()
-            if self.options.n_gap_directions and not self._stepped("gap"):
+            if self.options.n_gap_directions and not any(not entry["skipped"] for entry in self.history):
                 raise GroupError(
                     "no block had rows of all groups, so the gap of the groups was never estimated. Use larger blocks, "
                     "or on_missing='carry'."
@@ -217,13 +211,14 @@ class FairPowerMethod:
     def mean_gap_ratios(self, removed: np.ndarray) -> np.ndarray:
         r"""Squared length of each mean gap outside the removed directions, over what noise alone would make it (C,).
 
-        The noise of :math:`\hat f` is :math:`(1/n_1 + 1/n_0) \operatorname{tr} \Sigma`, with the variance of all rows.
+        The noise of :math:`\hat f` is :math:`(1/n_1 + 1/n_0) \operatorname{tr} \Sigma`, with the variance of all
+        rows. A row that is read again tells nothing new.
         """
         rest = taken_out(self.mean_gaps, removed)
         shift, count = self.sums.sum(axis=0) / self.counts.sum(axis=0), float(self.counts.sum(axis=0))
         variance = self.squares / count - float(shift @ shift)
         sizes = [(self.counts[c.inside].sum(axis=0), self.counts[c.outside].sum(axis=0)) for c in self.contrasts]
-        noise = np.array([variance * (1.0 / inside + 1.0 / outside) for inside, outside in sizes])
+        noise = self.passes * np.array([variance * (1.0 / inside + 1.0 / outside) for inside, outside in sizes])
         return np.einsum("dc,dc->c", rest, rest) / noise
 
     @property
@@ -238,6 +233,11 @@ class FairPowerMethod:
             return V
         # Columns without variance may lie in the span of U as a whole; reflections that begin with U move them out.
         return linalg.qr(np.hstack([self.U, rest]), mode="economic", check_finite=False)[0][:, self.U.shape[1] :]
+
+    def _count(self, block: BlockSums) -> None:
+        self.counts = block.counts.copy() if self.counts is None else self.counts + block.counts
+        self.sums = block.sums.copy() if self.sums is None else self.sums + block.sums
+        self.squares += block.squares if self.phase == "gap" else 0.0
 
     # -- the two steps ----------------------------------------------------------------------------------------------
 
@@ -330,9 +330,6 @@ class FairPowerMethod:
                 f"group(s) {', '.join(absent)} never appeared in {self.counts.sum(axis=0):g} rows. Give a stream that "
                 "holds all groups, or leave the label out of groups=."
             )
-
-    def _stepped(self, phase: str) -> bool:
-        return any(entry["phase"] == phase and not entry["skipped"] for entry in self.history)
 
 
 def require_phase(phase: str, current: str) -> str:

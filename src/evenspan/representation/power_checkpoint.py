@@ -14,7 +14,7 @@ from .noisy_power import FairPowerMethod
 
 VERSION = 1
 ARRAYS = ("origin", "W", "V", "U", "counts", "sums", "ritz", "relative_gaps", "variances")
-NUMBERS = ("phase", "fresh", "squares", "total_variance", "captured", "residual")
+NUMBERS = ("phase", "fresh", "squares", "passes", "total_variance", "captured", "residual")
 
 
 def save(path, power: FairPowerMethod, sizes: tuple) -> None:

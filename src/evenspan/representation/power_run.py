@@ -38,6 +38,7 @@ def _phase(power: FairPowerMethod, reader, phase: str, wanted: int, size: int | 
     for number in range(len(done), wanted):
         if size is None:
             reader.start_pass()
+            power.passes = number + 1 if phase == "gap" else power.passes
         sums = reader.read(size, power.operand(), len(power.labels))
         if sums is None:
             _ended(phase, number, wanted, size)
