@@ -21,6 +21,7 @@ from ..reconstruction import StandardPCA
 from ..representation import FairPCA, MMDFairPCA
 from ..representation.mmd_fair_pca import UnmetToleranceWarning
 from . import kleindessner2023_methods as methods
+from . import session
 
 SEED = methods.SEED
 COLUMNS = ["dataset", "method", "k", "split", "protocol", "metric", "value"]
@@ -233,9 +234,7 @@ def latent_table(rows: pd.DataFrame) -> pd.DataFrame:
 
 def best_source(rows: pd.DataFrame) -> pd.DataFrame:
     """Of every data set and method the rows of the full run where there are any, otherwise those of this build."""
-    full = rows["source"] == "full run"
-    has_full = full.groupby([rows["dataset"], rows["method"]]).transform("any")
-    return rows[full | ~has_full]
+    return session.best_source(rows, "dataset", "method")
 
 
 def nothing_to_match(rows: pd.DataFrame) -> str:

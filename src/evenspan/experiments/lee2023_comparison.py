@@ -15,6 +15,7 @@ from ..datasets.synthetic_gaps import authors_pair
 from ..errors import ConfigurationError
 from ..representation.streaming_fair_pca import StreamingFairPCA
 from .lee2023_learnability_protocol import SEED, Setting, gap_controlled
+from .session import best_source as best_source
 
 COLUMNS = ["dataset", "method", "k", "split", "protocol", "metric", "value", "block"]
 COMPONENTS = 2
@@ -100,12 +101,6 @@ MEASURES = ("variance kept", "mean gap", "covariance gap")
 
 def _vanilla(case: Setting) -> np.ndarray:
     return np.linalg.eigh(case.pair.covariance)[1][:, : -case.k - 1 : -1]
-
-
-def best_source(rows: pd.DataFrame) -> pd.DataFrame:
-    """The full run if it is stored, otherwise what this build computed."""
-    full = rows["source"] == "full run"
-    return rows[full] if full.any() else rows
 
 
 def histories(rows: pd.DataFrame) -> pd.DataFrame:

@@ -20,6 +20,7 @@ from ..representation import INLP, LEACE, FairKernelPCA, FairPCA, MMDFairPCA, Nu
 from ..representation.erasure import IncompleteErasureWarning
 from ..representation.mmd_fair_pca import UnmetToleranceWarning
 from ..streams import FunctionStream
+from .session import best_source
 from .store import read_results
 
 SEED, DATASET = 2023, "memory"
@@ -144,8 +145,7 @@ def models(rows: pd.DataFrame) -> pd.DataFrame:
     ``error`` (the largest relative error of the fit), ``most features`` within the limit, and ``bytes at full size``.
     """
     measured, found = sizes(rows), []
-    if "source" in measured and (measured["source"] == "full run").any():
-        measured = measured[measured["source"] == "full run"]
+    measured = best_source(measured) if "source" in measured else measured
     measured = measured[measured["k"] == K]
     for method, some in measured.groupby("method", sort=False):
         A, peaks = terms(some["n"], some["d"]), some["value"].to_numpy(dtype=float)

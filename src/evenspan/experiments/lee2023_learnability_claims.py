@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from .. import metrics
+from . import session
 from .lee2023_learnability_effects import (
     ABSOLUTE,
     CENTRES,
@@ -52,8 +53,7 @@ SHOWN = {
 
 def best_source(rows: pd.DataFrame) -> pd.DataFrame:
     """Of every experiment the full run if it is stored, otherwise what this build computed; in order."""
-    stored = set(rows.loc[rows["source"] == "full run", "protocol"])
-    some = rows[(rows["source"] == "full run") | ~rows["protocol"].isin(stored)]
+    some = session.best_source(rows, "protocol")
     ranks = {name: {value: rank for rank, value in enumerate(values)} for name, values in SHOWN.items()}
     return some.sort_values(list(ranks), key=lambda column: column.map(ranks[column.name]), kind="stable")
 

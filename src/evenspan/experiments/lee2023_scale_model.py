@@ -7,6 +7,7 @@ import pandas as pd
 from scipy import stats
 
 from ..dask_chunks import FAN_IN
+from .session import best_source
 
 MOMENTS = "group moments"
 PHASES = ("phase 1 (gap)", "phase 2 (components)")
@@ -24,8 +25,7 @@ BLOCK_ROWS = (162_770, 1_000_000, 10_000_000)
 
 def largest(rows: pd.DataFrame) -> pd.DataFrame:
     """Of each study the rows of the full run where they are stored, otherwise those of this build."""
-    full = rows["source"] == "full run"
-    return rows[full | ~full.groupby(rows["protocol"]).transform("any")]
+    return best_source(rows, "protocol")
 
 
 # -- growth -------------------------------------------------------------------------------------------------------

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 
 from . import kleindessner2023_methods as rival_methods
+from . import session
 from .catalogue import experiment
 from .kleindessner2023_judge import METRICS
 from .lee2023_splits import NAMES
@@ -35,9 +36,7 @@ def rivals(dataset: str, k: int) -> pd.DataFrame:
 
 def best_source(rows: pd.DataFrame) -> pd.DataFrame:
     """Of every method and table the rows of the full run where there are any, otherwise those of this build."""
-    full = rows["source"] == "full run"
-    has_full = full.groupby([rows["dataset"], rows["method"]]).transform("any")
-    return rows[full | ~has_full]
+    return session.best_source(rows, "dataset", "method")
 
 
 def one_judge(results: pd.DataFrame, dataset: str, k: int) -> pd.DataFrame:

@@ -2,6 +2,7 @@
 
 import time
 
+import numpy as np
 import pandas as pd
 
 from ..errors import ExecutionError
@@ -60,6 +61,25 @@ def stored(experiment_id: str, **parameters) -> pd.DataFrame:
             rows = rows[rows[name] == value]
         frames.append(rows.drop(columns="task").assign(source=source))
     return pd.concat([frame for frame in frames if len(frame)], ignore_index=True)
+
+
+def best_source(rows: pd.DataFrame, *by: str) -> pd.DataFrame:
+    """The rows of the full run where there are any, otherwise those of this build.
+
+    Parameters
+    ----------
+    rows : DataFrame
+        With a column ``source``, as ``run`` and ``stored`` give it.
+    *by : str
+        Columns; decided for each combination of their values, otherwise for all rows at once.
+
+    Returns
+    -------
+    DataFrame
+    """
+    full = rows["source"] == "full run"
+    has_full = full.groupby([rows[name] for name in by]).transform("any") if by else full.any()
+    return rows[full | ~np.asarray(has_full)]
 
 
 def _agrees(task: dict, parameters: dict) -> bool:
