@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 
-from .lee2023_distributed import FAIR_KERNEL_PCA, QUOTED, SECOND, SECOND_METRICS, quoted
+from .lee2023_distributed import FAIR_KERNEL_PCA, QUOTED, SECOND, SECOND_METRICS, STALE, quoted
 from .lee2023_splits import NAMES
 from .lee2023_table_summary import best_source, rivals
 
@@ -82,7 +82,10 @@ def other_splits(dataset: str, k: int) -> str:
         f"{metric} {number:g} (ours on the published splits {ours:.4g})" for metric, number, ours, _ in pairs
     )
     met = sum(equal for *_, equal in pairs)
-    return f"The file's row of fair kernel PCA: {shown}; {met} of {len(pairs)} are equal to ours on the other table."
+    told = f"The file's row of fair kernel PCA: {shown}; {met} of {len(pairs)} are equal to ours on the other table."
+    if (dataset, k) == (STALE["table"], STALE["k"]):
+        told += f" Its %Var of {STALE['method']} is {STALE['quoted']:g}, where PCA keeps {STALE['pca']:g}."
+    return told
 
 
 _KERNEL_COLUMNS = {
