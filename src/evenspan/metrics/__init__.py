@@ -1,6 +1,16 @@
 """The judge: every metric is computed here, from moments or points, never by a method."""
 
+from .clustering import (
+    CLUSTERING_METRICS,
+    balance,
+    clustering_accuracy,
+    joint_counts,
+    judge_clustering,
+    mnce,
+    normalised_mutual_information,
+)
 from .group_prediction import READERS, auc, group_auc, reader_scores
+from .joint_counts import JointCounts
 from .learnability import (
     Slope,
     direction_sine,
@@ -32,11 +42,15 @@ from .representation import covariance_gap, mean_gap, median_bandwidth, mmd2
 
 __all__ = [
     "CLASSIFIERS",
+    "CLUSTERING_METRICS",
     "READERS",
+    "JointCounts",
     "Slope",
     "accuracy",
     "auc",
     "average_error",
+    "balance",
+    "clustering_accuracy",
     "covariance_gap",
     "demographic_parity_difference",
     "direction_sine",
@@ -47,10 +61,14 @@ __all__ = [
     "fairness_gap",
     "group_auc",
     "group_errors",
+    "joint_counts",
+    "judge_clustering",
     "linear_separation",
     "mean_gap",
     "median_bandwidth",
     "mmd2",
+    "mnce",
+    "normalised_mutual_information",
     "operator_errors",
     "optimality_gap",
     "principal_axes",
