@@ -1,0 +1,168 @@
+"""Affinity graphs: symmetric non-negative weights between samples, from features, from a kernel matrix or as given."""
+
+import numpy as np
+from scipy import sparse
+from sklearn.neighbors import NearestNeighbors
+
+from ..errors import ConfigurationError, DataError
+from ..estimator import warn_caller
+from ..inputs import whole_number
+from ..kernels import resolve_kernel
+from ..running import BLOCK_ENTRIES
+
+AFFINITIES = ("nearest_neighbors", "rbf", "precomputed")
+
+
+def nearest_neighbour_graph(X, n_neighbors: int = 20) -> sparse.csr_array:
+    r"""The symmetrised graph of nearest neighbours :math:`W = (N + N^\top) / 2`.
+
+    :math:`N_{ij} = 1` if j is among the points nearest to i, i itself not counted: an edge weighs 1 if each of its ends
+    is a neighbour of the other, and 1/2 if only one is.
+
+    Parameters
+    ----------
+    X : ndarray or sparse matrix of shape (n, d)
+        Points, compared by Euclidean distance.
+    n_neighbors : int
+        Neighbours of each point; all others, if there are fewer.
+
+    Returns
+    -------
+    csr_array of shape (n, n)
+        With at most 2 n ``n_neighbors`` entries; the diagonal is zero.
+    """
+    k = min(whole_number("n_neighbors", n_neighbors, 1), X.shape[0] - 1)
+    if k == 0:
+        return sparse.csr_array((1, 1))
+    found = NearestNeighbors(n_neighbors=k).fit(X).kneighbors(return_distance=False)
+    return _symmetrised(found)
+
+
+def kernel_neighbour_graph(K: np.ndarray, n_neighbors: int = 20) -> sparse.csr_array:
+    r"""The same graph for a kernel, whose distances are :math:`K_{ii} + K_{jj} - 2 K_{ij}`.
+
+    Centring a kernel does not change it, and of a centred kernel it makes weights that are not negative.
+
+    Parameters
+    ----------
+    K : ndarray of shape (n, n)
+        Symmetric kernel matrix; entries may be negative.
+    n_neighbors : int
+        Neighbours of each point; all others, if there are fewer.
+
+    Returns
+    -------
+    csr_array of shape (n, n)
+        With at most 2 n ``n_neighbors`` entries; the diagonal is zero.
+    """
+    K = np.asarray(K)
+    _require_symmetric(K, "the kernel matrix")
+    n = len(K)
+    k = min(whole_number("n_neighbors", n_neighbors, 1), n - 1)
+    if k == 0:
+        return sparse.csr_array((1, 1))
+    own, found = np.diagonal(K).astype(np.float64), np.empty((n, k), dtype=np.intp)
+    step = max(BLOCK_ENTRIES // n, 1)
+    for start in range(0, n, step):
+        rows = np.arange(start, min(start + step, n))
+        far = own[None] - 2.0 * K[rows]  # the term of the row itself changes no order
+        far[np.arange(len(rows)), rows] = np.inf
+        found[rows] = np.argpartition(far, k - 1, axis=1)[:, :k]
+    return _symmetrised(found)
+
+
+def _symmetrised(neighbours: np.ndarray) -> sparse.csr_array:
+    n, k = neighbours.shape
+    N = sparse.csr_array((np.ones(n * k), neighbours.ravel(), np.arange(0, n * k + 1, k)), shape=(n, n))
+    return sparse.csr_array(0.5 * (N + N.T))
+
+
+def affinity_graph(X, affinity: str, *, n_neighbors: int = 20, gamma="scale"):
+    """The affinity matrix of the rows of X, dense or sparse as it comes, checked.
+
+    Parameters
+    ----------
+    X : ndarray or sparse matrix of shape (n, d)
+        Points; with "precomputed" the affinity matrix itself.
+    affinity : {"nearest_neighbors", "rbf", "precomputed"}
+        Where the weights come from. "rbf" is dense, with zero diagonal.
+    n_neighbors : int
+        For "nearest_neighbors".
+    gamma : {"scale", "auto"} or float
+        For "rbf", as in ``resolve_kernel``.
+
+    Returns
+    -------
+    csr_array or ndarray of shape (n, n)
+    """
+    if not isinstance(affinity, str) or affinity not in AFFINITIES:
+        raise ConfigurationError(f"affinity={affinity!r}; needed is one of {', '.join(AFFINITIES)}.")
+    if affinity == "nearest_neighbors":
+        return nearest_neighbour_graph(X, n_neighbors)
+    if affinity == "precomputed":
+        return require_affinity(X)
+    if sparse.issparse(X):
+        raise DataError(
+            "X is sparse and affinity='rbf' is a full matrix of affinities. Pass X.toarray(), or choose "
+            "affinity='nearest_neighbors'."
+        )
+    n = len(X)
+    W = resolve_kernel("rbf", X, np.ones(n), gamma=gamma, degree=3, coef0=1.0).matrix(X, np.arange(n))
+    np.fill_diagonal(W, 0.0)
+    return W
+
+
+def require_affinity(W):
+    """W as a float64 csr_array or ndarray; DataError unless it is square, finite, symmetric and not negative."""
+    W = sparse.csr_array(W, dtype=np.float64) if sparse.issparse(W) else np.asarray(W, dtype=np.float64)
+    _require_symmetric(W, "the affinity matrix")
+    entries = W.data if sparse.issparse(W) else W
+    lowest = float(entries.min(initial=0.0))
+    if lowest < 0:
+        raise DataError(
+            f"the affinity matrix has {int((entries < 0).sum(axis=None))} negative entries, the lowest {lowest:.3g}; "
+            "needed are weights of at least 0. A kernel becomes a graph by evenspan.clustering.graphs."
+            "kernel_neighbour_graph."
+        )
+    return W
+
+
+def _require_symmetric(W, name: str) -> None:
+    if W.ndim != 2 or W.shape[0] != W.shape[1] or not W.shape[0]:
+        raise DataError(f"{name} has shape {W.shape}; needed is (n, n), one row and one column for each sample.")
+    entries = W.data if sparse.issparse(W) else W
+    if not np.isfinite(entries).all():
+        raise DataError(f"{name} contains NaN or inf; needed are finite numbers.")
+    difference = abs(W - W.T)
+    apart, largest = float(difference.max()), float(np.abs(entries).max(initial=0.0))
+    if apart > 1e-10 * largest:
+        raise DataError(
+            f"{name} is not symmetric: it and its transpose differ by up to {apart:.3g}, with entries up to "
+            f"{largest:.3g}. Pass (W + W.T) / 2."
+        )
+
+
+def looped(W) -> tuple:
+    """The graph with a self-loop at every sample without edges, its degrees, and how many such samples there are.
+
+    The loop weighs as much as the smallest positive degree. It leaves D - W as it is and makes every degree positive.
+    A graph without any edge is refused; loops are warned of.
+    """
+    degrees = np.asarray(W.sum(axis=1), dtype=np.float64).ravel()
+    lonely = degrees <= 0
+    count = int(lonely.sum(axis=0))
+    if not count:
+        return W, degrees, 0
+    if count == len(degrees):
+        raise DataError(f"the affinity graph of {count} samples has no edge; needed is at least one positive weight.")
+    weight = float(degrees[~lonely].min())
+    loops = np.where(lonely, weight, 0.0)
+    warn_caller(
+        f"{count} of {len(degrees)} samples have no edge in the affinity graph; each is given a self-loop of weight "
+        f"{weight:.3g}, the smallest degree of the others. More neighbours may connect them."
+    )
+    return (
+        W + (sparse.diags_array(loops, format="csr") if sparse.issparse(W) else np.diag(loops)),
+        degrees + loops,
+        count,
+    )
