@@ -2,6 +2,7 @@
 
 from .cards import card, card_index
 from .celeba import UnreadableImagesWarning, celeba_attributes, celeba_batches, celeba_stream, load_celeba
+from .clustering import ClusterData, clusterings, load_clustering
 from .dataset import Dataset
 from .fetch import fetch, verify
 from .fold_store import fold_moments, half_moments
@@ -11,8 +12,10 @@ from .registry import Entry, RawFile, checksum, entry, names
 from .storage import Status, status
 from .synthetic import equal_moments, paired_splits, stretched_group, two_latent_groups
 from .synthetic_gaps import GaussianPair, authors_pair, gap_controlled_pair
+from .uci_activities import load_daily_sports, load_har
 
 __all__ = [
+    "ClusterData",
     "Dataset",
     "Entry",
     "GaussianPair",
@@ -27,6 +30,7 @@ __all__ = [
     "celeba_batches",
     "celeba_stream",
     "checksum",
+    "clusterings",
     "entry",
     "equal_moments",
     "fetch",
@@ -35,6 +39,9 @@ __all__ = [
     "half_moments",
     "load",
     "load_celeba",
+    "load_clustering",
+    "load_daily_sports",
+    "load_har",
     "load_split",
     "loadable",
     "make_moments",

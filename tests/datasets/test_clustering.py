@@ -1,0 +1,351 @@
+"""Clustering data: scalings against their definitions, UCI's layouts on made files, and the real files."""
+
+import builtins
+import gzip
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import sparse
+
+from evenspan.datasets import clustering, clustering_files, load_clustering, load_daily_sports, load_har, scaling
+from evenspan.datasets import credit_card as cards
+from evenspan.datasets import uci_activities as uci
+from evenspan.errors import ConfigurationError, DataError, FetchError, RegistryError
+
+RNG = np.random.default_rng(5)
+
+
+# -- scalings -----------------------------------------------------------------------------------------------------
+
+
+def test_unit_rows_of_dense_and_sparse_rows_agree_and_zeros_stay():
+    X = RNG.normal(size=(6, 4)) * [[1], [10], [0], [0.1], [3], [1]]
+    dense, thin = scaling.unit_rows(X), scaling.unit_rows(sparse.csr_matrix(X))
+    np.testing.assert_allclose(thin.toarray(), dense, atol=1e-15)
+    np.testing.assert_allclose(np.linalg.norm(dense, axis=1), [1, 1, 0, 1, 1, 1], atol=1e-12)
+    np.testing.assert_allclose(dense[1] * np.linalg.norm(X[1]), X[1], rtol=1e-12)
+
+
+def test_columns_have_mean_0_and_deviation_1_and_constants_become_0():
+    X = np.column_stack([RNG.normal(3, 2, 40), np.full(40, 0.1), RNG.normal(size=40) * 1e-9])
+    Z = scaling.standardised(X)
+    np.testing.assert_allclose(Z.mean(axis=0), 0, atol=1e-9)
+    np.testing.assert_allclose(Z.std(axis=0), [1, 0, 1], atol=1e-9)
+    np.testing.assert_allclose([scaling.min_max(X).min(axis=0), scaling.min_max(X).max(axis=0)], [[0] * 3, [1, 0, 1]])
+
+
+def test_tf_idf_weighs_rare_terms_more():
+    counts = np.array([[2, 0, 1], [1, 0, 0], [3, 5, 0], [1, 0, 0]])
+    found = scaling.tf_idf(sparse.csr_matrix(counts)).toarray()
+    df = (counts > 0).sum(axis=0)
+    np.testing.assert_allclose(found, counts * (1 + np.log(5 / (1 + df))), rtol=1e-12)
+    with pytest.raises(DataError, match="-1"):
+        scaling.tf_idf(sparse.csr_matrix([[-1, 2]]))
+
+
+# -- text, images -------------------------------------------------------------------------------------------------
+
+
+def test_counts_are_read_and_every_fault_is_named():
+    found = clustering_files.parse_counts(["2 4", "2 0 1 3 5", "1 2 7", ""])
+    assert found.toarray().tolist() == [[1, 0, 0, 5], [0, 0, 7, 0]]
+    for lines, fault in (
+        (["3 4", "1 0 1", "1 2 7"], "announces 3 rows"),
+        (["2 4", "2 0 1 3", "1 2 7"], "row 1 announces 2 entries"),
+        (["2 4", "1 0 1", "1 4 7"], "0 to 3"),
+    ):
+        with pytest.raises(DataError, match=fault):
+            clustering_files.parse_counts(lines)
+
+
+def test_shrinking_takes_means_of_areas():
+    images = RNG.random((3, 8, 8))
+    np.testing.assert_allclose(
+        clustering_files.shrunk(images, 4), images.reshape(3, 4, 2, 4, 2).mean(axis=(2, 4)), rtol=1e-12
+    )
+    np.testing.assert_allclose(clustering_files.shrunk(np.ones((1, 28, 28)), 16), 1.0, rtol=1e-12)
+    np.testing.assert_allclose(  # no light is lost where the side is no divisor
+        clustering_files.shrunk(images, 3).mean(axis=(1, 2)), images.mean(axis=(1, 2)), rtol=1e-12
+    )
+    with pytest.raises(ConfigurationError, match="side=9"):
+        clustering_files.shrunk(images, 9)
+
+
+def test_an_idx_file_is_read(tmp_path):
+    values = RNG.integers(0, 256, (3, 2, 4), dtype=np.uint8)
+    head = bytes([0, 0, 8, 3]) + b"".join(size.to_bytes(4, "big") for size in values.shape)
+    (tmp_path / "x.gz").write_bytes(gzip.compress(head + values.tobytes()))
+    np.testing.assert_array_equal(clustering_files._idx(tmp_path / "x.gz"), values)
+
+
+def test_a_missing_h5py_is_told_with_its_remedy(monkeypatch):
+    real = builtins.__import__
+
+    def without(name, *args, **kwargs):
+        if name == "h5py":
+            raise ModuleNotFoundError(name)
+        return real(name, *args, **kwargs)
+
+    monkeypatch.setattr(builtins, "__import__", without)
+    with pytest.raises(ConfigurationError, match=r"pip install 'evenspan\[scale\]'"):
+        clustering_files._h5py()
+
+
+# -- UCI's layouts ------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def har(tmp_path):
+    """Seven and four rows of 561 features, in the layout of the archive."""
+    base = tmp_path / "UCI HAR Dataset"
+    for part, n, start in (("train", 7, 0), ("test", 4, 7)):
+        (base / part).mkdir(parents=True)
+        X = (np.arange(n)[:, None] + start) + np.arange(561) / 1000
+        np.savetxt(base / part / f"X_{part}.txt", X, fmt=" %.7e")
+        np.savetxt(base / part / f"y_{part}.txt", (np.arange(n) + start) % 6 + 1, fmt="%d")
+        np.savetxt(base / part / f"subject_{part}.txt", (np.arange(n) + start) % 3 + 1, fmt="%d")
+    return tmp_path
+
+
+@pytest.mark.parametrize("inner", ["", "UCI HAR Dataset"])
+def test_har_is_read_from_its_layout(har, inner):
+    X, y, people = load_har(har / inner, complete=False)
+    np.testing.assert_allclose(X, np.arange(11)[:, None] + np.arange(561) / 1000, atol=1e-6)
+    assert y.tolist() == [i % 6 + 1 for i in range(11)]
+    assert people.tolist() == [i % 3 + 1 for i in range(11)]
+
+
+def test_har_that_is_not_whole_is_refused(har):
+    base = har / "UCI HAR Dataset"
+    with pytest.raises(DataError, match="11 rows; the original has 10299"):
+        load_har(har)
+    path = base / "train" / "X_train.txt"
+    text = path.read_text()
+    path.write_text(text[: len(text) // 2])
+    with pytest.raises(DataError, match=r"X_train\.txt is empty or cut off"):
+        load_har(har, complete=False)
+    path.write_text("".join(text.splitlines(keepends=True)[:5]))
+    with pytest.raises(DataError, match="5 rows of features, 7 activities"):
+        load_har(har, complete=False)
+    path.write_text(text.replace("1.0000000e-03", "abc", 1))
+    with pytest.raises(DataError, match="not a number"):
+        load_har(har, complete=False)
+    path.write_text(text.replace("1.0000000e-03", "nan", 1))
+    with pytest.raises(DataError, match="missing or infinite"):
+        load_har(har, complete=False)
+    path.write_text("\n".join(line.rpartition(" ")[0] for line in text.splitlines()))
+    with pytest.raises(DataError, match="561"):
+        load_har(har, complete=False)
+    path.unlink()
+    with pytest.raises(FetchError, match="data set 240"):
+        load_har(har, complete=False)
+
+
+@pytest.fixture
+def sports(tmp_path, monkeypatch):
+    """Two activities, two people, three segments each, in the layout of the archive."""
+    for name, value in (("SPORTS_ACTIVITIES", 2), ("SPORTS_PEOPLE", 2), ("SPORTS_SEGMENTS", 3)):
+        monkeypatch.setattr(uci, name, value)
+    rng = np.random.default_rng(1)
+    for activity in (1, 2):
+        for person in (1, 2):
+            folder = tmp_path / "data" / f"a{activity:02d}" / f"p{person}"
+            folder.mkdir(parents=True)
+            for segment in (1, 2, 3):
+                readings = rng.normal(size=(125, 45))
+                readings[0, :3] = activity, person, segment
+                np.savetxt(folder / f"s{segment:02d}.txt", readings, fmt="%.5g", delimiter=",")
+    return tmp_path
+
+
+@pytest.mark.parametrize("inner", ["", "data"])
+def test_daily_sports_are_read_from_their_layout(sports, inner):
+    X, y, people = load_daily_sports(sports / inner)
+    assert X.shape == (12, 5625)
+    np.testing.assert_array_equal(X[:, 0], y)
+    np.testing.assert_array_equal(X[:, 1], people)
+    assert X[:, 2].tolist() == [1, 2, 3] * 4
+    np.testing.assert_allclose(
+        X[4].reshape(125, 45), np.loadtxt(sports / "data/a01/p2/s02.txt", delimiter=","), rtol=1e-12
+    )
+
+
+def test_daily_sports_that_are_not_whole_are_refused(sports):
+    path = sports / "data/a02/p1/s02.txt"
+    lines = path.read_text().splitlines()
+    path.write_text("\n".join(lines[:-1]))
+    with pytest.raises(DataError, match=r"\(124, 45\) readings"):
+        load_daily_sports(sports)
+    path.write_text("\n".join(lines)[:-30])
+    with pytest.raises(DataError, match="cut off"):
+        load_daily_sports(sports)
+    path.unlink()
+    with pytest.raises(FetchError, match=r"1 of 12 files are not there, the first is .*s02\.txt"):
+        load_daily_sports(sports)
+    assert len(load_daily_sports(sports, complete=False)[0]) == 11
+    for other in (sports / "data").rglob("*.txt"):
+        other.unlink()
+    with pytest.raises(FetchError, match="holds no file"):
+        load_daily_sports(sports, complete=False)
+
+
+@pytest.mark.parametrize("name", ["har", "daily_sports"])
+def test_where_an_archive_is_missing_it_is_said_where_to_get_it(name, tmp_path, monkeypatch):
+    monkeypatch.setenv("EVENSPAN_DATA", str(tmp_path))
+    number = {"har": "240", "daily_sports": "256"}[name]
+    with pytest.raises(FetchError, match=f"{name} does not exist.*data set {number}"):
+        load_clustering(name)
+    (tmp_path / name).mkdir()
+    with pytest.raises(FetchError, match="has neither"):
+        load_clustering(name)
+    monkeypatch.delenv("EVENSPAN_DATA")
+    monkeypatch.setenv("EVENSPAN_CACHE", str(tmp_path / "cache"))
+    assert uci.place(name) == tmp_path / "cache" / name
+
+
+def test_archives_in_the_mirror_are_loaded(har, sports, monkeypatch):
+    monkeypatch.setenv("EVENSPAN_DATA", str(har))
+    monkeypatch.setattr(uci, "HAR_ROWS", 11)
+    (har / "UCI HAR Dataset").rename(har / "har")
+    (sports / "data").rename(sports / "daily_sports")  # both fixtures have the same folder
+    for name, shape in (("har", (11, 561)), ("daily_sports", (12, 5625))):
+        data = load_clustering(name)
+        assert data.X.shape == shape
+        np.testing.assert_allclose(np.linalg.norm(data.X, axis=1), 1.0, rtol=1e-9)
+
+
+# -- Credit Card --------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def clients():
+    rng = np.random.default_rng(2)
+    n = 400
+    table = pd.DataFrame(rng.normal(size=(n, len(cards.COLUMNS))) * 1000, columns=list(cards.COLUMNS))
+    table["SEX"], table["EDUCATION"] = rng.integers(1, 3, n), rng.integers(0, 7, n)
+    table["MARRIAGE"], table["AGE"] = rng.integers(0, 4, n), rng.integers(21, 80, n)
+    table["PAY_1"], table[cards.DEFAULT] = rng.integers(-2, 9, n), rng.integers(0, 2, n)
+    return table
+
+
+def choice(**changes):
+    return cards.CreditCard(
+        **{
+            "label": "last repayment status, -2 to 2 (5)",
+            "group": "sex",
+            "rows": "all",
+            "features": cards.FEATURES[1],
+            "scaling": "standardised",
+        }
+        | changes
+    )
+
+
+@pytest.mark.parametrize("label", cards.LABELS)
+def test_a_label_has_as_many_classes_as_its_name_says(clients, label):
+    classes = set(cards.label_of(clients, label).tolist()) - {cards.LEFT_OUT}
+    assert classes == set(range(int(label.rpartition("(")[2].rstrip(")"))))
+
+
+@pytest.mark.parametrize("rows", ["all", "first 50", "random 50", "first 20 of each class", "random 20 of each class"])
+def test_rows_are_those_that_are_asked_for(clients, rows):
+    asked = choice(rows=rows, seed=3)
+    X, y, groups = cards.credit_card_arrays(clients, asked)
+    kept = cards.rows_of(clients, asked)
+    assert (np.diff(kept) > 0).all()
+    assert set(y.tolist()) == {0, 1, 2, 3, 4}
+    np.testing.assert_array_equal(y, clients["PAY_1"].to_numpy()[kept] + 2)
+    np.testing.assert_array_equal(groups, clients["SEX"].to_numpy()[kept] - 1)
+    assert X.shape == (len(y), 22)
+    if "each" in rows:
+        assert np.bincount(y).tolist() == [20] * 5
+    elif rows != "all":
+        assert len(y) == 50
+    own = np.flatnonzero(clients["PAY_1"].to_numpy() < 3)
+    assert rows != "first 50" or kept.tolist() == own[:50].tolist()
+    others = cards.rows_of(clients, choice(rows=rows, seed=4))
+    assert rows.startswith("random") == (others.tolist() != kept.tolist())
+
+
+def test_label_and_sex_are_left_out_of_the_features(clients):
+    for label in cards.LABELS:
+        column = cards.LABELS[label].column
+        changed = clients.assign(SEX=clients["SEX"][::-1].to_numpy(), **{column: clients[column][::-1].to_numpy()})
+        kept = cards.features_of(clients, choice(label=label))
+        np.testing.assert_array_equal(cards.features_of(changed, choice(label=label)), kept)
+        everything = choice(label=label, features=cards.FEATURES[0])
+        assert np.abs(cards.features_of(changed, everything) - cards.features_of(clients, everything)).max() > 0.01
+
+
+def test_what_credit_card_does_not_know_is_refused(clients):
+    for name, value in {"label": "x", "group": "x", "features": "x", "scaling": "x", "rows": "last 5"}.items():
+        with pytest.raises(ConfigurationError, match=name):
+            cards.credit_card_arrays(clients, choice(**{name: value}))
+
+
+# -- the whole ----------------------------------------------------------------------------------------------------
+
+
+def test_shapes_that_do_not_fit_are_refused():
+    y, groups, X = np.zeros(4), np.arange(4), np.ones((4, 2))
+    made = clustering.ClusterData("toy", X, None, y, groups, 2, "")
+    assert (made.n, made.group_sizes) == (4, {0: 1, 1: 1, 2: 1, 3: 1})
+    assert repr(made) == "ClusterData(toy: n=4, d=2, 2 clusters, 4 group(s))"
+    for given in ((None, None, y, groups, 2), (X[:3], None, y, groups, 2), (X, None, y, groups[:2], 2),
+                  (None, np.ones((1, 4, 3)), y, groups, 2), (X, None, y, groups, 5)):  # fmt: skip
+        with pytest.raises(DataError, match="toy"):
+            clustering.ClusterData("toy", *given, "")
+    with pytest.raises(RegistryError, match="jaffe"):
+        load_clustering("adult")
+
+
+def test_random_halves_are_equal_and_decided_by_their_seed():
+    groups = clustering.k1b_halves(2340)
+    assert np.bincount(groups).tolist() == [1170, 1170]
+    np.testing.assert_array_equal(groups, clustering.k1b_halves(2340))
+    assert 1000 < (groups != clustering.k1b_halves(2340, 1)).sum(axis=0) < 1340
+    assert np.bincount(clustering.k1b_halves(5)).tolist() == [3, 2]
+
+
+SHAPES = {
+    "mnist_usps": (3800, 256, 10, [2000, 1800]),
+    "k1b": (2340, 21839, 6, [1170, 1170]),
+    "har_means": (180, 66, 6, [6] * 30),
+    "mnist_usps_large": (19298, 256, 10, [10000, 9298]),
+    "usps": (9298, 256, 10, [9298]),
+    "mnist": (10000, 784, 10, [10000]),
+}
+
+
+@pytest.mark.raw
+@pytest.mark.parametrize("name", SHAPES)
+def test_the_real_data(name, raw):
+    raw(*({"mnist", "usps"} if name == "mnist_usps_large" else {name}))
+    data, (n, d, clusters, sizes) = load_clustering(name), SHAPES[name]
+    assert (data.X.shape, data.n_clusters) == ((n, d), clusters)
+    assert list(data.group_sizes.values()) == sizes
+    squares = data.X.multiply(data.X) if sparse.issparse(data.X) else data.X**2
+    np.testing.assert_allclose(np.asarray(squares.sum(axis=1)).ravel(), 1.0, rtol=1e-9)
+    if "mnist" in name or name == "usps":
+        assert np.unique(data.y).tolist() == list(range(10))
+
+
+@pytest.mark.raw
+def test_the_authors_kernels(raw):
+    raw("jaffe")
+    data = load_clustering("jaffe")
+    assert data.kernels.shape == (12, 213, 213)
+    np.testing.assert_allclose(np.diagonal(data.kernels, axis1=1, axis2=2), 1.0, atol=1e-9)
+    np.testing.assert_allclose(data.kernels, data.kernels.swapaxes(1, 2), atol=1e-9)
+    assert (data.n_clusters, list(data.group_sizes.values())) == (10, [30, 29, 32, 31, 30, 31, 30])
+
+
+@pytest.mark.raw
+def test_credit_card_is_what_its_choice_says(raw):
+    raw("credit_card")
+    data, table = load_clustering("credit_card"), cards.credit_card_table()
+    wanted = cards.rows_of(table, cards.CREDIT_CARD)
+    assert (data.n, data.n_clusters) == (len(wanted), 5)
+    np.testing.assert_array_equal(data.groups, table["SEX"].to_numpy()[wanted] - 1)
+    assert str(cards.CREDIT_CARD) in data.note
