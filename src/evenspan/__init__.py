@@ -5,6 +5,8 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from .certificate import Certificate
+    from .cluster_counts import ClusterCounts
+    from .clustering import FairKernelKMeans, FairMultipleKernelKMeans, KernelKMeans, WeightRule
     from .dask_stream import DaskStream
     from .errors import FairError
     from .moments import GroupMoments
@@ -33,17 +35,21 @@ __all__ = [
     "RLACE",
     "ArrayStream",
     "Certificate",
+    "ClusterCounts",
     "ConvexFairPCA",
     "DaskStream",
     "DisparityFairPCA",
     "FairError",
+    "FairKernelKMeans",
     "FairKernelPCA",
+    "FairMultipleKernelKMeans",
     "FairPCA",
     "FairSubspace",
     "FunctionStream",
     "GroupMoments",
     "ImageFolderStream",
     "JointRange",
+    "KernelKMeans",
     "MMDFairPCA",
     "MinMaxFairPCA",
     "NullItOutPCA",
@@ -51,12 +57,18 @@ __all__ = [
     "RobustFairPCA",
     "StandardPCA",
     "StreamingFairPCA",
+    "WeightRule",
     "joint_diagonalise",
 ]
 
 _HOMES = {
     "ArrayStream": "streams",
     "Certificate": "certificate",
+    "ClusterCounts": "cluster_counts",
+    "FairKernelKMeans": "clustering",
+    "FairMultipleKernelKMeans": "clustering",
+    "KernelKMeans": "clustering",
+    "WeightRule": "clustering",
     "DaskStream": "dask_stream",
     "FunctionStream": "streams",
     "ImageFolderStream": "stream_images",

@@ -18,9 +18,9 @@ FILES = sorted(SOURCE.rglob("*.py"))
 FLOORS = [
     {"errors", "paths", "linalg"},
     {"groups", "inputs", "running", "kernels", "moments_file", "moments", "streams", "stream_files", "stream_images"}
-    | {"dask_alignment", "dask_stream", "dask_chunks", "dask_cluster", "dask_moments"},
+    | {"dask_alignment", "dask_stream", "dask_chunks", "dask_cluster", "dask_moments", "cluster_counts"},
     {"certificate", "subspace", "estimator"},
-    {"reconstruction", "representation"},
+    {"reconstruction", "representation", "clustering"},
     {"metrics"},
     {"datasets"},
     {"experiments"},
@@ -105,7 +105,7 @@ def test_no_circle_of_imports():
 def test_the_judge_knows_no_method():
     for path in (SOURCE / "metrics").rglob("*.py"):
         rooms = {module[0] for module in imports(path)}
-        assert not rooms & {"reconstruction", "representation", "estimator"}, path
+        assert not rooms & {"reconstruction", "representation", "clustering", "estimator"}, path
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda p: str(p.relative_to(SOURCE)))

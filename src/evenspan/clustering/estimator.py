@@ -1,0 +1,75 @@
+"""The scikit-learn side of every clusterer, written once."""
+
+from numbers import Real
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClusterMixin
+from sklearn.utils.validation import validate_data
+
+from ..cluster_counts import ClusterCounts
+from ..errors import ComponentsError, ConfigurationError
+from ..groups import encode_groups
+from ..inputs import require_numeric_columns, row_blocks, whole_number
+
+
+class FairClusterer(ClusterMixin, BaseEstimator):
+    """Base of the clusterers that see groups: ``fit(X, sensitive_features=...)`` leaves labels and their counts."""
+
+    # Lets a Pipeline or a search route the groups without a call to set_fit_request.
+    __metadata_request__fit = {"sensitive_features": True}  # noqa: RUF012
+    __metadata_request__fit_predict = {"sensitive_features": True}  # noqa: RUF012
+
+    def fit_predict(self, X, y=None, *, sensitive_features):
+        """Fit and return the labels.
+
+        Parameters
+        ----------
+        X : array-like or DataFrame of shape (n, d)
+            What ``fit`` takes.
+        y : array-like of shape (n,), optional
+            Not used.
+        sensitive_features : array-like of shape (n,) or (n, p), Series or DataFrame
+            Group label of each row; each combination of p columns is a group.
+
+        Returns
+        -------
+        ndarray of shape (n,)
+        """
+        return self.fit(X, y, sensitive_features=sensitive_features).labels_
+
+    def _groups(self, sensitive_features, n: int) -> np.ndarray:
+        """Group codes of the rows; stores the labels and sizes of the groups."""
+        self.group_labels_, codes = encode_groups(sensitive_features, n)
+        self.group_counts_ = np.bincount(codes, minlength=len(self.group_labels_))
+        return codes
+
+    def _store_labels(self, labels: np.ndarray, codes: np.ndarray, n_clusters: int) -> None:
+        self.labels_ = np.asarray(labels, dtype=np.int64)
+        counts = ClusterCounts.from_labels(self.labels_, codes, n_clusters)
+        self.counts_ = ClusterCounts(self.group_labels_, counts.clusters, counts.counts)
+
+    def _table(self, X, **checks) -> np.ndarray:
+        require_numeric_columns(X)
+        try:
+            return validate_data(self, X, dtype=[np.float64, np.float32], **checks)
+        except ValueError as error:
+            if "could not convert" in str(error) or "strings" in str(error):
+                row_blocks(np.asarray(X))  # names the column that is not numeric
+            raise
+
+
+def require_clusters(n_clusters, n: int) -> int:
+    """``n_clusters`` as an int between 1 and n."""
+    n_clusters = whole_number("n_clusters", n_clusters, 1)
+    if n_clusters > n:
+        raise ComponentsError(
+            f"n_clusters={n_clusters}, but there are only {n} points and no cluster may be empty. Ask for at most {n}."
+        )
+    return n_clusters
+
+
+def number_at_least(name: str, value, least: float) -> float:
+    """The value as a float; ``ConfigurationError`` naming the argument unless it is finite and no smaller."""
+    if isinstance(value, bool) or not isinstance(value, Real) or not least <= value < np.inf:
+        raise ConfigurationError(f"{name}={value!r}; needed is a finite number of at least {least:g}.")
+    return float(value)

@@ -1,0 +1,338 @@
+"""Fair kernel k-means: kernel k-means with a price on unequal group shares of the clusters."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+
+from ..certificate import Certificate
+from ..cluster_counts import ClusterCounts
+from ..errors import ConfigurationError
+from ..estimator import require_generator, warn_caller
+from ..inputs import whole_number
+from .estimator import FairClusterer, number_at_least, require_clusters
+from .gram import Gram
+from .kernel_input import KernelInput
+from .relaxed import RelaxedStart, fill_empty, leading_eigenvectors, relaxed_start
+from .row_update import RowUpdates, row_updates
+from .swaps import swaps_and_moves
+from .weight_rule import WeightRule
+
+
+@dataclass(frozen=True, eq=False)
+class TradeOffPoint:
+    """One weight of a trade-off curve: the weight, the labels, their group counts and how they were reached."""
+
+    weight: float
+    labels: np.ndarray
+    counts: ClusterCounts
+    updates: RowUpdates
+
+
+class FairKernelKMeans(KernelInput, FairClusterer):
+    r"""Kernel k-means whose clusters have nearly the group shares of the whole sample.
+
+    With the cluster indicator :math:`Y`, the group indicator :math:`G` and a fairness weight :math:`\lambda \ge 0`:
+
+    .. math::
+
+        \max_{Y} \; \operatorname{tr} Y^\top (K - \lambda G G^\top) Y (Y^\top Y)^{-1}
+        = \sum_k \frac{y_k^\top K y_k}{n_k} - \lambda \sum_k \sum_j \frac{n_{jk}^2}{n_k} .
+
+    The second sum is lowest where every cluster has the shares of all groups in the whole sample. Points move one at a
+    time to the cluster where the objective gains most.
+
+    Parameters
+    ----------
+    n_clusters : int, default 8
+        Number of clusters c; none is ever empty.
+    fairness_weight : float, "auto" or WeightRule, default "auto"
+        The weight of fairness. 0 is kernel k-means ("FKKM-f"); "auto" raises the weight by the rule of the paper, which
+        presumes a kernel with ones on its diagonal; a `WeightRule` varies that rule.
+    kernel : {"rbf", "polynomial", "sigmoid", "linear", "precomputed"} or callable, default "rbf"
+        With "linear" nothing of size n x n is formed. "precomputed" takes the kernel matrix in place of X.
+    gamma : {"scale", "auto"} or float, default "scale"
+        The factor of "rbf", "polynomial" and "sigmoid".
+    degree, coef0 : int, float
+        Of "polynomial" and "sigmoid".
+    center, normalize : bool, default False
+        Move the feature space to its mean; then put all points at length one. The paper does both.
+    init : {"relaxed"} or array-like of shape (n,), default "relaxed"
+        The start: relaxed kernel k-means, or labels.
+    max_sweeps : int, default 10
+        Passes over the points at most; the published program has 10.
+    tol : float, default 1e-10
+        From the third pass on, a smaller relative change of the objective ends the passes.
+    swaps : bool, default False
+        Afterwards also swap pairs of points, which leaves optima that no single move can leave.
+    dtype : {"float64", "float32"}, default "float64"
+        Precision in which the kernel is stored.
+    storage : {"auto", "dense", "factor", "blocks"}, default "auto"
+        "blocks" computes rows of the kernel when they are needed, with O(n c) memory.
+    random_state : int, Generator or None, default 0
+        For the start.
+
+    Attributes
+    ----------
+    labels_ : ndarray of shape (n,)
+        Cluster of each point, from 0.
+    counts_ : ClusterCounts
+        Rows of each group in each cluster.
+    objective_ : float
+        The maximised trace, without shift.
+    fairness_weight_ : float
+        The weight used.
+    search_ : list of dict
+        With a rule: weight, MNCE, balance, objective and sweeps of every weight tried.
+    initial_labels_ : ndarray of shape (n,)
+        The start, the same for all weights.
+    n_sweeps_, n_moves_, n_swaps_ : int
+        Passes, moves and swaps made.
+    history_ : tuple of float
+        The objective at the start and after each pass, and after each round of swaps.
+    at_rest_ : bool
+        Whether no single move (with ``swaps``: no swap either) improves the objective; all that can be said of such a
+        local search.
+    certificate_ : Certificate
+        The objective and an upper bound over all clusterings: the c largest eigenvalues of K less the weight times the
+        lowest possible value of the second sum.
+    group_labels_, group_counts_ : ndarray of shape (G,)
+        The groups and their sizes.
+
+    Guarantees
+    ----------
+    The objective never falls and no cluster becomes empty. With at rest, no single move improves. Adding a multiple of
+    the identity to the kernel changes no label. A single group gives the clusters of weight 0.
+
+    Complexity
+    ----------
+    O(n c) memory beside the kernel; per pass O(c) for a point that stays and O(n) for a move, with a linear kernel
+    O(d c) and O(d). The start needs c eigenvectors.
+
+    References
+    ----------
+    Zhou, Li and Du (2024), Fair Kernel K-Means: from Single Kernel to Multiple Kernel, Theorem 1 and Algorithm 1.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from evenspan import FairKernelKMeans
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(200, 2)) * 0.2 + rng.integers(2, size=(200, 2)) * [2.0, 3.0]
+    >>> groups = np.where(X[:, 1] > 1.5, "up", "down")
+    >>> for weight in (0.0, 5.0):
+    ...     model = FairKernelKMeans(2, weight, kernel="linear", center=True, normalize=True)
+    ...     print(round(model.fit(X, sensitive_features=groups).counts_.balance, 1))
+    0.0
+    0.8
+    """
+
+    def __init__(
+        self,
+        n_clusters=8,
+        fairness_weight="auto",
+        *,
+        kernel="rbf",
+        gamma="scale",
+        degree=3,
+        coef0=1.0,
+        center=False,
+        normalize=False,
+        init="relaxed",
+        max_sweeps=10,
+        tol=1e-10,
+        swaps=False,
+        dtype="float64",
+        storage="auto",
+        random_state=0,
+    ):
+        self.n_clusters = n_clusters
+        self.fairness_weight = fairness_weight
+        self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.center = center
+        self.normalize = normalize
+        self.init = init
+        self.max_sweeps = max_sweeps
+        self.tol = tol
+        self.swaps = swaps
+        self.dtype = dtype
+        self.storage = storage
+        self.random_state = random_state
+
+    def fit(self, X, y=None, *, sensitive_features):
+        """Cluster the rows of X.
+
+        Parameters
+        ----------
+        X : array-like or DataFrame of shape (n, d)
+            Numeric features, or the kernel matrix (n, n) with ``kernel="precomputed"``.
+        y : array-like of shape (n,), optional
+            Not used.
+        sensitive_features : array-like of shape (n,) or (n, p), Series or DataFrame
+            Group label of each row: strings, booleans or whole numbers; each combination of p columns is a group.
+
+        Returns
+        -------
+        self
+        """
+        rule = as_rule(self.fairness_weight)
+        gram, codes, start = self._prepare(X, sensitive_features)
+        self.search_ = []
+
+        def evaluate(weight: float) -> tuple[RowUpdates, float]:
+            found = self._updates(gram, codes, start.labels, weight)
+            counts = ClusterCounts.from_labels(found.labels, codes, len(start.eigenvalues))
+            self.search_.append(
+                {
+                    "fairness_weight": weight,
+                    "mnce": counts.mnce,
+                    "balance": counts.balance,
+                    "objective": found.objective,
+                    "n_sweeps": found.n_sweeps,
+                }
+            )
+            return found, counts.mnce
+
+        if isinstance(rule, WeightRule):
+            found, weights, decided = rule.search(evaluate)
+            self.fairness_weight_ = weights[-1]
+            if not decided:
+                warn_caller(
+                    f"MNCE still rose at the largest weight tried, {weights[-1]:g}. Give WeightRule a larger "
+                    "'largest', or choose a weight from curve().",
+                    ConvergenceWarning,
+                )
+        else:
+            self.fairness_weight_ = rule
+            found, self.search_ = evaluate(rule)[0], []
+        c, self.n_swaps_ = len(start.eigenvalues), 0
+        if self.swaps:
+            found, self.n_swaps_ = swaps_and_moves(gram, codes, found, c, self.fairness_weight_)
+        self._store_labels(found.labels, codes, c)
+        self.initial_labels_ = start.labels
+        self.objective_, self.history_, self.at_rest_ = found.objective, found.history, found.at_rest
+        self.n_sweeps_ = self.n_iter_ = found.n_sweeps
+        self.n_moves_ = found.n_moves
+        self.certificate_ = Certificate(
+            "trace of the kernel less the weighted regulariser, over all clusterings",
+            found.objective,
+            spectral_bound(start.eigenvalues, self.counts_, self.fairness_weight_),
+        )
+        if not found.at_rest:
+            warn_caller(
+                f"after {found.n_sweeps} sweeps single moves still improve the objective. Raise max_sweeps.",
+                ConvergenceWarning,
+            )
+        return self
+
+    def curve(self, X, weights: Iterable[float], *, sensitive_features) -> list[TradeOffPoint]:
+        """The trade-off: a clustering for each weight, all from the same start.
+
+        Parameters
+        ----------
+        X : array-like or DataFrame of shape (n, d)
+            What ``fit`` takes.
+        weights : iterable of float
+            Fairness weights, at least 0.
+        sensitive_features : array-like of shape (n,) or (n, p), Series or DataFrame
+            Group label of each row.
+
+        Returns
+        -------
+        list of TradeOffPoint
+            In the order of the weights. Points that are not at rest say so in ``updates.at_rest``.
+        """
+        weights = [number_at_least("a fairness weight", weight, 0.0) for weight in weights]
+        gram, codes, start = self._prepare(X, sensitive_features)
+        found = []
+        for weight in weights:
+            updates = self._updates(gram, codes, start.labels, weight)
+            counts = ClusterCounts.from_labels(updates.labels, codes, len(start.eigenvalues))
+            counts = ClusterCounts(self.group_labels_, counts.clusters, counts.counts)
+            found.append(TradeOffPoint(weight, updates.labels, counts, updates))
+        return found
+
+    def _prepare(self, X, sensitive_features) -> tuple[Gram, np.ndarray, RelaxedStart]:
+        """Kernel matrix, group codes and start, after all checks of what was passed."""
+        self._sweeps = whole_number("max_sweeps", self.max_sweeps, 1), number_at_least("tol", self.tol, 0.0)
+        rng = require_generator(self.random_state)
+        X = self._table(X)
+        codes = self._groups(sensitive_features, len(X))
+        c = require_clusters(self.n_clusters, len(X))
+        if len(self.group_labels_) == 1:
+            warn_caller(
+                f"there is one group only ({self.group_labels_[0]}), so the fairness term is the same for all "
+                "clusterings and has no effect.",
+                SingleGroupWarning,
+            )
+        gram = self._gram(X)
+        return gram, codes, starting_point(gram, self.init, c, rng)
+
+    def _updates(self, gram: Gram, codes: np.ndarray, labels: np.ndarray, weight: float) -> RowUpdates:
+        max_sweeps, tol = self._sweeps
+        c = int(labels.max()) + 1
+        return row_updates(gram, codes, labels, c, weight, max_sweeps=max_sweeps, tol=tol)
+
+
+class SingleGroupWarning(UserWarning):
+    """There is one group only, so a fairness term has no effect."""
+
+
+def as_rule(fairness_weight) -> float | WeightRule:
+    """The fairness weight as a number or as the rule that finds it."""
+    if isinstance(fairness_weight, str) and fairness_weight == "auto":
+        return WeightRule()
+    if isinstance(fairness_weight, WeightRule):
+        return fairness_weight
+    if isinstance(fairness_weight, str):
+        raise ConfigurationError(
+            f"fairness_weight={fairness_weight!r}; needed is 'auto', a number of at least 0, or a WeightRule."
+        )
+    return number_at_least("fairness_weight", fairness_weight, 0.0)
+
+
+def starting_point(gram: Gram, init, n_clusters: int, rng: np.random.Generator) -> RelaxedStart:
+    """The start that ``init`` names, with the leading eigenvalues of the kernel for the bound."""
+    if isinstance(init, str):
+        if init != "relaxed":
+            raise ConfigurationError(f"init={init!r}; needed is 'relaxed' or one label for each point.")
+        return relaxed_start(gram, n_clusters, rng)
+    given = np.asarray(init)
+    if given.shape != (gram.n,):
+        raise ConfigurationError(f"init has shape {given.shape}; needed is one label for each of {gram.n} points.")
+    seen, labels = np.unique(given, return_inverse=True)
+    if len(seen) > n_clusters:
+        raise ConfigurationError(
+            f"init has {len(seen)} different labels, but n_clusters={n_clusters}. Raise n_clusters or merge labels."
+        )
+    # labels that are numbers of clusters already keep their order
+    if given.dtype.kind in "iu" and seen[0] >= 0 and seen[-1] < n_clusters:
+        labels = given
+    values, _ = leading_eigenvectors(gram, n_clusters, rng)
+    return RelaxedStart(fill_empty(gram, labels, n_clusters), values)
+
+
+def spectral_bound(eigenvalues: np.ndarray, counts: ClusterCounts, weight: float) -> float:
+    r"""No clustering into c clusters has a larger objective than this.
+
+    The scaled indicator has orthonormal columns, so the trace of the kernel is at most the sum of its c largest
+    eigenvalues (Ky Fan), and the regulariser is never below :math:`\frac1n \sum_j |G_j|^2`.
+
+    Parameters
+    ----------
+    eigenvalues : ndarray of shape (c,)
+        The largest eigenvalues of the kernel matrix.
+    counts : ClusterCounts
+        For the sizes of the groups.
+    weight : float
+        The fairness weight.
+
+    Returns
+    -------
+    float
+    """
+    return float(eigenvalues.sum(axis=0)) - weight * counts.lowest_regulariser

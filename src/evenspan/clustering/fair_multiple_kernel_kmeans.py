@@ -1,0 +1,305 @@
+"""Fair kernel k-means with several kernels, whose weights are found together with the clusters."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+
+from ..certificate import Certificate
+from ..cluster_counts import ClusterCounts
+from ..errors import ConfigurationError, DataError
+from ..estimator import require_generator, warn_caller
+from ..inputs import whole_number
+from .base_kernels import twelve_kernels
+from .estimator import FairClusterer, number_at_least, require_clusters
+from .fair_kernel_kmeans import SingleGroupWarning, as_rule, starting_point
+from .gram import DenseGram, indicator
+from .kernel_input import symmetric_kernel
+from .row_update import row_updates
+from .weight_rule import WeightRule
+
+
+@dataclass(frozen=True, eq=False)
+class Rounds:
+    """Where the alternation ended: labels, kernel weights, the objective after each round, and whether at rest."""
+
+    labels: np.ndarray
+    gamma: np.ndarray
+    history: tuple[float, ...]
+    at_rest: bool
+
+
+class FairMultipleKernelKMeans(FairClusterer):
+    r"""Fair kernel k-means on a weighted sum of kernels, the weights being found with the clusters.
+
+    .. math::
+
+        \min_{Y, \gamma} \; \sum_p \gamma_p^2 \, h_p(Y), \qquad
+        h_p(Y) = \operatorname{tr} \tilde K_p \bigl(I - Y (Y^\top Y)^{-1} Y^\top\bigr), \qquad
+        \gamma \ge 0, \; \mathbf 1^\top \gamma = 1,
+
+    with :math:`\tilde K_p = K_p + \alpha I - \lambda G G^\top` and :math:`\alpha = \lambda \max_j |G_j|`. One pass of
+    the row update for Y and the exact minimiser :math:`\gamma_p \propto 1 / h_p` alternate. Here the shift matters,
+    unlike for one kernel: it adds :math:`\alpha (n - c)` to every :math:`h_p` and so makes the weights nearly equal.
+
+    Parameters
+    ----------
+    n_clusters : int, default 8
+        Number of clusters c; none is ever empty.
+    fairness_weight : float, "auto" or WeightRule, default "auto"
+        The weight of fairness. 0 is the method without fairness ("FMKKM-f").
+    kernels : {"twelve", "precomputed"}, default "twelve"
+        The twelve kernels of the paper computed from X, or X is a stack of kernel matrices (m, n, n).
+    weights_from : {"shifted", "unshifted"}, default "shifted"
+        "unshifted" weighs the kernels by :math:`\operatorname{tr} K_p (I - Y (Y^\top Y)^{-1} Y^\top)`, without shift
+        and fairness term. The two steps then have different objectives, and their alternation need not descend.
+    init : {"relaxed"} or array-like of shape (n,), default "relaxed"
+        The start: relaxed kernel k-means on the sum of the kernels, or labels.
+    max_rounds : int, default 10
+        Alternations at most; the published program has 10.
+    tol : float, default 1e-10
+        From the third round on, a smaller relative change of the objective ends them.
+    dtype : {"float64", "float32"}, default "float64"
+        Precision in which the kernels are stored: m n^2 numbers.
+    random_state : int, Generator or None, default 0
+        For the start.
+
+    Attributes
+    ----------
+    labels_ : ndarray of shape (n,)
+        Cluster of each point, from 0.
+    counts_ : ClusterCounts
+        Rows of each group in each cluster.
+    kernel_weights_ : ndarray of shape (m,)
+        The weights, non-negative with sum 1.
+    objective_ : float
+        The minimised sum.
+    history_ : tuple of float
+        The objective after each round.
+    n_rounds_ : int
+        Alternations made.
+    fairness_weight_ : float
+        The weight of fairness used.
+    search_ : list of dict
+        With a rule: weight, MNCE, balance, objective and rounds of every weight tried.
+    initial_labels_ : ndarray of shape (n,)
+        The start, the same for all weights.
+    at_rest_ : bool
+        Whether the last round moved no point.
+    certificate_ : Certificate
+        The trace that the clusters reach on the final weighted kernel, and the sum of its c largest eigenvalues less
+        the weighted lowest regulariser: how far the clusters can be from the best for these kernel weights. It says
+        nothing about other kernel weights.
+    group_labels_, group_counts_ : ndarray of shape (G,)
+        The groups and their sizes.
+
+    Guarantees
+    ----------
+    With "shifted" the objective never rises from round to round, and the kernel weights are the exact minimiser for the
+    final clusters. With one kernel the weights are 1 and each round is one pass of `FairKernelKMeans`.
+
+    Complexity
+    ----------
+    O(m n^2) memory; a round costs O(m n^2 c).
+
+    References
+    ----------
+    Zhou, Li and Du (2024), Fair Kernel K-Means: from Single Kernel to Multiple Kernel, Algorithm 1.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from evenspan import FairMultipleKernelKMeans
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(60, 2)) * 0.2 + rng.integers(2, size=(60, 2)) * [2.0, 3.0]
+    >>> groups = np.where(X[:, 1] > 1.5, "up", "down")
+    >>> model = FairMultipleKernelKMeans(2, 2.0).fit(X, sensitive_features=groups)
+    >>> model.kernel_weights_.shape
+    (12,)
+    """
+
+    def __init__(
+        self,
+        n_clusters=8,
+        fairness_weight="auto",
+        *,
+        kernels="twelve",
+        weights_from="shifted",
+        init="relaxed",
+        max_rounds=10,
+        tol=1e-10,
+        dtype="float64",
+        random_state=0,
+    ):
+        self.n_clusters = n_clusters
+        self.fairness_weight = fairness_weight
+        self.kernels = kernels
+        self.weights_from = weights_from
+        self.init = init
+        self.max_rounds = max_rounds
+        self.tol = tol
+        self.dtype = dtype
+        self.random_state = random_state
+
+    def fit(self, X, y=None, *, sensitive_features):
+        """Cluster the rows of X.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d) or (m, n, n)
+            Numeric features, or the kernel matrices with ``kernels="precomputed"``.
+        y : array-like of shape (n,), optional
+            Not used.
+        sensitive_features : array-like of shape (n,) or (n, p), Series or DataFrame
+            Group label of each row: strings, booleans or whole numbers; each combination of p columns is a group.
+
+        Returns
+        -------
+        self
+        """
+        rule, rng = as_rule(self.fairness_weight), require_generator(self.random_state)
+        for name, allowed in (("kernels", ("twelve", "precomputed")), ("weights_from", ("shifted", "unshifted"))):
+            if getattr(self, name) not in allowed:
+                raise ConfigurationError(f"{name}={getattr(self, name)!r}; needed is one of {', '.join(allowed)}.")
+        whole_number("max_rounds", self.max_rounds, 1)
+        number_at_least("tol", self.tol, 0.0)
+        stack = self._stack(X)
+        n = stack[0].shape[0]
+        c, codes = require_clusters(self.n_clusters, n), self._groups(sensitive_features, n)
+        if len(self.group_labels_) == 1:
+            warn_caller("there is one group only, so the fairness term has no effect.", SingleGroupWarning)
+        equal = np.full(len(stack), 1.0 / len(stack))
+        start = starting_point(DenseGram(weighted(stack, equal)), self.init, c, rng)
+        self.search_ = []
+
+        def evaluate(weight: float) -> tuple[Rounds, float]:
+            found = self._alternate(stack, codes, start.labels, c, weight)
+            counts = ClusterCounts.from_labels(found.labels, codes, c)
+            self.search_.append(
+                {
+                    "fairness_weight": weight,
+                    "mnce": counts.mnce,
+                    "balance": counts.balance,
+                    "objective": found.history[-1],
+                    "n_rounds": len(found.history),
+                }
+            )
+            return found, counts.mnce
+
+        if isinstance(rule, WeightRule):
+            found, weights, decided = rule.search(evaluate)
+            self.fairness_weight_ = weights[-1]
+            if not decided:
+                warn_caller(
+                    f"MNCE still rose at the largest weight tried, {weights[-1]:g}. Give WeightRule a larger "
+                    "'largest'.",
+                    ConvergenceWarning,
+                )
+        else:
+            self.fairness_weight_ = rule
+            found, self.search_ = evaluate(rule)[0], []
+        self._store_labels(found.labels, codes, c)
+        self.kernel_weights_, self.history_ = found.gamma, found.history
+        self.objective_, self.at_rest_ = found.history[-1], found.at_rest
+        self.n_rounds_ = self.n_iter_ = len(found.history)
+        self.initial_labels_ = start.labels
+        self.certificate_ = self._certificate(stack, c, rng)
+        if not found.at_rest:
+            warn_caller(
+                f"points still moved in the last of {self.n_rounds_} rounds. Raise max_rounds.", ConvergenceWarning
+            )
+        return self
+
+    def _stack(self, X) -> np.ndarray:
+        """The kernel matrices (m, n, n), checked."""
+        if self.kernels == "twelve":
+            return twelve_kernels(self._table(X), dtype=self.dtype)
+        if self.dtype not in ("float64", "float32", np.float64, np.float32):
+            raise ConfigurationError(f"dtype={self.dtype!r}; needed is 'float64' or 'float32'.")
+        X = np.asarray(X)
+        if X.ndim != 3 or not len(X):
+            raise DataError(
+                f"kernels='precomputed' and X has shape {X.shape}; needed is a stack of kernel matrices (m, n, n). For "
+                "one matrix pass X[None]."
+            )
+        stack = [symmetric_kernel(K, np.dtype(self.dtype), f"kernel {p} of the stack") for p, K in enumerate(X)]
+        self.n_features_in_ = X.shape[1]
+        return np.stack(stack) if any(a is not b for a, b in zip(stack, X, strict=True)) else X
+
+    def _alternate(self, stack, codes, labels, n_clusters: int, weight: float) -> Rounds:
+        gamma, history, moved = np.full(len(stack), 1.0 / len(stack)), [], 1
+        traces = np.trace(stack, axis1=1, axis2=2, dtype=np.float64)
+        for rounds in range(1, self.max_rounds + 1):
+            # the squared weights scale the fairness term of every kernel alike
+            found = row_updates(
+                DenseGram(weighted(stack, gamma)),
+                codes,
+                labels,
+                n_clusters,
+                weight * float((gamma**2).sum(axis=0)),
+                max_sweeps=1,
+            )
+            labels, moved = found.labels, found.n_moves
+            within = traces - reached(stack, labels, n_clusters)
+            added = fairness_part(ClusterCounts.from_labels(labels, codes, n_clusters), weight)
+            h = within + added
+            gamma = kernel_weights(h if self.weights_from == "shifted" else within)
+            history.append(float((gamma**2 * h).sum(axis=0)))
+            steady = rounds >= 2 and abs(history[-1] - history[-2]) < self.tol * abs(history[-1])
+            if (rounds >= 3 and steady) or (moved == 0 and steady):
+                break
+        return Rounds(labels, gamma, tuple(history), moved == 0)
+
+    def _certificate(self, stack, n_clusters: int, rng) -> Certificate:
+        gram, scale = DenseGram(weighted(stack, self.kernel_weights_)), float((self.kernel_weights_**2).sum(axis=0))
+        values = starting_point(gram, self.labels_, n_clusters, rng).eigenvalues
+        terms = gram.sums(self.labels_, n_clusters).within(self.labels_) / self.counts_.sizes
+        weight = scale * self.fairness_weight_
+        return Certificate(
+            "trace of the weighted kernel less the weighted regulariser, over all clusterings",
+            float(terms.sum(axis=0)) - weight * self.counts_.regulariser,
+            float(values.sum(axis=0)) - weight * self.counts_.lowest_regulariser,
+        )
+
+
+def weighted(stack: np.ndarray, gamma: np.ndarray) -> np.ndarray:
+    r"""The kernel :math:`\sum_p \gamma_p^2 K_p`."""
+    total = np.zeros(stack[0].shape, dtype=stack[0].dtype)
+    for K, share in zip(stack, gamma, strict=True):
+        if share:
+            total += stack.dtype.type(share**2) * K
+    return total
+
+
+def reached(stack: np.ndarray, labels: np.ndarray, n_clusters: int) -> np.ndarray:
+    r"""The traces :math:`\sum_k y_k^\top K_p y_k / n_k` of all kernels, shape (m,)."""
+    Y = indicator(labels, n_clusters) / np.sqrt(np.bincount(labels, minlength=n_clusters))
+    return np.array([np.einsum("nk,nk->", Y, DenseGram(K).product(Y)) for K in stack])
+
+
+def fairness_part(counts: ClusterCounts, weight: float) -> float:
+    r"""What shift and fairness term add to every :math:`h_p`: :math:`\alpha (n - c) - \lambda (n - F)`."""
+    alpha = weight * float(counts.group_sizes.max(axis=0))
+    return alpha * (counts.n - len(counts.clusters)) - weight * (counts.n - counts.regulariser)
+
+
+def kernel_weights(h: np.ndarray) -> np.ndarray:
+    r"""The minimiser of :math:`\sum_p \gamma_p^2 h_p` on the simplex, :math:`\gamma_p \propto 1 / h_p`.
+
+    A kernel that the clusters fit exactly, up to rounding, has :math:`h_p = 0`; it then gets all the weight, shared
+    with others of its kind.
+
+    Parameters
+    ----------
+    h : ndarray of shape (m,)
+        The remainders of the kernels.
+
+    Returns
+    -------
+    ndarray of shape (m,)
+    """
+    eps = np.finfo(float).eps
+    h = np.maximum(h, eps * max(float(np.abs(h).max(axis=0)), np.finfo(float).tiny))
+    gamma = (1.0 / h) / (1.0 / h).sum(axis=0)
+    gamma[gamma < eps] = 0.0
+    return gamma / gamma.sum(axis=0)
