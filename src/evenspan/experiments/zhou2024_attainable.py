@@ -1,0 +1,142 @@
+r"""What a clustering can reach for given sizes of the groups: all tables of counts, and the smallest regulariser.
+
+A clustering enters the fairness measures only through its table of counts: c non-zero vectors of whole numbers that add
+up to the sizes of the groups. The regulariser is the sum of :math:`\varphi(v) = |v|_2^2 / |v|_1` over them. Its minimum
+over tables is a whole-number program over vectors,
+
+.. math:: \min \sum_v x_v \varphi(v), \quad \sum_v x_v v = (|G_1|, \dots, |G_t|), \quad \sum_v x_v = c ,
+
+too many to list for real sizes. Vectors are added as they are needed: for prices u the best vector of every total is
+found exactly by taking the cheapest samples one by one, since the cost is convex in each count.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import product
+
+import numpy as np
+from scipy.optimize import Bounds, LinearConstraint, linprog, milp
+
+from ..errors import ConfigurationError, ResultError
+from ..metrics.clustering import regulariser_of
+
+#: A vector enters the program when it is cheaper than its prices by more than this.
+CHEAPER = 1e-10
+#: Vectors of this reduced cost or less can be in a solution; the rest of the listed ones are left out.
+USABLE = 1e-6
+#: Vectors added at a time.
+STEP = 30
+
+
+def tables(sizes: Sequence[int], c: int) -> Iterator[np.ndarray]:
+    """Every table (t, c) of non-empty clusters for these group sizes, once up to the order of the clusters."""
+    for columns in _columns(tuple(sizes), c, None):
+        yield np.array(columns).T
+
+
+def _columns(left: tuple[int, ...], c: int, largest: tuple[int, ...] | None) -> Iterator[tuple]:
+    if c == 1:
+        if any(left) and (largest is None or left <= largest):
+            yield (left,)
+        return
+    for first in product(*(range(size, -1, -1) for size in left)):
+        rest = tuple(size - taken for size, taken in zip(left, first, strict=True))
+        if any(first) and any(rest) and (largest is None or first <= largest):
+            for others in _columns(rest, c - 1, first):
+                yield (first, *others)
+
+
+@dataclass(frozen=True, eq=False)
+class Smallest:
+    """A table of counts, its regulariser, and a lower bound for every table of these group sizes.
+
+    Attributes
+    ----------
+    table : ndarray of shape (t, c)
+        Counts of groups in clusters.
+    value : Fraction
+        The regulariser of the table, exactly.
+    bound : float
+        No clustering into c clusters is below it.
+    """
+
+    table: np.ndarray
+    value: Fraction
+    bound: float
+
+    @property
+    def gap(self) -> float:
+        """What the table may be above the minimum, relative to it: rounding, when the program was solved."""
+        return (float(self.value) - self.bound) / self.bound
+
+
+def smallest_regulariser(sizes: Sequence[int], c: int) -> Smallest:
+    """The clustering into c non-empty clusters with the smallest regulariser, with its certificate.
+
+    Parameters
+    ----------
+    sizes : sequence of int
+        Samples of each group, at least 1.
+    c : int
+        Number of clusters, from 1 to the number of samples.
+
+    Returns
+    -------
+    Smallest
+        ``gap`` says how far the table may be from the minimum: the program over fractions of vectors bounds that over
+        whole vectors from below, and need not be equal to it.
+    """
+    g = np.asarray(sizes)
+    n = int(g.sum(axis=0))
+    if (g < 1).any() or not 1 <= c <= n:
+        raise ConfigurationError(
+            f"group sizes {list(sizes)} and {c} clusters; needed are sizes from 1 and 1 <= c <= n."
+        )
+    totals = np.arange(1, n - c + 2)
+    # The tangent of phi at the group sizes: vectors as near to proportional as whole numbers can be, for every total.
+    listed = {tuple(v) for v in cheapest(g, 2.0 * g / n, totals)[0].tolist()}
+    listed |= {
+        tuple(rest) for v in listed for k in range(1, c) if (rest := g - k * np.array(v)).min() >= 0 < rest.max()
+    }
+    listed |= {tuple(v) for v in np.eye(len(g), dtype=int).tolist()}
+    listed.add(tuple((g - _first(g, c - 1)).tolist()))  # with single samples in the other clusters: always feasible
+    while True:
+        V = np.array(sorted(listed))
+        costs = (V**2).sum(axis=1) / V.sum(axis=1)
+        rows, total = np.vstack([V.T, np.ones(len(V))]), np.append(g, c)
+        relaxed = linprog(costs, A_eq=rows, b_eq=total, method="highs-ds")
+        if relaxed.status != 0:
+            raise ResultError(f"the program over vectors of counts was not solved: {relaxed.message}")
+        u, w = relaxed.eqlin.marginals[:-1], relaxed.eqlin.marginals[-1]
+        best, values = cheapest(g, u, totals)
+        order = [i for i in np.argsort(values, kind="stable")[:STEP] if values[i] - w < -CHEAPER]
+        new = {tuple(best[i].tolist()) for i in order} - listed
+        if not new:
+            break
+        listed |= new
+    usable = costs - V @ u - w < USABLE
+    whole = milp(costs[usable], integrality=np.ones(int(usable.sum(axis=0))), bounds=Bounds(0, c),
+                 constraints=LinearConstraint(rows[:, usable], total, total), options={"mip_rel_gap": 0.0})  # fmt: skip
+    if whole.x is None:
+        raise ResultError(f"no whole solution among the usable vectors: {whole.message}")
+    times = np.round(whole.x).astype(int)
+    table = np.repeat(V[usable], times, axis=0).T
+    # For any prices u: a table costs at least u'g + c times the cheapest reduced cost of any vector.
+    bound = float(u @ g + c * values.min(axis=0))
+    return Smallest(table, regulariser_of(table), bound)
+
+
+def cheapest(g: np.ndarray, u: np.ndarray, totals: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """For every total m the vector v <= g with m samples and the smallest phi(v) - u'v, and that value."""
+    group = np.repeat(np.arange(len(g)), g)
+    place = np.concatenate([np.arange(1, size + 1) for size in g])
+    # The r-th sample of a group adds (r^2 - (r - 1)^2) / m - u_j.
+    added = (2 * place - 1) / totals[:, None] - u[group]
+    order = np.argsort(added, axis=1, kind="stable")
+    vectors = np.array([np.bincount(group[row[:m]], minlength=len(g)) for row, m in zip(order, totals, strict=True)])
+    return vectors, (vectors**2).sum(axis=1) / totals - vectors @ u
+
+
+def _first(g: np.ndarray, count: int) -> np.ndarray:
+    return np.bincount(np.repeat(np.arange(len(g)), g)[:count], minlength=len(g))
