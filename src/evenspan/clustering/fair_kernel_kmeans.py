@@ -16,6 +16,7 @@ from .gram import Gram
 from .kernel_input import KernelInput
 from .relaxed import RelaxedStart, fill_empty, leading_eigenvectors, relaxed_start
 from .row_update import RowUpdates, row_updates
+from .row_update_many import row_updates_many
 from .swaps import swaps_and_moves
 from .weight_rule import WeightRule
 
@@ -248,10 +249,12 @@ class FairKernelKMeans(KernelInput, FairClusterer):
         """
         weights = [number_at_least("a fairness weight", weight, 0.0) for weight in weights]
         gram, codes, start = self._prepare(X, sensitive_features)
+        max_sweeps, tol = self._sweeps
+        c, starts = len(start.eigenvalues), np.tile(start.labels, (len(weights), 1))
+        runs = row_updates_many(gram, codes, starts, c, weights, max_sweeps=max_sweeps, tol=tol)
         found = []
-        for weight in weights:
-            updates = self._updates(gram, codes, start.labels, weight)
-            counts = ClusterCounts.from_labels(updates.labels, codes, len(start.eigenvalues))
+        for weight, updates in zip(weights, runs, strict=True):
+            counts = ClusterCounts.from_labels(updates.labels, codes, c)
             counts = ClusterCounts(self.group_labels_, counts.clusters, counts.counts)
             found.append(TradeOffPoint(weight, updates.labels, counts, updates))
         return found
