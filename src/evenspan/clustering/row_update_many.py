@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ..errors import DataError
-from .gram import DenseGram, Gram, indicator
+from .gram import DenseGram, Gram
 from .row_update import TIE, RowUpdates, row_updates
 
 #: Up to this number of entries (runs x clusters x points) all runs together are faster than one after another.
