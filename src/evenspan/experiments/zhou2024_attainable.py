@@ -11,16 +11,22 @@ found exactly by taking the cheapest samples one by one, since the cost is conve
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
-from itertools import product
+from itertools import combinations_with_replacement, product
 
 import numpy as np
 from scipy.optimize import Bounds, LinearConstraint, linprog, milp
 
 from ..errors import ConfigurationError, ResultError
-from ..metrics.clustering import regulariser_of
+from ..metrics.clustering import balance_of, fair_gap_of, mnce_of, regulariser_of
 
+#: Differences of entropies of this size are rounding; F and Bal are compared exactly.
+ROUNDING = 1e-9
+#: Enumerated samples: number of groups, of clusters, and largest number of samples.
+ENUMERATED = ((2, 2, 22), (2, 3, 13), (3, 2, 12), (3, 3, 8), (4, 2, 8))
+#: Expressions and persons of the Jaffe images.
+JAFFE = (30, 29, 32, 31, 30, 31, 30), 10
 #: A vector enters the program when it is cheaper than its prices by more than this.
 CHEAPER = 1e-10
 #: Vectors of this reduced cost or less can be in a solution; the rest of the listed ones are left out.
@@ -45,6 +51,74 @@ def _columns(left: tuple[int, ...], c: int, largest: tuple[int, ...] | None) -> 
         if any(first) and any(rest) and (largest is None or first <= largest):
             for others in _columns(rest, c - 1, first):
                 yield (first, *others)
+
+
+@dataclass
+class Enumeration:
+    """What all clusterings of small samples say: counts of cases, and the smallest example of each contradiction."""
+
+    tables: int = 0
+    wrong: int = 0
+    fair: int = 0
+    cases: dict[int, int] = field(default_factory=dict)
+    contradicted: dict[tuple[str, int], int] = field(default_factory=dict)
+    with_fair_one: int = 0
+    examples: dict[str, tuple] = field(default_factory=dict)
+
+    def keep(self, name: str, *example) -> None:
+        """Keep an example (n, table, values, table, values) if it is smaller than the one there is."""
+        if name not in self.examples or example[0] < self.examples[name][0]:
+            self.examples[name] = example
+
+
+def enumerate_samples(enumerated: Sequence[tuple[int, int, int]] = ENUMERATED) -> Enumeration:
+    """Every table of counts of every sample: the bounds of F, and whether its minimiser is fairest by Bal and MNCE."""
+    found = Enumeration()
+    for t, c, largest in enumerated:
+        for n in range(max(t, c), largest + 1):
+            for sizes in combinations_with_replacement(range(n, 0, -1), t):
+                if sum(sizes) == n:
+                    _one_sample(found, sizes, c)
+    return found
+
+
+def _one_sample(found: Enumeration, sizes: tuple[int, ...], c: int) -> None:
+    n, t = sum(sizes), len(sizes)
+    every = list(tables(sizes, c))
+    values = [(regulariser_of(table), balance_of(table), mnce_of(table)) for table in every]
+    for table, (F, _, _) in zip(every, values, strict=True):
+        proportional = bool((table * n == np.outer(sizes, table.sum(axis=0))).all())
+        pure = bool(((table > 0).sum(axis=0) == 1).all())
+        gap = fair_gap_of(table)
+        found.wrong += not 0 <= gap <= 1 or (gap == 0) != proportional or (n == F) != pure
+    found.tables += len(every)
+    least = min(F for F, _, _ in values)
+    minimisers = [i for i, (F, _, _) in enumerate(values) if least == F]
+    fair = fair_gap_of(every[minimisers[0]]) == 0
+    found.fair += fair
+    found.cases[t] = found.cases.get(t, 0) + 1
+    for name, place in (("Bal", 1), ("MNCE", 2)):
+        # The most favourable minimiser against the best clustering of all.
+        mine = max(minimisers, key=lambda i, place=place: values[i][place])
+        best = max(range(len(values)), key=lambda i, place=place: (values[i][place], -values[i][0]))
+        if values[mine][place] < values[best][place] - ROUNDING:
+            found.contradicted[name, t] = found.contradicted.get((name, t), 0) + 1
+            found.with_fair_one += fair
+            found.keep(name, n, every[mine], values[mine], every[best], values[best])
+    if "pair" not in found.examples or n < found.examples["pair"][0]:
+        order = sorted(range(len(values)), key=lambda i: values[i][0])
+        for place, i in enumerate(order):
+            for j in order[place + 1 :]:
+                if values[i][0] < values[j][0] and all(values[i][m] < values[j][m] - ROUNDING for m in (1, 2)):
+                    found.keep("pair", n, every[i], values[i], every[j], values[j])
+
+
+def jaffe_rival() -> np.ndarray:
+    """A table for the sizes of Jaffe: three clusters with 7 or 8 (8 or 9) of each group, seven with one of each."""
+    sizes, c = np.array(JAFFE[0]), JAFFE[1]
+    large = np.array([7, 7, 8])
+    beyond = sizes - (c - 3) - large.sum(axis=0)
+    return np.hstack([large + (np.arange(3) < beyond[:, None]), np.ones((len(sizes), c - 3), dtype=int)])
 
 
 @dataclass(frozen=True, eq=False)
