@@ -16,7 +16,7 @@ SEED = 20246
 ROUNDING = 1e-12
 DELTA = 0.05
 #: Held-out samples in all, and repetitions of every setting.
-HELD_OUT, REPEATS = 2000, 5
+HELD_OUT, REPEATS = 2000, 4
 SIZES, WEIGHTS = (50, 100, 200), (0.0, 0.1, 1.0, 5.0)
 SHARES = (0.5, 0.3, 0.2)
 CLUSTERS = 3

@@ -77,8 +77,11 @@ def _sizes(table: np.ndarray) -> str:
     return " and ".join(f"{k} x {size}" for size, k in zip(sizes.tolist(), times.tolist(), strict=True))
 
 
-def difference_of_matrices() -> Answer:
-    """Z02: random symmetric pairs at the edge of the condition; below it; and pairs that do not need it."""
+def difference_of_matrices(margin: float = 0.0) -> Answer:
+    """Z02: random symmetric pairs at the edge of the condition; below it; and pairs that do not need it.
+
+    ``margin``, by the size of the entries, moves the edge: above zero, what the lemma does not say.
+    """
     least, below, needless = np.inf, 0, 0
     for trial in range(300):
         rng = np.random.default_rng((SEED, 2, trial))
@@ -86,7 +89,7 @@ def difference_of_matrices() -> Answer:
         A, B = (symmetrise(rng.normal(size=(n, n))) * rng.lognormal() for _ in range(2))
         bottom, top = np.linalg.eigvalsh(A)[0], np.linalg.eigvalsh(B)[-1]
         scale = np.abs(A).max() + np.abs(B).max() + abs(top - bottom)
-        A += (top - bottom) * np.eye(n)  # now the smallest eigenvalue of A is the largest of B
+        A += (top - bottom - margin * scale) * np.eye(n)  # now the smallest eigenvalue of A is the largest of B
         least = min(least, float(np.linalg.eigvalsh(A - B)[0] / scale))
         # The condition cannot be weakened: for A a multiple of I it is needed.
         below += np.linalg.eigvalsh((top - 0.01 * scale) * np.eye(n) - B)[0] < -ROUNDING * scale
