@@ -11,6 +11,7 @@ from ..errors import ConfigurationError, DataError
 from ..estimator import require_generator, warn_caller
 from ..inputs import whole_number
 from .base_kernels import twelve_kernels
+from .bounds import deflated_bound
 from .estimator import FairClusterer, number_at_least, require_clusters
 from .fair_kernel_kmeans import SingleGroupWarning, as_rule, starting_point
 from .gram import DenseGram, indicator
@@ -87,9 +88,8 @@ class FairMultipleKernelKMeans(FairClusterer):
     at_rest_ : bool
         Whether the last round moved no point.
     certificate_ : Certificate
-        The trace that the clusters reach on the final weighted kernel, and the sum of its c largest eigenvalues less
-        the weighted lowest regulariser: how far the clusters can be from the best for these kernel weights. It says
-        nothing about other kernel weights.
+        The trace that the clusters reach on the final weighted kernel, and an upper bound from its eigenvalues: how far
+        the clusters can be from the best for these kernel weights. It says nothing about other kernel weights.
     group_labels_, group_counts_ : ndarray of shape (G,)
         The groups and their sizes.
 
@@ -203,7 +203,7 @@ class FairMultipleKernelKMeans(FairClusterer):
         self.objective_, self.at_rest_ = found.history[-1], found.at_rest
         self.n_rounds_ = self.n_iter_ = len(found.history)
         self.initial_labels_ = start.labels
-        self.certificate_ = self._certificate(stack, c, rng)
+        self.certificate_ = self._certificate(stack, codes, c, rng)
         if not found.at_rest:
             warn_caller(
                 f"points still moved in the last of {self.n_rounds_} rounds. Raise max_rounds.", ConvergenceWarning
@@ -250,15 +250,14 @@ class FairMultipleKernelKMeans(FairClusterer):
                 break
         return Rounds(labels, gamma, tuple(history), moved == 0)
 
-    def _certificate(self, stack, n_clusters: int, rng) -> Certificate:
+    def _certificate(self, stack, codes, n_clusters: int, rng) -> Certificate:
         gram, scale = DenseGram(weighted(stack, self.kernel_weights_)), float((self.kernel_weights_**2).sum(axis=0))
-        values = starting_point(gram, self.labels_, n_clusters, rng).eigenvalues
         terms = gram.sums(self.labels_, n_clusters).within(self.labels_) / self.counts_.sizes
         weight = scale * self.fairness_weight_
         return Certificate(
             "trace of the weighted kernel less the weighted regulariser, over all clusterings",
             float(terms.sum(axis=0)) - weight * self.counts_.regulariser,
-            float(values.sum(axis=0)) - weight * self.counts_.lowest_regulariser,
+            deflated_bound(gram, codes, weight, n_clusters, rng),
         )
 
 

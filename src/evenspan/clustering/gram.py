@@ -15,6 +15,8 @@ class Gram(ABC):
     n: int
     #: The diagonal, shape (n,).
     diagonal: np.ndarray
+    #: Relative accuracy that an iteration can reach with these products; 0 asks for all that double precision has.
+    precision: float = 0.0
 
     @abstractmethod
     def product(self, Y: np.ndarray) -> np.ndarray:
@@ -39,6 +41,7 @@ class DenseGram(Gram):
     def __init__(self, K: np.ndarray):
         self.K, self.n = K, len(K)
         self.diagonal = np.diagonal(K).astype(np.float64)
+        self.precision = accuracy(K.dtype)
 
     def product(self, Y: np.ndarray) -> np.ndarray:
         """K Y for Y of shape (n, c)."""
@@ -59,6 +62,7 @@ class FactorGram(Gram):
     def __init__(self, Z: np.ndarray):
         self.Z, self.n = Z, len(Z)
         self.diagonal = np.einsum("nd,nd->n", Z, Z, dtype=np.float64)
+        self.precision = accuracy(Z.dtype)
 
     def product(self, Y: np.ndarray) -> np.ndarray:
         """Z (Z^T Y)."""
@@ -84,6 +88,7 @@ class BlockGram(Gram):
         self.kernel, self.X, self.n, self.dtype = kernel, X.astype(dtype, copy=False), len(X), np.dtype(dtype)
         parts = [np.diagonal(self.kernel.block(part, part)) for part in self._parts(64)]
         self.diagonal = np.concatenate(parts).astype(np.float64)
+        self.precision = accuracy(self.dtype)
 
     def _parts(self, step: int):
         return (self.X[a : a + step] for a in range(0, self.n, step))
@@ -193,6 +198,11 @@ class FactorSums(ClusterSums):
         """The sums q, from sums computed anew."""
         self._fill(labels)
         return np.einsum("kd,kd->k", self.sums, self.sums)
+
+
+def accuracy(dtype) -> float:
+    """The tolerance of iterations on a kernel stored in this precision."""
+    return 0.0 if np.dtype(dtype) == np.float64 else 1e-5
 
 
 def indicator(labels: np.ndarray, n_clusters: int) -> np.ndarray:

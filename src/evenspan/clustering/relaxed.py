@@ -91,9 +91,7 @@ def leading_eigenvectors(gram: Gram, k: int, rng: np.random.Generator) -> tuple[
         values, vectors = np.linalg.eigh(np.asarray(K, dtype=np.float64))
         return values[: -k - 1 : -1], vectors[:, : -k - 1 : -1]
     operator = LinearOperator((gram.n, gram.n), matvec=lambda v: gram.product(v.reshape(-1, 1))[:, 0], dtype=np.float64)
-    # single precision in K leaves residuals of its own size
-    tol = 0.0 if getattr(gram, "dtype", getattr(gram, "K", np.empty(0)).dtype) == np.float64 else 1e-5
-    values, vectors = eigsh(operator, k, which="LA", v0=rng.standard_normal(gram.n), tol=tol)
+    values, vectors = eigsh(operator, k, which="LA", v0=rng.standard_normal(gram.n), tol=gram.precision)
     order = np.argsort(values)[::-1]
     return values[order], vectors[:, order]
 

@@ -1,0 +1,84 @@
+"""Upper bounds that no clustering exceeds, from eigenvalues: the certificates of the clusterers."""
+
+import numpy as np
+from scipy.sparse.linalg import LinearOperator, eigsh
+
+from ..cluster_counts import ClusterCounts, tally
+from .gram import Gram, indicator
+from .relaxed import SMALL
+
+
+def spectral_bound(eigenvalues: np.ndarray, counts: ClusterCounts, weight: float) -> float:
+    r"""The sum of the c largest eigenvalues of the kernel, less the weight times the lowest regulariser.
+
+    The scaled indicator :math:`H = Y (Y^\top Y)^{-1/2}` has orthonormal columns, so the trace of :math:`H^\top K H` is
+    at most the sum of the c largest eigenvalues (Ky Fan), and the regulariser is never below
+    :math:`\frac1n \sum_j |G_j|^2`.
+
+    Parameters
+    ----------
+    eigenvalues : ndarray of shape (c,)
+        The largest eigenvalues of the kernel matrix.
+    counts : ClusterCounts
+        For the sizes of the groups.
+    weight : float
+        The fairness weight.
+
+    Returns
+    -------
+    float
+    """
+    return float(eigenvalues.sum(axis=0)) - weight * counts.lowest_regulariser
+
+
+def deflated_bound(gram: Gram, codes: np.ndarray, weight: float, n_clusters: int, rng: np.random.Generator) -> float:
+    r"""A sharper bound: kernel and fairness together, and the constant vector, which every clustering has, apart.
+
+    With :math:`M = K - \lambda G G^\top`, the columns of :math:`H` span the constant vector, so
+
+    .. math:: \operatorname{tr} H^\top M H \le \tfrac1n \mathbf 1^\top M \mathbf 1 + \sum_{i < c} \lambda_i (P M P),
+        \qquad P = I - \tfrac1n \mathbf 1 \mathbf 1^\top .
+
+    It is never above `spectral_bound`: the largest sum of the right side over all such H is at most the largest of the
+    kernel's part less the lowest of the other.
+
+    Parameters
+    ----------
+    gram : Gram
+        The kernel matrix.
+    codes : ndarray of shape (n,)
+        Group of each point, from 0.
+    weight : float
+        The fairness weight.
+    n_clusters : int
+        Number of clusters c.
+    rng : numpy.random.Generator
+        For the start of the eigensolver.
+
+    Returns
+    -------
+    float
+        For more than 600 points from Lanczos steps, each eigenvalue raised by the length of its residual. An eigenvalue
+        that these steps overlook altogether would go unnoticed.
+    """
+    n, m = gram.n, int(codes.max(initial=0)) + 1
+    G = indicator(codes, m)
+
+    def product(V: np.ndarray) -> np.ndarray:
+        V = V - V.mean(axis=0)
+        V = gram.product(V) - weight * (G @ (G.T @ V))
+        return V - V.mean(axis=0)
+
+    ones = np.ones((n, 1))
+    sizes = tally(codes, np.zeros(n, dtype=np.intp), m, 1)[:, 0].astype(float)
+    constant = float(gram.product(ones).sum(axis=None)) - weight * float((sizes**2).sum(axis=0))
+    if n_clusters == 1:
+        return constant / n
+    if n <= max(SMALL, 3 * n_clusters):
+        values = np.linalg.eigvalsh(product(np.eye(n)))[:-n_clusters:-1]
+    else:
+        operator = LinearOperator((n, n), matvec=lambda v: product(v.reshape(-1, 1))[:, 0], dtype=np.float64)
+        start = rng.standard_normal(n)
+        values, vectors = eigsh(operator, n_clusters - 1, which="LA", v0=start, tol=gram.precision)
+        values = values + np.linalg.norm(product(vectors) - vectors * values, axis=0)
+    return constant / n + float(values.sum(axis=0))
