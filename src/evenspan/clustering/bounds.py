@@ -1,11 +1,10 @@
 """Upper bounds that no clustering exceeds, from eigenvalues: the certificates of the clusterers."""
 
 import numpy as np
-from scipy.sparse.linalg import LinearOperator, eigsh
 
 from ..cluster_counts import ClusterCounts, tally
-from .gram import Gram, indicator
-from .relaxed import SMALL
+from .eigen import SMALL, leading_eigenpairs, residuals
+from .gram import BlockGram, Gram, indicator
 
 
 def spectral_bound(eigenvalues: np.ndarray, counts: ClusterCounts, weight: float) -> float:
@@ -74,11 +73,8 @@ def deflated_bound(gram: Gram, codes: np.ndarray, weight: float, n_clusters: int
     constant = float(gram.product(ones).sum(axis=None)) - weight * float((sizes**2).sum(axis=0))
     if n_clusters == 1:
         return constant / n
-    if n <= max(SMALL, 3 * n_clusters):
-        values = np.linalg.eigvalsh(product(np.eye(n)))[:-n_clusters:-1]
-    else:
-        operator = LinearOperator((n, n), matvec=lambda v: product(v.reshape(-1, 1))[:, 0], dtype=np.float64)
-        start = rng.standard_normal(n)
-        values, vectors = eigsh(operator, n_clusters - 1, which="LA", v0=start, tol=gram.precision)
-        values = values + np.linalg.norm(product(vectors) - vectors * values, axis=0)
+    few = isinstance(gram, BlockGram)
+    values, vectors = leading_eigenpairs(product, n, n_clusters - 1, rng, precision=gram.precision, few_products=few)
+    if n > SMALL:
+        values = values + residuals(product, values, vectors)
     return constant / n + float(values.sum(axis=0))

@@ -9,8 +9,8 @@ from ..errors import ConfigurationError, DataError
 from ..estimator import warn_caller
 from ..kernels import Kernel, resolve_kernel
 from .base_kernels import CentralPointWarning, center_and_normalise, require_memory
+from .eigen import SMALL
 from .gram import BlockGram, DenseGram, FactorGram, Gram
-from .relaxed import SMALL
 
 STORAGE = ("auto", "dense", "factor", "blocks")
 

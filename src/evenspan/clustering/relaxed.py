@@ -4,14 +4,11 @@ import warnings
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.sparse.linalg import LinearOperator, eigsh
 from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 
-from .gram import DenseGram, FactorGram, Gram
-
-#: Up to this number of points all eigenvectors are computed.
-SMALL = 600
+from .eigen import leading_eigenpairs
+from .gram import BlockGram, FactorGram, Gram
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,7 +71,8 @@ def relaxed_labels(gram: Gram, n_clusters: int, rng: np.random.Generator) -> np.
 def leading_eigenvectors(gram: Gram, k: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
     """The k largest eigenvalues, decreasing, and their eigenvectors (n, k); in double precision.
 
-    A factor is decomposed through its d x d product, a small matrix whole, anything else by Lanczos steps.
+    A factor is decomposed through its d x d product, a small matrix whole, a large one by Lanczos steps, and one that
+    is computed block by block in few passes, to a thousandth.
     """
     if isinstance(gram, FactorGram) and gram.Z.shape[1] <= gram.n:
         Z = gram.Z
@@ -86,14 +84,9 @@ def leading_eigenvectors(gram: Gram, k: int, rng: np.random.Generator) -> tuple[
         H = np.divide(H, scale, out=np.zeros(H.shape), where=positive)
         missing = k - H.shape[1]
         return np.pad(np.where(positive, values, 0.0), (0, missing)), np.pad(H, ((0, 0), (0, missing)))
-    if gram.n <= max(SMALL, 3 * k):
-        K = gram.K if isinstance(gram, DenseGram) else gram.product(np.eye(gram.n))
-        values, vectors = np.linalg.eigh(np.asarray(K, dtype=np.float64))
-        return values[: -k - 1 : -1], vectors[:, : -k - 1 : -1]
-    operator = LinearOperator((gram.n, gram.n), matvec=lambda v: gram.product(v.reshape(-1, 1))[:, 0], dtype=np.float64)
-    values, vectors = eigsh(operator, k, which="LA", v0=rng.standard_normal(gram.n), tol=gram.precision)
-    order = np.argsort(values)[::-1]
-    return values[order], vectors[:, order]
+    return leading_eigenpairs(
+        gram.product, gram.n, k, rng, precision=gram.precision, few_products=isinstance(gram, BlockGram)
+    )
 
 
 def fill_empty(gram: Gram, labels: np.ndarray, n_clusters: int) -> np.ndarray:
