@@ -16,7 +16,7 @@ from .transport import fair_counts, transport
 
 
 class FairnessFirstClustering(FairClusterer):
-    r"""k-means that starts from fair clusters and gives up only a stated part of their balance.
+    r"""K-means that starts from fair clusters and gives up only a stated part of their balance.
 
     With :math:`n_{jk}` the points of group j in cluster k, a low
 
