@@ -106,7 +106,7 @@ def load_clustering(name: str) -> ClusterData:
     return LOADERS[name]()
 
 
-def k1b_halves(n: int, seed: int = K1B_SEED) -> np.ndarray:
+def k1b_halves(n: int, seed: int | list[int] = K1B_SEED) -> np.ndarray:
     """Two groups at random whose sizes differ by at most one, 0 and 1."""
     groups = np.zeros(n, dtype=np.int64)
     groups[np.random.default_rng(seed).permutation(n)[: n // 2]] = 1
