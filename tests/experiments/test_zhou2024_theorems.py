@@ -6,6 +6,9 @@ from itertools import combinations_with_replacement
 import numpy as np
 import pytest
 
+from evenspan.clustering.fair_multiple_kernel_kmeans import FairMultipleKernelKMeans
+from evenspan.clustering.gram import DenseGram
+from evenspan.clustering.row_update import row_updates
 from evenspan.errors import ConfigurationError
 from evenspan.experiments import zhou2024_attainable as attainable
 from evenspan.experiments import zhou2024_bound as theorem_2
@@ -286,3 +289,33 @@ def test_a_second_expression_that_is_larger_is_noticed(monkeypatch):
     right = theorem_2.second_expression
     monkeypatch.setattr(theorem_2, "second_expression", lambda *given, **named: 1.01 * right(*given, **named))
     assert theorem_2.expressions()[0] == "does not hold"
+
+
+# -- the estimators against the dense transcription -------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("weight", [0.0, 0.2, 5.0])
+def test_the_cached_row_update_makes_the_same_sweeps(weight):
+    for seed in range(5):
+        X, codes, labels = problem(seed, 50)
+        K = dense.gaussian_kernels(X, [0.5])[0]
+        found = row_updates(DenseGram(K), codes, labels, 3, weight, max_sweeps=3)
+        moves = 0
+        for _ in range(found.n_sweeps):
+            labels, made = dense.sweep(dense.fair_kernel(K, codes, weight), labels, 3)
+            moves += len(made)
+        assert np.array_equal(found.labels, labels)
+        assert found.n_moves == moves
+        assert found.objective == pytest.approx(trace(dense.fair_kernel(K, codes, weight, 0.0), labels), rel=1e-9)
+
+
+@pytest.mark.parametrize("weight", [0.0, 0.2, 5.0])
+def test_several_kernels_end_in_the_same_clusters_and_weights(weight):
+    X, codes, labels = problem(3, 50)
+    kernels = dense.gaussian_kernels(X, (0.25, 0.5, 2.0))
+    expected = dense.alternate(dense.fair_kernel(kernels, codes, weight), labels, 3, 100)
+    model = FairMultipleKernelKMeans(3, weight, kernels="precomputed", init=labels, max_rounds=100)
+    model.fit(kernels, sensitive_features=codes)
+    assert np.array_equal(model.labels_, expected.labels)
+    np.testing.assert_allclose(model.kernel_weights_, expected.weights, rtol=1e-8)
+    assert model.objective_ == pytest.approx(expected.history[-1], rel=1e-8)
