@@ -5,11 +5,8 @@ from sklearn.cluster import KMeans
 from ..estimator import require_generator
 from ..inputs import whole_number
 from .estimator import FairClusterer, require_clusters
-from .fair_spectral_embedding import constraint_residual, fair_embedding, share_constraints
+from .fair_spectral_embedding import SMALL, constraint_residual, fair_embedding, share_constraints
 from .graphs import affinity_graph, looped
-
-#: Up to so many samples "auto" takes the null space, whose certificate is a proof.
-SMALL = 800
 
 
 class FairSpectralClustering(FairClusterer):

@@ -11,6 +11,8 @@ from ..errors import ComponentsError, ConfigurationError
 from ..estimator import warn_caller
 from ..linalg import complement, fix_signs, symmetrise, top_eigenspace
 
+#: Up to so many samples "auto" takes the null space, whose certificate is a proof.
+SMALL = 800
 #: A gap of eigenvalues below this, relative to the largest possible eigenvalue, counts as none.
 TIE = 1e-9
 #: Restarts after which Lanczos gives up.

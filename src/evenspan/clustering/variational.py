@@ -1,0 +1,286 @@
+"""Variational fair clustering (Ziko et al. 2021): clustering costs plus a divergence of group shares."""
+
+from collections.abc import Iterable
+
+import numpy as np
+from scipy import sparse
+from sklearn.exceptions import ConvergenceWarning
+
+from ..errors import ConfigurationError, DataError
+from ..estimator import require_generator, warn_caller
+from ..inputs import whole_number
+from .estimator import FairClusterer, number_at_least, require_clusters
+from .variational_bound import fairness_error, one_hot
+from .variational_costs import KMeansCosts, KMedianCosts, NormalisedCutCosts
+from .variational_rounds import VariationalResult, variational_rounds
+
+OBJECTIVES = ("k-means", "k-median", "ncut")
+
+
+class VariationalFairClustering(FairClusterer):
+    r"""Clustering by k-means, k-median or normalised cut, with a price on the divergence of group shares.
+
+    With soft assignments :math:`s_p` on the simplex, clustering costs :math:`a_{pk}`, overall shares
+    :math:`u_j = |G_j| / n` of the groups and :math:`P_k` their shares in cluster k,
+
+    .. math::
+
+        \min_S \; \sum_p \sum_k s_{pk} a_{pk} + \lambda \sum_k \mathrm{KL}(u \,\|\, P_k) .
+
+    Rounds alternate between soft assignments for fixed centres, by updates that bound the energy from above, and the
+    centres of the hard clusters, to each of which belong the samples assigned to it most.
+
+    Parameters
+    ----------
+    n_clusters : int, default 8
+        The number of clusters c.
+    fairness_weight : float, default 1.0
+        The weight lambda. It is worth as much as costs of that size, so that what it does depends on the scale of X and
+        on n; see ``choose_weight``.
+    objective : {"k-means", "k-median", "ncut"}, default "k-means"
+        Costs: squared distance to the mean of the cluster; distance to its medoid; derivative of the normalised cut.
+    lipschitz : float, optional
+        The constant L of the updates: larger makes smaller and safer steps. The default is 2, and 1 for "ncut".
+    affinity : {"nearest_neighbors", "rbf", "precomputed"}, default "nearest_neighbors"
+        The graph of "ncut". With "precomputed", X is a symmetric non-negative matrix (n, n), dense or sparse, and the
+        seeds are found in its spectral embedding.
+    n_neighbors : int, default 20
+        For "ncut": neighbours in the symmetrised graph.
+    gamma : {"scale", "auto"} or float, default "scale"
+        For "ncut": the factor of "rbf".
+    tol : float, default 1e-4
+        Stop when the energy changes relatively by at most this from round to round.
+    max_iter : int, default 100
+        Most rounds.
+    bound_tol : float, default 1e-5
+        The same between updates of the soft assignments.
+    max_bound_iter : int, default 10000
+        Most updates in a round.
+    random_state : int, default 0
+        Decides the seeds, which are those of k-means++.
+
+    Attributes
+    ----------
+    labels_ : ndarray of shape (n,)
+        Cluster of each row of X.
+    counts_ : ClusterCounts
+        How many rows of each group are in each cluster.
+    centers_ : ndarray of shape (c, d) or None
+        Means or medoids of the clusters; None for "ncut".
+    soft_labels_ : ndarray of shape (n, c)
+        The assignments S; rows are on the simplex.
+    energy_ : float
+        Energy of the soft assignments.
+    clustering_energy_ : float
+        Clustering energy of the hard clusters: sum of squared distances, sum of distances, or normalised cut.
+    fairness_error_ : float
+        :math:`\sum_k \mathrm{KL}(u \| P_k)` of the hard clusters; infinite if a group is missing from a cluster.
+    soft_fairness_error_ : float
+        The same of the soft assignments, which may be much fairer than the clusters made of them.
+    history_ : ndarray of shape (rounds,)
+        Energy after every round since the last seeds.
+    n_iter_ : int
+        Rounds since the last seeds.
+    n_updates_ : int
+        Updates of the soft assignments in all rounds.
+    bound_history_ : ndarray
+        Energy after each update of the last round, for the centres of that round.
+    lipschitz_ : float
+        The largest L needed; larger than ``lipschitz`` where that would have made the energy rise.
+    n_doublings_ : int
+        How often L was doubled.
+    n_reseeds_ : int
+        How often an empty cluster led to new seeds; at most 3.
+    degenerate_ : bool
+        Whether a cluster was empty even then: the answer is the last state without one, and a warning says so.
+    converged_ : bool
+        Whether both tolerances were reached; a warning says so if not.
+    group_labels_, group_counts_ : ndarray of shape (G,)
+        The groups.
+
+    Guarantees
+    ----------
+    The energy never rises within a round. From round to round it may, as soft assignments start afresh and centres are
+    those of the hard clusters. No cluster is empty. With weight 0 the rounds are those of Lloyd's k-means. For no
+    weight is the fairness error of the hard clusters bounded.
+
+    Complexity
+    ----------
+    O(n c + n G c) for an update of the soft assignments, of which a round may need thousands, and O(n d c) for the
+    costs; O(n (c + G)) memory. "k-median" adds O(n_k^2 d) for cluster sizes n_k, "ncut" O(e c) for e edges.
+
+    References
+    ----------
+    Ziko, Yuan, Granger and Ben Ayed (2021), Variational fair clustering, the bound of its Proposition 2 and Algorithm
+    1; the default L and tolerances are those of the authors' program.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> sex = np.repeat(["f", "m"], [40, 80])
+    >>> X = rng.normal(size=(120, 2)) + 2 * np.c_[np.tile([0, 1], 60), sex == "m"]
+    >>> plain = VariationalFairClustering(2, fairness_weight=0).fit(X, sensitive_features=sex)
+    >>> fair = VariationalFairClustering(2, fairness_weight=1000).fit(X, sensitive_features=sex)
+    >>> fair.fairness_error_ < plain.fairness_error_
+    True
+    """
+
+    def __init__(
+        self,
+        n_clusters=8,
+        fairness_weight=1.0,
+        *,
+        objective="k-means",
+        lipschitz=None,
+        affinity="nearest_neighbors",
+        n_neighbors=20,
+        gamma="scale",
+        tol=1e-4,
+        max_iter=100,
+        bound_tol=1e-5,
+        max_bound_iter=10_000,
+        random_state=0,
+    ):
+        self.n_clusters = n_clusters
+        self.fairness_weight = fairness_weight
+        self.objective = objective
+        self.lipschitz = lipschitz
+        self.affinity = affinity
+        self.n_neighbors = n_neighbors
+        self.gamma = gamma
+        self.tol = tol
+        self.max_iter = max_iter
+        self.bound_tol = bound_tol
+        self.max_bound_iter = max_bound_iter
+        self.random_state = random_state
+
+    def fit(self, X, y=None, *, sensitive_features):
+        """Cluster the rows of X.
+
+        Parameters
+        ----------
+        X : array-like, DataFrame or sparse matrix of shape (n, d)
+            Numeric features, or the affinity matrix (n, n) for "ncut" with ``affinity="precomputed"``.
+        y : array-like of shape (n,), optional
+            Not used.
+        sensitive_features : array-like of shape (n,) or (n, p), Series or DataFrame
+            Group label of each row; each combination of p columns is a group.
+
+        Returns
+        -------
+        self
+        """
+        weight = number_at_least("fairness_weight", self.fairness_weight, 0.0)
+        codes, rounds = self._prepare(X, sensitive_features)
+        return self._store(rounds(weight), codes)
+
+    def curve(self, X, weights: Iterable[float], *, sensitive_features) -> list[VariationalResult]:
+        """The trade-off: an answer for each weight, all from the same seeds.
+
+        Parameters
+        ----------
+        X : array-like, DataFrame or sparse matrix of shape (n, d)
+            What ``fit`` takes.
+        weights : iterable of float
+            Fairness weights, at least 0.
+        sensitive_features : array-like of shape (n,) or (n, p), Series or DataFrame
+            Group label of each row.
+
+        Returns
+        -------
+        list of VariationalResult
+            In the order of the weights; the answers of ``fit`` with each weight. Those that have not converged, or
+            kept a former state, say so in ``converged`` and ``degenerate``.
+        """
+        weights = [number_at_least("a fairness weight", weight, 0.0) for weight in weights]
+        _, rounds = self._prepare(X, sensitive_features)
+        return [rounds(weight) for weight in weights]
+
+    def _prepare(self, X, sensitive_features):
+        """Group codes, and the rounds as a function of the weight, after all checks of what was passed."""
+        objective, precomputed = self.objective, isinstance(self.affinity, str) and self.affinity == "precomputed"
+        if not isinstance(objective, str) or objective not in OBJECTIVES:
+            raise ConfigurationError(f"objective={objective!r}; needed is one of {', '.join(OBJECTIVES)}.")
+        if precomputed and objective != "ncut":
+            raise ConfigurationError(
+                f"affinity='precomputed' with objective={objective!r}, which needs points. Use objective='ncut', or "
+                "pass features and leave affinity alone."
+            )
+        lipschitz = (1.0 if objective == "ncut" else 2.0) if self.lipschitz is None else self.lipschitz
+        lipschitz = number_at_least("lipschitz", lipschitz, np.finfo(float).tiny)
+        options = {
+            "tol": number_at_least("tol", self.tol, 0.0),
+            "max_iter": whole_number("max_iter", self.max_iter, 1),
+            "bound_tol": number_at_least("bound_tol", self.bound_tol, 0.0),
+            "max_bound_iter": whole_number("max_bound_iter", self.max_bound_iter, 1),
+        }
+        rng = require_generator(self.random_state)
+        X = self._table(X, accept_sparse="csr")
+        X = X.astype(np.float64, copy=False)
+        codes = self._groups(sensitive_features, X.shape[0])
+        c = require_clusters(self.n_clusters, X.shape[0])
+        if objective == "ncut":
+            problem = NormalisedCutCosts(X, self.affinity, n_neighbors=self.n_neighbors, gamma=self.gamma)
+        else:
+            problem = (KMeansCosts if objective == "k-means" else KMedianCosts)(X)
+        start, seed = problem.seeds(c, rng), int(rng.integers(2**31))
+        indicators = one_hot(codes, len(self.group_labels_))
+        return codes, lambda weight: variational_rounds(
+            problem, indicators, c, weight, lipschitz, start, seed, **options
+        )
+
+    def _store(self, found: VariationalResult, codes: np.ndarray):
+        self._store_labels(found.labels, codes, len(found.S))
+        self.centers_ = None if self.objective == "ncut" else found.centres
+        self.soft_labels_ = found.S.T
+        self.energy_, self.clustering_energy_ = found.energy, found.clustering_energy
+        with np.errstate(divide="ignore"):
+            self.fairness_error_ = fairness_error(np.log(self.counts_.counts), self.group_counts_ / len(codes))
+        self.soft_fairness_error_ = found.soft_fairness_error
+        self.history_, self.n_iter_ = np.array(found.history), len(found.history)
+        self.bound_history_, self.n_updates_ = np.array(found.bound.history), found.n_updates
+        self.lipschitz_, self.n_doublings_ = found.lipschitz, found.n_doublings
+        self.n_reseeds_, self.degenerate_, self.converged_ = found.n_reseeds, found.degenerate, found.converged
+        if found.degenerate:
+            warn_caller(
+                f"with fairness_weight={found.weight:g} a cluster became empty after {found.n_reseeds} new sets of "
+                "seeds too; the answer is the last state without one. Use a smaller weight, or fewer clusters.",
+                ConvergenceWarning,
+            )
+        elif not found.converged:
+            warn_caller(
+                f"the energy still changes after {self.n_iter_} rounds and {found.n_updates} updates. Raise max_iter "
+                "or max_bound_iter.",
+                ConvergenceWarning,
+            )
+        return self
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.input_tags.pairwise = isinstance(self.affinity, str) and self.affinity == "precomputed"
+        return tags
+
+
+def standardize_and_scale(X) -> np.ndarray:
+    """Columns with mean 0 and standard deviation 1, then rows of unit length, as the authors prepare their data.
+
+    Parameters
+    ----------
+    X : array-like of shape (n, d)
+        Numeric features. Constant columns become 0, and a row that equals the mean stays 0.
+
+    Returns
+    -------
+    ndarray of shape (n, d)
+    """
+    if sparse.issparse(X):
+        raise DataError("X is sparse, and standardised columns are not. Pass X.toarray(), or scale the rows only.")
+    X = np.asarray(X, dtype=np.float64)
+    largest = np.abs(X).max(axis=0, initial=0.0)
+    X = X - X.mean(axis=0)
+    scale = X.std(axis=0)
+    X /= np.where(scale > 1e-12 * largest, scale, np.inf)  # a constant column is left with the rounding of its mean
+    lengths = np.linalg.norm(X, axis=1, keepdims=True)
+    return X / np.where(lengths > 0, lengths, 1.0)
