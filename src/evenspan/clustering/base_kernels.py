@@ -260,7 +260,8 @@ def _fill_squared_distances(K: np.ndarray, table) -> float:
             K[rows] = block
             total += float(np.sqrt(block, out=block).sum(axis=None))
     if not total > 0.0:
-        raise DataError(f"all {n} row(s) of X are equal, so no width of a Gaussian exists. Needed are different rows.")
+        what = "X has one sample only" if n == 1 else f"all {n} rows of X are equal"
+        raise DataError(f"{what}, so the Gaussian kernels have no width. Needed are at least two different rows.")
     return total / n**2
 
 
