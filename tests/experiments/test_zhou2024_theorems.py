@@ -88,12 +88,25 @@ def test_no_clustering_of_real_sizes_is_below_the_bound():
     assert attainable.smallest_regulariser(sizes, 2).value < found.bound
 
 
-def test_the_rival_for_jaffe_is_a_clustering_with_more_balance():
-    rival, found = attainable.jaffe_rival(), attainable.smallest_regulariser(*attainable.JAFFE)
-    assert rival.sum(axis=1).tolist() == list(attainable.JAFFE[0])
-    assert rival.shape == (7, 10)
-    assert balance_of(rival) == 7 / 8 > balance_of(found.table)
-    assert regulariser_of(rival) > found.value
+def test_the_largest_balance_is_that_of_all_tables():
+    for t, largest in ((2, 13), (3, 9), (4, 7)):
+        for sizes in combinations_with_replacement(range(1, largest), t):
+            for c in (1, 2, 3):
+                if c <= sum(sizes) <= largest:
+                    value, table = attainable.largest_balance(sizes, c)
+                    assert float(value) == balance_of(table) == max(map(balance_of, attainable.tables(sizes, c)))
+                    assert table.shape == (t, c)
+                    assert tuple(table.sum(axis=1)) == sizes
+                    assert (value == 0) == (sizes[0] < c)
+
+
+def test_on_jaffe_the_clustering_with_the_smallest_regulariser_has_not_the_largest_balance():
+    value, table = attainable.largest_balance(*attainable.JAFFE)
+    smallest = attainable.smallest_regulariser(*attainable.JAFFE)
+    assert value == Fraction(7, 8)
+    assert table.sum(axis=1).tolist() == list(attainable.JAFFE[0])
+    assert balance_of(table) == float(value) > balance_of(smallest.table)
+    assert float(regulariser_of(table)) > smallest.bound * (1 + 1e-6)
 
 
 def test_sizes_that_share_a_divisor_reach_the_lower_bound():

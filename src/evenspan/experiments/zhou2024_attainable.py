@@ -113,14 +113,6 @@ def _one_sample(found: Enumeration, sizes: tuple[int, ...], c: int) -> None:
                     found.keep("pair", n, every[i], values[i], every[j], values[j])
 
 
-def jaffe_rival() -> np.ndarray:
-    """A table for the sizes of Jaffe: three clusters with 7 or 8 (8 or 9) of each group, seven with one of each."""
-    sizes, c = np.array(JAFFE[0]), JAFFE[1]
-    large = np.array([7, 7, 8])
-    beyond = sizes - (c - 3) - large.sum(axis=0)
-    return np.hstack([large + (np.arange(3) < beyond[:, None]), np.ones((len(sizes), c - 3), dtype=int)])
-
-
 @dataclass(frozen=True, eq=False)
 class Smallest:
     """A table of counts, its regulariser, and a lower bound for every table of these group sizes.
@@ -212,5 +204,59 @@ def cheapest(g: np.ndarray, u: np.ndarray, totals: np.ndarray) -> tuple[np.ndarr
     return vectors, (vectors**2).sum(axis=1) / totals - vectors @ u
 
 
+def _order(g: np.ndarray, count: int) -> np.ndarray:
+    return np.repeat(np.arange(len(g)), g)[:count]
+
+
 def _first(g: np.ndarray, count: int) -> np.ndarray:
-    return np.bincount(np.repeat(np.arange(len(g)), g)[:count], minlength=len(g))
+    return np.bincount(_order(g, count), minlength=len(g))
+
+
+def largest_balance(sizes: Sequence[int], c: int) -> tuple[Fraction, np.ndarray]:
+    """The largest Bal of any clustering into c non-empty clusters, exactly, and a table (t, c) that has it.
+
+    Bal is at least beta when the counts of cluster k lie between some m_k and m_k / beta. Counts of every group can be
+    chosen so when its size is between the sum of the m_k and the sum of the largest whole numbers up to m_k / beta.
+    """
+    g = np.asarray(sizes)
+    low, high = int(g.min(axis=0)), int(g.max(axis=0))
+    best, table = Fraction(0), np.column_stack([*np.eye(len(g), dtype=int)[_order(g, c - 1)], g - _first(g, c - 1)])
+    if low < c:
+        return best, table
+    values = sorted({Fraction(p, q) for p in range(1, low + 1) for q in range(p, high + 1) if p * high <= q * low})
+    first, last = 0, len(values)
+    while first < last:
+        middle = (first + last) // 2
+        smallest = _smallest_counts(values[middle], low, high, c)
+        if smallest is None:
+            last = middle
+            continue
+        first, best = middle + 1, values[middle]
+        room = smallest * best.denominator // best.numerator - smallest
+        # Extra samples of each group, cluster by cluster as far as there is room.
+        filled = np.clip((g - low)[:, None] - (np.cumsum(room) - room), 0, room)
+        table = smallest + filled
+    return best, table
+
+
+def _smallest_counts(beta: Fraction, low: int, high: int, c: int) -> np.ndarray | None:
+    """Numbers m_1, ..., m_c from 1 that add up to ``low`` and whose m_k / beta, rounded down, reach ``high``."""
+    counts = np.arange(low + 1)
+    upper = counts * beta.denominator // beta.numerator
+    # reach[k, m]: the most that k clusters with m in all can hold of a group.
+    reach = np.full((c + 1, low + 1), -1)
+    reach[0, 0] = 0
+    for k in range(1, c + 1):
+        for m in range(k, low + 1):
+            before = reach[k - 1, m - counts[1 : m + 1]]
+            reach[k, m] = np.where(before < 0, -1, before + upper[1 : m + 1]).max(initial=-1)
+    if reach[c, low] < high:
+        return None
+    found, m = [], low
+    for k in range(c, 0, -1):
+        own = next(
+            x for x in range(1, m + 1) if reach[k - 1, m - x] >= 0 and reach[k - 1, m - x] + upper[x] == reach[k, m]
+        )
+        found.append(own)
+        m -= own
+    return np.array(found)

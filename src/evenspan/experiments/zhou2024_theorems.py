@@ -10,7 +10,7 @@ from scipy.optimize import minimize
 
 from ..linalg import symmetrise
 from ..metrics.clustering import balance_of, regulariser_of
-from .zhou2024_attainable import JAFFE, enumerate_samples, jaffe_rival, smallest_regulariser
+from .zhou2024_attainable import JAFFE, enumerate_samples, largest_balance, smallest_regulariser
 from .zhou2024_bound import claims as of_theorem_2
 from .zhou2024_dense import (
     alternate,
@@ -50,12 +50,12 @@ def maximal_fairness() -> Answer:
         counts = [f"{found.contradicted.get((name, t), 0)} of {cases} with {t}" for t, cases in found.cases.items()]
         lines.append(f"It misses the largest {name} in {', '.join(counts)} groups.")
     lines += [f"{_example(found.examples[name], name)}." for name in ("Bal", "MNCE", "pair") if name in found.examples]
-    smallest, rival = smallest_regulariser(*JAFFE), jaffe_rival()
+    smallest, (balance, rival) = smallest_regulariser(*JAFFE), largest_balance(*JAFFE)
     lowest = sum(size**2 for size in JAFFE[0]) / sum(JAFFE[0])
     lines.append(
         f"For the group sizes of Jaffe and {JAFFE[1]} clusters the smallest F is {float(smallest.value):.6g} (dual "
         f"bound {smallest.bound:.6g}; proportional would be {lowest:.6g}), with clusters of {_sizes(smallest.table)} "
-        f"samples and Bal {balance_of(smallest.table):.4g}; another clustering has Bal {balance_of(rival):.4g} and F "
+        f"samples and Bal {balance_of(smallest.table):.4g}; the largest Bal is {float(balance):.4g}, with F = "
         f"{float(regulariser_of(rival)):.6g}."
     )
     return answer, " ".join(lines)
