@@ -39,7 +39,7 @@ def run(dataset: str) -> pd.DataFrame:
     found += [(dataset, "", None, "all", "printed", "entropy to", high)]
     found += [(dataset, "", None, "all", "printed", "pairs out of order", len(out_of_order(dataset)))]
     columns = ["dataset", "method", "k", "split", "protocol", "metric", "value"]
-    return pd.DataFrame(found, columns=columns).astype({"k": "Int64", "value": float})
+    return pd.DataFrame(found, columns=columns).assign(reason="").astype({"k": "Int64", "value": float})
 
 
 def _known(dataset: str) -> str:
@@ -76,9 +76,9 @@ def verdict(rows: pd.DataFrame) -> dict[str, object]:
     found, chosen = fine(rows), selected(rows)
     coarse = by_label(rows)
     others = coarse[(coarse["label"] != chosen.label)]
-    best, other = float(found["score"].min()), float(others["best admissible score"].min())
+    best = float(found["score"].min())
     refined = found.loc[found["label"] != chosen.label, "score"]
-    other = min(other, float(refined.min())) if len(refined) else other
+    other = min([*others["best admissible score"].dropna(), *refined], default=float("inf"))
     same = found[(found["label"] == chosen.label) & (found["score"] > best)]["score"]
     return {
         "score": best,
