@@ -1,0 +1,136 @@
+"""The start of fair kernel k-means: eigenvectors against explicit ones, k-means on them, empty clusters filled."""
+
+import numpy as np
+import pytest
+from sklearn.cluster import KMeans
+from sklearn.metrics import adjusted_rand_score
+
+from evenspan.clustering.eigen import SMALL
+from evenspan.clustering.gram import BlockGram, DenseGram, FactorGram
+from evenspan.clustering.relaxed import fill_empty, leading_eigenvectors, relaxed_labels, relaxed_start
+from evenspan.kernels import Kernel
+
+from .clustering_samples import crossed, indicator, same_partition, scattered
+
+
+def rng(seed=0):
+    return np.random.default_rng(seed)
+
+
+def assert_eigenpairs(K, values, H, rtol=1e-9):
+    """Orthonormal eigenvectors of the largest eigenvalues, in decreasing order."""
+    expected = np.linalg.eigvalsh(K)[::-1][: len(values)]
+    np.testing.assert_allclose(values, expected, atol=rtol * expected[0], rtol=0)
+    assert H.shape == (len(K), len(values))
+    positive = values > 1e-6 * values[0]
+    np.testing.assert_allclose((H.T @ H)[np.ix_(positive, positive)], np.eye(positive.sum()), atol=1e3 * rtol)
+    np.testing.assert_allclose(K @ H, H * values, atol=1e3 * rtol * expected[0])
+
+
+@pytest.mark.parametrize("k", [1, 2, 4, 6])
+def test_eigenvectors_of_all_storages(k):
+    Z = crossed().X - [1.0, 0.0, 0.3, 0.0]
+    K = Z @ Z.T
+    for gram in (DenseGram(K), FactorGram(Z), BlockGram(Kernel("linear"), Z, np.float64)):
+        values, H = leading_eigenvectors(gram, k, rng())
+        assert_eigenpairs(K, values, H)
+    # from k = 5 on, the factor (rank 4) has only zeros to add
+    values, H = leading_eigenvectors(FactorGram(Z), 6, rng())
+    assert not values[4:].any()
+    assert not H[:, 4:].any()
+
+
+def test_eigenvectors_of_a_factor_with_dependent_or_many_columns():
+    Z = crossed().X
+    doubled = np.hstack([Z[:, :2], 2.0 * Z[:, :2]])
+    values, H = leading_eigenvectors(FactorGram(doubled), 3, rng())
+    assert_eigenpairs(doubled @ doubled.T, values[:2], H[:, :2])
+    assert values[2] == 0.0 == np.abs(H[:, 2]).max()
+    wide = rng(1).normal(size=(20, 50))
+    assert_eigenpairs(wide @ wide.T, *leading_eigenvectors(FactorGram(wide), 5, rng()))
+    values, H = leading_eigenvectors(FactorGram(np.zeros((10, 3))), 2, rng())
+    assert not values.any()
+    assert not H.any()
+
+
+def test_lanczos_steps_give_the_eigenvectors_of_large_matrices():
+    n = SMALL + 60
+    Z = rng(3).normal(size=(n, 5)) * [5.0, 4.0, 3.0, 2.0, 1.0]
+    K = Z @ Z.T - 30.0 * np.eye(n)  # the eigenvalues of largest modulus are not those wanted
+    K[0, 0] -= 1e5
+    assert_eigenpairs(K, *leading_eigenvectors(DenseGram(K), 3, rng()), rtol=1e-8)
+    single = leading_eigenvectors(DenseGram(K.astype(np.float32)), 3, rng())
+    np.testing.assert_allclose(single[0], np.linalg.eigvalsh(K)[::-1][:3], rtol=1e-4)
+    np.testing.assert_array_equal(
+        leading_eigenvectors(DenseGram(K), 3, rng())[1], leading_eigenvectors(DenseGram(K), 3, rng())[1]
+    )
+
+
+def test_labels_are_those_of_k_means_on_unit_rows_of_the_eigenvectors():
+    K, _, _ = scattered(90, 3, 4, seed=1)
+    values, vectors = np.linalg.eigh(K)
+    H = vectors[:, ::-1][:, :4]
+    H = H / np.linalg.norm(H, axis=1, keepdims=True)
+    expected = KMeans(4, n_init=10, max_iter=50, random_state=int(rng(5).integers(2**31))).fit_predict(H)
+    found = relaxed_start(DenseGram(K), 4, rng(5))
+    assert adjusted_rand_score(expected, found.labels) == pytest.approx(1.0)
+    np.testing.assert_allclose(found.eigenvalues, values[::-1][:4])
+    np.testing.assert_array_equal(relaxed_labels(DenseGram(K), 4, rng(5)), found.labels)
+    # the control: without unit rows the clusters are others
+    plain = KMeans(4, n_init=10, max_iter=50, random_state=0).fit_predict(vectors[:, ::-1][:, :4])
+    assert adjusted_rand_score(expected, plain) < 0.999
+
+
+def test_start_knows_the_lengths_of_directions_only():
+    sample = crossed()
+    Z = sample.X - sample.X.mean(axis=0)
+    found = relaxed_labels(FactorGram(Z), 3, rng())
+    assert same_partition(found, relaxed_labels(DenseGram(Z @ Z.T), 3, rng()))
+    assert same_partition(found, relaxed_labels(FactorGram(10.0 * Z), 3, rng()))
+
+
+@pytest.mark.parametrize("c", [1, 3, 8])
+def test_equal_points_still_fill_all_clusters(c):
+    for gram in (DenseGram(np.ones((8, 8))), FactorGram(np.zeros((8, 2))), FactorGram(np.ones((8, 1)))):
+        start = relaxed_start(gram, c, rng())
+        assert np.bincount(start.labels, minlength=c).min() >= 1
+        assert start.labels.max() == c - 1
+
+
+def test_a_row_of_zeros_does_no_harm():
+    Z = np.vstack([crossed().X - crossed().X.mean(axis=0), np.zeros((2, 4))])
+    start = relaxed_start(FactorGram(Z), 3, rng())
+    assert len(start.labels) == 82
+    assert np.isfinite(start.eigenvalues).all()
+
+
+def farthest(Z, labels, eligible):
+    """The first point farthest from its own mean among those eligible."""
+    distances = [((z - Z[labels == k].mean(axis=0)) ** 2).sum(axis=0) for z, k in zip(Z, labels, strict=True)]
+    return int(np.where(eligible, distances, -np.inf).argmax())
+
+
+def test_empty_clusters_get_the_farthest_points():
+    Z = crossed().X
+    labels = np.where(np.arange(80) % 3 == 0, 1, 3)
+    labels[5] = 4  # alone, and may stay so however far it is
+    for gram in (DenseGram(Z @ Z.T), FactorGram(Z), BlockGram(Kernel("linear"), Z, np.float64)):
+        kept = labels.copy()
+        found = fill_empty(gram, labels, 5)
+        np.testing.assert_array_equal(labels, kept)
+        expected = labels.copy()
+        for empty in (0, 2):
+            sizes = np.bincount(expected, minlength=5)
+            expected[farthest(Z, expected, sizes[expected] > 1)] = empty
+        np.testing.assert_array_equal(found, expected)
+        assert (np.bincount(found, minlength=5) > 0).all()
+
+
+def test_full_clusters_are_left_alone_and_a_lone_point_is_never_taken():
+    Z = np.array([[0.0], [0.0], [100.0], [1.0]])
+    np.testing.assert_array_equal(fill_empty(FactorGram(Z), np.array([0, 2, 1, 0]), 3), [0, 2, 1, 0])
+    # points 0, 1 and 3 are in cluster 0, point 2 alone in 1: point 3 moves, though 2 is far from everything
+    np.testing.assert_array_equal(fill_empty(FactorGram(Z), np.array([0, 0, 1, 0]), 3), [0, 0, 1, 2])
+    # of equal distances the first counts
+    np.testing.assert_array_equal(fill_empty(FactorGram(np.ones((4, 1))), np.array([1, 0, 0, 0]), 3), [1, 2, 0, 0])
+    assert indicator(fill_empty(FactorGram(Z), np.zeros(4, dtype=int), 4), 4).sum(axis=0).tolist() == [1, 1, 1, 1]
