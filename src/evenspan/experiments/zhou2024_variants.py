@@ -1,0 +1,127 @@
+"""Other readings of the methods of Table 1, for what the slides leave open: shown beside the fixed ones, not judged."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..clustering.gram import DenseGram
+from ..clustering.kernel_points import unit_rows as points_of_kernels
+from ..clustering.relaxed import leading_eigenvectors
+from ..clustering.variational import standardize_and_scale
+from ..datasets import clustering_files as files
+from ..datasets.clustering import CREDIT_CARD
+from ..datasets.credit_card import FEATURES, LABELS, SCALINGS, credit_card_table, rows_of
+from ..datasets.scaling import tf_idf
+from .zhou2024_methods import (
+    KERNEL,
+    LINEAR,
+    REPLICATES,
+    Method,
+    Problem,
+    Run,
+    fair_kernel,
+    fair_spectral,
+    fairness_first,
+    k_means,
+    kernel_k_means,
+    lloyd_means,
+    spectral,
+    variational,
+)
+
+#: Where the linear and a quadratic kernel stand in the stack; with both, points of unit length are found again.
+QUADRATIC = 4
+
+
+@dataclass(frozen=True)
+class Variant(Method):
+    """Another reading, the data sets that it suits, and why it does not suit the others."""
+
+    suits: Callable[[Problem], bool] = lambda problem: True
+    reason: str = ""
+
+
+def unscaled(problem: Problem):
+    """The rows before they were scaled to unit length; Jaffe: points of unit length found again from its kernels."""
+    name = problem.data.name
+    if name == "jaffe":
+        return points_of_kernels(problem.kernel(LINEAR), problem.kernel(QUADRATIC))
+    if name == "mnist_usps":
+        return files.read_mnist_usps()[0]
+    if name == "k1b":
+        return tf_idf(files.read_k1b()[0])
+    table = credit_card_table()
+    dropped = [] if CREDIT_CARD.features == FEATURES[0] else list({LABELS[CREDIT_CARD.label].column, "SEX"})
+    scaled = SCALINGS[CREDIT_CARD.scaling](table.drop(columns=dropped).to_numpy(float))
+    return scaled[rows_of(table, CREDIT_CARD)]
+
+
+def clipped(number: int) -> Callable[[Problem], np.ndarray]:
+    """A kernel as a graph: negative entries and the diagonal set to 0."""
+
+    def graph(problem: Problem) -> np.ndarray:
+        W = np.maximum(problem.kernel(number), 0.0)
+        np.fill_diagonal(W, 0.0)
+        return W
+
+    return graph
+
+
+def rows_not_scaled(problem: Problem, seed: int) -> Run:
+    """Relaxed kernel k-means without the scaling of the eigenvectors' rows."""
+    rng = np.random.default_rng(seed)
+    H = leading_eigenvectors(DenseGram(problem.kernel(KERNEL)), problem.n_clusters, rng)[1]
+    return Run(lloyd_means(H, problem.n_clusters, int(rng.integers(2**31)), REPLICATES).labels_)
+
+
+def has_columns(problem: Problem) -> bool:
+    """Whether the features have columns of their own: kernels have none, and sparse ones are not to be centred."""
+    return isinstance(problem.data.X, np.ndarray)
+
+
+ONE_START = "k-means from one start"
+VARIANTS: dict[str, dict[str, Variant]] = {
+    "K-means": {
+        ONE_START: Variant(k_means(n_init=1), ("features",)),
+        "rows not scaled (Jaffe: points found again)": Variant(k_means(unscaled), ()),
+    },
+    "KKM": {
+        ONE_START: Variant(kernel_k_means(n_init=1)),
+        "rows of eigenvectors not scaled": Variant(rows_not_scaled),
+        "kernel 1": Variant(kernel_k_means(LINEAR), (LINEAR,)),
+    },
+    "SC": {
+        ONE_START: Variant(spectral(n_init=1), ("graph",)),
+        "kernel 7 with absolute row sums": Variant(spectral(lambda problem: problem.kernel(KERNEL))),
+        "kernel 7, negative entries 0": Variant(spectral(clipped(KERNEL))),
+    },
+    "FairSC": {
+        ONE_START: Variant(fair_spectral(n_init=1), ("graph",)),
+        "not normalised": Variant(fair_spectral("unnormalized"), ("graph",)),
+        "kernel 7, negative entries 0": Variant(fair_spectral(graph=clipped(KERNEL))),
+        "kernel 7, negative entries 0, not normalised": Variant(fair_spectral("unnormalized", clipped(KERNEL))),
+    },
+    "VFC": {
+        "columns standardised before": Variant(
+            variational(prepare=standardize_and_scale),
+            ("features",),
+            has_columns,
+            "the features have no dense columns of their own: only kernels are published, or the counts are sparse",
+        ),
+    },
+    "FFC": {
+        "half of the balance kept": Variant(fairness_first(0.5), ("features",)),
+        "a quarter of the balance kept": Variant(fairness_first(0.25), ("features",)),
+    },
+    "FKKM-f": {
+        ONE_START: Variant(fair_kernel(0.0, n_init=1)),
+        "kernel 1": Variant(fair_kernel(0.0, number=LINEAR), (LINEAR,)),
+        "100 sweeps": Variant(fair_kernel(0.0, max_sweeps=100)),
+    },
+    "FKKM": {
+        ONE_START: Variant(fair_kernel(n_init=1)),
+        "kernel 1": Variant(fair_kernel(number=LINEAR), (LINEAR,)),
+        "100 sweeps": Variant(fair_kernel(max_sweeps=100)),
+    },
+}
