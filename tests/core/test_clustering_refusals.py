@@ -309,6 +309,6 @@ def test_blocks_need_no_matrix(scarce):
     rng = np.random.default_rng(0)
     large, groups = rng.normal(size=(5200, 2)) + 9.0 * rng.integers(0, 2, size=(5200, 1)), rng.integers(0, 2, 5200)
     options = {"weight": 0.1, "dtype": "float32", "init": (large[:, 0] > 4.5).astype(int)}
-    with pytest.raises(DataError, match="0.1 GiB"):
+    with pytest.raises(DataError, match=r"0\.1 GiB"):
         one(large, groups, 2, **options)
     assert one(large, groups, 2, storage="blocks", **options).counts_.n == 5200
