@@ -164,6 +164,6 @@ class FairSpectralClustering(FairClusterer):
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
+        tags.input_tags.sparse = not (isinstance(self.affinity, str) and self.affinity == "rbf")
         tags.input_tags.pairwise = isinstance(self.affinity, str) and self.affinity == "precomputed"
         return tags

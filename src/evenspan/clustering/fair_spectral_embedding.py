@@ -55,6 +55,7 @@ def share_constraints(codes: np.ndarray, G: int) -> np.ndarray:
 
 def constraint_residual(F: np.ndarray, H: np.ndarray) -> float:
     """Largest absolute cosine between a column of F and a column of H."""
+    F = F[:, F.any(axis=0)]
     lengths = np.outer(np.linalg.norm(F, axis=0), np.linalg.norm(H, axis=0))
     return float(np.abs(F.T @ H / lengths).max(initial=0.0))
 
@@ -132,7 +133,7 @@ def _null_space(W, degrees, weights, F, c, shift) -> FairEmbedding:
     values, U = values[:c], U[:, :c]
     H = fix_signs(Z @ linalg.solve_triangular(root, U, lower=True, trans="T", check_finite=False))
     problem = "trace of H'(sD - L)H over H with H'DH = I and F'H = 0"
-    certificate = ky_fan_certificate(A, U, problem, constraint_residual(F, H) if F.size else 0.0)
+    certificate = ky_fan_certificate(A, U, problem, constraint_residual(F, H))
     residuals = np.linalg.norm(A @ U - U * values, axis=0) / shift
     return FairEmbedding(H, shift - values, gap, residuals, True, certificate)
 

@@ -258,8 +258,9 @@ class VariationalFairClustering(FairClusterer):
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        tags.input_tags.pairwise = isinstance(self.affinity, str) and self.affinity == "precomputed"
+        graph = self.affinity if self.objective == "ncut" and isinstance(self.affinity, str) else "none"
+        tags.input_tags.sparse = graph != "rbf"
+        tags.input_tags.pairwise = graph == "precomputed"
         return tags
 
 

@@ -167,7 +167,9 @@ def bound_updates(
         used, waited = max(used, step), waited + 1
         # A small step changes little: the change is judged as if it had been made with the first L.
         if round_ >= 2 and change * (step / lipschitz) <= tol * abs(energy):
-            return BoundResult(S, tuple(history), fairness, used, doublings, True)
+            if step == lipschitz or attempt:
+                return BoundResult(S, tuple(history), fairness, used, doublings, True)
+            patience = waited = 1  # it may rest only because L is larger than it has to be by now
     return BoundResult(S, tuple(history), fairness, used, doublings, False)
 
 
