@@ -99,8 +99,8 @@ def sentences(dataset: str, rows: pd.DataFrame) -> list[str]:
         place = protocol.places(rows).set_index("method").loc["FKKM"]
         found.append(
             "Of random halves of clusters that see no groups and have the sizes of the true classes, "
-            f"{100 * place['the true classes']:.0f} of 100 have less than the printed Bal of FKKM; of clusters of equal "
-            f"size {100 * place['clusters of equal size']:.0f}."
+            f"{100 * place['the true classes']:.0f} of 100 have less than the printed Bal of FKKM; of clusters of "
+            f"equal size {100 * place['clusters of equal size']:.0f}."
         )
     return found
 
