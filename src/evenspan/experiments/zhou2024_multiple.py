@@ -27,7 +27,7 @@ from ..metrics.joint_counts import JointCounts
 from .session import best_source
 from .store import read_results
 from .zhou2024_methods import Run, by_first_row, fair_kernel_run, made_set
-from .zhou2024_multiple_summary import PROTOCOL, facts, gammas, in_words, spreads
+from .zhou2024_multiple_summary import PROTOCOL, facts, gammas, in_words, made, spreads
 
 SEED = 0
 SEEDS = range(10)
@@ -209,4 +209,4 @@ def _frame(rows: list[tuple]) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=COLUMNS).astype({"k": "Int64"})
 
 
-__all__ = ["SEED", "best_source", "facts", "gammas", "in_words", "run", "run_task", "spreads", "tasks"]
+__all__ = ["SEED", "best_source", "facts", "gammas", "in_words", "made", "run", "run_task", "spreads", "tasks"]

@@ -106,8 +106,8 @@ def readings(found: pd.DataFrame, dataset: str) -> pd.DataFrame:
 
 def nearest_in_words(table: pd.DataFrame) -> str:
     """For how many methods the fixed reading is the nearest, and which other one is nearer elsewhere."""
-    if table.empty:
-        return "No reading is at hand: the full run of these data has not been stored."
+    if not (table["reading"] != FIXED).any():
+        return "No other reading is at hand: the full run of these data has not been stored."
     first = table[table["nearest"]].groupby("method", sort=False).head(1)
     other = first[first["reading"] != FIXED]
     text = f"The reading fixed before is the nearest for {len(first) - len(other)} of {len(first)} methods"

@@ -58,6 +58,9 @@ def search_paths(paths: pd.DataFrame, metrics: list[str], label: str = "fairness
             panel.plot(line["weight"].iloc[:-1], line["value"].iloc[:-1], marker, color=colour, markersize=3.5)
             panel.plot(line["weight"].iloc[-1:], line["value"].iloc[-1:], marker, color=colour, markersize=8, mec=INK)
         panel.set(title=metric, xlabel=label)
+        low, high = own["value"].min(), own["value"].max()
+        room = max(0.1 * (high - low), 0.02)  # lines on top of each other are seen as such, not as a zoom into nothing
+        panel.set_ylim(low - room, high + room)
         panel.set_xticks(sorted(paths["weight"].unique()))
     return fig
 
