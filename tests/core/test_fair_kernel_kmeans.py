@@ -8,7 +8,9 @@ import pytest
 from sklearn.exceptions import ConvergenceWarning
 
 from evenspan.cluster_counts import ClusterCounts
+from evenspan.clustering.bounds import deflated_bound, spectral_bound
 from evenspan.clustering.fair_kernel_kmeans import FairKernelKMeans, SingleGroupWarning
+from evenspan.clustering.gram import DenseGram
 from evenspan.clustering.weight_rule import WeightRule
 
 from .clustering_samples import (
@@ -156,6 +158,23 @@ def test_bound_is_met_where_clusters_are_exact_and_proportional():
     assert left > 1.0
     assert moves.certificate_.gap >= left
     assert swaps.certificate_.gap < 0.01 * left
+
+
+@pytest.mark.parametrize("n", [90, 650])
+@pytest.mark.parametrize("weight", [0.0, 0.5, 40.0])
+def test_bound_is_that_of_explicit_eigenvalues_and_sharper_than_kernel_and_fairness_apart(n, weight):
+    K, codes, labels = scattered(n, 3, 4, seed=1)
+    M = fair_matrix(K, codes, weight)
+    centring = np.eye(n) - 1.0 / n
+    values = np.linalg.eigvalsh(centring @ M @ centring)[::-1]
+    counts = ClusterCounts.from_labels(labels, codes, 4)
+    for c in (1, 2, 4):
+        found = deflated_bound(DenseGram(K), codes, weight, c, np.random.default_rng(0))
+        scale = float(np.abs(M).sum(axis=None)) / n
+        assert found == pytest.approx(M.sum(axis=None) / n + values[: c - 1].sum(axis=0), abs=1e-8 * scale)
+        apart = spectral_bound(np.linalg.eigvalsh(K)[::-1][:c], counts, weight)
+        assert found <= apart + 1e-8 * scale
+    assert found < apart - 1e-6 * scale
 
 
 def stuck():
@@ -377,3 +396,10 @@ def test_weight_zero_with_a_linear_kernel_is_k_means_without_groups():
     other = fitted(sample.X, sample.groups[::-1], weight=0.0, kernel="linear")
     np.testing.assert_array_equal(other.labels_, model.labels_)
     assert not np.array_equal(fitted(sample.X, sample.groups, weight=300.0, kernel="linear").labels_, model.labels_)
+
+
+def test_a_huge_weight_overflows_nothing():
+    sample = crossed()
+    model = fitted(sample.X, sample.groups, weight=1e200, kernel="linear", max_sweeps=50)
+    assert np.isfinite(model.objective_)
+    assert model.counts_.fair_gap < 0.01

@@ -177,11 +177,14 @@ def test_fairness_part_against_explicit_matrices():
 
 def test_kernel_weights_guard_a_kernel_that_is_fitted_exactly():
     np.testing.assert_allclose(kernel_weights(np.array([1.0, 2.0, 4.0])), np.array([4.0, 2.0, 1.0]) / 7.0, rtol=1e-14)
-    np.testing.assert_allclose(kernel_weights(np.array([0.0, 2.0, 1.0])), [1.0, 0.0, 0.0], atol=1e-15)
-    np.testing.assert_allclose(kernel_weights(np.array([0.0, 2.0, 0.0])), [0.5, 0.0, 0.5], atol=1e-15)
-    np.testing.assert_allclose(kernel_weights(np.array([-1e-17, 2.0])), [1.0, 0.0], atol=1e-15)
+    np.testing.assert_allclose(kernel_weights(np.array([0.0, 2.0, 1.0])), [1.0, 0.0, 0.0], atol=1e-12)
+    np.testing.assert_allclose(kernel_weights(np.array([0.0, 2.0, 0.0])), [0.5, 0.0, 0.5], atol=1e-12)
+    np.testing.assert_allclose(kernel_weights(np.array([-1e-17, 2.0])), [1.0, 0.0], atol=1e-12)
     np.testing.assert_array_equal(kernel_weights(np.zeros(4)), np.full(4, 0.25))
     np.testing.assert_array_equal(kernel_weights(np.array([3.0])), [1.0])
+    # what is rounding is judged by the traces, not by the largest remainder
+    np.testing.assert_allclose(kernel_weights(np.array([1e-15, -3e-15, 2e-15]), size=80.0), np.full(3, 1.0 / 3.0))
+    np.testing.assert_allclose(kernel_weights(np.array([1.0, 3.0]), size=80.0), [0.75, 0.25])
     # kernel 0 is exactly that of three clusters
     place = np.repeat([0, 1, 2], [10, 14, 6])
     stack = np.array([indicator(place, 3) @ indicator(place, 3).T, scattered(30, 3, 3)[0]])
@@ -306,6 +309,27 @@ def test_rounds_used_up_is_flagged_and_warned():
         assert fitted(stack, codes, 4, 1.0, init=start, tol=1e9).n_rounds_ == 3
 
 
+@pytest.mark.parametrize("weight", [0.0, 1.0])
+def test_one_cluster_for_each_point_fits_all_kernels_and_they_share_equally(weight):
+    stack = np.array([scattered(12, 2, 3, seed=p)[0] for p in range(3)])
+    model = fitted(stack, np.arange(12) % 2, 12, weight)
+    assert sorted(model.labels_) == list(range(12))
+    np.testing.assert_allclose(model.kernel_weights_, np.full(3, 1.0 / 3.0), rtol=1e-9)
+
+
+def test_indefinite_kernels_of_a_stack_are_told():
+    K = scattered(60, 3, 3)[0]
+    stack = np.array([K, scattered(60, 3, 3, seed=4)[0] - 0.9 * np.mean(np.diagonal(K)) * np.eye(60)])
+    with pytest.warns(KernelWarning, match="kernel 1 of the stack is not positive semidefinite"):
+        fitted(stack, np.arange(60) % 2, weight=0.0)
+
+
+def test_a_stack_is_not_copied_without_need():
+    stack = stack_of(crossed().X)
+    assert np.shares_memory(FairMultipleKernelKMeans(**STACK)._stack(stack), stack)
+    assert not np.shares_memory(FairMultipleKernelKMeans(dtype="float32", **STACK)._stack(stack), stack)
+
+
 def test_edges():
     sample = crossed()
     stack = stack_of(sample.X)
@@ -320,7 +344,7 @@ def test_edges():
             assert fitted(stack, sample.groups, 70, weight).counts_.sizes.min() >= 1
     first, again = (fitted(stack, sample.groups, 6, 0.5, random_state=3) for _ in range(2))
     np.testing.assert_array_equal(first.labels_, again.labels_)
-    skew = stack.copy()
-    skew[1] += 1e-3 * np.triu(np.ones((80, 80)), 1)
+    skew = stack + 0.01 * np.eye(80)
+    skew[1] += 1e-3 * np.triu(np.ones((80, 80)), 1) + 0.1 * np.eye(80)
     with pytest.warns(KernelWarning, match="kernel 1 of the stack is not symmetric"):
         fitted(skew, sample.groups, weight=1.0)

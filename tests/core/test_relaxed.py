@@ -134,3 +134,34 @@ def test_full_clusters_are_left_alone_and_a_lone_point_is_never_taken():
     # of equal distances the first counts
     np.testing.assert_array_equal(fill_empty(FactorGram(np.ones((4, 1))), np.array([1, 0, 0, 0]), 3), [1, 2, 0, 0])
     assert indicator(fill_empty(FactorGram(Z), np.zeros(4, dtype=int), 4), 4).sum(axis=0).tolist() == [1, 1, 1, 1]
+
+
+def test_large_kernels_block_by_block_start_nearly_where_the_whole_matrix_does(monkeypatch):
+    place = np.repeat([0, 1, 2], [300, 250, 110])
+    Z = 0.4 * rng(2).normal(size=(660, 3)) + np.array([[0.0, 0.0, 2.0], [3.0, 0.0, 0.0], [0.0, 4.0, 0.0]])[place]
+    kernel = Kernel("rbf", gamma=0.2, origin=Z.mean(axis=0))
+    blocks, dense = BlockGram(kernel, Z, np.float64), DenseGram(kernel.block(Z, Z))
+    exact = np.linalg.eigvalsh(dense.K)[::-1][:3]
+    values, H = leading_eigenvectors(blocks, 3, rng())
+    assert (np.abs(values - exact) <= 1e-3 * exact[0]).all()
+    assert (values <= exact * (1 + 1e-12)).all()  # Ritz values are never above
+    np.testing.assert_allclose(H.T @ H, np.eye(3), atol=1e-10)
+    assert np.linalg.norm(dense.K @ H - H * values, axis=0).max() <= 1e-3 * exact[0]
+    assert same_partition(relaxed_labels(blocks, 3, rng()), place)
+    assert same_partition(relaxed_labels(dense, 3, rng()), place)
+    passes = []
+    monkeypatch.setattr(blocks, "product", lambda Y: passes.append(Y.shape) or dense.product(Y))
+    leading_eigenvectors(blocks, 3, rng())
+    assert len(passes) <= 12
+
+
+def test_directions_beyond_the_rank_are_zero_in_every_storage():
+    Z = np.array([3.0, 1.0]) + rng(4).normal(size=(90, 2))
+    starts = []
+    for gram in (DenseGram(Z @ Z.T), FactorGram(Z), BlockGram(Kernel("linear"), Z, np.float64)):
+        H = leading_eigenvectors(gram, 5, rng())[1]
+        assert not H[:, 2:].any()
+        assert np.linalg.norm(H[:, :2], axis=0) == pytest.approx(1.0)
+        starts.append(relaxed_labels(gram, 5, rng()))
+    assert same_partition(starts[0], starts[1])
+    assert same_partition(starts[0], starts[2])

@@ -6,6 +6,7 @@ import pytest
 from evenspan.cluster_counts import ClusterCounts
 from evenspan.clustering.gram import BlockGram, DenseGram, FactorGram
 from evenspan.clustering.row_update import _State, row_updates
+from evenspan.clustering.row_update_many import row_updates_many
 from evenspan.kernels import Kernel
 
 from .clustering_samples import (
@@ -298,9 +299,10 @@ def test_ties_stay_and_go_to_the_first():
     # all points equal: every gain is a tie, nothing moves
     labels = np.array([2, 0, 1, 2, 1, 0, 0])
     for K in (np.ones((7, 7)), np.full((7, 7), 0.1), np.zeros((7, 7))):
-        found = row_updates(DenseGram(K), np.zeros(7, dtype=int), labels, 3, 0.0)
-        np.testing.assert_array_equal(found.labels, labels)
-        assert (found.n_moves, found.at_rest) == (0, True)
+        for weight in (0.0, 0.3):  # with 0.3 some gains differ in their last digit
+            found = row_updates(DenseGram(K), np.zeros(7, dtype=int), labels, 3, weight)
+            np.testing.assert_array_equal(found.labels, labels)
+            assert (found.n_moves, found.at_rest) == (0, True)
     # point 0 fits clusters 1 and 2 equally well: it goes to the lower number
     Z = np.array([[1.0, 0.0], [0.0, 5.0], [0.0, 5.0], [1.0, 0.0], [1.0, 0.0], [1.0, 0.0], [1.0, 0.0]])
     found = row_updates(FactorGram(Z), np.zeros(7, dtype=int), np.array([0, 0, 0, 2, 2, 1, 1]), 3, 0.0)
@@ -350,3 +352,28 @@ def test_sums_are_computed_anew_after_many_moves():
         sums.move(0, int(labels[0]), int(labels[0]))
     Y = indicator(labels, 3)
     np.testing.assert_allclose(sums.within(labels), np.diagonal(Y.T @ K @ Y), rtol=1e-12)
+
+
+@pytest.mark.parametrize("together", [True, False])
+def test_many_runs_at_once_are_the_runs_one_by_one(together, monkeypatch):
+    if not together:
+        monkeypatch.setattr("evenspan.clustering.row_update_many.TOGETHER", 0)
+    K, codes, labels = scattered(60, 3, 4, seed=3)
+    other = scattered(60, 3, 4, seed=4)[2]
+    starts = np.array(
+        [labels, other, labels, np.array([3, 1, 0, 2])[labels], labels, np.r_[np.zeros(57, int), 1, 2, 3]]
+    )
+    weights = [0.0, 0.7, 25.0, 25.0, 0.0, 3.0]
+    for options in ({}, {"max_sweeps": 2}, {"max_sweeps": 50, "tol": 0.0}, {"tol": 1e9}):
+        many = row_updates_many(DenseGram(K), codes, starts, 4, weights, **options)
+        for found, start, weight in zip(many, starts, weights, strict=True):
+            alone = row_updates(DenseGram(K), codes, start, 4, weight, **options)
+            np.testing.assert_array_equal(found.labels, alone.labels)
+            assert (found.n_sweeps, found.n_moves, found.at_rest) == (alone.n_sweeps, alone.n_moves, alone.at_rest)
+            np.testing.assert_allclose(found.history, alone.history, rtol=1e-9)
+    assert len({found.labels.tobytes() for found in many}) > 3
+    alone = np.arange(60) % 30  # two in every cluster, some of which become one
+    many = row_updates_many(DenseGram(K), codes, np.array([alone, alone]), 30, [0.0, 9.0])
+    for found, weight in zip(many, (0.0, 9.0), strict=True):
+        np.testing.assert_array_equal(found.labels, row_updates(DenseGram(K), codes, alone, 30, weight).labels)
+        assert np.bincount(found.labels, minlength=30).min() == 1
