@@ -231,7 +231,7 @@ class FairKernelKMeans(KernelInput, FairClusterer):
         return self
 
     def curve(self, X, weights: Iterable[float], *, sensitive_features) -> list[TradeOffPoint]:
-        """The trade-off: a clustering for each weight, all from the same start.
+        """The trade-off: a clustering for each weight, all from the same start and by single moves, without swaps.
 
         Parameters
         ----------

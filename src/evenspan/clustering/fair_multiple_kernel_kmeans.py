@@ -15,7 +15,7 @@ from .bounds import deflated_bound
 from .estimator import FairClusterer, number_at_least, require_clusters
 from .fair_kernel_kmeans import SingleGroupWarning, as_rule, starting_point
 from .gram import DenseGram, indicator
-from .kernel_input import symmetric_kernel
+from .kernel_input import symmetric_kernel, warn_if_indefinite
 from .row_update import row_updates
 from .weight_rule import WeightRule
 
@@ -222,13 +222,19 @@ class FairMultipleKernelKMeans(FairClusterer):
                 f"kernels='precomputed' and X has shape {X.shape}; needed is a stack of kernel matrices (m, n, n). For "
                 "one matrix pass X[None]."
             )
-        stack = [symmetric_kernel(K, np.dtype(self.dtype), f"kernel {p} of the stack") for p, K in enumerate(X)]
+        stack = []
+        for p, K in enumerate(X):
+            stack.append(symmetric_kernel(K, np.dtype(self.dtype), f"kernel {p} of the stack"))
+            # h_p of an indefinite kernel can be negative, and such a kernel then takes all the weight
+            warn_if_indefinite(stack[-1], f"kernel {p} of the stack")
         self.n_features_in_ = X.shape[1]
-        return np.stack(stack) if any(a is not b for a, b in zip(stack, X, strict=True)) else X
+        unchanged = all(np.may_share_memory(K, X) for K in stack)
+        return X if unchanged else np.stack(stack)
 
     def _alternate(self, stack, codes, labels, n_clusters: int, weight: float) -> Rounds:
         gamma, history, moved = np.full(len(stack), 1.0 / len(stack)), [], 1
         traces = np.trace(stack, axis1=1, axis2=2, dtype=np.float64)
+        shift = weight * float(np.bincount(codes).max(axis=0)) * len(codes)
         for rounds in range(1, self.max_rounds + 1):
             # the squared weights scale the fairness term of every kernel alike
             found = row_updates(
@@ -243,7 +249,7 @@ class FairMultipleKernelKMeans(FairClusterer):
             within = traces - reached(stack, labels, n_clusters)
             added = fairness_part(ClusterCounts.from_labels(labels, codes, n_clusters), weight)
             h = within + added
-            gamma = kernel_weights(h if self.weights_from == "shifted" else within)
+            gamma = kernel_weights(h if self.weights_from == "shifted" else within, float(traces.max(axis=0)) + shift)
             history.append(float((gamma**2 * h).sum(axis=0)))
             steady = rounds >= 2 and abs(history[-1] - history[-2]) < self.tol * abs(history[-1])
             if (rounds >= 3 and steady) or (moved == 0 and steady):
@@ -282,23 +288,24 @@ def fairness_part(counts: ClusterCounts, weight: float) -> float:
     return alpha * (counts.n - len(counts.clusters)) - weight * (counts.n - counts.regulariser)
 
 
-def kernel_weights(h: np.ndarray) -> np.ndarray:
+def kernel_weights(h: np.ndarray, size: float = 0.0) -> np.ndarray:
     r"""The minimiser of :math:`\sum_p \gamma_p^2 h_p` on the simplex, :math:`\gamma_p \propto 1 / h_p`.
 
-    A kernel that the clusters fit exactly, up to rounding, has :math:`h_p = 0`; it then gets all the weight, shared
-    with others of its kind.
+    Kernels that the clusters fit exactly, up to rounding, have :math:`h_p = 0`; they share all the weight.
 
     Parameters
     ----------
     h : ndarray of shape (m,)
         The remainders of the kernels.
+    size : float
+        The size of the traces whose difference h is; below a tiny part of it, h is rounding.
 
     Returns
     -------
     ndarray of shape (m,)
     """
-    eps = np.finfo(float).eps
-    h = np.maximum(h, eps * max(float(np.abs(h).max(axis=0)), np.finfo(float).tiny))
-    gamma = (1.0 / h) / (1.0 / h).sum(axis=0)
-    gamma[gamma < eps] = 0.0
+    fitted = h <= max(1e-13 * max(size, float(np.abs(h).max(axis=0))), 1e-300)
+    if fitted.any():
+        return fitted / fitted.sum(axis=0)
+    gamma = h.min(axis=0) / h
     return gamma / gamma.sum(axis=0)

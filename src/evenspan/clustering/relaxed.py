@@ -72,7 +72,8 @@ def leading_eigenvectors(gram: Gram, k: int, rng: np.random.Generator) -> tuple[
     """The k largest eigenvalues, decreasing, and their eigenvectors (n, k); in double precision.
 
     A factor is decomposed through its d x d product, a small matrix whole, a large one by Lanczos steps, and one that
-    is computed block by block in few passes, to a thousandth.
+    is computed block by block in few passes, to a thousandth. Eigenvectors without eigenvalue, beyond the rank,
+    are zero.
     """
     if isinstance(gram, FactorGram) and gram.Z.shape[1] <= gram.n:
         Z = gram.Z
@@ -84,9 +85,12 @@ def leading_eigenvectors(gram: Gram, k: int, rng: np.random.Generator) -> tuple[
         H = np.divide(H, scale, out=np.zeros(H.shape), where=positive)
         missing = k - H.shape[1]
         return np.pad(np.where(positive, values, 0.0), (0, missing)), np.pad(H, ((0, 0), (0, missing)))
-    return leading_eigenpairs(
+    values, H = leading_eigenpairs(
         gram.product, gram.n, k, rng, precision=gram.precision, few_products=isinstance(gram, BlockGram)
     )
+    # beyond the rank of the kernel eigenvectors are rounding noise, which no two machines share
+    cut = (1e-10 if gram.precision == 0.0 else 1e-6) * np.abs(values).max(axis=0)
+    return values, np.where(np.abs(values) > cut, H, 0.0)
 
 
 def fill_empty(gram: Gram, labels: np.ndarray, n_clusters: int) -> np.ndarray:

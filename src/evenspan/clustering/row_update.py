@@ -118,7 +118,7 @@ class _State:
         """Compute the sums of the clusters anew; returns the objective."""
         self.q = self.sums.within(self.labels)
         if self.weight:
-            self.q -= (self.fair**2).sum(axis=1) / self.weight
+            self.q -= (self.fair * (self.fair / self.weight)).sum(axis=1)
         terms = self.q / self.sizes
         self.tie = TIE * float(np.abs(terms).max(axis=0))
         self.objective = float(terms.sum(axis=0))
