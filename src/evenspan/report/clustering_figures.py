@@ -142,7 +142,7 @@ def heat_maps(pictures: Mapping[str, Picture], across: int = 2) -> Figure:
 
     Parameters
     ----------
-    pictures : mapping of str to Picture
+    pictures : mapping of str to Picture, or a pair of its fields
         By the title of the panel.
     across : int
         Panels in a row.
@@ -152,6 +152,7 @@ def heat_maps(pictures: Mapping[str, Picture], across: int = 2) -> Figure:
         down, across, figsize=(4.4 * across, 3.7 * down + 0.2), squeeze=False, layout="constrained"
     )
     for panel, (title, picture) in zip(axes.flat, pictures.items(), strict=False):
+        picture = Picture(*picture)
         size = len(picture.values)
         # Readable in grey as well: cividis is ordered by lightness and survives colour blindness.
         shown = panel.imshow(picture.values, cmap="cividis", interpolation="nearest")
