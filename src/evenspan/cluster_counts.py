@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 import numpy as np
+import pandas as pd
 
 from .errors import GroupError
 from .groups import encode_groups, positions, union_labels
@@ -69,7 +70,7 @@ class ClusterCounts:
         -------
         ClusterCounts
         """
-        cluster_labels = np.asarray(cluster_labels)
+        cluster_labels = _plain(cluster_labels)
         labels, codes = encode_groups(sensitive_features, len(cluster_labels))
         if n_clusters is None:
             clusters, places = np.unique(cluster_labels, return_inverse=True)
@@ -84,7 +85,7 @@ class ClusterCounts:
 
     def __add__(self, other: "ClusterCounts") -> "ClusterCounts":
         """The counts of both parts together; a group or cluster may be absent from either."""
-        labels, clusters = union_labels(self.labels, other.labels), np.union1d(self.clusters, other.clusters)
+        labels, clusters = (union_labels(getattr(self, of), getattr(other, of)) for of in ("labels", "clusters"))
         counts = np.zeros((len(labels), len(clusters)), dtype=np.int64)
         for part in (self, other):
             counts[np.ix_(positions(part.labels, labels), positions(part.clusters, clusters))] += part.counts
@@ -138,6 +139,17 @@ class ClusterCounts:
     @property
     def _filled(self) -> np.ndarray:
         return self.counts[:, self.sizes > 0].astype(float)
+
+
+def _plain(cluster_labels) -> np.ndarray:
+    """One label for each row; GroupError unless it is that."""
+    found = np.asarray(cluster_labels)
+    if found.ndim != 1:
+        raise GroupError(f"cluster labels have shape {found.shape}; needed is (n,), the cluster of each row.")
+    missing = int(pd.isna(found).sum(axis=0))
+    if missing:
+        raise GroupError(f"{missing} of {len(found)} cluster labels are missing (None or NaN); needed is one each.")
+    return found
 
 
 def tally(rows: np.ndarray, columns: np.ndarray, n_rows: int, n_columns: int) -> np.ndarray:
