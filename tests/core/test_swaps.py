@@ -128,3 +128,28 @@ def test_rounds_used_up_is_not_at_rest():
     found, made = swaps_and_moves(DenseGram(K), codes, moved, 3, 60.0, max_rounds=1)
     assert made > 0
     assert not found.at_rest
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_swap_after_swap_is_the_best_one_until_none_gains(seed):
+    # a small weight, so that points of different groups are swapped too
+    K, codes, labels = scattered(18, 2, 2, seed=seed)
+    fair_K = fair_matrix(K, codes, 0.8)
+    expected, made, mixed = labels.copy(), 0, 0
+    while True:
+        here = trace_objective(fair_K, expected, 2)
+        best = (1e-9, -1, -1)
+        for i in np.flatnonzero(expected == 0):
+            for j in np.flatnonzero(expected == 1):
+                swapped = expected.copy()
+                swapped[[i, j]] = swapped[[j, i]]
+                best = max(best, (trace_objective(fair_K, swapped, 2) - here, i, j))
+        if best[1] < 0:
+            break
+        _, i, j = best
+        expected[[i, j]] = expected[[j, i]]
+        made, mixed = made + 1, mixed + (codes[i] != codes[j])
+    found, count = best_swaps(DenseGram(K), codes, labels, 2, 0.8)
+    np.testing.assert_array_equal(found, expected)
+    assert count == made > 1
+    assert mixed > 0
