@@ -102,8 +102,8 @@ class VariationalFairClustering(FairClusterer):
     ----------
     The energy never rises within a round. From round to round it may, as soft assignments start afresh and centres are
     those of the hard clusters; for "ncut" the costs bound the cut from above only if the graph is positive
-    semidefinite, and the rounds may circle, which ``converged_`` then says. No cluster is empty. With weight 0 the rounds are those of Lloyd's k-means. For no
-    weight is the fairness error of the hard clusters bounded.
+    semidefinite, and the rounds may circle, which ``converged_`` then says. No cluster is empty. With weight 0 the
+    rounds are those of Lloyd's k-means. For no weight is the fairness error of the hard clusters bounded.
 
     Complexity
     ----------
