@@ -6,7 +6,15 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from .certificate import Certificate
     from .cluster_counts import ClusterCounts
-    from .clustering import FairKernelKMeans, FairMultipleKernelKMeans, KernelKMeans, WeightRule
+    from .clustering import (
+        FairKernelKMeans,
+        FairMultipleKernelKMeans,
+        FairnessFirstClustering,
+        FairSpectralClustering,
+        KernelKMeans,
+        VariationalFairClustering,
+        WeightRule,
+    )
     from .dask_stream import DaskStream
     from .errors import FairError
     from .moments import GroupMoments
@@ -44,7 +52,9 @@ __all__ = [
     "FairKernelPCA",
     "FairMultipleKernelKMeans",
     "FairPCA",
+    "FairSpectralClustering",
     "FairSubspace",
+    "FairnessFirstClustering",
     "FunctionStream",
     "GroupMoments",
     "ImageFolderStream",
@@ -57,6 +67,7 @@ __all__ = [
     "RobustFairPCA",
     "StandardPCA",
     "StreamingFairPCA",
+    "VariationalFairClustering",
     "WeightRule",
     "joint_diagonalise",
 ]
@@ -67,7 +78,10 @@ _HOMES = {
     "ClusterCounts": "cluster_counts",
     "FairKernelKMeans": "clustering",
     "FairMultipleKernelKMeans": "clustering",
+    "FairSpectralClustering": "clustering",
+    "FairnessFirstClustering": "clustering",
     "KernelKMeans": "clustering",
+    "VariationalFairClustering": "clustering",
     "WeightRule": "clustering",
     "DaskStream": "dask_stream",
     "FunctionStream": "streams",

@@ -3,17 +3,30 @@
 from .base_kernels import KERNEL_NAMES, base_kernel, center_and_normalise, twelve_kernels
 from .fair_kernel_kmeans import FairKernelKMeans, TradeOffPoint
 from .fair_multiple_kernel_kmeans import FairMultipleKernelKMeans
+from .fair_spectral import FairSpectralClustering
+from .fairness_first import FairnessFirstClustering
+from .graphs import kernel_neighbour_graph, nearest_neighbour_graph
 from .kernel_kmeans import KernelKMeans
+from .variational import VariationalFairClustering, standardize_and_scale
+from .variational_choice import WeightChoice, choose_weight
 from .weight_rule import WeightRule
 
 __all__ = [
     "KERNEL_NAMES",
     "FairKernelKMeans",
     "FairMultipleKernelKMeans",
+    "FairSpectralClustering",
+    "FairnessFirstClustering",
     "KernelKMeans",
     "TradeOffPoint",
+    "VariationalFairClustering",
+    "WeightChoice",
     "WeightRule",
     "base_kernel",
     "center_and_normalise",
+    "choose_weight",
+    "kernel_neighbour_graph",
+    "nearest_neighbour_graph",
+    "standardize_and_scale",
     "twelve_kernels",
 ]
