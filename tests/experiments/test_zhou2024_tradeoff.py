@@ -101,8 +101,10 @@ def test_no_answer_passes_its_certificate_and_a_wrong_bound_would_be_seen(rows):
     lowered = rows.assign(value=rows["value"] - 20.0 * (rows["metric"] == "upper bound"))
     assert (bounds.certificates(lowered)["gap"] < 0).any()
     drawn = bounds.certificate_lines(found)
-    assert drawn["method"].nunique() == 2
-    assert len(drawn) == 2 * len(runs.GRID)
+    assert drawn["method"].nunique() == 3
+    assert len(drawn) == 3 * len(runs.GRID)
+    large = found.set_index("weight").loc[200.0]
+    assert large["reached"] < large["carried on"] <= large["bound"], "from the start it is stuck far below"
     assert "83" in bounds.certificate_in_words(found)
 
 

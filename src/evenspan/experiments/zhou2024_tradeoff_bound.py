@@ -23,16 +23,19 @@ def certificates(rows: pd.DataFrame) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        ``weight``, ``reached`` and ``bound`` (objective plus the weight times the smallest regulariser, by n),
-        ``gap``, and ``share`` of the bound that is reached.
+        ``weight``; ``reached``, the same ``carried on`` from each weight to the next, and ``bound`` (objective plus the
+        weight times the smallest regulariser, by n); ``gap``, and ``share`` of the bound that is reached.
     """
     grid = rows[rows["protocol"] == "grid"]
     best = grid[(grid["method"] == "FKKM") & (grid["metric"] == "objective")].groupby("weight")["value"].max()
+    carried = rows[(rows["protocol"] == "start: carried on") & (rows["metric"] == "objective")]
+    carried = carried.groupby("weight")["value"].max()
     upper = grid[grid["metric"] == "upper bound"].set_index("weight")["value"]
     n, _, sizes = shape(rows)
     lift = (sizes.astype(float) ** 2).sum(axis=0) / n
     weights = best.index.to_numpy(float)
     found = pd.DataFrame({"weight": weights, "reached": (best.to_numpy() + weights * lift) / n})
+    found["carried on"] = (carried.reindex(best.index).to_numpy() + weights * lift) / n
     found["bound"] = (upper.reindex(best.index).to_numpy() + weights * lift) / n
     found["gap"] = found["bound"] - found["reached"]
     found["share"] = found["reached"] / found["bound"]
@@ -41,7 +44,7 @@ def certificates(rows: pd.DataFrame) -> pd.DataFrame:
 
 def certificate_lines(found: pd.DataFrame) -> pd.DataFrame:
     """The same as lines over the weight, ready to be drawn."""
-    names = {"bound": "no clustering is above", "reached": "best of the seeds"}
+    names = {"bound": "no clustering is above", "reached": "each weight from the start", "carried on": "carried on"}
     long = found.melt("weight", list(names), var_name="method", value_name="median")
     ends = long.assign(smallest=long["median"], largest=long["median"], metric="objective a point")
     return ends.assign(method=ends["method"].map(names))
@@ -54,8 +57,9 @@ def certificate_in_words(found: pd.DataFrame) -> str:
         f"The best answer over the seeds reaches at least {best['share']:.1%} of what any clustering could at "
         f"λ = {best['weight']:g}, and {worst['share']:.1%} at λ = {worst['weight']:g}. From the smallest to the "
         f"largest weight the bound falls by {found['bound'].iloc[0] - found['bound'].iloc[-1]:.4f}, the answer by "
-        f"{found['reached'].iloc[0] - found['reached'].iloc[-1]:.4f}: the difference is what a better search, or "
-        "a better bound, could still close."
+        f"{found['reached'].iloc[0] - found['reached'].iloc[-1]:.4f}. Carried on from each weight to the next, the "
+        f"answer falls by {found['reached'].iloc[0] - found['carried on'].iloc[-1]:.4f} and reaches "
+        f"{found['carried on'].iloc[-1] / found['bound'].iloc[-1]:.1%} at the largest weight."
     )
 
 

@@ -211,8 +211,7 @@ def local(case: Case, seeds) -> Iterator[tuple]:
         for weight in GRID:
             found = case.updates(weight, carried, LONG)
             carried = found.labels
-            if weight in TRIED:
-                yield from case.rows("FKKM", seed, "start: carried on", weight, carried, facts_of(found))
+            yield from case.rows("FKKM", seed, "start: carried on", weight, carried, facts_of(found))
         for weight in SWAPPED:
             before = case.updates(weight, relaxed, LONG)
             yield from case.rows("FKKM", seed, "without swaps", weight, before.labels, facts_of(before))
