@@ -19,7 +19,7 @@ from .relaxed import RelaxedStart, fill_empty, leading_eigenvectors, relaxed_sta
 from .row_update import RowUpdates, row_updates
 from .row_update_many import row_updates_many
 from .swaps import swaps_and_moves
-from .weight_rule import WeightRule
+from .weight_rule import as_rule, settle
 
 
 @dataclass(frozen=True, eq=False)
@@ -182,35 +182,16 @@ class FairKernelKMeans(KernelInput, FairClusterer):
         """
         rule = as_rule(self.fairness_weight)
         gram, codes, start = self._prepare(X, sensitive_features)
-        self.search_ = []
-
-        def evaluate(weight: float) -> tuple[RowUpdates, float]:
-            found = self._updates(gram, codes, start.labels, weight)
-            counts = ClusterCounts.from_labels(found.labels, codes, len(start.eigenvalues))
-            self.search_.append(
-                {
-                    "fairness_weight": weight,
-                    "mnce": counts.mnce,
-                    "balance": counts.balance,
-                    "objective": found.objective,
-                    "n_sweeps": found.n_sweeps,
-                }
-            )
-            return found, counts.mnce
-
-        if isinstance(rule, WeightRule):
-            found, weights, decided = rule.search(evaluate)
-            self.fairness_weight_ = weights[-1]
-            if not decided:
-                warn_caller(
-                    f"MNCE still rose at the largest weight tried, {weights[-1]:g}. Give WeightRule a larger "
-                    "'largest', or choose a weight from curve().",
-                    ConvergenceWarning,
-                )
-        else:
-            self.fairness_weight_ = rule
-            found, self.search_ = evaluate(rule)[0], []
         c, self.n_swaps_ = len(start.eigenvalues), 0
+
+        def facts(found: RowUpdates) -> dict:
+            counts = ClusterCounts.from_labels(found.labels, codes, c)
+            shares = {"mnce": counts.mnce, "balance": counts.balance}
+            return shares | {"objective": found.objective, "n_sweeps": found.n_sweeps}
+
+        found, self.fairness_weight_, self.search_ = settle(
+            rule, lambda weight: self._updates(gram, codes, start.labels, weight), facts
+        )
         if self.swaps:
             found, self.n_swaps_ = swaps_and_moves(gram, codes, found, c, self.fairness_weight_)
         self._store_labels(found.labels, codes, c)
@@ -283,19 +264,6 @@ class FairKernelKMeans(KernelInput, FairClusterer):
 
 class SingleGroupWarning(UserWarning):
     """There is one group only, so a fairness term has no effect."""
-
-
-def as_rule(fairness_weight) -> float | WeightRule:
-    """The fairness weight as a number or as the rule that finds it."""
-    if isinstance(fairness_weight, str) and fairness_weight == "auto":
-        return WeightRule()
-    if isinstance(fairness_weight, WeightRule):
-        return fairness_weight
-    if isinstance(fairness_weight, str):
-        raise ConfigurationError(
-            f"fairness_weight={fairness_weight!r}; needed is 'auto', a number of at least 0, or a WeightRule."
-        )
-    return number_at_least("fairness_weight", fairness_weight, 0.0)
 
 
 def starting_point(gram: Gram, init, n_clusters: int, rng: np.random.Generator) -> RelaxedStart:

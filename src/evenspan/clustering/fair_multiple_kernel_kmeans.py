@@ -13,11 +13,11 @@ from ..inputs import whole_number
 from .base_kernels import twelve_kernels
 from .bounds import deflated_bound
 from .estimator import FairClusterer, number_at_least, require_clusters
-from .fair_kernel_kmeans import SingleGroupWarning, as_rule, starting_point
+from .fair_kernel_kmeans import SingleGroupWarning, starting_point
 from .gram import DenseGram, indicator
 from .kernel_input import symmetric_kernel, warn_if_indefinite
 from .row_update import row_updates
-from .weight_rule import WeightRule
+from .weight_rule import as_rule, settle
 
 
 @dataclass(frozen=True, eq=False)
@@ -170,34 +170,15 @@ class FairMultipleKernelKMeans(FairClusterer):
             warn_caller("there is one group only, so the fairness term has no effect.", SingleGroupWarning)
         equal = np.full(len(stack), 1.0 / len(stack))
         start = starting_point(DenseGram(weighted(stack, equal)), self.init, c, rng)
-        self.search_ = []
 
-        def evaluate(weight: float) -> tuple[Rounds, float]:
-            found = self._alternate(stack, codes, start.labels, c, weight)
+        def facts(found: Rounds) -> dict:
             counts = ClusterCounts.from_labels(found.labels, codes, c)
-            self.search_.append(
-                {
-                    "fairness_weight": weight,
-                    "mnce": counts.mnce,
-                    "balance": counts.balance,
-                    "objective": found.history[-1],
-                    "n_rounds": len(found.history),
-                }
-            )
-            return found, counts.mnce
+            shares = {"mnce": counts.mnce, "balance": counts.balance}
+            return shares | {"objective": found.history[-1], "n_rounds": len(found.history)}
 
-        if isinstance(rule, WeightRule):
-            found, weights, decided = rule.search(evaluate)
-            self.fairness_weight_ = weights[-1]
-            if not decided:
-                warn_caller(
-                    f"MNCE still rose at the largest weight tried, {weights[-1]:g}. Give WeightRule a larger "
-                    "'largest'.",
-                    ConvergenceWarning,
-                )
-        else:
-            self.fairness_weight_ = rule
-            found, self.search_ = evaluate(rule)[0], []
+        found, self.fairness_weight_, self.search_ = settle(
+            rule, lambda weight: self._alternate(stack, codes, start.labels, c, weight), facts
+        )
         self._store_labels(found.labels, codes, c)
         self.kernel_weights_, self.history_ = found.gamma, found.history
         self.objective_, self.at_rest_ = found.history[-1], found.at_rest

@@ -3,7 +3,10 @@
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
+from sklearn.exceptions import ConvergenceWarning
+
 from ..errors import ConfigurationError
+from ..estimator import warn_caller
 from ..inputs import whole_number
 from .estimator import number_at_least
 
@@ -87,3 +90,58 @@ class WeightRule:
             # the paper compares neighbours; with patience a rise must be one over the best so far
             best = mnce if self.patience == 1 else max(best, mnce)
         return result, tried, False
+
+
+def as_rule(fairness_weight) -> float | WeightRule:
+    """The fairness weight as a number or as the rule that finds it."""
+    if isinstance(fairness_weight, str) and fairness_weight == "auto":
+        return WeightRule()
+    if isinstance(fairness_weight, WeightRule):
+        return fairness_weight
+    if isinstance(fairness_weight, str):
+        raise ConfigurationError(
+            f"fairness_weight={fairness_weight!r}; needed is 'auto', a number of at least 0, or a WeightRule."
+        )
+    return number_at_least("fairness_weight", fairness_weight, 0.0)
+
+
+def settle(
+    rule: float | WeightRule, solve: Callable[[float], object], facts: Callable[[object], dict]
+) -> tuple[object, float, list[dict]]:
+    """Solve for the weight given, or for those that a rule asks for.
+
+    Parameters
+    ----------
+    rule : float or WeightRule
+        What `as_rule` gives.
+    solve : callable
+        ``solve(weight)`` gives a result.
+    facts : callable
+        ``facts(result)`` gives what to record of it, with its ``"mnce"``.
+
+    Returns
+    -------
+    result : object
+        That of the last weight.
+    weight : float
+        The last weight.
+    search : list of dict
+        With a rule: what was recorded, for each weight tried.
+    """
+    if not isinstance(rule, WeightRule):
+        return solve(rule), rule, []
+    search = []
+
+    def evaluate(weight: float) -> tuple[object, float]:
+        result = solve(weight)
+        search.append({"fairness_weight": weight} | facts(result))
+        return result, search[-1]["mnce"]
+
+    result, weights, decided = rule.search(evaluate)
+    if not decided:
+        warn_caller(
+            f"MNCE still rose at the largest weight tried, {weights[-1]:g}. Give WeightRule a larger 'largest', or "
+            "look at a list of weights of your own.",
+            ConvergenceWarning,
+        )
+    return result, weights[-1], search
