@@ -29,13 +29,15 @@ from evenspan.datasets.clustering_files import read_mnist
 from evenspan.datasets.storage import status_of
 
 SEEDS = 10
+#: The weights of the trade-off curves.
+CURVE = (0.0, 0.1, 0.5, 1.0, 2.0, 3.0, 4.0, 5.0, 10.0, 50.0, 200.0)
 
 
 def plain_updates(K: np.ndarray, codes: np.ndarray, labels: np.ndarray, c: int, weight: float):
     """The row update as it is written down: K~ formed, and s = Y'K~e_i computed for every row."""
     n, G = len(K), np.eye(codes.max() + 1)[codes]
     shift = weight * G.sum(axis=0).max()
-    fair = K + shift * np.eye(n) - weight * G @ G.T
+    fair = K + shift * np.eye(n) - weight * (G @ G.T)
     Y = np.eye(c)[labels]
     sizes, q = Y.sum(axis=0), np.einsum("nk,nm,mk->k", Y, fair, Y, optimize=True)
     labels, history = labels.copy(), []
@@ -193,17 +195,25 @@ def main() -> None:
             lambda search=search: search(gram, codes, starts, c),
         )
 
-    P, sides = points(2000, 20)
-    larger = DenseGram(base_kernel(P, 7))
-    start = relaxed_labels(larger, 10, np.random.default_rng(0))
-    if not np.array_equal(
-        plain_updates(larger.K, sides, start, 10, 1.0), row_updates(larger, sides, start, 10, 1.0).labels
-    ):
-        raise AssertionError("the row update does not end at the labels of the plain steps")
+    weights = np.repeat(CURVE, SEEDS)
+    everywhere = np.tile(starts, (len(CURVE), 1))
+    plain = [plain_updates(K, codes, labels, c, w) for labels, w in zip(everywhere, weights, strict=True)]
+    if not same([plain], [[run.labels for run in row_updates_many(gram, codes, everywhere, c, weights)]]):
+        raise AssertionError("row_updates_many does not end at the labels of the plain steps")
     show(
-        "plain steps / library, made points, n = 2,000, one start and weight",
-        lambda: plain_updates(larger.K, sides, start, 10, 1.0),
-        lambda: row_updates(larger, sides, start, 10, 1.0),
+        f"plain steps / library, {name}, {SEEDS} starts with {len(CURVE)} weights each, together",
+        lambda: [plain_updates(K, codes, labels, c, w) for labels, w in zip(everywhere, weights, strict=True)],
+        lambda: row_updates_many(gram, codes, everywhere, c, weights),
+        1,
+    )
+    P, sides = points(1000, 20)
+    larger = DenseGram(base_kernel(P, 7))
+    starts = np.array([relaxed_labels(larger, 10, np.random.default_rng(seed)) for seed in range(SEEDS)])
+    show(
+        f"plain steps / library, made points, n = 1,000, {SEEDS} starts together",
+        lambda: [plain_updates(larger.K, sides, labels, 10, 1.0) for labels in starts],
+        lambda: row_updates_many(larger, sides, starts, 10, [1.0] * SEEDS),
+        1,
     )
 
     X, groups, name = digits(given.digits)
