@@ -80,6 +80,8 @@ def test_without_fairness_the_clusters_are_the_groups_and_with_it_the_classes(ro
     assert curve.loc[0.0, "ACC"] < 0.7 < 0.99 < curve.loc[2.0, "ACC"]
     assert curve.loc[200.0, "ACC"] < 0.7, "far beyond saturation single moves only shuffle"
     assert summary.shape_in_words(rows).startswith("ACC of FKKM first rises")
+    assert " ACC of FMKKM " in summary.shapes_in_words(rows)
+    assert "FMKKM" not in summary.shapes_in_words(rows[rows["method"] != "FMKKM"])
     turned = rows.assign(value=rows["value"].where(rows["metric"] != "ACC", 1.0 - rows["weight"].fillna(0) / 1000))
     assert summary.shape_in_words(turned).startswith("ACC of FKKM is highest without fairness")
 

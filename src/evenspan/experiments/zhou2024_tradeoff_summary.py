@@ -132,6 +132,11 @@ def shape_in_words(rows: pd.DataFrame, method: str = "FKKM") -> str:
     )
 
 
+def shapes_in_words(rows: pd.DataFrame) -> str:
+    """The same for every method that went over the weights with this kernel or with all, as far as they are stored."""
+    return " ".join(shape_in_words(rows, method) for method in ("FKKM", "FMKKM") if method in set(rows["method"]))
+
+
 def starts(rows: pd.DataFrame) -> pd.DataFrame:
     """Every run of every start: ``start``, ``weight``, the objective relative to the best one seen, MNCE, ACC."""
     some = rows[

@@ -60,7 +60,9 @@ def over_weight(
         panel.set_visible(False)
     for panel in axes[-1]:
         panel.set_xlabel("fairness weight λ")
-    fig.legend(*axes.flat[0].get_legend_handles_labels(), loc="outside lower center", ncols=4, fontsize="small")
+    fig.legend(
+        *axes.flat[0].get_legend_handles_labels(), loc="outside lower center", ncols=2 * across, fontsize="small"
+    )
     return fig
 
 
