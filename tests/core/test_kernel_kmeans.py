@@ -78,6 +78,9 @@ def test_many_starts_take_the_best():
     options = {"algorithm": "lloyd", "kernel": "linear", "n_init": 1}
     alone = [KernelKMeans(6, random_state=seed, **options).fit(X).objective_ for seed in range(5)]
     assert min(alone) < many.objective_
+    # better than from the relaxed start alone: the random starts count
+    start = relaxed_start(FactorGram(X), 6, np.random.default_rng(0), n_init=30).labels
+    assert _lloyd(FactorGram(X), start, 6, 300)[1] < many.objective_ - 1e-3 * abs(many.objective_)
     K, _, _ = scattered(9, 2, 3, seed=1)
     best = KernelKMeans(3, algorithm="lloyd", kernel="precomputed", n_init=100).fit(K)
     assert best.objective_ == pytest.approx(optimum(K, 3), rel=1e-9)

@@ -36,6 +36,7 @@ def test_eigenvectors_of_all_storages(k):
         assert_eigenpairs(K, values, H)
     # from k = 5 on, the factor (rank 4) has only zeros to add
     values, H = leading_eigenvectors(FactorGram(Z), 6, rng())
+    assert (values.shape, H.shape) == ((6,), (80, 6))
     assert not values[4:].any()
     assert not H[:, 4:].any()
 
@@ -67,7 +68,8 @@ def test_lanczos_steps_give_the_eigenvectors_of_large_matrices():
 
 
 def test_labels_are_those_of_k_means_on_unit_rows_of_the_eigenvectors():
-    K, _, _ = scattered(90, 3, 4, seed=1)
+    lengths = rng(6).uniform(0.2, 4.0, size=90)  # points of very different length
+    K = scattered(90, 3, 4, seed=1)[0] * np.outer(lengths, lengths)
     values, vectors = np.linalg.eigh(K)
     H = vectors[:, ::-1][:, :4]
     H = H / np.linalg.norm(H, axis=1, keepdims=True)
@@ -77,8 +79,9 @@ def test_labels_are_those_of_k_means_on_unit_rows_of_the_eigenvectors():
     np.testing.assert_allclose(found.eigenvalues, values[::-1][:4])
     np.testing.assert_array_equal(relaxed_labels(DenseGram(K), 4, rng(5)), found.labels)
     # the control: without unit rows the clusters are others
-    plain = KMeans(4, n_init=10, max_iter=50, random_state=0).fit_predict(vectors[:, ::-1][:, :4])
-    assert adjusted_rand_score(expected, plain) < 0.999
+    seed = int(rng(5).integers(2**31))
+    plain = KMeans(4, n_init=10, max_iter=50, random_state=seed).fit_predict(vectors[:, ::-1][:, :4])
+    assert adjusted_rand_score(expected, plain) < 0.9
 
 
 def test_start_knows_the_lengths_of_directions_only():
