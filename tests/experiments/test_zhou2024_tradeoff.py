@@ -152,6 +152,10 @@ def test_starts_and_swaps_are_counted_from_the_best_and_never_lose(rows):
     assert table.groupby("weight")["below best"].min().abs().max() == 0.0
     assert (table["below best"] >= 0).all()
     assert (table[table["weight"] == 50.0]["below best"] > 0.01).any(), "the search is local"
+    curves = summary.searches(rows).set_index(["method", "weight", "metric"])["median"]
+    stuck, carried = (curves[name, 50.0, "clustering objective"] for name in (summary.TEN, summary.CARRIED))
+    assert carried < stuck - 0.01
+    assert summary.price_in_words(rows).startswith("At λ = 200 each from the start")
     swaps = summary.swaps(rows)
     assert (swaps["gain a point"] >= -1e-12).all()
     large = swaps.set_index("weight").loc[50.0]
