@@ -1,5 +1,7 @@
 """The search for Credit Card and K1b: its arithmetic by other routes, its parts on made data, what it selects."""
 
+import dataclasses
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -302,5 +304,17 @@ def test_the_build_states_what_the_table_states_and_nothing_of_the_search():
 
 def test_the_loaders_take_what_the_stored_search_selects():
     rows = read_results("zhou2024-search")
-    assert protocol.selected(rows[rows["dataset"] == "credit_card"]) == cards.CREDIT_CARD
+    assert protocol.selected(rows[rows["dataset"] == "credit_card"]) == cards.CREDIT_CARD_ALL
+    assert dataclasses.replace(cards.CREDIT_CARD, rows="all") == cards.CREDIT_CARD_ALL
     assert protocol.selected_groups(rows[rows["dataset"] == "k1b"]) == f"random halves, seed {K1B_SEED}"
+
+
+def test_the_columns_of_credit_card_state_the_share_of_men_in_two_samples():
+    """What the card of the data says: two columns all rows, four the sample by class, and no column both."""
+    rows = read_results("zhou2024-search")
+    shares = page.known_shares("credit_card", rows[rows["dataset"] == "credit_card"])
+    whole, sample = (arithmetic.consistency("credit_card", share).set_index("method") for share in shares.values())
+    assert set(whole.index[whole["one run"]]) == {"K-means", "FFC"}
+    assert set(sample.index[sample["one run"]]) == {"KKM", "SC", "FKKM-f", "FKKM"}
+    assert whole["means over runs"].all()
+    assert not sample.loc[["K-means", "FFC"], "means over runs"].any()

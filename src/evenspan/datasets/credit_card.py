@@ -4,7 +4,7 @@ Every choice is named here, so that a recorded search can try them and the loade
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
@@ -16,6 +16,7 @@ from .scaling import min_max, standardised, unit_rows
 
 __all__ = [
     "CREDIT_CARD",
+    "CREDIT_CARD_ALL",
     "FEATURES",
     "GROUPS",
     "LABELS",
@@ -137,14 +138,18 @@ SCALINGS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
     "raw": lambda X: X.astype(float),
 }
 
-#: What the loader takes. The experiment zhou2024-search shows why.
-CREDIT_CARD = CreditCard(
+#: What the rule of the experiment zhou2024-search selects.
+CREDIT_CARD_ALL = CreditCard(
     label="last repayment status, -2 to 2 (5)",
     group="sex",
-    rows="first 1000 of each class",
+    rows="all",
     features="all but label and sex",
-    scaling="standardised",
+    scaling="between 0 and 1",
 )
+
+#: The same but for the rows, because a kernel of all rows is too large. Four printed columns state the share of men in
+#: these rows and none of the four that in all rows; this was decided after the search, not by its rule.
+CREDIT_CARD = replace(CREDIT_CARD_ALL, rows="first 1000 of each class")
 
 
 def credit_card_table() -> pd.DataFrame:
