@@ -132,6 +132,10 @@ def test_windows_wider_than_the_widest_find_the_late_moves():
     found = row_updates(FactorGram(Z), np.arange(n) % 3, start, 2, 0.0)
     np.testing.assert_array_equal(found.labels, labels)
     assert (found.n_moves, found.at_rest) == (len(wrong), True)
+    late = labels.copy()
+    late[-1] = 1 - late[-1]
+    assert _State(FactorGram(Z), np.arange(n) % 3, late, 2, 0.0).improvable()
+    assert not _State(FactorGram(Z), np.arange(n) % 3, labels, 2, 0.0).improvable()
 
 
 @pytest.mark.parametrize("seed", range(6))
