@@ -71,6 +71,7 @@ CHECKED = [
     KernelKMeans(2, algorithm="lloyd"),
     KernelKMeans(2, kernel="precomputed"),
     Spectral(2),
+    Spectral(2, affinity="rbf"),
     Variational(2),
     Variational(2, objective="k-median"),
     FairnessFirst(2),
