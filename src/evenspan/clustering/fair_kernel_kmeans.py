@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
+from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from ..certificate import Certificate
@@ -103,7 +104,7 @@ class FairKernelKMeans(KernelInput, FairClusterer):
 
     Guarantees
     ----------
-    The objective never falls and no cluster becomes empty. With at rest, no single move improves. Adding a multiple of
+    The objective never falls, up to the precision of the kernel, and no cluster becomes empty. With at rest, no single move improves. Adding a multiple of
     the identity to the kernel changes no label. A single group gives the clusters of weight 0.
 
     Complexity
@@ -229,14 +230,15 @@ class FairKernelKMeans(KernelInput, FairClusterer):
             In the order of the weights. Points that are not at rest say so in ``updates.at_rest``.
         """
         weights = [number_at_least("a fairness weight", weight, 0.0) for weight in weights]
-        gram, codes, start = self._prepare(X, sensitive_features)
-        max_sweeps, tol = self._sweeps
+        model = clone(self)  # a fitted model keeps what it has learnt
+        gram, codes, start = model._prepare(X, sensitive_features)
+        max_sweeps, tol = model._sweeps
         c, starts = len(start.eigenvalues), np.tile(start.labels, (len(weights), 1))
         runs = row_updates_many(gram, codes, starts, c, weights, max_sweeps=max_sweeps, tol=tol)
         found = []
         for weight, updates in zip(weights, runs, strict=True):
             counts = ClusterCounts.from_labels(updates.labels, codes, c)
-            counts = ClusterCounts(self.group_labels_, counts.clusters, counts.counts)
+            counts = ClusterCounts(model.group_labels_, counts.clusters, counts.counts)
             found.append(TradeOffPoint(weight, updates.labels, counts, updates))
         return found
 
