@@ -25,8 +25,8 @@ NOTES = {
     "mnist_usps": "The slides do not give the size of the data. This pair of samples fits the printed balances "
     "and may be the paper's; that it is, cannot be checked.",
     "credit_card": "The slides say neither which column is the class nor which the group, and give no size. A recorded "
-    f"search chose what comes nearest to the printed balances and accuracies: {CREDIT_CARD}. That this is the paper's "
-    "choice cannot be checked.",
+    "search selected class, group and features, and one sample of the rows has the share of men that most printed "
+    f"columns state: {CREDIT_CARD}. That this is the paper's choice cannot be checked.",
     "k1b": "The slides do not say what the groups are. The printed entropies ask for two halves. "
     f"These are halves drawn at random with seed {K1B_SEED}, for which fairness asks for little.",
 }
