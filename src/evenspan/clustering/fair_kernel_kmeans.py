@@ -104,8 +104,9 @@ class FairKernelKMeans(KernelInput, FairClusterer):
 
     Guarantees
     ----------
-    The objective never falls, up to the precision of the kernel, and no cluster becomes empty. With at rest, no single move improves. Adding a multiple of
-    the identity to the kernel changes no label. A single group gives the clusters of weight 0.
+    The objective never falls, up to the precision of the kernel, and no cluster becomes empty. With at rest, no single
+    move improves. Adding a multiple of the identity to the kernel changes no label. A single group gives the clusters
+    of weight 0.
 
     Complexity
     ----------

@@ -85,7 +85,8 @@ class BlockGram(Gram):
     """Entries computed from the points whenever they are needed; n x n values are never held at once."""
 
     def __init__(self, kernel: Kernel, X: np.ndarray, dtype=np.float32):
-        self.kernel, self.X, self.n, self.dtype = kernel, X.astype(dtype, copy=False), len(X), np.dtype(dtype)
+        self.kernel, self.X = kernel.moved(X.astype(dtype, copy=False))
+        self.n, self.dtype = len(X), np.dtype(dtype)
         parts = [np.diagonal(self.kernel.block(part, part)) for part in self._parts(64)]
         self.diagonal = np.concatenate(parts).astype(np.float64)
         self.precision = accuracy(self.dtype)

@@ -122,8 +122,12 @@ def dense_kernel(kernel: Kernel, X: np.ndarray, dtype) -> np.ndarray:
     )
     X = X.astype(dtype, copy=False)
     K = np.empty((n, n), dtype=dtype)
-    for rows, values in kernel.blocks(X, X):
-        K[rows] = values
+    kernel, X = kernel.moved(X)
+    with np.errstate(over="ignore", invalid="ignore"):
+        for start in range(0, n, 1024):
+            K[start : start + 1024] = kernel.block(X[start : start + 1024], X)
+    if kernel.name == "rbf":
+        np.fill_diagonal(K, 1.0)
     if not np.isfinite(K).all():
         raise DataError(
             f"the {kernel.name} kernel has NaN or infinite values on these data. Rescale the features, or choose a "

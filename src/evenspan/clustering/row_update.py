@@ -163,17 +163,22 @@ class _State:
         return moves
 
     def _move(self, i: int, target: int, start: int) -> None:
-        source, group, k = self.labels[i], self.codes[i], self.diagonal[i]
-        s = self.sums.window(i, i + 1)[:, 0] - self.fair[:, group]
-        self.q[source] += k - 2.0 * s[source]
-        self.q[target] += k + 2.0 * s[target]
+        source, group, k = int(self.labels[i]), int(self.codes[i]), float(self.diagonal[i])
+        s = self.sums.window(i, i + 1)
+        self.q[source] += k - 2.0 * (s[source, 0] - self.fair[source, group])
+        self.q[target] += k + 2.0 * (s[target, 0] - self.fair[target, group])
         self.sizes[source] -= 1.0
         self.sizes[target] += 1.0
         self.fair[source, group] -= self.weight
         self.fair[target, group] += self.weight
         self.labels[i] = target
-        self.sums.move(i, int(source), target)
-        self._terms()
+        self.sums.move(i, source, target)
+        # the terms of these two only, as plain numbers: calls on arrays of c entries would take most of the time
+        for cluster in (source, target):
+            n, q = float(self.sizes[cluster]), float(self.q[cluster])
+            self.twice[cluster], self.base[cluster] = 2.0 / (n + 1.0), -q / (n * (n + 1.0))
+            self.less[cluster] = 1.0 / (n - 1.0) if n > 1.0 else 0.0
+            self.rest[cluster] = q / n - q / (n - 1.0) if n > 1.0 else np.inf
 
     def improvable(self) -> bool:
         """Whether some single move improves the objective."""
