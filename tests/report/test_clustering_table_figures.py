@@ -63,6 +63,10 @@ def test_kernel_weights_show_range_and_equal_weights():
     np.testing.assert_allclose(panel.lines[0].get_xdata(), [0.5, 0.5])
     ends = panel.containers[0].lines[2][0].get_segments()[0][:, 0]
     np.testing.assert_allclose(sorted(ends), [0.4, 0.7])
+    same = pd.DataFrame(
+        {"method": "FMKKM", "kernel": [1], "mean": [np.nextafter(0.1, 0)], "smallest": 0.1, "largest": 0.1}
+    )
+    figures.kernel_weights(same, ["one"])  # a mean that rounding puts below the smallest is drawn all the same
 
 
 def test_quality_and_fairness_has_one_point_a_method():

@@ -108,7 +108,8 @@ def kernel_weights(weights: pd.DataFrame, names: list[str]) -> Figure:
     for place, (method, (colour, marker)) in enumerate(zip(methods, looks(), strict=False)):
         own = weights[weights["method"] == method].sort_values("kernel")
         y = own["kernel"] + 0.2 * (place - (len(methods) - 1) / 2)
-        arms = [own["mean"] - own["smallest"], own["largest"] - own["mean"]]
+        # The mean of equal numbers may lie off them by a rounding.
+        arms = np.maximum([own["mean"] - own["smallest"], own["largest"] - own["mean"]], 0.0)
         panel.errorbar(own["mean"], y, xerr=arms, fmt=marker, color=colour, markersize=5, capsize=2, linewidth=1)
     panel.set_yticks(range(1, len(names) + 1), [f"{i} {name}" for i, name in enumerate(names, 1)], fontsize="small")
     panel.invert_yaxis()
