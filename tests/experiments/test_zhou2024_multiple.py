@@ -40,6 +40,14 @@ def test_the_shift_makes_kernel_weights_nearly_equal(build):
         assert off[method] > 0.2
 
 
+def test_what_is_reached_stays_below_the_bound(made):
+    for method in ("FMKKM", "FMKKM-f", "FMKKM (unshifted)"):
+        facts = protocol.METHODS[method](made, 1).facts
+        assert facts["trace reached"] <= facts["trace bound"], method
+        if method != "FMKKM (unshifted)":
+            assert facts["rises of the objective"] == 0, method
+
+
 def test_fair_methods_are_fair_and_the_others_are_not(build):
     found = summary.spreads(build, protocol.MADE).pivot(index="method", columns="metric", values="mean")
     for method in ("FMKKM", "FMKKM (unshifted)", "FKKM (average kernel)"):

@@ -87,7 +87,8 @@ def alternation(weight: float | str, weights_from: str):
             warnings.simplefilter("ignore", ConvergenceWarning)
             model.fit(problem.stack, sensitive_features=problem.data.groups)
         facts = {"weight": model.fairness_weight_, "objective": model.objective_, "rounds": model.n_rounds_}
-        facts |= {"at rest": float(model.at_rest_), "certificate bound": model.certificate_.dual}
+        facts |= {"at rest": float(model.at_rest_), "trace reached": model.certificate_.primal}
+        facts["trace bound"] = model.certificate_.dual
         facts |= {"rises of the objective": float((np.diff(model.history_) > 1e-9 * model.history_[0]).sum(axis=0))}
         return Run(model.labels_, facts | _named(model.kernel_weights_))
 
