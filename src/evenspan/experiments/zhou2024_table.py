@@ -18,8 +18,9 @@ from ..metrics.clustering import joint_counts, judge_clustering
 from ..metrics.joint_counts import JointCounts
 from .session import best_source
 from .store import read_results
+from .zhou2024_claims import claims
 from .zhou2024_methods import METHODS, Problem, Run, by_first_row, made_set
-from .zhou2024_summary import claims, facts, fair_part, made, nearest_in_words, note, of_page, readings, search
+from .zhou2024_summary import facts, fair_part, made, nearest_in_words, note, of_page, readings, search
 from .zhou2024_summary import printed as published
 from .zhou2024_variants import VARIANTS
 
