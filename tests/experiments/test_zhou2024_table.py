@@ -128,6 +128,14 @@ def test_tasks_are_checked():
     assert set(zhou2024_variants.VARIANTS) == set(methods.METHODS) - {"FKKM (swaps)"}
 
 
+def test_shuffled_rows_get_their_own_labels_back(made):
+    """On the made set the answer does not depend on the order, so that the clusters are the same."""
+    run = zhou2024_variants.shuffled(made, 3)
+    np.testing.assert_array_equal(
+        methods.by_first_row(run.labels), methods.by_first_row(methods.METHODS["FKKM"](made, 3).labels)
+    )
+
+
 def test_jaffe_has_the_known_answer(raw):
     """Weight 2, every person found, and the balance of the true classes, from every seed; KKM is not there."""
     raw("jaffe")

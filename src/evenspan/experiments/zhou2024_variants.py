@@ -1,7 +1,7 @@
 """Other readings of the methods of Table 1, for what the slides leave open: shown beside the fixed ones, not judged."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -21,6 +21,7 @@ from .zhou2024_methods import (
     Problem,
     Run,
     fair_kernel,
+    fair_kernel_run,
     fair_spectral,
     fairness_first,
     k_means,
@@ -75,6 +76,16 @@ def rows_not_scaled(problem: Problem, seed: int) -> Run:
     return Run(lloyd_means(H, problem.n_clusters, int(rng.integers(2**31)), REPLICATES).labels_)
 
 
+def shuffled(problem: Problem, seed: int) -> Run:
+    """FKKM whose sweeps go over the rows in another order than that of the file."""
+    order = np.random.default_rng(seed).permutation(problem.data.n)
+    gram = DenseGram(problem.kernel(KERNEL)[np.ix_(order, order)])
+    run = fair_kernel_run(gram, problem.data.groups[order], problem.n_clusters, seed)
+    labels = np.empty_like(run.labels)
+    labels[order] = run.labels
+    return replace(run, labels=labels)
+
+
 def has_columns(problem: Problem) -> bool:
     """Whether the features have columns of their own: kernels have none, and sparse ones are not to be centred."""
     return isinstance(problem.data.X, np.ndarray)
@@ -103,6 +114,8 @@ VARIANTS: dict[str, dict[str, Variant]] = {
         "kernel 7, negative entries 0, not normalised": Variant(fair_spectral("unnormalized", clipped(KERNEL))),
     },
     "VFC": {
+        "weight 20": Variant(variational((20.0,)), ("features",)),
+        "weight 50": Variant(variational((50.0,)), ("features",)),
         "columns standardised before": Variant(
             variational(prepare=standardize_and_scale),
             ("features",),
@@ -123,5 +136,6 @@ VARIANTS: dict[str, dict[str, Variant]] = {
         ONE_START: Variant(fair_kernel(n_init=1)),
         "kernel 1": Variant(fair_kernel(number=LINEAR), (LINEAR,)),
         "100 sweeps": Variant(fair_kernel(max_sweeps=100)),
+        "rows in random order": Variant(shuffled),
     },
 }
