@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from evenspan.clustering.fair_kernel_kmeans import FairKernelKMeans
 from evenspan.errors import ConfigurationError
 from evenspan.experiments import records
 from evenspan.experiments import zhou2024_kernels as protocol
@@ -27,6 +28,13 @@ def rows(case):
 @pytest.fixture(scope="module")
 def answers(case):
     return {name: labels for name, labels, _ in protocol._answers(case)}
+
+
+def test_the_answer_under_the_rule_is_that_of_the_estimator(case, rows, answers):
+    model = FairKernelKMeans(case.n_clusters, kernel="precomputed", init=case.start(0))
+    model.fit(case.K, sensitive_features=case.data.groups)
+    np.testing.assert_array_equal(model.labels_, answers["FKKM"])
+    assert cells.weight_of(rows) == model.fairness_weight_ == 3.0
 
 
 def fair_kernel(case, rows):
