@@ -3,7 +3,6 @@
 from dataclasses import replace
 
 import numpy as np
-from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh
 
 from ..errors import ConfigurationError, DataError
 from ..estimator import warn_caller
@@ -164,19 +163,24 @@ def warn_if_indefinite(K: np.ndarray, what: str) -> None:
         )
 
 
-def extreme_eigenvalues(K: np.ndarray) -> tuple[float, float]:
-    """The smallest and the largest eigenvalue; for large matrices by Lanczos steps, good to about a hundredth."""
-    if len(K) <= SMALL:
+def extreme_eigenvalues(K: np.ndarray, steps: int = 30) -> tuple[float, float]:
+    """The smallest and the largest eigenvalue; for large matrices what so many Lanczos steps reach, from inside."""
+    n = len(K)
+    if n <= SMALL:
         values = np.linalg.eigvalsh(np.asarray(K, dtype=np.float64))
         return float(values[0]), float(values[-1])
-    operator = LinearOperator(K.shape, matvec=lambda v: K @ v.astype(K.dtype), dtype=np.float64)
-    start = np.random.default_rng(0).standard_normal(len(K))
-    found = []
-    for which in ("SA", "LA"):
-        try:
-            values = eigsh(operator, 1, which=which, v0=start, tol=1e-2, return_eigenvectors=False)
-        except ArpackNoConvergence as error:
-            # an eigenvalue among many close ones: what was reached is an inner estimate and says enough
-            values = error.eigenvalues if len(error.eigenvalues) else np.zeros(1)
-        found.append(float(values[0]))
-    return found[0], found[1]
+    start = np.random.default_rng(0).standard_normal(n)
+    Q, images = np.empty((n, 0)), np.empty((n, 0))
+    q = start / np.linalg.norm(start)
+    for _ in range(steps):
+        image = np.asarray(K @ q.astype(K.dtype), dtype=np.float64)
+        Q, images = np.column_stack([Q, q]), np.column_stack([images, image])
+        for _ in range(2):  # twice, so that the basis is orthonormal to rounding
+            image = image - Q @ (Q.T @ image)
+        length = np.linalg.norm(image)
+        if length <= 1e-12 * np.linalg.norm(images[:, -1]):
+            break
+        q = image / length
+    T = Q.T @ images
+    values = np.linalg.eigvalsh(0.5 * (T + T.T))
+    return float(values[0]), float(values[-1])
