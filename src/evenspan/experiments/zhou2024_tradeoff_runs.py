@@ -166,11 +166,13 @@ def several(case: Case, seeds) -> Iterator[tuple]:
 
 
 def multiple(case: Case, weight, init: np.ndarray, seed: int) -> FairMultipleKernelKMeans:
-    """Fair multiple kernel k-means from given labels."""
+    """Fair multiple kernel k-means from given labels; published kernels are passed, others made of the features."""
+    published = case.data.kernels is not None
     model = FairMultipleKernelKMeans(
-        case.n_clusters, weight, kernels="precomputed", init=init, dtype=case.stack.dtype.name, random_state=seed
-    )
-    return quietly(model, case.stack, case.data.groups)
+        case.n_clusters, weight, kernels="precomputed" if published else "twelve", init=init,
+        dtype=case.stack.dtype.name, random_state=seed,
+    )  # fmt: skip
+    return quietly(model, case.stack if published else case.features, case.data.groups)
 
 
 def multiple_facts(model: FairMultipleKernelKMeans) -> Facts:
