@@ -128,10 +128,13 @@ def test_the_empirical_term_is_the_mean_squared_distance_in_the_fair_kernel(case
 
 def test_vacuous_is_said_only_where_it_is(rows):
     found = bounds.generalisation(rows)
-    assert bounds.vacuous(found).startswith("The bound is vacuous at every weight")
+    text = bounds.vacuous(found)
+    assert text.startswith("At 11 of 11 weights the bound is vacuous")
+    assert "below that" not in text
     half = found.assign(bound=np.where(found["weight"] > 1, found["bound"], 0.5))
-    assert bounds.vacuous(half).startswith("The bound is vacuous at 7 of 11 weights")
-    assert bounds.vacuous(found.assign(bound=0.5)).startswith("The bound is nowhere vacuous")
+    assert bounds.vacuous(half).startswith("At 7 of 11 weights")
+    assert "below that at λ = 0, 0.1, 0.5, 1." in bounds.vacuous(half)
+    assert bounds.vacuous(found.assign(bound=0.5)).startswith("At 0 of 11 weights")
 
 
 def test_saturation_is_where_mnce_reaches_and_keeps_its_best():

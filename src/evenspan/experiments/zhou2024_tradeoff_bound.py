@@ -102,16 +102,17 @@ def vacuous(found: pd.DataFrame) -> str:
     above = found["bound"] >= found["largest possible"]
     wide = found["bound"] >= found["range of the theorem"]
     ratio = found["bound"] / found["largest possible"]
-    where = "at every weight of the grid" if above.all() else f"at {above.sum(axis=0)} of {len(found)} weights"
     text = (
-        f"The bound is vacuous {where}: it exceeds the largest possible squared distance of a point to a mean of "
-        f"points by a factor of {ratio.min():.3g} to {ratio.max():.3g}"
+        f"At {above.sum(axis=0)} of {len(found)} weights the bound is vacuous: it is {ratio.min():.3g} to "
+        f"{ratio.max():.3g} times the largest possible squared distance of a point to a mean of points"
     )
-    if not above.any():
-        text = (
-            f"The bound is nowhere vacuous: it is {ratio.min():.3g} to {ratio.max():.3g} of the largest possible value"
-        )
-    return text + f". It exceeds the range of the theorem itself at {wide.sum(axis=0)} of {len(found)} weights."
+    if not above.all():
+        text += ", and below that at λ = " + ", ".join(f"{weight:g}" for weight in found["weight"][~above])
+    return text + (
+        f". It exceeds the range that the theorem gives the error itself at {wide.sum(axis=0)} of {len(found)} weights."
+        f" It is {(found['bound'] / found['empirical']).min():.3g} to "
+        f"{(found['bound'] / found['empirical']).max():.3g} times the empirical term."
+    )
 
 
 def shape(rows: pd.DataFrame) -> tuple[int, int, np.ndarray]:
