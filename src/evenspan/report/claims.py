@@ -71,9 +71,11 @@ def answers(ids: Collection[str]) -> dict[str, ClaimAnswer]:
     return found
 
 
-def claims(ids: Sequence[str] | None = None) -> pd.DataFrame:
-    """All claims, or those of ``ids``, with ``answer``, ``evidence`` and ``experiment``; what is open says so."""
+def claims(ids: Sequence[str] | None = None, *, paper: str | None = None) -> pd.DataFrame:
+    """Claims with ``answer``, ``evidence`` and ``experiment``: all, those of ``ids``, or those of a paper."""
     frame = _table()
+    if paper is not None:
+        frame = frame[frame["paper"] == paper].reset_index(drop=True)
     if ids is not None:
         if unknown := [claim for claim in ids if claim not in set(frame["id"])]:
             raise ResultError(f"claims.csv has no claim {', '.join(unknown)}; it has {', '.join(frame['id'])}.")

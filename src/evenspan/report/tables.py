@@ -161,8 +161,7 @@ def verdict_counts(paper: str) -> HTML:
 
 def paper_claims(paper: str) -> HTML:
     """How many of a paper's claims received which answer."""
-    judged = claims()
-    answers = judged.loc[judged["paper"] == paper, "answer"].value_counts()
+    answers = claims(paper=paper)["answer"].value_counts()
     marks = ", ".join(f"{answers[name]} {_answer_badge(name)}" for name in ANSWERS if name in answers)
     return HTML(f'<p class="verdict-counts">Of {answers.sum(axis=0)} claims: {marks}</p>')
 
