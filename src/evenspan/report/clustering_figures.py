@@ -128,6 +128,7 @@ def cluster_bars(counts: Mapping[str, np.ndarray], groups: Sequence[str]) -> Fig
             floor = floor + row
         panel.set_xticks(places, [str(place + 1) for place in places])
         panel.grid(visible=False, axis="x")
+        panel.set_axisbelow(True)
         panel.set_title(title)
     for panel in axes.flat[len(counts) :]:
         panel.set_visible(False)
