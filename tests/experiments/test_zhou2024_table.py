@@ -125,6 +125,8 @@ def test_tasks_are_checked():
         zhou2024_table.run_task("jaffe", "PCA")
     with pytest.raises(ConfigurationError, match="family='rest'"):
         zhou2024_table.run_task("jaffe", "KKM", "rest")
+    assert all(task["dataset"] != "jaffe" for task in zhou2024_table.tasks() if task.get("family") == "scaling")
+    assert set(zhou2024_variants.SCALINGS_READ) < set(methods.METHODS)
     assert set(zhou2024_variants.VARIANTS) == set(methods.METHODS) - {"FKKM (swaps)"}
 
 
@@ -134,6 +136,16 @@ def test_shuffled_rows_get_their_own_labels_back(made):
     np.testing.assert_array_equal(
         methods.by_first_row(run.labels), methods.by_first_row(methods.METHODS["FKKM"](made, 3).labels)
     )
+
+
+def test_rows_before_scaling_have_the_directions_of_those_after(raw):
+    """What the readings of the scaling use are the loader's rows, but for their lengths."""
+    raw("mnist_usps")
+    problem = methods.Problem(load_clustering("mnist_usps"))
+    rows = zhou2024_variants.unscaled(problem)
+    lengths = np.linalg.norm(rows, axis=1, keepdims=True)
+    assert np.ptp(lengths, axis=None) > 1.0
+    np.testing.assert_allclose(rows / lengths, problem.features, atol=1e-12)
 
 
 def test_jaffe_has_the_known_answer(raw):

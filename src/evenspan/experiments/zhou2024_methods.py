@@ -190,14 +190,14 @@ def variational(weights: tuple[float, ...] = VFC_WEIGHTS, prepare: Callable = la
     return solve
 
 
-def fairness_first(threshold: float = FFC_THRESHOLD):
+def fairness_first(threshold: float = FFC_THRESHOLD, rows: Callable = lambda problem: problem.features):
     """Fairness-first clustering, as reconstructed."""
 
     def solve(problem: Problem, seed: int) -> Run:
         model = FairnessFirstClustering(problem.n_clusters, threshold=threshold, random_state=seed)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)  # recorded instead
-            model.fit(problem.features, sensitive_features=problem.data.groups)
+            model.fit(rows(problem), sensitive_features=problem.data.groups)
         facts = {"objective": model.inertia_, "moves": model.n_moves_, "swaps": model.n_swaps_}
         first = {"Bal after stage 1": model.stages_[0]["balance"]}
         return Run(model.labels_, facts | first | {"at rest": float(model.at_rest_)})

@@ -2,9 +2,11 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 import numpy as np
 
+from ..clustering.base_kernels import base_kernel
 from ..clustering.gram import DenseGram
 from ..clustering.kernel_points import unit_rows as points_of_kernels
 from ..clustering.relaxed import leading_eigenvectors
@@ -27,6 +29,7 @@ from .zhou2024_methods import (
     k_means,
     kernel_k_means,
     lloyd_means,
+    rounded,
     spectral,
     variational,
 )
@@ -86,12 +89,45 @@ def shuffled(problem: Problem, seed: int) -> Run:
     return replace(run, labels=labels)
 
 
+@lru_cache(maxsize=1)
+def unscaled_kernel(problem: Problem) -> DenseGram:
+    """Kernel 7 of the rows before they were scaled to unit length."""
+    return DenseGram(base_kernel(unscaled(problem), KERNEL))
+
+
+def unscaled_clipped(problem: Problem) -> np.ndarray:
+    """That kernel as a graph: negative entries and the diagonal set to 0."""
+    W = np.maximum(unscaled_kernel(problem).K, 0.0)
+    np.fill_diagonal(W, 0.0)
+    return W
+
+
+def unscaled_start(problem: Problem, seed: int) -> Run:
+    """Relaxed kernel k-means on that kernel."""
+    return Run(rounded(unscaled_kernel(problem), problem.n_clusters, seed))
+
+
+def unscaled_fair(weight: float | None = None):
+    """Fair kernel k-means on that kernel."""
+    return lambda problem, seed: fair_kernel_run(
+        unscaled_kernel(problem), problem.data.groups, problem.n_clusters, seed, weight
+    )
+
+
+def dense_unscaled(problem: Problem) -> np.ndarray:
+    """The rows before they were scaled, for methods that need them dense."""
+    return np.asarray(unscaled(problem), float)
+
+
 def has_columns(problem: Problem) -> bool:
     """Whether the features have columns of their own: kernels have none, and sparse ones are not to be centred."""
     return isinstance(problem.data.X, np.ndarray)
 
 
 ONE_START = "k-means from one start"
+UNSCALED = "kernel 7 of rows not scaled"
+STANDARDISED = "columns standardised before"
+NO_COLUMNS = "the features have no dense columns of their own: only kernels are published, or the counts are sparse"
 VARIANTS: dict[str, dict[str, Variant]] = {
     "K-means": {
         ONE_START: Variant(k_means(n_init=1), ("features",)),
@@ -116,12 +152,7 @@ VARIANTS: dict[str, dict[str, Variant]] = {
     "VFC": {
         "weight 20": Variant(variational((20.0,)), ("features",)),
         "weight 50": Variant(variational((50.0,)), ("features",)),
-        "columns standardised before": Variant(
-            variational(prepare=standardize_and_scale),
-            ("features",),
-            has_columns,
-            "the features have no dense columns of their own: only kernels are published, or the counts are sparse",
-        ),
+        STANDARDISED: Variant(variational(prepare=standardize_and_scale), ("features",), has_columns, NO_COLUMNS),
     },
     "FFC": {
         "half of the balance kept": Variant(fairness_first(0.5), ("features",)),
@@ -139,3 +170,25 @@ VARIANTS: dict[str, dict[str, Variant]] = {
         "rows in random order": Variant(shuffled),
     },
 }
+
+#: Readings of the scaling of features, run after those above had pointed at it; of Jaffe there are no features.
+SCALINGS_READ: dict[str, dict[str, Variant]] = {
+    "KKM": {UNSCALED: Variant(unscaled_start, ())},
+    "SC": {f"{UNSCALED}, negative entries 0": Variant(spectral(unscaled_clipped), ())},
+    "FairSC": {f"{UNSCALED}, negative entries 0": Variant(fair_spectral(graph=unscaled_clipped), ())},
+    "VFC": {
+        f"{STANDARDISED}, weight {weight:g}": Variant(
+            variational((weight,), standardize_and_scale), ("features",), has_columns, NO_COLUMNS
+        )
+        for weight in (50.0, 100.0)
+    },
+    "FFC": {
+        "a quarter of the balance kept, rows not scaled": Variant(
+            fairness_first(0.25, dense_unscaled), (), has_columns, NO_COLUMNS
+        )
+    },
+    "FKKM-f": {UNSCALED: Variant(unscaled_fair(0.0), ())},
+    "FKKM": {UNSCALED: Variant(unscaled_fair(), ())},
+}
+#: Families of other readings by their names in the tasks.
+FAMILIES = {"variants": VARIANTS, "scaling": SCALINGS_READ}
