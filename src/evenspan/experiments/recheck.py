@@ -58,7 +58,7 @@ def compare(
         ok = same | (difference <= allowed)  # a NaN on one side only compares as False
     difference, relative = np.nan_to_num(difference, nan=np.inf), np.nan_to_num(relative, nan=np.inf)
     worst = int(np.argmax(difference))
-    where = " ".join(both[key].iloc[worst]) if difference[worst] > 0 else ""
+    where = " ".join(map(str, both[key].iloc[worst])) if difference[worst] > 0 else ""
     return Comparison(name, len(stored), float(difference.max()), float(relative.max()), where, bool(ok.all()))
 
 

@@ -15,6 +15,7 @@ from pathlib import Path
 import pandas as pd
 
 from .. import paths
+from ..datasets import registry
 from ..errors import ResultError
 from ..experiments import records
 from ..experiments.catalogue import Experiment, catalogue, task_id
@@ -294,7 +295,9 @@ def _trail(ours: Ours | None, k: str) -> dict[str, str]:
         "",
     )
     trail = {"experiment": ours.experiment.id, "execution": execution}
-    return trail | {"tasks": " ".join(ours.tasks), "data_card": ours.dataset}
+    # data that nobody can download have no card
+    card = ours.dataset if ours.dataset in registry.names() else ""
+    return trail | {"tasks": " ".join(ours.tasks), "data_card": card}
 
 
 def _number(value: float | None) -> str:
