@@ -3,6 +3,7 @@
 #   snakemake book    execute notebooks (embedded profile) and text chapters, then build the strict book
 #   snakemake full    the papers' whole protocols, one job per task; finished results are kept
 
+import hashlib
 import json
 import shutil
 import sys
@@ -55,6 +56,7 @@ wildcard_constraints:
 localrules:
     book,
     full,
+    ingredients,
 
 
 # An execution also stores results, which the pages link to and the ledger reads. Without them it is made again.
@@ -83,11 +85,22 @@ rule book:
         TEXTS,
 
 
+rule ingredients:
+    # One file in place of a thousand: Snakemake looks at every input of every page.
+    input:
+        LIBRARY,
+        DATA,
+    output:
+        "_build/executed/ingredients.sha256",
+    run:
+        lines = [f"{hashlib.sha256((ROOT / name).read_bytes()).hexdigest()}  {name}" for name in input]
+        Path(output[0]).write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
 rule experiment:
     input:
         notebook=lambda w: EXPERIMENTS[w.id].notebook,
-        library=LIBRARY,
-        data=DATA,
+        ingredients="_build/executed/ingredients.sha256",
     output:
         "_build/executed/experiments/{id}/{execution}.ipynb",
     params:
@@ -108,8 +121,7 @@ def after(wildcards):
 rule chapter:
     input:
         text="book/{page}.md",
-        library=LIBRARY,
-        data=DATA,
+        ingredients="_build/executed/ingredients.sha256",
         results=after,
     output:
         "_build/executed/chapters/{page}.ipynb",
