@@ -15,7 +15,6 @@ from pathlib import Path
 import pandas as pd
 
 from .. import paths
-from ..datasets import registry
 from ..errors import ResultError
 from ..experiments import records
 from ..experiments.catalogue import Experiment, catalogue, task_id
@@ -295,8 +294,9 @@ def _trail(ours: Ours | None, k: str) -> dict[str, str]:
         "",
     )
     trail = {"experiment": ours.experiment.id, "execution": execution}
-    # data that nobody can download have no card
-    card = ours.dataset if ours.dataset in registry.names() else ""
+    # data that are not at hand have no number, and may have no card
+    known = ours.mean is not None or paths.data("cards", f"{ours.dataset}.md").is_file()
+    card = ours.dataset if known else ""
     return trail | {"tasks": " ".join(ours.tasks), "data_card": card}
 
 
