@@ -159,12 +159,7 @@ class SubspaceEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
         return self._array(X, reset=False)
 
     def _array(self, X, **checks) -> np.ndarray:
-        try:
-            return validate_data(self, X, dtype="numeric", **checks)
-        except ValueError as error:
-            if "could not convert" in str(error) or "strings" in str(error):
-                row_blocks(np.asarray(X))  # names the column that is not numeric
-            raise
+        return validated(self, X, dtype="numeric", **checks)
 
 
 class PointsEstimator(SubspaceEstimator):
@@ -218,6 +213,16 @@ class PointsEstimator(SubspaceEstimator):
 
     def _answer(self, moments: GroupMoments) -> FairSubspace:
         return self._answer_points(*self._points, moments)
+
+
+def validated(estimator: BaseEstimator, X, **checks) -> np.ndarray:
+    """X as scikit-learn's ``validate_data`` gives it; an error about text names the column."""
+    try:
+        return validate_data(estimator, X, **checks)
+    except ValueError as error:
+        if "could not convert" in str(error) or "strings" in str(error):
+            row_blocks(np.asarray(X))  # names the column that is not numeric
+        raise
 
 
 def warn_caller(message: str, category: type[Warning] = UserWarning) -> None:

@@ -10,7 +10,8 @@ from sklearn.metrics.pairwise import rbf_kernel
 from evenspan.cluster_counts import ClusterCounts
 from evenspan.clustering import base_kernels
 from evenspan.clustering.base_kernels import CentralPointWarning
-from evenspan.clustering.fair_kernel_kmeans import FairKernelKMeans, SingleGroupWarning
+from evenspan.clustering.estimator import SingleGroupWarning
+from evenspan.clustering.fair_kernel_kmeans import FairKernelKMeans
 from evenspan.clustering.fair_multiple_kernel_kmeans import FairMultipleKernelKMeans
 from evenspan.clustering.fair_spectral import FairSpectralClustering
 from evenspan.clustering.fairness_first import FairnessFirstClustering

@@ -9,7 +9,8 @@ from sklearn.exceptions import ConvergenceWarning
 
 from evenspan.cluster_counts import ClusterCounts
 from evenspan.clustering.bounds import deflated_bound, spectral_bound
-from evenspan.clustering.fair_kernel_kmeans import FairKernelKMeans, SingleGroupWarning
+from evenspan.clustering.estimator import SingleGroupWarning
+from evenspan.clustering.fair_kernel_kmeans import FairKernelKMeans
 from evenspan.clustering.gram import DenseGram
 from evenspan.clustering.weight_rule import WeightRule
 

@@ -9,7 +9,8 @@ from sklearn.exceptions import ConvergenceWarning
 
 from evenspan.cluster_counts import ClusterCounts
 from evenspan.clustering.base_kernels import twelve_kernels
-from evenspan.clustering.fair_kernel_kmeans import FairKernelKMeans, SingleGroupWarning
+from evenspan.clustering.estimator import SingleGroupWarning
+from evenspan.clustering.fair_kernel_kmeans import FairKernelKMeans
 from evenspan.clustering.fair_multiple_kernel_kmeans import FairMultipleKernelKMeans, fairness_part, kernel_weights
 from evenspan.clustering.gram import DenseGram
 from evenspan.clustering.kernel_input import KernelWarning

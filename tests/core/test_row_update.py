@@ -33,9 +33,9 @@ class Watched(_State):
         super().__init__(gram, codes, labels, n_clusters, weight)
         self.before = trace_objective(self.fair_K, self.labels, self.c)
 
-    def _move(self, i, target, start):
+    def _move(self, i, target):
         source = int(self.labels[i])
-        super()._move(i, target, start)
+        super()._move(i, target)
         self.moves.append((int(i), source, int(target)))
         self.check(ahead=i + 1)
         after = trace_objective(self.fair_K, self.labels, self.c)

@@ -4,12 +4,16 @@ from numbers import Real
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClusterMixin
-from sklearn.utils.validation import validate_data
 
 from ..cluster_counts import ClusterCounts
 from ..errors import ComponentsError, ConfigurationError
-from ..groups import encode_groups
-from ..inputs import require_numeric_columns, row_blocks, whole_number
+from ..estimator import validated, warn_caller
+from ..groups import encode_groups, label_text
+from ..inputs import require_numeric_columns, whole_number
+
+
+class SingleGroupWarning(UserWarning):
+    """There is one group only, so a fairness term has no effect."""
 
 
 class FairClusterer(ClusterMixin, BaseEstimator):
@@ -43,19 +47,27 @@ class FairClusterer(ClusterMixin, BaseEstimator):
         self.group_counts_ = np.bincount(codes, minlength=len(self.group_labels_))
         return codes
 
+    def _warn_single_group(self) -> None:
+        if len(self.group_labels_) == 1:
+            warn_caller(
+                f"there is one group only ({label_text(self.group_labels_[0])}), so the fairness term is the same for "
+                "all clusterings and has no effect.",
+                SingleGroupWarning,
+            )
+
     def _store_labels(self, labels: np.ndarray, codes: np.ndarray, n_clusters: int) -> None:
         self.labels_ = np.asarray(labels, dtype=np.int64)
         counts = ClusterCounts.from_labels(self.labels_, codes, n_clusters)
         self.counts_ = ClusterCounts(self.group_labels_, counts.clusters, counts.counts)
 
     def _table(self, X, **checks) -> np.ndarray:
-        require_numeric_columns(X)
-        try:
-            return validate_data(self, X, dtype=[np.float64, np.float32], **checks)
-        except ValueError as error:
-            if "could not convert" in str(error) or "strings" in str(error):
-                row_blocks(np.asarray(X))  # names the column that is not numeric
-            raise
+        return numeric_table(self, X, **checks)
+
+
+def numeric_table(estimator: BaseEstimator, X, **checks) -> np.ndarray:
+    """X as an array in the precision that it has; an error names the columns that are not numeric."""
+    require_numeric_columns(X)
+    return validated(estimator, X, dtype=[np.float64, np.float32], **checks)
 
 
 def require_clusters(n_clusters, n: int) -> int:

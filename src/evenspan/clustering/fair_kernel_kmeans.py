@@ -9,14 +9,13 @@ from sklearn.exceptions import ConvergenceWarning
 
 from ..certificate import Certificate
 from ..cluster_counts import ClusterCounts
-from ..errors import ConfigurationError
 from ..estimator import require_generator, warn_caller
 from ..inputs import whole_number
 from .bounds import deflated_bound
 from .estimator import FairClusterer, number_at_least, require_clusters
 from .gram import Gram
 from .kernel_input import KernelInput
-from .relaxed import RelaxedStart, fill_empty, leading_eigenvectors, relaxed_start
+from .relaxed import starting_point
 from .row_update import RowUpdates, row_updates
 from .row_update_many import row_updates_many
 from .swaps import swaps_and_moves
@@ -184,7 +183,7 @@ class FairKernelKMeans(KernelInput, FairClusterer):
         """
         rule = as_rule(self.fairness_weight)
         gram, codes, start = self._prepare(X, sensitive_features)
-        c, self.n_swaps_ = len(start.eigenvalues), 0
+        c, self.n_swaps_ = int(start.max()) + 1, 0
 
         def facts(found: RowUpdates) -> dict:
             counts = ClusterCounts.from_labels(found.labels, codes, c)
@@ -192,12 +191,12 @@ class FairKernelKMeans(KernelInput, FairClusterer):
             return shares | {"objective": found.objective, "n_sweeps": found.n_sweeps}
 
         found, self.fairness_weight_, self.search_ = settle(
-            rule, lambda weight: self._updates(gram, codes, start.labels, weight), facts
+            rule, lambda weight: self._updates(gram, codes, start, weight), facts
         )
         if self.swaps:
             found, self.n_swaps_ = swaps_and_moves(gram, codes, found, c, self.fairness_weight_)
         self._store_labels(found.labels, codes, c)
-        self.initial_labels_ = start.labels
+        self.initial_labels_ = start
         self.objective_, self.history_, self.at_rest_ = found.objective, found.history, found.at_rest
         self.n_sweeps_ = self.n_iter_ = found.n_sweeps
         self.n_moves_ = found.n_moves
@@ -234,7 +233,7 @@ class FairKernelKMeans(KernelInput, FairClusterer):
         model = clone(self)  # a fitted model keeps what it has learnt
         gram, codes, start = model._prepare(X, sensitive_features)
         max_sweeps, tol = model._sweeps
-        c, starts = len(start.eigenvalues), np.tile(start.labels, (len(weights), 1))
+        c, starts = int(start.max()) + 1, np.tile(start, (len(weights), 1))
         runs = row_updates_many(gram, codes, starts, c, weights, max_sweeps=max_sweeps, tol=tol)
         found = []
         for weight, updates in zip(weights, runs, strict=True):
@@ -243,19 +242,14 @@ class FairKernelKMeans(KernelInput, FairClusterer):
             found.append(TradeOffPoint(weight, updates.labels, counts, updates))
         return found
 
-    def _prepare(self, X, sensitive_features) -> tuple[Gram, np.ndarray, RelaxedStart]:
-        """Kernel matrix, group codes and start, after all checks of what was passed."""
+    def _prepare(self, X, sensitive_features) -> tuple[Gram, np.ndarray, np.ndarray]:
+        """Kernel matrix, group codes and labels to start from, after all checks of what was passed."""
         self._sweeps = whole_number("max_sweeps", self.max_sweeps, 1), number_at_least("tol", self.tol, 0.0)
         rng = require_generator(self.random_state)
         X = self._table(X)
         codes = self._groups(sensitive_features, len(X))
         c = require_clusters(self.n_clusters, len(X))
-        if len(self.group_labels_) == 1:
-            warn_caller(
-                f"there is one group only ({self.group_labels_[0]}), so the fairness term is the same for all "
-                "clusterings and has no effect.",
-                SingleGroupWarning,
-            )
+        self._warn_single_group()
         gram = self._gram(X)
         return gram, codes, starting_point(gram, self.init, c, rng)
 
@@ -263,28 +257,3 @@ class FairKernelKMeans(KernelInput, FairClusterer):
         max_sweeps, tol = self._sweeps
         c = int(labels.max()) + 1
         return row_updates(gram, codes, labels, c, weight, max_sweeps=max_sweeps, tol=tol)
-
-
-class SingleGroupWarning(UserWarning):
-    """There is one group only, so a fairness term has no effect."""
-
-
-def starting_point(gram: Gram, init, n_clusters: int, rng: np.random.Generator) -> RelaxedStart:
-    """The start that ``init`` names, with the leading eigenvalues of the kernel."""
-    if isinstance(init, str):
-        if init != "relaxed":
-            raise ConfigurationError(f"init={init!r}; needed is 'relaxed' or one label for each point.")
-        return relaxed_start(gram, n_clusters, rng)
-    given = np.asarray(init)
-    if given.shape != (gram.n,):
-        raise ConfigurationError(f"init has shape {given.shape}; needed is one label for each of {gram.n} points.")
-    seen, labels = np.unique(given, return_inverse=True)
-    if len(seen) > n_clusters:
-        raise ConfigurationError(
-            f"init has {len(seen)} different labels, but n_clusters={n_clusters}. Raise n_clusters or merge labels."
-        )
-    # labels that are numbers of clusters already keep their order
-    if given.dtype.kind in "iu" and seen[0] >= 0 and seen[-1] < n_clusters:
-        labels = given
-    values, _ = leading_eigenvectors(gram, n_clusters, rng)
-    return RelaxedStart(fill_empty(gram, labels, n_clusters), values)

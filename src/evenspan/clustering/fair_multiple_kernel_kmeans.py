@@ -13,9 +13,9 @@ from ..inputs import whole_number
 from .base_kernels import twelve_kernels
 from .bounds import deflated_bound
 from .estimator import FairClusterer, number_at_least, require_clusters
-from .fair_kernel_kmeans import SingleGroupWarning, starting_point
 from .gram import DenseGram, indicator
 from .kernel_input import symmetric_kernel, warn_if_indefinite
+from .relaxed import starting_point
 from .row_update import row_updates
 from .weight_rule import as_rule, settle
 
@@ -166,8 +166,7 @@ class FairMultipleKernelKMeans(FairClusterer):
         stack = self._stack(X)
         n = stack[0].shape[0]
         c, codes = require_clusters(self.n_clusters, n), self._groups(sensitive_features, n)
-        if len(self.group_labels_) == 1:
-            warn_caller("there is one group only, so the fairness term has no effect.", SingleGroupWarning)
+        self._warn_single_group()
         equal = np.full(len(stack), 1.0 / len(stack))
         start = starting_point(DenseGram(weighted(stack, equal)), self.init, c, rng)
 
@@ -177,13 +176,13 @@ class FairMultipleKernelKMeans(FairClusterer):
             return shares | {"objective": found.history[-1], "n_rounds": len(found.history)}
 
         found, self.fairness_weight_, self.search_ = settle(
-            rule, lambda weight: self._alternate(stack, codes, start.labels, c, weight), facts
+            rule, lambda weight: self._alternate(stack, codes, start, c, weight), facts
         )
         self._store_labels(found.labels, codes, c)
         self.kernel_weights_, self.history_ = found.gamma, found.history
         self.objective_, self.at_rest_ = found.history[-1], found.at_rest
         self.n_rounds_ = self.n_iter_ = len(found.history)
-        self.initial_labels_ = start.labels
+        self.initial_labels_ = start
         self.certificate_ = self._certificate(stack, codes, c, rng)
         if not found.at_rest:
             warn_caller(

@@ -8,7 +8,7 @@ from ..certificate import Certificate
 from ..errors import ConfigurationError
 from ..estimator import require_generator, warn_caller
 from ..inputs import whole_number
-from .estimator import FairClusterer, require_clusters
+from .estimator import numeric_table, require_clusters
 from .gram import Gram
 from .kernel_input import KernelInput
 from .relaxed import fill_empty, relaxed_start
@@ -118,8 +118,6 @@ class KernelKMeans(KernelInput, ClusterMixin, BaseEstimator):
         self.storage = storage
         self.random_state = random_state
 
-    _table = FairClusterer._table
-
     def fit(self, X, y=None):
         """Cluster the rows of X.
 
@@ -138,7 +136,7 @@ class KernelKMeans(KernelInput, ClusterMixin, BaseEstimator):
             raise ConfigurationError(f"algorithm={self.algorithm!r}; needed is 'relaxed' or 'lloyd'.")
         n_init, max_iter = whole_number("n_init", self.n_init, 1), whole_number("max_iter", self.max_iter, 1)
         rng = require_generator(self.random_state)
-        X = self._table(X)
+        X = numeric_table(self, X)
         c = require_clusters(self.n_clusters, len(X))
         gram = self._gram(X)
         start = relaxed_start(gram, c, rng, n_init=n_init)

@@ -7,6 +7,7 @@ import numpy as np
 from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 
+from ..errors import ConfigurationError
 from .eigen import leading_eigenpairs
 from .gram import BlockGram, FactorGram, Gram
 
@@ -108,3 +109,23 @@ def fill_empty(gram: Gram, labels: np.ndarray, n_clusters: int) -> np.ndarray:
         distances = gram.diagonal - 2.0 * s / size + q[labels] / size**2
         labels[np.where(size > 1, distances, -np.inf).argmax()] = empty
     return labels
+
+
+def starting_point(gram: Gram, init, n_clusters: int, rng: np.random.Generator) -> np.ndarray:
+    """The labels that ``init`` names: "relaxed", or one label for each point; no cluster is empty."""
+    if isinstance(init, str):
+        if init != "relaxed":
+            raise ConfigurationError(f"init={init!r}; needed is 'relaxed' or one label for each point.")
+        return relaxed_labels(gram, n_clusters, rng)
+    given = np.asarray(init)
+    if given.shape != (gram.n,):
+        raise ConfigurationError(f"init has shape {given.shape}; needed is one label for each of {gram.n} points.")
+    seen, labels = np.unique(given, return_inverse=True)
+    if len(seen) > n_clusters:
+        raise ConfigurationError(
+            f"init has {len(seen)} different labels, but n_clusters={n_clusters}. Raise n_clusters or merge labels."
+        )
+    # labels that are numbers of clusters already keep their order
+    if given.dtype.kind in "iu" and seen[0] >= 0 and seen[-1] < n_clusters:
+        labels = given
+    return fill_empty(gram, labels, n_clusters)

@@ -158,11 +158,11 @@ class _State:
             if not better[first]:
                 start, width = stop, min(2 * width, WIDE)
                 continue
-            self._move(start + first, int(joining[:, first].argmax()), start)
+            self._move(start + first, int(joining[:, first].argmax()))
             start, width, moves = start + first + 1, min(max(4 * (first + 1), NARROW), WIDE), moves + 1
         return moves
 
-    def _move(self, i: int, target: int, start: int) -> None:
+    def _move(self, i: int, target: int) -> None:
         source, group, k = int(self.labels[i]), int(self.codes[i]), float(self.diagonal[i])
         s = self.sums.window(i, i + 1)
         self.q[source] += k - 2.0 * (s[source, 0] - self.fair[source, group])

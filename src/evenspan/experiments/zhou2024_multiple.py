@@ -67,18 +67,11 @@ class Several:
         return self.found["average"]
 
 
-class Trusted(FairMultipleKernelKMeans):
-    """The estimator without its look at the eigenvalues of every kernel: all are positive semidefinite, as made."""
-
-    def _stack(self, X) -> np.ndarray:
-        return X
-
-
 def alternation(weight: float | str, weights_from: str):
     """Algorithm 1 from the relaxed start of a seed."""
 
     def solve(problem: Several, seed: int) -> Run:
-        model = Trusted(
+        model = FairMultipleKernelKMeans(
             problem.data.n_clusters, weight, kernels="precomputed", weights_from=weights_from,
             dtype=problem.stack.dtype, random_state=seed,
         )  # fmt: skip

@@ -5,12 +5,12 @@ from numbers import Integral
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from ..errors import ConfigurationError, DataError
-from ..estimator import require_generator
+from ..estimator import require_generator, validated
 from ..groups import encode_groups
-from ..inputs import feature_names, require_finite, require_numeric_columns, row_blocks
+from ..inputs import feature_names, require_finite, require_numeric_columns
 from ..kernels import resolve_kernel
 from ..moments import GroupMoments
 from ..running import row_weights
@@ -285,12 +285,7 @@ class FairKernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
 
     def _table(self, X, *, reset: bool, **checks) -> np.ndarray:
         require_numeric_columns(X)
-        try:
-            return validate_data(self, X, dtype=np.float64, reset=reset, **checks)
-        except ValueError as error:
-            if "could not convert" in str(error) or "strings" in str(error):
-                row_blocks(np.asarray(X))  # names the column that is not numeric
-            raise
+        return validated(self, X, dtype=np.float64, reset=reset, **checks)
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
