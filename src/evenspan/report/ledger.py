@@ -51,6 +51,8 @@ COLUMNS = (
 )
 #: Columns that a page adds for what this build computed.
 BUILD_COLUMNS = ("build", "build_std", "build_experiment", "build_execution", "build_tasks", "build_data_card")
+#: Files beside the published tables: what the papers claim, and where they contradict themselves.
+NOT_TABLES = frozenset({"claims", "contradictions"})
 #: A protocol that gives a metric exactly from moments serves wherever the published protocol has no row of its own.
 MOMENTS = "moments"
 
@@ -72,7 +74,7 @@ def published() -> pd.DataFrame:
     """Every cell of the published tables as text, in printed order; ``cell`` names it: ``file/row``."""
     frames = []
     for path in sorted(paths.data("paper").glob("*.csv")):
-        if path.stem == "claims":
+        if path.stem in NOT_TABLES:
             continue
         frame = pd.read_csv(path, dtype=str, keep_default_na=False)
         if tuple(frame.columns) != PUBLISHED:
