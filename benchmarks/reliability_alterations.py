@@ -1,0 +1,166 @@
+"""One byte of a committed file changed: what notices it, and whether it names the file (see :mod:`reliability`)."""
+
+import os
+import re
+from collections.abc import Callable
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import yaml
+from typer.testing import CliRunner
+
+from evenspan import datasets, paths
+from evenspan.cli import app
+from evenspan.datasets import registry
+from evenspan.errors import FairError
+from evenspan.experiments.recheck import recheck_tolerance
+from evenspan.experiments.store import read_results
+from evenspan.report import ledger, verdicts
+
+#: Kinds of files, and the share of the trials that each gets.
+KINDS = {
+    "results of full runs": ("data/results/full/*/*.csv", 50),
+    "records of full runs": ("data/results/full/*/*.json", 40),
+    "shipped moments": ("data/moments/*/*.npz", 30),
+    "records of moments": ("data/moments/*/record.json", 10),
+    "registry of data": ("data/registry.toml", 25),
+    "published tables": ("data/paper/*.csv", 20),
+    "rules": ("data/tolerances.yml", 10),
+    "ledger": ("data/results/ledger.csv", 10),
+    "seals": ("data/checksums.txt", 5),
+}
+SEALS, LEDGER, READING = "evenspan verify --files", "evenspan ledger --check", "reading"
+#: Kinds that the ledger is computed from, or is.
+IN_LEDGER = ("results of full runs", "records of full runs", "published tables", "rules", "ledger")
+HOWS = ("any byte", "another digit")
+
+
+@contextmanager
+def rooted(root: Path):
+    """Inside, evenspan works in another checkout."""
+    before = os.environ.get("EVENSPAN_ROOT")
+    os.environ["EVENSPAN_ROOT"] = str(root)
+    paths.root.cache_clear()
+    registry.read.cache_clear()
+    try:
+        yield
+    finally:
+        os.environ.pop("EVENSPAN_ROOT") if before is None else os.environ.update(EVENSPAN_ROOT=before)
+        paths.root.cache_clear()
+        registry.read.cache_clear()
+
+
+@contextmanager
+def altered(path: Path, how: str, rng: np.random.Generator):
+    """Inside, one byte of a file is another; yields its position, the byte before and the byte now."""
+    content = path.read_bytes()
+    digits = [place for place, byte in enumerate(content) if 48 <= byte <= 57]
+    if how == "another digit" and digits and path.suffix != ".npz":
+        place = int(rng.choice(digits))
+        now = 48 + (content[place] - 48 + int(rng.integers(1, 10))) % 10
+    else:
+        place = int(rng.integers(len(content)))
+        now = content[place] ^ int(rng.integers(1, 256))
+    try:
+        path.write_bytes(content[:place] + bytes([now]) + content[place + 1 :])
+        yield place, content[place], now
+    finally:
+        path.write_bytes(content)
+
+
+def command(*words: str) -> Callable[[], None]:
+    """A command of evenspan, run in this process: what it says is raised where it fails."""
+
+    def work() -> None:
+        ended = CliRunner().invoke(app, list(words))
+        if ended.exit_code:
+            told = ended.exception is None or isinstance(ended.exception, SystemExit)
+            raise FairError(ended.output) if told else ended.exception
+
+    return work
+
+
+def reading(kind: str, path: Path) -> Callable[[], object]:
+    """What the package does when it needs such a file."""
+    name = path.parent.name
+    if kind in ("results of full runs", "records of full runs"):
+        return lambda: read_results(name)
+    if kind == "shipped moments":
+        return lambda: load_moments(name, path.stem)
+    if kind == "records of moments":
+        first = min(path.parent.glob("*.npz"))
+        return lambda: load_moments(name, first.stem)
+    return {
+        "registry of data": lambda: [datasets.entry(one).checksum() for one in datasets.names()],
+        "published tables": lambda: ledger.published(),
+        "rules": lambda: (verdicts.rules(), recheck_tolerance("rathore2025-tables")),
+    }.get(kind, lambda: path.read_text(encoding="utf-8"))
+
+
+def load_moments(name: str, stem: str) -> object:
+    """Moments of a data set by the name of their file, as the experiments load them."""
+    if stem == "whole":
+        return datasets.whole_moments(name)
+    if stem == "protocol":
+        return [datasets.fold_moments(name, seed) for seed in range(10)]
+    part, _, split = stem.partition("_")
+    return datasets.shipped_moments(name, int(split), part)
+
+
+def outcome(work: Callable[[], object]) -> tuple[str, str]:
+    """``unseen``, ``told`` (an error in plain words) or ``crashed`` (any other error), and the words."""
+    try:
+        work()
+    except FairError as error:
+        return "told", str(error)
+    except (ValueError, KeyError, TypeError, AttributeError, OSError, LookupError, yaml.YAMLError) as error:
+        return "crashed", f"{type(error).__name__}: {error}"
+    return "unseen", ""
+
+
+def name_of(kind: str, path: Path, root: Path, place: int) -> tuple[str, str]:
+    """How the altered file may be called: by its path and, in the registry, by the entry that holds the byte."""
+    if kind != "registry of data":
+        return path.relative_to(root).as_posix(), ""
+    heads = re.finditer(rb"^\[([^\]]+)\]$", path.read_bytes(), re.MULTILINE)
+    within = [head.group(1).decode(errors="replace") for head in heads if head.start() <= place]
+    return path.relative_to(root).as_posix(), within[-1].strip('"') if within else ""
+
+
+def measure_alterations(root: Path, seed: int, trials: int = 200) -> dict[str, pd.DataFrame]:
+    """Alter one file after the other in a fresh clone, and ask everything that might notice."""
+    rng = np.random.default_rng(seed)
+    shares = np.array([share for _, share in KINDS.values()])
+    rows = []
+    with rooted(root):
+        for kind, count in zip(KINDS, np.round(trials * shares / shares.sum()).astype(int), strict=True):
+            files = sorted(root.glob(KINDS[kind][0]))
+            for number in range(count):
+                path, how = files[rng.integers(len(files))], HOWS[number % 2]
+                with altered(path, how, rng) as (place, before, now):
+                    registry.read.cache_clear()
+                    rows.append(trial(kind, path, root, place) | {"how": how, "byte": f"{before:02x} to {now:02x}"})
+                print(rows[-1], flush=True)
+        registry.read.cache_clear()
+        for words in (SEALS, LEDGER):  # control: the copy is whole again, and nobody complains
+            state, text = outcome(command(*words.split()[1:]))
+            if state != "unseen":
+                raise SystemExit(f"{words} complains about the unaltered copy: {text}")
+    return {"alterations": pd.DataFrame(rows)}
+
+
+def trial(kind: str, path: Path, root: Path, place: int) -> dict:
+    """Everything that might notice the alteration, asked once."""
+    file, entry = name_of(kind, path, root, place)
+    row = {"kind": kind, "file": file, "entry": entry, "place": place}
+    for asked, work in {
+        SEALS: command("verify", "--files"),
+        LEDGER: command("ledger", "--check") if kind in IN_LEDGER else None,
+        READING: reading(kind, path),
+    }.items():
+        state, text = ("not asked", "") if work is None else outcome(work)
+        text = text.replace("\n", "")  # a terminal may wrap a long path
+        row |= {asked: state, f"{asked}: named": file in text and (not entry or entry in text)}
+    return row
