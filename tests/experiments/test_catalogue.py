@@ -93,7 +93,7 @@ def test_what_does_not_exist_is_named_with_what_does(toy_checkout):
             {"toy": 1},
             "toy-table, published_datasets: needs a mapping of text to text or",
         ),
-        ("sources", [], "toy-table, sources"),
+        ("sources", "all", "toy-table, sources"),
         ("colour", "red", "unknown field colour; the fields are title, paper"),
     ],
 )

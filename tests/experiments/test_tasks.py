@@ -153,17 +153,18 @@ def test_other_data_makes_a_result_outdated(toy_checkout, monkeypatch):
     store.store(entry, task, frame, folder=folder, profile="full", seconds=1.0)
     assert store._inspect_all(entry, {task_id(task): task}, folder)[0].status == "finished"
     monkeypatch.setattr(evenspan.datasets, "checksum", lambda name: f"{name}-second")
-    assert store._inspect_all(entry, {task_id(task): task}, folder)[0].reason == "it was made from other data"
+    found = store._inspect_all(entry, {task_id(task): task}, folder)[0]
+    assert (found.status, found.stale, found.reason) == ("outdated", True, "its data changed since")
 
 
-def test_changed_sources_are_said_and_keep_the_results(finished, toy_checkout, capfd):
-    assert not any(task.other_sources for task in store.inspect("toy-table"))
+def test_changed_sources_make_results_stale_and_keep_them(finished, toy_checkout, capfd):
+    assert not any(task.stale for task in store.inspect("toy-table"))
     before = contents(finished, "*")
     with (toy_checkout / "toy_project" / "protocol.py").open("a") as source:
         source.write("\n# changed\n")
-    assert tasks.state("toy-table") == "full 6 of 6, 6 before the sources changed"
+    assert tasks.state("toy-table") == "full 6 of 6, 6 stale"
     assert tasks.run("toy-table").done == ()
-    assert "6 of these were made before the sources changed" in capfd.readouterr().err
+    assert "6 of these are stale" in capfd.readouterr().err
     assert contents(finished, "*") == before
 
 

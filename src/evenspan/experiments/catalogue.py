@@ -15,7 +15,7 @@ import yaml
 
 from ..errors import ConfigurationError, RegistryError
 from ..paths import root
-from . import schema
+from . import records, schema, sources
 
 PROFILES = schema.PROFILES
 Scalar = schema.Scalar
@@ -52,7 +52,7 @@ class Experiment:
     stand_ins : mapping of str to str
         Data sets that only stand in for those of the paper, with what is missing; their numbers are shown, not judged.
     sources : tuple of str
-        Files, or patterns of files, that decide its numbers; their digest stands in every record.
+        Files, or patterns of files, that decide its numbers and are no code of the package, which is found by itself.
     """
 
     id: str
@@ -142,6 +142,19 @@ class Experiment:
                 )
             found[name] = dict(task)
         return found
+
+    def source_digest(self) -> str:
+        """SHA-256 of what decides the numbers: the code that the protocol reaches, and the files of ``sources``."""
+        parts = [records.files_digest(self.source_files())] if self.sources else []
+        name = self.protocol().__name__
+        if name.startswith("evenspan."):
+            parts.append(sources.digest(name))
+        if not parts:
+            raise RegistryError(
+                f"{self.id}: its module {name} stands outside of the package, so that what decides its numbers must be "
+                "said: list its files as 'sources' in experiments.yml."
+            )
+        return parts[0] if len(parts) == 1 else records.digest(" ".join(parts).encode())
 
     def source_files(self) -> tuple[Path, ...]:
         """The files of ``sources``, sorted; a pattern that matches nothing is an error."""

@@ -29,13 +29,14 @@ class StrictLoader(yaml.SafeLoader):
         return super().construct_mapping(node, deep)
 
 
-_REQUIRED = ("title", "paper", "module", "notebook", "parameters", "executions", "profiles", "sources")
+_REQUIRED = ("title", "paper", "module", "notebook", "parameters", "executions", "profiles")
 _OPTIONAL = {
     "choices": {},
     "published": None,
     "published_datasets": {},
     "published_protocols": {"": "released"},
     "stand_ins": {},
+    "sources": [],
 }
 
 
@@ -86,7 +87,7 @@ def fields_of(name: str, entry: object) -> dict[str, object]:
         if key not in datasets or not isinstance(value, str) or not value:
             raise fault("stand_ins", {key: value}, "a text for a data set in 'published_datasets'")
     sources = values["sources"]
-    if not isinstance(sources, list) or not sources or not all(isinstance(source, str) for source in sources):
+    if not isinstance(sources, list) or not all(isinstance(source, str) for source in sources):
         raise fault("sources", sources, "a list of files or patterns")
     for key, value in values["parameters"].items():
         if not _NAME.fullmatch(key) or key == "profile" or type(value) not in _TYPE_NAMES:

@@ -1,9 +1,9 @@
 """What is stored: results and records on disk, whether they are current, and reading them.
 
 A task is *finished* when its CSV and its record are both there, the CSV has the digest that the record states, and
-the record states the current parameters and data. Changed sources alone do not undo a result, because most changes
-leave its numbers alone; that they changed is said, and ``--check`` finds out. Files are written whole, the record
-last, so that a run may be killed at any moment.
+the record states the current parameters and data. It is *stale* if the code or the data behind it are no longer those
+of the record: it is kept and shown, but never counted as reproduced until ``evenspan verify`` has computed it again.
+Files are written whole, the record last, so that a run may be killed at any moment.
 """
 
 import platform
@@ -22,15 +22,16 @@ from .catalogue import PROFILES, Experiment, experiment, task_id
 
 @dataclass(frozen=True)
 class Stored:
-    """State of one task: ``finished``, ``missing`` or ``outdated`` (with the reason).
+    """State of one task: ``finished``, ``missing`` or ``outdated``.
 
-    ``other_sources`` says of a finished one that the experiment's sources are not those it was made with.
+    ``stale`` says of a stored result that its code or its data are not those it was made with. ``reason`` says why a
+    task is outdated or stale.
     """
 
     name: str
     status: str
     reason: str = ""
-    other_sources: bool = False
+    stale: bool = False
 
 
 def data_checksum(task: Mapping[str, object]) -> str | None:
@@ -59,10 +60,10 @@ def state(experiment_id: str) -> str:
     """How much of the full protocol is stored: ``full 24 of 24``."""
     tasks = inspect(experiment_id)
     outdated = sum(task.status == "outdated" for task in tasks)
-    earlier = sum(task.other_sources for task in tasks)
+    stale = sum(task.stale for task in tasks if task.status == "finished")
     text = f"full {sum(task.status == 'finished' for task in tasks)} of {len(tasks)}"
     text += f", {outdated} outdated" if outdated else ""
-    return text + (f", {earlier} before the sources changed" if earlier else "")
+    return text + (f", {stale} stale" if stale else "")
 
 
 def read_results(experiment_id: str, profile: str = "full", names: Collection[str] | None = None) -> pd.DataFrame:
@@ -117,7 +118,7 @@ def store(
         "seed": task.get("seed", getattr(entry.protocol(), "SEED", None)),
         "command": command or f"evenspan run {entry.id} --profile {profile} --task {name}",
         "data_sha256": data_checksum(task),
-        "source_sha256": records.files_digest(entry.source_files()),
+        "source_sha256": entry.source_digest(),
         "lock_sha256": records.digest(lock.read_bytes()) if lock.is_file() else None,
         "sha256": records.digest(content),
         "rows": len(frame),
@@ -157,7 +158,7 @@ def folder_of(experiment_id: str, profile: str) -> Path:
 
 def _inspect_all(entry: Experiment, tasks: Mapping[str, Mapping], folder: Path) -> list[Stored]:
     checksums = {task.get("dataset"): data_checksum(task) for task in tasks.values()}
-    sources = records.files_digest(entry.source_files())
+    sources = entry.source_digest()
     return [
         _inspect(entry, name, task, folder, checksums[task.get("dataset")], sources) for name, task in tasks.items()
     ]
@@ -179,6 +180,11 @@ def _inspect(entry: Experiment, name: str, task: Mapping, folder: Path, checksum
         return Stored(name, "outdated", "its CSV is damaged: it has not the digest that the record states")
     if (record.get("experiment"), record.get("task")) != (entry.id, name) or record.get("parameters") != dict(task):
         return Stored(name, "outdated", "its record states other parameters")
-    if record.get("data_sha256") != checksum:
-        return Stored(name, "outdated", "it was made from other data")
-    return Stored(name, "finished", other_sources=record.get("source_sha256") != sources)
+    changed = [
+        what
+        for what, field, now in (("data", "data_sha256", checksum), ("code", "source_sha256", sources))
+        if record.get(field) != now
+    ]
+    reason = f"its {' and '.join(changed)} changed since" if changed else ""
+    # Other data are another task; other code most often gives the same numbers, and what it gave is not thrown away.
+    return Stored(name, "outdated" if "data" in changed else "finished", reason, bool(changed))

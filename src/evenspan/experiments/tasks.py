@@ -99,10 +99,10 @@ def run(
     with _reporter(experiment_id, len(todo), progress) as say:
         if kept:
             say(f"{len(kept)} of {len(chosen)} tasks are stored already")
-        if earlier := [name for name in kept if states[name].other_sources]:
+        if stale := [name for name in kept if states[name].stale]:
             say(
-                f"{len(earlier)} of these were made before the sources changed and are kept; to compute them again and "
-                f"compare: evenspan run {experiment_id} --profile full --check"
+                f"{len(stale)} of these are stale, because their code or data changed since, and are kept; to compute "
+                f"them again and compare: evenspan verify --experiment {experiment_id} --stale --renew"
             )
         for name in todo:
             if states[name].status == "outdated":

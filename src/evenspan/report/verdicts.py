@@ -188,8 +188,8 @@ def explanation(rules: Rules) -> dict[Kind, str]:
         f"stands on the other side of this one, and at least {rules.other_methods} stands strictly on the same side. "
         "Numbers equal at the printed digits stand on no side.",
         Kind.DIFFERS: "A number of ours exists and none of the rules above holds.",
-        Kind.STALE: "A number of ours is stored, but the code or the data that gave it changed since and it was not computed "
-        "again. It is shown and never counted as reproduced.",
+        Kind.STALE: "A number of ours is stored, but the code or the data that gave it changed since and it was not "
+        "computed again. It is shown and never counted as reproduced.",
         Kind.NA: "No number of ours can exist, or none was published; the reason stands beside it.",
         Kind.PENDING: "No number of ours exists yet.",
     }
