@@ -17,7 +17,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from reliability_alterations import measure_alterations
-from reliability_runs import clone, measure_kills, measure_places
+from reliability_kills import measure_kills
+from reliability_runs import clone, measure_places
 
 from evenspan import paths
 from evenspan.experiments import records

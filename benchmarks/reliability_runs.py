@@ -1,20 +1,19 @@
-"""Runs that are killed, and runs in several places: what :mod:`reliability` measures with real processes."""
+"""A checkout and its runs; the same runs in several places (see :mod:`reliability`)."""
 
 import json
 import os
-import signal
 import subprocess
 import sys
+import tempfile
 import time
-from collections import Counter
-from contextlib import suppress
 from pathlib import Path
 
-import numpy as np
 import pandas as pd
 
 from evenspan import paths
 from evenspan.experiments import records
+from evenspan.experiments.recheck import compare as compare_rows
+from evenspan.experiments.recheck import recheck_tolerance
 
 #: Experiments without running times among their numbers, and how often each is killed at a random moment.
 KILLS = {
@@ -25,22 +24,9 @@ KILLS = {
     "vu2022-descent": 8,
 }
 NOTEBOOKS = {"rathore2025-tables": "npha", "rathore2025-factorial": "npha", "vu2022-descent": "k3"}
-LONGEST_WAIT = 12.0
-#: Kills while a worker writes, of all workers, of the scheduler alone, and the experiment that they happen to.
-WRITING, WORKERS, SCHEDULER, SHORT = 30, 6, 6, "rathore2025-tables"
-PAUSE = 0.15
-# Put before everything else on the workers' path: writing then takes long enough to be hit.
-SLOW = f"""
-import os, sys, time
-if "evenspan.experiments._worker" in sys.orig_argv:
-    fsync, replace = os.fsync, os.replace
-    def slow_fsync(file):
-        time.sleep({PAUSE}); fsync(file)
-    def slow_replace(*names, **options):
-        time.sleep({PAUSE}); replace(*names, **options); time.sleep({PAUSE})
-    os.fsync, os.replace = slow_fsync, slow_replace
-"""
-FILES = {"CSV in part": ".{}.csv.part", "CSV": "{}.csv", "record in part": ".{}.json.part", "record": "{}.json"}
+# Without them NumPy takes other routines for its own sums and functions, as on an older processor.
+WIDE = " avx512f " in Path("/proc/cpuinfo").read_text()
+FEWER_INSTRUCTIONS = {"NPY_DISABLE_CPU_FEATURES": "X86_V4 AVX512_ICL AVX512_SPR"} if WIDE else {}
 #: Settings around the same experiments: name of the folder, environment, words before the command, options.
 PLACES = {
     "first": ("first", {"LC_ALL": "C.UTF-8", "TZ": "UTC", "PYTHONHASHSEED": "0"}, [], ["--jobs", "1"]),
@@ -51,7 +37,12 @@ PLACES = {
         [],
         ["--jobs", "2"],
     ),
-    "third": ("third", {"TZ": "America/St_Johns", "PYTHONHASHSEED": "7"}, ["taskset", "-c", "0"], []),
+    "third": (
+        "third",
+        {"TZ": "America/St_Johns", "PYTHONHASHSEED": "7", "LC_ALL": "POSIX"} | FEWER_INSTRUCTIONS,
+        ["taskset", "-c", "0"],
+        [],
+    ),
 }
 
 
@@ -99,13 +90,6 @@ def clone(source: Path, target: Path) -> Path:
     return target
 
 
-def states(folder: Path, tasks: list[str]) -> Counter:
-    """How many tasks have which files: ``CSV + record in part``, say, or ``nothing``."""
-    there = {path.name for path in folder.glob("*")}
-    found = ([what for what, form in FILES.items() if form.format(name) in there] for name in tasks)
-    return Counter(" + ".join(files) or "nothing" for files in found)
-
-
 def believed(folder: Path) -> dict[str, bytes]:
     """The results that count as finished: the record is there and states the digest of the CSV."""
     found = {}
@@ -137,120 +121,46 @@ def compare(whole: Path, other: Path) -> dict:
     }
 
 
-def tree(pid: int) -> list[int]:
-    """A process and everything below it."""
-    found = [pid]
-    for one in found:
-        with suppress(OSError):
-            found += map(int, Path(f"/proc/{one}/task/{one}/children").read_text().split())
-    return found
+def distance(experiment: str, committed: dict[str, bytes], folder: Path) -> dict:
+    """How many results are those of the repository byte for byte, and how many at least within its tolerance."""
+    now = believed(folder)
+    within, largest = 0, 0.0
+    for name, content in committed.items():
+        with tempfile.TemporaryDirectory() as kept:
+            before = Path(kept, "before.csv")
+            before.write_bytes(content)
+            pair = records.read_csv(before), records.read_csv(folder / f"{name}.csv")
+        found = compare_rows(name, *pair, **recheck_tolerance(experiment))
+        within, largest = within + found.ok, max(largest, found.largest_absolute)
+    same = len(committed.items() & now.items())
+    return {"same_as_committed": same, "within_tolerance": within, "largest_difference": largest}
 
 
-def alive(pid: int) -> bool:
-    """Whether a process runs; one that has ended and was not waited for does not."""
-    with suppress(OSError):
-        return "State:\tZ" not in Path(f"/proc/{pid}/status").read_text()
-    return False
+def at_own_commit(work: Path, here: Path) -> list[dict]:
+    """What differs from the committed result, computed again by the commit that the committed record names."""
+    rows = []
+    for experiment in KILLS:
+        for result in sorted(here.joinpath("data", "results", "full", experiment).glob("*.csv")):
+            kept = git(here, "show", f"HEAD:{result.relative_to(here).as_posix()}")
+            if kept == result.read_bytes():
+                continue
+            record = json.loads(git(here, "show", f"HEAD:{result.with_suffix('.json').relative_to(here).as_posix()}"))
+            folder = work / record["commit"][:10]
+            checkout = Checkout(folder if folder.is_dir() else clone(paths.root(), folder))
+            git(folder, "checkout", "-q", "--force", record["commit"])
+            again = checkout.folder(experiment) / result.name
+            for path in (again, again.with_suffix(".json")):
+                path.unlink()
+            checkout.say("run", experiment, "--profile", "full", "--task", result.stem)
+            row = {"place": "commit of its record", "what": f"full run of {result.stem}", "experiment": experiment}
+            rows.append(row | {"tasks": 1, "same_as_committed": int(again.read_bytes() == kept)})
+            print(rows[-1], flush=True)
+    return rows
 
 
-def kill(process: subprocess.Popen, who: str) -> tuple[int, float]:
-    """SIGKILL for the scheduler, the workers or all: processes hit, and seconds until what was to end had ended."""
-    process.send_signal(signal.SIGSTOP)  # nothing is started between looking and killing
-    below = tree(process.pid)[1:]
-    hit = {"all": [process.pid, *below], "workers": below, "scheduler": [process.pid]}[who]
-    for pid in hit:
-        with suppress(ProcessLookupError):
-            os.kill(pid, signal.SIGKILL)
-    start = time.monotonic()
-    if who == "workers":
-        process.send_signal(signal.SIGCONT)
-        process.wait()
-    while any(alive(pid) for pid in (process.pid, *below)):
-        if time.monotonic() - start > 60:
-            raise SystemExit(f"killed {who}, and after a minute one of {below} still runs")
-        time.sleep(0.005)
-    process.wait()
-    return len(hit), time.monotonic() - start
-
-
-def killed_runs(checkout, experiment, whole, *, wanted, who, draw, rng, slow=None) -> tuple[list[dict], list[dict]]:
-    """Kill runs of one experiment ``wanted`` times, resuming each time; compare whenever one is complete.
-
-    ``draw(folder, process)`` waits for the moment and returns the seconds waited, or None if the run ended before.
-    """
-    folder, expected = checkout.folder(experiment), believed(whole)
-    kills, runs, turn = [], [], 1
-    log = checkout.root / "_build" / "killed.txt"
-    log.parent.mkdir(exist_ok=True)
-    checkout.clear(experiment)
-
-    def finish() -> None:
-        checkout.say("run", experiment, "--profile", "full")
-        agreement = compare(whole, folder)
-        again = checkout.say("run", experiment, "--profile", "full")
-        computed = int(again.split(f"{experiment}: ")[1].split(" computed")[0])
-        here = [row for row in kills if row["run"] == turn]
-        runs.append({"killed": who, "experiment": experiment, "kills": len(here)} | agreement | {"again": computed})
-        checkout.clear(experiment)
-
-    while len(kills) < wanted:
-        jobs = 2 if who == "workers" else int(rng.integers(1, 3))
-        before = believed(folder)
-        process = checkout.start("run", experiment, "--profile", "full", "--jobs", str(jobs), path=slow, log=log)
-        waited = draw(folder, process)
-        if waited is None:
-            finish()
-            turn += 1
-            continue
-        hit, seconds = kill(process, who.split()[0])
-        after = believed(folder)
-        row = {"killed": who, "experiment": experiment, "run": turn, "jobs": jobs, "waited": round(waited, 3)}
-        row |= {"processes": hit, "seconds_to_end": round(seconds, 3), "code": process.returncode}
-        row |= {"told": "signal 9" in log.read_text(), "before": len(before), "finished": len(after)}
-        # What was finished stays as it was, and nothing but the whole result counts as one.
-        row["sound"] = before.items() <= after.items() <= expected.items()
-        row["states"] = "; ".join(f"{n} {what}" for what, n in sorted(states(folder, list(expected)).items()))
-        kills.append(row)
-        print(row, flush=True)
-    finish()
-    return kills, runs
-
-
-def at_random(rng, longest: float):
-    """A moment drawn evenly from the first ``longest`` seconds of a run."""
-
-    def draw(folder, process):
-        wait = rng.uniform(0, longest)
-        with suppress(subprocess.TimeoutExpired):
-            process.wait(wait)
-            return None
-        return wait
-
-    return draw
-
-
-def while_writing(rng):
-    """A moment after a worker has begun to write, drawn evenly from what writing takes with its pauses."""
-
-    def parts(folder):
-        found = set()
-        for path in folder.glob(".*.part"):
-            with suppress(FileNotFoundError):
-                found.add((path.name, path.stat().st_mtime_ns))
-        return found
-
-    def draw(folder, process):
-        start, left = time.monotonic(), parts(folder)
-        while not parts(folder) - left:
-            if process.poll() is not None:
-                return None
-            time.sleep(0.002)
-        with suppress(subprocess.TimeoutExpired):
-            process.wait(rng.uniform(0, 5.5 * PAUSE))
-            return None
-        return time.monotonic() - start
-
-    return draw
+def git(folder: Path, *words: str) -> bytes:
+    """What git says in a checkout."""
+    return subprocess.run(["git", "-C", str(folder), *words], check=True, capture_output=True).stdout
 
 
 def measure_places(work: Path) -> dict[str, pd.DataFrame]:
@@ -267,7 +177,7 @@ def measure_places(work: Path) -> dict[str, pd.DataFrame]:
             here[place].say("run", experiment, "--profile", "full", *options)
             row = {"place": place, "what": "full run", "experiment": experiment}
             row |= compare(here["first"].folder(experiment), here[place].folder(experiment))
-            row["same_as_committed"] = len(committed.items() & believed(here[place].folder(experiment)).items())
+            row |= distance(experiment, committed, here[place].folder(experiment))
             rows.append(row | {"seconds": round(time.monotonic() - start, 1)})
             print(rows[-1], flush=True)
         for experiment, execution in NOTEBOOKS.items():
@@ -281,32 +191,6 @@ def measure_places(work: Path) -> dict[str, pd.DataFrame]:
             row["same_notebook"] = page[0].read_bytes() == page[1].read_bytes()
             rows.append(row | {"seconds": round(time.monotonic() - start, 1)})
             print(rows[-1], flush=True)
+        if place == "first":
+            rows += at_own_commit(work, here[place].root)
     return {"places": pd.DataFrame(rows)}
-
-
-def measure_kills(work: Path, seed: int) -> dict[str, pd.DataFrame]:
-    """Kills of all kinds, compared with the uninterrupted run in a second clone."""
-    rng = np.random.default_rng(seed)
-    whole, checkout = (Checkout(clone(paths.root(), work / name)) for name in ("whole", "killed"))
-    slow = work / "slow"
-    slow.mkdir()
-    (slow / "sitecustomize.py").write_text(SLOW)
-    kills, runs = [], []
-
-    def add(*given, **options) -> None:
-        some, others = killed_runs(checkout, *given, rng=rng, **options)
-        kills.extend(some)
-        runs.extend(others)
-
-    for experiment, wanted in KILLS.items():
-        whole.clear(experiment)
-        start = time.monotonic()
-        whole.say("run", experiment, "--profile", "full", "--jobs", "1")
-        longest = min(time.monotonic() - start, LONGEST_WAIT)
-        draw = at_random(rng, longest)
-        add(experiment, whole.folder(experiment), wanted=wanted, who="all at random", draw=draw)
-    target, draw = whole.folder(SHORT), while_writing(rng)
-    add(SHORT, target, wanted=WRITING, who="all while writing", draw=draw, slow=slow)
-    add(SHORT, target, wanted=WORKERS, who="workers only", draw=draw, slow=slow)
-    add(SHORT, target, wanted=SCHEDULER, who="scheduler only", draw=draw, slow=slow)
-    return {"kills": pd.DataFrame(kills), "killed-runs": pd.DataFrame(runs)}

@@ -1,0 +1,183 @@
+"""Runs that are killed and resumed, against the uninterrupted run (see :mod:`reliability`)."""
+
+import os
+import signal
+import subprocess
+import time
+from collections import Counter
+from contextlib import suppress
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from reliability_runs import KILLS, Checkout, believed, clone, compare
+
+from evenspan import paths
+
+LONGEST_WAIT = 12.0
+#: Kills while a worker writes, of all workers, of the scheduler alone, and the experiment that they happen to.
+WRITING, WORKERS, SCHEDULER, SHORT = 30, 6, 6, "rathore2025-tables"
+PAUSE = 0.15
+# Put before everything else on the workers' path: writing then takes long enough to be hit.
+SLOW = f"""
+import os, sys, time
+if "evenspan.experiments._worker" in sys.orig_argv:
+    fsync, replace = os.fsync, os.replace
+    def slow_fsync(file):
+        time.sleep({PAUSE}); fsync(file)
+    def slow_replace(*names, **options):
+        time.sleep({PAUSE}); replace(*names, **options); time.sleep({PAUSE})
+    os.fsync, os.replace = slow_fsync, slow_replace
+"""
+FILES = {"CSV in part": ".{}.csv.part", "CSV": "{}.csv", "record in part": ".{}.json.part", "record": "{}.json"}
+
+
+def states(folder: Path, tasks: list[str]) -> Counter:
+    """How many tasks have which files: ``CSV + record in part``, say, or ``nothing``."""
+    there = {path.name for path in folder.glob("*")}
+    found = ([what for what, form in FILES.items() if form.format(name) in there] for name in tasks)
+    return Counter(" + ".join(files) or "nothing" for files in found)
+
+
+def tree(pid: int) -> list[int]:
+    """A process and everything below it."""
+    found = [pid]
+    for one in found:
+        with suppress(OSError):
+            found += map(int, Path(f"/proc/{one}/task/{one}/children").read_text().split())
+    return found
+
+
+def alive(pid: int) -> bool:
+    """Whether a process runs; one that has ended and was not waited for does not."""
+    with suppress(OSError):
+        return "State:\tZ" not in Path(f"/proc/{pid}/status").read_text()
+    return False
+
+
+def kill(process: subprocess.Popen, who: str) -> tuple[int, float]:
+    """SIGKILL for the scheduler, the workers or all: processes hit, and seconds until what was to end had ended."""
+    process.send_signal(signal.SIGSTOP)  # nothing is started between looking and killing
+    below = tree(process.pid)[1:]
+    hit = {"all": [process.pid, *below], "workers": below, "scheduler": [process.pid]}[who]
+    for pid in hit:
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+    start = time.monotonic()
+    if who == "workers":
+        process.send_signal(signal.SIGCONT)
+        process.wait()
+    while any(alive(pid) for pid in (process.pid, *below)):
+        if time.monotonic() - start > 60:
+            raise SystemExit(f"killed {who}, and after a minute one of {below} still runs")
+        time.sleep(0.005)
+    process.wait()
+    return len(hit), time.monotonic() - start
+
+
+def killed_runs(checkout, experiment, whole, *, wanted, who, draw, rng, slow=None) -> tuple[list[dict], list[dict]]:
+    """Kill runs of one experiment ``wanted`` times, resuming each time; compare whenever one is complete.
+
+    ``draw(folder, process)`` waits for the moment and returns the seconds waited, or None if the run ended before.
+    """
+    folder, expected = checkout.folder(experiment), believed(whole)
+    kills, runs, turn = [], [], 1
+    log = checkout.root / "_build" / "killed.txt"
+    log.parent.mkdir(exist_ok=True)
+    checkout.clear(experiment)
+
+    def finish() -> None:
+        checkout.say("run", experiment, "--profile", "full")
+        agreement = compare(whole, folder)
+        again = checkout.say("run", experiment, "--profile", "full")
+        computed = int(again.split(f"{experiment}: ")[1].split(" computed")[0])
+        here = [row for row in kills if row["run"] == turn]
+        runs.append({"killed": who, "experiment": experiment, "kills": len(here)} | agreement | {"again": computed})
+        checkout.clear(experiment)
+
+    while len(kills) < wanted:
+        jobs = 2 if who == "workers" else int(rng.integers(1, 3))
+        before = believed(folder)
+        process = checkout.start("run", experiment, "--profile", "full", "--jobs", str(jobs), path=slow, log=log)
+        waited = draw(folder, process)
+        if waited is None:
+            finish()
+            turn += 1
+            continue
+        hit, seconds = kill(process, who.split()[0])
+        after = believed(folder)
+        row = {"killed": who, "experiment": experiment, "run": turn, "jobs": jobs, "waited": round(waited, 3)}
+        row |= {"processes": hit, "seconds_to_end": round(seconds, 3), "code": process.returncode}
+        row |= {"told": "signal 9" in log.read_text(), "before": len(before), "finished": len(after)}
+        # What was finished stays as it was, and nothing but the whole result counts as one.
+        row["sound"] = before.items() <= after.items() <= expected.items()
+        row["states"] = "; ".join(f"{n} {what}" for what, n in sorted(states(folder, list(expected)).items()))
+        kills.append(row)
+        print(row, flush=True)
+    finish()
+    return kills, runs
+
+
+def at_random(rng, longest: float):
+    """A moment drawn evenly from the first ``longest`` seconds of a run."""
+
+    def draw(folder, process):
+        wait = rng.uniform(0, longest)
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(wait)
+            return None
+        return wait
+
+    return draw
+
+
+def while_writing(rng):
+    """A moment after a worker has begun to write, drawn evenly from what writing takes with its pauses."""
+
+    def parts(folder):
+        found = set()
+        for path in folder.glob(".*.part"):
+            with suppress(FileNotFoundError):
+                found.add((path.name, path.stat().st_mtime_ns))
+        return found
+
+    def draw(folder, process):
+        start, left = time.monotonic(), parts(folder)
+        while not parts(folder) - left:
+            if process.poll() is not None:
+                return None
+            time.sleep(0.002)
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(rng.uniform(0, 5.5 * PAUSE))
+            return None
+        return time.monotonic() - start
+
+    return draw
+
+
+def measure_kills(work: Path, seed: int) -> dict[str, pd.DataFrame]:
+    """Kills of all kinds, compared with the uninterrupted run in a second clone."""
+    rng = np.random.default_rng(seed)
+    whole, checkout = (Checkout(clone(paths.root(), work / name)) for name in ("whole", "killed"))
+    slow = work / "slow"
+    slow.mkdir()
+    (slow / "sitecustomize.py").write_text(SLOW)
+    kills, runs = [], []
+
+    def add(*given, **options) -> None:
+        some, others = killed_runs(checkout, *given, rng=rng, **options)
+        kills.extend(some)
+        runs.extend(others)
+
+    for experiment, wanted in KILLS.items():
+        whole.clear(experiment)
+        start = time.monotonic()
+        whole.say("run", experiment, "--profile", "full", "--jobs", "1")
+        longest = min(time.monotonic() - start, LONGEST_WAIT)
+        draw = at_random(rng, longest)
+        add(experiment, whole.folder(experiment), wanted=wanted, who="all at random", draw=draw)
+    target, draw = whole.folder(SHORT), while_writing(rng)
+    add(SHORT, target, wanted=WRITING, who="all while writing", draw=draw, slow=slow)
+    add(SHORT, target, wanted=WORKERS, who="workers only", draw=draw, slow=slow)
+    add(SHORT, target, wanted=SCHEDULER, who="scheduler only", draw=draw, slow=slow)
+    return {"kills": pd.DataFrame(kills), "killed-runs": pd.DataFrame(runs)}

@@ -1,0 +1,122 @@
+"""The measurement of reliability (``benchmarks/reliability*.py``) on the small experiment, and the numbers it gave."""
+
+import importlib
+import json
+import shutil
+
+import numpy as np
+import pytest
+
+from evenspan import paths
+from evenspan.errors import ResultError
+from evenspan.experiments import records
+
+BENCHMARKS = paths.root() / "benchmarks"
+
+
+@pytest.fixture
+def bench(monkeypatch):
+    """The modules of the measurement by name."""
+    monkeypatch.syspath_prepend(BENCHMARKS)
+    return lambda name: importlib.import_module(f"reliability_{name}")
+
+
+def test_killed_while_writing_and_resumed_the_results_are_those_of_the_whole_run(bench, finished, toy_checkout):
+    kills, runs = bench("kills"), bench("runs")
+    whole = toy_checkout / "whole"
+    shutil.copytree(finished, whole)
+    slow = toy_checkout / "slow"
+    slow.mkdir()
+    (slow / "sitecustomize.py").write_text(kills.SLOW)
+    rng = np.random.default_rng(5)
+    made, ended = kills.killed_runs(
+        runs.Checkout(toy_checkout),
+        "toy-table",
+        whole,
+        wanted=2,
+        who="all while writing",
+        draw=kills.while_writing(rng),
+        rng=rng,
+        slow=slow,
+    )
+    assert [row["sound"] for row in made] == [True, True]
+    assert all(row["code"] == -9 and row["processes"] >= 2 for row in made)
+    # Something was caught half-way: a file in part, or rows without a record.
+    assert any(" in part" in row["states"] or " CSV;" in row["states"] + ";" for row in made)
+    assert ended[-1].items() >= {"tasks": 6, "same_csv": 6, "same_record": 6, "other_files": 0, "again": 0}.items()
+    assert set(ended[-1]["fields"].split()) <= records.VARYING
+    assert not list(finished.glob("*"))
+
+
+def test_the_comparison_sees_what_differs(bench, finished, tmp_path):
+    compare = bench("runs").compare
+    other = tmp_path / "other"
+    shutil.copytree(finished, other)
+    assert compare(finished, other) == {"tasks": 6, "same_csv": 6, "same_record": 6, "fields": "", "other_files": 0}
+    record = json.loads((other / "k2-pca.json").read_text())
+    (other / "k2-pca.json").write_bytes(records.to_json(record | {"seconds": 99.0}))
+    assert compare(finished, other)["same_record"] == 6
+    (other / "k2-pca.json").write_bytes(records.to_json(record | {"seed": 8}))
+    (other / "k10-pca.csv").write_bytes((other / "k10-pca.csv").read_bytes() + b" ")
+    (other / "k2-fair_pca.csv").unlink()
+    (other / ".k2-pca.csv.part").write_bytes(b"data")
+    found = compare(finished, other)
+    assert found == {"tasks": 6, "same_csv": 4, "same_record": 5, "fields": "seed", "other_files": 1}
+
+
+def test_only_whole_results_are_believed_and_states_are_named(bench, finished):
+    names = [path.stem for path in sorted(finished.glob("*.csv"))]
+    kills, runs = bench("kills"), bench("runs")
+    assert set(runs.believed(finished)) == set(names)
+    assert kills.states(finished, names) == {"CSV + record": 6}
+    (finished / f"{names[0]}.json").unlink()
+    (finished / f"{names[1]}.csv").write_bytes(b"half")
+    (finished / f"{names[2]}.json").rename(finished / f".{names[2]}.json.part")
+    for kind in ("csv", "json"):
+        (finished / f"{names[3]}.{kind}").unlink()
+    assert set(runs.believed(finished)) == set(names[4:])
+    expected = {"CSV + record": 3, "CSV": 1, "CSV + record in part": 1, "nothing": 1}
+    assert kills.states(finished, names) == expected
+
+
+def test_one_byte_is_altered_told_and_put_back(bench, finished, toy_checkout):
+    alterations = bench("alterations")
+    rng = np.random.default_rng(3)
+    for kind, pattern in (("results of full runs", "k2-*.csv"), ("records of full runs", "k2-*.json")):
+        for path in sorted(finished.glob(pattern)):
+            before = path.read_bytes()
+            for how in alterations.HOWS:
+                with alterations.altered(path, how, rng) as (place, old, new):
+                    now = path.read_bytes()
+                    assert [i for i, (a, b) in enumerate(zip(before, now, strict=True)) if a != b] == [place]
+                    assert (before[place], now[place]) == (old, new)
+                    state, text = alterations.outcome(alterations.reading(kind, path))
+                assert path.read_bytes() == before
+                if path.suffix == ".csv":
+                    assert state == "told"
+                    assert alterations.name_of(kind, path, toy_checkout, place)[0] in text
+    assert alterations.outcome(alterations.reading("results of full runs", path)) == ("unseen", "")
+
+
+def test_an_alteration_of_the_registry_is_placed_in_its_entry(bench, tmp_path):
+    name_of = bench("alterations").name_of
+    path = tmp_path / "registry.toml"
+    path.write_text('# data\n[adult]\nrows = 3\n[adult.measured]\nrank = 2\n["a b"]\nrows = 4\n')
+    text = path.read_text()
+    assert name_of("registry of data", path, tmp_path, 0) == ("registry.toml", "")
+    assert name_of("registry of data", path, tmp_path, text.index("3"))[1] == "adult"
+    assert name_of("registry of data", path, tmp_path, text.index("4"))[1] == "a b"
+
+
+def test_words_and_crashes_are_told_apart(bench):
+    outcome = bench("alterations").outcome
+
+    def refuse():
+        raise ResultError("x.csv was altered")
+
+    def crash():
+        raise KeyError("x")
+
+    assert outcome(refuse) == ("told", "x.csv was altered")
+    assert outcome(crash)[0] == "crashed"
+    assert outcome(lambda: 1) == ("unseen", "")

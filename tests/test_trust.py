@@ -1,0 +1,367 @@
+"""Trust: data are never run as code, nothing is unpickled, and nothing given from outside leaves its place."""
+
+import ast
+import json
+import pickle
+import re
+import stat
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from typer.testing import CliRunner
+
+import evenspan
+from evenspan import GroupMoments, datasets, paths
+from evenspan.cli import app
+from evenspan.datasets import registry, storage, tables
+from evenspan.errors import ConfigurationError, FairError, RegistryError, ResultError
+from evenspan.experiments import experiment, records, tasks
+from evenspan.experiments.catalogue import task_id
+
+SOURCE = Path(evenspan.__file__).parent
+EXTENSIONS = paths.root() / "book" / "_ext"
+FILES = sorted([*SOURCE.rglob("*.py"), *EXTENSIONS.glob("*.py")])
+
+#: Modules whose loading runs what the bytes say.
+UNPICKLERS = {"pickle", "cPickle", "_pickle", "cloudpickle", "joblib", "dill", "shelve", "marshal", "jsonpickle"}
+#: Calls that run text, and calls that load such formats under another name.
+RUNNERS = {"eval", "exec", "compile", "__import__"}
+SHELLS = {"os.system", "os.popen", "subprocess.getoutput", "subprocess.getstatusoutput"}
+LOADERS = {"read_pickle", "load_module", "exec_module", "extractall", "extract", "unpack_archive"}
+#: One size is measured by pickling and never read back: what a value weighs when Dask sends it.
+MEASURED = {"dask_chunks.py": {"pickle.dumps"}}
+
+
+def faults(text: str, name: str = "x.py") -> list[str]:
+    """What a source file does that could run data as code."""
+    tree = ast.parse(text)
+    found = []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            modules = [alias.name for alias in node.names] if isinstance(node, ast.Import) else [node.module or ""]
+            found += [m for m in modules if m.partition(".")[0] in UNPICKLERS and name not in MEASURED]
+        if isinstance(node, ast.Attribute) and ast.unparse(node).partition(".")[0] in UNPICKLERS:
+            found += [ast.unparse(node)] * (ast.unparse(node) not in MEASURED.get(name, set()))
+        if isinstance(node, ast.Call):
+            found += in_call(node)
+    return found
+
+
+def in_call(node: ast.Call) -> list[str]:
+    called, given = ast.unparse(node.func), {word.arg: ast.unparse(word.value) for word in node.keywords}
+    last = called.rpartition(".")[2]
+    if called in RUNNERS or called in SHELLS or (last in LOADERS and not called.endswith(".str.extract")):
+        return [called]
+    if called in ("np.load", "numpy.load") and given.get("allow_pickle") != "False":
+        return [f"{called} without allow_pickle=False"]
+    if "allow_pickle" in given and given["allow_pickle"] != "False":
+        return [f"{called} with allow_pickle"]
+    if called == "yaml.load" and given.get("Loader") not in ("schema.StrictLoader", "yaml.SafeLoader"):
+        return ["yaml.load without a safe loader"]
+    if called in ("yaml.unsafe_load", "yaml.full_load", "yaml.load_all"):
+        return [called]
+    return ["a shell"] if given.get("shell", "False") != "False" else []
+
+
+@pytest.mark.parametrize(
+    ("text", "what"),
+    [
+        ("import pickle", "pickle"),
+        ("from joblib import load", "joblib"),
+        ("import pickle\npickle.loads(b)", "pickle.loads"),
+        ("np.load(path)", "np.load without allow_pickle=False"),
+        ("np.load(path, allow_pickle=True)", "np.load without allow_pickle=False"),
+        ("np.lib.format.read_array(f, allow_pickle=yes)", "np.lib.format.read_array with allow_pickle"),
+        ("yaml.load(text, Loader=yaml.Loader)", "yaml.load without a safe loader"),
+        ("yaml.unsafe_load(text)", "yaml.unsafe_load"),
+        ("value = eval(text)", "eval"),
+        ("os.system(text)", "os.system"),
+        ("subprocess.run(text, shell=True)", "a shell"),
+        ("archive.extractall(folder)", "archive.extractall"),
+        ("pd.read_pickle(path)", "pd.read_pickle"),
+    ],
+)
+def test_the_search_finds_what_it_should(text, what):
+    assert what in faults(text)
+
+
+def test_no_source_file_runs_data_or_unpickles():
+    assert len(FILES) > 100
+    assert {path.name: f for path in FILES if (f := faults(path.read_text(encoding="utf-8"), path.name))} == {}
+
+
+def test_what_is_only_measured_is_never_read_back():
+    text = (SOURCE / "dask_chunks.py").read_text(encoding="utf-8")
+    assert "pickle.dumps" in text
+    assert faults(text + "\npickle.loads(b)", "dask_chunks.py") == ["pickle.loads"]
+
+
+def test_every_yaml_file_is_read_by_a_safe_loader(toy_checkout):
+    path = toy_checkout / "experiments.yml"
+    path.write_text(path.read_text() + "\nevil: !!python/object/apply:pathlib.Path.touch [x]\n")
+    with pytest.raises(RegistryError, match=r"experiments.yml is not valid YAML.*python/object"):
+        experiment("toy-table")
+
+
+# ---- what is given on the command line ----
+
+HOSTILE = (
+    "$(touch {})",
+    "`touch {}`",
+    "; touch {} #",
+    "| touch {}",
+    "__import__('pathlib').Path('{}').touch()",
+    '"""\n__import__("pathlib").Path("{}").touch()\n"""',
+    "'; __import__('pathlib').Path('{}').touch() #",
+    "toy\n__import__('pathlib').Path('{}').touch()",
+    "../../{}",
+    "{{{{7*7}}}}",
+    "toy\x00",
+    "-rf",
+)
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+@pytest.mark.parametrize("name", ["dataset", "k", "scale", "quick"])
+def test_hostile_values_of_limited_or_numeric_parameters_are_refused(toy_checkout, name, text):
+    mark = toy_checkout / "touched"
+    ended = CliRunner().invoke(app, ["run", "toy-table", "-p", name, text.format(mark)])
+    assert ended.exit_code == 2
+    assert f"parameter '{name}'" in ended.output
+    assert not mark.exists()
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+@pytest.mark.parametrize(
+    "words", [["run", "{}"], ["run", "toy-table", "--profile", "full", "--task", "{}"], ["data", "card", "{}"]]
+)
+def test_hostile_names_are_refused(toy_checkout, words, text):
+    (toy_checkout / "data" / "registry.toml").write_bytes((Path(SOURCE).parents[1] / "data/registry.toml").read_bytes())
+    mark = toy_checkout / "touched"
+    ended = CliRunner().invoke(app, [word.replace("{}", text.format(mark)) for word in words])
+    assert ended.exit_code == 2
+    assert ended.exception is None or isinstance(ended.exception, SystemExit)
+    assert not mark.exists()
+
+
+@pytest.mark.parametrize("text", [text for text in HOSTILE if "\x00" not in text])
+def test_a_hostile_free_text_reaches_the_notebook_as_that_text(toy_checkout, text):
+    """The one way in is a parameter without limited values: papermill writes it into a cell as a quoted text."""
+    listed = toy_checkout / "experiments.yml"
+    listed.write_text(listed.read_text().replace("  choices: {dataset: [toy, other]}\n", ""))
+    mark = toy_checkout / "touched"
+    given = text.format(mark)
+    value = experiment("toy-table").convert("dataset", given)
+    assert value == given
+    from papermill.translators import PythonTranslator
+
+    cell = PythonTranslator.codify({"dataset": value})
+    [statement] = ast.parse(cell).body
+    assert ast.literal_eval(statement.value) == given
+
+
+def test_no_shell_sees_a_parameter(toy_checkout):
+    """The command itself, in a process of its own, with a text that a shell would run."""
+    mark = toy_checkout / "touched"
+    command = [
+        sys.executable,
+        "-m",
+        "evenspan.cli",
+        "run",
+        "toy-table",
+        "-p",
+        "dataset",
+        f"$(touch {mark}); touch {mark}",
+    ]
+    ended = subprocess.run(command, capture_output=True, text=True, check=False, cwd=toy_checkout)
+    assert ended.returncode == 2
+    assert "it can be toy, other" in ended.stderr
+    assert "Traceback" not in ended.stderr
+    assert not mark.exists()
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["../../evil", "/etc/evil", "a/../../b", "..", "x\x00y", "C:\\evil", "~/evil", "a\nb", "$(touch x)", "é/../x"],
+)
+def test_names_of_tasks_stay_in_their_folder(text, tmp_path):
+    try:
+        name = task_id({"dataset": text, "k": 2})
+    except RegistryError:
+        return
+    assert re.fullmatch(r"[a-z0-9._-]+", name)
+    assert (tmp_path / f"{name}.csv").resolve().parent == tmp_path.resolve()
+    assert not name.startswith(".")
+
+
+def test_a_hostile_protocol_value_is_stored_below_the_results(toy_checkout):
+    entry = experiment("toy-table")
+    frame = entry.protocol().run_task(k=2, method="PCA")
+    stored = tasks.save("toy-table", {"dataset_name": "../../../evil", "k": 2}, frame, seconds=0.0)
+    assert stored.resolve().is_relative_to((toy_checkout / "_build" / "results" / "embedded" / "toy-table").resolve())
+
+
+@pytest.mark.parametrize("name", ["../evil", "a/b", "/etc", "..", ".hidden"])
+def test_an_experiment_cannot_be_named_like_a_path(toy_checkout, name):
+    listed = toy_checkout / "experiments.yml"
+    listed.write_text(listed.read_text().replace("toy-table:", f"{json.dumps(name)}:"))
+    with pytest.raises(RegistryError, match="cannot name an experiment"):
+        experiment(name)
+
+
+# ---- archives and files ----
+
+
+@pytest.fixture
+def bank(tmp_path, monkeypatch):
+    """The zip of Bank Marketing in a mirror of its own: call with members, get the registry's entry for it."""
+    monkeypatch.setenv("EVENSPAN_DATA", str(tmp_path / "mirror"))
+    real = datasets.entry("bank_marketing")
+    (tmp_path / "mirror" / real.folder).mkdir(parents=True)
+
+    def make(members: dict[str, bytes], links: dict[str, str] | None = None):
+        path = tmp_path / "mirror" / real.folder / "bank-additional.zip"
+        with zipfile.ZipFile(path, "w") as archive:
+            for name, content in members.items():
+                archive.writestr(zipfile.ZipInfo(name), content)
+            for name, target in (links or {}).items():
+                link = zipfile.ZipInfo(name)
+                link.external_attr = (stat.S_IFLNK | 0o777) << 16
+                archive.writestr(link, target)
+        content = path.read_bytes()
+        file = registry.RawFile("bank-additional.zip", len(content), records.digest(content), "")
+        fields = {f: getattr(real, f) for f in real.__dataclass_fields__ if f not in ("bytes", "files")}
+        return registry.Entry(**fields, files=(file,))
+
+    return make
+
+
+TABLE = b"age;job;y\n41;a;yes\n39;b;no\n50;a;no\n"
+MEMBER = "bank-additional/bank-additional-full.csv"
+
+
+def below(folder: Path) -> set[str]:
+    return {path.relative_to(folder).as_posix() for path in folder.rglob("*")}
+
+
+def test_members_of_archives_are_read_and_never_unpacked(bank, tmp_path):
+    secret = tmp_path / "secret.csv"
+    secret.write_bytes(TABLE.replace(b"41", b"99"))
+    outside = {"../evil.csv": b"x", "/tmp/evenspan-evil.csv": b"x", "..\\evil.csv": b"x"}
+    entry = bank({MEMBER: TABLE} | outside, {"link.csv": str(secret)})
+    before = below(tmp_path)
+    loaded = tables.load_bank_marketing(entry)
+    assert (loaded.n, list(loaded.groups)) == (3, [1, 0, 1])
+    assert below(tmp_path) == before
+    assert not Path("/tmp/evenspan-evil.csv").exists()
+
+
+def test_a_link_in_an_archive_is_not_followed(bank, tmp_path):
+    secret = tmp_path / "secret.csv"
+    secret.write_bytes(TABLE)
+    entry = bank({}, {MEMBER: str(secret)})
+    with pytest.raises(KeyError, match="age"):  # what is read is the text of the link, which is no table
+        tables.load_bank_marketing(entry)
+
+
+def test_an_altered_archive_is_refused_before_it_is_opened(bank, tmp_path):
+    entry = bank({MEMBER: TABLE})
+    path = storage.folder(entry) / "bank-additional.zip"
+    path.write_bytes(path.read_bytes().replace(b"41;a", b"42;a"))
+    with pytest.raises(FairError, match=r"bank-additional.zip: wrong content"):
+        tables.load_bank_marketing(entry)
+
+
+def test_nothing_in_the_package_unpacks_to_disc():
+    """``faults`` looks for extractall, extract and unpack_archive; archives are opened member by member, by name."""
+    opened = [path.name for path in FILES if "zipfile" in path.read_text(encoding="utf-8")]
+    assert {"tables.py", "jevd_tables.py"} <= set(opened)
+    assert not any("tarfile" in path.read_text(encoding="utf-8") for path in FILES)
+
+
+def test_names_of_raw_files_stay_in_the_folder_of_their_data():
+    for name in datasets.names():
+        entry = datasets.entry(name)
+        for file in entry.files:
+            folder = Path("/data") / entry.folder
+            assert (folder / file.name).resolve().is_relative_to("/data"), (name, file.name)
+            assert ".." not in Path(file.name).parts
+        assert ".." not in Path(entry.folder).parts
+
+
+# ---- pickled objects in place of numbers ----
+
+
+class Touch:
+    """Unpickled, it makes a file: the test sees whether anybody unpickled it."""
+
+    def __init__(self, path):
+        self.path = path
+
+    def __reduce__(self):
+        return Path.touch, (self.path,)
+
+
+def hostile(path: Path, mark: Path) -> None:
+    """A file of moments whose means are pickled objects."""
+    moments = GroupMoments.from_data(np.arange(24.0).reshape(8, 3) ** 1.5, np.arange(8) % 2)
+    moments.save(path)
+    with np.load(path, allow_pickle=False) as stored:
+        arrays = {name: stored[name] for name in stored.files}
+    means = np.empty(arrays["means"].shape, dtype=object)
+    means[:] = Touch(mark)
+    np.savez(path, **(arrays | {"means": means}))
+
+
+def test_the_hostile_file_would_work_elsewhere(tmp_path):
+    hostile(tmp_path / "m.npz", tmp_path / "touched")
+    with np.load(tmp_path / "m.npz", allow_pickle=True) as stored:
+        assert stored["means"].dtype == object
+    assert (tmp_path / "touched").exists()
+
+
+def test_a_pickled_object_in_a_moments_file_is_refused(tmp_path):
+    hostile(tmp_path / "m.npz", tmp_path / "touched")
+    with pytest.raises(ResultError, match=r"m.npz is not a moments file .*allow_pickle=False.*Make it again"):
+        GroupMoments.load(tmp_path / "m.npz")
+    (tmp_path / "bare.npz").write_bytes(pickle.dumps(Touch(tmp_path / "touched")))
+    with pytest.raises(ResultError, match=r"bare.npz is not a moments file"):
+        GroupMoments.load(tmp_path / "bare.npz")
+    assert not (tmp_path / "touched").exists()
+
+
+def test_a_pickled_object_among_shipped_moments_is_refused(tmp_path, monkeypatch):
+    name = "ecoli"
+    record = paths.data("moments", name, "record.json").read_bytes()
+    monkeypatch.setattr("evenspan.datasets.shipped.folder", lambda asked: tmp_path / asked)
+    (tmp_path / name).mkdir()
+    (tmp_path / name / "record.json").write_bytes(record)
+    hostile(tmp_path / name / "protocol.npz", tmp_path / "touched")
+    with pytest.raises(ResultError, match=r"protocol.npz is not a file of fold moments .*pickle"):
+        datasets.fold_moments(name, 0)
+    assert not (tmp_path / "touched").exists()
+
+
+def test_text_in_results_is_only_text(toy_checkout):
+    """A stored table may hold what a spreadsheet or a shell would run: it reads back as the same text."""
+    entry = experiment("toy-table")
+    frame = entry.protocol().run_task(k=2, method="PCA")
+    cells = ['=HYPERLINK("http://x")', "$(touch x)", 'a,b\n"c"', "<script>alert(1)</script>"]
+    frame = pd.concat([frame.assign(note=cell, split=number) for number, cell in enumerate(cells)]).drop_duplicates(
+        ["metric", "protocol", "split"]
+    )
+    tasks.save("toy-table", {"k": 2}, frame, seconds=0.0)
+    back = tasks.read_results("toy-table", "embedded")
+    assert set(back["note"]) == set(cells)
+
+
+def test_a_damaged_parameter_name_is_told(toy_checkout):
+    with pytest.raises(ConfigurationError, match="given twice"):
+        experiment("toy-table").converted([("k", "2"), ("k", "3")])
+    with pytest.raises(RegistryError, match="has no parameter '__class__'"):
+        experiment("toy-table").convert("__class__", "x")
