@@ -28,6 +28,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("part", choices=("places", "kills", "alterations"))
     parser.add_argument("--work", type=Path, required=True, help="a folder for the clones; a new one is made in it")
+    parser.add_argument("--first", type=Path, help="kills: the clone 'first' that places made of the same commit")
     parser.add_argument("--seed", type=int, default=2026)
     parser.add_argument("--trials", type=int, default=200, help="alterations: how many")
     given = parser.parse_args()
@@ -36,7 +37,7 @@ def main() -> None:
     start, (commit, dirty) = time.monotonic(), records.commit()
     measured = {
         "places": lambda: measure_places(work),
-        "kills": lambda: measure_kills(work, given.seed),
+        "kills": lambda: measure_kills(work, given.seed, given.first),
         "alterations": lambda: measure_alterations(clone(paths.root(), work / "copy"), given.seed, given.trials),
     }[given.part]()
     options = f" --seed {given.seed}" * (given.part != "places")

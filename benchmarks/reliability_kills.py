@@ -10,11 +10,12 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from reliability_runs import KILLS, Checkout, believed, clone, compare
+from reliability_runs import KILLS, Checkout, believed, clone, compare, git
 
 from evenspan import paths
 
-LONGEST_WAIT = 12.0
+#: Seconds from the start of a run within which it is killed.
+LONGEST_WAIT = 20.0
 #: Kills while a worker writes, of all workers, of the scheduler alone, and the experiment that they happen to.
 WRITING, WORKERS, SCHEDULER, SHORT = 30, 6, 6, "rathore2025-tables"
 PAUSE = 0.15
@@ -155,10 +156,18 @@ def while_writing(rng):
     return draw
 
 
-def measure_kills(work: Path, seed: int) -> dict[str, pd.DataFrame]:
-    """Kills of all kinds, compared with the uninterrupted run in a second clone."""
+def measure_kills(work: Path, seed: int, first: Path | None = None) -> dict[str, pd.DataFrame]:
+    """Kills of all kinds, compared with the uninterrupted run in a second clone, or in a clone that has it already."""
     rng = np.random.default_rng(seed)
-    whole, checkout = (Checkout(clone(paths.root(), work / name)) for name in ("whole", "killed"))
+    checkout, whole = (
+        Checkout(clone(paths.root(), work / "killed")),
+        Checkout(first or clone(paths.root(), work / "whole")),
+    )
+    for experiment in KILLS if first is None else ():
+        whole.clear(experiment)
+        whole.say("run", experiment, "--profile", "full", "--jobs", "1")
+    if git(whole.root, "rev-parse", "HEAD") != git(checkout.root, "rev-parse", "HEAD"):
+        raise SystemExit(f"{whole.root} is not at the commit of {checkout.root}; name a clone of the same commit.")
     slow = work / "slow"
     slow.mkdir()
     (slow / "sitecustomize.py").write_text(SLOW)
@@ -170,11 +179,7 @@ def measure_kills(work: Path, seed: int) -> dict[str, pd.DataFrame]:
         runs.extend(others)
 
     for experiment, wanted in KILLS.items():
-        whole.clear(experiment)
-        start = time.monotonic()
-        whole.say("run", experiment, "--profile", "full", "--jobs", "1")
-        longest = min(time.monotonic() - start, LONGEST_WAIT)
-        draw = at_random(rng, longest)
+        draw = at_random(rng, LONGEST_WAIT)
         add(experiment, whole.folder(experiment), wanted=wanted, who="all at random", draw=draw)
     target, draw = whole.folder(SHORT), while_writing(rng)
     add(SHORT, target, wanted=WRITING, who="all while writing", draw=draw, slow=slow)

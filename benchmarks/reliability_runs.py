@@ -17,10 +17,9 @@ from evenspan.experiments.recheck import recheck_tolerance
 
 #: Experiments without running times among their numbers, and how often each is killed at a random moment.
 KILLS = {
-    "kleindessner2023-illustration": 4,
-    "rathore2025-tables": 16,
-    "rathore2025-factorial": 14,
-    "rathore2025-origin": 8,
+    "kleindessner2023-illustration": 6,
+    "rathore2025-tables": 20,
+    "rathore2025-factorial": 16,
     "vu2022-descent": 8,
 }
 NOTEBOOKS = {"rathore2025-tables": "npha", "rathore2025-factorial": "npha", "vu2022-descent": "k3"}
