@@ -1,0 +1,195 @@
+"""All linear methods under one judge: one preparation, the same splits for all, and a judge checked by the points."""
+
+import dataclasses
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+
+from evenspan import RLACE, GroupMoments, MMDFairPCA, datasets
+from evenspan.datasets import Dataset
+from evenspan.errors import ConfigurationError
+from evenspan.experiments import across_data, across_judge, across_methods, across_solvers
+from evenspan.experiments.across_judge import METRICS, Answer, Judge
+from evenspan.experiments.catalogue import experiment
+from evenspan.experiments.records import checked
+
+
+@pytest.fixture(scope="module")
+def made():
+    """Two groups of unequal size, mean and spread, and one constant column."""
+    rng = np.random.default_rng(11)
+    groups = np.repeat(["a", "b"], [150, 61])
+    X = rng.normal(size=(211, 8)) * [4, 3, 2, 1, 1, 1, 1, 1] + 7
+    X[groups == "b"] += rng.normal(size=8)
+    X[groups == "b", 4] *= 3
+    X[:, 7] = 5.0
+    y = (X[:, 0] + rng.normal(size=211) > 7).astype(int)
+    return Dataset("german", X, y, groups, tuple("abcdefgh"))
+
+
+@pytest.fixture
+def quick(monkeypatch):
+    """The games and penalty methods with few steps: what is tested here does not need them played to the end."""
+    quicker = {
+        "RLACE": lambda k, seed: RLACE(k, rank=1, random_state=seed, max_iter=200, evaluate_every=100),
+        "MMD PCA": lambda k, seed: MMDFairPCA(k, random_state=seed, max_outer=2, max_inner=20),
+    }
+    for name, make in quicker.items():
+        changed = dataclasses.replace(across_solvers.METHODS[name], make=make)
+        monkeypatch.setitem(across_solvers.METHODS, name, changed)
+
+
+@pytest.fixture(scope="module")
+def parts(made):
+    return across_data.parts_of(made, 3)
+
+
+def test_every_table_has_features_labels_and_a_reason_where_it_is_left_out():
+    known = set(datasets.loadable())
+    assert set(across_data.DATASETS) <= known
+    assert known - set(across_data.DATASETS) == set(across_data.LEFT_OUT) - {"credit_card"}
+    assert tuple(experiment("across-methods").choices["dataset"]) == tuple(across_data.DATASETS)
+    for name, table in across_data.DATASETS.items():
+        moments = across_data.whole(name)
+        if moments is None:
+            assert name == "bank_marketing"
+            continue
+        assert moments.G == 2
+        assert moments.d <= table.d <= moments.d + 20  # constant columns only are missing
+        np.testing.assert_allclose(moments.mean, 0.0, atol=1e-9)
+        np.testing.assert_allclose(np.diag(moments.scatter) / moments.n, 1.0, rtol=1e-9)
+
+
+def test_the_group_and_the_label_are_not_among_the_features():
+    names = datasets.whole_moments("obesity").feature_names
+    assert not [name for name in across_data.visible("obesity", names) if name.startswith(("Gender", "NObey"))]
+    assert len(across_data.visible("obesity", names)) == across_data.table("obesity").d
+    with pytest.raises(ConfigurationError, match="compas has no column race_Caucasian"):
+        across_data.visible("compas", ("age", "priors_count"))
+    with pytest.raises(ConfigurationError, match="needed is one of default_credit"):
+        across_data.table("adult_uci")
+
+
+def test_parts_are_stratified_disjoint_and_in_units_of_the_training_part(made, parts):
+    train, test = across_data.split_rows(made.groups, 3)
+    assert not set(train) & set(test)
+    assert len(train) + len(test) == made.n
+    assert (made.groups[train] == "b").sum() == int(0.7 * 61)
+    assert not np.array_equal(train, across_data.split_rows(made.groups, 4)[0])
+    assert parts.train_points.feature_names == tuple("abcdefg")  # the constant column is gone
+    np.testing.assert_allclose(parts.train_points.X.mean(axis=0), 0.0, atol=1e-12)
+    np.testing.assert_allclose(parts.train_points.X.std(axis=0), 1.0, rtol=1e-12)
+    assert np.abs(parts.test_points.X.mean(axis=0)).max() > 1e-3
+    again = (made.X[test][:, :7] - made.X[train][:, :7].mean(axis=0)) / made.X[train][:, :7].std(axis=0)
+    np.testing.assert_allclose(parts.test_points.X, again, rtol=1e-10)
+
+
+def test_the_judge_is_the_definition_on_the_points(parts):
+    """Errors, losses and distances of an oblique map, computed from moments and again from the points."""
+    rng = np.random.default_rng(2)
+    V = np.linalg.qr(rng.normal(size=(7, 2)))[0]
+    answer = Answer(V + 0.1 * rng.normal(size=(7, 2)), V, 0.2 * rng.normal(size=7))
+    values = {metric: value for metric, value, _ in Judge(parts, 2).judged(answer)}
+    assert list(values) == list(METRICS)
+    X, groups = parts.test_points.X, parts.test_points.groups
+    T = (X - answer.mean) @ answer.encoder
+    squares = ((X - answer.mean - T @ V.T) ** 2).sum(axis=1)
+    errors = np.array([squares[groups == g].mean(axis=0) for g in "ab"])
+    own = []
+    for g in "ab":
+        fitting = parts.train_points.X[parts.train_points.groups == g]
+        W = np.linalg.svd(fitting)[2][:2].T
+        rest = X[groups == g] - X[groups == g] @ W @ W.T
+        own.append((rest**2).sum(axis=1).mean(axis=0))
+    P = np.linalg.svd(parts.train_points.X)[2][:2].T
+    base = ((X - X @ P @ P.T) ** 2).sum(axis=1).mean(axis=0)
+    means = [T[groups == g].mean(axis=0) for g in "ab"]
+    covariances = [np.cov(T[groups == g].T) for g in "ab"]
+    expected = {
+        "relative error": squares.mean(axis=0) / base,
+        "explained variance": T.var(axis=0).sum(axis=0) / X.var(axis=0).sum(axis=0),
+        "worst error": errors.max(axis=0),
+        "error gap": abs(errors[0] - errors[1]),
+        "worst loss": (errors - own).max(axis=0),
+        "loss gap": np.ptp(errors - own, axis=0),
+        "mean distance": ((means[0] - means[1]) ** 2).sum(axis=0),
+        "covariance distance": np.linalg.norm(covariances[0] - covariances[1], 2) / np.linalg.norm(np.cov(T.T), 2),
+    }
+    for metric, value in expected.items():
+        assert values[metric] == pytest.approx(value, rel=1e-9), metric
+
+
+def test_the_reader_finds_what_is_there_and_nothing_where_nothing_is():
+    rng = np.random.default_rng(4)
+    member = rng.random(900) < 0.3
+    T = rng.normal(size=(900, 3)) * [1, 5, 1]
+    T[:, 0] += 2.0 * member
+    scores = across_judge.discriminant(GroupMoments.from_data(T, member), T)
+    theirs = LinearDiscriminantAnalysis().fit(T, member).decision_function(T)
+    np.testing.assert_allclose(scores, theirs, rtol=1e-6, atol=1e-9)
+    blind = np.column_stack([T[:, 1], np.ones(900)])
+    blind[member] -= blind[member].mean(axis=0) - blind[~member].mean(axis=0)
+    nothing = across_judge.discriminant(GroupMoments.from_data(blind, member), blind)
+    assert np.ptp(nothing, axis=0) < 1e-9  # means are equal: the score is the same for all
+
+
+def test_every_method_answers_and_the_criteria_tell_them_apart(made, quick):
+    """On one split: what a method equalises is smaller than with PCA in sample; PCA itself must fail each of them."""
+    full = across_data.parts_of(made, 0)
+    inside = across_data.Parts(full.train, full.train, full.train_points, full.train_points, full.by_label)
+    judge = Judge(inside, 2)
+    found = {}
+    for name in across_solvers.METHODS:
+        fit = across_solvers.fit_all(name, (2,), inside, 0)[2]
+        assert fit.answer is not None, (name, fit.reason)
+        assert fit.answer.encoder.shape == (7, 2)
+        found[name] = {metric: value for metric, value, _ in judge.judged(fit.answer)}
+    table = pd.DataFrame(found).T
+    assert table.loc["PCA", "relative error"] == pytest.approx(1.0)
+    assert (table["relative error"] >= 1.0 - 1e-12).all()
+    assert table["mean distance"].idxmax() not in ("Fair PCA", "LEACE", "Null-it-out PCA")
+    for name in ("Fair PCA", "LEACE", "Null-it-out PCA"):
+        assert table.loc[name, "mean distance"] < 1e-18 < table.loc["PCA", "mean distance"]
+        assert table.loc[name, "group AUC"] == 0.5 < table.loc["PCA", "group AUC"]
+    assert table["worst error"].min() == pytest.approx(table.loc["Min-max error", "worst error"], rel=1e-6)
+    assert table["worst loss"].min() == pytest.approx(table.loc["Min-max loss", "worst loss"], rel=1e-6)
+    assert table.loc["u-FPCA", "error gap"] < 1e-6 < table.loc["PCA", "error gap"]
+
+
+@pytest.mark.filterwarnings("ignore::evenspan.representation.IncompleteErasureWarning")
+def test_one_fit_of_an_erasure_serves_every_k(parts, quick):
+    for name in ("INLP", "RLACE"):
+        method = across_solvers.METHODS[name]
+        cut = across_solvers.fit_all(name, (2, 3), parts, 1)
+        points = parts.train_points
+        for k, fit in cut.items():
+            direct = method.make(k, 1).fit(points.X, sensitive_features=points.groups).components_.T
+            np.testing.assert_allclose(fit.answer.map, direct @ direct.T, atol=1e-10)
+
+
+def test_a_split_without_an_answer_leaves_no_mean_over_the_others():
+    complete = dict.fromkeys((*METRICS, *across_judge.FACTS), (2.0, ""))
+    other = dict.fromkeys(complete, (3.0, ""))
+    rows = {metric: (value, reason) for metric, value, reason in across_methods.summarised([complete, other])}
+    assert rows["error gap"] == (2.5, "")
+    assert rows["error gap, deviation"] == (pytest.approx(np.sqrt(0.5), rel=1e-6), "")
+    assert rows["splits"] == (2.0, "")
+    failed = dict.fromkeys(complete, (np.nan, "too few features"))
+    rows = {metric: (value, why) for metric, value, why in across_methods.summarised([complete, failed])}
+    assert np.isnan(rows["error gap"][0])
+    assert rows["error gap"][1] == "no value on 1 of 2 splits: too few features"
+    assert "error gap, deviation" not in rows
+
+
+def test_what_a_build_computes_is_complete_and_says_what_it_cannot():
+    rows = checked(across_methods.run("energy"), "energy")
+    assert set(rows["method"]) == set(across_solvers.METHODS)
+    assert set(rows["k"]) == {2, 5}  # 10 is not below its 8 features
+    pca = rows[(rows["method"] == "PCA") & (rows["k"] == 2)].set_index("metric")["value"]
+    assert pca["relative error"] == pytest.approx(1.0)
+    assert np.isnan(pca["group AUC"])
+    assert rows[rows["method"] == "RLACE"]["reason"].str.contains("needs the points").all()
+    bare = checked(across_methods.run("bank_marketing"), "bank_marketing")
+    assert bare["value"].isna().all()
