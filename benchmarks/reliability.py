@@ -4,6 +4,7 @@ Parts, each on fresh clones of this checkout's last commit below FOLDER:
 
 places       the same experiments in three folders, with other settings around them
 kills        runs killed at random moments and resumed, compared with the uninterrupted run
+writing      the same with kills aimed at the moments of writing, at the workers, and at the scheduler alone
 alterations  one byte changed in a committed file: what notices, and does it name the file
 
 Numbers go to ``data/results/reliability/``: one CSV for each table and one record for each part. Raw data are needed.
@@ -17,7 +18,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from reliability_alterations import measure_alterations
-from reliability_kills import measure_kills
+from reliability_kills import measure_kills, measure_writing
 from reliability_runs import clone, measure_places
 
 from evenspan import paths
@@ -26,9 +27,11 @@ from evenspan.experiments import records
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("part", choices=("places", "kills", "alterations"))
+    parser.add_argument("part", choices=("places", "kills", "writing", "alterations"))
     parser.add_argument("--work", type=Path, required=True, help="a folder for the clones; a new one is made in it")
-    parser.add_argument("--first", type=Path, help="kills: the clone 'first' that places made of the same commit")
+    parser.add_argument(
+        "--first", type=Path, help="kills, writing: the clone 'first' that places made of the same commit"
+    )
     parser.add_argument("--seed", type=int, default=2026)
     parser.add_argument("--trials", type=int, default=200, help="alterations: how many")
     given = parser.parse_args()
@@ -38,6 +41,7 @@ def main() -> None:
     measured = {
         "places": lambda: measure_places(work),
         "kills": lambda: measure_kills(work, given.seed, given.first),
+        "writing": lambda: measure_writing(work, given.seed, given.first),
         "alterations": lambda: measure_alterations(clone(paths.root(), work / "copy"), given.seed, given.trials),
     }[given.part]()
     options = f" --seed {given.seed}" * (given.part != "places")

@@ -14,10 +14,10 @@ from reliability_runs import KILLS, Checkout, believed, clone, compare, git
 
 from evenspan import paths
 
-#: Seconds from the start of a run within which it is killed.
-LONGEST_WAIT = 20.0
-#: Kills while a worker writes, of all workers, of the scheduler alone, and the experiment that they happen to.
-WRITING, WORKERS, SCHEDULER, SHORT = 30, 6, 6, "rathore2025-tables"
+#: Seconds within which a run is killed: after its first worker has started or, for this share, after the start itself.
+LONGEST_WAIT, AT_ONCE = 12.0, 0.2
+#: Kills while a worker writes, and the experiment that they happen to.
+AIMED, SHORT = {"all while writing": 24, "workers only": 5, "scheduler only": 5}, "rathore2025-tables"
 PAUSE = 0.15
 # Put before everything else on the workers' path: writing then takes long enough to be hit.
 SLOW = f"""
@@ -119,15 +119,17 @@ def killed_runs(checkout, experiment, whole, *, wanted, who, draw, rng, slow=Non
     return kills, runs
 
 
-def at_random(rng, longest: float):
-    """A moment drawn evenly from the first ``longest`` seconds of a run."""
+def at_random(rng):
+    """A moment drawn evenly from the first seconds in which workers work, or in which a run begins."""
 
     def draw(folder, process):
-        wait = rng.uniform(0, longest)
+        start, at_once = time.monotonic(), rng.random() < AT_ONCE
+        while not at_once and process.poll() is None and len(tree(process.pid)) < 2:
+            time.sleep(0.01)
         with suppress(subprocess.TimeoutExpired):
-            process.wait(wait)
+            process.wait(rng.uniform(0, LONGEST_WAIT))
             return None
-        return wait
+        return time.monotonic() - start
 
     return draw
 
@@ -156,9 +158,8 @@ def while_writing(rng):
     return draw
 
 
-def measure_kills(work: Path, seed: int, first: Path | None = None) -> dict[str, pd.DataFrame]:
-    """Kills of all kinds, compared with the uninterrupted run in a second clone, or in a clone that has it already."""
-    rng = np.random.default_rng(seed)
+def clones(work: Path, first: Path | None) -> tuple[Checkout, Checkout]:
+    """A clone to kill runs in, and one with uninterrupted runs: ``first``, or a new one."""
     checkout, whole = (
         Checkout(clone(paths.root(), work / "killed")),
         Checkout(first or clone(paths.root(), work / "whole")),
@@ -168,21 +169,30 @@ def measure_kills(work: Path, seed: int, first: Path | None = None) -> dict[str,
         whole.say("run", experiment, "--profile", "full", "--jobs", "1")
     if git(whole.root, "rev-parse", "HEAD") != git(checkout.root, "rev-parse", "HEAD"):
         raise SystemExit(f"{whole.root} is not at the commit of {checkout.root}; name a clone of the same commit.")
+    return checkout, whole
+
+
+def measure_kills(work: Path, seed: int, first: Path | None = None) -> dict[str, pd.DataFrame]:
+    """Scheduler and workers killed at random moments of several experiments."""
+    rng, (checkout, whole) = np.random.default_rng(seed), clones(work, first)
+    kills, runs = [], []
+    for experiment, wanted in KILLS.items():
+        target = whole.folder(experiment)
+        options = {"wanted": wanted, "who": "all at random", "draw": at_random(rng), "rng": rng}
+        some, others = killed_runs(checkout, experiment, target, **options)
+        kills, runs = kills + some, runs + others
+    return {"kills": pd.DataFrame(kills), "killed-runs": pd.DataFrame(runs)}
+
+
+def measure_writing(work: Path, seed: int, first: Path | None = None) -> dict[str, pd.DataFrame]:
+    """Kills while a worker writes: of all, of the workers, and of the scheduler."""
+    rng, (checkout, whole) = np.random.default_rng(seed + 1), clones(work, first)
     slow = work / "slow"
     slow.mkdir()
     (slow / "sitecustomize.py").write_text(SLOW)
     kills, runs = [], []
-
-    def add(*given, **options) -> None:
-        some, others = killed_runs(checkout, *given, rng=rng, **options)
-        kills.extend(some)
-        runs.extend(others)
-
-    for experiment, wanted in KILLS.items():
-        draw = at_random(rng, LONGEST_WAIT)
-        add(experiment, whole.folder(experiment), wanted=wanted, who="all at random", draw=draw)
-    target, draw = whole.folder(SHORT), while_writing(rng)
-    add(SHORT, target, wanted=WRITING, who="all while writing", draw=draw, slow=slow)
-    add(SHORT, target, wanted=WORKERS, who="workers only", draw=draw, slow=slow)
-    add(SHORT, target, wanted=SCHEDULER, who="scheduler only", draw=draw, slow=slow)
-    return {"kills": pd.DataFrame(kills), "killed-runs": pd.DataFrame(runs)}
+    for who, wanted in AIMED.items():
+        options = {"wanted": wanted, "who": who, "draw": while_writing(rng), "rng": rng, "slow": slow}
+        some, others = killed_runs(checkout, SHORT, whole.folder(SHORT), **options)
+        kills, runs = kills + some, runs + others
+    return {"writing": pd.DataFrame(kills), "writing-runs": pd.DataFrame(runs)}
