@@ -1,5 +1,6 @@
 """The ledger: the published numbers, their join with results, the page, and the claims."""
 
+import json
 import re
 from html.parser import HTMLParser
 
@@ -218,18 +219,42 @@ def test_the_page_shows_every_row_with_its_trail(finished, save_embedded):
     assert "_static/results/full/toy-table/k10-pca.json" in tables.links
     assert "data/cards/toy.html" in tables.links
     assert text.count('class="verdict verdict-exact"') >= 3  # counts, rules, the row
-    assert 'title="no kernel width, said the test"' in text
-    assert "<td>20 ± 1.5</td><td>20.00 ± 0.00</td><td>21.50 ± 0.50</td>" in text.replace("\u00a0", " ")
+    assert "<td>no kernel width, said the test</td>" in text, "what is missing stands in the row"
+    numbers = "<td>20 ± 1.5</td><td>20.00 ± 0.00</td><td>21.50 ± 0.50</td><td>+0.0</td><td>+0.00</td>"
+    assert numbers in text.replace("\u00a0", " ")
+    differing = re.findall(r'<tr id="(toy_k10-\d+)" data-cell="[^"]+" data-differs>', text)
+    assert differing == ["toy_k10-003", "toy_k10-005"], "same order and differs, nothing else"
     assert "within 2 % of the published number" in text
 
 
-def test_the_real_page_is_balanced_and_complete():
-    text = ledger.pages()["ledger.md"]
+def test_the_real_page_is_balanced_and_complete(monkeypatch):
+    frame = pd.read_csv(ledger.path(), dtype=str, keep_default_na=False)
+    frame = frame.assign(**dict.fromkeys(ledger.BUILD_COLUMNS, ""))
+    monkeypatch.setattr(claims, "registered", dict)  # their answers take a minute
+    text = ledger_page.page(frame, ledger.counts(frame))
     rows = [row["id"] for row in parsed(text).rows if "id" in row]
     assert sum(not row.startswith("claim-") for row in rows) == 1285
     assert sum(row.startswith("claim-") for row in rows) == 91
     assert len(set(rows)) == len(rows)
     assert "1,260 numbers" in text
+
+
+def test_a_stale_row_says_what_changed_and_a_stale_answer_is_marked(toy_checkout, finished):
+    frame = ledger.ledger(build=True)
+    frame.loc[0, ["verdict", "reason"]] = ["stale", "k10-pca: its code changed since"]
+    judged = claims.claims(["K01"])
+    page = ledger_page.page(frame, ledger.counts(frame), judged.assign(state="stale"))
+    assert "<td>k10-pca: its code changed since</td>" in page
+    assert "before: holds" in page
+    assert "before: holds" not in ledger_page.page(frame, ledger.counts(frame), judged.assign(state="current"))
+
+
+def test_the_rows_of_the_download_are_those_of_the_file(finished):
+    table = ledger.to_csv(ledger.ledger()).decode()
+    script = ledger_page.rows_script(table)
+    held = json.loads(script.removeprefix("window.evenspanLedger = ").removesuffix(";\n"))
+    assert held["head"] + "".join(held["rows"].values()) == table
+    assert list(held["rows"])[1] == "toy_k10/002"
 
 
 def test_summary_is_one_line_per_paper(finished):

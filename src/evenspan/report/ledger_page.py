@@ -1,41 +1,76 @@
-"""The ledger as a page: counts, the rules in words, every number, every claim.
+"""The ledger as a page: its state in one line, counts, a picture of every table, every number, every claim.
 
-The table is plain HTML that reads without scripts; ``ledger.js`` adds search, filters and sorting where it can.
+All of it is plain HTML that reads without scripts; ``ledger.js`` adds filters that stay in the address, sorting and the
+download of what is shown. A row is named after its cell, so that it can be linked: ``ledger.html#file-007``.
 """
 
+import csv
+import io
+import json
 from collections.abc import Iterable
 from html import escape
+from urllib.parse import urlencode
 
 import pandas as pd
 
-from .claims import ANSWERS, OPEN, claims
+from . import ledger_heat, ledger_links, ledger_state
+from .claims import ANSWERS, claims
+from .ledger_heat import anchor, shown
 from .verdicts import Kind, explanation, rules
 
+KINDS = {kind.value: kind for kind in Kind}
+#: Numbers with these verdicts stand beside a published one and do not agree with it.
+DIFFERING = {Kind.ORDER.value, Kind.DIFFERS.value}
+NUMBERS, CLAIMS = "all-numbers", "claims-of-the-papers"
+#: Columns with the name under which the script keeps their filter in the address; without a name there is none.
 # The verdict stands first, so that a phone shows it without scrolling.
-_HEAD = (
-    "Verdict", "Paper", "Table", "Data set", "Method", "Metric", "k", "Published", "Full run", "This build", "Trail",
-)  # fmt: skip
-# Columns that the script offers as a choice.
-_CHOICES = {"Paper", "Data set", "Method", "Metric", "Verdict"}
+_HEAD = {
+    "Verdict": "verdict", "Paper": "paper", "Table": "table", "Data set": "dataset", "Method": "method",
+    "Metric": "metric", "k": "k", "Published": "", "Full run": "", "This build": "", "Off by, digits": "",
+    "Off by, deviations": "", "Why": "", "Trail": "",
+}  # fmt: skip
+_CLAIMS_HEAD = {
+    "Answer": "answer", "Claim": "", "Paper": "claim-paper", "What it says": "", "Evidence": "", "Where": "",
+}  # fmt: skip
+#: Columns that are sorted by their size, whatever the sign.
+_SIZES = {"Off by, digits", "Off by, deviations"}
 
 
-def page(frame: pd.DataFrame, numbers: pd.DataFrame) -> str:
-    """Markdown of the page from the rows of the ledger, with this build's numbers, and their counts."""
-    judged = claims()
-    kinds = {kind.value: kind for kind in Kind}
-    open_claims = list(judged["answer"]).count(OPEN)
+def page(frame: pd.DataFrame, numbers: pd.DataFrame, judged: pd.DataFrame | None = None) -> str:
+    """Markdown of the page.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        The rows of the ledger, with this build's numbers.
+    numbers : DataFrame
+        Their counts.
+    judged : DataFrame, optional
+        The claims with their answers; by default they are computed.
+    """
+    judged = claims() if judged is None else judged
     words = list(frame["published"]).count("")
+    pictures = "\n".join(f"### {paper}\n\n{_raw(figures)}\n" for paper, figures in ledger_heat.sections(frame))
     return f"""---
 html_theme.sidebar_secondary.remove: true
 ---
 
 # The ledger
 
-Every number that the tables of the papers print, beside ours: {len(frame) - words:,} numbers. The tables hold
-{words} more cells in which no number stands; they are listed and not counted.
+{_raw(_state(numbers, judged))}
 
-{_raw(_counts(numbers))}
+## Does it hold?
 
+{_raw(_counts(numbers, judged))}
+
+## Table by table
+
+One field for each number, with its verdict. A field leads to its row below, and to those beside it. The stronger
+its colour, the less ours agrees.
+
+{_raw(ledger_heat.legend())}
+
+{pictures}
 ## What the verdicts mean
 
 The rules stand in `data/tolerances.yml` and were committed before the full run. Ours is the mean over the
@@ -45,31 +80,79 @@ splits of the full run. "This build" is what the machine that made these pages c
 
 ## All numbers
 
-A deviation is ours minus published, in units of the last printed digit.
+{len(frame) - words:,} numbers, and {words} cells of the tables in which no number stands; these are listed and not
+counted. A deviation is ours minus published, in units of the last printed digit and in standard deviations.
 
-{_raw(_table(frame, kinds))}
+{_raw(_table(frame))}
 
 ## Claims of the papers
 
-{len(judged)} claims, of which {len(judged) - open_claims} are judged. An answer is computed, never typed.
+{len(judged)} claims. An answer is computed, never typed. An answer is stale if code or data behind it changed since.
 
 {_raw(_claims(judged))}
 """
 
 
-def _counts(table: pd.DataFrame) -> str:
-    head = "".join(f'<th scope="col">{kind.badge()}</th>' for kind in Kind)
-    body = "".join(
-        f'<tr><th scope="row">{escape(str(paper))}</th>'
-        + "".join(f"<td>{row[kind.value]:,}</td>" for kind in Kind)
-        + f"<td>{row['numbers']:,}</td></tr>\n"
-        for paper, row in table.iterrows()
+def rows_script(table: str) -> str:
+    """The CSV of the ledger as a script that a page can load without a server: its lines by the cell they are about."""
+    head, *rows = csv.reader(io.StringIO(table))
+    lines = {row[0]: _line(row) for row in rows}
+    return f"window.evenspanLedger = {json.dumps({'head': _line(head), 'rows': lines}, ensure_ascii=False)};\n"
+
+
+def summary(table: pd.DataFrame) -> Iterable[str]:
+    """One line of counts per paper, from :func:`evenspan.report.ledger.counts`."""
+    width = max(map(len, map(str, table.index)))
+    for paper, row in table.iterrows():
+        said = [f"{row[kind.value]} {kind.value}" for kind in Kind if row[kind.value]]
+        yield f"{paper!s:<{width}}  {row['numbers']:>5} numbers: {', '.join(said)}"
+
+
+def _line(row: list[str]) -> str:
+    stream = io.StringIO()
+    csv.writer(stream, lineterminator="\n").writerow(row)
+    return stream.getvalue()
+
+
+def _state(numbers: pd.DataFrame, judged: pd.DataFrame) -> str:
+    places = {"table-by-table": "table by table", NUMBERS: "all numbers", CLAIMS: "claims"}
+    links = ", ".join(f'<a href="#{to}">{text}</a>' for to, text in places.items())
+    line = escape(ledger_state.one_line(numbers, judged))
+    return f'<p class="ledger-state">{line}</p>\n<p>Below: {links}.</p>'
+
+
+def _counts(numbers: pd.DataFrame, judged: pd.DataFrame) -> str:
+    """Both tables of counts; every count leads to the rows that were counted."""
+    head = [kind.badge() for kind in Kind]
+    body = []
+    for paper, row in numbers.iterrows():
+        own = {} if paper == "total" else {"paper": str(paper)}
+        cells = [_to(f"{row[kind.value]:,}", own | {"verdict": kind.value}, NUMBERS) for kind in Kind]
+        cells += [_to(f"{row['numbers']:,}", own, NUMBERS), ledger_heat.bar(row, row["numbers"])]
+        body.append((str(paper), cells))
+    first = _plain("Numbers per paper and verdict", "ledger-counts", ["Paper", *head, "Numbers", "Shares"], body)
+    answers = {name: f'<span class="{kind.css}">{escape(name)}</span>' for name, kind in ANSWERS.items()}
+    answers |= {ledger_state.STALE: Kind.STALE.badge()}
+    body = []
+    for paper, row in ledger_state.claim_counts(judged).iterrows():
+        own = {} if paper == "total" else {"claim-paper": str(paper)}
+        cells = [_to(f"{row[name]:,}", own | {"answer": name}, CLAIMS) for name in answers]
+        body.append((str(paper), [*cells, _to(f"{row['claims']:,}", own, CLAIMS)]))
+    second = _plain("Claims per paper and answer", "ledger-counts", ["Paper", *answers.values(), "Claims"], body)
+    return f"{first}\n{second}"
+
+
+def _to(text: str, filters: dict[str, str], place: str) -> str:
+    return f'<a href="?{escape(urlencode(filters))}#{place}">{text}</a>' if text != "0" else text
+
+
+def _plain(label: str, css: str, head: list[str], body: list[tuple[str, list[str]]]) -> str:
+    columns = "".join(f'<th scope="col">{name}</th>' for name in head)
+    rows = "".join(
+        f'<tr><th scope="row">{escape(name)}</th>' + "".join(f"<td>{cell}</td>" for cell in cells) + "</tr>\n"
+        for name, cells in body
     )
-    return _scroll(
-        "Numbers per paper and verdict",
-        '<table class="ledger-counts"><thead><tr><th scope="col">Paper</th>'
-        f'{head}<th scope="col">Numbers</th></tr></thead>\n<tbody>\n{body}</tbody></table>',
-    )
+    return _scroll(label, f'<table class="{css}"><thead><tr>{columns}</tr></thead>\n<tbody>\n{rows}</tbody></table>')
 
 
 def _definitions() -> str:
@@ -77,65 +160,66 @@ def _definitions() -> str:
     return "<dl>" + "".join(f"<dt>{kind.badge()}</dt><dd>{escape(meanings[kind])}</dd>\n" for kind in Kind) + "</dl>"
 
 
-def _table(frame: pd.DataFrame, kinds: dict[str, Kind]) -> str:
-    head = "".join(f'<th scope="col"{" data-choice" if name in _CHOICES else ""}>{name}</th>' for name in _HEAD)
-    body = "".join(_row(row, kinds) for row in frame.to_dict("records"))
+def _table(frame: pd.DataFrame) -> str:
+    where = ledger_links.Places()
+    body = "".join(_row(row, where) for row in frame.to_dict("records"))
     return (
         '<p><a href="_static/ledger.csv" download>Download all rows as CSV</a> (without this build\'s numbers).</p>\n'
         + _scroll(
             "All numbers",
-            f'<table class="ledger" data-ledger><thead><tr>{head}</tr></thead>\n<tbody>\n{body}</tbody></table>',
+            '<table class="ledger" data-ledger="ledger" data-search="q" data-rows="_static/ledger-rows.mjs" '
+            f'data-differing="only what differs"><thead><tr>{_head(_HEAD)}</tr></thead>\n'
+            f"<tbody>\n{body}</tbody></table>",
         )
     )
 
 
-def _row(row: dict[str, str], kinds: dict[str, Kind]) -> str:
+def _head(columns: dict[str, str]) -> str:
+    return "".join(
+        f'<th scope="col"{f" data-choice={key}" if key else ""}{" data-size" if name in _SIZES else ""}>{name}</th>'
+        for name, key in columns.items()
+    )
+
+
+def _row(row: dict[str, str], where: ledger_links.Places) -> str:
     digits = int(row["printed_digits"])
     unit = f" {row['unit']}" if row["unit"] and not row["metric"].startswith(row["unit"]) else ""
     theirs = _pair(row["published"], row["published_std"]) if row["published"] else row["reason"].partition(": ")[2]
     about = row["table"] + (f", {row['split']}" if row["split"] else "")
-    deviation = f"{float(row['deviation_digits']):+.1f} digits" if row["deviation_digits"] else ""
     texts = [row["paper"], about, row["dataset"], row["method"], row["metric"] + unit, row["k"]]
-    numbers = [theirs, *(_pair(_shown(row[n], digits), _shown(row[f"{n}_std"], digits)) for n in ("ours", "build"))]
-    badge = kinds[row["verdict"]].badge(row["reason"])
-    note = f'<span class="ledger-deviation">{deviation}</span>' if deviation else ""
-    cells = [badge + note, *(escape(text) for text in (*texts, *numbers)), _links(row)]
-    return (
-        f'<tr id="{escape(row["cell"].replace("/", "-"))}">' + "".join(f"<td>{cell}</td>" for cell in cells) + "</tr>\n"
-    )
-
-
-def _links(row: dict[str, str]) -> str:
-    """The page, the stored result with its record, and the data card."""
-    links = []
-    for prefix, profile, where in (("", "full", "full run"), ("build_", "embedded", "this build")):
-        experiment, execution = row[f"{prefix}experiment"], row[f"{prefix}execution"]
-        if execution and not any(text == "page" for text, _, _ in links):
-            links.append(("page", f"experiments/{experiment}/{execution}.html", f"{experiment}, {execution}"))
-        if prefix and row["tasks"]:
-            continue
-        for task in row[f"{prefix}tasks"].split():
-            links.append(
-                ("CSV", f"_static/results/{profile}/{experiment}/{task}.csv", f"result of the {where}, {task}")
-            )
-            links.append(("record", f"_static/results/{profile}/{experiment}/{task}.json", f"record of {task}"))
-    if card := row["data_card"] or row["build_data_card"]:
-        links.append(("data", f"data/cards/{card}.html", f"data card of {card}"))
-    return " ".join(f'<a href="{escape(to)}" title="{escape(title)}">{text}</a>' for text, to, title in links)
+    numbers = [theirs, *(_pair(shown(row[n], digits), shown(row[f"{n}_std"], digits)) for n in ("ours", "build"))]
+    off = [_signed(row["deviation_digits"], 1), _signed(row["deviation_sd"], 2)]
+    cells = [
+        KINDS[row["verdict"]].badge(),
+        *(escape(text) for text in (*texts, *numbers, *off, row["reason"])),
+        where.of_number(row),
+    ]
+    differing = " data-differs" if row["verdict"] in DIFFERING else ""
+    name = escape(anchor(row["cell"]))
+    opening = f'<tr id="{name}" data-cell="{escape(row["cell"])}"{differing}>'
+    return opening + "".join(f"<td>{cell}</td>" for cell in cells) + "</tr>\n"
 
 
 def _claims(frame: pd.DataFrame) -> str:
+    where = ledger_links.Places()
     body = "".join(
-        f'<tr id="claim-{escape(row["id"])}"><td>{escape(row["id"])}</td><td>{escape(row["paper"])}</td>'
-        f"<td>{escape(row['claim'])}</td>"
-        f'<td><span class="{ANSWERS[row["answer"]].css}">{escape(row["answer"])}</span></td>'
-        f"<td>{escape(row['evidence'])}</td></tr>\n"
-        for row in frame.to_dict("records")
+        f'<tr id="claim-{escape(row["id"])}"><td>{_answer(row["answer"], old)}</td><td>{escape(row["id"])}</td>'
+        f"<td>{escape(row['paper'])}</td><td>{escape(row['claim'])}</td><td>{escape(row['evidence'])}</td>"
+        f"<td>{where.of_claim(row)}</td></tr>\n"
+        for row, old in zip(frame.to_dict("records"), ledger_state.stale(frame), strict=True)
     )
-    head = "".join(f'<th scope="col">{name}</th>' for name in ("Claim", "Paper", "What it says", "Answer", "Evidence"))
     return _scroll(
-        "Claims", f'<table class="ledger-claims"><thead><tr>{head}</tr></thead>\n<tbody>\n{body}</tbody></table>'
+        "Claims",
+        '<table class="ledger-claims" data-ledger="claims" data-search="claim-q">'
+        f"<thead><tr>{_head(_CLAIMS_HEAD)}</tr></thead>\n<tbody>\n{body}</tbody></table>",
     )
+
+
+def _answer(answer: str, old: bool) -> str:
+    """The mark of an answer; a stale one is shown as such first, and counts as nothing else."""
+    if old:
+        return f'{Kind.STALE.badge()} <span class="ledger-before">before: {escape(answer)}</span>'
+    return f'<span class="{ANSWERS[answer].css}">{escape(answer)}</span>'
 
 
 def _scroll(label: str, table: str) -> str:
@@ -151,14 +235,5 @@ def _pair(value: str, std: str) -> str:
     return f"{value}\u00a0±\u00a0{std}" if value and std else value  # never broken into two lines
 
 
-def _shown(text: str, digits: int) -> str:
-    """Ours with one decimal more than printed: enough to see why a verdict is what it is."""
-    return f"{float(text):.{digits + 1}f}" if text else ""
-
-
-def summary(table: pd.DataFrame) -> Iterable[str]:
-    """One line of counts per paper, from :func:`evenspan.report.ledger.counts`."""
-    width = max(map(len, map(str, table.index)))
-    for paper, row in table.iterrows():
-        said = [f"{row[kind.value]} {kind.value}" for kind in Kind if row[kind.value]]
-        yield f"{paper!s:<{width}}  {row['numbers']:>5} numbers: {', '.join(said)}"
+def _signed(text: str, digits: int) -> str:
+    return f"{float(text):+z.{digits}f}" if text else ""

@@ -19,7 +19,7 @@ from evenspan import datasets, paths
 from evenspan.errors import ExecutionError, FairError, ResultError
 from evenspan.experiments.catalogue import Experiment, catalogue
 
-from . import execute, ledger
+from . import execute, ledger, ledger_links, ledger_page
 
 _PAGE = {".md", ".ipynb"}
 
@@ -55,6 +55,8 @@ def stage(destination: Path | None = None) -> Path:
     ------
     ExecutionError
         A chapter or experiment has not been executed, or the table of contents names a page that does not exist.
+    ResultError
+        The ledger links to a page, file or section that does not exist.
     """
     root, target = paths.root(), destination or paths.build("stage")
     shutil.rmtree(target, ignore_errors=True)
@@ -69,8 +71,7 @@ def stage(destination: Path | None = None) -> Path:
         _copy_tree(paths.results(profile), target / "_static" / "results" / profile, "*.csv", "*.json")
     _copy_tree(paths.data("paper"), target / "_static" / "paper", "*.csv")
     _write_cards(target)
-    for name, text in ledger.pages().items():
-        _write(target / name, text)
+    _write_ledger(target)
     _check_toc(target, root / "_toc.yml")
     return target
 
@@ -151,6 +152,14 @@ def _write_cards(target: Path) -> None:
         "# Data cards\n\nOne card for each data set: where it comes from, under which licence, who is in it, which "
         f"groups are compared, what is known to be wrong with it and what may not be concluded from it.\n\n{index}\n",
     )
+
+
+def _write_ledger(target: Path) -> None:
+    pages = ledger.pages()
+    pages["_static/ledger-rows.mjs"] = ledger_page.rows_script(pages["_static/ledger.csv"])
+    for name, text in pages.items():
+        _write(target / name, text)
+    ledger_links.check(pages["ledger.md"], target)
 
 
 def _check_toc(target: Path, toc: Path) -> None:

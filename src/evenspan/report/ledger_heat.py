@@ -1,0 +1,138 @@
+"""Every published table as a picture: one small field for each of its numbers, coloured and marked by its verdict.
+
+The pictures are tables of HTML with headings for rows and columns, so that they can be read aloud. A field links to the
+number's row in the ledger and says what stands there.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from html import escape
+
+import pandas as pd
+
+from .verdicts import Kind
+
+#: What may vary within a published table, in the order in which it becomes rows, then columns, then further grids.
+AXES = ("dataset", "method", "k", "split")
+HEADINGS = {"dataset": "Data set", "method": "Method", "k": "k", "split": "Sample", "metric": "Metric"}
+_KINDS = {kind.value: kind for kind in Kind}
+
+
+@dataclass(frozen=True)
+class Grid:
+    """A picture: which quantity goes down, which goes across, and the rows of the ledger in it."""
+
+    title: str
+    down: str
+    across: str
+    cells: pd.DataFrame
+
+
+def grids(cells: pd.DataFrame) -> Iterator[Grid]:
+    """The pictures of one published table.
+
+    Parameters
+    ----------
+    cells : DataFrame
+        Its rows of the ledger. Where two quantities vary beside the metric, every metric has a picture of its own;
+        where only one does, metrics stand side by side in one picture.
+    """
+    varying = [axis for axis in AXES if cells[axis].nunique() > 1]
+    if len(varying) < 2:
+        axis = varying[0] if varying else "method"
+        yield Grid("", *(("metric", axis) if axis == "k" else (axis, "metric")), cells)
+        return
+    down, across, *further = varying
+    for key, part in cells.groupby(["metric", *further], sort=False):
+        title = ", ".join([key[0], *(f"{HEADINGS[a]} {value}" for a, value in zip(further, key[1:], strict=True))])
+        yield Grid(title, down, across, part)
+
+
+def sections(frame: pd.DataFrame) -> Iterator[tuple[str, str]]:
+    """For every paper its name and the HTML of its pictures, one figure for each published table."""
+    stems = frame["cell"].str.rpartition("/")[0]
+    for paper, rows in frame.groupby("paper", sort=False):
+        yield str(paper), "\n".join(_figure(cells) for _, cells in rows.groupby(stems[rows.index], sort=False))
+
+
+def legend() -> str:
+    """What the colours and marks of the pictures mean."""
+    items = "".join(
+        f'<li><span class="heat {_css(kind)}" aria-hidden="true"></span> {kind.value}</li>' for kind in Kind
+    )
+    return f'<ul class="ledger-legend" aria-label="Legend">{items}</ul>'
+
+
+def bar(row: pd.Series, whole: int) -> str:
+    """The shares of the verdicts as one bar; the numbers beside it say the same."""
+    parts = (
+        f'<span class="heat {_css(kind)}" style="width:{100 * row[kind.value] / whole:.2f}%"></span>'
+        for kind in Kind
+        if row[kind.value]
+    )
+    return f'<span class="ledger-bar" aria-hidden="true">{"".join(parts)}</span>'
+
+
+def _figure(cells: pd.DataFrame) -> str:
+    first = cells.iloc[0]
+    samples = cells["split"].unique()
+    sample = f", {samples[0]}" if len(samples) == 1 and samples[0] else ""
+    named = f"{first['paper']}, {first['table']}{sample}"
+    where = "" if cells["dataset"].nunique() > 1 else f": {first['dataset']}"
+    return (
+        f'<figure class="ledger-heat"><figcaption>{escape(named + where)}</figcaption>\n'
+        f'<div class="ledger-grids" role="region" tabindex="0" aria-label="Verdicts of {escape(named)}">\n'
+        + "\n".join(_grid(grid) for grid in grids(cells))
+        + "\n</div></figure>"
+    )
+
+
+def _grid(grid: Grid) -> str:
+    placed = {(row[grid.down], row[grid.across]): row for row in grid.cells.to_dict("records")}
+    columns = list(grid.cells[grid.across].unique())
+    head = "".join(f'<th scope="col"><span>{escape(name)}</span></th>' for name in columns)
+    body = "".join(
+        f'<tr><th scope="row">{escape(name)}</th>'
+        + "".join(_field(placed.get((name, column))) for column in columns)
+        + "</tr>\n"
+        for name in grid.cells[grid.down].unique()
+    )
+    caption = f"<caption>{escape(grid.title)}</caption>" if grid.title else ""
+    corner = f"<td>{HEADINGS[grid.down]}</td>"
+    kind = " ledger-numbered" if grid.across == "k" else ""
+    return (
+        f'<table class="ledger-grid{kind}">{caption}<thead><tr>{corner}{head}</tr></thead>\n'
+        f"<tbody>\n{body}</tbody></table>"
+    )
+
+
+def _field(row: dict[str, str] | None) -> str:
+    if row is None:
+        return "<td></td>"
+    return (
+        f'<td class="heat {_css(_KINDS[row["verdict"]])}">'
+        f'<a href="#{escape(anchor(row["cell"]))}" title="{escape(_said(row))}"></a></td>'
+    )
+
+
+def anchor(cell: str) -> str:
+    """Name of a cell's row on the page."""
+    return cell.replace("/", "-")
+
+
+def shown(text: str, digits: int) -> str:
+    """Ours with one decimal more than printed: enough to see why a verdict is what it is."""
+    return f"{float(text):.{digits + 1}f}" if text else ""
+
+
+def _said(row: dict[str, str]) -> str:
+    where = ", ".join(text for text in (row["dataset"], row["method"], row["metric"]) if text)
+    k = f", k = {row['k']}" if row["k"] else ""
+    numbers = [f"published {row['published']}"] if row["published"] else []
+    numbers += [f"ours {shown(row['ours'], int(row['printed_digits']))}"] if row["ours"] else []
+    parts = [row["verdict"], *numbers, row["reason"]]
+    return f"{where}{k}: {'; '.join(part for part in parts if part)}"
+
+
+def _css(kind: Kind) -> str:
+    return f"heat-{kind.name.lower()}"

@@ -1,0 +1,118 @@
+"""Pictures of the published tables: each number is in one; colour, mark and lightness each tell verdicts apart."""
+
+import itertools
+import re
+
+import pandas as pd
+import pytest
+
+from evenspan import paths
+from evenspan.report import ledger, ledger_heat
+from evenspan.report.verdicts import Kind
+
+EMPTY = {
+    "ours": "",
+    "reason": "",
+    "printed_digits": "2",
+    "split": "",
+    "k": "3",
+    "published": "1.25",
+    "paper": "one2020",
+}
+
+
+def made(**axes):
+    """One row for every combination; verdicts go round."""
+    kinds = itertools.cycle(kind.value for kind in Kind)
+    rows = [
+        EMPTY | {"dataset": "Wine", "method": "PCA", "metric": "loss", "table": "Table 1"} | dict(zip(axes, values))  # noqa: B905
+        for values in itertools.product(*axes.values())
+    ]
+    return pd.DataFrame(
+        [row | {"cell": f"t/{place:03d}", "verdict": next(kinds)} for place, row in enumerate(rows, start=1)]
+    )
+
+
+TWO, THREE, METRICS = ["Wine", "Salt"], ["PCA", "FPCA", "SPCA"], ["loss", "gap"]
+
+
+@pytest.mark.parametrize(
+    ("axes", "expected"),
+    [
+        ({"method": THREE, "metric": METRICS}, [("", "method", "metric")]),
+        ({"k": ["1", "2"], "metric": METRICS}, [("", "metric", "k")]),
+        ({"dataset": TWO, "method": THREE}, [("loss", "dataset", "method")]),
+        ({"method": THREE, "k": ["1", "2"], "metric": METRICS}, [("loss", "method", "k"), ("gap", "method", "k")]),
+        (
+            {"dataset": TWO, "method": THREE, "k": ["2", "10"]},
+            [("loss, k 2", "dataset", "method"), ("loss, k 10", "dataset", "method")],
+        ),
+    ],
+)
+def test_what_varies_becomes_rows_columns_and_further_pictures(axes, expected):
+    cells = made(**axes)
+    found = list(ledger_heat.grids(cells))
+    assert [(grid.title, grid.down, grid.across) for grid in found] == expected
+    assert sorted(cell for grid in found for cell in grid.cells["cell"]) == cells["cell"].tolist()
+
+
+def test_a_field_says_what_stands_there_and_leads_to_its_row():
+    cells = made(dataset=TWO, method=THREE)
+    cells.loc[4, ["ours", "reason"]] = ["1.5", 'a "reason"']
+    ((paper, html),) = ledger_heat.sections(cells.drop(index=5))
+    assert paper == "one2020"
+    assert re.findall(r'<th scope="row">(.*?)</th>', html) == TWO
+    assert re.findall(r'<th scope="col"><span>(.*?)</span></th>', html) == THREE
+    kind = Kind(cells.loc[4, "verdict"])
+    assert (
+        f'<td class="heat heat-{kind.name.lower()}"><a href="#t-005" title="Salt, FPCA, loss, k = 3: {kind.value}; '
+        'published 1.25; ours 1.500; a &quot;reason&quot;"></a></td>'
+    ) in html
+    assert html.count("<a ") == 5
+    assert html.count("<td></td>") == 1, "what the table does not print is an empty field"
+
+
+def test_every_published_cell_is_in_one_picture():
+    cells = pd.read_csv(ledger.path(), dtype=str, keep_default_na=False)
+    links = re.findall(r'href="#([^"]+)"', "".join(html for _, html in ledger_heat.sections(cells)))
+    assert sorted(links) == sorted(cells["cell"].map(ledger_heat.anchor))
+
+
+def test_the_bar_holds_every_share_once():
+    row = pd.Series({kind.value: 0 for kind in Kind} | {"exact": 30, "differs": 10})
+    assert re.findall(r"heat-(\w+)\" style=\"width:([\d.]+)%", ledger_heat.bar(row, 40)) == [
+        ("exact", "75.00"),
+        ("differs", "25.00"),
+    ]
+
+
+STYLE = (paths.root() / "book" / "_static" / "ledger.css").read_text(encoding="utf-8")
+
+
+def luminance(colour: str) -> float:
+    channels = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
+    linear = [c / 12.92 if c <= 0.03928 else ((c + 0.055) / 1.055) ** 2.4 for c in channels]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+def contrast(one: str, other: str) -> float:
+    dim, bright = sorted([luminance(one), luminance(other)])
+    return (bright + 0.05) / (dim + 0.05)
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_verdicts_can_be_told_apart_without_colour(theme):
+    block = re.search(rf'html\[data-theme="{theme}"\] \{{(.*?)\}}', STYLE, re.DOTALL).group(1)
+    colours = dict(re.findall(r"--heat-([\w-]+): (#[0-9a-f]{6});", block))
+    for name in ("exact", "close", "order", "differs", "stale", "none"):
+        assert contrast(colours[name], colours[f"{name}-mark"]) >= 4.5, name
+    assert contrast(colours["stale-stripe"], colours["stale-mark"]) >= 4.5
+    for less, more in itertools.pairwise(["exact", "close", "order", "differs"]):
+        assert contrast(colours[less], colours[more]) >= 1.25, f"{less} and {more} look alike in grey"
+        assert contrast(colours["none"], colours[more]) > contrast(colours["none"], colours[less])
+
+
+def test_every_verdict_has_a_mark_of_its_own():
+    shapes = dict(re.findall(r'\.heat-(\w+) \{[^}]*--shape: "(.)";', STYLE))
+    assert set(shapes) == {kind.name.lower() for kind in Kind}
+    assert len(set(shapes.values())) == len(shapes)

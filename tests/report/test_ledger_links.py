@@ -1,0 +1,94 @@
+"""Links of the ledger: to sections that exist, and a build that stops where something is missing."""
+
+import nbformat
+import pytest
+
+from evenspan.errors import ResultError
+from evenspan.experiments import experiment
+from evenspan.report import ledger_links
+
+
+def page(rows: str) -> str:
+    return f"# The ledger\n\n## All numbers\n\n```{{raw}} html\n<table><tbody>{rows}</tbody></table>\n```\n"
+
+
+def row(*addresses: str) -> str:
+    return '<tr id="t-001"><td>' + " ".join(f'<a href="{a}">x</a>' for a in addresses) + "</td></tr>"
+
+
+TARGETS = {
+    "experiments/toy/k2.html#verdicts": "experiments/toy/k2.ipynb",
+    "data/cards/toy.html": "data/cards/toy.md",
+    "_static/results/full/toy/k2.csv": "_static/results/full/toy/k2.csv",
+    "papers/one/verdicts.html#what-differs": "papers/one/verdicts.md",
+}
+
+
+@pytest.fixture
+def folder(tmp_path):
+    for file in TARGETS.values():
+        (tmp_path / file).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / file).write_text("# Title\n\n## What differs\n", encoding="utf-8")
+    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_markdown_cell("# T\n\n## Verdicts\n\ntext")])
+    nbformat.write(notebook, tmp_path / "experiments/toy/k2.ipynb")
+    return tmp_path
+
+
+def test_links_that_lead_somewhere_pass(folder):
+    ledger_links.check(page(row(*TARGETS, "#t-001", "#all-numbers", "?paper=a&amp;k=2#all-numbers")), folder)
+
+
+@pytest.mark.parametrize("address", TARGETS)
+def test_a_missing_page_stops_the_build_and_is_named(folder, address):
+    (folder / TARGETS[address]).unlink()
+    name = address.partition("#")[0]
+    with pytest.raises(ResultError, match=rf"t-001 links to {name};? ?.*Add the page") as error:
+        ledger_links.check(page(row(*TARGETS)), folder)
+    assert sum(target.partition("#")[0] in str(error.value) for target in TARGETS) == 1, "only that one"
+
+
+@pytest.mark.parametrize(
+    "address", ["experiments/toy/k2.html#verdict", "papers/one/verdicts.html#title", "#t-002", "?k=2#all-rows"]
+)
+def test_a_missing_section_stops_the_build(folder, address):
+    with pytest.raises(ResultError, match=f"t-001 links to .*{address.partition('#')[2]}"):
+        ledger_links.check(page(row(*TARGETS, address)), folder)
+
+
+def test_many_missing_pages_are_counted(folder):
+    with pytest.raises(ResultError, match="; and 2 more"):
+        ledger_links.check(page(row(*(f"data/cards/{i}.html" for i in range(7)))), folder)
+
+
+def test_rows_without_a_page_or_data_link_to_themselves_alone():
+    blank = {"experiment": "", "execution": "", "tasks": "", "data_card": ""}
+    given = {"cell": "toy_k2/001"} | blank | {f"build_{name}": "" for name in blank}
+    assert ledger_links.Places().of_number(given) == '<a href="#toy_k2-001">toy_k2/001</a>'
+
+
+def test_a_number_leads_to_the_section_that_shows_it():
+    given = {
+        "cell": "t/001",
+        "experiment": "vu2022-tables",
+        "execution": "biodeg",
+        "tasks": "a b",
+        "data_card": "biodeg",
+    }
+    given |= {f"build_{name}": "" for name in ("experiment", "execution", "tasks", "data_card")}
+    places = ledger_links.Places()
+    links = places.of_number(given)
+    assert 'href="experiments/vu2022-tables/biodeg.html#verdicts"' in links
+    assert links.count(">CSV<") == links.count(">record<") == 2
+    assert "<details>" not in links
+    assert "<details><summary>3 results</summary>" in places.of_number(given | {"tasks": "a b c"})
+
+
+def test_a_claim_leads_to_the_page_that_answers_it_and_to_the_chapter():
+    places = ledger_links.Places()
+    first = f"vu2022-pareto/{next(iter(experiment('vu2022-pareto').executions))}.html"
+    shown = places.of_claim({"id": "V26", "paper": "vu2022", "experiment": "vu2022-pareto"})
+    assert f'href="experiments/{first}#' in shown
+    assert 'href="papers/vu2022/verdicts.html"' in shown
+    other = places.of_claim({"id": "V99", "paper": "vu2022", "experiment": "vu2022-pareto"})
+    assert f'href="experiments/{first}"' in other, "its notebook does not show it: no section"
+    assert "experiments/" not in places.of_claim({"id": "V99", "paper": "vu2022", "experiment": ""})
