@@ -167,8 +167,9 @@ def clones(work: Path, first: Path | None) -> tuple[Checkout, Checkout]:
     for experiment in KILLS if first is None else ():
         whole.clear(experiment)
         whole.say("run", experiment, "--profile", "full", "--jobs", "1")
-    if git(whole.root, "rev-parse", "HEAD") != git(checkout.root, "rev-parse", "HEAD"):
-        raise SystemExit(f"{whole.root} is not at the commit of {checkout.root}; name a clone of the same commit.")
+    sources, others = (git(one.root, "rev-parse", "HEAD:src", "HEAD:experiments.yml") for one in (checkout, whole))
+    if sources != others:
+        raise SystemExit(f"{whole.root} has other sources than {checkout.root}; name a clone with the same.")
     return checkout, whole
 
 
