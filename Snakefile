@@ -33,7 +33,7 @@ def files(*patterns):
 
 
 # What an executed page is made with: the numbers, the tables and the figures. What only runs or assembles is left out.
-RUNS = {"src/evenspan/cli.py", "src/evenspan/report/execute.py", "src/evenspan/report/stage.py"}
+RUNS = {"src/evenspan/cli.py", "src/evenspan/cli_data.py", "src/evenspan/report/execute.py", "src/evenspan/report/stage.py"}
 LIBRARY = [name for name in files("src/evenspan/**/*.py") if name not in RUNS]
 DATA = [
     str(p.relative_to(ROOT))

@@ -1,28 +1,16 @@
-"""The command line: ``evenspan list | run | data | ledger | build``.
+"""The command line: ``evenspan list | run | verify | data | ledger | build``.
 
 Everything is imported where it is needed, so that help appears at once. Numbers are computed in processes of their own,
 whose numerical libraries use one thread, so that they do not depend on the number of cores.
 """
 
-import os
-import sys
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperCommand, TyperGroup
+from typer.core import TyperCommand
 
-from .errors import TOLD, ConfigurationError, FairError
-
-
-class _Group(TyperGroup):
-    """Errors that evenspan raises on purpose are told in plain words: no traceback, exit code 2."""
-
-    def invoke(self, ctx):
-        try:
-            return super().invoke(ctx)
-        except FairError as error:
-            typer.echo(f"Error: {error}", err=True)
-            raise typer.Exit(TOLD) from None
+from .cli_data import Group, data_app, rows_of, show
+from .errors import ConfigurationError
 
 
 class _Run(TyperCommand):
@@ -46,17 +34,14 @@ class _Run(TyperCommand):
 
 
 app = typer.Typer(
-    cls=_Group,
+    cls=Group,
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
     help="The reproducible compendium of fair PCA: experiments, data, and the ledger of verdicts.",
 )
-data_app = typer.Typer(cls=_Group, no_args_is_help=True, help="Data sets: list, fetch, verify, describe.")
 app.add_typer(data_app, name="data")
-
-Name = Annotated[str, typer.Argument(metavar="NAME", help="Name of a data set (evenspan data list).")]
 
 
 def _version(asked: bool) -> None:
@@ -82,10 +67,10 @@ def list_experiments() -> None:
     from .experiments.catalogue import catalogue
     from .experiments.store import state
 
-    table = _table("experiment", "what", "executions", "stored")
+    table = rows_of("experiment", "what", "executions", "stored")
     for entry in catalogue().values():
         table.add_row(entry.id, f"{entry.title} ({entry.paper})", ", ".join(entry.executions), state(entry.id))
-    _print(table)
+    show(table)
 
 
 @app.command(cls=_Run)
@@ -150,11 +135,11 @@ def _run_tasks(experiment_id: str, fixed: dict[str, Any], task: str | None, jobs
 
 
 def _report_check(comparisons: list, failed: dict[str, str]) -> None:
-    table = _table("task", "rows", "largest difference", "relative", "where", "verdict")
+    table = rows_of("task", "rows", "largest difference", "relative", "where", "verdict")
     for one in comparisons:
         numbers = (str(one.rows), f"{one.largest_absolute:.3g}", f"{one.largest_relative:.3g}")
         table.add_row(one.name, *numbers, one.where, "agrees" if one.ok else "DIFFERS")
-    _print(table)
+    show(table)
     wrong = {one.name: "the stored result differs by more than the tolerance" for one in comparisons if not one.ok}
     _fail(failed | wrong)
 
@@ -168,13 +153,81 @@ def _fail(failed: dict[str, str]) -> None:
 
 
 @app.command()
+def verify(
+    sample: Annotated[
+        str | None, typer.Option(metavar="N", help="Numbers drawn at random: a count or, as 5%, a share.")
+    ] = None,
+    seed: Annotated[str, typer.Option(help="Seed of the sample: any text.")] = "0",
+    part: Annotated[str | None, typer.Option(metavar="I/N", help="One of N equal shares of all numbers.")] = None,
+    cell: Annotated[list[str] | None, typer.Option(help="A cell of the ledger, as TABLE/ROW; may be repeated.")] = None,
+    experiment: Annotated[
+        list[str] | None, typer.Option(help="All stored tasks of an experiment; may be repeated.")
+    ] = None,
+    everything: Annotated[bool, typer.Option("--all", help="Everything that is stored; takes hours.")] = False,
+    stale: Annotated[
+        bool, typer.Option("--stale", help="Of these only what is stale; alone: all that is stale.")
+    ] = False,
+    renew: Annotated[bool, typer.Option("--renew", help="What agrees takes the place of what is stored.")] = False,
+    files: Annotated[bool, typer.Option("--files", help="Compare the files below data/ with their checksums.")] = False,
+    jobs: Annotated[int | None, typer.Option(help="Tasks at once; default one per core.")] = None,
+) -> None:
+    """Compute stored results again from the raw data and compare them; or check that no file was altered."""
+    from .experiments import seals
+    from .report import verify as report
+
+    ways = {"--sample": sample, "--part": part, "--cell": cell, "--experiment": experiment, "--all": everything}
+    given = [name for name, value in ways.items() if value]
+    if files:
+        if given or stale or renew:
+            raise ConfigurationError("--files compares files only; it goes with no other option.")
+        typer.echo(f"{seals.check()} files below data/ and all entries of the registry are as they were sealed.")
+        return
+    if len(given) > 1 or not (given or stale):
+        raise ConfigurationError(f"Give one of {', '.join(ways)}, or --stale, or --files.")
+    chosen = (
+        report.sample(sample, seed) if sample
+        else report.part(part) if part
+        else report.of_cells(cell) if cell
+        else report.stored(experiment or (), stale=stale)
+    )  # fmt: skip
+    if stale:
+        chosen = [task for task in chosen if task in set(report.stored(stale=True))]
+    if not chosen:
+        typer.echo("Nothing of this is stale.")
+        return
+    typer.echo(f"{len(chosen)} tasks: {', '.join(f'{name} {task}' for name, task in chosen)}")
+    _report_verified(report.verify(chosen, jobs=jobs, renew=renew))
+
+
+def _report_verified(found: list) -> None:
+    table = rows_of("experiment", "task", "numbers", "rows", "largest difference", "relative", "verdict")
+    for one in found:
+        said = one.comparison
+        shown = (
+            ("", "", "")
+            if said is None
+            else (str(said.rows), f"{said.largest_absolute:.3g}", f"{said.largest_relative:.3g}")
+        )
+        verdict = "agrees" if one.ok else "NOT COMPUTED" if said is None else f"DIFFERS at {said.where}"
+        table.add_row(one.experiment, one.task, str(one.numbers), *shown, verdict)
+    show(table)
+    good = [one for one in found if one.ok]
+    typer.echo(
+        f"{len(good)} of {len(found)} tasks agree; {sum(one.numbers for one in good)} published numbers rest on them."
+    )
+    wrong = "the stored result differs by more than the tolerance"
+    _fail({f"{one.experiment} {one.task}": one.failure or wrong for one in found if not one.ok})
+
+
+@app.command()
 def ledger(
     summary: Annotated[bool, typer.Option("--summary", help="One line per paper; write nothing.")] = False,
     check: Annotated[bool, typer.Option("--check", help="Fail if the committed ledger is out of date.")] = False,
 ) -> None:
-    """Judge every published number: write data/results/ledger.csv and show the counts."""
+    """Judge every published number: write the ledger, the counts of README.md and the checksums; show the counts."""
+    from .experiments import seals
     from .report import ledger as report
-    from .report import ledger_page
+    from .report import ledger_page, ledger_state
     from .report.verdicts import Kind
 
     if summary and check:
@@ -186,13 +239,16 @@ def ledger(
         return
     if check:
         report.check(frame)
-        typer.echo(f"{report.path()} is what the results give.")
+        ledger_state.check_readme(table)
+        seals.check()
+        typer.echo(f"{report.path()}, the counts of README.md and {seals.path().name} are what the results give.")
         return
-    typer.echo(f"Written: {report.write(frame)}")
-    shown = _table("paper", *(kind.value for kind in Kind), "numbers")
+    written = [report.write(frame), ledger_state.write_readme(table), seals.write()]
+    typer.echo(f"Written: {', '.join(str(path) for path in written if path)}")
+    shown = rows_of("paper", *(kind.value for kind in Kind), "numbers")
     for paper, row in table.iterrows():
         shown.add_row(str(paper), *(str(row[kind.value]) for kind in Kind), str(row["numbers"]))
-    _print(shown)
+    show(shown)
 
 
 @app.command()
@@ -212,83 +268,11 @@ def build(
     raise typer.Exit(subprocess.run(command, check=False).returncode)
 
 
-@data_app.command("list")
-def data_list() -> None:
-    """Data sets: where they are used, and which of their raw files are here."""
-    from . import datasets
-
-    table = _table("data set", "title", "files here", "where")
-    for one in datasets.status():
-        here = f"{one.present} of {one.files}" if one.files else "all"
-        table.add_row(one.name, one.title, here, f"{one.place}: {one.folder}" if one.folder else one.place)
-    _print(table)
-
-
-@data_app.command("fetch")
-def data_fetch(name: Name) -> None:
-    """Download the raw files that are missing, and verify them."""
-    from . import datasets
-
-    files = datasets.fetch(name)
-    typer.echo(f"{name}: {len(files)} files are here and have their recorded checksums.")
-
-
-@data_app.command("verify")
-def data_verify(name: Name) -> None:
-    """Compare the raw files with their recorded checksums."""
-    from . import datasets
-
-    files = datasets.verify(name)
-    typer.echo(f"{name}: {len(files)} files have their recorded checksums.")
-
-
-@data_app.command("card")
-def data_card(name: Name) -> None:
-    """Show the data card."""
-    from . import datasets
-
-    typer.echo(datasets.card(name))
-
-
-@data_app.command("moments")
-def data_moments(name: Name) -> None:
-    """Compute the moments that the embedded profile uses from the verified raw files."""
-    import subprocess
-
-    from . import datasets
-    from .experiments.records import numeric_environment
-
-    wanted = numeric_environment()
-    if not wanted.items() <= os.environ.items():
-        # The numerical libraries are loaded by now and read these settings once: a new process starts with them.
-        command = [sys.executable, "-m", "evenspan.cli", "data", "moments", name]
-        raise typer.Exit(subprocess.run(command, env=os.environ | wanted, check=False).returncode)
-    for path in datasets.make_moments(name):
-        typer.echo(f"Written: {path}")
-
-
 def _pair(text: str) -> tuple[str, str]:
     name, mark, value = text.partition("=")
     if not mark:
         raise ConfigurationError(f"-p needs a name and a value, but got only {text!r}.")
     return name, value
-
-
-def _table(*columns: str):
-    from rich import box
-    from rich.table import Table
-
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for number, column in enumerate(columns):
-        table.add_column(column, no_wrap=number == 0, overflow="fold")
-    return table
-
-
-def _print(table) -> None:
-    from rich.console import Console
-
-    # In a pipe or a file nothing is wrapped to a screen that is not there.
-    Console(highlight=False, width=None if sys.stdout.isatty() else 400).print(table)
 
 
 def main() -> None:
@@ -297,4 +281,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -25,6 +25,7 @@ FLOORS = [
     {"datasets"},
     {"experiments"},
     {"report"},
+    {"cli_data"},
     {"cli"},
 ]
 FLOOR = {room: level for level, rooms in enumerate(FLOORS) for room in rooms}

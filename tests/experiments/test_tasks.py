@@ -99,7 +99,7 @@ DAMAGES = {
     ),
     "k10-fair_pca_s_0.5": (
         lambda csv, record: record.write_text(record.read_text().replace('_sha256": null', '_sha256": "a"')),
-        "made from other data",
+        "its data changed since",
     ),
 }
 

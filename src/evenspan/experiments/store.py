@@ -6,8 +6,9 @@ of the record: it is kept and shown, but never counted as reproduced until ``eve
 Files are written whole, the record last, so that a run may be killed at any moment.
 """
 
+import contextlib
 import platform
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -18,6 +19,9 @@ from .. import paths
 from ..errors import ConfigurationError, ResultError
 from . import records
 from .catalogue import PROFILES, Experiment, experiment, task_id
+
+# Those who want to know what is read while a block of theirs lasts.
+_WATCHING: list[set[tuple[str, str]]] = []
 
 
 @dataclass(frozen=True)
@@ -66,6 +70,17 @@ def state(experiment_id: str) -> str:
     return text + (f", {stale} stale" if stale else "")
 
 
+@contextlib.contextmanager
+def reading() -> Iterator[set[tuple[str, str]]]:
+    """What is read inside of the block: pairs of experiment and profile."""
+    found: set[tuple[str, str]] = set()
+    _WATCHING.append(found)
+    try:
+        yield found
+    finally:
+        _WATCHING.pop()
+
+
 def read_results(experiment_id: str, profile: str = "full", names: Collection[str] | None = None) -> pd.DataFrame:
     """All stored rows of an experiment with the name of their task; no rows, but all columns, if none is stored.
 
@@ -74,6 +89,8 @@ def read_results(experiment_id: str, profile: str = "full", names: Collection[st
     be in the middle of being written by another process.
     """
     experiment(experiment_id)
+    for names_read in _WATCHING:
+        names_read.add((experiment_id, profile))
     frames = []
     for path in sorted(folder_of(experiment_id, profile).glob("*.json")):
         if names is not None and path.stem not in names:

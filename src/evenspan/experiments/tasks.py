@@ -131,7 +131,7 @@ def check(
         for task in states
         if task.status != "finished"
     }
-    again, original = paths.build("check", experiment_id), folder_of(experiment_id, "full")
+    again, original = again_folder(experiment_id), folder_of(experiment_id, "full")
     for name in stored:
         (again / f"{name}.csv").unlink(missing_ok=True)
     with _reporter(experiment_id, len(stored), progress) as say:
@@ -141,6 +141,11 @@ def check(
         compare(name, records.read_csv(original / f"{name}.csv"), records.read_csv(again / f"{name}.csv"), **tolerance)
         for name in sorted(done)
     ], unfinished | failed
+
+
+def again_folder(experiment_id: str) -> Path:
+    """Where :func:`check` leaves what it computed."""
+    return paths.build("check", experiment_id)
 
 
 def _compute(

@@ -13,8 +13,10 @@ import pandas as pd
 from .. import paths
 from ..errors import ResultError
 from ..experiments.catalogue import catalogue
+from ..experiments.store import Stored, inspect, reading
 from .verdicts import Kind
 
+STALE = Kind.STALE.value
 OPEN = "not yet judged"
 #: Possible answers, and the verdict whose mark they share.
 ANSWERS: dict[str, Kind] = {
@@ -28,11 +30,15 @@ ANSWERS: dict[str, Kind] = {
 
 @dataclass(frozen=True)
 class ClaimAnswer:
-    """An answer with the evidence it was computed from and the experiment that computed it."""
+    """An answer, the evidence it was computed from, the experiment that computed it, and the state of its results.
+
+    The state is ``current``, or ``stale`` if a stored result that was read is.
+    """
 
     answer: str
     evidence: str
     experiment: str
+    state: str = "current"
 
 
 def registered() -> dict[str, tuple[str, Callable[[], tuple[str, str] | None]]]:
@@ -57,9 +63,13 @@ def registered() -> dict[str, tuple[str, Callable[[], tuple[str, str] | None]]]:
 
 def answers(ids: Collection[str]) -> dict[str, ClaimAnswer]:
     """What can be answered now of these claims, by claim."""
-    found = {}
+    found: dict[str, ClaimAnswer] = {}
+    states: dict[str, list[Stored]] = {}
     for claim, (experiment, function) in registered().items():
-        answer = function() if claim in ids else None
+        if claim not in ids:
+            continue
+        with reading() as read:
+            answer = function()
         if answer is None:
             continue
         if answer[0] not in ANSWERS or answer[0] == OPEN or not answer[1].strip():
@@ -67,12 +77,14 @@ def answers(ids: Collection[str]) -> dict[str, ClaimAnswer]:
                 f"{experiment} answers the claim {claim} with {answer!r}; needed is one of "
                 f"{', '.join(name for name in ANSWERS if name != OPEN)}, with evidence."
             )
-        found[claim] = ClaimAnswer(answer[0], answer[1], experiment)
+        full = {name for name, profile in read if profile == "full"}
+        stale = any(task.stale for name in full for task in states.get(name) or states.setdefault(name, inspect(name)))
+        found[claim] = ClaimAnswer(answer[0], answer[1], experiment, STALE if stale else "current")
     return found
 
 
 def claims(ids: Sequence[str] | None = None, *, paper: str | None = None) -> pd.DataFrame:
-    """Claims with ``answer``, ``evidence`` and ``experiment``: all, those of ``ids``, or those of a paper."""
+    """Claims with ``answer``, ``evidence``, ``experiment``, ``state``: all, those of ``ids``, or those of a paper."""
     frame = _table()
     if paper is not None:
         frame = frame[frame["paper"] == paper].reset_index(drop=True)
@@ -81,8 +93,8 @@ def claims(ids: Sequence[str] | None = None, *, paper: str | None = None) -> pd.
             raise ResultError(f"claims.csv has no claim {', '.join(unknown)}; it has {', '.join(frame['id'])}.")
         frame = frame.set_index("id").loc[list(ids)].reset_index()
     found = answers(list(frame["id"]))
-    nothing = ClaimAnswer(OPEN, "", "")
-    for name in ("answer", "evidence", "experiment"):
+    nothing = ClaimAnswer(OPEN, "", "", "")
+    for name in ("answer", "evidence", "experiment", "state"):
         frame[name] = [getattr(found.get(claim, nothing), name) for claim in frame["id"]]
     return frame
 

@@ -8,7 +8,7 @@ import csv
 import io
 import itertools
 import math
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,7 +18,7 @@ from .. import paths
 from ..errors import ResultError
 from ..experiments import records
 from ..experiments.catalogue import Experiment, catalogue, task_id
-from ..experiments.store import read_results
+from ..experiments.store import inspect, read_results
 from . import ledger_page
 from .verdicts import Kind, Peer, judge, printed_digits, rules
 
@@ -59,7 +59,7 @@ MOMENTS = "moments"
 
 @dataclass(frozen=True)
 class Ours:
-    """Our side of a cell: mean and population standard deviation over the splits, or why there is none."""
+    """Our side of a cell: mean and population standard deviation over the splits, or why there is none; why stale."""
 
     mean: float | None
     std: float | None
@@ -68,6 +68,7 @@ class Ours:
     experiment: Experiment
     dataset: str
     tasks: tuple[str, ...]
+    stale: str = ""
 
 
 def published() -> pd.DataFrame:
@@ -120,7 +121,7 @@ def ledger(build: bool = False, *, tasks: Collection[str] | None = None) -> pd.D
                 peers = [
                     Peer(value, other.mean)
                     for method, (value, other) in known.items()
-                    if method != cell.method and value and other.mean is not None
+                    if method != cell.method and value and other.mean is not None and not other.stale
                 ]
                 row = {name: getattr(cell, name) for name in ("cell", "paper", "table", "dataset", "method")}
                 row |= {"metric": metric, "k": cell.k, "split": cell.split, "unit": cell.unit}
@@ -213,7 +214,8 @@ def _collect(profile: str, cells: pd.DataFrame, tasks: Collection[str] | None = 
         rows = read_results(entry.id, profile, names)
         # Of all that an experiment measures, what the tables print is a small part.
         rows = rows[rows["method"].isin(printed["method"]) & rows["metric"].isin(printed["metric"])]
-        for key, ours in _means(entry, rows):
+        stale = {task.name: task.reason for task in inspect(entry.id) if task.stale} if profile == "full" else {}
+        for key, ours in _means(entry, rows, stale):
             if key in found:
                 raise ResultError(
                     f"{entry.id} and {found[key].experiment.id} both give a number for {', '.join(key)}. Only one "
@@ -223,7 +225,7 @@ def _collect(profile: str, cells: pd.DataFrame, tasks: Collection[str] | None = 
     return found
 
 
-def _means(entry: Experiment, frame: pd.DataFrame) -> Iterable[tuple[tuple[str, ...], Ours]]:
+def _means(entry: Experiment, frame: pd.DataFrame, stale: Mapping[str, str]) -> Iterable[tuple[tuple[str, ...], Ours]]:
     frame = frame[frame["dataset"].isin(list(entry.published_datasets))]
     for split, protocol in entry.published_protocols.items():
         groups: dict[tuple[str, ...], tuple[str, pd.DataFrame]] = {}
@@ -234,10 +236,12 @@ def _means(entry: Experiment, frame: pd.DataFrame) -> Iterable[tuple[tuple[str, 
                     key = (stem, theirs, method, metric, "" if pd.isna(k) else str(k), split)
                     groups.setdefault(key, (dataset, group))
         for key, (dataset, group) in groups.items():
-            yield key, _mean(entry, dataset, group, key)
+            yield key, _mean(entry, dataset, group, key, stale)
 
 
-def _mean(entry: Experiment, dataset: str, group: pd.DataFrame, key: tuple[str, ...]) -> Ours:
+def _mean(
+    entry: Experiment, dataset: str, group: pd.DataFrame, key: tuple[str, ...], stale: Mapping[str, str]
+) -> Ours:
     numbered = group[group["split"].map(lambda split: split != "all")]
     group = numbered if len(numbered) else group
     tasks = tuple(sorted(set(group["task"])))
@@ -246,14 +250,15 @@ def _mean(entry: Experiment, dataset: str, group: pd.DataFrame, key: tuple[str, 
             f"{entry.id} has two numbers for one split of {', '.join(key)}, in the tasks {', '.join(tasks)}. Remove "
             "the results of tasks that the protocol no longer has."
         )
+    changed = "; ".join(f"{task}: {stale[task]}" for task in tasks if task in stale)
     values = group["value"].tolist()
     if not all(map(math.isfinite, values)):
         reasons = sorted({str(reason) for reason in group.loc[~group["value"].map(math.isfinite), "reason"]})
-        return Ours(None, None, len(group), "; ".join(reasons), entry, dataset, tasks)
+        return Ours(None, None, len(group), "; ".join(reasons), entry, dataset, tasks, changed)
     # fsum rounds once: the mean does not depend on the order of the splits.
     mean = math.fsum(values) / len(values)
     std = math.sqrt(math.fsum((value - mean) ** 2 for value in values) / len(values)) if len(values) > 1 else None
-    return Ours(mean, std, len(group), "", entry, dataset, tasks)
+    return Ours(mean, std, len(group), "", entry, dataset, tasks, changed)
 
 
 def _verdict(cell, ours: Ours | None, digits: int, peers: list[Peer], current) -> dict[str, object]:
@@ -264,6 +269,8 @@ def _verdict(cell, ours: Ours | None, digits: int, peers: list[Peer], current) -
         return row | {"verdict": Kind.NA.value, "reason": f"the paper prints no number: {words}"}
     if ours and (missing := ours.experiment.stand_ins.get(ours.dataset)):
         return row | {"verdict": Kind.NA.value, "reason": missing}
+    if ours and ours.stale:
+        return row | {"verdict": Kind.STALE.value, "reason": ours.stale}
     result = judge(
         cell.value,
         mean,
