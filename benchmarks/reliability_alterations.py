@@ -137,6 +137,7 @@ def measure_alterations(root: Path, seed: int, trials: int = 200) -> dict[str, p
     shares = np.array([share for _, share in KINDS.values()])
     rows = []
     with rooted(root):
+        command("ledger")()  # judge and seal the copy as it is
         for kind, count in zip(KINDS, np.round(trials * shares / shares.sum()).astype(int), strict=True):
             files = sorted(root.glob(KINDS[kind][0]))
             for number in range(count):
