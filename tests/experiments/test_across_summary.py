@@ -1,0 +1,136 @@
+"""Ranks, tests and the guide: what can be told apart, on made-up results whose answer is known."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from evenspan.errors import ConfigurationError
+from evenspan.experiments import across_summary as summary
+from evenspan.experiments.across_data import comparable
+from evenspan.experiments.across_judge import METRICS
+
+DATASETS = comparable(10)
+METHODS = ("PCA", "Fair PCA", "LEACE", "u-FPCA")
+
+
+def rows_of(values, metric="error gap", k=10, splits=10.0, deviation=0.5):
+    """Rows as the full run stores them; values (data sets, methods), NaN with a reason."""
+    found = []
+    for i, dataset in enumerate(DATASETS):
+        for j, method in enumerate(METHODS):
+            key = (dataset, method, k, "all", "held-out")
+            value = float(values[i][j])
+            found.append((*key, metric, value, "" if np.isfinite(value) else "too few features"))
+            if np.isfinite(value):
+                found.append((*key, f"{metric}, deviation", deviation, ""))
+            if metric == "error gap":
+                found.append((*key, "splits", splits, ""))
+    return pd.DataFrame(found, columns=["dataset", "method", "k", "split", "protocol", "metric", "value", "reason"])
+
+
+@pytest.fixture
+def clear():
+    """u-FPCA is best on every data set and dear, Fair PCA close behind and cheaper, PCA far behind and cheapest."""
+    rng = np.random.default_rng(3)
+    gaps = np.array([9.0, 2.0, 8.0, 1.0]) * rng.uniform(1, 5, size=(len(DATASETS), 1))
+    costs = np.tile([1.0, 1.1, 1.05, 1.5], (len(DATASETS), 1))
+    return pd.concat([rows_of(gaps), rows_of(costs, metric="relative error")], ignore_index=True)
+
+
+def test_the_critical_difference_is_that_of_the_literature():
+    # Demsar (2006): 4 methods on 14 data sets differ by 1.25, with q = 2.569 / and 2.728 for 5 methods.
+    assert summary.critical_difference(4, 14) == pytest.approx(1.25, abs=0.005)
+    assert summary.critical_difference(5, 10) == pytest.approx(2.728 * np.sqrt(5 * 6 / 60), abs=0.001)
+
+
+def test_ranks_follow_the_direction_of_the_metric_and_share_ties(clear):
+    found = summary.ranks("error gap", 10, clear)
+    assert list(found.table.index) == list(DATASETS)
+    assert (found.table.loc["adult", ["u-FPCA", "Fair PCA", "LEACE", "PCA"]] == [1, 2, 3, 4]).all()
+    up = clear.assign(metric=clear["metric"].replace("error gap", "explained variance"))
+    assert (summary.ranks("explained variance", 10, up).table["PCA"] == 1).all()
+    tied = np.ones((len(DATASETS), 4))
+    tied[:, 0] = 1 + 1e-7
+    tied[:, 3] = 2.0
+    assert (summary.ranks("error gap", 10, rows_of(tied)).table["PCA"] == 2).all()
+    below = np.tile([0.42, 0.5, 0.47, 0.8], (len(DATASETS), 1))
+    blind = summary.ranks("group AUC", 10, rows_of(below, metric="group AUC")).table
+    assert (blind[["PCA", "Fair PCA", "LEACE"]] == 2).all(axis=None)
+
+
+def test_methods_without_a_value_everywhere_are_left_out_with_the_reason():
+    values = np.tile([4.0, 3.0, 2.0, 1.0], (len(DATASETS), 1))
+    values[2, 3] = np.nan
+    found = summary.ranks("error gap", 10, rows_of(values))
+    assert "u-FPCA" not in found.table
+    reasons = dict(found.left_out.to_numpy())
+    assert reasons["u-FPCA"] == f"no value on {DATASETS[2]}: too few features"
+    assert reasons["RLACE"].endswith("not yet run")
+    assert (found.table["LEACE"] == 1).all()
+    with pytest.raises(ConfigurationError, match="needed is one of relative error"):
+        summary.ranks("gap", 10, rows_of(values))
+    with pytest.raises(ConfigurationError, match="needed is one of 2, 5, 10"):
+        summary.ranks("error gap", 3, rows_of(values))
+
+
+def test_a_test_that_finds_nothing_finds_nothing(clear):
+    found = summary.friedman("error gap", 10, clear)
+    assert found.p < 1e-4
+    assert list(found.ranks.index) == ["u-FPCA", "Fair PCA", "LEACE", "PCA"]
+    assert found.not_worse() == ["u-FPCA", "Fair PCA"]  # one rank apart; the difference needed on ten is 1.48
+    cyclic = np.array([np.roll([1.0, 2.0, 3.0, 4.0], i) for i in range(len(DATASETS))])
+    even = summary.friedman("error gap", 10, rows_of(cyclic))
+    assert even.p > 0.5
+    assert set(even.not_worse()) == set(METHODS)
+    same = summary.friedman("error gap", 10, rows_of(np.ones((len(DATASETS), 4))))
+    assert same.p == 1.0
+    assert summary.friedman("error gap", 10, clear[clear["k"] == 2]) is None
+
+
+def test_the_guide_takes_the_cheapest_of_those_that_cannot_be_told_from_the_best(clear):
+    guide = summary.guide(clear, sizes=(10,)).set_index("metric")
+    line = guide.loc["error gap"]
+    assert (line["use"], line["best"], line["criterion"]) == ("Fair PCA", "u-FPCA", METRICS["error gap"].criterion)
+    assert line["relative error"] == pytest.approx(1.1)
+    assert line["costs"] == "+10.0 % error over all rows"
+    assert "cannot be told from the best" in line["because"]
+    assert guide.loc["relative error", "use"] == "PCA"
+    even = rows_of(np.array([np.roll([1.0, 2.0, 3.0, 4.0], i) for i in range(len(DATASETS))]))
+    costs = clear[clear["metric"] == "relative error"]
+    undecided = summary.guide(pd.concat([even, costs]), sizes=(10,)).set_index("metric").loc["error gap"]
+    assert undecided["use"] == "PCA"
+    assert undecided["because"].startswith("no two methods can be told apart")
+
+
+def test_intervals_are_those_of_student(clear):
+    found = summary.means(clear).set_index(["dataset", "method", "metric"]).loc[("adult", "PCA", "error gap")]
+    half = 2.262157 * 0.5 / np.sqrt(10)
+    assert found["high"] - found["mean"] == pytest.approx(half, rel=1e-6)
+    assert found["mean"] - found["low"] == pytest.approx(half, rel=1e-6)
+
+
+def test_no_projection_passes_the_frontier():
+    """Methods that are projections lie on or above the line; u-FPCA is its end, and PCA its start."""
+    found = summary.frontier("compas", 2)
+    line, points = found.line, found.points.set_index("method")
+    assert tuple(line.iloc[0]) == pytest.approx(tuple(points.loc["PCA", ["error", "gap"]]))
+    assert tuple(line.iloc[-1]) == pytest.approx(tuple(points.loc["u-FPCA", ["error", "gap"]]), abs=1e-9)
+    assert (np.diff(line["error"]) > 0).all()
+    assert (np.diff(line["gap"]) < 0).all()
+    projections = points[points["projection"].astype(bool)]
+    assert set(points.index) - set(projections.index) == {"LEACE"}
+    least = np.interp(projections["gap"], line["gap"][::-1], line["error"][::-1])
+    inside = projections["gap"] <= line["gap"].iloc[0]
+    assert (projections["error"] >= least - 2e-3)[inside].all()  # chords of a convex curve run above it
+    assert (projections["error"] > least + 0.01).any()
+    empty = summary.frontier("bank_marketing", 2)
+    assert empty.points.empty
+    assert empty.line.empty
+
+
+def test_what_is_stored_can_be_summarised():
+    rows = summary.results()
+    if rows.empty:
+        assert summary.guide(rows).empty
+    else:
+        assert set(summary.means(rows)["method"]) <= set(summary.METHODS)
