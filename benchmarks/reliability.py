@@ -32,11 +32,14 @@ def main() -> None:
     parser.add_argument(
         "--first", type=Path, help="kills, writing: the clone 'first' that places made of the same commit"
     )
+    parser.add_argument("--resume", type=Path, help="places: the folder of an interrupted measurement")
     parser.add_argument("--seed", type=int, default=2026)
     parser.add_argument("--trials", type=int, default=200, help="alterations: how many")
     given = parser.parse_args()
     work = given.work.resolve() / f"{given.part}-{datetime.now(UTC):%H%M%S}"
-    work.mkdir(parents=True)
+    if given.resume:
+        work = given.resume.resolve()
+    work.mkdir(parents=True, exist_ok=bool(given.resume))
     start, (commit, dirty) = time.monotonic(), records.commit()
     measured = {
         "places": lambda: measure_places(work),

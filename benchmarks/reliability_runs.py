@@ -120,39 +120,55 @@ def compare(whole: Path, other: Path) -> dict:
     }
 
 
-def distance(experiment: str, committed: dict[str, bytes], folder: Path) -> dict:
+def settle(root: Path, settings: dict | None = None, before: list | None = None) -> Checkout:
+    """A clone without results of these experiments; one that is there already is continued."""
+    new = not root.is_dir()
+    checkout = Checkout(clone(paths.root(), root) if new else root, settings, before)
+    for experiment in KILLS if new else ():
+        checkout.clear(experiment)
+    return checkout
+
+
+def committed(root: Path, experiment: str) -> dict[str, bytes]:
+    """The results that the commit of a clone holds."""
+    listed = git(root, "ls-tree", "--name-only", "HEAD", f"data/results/full/{experiment}/").decode().splitlines()
+    return {Path(name).stem: git(root, "show", f"HEAD:{name}") for name in listed if name.endswith(".csv")}
+
+
+def distance(experiment: str, kept: dict[str, bytes], folder: Path) -> dict:
     """How many results are those of the repository byte for byte, and how many at least within its tolerance."""
     now = believed(folder)
     within, largest = 0, 0.0
-    for name, content in committed.items():
-        with tempfile.TemporaryDirectory() as kept:
-            before = Path(kept, "before.csv")
+    for name, content in kept.items():
+        with tempfile.TemporaryDirectory() as place:
+            before = Path(place, "before.csv")
             before.write_bytes(content)
             pair = records.read_csv(before), records.read_csv(folder / f"{name}.csv")
         found = compare_rows(name, *pair, **recheck_tolerance(experiment))
         within, largest = within + found.ok, max(largest, found.largest_absolute)
-    same = len(committed.items() & now.items())
+    same = len(kept.items() & now.items())
     return {"same_as_committed": same, "within_tolerance": within, "largest_difference": largest}
 
 
-def at_own_commit(work: Path, here: Path) -> list[dict]:
+def at_own_commit(work: Path, first: Checkout) -> list[dict]:
     """What differs from the committed result, computed again by the commit that the committed record names."""
     rows = []
     for experiment in KILLS:
-        for result in sorted(here.joinpath("data", "results", "full", experiment).glob("*.csv")):
-            kept = git(here, "show", f"HEAD:{result.relative_to(here).as_posix()}")
-            if kept == result.read_bytes():
+        now = believed(first.folder(experiment))
+        for name, content in committed(first.root, experiment).items():
+            if now[name] == content:
                 continue
-            record = json.loads(git(here, "show", f"HEAD:{result.with_suffix('.json').relative_to(here).as_posix()}"))
+            record = json.loads(git(first.root, "show", f"HEAD:data/results/full/{experiment}/{name}.json"))
             folder = work / record["commit"][:10]
-            checkout = Checkout(folder if folder.is_dir() else clone(paths.root(), folder))
-            git(folder, "checkout", "-q", "--force", record["commit"])
-            again = checkout.folder(experiment) / result.name
-            for path in (again, again.with_suffix(".json")):
-                path.unlink()
-            checkout.say("run", experiment, "--profile", "full", "--task", result.stem)
-            row = {"place": "commit of its record", "what": f"full run of {result.stem}", "experiment": experiment}
-            rows.append(row | {"tasks": 1, "same_as_committed": int(again.read_bytes() == kept)})
+            if not folder.is_dir():
+                git(clone(paths.root(), folder), "checkout", "-q", record["commit"])
+                for one in KILLS:
+                    Checkout(folder).clear(one)
+            checkout = Checkout(folder)
+            checkout.say("run", experiment, "--profile", "full", "--task", name)
+            same = (checkout.folder(experiment) / f"{name}.csv").read_bytes() == content
+            row = {"place": "commit of its record", "what": f"full run of {name}", "experiment": experiment}
+            rows.append(row | {"tasks": 1, "same_as_committed": int(same)})
             print(rows[-1], flush=True)
     return rows
 
@@ -167,29 +183,22 @@ def measure_places(work: Path) -> dict[str, pd.DataFrame]:
     rows, here = [], {}
     for place, (name, settings, before, options) in PLACES.items():
         home = work / f"home-{place}"
-        home.mkdir(parents=True)
-        here[place] = Checkout(clone(paths.root(), work / name), settings | {"HOME": str(home)}, before)
+        home.mkdir(parents=True, exist_ok=True)
+        here[place] = settle(work / name, settings | {"HOME": str(home)}, before)
         for experiment in KILLS:
-            committed = believed(here[place].folder(experiment))
-            here[place].clear(experiment)
-            start = time.monotonic()
             here[place].say("run", experiment, "--profile", "full", *options)
             row = {"place": place, "what": "full run", "experiment": experiment}
             row |= compare(here["first"].folder(experiment), here[place].folder(experiment))
-            row |= distance(experiment, committed, here[place].folder(experiment))
-            rows.append(row | {"seconds": round(time.monotonic() - start, 1)})
+            rows.append(row | distance(experiment, committed(work / name, experiment), here[place].folder(experiment)))
             print(rows[-1], flush=True)
         for experiment, execution in NOTEBOOKS.items():
-            start = time.monotonic()
-            here[place].say("run", experiment, "--execution", execution)
             stored, page = (
                 [c.root.joinpath("_build", *parts) for c in (here["first"], here[place])]
                 for parts in (("results", "embedded", experiment), ("runs", experiment, f"{execution}.ipynb"))
             )
+            if not page[1].is_file():
+                here[place].say("run", experiment, "--execution", execution)
             row = {"place": place, "what": "notebook", "experiment": experiment} | compare(*stored)
-            row["same_notebook"] = page[0].read_bytes() == page[1].read_bytes()
-            rows.append(row | {"seconds": round(time.monotonic() - start, 1)})
+            rows.append(row | {"same_notebook": page[0].read_bytes() == page[1].read_bytes()})
             print(rows[-1], flush=True)
-        if place == "first":
-            rows += at_own_commit(work, here[place].root)
-    return {"places": pd.DataFrame(rows)}
+    return {"places": pd.DataFrame(rows + at_own_commit(work, here["first"]))}
