@@ -5,7 +5,8 @@ Written before the results were seen, the rules of this module are:
 - **Ranks.** At k, over the data sets with k at most half of their features (``across_data.comparable``), for label
   metrics those with a label. Methods without a value on any of them are left out, with the reason. Values that are
   equal to five digits are ties, which have the mean of their ranks. An AUC of the group below 0.5 counts as 0.5: a
-  reader that does worse than chance has learnt nothing. Means of methods with fewer splits (``across_solvers``) are those over these.
+  reader that does worse than chance has learnt nothing. Means of methods with fewer splits (``across_solvers``) are
+  those over these.
 - **What can be told apart.** Friedman's test over all ranked methods; two methods differ where their average ranks are
   more than Nemenyi's critical difference (5 %) apart. Data sets are the blocks: splits of one data set are not
   independent, and do not count as evidence by themselves.
