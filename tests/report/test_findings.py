@@ -1,0 +1,143 @@
+"""Findings: list, sections and evidence agree; a number that does not bear a statement out stops the page."""
+
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from evenspan import paths
+from evenspan.errors import ResultError
+from evenspan.experiments import contradictions
+from evenspan.report import errata, findings, findings_data, findings_figures, findings_programs, findings_theory
+from evenspan.report.findings_evidence import Evidence, data_sets
+
+BOOK = paths.root() / "book" / "findings"
+SECTION = re.compile(r"^\(finding-([a-z-]+)\)=\n## (.+)$", re.MULTILINE)
+#: Quick ones of each page, from examples, shipped moments, printed tables or stored results.
+QUICK = [
+    "equal-errors", "unreachable-equality", "convex-up-to-the-share", "no-kernel-for-newcomers", "sensitive-column",
+    "one-group", "stated-shares", "fewer-directions", "joint-gain", "stops-short", "swaps",
+]  # fmt: skip
+
+
+def test_sections_and_list_are_the_same_in_the_same_order():
+    for page in findings.PAGES:
+        text = (BOOK / f"{page}.md").read_text(encoding="utf-8")
+        listed = [(one.key, one.title) for one in findings.FINDINGS if one.page == page]
+        assert SECTION.findall(text) == listed
+        assert re.findall(r'findings\.show\("([a-z-]+)"\)', text) == [key for key, _ in listed]
+        assert len(re.findall(r"^## ", text, re.MULTILINE)) == len(listed)
+
+
+def test_every_section_says_what_it_means_for_somebody():
+    for page in findings.PAGES:
+        parts = re.split(
+            r"^\(finding-[a-z-]+\)=$", (BOOK / f"{page}.md").read_text(encoding="utf-8"), flags=re.MULTILINE
+        )
+        for part in parts[1:]:
+            assert re.search(r"\*\*For (a user|an author|a reader)|With the splits known", part)
+            assert "{ref}`" in part
+
+
+def test_list_and_evidence_name_the_same_findings():
+    keys = [one.key for one in findings.FINDINGS]
+    assert len(keys) == len(set(keys))
+    assert set(keys) == set(findings.checks())
+    for page, found in findings.PAGES.items():
+        assert set(found) == {one.key for one in findings.FINDINGS if one.page == page}
+    assert {one.paper for one in findings.FINDINGS} == set(findings.PAPERS)
+    assert {kind for one in findings.FINDINGS for kind in one.kinds} == set(findings.KINDS)
+
+
+def test_no_section_types_a_result():
+    """Prose may name parameters and theorem numbers, but no decimal fraction and no share."""
+    for page in (*findings.PAGES, "index"):
+        text = (BOOK / f"{page}.md").read_text(encoding="utf-8")
+        prose = re.sub(r"```.*?```", "", text, flags=re.DOTALL)
+        prose = re.sub(r"(Theorem|Section|Proposition) [A-Z0-9.]+", "", prose)
+        assert re.findall(r"\d+\.\d+|\d+ ?%", prose) == []
+
+
+@pytest.mark.parametrize("key", QUICK)
+def test_evidence_bears_the_statement_out(key):
+    found = findings.evidence(key)
+    assert found is not None
+    assert len(found.sentence) > 40
+    markup = findings.show(key).data
+    assert "finding-about" in markup
+    assert ("<table" in markup) == (found.table is not None)
+
+
+def test_numbers_against_a_finding_stop_the_page(monkeypatch):
+    monkeypatch.setattr(findings, "checks", lambda: {"swaps": lambda: Evidence(False, "No swap helps.")})
+    with pytest.raises(ResultError, match=r"no longer bear out the finding .swaps.*No swap helps"):
+        findings.show("swaps")
+
+
+def test_missing_results_are_said(monkeypatch):
+    for module in (findings_data, findings_programs, findings_theory):
+        monkeypatch.setattr(module, "full", lambda experiment: None)
+    for key in ("swaps", "stops-short", "flattened-weights", "joint-gain", "wiped-blocks"):
+        assert findings.MISSING in findings.show(key).data
+
+
+def test_unknown_findings_are_refused():
+    with pytest.raises(ResultError, match="no finding 'luck'"):
+        findings.show("luck")
+
+
+def test_equal_errors_could_be_ruled_out_by_the_data(monkeypatch):
+    """Control: groups that differ by a semidefinite matrix of rank k + 1 agree with the printed criterion."""
+    A = np.diag([4.0, 3.0, 2.0, 1.0, 0.5])
+    pair = np.array([A + np.diag([1.0, 1.0, 1.0, 1.0, 0.0]), A])
+    monkeypatch.setattr(findings_theory, "data_sets", lambda: {"magic": data_sets()["magic"]})
+    monkeypatch.setattr(findings_theory, "matrices", lambda name: pair)
+    gaps = findings_theory.gaps()
+    assert gaps.loc[0, "rank"] == findings_theory.K + 1
+    assert not gaps.loc[0, "exists"]
+    assert gaps.loc[0, "low"] > 0
+    assert not findings_theory.equal_errors().supported
+
+
+def test_swaps_that_move_the_shares_do_not_support_the_finding(monkeypatch):
+    rows = findings_data.full("zhou2024-tradeoff")
+    changed = rows.copy()
+    at = (changed["protocol"] == "with swaps") & (changed["metric"] == "MNCE")
+    changed.loc[at, "value"] -= 0.2
+    monkeypatch.setattr(findings_data, "full", lambda experiment: changed)
+    assert not findings_data.swaps().supported
+
+
+def test_overview_links_to_sections():
+    markup = findings.overview().data
+    for one in findings.FINDINGS:
+        assert f'href="{one.page}.html#finding-{one.key}"' in markup
+
+
+def test_figures_show_every_line():
+    advantages = pd.DataFrame(
+        [("A", "one", 0.5, 0.4, 0.0), ("B", "two", 0.2, 0.3, 0.01)],
+        columns=["data", "method", "printed", "with", "without"],
+    )
+    axes = findings_figures.advantages(advantages).axes[0]
+    assert [label.get_text() for label in axes.get_yticklabels()] == ["A: one", "B: two"]
+    gaps = pd.DataFrame({"data": list("ab"), "exists": [True, False], "low": [-1.0, 1.0], "high": [2.0, 4.0]})
+    axes = findings_figures.gaps(gaps).axes[0]
+    marks = {line.get_label(): sorted(line.get_xdata()) for line in axes.lines if not line.get_label().startswith("_")}
+    assert marks == {"zero is among them": [-0.5, 1.0], "zero is not attained": [0.25, 1.0]}
+
+
+def test_errata_table_has_a_row_and_a_mark_for_each():
+    frame = contradictions.described().assign(outcome=contradictions.PENDING, evidence="1 < 2")
+    for place, outcome in enumerate(contradictions.OUTCOMES):
+        frame.loc[place, "outcome"] = outcome
+    markup = errata.table(frame).data
+    assert set(errata.MARKS) == {*contradictions.OUTCOMES, contradictions.PENDING}
+    assert markup.count("<tr id=") == len(frame)
+    assert "1 &lt; 2" in markup
+    marks = set(re.findall(r"verdict-[a-z]+", markup))
+    known = re.findall(r"\.(verdict-[a-z]+)::before", (paths.root() / "book/_static/evenspan.css").read_text())
+    assert marks <= set(known)
+    counted = errata.counted(frame).data
+    assert f">{len(frame)}<" in counted
