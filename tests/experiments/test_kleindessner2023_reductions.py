@@ -12,6 +12,7 @@ from evenspan.errors import ConfigurationError
 from evenspan.experiments import kleindessner2023_reductions as protocol
 from evenspan.experiments import kleindessner2023_reductions_claims as claims
 from evenspan.experiments import kleindessner2023_reductions_times as times
+from evenspan.experiments.claim_rules import rule
 from evenspan.experiments.records import checked
 
 FULL, SMALL_SVM = claims.FULL_SIZE, protocol.STUDIES["svm"].size
@@ -132,7 +133,7 @@ def test_dominance_is_clear_and_counts_points():
     better = own.assign(accuracy=own["accuracy"] + 0.01)
     assert claims.dominated(own, better, claims.DP) == 1.0
     assert claims.dominated(better, own, claims.DP) == 0.0
-    assert claims.dominated(own, own.assign(accuracy=own["accuracy"] + 0.9 * claims.CLEAR), claims.DP) == 0.0
+    assert claims.dominated(own, own.assign(accuracy=own["accuracy"] + 0.9 * rule("K15", "clearly")), claims.DP) == 0.0
     assert claims.dominated(own, own.iloc[[1]].assign(**{claims.DP: 0.01}), claims.DP) == pytest.approx(2 / 3)
 
 
@@ -209,7 +210,7 @@ def test_a_second_block_that_a_regularised_model_uses_is_not_hidden(answers):
     rows = stored()
     small = (rows["metric"] == claims.SCORES) & (rows["parameter"] == claims.SMALL)
     tight = rows["protocol"] == claims.protocol_name("DP", claims.LOGISTIC, FULL)
-    rows.loc[small & tight, "value"] = 1.5 * claims.HARDLY  # the control stays as it was
+    rows.loc[small & tight, "value"] = 1.5 * rule("K06", "hardly used")  # the control stays as it was
     assert answers("K06", rows)[0] == "holds in part"
 
 

@@ -164,9 +164,9 @@ def test_the_size_of_celeba(monkeypatch):
     assert answer == "holds in part"
     assert "18.9 GB as single bytes, 75.8 GB as 32-bit numbers" in evidence
     assert "3 of the 4 combinations do not fit" in evidence
-    monkeypatch.setattr(memory, "MODERATE", (8e9,))
+    monkeypatch.setattr(memory, "rule", lambda claim, name: 8e9)
     assert memory.too_large_to_load()[0] == "holds"
-    monkeypatch.setattr(memory, "MODERATE", (128e9,))
+    monkeypatch.setattr(memory, "rule", lambda claim, name: 128e9)
     assert memory.too_large_to_load()[0] == "does not hold"
 
 

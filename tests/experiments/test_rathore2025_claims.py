@@ -1,5 +1,7 @@
 """Claims of Rathore and Manwani (2025) about their tables: answers from print, and that each can come out otherwise."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -147,8 +149,6 @@ def test_rounding_alone_does_not_make_a_number_impossible(tables):
 
 
 def test_the_distance_of_the_means_limits_only_tables_of_known_data(monkeypatch):
-    from dataclasses import replace
-
     assert identities.impossible()["what"].str.startswith("MMD^2 above").any()
     right = identities.datasets.entry
     monkeypatch.setattr(identities.datasets, "entry", lambda name: replace(right(name), matches_paper=False))
@@ -186,17 +186,17 @@ def test_the_range_of_the_baselines():
     others = [method for method in PUBLISHED if method != "JevdPCA"]
     assert claims.beyond(wide, "R.E.", others).iloc[0] == pytest.approx(0.1)
     assert claims.beyond(wide, "V.E.", others).iloc[0] == pytest.approx(0.02)
-    assert claims.similar(wide, "R.E.", others).all()
+    assert claims.similar(wide, "R.E.", others, 0.1).all()
     wide["JevdPCA", "R.E."] = 2.3
-    assert not claims.similar(wide, "R.E.", others).any()
+    assert not claims.similar(wide, "R.E.", others, 0.1).any()
     wide["JevdPCA", "R.E."] = 1.5
     assert claims.beyond(wide, "R.E.", others).iloc[0] == 0.0
     for method, value in zip(others, (2.0, 3.0, 4.0), strict=True):
         wide[method, "R.E."] = value
     assert claims.beyond(wide, "R.E.", others).iloc[0] == pytest.approx(0.25)
     assert claims.beyond(wide, "R.E.", others, 50.0).iloc[0] == pytest.approx(0.01)
-    assert claims.similar(wide, "R.E.", others, 50.0).all()
-    assert not claims.similar(wide, "R.E.", others, 5.0).any()
+    assert claims.similar(wide, "R.E.", others, 0.05, 50.0).all()
+    assert not claims.similar(wide, "R.E.", others, 0.05, 5.0).any()
 
 
 def our_rows(add=0.001):
@@ -236,19 +236,24 @@ def test_our_numbers_stand_beside_those_in_print(monkeypatch):
 
 
 def test_counts_of_rows_and_features_can_differ(monkeypatch):
-    from dataclasses import replace
-
-    right = claims.datasets.entry
-    monkeypatch.setattr(claims.datasets, "entry", lambda name: replace(right(name), rows=1, features=2))
+    right = claims._counted
+    assert right("diabetes") == (253_680, 21)
+    monkeypatch.setattr(claims, "_counted", lambda name: (1, 2))
     assert claims.claims["R22"]()[0] == "does not hold"
     assert claims.claims["R23"]()[0] == "does not hold"
-    monkeypatch.setattr(claims.datasets, "entry", lambda name: replace(right(name), features=35))
+    monkeypatch.setattr(claims, "_counted", lambda name: (right(name)[0], 35))
     assert claims.claims["R22"]()[0] == "holds in part"
 
 
-def test_what_the_printed_tables_need_is_measured(monkeypatch):
-    from dataclasses import replace
+def test_rows_are_counted_in_the_moments_and_read_in_the_registry_where_there_are_none(monkeypatch):
+    entry = claims.datasets.entry("diabetes")
+    monkeypatch.setattr(claims.datasets, "entry", lambda name: replace(entry, rows=1, features=2))
+    assert claims._counted("diabetes") == (253_680, 21)
+    monkeypatch.setattr(claims, "moments_of", lambda name: None)
+    assert claims._counted("diabetes") == (1, 2)
 
+
+def test_what_the_printed_tables_need_is_measured(monkeypatch):
     assert identities.pca_errors("diabetes") == (19, 19)
     assert identities.pca_errors("npha") == (10, 10)
     assert identities.pca_errors("npha", claims.LABELS["npha"])[1] == 10
@@ -259,6 +264,7 @@ def test_what_the_printed_tables_need_is_measured(monkeypatch):
     monkeypatch.setattr(claims, "pca_errors", lambda name, without="": (10 if without else 3, 10))
     right = claims.datasets.entry
     monkeypatch.setattr(claims.datasets, "entry", lambda name: replace(right(name), rows=2111, matches_paper=False))
+    monkeypatch.setattr(claims, "_counted", lambda name: (2111, 15))
     evidence = claims.claims["R23"]()[1]
     assert "NPHA needs not its label" in evidence
     assert "label too" not in evidence
@@ -292,6 +298,7 @@ def test_numbers_of_the_figure_would_be_compared(tmp_path, monkeypatch):
     for table in TABLES.values():
         (folder / f"{table.stem}.csv").write_bytes(paths.data("paper", f"{table.stem}.csv").read_bytes())
     cells.to_csv(folder / "rathore2025_figure1.csv", index=False)
+    (tmp_path / "tolerances.yml").write_bytes(paths.data("tolerances.yml").read_bytes())
     monkeypatch.setattr(claims.paths, "data", lambda *parts: tmp_path.joinpath(*parts))
     assert claims.figure_shows_the_tables()[0] == "holds"
     cells.assign(value="0").to_csv(folder / "rathore2025_figure1.csv", index=False)

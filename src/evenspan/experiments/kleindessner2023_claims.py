@@ -3,6 +3,7 @@
 import pandas as pd
 
 from ..datasets import shipped_moments
+from .claim_rules import rule
 from .kleindessner2023_judge import METRICS
 from .kleindessner2023_methods import PRINTED
 from .kleindessner2023_summary import summary
@@ -35,7 +36,8 @@ def protocol_facts() -> tuple[str, str] | None:
     d = shipped_moments("adult", 0, "train").d
     share = 1.0 - majority.mean(axis=0) / 100.0
     evidence = f"{d} features; share of positive labels over the ten test parts {share:.4f}."
-    return ("holds" if d == 97 and round(share, 4) == 0.2489 else "does not hold"), evidence
+    near = abs(share - rule("K10", "share of positive labels")) <= rule("K10", "within")
+    return ("holds" if d == rule("K10", "features") and near else "does not hold"), evidence
 
 
 def most_variance_and_accuracy() -> tuple[str, str] | None:
@@ -47,12 +49,12 @@ def most_variance_and_accuracy() -> tuple[str, str] | None:
         wanted = [name for name in fair if metric != "%Var" or name != "Fair Kernel PCA"]
         if not set(wanted) <= set(means.index):
             return None
-        means = means[wanted].round(2)
+        means = means[wanted].round(rule("K11", "decimals"))
         rival = means.drop("Fair PCA").idxmax()
         firsts.append(bool(means["Fair PCA"] >= means[rival]))
         parts.append(f"{metric}: {means['Fair PCA']:.2f} against {means[rival]:.2f} of {rival}")
     answer = "holds" if all(firsts) else "holds in part" if any(firsts) else "does not hold"
-    held_out = [_column(metric, "held-out").reindex(fair).round(2) for metric in ACCURACIES]
+    held_out = [_column(metric, "held-out").reindex(fair).round(rule("K11", "decimals")) for metric in ACCURACIES]
     if any(means.isna().any() for means in held_out):
         return None
     best = sum(bool(means["Fair PCA"] >= means.max()) for means in held_out)

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 import pandas as pd
 
+from .claim_rules import rule
 from .store import read_results
 
 EXPERIMENT, TIMES = "kleindessner2023-reductions", "kleindessner2023-reductions-times"
@@ -22,20 +23,6 @@ VIOLATIONS = {"DP": DP, "EO": EO}
 SMALL = 0.1
 FULL_SIZE = "5000 points"
 
-#: A curve rises if this rank correlation (Kendall) with lambda is reached; 1 means at every step.
-RISING = 0.6
-#: "Hardly use": at most this share of the gap between mean scores that the whole second block makes (lambda = 1).
-HARDLY = 0.2
-#: A mean over runs is smaller if its paired difference exceeds this many standard errors.
-STANDARD_ERRORS = 2.0
-#: One point dominates another if it is no worse in both axes and better in one by more than this; smaller differences
-#: are those of a few among 5,000 test points.
-CLEAR = 0.005
-#: A curve is not inferior if at most this share of its points is dominated by the other.
-MOST = 0.5
-#: "Efficient" is at least so many times faster than the reductions.
-MUCH = 2.0
-
 Answer = tuple[str, str]
 
 
@@ -43,10 +30,12 @@ def thresholds() -> str:
     """What is ours in the verdicts on K06, K07 and K15, in words."""
     return (
         f"one curve clearly dominates a point of another if it is no worse in accuracy and violation and better in one "
-        f"by more than {CLEAR}; a curve is not inferior if at most {MOST:.0%} of its points are dominated; a curve "
-        f"rises with lambda if its rank correlation is at least {RISING}; a classifier hardly uses the second block if "
-        f"it makes at most {HARDLY:.0%} of the score gap that it makes at lambda = 1; efficient means at least "
-        f"{MUCH:g} times faster; a mean is smaller if the difference exceeds {STANDARD_ERRORS:g} standard errors."
+        f"by more than {rule('K15', 'clearly')}; a curve is not inferior if at most {rule('K15', 'dominated'):.0%} of "
+        f"its points are dominated; a curve rises with lambda if its rank correlation is at least "
+        f"{rule('K06', 'rises')}; a classifier hardly uses the second block if it makes at most "
+        f"{rule('K06', 'hardly used'):.0%} of the score gap that it makes at lambda = 1; efficient means at least "
+        f"{rule('K15', 'times faster'):g} times faster; a mean is smaller if the difference exceeds "
+        f"{rule('K07', 'standard errors'):g} standard errors."
     )
 
 
@@ -88,7 +77,8 @@ def dominated(points: pd.DataFrame, by: pd.DataFrame, violation: str) -> float:
     """Share of the points that some point of the other curve clearly dominates."""
     ahead = by["accuracy"].to_numpy()[None, :] - points["accuracy"].to_numpy()[:, None]
     fairer = points[violation].to_numpy()[:, None] - by[violation].to_numpy()[None, :]
-    clear = (ahead >= 0.0) & (fairer >= 0.0) & ((ahead > CLEAR) | (fairer > CLEAR))
+    least = rule("K15", "clearly")
+    clear = (ahead >= 0.0) & (fairer >= 0.0) & ((ahead > least) | (fairer > least))
     return float(clear.any(axis=1).mean(axis=0))
 
 
@@ -165,10 +155,11 @@ def weight_trades() -> Answer | None:
     use = hidden(found)
     if lines.empty or set(use["classifier"]) != {LOGISTIC, LOOSE}:
         return None
-    rises = (lines[["tau of accuracy", "tau of violation"]] >= RISING).all(axis=1)
+    rising, hardly = rule("K06", "rises"), rule("K06", "hardly used")
+    rises = (lines[["tau of accuracy", "tau of violation"]] >= rising).all(axis=1)
     rises &= (lines["accuracy at 1"] > lines["accuracy at 0"]) & (lines["violation at 1"] > lines["violation at 0"])
     texts = [
-        f"accuracy and DP violation both rise with lambda (Kendall at least {RISING}) on {int(part.sum(axis=0))} of "
+        f"accuracy and DP violation both rise with lambda (Kendall at least {rising}) on {int(part.sum(axis=0))} of "
         f"{len(part)} curves of {dataset} with {classifier}"
         for (dataset, classifier), part in rises.groupby([lines["dataset"], lines["classifier"]], sort=False)
     ]
@@ -180,9 +171,9 @@ def weight_trades() -> Answer | None:
     for name, part in (("regularised", tight), ("nearly without penalty", loose)):
         told = ", ".join(f"{one.dataset} {one.weight} {one.share:.3g}" for one in part.itertuples())
         texts.append(f"share of the score gap of lambda = 1 already at lambda = {SMALL}, {name}: {told}")
-    control = bool((loose["share"] > HARDLY).all(axis=0))
+    control = bool((loose["share"] > hardly).all(axis=0))
     texts += _left_out(found)
-    return _judged([*rises, *(control and share <= HARDLY for share in tight["share"])]), "; ".join(texts) + "."
+    return _judged([*rises, *(control and share <= hardly for share in tight["share"])]), "; ".join(texts) + "."
 
 
 def opportunity_is_met() -> Answer | None:
@@ -228,7 +219,7 @@ def _below(mine: pd.Series, other: pd.Series) -> bool:
     """Whether the paired difference is negative by more than its standard errors can explain."""
     difference = (mine - other).dropna()
     error = float(difference.std(ddof=1)) / np.sqrt(len(difference))
-    return bool(difference.mean() < -STANDARD_ERRORS * error)
+    return bool(difference.mean() < -rule("K07", "standard errors") * error)
 
 
 def time_ratios(rows: pd.DataFrame) -> pd.DataFrame:
@@ -249,11 +240,12 @@ def reductions_are_compared() -> Answer | None:
     found = dominance(curves(rows))
     # Two bounds of one run at full size only check the reduced panel; they are no curve.
     found = found[(found["method"] == "Fair PCA") & (found["reductions' points"] > 2)]
-    level = [bool(share <= MOST) for share in found["dominated by reductions"]]
+    most = rule("K15", "dominated")
+    level = [bool(share <= most) for share in found["dominated by reductions"]]
     ratio = time_ratios(times).pivot_table(index="n", columns="method", values="mean")
     faster = ratio[REDUCTIONS] / ratio["Fair PCA"]
     growth = float(np.polyfit(np.log(faster.index.to_numpy(float)), np.log(faster), 1)[0])
-    text = f"Points of Fair PCA (lambda^3) dominated by reductions, and of reductions by Fair PCA ({sum(level)} of {len(level)} panels at most {MOST:.0%}): "  # noqa: E501  # fmt: skip
+    text = f"Points of Fair PCA (lambda^3) dominated by reductions, and of reductions by Fair PCA ({sum(level)} of {len(level)} panels at most {most:.0%}): "  # noqa: E501  # fmt: skip
     text += "; ".join(
         f"{one.dataset} {one.goal} {one.classifier} {one[-2]:.0%}, {one[-1]:.0%}"
         for one in (row for row in found.itertuples(index=False))
@@ -261,7 +253,7 @@ def reductions_are_compared() -> Answer | None:
     text += ". Fitting time of reductions over that of Fair PCA: "
     text += ", ".join(f"{value:.1f} at n = {n:,}" for n, value in faster.items())
     text += f" (growth exponent in n {growth:+.2f})."
-    return _judged([*level, *(bool(value >= MUCH) for value in faster)]), text
+    return _judged([*level, *(bool(value >= rule("K15", "times faster")) for value in faster)]), text
 
 
 claims = {"K06": weight_trades, "K07": opportunity_is_met, "K15": reductions_are_compared}

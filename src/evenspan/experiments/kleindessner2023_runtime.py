@@ -16,6 +16,7 @@ from ..datasets.synthetic import two_latent_groups
 from ..errors import ConfigurationError
 from ..reconstruction import StandardPCA
 from ..representation import FairPCA
+from .claim_rules import rule
 from .store import read_results
 
 COLUMNS = ["dataset", "method", "k", "split", "protocol", "metric", "value"]
@@ -123,7 +124,7 @@ def same_order_as_pca() -> tuple[str, str] | None:
     slope = {n: float(np.polyfit(np.log(part["d"]), np.log(part["median"]), 1)[0]) for n, part in fair.groupby("n")}
     evidence = f"Median ratio to standard PCA between {fair['median'].min():.2f} and {fair['median'].max():.2f}; "
     evidence += "; ".join(f"growth exponent in d {value:+.2f} at n = {n:,}" for n, value in slope.items()) + "."
-    holds = max(slope.values()) < 0.5 and fair["median"].max() < 3.0
+    holds = max(slope.values()) < rule("K04", "growth") and fair["median"].max() < rule("K04", "times as long")
     return ("holds" if holds else "does not hold"), evidence
 
 

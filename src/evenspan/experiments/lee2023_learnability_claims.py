@@ -1,8 +1,8 @@
 """Slopes and exponents from the stored runs, and the claims they answer. The rules were fixed before the full run.
 
-A slope counts as that of the theory when it lies in the range of ``RANGES`` for blocks of at least ``BEYOND`` rows. A
-measured exponent is consistent with the bound when the samples do not grow faster than the bound: its interval reaches
-the exponent of the bound to ``TOLERANCE``.
+A slope counts as that of the theory when it lies in the range of the rules of L03 for blocks of at least ``BEYOND``
+rows. A measured exponent is consistent with the bound when the samples do not grow faster than the bound: its interval
+reaches the exponent of the bound to the tolerance of L04.
 """
 
 from collections.abc import Callable
@@ -12,6 +12,7 @@ import pandas as pd
 
 from .. import metrics
 from . import session
+from .claim_rules import rule
 from .lee2023_learnability_effects import (
     ABSOLUTE,
     CENTRES,
@@ -30,8 +31,6 @@ MAIN = "gap-controlled"
 BOTH, GIVEN, EXACT = EXPERIMENTS = ("both phases estimated", "true directions given", "exact answer for estimated U")
 #: Rows of a block from which on the noise is small against the gaps of the gap-controlled population.
 BEYOND = 300
-RANGES = {"eps_f": (-0.6, -0.4), "eps_o": (-1.2, -0.8)}
-TOLERANCE = 0.1
 #: Values to be reached, when the rows needed are asked for.
 LEVELS = {"eps_f": 0.2, "sine of W": 0.2, "eps_o": 0.1, "sine of V": 0.2}
 #: What the scale of the gaps can change. All variances grow with all gaps: optimality is taken relative to them.
@@ -39,9 +38,6 @@ SCALED = {
     "scale of group gaps": ("eps_f", "sine of W"),
     "scale of all gaps": ("eps_f", "sine of W", "eps_o relative", "sine of V"),
 }
-#: A subspace is found when the median sine is below this.
-FOUND = 0.2
-
 
 #: Populations, methods and experiments in the order in which they are shown.
 SHOWN = {
@@ -153,7 +149,8 @@ def _consistent(factor: str, low: float, high: float, bound: float) -> str:
     if np.isnan(bound):
         return "–"
     # Samples grow with d, k and m, and as a share or a gap gets smaller.
-    growing = low <= bound + TOLERANCE if factor in ("d", "k", "m") else high >= bound - TOLERANCE
+    room = rule("L04", "tolerance")
+    growing = low <= bound + room if factor in ("d", "k", "m") else high >= bound - room
     return "yes" if growing else "no"
 
 
@@ -193,8 +190,9 @@ def learnable_from(rows: pd.DataFrame) -> tuple[str, str]:
     """The answer to L03 for these rows."""
     table = slopes(rows).set_index(["generator", "experiment", "metric", "sizes"])
     beyond, parts = f"from {BEYOND} rows", []
-    for metric, experiment in (("eps_f", EXACT), ("eps_o", GIVEN)):
-        low, high = RANGES[metric]
+    fair = rule("L03", "slope of eps_f, lowest"), rule("L03", "slope of eps_f, highest")
+    optimal = rule("L03", "slope of eps_o, lowest"), rule("L03", "slope of eps_o, highest")
+    for metric, experiment, (low, high) in (("eps_f", EXACT, fair), ("eps_o", GIVEN, optimal)):
         parts.append(low <= table.loc[(MAIN, experiment, metric, beyond), "slope"] <= high)
     both = [table.loc[(MAIN, BOTH, metric, beyond), "high"] < 0.0 for metric in ("eps_f", "eps_o")]
     texts = []
@@ -229,8 +227,9 @@ def sample_size_from(rows: pd.DataFrame) -> tuple[str, str]:
         line = metrics.quantile_slope(sizes[sizes >= BEYOND], values[:, sizes >= BEYOND])
         # Where the interval of the slope reaches 0, no number of samples is known to be enough.
         ends = (-1.0 / line.low, -1.0 / line.high if line.high < 0.0 else np.inf)
-        verdicts.append(0.0 < ends[0] <= 2.0 + TOLERANCE)
-        texts.append(f"1/{metric} {-1.0 / line.slope:.2f} [{ends[0]:.2f}, {ends[1]:.2f}] (2)")
+        bound = rule("L04", "exponent of 1/eps")
+        verdicts.append(0.0 < ends[0] <= bound + rule("L04", "tolerance"))
+        texts.append(f"1/{metric} {-1.0 / line.slope:.2f} [{ends[0]:.2f}, {ends[1]:.2f}] ({bound:g})")
     for row in table.to_dict("records"):
         verdicts.append(row["consistent"] == "yes")
         name = f"{row['factor']} for {row['metric']}"
@@ -264,9 +263,10 @@ def top_eigenvectors_from(rows: pd.DataFrame) -> tuple[str, str]:
     evidence = "Median sine of the largest angle between the last W and the eigenvectors of the m largest eigenvalues, "
     evidence += "and of the m largest in absolute value: "
     evidence += "; ".join(f"{name}: {row[SIGNED]:.2f}, {row[ABSOLUTE]:.2f}" for name, row in table.iterrows()) + "."
-    if (table[SIGNED] < FOUND).all():
+    found = rule("L06", "found")
+    if (table[SIGNED] < found).all():
         return "holds", evidence
-    return ("holds in part" if (table[ABSOLUTE] < FOUND).all() else "does not hold"), evidence
+    return ("holds in part" if (table[ABSOLUTE] < found).all() else "does not hold"), evidence
 
 
 claims: dict[str, Callable[[], tuple[str, str] | None]] = {

@@ -4,16 +4,13 @@ import numpy as np
 import pandas as pd
 
 from .. import datasets
-from .rathore2025_counting import Answer, Source, told, verdict
+from .claim_rules import rule
+from .rathore2025_counting import SLACK, Answer, Source, told, verdict
 from .rathore2025_divergence import moments_of, shift_invariance
 from .rathore2025_equal_losses import SEED, rotation
 from .rathore2025_protocol import HALF_DIGIT, PUBLISHED, TABLES, printed
 
 JEVD, PCA = PUBLISHED[2:]
-#: Differences of this relative size are rounding.
-ROUNDING = 1e-9
-#: What rounding over some steps of Algorithm 1 may change an entry of U by.
-SHIFTED = 1e-6
 
 
 def implied_totals() -> pd.DataFrame:
@@ -73,7 +70,7 @@ def printed_errors_and_shares() -> Answer:
         for row in broken.itertuples()
     )
     good = int(found["possible"].sum(axis=0))
-    true = bool(algebra <= ROUNDING)
+    true = bool(algebra <= rule("R19", "rounding"))
     answer = "does not hold" if not true or not good else "holds" if broken.empty else "holds in part"
     return answer, (
         f"The identity is {'true' if true else 'not true'} on random points (difference {algebra:.1g}). One total "
@@ -106,7 +103,7 @@ def impossible() -> pd.DataFrame:
                 rows += [
                     (table.title, method, k, what, abs(value), abs(bound))
                     for what, value, bound, also in limits
-                    if value - HALF_DIGIT - also > bound - 1e-9
+                    if value - HALF_DIGIT - also > bound - SLACK
                 ]
     return pd.DataFrame(rows, columns=["dataset", "method", "r", "what", "printed", "limit"])
 
@@ -140,7 +137,7 @@ def pca_is_best() -> Answer:
     beyond = _where(broken) if len(broken) else "none"
     total = 2 * sum(len(printed(name)) for name in TABLES)
     good = total - len(broken.drop_duplicates(["dataset", "r", "what"]))
-    return verdict(good, total), (
+    return verdict(good, total, rule("R20", "in part from")), (
         f"{evidence} For orthonormal columns of one data set it is a theorem. Beyond what rounding of the two numbers "
         f"alone could explain: {beyond}; R19 takes R.E. and V.E. together."
     )
@@ -160,10 +157,10 @@ def mean_distance_is_monotone() -> Answer:
     shifts = shift_invariance()
     if len(shifts):
         change = shifts["largest change of U"].max()
-        nested = "are" if change < SHIFTED else "need not be"
+        nested = "are" if change < rule("R21", "unchanged") else "need not be"
         evidence += (
             f" The r-dependent shift of the matrices changes U by at most {change:.1g}: under any fixed order the "
             f"columns {nested} nested."
         )
-    good = steps - len(falls)
-    return ("holds in part" if verdict(good, steps) == "holds" and len(above) else verdict(good, steps)), evidence
+    answer = verdict(steps - len(falls), steps, rule("R21", "in part from"))
+    return ("holds in part" if answer == "holds" and len(above) else answer), evidence

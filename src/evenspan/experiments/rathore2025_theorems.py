@@ -12,12 +12,11 @@ from ..reconstruction.group_errors import best_kept, losses
 from ..reconstruction.joint_diagonalisation import joint_criterion, joint_diagonalise
 from ..reconstruction.joint_jacobi import jacobi_diagonalise
 from ..reconstruction.min_max_exact import solve_min_max
+from .claim_rules import rule
 from .rathore2025_divergence import constraint_kept
-from .rathore2025_equal_losses import SEARCHED, SEED, Answer, min_max_equalises, random_pair, rotation
+from .rathore2025_equal_losses import SEED, Answer, min_max_equalises, random_pair, rotation
 from .rathore2025_identities import printed_errors_and_shares
 
-#: Differences of this relative size are rounding.
-ROUNDING = 1e-9
 #: Commuting pairs: U = I diagonalises both.
 COUNTEREXAMPLES = {
     "diag(4, 1, 1) and diag(1, 1, 2)": np.array([np.diag([4.0, 1.0, 1.0]), np.diag([1.0, 1.0, 2.0])]),
@@ -44,7 +43,8 @@ def lemma_1() -> Answer:
                 worst = max(worst, difference)
             else:
                 control = min(control, difference)
-    return ("holds" if worst < ROUNDING else "does not hold"), (
+    true = worst < rule("R02", "rounding") and control > rule("R02", "control")
+    return ("holds" if true else "does not hold"), (
         f"60 random X and orthonormal U: largest difference {worst:.1g} of the largest eigenvalue. Control: with "
         f"columns of other lengths at least {control:.2g}."
     )
@@ -106,24 +106,25 @@ def exact_diagonalisation_is_fair() -> Answer:
 
     As printed U* is square; that reading stands in the evidence.
     """
-    told, equal, choices = [], 0, 0
+    told, equal, choices, rounding = [], 0, 0, rule("R03", "rounding")
     for name, S in COUNTEREXAMPLES.items():
         table = column_choices(S)
         one = table[table["r"] == 1]
         gaps = (table["loss of A"] - table["loss of B"]).abs()
-        equal, choices = equal + int((gaps < ROUNDING).sum(axis=0)), choices + len(table)
+        equal, choices = equal + int((gaps < rounding).sum(axis=0)), choices + len(table)
         pairs = ", ".join(f"({a:g}, {b:g})" for a, b in zip(one["loss of A"], one["loss of B"], strict=True))
         told.append(
             f"{name}, U = I, C = {joint_criterion(np.eye(3), S):g}: losses of the columns {pairs}; the best has "
             f"{one['larger loss'].min():g}, the optimum is {one['optimum'].iloc[0]:.3g} for both"
         )
     random = commuting_pairs()
-    fair = random[(random["C"] < ROUNDING) & (random["smallest gap"] < ROUNDING)]
-    both = int((fair["best choice"] < ROUNDING).sum(axis=0))
+    fair = random[(random["C"] < rounding) & (random["smallest gap"] < rounding)]
+    both = int((fair["best choice"] < rounding).sum(axis=0))
     square = square_case(next(iter(COUNTEREXAMPLES.values())))[["loss of A", "loss of B"]].abs().to_numpy().max()
-    empty = square < ROUNDING
+    empty = square < rounding
     always = equal == choices and len(fair) == len(random)
-    answer = "holds" if always else "holds in part" if len(fair) > len(random) / 2 else "does not hold"
+    most = len(fair) > rule("R03", "in part above") * len(random)
+    answer = "holds" if always else "holds in part" if most else "does not hold"
     return answer, (
         f"As printed (square U): {'true, and empty' if empty else 'not true'}, as with all d columns the losses of "
         f"every orthogonal U are {'0' if empty else 'not 0'} (largest {square:.1g}). For r < d columns, as used, which "
@@ -161,7 +162,8 @@ def other_diagonalisers() -> pd.DataFrame:
 def exact_is_orthonormal() -> Answer:
     """R04: an exact joint diagonaliser of symmetric matrices must be orthonormal."""
     found = other_diagonalisers()
-    exact = found[(found["C"] < ROUNDING) & (found["|U'U - I|"] > SEARCHED)]
+    other = found["|U'U - I|"] > rule("R04", "not orthonormal")
+    exact = found[(found["C"] < rule("R04", "rounding")) & other]
     told = "; ".join(f"{u}: C {c:.1g}, |U'U - I| {n:.2g}" for u, c, n in found.itertuples(index=False))
     alone = "does not give" if len(exact) else "gives"
     return ("does not hold" if len(exact) else "holds"), (
@@ -191,12 +193,12 @@ def three_groups() -> pd.DataFrame:
 
 def several_groups() -> Answer:
     """R26: the algorithm for three groups, and whether its promise, equal losses, goes with it."""
-    found = three_groups()
-    runs = bool((found["above Jacobi"] < SEARCHED).all() and (found["status"] == "converged").all())
+    found, rounding, searched = three_groups(), rule("R26", "rounding"), rule("R26", "searched")
+    runs = bool((found["above Jacobi"] < searched).all() and (found["status"] == "converged").all())
     values = found[[f"loss of group {g}" for g in (1, 2, 3)]]
     spread = values.max(axis=1) - values.min(axis=1)
-    exact = found["C"] < ROUNDING
-    fair = bool(exact.any() and (spread[exact] < ROUNDING).all())
+    exact = found["C"] < rounding
+    fair = bool(exact.any() and (spread[exact] < rounding).all())
     unequal = ", ".join(f"{abs(v):.3g}" for v in values[exact].iloc[-1].round(9)) if exact.any() else "none"
     # With the third group isotropic its loss is 0 for every U; the other two cannot both have 0.
     least = solve_min_max(*next(reversed(COUNTEREXAMPLES.values())), 1, "loss")[1].primal
@@ -206,7 +208,7 @@ def several_groups() -> Answer:
         promise = f"The fairness {'does too' if runs else 'does'}: with C = 0 the losses are equal, {unequal}."
     else:
         promise = f"The fairness does not: with C = 0 the losses are {unequal}."
-    if not fair and least > SEARCHED:
+    if not fair and least > searched:
         promise += (
             " Where one group is isotropic its loss is 0 for every U, while the other two cannot both be below "
             f"{least:.3g}, so that no U has equal losses."

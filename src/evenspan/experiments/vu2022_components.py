@@ -7,6 +7,7 @@ from ..datasets import half_moments, load
 from ..datasets.fold_store import WITH_HALVES, parts_of
 from ..datasets.protocol_splits import HALF_SEEDS
 from ..errors import ConfigurationError
+from .claim_rules import rule
 from .store import read_results
 from .vu2022_methods import METHODS
 from .vu2022_protocol import SEED, Problem, prepared
@@ -92,8 +93,9 @@ def smaller_gap_over_k() -> tuple[str, str] | None:
     evidence += ", ".join(f"{row['sum']} of {row['size']} values of k on {name}" for name, row in per.iterrows()) + "."
     biodeg = per.loc["biodeg"] if "biodeg" in per.index else None
     share = smaller.mean(axis=0)
-    holds = share > 0.9 or (share > 0.5 and biodeg is not None and biodeg["sum"] == biodeg["size"])
-    return ("holds" if holds else "holds in part" if share > 0.25 else "does not hold"), evidence
+    most = share > rule("V27", "most, with all of Biodeg") and biodeg is not None and biodeg["sum"] == biodeg["size"]
+    holds = share > rule("V27", "nearly all") or most
+    return ("holds" if holds else "holds in part" if share > rule("V27", "some") else "does not hold"), evidence
 
 
 claims = {"V27": smaller_gap_over_k}

@@ -10,6 +10,7 @@ from .. import datasets, paths
 from ..datasets import load, whole_moments
 from ..moments import GroupMoments
 from . import vu2022_protocol as protocol
+from .claim_rules import rule
 from .store import read_results
 from .vu2022_methods import METHODS
 from .vu2022_protocol import COMPONENTS, DATASETS, UNSCALED, has_shipped
@@ -128,17 +129,17 @@ def fifteen_data_sets() -> tuple[str, str] | None:
         return None
     found = compared(rows)
     same = (found["N"] == found["N printed"]) & (found["d"] == found["d printed"])
-    rule = found["d by the printed rule"] != found["d printed"]
+    other = found["d by the printed rule"] != found["d printed"]
     off = ", ".join(
-        f"{row['data set']} {row['d by the printed rule']} for {row['d printed']}" for _, row in found[rule].iterrows()
+        f"{row['data set']} {row['d by the printed rule']} for {row['d printed']}" for _, row in found[other].iterrows()
     )
     evidence = (
         f"Rows and features as printed on {int(same.sum(axis=0))} of {len(found)} data sets (LFW by a stand-in of "
     )
     evidence += (
-        f"the same size). The printed rule for dropping columns leaves another d on {int(rule.sum(axis=0))}: {off}."
+        f"the same size). The printed rule for dropping columns leaves another d on {int(other.sum(axis=0))}: {off}."
     )
-    return ("holds" if same.all() and len(found) == 15 else "does not hold"), evidence
+    return ("holds" if same.all() and len(found) == rule("V29", "data sets") else "does not hold"), evidence
 
 
 claims = {"V29": fifteen_data_sets}

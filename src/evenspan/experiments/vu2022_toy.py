@@ -10,6 +10,7 @@ from ..reconstruction.min_max_exact import solve_min_max
 from ..reconstruction.multiplicative_weights import run as run_weights
 from ..reconstruction.robust_descent import descend
 from ..reconstruction.robust_exact import solve_exact
+from .claim_rules import rule
 from .store import read_results
 
 SEED = 2022
@@ -147,7 +148,12 @@ def spectrum_between() -> tuple[str, str] | None:
     evidence += (
         f"penalty grows to 1 (published descent: {one.loc['RFPCA', 'min']:.2f} to {one.loc['RFPCA', 'max']:.2f})."
     )
-    parts = [abs(pca) < 10, 25 < fair < 65, abs(low - pca) < 1, abs(high - fair) < 3]
+    parts = [
+        abs(pca) < rule("V12", "PCA from the majority"),
+        abs(fair - rule("V12", "diagonal")) < rule("V12", "fair PCA from the diagonal"),
+        abs(low - pca) < rule("V12", "lightest from PCA"),
+        abs(high - fair) < rule("V12", "heaviest from fair PCA"),
+    ]
     return ("holds" if all(parts) else "holds in part" if any(parts) else "does not hold"), evidence
 
 
@@ -163,7 +169,7 @@ def first_better_then_worse() -> tuple[str, str] | None:
     drop, rise = first / lowest - 1.0, last / lowest - 1.0
     evidence = f"Mean test ARE + ABDiff over {found['n'].iloc[0]} simulations: {first:.4f} at alpha = 0, smallest "
     evidence += f"{lowest:.4f} (standard deviation {std:.4f}) at alpha = {alpha:.2f}, {last:.4f} at alpha = 10."
-    shape = (drop > 0.005, rise > 0.005)
+    shape = (drop > rule("V28", "clear change"), rise > rule("V28", "clear change"))
     return ("holds" if all(shape) else "holds in part" if any(shape) else "does not hold"), evidence
 
 

@@ -20,9 +20,8 @@ from scipy.optimize import Bounds, LinearConstraint, linprog, milp
 
 from ..errors import ConfigurationError, ResultError
 from ..metrics.clustering import balance_of, fair_gap_of, mnce_of, regulariser_of
+from .claim_rules import rule
 
-#: Differences of entropies of this size are rounding; F and Bal are compared exactly.
-ROUNDING = 1e-9
 #: Enumerated samples: number of groups, of clusters, and largest number of samples.
 ENUMERATED = ((2, 2, 22), (2, 3, 13), (3, 2, 12), (3, 3, 8), (4, 2, 8))
 #: Expressions and persons of the Jaffe images.
@@ -83,7 +82,7 @@ def enumerate_samples(enumerated: Sequence[tuple[int, int, int]] = ENUMERATED) -
 
 
 def _one_sample(found: Enumeration, sizes: tuple[int, ...], c: int) -> None:
-    n, t = sum(sizes), len(sizes)
+    n, t, rounding = sum(sizes), len(sizes), rule("Z01", "rounding")
     every = list(tables(sizes, c))
     values = [(regulariser_of(table), balance_of(table), mnce_of(table)) for table in every]
     for table, (F, _, _) in zip(every, values, strict=True):
@@ -101,7 +100,7 @@ def _one_sample(found: Enumeration, sizes: tuple[int, ...], c: int) -> None:
         # The most favourable minimiser against the best clustering of all.
         mine = max(minimisers, key=lambda i, place=place: values[i][place])
         best = max(range(len(values)), key=lambda i, place=place: (values[i][place], -values[i][0]))
-        if values[mine][place] < values[best][place] - ROUNDING:
+        if values[mine][place] < values[best][place] - rounding:
             found.contradicted[name, t] = found.contradicted.get((name, t), 0) + 1
             found.with_fair_one += fair
             found.keep(name, n, every[mine], values[mine], every[best], values[best])
@@ -109,7 +108,7 @@ def _one_sample(found: Enumeration, sizes: tuple[int, ...], c: int) -> None:
         order = sorted(range(len(values)), key=lambda i: values[i][0])
         for place, i in enumerate(order):
             for j in order[place + 1 :]:
-                if values[i][0] < values[j][0] and all(values[i][m] < values[j][m] - ROUNDING for m in (1, 2)):
+                if values[i][0] < values[j][0] and all(values[i][m] < values[j][m] - rounding for m in (1, 2)):
                     found.keep("pair", n, every[i], values[i], every[j], values[j])
 
 

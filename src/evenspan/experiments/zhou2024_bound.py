@@ -9,11 +9,10 @@ from collections.abc import Sequence
 import numpy as np
 from scipy.spatial.distance import cdist
 
+from .claim_rules import rule
 from .zhou2024_dense import crossed_points, fair_kernel, projector, sweep
 
 SEED = 20246
-#: Differences of this relative size are rounding.
-ROUNDING = 1e-12
 DELTA = 0.05
 #: Held-out samples in all, and repetitions of every setting.
 HELD_OUT, REPEATS = 2000, 4
@@ -92,6 +91,7 @@ def informative_from(c: int, t: int, share: float, weight: float) -> int:
 def expressions() -> Answer:
     """Z07: both expressions on a grid, with the shift of the algorithm and larger ones; control: a smaller one."""
     least, equal, trivial, below, monotone, cases = np.inf, 0, 0, 0, True, 0
+    rounding = rule("Z07", "rounding")
     for b in (0.5, 1.0, 3.0):
         for c in (2, 10, 30):
             for t in (1, 2, 7, 30):
@@ -105,13 +105,13 @@ def expressions() -> Answer:
                             for factor in (1.0, 1.5, 4.0)
                         ]
                         least = min(least, *over)
-                        equal += abs(over[0]) < ROUNDING
-                        trivial += abs(over[0]) < ROUNDING and (weight == 0 or t == 1)
-                        monotone &= over[0] <= over[1] + ROUNDING <= over[2] + 2 * ROUNDING
+                        equal += abs(over[0]) < rounding
+                        trivial += abs(over[0]) < rounding and (weight == 0 or t == 1)
+                        monotone &= over[0] <= over[1] + rounding <= over[2] + 2 * rounding
                         small = 0.75 * weight * largest
                         if b + small > weight:  # the square root is defined
-                            below += bound(n, c, t, largest, weight, b=b, shift=small) < second * (1 - ROUNDING)
-    answer = "holds" if least >= -ROUNDING and monotone else "does not hold"
+                            below += bound(n, c, t, largest, weight, b=b, shift=small) < second * (1 - rounding)
+    answer = "holds" if least >= -rounding and monotone else "does not hold"
     return answer, (
         f"{cases} combinations of b, c, t, |G_max| and lambda, with the shift of the algorithm, 1.5 and 4 times it: "
         f"the smallest relative excess of the first expression is {least:.1g}; with that shift both are equal in "

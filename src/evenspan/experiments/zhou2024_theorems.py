@@ -10,6 +10,7 @@ from scipy.optimize import minimize
 
 from ..linalg import symmetrise
 from ..metrics.clustering import balance_of, regulariser_of
+from .claim_rules import rule
 from .zhou2024_attainable import JAFFE, enumerate_samples, largest_balance, smallest_regulariser
 from .zhou2024_bound import claims as of_theorem_2
 from .zhou2024_dense import (
@@ -25,8 +26,6 @@ from .zhou2024_dense import (
 )
 
 SEED = 20240
-#: Differences of this relative size are rounding.
-ROUNDING = 1e-9
 WIDTHS = (0.25, 0.5, 1.0, 2.0)
 #: Rounds of the published program, and of ours.
 PUBLISHED_ROUNDS, ROUNDS = 10, 200
@@ -82,7 +81,7 @@ def difference_of_matrices(margin: float = 0.0) -> Answer:
 
     ``margin``, by the size of the entries, moves the edge: above zero, what the lemma does not say.
     """
-    least, below, needless = np.inf, 0, 0
+    least, below, needless, rounding = np.inf, 0, 0, rule("Z02", "rounding")
     for trial in range(300):
         rng = np.random.default_rng((SEED, 2, trial))
         n = int(rng.integers(2, 12))
@@ -92,10 +91,10 @@ def difference_of_matrices(margin: float = 0.0) -> Answer:
         A += (top - bottom - margin * scale) * np.eye(n)  # now the smallest eigenvalue of A is the largest of B
         least = min(least, float(np.linalg.eigvalsh(A - B)[0] / scale))
         # The condition cannot be weakened: for A a multiple of I it is needed.
-        below += np.linalg.eigvalsh((top - 0.01 * scale) * np.eye(n) - B)[0] < -ROUNDING * scale
+        below += np.linalg.eigvalsh((top - 0.01 * scale) * np.eye(n) - B)[0] < -rounding * scale
         M = rng.normal(size=(n, n))
         needless += np.linalg.eigvalsh(B + M @ M.T)[0] < top  # less B it is semidefinite, whatever the spectra
-    answer = "holds" if least >= -ROUNDING else "does not hold"
+    answer = "holds" if least >= -rounding else "does not hold"
     return answer, (
         f"300 random pairs with equality: smallest eigenvalue of A - B, by the entries, {least:.1g}. With A a multiple "
         f"of I one per cent below, the difference is indefinite in {below}. The condition is sufficient only: in "
@@ -132,7 +131,8 @@ def shifted_kernel() -> Answer:
     for trial in range(problems):
         rng = np.random.default_rng((SEED, 33, trial))
         changed += best_changes(gaussian_kernels(rng.normal(size=(7, 2)), WIDTHS[::3]), np.arange(7) % 2, projectors)
-    semidefinite, one = least >= -ROUNDING, same == runs and spread < ROUNDING
+    rounding = rule("Z03", "rounding")
+    semidefinite, one = least >= -rounding, same == runs and spread < rounding
     answer = "does not hold" if not (semidefinite and one) else "holds in part" if changed else "holds"
     return answer, (
         f"{runs} kernels each zero, of low rank and Gaussian: smallest eigenvalue with the shift, by the entries, "
@@ -158,12 +158,13 @@ def best_changes(kernels: np.ndarray, codes: np.ndarray, projectors: np.ndarray,
         h = np.trace(fair, axis1=1, axis2=2) - np.einsum("mij,pij->pm", fair, projectors)
         values.append((1.0 / h).sum(axis=1))
     i, j = (int(value.argmax(axis=0)) for value in values)
-    return bool(values[0][i] > values[0][j] * (1 + ROUNDING) and values[1][j] > values[1][i] * (1 + ROUNDING))
+    clearly = 1 + rule("Z03", "rounding")
+    return bool(values[0][i] > values[0][j] * clearly and values[1][j] > values[1][i] * clearly)
 
 
 def weight_update() -> Answer:
     """Z04: step 6 against a numerical solver and random points of the simplex; without the shift, as a control."""
-    beaten, distance, negative, lost = -np.inf, 0.0, 0, 0
+    beaten, distance, negative, lost, rounding = -np.inf, 0.0, 0, 0, rule("Z04", "rounding")
     for trial in range(60):
         rng = np.random.default_rng((SEED, 4, trial))
         n, codes = 30, rng.choice(3, p=[0.5, 0.3, 0.2], size=30)
@@ -178,10 +179,8 @@ def weight_update() -> Answer:
         bare = residuals(fair_kernel(kernels, codes, weight, 0.0), labels, 3)
         if (bare < 0).any():
             negative += 1
-            lost += (np.eye(len(h)) @ bare).min(axis=0) < inverse_weights(bare) ** 2 @ bare - ROUNDING * np.abs(
-                bare
-            ).max()
-    answer = "holds" if beaten <= ROUNDING and distance < 1e-4 else "does not hold"
+            lost += bare.min(axis=0) < inverse_weights(bare) ** 2 @ bare - rounding * np.abs(bare).max(axis=0)
+    answer = "holds" if beaten <= rounding and distance < rule("Z04", "same weights") else "does not hold"
     return answer, (
         "60 random problems with h_p = Tr(K_p (I - Y (Y'Y)^-1 Y')) > 0: neither a numerical solver nor 500 random "
         f"points of the simplex are better (largest relative advantage {beaten:.1g}); the solver's weights differ by "
@@ -201,7 +200,7 @@ def _solved(h: np.ndarray) -> np.ndarray:
 
 def convergence() -> Answer:
     """Z05: the objective after every step, the rounds until nothing moves, and the distance from the best of all."""
-    rise, rounds, resting, runs = -np.inf, [], 0, 60
+    rise, rounds, resting, runs, rounding = -np.inf, [], 0, 60, rule("Z05", "rounding")
     for trial in range(runs):
         rng = np.random.default_rng((SEED, 5, trial))
         n, codes = 60, rng.choice(3, p=[0.5, 0.3, 0.2], size=60)
@@ -220,8 +219,8 @@ def convergence() -> Answer:
         h = np.trace(fair, axis1=1, axis2=2) - np.einsum("mij,pij->pm", fair, projectors)
         best = float((1.0 / (1.0 / h).sum(axis=1)).min(axis=0))
         excess = alternate(fair, rng.permutation(np.arange(8) % 3), 3, ROUNDS).history[-1] / best - 1.0
-        missed, worst = missed + (excess > ROUNDING), max(worst, excess)
-    answer = "holds" if rise <= ROUNDING and resting == runs else "does not hold"
+        missed, worst = missed + (excess > rounding), max(worst, excess)
+    answer = "holds" if rise <= rounding and resting == runs else "does not hold"
     return answer, (
         f"{runs} runs with four kernels and three groups: largest relative rise of the objective in a step "
         f"{rise:.1g}; all points at rest in {resting}, after {min(rounds)} to {max(rounds)} rounds, within the "
