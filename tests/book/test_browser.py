@@ -3,10 +3,12 @@
 import pytest
 
 from evenspan import paths
+from evenspan.report.verdicts import Kind
 
 pytestmark = pytest.mark.browser
 
 HTML = paths.build("html")
+KINDS = [kind.name.lower() for kind in Kind]
 PAGES = sorted(
     p.relative_to(HTML).as_posix() for p in HTML.rglob("*.html") if not p.relative_to(HTML).parts[0].startswith("_")
 )
@@ -104,11 +106,11 @@ def _relative_luminance(colour):
 def test_verdict_marks_can_be_read(open_page, theme):
     page = open_page("index.html")
     colours = page.evaluate(
-        """theme => {
+        """([theme, kinds]) => {
             document.documentElement.dataset.theme = theme;
             const rgb = c => c.match(/[\\d.]+/g).slice(0, 3).map(Number);
             const out = {ground: rgb(getComputedStyle(document.body).backgroundColor)};
-            for (const name of ['exact', 'close', 'order', 'differs', 'na', 'pending']) {
+            for (const name of kinds) {
                 const mark = document.createElement('span');
                 mark.className = `verdict verdict-${name}`;
                 mark.textContent = name;
@@ -118,11 +120,11 @@ def test_verdict_marks_can_be_read(open_page, theme):
             }
             return out;
         }""",
-        theme,
+        [theme, KINDS],
     )
     ground = _relative_luminance(colours.pop("ground"))
     shapes = {name: colours.pop(name) for name in list(colours) if name.endswith("-shape")}
-    assert len(set(shapes.values())) == 6, "two verdicts have the same shape"
+    assert len(set(shapes.values())) == len(KINDS), "two verdicts have the same shape"
     for name, colour in colours.items():
         bright, dim = sorted([ground, _relative_luminance(colour)], reverse=True)
         assert (bright + 0.05) / (dim + 0.05) >= 4.5, name
@@ -146,28 +148,79 @@ def test_derivation_stands_beside_its_code(open_page, name):
 
 def test_ledger_can_be_filtered_and_sorted(open_page):
     page = open_page("ledger.html")
-    rows = page.locator("table[data-ledger] tbody tr")
-    shown = page.locator("table[data-ledger] tbody tr:not([hidden])")
+    rows = page.locator("table.ledger tbody tr")
+    shown = page.locator("table.ledger tbody tr:not([hidden])")
     everything = rows.count()
     assert shown.count() == everything > 100
 
     page.fill("#ledger-search", "fair pca-s")
     some = shown.count()
     assert 0 < some < everything
-    assert all("fair pca-s" in text.lower() for text in shown.all_inner_texts())
-    assert page.locator(".ledger-filters output").inner_text().startswith(f"{some:,} of")
+    assert all("fair pca-s" in text.lower() for text in shown.all_text_contents())
+    assert page.locator(".ledger-filters output").first.inner_text().startswith(f"{some:,} of")
 
-    choice = page.locator(".ledger-filters select").first
+    choice = page.locator("#ledger-verdict")
     wanted = choice.locator("option").nth(1).get_attribute("value")
     choice.select_option(wanted)
     assert 0 < shown.count() <= some
-    assert all(wanted.lower() in text.lower() for text in shown.all_inner_texts())
-    page.click(".ledger-filters button[type=reset]")
-    page.wait_for_function("() => document.querySelectorAll('table[data-ledger] tbody tr[hidden]').length === 0")
+    assert all(wanted.lower() in text.lower() for text in shown.all_text_contents())
+    kept = shown.count()
+    page.reload()
+    assert shown.count() == kept, "the address keeps the filters"
+    page.locator(".ledger-filters button[type=reset]").first.click()
+    page.wait_for_function("() => document.querySelectorAll('table.ledger tbody tr[hidden]').length === 0")
 
-    header = page.locator("table[data-ledger] thead .ledger-sort", has_text="Method")
+    header = page.locator("table.ledger thead .ledger-sort", has_text="Method")
     header.click()
-    place = page.locator("table[data-ledger] thead th").all_inner_texts().index(header.inner_text())
-    methods = [row.split("\t")[place].strip().lower() for row in rows.all_inner_texts()[:200]]
+    methods = page.eval_on_selector_all(
+        "table.ledger tbody tr", "rows => rows.slice(0, 200).map(row => row.cells[4].textContent.trim().toLowerCase())"
+    )
     assert methods == sorted(methods)
     assert page.trouble == []
+
+
+def test_every_number_has_a_field_that_leads_to_its_row(open_page):
+    page = open_page("ledger.html")
+    names = page.eval_on_selector_all(".ledger-grid a", "links => links.map(link => link.hash.slice(1))")
+    rows = page.eval_on_selector_all("table.ledger tbody tr", "rows => rows.map(row => row.id)")
+    assert sorted(names) == sorted(rows)
+    titles = page.eval_on_selector_all(".ledger-grid a", "links => links.map(link => link.title)")
+    assert all(titles), "a field that says nothing"
+    page.locator(".ledger-grid a").last.click()
+    assert page.get_attribute(".ledger-here", "id") == names[-1]
+    assert page.locator("table.ledger tbody tr:not([hidden])").count() < len(rows)
+    assert page.trouble == []
+
+
+def test_the_rows_shown_can_be_downloaded(open_page, tmp_path):
+    page = open_page("ledger.html?verdict=not+computable")
+    with page.expect_download() as started:
+        page.click(".ledger-download")
+    started.value.save_as(tmp_path / "rows.csv")
+    lines = (tmp_path / "rows.csv").read_text(encoding="utf-8").splitlines()
+    assert len(lines) == page.locator("table.ledger tbody tr:not([hidden])").count() + 1
+    assert page.trouble == []
+
+
+def test_the_ledger_can_be_used_with_the_keyboard(open_page):
+    page = open_page("ledger.html")
+    page.focus("#ledger-search")
+    reached = []
+    for _ in range(14):
+        page.keyboard.press("Tab")
+        reached.append(page.evaluate("document.activeElement.id || document.activeElement.className"))
+    for wanted in ("ledger-verdict", "ledger-metric", "ledger-differing", "ledger-download", "ledger-scroll"):
+        assert wanted in reached, f"{wanted} among {reached}"
+    page.focus(".ledger-grid a")
+    page.keyboard.press("Enter")
+    assert page.locator(".ledger-here").count() == 1
+    assert page.trouble == []
+
+
+def test_the_first_page_says_how_much_held(open_page):
+    page = open_page("index.html")
+    text = page.locator(".bd-article").inner_text()
+    assert "published numbers:" in text.partition("The field in one figure")[0], "above the first figure"
+    lines = page.locator("p", has_text="published numbers:")
+    assert lines.count() == 1
+    assert page.locator(".bd-article a[href='ledger.html']").count() >= 2

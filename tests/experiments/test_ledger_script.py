@@ -105,7 +105,7 @@ def test_only_what_differs(visit, committed):
 
 
 def test_filters_stay_in_the_address(visit):
-    page = visit("?paper=vu2022&table=Table+1%2C+out-of-sample&q=letter")
+    page = visit("?paper=vu2022&table=Table+1%2C+out-of-sample&find=letter")
     some = shown(page, 4)
     assert some == ["Letter"] * 8
     assert page.input_value("#ledger-search") == "letter"

@@ -163,11 +163,12 @@ def _definitions() -> str:
 def _table(frame: pd.DataFrame) -> str:
     where = ledger_links.Places()
     body = "".join(_row(row, where) for row in frame.to_dict("records"))
+    # not "q" for the search: the theme's own search answers to that on every page
     return (
         '<p><a href="_static/ledger.csv" download>Download all rows as CSV</a> (without this build\'s numbers).</p>\n'
         + _scroll(
             "All numbers",
-            '<table class="ledger" data-ledger="ledger" data-search="q" data-rows="_static/ledger-rows.mjs" '
+            '<table class="ledger" data-ledger="ledger" data-search="find" data-rows="_static/ledger-rows.mjs" '
             f'data-differing="only what differs"><thead><tr>{_head(_HEAD)}</tr></thead>\n'
             f"<tbody>\n{body}</tbody></table>",
         )
@@ -210,7 +211,7 @@ def _claims(frame: pd.DataFrame) -> str:
     )
     return _scroll(
         "Claims",
-        '<table class="ledger-claims" data-ledger="claims" data-search="claim-q">'
+        '<table class="ledger-claims" data-ledger="claims" data-search="claim-find">'
         f"<thead><tr>{_head(_CLAIMS_HEAD)}</tr></thead>\n<tbody>\n{body}</tbody></table>",
     )
 
