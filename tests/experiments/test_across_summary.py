@@ -102,6 +102,21 @@ def test_the_guide_takes_the_cheapest_of_those_that_cannot_be_told_from_the_best
     assert undecided["because"].startswith("no two methods can be told apart")
 
 
+def test_pairs_tell_apart_what_average_ranks_cannot(clear):
+    """Fair PCA is behind u-FPCA on every data set: ranks cannot tell them apart, pairs can; equals stay equal."""
+    test = summary.friedman("error gap", 10, clear)
+    assert summary.not_worse_in_pairs(test, clear) == ["u-FPCA"]
+    line = summary.guide(clear, sizes=(10,), rule="pairs").set_index("metric").loc["error gap"]
+    assert (line["use"], line["not worse"]) == ("u-FPCA", "u-FPCA")
+    noisy = np.tile([4.0, 2.0, 3.0, 2.0], (len(DATASETS), 1))
+    noisy[::2, 1] = 2.1
+    noisy[1::2, 1] = 1.9
+    rows = rows_of(noisy)
+    assert set(summary.not_worse_in_pairs(summary.friedman("error gap", 10, rows), rows)) == {"Fair PCA", "u-FPCA"}
+    with pytest.raises(ConfigurationError, match="needed is 'ranks' or 'pairs'"):
+        summary.guide(clear, rule="wilcoxon")
+
+
 def test_intervals_are_those_of_student(clear):
     found = summary.means(clear).set_index(["dataset", "method", "metric"]).loc[("adult", "PCA", "error gap")]
     half = 2.262157 * 0.5 / np.sqrt(10)
