@@ -139,5 +139,13 @@ def test_errata_table_has_a_row_and_a_mark_for_each():
     marks = set(re.findall(r"verdict-[a-z]+", markup))
     known = re.findall(r"\.(verdict-[a-z]+)::before", (paths.root() / "book/_static/evenspan.css").read_text())
     assert marks <= set(known)
+    assert markup.index("data-choice=outcome") < markup.index("data-choice=paper") < markup.index("data-choice=kind")
     counted = errata.counted(frame).data
     assert f">{len(frame)}<" in counted
+
+
+def test_columns_of_words_come_before_those_of_numbers():
+    frame = pd.DataFrame({"a": ["x", "2"], "b": ["1 to 3", "2"], "c": ["+1.5%", "-3"], "d": [1.0, np.nan]})
+    assert findings._classes(frame) == "result-table"
+    assert findings._classes(frame[["a", "c"]]) == "result-table words-1"
+    assert findings._classes(frame[["a", "b", "b", "c"]]) == "result-table words-3"

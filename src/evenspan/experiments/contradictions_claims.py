@@ -5,9 +5,9 @@ from collections.abc import Callable
 from ..errors import ResultError
 from .catalogue import catalogue
 
-#: The first place is right and the second is not; the other way round; each in some cases; both, in the reading that
+#: What is said is right and the objection is not; the other way round; each in some cases; both, in the reading that
 #: the evidence names; neither; not to be decided from what is at hand.
-FIRST, SECOND, PART = "what is said holds", "what is held against it holds", "each in part"
+FIRST, SECOND, PART = "the statement holds", "the objection holds", "each in part"
 BOTH, NEITHER, OPEN = "both hold as read here", "neither holds", "cannot be decided"
 
 #: Outcome and evidence; None as long as stored results that are needed are missing.

@@ -19,8 +19,8 @@ MARKS = {
 }  # fmt: skip
 #: Columns, the mark first, with the choice that ``ledger.js`` offers.
 _HEAD = {
-    "Outcome": "outcome", "Number": "", "Paper": "paper", "What is said": "", "What is held against it": "",
-    "Evidence": "", "Kind": "kind", "Known by": "known",
+    "Outcome": "outcome", "Number": "", "Paper": "paper", "Statement and objection": "", "Evidence": "",
+    "Kind": "kind", "Known by": "known",
 }  # fmt: skip
 
 
@@ -68,9 +68,7 @@ def _badge(outcome: str) -> str:
 
 
 def _row(row: dict[str, str]) -> str:
-    said = f'<span class="erratum-where">{html.escape(row["where"])}.</span> {html.escape(row["says"])}'
+    said = f"{html.escape(row['where'])}. <b>{html.escape(row['says'])}</b> {html.escape(row['against'])}"
     cells = [_badge(row["outcome"]), html.escape(row["id"]), html.escape(row["paper"]), said]
-    cells += [html.escape(row[name]) for name in ("against", "evidence", "kind", "known_by")]
-    wide = {5: ' style="min-width: 22rem"'}
-    body = "".join(f"<td{wide.get(place, '')}>{cell}</td>" for place, cell in enumerate(cells))
-    return f'<tr id="{html.escape(row["id"])}">{body}</tr>\n'
+    cells += [html.escape(row[name]) for name in ("evidence", "kind", "known_by")]
+    return f'<tr id="{html.escape(row["id"])}">' + "".join(f"<td>{cell}</td>" for cell in cells) + "</tr>\n"

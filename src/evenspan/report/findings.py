@@ -5,6 +5,7 @@ numbers do not bear the statement out. The overview is made from the same list.
 """
 
 import html
+import re
 from dataclasses import dataclass
 
 import pandas as pd
@@ -17,6 +18,8 @@ from .findings_data import evidence as of_data
 from .findings_evidence import Check, Evidence
 from .findings_programs import evidence as of_programs
 from .findings_theory import evidence as of_theory
+
+_NUMBER = re.compile(r"[+-]?(\d[\d.,]*|nan)( ?%)?")
 
 #: Kinds of evidence, and how sure one can be of what rests on it.
 KINDS = {
@@ -150,7 +153,11 @@ def show(key: str) -> HTML:
     about = f'<p class="finding-about">Evidence: {kinds}. Concerns {html.escape(one.affects)}.</p>'
     if found is None:
         return HTML(about + tables.sentence(MISSING).data)
-    shown = "" if found.table is None else tables.table(_escaped(found.table), caption=found.caption).data
+    shown = (
+        ""
+        if found.table is None
+        else tables.table(_escaped(found.table), caption=found.caption, classes=_classes(found.table)).data
+    )
     return HTML(about + shown + tables.sentence(found.sentence).data)
 
 
@@ -172,6 +179,17 @@ def kinds() -> HTML:
         columns=["evidence", "how sure one can be", "findings that rest on it"],
     )
     return tables.table(frame, caption="Kinds of evidence")
+
+
+def _classes(frame: pd.DataFrame) -> str:
+    """How many columns the style sheet aligns as words: those before the first that holds numbers, three at most."""
+    words = [
+        not frame.iloc[:, j].map(lambda value: bool(_NUMBER.fullmatch(str(value)))).all() for j in range(frame.shape[1])
+    ]
+    leading = next((place for place, text in enumerate(words) if not text), len(words))
+    return {0: "result-table words-1", 1: "result-table words-1", 2: "result-table"}.get(
+        leading, "result-table words-3"
+    )
 
 
 def _escaped(frame: pd.DataFrame) -> pd.DataFrame:

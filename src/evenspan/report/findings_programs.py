@@ -73,7 +73,7 @@ def inert_grid() -> Evidence:
             f"constraint as defined and by {released:.1g} with the released one. Where the latter moves at all: "
             f"{listed(moving['data'])}."
         ),
-        table=found.assign(**{name: found[name].map("{:.4f}".format) for name in found.columns[1:]}),
+        table=found.round(4).replace(-0.0, 0.0),
         caption=f"Average error gained over the whole grid of tolerances, k = {K}, whole data",
     )
 
