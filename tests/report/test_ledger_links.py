@@ -5,7 +5,7 @@ import pytest
 
 from evenspan.errors import ResultError
 from evenspan.experiments import experiment
-from evenspan.report import ledger_links
+from evenspan.report import ledger, ledger_links, stage
 
 
 def page(rows: str) -> str:
@@ -53,6 +53,17 @@ def test_a_missing_page_stops_the_build_and_is_named(folder, address):
 def test_a_missing_section_stops_the_build(folder, address):
     with pytest.raises(ResultError, match=f"t-001 links to .*{address.partition('#')[2]}"):
         ledger_links.check(page(row(*TARGETS, address)), folder)
+
+
+def test_the_stage_looks_up_the_links_of_the_ledger_it_wrote(folder, monkeypatch):
+    made = {"ledger.md": page(row(*TARGETS, "_static/ledger.csv")), "_static/ledger.csv": "cell,ours\nt/001,2\n"}
+    monkeypatch.setattr(ledger, "pages", lambda: dict(made))
+    stage._write_ledger(folder)
+    assert '"t/001": "t/001,2\\n"' in (folder / "_static/ledger-rows.mjs").read_text(encoding="utf-8")
+    for name in (*made, "_static/ledger-rows.mjs", "data/cards/toy.md"):
+        (folder / name).unlink()
+    with pytest.raises(ResultError, match=r"t-001 links to data/cards/toy\.html"):
+        stage._write_ledger(folder)
 
 
 def test_many_missing_pages_are_counted(folder):

@@ -195,9 +195,10 @@ def _row(row: dict[str, str], where: ledger_links.Places) -> str:
         *(escape(text) for text in (*texts, *numbers, *off, row["reason"])),
         where.of_number(row),
     ]
-    differing = " data-differs" if row["verdict"] in DIFFERING else ""
+    marks = " data-differs" if row["verdict"] in DIFFERING else ""
+    marks += "" if row["ours"] or row["build"] else " data-words"
     name = escape(anchor(row["cell"]))
-    opening = f'<tr id="{name}" data-cell="{escape(row["cell"])}"{differing}>'
+    opening = f'<tr id="{name}" data-cell="{escape(row["cell"])}"{marks}>'
     return opening + "".join(f"<td>{cell}</td>" for cell in cells) + "</tr>\n"
 
 
