@@ -239,9 +239,7 @@ def _means(entry: Experiment, frame: pd.DataFrame, stale: Mapping[str, str]) -> 
             yield key, _mean(entry, dataset, group, key, stale)
 
 
-def _mean(
-    entry: Experiment, dataset: str, group: pd.DataFrame, key: tuple[str, ...], stale: Mapping[str, str]
-) -> Ours:
+def _mean(entry: Experiment, dataset: str, group: pd.DataFrame, key: tuple[str, ...], stale: Mapping[str, str]) -> Ours:
     numbered = group[group["split"].map(lambda split: split != "all")]
     group = numbered if len(numbered) else group
     tasks = tuple(sorted(set(group["task"])))
@@ -269,7 +267,7 @@ def _verdict(cell, ours: Ours | None, digits: int, peers: list[Peer], current) -
         return row | {"verdict": Kind.NA.value, "reason": f"the paper prints no number: {words}"}
     if ours and (missing := ours.experiment.stand_ins.get(ours.dataset)):
         return row | {"verdict": Kind.NA.value, "reason": missing}
-    if ours and ours.stale:
+    if ours and ours.stale and ours.mean is not None:
         return row | {"verdict": Kind.STALE.value, "reason": ours.stale}
     result = judge(
         cell.value,

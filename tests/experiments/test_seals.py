@@ -1,0 +1,56 @@
+"""Every file below data/ is sealed: an altered byte, a missing file and a new one are named."""
+
+import pytest
+
+from evenspan.errors import ResultError
+from evenspan.experiments import seals
+
+
+@pytest.fixture
+def sealed(toy_checkout):
+    registry = "# head\n\n[one]\ntitle = 1\n\n[two]\ntitle = 2\nfiles = [\n]\n"
+    (toy_checkout / "data" / "registry.toml").write_text(registry)
+    seals.write()
+    return toy_checkout / "data"
+
+
+def test_what_is_sealed_agrees(sealed):
+    files = [path for path in sealed.rglob("*") if path.is_file() and path != seals.path()]
+    assert seals.check() == len(files)
+    assert seals.write().read_bytes() == seals.path().read_bytes()
+
+
+@pytest.mark.parametrize("name", ["paper/toy_k10.csv", "tolerances.yml", "paper/claims.csv"])
+def test_an_altered_byte_names_its_file(sealed, name):
+    content = bytearray((sealed / name).read_bytes())
+    content[len(content) // 2] ^= 1
+    (sealed / name).write_bytes(content)
+    with pytest.raises(ResultError, match=rf"file data/{name} was altered") as caught:
+        seals.check()
+    assert str(caught.value).count(" was altered") == 1
+
+
+def test_an_altered_entry_of_the_registry_is_named_itself(sealed):
+    registry = sealed / "registry.toml"
+    registry.write_text(registry.read_text().replace("title = 2", "title = 3"))
+    with pytest.raises(ResultError, match=r"registry entry two was altered") as caught:
+        seals.check()
+    assert "entry one" not in str(caught.value)
+
+
+def test_missing_and_new_files_are_named(sealed):
+    (sealed / "paper" / "toy_k10.csv").rename(sealed / "paper" / "other.csv")
+    with pytest.raises(ResultError, match=r"file data/paper/other.csv is not sealed(.|\n)*toy_k10.csv is missing"):
+        seals.check()
+
+
+@pytest.mark.parametrize("place", [0, 40, 200, -3])
+def test_the_list_seals_itself(sealed, place):
+    content = bytearray(seals.path().read_bytes())
+    content[place] ^= 1
+    seals.path().write_bytes(content)
+    with pytest.raises(ResultError, match=r"checksums.txt was altered"):
+        seals.check()
+    seals.path().unlink()
+    with pytest.raises(ResultError, match=r"checksums.txt is missing"):
+        seals.check()
