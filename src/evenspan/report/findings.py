@@ -109,7 +109,7 @@ FINDINGS = (
             "readers of the K1b rows"),
     Finding("stated-shares", "data", "What balance and entropy give away together", Z, (_PROOF, _COUNT),
             "readers of rows with two groups"),
-    Finding("swaps", "data", "At heavy weights the search costs more than the fairness", Z, (_RUN,),
+    Finding("swaps", "data", "At heavy weights part of the price is the search", Z, (_RUN,),
             "users of large fairness weights"),
     Finding("noise-of-means", "data", "Where means are equal, matching them removes noise", K, (_RUN,),
             "users with few features and groups that hardly differ"),
