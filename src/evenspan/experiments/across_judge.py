@@ -7,7 +7,8 @@ fitted to the group's training rows about the overall mean: on held-out rows it 
 
 The linear reader is Fisher's discriminant of the projected training rows; it is fitted to the group and, where there is
 one, to the label. Its AUC and its accuracy are those on the held-out rows. Scores that are tied to rounding tell
-nothing and have the AUC 0.5.
+nothing and have the AUC 0.5. The reader of the group sees the same training rows as the methods: where a method makes
+their means equal it finds no direction at all. What a reader fitted to other rows could find is in ``mean distance``.
 """
 
 from collections.abc import Iterator, Mapping
