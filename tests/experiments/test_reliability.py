@@ -5,11 +5,13 @@ import json
 import shutil
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from evenspan import paths
 from evenspan.errors import ResultError
 from evenspan.experiments import records
+from evenspan.report import reliability as report
 
 BENCHMARKS = paths.root() / "benchmarks"
 
@@ -122,3 +124,97 @@ def test_words_and_crashes_are_told_apart(bench):
     assert outcome(refuse) == ("told", "x.csv was altered")
     assert outcome(crash)[0] == "crashed"
     assert outcome(lambda: 1) == ("unseen", "")
+
+
+# ---- what was measured, and the tables that the book shows ----
+
+
+@pytest.mark.parametrize("name", report.PARTS)
+def test_measured_tables_are_those_of_their_records(name):
+    made = report.record(report.PARTS[name])
+    assert len(report.read(name)) > 0
+    assert made["command"].startswith(f"python benchmarks/reliability.py {report.PARTS[name]} ")
+    assert len(made["commit"]) == 40
+    assert made["dirty"] is False
+
+
+def test_an_altered_measurement_is_refused(tmp_path, monkeypatch):
+    folder = tmp_path / "results" / "reliability"
+    shutil.copytree(paths.data("results", "reliability"), folder)
+    monkeypatch.setattr(report.paths, "data", tmp_path.joinpath)
+    before = report.read("kills")
+    path = folder / "kills.csv"
+    path.write_bytes(path.read_bytes().replace(b"True", b"true", 1))
+    with pytest.raises(ResultError, match=r"kills.csv was altered.*reliability.py kills --work FOLDER"):
+        report.read("kills")
+    path.unlink()
+    with pytest.raises(ResultError, match=r"kills.csv is missing"):
+        report.read("kills")
+    assert len(before) >= 50
+
+
+def test_no_kill_left_anything_that_was_not_whole():
+    kills, runs = report.all_kills()
+    assert kills["sound"].all()
+    assert (kills["killed"] == "all at random").sum() >= 50
+    assert (runs["same_csv"] == runs["tasks"]).all()
+    assert (runs["same_record"] == runs["tasks"]).all()
+    assert not runs[["other_files", "again"]].any(axis=None)
+    assert {field for row in runs["fields"].dropna() for field in row.split()} <= records.VARYING
+    assert kills.loc[kills["killed"] == "workers only", "told"].all()
+    # The moments that matter were hit: rows without a record, and files in part.
+    left = set(report.caught(kills)["left behind"])
+    assert {"CSV", "CSV in part"} <= left
+    assert "CSV + record" not in left
+
+
+def test_the_same_run_is_the_same_elsewhere():
+    places = report.read("places")
+    elsewhere = places[places["what"].isin(["full run", "notebook"])]
+    assert set(elsewhere["place"]) == {"first", "second", "third"}
+    assert (elsewhere["same_csv"] == elsewhere["tasks"]).all()
+    assert (elsewhere["same_record"] == elsewhere["tasks"]).all()
+    assert (elsewhere.loc[elsewhere["what"] == "notebook", "same_notebook"].astype(str) == "True").all()
+
+
+def test_every_altered_byte_is_noticed_and_its_file_named():
+    rows = report.read("alterations")
+    seals = report.ASKED[0]
+    assert len(rows) >= 200
+    assert (rows[seals] == "told").all()
+    assert rows[f"{seals}: named"].all()
+
+
+def test_tables_count_what_was_measured():
+    kills = pd.DataFrame(
+        {
+            "killed": ["all", "all", "workers"],
+            "experiment": ["x", "x", "y"],
+            "sound": [True, False, True],
+            "seconds_to_end": [0.1, 0.3, 0.2],
+            "states": ["1 CSV; 2 nothing", "1 CSV + record; 2 CSV", "3 nothing"],
+        }
+    )
+    runs = pd.DataFrame(
+        {"killed": ["all", "all", "workers"], "experiment": ["x", "x", "y"], "tasks": [3, 3, 3]}
+        | {"same_csv": [3, 2, 3], "same_record": [3, 3, 3], "other_files": [0, 1, 0], "again": [0, 0, 0]}
+    )
+    found = report.killed(kills, runs).set_index("killed")
+    assert found.loc["all", ["kills", "sound", "runs", "tasks", "same_csv", "other_files"]].tolist() == [
+        2,
+        1,
+        2,
+        6,
+        5,
+        1,
+    ]
+    left = report.caught(kills).set_index("left behind")
+    assert left["all"].to_dict() == {"CSV": 3, "nothing": 2}
+    assert left["workers"].to_dict() == {"CSV": 0, "nothing": 3}
+    altered = pd.DataFrame({"kind": ["rules", "rules"], report.ASKED[0]: ["told", "unseen"]})
+    altered[f"{report.ASKED[0]}: named"] = [True, False]
+    for asked, state in zip(report.ASKED[1:], ("not asked", "crashed"), strict=True):
+        altered[asked], altered[f"{asked}: named"] = state, False
+    [row] = report.noticed(altered).to_dict("records")
+    assert [row[asked] for asked in report.ASKED] == ["1 of 2, 1 by name", "–", "2 of 2, 0 by name"]
+    assert (row["altered"], row["noticed by one of them"]) == (2, 2)
