@@ -14,9 +14,8 @@ from reliability_runs import KILLS, Checkout, believed, clone, compare, git
 
 from evenspan import paths
 
-#: A run is killed within so many times the seconds that it needs until its first worker starts: counted from there or,
-#: for this share of the kills and from the second on, within that time itself. So a busy machine changes little.
-WINDOW, AT_ONCE = 4.0, 0.2
+#: Seconds within which a run is killed: after its first worker has started or, for this share, after the start itself.
+LONGEST_WAIT, AT_ONCE = 12.0, 0.2
 #: Kills while a worker writes, and the experiment that they happen to.
 AIMED, SHORT = {"all while writing": 24, "workers only": 5, "scheduler only": 5}, "rathore2025-tables"
 PAUSE = 0.15
@@ -121,17 +120,14 @@ def killed_runs(checkout, experiment, whole, *, wanted, who, draw, rng, slow=Non
 
 
 def at_random(rng):
-    """A moment drawn evenly from the time in which workers work, or from that in which a run begins."""
-    needed = []
+    """A moment drawn evenly from the first seconds in which workers work, or in which a run begins."""
 
     def draw(folder, process):
-        start, at_once = time.monotonic(), rng.random() < AT_ONCE and needed
-        if not at_once:
-            while process.poll() is None and len(tree(process.pid)) < 2:
-                time.sleep(0.01)
-            needed.append(time.monotonic() - start)
+        start, at_once = time.monotonic(), rng.random() < AT_ONCE
+        while not at_once and process.poll() is None and len(tree(process.pid)) < 2:
+            time.sleep(0.01)
         with suppress(subprocess.TimeoutExpired):
-            process.wait(rng.uniform(0, needed[-1] * (1.0 if at_once else WINDOW)))
+            process.wait(rng.uniform(0, LONGEST_WAIT))
             return None
         return time.monotonic() - start
 

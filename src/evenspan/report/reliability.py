@@ -152,9 +152,12 @@ def kills_summary() -> HTML:
     kills, _ = all_kills()
     alone = kills[kills["killed"] == "scheduler only"]
     workers = kills[kills["killed"] == "workers only"]
+    later = (kills["finished"] > 0).groupby(kills["killed"], sort=False).agg(["sum", "size"])
+    found = ", ".join(f"{row['sum']} of {row['size']} ({who})" for who, row in later.iterrows())
     return tables.sentence(
         f"{len(kills)} kills of {kills['processes'].sum()} processes; after {kills['sound'].sum()} of them everything "
-        f"that counted as a result was whole. Of {len(workers)} schedulers whose workers were killed, "
+        f"that counted as a result was whole. Kills that came when some tasks were finished already: {found}. "
+        f"Of {len(workers)} schedulers whose workers were killed, "
         f"{workers['told'].sum()} said that signal 9 had ended them. Of {len(alone)} killed schedulers, the slowest "
         f"worker outlived its own by {alone['seconds_to_end'].max():.2g} seconds."
     )
