@@ -1,9 +1,9 @@
-# make book | test | full | serve | lint | lock | bench | clean | distclean      (README.md says what each does)
+# make book | test | full | verify | serve | lint | lock | bench | clean | distclean      (README.md says what each does)
 # Needs Python 3.11 or newer with venv, and make. Another interpreter: make book PYTHON=python3.12
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help env book test full serve lint lock bench clean distclean
+.PHONY: help env book test full verify serve lint lock bench clean distclean
 
 PYTHON ?=
 JOBS ?= $(shell getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
@@ -56,6 +56,12 @@ book: env
 full: env
 	$(call snakemake,full)
 	@$(BIN)/evenspan list
+
+# A twentieth of all published numbers, computed again from the raw data; PART=4/20 is another one.
+PART ?= 0/20
+verify: env
+	$(BIN)/evenspan verify --files
+	$(BIN)/evenspan verify --part $(PART) --jobs $(JOBS)
 
 test: env
 	$(THREADS) $(BIN)/python -m pytest -n $(JOBS)

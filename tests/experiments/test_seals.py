@@ -54,3 +54,7 @@ def test_the_list_seals_itself(sealed, place):
     seals.path().unlink()
     with pytest.raises(ResultError, match=r"checksums.txt is missing"):
         seals.check()
+
+
+def test_the_committed_files_are_sealed():
+    assert seals.check() > 1000

@@ -109,13 +109,20 @@ def read(path: Path) -> MappingProxyType:
         raise RegistryError(
             f"{path} is missing: restore it from the repository; no data set is known without it."
         ) from None
+    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise RegistryError(f"{path} is damaged ({error}). Restore it from the repository.") from error
     entries = {}
     for name, table in tables.items():
-        table["files"] = tuple(RawFile(**file) for file in table["files"])
-        table["papers"] = tuple(table["papers"])
-        if "feature_names" in table:
-            table["feature_names"] = tuple(table["feature_names"])
-        entries[name] = Entry(name=name, **table)
+        try:
+            table["files"] = tuple(RawFile(**file) for file in table["files"])
+            table["papers"] = tuple(table["papers"])
+            if "feature_names" in table:
+                table["feature_names"] = tuple(table["feature_names"])
+            entries[name] = Entry(name=name, **table)
+        except (KeyError, TypeError) as error:
+            raise RegistryError(
+                f"{path}: the entry {name} has not the fields that it needs ({error}). Restore it from the repository."
+            ) from error
     return MappingProxyType(entries)
 
 

@@ -5,7 +5,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from .. import paths
-from ..errors import ResultError
+from ..errors import RegistryError, ResultError
 from .registry import entry
 
 RECORD = "record.json"
@@ -52,4 +52,7 @@ def write_record(name: str, files: int) -> Path:
 
 @lru_cache(maxsize=16)
 def _raw_checksum(record: Path, modified: int) -> str:
-    return json.loads(record.read_text())["raw_checksum"]
+    try:
+        return json.loads(record.read_text(encoding="utf-8"))["raw_checksum"]
+    except (ValueError, KeyError, TypeError) as error:
+        raise RegistryError(f"{record} is damaged ({error!r}). Restore it from the repository.") from error

@@ -8,6 +8,7 @@ import importlib
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from types import ModuleType
 
@@ -172,12 +173,17 @@ class Experiment:
 def catalogue() -> dict[str, Experiment]:
     """All experiments, in the order of ``experiments.yml``."""
     path = root() / "experiments.yml"
+    return dict(_catalogue(path.name, path.read_text(encoding="utf-8")))
+
+
+@lru_cache(maxsize=4)
+def _catalogue(name: str, text: str) -> Mapping[str, Experiment]:
     try:
-        entries = yaml.load(path.read_text(encoding="utf-8"), Loader=schema.StrictLoader)
+        entries = yaml.load(text, Loader=schema.StrictLoader)
     except yaml.YAMLError as error:
-        raise RegistryError(f"{path.name} is not valid YAML: {error}. Correct it.") from error
+        raise RegistryError(f"{name} is not valid YAML: {error}. Correct it.") from error
     if not isinstance(entries, dict) or not entries:
-        raise RegistryError(f"{path.name} must be a mapping of experiment names to entries, but holds {entries!r}.")
+        raise RegistryError(f"{name} must be a mapping of experiment names to entries, but holds {entries!r}.")
     return {
         str(name): Experiment(id=str(name), **schema.fields_of(str(name), entry)) for name, entry in entries.items()
     }

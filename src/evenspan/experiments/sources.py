@@ -22,16 +22,36 @@ from .code_reader import Package, Place
 
 #: Where a protocol's numbers begin.
 ENTRIES = ("tasks", "run_task", "SEED")
+_ROOMS = {
+    "evenspan": (
+        "errors",
+        "paths",
+        "cli",
+        "report",
+    ),
+    "evenspan.experiments": (
+        "catalogue",
+        "claim_rules",
+        "code_reader",
+        "records",
+        "recheck",
+        "schema",
+        "seals",
+        "session",
+        "sources",
+        "store",
+        "tasks",
+        "_worker",
+    ),
+    "evenspan.datasets": (
+        "cards",
+        "fetch",
+        "registry",
+        "storage",
+    ),
+}
 #: Modules that run, store, fetch and describe, and cannot move a number: files are taken only with their checksums.
-OUTSIDE = frozenset(
-    f"evenspan.{name}"
-    for name in """
-        errors paths cli report
-        experiments.catalogue experiments.claim_rules experiments.code_reader experiments.records experiments.recheck
-        experiments.schema experiments.seals experiments.session experiments.sources experiments.store experiments.tasks
-        experiments._worker datasets.cards datasets.fetch datasets.registry datasets.storage
-    """.split()
-)
+OUTSIDE = frozenset(f"{room}.{name}" for room, names in _ROOMS.items() for name in names)
 
 
 def reached(module: str, entries: Iterable[str] = ENTRIES, source: Path | None = None) -> dict[Place, str]:

@@ -11,6 +11,7 @@ import platform
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import lru_cache
 from pathlib import Path
 
 import pandas as pd
@@ -96,17 +97,24 @@ def read_results(experiment_id: str, profile: str = "full", names: Collection[st
         if names is not None and path.stem not in names:
             continue
         record, result = records.read(path), path.with_suffix(".csv")
-        if not result.is_file() or records.digest(result.read_bytes()) != record.get("sha256"):
+        found = records.digest(result.read_bytes()) if result.is_file() else ""
+        if not found or found != record.get("sha256"):
             fault = "was altered: it is not the one" if result.is_file() else "is missing: it is the one"
             raise ResultError(
                 f"{result} {fault} that {path.name} beside it describes. Compute it again: evenspan run "
                 f"{experiment_id} --profile {profile}"
             )
-        frames.append(records.read_csv(result).assign(task=path.stem))
+        frames.append(_rows(found, result).assign(task=path.stem))
     if not frames:
         kinds = {"k": "Int64", "split": object, "value": float}
         return pd.DataFrame({name: pd.Series(dtype=kinds.get(name, str)) for name in (*records.TIDY, "task")})
     return pd.concat(frames, ignore_index=True)
+
+
+@lru_cache(maxsize=4096)
+def _rows(sha256: str, path: Path) -> pd.DataFrame:
+    """The rows of a file whose content has this digest; claims and pages ask for the same ones many times."""
+    return records.read_csv(path)
 
 
 def store(

@@ -77,7 +77,10 @@ def published() -> pd.DataFrame:
     for path in sorted(paths.data("paper").glob("*.csv")):
         if path.stem in NOT_TABLES:
             continue
-        frame = pd.read_csv(path, dtype=str, keep_default_na=False)
+        try:
+            frame = pd.read_csv(path, dtype=str, keep_default_na=False)
+        except (UnicodeDecodeError, pd.errors.ParserError, pd.errors.EmptyDataError) as error:
+            raise ResultError(f"{path} is damaged ({error}). Restore it from the repository.") from error
         if tuple(frame.columns) != PUBLISHED:
             raise ResultError(f"{path} must have the columns {', '.join(PUBLISHED)}, but has {', '.join(frame)}.")
         frame.insert(0, "cell", [f"{path.stem}/{row:03d}" for row in range(1, len(frame) + 1)])

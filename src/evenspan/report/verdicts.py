@@ -86,7 +86,7 @@ def rules() -> Rules:
     }
     try:
         given = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except (OSError, yaml.YAMLError) as error:
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
         raise ResultError(f"{path} cannot be read ({error}). Restore it; the verdicts are defined there.") from error
     _check(given, wanted, path.name)
     return Rules(
