@@ -161,7 +161,7 @@ def rank_shifts(ranks: pd.DataFrame, dressed: Mapping[str, Look], *, across: int
     for row in axes:
         row[0].set_ylabel("average rank (1 is best)")
     present = set(ranks["method"])
-    fig.legend(handles=_handles(dressed, present), loc="outside lower center", ncols=4, fontsize="small")
+    fig.legend(handles=_handles(dressed, present), loc="outside upper left", ncols=4, fontsize="small")
     return fig
 
 
@@ -185,6 +185,7 @@ def frontiers(points: pd.DataFrame, lines: pd.DataFrame, dressed: Mapping[str, L
     if points.empty:
         return words("No point is at hand: the full run has not been stored.")
     names = list(dict.fromkeys(points["dataset"]))
+    across = min(across, len(names))
     down = -(-len(names) // across)
     fig, axes = plt.subplots(
         down, across, figsize=(3.35 * across, 2.75 * down + 1.5), squeeze=False, layout="constrained"
@@ -209,7 +210,7 @@ def frontiers(points: pd.DataFrame, lines: pd.DataFrame, dressed: Mapping[str, L
     handles = [Patch(color=IMPOSSIBLE, label="impossible"), Line2D([], [], color=INK, label="certified frontier")]
     own = _handles(dressed, set(points["method"]))
     handles = (handles if len(lines) else []) + own
-    fig.legend(handles=handles, loc="outside upper left", ncols=4, fontsize="small")
+    fig.legend(handles=handles, loc="outside upper left", ncols=4 if across > 2 else 3, fontsize="small")
     return fig
 
 

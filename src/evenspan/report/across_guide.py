@@ -1,6 +1,5 @@
 """The choice of a method as a table and as a tree: what has to be alike, the criterion that says so, the method."""
 
-import html
 import textwrap
 from collections.abc import Mapping
 
@@ -77,22 +76,24 @@ def guide(found: pd.DataFrame, k: int, rows: pd.DataFrame | None = None) -> HTML
         return sentence(EMPTY)
     some = found[found["k"] == k].set_index("metric")
     gains = against_pca(found, k, rows).set_index("metric")
+    because = [
+        f"average rank {rank:.1f}" + ("" if best == "PCA" else f", before PCA on {wins} of {of}")
+        for rank, best, wins, of in zip(some["best rank"], gains["best"], gains["wins"], gains["of"], strict=True)
+    ]
     shown = pd.DataFrame(
         {
-            "your criterion": some["criterion"],
-            "measured by": some.index,
+            "your criterion": [f"{text}<br>({name})" for name, text in zip(some.index, some["criterion"], strict=True)],
             "use": some["best"].map("<strong>{}</strong>".format),
-            "better than PCA on": [f"{wins} of {of}" for wins, of in zip(gains["wins"], gains["of"], strict=True)],
+            "because": because,
             "costs": [f"{cost:+.1%}" for cost in gains["cost"]],
             "cheapest not told apart": [
                 "–" if name == best else name for name, best in zip(some["use"], some["best"], strict=True)
             ],
             "it costs": [f"{error - 1:+.1%}" for error in some["relative error"]],
-            "why the cheapest": some["because"].map(html.escape),
         }
     )
     caption = f"Your criterion, what to use and why, with {k} components; costs are error over all rows beyond PCA's"
-    return table(shown, caption=caption, classes="result-table words-3 prose-last")
+    return table(shown, caption=caption, classes="result-table words-3")
 
 
 def guide_by_size(found: pd.DataFrame) -> HTML:
@@ -105,7 +106,7 @@ def guide_by_size(found: pd.DataFrame) -> HTML:
     caption = (
         "The best average rank at each size; in brackets, how many methods are not told from it, itself among them"
     )
-    return table(wide.fillna("–").rename_axis("measure").reset_index(), caption=caption, classes="result-table words-3")
+    return table(wide.fillna("–").rename_axis("measure").reset_index(), caption=caption, classes="result-table words-1")
 
 
 def decision(guide: pd.DataFrame, dressed: Mapping[str, Look], *, root: str = "What has to be alike?") -> Figure:
@@ -125,7 +126,7 @@ def decision(guide: pd.DataFrame, dressed: Mapping[str, Look], *, root: str = "W
         return words("No choice is at hand: the full run has not been stored.")
     questions = list(dict.fromkeys(guide["question"]))
     fig, panel = plt.subplots(figsize=(9.2, 0.62 * len(guide) + 0.5), layout="constrained")
-    panel.set(xlim=(0.0, 10.0), ylim=(len(guide) - 0.45, -0.55))
+    panel.set(xlim=(0.0, 10.7), ylim=(len(guide) - 0.45, -0.55))
     panel.axis("off")
     middle = (len(guide) - 1) / 2
     _box(panel, 0.8, middle, root, 13)

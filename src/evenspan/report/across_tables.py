@@ -2,6 +2,7 @@
 
 import html
 import re
+import textwrap
 from collections.abc import Iterable, Mapping
 
 import numpy as np
@@ -60,7 +61,8 @@ def methods(*, up: int = 1) -> HTML:
         address = f"{'../' * up}{CHAPTERS[name]}.html"
         rows.append((name, method.equalises, needs, method.splits, f'<a href="{address}">derivation</a>'))
     shown = pd.DataFrame(rows, columns=["method", "asks to be equal", "needs", "splits", "where"])
-    return table(shown, caption="The methods, by what they ask to be equal between groups")
+    caption = "The methods, by what they ask to be equal between groups"
+    return table(shown, caption=caption, classes="result-table words-3")
 
 
 def data(sizes: Mapping[int, tuple[str, ...]], *, up: int = 1) -> HTML:
@@ -90,24 +92,21 @@ def data(sizes: Mapping[int, tuple[str, ...]], *, up: int = 1) -> HTML:
 
 def left_out(*, up: int = 1) -> HTML:
     """Data sets with groups that are not compared, and why."""
-    rows = [
-        (f'<a href="{"../" * up}data/cards/{name}.html">{name}</a>', html.escape(why)) for name, why in LEFT_OUT.items()
-    ]
-    return table(
-        pd.DataFrame(rows, columns=["data set", "why not"]),
-        caption="Data sets with groups that are left out",
-        classes="result-table prose-last",
+    items = (
+        f'<li><a href="{"../" * up}data/cards/{name}.html">{name}</a>: {html.escape(why)}</li>'
+        for name, why in LEFT_OUT.items()
     )
+    return HTML(f'<ul class="trail">{"".join(items)}</ul>')
 
 
 def metrics() -> HTML:
     """Every measure of the judge: the criterion it stands for, which way is good, and its unit."""
     rows = [
-        (name, metric.criterion, "less" if metric.lower else "more", html.escape(metric.unit))
+        (name, metric.criterion, html.escape(metric.unit), "less" if metric.lower else "more")
         for name, metric in METRICS.items()
     ]
     return table(
-        pd.DataFrame(rows, columns=["measure", "criterion", "better", "unit"]),
+        pd.DataFrame(rows, columns=["measure", "criterion", "unit", "better"]),
         caption="What the judge measures on the held-out part",
         classes="result-table words-3",
     )
@@ -189,37 +188,29 @@ def by_size(means: pd.DataFrame, what: str) -> HTML:
 
 
 def told_apart(found: pd.DataFrame) -> HTML:
-    """For every criterion the methods that nothing is told apart from, best first.
+    """For every measure the methods that nothing is told apart from, best first.
 
     Parameters
     ----------
     found : DataFrame
-        As ``rank_panels`` takes it, with ``p``, the p-value of Friedman's test.
+        As ``rank_rows`` gives it.
     """
     if found.empty:
         return sentence(EMPTY)
     rows = []
-    for (metric, criterion), some in found.groupby(["metric", "criterion"], sort=False):
+    for metric, some in found.groupby("metric", sort=False):
         some = some.sort_values(["rank", "method"], kind="stable")
-        near = some[(some["rank"] <= some["rank"].iloc[0] + some["difference"].iloc[0]) | (some["p"] >= LEVEL)]
+        first = some.iloc[0]
+        near = some[(some["rank"] <= first["rank"] + first["difference"]) | (some["p"] >= LEVEL)]
         names = ", ".join(f"{name} ({rank:.1f})" for name, rank in zip(near["method"], near["rank"], strict=True))
+        wrapped = "<br>".join(textwrap.wrap(html.escape(names), 64))
         rows.append(
-            (metric, criterion, some["blocks"].iloc[0], len(some), f"{some['p'].iloc[0]:.0e}",
-             f"{some['difference'].iloc[0]:.1f}", len(near), html.escape(names))
+            (metric, wrapped, f"{len(near)} of {len(some)}", first["blocks"], f"{first['difference']:.1f}",
+             f"{first['p']:.0e}")
         )  # fmt: skip
-    columns = [
-        "measure",
-        "criterion",
-        "data sets",
-        "methods",
-        "Friedman p",
-        "critical difference",
-        "not told apart",
-        "from the best",
-    ]
-    shown = pd.DataFrame(rows, columns=columns)
-    return table(shown, caption="Methods that are not told apart from the best, with their average ranks",
-                 classes="result-table prose-last")  # fmt: skip
+    columns = ["measure", "from the best", "not told apart", "data sets", "critical difference", "Friedman p"]
+    caption = "Methods that are not told apart from the best, with their average ranks"
+    return table(pd.DataFrame(rows, columns=columns), caption=caption)
 
 
 def rank_rows(found: Iterable[Friedman]) -> pd.DataFrame:
