@@ -174,17 +174,30 @@ def test_methods_that_are_not_told_apart_are_listed_all_where_the_test_finds_not
     assert "PCA (3.1)" in second
 
 
+def test_certificates_and_times_are_over_data_sets():
+    rows = [(dataset, name, 5, metric, value)
+            for name, seconds in (("PCA", (0.1, 0.3, 9.0)), ("LEACE", (1.0, 1.0, 1.0)))
+            for dataset, second in zip(("a", "b", "c"), seconds, strict=True)
+            for metric, value in (("seconds", second), ("certified", float(dataset == "a")))]  # fmt: skip
+    text = across_tables.facts(pd.DataFrame(rows, columns=["dataset", "method", "k", "metric", "value"]), 5).data
+    assert "0.3 s" in text
+    assert "33%" in text
+    assert "LEACE" in text
+
+
 def test_the_guide_becomes_a_tree_and_tables(dress):
-    rows = [(METRICS[metric].criterion, metric, k, use, "LEACE, PCA", "it is cheap", "+1.0 %", "LEACE", 9)
+    rows = [(METRICS[metric].criterion, metric, k, use, "LEACE, PCA", "it is cheap", "+1.0 %", "LEACE", 9, 0.001)
             for metric in ("relative error", "error gap", "mean distance", "label accuracy")
             for k, use in ((2, "PCA"), (5, "LEACE"))]  # fmt: skip
-    columns = ["criterion", "metric", "k", "use", "not worse", "because", "costs", "best", "data sets"]
+    columns = ["criterion", "metric", "k", "use", "not worse", "because", "costs", "best", "data sets", "p"]
     guide = pd.DataFrame(rows, columns=columns)
     chosen = across_guide.choices(guide, 2)
     assert chosen["method"].tolist() == ["PCA"] * 3
     texts = [text.get_text() for text in across_guide.decision(chosen, dress).axes[0].texts]
     assert texts.count("LEACE") == 3
     assert texts.count("or, not told apart: PCA") == 3
+    unsure = across_guide.choices(guide.assign(p=0.5), 2)
+    assert (unsure["best"] == unsure["method"]).all()
     assert across_guide.decision(chosen.iloc[:0], dress).axes[0].texts[0].get_text().startswith("No choice")
     assert "LEACE (2)" in across_guide.guide_by_size(guide).data
     assert across_guide.guide(guide.iloc[:0], 5).data == across_guide.guide_by_size(guide.iloc[:0]).data
@@ -204,10 +217,11 @@ def test_the_guide_counts_the_data_sets_on_which_the_best_is_before_pca():
     (gain,) = across_guide.against_pca(guide[guide["metric"] == "error gap"], 2, rows).to_dict("records")
     assert (gain["best"], gain["wins"], gain["of"]) == ("u-FPCA", 2, 3)
     assert gain["cost"] == pytest.approx((1.1 * 1.2 * 1.3) ** (1 / 3) - 1)
-    text = across_guide.guide(guide, 2, rows).data
+    text = across_guide.guide(guide.assign(p=[0.01 if metric == "error gap" else 0.5 for metric in guide["metric"]]), 2, rows).data  # noqa: E501  # fmt: skip
     assert "<strong>u-FPCA</strong>" in text
     assert "2 of 3" in text
     assert "+19.7%" in text
+    assert "no method stands out" in text  # three data sets are too few for the test
 
 
 def test_lists_name_every_method_data_set_and_measure_and_their_chapters_exist():

@@ -10,7 +10,7 @@ from matplotlib import pyplot as plt
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from ..experiments.across_summary import COST, ranks, values
+from ..experiments.across_summary import COST, LEVEL, ranks, values
 from .across_figures import Look, words
 from .across_tables import EMPTY
 from .style import INK
@@ -29,7 +29,7 @@ LINE = "#999999"
 def choices(found: pd.DataFrame, k: int) -> pd.DataFrame:
     """The guide at one number of components: ``question, criterion, method, best`` for measures of ``QUESTIONS``."""
     rows = [
-        (question, f"{row.metric}: {row.criterion}", row.use, row.best)
+        (question, f"{row.metric}: {row.criterion}", row.use, row.best if row.p < LEVEL else row.use)
         for question, metrics_ in QUESTIONS.items()
         for metric in metrics_
         for row in found.itertuples()
@@ -77,15 +77,22 @@ def guide(found: pd.DataFrame, k: int, rows: pd.DataFrame | None = None) -> HTML
     some = found[found["k"] == k].set_index("metric")
     gains = against_pca(found, k, rows).set_index("metric")
     because = [
-        f"average rank {rank:.1f}" + ("" if best == "PCA" else f", before PCA on {wins} of {of}")
-        for rank, best, wins, of in zip(some["best rank"], gains["best"], gains["wins"], gains["of"], strict=True)
+        "no method stands out"
+        if p >= LEVEL
+        else f"average rank {rank:.1f}" + ("" if best == "PCA" else f", before PCA on {wins} of {of}")
+        for p, rank, best, wins, of in zip(
+            some["p"], some["best rank"], gains["best"], gains["wins"], gains["of"], strict=True
+        )
     ]
     shown = pd.DataFrame(
         {
             "your criterion": [f"{text}<br>({name})" for name, text in zip(some.index, some["criterion"], strict=True)],
-            "use": some["best"].map("<strong>{}</strong>".format),
+            "use": [
+                f"<strong>{best}</strong>" if p < LEVEL else "–"
+                for best, p in zip(some["best"], some["p"], strict=True)
+            ],
             "because": because,
-            "costs": [f"{cost:+.1%}" for cost in gains["cost"]],
+            "costs": [f"{cost:+.1%}" if p < LEVEL else "–" for cost, p in zip(gains["cost"], some["p"], strict=True)],
             "cheapest not told apart": [
                 "–" if name == best else name for name, best in zip(some["use"], some["best"], strict=True)
             ],

@@ -187,6 +187,27 @@ def by_size(means: pd.DataFrame, what: str) -> HTML:
     return HTML("".join(part.data for part in parts))
 
 
+def facts(rows: pd.DataFrame, k: int) -> HTML:
+    """How often the answers of each method are certified, and the median time of a fit, over the data sets.
+
+    Parameters
+    ----------
+    rows : DataFrame
+        Those of the full run.
+    k : int
+        Number of components.
+    """
+    some = rows[(rows["k"] == k) & rows["value"].notna()]
+    if some.empty:
+        return sentence(EMPTY)
+    certified = some[some["metric"] == "certified"].groupby("method")["value"].mean()
+    seconds = some[some["metric"] == "seconds"].groupby("method")["value"].median()
+    shown = [(name, f"{certified[name]:.0%}", f"{seconds[name]:.2g} s") for name in METHODS if name in certified.index]
+    caption = f"Fits with a closed certificate, and median time of a fit over the data sets, {k} components"
+    columns = ["method", "certified", "median time"]
+    return table(pd.DataFrame(shown, columns=columns), caption=caption, classes="result-table words-1")
+
+
 def told_apart(found: pd.DataFrame) -> HTML:
     """For every measure the methods that nothing is told apart from, best first.
 
