@@ -1,9 +1,9 @@
-# make book | test | full | verify | serve | lint | lock | bench | clean | distclean      (README.md says what each does)
+# make book | test | full | verify | serve | pdf | site | archive | lint | lock | bench | clean | distclean      (README.md says what each does)
 # Needs Python 3.11 or newer with venv, and make. Another interpreter: make book PYTHON=python3.12
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help env book test full verify serve lint lock bench clean distclean
+.PHONY: help env book test full verify serve pdf site archive lint lock bench clean distclean
 
 PYTHON ?=
 JOBS ?= $(shell getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
@@ -71,13 +71,24 @@ serve: env
 	@echo "http://127.0.0.1:$(PORT)/  (stop with Ctrl-C)"
 	@$(BIN)/python -m http.server $(PORT) --bind 127.0.0.1 --directory _build/html
 
+# The built book on paper, in a folder of versions, and with sources and results in one file. Each says what it lacks.
+pdf: env
+	$(BIN)/evenspan pdf
+
+site: env
+	$(BIN)/evenspan site
+
+DIST ?= dist
+archive: env
+	$(BIN)/evenspan archive -o $(DIST)
+
 lint: env
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 
 # Always for 3.11, the oldest supported version: newer releases of some packages refuse it.
 lock: env
-	$(BIN)/uv pip compile pyproject.toml --extra solvers --extra experiments --extra scale --extra book --extra dev --universal --generate-hashes \
+	$(BIN)/uv pip compile pyproject.toml --extra solvers --extra experiments --extra audit --extra scale --extra book --extra dev --universal --generate-hashes \
 	  --no-emit-index-url --python-version 3.11 --quiet --custom-compile-command "make lock" -o requirements.lock
 
 bench: env

@@ -33,8 +33,10 @@ def files(*patterns):
 
 
 # What an executed page is made with: the numbers, the tables and the figures. What only runs or assembles is left out.
-RUNS = {"src/evenspan/cli.py", "src/evenspan/cli_data.py", "src/evenspan/report/execute.py", "src/evenspan/report/stage.py"}
-LIBRARY = [name for name in files("src/evenspan/**/*.py") if name not in RUNS]
+KEPT = "archive archive_check book_join book_order book_pdf browser changed_numbers crate crate_entities ingredients"
+RUNS = {f"src/evenspan/{name}.py" for name in ("cli", "cli_data", "cli_keep", "report/execute", "report/stage")}
+RUNS |= {f"src/evenspan/report/{name}.py" for name in [*KEPT.split(), "page_style", "progress", "versions"]}
+LIBRARY = [name for name in files("src/evenspan/**/*.py", "src/evenspan/auditing/page/report.*") if name not in RUNS]
 DATA = [
     str(p.relative_to(ROOT))
     for p in sorted((ROOT / "data").rglob("*"))
@@ -123,6 +125,7 @@ rule chapter:
         text="book/{page}.md",
         ingredients="_build/executed/ingredients.sha256",
         results=after,
+        cited=lambda w: ["CITATION.cff"] if w.page == "cite" else [],
     output:
         "_build/executed/chapters/{page}.ipynb",
     params:

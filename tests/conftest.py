@@ -2,7 +2,6 @@
 
 import json
 import os
-import shutil
 import sys
 from pathlib import Path
 
@@ -10,6 +9,8 @@ import pytest
 
 from evenspan import datasets, paths
 from evenspan.datasets.storage import status_of
+from evenspan.errors import ConfigurationError
+from evenspan.report import browser as chromium
 
 os.environ.setdefault("MPLBACKEND", "Agg")
 os.environ.setdefault("MPLCONFIGDIR", str(Path(__file__).resolve().parents[1] / "_build" / "cache" / "matplotlib"))
@@ -141,20 +142,6 @@ def raw():
     return need
 
 
-# Chromium asks the network for many things of its own; nothing but this machine may be reached.
-FLAGS = [
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-    "--disable-dev-shm-usage",
-    "--host-resolver-rules=MAP * ~NOTFOUND , EXCLUDE 127.0.0.1",
-]
-
-
 @pytest.fixture(scope="session")
 def absent():
     """Skip where something is missing; in CI that is a failure."""
@@ -168,16 +155,11 @@ def absent():
 
 
 @pytest.fixture(scope="session")
-def browser(absent, tmp_path_factory):
-    """A headless Chromium with a home folder of its own, so that it leaves nothing in the user's."""
-    found = os.environ.get("EVENSPAN_CHROMIUM") or shutil.which("chromium") or shutil.which("google-chrome")
-    if not found:
-        absent("There is no Chromium: install it, or name it in EVENSPAN_CHROMIUM.")
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as playwright:
-        home = str(tmp_path_factory.mktemp("chromium"))
-        own = {"HOME": home, "XDG_CONFIG_HOME": home, "XDG_CACHE_HOME": home}
-        instance = playwright.chromium.launch(executable_path=found, args=FLAGS, env=os.environ | own)
+def browser(absent):
+    """The browser that prints the book; in CI it may not be missing."""
+    try:
+        chromium.program()
+    except ConfigurationError as error:
+        absent(str(error))
+    with chromium.chromium() as instance:
         yield instance
-        instance.close()

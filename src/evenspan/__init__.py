@@ -4,6 +4,9 @@ import importlib
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from .auditing.result import Audit
+    from .auditing.run import audit
+    from .auditing.table.encoding import TableEncoder
     from .certificate import Certificate
     from .cluster_counts import ClusterCounts
     from .clustering import (
@@ -17,6 +20,7 @@ if TYPE_CHECKING:
     )
     from .dask_stream import DaskStream
     from .errors import FairError
+    from .metrics import GroupFrame
     from .moments import GroupMoments
     from .reconstruction import (
         JEVDPCA,
@@ -28,7 +32,9 @@ if TYPE_CHECKING:
         StandardPCA,
         joint_diagonalise,
     )
+    from .report.displays import FrontierDisplay, GroupGapDisplay, JointRangeDisplay
     from .representation import INLP, LEACE, RLACE, FairKernelPCA, FairPCA, MMDFairPCA, NullItOutPCA, StreamingFairPCA
+    from .saving import load, save
     from .stream_files import ParquetStream
     from .stream_images import ImageFolderStream
     from .streams import ArrayStream, FunctionStream
@@ -42,6 +48,7 @@ __all__ = [
     "LEACE",
     "RLACE",
     "ArrayStream",
+    "Audit",
     "Certificate",
     "ClusterCounts",
     "ConvexFairPCA",
@@ -55,10 +62,14 @@ __all__ = [
     "FairSpectralClustering",
     "FairSubspace",
     "FairnessFirstClustering",
+    "FrontierDisplay",
     "FunctionStream",
+    "GroupFrame",
+    "GroupGapDisplay",
     "GroupMoments",
     "ImageFolderStream",
     "JointRange",
+    "JointRangeDisplay",
     "KernelKMeans",
     "MMDFairPCA",
     "MinMaxFairPCA",
@@ -67,12 +78,25 @@ __all__ = [
     "RobustFairPCA",
     "StandardPCA",
     "StreamingFairPCA",
+    "TableEncoder",
     "VariationalFairClustering",
     "WeightRule",
+    "audit",
     "joint_diagonalise",
+    "load",
+    "save",
 ]
 
 _HOMES = {
+    "Audit": "auditing.result",
+    "audit": "auditing.run",
+    "TableEncoder": "auditing.table.encoding",
+    "GroupFrame": "metrics",
+    "GroupGapDisplay": "report.displays",
+    "FrontierDisplay": "report.displays",
+    "JointRangeDisplay": "report.displays",
+    "load": "saving",
+    "save": "saving",
     "ArrayStream": "streams",
     "Certificate": "certificate",
     "ClusterCounts": "cluster_counts",

@@ -1,4 +1,4 @@
-"""The command line: ``evenspan list | run | verify | data | ledger | build``.
+"""The command line: ``evenspan audit | list | run | verify | data | ledger | build``.
 
 Everything is imported where it is needed, so that help appears at once. Numbers are computed in processes of their own,
 whose numerical libraries use one thread, so that they do not depend on the number of cores.
@@ -9,7 +9,9 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperCommand
 
+from .cli_audit import audit
 from .cli_data import Group, data_app, rows_of, show
+from .cli_keep import register
 from .errors import ConfigurationError
 
 
@@ -42,6 +44,7 @@ app = typer.Typer(
     help="The reproducible compendium of fair PCA: experiments, data, and the ledger of verdicts.",
 )
 app.add_typer(data_app, name="data")
+app.command("audit")(audit)
 
 
 def _version(asked: bool) -> None:
@@ -266,6 +269,9 @@ def build(
         raise ConfigurationError("The program 'make' was not found; install it, or call snakemake as Makefile does.")
     command = [make, "--no-print-directory", "-C", str(root()), "book", *([f"JOBS={cores}"] if cores else [])]
     raise typer.Exit(subprocess.run(command, check=False).returncode)
+
+
+register(app)
 
 
 def _pair(text: str) -> tuple[str, str]:

@@ -1,14 +1,11 @@
 """The built book, served on this machine only, and a browser. In CI neither may be missing."""
 
-import functools
-import http.server
-import sys
-import threading
 from pathlib import Path
 
 import pytest
 
 from evenspan import paths
+from evenspan.report.browser import served
 
 
 @pytest.fixture(scope="session")
@@ -20,28 +17,11 @@ def html(absent) -> Path:
     return folder
 
 
-class _Quiet(http.server.SimpleHTTPRequestHandler):
-    def log_message(self, *args):
-        pass
-
-
-class _Server(http.server.ThreadingHTTPServer):
-    def handle_error(self, request, client_address):
-        # a page that is closed while it loads breaks its connections; anything else is worth a traceback
-        if not isinstance(sys.exception(), ConnectionError):
-            super().handle_error(request, client_address)
-
-
 @pytest.fixture(scope="session")
 def site(html):
     """Address under which the book is served."""
-    server = _Server(("127.0.0.1", 0), functools.partial(_Quiet, directory=str(html)))
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
-    thread.start()
-    yield f"http://127.0.0.1:{server.server_port}/"
-    server.shutdown()
-    server.server_close()
-    thread.join()
+    with served(html) as address:
+        yield address
 
 
 @pytest.fixture

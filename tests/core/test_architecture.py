@@ -21,11 +21,13 @@ FLOORS = [
     | {"dask_alignment", "dask_stream", "dask_chunks", "dask_cluster", "dask_moments", "cluster_counts"},
     {"certificate", "subspace", "estimator"},
     {"reconstruction", "representation", "clustering"},
+    {"saving"},
     {"metrics"},
     {"datasets"},
     {"experiments"},
     {"report"},
-    {"cli_data"},
+    {"auditing"},
+    {"cli_data", "cli_audit", "cli_keep"},
     {"cli"},
 ]
 FLOOR = {room: level for level, rooms in enumerate(FLOORS) for room in rooms}

@@ -33,7 +33,8 @@ def test_progress_is_drawn_on_standard_error_of_a_terminal_only(server, cache, m
     server.contents = {"a.csv": body, "b.csv": body}
     entry = make_entry(server.contents, server.url)
     fetch_file(entry, "a.csv")
-    assert capsys.readouterr() == ("", "")
+    out, err = capsys.readouterr()
+    assert (out, err.strip()) == ("", "")  # some versions of rich end with an empty line
     monkeypatch.setenv("FORCE_COLOR", "1")  # rich then takes any stream for a terminal
     monkeypatch.setenv("TERM", "xterm")
     fetch_entry(entry, progress=True)

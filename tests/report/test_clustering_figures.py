@@ -40,7 +40,8 @@ def test_curves_over_the_weight_have_a_place_for_zero_and_mark_the_rule(spread):
         assert first.get_xdata().tolist() == second.get_xdata().tolist() == [0.0, 0.1, 2.0, 50.0]
         assert first.get_marker() != second.get_marker()
         assert list(rule.get_xdata()) == [2.0, 2.0]
-        assert rule.get_color() == first.get_color() != second.get_color()
+        assert (rule.get_color(), rule.get_marker()) == (first.get_color(), first.get_marker())
+        assert first.get_linestyle() != second.get_linestyle()
         assert len(panel.collections) == 2, "a band for each method"
         assert panel.transData.transform((0.0, 0.5))[0] < panel.transData.transform((0.1, 0.5))[0]
     # in the order of the weights
@@ -55,7 +56,7 @@ def test_quality_against_fairness_joins_weights_and_leaves_single_points_hollow(
     assert list(lines) == ["FKKM", "VFC", "SC"]
     np.testing.assert_allclose(lines["FKKM"].get_xydata(), [[0.53, 0.52], [0.55, 0.54], [0.51, 0.5], [0.57, 0.56]])
     assert lines["SC"].get_xydata().tolist() == [[0.6, 0.6]]
-    assert lines["SC"].get_markerfacecolor() == "white" != lines["FKKM"].get_markerfacecolor()
+    assert lines["SC"].get_markerfacecolor() == "none" != lines["FKKM"].get_markerfacecolor()
     assert len({line.get_marker() for line in lines.values()}) == 3
     assert (panel.get_xlabel(), panel.get_ylabel()) == ("MNCE", "ACC")
 

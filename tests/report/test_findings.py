@@ -9,6 +9,7 @@ import pytest
 from evenspan import paths
 from evenspan.errors import ResultError
 from evenspan.experiments import contradictions
+from evenspan.experiments.store import Stored
 from evenspan.report import errata, findings, findings_data, findings_figures, findings_programs, findings_theory
 from evenspan.report.findings_evidence import Evidence, data_sets
 
@@ -129,10 +130,13 @@ def test_figures_show_every_line():
 
 
 def test_errata_table_has_a_row_and_a_mark_for_each():
-    frame = contradictions.described().assign(outcome=contradictions.PENDING, evidence="1 < 2")
+    frame = contradictions.described().assign(outcome=contradictions.PENDING, evidence="1 < 2", stale="")
     for place, outcome in enumerate(contradictions.OUTCOMES):
         frame.loc[place, "outcome"] = outcome
+    assert "verdict-stale" not in errata.table(frame).data
+    frame.loc[3, "stale"] = "vu2022-tables"
     markup = errata.table(frame).data
+    assert markup.count("verdict-stale") == 1
     assert set(errata.MARKS) == {*contradictions.OUTCOMES, contradictions.PENDING}
     assert markup.count("<tr id=") == len(frame)
     assert "1 &lt; 2" in markup
@@ -149,3 +153,13 @@ def test_columns_of_words_come_before_those_of_numbers():
     assert findings._classes(frame) == "result-table"
     assert findings._classes(frame[["a", "c"]]) == "result-table words-1"
     assert findings._classes(frame[["a", "b", "b", "c"]]) == "result-table words-3"
+
+
+def test_what_rests_on_stale_results_says_so(monkeypatch):
+    """The sentence stays, and beside it stands that code or data behind it changed since."""
+    key = "chance-balance"
+    fresh = "older than their code or data"
+    monkeypatch.setattr("evenspan.experiments.store.inspect", lambda name: [Stored("t", "finished")])
+    assert fresh not in findings.show(key).data
+    monkeypatch.setattr("evenspan.experiments.store.inspect", lambda name: [Stored("t", "finished", "", True)])
+    assert fresh in findings.show(key).data

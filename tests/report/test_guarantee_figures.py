@@ -76,7 +76,17 @@ def test_looks_repeat_after_49_and_neighbours_share_nothing():
 
 
 def test_time_ratios_of_nine_methods_can_be_told_apart():
-    names = [f"method {i}" for i in range(9)]
+    names = [
+        "PCA",
+        "FPCA (0, 0.01)",
+        "MbF-PCA (10^-3)",
+        "INLP",
+        "RLACE",
+        "LEACE",
+        "Fair PCA",
+        "Fair Kernel PCA",
+        "Fair PCA-S",
+    ]
     rows = [(name, 336, d, 2.0 + i, 1.0 + i, 5.0 + i) for i, name in enumerate(names) for d in (100, 20, 60)]
     fig = figures.time_ratios(pd.DataFrame(rows, columns=["method", "n", "d", "median", "smallest", "largest"]))
     (panel,) = fig.axes

@@ -53,12 +53,14 @@ def test_numbers_along_the_axis_are_in_order():
 def test_memory_lines_are_the_bytes():
     terms = ["d^2", "n d", "n^2", "d", "n"]
     models = pd.DataFrame(np.eye(5), columns=terms).assign(method=terms)
-    models = pd.concat([models, models.assign(method=[f"more {name}" for name in terms])], ignore_index=True)
+    names = ["FNPM, m = 5", "LEACE", "PCA", "FPCA (0, 0.01)", "mean constraint, streamed"]
+    more = ["null it out, exact", "MbF-PCA", "INLP", "Fair Kernel PCA", "Fair PCA"]
+    models = pd.concat([models.assign(method=names), models.assign(method=more)], ignore_index=True)
     fig = figures.memory(models, 1000, 16e9, 116_412)
     fig.canvas.draw()
     lines = {line.get_label(): line for line in fig.axes[0].lines}
-    d = lines["d^2"].get_xdata()
-    for name, values in {"d^2": d * d, "n d": 1000 * d, "n^2": 1e6 + 0 * d, "d": d, "n": 1000 + 0 * d}.items():
+    d = lines[names[0]].get_xdata()
+    for name, values in zip(names, (d * d, 1000 * d, 1e6 + 0 * d, d, 1000 + 0 * d), strict=True):
         np.testing.assert_allclose(lines[name].get_ydata(), values)
-    looks = {(line.get_color(), line.get_marker(), line.get_linestyle()) for line in fig.axes[0].lines[:10]}
+    looks = {(line.get_color(), str(line.get_marker()), line.get_linestyle()) for line in fig.axes[0].lines[:10]}
     assert len(looks) == 10

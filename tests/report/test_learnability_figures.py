@@ -54,22 +54,22 @@ def test_rows_needed_have_a_panel_for_each_factor():
 
 
 def test_strips_mark_every_run():
-    rows = pd.DataFrame({"method": ["a"] * 3 + ["b"], "value": [0.3, 0.1, 0.2, 0.9]})
+    rows = pd.DataFrame({"method": ["carry"] * 3 + ["skip"], "value": [0.3, 0.1, 0.2, 0.9]})
     (panel,) = figures.strips(rows, "sine").axes
     assert [len(line.get_xdata()) for line in panel.lines] == [3, 1]
-    assert [tick.get_text() for tick in panel.get_yticklabels()] == ["a", "b"]
+    assert [tick.get_text() for tick in panel.get_yticklabels()] == ["carry", "skip"]
     assert panel.collections[0].get_segments()[0][0][0] == 0.2
     assert panel.get_xlabel() == "sine"
 
 
 def test_shifts_and_blocks_have_a_line_for_each_method():
-    keys = itertools.product(("zero", "mean"), ("eps_f", "gap"), (0.0, 1.0, 3.0))
+    keys = itertools.product(("about zero", "about the group means"), ("eps_f", "gap"), (0.0, 1.0, 3.0))
     rows = pd.DataFrame(keys, columns=["method", "metric", "parameter"]).assign(median=0.5)
     fig = figures.by_shift(rows, {"eps_f": "left", "gap": "gap left"})
     assert [panel.get_ylabel() for panel in fig.axes] == ["left", "gap left"]
     for panel in fig.axes:
         assert [line.get_xdata().tolist() for line in panel.lines] == [[0.0, 1.0, 3.0]] * 2
-        assert len({line.get_marker() for line in panel.lines}) == 2
+        assert len({(line.get_fillstyle(), line.get_markerfacecolor()) for line in panel.lines}) == 2
     blocks = rows.rename(columns={"parameter": "block"}).assign(smallest=0.4, largest=0.6)
     fig = figures.over_blocks(blocks, ("gap", "eps_f"))
     assert [panel.get_title() for panel in fig.axes] == ["gap", "eps_f"]

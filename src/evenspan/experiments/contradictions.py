@@ -13,6 +13,7 @@ from ..errors import ResultError
 from .contradictions_claims import BOTH, FIRST, NEITHER, OPEN, PART, SECOND, Check
 from .contradictions_others import checks as others
 from .contradictions_rathore2025 import checks as rathore2025
+from .store import watched
 
 COLUMNS = ("id", "paper", "kind", "where", "says", "against", "known_by")
 KINDS = (
@@ -54,7 +55,10 @@ def described() -> pd.DataFrame:
 
 
 def resolved(ids: Sequence[str] | None = None, *, paper: str | None = None) -> pd.DataFrame:
-    """The descriptions with ``outcome`` and ``evidence``, computed now; all, those of ``ids``, or those of a paper."""
+    """The descriptions with ``outcome`` and ``evidence``, computed now; all, those of ``ids``, or those of a paper.
+
+    ``stale`` names the experiments behind an outcome whose stored results are older than their code or data.
+    """
     frame = described()
     if paper is not None:
         frame = frame[frame["paper"] == paper]
@@ -63,12 +67,14 @@ def resolved(ids: Sequence[str] | None = None, *, paper: str | None = None) -> p
             raise ResultError(f"There is no contradiction {', '.join(unknown)}; there are {', '.join(frame['id'])}.")
         frame = frame[frame["id"].isin(ids)]
     found = []
+    known: dict[str, bool] = {}
     for name in frame["id"]:
-        outcome, evidence = checks[name]() or (PENDING, "Results that it needs are not stored in this checkout.")
+        answer, stale = watched(checks[name], known)
+        outcome, evidence = answer or (PENDING, "Results that it needs are not stored in this checkout.")
         if outcome not in (*OUTCOMES, PENDING) or not evidence.strip():
             raise ResultError(
                 f"The check of {name} gave {outcome!r}; possible are {', '.join(OUTCOMES)}, with evidence."
             )
-        found.append((outcome, evidence))
-    columns = pd.DataFrame(found, columns=["outcome", "evidence"], index=frame.index)
+        found.append((outcome, evidence, ", ".join(stale)))
+    columns = pd.DataFrame(found, columns=["outcome", "evidence", "stale"], index=frame.index)
     return pd.concat([frame, columns], axis=1).reset_index(drop=True)

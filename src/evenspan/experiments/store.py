@@ -8,7 +8,7 @@ Files are written whole, the record last, so that a run may be killed at any mom
 
 import contextlib
 import platform
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import lru_cache
@@ -80,6 +80,20 @@ def reading() -> Iterator[set[tuple[str, str]]]:
         yield found
     finally:
         _WATCHING.pop()
+
+
+def watched(function: Callable, known: dict[str, bool]) -> tuple[object, tuple[str, ...]]:
+    """What a function returns, and the experiments that it read whose full run is stale in part.
+
+    ``known`` keeps what was found of an experiment from one call to the next.
+    """
+    with reading() as read:
+        value = function()
+    full = sorted({name for name, profile in read if profile == "full"})
+    for name in full:
+        if name not in known:
+            known[name] = any(task.stale for task in inspect(name))
+    return value, tuple(name for name in full if known[name])
 
 
 def read_results(experiment_id: str, profile: str = "full", names: Collection[str] | None = None) -> pd.DataFrame:

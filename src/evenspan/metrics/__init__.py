@@ -1,5 +1,6 @@
 """The judge: every metric is computed here, from moments or points, never by a method."""
 
+from .bootstrap import BlockSums, assign_blocks, block_sums, interval, multiplicities
 from .clustering import (
     CLUSTERING_METRICS,
     balance,
@@ -9,6 +10,8 @@ from .clustering import (
     mnce,
     normalised_mutual_information,
 )
+from .group_frame import GroupFrame
+from .group_metrics import GROUP_METRICS
 from .group_prediction import READERS, auc, group_auc, reader_scores
 from .joint_counts import JointCounts
 from .learnability import (
@@ -21,6 +24,7 @@ from .learnability import (
     subspace_sine,
     upper_quantiles,
 )
+from .linear_map import LinearMap, linear_map
 from .linear_separation import linear_separation, principal_axes
 from .prediction import (
     CLASSIFIERS,
@@ -43,13 +47,19 @@ from .representation import covariance_gap, mean_gap, median_bandwidth, mmd2
 __all__ = [
     "CLASSIFIERS",
     "CLUSTERING_METRICS",
+    "GROUP_METRICS",
     "READERS",
+    "BlockSums",
+    "GroupFrame",
     "JointCounts",
+    "LinearMap",
     "Slope",
     "accuracy",
+    "assign_blocks",
     "auc",
     "average_error",
     "balance",
+    "block_sums",
     "clustering_accuracy",
     "covariance_gap",
     "demographic_parity_difference",
@@ -61,13 +71,16 @@ __all__ = [
     "fairness_gap",
     "group_auc",
     "group_errors",
+    "interval",
     "joint_counts",
     "judge_clustering",
+    "linear_map",
     "linear_separation",
     "mean_gap",
     "median_bandwidth",
     "mmd2",
     "mnce",
+    "multiplicities",
     "normalised_mutual_information",
     "operator_errors",
     "optimality_gap",

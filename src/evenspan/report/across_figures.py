@@ -3,9 +3,7 @@
 Colour tells what a method equalises, the marker tells the method; both are the same in every figure.
 """
 
-from collections import Counter
 from collections.abc import Mapping
-from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -16,15 +14,10 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from matplotlib.ticker import MaxNLocator
 
-from ..errors import ConfigurationError
 from ..experiments.across_solvers import METHODS
-from .style import COLOURS, INK
+from .method_looks import Look, looks
+from .style import INK
 
-#: A marker for each method: no two look alike at the size of a legend. Triples are stars with so many points.
-SHAPES = (
-    "o", "s", "^", "D", "v", "P", "X", "*", "<", ">", "p", (3, 1, 0), "d",
-    (4, 1, 0), (6, 1, 0), "h", (3, 1, 180), (8, 1, 0),
-)  # fmt: skip
 WASH, IMPOSSIBLE = "#ececec", "#f3dede"
 #: Measures that are set against the relative error; areas stand for themselves.
 GAINS = ("error gap", "loss gap", "mean distance", "covariance distance", "group AUC", "label AUC")
@@ -33,44 +26,9 @@ UPWARDS = ("label AUC",)
 PRICES = (0.0, 0.05, 0.1, 1.0, 10.0)
 
 
-class Look(NamedTuple):
-    """Colour, marker and size of a method; sizes fall within a family, so that equal answers show one in another."""
-
-    colour: str
-    marker: str | tuple[int, int, int]
-    size: float
-
-
 def dress() -> dict[str, Look]:
     """The look of every method of the comparison, by its name in results."""
-    return looks({name: method.equalises for name, method in METHODS.items()})
-
-
-def looks(families: Mapping[str, str]) -> dict[str, Look]:
-    """A look for every method: one colour a family, in the order in which they come, and one marker a method.
-
-    Parameters
-    ----------
-    families : mapping of str to str
-        What each method equalises, by method. The first family is drawn in ink: it equalises nothing.
-
-    Returns
-    -------
-    dict of str to Look
-    """
-    names = list(dict.fromkeys(families.values()))
-    palette = (INK, *(colour for colour in COLOURS if colour != COLOURS[-1]))
-    if len(names) > len(palette) or len(families) > len(SHAPES):
-        raise ConfigurationError(
-            f"{len(names)} families and {len(families)} methods; there are {len(palette)} colours and {len(SHAPES)} "
-            "markers. Add some to the palette."
-        )
-    colours, seen, found = dict(zip(names, palette, strict=False)), Counter(), {}
-    for (name, family), shape in zip(families.items(), SHAPES, strict=False):
-        wide = 1.3 if isinstance(shape, tuple) else 1.0  # stars look smaller than they are
-        found[name] = Look(colours[family], shape, wide * (11.5 - 1.6 * seen[family]))
-        seen[family] += 1
-    return found
+    return looks(METHODS)
 
 
 def rank_panels(ranks: pd.DataFrame, dressed: Mapping[str, Look], *, across: int = 2) -> Figure:
@@ -102,7 +60,7 @@ def rank_panels(ranks: pd.DataFrame, dressed: Mapping[str, Look], *, across: int
         reach, best = some["difference"].iloc[0] / 2, some["rank"].iloc[0]
         panel.axvspan(best - reach, best + reach, color=WASH, zorder=0)
         for y, (method, rank) in enumerate(zip(some["method"], some["rank"], strict=True)):
-            colour, marker, _ = dressed[method]
+            colour, marker = dressed[method].colour, dressed[method].marker
             panel.plot([rank - reach, rank + reach], [y, y], "-", color=colour, linewidth=1.6, alpha=0.75)
             face = colour if rank - reach <= best + reach else "white"
             panel.plot(
@@ -149,7 +107,8 @@ def rank_shifts(ranks: pd.DataFrame, dressed: Mapping[str, Look], *, across: int
         some = ranks[ranks["metric"] == metric]
         for method, line in some.groupby("method", sort=False):
             line = line.set_index("k")["rank"].reindex(sizes)
-            colour, marker, size = dressed[method]
+            own = dressed[method]
+            colour, marker, size = own.colour, own.marker, own.size
             panel.plot(
                 range(len(sizes)), line, color=colour, marker=marker, markersize=0.7 * size, linewidth=1.1, alpha=0.9
             )
@@ -196,7 +155,8 @@ def frontiers(points: pd.DataFrame, lines: pd.DataFrame, dressed: Mapping[str, L
         if len(line):
             _impossible(panel, line)
         for method, error, gap in some[["method", "error", "gap"]].itertuples(index=False):
-            colour, marker, size = dressed[method]
+            own = dressed[method]
+            colour, marker, size = own.colour, own.marker, own.size
             panel.plot(
                 error - 1, gap, marker=marker, color=colour, markersize=size, markerfacecolor="none",
                 markeredgewidth=1.4, zorder=3, clip_on=False,
@@ -243,7 +203,8 @@ def prices(means: pd.DataFrame, dressed: Mapping[str, Look], *, across: int = 2)
             some = some.assign(mean=some["mean"] / some["dataset"].map(base))
         gets = _quartiles(some)
         for method in gets.index.intersection(pays.index):
-            colour, marker, size = dressed[method]
+            own = dressed[method]
+            colour, marker, size = own.colour, own.marker, own.size
             (x0, x, x1), (y0, y, y1) = pays.loc[method], gets.loc[method]
             panel.plot([x0 - 1, x1 - 1], [y, y], "-", color=colour, linewidth=0.9, alpha=0.45)
             panel.plot([x - 1, x - 1], [y0, y1], "-", color=colour, linewidth=0.9, alpha=0.45)

@@ -144,11 +144,13 @@ def decision(guide: pd.DataFrame, dressed: Mapping[str, Look], *, root: str = "W
         _branch(panel, (0.8, middle), (2.9, at))
         _box(panel, 2.9, at, question, 16)
         for criterion, method, best in rows[["criterion", "method", "best"]].itertuples(index=False):
-            colour, marker, _ = dressed[best]
+            own = dressed[best]
             _branch(panel, (2.9, at), (5.4, y))
             _box(panel, 5.4, y, criterion, 26)
             panel.plot([5.4, 7.25], [y, y], color=LINE, linewidth=1.1, zorder=0)
-            panel.plot(7.4, y, marker=marker, color=colour, markersize=10, markerfacecolor="white", markeredgewidth=1.7)
+            panel.plot(
+                7.4, y, marker=own.marker, color=own.colour, markersize=10, markerfacecolor="white", markeredgewidth=1.7
+            )
             other = "" if best == method else f"or, not told apart: {method}"
             panel.text(7.65, y - 0.16 * bool(other), best, va="center", ha="left", weight="bold", color=INK)
             panel.text(7.65, y + 0.2, other, va="center", ha="left", fontsize="small", color="#555555")

@@ -5,6 +5,7 @@ A protocol module answers claims of its paper through an attribute ``claims``: a
 results it needs are missing. No answer is typed by hand.
 """
 
+import html
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -13,7 +14,7 @@ import pandas as pd
 from .. import paths
 from ..errors import ResultError
 from ..experiments.catalogue import catalogue
-from ..experiments.store import Stored, inspect, reading
+from ..experiments.store import watched
 from .verdicts import Kind
 
 STALE = Kind.STALE.value
@@ -64,12 +65,11 @@ def registered() -> dict[str, tuple[str, Callable[[], tuple[str, str] | None]]]:
 def answers(ids: Collection[str]) -> dict[str, ClaimAnswer]:
     """What can be answered now of these claims, by claim."""
     found: dict[str, ClaimAnswer] = {}
-    states: dict[str, list[Stored]] = {}
+    known: dict[str, bool] = {}
     for claim, (experiment, function) in registered().items():
         if claim not in ids:
             continue
-        with reading() as read:
-            answer = function()
+        answer, stale = watched(function, known)
         if answer is None:
             continue
         if answer[0] not in ANSWERS or answer[0] == OPEN or not answer[1].strip():
@@ -77,10 +77,15 @@ def answers(ids: Collection[str]) -> dict[str, ClaimAnswer]:
                 f"{experiment} answers the claim {claim} with {answer!r}; needed is one of "
                 f"{', '.join(name for name in ANSWERS if name != OPEN)}, with evidence."
             )
-        full = {name for name, profile in read if profile == "full"}
-        stale = any(task.stale for name in full for task in states.get(name) or states.setdefault(name, inspect(name)))
         found[claim] = ClaimAnswer(answer[0], answer[1], experiment, STALE if stale else "current")
     return found
+
+
+def badge(answer: str, state: str = "current") -> str:
+    """The mark of an answer; a stale one is shown as such first, and counts as nothing else."""
+    if state == STALE:
+        return f'{Kind.STALE.badge()} <span class="ledger-before">before: {html.escape(answer)}</span>'
+    return f'<span class="{ANSWERS[answer].css}">{html.escape(answer)}</span>'
 
 
 def claims(ids: Sequence[str] | None = None, *, paper: str | None = None) -> pd.DataFrame:

@@ -10,10 +10,10 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, NullLocator
 
+from . import method_looks
+from .method_looks import Look, group_looks
 from .style import INK, looks
 
-#: Fillings of the bars of groups, so that groups differ by more than colour.
-HATCHES = ("", "///", "...", "xxx", "\\\\\\", "++", "oo")
 #: Between 0 and this weight the axis is linear, so that 0 has a place; then logarithmic.
 LINEAR_UP_TO = 0.1
 
@@ -38,22 +38,31 @@ def over_weight(
     metrics : sequence of str
         The panels, in order.
     chosen : mapping of str to float, optional
-        Weight by method that a rule has chosen: a vertical line.
+        Weight by method that a rule has chosen: a vertical line with the method's marker on top.
     across : int
         Panels in a row.
     """
     some = spread.dropna(subset=["weight"])
-    dress = _dress(some["method"])
+    dress = method_looks.looks(some["method"], others=True)
     down = -(-len(metrics) // across)
     fig, axes = plt.subplots(
         down, across, figsize=(4.3 * across + 0.3, 2.8 * down + 0.7), squeeze=False, layout="constrained"
     )
     for panel, metric in zip(axes.flat, metrics, strict=False):
         for method, line in some[some["metric"] == metric].groupby("method", sort=False):
-            _band(panel, line.sort_values("weight"), method, *dress[method])
+            _band(panel, line.sort_values("weight"), dress[method])
         for method, weight in (chosen or {}).items():
             if method in dress:
-                panel.axvline(weight, color=dress[method][0], linestyle="--", linewidth=1.2)
+                own = dress[method]
+                panel.axvline(
+                    weight,
+                    color=own.colour,
+                    marker=own.marker,
+                    markevery=[1],
+                    clip_on=False,
+                    linestyle="--",
+                    linewidth=1.2,
+                )
         _weight_axis(panel, some["weight"])
         panel.set_title(metric)
     for panel in axes.flat[len(metrics) :]:
@@ -80,7 +89,7 @@ def against(spread: pd.DataFrame, fairness: str, qualities: Sequence[str]) -> Fi
     qualities : sequence of str
         Metrics of the vertical axes, one panel each.
     """
-    dress = _dress(spread["method"])
+    dress = method_looks.looks(spread["method"])
     fig, axes = plt.subplots(
         1, len(qualities), figsize=(5.0 * len(qualities) + 0.3, 4.6), squeeze=False, layout="constrained"
     )
@@ -89,13 +98,13 @@ def against(spread: pd.DataFrame, fairness: str, qualities: Sequence[str]) -> Fi
             x, y = (
                 part[part["metric"] == name].sort_values("weight").set_index("weight") for name in (fairness, quality)
             )
-            colour, marker = dress[method]
             lone = x.index.isna().all()
-            panel.errorbar(
-                x["median"], y["median"], xerr=_arms(x), yerr=_arms(y), color=colour, marker=marker, elinewidth=0.7,
-                linewidth=0.0 if lone else 1.0, markersize=8 if lone else 5, alpha=0.9, label=method,
-                markerfacecolor="white" if lone else colour, markeredgewidth=1.6 if lone else 0.6,
-            )  # fmt: skip
+            drawn = (dress[method].open() if lone else dress[method].line()) | {
+                "linewidth": 0.0 if lone else 1.0,
+                "markersize": 8 if lone else 5,
+                "markeredgewidth": 1.6 if lone else 0.6,
+            }
+            panel.errorbar(x["median"], y["median"], xerr=_arms(x), yerr=_arms(y), elinewidth=0.7, alpha=0.9, **drawn)
         panel.set(xlabel=fairness, ylabel=quality, title=f"{quality} against {fairness}")
     fig.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=4, fontsize="small")
     return fig
@@ -111,6 +120,7 @@ def cluster_bars(counts: Mapping[str, np.ndarray], groups: Sequence[str]) -> Fig
     groups : sequence of str
         Names of the groups.
     """
+    dress = group_looks(groups)
     across = min(2, len(counts))
     down = -(-len(counts) // across)
     fig, axes = plt.subplots(
@@ -119,12 +129,11 @@ def cluster_bars(counts: Mapping[str, np.ndarray], groups: Sequence[str]) -> Fig
     for panel, (title, table) in zip(axes.flat, counts.items(), strict=False):
         table = table[:, np.argsort(-table.sum(axis=0), kind="stable")]
         places, floor = np.arange(table.shape[1]), np.zeros(table.shape[1])
-        for (name, row), (colour, _), hatch in zip(
-            zip(groups, table, strict=True), looks(), _repeated(HATCHES, len(table)), strict=False
-        ):
+        for (name, own), row in zip(dress.items(), table, strict=True):
             panel.bar(
-                places, row, bottom=floor, color=colour, hatch=hatch, edgecolor="white", linewidth=0.4, label=name
-            )
+                places, row, bottom=floor, color=own.colour, hatch=own.hatch, edgecolor="white", linewidth=0.4,
+                label=name,
+            )  # fmt: skip
             floor = floor + row
         panel.set_xticks(places, [str(place + 1) for place in places])
         panel.grid(visible=False, axis="x")
@@ -244,13 +253,9 @@ def _dress(names: pd.Series) -> dict[str, tuple[str, str]]:
     return dict(zip(dict.fromkeys(names), looks(), strict=False))
 
 
-def _repeated(marks: Sequence[str], n: int) -> list[str]:
-    return [marks[i % len(marks)] for i in range(n)]
-
-
-def _band(panel: Axes, line: pd.DataFrame, label: str, colour: str, marker: str) -> None:
-    panel.fill_between(line["weight"], line["smallest"], line["largest"], color=colour, alpha=0.18, linewidth=0)
-    panel.plot(line["weight"], line["median"], color=colour, marker=marker, markersize=5, linewidth=1.2, label=label)
+def _band(panel: Axes, line: pd.DataFrame, own: Look) -> None:
+    panel.fill_between(line["weight"], line["smallest"], line["largest"], color=own.colour, alpha=0.18, linewidth=0)
+    panel.plot(line["weight"], line["median"], markersize=5, linewidth=1.2, **own.line())
 
 
 def _arms(line: pd.DataFrame) -> np.ndarray:

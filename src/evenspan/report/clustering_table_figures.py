@@ -7,9 +7,9 @@ import pandas as pd
 from IPython.display import HTML
 from matplotlib import pyplot as plt
 from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
 
 from ..experiments.catalogue import experiment, task_id
+from . import method_looks
 from .figures import metrics_by_method
 from .ledger import ledger
 from .style import COLOURS, INK, looks
@@ -102,23 +102,20 @@ def kernel_weights(weights: pd.DataFrame, names: list[str]) -> Figure:
     """
     if weights.empty:
         return _words("No kernel weight is at hand: the full run of these data has not been stored.")
-    methods = list(dict.fromkeys(weights["method"]))
+    methods = method_looks.looks(weights["method"])
     fig, panel = plt.subplots(figsize=(7.6, 0.42 * len(names) + 1.4), layout="constrained")
     panel.axvline(1.0 / len(names), color="#888888", linestyle="--", linewidth=1.0)
-    for place, (method, (colour, marker)) in enumerate(zip(methods, looks(), strict=False)):
+    for place, (method, look) in enumerate(methods.items()):
         own = weights[weights["method"] == method].sort_values("kernel")
         y = own["kernel"] + 0.2 * (place - (len(methods) - 1) / 2)
         # The mean of equal numbers may lie off them by a rounding.
         arms = np.maximum([own["mean"] - own["smallest"], own["largest"] - own["mean"]], 0.0)
-        panel.errorbar(own["mean"], y, xerr=arms, fmt=marker, color=colour, markersize=5, capsize=2, linewidth=1)
+        panel.errorbar(own["mean"], y, xerr=arms, linestyle="", markersize=5, capsize=2, elinewidth=1, **look.mark())
     panel.set_yticks(range(1, len(names) + 1), [f"{i} {name}" for i, name in enumerate(names, 1)], fontsize="small")
     panel.invert_yaxis()
     panel.set_xlim(left=0.0)
     panel.set_xlabel("kernel weight; dashed: equal weights")
-    handles = [
-        Line2D([], [], color=c, marker=m, linestyle="", label=name)
-        for name, (c, m) in zip(methods, looks(), strict=False)
-    ]
+    handles = method_looks.handles(methods.values())
     fig.legend(handles=handles, loc="outside lower center", ncols=min(len(handles), 3), fontsize="small")
     return fig
 
@@ -143,13 +140,12 @@ def quality_and_fairness(summary: pd.DataFrame, fairness: str, qualities: list[s
     fig, axes = plt.subplots(
         1, len(qualities), figsize=(4.4 * len(qualities), 4.0), squeeze=False, layout="constrained"
     )
-    methods = list(dict.fromkeys(rows["method"]))
+    methods = method_looks.looks(rows["method"])
     for panel, metric in zip(axes.flat, qualities, strict=True):
-        for method, (colour, marker) in zip(methods, looks(), strict=False):
+        for method, own in methods.items():
             panel.errorbar(
                 means.loc[method, fairness], means.loc[method, metric], xerr=spreads.loc[method, fairness],
-                yerr=spreads.loc[method, metric], fmt=marker, color=colour, label=method, markersize=7, capsize=2,
-                linewidth=1,
+                yerr=spreads.loc[method, metric], linestyle="", markersize=7, capsize=2, elinewidth=1, **own.mark(),
             )  # fmt: skip
         panel.set(xlabel=fairness, ylabel=metric)
     fig.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=4, fontsize="small")

@@ -1,5 +1,4 @@
-"""The table of contradictions as HTML: described, resolved by computation, and filtered by ``ledger.js`` where "
-"it runs."""
+"""The table of contradictions as HTML: described, resolved by computation, filtered by ``ledger.js`` where it runs."""
 
 import html
 from collections.abc import Iterable, Mapping
@@ -69,6 +68,7 @@ def _badge(outcome: str) -> str:
 
 def _row(row: dict[str, str]) -> str:
     said = f"{html.escape(row['where'])}. <b>{html.escape(row['says'])}</b> {html.escape(row['against'])}"
-    cells = [_badge(row["outcome"]), html.escape(row["id"]), html.escape(row["paper"]), said]
+    old = f"<br>{Kind.STALE.badge()}" if row["stale"] else ""
+    cells = [_badge(row["outcome"]) + old, html.escape(row["id"]), html.escape(row["paper"]), said]
     cells += [html.escape(row[name]) for name in ("evidence", "kind", "known_by")]
     return f'<tr id="{html.escape(row["id"])}">' + "".join(f"<td>{cell}</td>" for cell in cells) + "</tr>\n"

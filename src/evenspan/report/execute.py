@@ -143,8 +143,11 @@ def normalise(notebook) -> None:
 
 
 @contextlib.contextmanager
-def _clean_room() -> Iterator[Path]:
-    """A folder for everything that Jupyter writes, and the kernel environment; both are gone afterwards."""
+def clean_room(more: Mapping[str, str] | None = None) -> Iterator[Path]:
+    """A folder for everything that Jupyter writes, and the kernel environment; both are gone afterwards.
+
+    ``more`` are variables of the kernel's environment beside those that every kernel gets.
+    """
     # Sockets have a path limit of about 100 characters, so the folder is made in the system's short temporary place.
     room = Path(tempfile.mkdtemp(prefix="evenspan-"))
     changes = {
@@ -154,8 +157,8 @@ def _clean_room() -> Iterator[Path]:
         "JUPYTER_CONFIG_DIR": str(room / "config"),
         "JUPYTER_DATA_DIR": str(room / "data"),
         "JUPYTER_PREFER_ENV_PATH": "1",  # the interpreter's own kernel, not one that the user once installed
-        "MPLCONFIGDIR": os.environ.get("MPLCONFIGDIR", str(paths.build("cache", "matplotlib"))),
         "PYDEVD_DISABLE_FILE_VALIDATION": "1",
+        **(more or {}),
     }
     before = {name: os.environ.get(name) for name in changes}
     os.environ.update(changes)
@@ -205,11 +208,12 @@ def execute(source: Path, target: Path, parameters: Mapping[str, Any], cwd: Path
     failed = _failed_path(target)
     failed.unlink(missing_ok=True)
     target.parent.mkdir(parents=True, exist_ok=True)
-    with _clean_room() as room:
+    own = {"MPLCONFIGDIR": os.environ.get("MPLCONFIGDIR", str(paths.build("cache", "matplotlib")))}
+    with clean_room(own) as room:
         prepared, executed = room / "in.ipynb", room / "out.ipynb"
         nbformat.write(notebook, prepared)
         try:
-            result = _papermill(prepared, executed, dict(parameters), cwd or paths.root(), room)
+            result = run_kernel(prepared, executed, dict(parameters), cwd or paths.root(), room)
         except PapermillExecutionError as error:
             _keep(executed, failed)
             what = f"{error.ename}: {_COLOUR.sub('', error.evalue)}"
@@ -229,7 +233,8 @@ def execute(source: Path, target: Path, parameters: Mapping[str, Any], cwd: Path
     partial.replace(target)
 
 
-def _papermill(prepared: Path, executed: Path, parameters: dict[str, Any], cwd: Path, room: Path):
+def run_kernel(prepared: Path, executed: Path, parameters: dict[str, Any], cwd: Path, room: Path):
+    """Execute a notebook through papermill, with its kernel's connection files and sockets in the room."""
     import papermill
     from traitlets.config import Config
 

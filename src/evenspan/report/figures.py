@@ -8,7 +8,8 @@ from matplotlib.lines import Line2D
 
 from ..moments import GroupMoments
 from ..subspace import FairSubspace
-from .style import COLOURS, INK, MARKERS, looks
+from .method_looks import group_looks, look, looks
+from .style import COLOURS, SOURCES
 
 
 def two_groups(X: np.ndarray, groups: np.ndarray, subspaces: dict[str, FairSubspace]) -> Figure:
@@ -22,18 +23,18 @@ def two_groups(X: np.ndarray, groups: np.ndarray, subspaces: dict[str, FairSubsp
     subspaces : dict of str to FairSubspace
         At most three one-dimensional answers by the name of their method.
     """
-    labels = np.unique(groups)
+    own = group_looks(np.unique(groups).tolist())
     fig = plt.figure(figsize=(9.6, 4.6), layout="constrained")
     grid = fig.add_gridspec(len(subspaces), 2, width_ratios=[1.15, 1])
     plane = fig.add_subplot(grid[:, 0])
-    for label, colour, marker in zip(labels, COLOURS, MARKERS, strict=False):
+    for label, (colour, marker, *_) in own.items():
         inside = groups == label
         plane.scatter(*X[inside].T, s=18, alpha=0.55, color=colour, marker=marker, label=f"group {label}", linewidth=0)
         plane.plot(*X[inside].mean(axis=0), marker, color=colour, markersize=11, markeredgecolor="white")
     reach = 0.5 * float(np.ptp(X, axis=0).max())
     for (name, subspace), dash in zip(subspaces.items(), ("-", "--", ":"), strict=False):
         ends = subspace.mean + np.outer([-reach, reach], subspace.V[:, 0])
-        plane.plot(*ends.T, dash, color=INK, linewidth=2, label=name)
+        plane.plot(*ends.T, dash, color=look(name).colour, linewidth=2.4, label=name)
     plane.set_aspect("equal")
     plane.set(xlabel="feature 1", ylabel="feature 2", title="The plane, the group means and the direction kept")
     plane.legend(loc="upper left", fontsize="small")
@@ -41,7 +42,7 @@ def two_groups(X: np.ndarray, groups: np.ndarray, subspaces: dict[str, FairSubsp
     for (name, subspace), panel in zip(subspaces.items(), panels, strict=True):
         T = subspace.apply(X)[:, 0]
         bins = np.linspace(T.min(), T.max(), 31)
-        for label, colour, hatch in zip(labels, COLOURS, ("", "///"), strict=False):
+        for label, (colour, _, _, _, hatch) in own.items():
             values = T[groups == label]
             panel.hist(values, bins=bins, density=True, color=colour, alpha=0.45, hatch=hatch, edgecolor=colour)
             panel.axvline(
@@ -71,8 +72,7 @@ def metrics_by_method(summary: pd.DataFrame, metrics: list[str], published: pd.D
     rows = summary if published is None else pd.concat([published.assign(source="published"), summary])
     metrics = [metric for metric in metrics if metric in set(rows["metric"])]
     methods = list(dict.fromkeys(summary["method"]))
-    sources = [source for source in ("published", "full run", "this build") if source in set(rows["source"])]
-    dress = dict(zip(("published", "full run", "this build"), zip(COLOURS, ("D", "o", "x"), strict=False), strict=True))
+    sources = [source for source in SOURCES if source in set(rows["source"])]
     across = min(4, len(metrics))
     down = -(-len(metrics) // across)
     fig, axes = plt.subplots(
@@ -83,13 +83,14 @@ def metrics_by_method(summary: pd.DataFrame, metrics: list[str], published: pd.D
         for shift, source in enumerate(sources):
             some = rows[(rows["metric"] == metric) & (rows["source"] == source)].set_index("method").reindex(methods)
             y = np.arange(len(methods)) + 0.22 * (shift - (len(sources) - 1) / 2)
-            colour, marker = dress[source]
+            colour, marker = SOURCES[source]
             panel.errorbar(
                 some["mean"],
                 y,
                 xerr=some["std"].fillna(0.0),
                 fmt=marker,
                 color=colour,
+                markerfacecolor="white" if source == "published" else colour,
                 markersize=6,
                 capsize=2,
                 linewidth=1,
@@ -99,7 +100,10 @@ def metrics_by_method(summary: pd.DataFrame, metrics: list[str], published: pd.D
     axes[0, 0].invert_yaxis()
     for panel in axes.flat[len(metrics) :]:
         panel.set_visible(False)
-    handles = [Line2D([], [], color=dress[s][0], marker=dress[s][1], linestyle="", label=s) for s in sources]
+    handles = [
+        Line2D([], [], color=SOURCES[s][0], marker=SOURCES[s][1], linestyle="", label=s,
+               markerfacecolor="white" if s == "published" else SOURCES[s][0]) for s in sources
+    ]  # fmt: skip
     fig.legend(handles=handles, loc="outside lower center", ncols=len(handles))
     return fig
 
@@ -152,13 +156,12 @@ def time_ratios(curve: pd.DataFrame) -> Figure:
     fig, axes = plt.subplots(
         1, len(sizes), figsize=(4.6 * len(sizes) + 0.6, 3.8), sharey=True, squeeze=False, layout="constrained"
     )
+    own = looks(curve["method"])
     for panel, n in zip(axes.flat, sizes, strict=True):
         of_size = curve[curve["n"] == n].sort_values("d", kind="stable")  # stored rows come by the name of their task
-        for (method, line), (colour, marker) in zip(of_size.groupby("method", sort=False), looks(), strict=False):
+        for method, line in of_size.groupby("method", sort=False):
             below, above = line["median"] - line["smallest"], line["largest"] - line["median"]
-            panel.errorbar(
-                line["d"], line["median"], yerr=[below, above], color=colour, marker=marker, capsize=2, label=method
-            )
+            panel.errorbar(line["d"], line["median"], yerr=[below, above], capsize=2, **own[method].line())
         panel.set(xscale="log", yscale="log", xlabel="features d", title=f"n = {n:,} rows")
         ticks = sorted(of_size["d"].unique())
         panel.set_xticks(ticks, [str(tick) for tick in ticks])

@@ -12,12 +12,14 @@ import pandas as pd
 from IPython.display import HTML
 
 from ..errors import ResultError
+from ..experiments.store import watched
 from . import tables
 from .errata import choices
 from .findings_data import evidence as of_data
 from .findings_evidence import Check, Evidence
 from .findings_programs import evidence as of_programs
 from .findings_theory import evidence as of_theory
+from .verdicts import Kind
 
 _NUMBER = re.compile(r"[+-]?(\d[\d.,]*|nan)( ?%)?")
 
@@ -140,15 +142,15 @@ def evidence(key: str) -> Evidence | None:
     if found is not None and not found.supported:
         raise ResultError(
             f"The numbers no longer bear out the finding {key!r} ({one.title}): {found.sentence} Correct the "
-            "section in "
-            f"book/findings/{one.page}.md, or find what changed."
+            f"section in book/findings/{one.page}.md, or find what changed."
         )
     return found
 
 
 def show(key: str) -> HTML:
     """What a section shows: kind of evidence and whom it concerns, the table, and the numbers in words."""
-    one, found = finding(key), evidence(key)
+    one = finding(key)
+    found, stale = watched(lambda: evidence(key), {})
     kinds = "; ".join(f"<b>{html.escape(kind)}</b> ({html.escape(KINDS[kind])})" for kind in one.kinds)
     about = f'<p class="finding-about">Evidence: {kinds}. Concerns {html.escape(one.affects)}.</p>'
     if found is None:
@@ -158,7 +160,7 @@ def show(key: str) -> HTML:
         if found.table is None
         else tables.table(_escaped(found.table), caption=found.caption, classes=_classes(found.table)).data
     )
-    return HTML(about + shown + tables.sentence(found.sentence).data)
+    return HTML(about + shown + tables.sentence(found.sentence).data + _old(stale))
 
 
 def overview() -> HTML:
@@ -179,6 +181,13 @@ def kinds() -> HTML:
         columns=["evidence", "how sure one can be", "findings that rest on it"],
     )
     return tables.table(frame, caption="Kinds of evidence")
+
+
+def _old(experiments: tuple[str, ...]) -> str:
+    if not experiments:
+        return ""
+    names = ", ".join(html.escape(name) for name in experiments)
+    return f"<p>{Kind.STALE.badge()} Some stored results of {names} are older than their code or data.</p>"
 
 
 def _classes(frame: pd.DataFrame) -> str:

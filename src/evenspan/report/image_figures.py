@@ -7,6 +7,7 @@ import pandas as pd
 from matplotlib import pyplot as plt
 from matplotlib.figure import Figure
 
+from .method_looks import looks
 from .style import COLOURS, INK, MARKERS
 
 #: Metrics of the panels, and how they are headed.
@@ -96,13 +97,10 @@ def memory(models: pd.DataFrame, n: int, limit: float, marked: int) -> Figure:
     """
     fig, panel = plt.subplots(figsize=(7.4, 4.6), layout="constrained")
     d = np.geomspace(100, 10**7, 21)
+    own = looks(models["method"])
     for number, line in enumerate(models.to_dict("records")):
         values = line["d^2"] * d * d + line["n d"] * n * d + line["n^2"] * n * n + line["d"] * d + line["n"] * n
-        colour, marker, again = COLOURS[number % len(COLOURS)], MARKERS[number % len(MARKERS)], number >= len(COLOURS)
-        panel.plot(
-            d, values, color=colour, marker=marker, markevery=(number, 9), markerfacecolor="white" if again else colour,
-            linewidth=1.2, linestyle="--" if again else "-", label=line["method"],
-        )  # fmt: skip
+        panel.plot(d, values, markevery=(number, 9), linewidth=1.2, **own[line["method"]].line())
     panel.axhline(limit, color=INK, linestyle=":", linewidth=1.2)
     panel.annotate(f"{limit / 1e9:.0f} GB", (d[0], limit), (2, 4), textcoords="offset points", fontsize="small")
     panel.axvline(marked, color=INK, linestyle=":", linewidth=1.2)

@@ -8,6 +8,7 @@ from matplotlib.patches import Patch
 
 from ..reconstruction import JointRange
 from .joint_range_figure import lower_left
+from .method_looks import looks
 from .style import COLOURS, INK, MARKERS
 
 #: Colour of the line of equal losses.
@@ -38,11 +39,10 @@ def losses_plane(
     panel.plot(*np.vstack([region, region[:1]]).T, color="#7f9cb5", linewidth=1.1)
     panel.plot(*edge.T, color=INK, linewidth=2.2)
     panel.axline((0.0, 0.0), slope=1.0, color=EQUAL, linestyle=":", linewidth=1.8)
+    own = looks(points, others=True)
     for number, (name, point) in enumerate(points.items()):
-        panel.plot(
-            *point, MARKERS[number % len(MARKERS)], color=COLOURS[number % len(COLOURS)], markersize=13 - number,
-            markerfacecolor="none", markeredgewidth=2.0, label=name, zorder=4, linestyle="none", clip_on=False,
-        )  # fmt: skip
+        drawn = own[name].open() | {"markersize": 13 - number, "markeredgewidth": 2.0}
+        panel.plot(*point, zorder=4, linestyle="none", clip_on=False, **drawn)
     shown = np.vstack([edge, list(points.values())]) if near else region
     room = 0.06 * np.ptp(shown, axis=0).max()
     low, high = shown.min(axis=0) - room, shown.max(axis=0) + room

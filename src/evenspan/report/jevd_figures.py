@@ -11,7 +11,9 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter
 
 from ..experiments.rathore2025_protocol import PRINTED, PUBLISHED, TABLES, printed
-from .style import COLOURS, INK, MARKERS
+from .method_looks import handles as legend_handles
+from .method_looks import looks
+from .style import COLOURS, INK, MARKERS, SOURCES
 
 #: Methods of ours that figures show beside the printed ones; the women's PCA diagonalises nothing jointly.
 BESIDE = ("JevdPCA (orthogonal)", "PCA of the women")
@@ -36,12 +38,13 @@ def panels(rows: pd.DataFrame) -> Figure:
     fig, axes = plt.subplots(
         len(datasets), 3, figsize=(11.0, 2.6 * len(datasets) + 1.0), squeeze=False, layout="constrained"
     )
-    methods = (*PUBLISHED, *BESIDE)
+    methods = looks((*PUBLISHED, *BESIDE))
     for across, dataset in zip(axes, datasets, strict=True):
         theirs = printed(dataset)
         for panel, metric in zip(across, PRINTED, strict=True):
             some = rows[(rows["dataset"] == dataset) & (rows["metric"] == metric)]
-            for number, (method, colour, marker) in enumerate(zip(methods, COLOURS, MARKERS, strict=False)):
+            for number, (method, own) in enumerate(methods.items()):
+                colour = own.colour
                 line = some[some["method"] == method].sort_values("k")
                 dash = "-" if method in PUBLISHED else "--"
                 panel.plot(line["k"], line["value"], dash, color=colour, linewidth=1.4)
@@ -51,7 +54,8 @@ def panels(rows: pd.DataFrame) -> Figure:
                 if method in PUBLISHED:
                     column = theirs[method, metric]
                     size = 9.5 - 1.5 * number
-                    panel.plot(column.index, column, marker, color=colour, markerfacecolor="none", markersize=size)
+                    drawn = own.open() | {"markersize": size, "linestyle": ""}
+                    panel.plot(column.index, column, **drawn)
             panel.set_title(f"{TABLES[dataset].title}: {metric}")
             if metric == "R.E.":
                 panel.set_yscale("log")
@@ -61,8 +65,8 @@ def panels(rows: pd.DataFrame) -> Figure:
     for panel in axes[-1]:
         panel.set_xlabel("dimensions r")
     handles = [
-        Line2D([], [], color=c, marker=m if name in PUBLISHED else "", linestyle="-" if name in PUBLISHED else "--",
-               markerfacecolor="none", label=name) for name, c, m in zip(methods, COLOURS, MARKERS, strict=False)
+        Line2D([], [], color=own.colour, marker=own.marker if name in PUBLISHED else "", markerfacecolor="none",
+               linestyle="-" if name in PUBLISHED else "--", label=name) for name, own in methods.items()
     ]  # fmt: skip
     if set(datasets) & set(UNCENTRED):
         handles.append(Line2D([], [], color=INK, linestyle=":", label="fitted on uncentred rows"))
@@ -80,7 +84,7 @@ def losses(rows: pd.DataFrame) -> Figure:
     """
     rows = newest(rows)
     datasets = [name for name in TABLES if name in set(rows["dataset"])]
-    methods = [name for name in (*PUBLISHED, *BESIDE) if name != OPTIMUM]
+    methods = looks(name for name in (*PUBLISHED, *BESIDE) if name != OPTIMUM)
     fig, axes = plt.subplots(
         2, len(datasets), figsize=(max(3.3 * len(datasets), 6.4), 5.6), squeeze=False, sharex="col",
         layout="constrained",
@@ -90,22 +94,21 @@ def losses(rows: pd.DataFrame) -> Figure:
         least = wide[OPTIMUM, LEAST]
         upper.plot(least.index, least, color=INK, linewidth=2.6)
         lower.axhline(0.0, color=INK, linewidth=2.6)
-        for method, colour, marker in zip(methods, COLOURS, MARKERS, strict=False):
+        for method, own in methods.items():
             if method not in wide:
                 continue
-            look = {"color": colour, "marker": marker, "markersize": 4.5, "linewidth": 1.3}
-            upper.plot(wide.index, wide[method, "worst loss"], **look)
+            drawn = own.line() | {"markersize": 4.5, "linewidth": 1.3}
+            upper.plot(wide.index, wide[method, "worst loss"], **drawn)
             more = (wide[method, "loss of women"] - wide[method, "loss of men"]) / least
-            lower.plot(wide.index, more, **look)
+            lower.plot(wide.index, more, **drawn)
         upper.set(title=TABLES[dataset].title, yscale="log")
         lower.set_yscale("symlog", linthresh=1.0)
         lower.set_xlabel("dimensions r")
         lower.xaxis.set_major_locator(MaxNLocator(integer=True))
     axes[0, 0].set_ylabel("larger group loss")
     axes[1, 0].set_ylabel("loss of women less that of men,\nin units of the least larger loss")
-    handles = [Line2D([], [], color=INK, linewidth=2.6, label="certified optimum (equal losses)")] + [
-        Line2D([], [], color=c, marker=m, label=name) for name, c, m in zip(methods, COLOURS, MARKERS, strict=False)
-    ]
+    handles = [Line2D([], [], color=INK, linewidth=2.6, label="certified optimum (equal losses)")]
+    handles += legend_handles(methods.values(), lines=True)
     fig.legend(handles=handles, loc="outside lower center", ncols=3, fontsize="small")
     return fig
 
@@ -228,13 +231,12 @@ def scaling(rows: pd.DataFrame, *, xlabel: str = "features d") -> Figure:
         Columns ``method``, ``d``, ``seconds``.
     """
     fig, panel = plt.subplots(figsize=(6.8, 4.4), layout="constrained")
-    for number, (method, some) in enumerate(rows.groupby("method", sort=False)):
+    own = looks(rows["method"], others=True)
+    for method, some in rows.groupby("method", sort=False):
         line = some.sort_values("d")
         label = f"{method}: d^{exponent(line['d'], line['seconds']):.1f}" if len(line) > 2 else method
-        panel.loglog(
-            line["d"], line["seconds"], color=COLOURS[number % len(COLOURS)], marker=MARKERS[number % len(MARKERS)],
-            markersize=5.5, linewidth=1.4, label=label,
-        )  # fmt: skip
+        drawn = own[method].line() | {"markersize": 5.5, "linewidth": 1.4, "label": label}
+        panel.loglog(line["d"], line["seconds"], **drawn)
     panel.set(xlabel=xlabel, ylabel="seconds")
     fig.legend(loc="outside lower center", ncols=2, fontsize="small")
     return fig
@@ -272,8 +274,9 @@ def time_ratios(found: pd.DataFrame) -> Figure:
     )  # fmt: skip
     for panel, dataset in zip(axes.flat, datasets, strict=True):
         some = found[found["dataset"] == dataset].set_index("method").reindex(methods)
-        for source, colour, marker in (("printed", COLOURS[1], "D"), ("ours", COLOURS[0], "o")):
-            panel.plot(some[source], range(len(methods)), marker, color=colour, markersize=7, label=source)
+        for source, (colour, marker) in (("printed", SOURCES["published"]), ("ours", SOURCES["full run"])):
+            face = "white" if source == "printed" else colour
+            panel.plot(some[source], range(len(methods)), marker, color=colour, mfc=face, markersize=7, label=source)
         panel.axvline(1.0, color="#888888", linewidth=1)
         panel.set(title=TABLES[dataset].title, xscale="log", xlabel="time / StandardPCA's")
         _plain_numbers(panel.xaxis)

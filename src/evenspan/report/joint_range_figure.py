@@ -8,7 +8,8 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
 from ..reconstruction import JointRange
-from .style import COLOURS, INK, MARKERS
+from .method_looks import looks
+from .style import INK
 
 
 def joint_range(
@@ -38,6 +39,7 @@ def joint_range(
     """
     polygon = joint.boundary(360)
     edge = lower_left(joint) if edge is None else edge
+    own = looks(points, others=True)
     fig, (whole, near) = plt.subplots(1, 2, figsize=(10.4, 5.2), layout="constrained")
     for panel in (whole, near):
         panel.fill(*polygon.T, color="#dfe9f2", zorder=0)
@@ -46,10 +48,8 @@ def joint_range(
         _equal_lines(panel, joint)
         for number, (name, point) in enumerate(points.items()):
             # Open marks of falling size: methods that give the same answer stay visible one inside the other.
-            panel.plot(
-                *point, MARKERS[number % len(MARKERS)], color=COLOURS[number % len(COLOURS)], markersize=14 - number,
-                label=name, zorder=4, markerfacecolor="none", markeredgewidth=1.9,
-            )  # fmt: skip
+            drawn = own[name].open() | {"markersize": max(14 - number, 5), "markeredgewidth": 1.9}
+            panel.plot(*point, zorder=4, linestyle="none", **drawn)
         panel.set_xlabel(f"error of group {labels[0]}")
     whole.set_ylabel(f"error of group {labels[1]}")
     whole.set_title("All attainable pairs of errors")

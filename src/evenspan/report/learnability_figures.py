@@ -8,7 +8,8 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import LogLocator, NullFormatter, PercentFormatter
 
-from .style import COLOURS, INK, MARKERS, looks
+from . import method_looks
+from .style import COLOURS, INK, MARKERS
 
 #: Below this a value is rounding noise, or has no logarithm because it is not above zero.
 TINY = 1e-8
@@ -103,12 +104,12 @@ def strips(rows: pd.DataFrame, label: str) -> Figure:
     label : str
         What the values are.
     """
-    methods = list(dict.fromkeys(rows["method"]))
+    methods = method_looks.looks(rows["method"])
     fig, panel = plt.subplots(figsize=(6.4, 0.45 * len(methods) + 1.0), layout="constrained")
-    for y, ((colour, marker), method) in enumerate(zip(looks(), methods, strict=False)):
+    for y, (method, own) in enumerate(methods.items()):
         values = np.sort(rows.loc[rows["method"] == method, "value"].to_numpy())
         spread = y + 0.5 * (np.arange(len(values)) / max(len(values) - 1, 1) - 0.5)
-        panel.plot(values, spread, linestyle="", marker=marker, color=colour, markersize=4, alpha=0.6)
+        panel.plot(values, spread, linestyle="", markersize=4, alpha=0.6, **own.mark())
         panel.vlines(np.median(values), y - 0.38, y + 0.38, color=INK, linewidth=2)
     panel.set_yticks(range(len(methods)), methods)
     panel.set(xlabel=label, xlim=(0.0, 1.03))
@@ -127,20 +128,14 @@ def by_shift(rows: pd.DataFrame, shown: dict[str, str]) -> Figure:
         Measures and the labels of their axes.
     """
     fig, axes = plt.subplots(1, len(shown), figsize=(3.3 * len(shown), 3.3), squeeze=False, layout="constrained")
-    methods = list(dict.fromkeys(rows["method"]))
+    methods = method_looks.looks(rows["method"])
     for panel, (metric, label) in zip(axes.flat, shown.items(), strict=True):
-        for shift, (method, colour, marker) in enumerate(_looks(methods)):
+        for shift, (method, own) in enumerate(methods.items()):
             some = rows[(rows["metric"] == metric) & (rows["method"] == method)].sort_values("parameter")
-            panel.plot(
-                some["parameter"], some["median"], color=colour, marker=marker, linestyle=("-", "--", ":")[shift % 3],
-                markerfacecolor="white" if shift else colour, markersize=9 - 2.5 * shift,
-            )  # fmt: skip
+            panel.plot(some["parameter"], some["median"], markersize=10 - 2.5 * shift, **own.line())
         panel.set(xlabel="length of the overall mean", ylabel=label)
         panel.set_ylim(bottom=0.0)
-    handles = [
-        Line2D([], [], color=c, marker=m, linestyle=("-", "--", ":")[i % 3], label=name)
-        for i, (name, c, m) in enumerate(_looks(methods))
-    ]
+    handles = method_looks.handles(methods.values(), lines=True)
     fig.legend(handles=handles, loc="outside lower center", ncols=len(handles))
     return fig
 
@@ -156,16 +151,17 @@ def over_blocks(found: pd.DataFrame, measures: tuple[str, ...]) -> Figure:
         The panels.
     """
     fig, axes = plt.subplots(1, len(measures), figsize=(3.6 * len(measures), 3.5), squeeze=False, layout="constrained")
-    methods = list(dict.fromkeys(found["method"]))
+    methods = method_looks.looks(found["method"])
     for panel, metric in zip(axes.flat, measures, strict=True):
-        for shift, (method, colour, marker) in enumerate(_looks(methods)):
+        for shift, (method, own) in enumerate(methods.items()):
             some = found[(found["metric"] == metric) & (found["method"] == method)].sort_values("block")
-            panel.fill_between(some["block"], some["smallest"], some["largest"], color=colour, alpha=0.2, linewidth=0)
-            panel.plot(some["block"], some["median"], color=colour, marker=marker, markevery=(shift, 4), markersize=5)
+            ends = some["smallest"], some["largest"]
+            panel.fill_between(some["block"], *ends, color=own.colour, alpha=0.2, linewidth=0)
+            panel.plot(some["block"], some["median"], markevery=(shift, 4), markersize=6, **own.line())
         panel.set(title=metric, xlabel="block of the second phase")
         panel.set_ylim(bottom=0.0)
         panel.yaxis.set_major_formatter(PercentFormatter(1.0))
-    handles = [Line2D([], [], color=c, marker=m, label=name) for name, c, m in _looks(methods)]
+    handles = method_looks.handles(methods.values(), lines=True)
     fig.legend(handles=handles, loc="outside lower center", ncols=len(handles))
     return fig
 

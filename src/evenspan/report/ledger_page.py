@@ -14,7 +14,7 @@ from urllib.parse import urlencode
 import pandas as pd
 
 from . import ledger_heat, ledger_links, ledger_state
-from .claims import ANSWERS, claims
+from .claims import ANSWERS, STALE, badge, claims
 from .ledger_heat import anchor, shown
 from .verdicts import Kind, explanation, rules
 
@@ -132,7 +132,7 @@ def _counts(numbers: pd.DataFrame, judged: pd.DataFrame) -> str:
         body.append((str(paper), cells))
     first = _plain("Numbers per paper and verdict", "ledger-counts", ["Paper", *head, "Numbers", "Shares"], body)
     answers = {name: f'<span class="{kind.css}">{escape(name)}</span>' for name, kind in ANSWERS.items()}
-    answers |= {ledger_state.STALE: Kind.STALE.badge()}
+    answers |= {STALE: Kind.STALE.badge()}
     body = []
     for paper, row in ledger_state.claim_counts(judged).iterrows():
         own = {} if paper == "total" else {"claim-paper": str(paper)}
@@ -205,23 +205,16 @@ def _row(row: dict[str, str], where: ledger_links.Places) -> str:
 def _claims(frame: pd.DataFrame) -> str:
     where = ledger_links.Places()
     body = "".join(
-        f'<tr id="claim-{escape(row["id"])}"><td>{_answer(row["answer"], old)}</td><td>{escape(row["id"])}</td>'
-        f"<td>{escape(row['paper'])}</td><td>{escape(row['claim'])}</td><td>{escape(row['evidence'])}</td>"
+        f'<tr id="claim-{escape(row["id"])}"><td>{badge(row["answer"], row["state"])}</td>'
+        f"<td>{escape(row['id'])}</td><td>{escape(row['paper'])}</td><td>{escape(row['claim'])}</td><td>{escape(row['evidence'])}</td>"
         f"<td>{where.of_claim(row)}</td></tr>\n"
-        for row, old in zip(frame.to_dict("records"), ledger_state.stale(frame), strict=True)
+        for row in frame.to_dict("records")
     )
     return _scroll(
         "Claims",
         '<table class="ledger-claims" data-ledger="claims" data-search="claim-find">'
         f"<thead><tr>{_head(_CLAIMS_HEAD)}</tr></thead>\n<tbody>\n{body}</tbody></table>",
     )
-
-
-def _answer(answer: str, old: bool) -> str:
-    """The mark of an answer; a stale one is shown as such first, and counts as nothing else."""
-    if old:
-        return f'{Kind.STALE.badge()} <span class="ledger-before">before: {escape(answer)}</span>'
-    return f'<span class="{ANSWERS[answer].css}">{escape(answer)}</span>'
 
 
 def _scroll(label: str, table: str) -> str:

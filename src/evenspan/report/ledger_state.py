@@ -9,11 +9,10 @@ import pandas as pd
 from .. import paths
 from ..errors import ResultError
 from ..experiments import records
-from .claims import ANSWERS, claims
+from .claims import ANSWERS, STALE, claims
 from .verdicts import Kind
 
 BEGIN, END = "<!-- counts -->", "<!-- /counts -->"
-STALE = Kind.STALE.value
 #: What is said of several numbers or claims; of one, the name itself fits.
 _PLURAL = {
     "differs": "differ",
@@ -32,17 +31,12 @@ def claim_counts(judged: pd.DataFrame) -> pd.DataFrame:
         From :func:`evenspan.report.claims.claims`.
     """
     names = [*ANSWERS, STALE]
-    said = judged["answer"].mask(stale(judged), STALE)
+    said = judged["answer"].mask(judged["state"] == STALE, STALE)
     table = pd.crosstab(judged["paper"], said).reindex(columns=names, fill_value=0)
     table.loc["total"] = table.sum(axis=0)
     table["claims"] = table.sum(axis=1)
     table.columns.name = None
     return table
-
-
-def stale(judged: pd.DataFrame) -> pd.Series:
-    """Which answers rest on records whose code or data changed since."""
-    return judged["state"] == STALE
 
 
 def one_line(counts: pd.DataFrame, judged: pd.DataFrame) -> str:

@@ -6,7 +6,8 @@ from matplotlib import pyplot as plt
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from .style import COLOURS, INK, MARKERS
+from .method_looks import looks
+from .style import COLOURS, INK, MARKERS, SOURCES
 
 #: In sample dashed and hollow, on other points solid and filled.
 IN_SAMPLE = "in sample"
@@ -24,13 +25,15 @@ def price_of_directions(price: pd.DataFrame, references: pd.DataFrame | None = N
         Columns ``method``, ``metric``, ``mean``: horizontal lines.
     """
     metrics, families = list(dict.fromkeys(price["metric"])), list(dict.fromkeys(price["family"]))
+    own = looks(families)
     places = {m: place for place, m in enumerate(sorted(price["m"].unique()))}
     fig, axes = plt.subplots(
         1, len(metrics), figsize=(3.1 * len(metrics) + 0.6, 3.9), squeeze=False, layout="constrained"
     )
     lines = [] if references is None else list(dict.fromkeys(references["method"]))
     for panel, metric in zip(axes.flat, metrics, strict=True):
-        for number, (family, colour, marker) in enumerate(zip(families, COLOURS, MARKERS, strict=False)):
+        for number, family in enumerate(families):
+            colour, marker = own[family].colour, own[family].marker
             for protocol in dict.fromkeys(price["protocol"]):
                 some = price[
                     (price["metric"] == metric) & (price["family"] == family) & (price["protocol"] == protocol)
@@ -56,10 +59,7 @@ def price_of_directions(price: pd.DataFrame, references: pd.DataFrame | None = N
         panel.set_title(metric.replace("AUC of the group", "AUC"))
         panel.set_xticks(list(places.values()), [str(m) if m else "mean" for m in places])
         panel.set_xlabel("m, gap directions removed")
-    handles = [
-        Line2D([], [], color=colour, marker=marker, label=family)
-        for family, colour, marker in zip(families, COLOURS, MARKERS, strict=False)
-    ]
+    handles = [Line2D([], [], color=own[family].colour, marker=own[family].marker, label=family) for family in families]
     handles += [
         Line2D([], [], color=INK, linestyle="-", marker="o", label="test part"),
         Line2D([], [], color=INK, linestyle="--", marker="o", mfc="white", label="training part"),
@@ -90,11 +90,11 @@ def convergence(points: pd.DataFrame, floor: float = 1e-16) -> Figure:
         return fig
     kinds, sizes = list(dict.fromkeys(points["what"])), sorted(points["m"].unique())
     fig, axes = plt.subplots(1, len(kinds), figsize=(4.3 * len(kinds) + 0.8, 4.2), squeeze=False, layout="constrained")
-    looks = dict(zip(sizes, zip(COLOURS, MARKERS, strict=True), strict=False))
+    dress = dict(zip(sizes, zip(COLOURS, MARKERS, strict=True), strict=False))
     for panel, what in zip(axes.flat, kinds, strict=True):
         of_kind = points[points["what"] == what]
         for m, some in of_kind.groupby("m"):
-            colour, marker = looks[m]
+            colour, marker = dress[m]
             rate, sine = some["rate"].clip(lower=floor), some["sine"].clip(lower=floor)
             panel.plot(rate, sine, marker, color=colour, alpha=0.75, markersize=6)
         ends = np.array([of_kind["rate"].clip(lower=floor).min(), 1.0])
@@ -103,7 +103,7 @@ def convergence(points: pd.DataFrame, floor: float = 1e-16) -> Figure:
         panel.set_ylim(top=2.0)
     axes[0, 0].set_ylabel("sine of the largest angle")
     handles = [
-        Line2D([], [], color=looks[m][0], marker=looks[m][1], linestyle="", label=f"m = {m}" if m else "mean")
+        Line2D([], [], color=dress[m][0], marker=dress[m][1], linestyle="", label=f"m = {m}" if m else "mean")
         for m in sizes
     ]
     handles.append(Line2D([], [], color=INK, linestyle=":", label="sine = ratio ^ steps"))
@@ -122,19 +122,17 @@ def beside_quoted(table: pd.DataFrame) -> Figure:
     metrics, methods = list(dict.fromkeys(table["metric"])), list(dict.fromkeys(table["method"]))
     size = (2.7 * len(metrics) + 1.4, 0.27 * len(methods) + 1.3)
     fig, axes = plt.subplots(1, len(metrics), figsize=size, sharey=True, squeeze=False, layout="constrained")
-    y = np.arange(len(methods))
+    y, (ours, mark), (theirs, diamond) = np.arange(len(methods)), SOURCES["full run"], SOURCES["published"]
     for panel, metric in zip(axes.flat, metrics, strict=True):
         some = table[table["metric"] == metric].set_index("method").reindex(methods)
-        panel.errorbar(
-            some["mean"], y, xerr=some["std"].fillna(0.0), fmt=MARKERS[0], color=COLOURS[0], capsize=2, linewidth=1
-        )
-        panel.plot(some["quoted"], y, MARKERS[3], color=COLOURS[1], markerfacecolor="none", markersize=8)
+        panel.errorbar(some["mean"], y, xerr=some["std"].fillna(0.0), fmt=mark, color=ours, capsize=2, linewidth=1)
+        panel.plot(some["quoted"], y, diamond, color=theirs, markerfacecolor="none", markersize=8)
         panel.set_title(metric.replace("Delta_", "Δ ").replace("^2", "²"))
         panel.set_yticks(y, methods)
     axes[0, 0].set_ylim(len(methods) - 0.5, -0.5)
     handles = [
-        Line2D([], [], color=COLOURS[0], marker=MARKERS[0], label="ours, full run"),
-        Line2D([], [], color=COLOURS[1], marker=MARKERS[3], mfc="none", linestyle="", label="in the authors' file"),
+        Line2D([], [], color=ours, marker=mark, label="ours, full run"),
+        Line2D([], [], color=theirs, marker=diamond, mfc="none", linestyle="", label="in the authors' file"),
     ]
     fig.legend(handles=handles, loc="outside lower center", ncols=2)
     return fig

@@ -7,6 +7,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from .figures import metrics_by_method
+from .method_looks import group_looks, look, looks
 from .style import COLOURS, INK, MARKERS
 
 
@@ -37,23 +38,22 @@ def errors_by_k(curves: pd.DataFrame) -> Figure:
     curves : DataFrame
         Columns ``method``, ``protocol``, ``k``, ``metric`` (the group), ``value``.
     """
-    methods, groups = list(dict.fromkeys(curves["method"])), sorted(curves["metric"].unique())
+    methods, groups = looks(curves["method"]), sorted(curves["metric"].unique())
     samples = [name for name in ("in-sample", "out-of-sample") if name in set(curves["protocol"])]
     fig, axes = plt.subplots(1, len(samples), figsize=(4.9 * len(samples), 4.2), sharey=True, squeeze=False, layout="constrained")  # noqa: E501  # fmt: skip
     for panel, sample in zip(axes.flat, samples, strict=True):
-        for method, colour, marker in zip(methods, COLOURS, MARKERS, strict=False):
+        for method, own in methods.items():
             for group, dash in zip(groups, ("-", "--"), strict=False):
                 some = curves[
                     (curves["protocol"] == sample) & (curves["method"] == method) & (curves["metric"] == group)
                 ]
                 line = some.sort_values("k")
-                panel.plot(line["k"], line["value"], dash, color=colour, marker=marker, markersize=4.5, linewidth=1.5)
+                drawn = own.mark() | {"linestyle": dash, "markersize": 4.5, "linewidth": 1.5}
+                panel.plot(line["k"], line["value"], **drawn)
         panel.set(title=sample, xlabel="components k")
         panel.set_xticks(sorted(curves["k"].unique()))
     axes[0, 0].set_ylabel("mean reconstruction error")
-    handles = [
-        Line2D([], [], color=c, marker=m, label=name) for name, c, m in zip(methods, COLOURS, MARKERS, strict=False)
-    ]
+    handles = [Line2D([], [], **(own.line() | {"linestyle": "-"})) for own in methods.values()]
     handles += [Line2D([], [], color=INK, linestyle=d, label=g) for g, d in zip(groups, ("-", "--"), strict=False)]
     fig.legend(handles=handles, loc="outside lower center", ncols=4, fontsize="small")
     return fig
@@ -62,7 +62,7 @@ def errors_by_k(curves: pd.DataFrame) -> Figure:
 def pareto(
     points: pd.DataFrame, *, gap: str = "ABDiff", frontier: str = "certified frontier", published: int = 3
 ) -> Figure:
-    """Average error against the gap between groups: a scatter for each method, the frontier as a line.
+    """Average error against the gap between groups: marks for each method, the frontier as a line.
 
     Parameters
     ----------
@@ -73,20 +73,19 @@ def pareto(
     frontier : str
         The method that is drawn as a line.
     published : int
-        So many methods are drawn filled; those that follow are hollow, in the same colours from the first.
+        The marks of so many methods are small; those that follow are large, so that both are seen where they meet.
     """
     methods = [name for name in dict.fromkeys(points["method"]) if name != frontier]
     fig, panel = plt.subplots(figsize=(7.2, 4.8), layout="constrained")
     line = points[points["method"] == frontier].sort_values("ARE")
     panel.plot(line["ARE"], line[gap], "-", color=INK, linewidth=1.6, label=frontier, zorder=1)
-    for place, method in enumerate(methods):
+    for place, (method, own) in enumerate(looks(methods).items()):
         some = points[points["method"] == method].dropna(subset=["ARE"])
-        hollow = place >= published
-        look = place - published if published <= place < 2 * published else place
-        colour, marker = COLOURS[look % len(COLOURS)], MARKERS[look % len(MARKERS)]
-        panel.scatter(
-            some["ARE"], some[gap], s=70 if hollow else 26, facecolor="none" if hollow else colour, edgecolor=colour,
-            marker=marker, label=method, zorder=2 + hollow, linewidth=1.2,
+        large = place >= published
+        drawn = own.mark() | ({"markerfacecolor": "none"} if own.fill == "none" else {})
+        panel.plot(
+            some["ARE"], some[gap], linestyle="", markersize=8.5 if large else 5.5, markeredgewidth=1.2,
+            zorder=2 + large, **drawn,
         )  # fmt: skip
     panel.set(xscale="log", xlabel="average reconstruction error (ARE)", ylabel=f"gap between groups: {gap}")
     low, high = points["ARE"].min(), points["ARE"].max()
@@ -109,19 +108,20 @@ def toy_directions(X: np.ndarray, groups: np.ndarray, angles: pd.DataFrame) -> F
         Columns ``method``, ``parameter``, ``angle`` (degrees).
     """
     fig, panel = plt.subplots(figsize=(6.6, 5.4), layout="constrained")
-    for label, colour, marker in zip((0, 1), COLOURS, MARKERS, strict=False):
+    for label, (colour, marker, *_) in group_looks((0, 1)).items():
         inside = groups == label
         panel.scatter(*X[inside].T, s=12, alpha=0.4, color=colour, marker=marker, linewidth=0, label=f"group {label}")
-    long = {"PCA": (COLOURS[2], "-"), "FairPCA (exact)": (INK, "--")}
+    long = {name: (look(name).colour, dash) for name, dash in (("PCA", "-"), ("FairPCA (exact)", "--"))}
+    penalised = look("RFPCA (exact)").colour
     robust = angles[angles["method"] == "RFPCA (exact)"]
     for reach, angle in zip(np.linspace(2.2, 3.4, len(robust)), robust["angle"], strict=True):
         end = reach * np.array([np.cos(np.radians(angle)), np.sin(np.radians(angle))])
-        panel.plot([0, end[0]], [0, end[1]], color="#777777", linewidth=1)
-        panel.plot(*end, ".", color=INK, markersize=5)
+        panel.plot([0, end[0]], [0, end[1]], color=penalised, linewidth=1)
+        panel.plot(*end, ".", color=penalised, markersize=5)
     for method, (colour, dash) in long.items():
         angle = np.radians(float(angles.loc[angles["method"] == method, "angle"].iloc[0]))
         panel.plot([0, 4.6 * np.cos(angle)], [0, 4.6 * np.sin(angle)], dash, color=colour, linewidth=2.4, label=method)
-    panel.plot([], [], ".-", color="#777777", label="RFPCA, growing penalty")
+    panel.plot([], [], ".-", color=penalised, label="RFPCA, growing penalty")
     panel.set_aspect("equal")
     panel.set(xlabel="feature 1", ylabel="feature 2")
     panel.legend(loc="lower right", fontsize="small")
@@ -181,13 +181,13 @@ def table_scatter(cells: pd.DataFrame) -> Figure:
     cells : DataFrame
         Columns ``metric``, ``method``, ``published``, ``ours``.
     """
-    metrics, methods = list(dict.fromkeys(cells["metric"])), list(dict.fromkeys(cells["method"]))
+    metrics, methods = list(dict.fromkeys(cells["metric"])), looks(cells["method"])
     fig, axes = plt.subplots(1, len(metrics), figsize=(4.2 * len(metrics), 4.2), squeeze=False, layout="constrained")
     for panel, metric in zip(axes.flat, metrics, strict=True):
         some = cells[cells["metric"] == metric]
-        for method, colour, marker in zip(methods, COLOURS, MARKERS, strict=False):
+        for method, own in methods.items():
             mine = some[some["method"] == method]
-            panel.scatter(mine["published"], mine["ours"], s=30, color=colour, marker=marker, label=method)
+            panel.plot(mine["published"], mine["ours"], linestyle="", markersize=5.5, **own.mark())
         ends = [some[["published", "ours"]].min(axis=None), some[["published", "ours"]].max(axis=None)]
         panel.plot(ends, ends, color=INK, linewidth=1)
         panel.set(xscale="log", yscale="log", xlabel="published", ylabel="ours", title=metric)

@@ -6,7 +6,8 @@ from matplotlib import pyplot as plt
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from .style import COLOURS, INK, MARKERS
+from .method_looks import group_looks, looks
+from .style import INK, SOURCES
 
 
 def embeddings(points: pd.DataFrame, *, shared: bool = True) -> Figure:
@@ -19,7 +20,7 @@ def embeddings(points: pd.DataFrame, *, shared: bool = True) -> Figure:
     shared : bool
         Whether all panels have the scale of the widest.
     """
-    methods, groups = list(dict.fromkeys(points["method"])), sorted(points["group"].unique())
+    methods, groups = list(dict.fromkeys(points["method"])), group_looks(sorted(points["group"].unique()))
     wide, high = (float(np.ptp(points[axis], axis=0)) for axis in ("x", "y"))
     height = 1.3 + 3.2 * (min(max(high / wide, 0.35), 1.0) if shared else 0.8)
     fig, axes = plt.subplots(
@@ -32,15 +33,15 @@ def embeddings(points: pd.DataFrame, *, shared: bool = True) -> Figure:
         layout="constrained",
     )
     for panel, method in zip(axes.flat, methods, strict=True):
-        for group, colour, marker in zip(groups, COLOURS, MARKERS, strict=False):
+        for group, own in groups.items():
             some = points[(points["method"] == method) & (points["group"] == group)]
-            panel.scatter(some["x"], some["y"], s=14, alpha=0.5, color=colour, marker=marker, linewidth=0)
+            panel.scatter(some["x"], some["y"], s=14, alpha=0.5, color=own.colour, marker=own.marker, linewidth=0)
         panel.set(title=method, xlabel="component 1")
         panel.set_aspect("equal", adjustable="box" if shared else "datalim")
     axes[0, 0].set_ylabel("component 2")
     handles = [
-        Line2D([], [], color=c, marker=m, linestyle="", label=f"group {g}")
-        for g, c, m in zip(groups, COLOURS, MARKERS, strict=False)
+        Line2D([], [], color=own.colour, marker=own.marker, linestyle="", label=f"group {group}")
+        for group, own in groups.items()
     ]
     fig.legend(handles=handles, loc="outside lower center", ncols=len(handles))
     return fig
@@ -65,21 +66,21 @@ def spread_by_dimension(found: pd.DataFrame, metrics: list[str]) -> Figure:
     fig, axes = plt.subplots(
         len(metrics), len(dimensions), figsize=size, sharey=True, sharex="row", squeeze=False, layout="constrained"
     )
-    y = np.arange(len(methods))
+    y, (ours, mark), (theirs, diamond) = np.arange(len(methods)), SOURCES["full run"], SOURCES["published"]
     for line, metric in zip(axes, metrics, strict=True):
         for panel, d in zip(line, dimensions, strict=True):
             some = found[(found["metric"] == metric) & (found["d"] == d)].set_index("method").reindex(methods)
-            panel.hlines(y, some["smallest"], some["largest"], color=COLOURS[0], linewidth=1)
-            panel.hlines(y, some["lower"], some["upper"], color=COLOURS[0], linewidth=5, alpha=0.5)
-            panel.plot(some["median"], y, MARKERS[0], color=COLOURS[0], markersize=5)
-            panel.plot(some["reference"], y, MARKERS[3], color=COLOURS[1], markersize=5, markerfacecolor="white")
+            panel.hlines(y, some["smallest"], some["largest"], color=ours, linewidth=1)
+            panel.hlines(y, some["lower"], some["upper"], color=ours, linewidth=5, alpha=0.5)
+            panel.plot(some["median"], y, mark, color=ours, markersize=5)
+            panel.plot(some["reference"], y, diamond, color=theirs, markersize=5, markerfacecolor="white")
             panel.set_title(f"{metric.replace('^2', '²')}, d = {d}")
             panel.set_yticks(y, methods)
             panel.set_ylim(len(methods) - 0.5, -0.5)
         line[0].set_xlim(left=min(0.0, line[0].get_xlim()[0]))  # after all of the row is drawn
     handles = [
-        Line2D([], [], color=COLOURS[0], marker=MARKERS[0], label="median, quartiles and range over the splits"),
-        Line2D([], [], color=COLOURS[1], marker=MARKERS[3], mfc="white", linestyle="", label="mean of the reference"),
+        Line2D([], [], color=ours, marker=mark, label="median, quartiles and range over the splits"),
+        Line2D([], [], color=theirs, marker=diamond, mfc="white", linestyle="", label="mean of the reference"),
     ]
     fig.legend(handles=handles, loc="outside lower center", ncols=2)
     return fig
@@ -135,11 +136,11 @@ def readers(found: pd.DataFrame) -> Figure:
     )
     sizes = sorted(found["k"].unique())
     for panel, name in zip(axes.flat, names, strict=True):
-        for shift, (method, colour, marker) in enumerate(zip(methods, COLOURS, MARKERS, strict=False)):
+        for shift, (method, own) in enumerate(looks(methods).items()):
             some = found[(found["reader"] == name) & (found["method"] == method)].set_index("k").reindex(sizes)
             x = np.arange(len(sizes)) + 0.12 * (shift - (len(methods) - 1) / 2)
             reach = [some["mean"] - some["smallest"], some["largest"] - some["mean"]]
-            panel.errorbar(x, some["mean"], yerr=reach, fmt=marker, color=colour, capsize=2, label=method)
+            panel.errorbar(x, some["mean"], yerr=reach, linestyle="", capsize=2, **own.mark())
         panel.axhline(0.5, color=INK, linestyle="--", linewidth=1)
         panel.set(title=name, xlabel="components k", xlim=(-0.5, len(sizes) - 0.5))
         panel.set_xticks(range(len(sizes)), [str(k) for k in sizes])

@@ -19,9 +19,11 @@ from evenspan import datasets, paths
 from evenspan.errors import ExecutionError, FairError, ResultError
 from evenspan.experiments.catalogue import Experiment, catalogue
 
-from . import execute, ledger, ledger_links, ledger_page
+from . import execute, ingredients, ledger, ledger_links, ledger_page
 
 _PAGE = {".md", ".ipynb"}
+#: Files below ``_build/examples`` by the chapter that writes them.
+EXAMPLES = {"yours/audit": "audit/report.html"}
 
 
 def chapters() -> list[str]:
@@ -69,9 +71,11 @@ def stage(destination: Path | None = None) -> Path:
     _copy_tree(root / "notebooks", target / "_notebooks", "*.ipynb")
     for profile in ("full", "embedded"):
         _copy_tree(paths.results(profile), target / "_static" / "results" / profile, "*.csv", "*.json")
+    _copy_examples(target)
     _copy_tree(paths.data("paper"), target / "_static" / "paper", "*.csv")
     _write_cards(target)
     _write_ledger(target)
+    _write(target / ingredients.NAME, ingredients.listing())
     _check_toc(target, root / "_toc.yml")
     return target
 
@@ -99,6 +103,17 @@ def _copy_experiments(target: Path) -> None:
             page = target / "experiments" / experiment.id / f"{execution}.ipynb"
             page.parent.mkdir(parents=True, exist_ok=True)
             nbformat.write(notebook, page)
+
+
+def _copy_examples(target: Path) -> None:
+    """What a chapter wrote for readers to open, such as a whole report: a page that links to it must find it."""
+    for chapter, example in EXAMPLES.items():
+        if chapter in chapters() and not paths.build("examples", example).is_file():
+            raise ExecutionError(
+                f"{paths.build('examples', example)}, which book/{chapter}.md writes, is not there. Delete "
+                f"{paths.build('executed', 'chapters', f'{chapter}.ipynb')} and run 'make book'."
+            )
+    _copy_tree(paths.build("examples"), target / "_static" / "examples", "*.html", "*.csv", "*.svg", "*.npz", "*.json")
 
 
 def _executed(*parts: str) -> Path:

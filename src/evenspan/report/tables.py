@@ -8,7 +8,7 @@ from IPython.display import HTML
 from .. import paths
 from ..experiments.catalogue import experiment, task_id
 from ..experiments.store import read_results
-from .claims import ANSWERS, claims
+from .claims import ANSWERS, STALE, badge, claims
 from .ledger import counts, ledger
 from .verdicts import Kind
 
@@ -145,7 +145,7 @@ def claim_table(ids: list[str]) -> HTML:
         {
             "claim": judged["id"],
             "statement": judged["claim"].map(html.escape),
-            "answer": judged["answer"].map(_answer_badge),
+            "answer": [badge(answer, state) for answer, state in zip(judged["answer"], judged["state"], strict=True)],
             "evidence": judged["evidence"].map(html.escape),
         }
     )
@@ -161,9 +161,11 @@ def verdict_counts(paper: str) -> HTML:
 
 def paper_claims(paper: str) -> HTML:
     """How many of a paper's claims received which answer."""
-    answers = claims(paper=paper)["answer"].value_counts()
-    marks = ", ".join(f"{answers[name]} {_answer_badge(name)}" for name in ANSWERS if name in answers)
-    return HTML(f'<p class="verdict-counts">Of {answers.sum(axis=0)} claims: {marks}</p>')
+    judged = claims(paper=paper)
+    answers = judged["answer"].mask(judged["state"] == STALE, STALE).value_counts()
+    marks = [f"{answers[name]} {badge(name)}" for name in ANSWERS if name in answers]
+    marks += [f"{answers[STALE]} {Kind.STALE.badge()}"] if STALE in answers else []
+    return HTML(f'<p class="verdict-counts">Of {answers.sum(axis=0)} claims: {", ".join(marks)}</p>')
 
 
 def inexact(experiment_id: str, *, dataset: str, k: int) -> HTML:
@@ -214,10 +216,6 @@ def _cells(experiment_id: str, dataset: str, k: int) -> pd.DataFrame:
 def _places(cells: pd.DataFrame, run: pd.DataFrame) -> dict[str, pd.Series]:
     """Which of several published tables a row belongs to; nothing where there is only one."""
     return {"table": run["table"], "sample": run["split"]} if cells["table"].nunique() > 1 else {}
-
-
-def _answer_badge(answer: str) -> str:
-    return f'<span class="{ANSWERS[answer].css}">{html.escape(answer)}</span>'
 
 
 def _printed(value: str, std: str) -> str:

@@ -8,7 +8,8 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator, NullFormatter
 
-from .style import COLOURS, INK, MARKERS
+from .method_looks import Look, handles, looks
+from .style import COLOURS, MARKERS
 
 #: Weights of the second block as they are written in a legend.
 WEIGHTS = {"lambda^3": "λ³ (released)", "lambda": "λ (printed)", "": ""}
@@ -26,11 +27,10 @@ def tradeoff(points: pd.DataFrame, violation: str, trivial: tuple[str, ...] = ()
     violation : str
         The column of the horizontal axis.
     trivial : tuple of str
-        Methods without a parameter: drawn in ink, last, without colour.
+        Methods without a parameter: they come last.
     """
     methods = [name for name in dict.fromkeys(points["method"]) if name not in trivial]
-    looks = dict(zip(methods, zip(COLOURS, MARKERS, strict=True), strict=False))
-    looks |= dict(zip(trivial, ((INK, "*"), (INK, "_")), strict=False))
+    own = looks([*methods, *trivial])
     lines = list(points.groupby(["classifier", "size"], sort=False).groups)
     columns = list(dict.fromkeys(points["dataset"]))
     fig, axes = _panels(len(lines), len(columns))
@@ -38,13 +38,9 @@ def tradeoff(points: pd.DataFrame, violation: str, trivial: tuple[str, ...] = ()
         for dataset, panel in zip(columns, row, strict=True):
             here = (points["classifier"] == line[0]) & (points["size"] == line[1]) & (points["dataset"] == dataset)
             for method, some in points[here].groupby("method", sort=False):
-                _curve(panel, some, violation, *looks[method])
+                _curve(panel, some, violation, own[method])
             panel.set_title(f"{dataset}, {line[0]}\n{line[1]}")
-    handles = [
-        Line2D([], [], color=colour, marker=marker, linewidth=0.8, label=name)
-        for name, (colour, marker) in looks.items()
-    ]
-    return _finished(fig, axes, violation, handles)
+    return _finished(fig, axes, violation, handles(own.values(), lines=True))
 
 
 def powers(points: pd.DataFrame, violation: str) -> Figure:
@@ -60,24 +56,25 @@ def powers(points: pd.DataFrame, violation: str) -> Figure:
         The column of the horizontal axis.
     """
     weights = [name for name in WEIGHTS if name in set(points["weight"])]
-    looks = dict(zip(weights, zip(COLOURS, MARKERS, strict=True), strict=False))
+    own = {
+        weight: Look(colour, marker, dash, WEIGHTS[weight], fill, 5.5, "", "")
+        for weight, colour, marker, dash, fill in zip(
+            weights, COLOURS, MARKERS, ("-", "--", ":"), ("full", "none", "full"), strict=False
+        )
+    }
     columns = list(dict.fromkeys(points["dataset"]))
     fig, axes = _panels(1, len(columns))
     for dataset, panel in zip(columns, axes[0], strict=True):
         for shift, weight in enumerate(weights):
             some = points[(points["dataset"] == dataset) & (points["weight"] == weight)]
-            _curve(panel, some, violation, *looks[weight])
+            _curve(panel, some, violation, own[weight])
             for one in some[some["parameter"].isin([0.1, 0.5, 0.9])].to_dict("records"):
                 panel.annotate(
                     f"{one['parameter']:g}", (one[violation], one["accuracy"]), (5, -11 if shift else 5),
-                    textcoords="offset points", color=looks[weight][0], fontsize="small",
+                    textcoords="offset points", color=own[weight].colour, fontsize="small",
                 )  # fmt: skip
         panel.set_title(dataset)
-    handles = [
-        Line2D([], [], color=colour, marker=marker, linewidth=0.8, label=WEIGHTS[name])
-        for name, (colour, marker) in looks.items()
-    ]
-    return _finished(fig, axes, violation, handles)
+    return _finished(fig, axes, violation, handles(own.values(), lines=True))
 
 
 def times(found: pd.DataFrame, unit: str) -> Figure:
@@ -91,10 +88,11 @@ def times(found: pd.DataFrame, unit: str) -> Figure:
         What the times are multiples of.
     """
     fig, panel = plt.subplots(figsize=(6.4, 4.2), layout="constrained")
-    for (method, line), colour, marker in zip(found.groupby("method", sort=False), COLOURS, MARKERS, strict=False):
+    own = looks(found["method"])
+    for method, line in found.groupby("method", sort=False):
         line = line.sort_values("n")
         ends = [line["mean"] - line["smallest"], line["largest"] - line["mean"]]
-        panel.errorbar(line["n"], line["mean"], yerr=ends, color=colour, marker=marker, capsize=2, label=method)
+        panel.errorbar(line["n"], line["mean"], yerr=ends, capsize=2, **own[method].line())
     panel.axhline(1.0, color="#888888", linewidth=1.0, linestyle=":")
     panel.set(xscale="log", yscale="log", xlabel="training points n", ylabel=f"fitting time / {unit}")
     ticks = sorted(found["n"].unique())
@@ -110,21 +108,17 @@ def _panels(down: int, across: int) -> tuple[Figure, np.ndarray]:
     )
 
 
-def _curve(panel: Axes, some: pd.DataFrame, violation: str, colour: str, marker: str) -> None:
+def _curve(panel: Axes, some: pd.DataFrame, violation: str, own: Look) -> None:
     line = some.sort_values("parameter")
-    hollow = "white" if marker in MARKERS[1::2] else colour
-    panel.plot(
-        line[violation], line["accuracy"], color=colour, marker=marker, markersize=5.5, linewidth=0.8, alpha=0.9,
-        markerfacecolor=hollow,
-    )  # fmt: skip
+    panel.plot(line[violation], line["accuracy"], markersize=5.5, linewidth=0.8, alpha=0.9, **own.line())
 
 
-def _finished(fig: Figure, axes: np.ndarray, violation: str, handles: list[Line2D]) -> Figure:
+def _finished(fig: Figure, axes: np.ndarray, violation: str, entries: list[Line2D]) -> Figure:
     for panel in axes.flat:
         panel.xaxis.set_major_locator(MaxNLocator(5))
     for panel in axes[-1]:
         panel.set_xlabel(f"{violation} on the test part")
     for row in axes:
         row[0].set_ylabel("accuracy on the test part")
-    fig.legend(handles=handles, loc="outside lower center", ncols=4, fontsize="small")
+    fig.legend(handles=entries, loc="outside lower center", ncols=4, fontsize="small")
     return fig

@@ -6,7 +6,7 @@ stored. A part is one share of a fixed division, so that consecutive parts go th
 
 import hashlib
 import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -127,15 +127,6 @@ def verify(chosen: Collection[Task], *, jobs: int | None = None, renew: bool = F
             found.append(Verified(name, one.name, int(carried.get((name, one.name), 0)), one))
         found += [Verified(name, task, int(carried.get((name, task), 0)), None, why) for task, why in failed.items()]
     return found
-
-
-def largest(found: Iterable[Verified]) -> Mapping[str, float]:
-    """The largest relative difference of each experiment."""
-    worst: dict[str, float] = {}
-    for one in found:
-        if one.comparison is not None:
-            worst[one.experiment] = max(worst.get(one.experiment, 0.0), one.comparison.largest_relative)
-    return worst
 
 
 def _renew(experiment: str, task: str) -> None:

@@ -1,0 +1,69 @@
+"""Mend in the written pages what the theme leaves out for people who listen to a page or use the keyboard.
+
+- Buttons that unfold the navigation have no name: they get one from the link they stand beside.
+- The name of the book and the search stand outside all landmarks: they become the banner of the page.
+- The button above folded code is read as "Toggle hidden content" whatever it says: it is read as it is written.
+- An empty corner of a table is no header of a column.
+- A work in the list of references has a role that is no longer in use: it is an item of its list.
+- Tables in boxes that scroll are landmarks: those with the same name on one page are numbered.
+
+Every mending looks for the theme's own text. If a whole build has none, the theme has changed and the build says so.
+"""
+
+import html
+import re
+from collections import Counter
+from pathlib import Path
+
+from sphinx.errors import ExtensionError
+
+_UNFOLD = re.compile(
+    r'(<a class="(?:current )?reference internal"[^>]*>(?P<title>(?:(?!</a>).)*)</a><details[^>]*>)<summary>', re.DOTALL
+)
+_START = '<div class="sidebar-primary-items__start sidebar-primary__section">'
+_BANNER = '<div class="sidebar-primary-items__start sidebar-primary__section" role="banner">'
+_FOLDED = '<summary aria-label="Toggle hidden content">'
+_ENTRY = ' role="doc-biblioentry"'
+_CORNER = re.compile(r'<th(?: (?!class)[a-z]+="[^"]*")*( class="[^"]*")?[^>]*>(?:\s|<p>\s*</p>|&nbsp;)*</th>')
+_REGION = re.compile(r'(role="region" aria-label=")([^"]*)"')
+_TAG = re.compile(r"<[^>]+>")
+
+
+def mend(page: str) -> str:
+    """A written page with names, landmarks and headers put right; once done, doing it again changes nothing."""
+    page = _UNFOLD.sub(_named, page)
+    page = page.replace(_START, _BANNER).replace(_FOLDED, "<summary>").replace(_ENTRY, ' role="listitem"')
+    page = _CORNER.sub(r"<td\1></td>", page)
+    seen = Counter()
+
+    def numbered(found: re.Match) -> str:
+        seen[found[2]] += 1
+        return found[0] if seen[found[2]] == 1 else f'{found[1]}{found[2]}, number {seen[found[2]]}"'
+
+    return _REGION.sub(numbered, page)
+
+
+def _named(found: re.Match) -> str:
+    title = html.escape(html.unescape(_TAG.sub("", found["title"])).strip())
+    return f'{found[1]}<summary aria-label="Pages below: {title}">'
+
+
+def _mend_all(app, error):
+    if error is not None or app.builder.format != "html":
+        return
+    banners = 0
+    for path in sorted(Path(app.outdir).rglob("*.html")):
+        if path.relative_to(app.outdir).parts[0].startswith("_"):
+            continue
+        before = path.read_text(encoding="utf-8")
+        after = mend(before)
+        banners += _BANNER in after
+        if after != before:
+            path.write_text(after, encoding="utf-8")
+    if not banners:
+        raise ExtensionError("No page has the start of the sidebar: the theme has changed (evenspan_access.py).")
+
+
+def setup(app):
+    app.connect("build-finished", _mend_all)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,0 +1,147 @@
+"""One part of the rows, fitting or held out, as blocks: what a linear map does to each group, and how sure that is."""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from ...estimator import SubspaceEstimator
+from ...linalg import top_eigenspace
+from ...metrics.bootstrap import cells_of, multiplicities
+from ...moments import GroupMoments
+from ...reconstruction.group_errors import group_matrices
+
+
+@dataclass(frozen=True, eq=False)
+class LinearMap:
+    """``t = encoder' (x - mean)`` and back to ``mean + decoder t``; both (d, k), the decoder orthonormal."""
+
+    encoder: np.ndarray
+    decoder: np.ndarray
+    mean: np.ndarray
+
+    @classmethod
+    def of(cls, estimator: SubspaceEstimator) -> "LinearMap":
+        """The map of a fitted estimator. Encoder and decoder are equal but for oblique maps (LEACE)."""
+        return cls(estimator.components_.T, estimator.subspace_.V, estimator.mean_)
+
+    @classmethod
+    def projection(cls, V: np.ndarray, mean: np.ndarray) -> "LinearMap":
+        """The orthogonal projection on the columns of V."""
+        return cls(V, V, mean)
+
+
+@dataclass(frozen=True, eq=False)
+class Sums:
+    """What blocks add up to under a map: squared residuals (m, G), coordinates (m, G, k), their squares (m, G)."""
+
+    errors: np.ndarray
+    firsts: np.ndarray
+    squares: np.ndarray
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """Blocked moments of one part, and the draws with which its blocks are resampled.
+
+    Parameters
+    ----------
+    name : str
+        ``"fitting"`` or ``"held out"``.
+    moments : GroupMoments
+        With the attribute "block" and one more.
+    attribute : str
+        The other one.
+    draws : ndarray of shape (n_boot, m)
+        How often each block is in each sample; the same for all methods, so that they are compared in pairs.
+    """
+
+    name: str
+    moments: GroupMoments
+    attribute: str
+    draws: np.ndarray
+
+    @classmethod
+    def of(cls, name: str, moments: GroupMoments, attribute: str, n_boot: int, random_state) -> "Part":
+        """The part with draws of its own."""
+        m = int(cells_of(moments, attribute)[1].max(axis=0)) + 1
+        return cls(name, moments, attribute, multiplicities(m, n_boot, random_state).astype(float))
+
+    @cached_property
+    def _cells(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        return cells_of(self.moments, self.attribute)
+
+    @property
+    def labels(self) -> list[str]:
+        """Names of the groups."""
+        return [str(label) for label in self._cells[0]]
+
+    @property
+    def m(self) -> int:
+        """Number of blocks."""
+        return int(self._cells[1].max(axis=0)) + 1
+
+    @cached_property
+    def plain(self) -> GroupMoments:
+        """The ordinary moments of the groups."""
+        return self.moments.marginal(self.attribute)
+
+    def laid_out(self, values: np.ndarray) -> np.ndarray:
+        """Numbers of the cells, shape (cells, ...), by block and group, shape (m, G, ...)."""
+        labels, block, group = self._cells
+        table = np.zeros((self.m, len(labels), *values.shape[1:]))
+        table[block, group] = values
+        return table
+
+    @cached_property
+    def counts(self) -> np.ndarray:
+        """Rows by block and group, (m, G)."""
+        return self.laid_out(np.asarray(self.moments.counts, dtype=float))
+
+    @cached_property
+    def _traces(self) -> np.ndarray:
+        return np.einsum("cdd->c", self.moments.scatters)
+
+    def sums(self, answer: LinearMap) -> Sums:
+        """What every block contributes under a map; one product of the scatters with the map."""
+        moments, B, V = self.moments, answer.encoder, answer.decoder
+        flat = moments.scatters.reshape(-1, moments.d)
+        SB = (flat @ B).reshape(moments.G, *B.shape)
+        kept = np.einsum("cdk,dk->c", SB, B)
+        straight = np.array_equal(V, B)
+        cross = kept if straight else np.einsum("cdk,dk->c", SB, V)
+        offsets = moments.means - answer.mean
+        TB = offsets @ B
+        TV = TB if straight else offsets @ V
+        n = moments.counts
+        # |x - VB'x|^2 = |x|^2 - 2 (V'x)'(B'x) + |B'x|^2, because V has orthonormal columns.
+        about = (offsets**2).sum(axis=1) - 2.0 * (TV * TB).sum(axis=1) + (TB**2).sum(axis=1)
+        errors = np.maximum(self._traces - 2.0 * cross + kept + n * about, 0.0)
+        squares = kept + n * (TB**2).sum(axis=1)
+        return Sums(*(self.laid_out(values) for values in (errors, n[:, None] * TB, squares)))
+
+    def totals_about(self, point: np.ndarray) -> np.ndarray:
+        """Squared distances of the rows to a point (d,), by block and group, (m, G)."""
+        offsets = self.moments.means - point
+        return self.laid_out(self._traces + self.moments.counts * (offsets**2).sum(axis=1))
+
+    def offsets_from(self, point: np.ndarray) -> np.ndarray:
+        """Sums of the rows less a point, by block, (m, d)."""
+        return self.laid_out(self.moments.counts[:, None] * (self.moments.means - point)).sum(axis=1)
+
+    def resampled(self, sums: np.ndarray) -> np.ndarray:
+        """Means of the groups in every sample, (n_boot, G, ...), of sums by block and group (m, G, ...)."""
+        flat = sums.reshape(len(sums), -1)
+        counts = self.resampled_counts.reshape(-1, self.counts.shape[1], *(1,) * (sums.ndim - 2))
+        drawn = (self.draws @ flat).reshape(-1, *sums.shape[1:])
+        return np.divide(drawn, counts, out=np.full(drawn.shape, np.nan), where=counts > 0)
+
+    @cached_property
+    def resampled_counts(self) -> np.ndarray:
+        """Rows of the groups in every sample, (n_boot, G)."""
+        return self.draws @ self.counts
+
+
+def own_directions(moments: GroupMoments, most: int) -> list[np.ndarray]:
+    """For every group its own best directions about the overall mean, the first ``most`` of them, each (d, most)."""
+    return [top_eigenspace(M, most)[1] for M in group_matrices(moments, "fitted")]

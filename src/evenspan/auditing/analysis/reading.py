@@ -1,0 +1,186 @@
+"""What readers find in a representation: the group, and the target. Fitted to fitting rows, scored on held-out ones.
+
+Readers see points, not moments: at most ``FITTED`` rows of the fitting part for each kind of reader, and ``SCORED`` of
+the held-out part, the same for all methods. Intervals have the scored rows resampled, the reader as it is: they do not
+say how another fitting sample, or another reader, would change it. Areas are resampled to first order, by what each row
+contributes.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from scipy.stats import norm
+from sklearn.linear_model import LinearRegression, LogisticRegression
+
+from ... import metrics
+from ...metrics.bootstrap import interval
+from ...metrics.group_prediction import TIED
+from ..sample import Points
+from .blocked import LinearMap
+from .judging import LEVEL, Row
+
+#: Rows that a reader is fitted to at most (the kernel's time grows with their square), and rows it is scored on.
+FITTED = {"linear": 10_000, "kernel": 1_500, "target": 10_000}
+SCORED = {"linear": 4_000, "kernel": 2_000, "target": 4_000}
+#: Rows of a group below which nothing is read.
+LEAST = 10
+
+
+@dataclass(frozen=True, eq=False)
+class Readers:
+    """Rows to read, dealt once and read in the representation of every method.
+
+    Parameters
+    ----------
+    fitting, scoring : Points
+        Of the two parts; the same twice where nothing is held out.
+    attribute : str
+        Which of their attributes is predicted.
+    part : str
+        Name of the part of ``scoring``.
+    n_boot : int
+        Samples of the scored rows.
+    seed : int
+        Of the rows drawn and of the samples.
+    """
+
+    fitting: Points
+    scoring: Points
+    attribute: str
+    part: str
+    n_boot: int
+    seed: int
+
+    def rows(self, answer: LinearMap) -> Iterator[Row]:
+        """What is found under a map."""
+        for kind in metrics.READERS:
+            yield from self._group(kind, answer)
+        if self.fitting.y is not None:
+            yield from self._target(answer)
+
+    def _group(self, kind: str, answer: LinearMap) -> Iterator[Row]:
+        at, to = self._fitting_rows(kind), self._scored_rows(kind)
+        codes, truth = self._codes[0][at], self._codes[1][to]
+        E, F = (points.X[rows] @ answer.encoder for points, rows in ((self.fitting, at), (self.scoring, to)))
+        labels = self._labels[1:] if len(self._labels) == 2 else self._labels
+        name, found, missing = f"{kind} AUC", [], []
+        for label in labels:
+            g = self._labels.index(label)
+            member, inside = truth == g, codes == g
+            if min(side.sum(axis=0) for side in (member, ~member, inside, ~inside)) < LEAST:
+                missing.append(label)
+                continue
+            scores = metrics.reader_scores(kind, E, inside, F)
+            value, drawn = self._area(member, scores)
+            found.append((value, drawn, label, _by_chance(member, len(labels))))
+        note = f"Without {', '.join(missing)}: fewer than {LEAST} rows among those read." if missing else ""
+        if not found:
+            yield Row(name, np.nan, note=note)
+            return
+        if len(labels) > 1:
+            for value, drawn, label, chance in found:
+                low, high = interval(drawn, LEVEL)
+                yield Row(name, value, float(low), float(high), chance, label, "This group against all others.")
+            note = " ".join(filter(None, ("The largest of one group against all others.", note)))
+        value, drawn, _, chance = max(found, key=lambda one: one[0])
+        low, high = interval(drawn, LEVEL)
+        yield Row(name, value, float(low), float(high), chance, note=note)
+
+    def _target(self, answer: LinearMap) -> Iterator[Row]:
+        at, to = self._fitting_rows("target"), self._scored_rows("target")
+        E, F = self.fitting.X[at] @ answer.encoder, self.scoring.X[to] @ answer.encoder
+        y, truth = self.fitting.y[at], self.scoring.y[to]
+        offset, classes = E.mean(axis=0), np.unique(y)
+        if y.dtype.kind == "f" and len(classes) > 2:
+            yield self._explained(truth, LinearRegression().fit(E - offset, y).predict(F - offset))
+            return
+        if len(classes) < 2:
+            yield Row("target accuracy", np.nan, note="The target has one value only among the rows that are read.")
+            return
+        reader = LogisticRegression(max_iter=10_000, tol=1e-8).fit(E - offset, y)
+        right = (reader.predict(F - offset) == truth).astype(float)
+        low, high = interval(self._weights(len(right)) @ right / len(right), LEVEL)
+        yield Row("target accuracy", float(right.mean(axis=0)), float(low), float(high))
+        if len(classes) == 2 and len(np.unique(truth)) == 2:
+            scores, member = reader.decision_function(F - offset), truth == classes[1]
+            value, drawn = self._area(member, scores)
+            low, high = interval(drawn, LEVEL)
+            yield Row("target AUC", value, float(low), float(high))
+
+    def _explained(self, truth: np.ndarray, found: np.ndarray) -> Row:
+        n, left = len(truth), (truth - found) ** 2
+
+        def share(weights):
+            spread = weights @ truth**2 / n - (weights @ truth / n) ** 2
+            return 1.0 - weights @ left / n / spread
+
+        if not np.ptp(truth, axis=0) > 0:
+            return Row("target R2", np.nan, note="The target has one value only among the rows that are read.")
+        low, high = interval(share(self._weights(n)), LEVEL)
+        return Row("target R2", float(share(np.ones(n))), float(low), float(high))
+
+    @cached_property
+    def _labels(self) -> list[str]:
+        return sorted(
+            {*self.fitting.groups[self.attribute].astype(str), *self.scoring.groups[self.attribute].astype(str)}
+        )
+
+    @cached_property
+    def _codes(self) -> tuple[np.ndarray, np.ndarray]:
+        return tuple(
+            np.searchsorted(self._labels, points.groups[self.attribute].to_numpy(dtype=str))
+            for points in (self.fitting, self.scoring)
+        )
+
+    @cached_property
+    def _orders(self) -> tuple[np.ndarray, np.ndarray]:
+        rng = np.random.default_rng((self.seed, 2))
+        return rng.permutation(self.fitting.n), rng.permutation(self.scoring.n)
+
+    def _fitting_rows(self, kind: str) -> np.ndarray:
+        return self._orders[0][: FITTED[kind]]
+
+    def _scored_rows(self, kind: str) -> np.ndarray:
+        return self._orders[1][: SCORED[kind]]
+
+    @cached_property
+    def _drawn(self) -> dict[int, np.ndarray]:
+        return {}
+
+    def _weights(self, n: int) -> np.ndarray:
+        """How often each of n scored rows is in each sample, (draws, n); the same for all methods."""
+        if n not in self._drawn:
+            rng = np.random.default_rng((self.seed, 3))
+            self._drawn[n] = rng.multinomial(n, np.full(n, 1.0 / n), size=self.n_boot).astype(np.float32)
+        return self._drawn[n]
+
+    def _area(self, member: np.ndarray, scores: np.ndarray) -> tuple[float, np.ndarray]:
+        """The area under the curve (``metrics.auc``), and in every sample to first order in the weights of the rows."""
+        share, weights = member.mean(axis=0), self._weights(len(scores))
+        if np.ptp(scores, axis=0) < TIED:
+            return 0.5, np.full(len(weights), 0.5)
+        # What each row contributes: the share of rows of the other kind that it is ranked right against, ties half.
+        inside, outside = np.sort(scores[member]), np.sort(scores[~member])
+        right = np.where(member, _below(outside, scores), 1.0 - _below(inside, scores))
+        area = float(right[member].mean(axis=0))
+        influence = (right - area) / np.where(member, share, 1.0 - share)
+        return area, np.clip(area + weights @ influence / len(scores), 0.0, 1.0)
+
+
+def _below(ranked: np.ndarray, scores: np.ndarray) -> np.ndarray:
+    """Share of the ranked scores below each score, those equal to it counted half."""
+    left, right = (np.searchsorted(ranked, scores, side=side) for side in ("left", "right"))
+    return 0.5 * (left + right) / len(ranked)
+
+
+def _by_chance(member: np.ndarray, readers: int) -> float:
+    """The area that scores without any information exceed in one of twenty cases, with any of so many readers.
+
+    By the normal approximation of the rank sum.
+    """
+    inside = int(member.sum(axis=0))
+    outside = len(member) - inside
+    deviation = np.sqrt((inside + outside + 1.0) / (12.0 * inside * outside))
+    return float(0.5 + norm.ppf(1.0 - (1.0 - LEVEL) / readers) * deviation)

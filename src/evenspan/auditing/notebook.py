@@ -1,0 +1,173 @@
+"""The notebook of an audit: executed in a folder of its own, whose name is given only to what is complete."""
+
+import re
+import shutil
+import tempfile
+import threading
+from collections.abc import Callable, Mapping
+from importlib import resources, util
+from pathlib import Path
+from typing import Any
+
+from .. import errors
+from ..errors import ConfigurationError, ExecutionError, FairError
+from .progress import VARIABLE, Follower
+from .writing import NOTEBOOK, require_free
+
+#: Packages of the extra ``audit`` without which no report can be made.
+NEEDED = ("ipykernel", "jinja2", "matplotlib", "nbformat", "papermill")
+_COLOUR = re.compile(r"\x1b\[[0-9;]*m")
+
+
+def source() -> Path:
+    """The notebook as it is installed, without outputs."""
+    return Path(str(resources.files(__package__).joinpath(NOTEBOOK)))
+
+
+def require_packages() -> None:
+    """Refuse to begin when a package that a report needs is not installed."""
+    if missing := [name for name in NEEDED if util.find_spec(name) is None]:
+        raise ConfigurationError(
+            f"An audit needs {', '.join(missing)}, which is not installed. Run: pip install 'evenspan[audit]'"
+        )
+
+
+def require_unused(folder: Path, overwrite: bool) -> None:
+    """Refuse a name that is taken, unless an earlier audit has it and may be replaced."""
+    require_free(folder)
+    if folder.exists() and any(folder.iterdir()) and not overwrite:
+        raise ConfigurationError(
+            f"{folder} holds an earlier audit. Name another folder with -o, or add --overwrite to replace it."
+        )
+
+
+def run(
+    parameters: Mapping[str, Any],
+    folder: Path,
+    *,
+    overwrite: bool = False,
+    follow: Callable[[list[dict]], None] | None = None,
+) -> Path:
+    """Execute the notebook with parameters and leave everything it writes in ``folder``.
+
+    The work is done in a hidden folder beside it and renamed at the end: until then, also when the run is interrupted
+    or fails, ``folder`` is what it was. Paths among the parameters are relative to ``folder``.
+
+    Parameters
+    ----------
+    parameters : mapping
+        Values for names in the notebook's cell of parameters.
+    folder : Path
+        Where the report, the executed notebook, the tables and the transformers go.
+    overwrite : bool
+        Whether an earlier audit in ``folder`` is replaced.
+    follow : callable, optional
+        Gets the steps of the progress as they come, from another thread.
+
+    Returns
+    -------
+    Path
+        The folder.
+
+    Raises
+    ------
+    FairError
+        What evenspan raised in the notebook, in its own words.
+    ExecutionError
+        Something else went wrong there; the notebook up to that cell is kept beside ``folder``.
+    """
+    require_packages()
+    require_unused(folder, overwrite)
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    failed = folder.with_name(f"{folder.name}.failed.ipynb")
+    failed.unlink(missing_ok=True)
+    # Beside the folder, not in the system's temporary place: relative paths mean the same, and a rename is enough.
+    partial = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
+    try:
+        partial.chmod(0o755)  # mkdtemp makes it private
+        _execute(dict(parameters), partial, failed, follow)
+        _give_name(partial, folder)
+    finally:
+        shutil.rmtree(partial, ignore_errors=True)
+    return folder
+
+
+def _execute(parameters: dict[str, Any], folder: Path, failed: Path, follow: Callable | None) -> None:
+    import nbformat
+    from nbclient.exceptions import DeadKernelError
+    from papermill.exceptions import PapermillExecutionError
+
+    from ..report import execute
+
+    notebook = nbformat.read(source(), as_version=4)
+    execute.check(parameters, execute.defaults(notebook), source())
+    with tempfile.TemporaryDirectory(prefix="evenspan-") as notes:
+        steps = Path(notes) / "steps.jsonl"
+        with execute.clean_room({VARIABLE: str(steps)}) as room, _followed(steps, follow):
+            prepared, executed = room / "in.ipynb", room / "out.ipynb"
+            nbformat.write(notebook, prepared)
+            try:
+                result = execute.run_kernel(prepared, executed, parameters, folder, room)
+            except PapermillExecutionError as error:
+                said = _COLOUR.sub("", error.evalue)
+                if own := _own_error(error.ename):
+                    raise own(said) from None
+                shutil.copyfile(executed, failed)
+                raise ExecutionError(
+                    f"The notebook failed with {error.ename}: {said}\nThe notebook up to there: {failed}"
+                ) from None
+            except DeadKernelError:
+                raise ExecutionError(
+                    "The process that computes the audit ended without a word, most often because the memory of this "
+                    "machine was used up. Leave columns out (--exclude), or audit fewer methods."
+                ) from None
+    execute.normalise(result)
+    nbformat.write(result, folder / NOTEBOOK)
+
+
+def _own_error(name: str) -> type[FairError] | None:
+    """The class of that name in evenspan's family of errors."""
+    found = getattr(errors, name, None)
+    return found if isinstance(found, type) and issubclass(found, FairError) else None
+
+
+class _followed:  # noqa: N801 - reads as a verb in "with"
+    """Passes the steps of a progress file on, from a thread of its own, while the block runs."""
+
+    def __init__(self, steps: Path, follow: Callable | None):
+        self._follower, self._follow, self._over = Follower(steps), follow, threading.Event()
+        self._thread = threading.Thread(target=self._look, daemon=True)
+
+    def _look(self) -> None:
+        while not self._over.wait(0.2):
+            self._pass_on()
+
+    def _pass_on(self) -> None:
+        if self._follow and (news := self._follower.news()):
+            self._follow(news)
+
+    def __enter__(self):
+        self._thread.start()
+        return self
+
+    def __exit__(self, *what) -> None:
+        self._over.set()
+        self._thread.join()
+        self._pass_on()
+
+
+def _give_name(partial: Path, folder: Path) -> None:
+    """Rename the finished folder; an earlier audit of that name goes only when the new one is in its place."""
+    if not folder.exists():
+        partial.rename(folder)
+        return
+    old = Path(tempfile.mkdtemp(prefix=f".{folder.name}.old.", dir=folder.parent))
+    folder.rename(old / "audit")
+    try:
+        partial.rename(folder)
+    except OSError:
+        (old / "audit").rename(folder)
+        raise
+    finally:
+        if folder.exists():
+            shutil.rmtree(old, ignore_errors=True)

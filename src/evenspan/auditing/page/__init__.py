@@ -1,0 +1,1 @@
+"""From answers to a page: blocks, tables, figures and the report."""

@@ -1,0 +1,261 @@
+"""The tables of a report, from the frames of an audit: numbers with their intervals, the user's names as they are."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+
+from .blocks import Cell, Column, Items, Row, Table, Text, number, plain, whole, words
+from .figures import FITTING, HELD_OUT
+
+#: Rows of the table of columns that a report shows; the rest is in the CSV.
+MOST_COLUMNS = 150
+#: Metrics of the table of methods and the heads of their columns.
+SIDE_BY_SIDE = {
+    "average error": "average error",
+    "error gap": "error gap",
+    "loss gap": "loss gap",
+    "worst error": "worst error",
+    "worst loss": "worst loss",
+    "mean distance": "distance of means",
+    "linear AUC": "AUC, linear reader",
+    "kernel AUC": "AUC, kernel reader",
+    "target AUC": "target: AUC",
+    "target accuracy": "target: accuracy",
+    "target R2": "target: R²",
+}
+BY_GROUP = {"error": "error", "share kept": "share kept", "loss": "loss", "mean offset": "offset of the mean"}
+WHERE = {FITTING: "on the rows that the methods were fitted to", HELD_OUT: "on held-out rows"}
+PERCENT = {"share kept", "explained variance", "target accuracy"}
+
+
+def columns_read(columns: pd.DataFrame) -> list:
+    """What became of each column."""
+    # Columns in which nothing is said, such as flags that no column has, are left out.
+    columns = columns.loc[
+        :, [not columns[name].isna().all() and (columns[name].astype(str) != "").any() for name in columns]
+    ]
+    names = list(columns.columns)
+    heads = [Column(name, number=_numeric(columns[name]) and name != "column") for name in names]
+    rows = [Row([_any(value) for value in line]) for line in columns.head(MOST_COLUMNS).itertuples(index=False)]
+    found = [Table("The columns of the table and what became of them", heads, rows)]
+    if len(columns) > MOST_COLUMNS:
+        found.append(
+            Text(f"The first {MOST_COLUMNS} of {len(columns):,} columns; all are in tables/columns.csv.", True)
+        )
+    return found
+
+
+def groups(frame: pd.DataFrame, attribute: str) -> Table:
+    """The groups of one attribute with their counts."""
+    some = frame[frame["attribute"] == attribute]
+    heads = [
+        Column("group"),
+        *(Column(name, True) for name in ("rows", "share", "fitting", "held out")),
+        Column("note"),
+    ]
+    rows = []
+    for _, line in some.iterrows():
+        share, note = number(float(line["share"]), percent=True), line["note"] or ("small" if line["small"] else "")
+        counts = [whole(line[name]) for name in ("rows", "fitting", "held out")]
+        rows.append(Row([words(line["group"]), counts[0], share, *counts[1:], words(note)]))
+    return Table(f"Groups of {attribute}", heads, rows)
+
+
+def under_pca(rows: pd.DataFrame, attribute: str, k: int, part: str, sizes: pd.DataFrame) -> Table:
+    """Every group under standard PCA on the rows of a part."""
+    some = _rows(rows, attribute=attribute, method="PCA", part=part, k=k)
+    some = some[some["metric"].isin(BY_GROUP) & (some["group"] != "")]
+    counts = sizes[sizes["attribute"] == attribute].set_index("group")[part]
+    order = some[some["metric"] == "error"].sort_values("value", ascending=False, kind="stable")["group"]
+    body = [
+        Row([words(group), whole(counts.get(group, np.nan)), *(_value(some, metric, group) for metric in BY_GROUP)])
+        for group in order
+    ]
+    heads = [Column("group"), Column("rows", True), *(Column(name, True) for name in BY_GROUP.values())]
+    return Table(f"Groups of {attribute} under standard PCA with k = {k}, {WHERE[part]}", heads, body)
+
+
+def spread_under_pca(rows: pd.DataFrame, attribute: str, k: int, part: str) -> Table:
+    """The differences between groups under standard PCA, with what chance alone would give."""
+    some = _rows(rows, attribute=attribute, method="PCA", part=part, k=k, group="")
+    named = {
+        "error gap": "largest less smallest error",
+        "loss gap": "largest less smallest loss",
+        "mean distance": "largest distance between means of groups",
+        "linear AUC": "group read by a linear reader (AUC)",
+        "kernel AUC": "group read by a kernel reader (AUC)",
+    }
+    body = []
+    for metric, what in named.items():
+        one = some[some["metric"] == metric]
+        if len(one):
+            line = one.iloc[0]
+            body.append(
+                Row(
+                    [
+                        words(what),
+                        _number(line, metric),
+                        Cell(plain(float(line["chance"])), kind="number"),
+                        words(line["note"]),
+                    ]
+                )
+            )
+    heads = [
+        Column("what"),
+        Column("value and 95% interval", True),
+        Column("chance alone, at most", True),
+        Column("note"),
+    ]
+    return Table(
+        f"Differences between the groups of {attribute} under standard PCA with k = {k}, {WHERE[part]}", heads, body
+    )
+
+
+def side_by_side(rows: pd.DataFrame, attribute: str, k: int, part: str, best: str, family: dict[str, str]) -> list:
+    """All methods at one number of components on the rows of a part, and why the others have no answer."""
+    some = _rows(rows, attribute=attribute, k=k, part=part, group="")
+    metrics = {metric: head for metric, head in SIDE_BY_SIDE.items() if some["metric"].eq(metric).any()}
+    body, without = [], []
+    for method in _rows(rows, attribute=attribute, k=k)["method"].unique():
+        mine = some[some["method"] == method]
+        if not mine.loc[mine["metric"] == "average error", "value"].notna().any():
+            notes = _rows(rows, attribute=attribute, k=k, method=method)["note"]
+            without.append(f"{method}: {next((note for note in notes if note), 'no answer')}")
+            continue
+        cells = [words(method), words(family.get(method, ""))]
+        cells += [_value(mine, metric, "") for metric in metrics]
+        body.append(Row(cells, chosen=method == best))
+    heads = [Column("method"), Column("equalises"), *(Column(head, True) for head in metrics.values())]
+    caption = f"All methods for {attribute} with k = {k}, {WHERE[part]}"
+    found = [Table(f"{caption}; the recommended one is shaded", heads, body)]
+    if without:
+        found += [Text("Methods without an answer here:"), Items(without)]
+    return found
+
+
+def over_k(rows: pd.DataFrame, attribute: str, metric: str, part: str, best: str) -> Table:
+    """One metric of all methods on the rows of a part, by the number of components."""
+    some = _rows(rows, attribute=attribute, metric=metric, part=part, group="")
+    some, head = some[some["value"].notna()], SIDE_BY_SIDE.get(metric, metric)
+    sizes = sorted(some["k"].unique())
+    body = []
+    for method in some["method"].unique():
+        mine = some[some["method"] == method].set_index("k")
+        cells = [_number(mine.loc[k], metric) if k in mine.index else words("") for k in sizes]
+        body.append(Row([words(method), *cells], chosen=method == best))
+    heads = [Column("method"), *(Column(f"k = {k}", True) for k in sizes)]
+    return Table(f"{head[0].upper()}{head[1:]} for {attribute} {WHERE[part]}, by the number of components", heads, body)
+
+
+def both_parts(rows: pd.DataFrame, attribute: str, k: int, metrics: dict[str, str], best: str) -> Table:
+    """The same numbers on the rows that a method was fitted to and on those that it never saw."""
+    some = _rows(rows, attribute=attribute, k=k, group="")
+    heads, body = [Column("method")], []
+    for head in metrics.values():
+        heads += [Column(f"{head}, fitting", True), Column(f"{head}, held out", True)]
+    for method in some["method"].unique():
+        mine = some[(some["method"] == method) & some["value"].notna()]
+        if mine.empty:
+            continue
+        cells = []
+        for metric in metrics:
+            for part in ("fitting", HELD_OUT):
+                cells.append(_value(mine[mine["part"] == part], metric, ""))
+        body.append(Row([words(method), *cells], chosen=method == best))
+    return Table(f"Fitting part and held-out part for {attribute} with k = {k}", heads, body)
+
+
+def any_frame(frame: pd.DataFrame, caption: str) -> Table:
+    """A frame as it is: numbers to three digits, words as they are."""
+    kept = frame.dropna(axis=1, how="all")
+    heads = [Column(str(name), number=_numeric(kept[name]) and place > 0) for place, name in enumerate(kept.columns)]
+    return Table(caption, heads, [Row([_any(value) for value in line]) for line in kept.itertuples(index=False)])
+
+
+def value_of(rows: pd.DataFrame, **where) -> pd.Series | None:
+    """The one row that has these values, or None."""
+    found = _rows(rows, **where)
+    found = found[found["value"].notna()]
+    return found.iloc[0] if len(found) else None
+
+
+def said(row: pd.Series, *, percent: bool = False) -> str:
+    """A value with its interval, for a sentence: ``0.12 (0.10 to 0.15)``."""
+    cell = number(float(row["value"]), float(row["low"]), float(row["high"]), percent=percent)
+    return f"{cell.text} ({cell.interval})" if cell.interval else cell.text
+
+
+def _rows(rows: pd.DataFrame, **where) -> pd.DataFrame:
+    keep = np.ones(len(rows), dtype=bool)
+    for column, value in where.items():
+        keep &= (rows[column] == value).to_numpy()
+    return rows[keep]
+
+
+def _value(rows: pd.DataFrame, metric: str, group: str) -> Cell:
+    one = rows[(rows["metric"] == metric) & (rows["group"] == group)]
+    return _number(one.iloc[0], metric) if len(one) else words("")
+
+
+def _number(row: pd.Series, metric: str) -> Cell:
+    return number(float(row["value"]), float(row["low"]), float(row["high"]), percent=metric in PERCENT)
+
+
+def _numeric(values: pd.Series) -> bool:
+    return pd.api.types.is_numeric_dtype(values) and not pd.api.types.is_bool_dtype(values)
+
+
+def _any(value: object) -> Cell:
+    if isinstance(value, bool | np.bool_):
+        return words("yes" if value else "no")
+    if isinstance(value, int | np.integer):
+        return whole(float(value))
+    if isinstance(value, float | np.floating):
+        return number(float(value))
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        return words(", ".join(map(str, value)))
+    return words(value, wide=len(str(value)) > 40)
+
+
+def own_best(frontier: pd.DataFrame, attribute: str, k: int) -> Table:
+    """What each group's own best directions leave of it, beside standard PCA."""
+    some = frontier[(frontier["curve"] == "own best") & (frontier["k"] == k)]
+    body = [
+        Row(
+            [
+                words(line["label"]),
+                number(float(line["x"])),
+                number(float(line["y"])),
+                number(float(line["y"] - line["x"])),
+            ]
+        )
+        for _, line in some.iterrows()
+    ]
+    heads = [
+        Column("group"),
+        Column("least error possible", True),
+        Column("error under PCA", True),
+        Column("loss", True),
+    ]
+    return Table(f"The least error of each group of {attribute} with k = {k}, {WHERE[FITTING]}", heads, body)
+
+
+def bounds(frontier: pd.DataFrame, attribute: str, k: int) -> Table:
+    """The smallest value of each criterion: reached by PCA, reached at best, and certified."""
+    some, body = frontier[frontier["k"] == k], []
+    for curve in dict.fromkeys(some["curve"]):
+        line = some[some["curve"] == curve]
+        if curve in ("own best", "joint range") or not len(line):
+            continue
+        first, last = line.iloc[0], line.iloc[-1]
+        # Against the average error under PCA, what rounding leaves of zero is zero.
+        scale = float(first["x"])
+        values = [
+            0.0 if abs(value) < 1e-9 * scale else float(value) for value in (first["y"], last["y"], last["bound"])
+        ]
+        price = float(last["x"]) / scale - 1.0 if scale else np.nan
+        body.append(Row([words(curve), *(number(value) for value in values), number(price, percent=True)]))
+    names = ("under PCA", "smallest reached", "certified: at least", "its price in average error")
+    heads = [Column("what"), *(Column(name, True) for name in names)]
+    return Table(f"How small each criterion can be for {attribute} with k = {k}, {WHERE[FITTING]}", heads, body)

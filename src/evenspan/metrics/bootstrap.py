@@ -1,0 +1,242 @@
+r"""Bootstrap by blocks: intervals of metrics from group moments, without the rows.
+
+Rows are dealt at random to m blocks, and moments are collected for every block and group. What a linear metric needs of
+a block is a sum over its rows (counts, squared residuals, projected rows), so that a sample of m blocks drawn with
+replacement costs m additions. For blocks dealt at random the variance over such draws estimates that over samples of
+rows, as if from m - 1 degrees of freedom; with one row in every block it is the ordinary bootstrap.
+
+Blocks are dealt over all rows, not within groups: the sizes of the groups vary from draw to draw, as they would in
+another sample.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..errors import ConfigurationError, DataError, GroupError
+from ..groups import label_text
+from ..inputs import whole_number
+from ..moments import GroupMoments
+from ..subspace import FairSubspace
+from .linear_map import LinearMap, encoder, map_errors
+
+#: The attribute that names the block of a row among the sensitive features.
+BLOCK = "block"
+
+#: The largest share of draws in which a group may be absent (or a metric undefined).
+LOST = 0.05
+
+# Scatters of this many numbers are worked on at a time, so that moments in many blocks are never copied whole.
+CHUNK = 2**22
+
+
+@dataclass(frozen=True, eq=False)
+class BlockSums:
+    """What m blocks contribute to the linear metrics of a subspace; every entry is a sum over the rows of a block.
+
+    Parameters
+    ----------
+    labels : ndarray of shape (G,)
+        Group labels.
+    counts : ndarray of shape (m, G)
+        Rows; 0 where a group does not occur in a block.
+    errors : ndarray of shape (m, G)
+        Squared residuals, centred by the subspace's mean and in its units.
+    firsts : ndarray of shape (m, G, k)
+        Coordinates of the rows in the subspace.
+    """
+
+    labels: np.ndarray
+    counts: np.ndarray
+    errors: np.ndarray
+    firsts: np.ndarray
+
+    def group_errors(self, draws: np.ndarray) -> np.ndarray:
+        """Mean squared errors (n_boot, G) in samples with each block ``draws`` (n_boot, m) times; nan if absent."""
+        return _quotient(draws @ self.errors, draws @ self.counts)
+
+    def average_errors(self, draws: np.ndarray) -> np.ndarray:
+        """Mean squared errors (n_boot,) over all rows of the same samples."""
+        return _quotient(draws @ self.errors.sum(axis=1), draws @ self.counts.sum(axis=1))
+
+    def group_means(self, draws: np.ndarray) -> np.ndarray:
+        """Means (n_boot, G, k) of the groups in the subspace in the same samples; nan if absent."""
+        sums = np.einsum("bm,mgk->bgk", draws, self.firsts, optimize=True)
+        return _quotient(sums, (draws @ self.counts)[:, :, None])
+
+
+def assign_blocks(n: int, n_blocks: int, random_state=None) -> np.ndarray:
+    """Deal n rows at random to blocks whose sizes differ by one at most.
+
+    Parameters
+    ----------
+    n : int
+        Rows.
+    n_blocks : int
+        Blocks, at most n.
+    random_state : None, int or Generator
+        Seed of the deal.
+
+    Returns
+    -------
+    ndarray of shape (n,)
+        Block of each row, from 0 to ``n_blocks - 1``.
+
+    Examples
+    --------
+    >>> np.bincount(assign_blocks(10, 4, random_state=0))
+    array([3, 3, 2, 2])
+    """
+    n, n_blocks = whole_number("n", n, 1), whole_number("n_blocks", n_blocks, 2)
+    if n_blocks > n:
+        raise ConfigurationError(f"n_blocks={n_blocks} for {n} rows; needed is at most one block for each row.")
+    return generator(random_state).permutation(np.arange(n) % n_blocks)
+
+
+def block_sums(moments: GroupMoments, subspace: FairSubspace | LinearMap, attribute: str | None = None) -> BlockSums:
+    """What every block contributes to the linear metrics of a subspace.
+
+    Parameters
+    ----------
+    moments : GroupMoments
+        With the attribute "block" (whole numbers) and at least one more.
+    subspace : FairSubspace or LinearMap
+        What is judged; ``linear_map(estimator)`` gives it for a fitted estimator, LEACE among them.
+    attribute : str, optional
+        Which of the others makes the groups; each combination of all others unless given.
+
+    Returns
+    -------
+    BlockSums
+        m is the number of blocks that occur.
+
+    Complexity
+    ----------
+    O(m G d^2 k) time; working memory for some of the cells only.
+    """
+    labels, block, group = cells_of(moments, attribute)
+    m, G, k = int(block.max(axis=0)) + 1, len(labels), subspace.V.shape[1]
+    counts, errors, firsts = np.zeros((m, G)), np.zeros((m, G)), np.zeros((m, G, k))
+    B = encoder(subspace)
+    step = max(CHUNK // moments.d**2, 1)
+    for a in range(0, moments.G, step):
+        part = _part(moments, slice(a, a + step))
+        at = block[a : a + step], group[a : a + step]
+        # add.at: with one of several attributes as the groups, several cells belong to the same block and group.
+        np.add.at(counts, at, part.counts)
+        np.add.at(errors, at, part.counts * map_errors(part, subspace))
+        np.add.at(firsts, at, part.counts[:, None] * ((part.means - subspace.mean) @ B))
+    return BlockSums(labels, counts, errors, firsts)
+
+
+def multiplicities(m: int, n_boot: int, random_state=None) -> np.ndarray:
+    """How often each of m blocks is drawn, in ``n_boot`` samples of m blocks with replacement.
+
+    Parameters
+    ----------
+    m : int
+        Blocks.
+    n_boot : int
+        Samples.
+    random_state : None, int or Generator
+        Seed of the draws.
+
+    Returns
+    -------
+    ndarray of shape (n_boot, m)
+        Whole numbers; every row adds up to m.
+    """
+    m, n_boot = whole_number("m", m, 2), whole_number("n_boot", n_boot, 1)
+    return generator(random_state).multinomial(m, np.full(m, 1.0 / m), size=n_boot)
+
+
+def interval(samples, level: float = 0.95, labels=None) -> tuple[np.ndarray, np.ndarray]:
+    """Percentile interval along the first axis.
+
+    Parameters
+    ----------
+    samples : array-like of shape (n_boot, ...)
+        A metric in every sample; nan where it is not defined, for instance because the sample lacks the group.
+    level : float
+        Share of the samples inside, the rest half below and half above.
+    labels : sequence, optional
+        Names of the entries of the second axis, for the message.
+
+    Returns
+    -------
+    low, high : ndarray
+        Of the shape of one sample. Samples without a value are left out; if they are more than one in twenty, a
+        GroupError says so.
+
+    Examples
+    --------
+    >>> interval(np.arange(101.0), level=0.5)
+    (np.float64(25.0), np.float64(75.0))
+    """
+    if not 0.0 < level < 1.0:
+        raise ConfigurationError(f"level={level!r}; needed is a share between 0 and 1, for instance 0.95.")
+    return tuple(quantiles(samples, ((1.0 - level) / 2.0, (1.0 + level) / 2.0), labels))
+
+
+def quantiles(samples, shares, labels=None) -> np.ndarray:
+    """Quantiles along the first axis, one entry of the result for each share; nan as in ``interval``."""
+    samples = np.asarray(samples, dtype=np.float64)
+    if samples.ndim == 0 or len(samples) == 0:
+        raise DataError(f"samples has shape {samples.shape}; needed is one entry for each draw along the first axis.")
+    lost = np.isnan(samples).mean(axis=0)
+    if (lost > LOST).any():
+        first = np.unravel_index(np.argmax(lost, axis=None), lost.shape)
+        name = label_text(labels[first[0]]) if labels is not None and first else f"at {tuple(map(int, first))}"
+        raise GroupError(
+            f"group {name!r} has no value in {lost[first]:.0%} of {len(samples)} samples, so no interval can be given: "
+            "it has rows in too few blocks. Merge it with another group, leave it out, or deal the rows to fewer "
+            "blocks."
+        )
+    return np.nanquantile(samples, np.asarray(shares, dtype=np.float64), axis=0)
+
+
+def cells_of(moments: GroupMoments, attribute: str | None) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Labels of the groups (G,), and of every cell of the moments the position of its block and of its group."""
+    others = tuple(name for name in moments.attributes if name != BLOCK)
+    if BLOCK not in moments.attributes or not others:
+        raise GroupError(
+            f"these moments have the attribute(s) {', '.join(moments.attributes)}; needed are 'block' and at least one "
+            "more. Collect them with a data frame {'block': assign_blocks(n, 100), ...} as sensitive_features."
+        )
+    if attribute is not None and attribute not in others:
+        raise GroupError(f"no attribute {attribute!r} beside 'block'; there is {', '.join(others)}.")
+    names = (attribute,) if attribute is not None else others
+    values = moments.labels[names[0]] if len(names) == 1 else _fields(moments.labels, names)
+    labels, group = np.unique(values, return_inverse=True)
+    blocks, block = np.unique(moments.labels[BLOCK], return_inverse=True)
+    if len(blocks) < 2:
+        raise GroupError(f"all rows are in block {blocks[0]}; a bootstrap needs at least two blocks.")
+    return labels, block, group
+
+
+def _fields(labels: np.ndarray, names: tuple[str, ...]) -> np.ndarray:
+    # Packed: a view of some fields of a structured array keeps the holes of the others.
+    packed = np.empty(len(labels), dtype=[(name, labels.dtype[name]) for name in names])
+    for name in names:
+        packed[name] = labels[name]
+    return packed
+
+
+def _part(moments: GroupMoments, cells: slice) -> GroupMoments:
+    return GroupMoments(moments.labels[cells], moments.counts[cells], moments.means[cells], moments.scatters[cells])
+
+
+def _quotient(sums: np.ndarray, counts: np.ndarray) -> np.ndarray:
+    # 0 / 0 of an absent group is nan on purpose; ``interval`` counts them.
+    sums, counts = np.broadcast_arrays(sums, counts)
+    return np.divide(sums, counts, out=np.full(sums.shape, np.nan), where=counts > 0)
+
+
+def generator(random_state) -> np.random.Generator:
+    """The generator of random numbers for a seed, or the one given."""
+    try:
+        return np.random.default_rng(random_state)
+    except (TypeError, ValueError) as error:
+        raise ConfigurationError(
+            f"random_state={random_state!r}; needed is None, a whole number of at least 0 or a numpy Generator."
+        ) from error

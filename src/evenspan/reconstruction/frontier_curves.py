@@ -1,0 +1,287 @@
+r"""Curves that no projection passes, of the average error against a gap or the worst group: points and bounds.
+
+Every direction :math:`v` over the groups has a least value, which one eigenvalue problem gives with a projector:
+
+.. math::
+    \sum_g v_g e_g(P) \;\ge\; c(v)
+        = \sum_g v_g \operatorname{tr} M_g - \operatorname{top}_k\Bigl(\sum_g v_g M_g\Bigr)
+
+for every projector P of rank k. With :math:`v = \alpha p + \beta u`, p the shares of the groups, this is a line below
+which no projection lies, :math:`\alpha x + \beta y \ge c(v)`, for the average error x and whatever y is at least
+:math:`\sum_g u_g e_g`: the worst error for weights u that add up to one, the gap for :math:`u = \pm(1, -1)`.
+"""
+
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+from scipy.optimize import brentq, linprog
+
+from ..linalg import top_eigenspace
+from .group_errors import errors
+from .joint_range import JointRange, Support
+from .multi_criteria import polish
+
+#: Directions between PCA's and the last one of a curve.
+POINTS = 20
+#: Share of the way from PCA to the smallest value by which bound and chord may differ.
+NARROW = 0.01
+#: Relative width at which a bound counts as met, on the way and for the worst group alone, and the most eigenvalue
+#: problems for one direction.
+ON_THE_WAY, MET, CUTS = 1e-4, 1e-7, 60
+
+
+@dataclass(frozen=True, eq=False)
+class Curve:
+    """Attained points, by increasing average error x, and lines below which no projection lies.
+
+    Parameters
+    ----------
+    name : str
+        What y is: "error gap", "loss gap", "worst error" or "worst loss"; x is the average error.
+    points : ndarray of shape (n, 2)
+        Attained by projections; the first is PCA's, the last the smallest y that was reached.
+    lines : ndarray of shape (m, 3)
+        Rows (a, b, c): every projection has a x + b y >= c, and a, b >= 0.
+    """
+
+    name: str
+    points: np.ndarray
+    lines: np.ndarray
+
+    def least(self, x) -> np.ndarray:
+        """What y is at least, for projections with an average error of x or less; infinite where there are none."""
+        x = np.asarray(x, dtype=float)
+        a, b, c = self.lines[self.lines[:, 1] > 0].T
+        below = ((c - a * x[..., None]) / b).max(axis=-1)
+        below = np.maximum(below, 0.0) if self.name.endswith(("gap", "error")) else below
+        flat = self.lines[self.lines[:, 1] == 0]
+        smallest = (flat[:, 2] / flat[:, 0]).max(initial=0.0)
+        return np.where(x < smallest - 1e-9 * abs(smallest), np.inf, below)
+
+    def cheapest(self, y) -> np.ndarray:
+        """What the average error is at least, for projections with y or less; infinite where there are none."""
+        y = np.asarray(y, dtype=float)
+        a, b, c = self.lines[self.lines[:, 0] > 0].T
+        found = ((c - b * y[..., None]) / a).max(axis=-1)
+        flat = self.lines[self.lines[:, 0] == 0]
+        smallest = (flat[:, 2] / flat[:, 1]).max(initial=0.0)
+        return np.where(y < smallest - 1e-9 * abs(smallest), np.inf, found)
+
+
+@dataclass(eq=False)
+class Hull:
+    """Errors of any number of groups that projections of rank k reach, with every direction that was solved.
+
+    Parameters
+    ----------
+    matrices : ndarray of shape (G, d, d)
+        Second moments of the groups about the overall mean.
+    shares : ndarray of shape (G,)
+        Of the groups among all rows.
+    k : int
+        Rank.
+    """
+
+    matrices: np.ndarray
+    shares: np.ndarray
+    k: int
+
+    def __post_init__(self):
+        self.traces = np.trace(self.matrices, axis1=1, axis2=2)
+        self.bases: list[np.ndarray] = []
+        self.reached: list[np.ndarray] = []
+        self.solved: list[tuple[np.ndarray, float]] = []
+
+    def add(self, V: np.ndarray) -> np.ndarray:
+        """Remember a projector; its errors (G,)."""
+        self.bases.append(V)
+        self.reached.append(errors(self.matrices, V))
+        return self.reached[-1]
+
+    def solve(self, v: np.ndarray) -> float:
+        """c(v), with its projector remembered."""
+        values, V = top_eigenspace(np.tensordot(v, self.matrices, axes=1), self.k)
+        self.add(V)
+        self.solved.append((v, float(v @ self.traces - values.sum(axis=0))))
+        return self.solved[-1][1]
+
+    def _steepest(self, v: np.ndarray, c: float, offsets: np.ndarray) -> np.ndarray:
+        """The line of a direction without negative weights that has as much of the average in it as there can be."""
+        a = float((v / self.shares).min(axis=0))
+        u = v - a * self.shares
+        return np.array([a, u.sum(axis=0), c - u @ offsets])
+
+    def worst(self, t: float, offsets: np.ndarray) -> np.ndarray:
+        """The line (a, b, c) for (1 - t) times the average plus t times the worst; projectors near it are remembered.
+
+        The weights u are those of the best mixture of projectors known, which a linear programme finds; the projector
+        for them is added until mixture and bound meet, and then the mixture rounded to rank k.
+        """
+        best = np.array([1.0 - t, t, -np.inf])
+        for _ in range(CUTS):
+            E = np.array(self.reached)
+            u, mixed, shares = _mixture((1.0 - t) * (E @ self.shares), t * (E - offsets))
+            c = self.solve((1.0 - t) * self.shares + t * u) - t * float(u @ offsets)
+            best[2] = max(best[2], c)
+            if mixed - best[2] <= (MET if t == 1.0 else ON_THE_WAY) * max(abs(mixed), MET * self.traces.max(axis=0)):
+                break
+        used = np.flatnonzero(shares > 1e-9)
+        factors = np.hstack([np.sqrt(shares[i]) * self.bases[i] for i in used])
+        V = np.linalg.svd(factors, full_matrices=False)[0][:, : self.k]
+        self.add(V)
+        if t == 1.0:
+            self.add(polish(self.matrices, V, self.traces - offsets))
+        return best
+
+    def worst_curve(self, name: str, offsets: np.ndarray) -> Curve:
+        """Average error against the largest error, or loss, of a group."""
+        lines = [np.array([1.0, 0.0, self.solve(self.shares)])]
+        for g in range(len(self.shares)):  # each group's own best, for a start
+            self.solve(np.eye(len(self.shares))[g])
+        lines.append(self.worst(1.0, offsets))
+        tried = {0.0, 1.0}
+        while len(tried) < POINTS:
+            E = np.array(self.reached)
+            known = [self._steepest(v, c, offsets) for v, c in self.solved if (v >= 0).all()]
+            curve = Curve(name, lower_left(E @ self.shares, (E - offsets).max(axis=1)), np.array([*lines, *known]))
+            t = next((t for t in _widest(curve) if t not in tried), None)
+            if t is None:
+                break
+            tried.add(t)
+            lines.append(self.worst(t, offsets))
+        return curve
+
+
+def _widest(curve: Curve) -> list[float]:
+    """Directions parallel to the chords between attained points that lie apart from the bound, the widest first."""
+    (x, y), drop = curve.points.T, float(np.ptp(curve.points[:, 1], axis=0))
+    hull = [0]
+    for i in range(1, len(x)):  # the lower convex hull: what mixtures of projections reach
+        while len(hull) > 1 and (y[hull[-1]] - y[hull[-2]]) * (x[i] - x[hull[-2]]) >= (y[i] - y[hull[-2]]) * (
+            x[hull[-1]] - x[hull[-2]]
+        ):
+            hull.pop()
+        hull.append(i)
+    found = []
+    for i, j in pairwise(hull):
+        middle = 0.5 * (x[i] + x[j])
+        width = 0.5 * (y[i] + y[j]) - float(curve.least(middle))
+        if width > NARROW * drop:
+            found.append((width, float((x[j] - x[i]) / (x[j] - x[i] + y[i] - y[j]))))
+    return [t for _, t in sorted(found, reverse=True)]
+
+
+def _mixture(average: np.ndarray, parts: np.ndarray) -> tuple[np.ndarray, float, np.ndarray]:
+    """Shares of the points known whose mixture has the least value, the value, and the weights of the groups there.
+
+    The programme: min z + average's over shares on the simplex, with z at least every group's part.
+    """
+    n, G = parts.shape
+    found = linprog(
+        np.r_[average, 1.0],
+        A_ub=np.column_stack([parts.T, -np.ones(G)]),
+        b_ub=np.zeros(G),
+        A_eq=np.r_[np.ones(n), 0.0][None],
+        b_eq=[1.0],
+        bounds=[(0.0, None)] * n + [(None, None)],
+        method="highs",
+    )
+    u = np.maximum(-found.ineqlin.marginals, 0.0)
+    return u / u.sum(axis=0), float(found.fun), found.x[:n]
+
+
+def gap_curve(joint: JointRange, shares: np.ndarray, name: str, offsets: np.ndarray) -> Curve:
+    """Average error of two groups against the difference of their errors, or losses, from PCA to the smallest.
+
+    Parameters
+    ----------
+    joint : JointRange
+        Of the two groups; the directions solved for are kept in it.
+    shares : ndarray of shape (2,)
+        Of the groups.
+    name : str
+        Of the curve.
+    offsets : ndarray of shape (2,)
+        What is subtracted from the errors: zero, or the errors of each group's own best projection.
+
+    Returns
+    -------
+    Curve
+        The last point has a gap of zero if that is possible.
+    """
+    sweep = _Sweep(joint, shares, offsets)
+    lines, ends, before = [], [], 0.0
+    # From PCA most of the way is at the beginning of the turn.
+    for t in np.linspace(0.0, 1.0, POINTS + 1) ** 2:
+        lines.append(sweep.line(float(t)))
+        found = sweep.support(float(t))
+        gaps = [sweep.gap(end) for end in found.ends]
+        if min(gaps) < 0:
+            ends.append(sweep.balanced(before, float(t)))
+            break
+        ends += list(found.ends)
+        before = float(t)
+    lines.append(sweep.line(1.0))
+    tried: set[float] = set()
+    while True:
+        gaps = np.abs([sweep.gap(end) for end in ends])
+        curve = Curve(name, lower_left(np.array(ends) @ shares, gaps), np.array(lines))
+        # Where the gap closes after a short turn few directions were met: more of them between points that lie apart.
+        t = next((t for t in _widest(curve) if t not in tried), None)
+        if t is None or len(tried) == POINTS:
+            return curve
+        tried.add(t)
+        lines.append(sweep.line(t))
+        ends += [end for end in sweep.support(t).ends if sweep.gap(end) >= 0]
+
+
+class _Sweep:
+    """Directions from PCA's to that of the difference of the two groups, the larger less the smaller under PCA."""
+
+    def __init__(self, joint: JointRange, shares: np.ndarray, offsets: np.ndarray):
+        self.joint, self.shares, self.offsets = joint, shares, offsets
+        self.u = np.array([1.0, -1.0])
+        first = joint.support(float(np.arctan2(shares[1], shares[0]))).ends[0]
+        self.u *= 1.0 if self.u @ (first - offsets) >= 0 else -1.0
+
+    def direction(self, t: float) -> np.ndarray:
+        return (1.0 - t) * self.shares + t * self.u
+
+    def support(self, t: float, **options) -> Support:
+        v = self.direction(t)
+        return self.joint.support(float(np.arctan2(v[1], v[0])), **options)
+
+    def line(self, t: float) -> tuple[float, float, float]:
+        value = float(np.hypot(*self.direction(t))) * self.support(t).value
+        return 1.0 - t, t, value - t * float(self.u @ self.offsets)
+
+    def gap(self, end: np.ndarray) -> float:
+        return float(self.u @ (end - self.offsets))
+
+    def balanced(self, low: float, high: float) -> np.ndarray:
+        """The attained pair between two directions at which the gap is zero."""
+
+        def balance(t: float) -> float:
+            gaps = [self.gap(end) for end in self.support(t).ends]
+            return 0.0 if min(gaps) <= 0.0 <= max(gaps) else gaps[0]
+
+        t = high if balance(high) == 0.0 else brentq(balance, low, high, xtol=1e-14, rtol=1e-14)
+        found = self.support(t)
+        first, last = (self.gap(end) for end in found.ends)
+        if first * last > 0:  # a jump between neighbouring directions: a tie that rounding hides
+            found = self.support(t, tie=1e-8)
+            first, last = (self.gap(end) for end in found.ends)
+        share = first / (first - last) if first != last else 0.0
+        return self.joint.pair(found.basis(min(max(share, 0.0), 1.0)))
+
+
+def lower_left(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """The points that no other one beats in both coordinates, by increasing x."""
+    slack = 1e-12 * float(np.abs(y).max(initial=0.0))
+    kept, best = [], np.inf
+    for i in np.lexsort((y, x)):
+        if y[i] < best - slack:
+            kept.append(i)
+            best = y[i]
+    return np.column_stack([x[kept], y[kept]])

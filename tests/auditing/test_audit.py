@@ -1,0 +1,321 @@
+"""The whole audit: the theorems in its tables, the pipeline that its numbers are of, and what it refuses."""
+
+import json
+import warnings
+from types import SimpleNamespace
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import clone
+
+import evenspan
+from evenspan import metrics
+from evenspan.auditing.analysis.fitting import BINARY, QUICK, chosen_methods, fit_method
+from evenspan.auditing.analysis.judging import COLUMNS, METRICS
+from evenspan.auditing.writing import file_name, require_free, transformer_names, write
+from evenspan.errors import ComponentsError, ConfigurationError, FairError, GroupError
+from evenspan.experiments.across_solvers import METHODS
+
+from .drawn import frame, rows, sample
+
+
+def value(table, **where):
+    for column, wanted in where.items():
+        table = table[table[column] == wanted]
+    assert len(table) == 1, where
+    return table.iloc[0]
+
+
+@pytest.fixture(scope="module")
+def table():
+    return frame(*rows((1100, 700), d=5)).sample(frac=1.0, random_state=0, ignore_index=True)
+
+
+@pytest.fixture(scope="module")
+def found(table):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        return evenspan.audit(table, sensitive="team", target="hired", n_boot=200)
+
+
+def test_equal_means_and_equal_losses_on_the_fitting_part(found):
+    seen = found.tables["methods"]
+    assert found.sizes == (1, 2, 3, 4)
+    for k in found.sizes:
+        mine = seen[(seen["k"] == k) & (seen["part"] == "fitting") & (seen["group"] == "")]
+        scale = value(mine, method="PCA", metric="average error")["value"]
+        pca = value(mine, method="PCA", metric="mean distance")["value"]
+        assert value(mine, method="Fair PCA", metric="mean distance")["value"] < 1e-10 * np.sqrt(scale)
+        assert pca > 0.01 * np.sqrt(scale)
+        # Equal losses exist for two groups at every number of components.
+        assert value(mine, method="Min-max loss", metric="loss gap")["value"] < 1e-7 * scale
+        assert value(mine, method="PCA", metric="loss gap")["value"] > 1e-4 * scale
+        lowest = mine[mine["metric"] == "average error"].dropna(subset="value").sort_values("value")
+        assert lowest["method"].iloc[0] == "PCA"
+
+
+def test_the_pipeline_gives_the_representation_that_the_numbers_are_of(found, table):
+    raw = table.drop(columns=["team", "hired"])
+    for method in ("PCA", "Min-max loss", "LEACE"):
+        pipeline = found.pipeline(method, k=2)
+        T = pipeline.transform(raw)
+        assert T.shape == (len(table), 2)
+        estimator = pipeline[-1]
+        X = pipeline[0].transform(raw)
+        rebuilt = T @ estimator.subspace_.V.T + estimator.mean_
+        squares = ((np.asarray(X) - rebuilt) ** 2).sum(axis=1)
+        # Nobody kept which rows were held out; both parts together are all rows.
+        seen = found.tables["methods"]
+        mine = seen[(seen["method"] == method) & (seen["k"] == 2) & (seen["metric"] == "error")]
+        for group in ("g0", "g1"):
+            counts = found.sample.groups.set_index("group").loc[group]
+            parts = [value(mine, part=part, group=group)["value"] for part in ("fitting", "held out")]
+            total = parts[0] * counts["fitting"] + parts[1] * counts["held out"]
+            assert np.isclose(squares[table["team"] == group].sum(), total, rtol=1e-8)
+    assert found.pipeline()[-1].n_components == found.recommendation["team"].k
+    with pytest.raises(ConfigurationError, match="Kernel"):
+        found.pipeline("Kernel")
+    with pytest.raises(ConfigurationError, match="k=9"):
+        found.pipeline(k=9)
+    with pytest.raises(ConfigurationError, match="attribute='age'"):
+        found.pipeline(attribute="age")
+    with pytest.raises(ConfigurationError, match="no answer for k=4"):
+        found.pipeline("Null-it-out PCA", k=4)
+
+
+def test_tables_are_tidy_and_whole(found):
+    seen = found.tables["methods"]
+    assert list(seen.columns) == COLUMNS
+    assert set(seen["metric"]) <= set(METRICS)
+    assert set(seen["method"]) == set(found.methods)
+    assert not seen.duplicated(["attribute", "k", "method", "part", "group", "metric"]).any()
+    numbers = seen.dropna(subset=["value", "low", "high"])
+    assert len(numbers) > 500
+    assert ((numbers["low"] <= numbers["value"] + 1e-9) & (numbers["value"] <= numbers["high"] + 1e-9)).mean() > 0.99
+    assert set(found.tables["pca"]["method"]) == {"PCA"}
+    assert {"target AUC", "linear AUC", "kernel AUC"} <= set(found.tables["pca"]["metric"])
+    assert set(found.tables["frontier"]["k"]) == set(found.sizes)
+    assert found.tables["recommendation"]["concern"].tolist() == ["losses", "errors", "means"]
+    assert found.tables["recommendation"]["asked"].tolist() == [True, False, False]
+    assert repr(found).startswith("Audit(table: 1,800 rows, 5 features, groups by team; k = 1, 2, 3, 4; 11 methods")
+    assert set(found.tables["notes"]["kind"]) == {"method", "limit"}
+
+
+def test_methods_are_on_the_frontier_or_above_it(found):
+    line, seen = found.tables["frontier"], found.tables["methods"]
+    seen = seen[(seen["part"] == "fitting") & (seen["group"] == "")].dropna(subset="value")
+    for k in found.sizes:
+        mine = seen[seen["k"] == k]
+        smallest = line[(line["k"] == k) & (line["curve"] == "worst loss")].iloc[-1]
+        worst = mine[(mine["metric"] == "worst loss") & (mine["method"] != "LEACE")]
+        assert (worst["value"] >= smallest["bound"] - 1e-8).all()
+        assert np.isclose(value(worst, method="Min-max loss")["value"], smallest["y"], rtol=1e-5)
+
+
+def test_the_same_seed_gives_the_same_tables(table):
+    def run(seed):
+        return evenspan.audit(
+            table, sensitive="team", k=[2], methods=["Fair PCA", "INLP"], n_boot=50, random_state=seed
+        )
+
+    first, again, other = run(3), run(3), run(4)
+    for name, one in first.tables.items():
+        same = one[one["metric"] != "seconds"] if "metric" in one else one
+        two = again.tables[name]
+        pd.testing.assert_frame_equal(same, two[two["metric"] != "seconds"] if "metric" in two else two)
+    differs = other.tables["methods"]["value"].to_numpy() != first.tables["methods"]["value"].to_numpy()
+    assert differs.mean(axis=0) > 0.5
+
+
+def test_three_groups_and_what_does_not_apply_to_them():
+    seen = evenspan.audit(
+        frame(*rows((500, 400, 300), d=4)), sensitive="team", target="hired", k=[1, 2], n_boot=50,
+        methods=["Min-max loss", "u-FPCA", "Fair PCA"],
+    )  # fmt: skip
+    rows_of = seen.tables["methods"]
+    missing = rows_of[rows_of["method"] == "u-FPCA"]
+    assert missing["value"].isna().all()
+    assert missing["note"].str.contains("exactly two groups").all()
+    assert ("team", "u-FPCA", 2) not in seen.estimators
+    assert set(seen.tables["frontier"]["curve"]) == {"own best", "worst error", "worst loss"}
+    fair = rows_of[(rows_of["method"] == "Fair PCA") & (rows_of["part"] == "fitting") & (rows_of["k"] == 1)]
+    assert value(fair, metric="mean distance")["value"] < 1e-9
+    notes = seen.tables["notes"]
+    assert notes["note"].str.contains("u-FPCA, k = 1, 2:").any()
+
+
+def test_a_group_of_a_few_rows_is_left_out_and_that_is_said():
+    X, labels = rows((500, 400, 6), d=4)
+    seen = evenspan.audit(frame(X, labels), sensitive="team", target="hired", k=2, methods=["u-FPCA"], n_boot=50)
+    assert set(seen.tables["methods"]["group"]) == {"g0", "g1", ""}
+    assert ("team", "u-FPCA", 2) in seen.estimators  # two groups are left
+    noted = seen.tables["groups"].set_index("group")["note"]
+    assert "left out of all that follows" in noted["g2"]
+    assert "left out" not in noted["g1"]
+    assert any("g2 (6 rows)" in sentence for sentence in seen.recommendation["team"].limits)
+    assert any("g2 (6 rows)" in note for note in seen.tables["notes"]["note"])
+    few = frame(*rows((500, 6), d=4))
+    with pytest.raises(GroupError, match=r"g0 \(500 rows\), g1 \(6 rows\)"):
+        evenspan.audit(few, sensitive="team", target="hired", k=2, n_boot=50)
+
+
+def test_as_many_components_as_directions_leave_nobody_an_error():
+    X, labels = rows((500, 400), d=3)
+    table = frame(X, labels).assign(x3=X[:, 0] - X[:, 1], x4=X[:, 1] + X[:, 2])
+    seen = evenspan.audit(table, sensitive="team", target="hired", n_boot=50)
+    assert seen.sizes == (1, 2, 3, 4)
+    assert set(seen.tables["frontier"]["k"]) == {1, 2}
+    assert ("team", "PCA", 4) in seen.estimators
+    given = evenspan.audit(table, sensitive="team", target="hired", k=4, n_boot=50)
+    assert given.recommendation["team"].keeps_pca
+
+
+def test_methods_on_points_are_fitted_to_points_and_say_so(table):
+    seen = sample(*rows((1100, 700), d=5))
+    moments, points = seen.moments("team"), seen.fitting_points
+    whole = fit_method("INLP", (1, 2), moments, points, "team", 0)
+    assert whole[2].estimator.feature_names_in_.tolist() == list(moments.feature_names)
+    few = type(points)(points.X[::4], points.groups[::4])
+    told = fit_method("MMD PCA", (2,), moments, few, "team", 0)
+    assert f"Fitted to {few.n} of the" in told[2].note
+    # An erasure is fitted once; what it leaves for k components are the first of those for more.
+    np.testing.assert_allclose(np.abs(whole[1].estimator.components_), np.abs(whole[2].estimator.components_[:1]))
+    assert clone(whole[1].estimator).n_components == 1
+
+
+def test_warnings_of_methods_become_notes():
+    # Three directions vary, four are asked for.
+    X, labels = rows((300, 200), d=3)
+    seen = sample(np.hstack([X, X[:, :1] + X[:, 1:2], X[:, 1:2] - X[:, 2:]]), labels)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        fits = fit_method("PCA", (4,), seen.moments("team"), seen.fitting_points, "team")
+    assert "carry no variance" in fits[4].note
+    assert fits[4].estimator is not None
+
+
+def test_which_methods():
+    assert chosen_methods(None, [2]) == QUICK
+    assert not set(chosen_methods(None, [3])) & set(BINARY)
+    assert set(chosen_methods(None, [3, 2])) == set(QUICK)
+    assert chosen_methods("all", [2]) == tuple(METHODS)
+    assert chosen_methods(["Fair PCA"], [2]) == ("PCA", "Fair PCA")
+    with pytest.raises(ConfigurationError, match="'Fairest PCA'"):
+        chosen_methods(["Fairest PCA"], [2])
+    with pytest.raises(ConfigurationError, match="no name"):
+        chosen_methods([], [2])
+
+
+@pytest.mark.parametrize(
+    ("change", "error", "told"),
+    [
+        ({"k": 5}, ComponentsError, "at most 4"),
+        ({"k": []}, ConfigurationError, "k is empty"),
+        ({"k": 0}, FairError, "k=0"),
+        ({"k": "two"}, FairError, "'two'"),
+        ({"n_boot": 3}, FairError, "n_boot=3"),
+        ({"concern": "fairness"}, ConfigurationError, "'losses'"),
+        ({"methods": ["PCAs"]}, ConfigurationError, "'PCAs'"),
+        ({"sensitive": "sex"}, FairError, "sex"),
+        ({"random_state": "x"}, ConfigurationError, "random_state"),
+    ],
+)
+def test_what_is_refused(table, change, error, told):
+    with pytest.raises(error, match=told):
+        evenspan.audit(**({"table": table, "sensitive": "team", "target": "hired"} | change))
+
+
+# -- a folder --------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def small(found, monkeypatch):
+    """The audit with a page and figures that take no time."""
+    monkeypatch.setattr(type(found), "to_html", lambda self, path=None: "<html></html>")
+    monkeypatch.setitem(found.__dict__, "figures", {})
+    return found
+
+
+def test_a_folder_is_written_whole_and_kept_readable(small, tmp_path, table):
+    paths = write(small, tmp_path / "report")
+    assert all(path.is_file() for path in paths)
+    assert {path.name for path in (tmp_path / "report").iterdir()} == {
+        "report.html", "settings.json", "tables", "figures", "transformers",
+    }  # fmt: skip
+    kept = evenspan.load(tmp_path / "report" / "transformers" / "team.npz")
+    raw = table.drop(columns=["team", "hired"])
+    np.testing.assert_array_equal(kept.transform(raw), small.pipeline().transform(raw))
+    again = pd.read_csv(tmp_path / "report" / "tables" / "methods.csv", keep_default_na=False, na_values=[""])
+    assert len(again) == len(small.tables["methods"])
+    settings = json.loads((tmp_path / "report" / "settings.json").read_text())
+    assert settings["k"] == [1, 2, 3, 4]
+    assert settings["answers"][0].startswith("team: ")
+    assert str(tmp_path) not in json.dumps(settings)
+    assert not [path for path in tmp_path.iterdir() if path.name.startswith(".")]
+
+
+def test_an_earlier_audit_is_replaced_and_nothing_else(small, tmp_path):
+    folder = tmp_path / "report"
+    write(small, folder)
+    (folder / "audit.ipynb").write_text("{}")
+    stale = folder / "tables" / "methods.csv"
+    stale.write_text("old")
+    write(small, folder)
+    assert stale.read_text() != "old"
+    assert (folder / "audit.ipynb").is_file()
+    (folder / "tables" / "mine.csv").write_text("mine")
+    (folder / "letter.txt").write_text("mine")
+    with pytest.raises(ConfigurationError, match=r"letter\.txt, tables/mine\.csv"):
+        write(small, folder)
+    assert (folder / "letter.txt").read_text() == "mine"
+    other = tmp_path / "file"
+    other.write_text("mine")
+    with pytest.raises(ConfigurationError, match="is a file"):
+        require_free(other)
+
+
+def test_a_run_that_fails_leaves_no_report(small, tmp_path, monkeypatch):
+    def fails(self, path=None):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(type(small), "to_html", fails)
+    with pytest.raises(KeyboardInterrupt):
+        write(small, tmp_path / "report")
+    assert not list(tmp_path.iterdir())
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(KeyboardInterrupt):
+        write(small, tmp_path / "empty")
+    assert not list((tmp_path / "empty").iterdir())
+
+
+def test_names_of_files():
+    assert file_name("sex x race") == "sex-x-race"
+    assert file_name("Fair PCA (covariance)") == "fair-pca-covariance"
+    assert file_name("../..") == "file"
+
+
+def test_transformers_of_like_names_are_told_apart():
+    """No file is written twice, whatever the sensitive columns are called."""
+    advice = SimpleNamespace(k=3)
+    audit = SimpleNamespace(
+        recommendation={"a b": advice, "a-b": advice, "a b pca k3": advice},
+        methods=("PCA",),
+        estimators={(name, "PCA", 3): None for name in ("a b", "a-b")},
+    )
+    names = transformer_names(audit)
+    assert list(names.values()) == ["a-b", "a-b-2", "a-b-pca-k3", "a-b-pca-k3-2", "a-b-pca-k3-3"]
+    assert names["PCA", 3, "a-b"] == "a-b-pca-k3-3"
+
+
+def test_errors_are_judged_by_the_metrics_of_the_package(found):
+    moments = found.sample.moments("team", "held_out")
+    subspace = found.estimators["team", "Min-max error", 2].subspace_
+    seen = found.tables["methods"]
+    mine = seen[(seen["method"] == "Min-max error") & (seen["k"] == 2) & (seen["part"] == "held out")]
+    errors = metrics.group_errors(moments, subspace)
+    np.testing.assert_allclose([value(mine, metric="error", group=g)["value"] for g in ("g0", "g1")], errors, rtol=1e-9)
+    assert np.isclose(value(mine, metric="error gap")["value"], np.ptp(errors), rtol=1e-7)
+    assert np.isclose(
+        value(mine, metric="explained variance")["value"], metrics.explained_variance(moments, subspace.V), rtol=1e-9
+    )

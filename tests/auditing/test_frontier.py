@@ -1,0 +1,161 @@
+"""No projection passes the frontier, and the frontier is reached: against random and exhaustive projections."""
+
+import numpy as np
+import pytest
+
+from evenspan import DisparityFairPCA, JointRange, MinMaxFairPCA
+from evenspan.auditing.analysis.frontier import CURVES, frontier
+from evenspan.linalg import top_eigenspace
+from evenspan.moments import GroupMoments
+from evenspan.reconstruction.frontier_curves import lower_left
+from evenspan.reconstruction.group_errors import errors, group_matrices
+
+from .drawn import rows
+
+WORST = ("worst error", "worst loss")
+GAPS = ("error gap", "loss gap")
+
+
+def moments(G=2, d=6, seed=0):
+    X, labels = rows((900, 500, 300, 200)[:G], d, seed)
+    return GroupMoments.from_data(X, labels)
+
+
+def measures(E, own, shares):
+    """Average error and every y, for errors (..., G)."""
+    losses = E - own
+    return E @ shares, {
+        "worst error": E.max(axis=-1),
+        "worst loss": losses.max(axis=-1),
+        "error gap": np.ptp(E, axis=-1),
+        "loss gap": np.ptp(losses, axis=-1),
+    }
+
+
+def near(found, rng, n=4000):
+    """Errors of random projections, most of them near those that mixtures of the groups ask for."""
+    matrices, G, d, _ = found, *found.shape
+    for i in range(n):
+        v = rng.dirichlet(np.ones(G)) - (i % 3 == 0) * rng.random() * np.eye(G)[rng.integers(G)]
+        V = top_eigenspace(np.tensordot(v, matrices, axes=1), K)[1]
+        noise = rng.choice([0.0, 0.01, 0.1, 1.0])
+        yield errors(matrices, np.linalg.qr(V + noise * rng.normal(size=(d, K)))[0])
+
+
+K = 2
+
+
+@pytest.mark.parametrize("G", [2, 3, 4])
+def test_no_projection_is_below_a_bound(G):
+    seen = moments(G)
+    found, matrices = frontier(seen, K), group_matrices(seen, "fitted")
+    E = np.array(list(near(matrices, np.random.default_rng(G))))
+    x, y = measures(E, found.own, seen.counts / seen.n)
+    assert set(found.curves) == {*WORST, *(GAPS if G == 2 else ())}
+    for name, curve in found.curves.items():
+        scale = curve.points[0, 0]
+        assert (y[name] >= curve.least(x) - 1e-9 * scale).all()
+        assert (x >= curve.cheapest(y[name]) - 1e-9 * scale).all()
+        # The control: bounds raised by a hundredth of the way from PCA to the smallest y are passed.
+        drop = 0.01 * (curve.points[0, 1] - curve.points[-1, 1])
+        assert (curve.points[:, 1] < curve.least(curve.points[:, 0]) + drop).any()
+
+
+@pytest.mark.parametrize("G", [2, 3, 4])
+def test_points_are_attained_and_meet_their_bounds_at_both_ends(G):
+    seen = moments(G)
+    found = frontier(seen, K)
+    for curve in found.curves.values():
+        x, y = curve.points.T
+        assert (np.diff(x) > 0).all()
+        assert (np.diff(y) < 0).all()
+        bound = curve.least(x)
+        drop = y[0] - y[-1]
+        assert (bound <= y + 1e-9 * x[0]).all()
+        assert np.isclose(y[-1], bound[-1], atol=2e-3 * drop if G > 2 else 1e-6 * x[0])
+        assert (y - bound <= 0.1 * drop).all()
+        pca = np.trace(seen.scatter) / seen.n - top_eigenspace(seen.scatter / seen.n, K)[0].sum(axis=0)
+        assert np.isclose(x[0], pca, rtol=1e-10)
+
+
+def test_two_groups_can_always_lose_the_same():
+    for seed in range(5):
+        seen = moments(2, seed=seed)
+        curve = frontier(seen, K).curves["loss gap"]
+        assert curve.points[0, 1] > 1e-3 * curve.points[0, 0]
+        assert curve.points[-1, 1] < 1e-8 * curve.points[0, 0]
+        estimator = MinMaxFairPCA(K, objective="loss", centring="fitted").fit_moments(seen)
+        average = seen.counts @ estimator.group_errors_ / seen.n
+        assert np.isclose(curve.points[-1, 0], average, rtol=1e-6)
+
+
+def test_ends_of_the_curves_are_the_certified_optima_by_another_route():
+    seen = moments(2)
+    curves = frontier(seen, K).curves
+    for objective in ("error", "loss"):
+        exact = MinMaxFairPCA(K, objective=objective, centring="fitted").fit_moments(seen)
+        assert np.isclose(curves[f"worst {objective}"].points[-1, 1], exact.objective_, rtol=1e-6)
+    disparity = DisparityFairPCA(K).fit_moments(seen)
+    last = curves["error gap"].points[-1]
+    assert np.isclose(last[0], seen.counts @ disparity.group_errors_ / seen.n, rtol=1e-6)
+    assert np.isclose(last[1], disparity.gap_, atol=1e-8)
+
+
+def test_errors_that_cannot_be_equal():
+    # One group varies a hundred times as much everywhere: no projection leaves the same of both.
+    rng = np.random.default_rng(0)
+    X = np.vstack([rng.normal(size=(300, 4)) * 10.0, rng.normal(size=(200, 4))])
+    seen = GroupMoments.from_data(X, ["a"] * 300 + ["b"] * 200)
+    curve = frontier(seen, 1).curves["error gap"]
+    smallest = JointRange.from_moments(seen, 1).extreme_gaps()[0]
+    assert smallest > 0
+    assert np.isclose(curve.points[-1, 1], smallest, rtol=1e-9)
+    assert curve.cheapest(0.5 * smallest) == np.inf
+    assert np.isfinite(curve.cheapest(smallest))
+
+
+def test_three_groups_in_the_plane_by_trying_all_angles():
+    seen = moments(3, d=2)
+    found, matrices = frontier(seen, 1), group_matrices(seen, "fitted")
+    angles = np.linspace(0.0, np.pi, 20001)
+    V = np.stack([np.cos(angles), np.sin(angles)], axis=1)
+    E = np.trace(matrices, axis1=1, axis2=2) - np.einsum("ad,gde,ae->ag", V, matrices, V)
+    x, y = measures(E, found.own, seen.counts / seen.n)
+    for name in WORST:
+        curve = found.curves[name]
+        assert (y[name] >= curve.least(x) - 1e-9 * x.max()).all()
+        # In the plane the pairs form a curve, not a convex set: the bound need not be met, the points are reached.
+        assert np.isclose(curve.points[-1, 1], y[name].min(), atol=1e-4)
+
+
+def test_tied_eigenvalues_leave_no_gap():
+    # Both groups have the same directions with mirrored variances; every eigenvalue of the mean is tied.
+    A, B = np.diag([4.0, 1.0, 2.0, 3.0]), np.diag([1.0, 4.0, 3.0, 2.0])
+    seen = GroupMoments(np.array(["a", "b"]), np.array([100.0, 100.0]), np.zeros((2, 4)), np.array([A, B]) * 100.0)
+    for name in GAPS:
+        curve = frontier(seen, 2).curves[name]
+        assert curve.points[-1, 1] < 1e-9
+        assert np.isclose(curve.points[-1, 0], 5.0)
+
+
+def test_rows_name_the_curves_and_their_ends():
+    found = frontier(moments(2), K)
+    table = found.rows("team")
+    assert set(table["curve"]) == set(CURVES)
+    own = table[table["curve"] == "own best"]
+    assert own["label"].tolist() == ["g0", "g1"]
+    assert (own["y"] >= own["x"] - 1e-9).all()
+    for name, curve in found.curves.items():
+        mine = table[table["curve"] == name]
+        assert mine["label"].iloc[0] == "PCA"
+        assert mine["label"].iloc[-1] == f"smallest {name}"
+        assert len(mine) == len(curve.points)
+    pairs = table[table["curve"] == "joint range"]
+    assert pairs["label"].iloc[-1] == "PCA"
+    assert len(pairs) > 60
+    assert "joint range" not in set(frontier(moments(3), K).rows("team")["curve"])
+
+
+def test_what_no_other_point_beats_is_kept():
+    x, y = np.array([1.0, 2.0, 2.0, 3.0, 4.0]), np.array([5.0, 6.0, 4.0, 4.0, 1.0])
+    assert lower_left(x, y).tolist() == [[1.0, 5.0], [2.0, 4.0], [4.0, 1.0]]

@@ -1,0 +1,329 @@
+"""The passes over a table: their moments are those of the whole, whatever the batches, and every trouble is told."""
+
+import tracemalloc
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from evenspan import GroupMoments, StandardPCA
+from evenspan.auditing.table.parts import split
+from evenspan.auditing.table.passes import read_sample
+from evenspan.errors import ConfigurationError, DataError, FairError, GroupError
+
+from .samples import diabetes, people, wine
+
+PARTS = ("fitting", "held_out")
+
+
+def troubled(n: int = 400) -> pd.DataFrame:
+    """People with missing cells, more of them among women."""
+    frame = people(n)
+    women = np.flatnonzero(frame["sex"] == "female")
+    frame.loc[women[:40], "income"] = np.nan
+    frame.loc[frame.index[::23], "job"] = None
+    return frame
+
+
+def part_of(sample, frame: pd.DataFrame, part: str) -> pd.DataFrame:
+    """The rows of a part, found by their points (all rows are kept as points here)."""
+    points = sample.fitting_points if part == "fitting" else sample.held_out_points
+    encoded = sample.encoder.transform(frame).to_numpy()
+    index = [int(np.abs(encoded - row).max(axis=1).argmin()) for row in points.X]
+    assert len(set(index)) == len(index)
+    return frame.iloc[index]
+
+
+def close(a: GroupMoments, b: GroupMoments, tolerance: float = 1e-10) -> None:
+    assert a.labels.tolist() == b.labels.tolist()
+    assert a.feature_names == b.feature_names
+    np.testing.assert_array_equal(a.counts, b.counts)
+    np.testing.assert_allclose(a.means, b.means, rtol=tolerance, atol=tolerance)
+    np.testing.assert_allclose(a.scatters, b.scatters, rtol=tolerance, atol=tolerance * a.n)
+
+
+@pytest.mark.parametrize("standardize", [True, False])
+@pytest.mark.parametrize(
+    ("frame", "sensitive", "target"),
+    [(people(), ["sex", "race"], "accepted"), (diabetes(), ["sex"], "progression"), (wine(), ["cultivar"], None)],
+    ids=["people", "diabetes", "wine"],
+)
+def test_blocked_moments_add_up_to_those_of_the_encoded_part(frame, sensitive, target, standardize):
+    sample = read_sample(frame, sensitive=sensitive, target=target, standardize=standardize, min_group=2)
+    assert sample.fitting_points.n + sample.held_out_points.n == len(frame) == sample.n_used == sample.n_rows
+    for part in PARTS:
+        rows = part_of(sample, frame, part)
+        X = sample.encoder.transform(rows)
+        for attribute in sensitive:
+            whole = GroupMoments.from_data(X, rows[attribute].to_numpy(dtype=str))
+            close(sample.moments(attribute, part), whole, 1e-10 if standardize else 1e-9)
+            blocked = getattr(sample, part)[attribute]
+            assert blocked.attributes == ("block", attribute)
+            sizes = blocked.marginal("block").counts
+            assert sizes.max() - sizes.min() <= 1
+            assert len(sizes) == min(100, len(rows))
+    if standardize:
+        fitted = sample.moments(sensitive[0]).pooled()
+        np.testing.assert_allclose(fitted.means[0], 0, atol=1e-12)
+        np.testing.assert_allclose(np.diag(fitted.scatters[0]) / fitted.n, 1, rtol=1e-12)
+        held = sample.moments(sensitive[0], "held_out").pooled()
+        assert np.abs(held.means[0]).max() > 1e-3  # mean and scale are those of the fitting part
+
+
+@pytest.mark.parametrize("missing", ["drop", "mean", "indicator"])
+def test_the_size_of_the_batches_and_the_kind_of_file_change_nothing(missing, tmp_path):
+    frame = troubled()
+    frame.to_csv(tmp_path / "t.csv", index=False, sep=";")
+    frame.to_parquet(tmp_path / "t.parquet")
+    options = {"sensitive": ["sex", "race"], "target": "accepted", "missing": missing, "intersections": True}
+    first = read_sample(frame, **options, max_points=50)
+    for source in (frame, tmp_path / "t.csv", tmp_path / "t.parquet"):
+        for rows in (17, 100):
+            other = read_sample(source, **options, max_points=50, batch_rows=rows)
+            pd.testing.assert_frame_equal(other.columns, first.columns)
+            pd.testing.assert_frame_equal(other.groups, first.groups)
+            assert other.notes[-len(first.notes) :] == first.notes
+            assert other.attributes == ("sex", "race", "sex x race")
+            for part in PARTS:
+                for attribute in first.attributes:
+                    close(getattr(other, part)[attribute], getattr(first, part)[attribute])
+            for points, same in (
+                (other.fitting_points, first.fitting_points),
+                (other.held_out_points, first.held_out_points),
+            ):
+                np.testing.assert_allclose(points.X, same.X, rtol=1e-9, atol=1e-10)
+                assert points.groups.equals(same.groups)
+                assert points.y.tolist() == same.y.tolist()
+                assert points.n == 50
+    assert read_sample(frame, **options, random_state=1).groups["held out"].sum() > 0
+    other = read_sample(frame, **options, max_points=50, random_state=1)
+    assert not np.allclose(other.fitting_points.X, first.fitting_points.X)
+
+
+def test_dropped_rows_are_those_of_pandas_and_told_by_group():
+    frame = troubled()
+    sample = read_sample(frame, sensitive=["sex", "race"], missing="drop")
+    whole = frame.dropna()
+    assert sample.n_rows == 400
+    assert sample.n_used == len(whole)
+    groups = sample.groups.set_index(["attribute", "group"])
+    for attribute in ("sex", "race"):
+        lost = frame[attribute].value_counts() - whole[attribute].value_counts()
+        assert groups.loc[attribute, "dropped"].to_dict() == lost.to_dict()
+        assert groups.loc[attribute, "rows"].to_dict() == whole[attribute].value_counts().to_dict()
+    assert sample.encoder.missing == "error"
+    assert any("Dropped by sex" in note for note in sample.notes)
+
+
+def test_missing_cells_get_the_mean_of_the_fitting_part():
+    frame = troubled()
+    told = read_sample(frame, sensitive="sex", missing="indicator", standardize=False)
+    fill = {code.name: code.fill for code in told.encoder.codes_}
+    assert "income missing" in told.feature_names
+    rows = part_of(told, frame, "fitting")
+    assert fill["income"] == pytest.approx(rows["income"].mean(), rel=1e-12)
+    assert fill["job"] == rows["job"].mode()[0]
+    assert fill["income"] != pytest.approx(frame["income"].mean(), rel=1e-6)
+    flags = told.moments("sex").select(["income missing"])
+    expected = rows["income"].isna().groupby(rows["sex"]).mean()
+    np.testing.assert_allclose(flags.means[:, 0], expected, rtol=1e-12)
+
+
+def test_rows_without_a_group_form_one_where_the_rule_admits_it():
+    frame = people()
+    frame.loc[::9, "race"] = None
+    with pytest.raises(DataError, match=r"missing values in 1 column of 400 rows: 'race' \(45\)"):
+        read_sample(frame, sensitive="race")
+    sample = read_sample(frame, sensitive="race", missing="mean")
+    assert sample.moments("race").labels.tolist() == ["(missing)", "a", "b", "c"]
+    assert sample.groups.set_index("group").loc["(missing)", "rows"] == 45
+    assert any("form the group (missing)" in note for note in sample.notes)
+    assert "(missing)" not in read_sample(frame, sensitive="race", missing="drop").groups["group"].tolist()
+
+
+def test_columns_say_what_they_are_used_as_and_which_are_proxies():
+    table = read_sample(people(), sensitive=["sex", "race"], target="accepted", exclude=["joined"]).columns
+    table = table.set_index("column")
+    assert table["used as"].to_dict() == {
+        "customer": "left out", "name": "left out", "sex": "sensitive", "race": "sensitive", "age": "number",
+        "income": "number", "job": "categories", "married": "categories", "employed": "0/1", "joined": "left out",
+        "country": "left out", "relation": "categories", "accepted": "target (category)",
+    }  # fmt: skip
+    assert table["proxy"][table["proxy"] != ""].to_dict() == {"relation": "sex"}
+    assert table.loc["relation", "association with sex"] > 0.9
+    assert table.loc["job", "association with sex"] < 0.3
+    assert table.loc["joined", "note"] == "excluded on request"
+    assert table.loc["joined", "kind"] == "date"
+
+
+def test_the_encoder_and_a_method_fitted_to_moments_make_a_pipeline():
+    frame = people()
+    sample = read_sample(frame, sensitive="sex", target="accepted", exclude=["race"])
+    pca = StandardPCA(2).fit_moments(sample.moments("sex"))
+    new = frame.drop(columns=["sex", "race", "accepted"]).head(5)
+    np.testing.assert_allclose(
+        pca.transform(sample.encoder.transform(new)), pca.transform(sample.encoder.transform(frame))[:5], atol=1e-12
+    )
+
+
+def test_targets_are_numbers_or_categories():
+    assert read_sample(diabetes(), sensitive="sex", target="progression").fitting_points.y.dtype == float
+    assert set(read_sample(people(), sensitive="sex", target="accepted").held_out_points.y) == {"yes", "no"}
+    coded = people().assign(accepted=lambda f: (f["accepted"] == "yes").astype(int))
+    assert set(read_sample(coded, sensitive="sex", target="accepted").fitting_points.y) == {"0", "1"}
+
+
+# -- the split ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_every_group_of_two_rows_is_in_both_parts(seed):
+    rng = np.random.default_rng(seed)
+    n = 60
+    groups = {
+        "a": (np.arange(12), np.concatenate([np.repeat(np.arange(1, 12), 2), np.zeros(n - 22, int)])),
+        "b": (np.arange(9), np.concatenate([np.arange(22) % 8, np.full(n - 22, 8)])),
+    }
+    held = split(groups, 0.3, rng)
+    for labels, codes in groups.values():
+        inside = np.bincount(codes, weights=held, minlength=len(labels))
+        assert (inside > 0).all()
+        assert (inside < np.bincount(codes)).all()
+
+
+def test_the_split_keeps_the_shares_of_the_groups_and_is_random_within():
+    codes = np.random.default_rng(0).choice(3, 10_000, p=[0.7, 0.25, 0.05])
+    groups = {"g": (np.arange(3), codes)}
+    held = split(groups, 0.3, np.random.default_rng(1))
+    assert held.sum() == pytest.approx(3000, abs=1)
+    shares = np.bincount(codes, weights=held) / np.bincount(codes)
+    np.testing.assert_allclose(shares, 0.3, atol=2 / 400)
+    first = split(groups, 0.3, np.random.default_rng(2))
+    assert 0.08 < np.mean(held & first) < 0.10  # 0.3 squared
+
+
+def test_small_groups_and_groups_in_one_part_are_flagged():
+    frame = people()
+    frame.loc[0, "race"] = "single"
+    frame.loc[1:8, "race"] = "few"
+    groups = read_sample(frame, sensitive="race", min_group=30).groups.set_index("group")
+    assert groups["small"].to_dict() == {"a": False, "b": False, "c": groups.loc["c", "rows"] < 30,
+                                         "few": True, "single": True}  # fmt: skip
+    assert "all of its rows are in the" in groups.loc["single", "note"]
+    assert groups.loc["few", "held out"] >= 1
+    assert "fewer than 30 rows" in groups.loc["few", "note"]
+
+
+# -- what is refused -----------------------------------------------------------------------------------------------
+
+
+def _with(name, values):
+    return people().assign(**{name: values})
+
+
+@pytest.mark.parametrize(
+    ("table", "options", "error", "message"),
+    [
+        (people(), {"sensitive": "gender"}, DataError, "no column 'gender'"),
+        (people(), {"sensitive": "sexx"}, DataError, "Did you mean 'sex'"),
+        (people(), {"sensitive": "sex", "target": "acepted"}, DataError, "Did you mean 'accepted'"),
+        (people(), {"sensitive": "sex", "exclude": ["jobb"]}, DataError, "Did you mean 'job'"),
+        (people(), {"sensitive": []}, ConfigurationError, "at least one column"),
+        (people(), {"sensitive": ["sex", "sex"]}, ConfigurationError, "each of them once"),
+        (people(), {"sensitive": "sex", "target": "sex"}, ConfigurationError, "also the target"),
+        (people(), {"sensitive": "sex", "target": "job", "exclude": ["job"]}, ConfigurationError, "also excluded"),
+        (people(), {"sensitive": "sex", "missing": "zero"}, ConfigurationError, "error, drop, mean, indicator"),
+        (people(), {"sensitive": "sex", "holdout": 1.0}, ConfigurationError, "holdout=1.0"),
+        (people(), {"sensitive": "sex", "n_blocks": 1}, ConfigurationError, "n_blocks=1"),
+        (people(), {"sensitive": "sex", "random_state": "x"}, ConfigurationError, "random_state='x'"),
+        (people(), {"sensitive": "sex", "intersections": True}, ConfigurationError, "two sensitive columns"),
+        (people(), {"sensitive": "age"}, GroupError, "different numbers.*Bin it into groups"),
+        (people(), {"sensitive": "name"}, GroupError, "400 different values.*at most 50"),
+        (people(), {"sensitive": "country"}, GroupError, "one group only, 'here'"),
+        (_with("block", "x"), {"sensitive": "block"}, ConfigurationError, "named 'block'"),
+        (troubled(), {"sensitive": "sex"}, DataError, "'income' .40., 'job' .18..*missing='drop'.*'mean'.*'indicator'"),
+        (_with("age", np.inf), {"sensitive": "sex"}, DataError, "infinite values in 1 column: 'age' .400."),
+        (
+            _with("accepted", None),
+            {"sensitive": "sex", "target": "accepted"},
+            DataError,
+            "cannot be predicted: no values",
+        ),
+        (people(), {"sensitive": "sex", "target": "name"}, DataError, "cannot be predicted"),
+        (people()[["sex", "name"]], {"sensitive": "sex"}, DataError, "no column is left.*'name'"),
+        (people(3), {"sensitive": "sex", "holdout": 0.1}, FairError, "needed"),
+        (np.ones((3, 3)), {"sensitive": "sex"}, DataError, "no table with named columns"),
+    ],
+)
+def test_what_cannot_be_done_is_told(table, options, error, message):
+    with pytest.raises(error, match=message):
+        read_sample(table, **options)
+
+
+def test_a_target_is_never_filled_in():
+    frame = people()
+    frame.loc[:4, "accepted"] = None
+    with pytest.raises(DataError, match=r"misses 5 of 400 values.*never filled in"):
+        read_sample(frame, sensitive="sex", target="accepted", missing="mean")
+    assert read_sample(frame, sensitive="sex", target="accepted", missing="drop").n_used == 395
+
+
+def test_infinite_values_are_counted_by_column():
+    frame = people()
+    frame.loc[[3, 5], "age"] = [np.inf, -np.inf]
+    with pytest.raises(DataError, match=r"infinite values in 1 column: 'age' \(2\)"):
+        read_sample(frame, sensitive="sex")
+
+
+def test_groups_that_vanish_with_dropped_rows_are_told():
+    frame = people()
+    frame.loc[frame["race"] == "c", "age"] = np.nan
+    sample = read_sample(frame, sensitive="race", missing="drop")
+    assert sample.moments("race").labels.tolist() == ["a", "b"]
+    assert any("No row of race 'c' is left" in note for note in sample.notes)
+    frame.loc[frame["race"] == "b", "age"] = np.nan
+    with pytest.raises(GroupError, match="one group only, 'a' after rows with missing values were dropped"):
+        read_sample(frame, sensitive="race", missing="drop")
+
+
+def test_numbers_and_truth_values_may_name_groups(tmp_path):
+    frame = people().assign(ward=lambda f: f["race"].map({"a": 1.0, "b": 2.0, "c": 10.0}))
+    for source in (frame, tmp_path / "t.csv"):
+        frame.to_csv(tmp_path / "t.csv", index=False)
+        sample = read_sample(source, sensitive=["ward", "employed"])
+        assert sample.moments("ward").labels.tolist() == ["1", "10", "2"]
+        assert sample.moments("employed").labels.tolist() == ["False", "True"]
+
+
+def test_fewer_blocks_where_there_are_many_features(monkeypatch):
+    monkeypatch.setattr("evenspan.auditing.table.passes.MOMENT_BYTES", 2 * 16 * 16 * 8 * 30)
+    sample = read_sample(people(), sensitive="sex")
+    assert sample.d == 16
+    assert len(sample.fitting["sex"].marginal("block").labels) == 30
+    assert any("rest on 30 blocks of rows instead of 100" in note for note in sample.notes)
+    monkeypatch.setattr("evenspan.auditing.table.passes.ALL_BYTES", 1000)
+    with pytest.raises(DataError, match="16 features in 2 groups need"):
+        read_sample(people(), sensitive="sex")
+
+
+@pytest.mark.slow
+def test_memory_does_not_hold_the_table(tmp_path):
+    n, p = 40_000, 60
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.normal(size=(n, p)).round(2), columns=[f"v{j}" for j in range(p)])
+    frame["group"] = rng.choice(["a", "b", "c"], n, p=[0.6, 0.3, 0.1])
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    table = n * p * 8
+
+    def peak(work) -> int:
+        tracemalloc.start()
+        work()
+        most = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        return most
+
+    read_sample(frame.head(500), sensitive="group")  # modules are loaded
+    passes = peak(
+        lambda: read_sample(tmp_path / "t.csv", sensitive="group", n_blocks=20, max_points=100, batch_rows=1000)
+    )
+    assert passes < 0.75 * table < table < peak(lambda: pd.read_csv(tmp_path / "t.csv"))

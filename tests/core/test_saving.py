@@ -1,0 +1,390 @@
+"""Saved estimators: every one comes back the same to the last bit; files that are not whole are refused."""
+
+import importlib
+import io
+import json
+import pickle
+import zipfile
+
+import numpy as np
+import pandas as pd
+import pytest
+import sklearn
+from sklearn.base import BaseEstimator
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+import evenspan
+from evenspan import (
+    INLP,
+    JEVDPCA,
+    LEACE,
+    RLACE,
+    Certificate,
+    ConvexFairPCA,
+    DisparityFairPCA,
+    FairKernelKMeans,
+    FairKernelPCA,
+    FairMultipleKernelKMeans,
+    FairnessFirstClustering,
+    FairPCA,
+    FairSpectralClustering,
+    FairSubspace,
+    GroupMoments,
+    KernelKMeans,
+    MinMaxFairPCA,
+    MMDFairPCA,
+    NullItOutPCA,
+    RobustFairPCA,
+    StandardPCA,
+    StreamingFairPCA,
+    TableEncoder,
+    VariationalFairClustering,
+    WeightRule,
+    load,
+    save,
+)
+from evenspan.errors import ConfigurationError, DataError, ResultError
+from evenspan.saving import OtherVersionWarning, archive
+
+TABLE = [
+    StandardPCA(2),
+    StandardPCA(2, standardize=True),
+    StandardPCA(2, center=False),
+    FairPCA(2),
+    FairPCA(2, standardize=True),
+    FairPCA(2, match="covariance"),
+    FairPCA(2, tradeoff=0.5, tradeoff_power=3),
+    MinMaxFairPCA(2),
+    MinMaxFairPCA(2, objective="error"),
+    MinMaxFairPCA(2, solver="mw", max_iter=30),
+    RobustFairPCA(2),
+    RobustFairPCA(2, solver="subgradient", restarts=2, max_iter=20),
+    ConvexFairPCA(2),
+    DisparityFairPCA(2),
+    JEVDPCA(2),
+    LEACE(2),
+    LEACE(),
+    LEACE(2, shrinkage="auto"),
+    NullItOutPCA(2, 1),
+    StreamingFairPCA(2, 1),
+    INLP(2),
+    RLACE(2, max_iter=50),
+    MMDFairPCA(2, max_outer=3, max_inner=10),
+    FairKernelPCA(2),
+    FairKernelPCA(2, kernel="polynomial", tradeoff=0.5, n_landmarks=30),
+    FairKernelPCA(2, match="covariance"),
+    FairKernelKMeans(3, 1.0),
+    FairKernelKMeans(3, WeightRule(first=0.5, growth=2.0)),
+    FairMultipleKernelKMeans(3),
+    FairSpectralClustering(3),
+    FairnessFirstClustering(3),
+    KernelKMeans(3),
+    VariationalFairClustering(3),
+]
+QUIET = pytest.mark.filterwarnings("ignore::UserWarning")  # not every row here is asked to converge
+
+
+@pytest.fixture(scope="module")
+def sample():
+    rng = np.random.default_rng(6)
+    at = np.repeat([0, 1], [70, 50])
+    X = rng.normal(size=(120, 6)) * (1 + at[:, None]) + np.outer(at, [1, 0, 0, -1, 0, 0])
+    frame = pd.DataFrame(X, columns=["age", "income", "debt", "years", "visits", "score"])
+    return frame, pd.DataFrame({"sex": np.array(["f", "m"])[at], "old": rng.random(120) < 0.4})
+
+
+def fitted(estimator, X, groups):
+    model = sklearn.base.clone(estimator)
+    return model.fit(X) if isinstance(model, KernelKMeans) else model.fit(X, sensitive_features=groups)
+
+
+def same(a, b) -> bool:
+    """Whether two learnt values agree in type, dtype and every bit."""
+    if type(a) is not type(b):
+        return False
+    if isinstance(a, np.ndarray):
+        return a.dtype == b.dtype and a.shape == b.shape and (
+            a.tolist() == b.tolist() if a.dtype.kind == "O" else a.tobytes() == b.tobytes()
+        )  # fmt: skip
+    if isinstance(a, list | tuple):
+        return len(a) == len(b) and all(map(same, a, b))
+    if isinstance(a, dict):
+        return list(a) == list(b) and all(same(a[k], b[k]) for k in a)
+    if hasattr(a, "__dataclass_fields__"):
+        return all(same(getattr(a, name), getattr(b, name)) for name in a.__dataclass_fields__)
+    return a == b or (a != a and b != b)  # nan
+
+
+# -- round trips --------------------------------------------------------------------------------------------------
+
+
+def test_the_table_has_every_exported_estimator():
+    exported = {getattr(evenspan, name) for name in evenspan.__all__}
+    estimators = {thing for thing in exported if isinstance(thing, type) and issubclass(thing, BaseEstimator)}
+    assert estimators == {type(model) for model in TABLE} | {TableEncoder}
+
+
+@QUIET
+@pytest.mark.parametrize("estimator", TABLE, ids=str)
+def test_what_comes_back_is_the_same_to_the_last_bit(estimator, sample, tmp_path):
+    X, groups = sample
+    one = isinstance(estimator, FairPCA | NullItOutPCA | LEACE | FairKernelPCA)  # these take two attributes
+    model = fitted(estimator, X, groups if one else groups["sex"])
+    save(model, tmp_path / "model.npz")
+    again = load(tmp_path / "model.npz")
+    assert type(again) is type(model)
+    assert repr(again.get_params()) == repr(model.get_params())
+    assert vars(again).keys() == vars(model).keys()
+    assert [name for name in vars(model) if not same(vars(model)[name], vars(again)[name])] == []
+    for part in (X, X[:1], X.iloc[::-1]):
+        if hasattr(model, "transform"):
+            assert same(again.transform(part), model.transform(part))
+        if hasattr(model, "inverse_transform"):
+            T = model.transform(part)
+            assert same(again.inverse_transform(T), model.inverse_transform(T))
+        if hasattr(model, "predict"):
+            assert same(again.predict(part), model.predict(part))
+    save(again, tmp_path / "again.npz")
+    assert (tmp_path / "again.npz").read_bytes() == (tmp_path / "model.npz").read_bytes()
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["again.npz", "model.npz"]
+
+
+def test_labels_of_every_kind_come_back(sample, tmp_path):
+    X, groups = sample
+    codes = pd.Series(np.arange(120) % 3)
+    for labels in (groups, groups["old"], codes, codes.map({0: "ä", 1: "long name", 2: ""})):
+        model = FairPCA(1).fit(X, sensitive_features=labels)
+        save(model, tmp_path / "m.npz")
+        found = load(tmp_path / "m.npz").group_labels_
+        assert found.dtype == model.group_labels_.dtype
+        assert found.tolist() == model.group_labels_.tolist()
+
+
+def test_names_output_and_requests_are_kept(sample, tmp_path):
+    X, groups = sample
+    with sklearn.config_context(enable_metadata_routing=True):
+        model = FairPCA(2).set_output(transform="pandas").set_fit_request(sample_weight=True)
+        model.fit(X, sensitive_features=groups["sex"])
+        save(model, tmp_path / "m.npz")
+        again = load(tmp_path / "m.npz")
+        assert again.get_metadata_routing().fit.requests == {"sensitive_features": True, "sample_weight": True}
+    assert again.get_feature_names_out().tolist() == ["fairpca0", "fairpca1"]
+    pd.testing.assert_frame_equal(again.transform(X), model.transform(X))
+    with pytest.raises(ValueError, match="feature names"):
+        again.transform(X.rename(columns={"age": "years old"}))
+
+
+def test_a_loaded_estimator_is_fitted_again_like_any_other(sample, tmp_path):
+    X, groups = sample
+    save(FairPCA(2, standardize=True).fit(X, sensitive_features=groups["sex"]), tmp_path / "m.npz")
+    again = load(tmp_path / "m.npz").fit(X[:90], sensitive_features=groups["sex"][:90])
+    fresh = FairPCA(2, standardize=True).fit(X[:90], sensitive_features=groups["sex"][:90])
+    assert same(again.components_, fresh.components_)
+    assert same(pickle.loads(pickle.dumps(again)).components_, fresh.components_)
+
+
+def test_odd_parameters_come_back(sample, tmp_path):
+    X, groups = sample
+    model = FairPCA(np.int64(2), positive_label=float("nan"), numeric_attributes=["old"])
+    model.fit(X, sensitive_features=groups)
+    save(model, tmp_path / "m.npz")
+    again = load(tmp_path / "m.npz")
+    assert again.n_components == 2
+    assert type(again.n_components) is np.int64
+    assert np.isnan(again.positive_label)
+    assert again.numeric_attributes == ["old"]
+
+
+def test_pipelines(sample, tmp_path):
+    X, groups = sample
+    table = X.assign(job=np.where(X["age"] > 0, "clerk", "cook"))
+    encoder = TableEncoder().fit(table)
+    pipe = Pipeline([("numbers", encoder), ("nothing", "passthrough"), ("fair", FairPCA(2))])
+    pipe[-1].fit(encoder.transform(table), sensitive_features=groups["sex"])
+    save(pipe, tmp_path / "pipe.npz")
+    again = load(tmp_path / "pipe.npz")
+    assert [name for name, _ in again.steps] == ["numbers", "nothing", "fair"]
+    assert same(np.asarray(again.transform(table[:7])), np.asarray(pipe.transform(table[:7])))
+    save(encoder, tmp_path / "encoder.npz")
+    pd.testing.assert_frame_equal(load(tmp_path / "encoder.npz").transform(table), encoder.transform(table))
+    with pytest.raises(DataError):
+        load(tmp_path / "encoder.npz").transform(table.drop(columns="age"))
+
+
+# -- what cannot be saved -----------------------------------------------------------------------------------------
+
+
+def test_what_cannot_be_written_plainly_is_refused_and_leaves_no_file(sample, tmp_path):
+    X, groups = sample
+    path = tmp_path / "m.npz"
+
+    def refused(match, model, error=ConfigurationError):
+        with pytest.raises(error, match=match):
+            save(model, path)
+        assert list(tmp_path.iterdir()) == []
+
+    callable_kernel = FairKernelPCA(2, kernel=lambda A, B: A @ B.T).fit(X, sensitive_features=groups["sex"])
+    refused(r"FairKernelPCA\.kernel is a builtins\.function, which cannot be written down", callable_kernel)
+    generator = FairKernelPCA(2, n_landmarks=30, random_state=np.random.default_rng(0))
+    refused(r"random_state is a numpy\.random.*Generator", generator.fit(X, sensitive_features=groups["sex"]))
+    refused("not fitted", FairPCA(2), sklearn.exceptions.NotFittedError)
+    refused(r"StandardScaler cannot be saved; needed is an estimator that evenspan exports", StandardScaler().fit(X))
+    refused("StandardScaler cannot be saved", make_pipeline(StandardScaler(), StandardPCA(2)).fit(X))
+    refused("GroupMoments is no estimator. GroupMoments have a method save", GroupMoments.from_data(X, groups))
+
+    class Own(FairPCA):
+        """A subclass that load could not find."""
+
+    refused("Own cannot be saved", Own(2).fit(X, sensitive_features=groups["sex"]))
+    odd = FairPCA(2).fit(X, sensitive_features=groups["sex"])
+    odd.note_ = np.array([object()], dtype=object)
+    refused(r"FairPCA\.note_ is an array of Python objects", odd)
+
+
+def test_a_failed_save_leaves_the_old_file(sample, tmp_path):
+    X = sample[0]
+    save(StandardPCA(2).fit(X), tmp_path / "m.npz")
+    before = (tmp_path / "m.npz").read_bytes()
+    with pytest.raises(ConfigurationError):
+        save(StandardScaler().fit(X), tmp_path / "m.npz")
+    assert (tmp_path / "m.npz").read_bytes() == before
+
+
+# -- files that are not whole -------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def file(sample, tmp_path_factory):
+    X, groups = sample
+    path = tmp_path_factory.mktemp("saved") / "m.npz"
+    save(FairPCA(2, tradeoff=0.5).fit(X, sensitive_features=groups), path)
+    return path
+
+
+def test_files_cut_short_anywhere_are_refused(file, tmp_path):
+    whole = file.read_bytes()
+    cuts = [0, 1, 100, len(whole) // 3, len(whole) // 2, len(whole) - 30, len(whole) - 1]
+    for cut in cuts:
+        (tmp_path / "cut.npz").write_bytes(whole[:cut])
+        with pytest.raises(ResultError, match=r"not a saved estimator, or only a part|was altered"):
+            load(tmp_path / "cut.npz")
+
+
+def test_altered_bytes_are_found_or_mean_nothing(file, sample, tmp_path):
+    whole, X = file.read_bytes(), sample[0]
+    expected = load(file).transform(X)
+    found = 0
+    for at in np.random.default_rng(0).integers(0, len(whole), 150):
+        changed = bytearray(whole)
+        changed[at] ^= 0x20
+        (tmp_path / "changed.npz").write_bytes(changed)
+        try:
+            again = load(tmp_path / "changed.npz")
+        except ResultError:
+            found += 1
+        else:  # a byte of the archive that holds no content, such as a date
+            assert same(again.transform(X), expected)
+    assert found > 100
+
+
+def rewritten(file, target, change):
+    """The file with header and arrays as ``change`` leaves them, packed anew with a digest that fits."""
+    header, arrays = archive.read(file)
+    header.pop("kind")
+    change(header, arrays)
+    archive.write(target, header, arrays)
+
+
+def test_an_edited_file_does_not_have_its_digest(file, tmp_path):
+    with zipfile.ZipFile(file) as old:
+        comment, entries = old.comment, {name: old.read(name) for name in old.namelist()}
+    header = np.load(io.BytesIO(entries["header.npy"]))
+    text = json.loads(str(header))
+    text["estimator"]["parameters"]["n_components"] = 1
+    buffer = io.BytesIO()
+    np.save(buffer, np.array(json.dumps(text)))
+    for name, content in (("header.npy", buffer.getvalue()), ("a1.npy", entries["a0.npy"])):
+        with zipfile.ZipFile(tmp_path / "edited.npz", "w") as new:
+            for entry, old_content in entries.items():
+                new.writestr(entry, content if entry == name else old_content)
+            new.comment = comment
+        with pytest.raises(ResultError, match="altered after it was saved"):
+            load(tmp_path / "edited.npz")
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda h, a: h.update(format=2), r"has format 2 and was saved by evenspan 0\.1\.0; .* reads format 1"),
+        (lambda h, a: h["estimator"].update({"class": "os"}), "evenspan has no estimator 'os'"),
+        (lambda h, a: h["estimator"].update({"class": "GroupMoments"}), "no estimator 'GroupMoments'"),
+        (lambda h, a: h["estimator"].update({"class": "Certificate"}), "no estimator 'Certificate'"),
+        (lambda h, a: h["estimator"]["parameters"].update(colour=3), "unexpected keyword argument 'colour'"),
+        (lambda h, a: h["estimator"]["learnt"].update(transform=3), "FairPCA has no learnt value 'transform'"),
+        (lambda h, a: h["estimator"]["learnt"].update(__class__=3), "no learnt value '__class__'"),
+        (lambda h, a: h["estimator"]["learnt"].update(n_components=3), "no learnt value 'n_components'"),
+        (lambda h, a: h["estimator"]["learnt"].update(mean_={"array": 99}), "index out of range"),
+        (lambda h, a: h["estimator"]["learnt"].update(mean_={"eval": "1"}), "unknown kind 'eval'"),
+        (lambda h, a: h["estimator"]["learnt"].update(mean_={"value": ["Popen", {}]}), "unknown kind 'value'"),
+        (lambda h, a: h["estimator"].pop("learnt"), "does not describe an estimator"),
+        (lambda h, a: h["estimator"].update(learnt={}), "not fitted"),
+        (lambda h, a: h.pop("estimator"), "does not describe an estimator"),
+    ],
+)  # fmt: skip
+def test_files_packed_by_others_can_name_nothing_but_estimators(file, tmp_path, change, message):
+    rewritten(file, tmp_path / "other.npz", change)
+    with pytest.raises(ResultError, match=message):
+        load(tmp_path / "other.npz")
+
+
+def test_nothing_is_unpickled(file, tmp_path):
+    class Trap:
+        def __reduce__(self):
+            return exec, ("raise SystemExit('unpickled')",)
+
+    np.savez(tmp_path / "trap.npz", header=np.array([Trap()], dtype=object), digest=np.array(""))
+    with pytest.raises(ResultError, match="not a saved estimator"):
+        load(tmp_path / "trap.npz")
+    (tmp_path / "trap.pkl").write_bytes(pickle.dumps({"a": 1}))
+    with pytest.raises(ResultError, match="not a saved estimator"):
+        load(tmp_path / "trap.pkl")
+
+
+def test_other_files_are_told_apart(sample, tmp_path):
+    X, groups = sample
+    GroupMoments.from_data(X, groups["sex"]).save(tmp_path / "moments.npz")
+    with pytest.raises(ResultError, match=r"It holds group moments: GroupMoments\.load reads it"):
+        load(tmp_path / "moments.npz")
+    np.savez(tmp_path / "arrays.npz", X=X.to_numpy())
+    with pytest.raises(ResultError, match="not a saved estimator"):
+        load(tmp_path / "arrays.npz")
+    with pytest.raises(ResultError, match="No such file"):
+        load(tmp_path / "missing.npz")
+    with pytest.raises(ResultError, match="cannot be read"):
+        load(tmp_path)
+
+
+def test_another_version_is_told(file, sample, tmp_path):
+    rewritten(file, tmp_path / "old.npz", lambda h, a: h["versions"].update(evenspan="0.0.9"))
+    with pytest.warns(OtherVersionWarning, match=r"saved by evenspan 0\.0\.9, this is 0\.1\.0") as caught:
+        again = load(tmp_path / "old.npz")
+    assert caught[0].filename == __file__
+    assert same(again.transform(sample[0]), load(file).transform(sample[0]))
+
+
+def test_versions_are_recorded(file):
+    header, _ = archive.read(file)
+    assert header["versions"] == {
+        "evenspan": evenspan.__version__, "scikit-learn": sklearn.__version__, "numpy": np.__version__
+    }  # fmt: skip
+
+
+def test_the_comparison_here_tells_differences():
+    certificate = Certificate("a", 1.0, 2.0)
+    subspace = FairSubspace(np.eye(3)[:, :1], np.zeros(3), certificate)
+    assert same(subspace, FairSubspace(np.eye(3)[:, :1], np.zeros(3), Certificate("a", 1.0, 2.0)))
+    assert not same(subspace, FairSubspace(np.eye(3)[:, :1], np.full(3, 1e-300), certificate))
+    assert not same(subspace, FairSubspace(np.eye(3)[:, :1], np.zeros(3), Certificate("a", 1.0, 3.0)))
+    assert not same((1.0,), [1.0])
+    assert importlib.import_module("evenspan.saving").load is load

@@ -1,0 +1,76 @@
+"""The changelog counts the numbers that changed, and the counter counts what it should."""
+
+import os
+import re
+import subprocess
+
+import pytest
+
+from evenspan import paths
+from evenspan.errors import ConfigurationError
+from evenspan.experiments.catalogue import catalogue
+from evenspan.report.changed_numbers import changed
+
+HEAD = "dataset,method,k,split,protocol,metric,value,reason\n"
+
+
+def row(split: int, value: str, metric: str = "ARE") -> str:
+    return f"toy,PCA,2,{split},released,{metric},{value},\n"
+
+
+@pytest.fixture
+def results(toy_checkout):
+    """A committed result of three numbers, and the rule by which numbers are compared."""
+    path = toy_checkout / "data" / "results" / "full" / "toy-table" / "one.csv"
+    path.parent.mkdir(parents=True)
+    path.write_text(HEAD + row(0, "1.0") + row(1, "2.0") + row(2, ""))
+    who = ["-c", "user.name=A", "-c", "user.email=a@b.cd", "-c", "commit.gpgsign=false"]
+    for words in (["init", "-q"], ["add", "-A"], ["commit", "-q", "-m", "all"]):
+        subprocess.run(["git", *who, "-C", str(toy_checkout), *words], check=True, env=os.environ)
+    return path
+
+
+def test_nothing_changed(results):
+    assert changed("HEAD") == []
+    results.write_text(HEAD + row(2, "") + row(0, "1.0000000001") + row(1, "2.0"))  # order, and the last digits
+    assert changed("HEAD") == []
+
+
+def test_what_changed_is_counted(results):
+    results.write_text(HEAD + row(0, "1.5") + row(2, "3.0") + row(3, "4.0"))
+    (results.parent / "two.csv").write_text(HEAD + row(0, "9.0"))
+    (one,) = changed("HEAD")
+    assert (one.experiment, one.both, one.differing, one.new, one.gone) == ("toy-table", 2, 2, 2, 1)
+    results.write_text(HEAD + row(0, "1.5") + row(1, "2.0") + row(2, ""))
+    assert next(iter(changed("HEAD"))).largest == pytest.approx(1 / 3)
+
+
+def test_a_commit_that_does_not_exist_is_refused(results):
+    with pytest.raises(ConfigurationError, match="no such commit"):
+        changed("nowhere")
+
+
+def sections(changelog: str) -> dict[str, str]:
+    _, *parts = re.split(r"^## \[(.+?)\].*$", changelog, flags=re.MULTILINE)
+    return dict(zip(parts[::2], parts[1::2], strict=True))
+
+
+def test_every_release_says_which_numbers_changed():
+    known = catalogue()
+    for name, text in sections((paths.root() / "CHANGELOG.md").read_text(encoding="utf-8")).items():
+        _, mark, rest = text.partition("### Numbers changed\n")
+        assert mark, f"{name} has no section 'Numbers changed'; write 'None.' if there are none"
+        entries = [" ".join(one.split()) for one in re.split(r"^- ", rest.partition("\n### ")[0], flags=re.MULTILINE)]
+        entries = [one for one in entries if one]
+        if entries == ["None."]:
+            continue
+        assert entries
+        for entry in entries:
+            said = re.match(r"`([a-z0-9-]+)`: (\d+) of (\d+) numbers, .+\.$", entry)
+            assert said, entry
+            experiment, differing, total = said[1], int(said[2]), int(said[3])
+            assert experiment in known
+            assert 0 < differing <= total
+            if name == "Unreleased":  # the total is what is stored now
+                stored = paths.results("full", experiment).glob("*.csv")
+                assert total == sum(path.read_bytes().count(b"\n") - 1 for path in stored)

@@ -1,0 +1,165 @@
+"""The crate: valid for the format, true to the files, and the same bytes each time."""
+
+import hashlib
+import json
+import shutil
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from evenspan import datasets, paths
+from evenspan.errors import ConfigurationError, RegistryError, ResultError
+from evenspan.experiments import records
+from evenspan.report import crate, crate_entities
+
+from .crate_check import faults
+
+SOME = ("vu2022-toy", "rathore2025-times", "kleindessner2023-runtime")
+# What the format recommends and cannot be said without inventing it.
+NOT_KNOWN = {
+    "ro-crate-1.2_75.1": "that files can be downloaded is not tried: there is no network",
+    "ro-crate-1.2_80.2": "affiliations of the papers' authors",
+    "ro-crate-1.2_80.3": "affiliations of the papers' authors",
+    "ro-crate-1.2_85.0": "an address of a licence that a publisher does not state",
+    "ro-crate-1.2_86.2": "a public address of the developers",
+    "ro-crate-1.2_89.0": "an identifier of the developers as an organisation",
+    "ro-crate-1.2_90.1": "a point of contact",
+    "ro-crate-1.2_91.0": "identifiers of the papers' authors",
+    "ro-crate-1.2_93.0": "a point of contact",
+}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory) -> Path:
+    return crate.write(tmp_path_factory.mktemp("crate") / "results", SOME).parent
+
+
+@pytest.fixture(scope="module")
+def graph(folder) -> dict[str, dict]:
+    entities = json.loads((folder / crate.METADATA).read_text(encoding="utf-8"))["@graph"]
+    assert len({entity["@id"] for entity in entities}) == len(entities)
+    return {entity["@id"]: entity for entity in entities}
+
+
+def listed(value) -> list[str]:
+    return [one["@id"] for one in (value if isinstance(value, list) else [value])]
+
+
+@pytest.mark.slow
+def test_the_crate_is_valid(folder, tmp_path):
+    found = faults(folder, tmp_path, "RECOMMENDED")
+    assert [one for one in found if one.split(" ")[0] not in NOT_KNOWN or " REQUIRED " in one] == []
+
+
+@pytest.mark.slow
+def test_the_validator_finds_what_is_wrong(folder, tmp_path):
+    damaged = tmp_path / "damaged"
+    shutil.copytree(folder, damaged)
+    described = json.loads((damaged / crate.METADATA).read_text(encoding="utf-8"))
+    root = next(entity for entity in described["@graph"] if entity["@id"] == "./")
+    del root["datePublished"]
+    (damaged / crate.METADATA).write_text(json.dumps(described))
+    next((damaged / SOME[0]).glob("*.csv")).unlink()
+    found = faults(damaged, tmp_path, "REQUIRED")
+    assert any("datePublished" in one for one in found)
+    assert any(".csv" in one for one in found)
+
+
+def test_every_file_is_described_as_it_is(folder, graph):
+    files = {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()} - {crate.METADATA}
+    assert files == {name for name, entity in graph.items() if "File" in entity["@type"]}
+    assert len(files) > 2 * len(SOME)
+    for name in files:
+        content = (folder / name).read_bytes()
+        assert graph[name]["sha256"] == hashlib.sha256(content).hexdigest()
+        assert graph[name]["contentSize"] == str(len(content))
+    reached, todo = set(), ["./"]
+    while todo:
+        name = todo.pop()
+        reached.add(name)
+        todo += listed(graph[name].get("hasPart", []))
+    assert files <= reached
+
+
+def test_results_name_their_record_seed_commit_and_data(folder, graph):
+    for path in sorted(folder.glob("*/*.json")):
+        record = records.read(path)
+        name = f"{path.parent.name}/{path.stem}"
+        assert listed(graph[f"{name}.json"]["about"]) == [f"{name}.csv"]
+        result = graph[f"{name}.csv"]
+        assert result["sha256"] == record["sha256"]
+        said = {graph[one]["name"]: graph[one]["value"] for one in listed(result["additionalProperty"])}
+        assert said["seed"] == ("none" if record["seed"] is None else record["seed"])
+        assert said["commit"] == record["commit"]
+        assert said["code"] == record["source_sha256"]
+        data = record["parameters"].get("dataset")
+        if data in datasets.names():
+            used = graph[listed(result["isBasedOn"])[0]]
+            assert used["identifier"] == f"sha256:{record['data_sha256']}"
+            assert datasets.entry(data).licence in used["description"]
+            assert used["license"]["@id"] in graph
+
+
+def test_every_column_and_every_run_is_described(folder, graph):
+    for name in SOME:
+        columns = {one for path in (folder / name).glob("*.csv") for one in pd.read_csv(path, nrows=0).columns}
+        measured = [graph[one] for one in listed(graph[f"{name}/"]["variableMeasured"])]
+        described = {one["name"]: one["description"] for one in measured}
+        assert columns == set(described)
+        assert all(described.values())
+        run = graph[f"#run-{name}"]
+        assert {f"{name}/{path.name}" for path in (folder / name).glob("*.csv")} == set(listed(run["result"]))
+        assert graph[listed(run["instrument"])[0]]["@type"] == ["File", "SoftwareSourceCode"]
+        (paper,) = listed(graph[f"{name}/"]["isBasedOn"])
+        assert graph[paper]["@type"] == "ScholarlyArticle"
+        assert all(graph[one]["@type"] == "Person" for one in listed(graph[paper]["author"]))
+
+
+def test_columns_of_all_results_have_a_description():
+    stored = paths.results("full").rglob("*.csv")
+    columns = {name for path in stored for name in path.read_text(encoding="utf-8").splitlines()[0].split(",")}
+    assert {"dataset", "value", "workers"} <= columns <= crate_entities.COLUMNS.keys()
+    with pytest.raises(ResultError, match="'colour' of the results has no description"):
+        crate_entities.column("colour")
+
+
+def test_two_runs_give_the_same_bytes(folder, tmp_path):
+    again = crate.write(tmp_path / "again", SOME[::-1])
+    assert again.read_bytes() == (folder / crate.METADATA).read_bytes()
+    assert crate.write(again.parent, SOME[:1]).is_file()  # an earlier crate is replaced
+    assert not (again.parent / SOME[1]).exists()
+
+
+def test_wrong_folders_and_names_are_refused(tmp_path):
+    (tmp_path / "notes.txt").touch()
+    with pytest.raises(ConfigurationError, match="holds other files"):
+        crate.write(tmp_path, SOME[:1])
+    with pytest.raises(ConfigurationError, match="is a file"):
+        crate.write(tmp_path / "notes.txt", SOME[:1])
+    with pytest.raises(RegistryError, match="no experiment 'none'"):
+        crate.write(tmp_path / "new", ["none"])
+    assert (tmp_path / "notes.txt").is_file()
+
+
+def test_a_result_that_was_altered_is_not_described(tmp_path, monkeypatch):
+    real = paths.results("full") / SOME[0]
+    stored = tmp_path / "full" / SOME[0]
+    shutil.copytree(real, stored)
+    with next(stored.glob("*.csv")).open("a") as stream:
+        stream.write("x\n")
+    monkeypatch.setattr(paths, "results", lambda profile, *parts: (tmp_path / profile).joinpath(*parts))
+    with pytest.raises(ResultError, match="is not the file that"):
+        crate.write(tmp_path / "new", SOME[:1])
+
+
+def test_licences_are_known_by_address_or_quoted():
+    assert crate_entities.licence("CC BY 4.0 (UCI)")["@id"] == "https://creativecommons.org/licenses/by/4.0/"
+    assert crate_entities.licence("unstated (MNIST: CC BY-SA 3.0)")["name"] == "unstated (MNIST: CC BY-SA 3.0)"
+    earlier = crate_entities.data_set("adult", "0" * 64)[0]
+    assert earlier["name"].endswith("an earlier state")
+    assert "distribution" not in earlier
+    assert crate_entities.data_set("made up", "0" * 64) == []
+    one = {"@id": "#x", "name": "a"}
+    with pytest.raises(ResultError, match="#x"):
+        crate_entities.unique([one, one, {"@id": "#x", "name": "b"}])

@@ -1,0 +1,174 @@
+"""The book on paper: order, outline, numbers, inner links, and pages that are printed once."""
+
+from pathlib import Path
+
+import pytest
+
+from evenspan import paths
+from evenspan.errors import ConfigurationError, ResultError
+from evenspan.experiments import records
+from evenspan.report import book_order, book_pdf, browser
+
+TOC = """
+format: jb-book
+root: index
+parts:
+  - caption: Start
+    chapters:
+      - file: one
+        sections:
+          - file: deep/two
+            title: The second
+  - caption: Cards
+    chapters:
+      - glob: cards/*
+"""
+CFF = "{title: 'evenspan: a book', authors: [{name: The A developers}], version: 0.1.0}\n"
+PAGE = "<!doctype html><html><head><title>{name} — evenspan</title></head><body><article>{text}</article></body></html>"
+
+
+@pytest.fixture
+def book(tmp_path, monkeypatch) -> Path:
+    """A checkout with a small built book in it."""
+    (tmp_path / "experiments.yml").touch()
+    (tmp_path / "_toc.yml").write_text(TOC)
+    (tmp_path / "CITATION.cff").write_text(CFF)
+    (tmp_path / "README.md").write_text("# x\n\n<!-- counts -->\n7 published numbers.\n\n| a |\n<!-- /counts -->\n")
+    html = tmp_path / "_build" / "html"
+    texts = {
+        "index": "<h1>Index</h1><a href='deep/two.html#low'>inside</a> <a href='x.csv'>file</a>",
+        "one": "<h1>One</h1><a href='https://example.org/'>outside</a><p style='break-before:page'>second leaf</p>",
+        "deep/two": "<h1>Two</h1><a href='#low'>below</a><p style='break-before:page' id='low'>low</p>",
+        "cards/a": "<h1>A</h1><div style='height:60px;overflow:auto'>" + "<p>line</p>" * 20 + "<p>last line</p></div>",
+        "cards/b": "<h1>B</h1><details><summary>s</summary>folded</details><table style='width:3000px'><td>x</table>",
+    }
+    for name, text in texts.items():
+        (html / name).parent.mkdir(parents=True, exist_ok=True)
+        (html / f"{name}.html").write_text(PAGE.format(name=name, text=text))
+    (html / "_static").mkdir()
+    monkeypatch.setattr(paths, "root", lambda: tmp_path)
+    monkeypatch.setattr(records, "commit", lambda: ("unknown: not a git repository of its own", None))
+    return html
+
+
+def test_the_order_is_that_of_the_contents(book):
+    found = book_order.entries(paths.root() / "_toc.yml", book)
+    assert [(one.level, one.page, one.title) for one in found] == [
+        (0, "index", ""),
+        (0, "", "Start"),
+        (1, "one", ""),
+        (2, "deep/two", "The second"),
+        (0, "", "Cards"),
+        (1, "cards/a", ""),
+        (1, "cards/b", ""),
+    ]
+
+
+def test_what_is_missing_is_said(book, monkeypatch, tmp_path):
+    monkeypatch.setattr(book_pdf, "program", lambda: "chromium")
+    with pytest.raises(ConfigurationError, match="no page three"):
+        book_pdf.write(only=["three"])
+    with pytest.raises(ResultError, match="make book"):
+        book_pdf.write(tmp_path / "nothing")
+    (book / "one.html").unlink()
+    with pytest.raises(ResultError, match="lacks one"):
+        book_pdf.write()
+
+
+def test_without_a_browser_the_message_says_what_to_install(book, monkeypatch):
+    monkeypatch.delenv("EVENSPAN_CHROMIUM", raising=False)
+    monkeypatch.setattr(browser.shutil, "which", lambda name: None)
+    with pytest.raises(ConfigurationError, match="apt-get install chromium"):
+        book_pdf.write()
+    monkeypatch.setenv("EVENSPAN_CHROMIUM", "/nowhere/chromium")
+    with pytest.raises(ConfigurationError, match="at /nowhere/chromium"):
+        book_pdf.write()
+
+
+@pytest.fixture
+def printed(absent, book):
+    try:
+        browser.program()
+    except ConfigurationError as error:
+        absent(str(error))
+    return book_pdf.write()
+
+
+@pytest.mark.browser
+def test_a_small_book_on_paper(printed, book):
+    from pypdf import PdfReader
+
+    read = PdfReader(printed.path)
+    assert (printed.printed, printed.kept) == (5, 0)
+    assert printed.leaves == len(read.pages) == 8  # title, index, one (2), two (2), a, b
+    texts = [page.extract_text() for page in read.pages]
+    assert "7 published numbers." in texts[0]
+    assert "Version 0.1.0" in texts[0]
+    for leaf, words in (
+        (1, "Index"),
+        (2, "One"),
+        (3, "second leaf"),
+        (4, "Two"),
+        (5, "low"),
+        (6, "last line"),
+        (7, "folded"),
+    ):
+        assert words in texts[leaf]
+        assert texts[leaf].split()[-1] == str(leaf + 1)
+
+    def lines(items, level=0):
+        for item in items:
+            if isinstance(item, list):
+                yield from lines(item, level + 1)
+            else:
+                yield level, item.title, read.get_destination_page_number(item)
+
+    assert list(lines(read.outline)) == [
+        (0, "index", 1),
+        (0, "Start", 2),
+        (1, "one", 2),
+        (2, "The second", 4),
+        (0, "Cards", 6),
+        (1, "cards/a", 6),
+        (1, "cards/b", 7),
+    ]
+
+    def goals(leaf):
+        for link in read.pages[leaf].get("/Annots", ()):
+            link = link.get_object()
+            if "/Dest" in link:
+                yield next(n for n, page in enumerate(read.pages) if page.indirect_reference == link["/Dest"][0])
+            else:
+                yield link["/A"]["/URI"]
+
+    assert list(goals(1)) == [5]  # to the place on the other page; the file beside the book is no link on paper
+    assert list(goals(2)) == ["https://example.org/"]
+    assert list(goals(4)) == [5]
+
+
+@pytest.mark.browser
+def test_only_what_changed_is_printed_again(printed, book):
+    first = printed.path.read_bytes()
+    again = book_pdf.write()
+    assert (again.printed, again.kept) == (0, 5)
+    assert again.path.read_bytes() == first
+    assert book_pdf.current(book) == again.path
+    (book / "one.html").write_text((book / "one.html").read_text().replace("second leaf", "another leaf"))
+    assert (book_pdf.write().printed, book_pdf.write().kept) == (1, 5)
+    (book / "index.html").write_text((book / "index.html").read_text() + " ")
+    with pytest.raises(ResultError, match="evenspan pdf"):
+        book_pdf.current(book)
+
+
+@pytest.mark.browser
+def test_pages_of_the_real_book(absent, tmp_path):
+    from pypdf import PdfReader
+
+    html = paths.build("html")
+    if not (html / "index.html").is_file():
+        absent("The book has not been built: run 'make book' first.")
+    part = book_pdf.write(html, tmp_path / "part.pdf", ["rerun", "references"])
+    read = PdfReader(part.path)
+    assert part.leaves == len(read.pages) > 3
+    assert [one.title for one in read.outline if not isinstance(one, list)] == ["Start", "Reference"]
+    assert "make book" in "".join(page.extract_text() for page in read.pages)
