@@ -26,6 +26,7 @@ _FLAGS = [
     "--disable-dev-shm-usage",
     "--host-resolver-rules=MAP * ~NOTFOUND , EXCLUDE 127.0.0.1",
 ]
+_RUNNING = threading.local()
 
 
 def program() -> str:
@@ -41,7 +42,13 @@ def program() -> str:
 
 @contextmanager
 def chromium() -> Iterator[Any]:
-    """A running browser with a home folder of its own, so that it leaves nothing in the user's."""
+    """A running browser with a home folder of its own, so that it leaves nothing in the user's.
+
+    Playwright runs once in a thread, so a block within another one gets the browser of the outer.
+    """
+    if outer := getattr(_RUNNING, "browser", None):
+        yield outer
+        return
     executable = program()
     try:
         from playwright.sync_api import sync_playwright
@@ -52,9 +59,11 @@ def chromium() -> Iterator[Any]:
     with tempfile.TemporaryDirectory() as home, sync_playwright() as playwright:
         own = {"HOME": home, "XDG_CONFIG_HOME": home, "XDG_CACHE_HOME": home}
         browser = playwright.chromium.launch(executable_path=executable, args=_FLAGS, env=os.environ | own)
+        _RUNNING.browser = browser
         try:
             yield browser
         finally:
+            _RUNNING.browser = None
             browser.close()
 
 
