@@ -4,11 +4,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from evenspan import LEACE, FairPCA, FairSubspace, StandardPCA, metrics
-from evenspan.auditing.analysis.blocked import LinearMap, Part, own_directions
+from evenspan import LEACE, FairPCA, StandardPCA, metrics
+from evenspan.auditing.analysis.blocked import Part, own_directions
 from evenspan.auditing.analysis.judging import METRICS, Judgement, largest_distance, simultaneous, told_apart
-from evenspan.certificate import Certificate
-from evenspan.metrics.bootstrap import assign_blocks, block_sums
+from evenspan.metrics.bootstrap import assign_blocks
+from evenspan.metrics.linear_map import LinearMap, linear_map
 from evenspan.moments import GroupMoments
 
 from .drawn import rows, sample
@@ -22,8 +22,8 @@ def judged(found, estimator, part="fitting", n_boot=200):
     estimator.fit_moments(moments)
     bases = own_directions(moments, K)
     on = fitting if part == "fitting" else Part.of("held out", found.held_out["team"], "team", n_boot, 1)
-    own = [on.sums(LinearMap.projection(V, moments.mean)).errors[:, g] for g, V in enumerate(bases)]
-    return Judgement(on, LinearMap.of(estimator), np.column_stack(own)), moments
+    own = [on.sums(LinearMap(V, V, moments.mean)).errors[:, g] for g, V in enumerate(bases)]
+    return Judgement(on, linear_map(estimator), np.column_stack(own)), moments
 
 
 @pytest.mark.parametrize("part", ["fitting", "held out"])
@@ -63,21 +63,6 @@ def test_every_linear_metric_is_that_of_the_rows(part, estimator):
     assert {metric for metric, _ in values} <= set(METRICS)
 
 
-def test_sums_of_blocks_are_those_of_the_bootstrap_by_another_route():
-    X, labels = rows()
-    found = sample(X, labels)
-    V = np.linalg.qr(np.random.default_rng(3).normal(size=(6, K)))[0]
-    mean = X.mean(axis=0)
-    theirs = block_sums(found.fitting["team"], FairSubspace(V, mean, Certificate("any", 0.0, 0.0)))
-    part = Part.of("fitting", found.fitting["team"], "team", 20, 0)
-    mine = part.sums(LinearMap.projection(V, mean))
-    np.testing.assert_allclose(mine.errors, theirs.errors, rtol=1e-9, atol=1e-8)
-    np.testing.assert_allclose(
-        np.abs(mine.firsts), np.abs(theirs.firsts), rtol=1e-9, atol=1e-9
-    )  # signs are fixed there
-    np.testing.assert_array_equal(part.counts, theirs.counts)
-
-
 def test_an_oblique_map_is_not_judged_as_the_projection_on_its_range():
     X, labels = rows()
     found = sample(X, labels)
@@ -103,7 +88,7 @@ def test_intervals_of_the_gap_cover_the_truth():
             Y = X / scales[codes] if fair else X
             blocks = pd.DataFrame({"block": assign_blocks(400, 40, rng), "team": np.array(["a", "b"])[codes]})
             part = Part.of("held out", GroupMoments.from_data(Y, blocks), "team", 400, rng)
-            judgement = Judgement(part, LinearMap.projection(V, np.zeros(3)), np.zeros((40, 2)))
+            judgement = Judgement(part, LinearMap(V, V, np.zeros(3)), np.zeros((40, 2)))
             gap = next(row for row in judgement.rows() if row.metric == "error gap")
             if fair:
                 empty += gap.value <= gap.chance
@@ -119,7 +104,7 @@ def test_percentiles_of_a_gap_would_not_cover_zero():
     rng = np.random.default_rng(0)
     X, labels = rng.normal(size=(3000, 4)), rng.choice(["a", "b", "c", "d"], 3000)
     part = Part.of("held out", sample(X, labels, held=0.0).fitting["team"], "team", 300, 1)
-    judgement = Judgement(part, LinearMap.projection(np.eye(4)[:, :2], np.zeros(4)), np.zeros((part.m, 4)))
+    judgement = Judgement(part, LinearMap(np.eye(4)[:, :2], np.eye(4)[:, :2], np.zeros(4)), np.zeros((part.m, 4)))
     _, drawn = judgement.statistic("mean distance")
     row = next(row for row in judgement.rows() if row.metric == "mean distance")
     assert np.quantile(drawn, 0.025) > 0.03
@@ -159,7 +144,7 @@ def test_a_group_of_a_few_rows_hides_no_gap_between_two_others():
     X = rng.normal(size=(len(labels), 3)) + 0.25 * (labels == "b")[:, None]
     X[labels == "b", 2] *= 1.6
     part = Part.of("held out", sample(X, labels, held=0.0).fitting["team"], "team", 400, 1)
-    judgement = Judgement(part, LinearMap.projection(np.eye(3)[:, :2], X.mean(axis=0)), np.zeros((part.m, 3)))
+    judgement = Judgement(part, LinearMap(np.eye(3)[:, :2], np.eye(3)[:, :2], X.mean(axis=0)), np.zeros((part.m, 3)))
     found = {row.metric: row for row in judgement.rows() if not row.group}
     for metric in ("mean distance", "error gap"):
         assert found[metric].low > 0

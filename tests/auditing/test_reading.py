@@ -5,8 +5,8 @@ import pytest
 from sklearn.linear_model import LinearRegression
 
 from evenspan import FairPCA, StandardPCA, metrics
-from evenspan.auditing.analysis.blocked import LinearMap
 from evenspan.auditing.analysis.reading import LEAST, Readers
+from evenspan.metrics.linear_map import encoder, linear_map
 
 from .drawn import rows, sample
 
@@ -19,7 +19,7 @@ def readers(found, n_boot=200, part="held out"):
 
 
 def answer(found, estimator):
-    return LinearMap.of(estimator.fit_moments(found.moments("team")))
+    return linear_map(estimator.fit_moments(found.moments("team")))
 
 
 def by_name(found, group=""):
@@ -31,8 +31,8 @@ def test_areas_are_those_of_the_judge(sizes):
     found = sample(*rows(sizes))
     seen, on = answer(found, StandardPCA(K)), found.held_out_points
     here = by_name(readers(found).rows(seen))
-    fitting = found.fitting_points.X @ seen.encoder, found.fitting_points.groups["team"].to_numpy()
-    scoring = on.X @ seen.encoder, on.groups["team"].to_numpy()
+    fitting = found.fitting_points.X @ encoder(seen), found.fitting_points.groups["team"].to_numpy()
+    scoring = on.X @ encoder(seen), on.groups["team"].to_numpy()
     area = metrics.group_auc("linear", fitting, scoring)
     assert np.isclose(here["linear AUC"].value, area, atol=2e-3)  # the same rows in another order
     assert here["linear AUC"].low < area < here["linear AUC"].high
@@ -96,7 +96,7 @@ def test_the_target_as_a_class_as_a_number_and_as_nothing():
         other = sample(X, labels, y=np.random.default_rng(1).permutation(y))
         assert by_name(readers(other).rows(answer(other, StandardPCA(4))))[metric].value < row.value - 0.2
     seen = answer(found, StandardPCA(4))
-    E, F = found.fitting_points.X @ seen.encoder, found.held_out_points.X @ seen.encoder
+    E, F = found.fitting_points.X @ encoder(seen), found.held_out_points.X @ encoder(seen)
     share = LinearRegression().fit(E, found.fitting_points.y).score(F, found.held_out_points.y)
     assert np.isclose(by_name(readers(found).rows(seen))["target R2"].value, share, rtol=1e-9)
     assert not {"target AUC", "target R2"} & set(by_name(readers(sample(X, labels)).rows(seen)))

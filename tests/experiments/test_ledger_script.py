@@ -42,7 +42,8 @@ def address(tables, committed, tmp_path_factory):
     rows = ledger_page.rows_script(ledger.to_csv(committed).decode())
     (folder / "_static" / "ledger-rows.mjs").write_text(rows, encoding="utf-8")
     head = '<meta charset="utf-8"><link rel="stylesheet" href="_static/ledger.css">'
-    body = f'<article class="bd-article"><section id="all-numbers">{tables}</section></article><script src="_static/ledger.js"></script>'
+    body = f'<article class="bd-article"><section id="all-numbers">{tables}</section></article>'
+    body += '<script src="_static/ledger.js"></script>'
     page = f"<!doctype html><html lang=en data-theme=light><head>{head}</head><body>{body}</body></html>"
     (folder / "ledger.html").write_text(page, encoding="utf-8")
     return (folder / "ledger.html").as_uri()

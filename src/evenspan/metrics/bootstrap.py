@@ -18,16 +18,13 @@ from ..groups import label_text
 from ..inputs import whole_number
 from ..moments import GroupMoments
 from ..subspace import FairSubspace
-from .linear_map import LinearMap, encoder, map_errors
+from .linear_map import LinearMap, encoder
 
 #: The attribute that names the block of a row among the sensitive features.
 BLOCK = "block"
 
 #: The largest share of draws in which a group may be absent (or a metric undefined).
 LOST = 0.05
-
-# Scatters of this many numbers are worked on at a time, so that moments in many blocks are never copied whole.
-CHUNK = 2**22
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,12 +41,20 @@ class BlockSums:
         Squared residuals, centred by the subspace's mean and in its units.
     firsts : ndarray of shape (m, G, k)
         Coordinates of the rows in the subspace.
+    squares : ndarray of shape (m, G)
+        Squared lengths of these coordinates.
     """
 
     labels: np.ndarray
     counts: np.ndarray
     errors: np.ndarray
     firsts: np.ndarray
+    squares: np.ndarray
+
+    def merged(self, labels: np.ndarray, member: np.ndarray) -> "BlockSums":
+        """The sums of other groups; ``member`` (G, L) is 1 where a group belongs to the other one, else 0."""
+        firsts = np.einsum("mgk,gl->mlk", self.firsts, member, optimize=True)
+        return BlockSums(labels, self.counts @ member, self.errors @ member, firsts, self.squares @ member)
 
     def group_errors(self, draws: np.ndarray) -> np.ndarray:
         """Mean squared errors (n_boot, G) in samples with each block ``draws`` (n_boot, m) times; nan if absent."""
@@ -112,21 +117,29 @@ def block_sums(moments: GroupMoments, subspace: FairSubspace | LinearMap, attrib
 
     Complexity
     ----------
-    O(m G d^2 k) time; working memory for some of the cells only.
+    O(m G d^2 k) time; working memory O(m G d k), so that moments in many blocks are never copied.
     """
     labels, block, group = cells_of(moments, attribute)
-    m, G, k = int(block.max(axis=0)) + 1, len(labels), subspace.V.shape[1]
-    counts, errors, firsts = np.zeros((m, G)), np.zeros((m, G)), np.zeros((m, G, k))
-    B = encoder(subspace)
-    step = max(CHUNK // moments.d**2, 1)
-    for a in range(0, moments.G, step):
-        part = _part(moments, slice(a, a + step))
-        at = block[a : a + step], group[a : a + step]
+    inward = encoder(subspace)
+    outward = subspace.V if subspace.scale is None else subspace.V / subspace.scale[:, None]
+    weights = np.ones(moments.d) if subspace.scale is None else 1.0 / subspace.scale**2
+    n, offsets = moments.counts, moments.means - subspace.mean
+    # |z - V t|^2 = |z|^2 - 2 (V'z)'t + |t|^2 with t = B'z, because V has orthonormal columns.
+    seen = moments.scatters.reshape(-1, moments.d) @ inward
+    seen = seen.reshape(moments.G, *inward.shape)
+    firsts, onto = offsets @ inward, offsets @ outward
+    lengths = np.einsum("cdk,dk->c", seen, inward) + n * (firsts**2).sum(axis=1)
+    products = np.einsum("cdk,dk->c", seen, outward) + n * (firsts * onto).sum(axis=1)
+    wholes = np.einsum("cdd,d->c", moments.scatters, weights) + n * (offsets**2 @ weights)
+    errors = np.maximum(wholes - 2.0 * products + lengths, 0.0)
+
+    def laid_out(values):
+        table = np.zeros((int(block.max(axis=0)) + 1, len(labels), *values.shape[1:]))
         # add.at: with one of several attributes as the groups, several cells belong to the same block and group.
-        np.add.at(counts, at, part.counts)
-        np.add.at(errors, at, part.counts * map_errors(part, subspace))
-        np.add.at(firsts, at, part.counts[:, None] * ((part.means - subspace.mean) @ B))
-    return BlockSums(labels, counts, errors, firsts)
+        np.add.at(table, (block, group), values)
+        return table
+
+    return BlockSums(labels, *map(laid_out, (n.astype(float), errors, n[:, None] * firsts, lengths)))
 
 
 def multiplicities(m: int, n_boot: int, random_state=None) -> np.ndarray:
@@ -220,10 +233,6 @@ def _fields(labels: np.ndarray, names: tuple[str, ...]) -> np.ndarray:
     for name in names:
         packed[name] = labels[name]
     return packed
-
-
-def _part(moments: GroupMoments, cells: slice) -> GroupMoments:
-    return GroupMoments(moments.labels[cells], moments.counts[cells], moments.means[cells], moments.scatters[cells])
 
 
 def _quotient(sums: np.ndarray, counts: np.ndarray) -> np.ndarray:

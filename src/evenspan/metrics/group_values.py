@@ -146,11 +146,9 @@ def _from_sums(metric: str, sums, groups: Groups, draws: np.ndarray) -> tuple[np
     if metric == "count":
         counts = (draws @ sums.counts).astype(np.float64)
         return np.where(counts > 0, counts, np.nan), counts @ member
+    whole = sums.merged(np.arange(groups.L), member)
     if metric == "error":
-        whole = type(sums)(np.arange(groups.L), sums.counts @ member, sums.errors @ member, sums.firsts)
         return sums.group_errors(draws), whole.group_errors(draws)
-    firsts = np.einsum("mgk,gl->mlk", sums.firsts, member)
-    whole = type(sums)(np.arange(groups.L), sums.counts @ member, sums.errors, firsts)
     return np.linalg.norm(sums.group_means(draws), axis=2), np.linalg.norm(whole.group_means(draws), axis=2)
 
 

@@ -7,8 +7,9 @@ import numpy as np
 import pandas as pd
 
 from ...linalg import top_eigenspace
+from ...metrics.linear_map import LinearMap, linear_map
 from ..progress import Progress
-from .blocked import LinearMap, Part, own_directions
+from .blocked import Part, own_directions
 from .concerns import Seen
 from .fitting import Fitted, fit_method, rank
 from .frontier import Frontier, frontier
@@ -138,7 +139,7 @@ def _own(parts: Sequence[Part], sizes: Sequence[int]) -> dict[int, list[np.ndarr
         found[k] = []
         for part in parts:
             by_group = [
-                part.sums(LinearMap.projection(V[:, :k], moments.mean)).errors[:, g] for g, V in enumerate(bases)
+                part.sums(LinearMap(V[:, :k], V[:, :k], moments.mean)).errors[:, g] for g, V in enumerate(bases)
             ]
             found[k].append(np.column_stack(by_group))
     return found
@@ -149,7 +150,7 @@ def _judged(fit: Fitted, parts: Sequence[Part], own: Sequence[np.ndarray], reade
     if fit.estimator is None:
         missing = (np.nan, np.nan, np.nan, np.nan, fit.note)
         return [(part.name, "", "average error", *missing) for part in parts], []
-    answer, rows, judgements = LinearMap.of(fit.estimator), [], []
+    answer, rows, judgements = linear_map(fit.estimator), [], []
     for part, mine in zip(parts, own, strict=True):
         judgement = Judgement(part, answer, mine)
         judgements.append(judgement)

@@ -5,39 +5,12 @@ from functools import cached_property
 
 import numpy as np
 
-from ...estimator import SubspaceEstimator
 from ...linalg import top_eigenspace
-from ...metrics.bootstrap import cells_of, multiplicities
+from ...metrics.bootstrap import BlockSums, block_sums, cells_of, multiplicities
+from ...metrics.linear_map import LinearMap
 from ...moments import GroupMoments
 from ...reconstruction.group_errors import group_matrices
-
-
-@dataclass(frozen=True, eq=False)
-class LinearMap:
-    """``t = encoder' (x - mean)`` and back to ``mean + decoder t``; both (d, k), the decoder orthonormal."""
-
-    encoder: np.ndarray
-    decoder: np.ndarray
-    mean: np.ndarray
-
-    @classmethod
-    def of(cls, estimator: SubspaceEstimator) -> "LinearMap":
-        """The map of a fitted estimator. Encoder and decoder are equal but for oblique maps (LEACE)."""
-        return cls(estimator.components_.T, estimator.subspace_.V, estimator.mean_)
-
-    @classmethod
-    def projection(cls, V: np.ndarray, mean: np.ndarray) -> "LinearMap":
-        """The orthogonal projection on the columns of V."""
-        return cls(V, V, mean)
-
-
-@dataclass(frozen=True, eq=False)
-class Sums:
-    """What blocks add up to under a map: squared residuals (m, G), coordinates (m, G, k), their squares (m, G)."""
-
-    errors: np.ndarray
-    firsts: np.ndarray
-    squares: np.ndarray
+from ...subspace import FairSubspace
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,23 +75,9 @@ class Part:
     def _traces(self) -> np.ndarray:
         return np.einsum("cdd->c", self.moments.scatters)
 
-    def sums(self, answer: LinearMap) -> Sums:
-        """What every block contributes under a map; one product of the scatters with the map."""
-        moments, B, V = self.moments, answer.encoder, answer.decoder
-        flat = moments.scatters.reshape(-1, moments.d)
-        SB = (flat @ B).reshape(moments.G, *B.shape)
-        kept = np.einsum("cdk,dk->c", SB, B)
-        straight = np.array_equal(V, B)
-        cross = kept if straight else np.einsum("cdk,dk->c", SB, V)
-        offsets = moments.means - answer.mean
-        TB = offsets @ B
-        TV = TB if straight else offsets @ V
-        n = moments.counts
-        # |x - VB'x|^2 = |x|^2 - 2 (V'x)'(B'x) + |B'x|^2, because V has orthonormal columns.
-        about = (offsets**2).sum(axis=1) - 2.0 * (TV * TB).sum(axis=1) + (TB**2).sum(axis=1)
-        errors = np.maximum(self._traces - 2.0 * cross + kept + n * about, 0.0)
-        squares = kept + n * (TB**2).sum(axis=1)
-        return Sums(*(self.laid_out(values) for values in (errors, n[:, None] * TB, squares)))
+    def sums(self, answer: FairSubspace | LinearMap) -> BlockSums:
+        """What every block contributes under a map."""
+        return block_sums(self.moments, answer, self.attribute)
 
     def totals_about(self, point: np.ndarray) -> np.ndarray:
         """Squared distances of the rows to a point (d,), by block and group, (m, G)."""

@@ -24,7 +24,9 @@ from functools import cached_property
 import numpy as np
 
 from ...metrics.bootstrap import interval, quantiles
-from .blocked import LinearMap, Part
+from ...metrics.linear_map import LinearMap
+from ...subspace import FairSubspace
+from .blocked import Part
 
 LEVEL = 0.95
 #: Columns of tidy rows; ``group`` is empty for what concerns all rows.
@@ -73,14 +75,14 @@ class Judgement:
     ----------
     part : Part
         The rows that it is judged on.
-    answer : LinearMap
+    answer : FairSubspace or LinearMap
         The map.
     own : ndarray of shape (m, G)
         Squared residuals by block under each group's own best directions.
     """
 
     part: Part
-    answer: LinearMap
+    answer: FairSubspace | LinearMap
     own: np.ndarray
 
     @cached_property

@@ -17,8 +17,9 @@ from sklearn.linear_model import LinearRegression, LogisticRegression
 from ... import metrics
 from ...metrics.bootstrap import interval
 from ...metrics.group_prediction import TIED
+from ...metrics.linear_map import LinearMap, encoder
+from ...subspace import FairSubspace
 from ..sample import Points
-from .blocked import LinearMap
 from .judging import LEVEL, Row
 
 #: Rows that a reader is fitted to at most (the kernel's time grows with their square), and rows it is scored on.
@@ -53,17 +54,17 @@ class Readers:
     n_boot: int
     seed: int
 
-    def rows(self, answer: LinearMap) -> Iterator[Row]:
+    def rows(self, answer: FairSubspace | LinearMap) -> Iterator[Row]:
         """What is found under a map."""
         for kind in metrics.READERS:
             yield from self._group(kind, answer)
         if self.fitting.y is not None:
             yield from self._target(answer)
 
-    def _group(self, kind: str, answer: LinearMap) -> Iterator[Row]:
+    def _group(self, kind: str, answer: FairSubspace | LinearMap) -> Iterator[Row]:
         at, to = self._fitting_rows(kind), self._scored_rows(kind)
         codes, truth = self._codes[0][at], self._codes[1][to]
-        E, F = (points.X[rows] @ answer.encoder for points, rows in ((self.fitting, at), (self.scoring, to)))
+        E, F = (points.X[rows] @ encoder(answer) for points, rows in ((self.fitting, at), (self.scoring, to)))
         labels = self._labels[1:] if len(self._labels) == 2 else self._labels
         name, found, missing = f"{kind} AUC", [], []
         for label in labels:
@@ -88,9 +89,9 @@ class Readers:
         low, high = interval(drawn, LEVEL)
         yield Row(name, value, float(low), float(high), chance, note=note)
 
-    def _target(self, answer: LinearMap) -> Iterator[Row]:
+    def _target(self, answer: FairSubspace | LinearMap) -> Iterator[Row]:
         at, to = self._fitting_rows("target"), self._scored_rows("target")
-        E, F = self.fitting.X[at] @ answer.encoder, self.scoring.X[to] @ answer.encoder
+        E, F = self.fitting.X[at] @ encoder(answer), self.scoring.X[to] @ encoder(answer)
         y, truth = self.fitting.y[at], self.scoring.y[to]
         offset, classes = E.mean(axis=0), np.unique(y)
         if y.dtype.kind == "f" and len(classes) > 2:
