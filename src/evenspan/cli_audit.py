@@ -39,6 +39,10 @@ def audit(
     exclude: Annotated[
         list[str] | None, typer.Option(metavar="COL", help="Column to leave out; may be repeated.")
     ] = None,
+    keep: Annotated[
+        list[str] | None,
+        typer.Option(metavar="COL", help="Numbers to use although they look like row numbers; may be repeated."),
+    ] = None,
     holdout: Annotated[float, typer.Option(help="Share of the rows that no method sees.")] = 0.3,
     bootstrap: Annotated[int, typer.Option(help="Draws behind each interval.")] = 1000,
     seed: Annotated[int, typer.Option(help="Seed of everything random.")] = 0,
@@ -70,6 +74,7 @@ def audit(
         "missing": missing,
         "intersections": intersections,
         "exclude": list(exclude or ()),
+        "keep": list(keep or ()),
         "standardize": not no_standardize,
         "holdout": holdout,
         "n_boot": bootstrap,

@@ -65,6 +65,8 @@ def test_each_column_is_left_out_for_its_reason():
     uses = {use.name: use for use in TableEncoder(exclude=SENSITIVE).fit(people()).uses_}
     assert {name for name, use in uses.items() if use.used == "left out"} == {"customer", "name", "country"}
     assert "rising from row to row" in uses["customer"].note
+    kept = {use.name: use for use in TableEncoder(exclude=SENSITIVE, keep=["customer"]).fit(people()).uses_}
+    assert (kept["customer"].used, kept["customer"].note) == ("number", "kept on request")
     assert "names the rows" in uses["name"].note
     assert "one value only, 'here'" in uses["country"].note
 
@@ -196,6 +198,9 @@ def test_set_output_and_index():
         ({"unknown": "ignore"}, ConfigurationError, "unknown='ignore'"),
         ({"exclude": "sex"}, ConfigurationError, "needed is a list of names"),
         ({"exclude": ["gender", "sexx"]}, DataError, "no column 'gender'"),
+        ({"keep": "customer"}, ConfigurationError, "keep='customer'; needed is a list of names"),
+        ({"keep": ["number"]}, DataError, "no column 'number'"),
+        ({"keep": ["customer"], "exclude": ["customer"]}, ConfigurationError, "to be kept, and also excluded"),
     ],
 )
 def test_options_are_looked_at(options, error, message):

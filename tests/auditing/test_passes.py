@@ -156,6 +156,22 @@ def test_columns_say_what_they_are_used_as_and_which_are_proxies():
     assert table.loc["joined", "kind"] == "date"
 
 
+def test_numbers_that_look_like_row_numbers_are_kept_on_request():
+    without, kept = (read_sample(people(), sensitive="sex", keep=names) for names in ([], ["customer"]))
+    assert "customer" not in without.feature_names
+    assert kept.feature_names == ("customer", *without.feature_names)
+    assert any("numbers of rows: customer;" in note for note in without.notes)
+    assert not any("numbers of rows" in note for note in kept.notes)
+    assert kept.columns.set_index("column").loc["customer", ["used as", "note"]].tolist() == [
+        "number",
+        "kept on request",
+    ]
+    frame = people().head(7)
+    pd.testing.assert_frame_equal(
+        kept.encoder.transform(frame), type(kept.encoder).from_state(kept.encoder.get_state()).transform(frame)
+    )
+
+
 def test_the_encoder_and_a_method_fitted_to_moments_make_a_pipeline():
     frame = people()
     sample = read_sample(frame, sensitive="sex", target="accepted", exclude=["race"])
@@ -228,6 +244,9 @@ def _with(name, values):
         (people(), {"sensitive": "sexx"}, DataError, "Did you mean 'sex'"),
         (people(), {"sensitive": "sex", "target": "acepted"}, DataError, "Did you mean 'accepted'"),
         (people(), {"sensitive": "sex", "exclude": ["jobb"]}, DataError, "Did you mean 'job'"),
+        (people(), {"sensitive": "sex", "keep": ["custmer"]}, DataError, "Did you mean 'customer'"),
+        (people(), {"sensitive": "sex", "keep": ["name"]}, DataError, "'name' cannot be kept: .* it names the rows"),
+        (people(), {"sensitive": "sex", "keep": ["sex"]}, ConfigurationError, "is to be kept, and also sensitive"),
         (people(), {"sensitive": []}, ConfigurationError, "at least one column"),
         (people(), {"sensitive": ["sex", "sex"]}, ConfigurationError, "each of them once"),
         (people(), {"sensitive": "sex", "target": "sex"}, ConfigurationError, "also the target"),

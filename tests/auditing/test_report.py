@@ -164,7 +164,7 @@ def test_the_command_of_the_report_is_read_by_the_command_line():
     from evenspan import cli
 
     settings = audited("plain").settings | {
-        "table": "my table.csv", "sensitive": ["a b"], "exclude": ["-x"], "missing": "mean",
+        "table": "my table.csv", "sensitive": ["a b"], "exclude": ["-x"], "keep": ["nr"], "missing": "mean",
         "standardize": False,
     }  # fmt: skip
     words = shlex.split(rerun.command(settings).replace("\\\n", " "))
@@ -173,7 +173,7 @@ def test_the_command_of_the_report_is_read_by_the_command_line():
     given = command.make_context("audit", words[2:]).params
     assert str(given["table"]) == "my table.csv"
     assert given["sensitive"] == ["a b"]
-    assert given["exclude"] == ["-x"]
+    assert (given["exclude"], given["keep"]) == (["-x"], ["nr"])
     assert given["methods"] == list(audited("plain").methods)
     assert given["k"] == "1..2"
     assert given["missing"] == "mean"

@@ -31,8 +31,9 @@ def command(settings: dict) -> str:
     words += ["-k", sizes_text(settings["k"])]
     for name in settings["methods"]:
         words += ["--methods", name]
-    for name in settings["exclude"]:
-        words += ["--exclude", name]
+    for option in ("exclude", "keep"):
+        for name in settings[option]:
+            words += [f"--{option}", name]
     for argument, (option, default) in OPTIONS.items():
         if settings[argument] != default and settings[argument] is not None:
             words += [option, str(settings[argument])]
@@ -99,6 +100,7 @@ def described(audit: "Audit") -> list[tuple[str, str]]:
         ("Methods", ", ".join(settings["methods"])),
         ("Missing values", settings["missing"]),
         ("Left out on request", ", ".join(settings["exclude"]) or "nothing"),
+        ("Kept on request", ", ".join(settings["keep"]) or "nothing"),
         ("Standardised", "yes" if settings["standardize"] else "no"),
         ("Held out", f"{settings['holdout']:.0%} of the rows"),
         ("Bootstrap", f"{settings['n_boot']:,} draws of blocks of rows"),
@@ -110,5 +112,5 @@ def described(audit: "Audit") -> list[tuple[str, str]]:
 
 _ARGUMENTS = (
     "sensitive", "target", "k", "methods", "concern", "missing", "intersections", "standardize", "holdout", "exclude",
-    "n_boot", "random_state",
+    "keep", "n_boot", "random_state",
 )  # fmt: skip

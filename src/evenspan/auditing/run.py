@@ -37,6 +37,7 @@ def audit(
     standardize: bool = True,
     holdout: float = 0.3,
     exclude: Sequence[str] = (),
+    keep: Sequence[str] = (),
     n_boot: int = 1000,
     random_state=0,
     progress=False,
@@ -76,6 +77,9 @@ def audit(
         Share of the rows that are held out, above 0 and below 1.
     exclude : sequence of str
         Columns that are no features.
+    keep : sequence of str
+        Columns of numbers that are features although they look as if they numbered the rows, which are left out
+        otherwise.
     n_boot : int
         Samples for the intervals.
     random_state : None, int or Generator
@@ -126,7 +130,7 @@ def audit(
     seed = int(require_generator(random_state).integers(2**31))
     sample = read_sample(
         table, sensitive=sensitive, target=target, missing=missing, intersections=intersections,
-        standardize=standardize, holdout=holdout, exclude=exclude, random_state=random_state, progress=tell,
+        standardize=standardize, holdout=holdout, exclude=exclude, keep=keep, random_state=random_state, progress=tell,
     )  # fmt: skip
     sizes = _sizes(asked, sample.d)
     groups = {name: kept_groups(sample, name) for name in sample.attributes}
@@ -137,6 +141,7 @@ def audit(
         "table": sample.name, "sensitive": [sensitive] if isinstance(sensitive, str) else list(sensitive),
         "target": target, "k": list(sizes), "methods": list(names), "concern": concern, "missing": missing,
         "intersections": intersections, "standardize": standardize, "holdout": holdout, "exclude": list(exclude),
+        "keep": list(keep),
         "n_boot": n_boot, "random_state": random_state if isinstance(random_state, Integral) else None,
     }  # fmt: skip
     return _audit(sample, sizes, names, settings, found, concern)

@@ -147,8 +147,19 @@ def profile(batches: Iterable[pd.DataFrame], columns: Iterable[str], as_text: It
     return profiles
 
 
-def use_of(one: ColumnProfile, max_categories: int = MAX_CATEGORIES) -> ColumnUse:
-    """What a column is used as; ``DataError`` for numbers that would be lost because of a few texts among them."""
+def use_of(one: ColumnProfile, max_categories: int = MAX_CATEGORIES, *, keep: bool = False) -> ColumnUse:
+    """What a column is used as.
+
+    With ``keep`` numbers that look as if they numbered the rows are used. It is a ``DataError`` if a column that is to
+    be kept cannot be a feature, or if numbers would be lost because of a few texts among them.
+    """
+    found = _use(one, max_categories, keep)
+    if keep and found.used == "left out":
+        raise DataError(f"column {one.name!r} cannot be kept: {found.note}. Take it out of keep.")
+    return found
+
+
+def _use(one: ColumnProfile, max_categories: int, keep: bool) -> ColumnUse:
     use = lambda kind, used, note="", categories=(): ColumnUse(one.name, kind, used, note, categories)  # noqa: E731
     distinct = one.distinct
     if "other" in one.types:
@@ -162,7 +173,7 @@ def use_of(one: ColumnProfile, max_categories: int = MAX_CATEGORIES) -> ColumnUs
         return use("boolean", "0/1")
     if "number" in one.types:
         if reason := _numbers_rows(one, distinct):
-            return use("id-like", "left out", reason)
+            return use("numeric", "number", "kept on request") if keep else use("id-like", "left out", reason)
         two = distinct == 2 and one.low == 0 and one.high == 1
         return use("boolean", "0/1") if two else use("numeric", "number")
     if "date" in one.types or one.dates:

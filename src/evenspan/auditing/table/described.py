@@ -77,6 +77,11 @@ def columns_table(
         told += [f"proxy of {attribute}: the group can nearly be told from it" for attribute in flagged]
         rows.append(row | {"note": "; ".join(told)})
     notes = [f"left out, with the reason in the table of columns: {_some(left)}"] if left else []
+    numbering = [use.name for use in uses if use.kind == "id-like" and "number" in scan.profiles[use.name].types]
+    if numbering:
+        notes.append(
+            f"taken for numbers of rows: {_some(numbering)}; what measures something instead can be kept (keep)"
+        )
     if proxies:
         what = "; ".join(f"{attribute} from {_some(names)}" for attribute, names in proxies.items())
         notes.append(

@@ -34,6 +34,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         Whether the mean of every feature is subtracted and its population standard deviation divided by.
     exclude : sequence of str
         Columns that are no features: the sensitive ones, the target.
+    keep : sequence of str
+        Columns of numbers that are features although they look as if they numbered the rows.
     max_categories : int
         Columns of text with more different values than these are left out.
 
@@ -74,12 +76,14 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         unknown: str = "error",
         standardize: bool = True,
         exclude=(),
+        keep=(),
         max_categories: int = MAX_CATEGORIES,
     ):
         self.missing = missing
         self.unknown = unknown
         self.standardize = standardize
         self.exclude = exclude
+        self.keep = keep
         self.max_categories = max_categories
 
     def fit(self, X, y=None):
@@ -100,11 +104,12 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         table = FrameTable(self._frame(X, reset=True))
         if table.n_rows == 1:
             raise DataError("the table has 1 sample (one row), so every column is constant; needed are more rows.")
-        if excluded := [name for name in self.exclude if name not in table.columns]:
-            raise DataError(no_such_column(excluded[0], table.columns, "exclude: the table"))
+        for option in ("exclude", "keep"):
+            if absent := [name for name in getattr(self, option) if name not in table.columns]:
+                raise DataError(no_such_column(absent[0], table.columns, f"{option}: the table"))
         kept = [name for name in table.columns if name not in self.exclude]
         profiles = profile_columns(table, kept)
-        uses = tuple(use_of(profiles[name], self.max_categories) for name in kept)
+        uses = tuple(use_of(profiles[name], self.max_categories, keep=name in self.keep) for name in kept)
         codes = codes_of(uses, profiles, self.missing)
         names = [code.name for code in codes]
         if self.missing != "error":
@@ -185,7 +190,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         check_is_fitted(self)
         parameters = self.get_params(deep=False)
         return {
-            "parameters": {**parameters, "exclude": list(self.exclude)},
+            "parameters": {**parameters, "exclude": list(self.exclude), "keep": list(self.keep)},
             "n_features_in": int(self.n_features_in_),
             "feature_names_in": list(getattr(self, "feature_names_in_", [])),
             "codes": [{**asdict(code), "categories": list(code.categories)} for code in self.codes_],
@@ -210,7 +215,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         """
         from .columns import ColumnUse
 
-        encoder = cls(**{**state["parameters"], "exclude": tuple(state["parameters"]["exclude"])})
+        parameters = state["parameters"]
+        encoder = cls(**parameters | {name: tuple(parameters[name]) for name in ("exclude", "keep")})
         encoder.n_features_in_ = int(state["n_features_in"])
         if names := list(state["feature_names_in"]):
             encoder.feature_names_in_ = np.array(names, dtype=object)
@@ -252,10 +258,11 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         for name, allowed in (("missing", ("error", "mean", "indicator")), ("unknown", ("error", "zero"))):
             if getattr(self, name) not in allowed:
                 raise ConfigurationError(f"{name}={getattr(self, name)!r}; needed is one of {', '.join(allowed)}.")
-        if isinstance(self.exclude, str):
-            raise ConfigurationError(
-                f"exclude={self.exclude!r}; needed is a list of names, such as [{self.exclude!r}]."
-            )
+        for name in ("exclude", "keep"):
+            if isinstance(given := getattr(self, name), str):
+                raise ConfigurationError(f"{name}={given!r}; needed is a list of names, such as [{given!r}].")
+        if both := [name for name in self.keep if name in self.exclude]:
+            raise ConfigurationError(f"column {both[0]!r} is to be kept, and also excluded. Name it once.")
 
     def _frame(self, X, *, reset: bool) -> pd.DataFrame:
         """X as a data frame whose columns have text as names; arrays of numbers get x0, x1, ..."""

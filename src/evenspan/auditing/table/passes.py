@@ -45,6 +45,7 @@ def read_sample(
     standardize: bool = True,
     holdout: float = 0.3,
     exclude=(),
+    keep=(),
     n_blocks: int = 100,
     max_points: int = 20_000,
     min_group: int = 30,
@@ -74,6 +75,8 @@ def read_sample(
         Share of the rows that are held out, in every group as nearly as can be.
     exclude : sequence of str
         Columns that are no features.
+    keep : sequence of str
+        Columns of numbers that are features although they look as if they numbered the rows.
     n_blocks : int
         Blocks of rows for the bootstrap; fewer (at least 20) where the moments would take more than 256 MiB.
     max_points : int
@@ -93,13 +96,14 @@ def read_sample(
         What the analysis sees.
     """
     table = open_table(table)
-    sensitive, exclude = _options(table, sensitive, target, exclude, missing, holdout, intersections)
+    sensitive, exclude, keep = _options(table, sensitive, target, exclude, keep, missing, holdout, intersections)
     tell, rng = progress_of(progress), require_generator(random_state)
     for name, value, least in (("n_blocks", n_blocks, 2), ("max_points", max_points, 1), ("min_group", min_group, 1)):
         whole_number(name, value, least)
 
     scan = Scan(table, sensitive, keep_missing=missing == "drop", rows=batch_rows, tell=tell)
-    uses = [use_of(scan.profiles[name]) for name in table.columns if name not in {*sensitive, *exclude, target}]
+    features = [name for name in table.columns if name not in {*sensitive, *exclude, target}]
+    uses = [use_of(scan.profiles[name], keep=name in keep) for name in features]
     aim = None if target is None else Target.of(scan.profiles[target])
     codes = codes_of(uses, scan.profiles, missing)
     rows, groups, dropped, notes = used_rows(scan, codes, target, missing)
@@ -120,7 +124,10 @@ def read_sample(
     moments, reference = finish(sums, names, standardize)
     rule = "error" if missing == "drop" else missing
     encoder = TableEncoder(
-        missing=rule, standardize=standardize, exclude=tuple(name for name in (*sensitive, target, *exclude) if name)
+        missing=rule,
+        standardize=standardize,
+        exclude=tuple(name for name in (*sensitive, target, *exclude) if name),
+        keep=tuple(keep),
     ).learnt(table.columns, uses, codes, reference.mean, reference.scale())
     for one in points.values():
         one.X[...] = (one.X - encoder.mean_) / encoder.scale_
@@ -143,12 +150,11 @@ def read_sample(
     )
 
 
-def _options(table: Table, sensitive, target, exclude, missing, holdout, intersections) -> tuple[list[str], list[str]]:
-    """The names of the sensitive and of the excluded columns, after every argument has been looked at."""
-    sensitive = [sensitive] if isinstance(sensitive, str) else list(sensitive)
-    exclude = [exclude] if isinstance(exclude, str) else list(exclude)
-    table.require(sensitive, "sensitive")
-    table.require(exclude, "exclude")
+def _options(table: Table, sensitive, target, exclude, keep, missing, holdout, intersections) -> list[list[str]]:
+    """The names of the sensitive, the excluded and the kept columns, after every argument has been looked at."""
+    sensitive, exclude, keep = ([one] if isinstance(one, str) else list(one) for one in (sensitive, exclude, keep))
+    for name, columns in (("sensitive", sensitive), ("exclude", exclude), ("keep", keep)):
+        table.require(columns, name)
     table.require([] if target is None else [target], "target")
     if not sensitive or len(set(sensitive)) < len(sensitive):
         raise ConfigurationError(f"sensitive={sensitive!r}; needed is at least one column, and each of them once.")
@@ -160,13 +166,15 @@ def _options(table: Table, sensitive, target, exclude, missing, holdout, interse
         raise ConfigurationError(f"column {both[0]!r} is sensitive, and also the target or excluded. Name it once.")
     if target in exclude:
         raise ConfigurationError(f"column {target!r} is the target, and also excluded. A target is never a feature.")
+    if both := [name for name in keep if name in {*sensitive, *exclude, target}]:
+        raise ConfigurationError(f"column {both[0]!r} is to be kept, and also sensitive, the target or excluded.")
     if intersections and len(sensitive) < 2:
         raise ConfigurationError("intersections=True needs two sensitive columns or more; one was named.")
     if missing not in _RULES:
         raise ConfigurationError(f"missing={missing!r}; needed is one of {', '.join(_RULES)}.")
     if isinstance(holdout, bool) or not isinstance(holdout, Real) or not 0 < holdout < 1:
         raise ConfigurationError(f"holdout={holdout!r}; needed is a share above 0 and below 1, such as 0.3.")
-    return sensitive, exclude
+    return [sensitive, exclude, keep]
 
 
 def _types(scan: Scan, codes: tuple[ColumnCode, ...], target: Target | None) -> dict[str, str]:
