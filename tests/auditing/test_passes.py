@@ -247,6 +247,12 @@ def _with(name, values):
         (people(), {"sensitive": "sex", "keep": ["custmer"]}, DataError, "Did you mean 'customer'"),
         (people(), {"sensitive": "sex", "keep": ["name"]}, DataError, "'name' cannot be kept: .* it names the rows"),
         (people(), {"sensitive": "sex", "keep": ["sex"]}, ConfigurationError, "is to be kept, and also sensitive"),
+        (
+            people(),
+            {"sensitive": "sex", "target": "age", "keep": ["age"]},
+            ConfigurationError,
+            "also sensitive, the target",
+        ),
         (people(), {"sensitive": []}, ConfigurationError, "at least one column"),
         (people(), {"sensitive": ["sex", "sex"]}, ConfigurationError, "each of them once"),
         (people(), {"sensitive": "sex", "target": "sex"}, ConfigurationError, "also the target"),

@@ -8,6 +8,7 @@ from evenspan import paths
 from evenspan.errors import ConfigurationError, ResultError
 from evenspan.experiments import records
 from evenspan.report import book_order, book_pdf, browser
+from evenspan.report.browser import chromium
 
 TOC = """
 format: jb-book
@@ -83,6 +84,13 @@ def test_without_a_browser_the_message_says_what_to_install(book, monkeypatch):
     monkeypatch.setenv("EVENSPAN_CHROMIUM", "/nowhere/chromium")
     with pytest.raises(ConfigurationError, match="at /nowhere/chromium"):
         book_pdf.write()
+
+
+@pytest.mark.browser
+def test_a_block_within_another_gets_the_running_browser(browser):
+    with chromium() as inner:
+        assert inner is browser
+    assert browser.is_connected()
 
 
 @pytest.fixture

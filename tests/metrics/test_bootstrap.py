@@ -62,6 +62,15 @@ def test_sums_of_blocks_are_those_of_the_rows(sample, standardize, attribute):
             assert sums.errors[b, g] == pytest.approx(squares[at].sum(axis=0), rel=1e-8, abs=1e-8)
             np.testing.assert_allclose(sums.firsts[b, g], T[at].sum(axis=0), rtol=1e-8, atol=1e-8)
             assert sums.squares[b, g] == pytest.approx((T[at] ** 2).sum(axis=None), rel=1e-8, abs=1e-8)
+    # Merged into one group, they are the sums of whole blocks.
+    merged = sums.merged(np.array(["all"]), np.ones((len(by_group), 1)))
+    blocks = frame["block"].to_numpy()
+    for b in range(17):
+        at = blocks == b
+        assert merged.counts[b, 0] == at.sum()
+        assert merged.errors[b, 0] == pytest.approx(squares[at].sum(axis=0), rel=1e-8)
+        assert merged.squares[b, 0] == pytest.approx((T[at] ** 2).sum(axis=None), rel=1e-8)
+        np.testing.assert_allclose(merged.firsts[b, 0], T[at].sum(axis=0), rtol=1e-8, atol=1e-8)
     # Every block once is the sample itself.
     once = np.ones((1, 17), dtype=int)
     whole = moments.marginal(attribute) if attribute else GroupMoments.from_data(X, frame[keys])

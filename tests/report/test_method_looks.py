@@ -1,6 +1,5 @@
 """One look for every method of every stored result and published table; colours that can be told apart."""
 
-import json
 from itertools import combinations
 
 import numpy as np
@@ -200,21 +199,6 @@ def test_groups_look_the_same_in_any_order_and_differ_by_marker_and_hatch():
     assert group_looks([1, "a"])["a"].label == "a"
     with pytest.raises(ConfigurationError, match="65 groups"):
         group_looks(range(65))
-
-
-def test_looks_for_scripts_are_plain_values():
-    given = json.loads(json.dumps(method_looks.for_javascript()))
-    assert set(given["methods"]) == set(method_looks.methods())
-    assert given["families"]["errors"] == "#D55E00"
-    for own in given["methods"].values():
-        assert own["path"].startswith("M")
-        assert set(own["path"]) <= set("MLQCZ0123456789.- ")
-    square = given["methods"]["Min-max loss"]["path"]
-    assert square.count("L") == 3
-    assert square.endswith("Z")
-    assert given["methods"]["PCA"]["dash"] == []
-    some = method_looks.for_javascript(["JevdPCA", "JevdPCA (orthogonal)"])["methods"]
-    assert [own["fill"] for own in some.values()] == ["full", "none"]
 
 
 def test_estimators_are_known_by_class_and_settings():

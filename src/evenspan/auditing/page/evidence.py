@@ -166,13 +166,6 @@ def both_parts(rows: pd.DataFrame, attribute: str, k: int, metrics: dict[str, st
     return Table(f"Fitting part and held-out part for {attribute} with k = {k}", heads, body)
 
 
-def any_frame(frame: pd.DataFrame, caption: str) -> Table:
-    """A frame as it is: numbers to three digits, words as they are."""
-    kept = frame.dropna(axis=1, how="all")
-    heads = [Column(str(name), number=_numeric(kept[name]) and place > 0) for place, name in enumerate(kept.columns)]
-    return Table(caption, heads, [Row([_any(value) for value in line]) for line in kept.itertuples(index=False)])
-
-
 def value_of(rows: pd.DataFrame, **where) -> pd.Series | None:
     """The one row that has these values, or None."""
     found = _rows(rows, **where)
