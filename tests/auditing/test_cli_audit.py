@@ -31,7 +31,7 @@ def environment() -> dict[str, str]:
 @pytest.fixture
 def table(tmp_path) -> Path:
     path = tmp_path / "my people.csv"
-    plain(300).to_csv(path, index=False)
+    plain(300).assign(nr=range(1, 301)).to_csv(path, index=False)
     return path
 
 
@@ -43,7 +43,7 @@ def run(*words, cwd, **kwargs):
 
 @pytest.mark.slow
 def test_from_a_table_to_a_report_and_again_with_other_parameters(table):
-    done = run(table.name, *QUICK, "-o", "out/report", cwd=table.parent)
+    done = run(table.name, *QUICK, "--keep", "nr", "-o", "out/report", cwd=table.parent)
     assert done.returncode == 0, done.stderr
     folder = table.parent / "out" / "report"
     assert "out/report/report.html" in done.stdout
@@ -60,6 +60,7 @@ def test_from_a_table_to_a_report_and_again_with_other_parameters(table):
     assert "my people.csv" in (folder / "report.html").read_text()
     assert len(pd.read_csv(folder / "tables" / "methods.csv")) > 50
     assert any((folder / "transformers").glob("*.npz"))
+    assert pd.read_csv(folder / "tables" / "columns.csv", index_col="column").loc["nr", "used as"] == "number"
 
     # The notebook that lies there is itself a notebook with parameters, and writes its folder anew.
     from evenspan.report import execute

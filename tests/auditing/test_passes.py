@@ -5,6 +5,7 @@ import tracemalloc
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.base import clone
 
 from evenspan import GroupMoments, StandardPCA
 from evenspan.auditing.table.parts import split
@@ -166,6 +167,7 @@ def test_numbers_that_look_like_row_numbers_are_kept_on_request():
         "number",
         "kept on request",
     ]
+    assert "customer" in clone(kept.encoder).fit(people()).get_feature_names_out()
     frame = people().head(7)
     pd.testing.assert_frame_equal(
         kept.encoder.transform(frame), type(kept.encoder).from_state(kept.encoder.get_state()).transform(frame)
