@@ -67,7 +67,7 @@ def resolved(ids: Sequence[str] | None = None, *, paper: str | None = None) -> p
             raise ResultError(f"There is no contradiction {', '.join(unknown)}; there are {', '.join(frame['id'])}.")
         frame = frame[frame["id"].isin(ids)]
     found = []
-    known: dict[str, bool] = {}
+    known: dict[str, set[str]] = {}
     for name in frame["id"]:
         answer, stale = watched(checks[name], known)
         outcome, evidence = answer or (PENDING, "Results that it needs are not stored in this checkout.")

@@ -22,7 +22,7 @@ from . import records
 from .catalogue import PROFILES, Experiment, experiment, task_id
 
 # Those who want to know what is read while a block of theirs lasts.
-_WATCHING: list[set[tuple[str, str]]] = []
+_WATCHING: list[set[tuple[str, str, str]]] = []
 
 
 @dataclass(frozen=True)
@@ -72,9 +72,9 @@ def state(experiment_id: str) -> str:
 
 
 @contextlib.contextmanager
-def reading() -> Iterator[set[tuple[str, str]]]:
-    """What is read inside of the block: pairs of experiment and profile."""
-    found: set[tuple[str, str]] = set()
+def reading() -> Iterator[set[tuple[str, str, str]]]:
+    """What is read inside of the block: experiment, profile and task of the rows that were asked for."""
+    found: set[tuple[str, str, str]] = set()
     _WATCHING.append(found)
     try:
         yield found
@@ -82,30 +82,33 @@ def reading() -> Iterator[set[tuple[str, str]]]:
         _WATCHING.pop()
 
 
-def watched(function: Callable, known: dict[str, bool]) -> tuple[object, tuple[str, ...]]:
-    """What a function returns, and the experiments that it read whose full run is stale in part.
+def watched(function: Callable, known: dict[str, set[str]]) -> tuple[object, tuple[str, ...]]:
+    """What a function returns, and the experiments of which it asked for rows that are stale.
 
     ``known`` keeps what was found of an experiment from one call to the next.
     """
     with reading() as read:
         value = function()
-    full = sorted({name for name, profile in read if profile == "full"})
-    for name in full:
+    full = {(name, task) for name, profile, task in read if profile == "full"}
+    for name in {name for name, _ in full}:
         if name not in known:
-            known[name] = any(task.stale for task in inspect(name))
-    return value, tuple(name for name in full if known[name])
+            known[name] = {task.name for task in inspect(name) if task.stale}
+    return value, tuple(sorted({name for name, task in full if task in known[name]}))
 
 
-def read_results(experiment_id: str, profile: str = "full", names: Collection[str] | None = None) -> pd.DataFrame:
-    """All stored rows of an experiment with the name of their task; no rows, but all columns, if none is stored.
+def read_results(
+    experiment_id: str, profile: str = "full", names: Collection[str] | None = None, **where: object
+) -> pd.DataFrame:
+    """Stored rows of an experiment with the name of their task; no rows, but all columns, if none is stored.
+
+    ``where`` names the rows that are needed: a column with its value, or with a list of values. A claim that rests on
+    what is read here inherits the state of these rows, and of no others.
 
     A result without a record is that of an interrupted run and is left out. A record without its result, or a result
     that is not the one its record was written for, is an error. With ``names`` no other results are opened: some may
     be in the middle of being written by another process.
     """
     experiment(experiment_id)
-    for names_read in _WATCHING:
-        names_read.add((experiment_id, profile))
     frames = []
     for path in sorted(folder_of(experiment_id, profile).glob("*.json")):
         if names is not None and path.stem not in names:
@@ -122,7 +125,12 @@ def read_results(experiment_id: str, profile: str = "full", names: Collection[st
     if not frames:
         kinds = {"k": "Int64", "split": object, "value": float}
         return pd.DataFrame({name: pd.Series(dtype=kinds.get(name, str)) for name in (*records.TIDY, "task")})
-    return pd.concat(frames, ignore_index=True)
+    rows = pd.concat(frames, ignore_index=True)
+    for column, wanted in where.items():
+        rows = rows[rows[column].isin([wanted] if isinstance(wanted, str | int | float) else list(wanted))]
+    for read in _WATCHING:
+        read.update((experiment_id, profile, task) for task in rows["task"].unique())
+    return rows
 
 
 @lru_cache(maxsize=4096)

@@ -65,7 +65,7 @@ def registered() -> dict[str, tuple[str, Callable[[], tuple[str, str] | None]]]:
 def answers(ids: Collection[str]) -> dict[str, ClaimAnswer]:
     """What can be answered now of these claims, by claim."""
     found: dict[str, ClaimAnswer] = {}
-    known: dict[str, bool] = {}
+    known: dict[str, set[str]] = {}
     for claim, (experiment, function) in registered().items():
         if claim not in ids:
             continue
