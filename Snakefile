@@ -65,7 +65,7 @@ localrules:
 if workflow.is_main_process:
     for name in EXPERIMENTS:
         for execution, result in store.inspect_build(name).items():
-            if result.status != "finished":
+            if not result.counts:
                 (ROOT / f"_build/executed/experiments/{name}/{execution}.ipynb").unlink(missing_ok=True)
 
 
@@ -172,7 +172,7 @@ def unfinished(wildcards):
         f"_build/full/{name}/{task.name}.done"
         for name in EXPERIMENTS
         for task in store.inspect(name)
-        if task.status != "finished"
+        if not task.counts
     ]
 
 

@@ -68,11 +68,11 @@ def _main(
 def list_experiments() -> None:
     """Experiments, their executions, and how much of the full run is stored."""
     from .experiments.catalogue import catalogue
-    from .experiments.store import state
+    from .experiments.store import summary
 
     table = rows_of("experiment", "what", "executions", "stored")
     for entry in catalogue().values():
-        table.add_row(entry.id, f"{entry.title} ({entry.paper})", ", ".join(entry.executions), state(entry.id))
+        table.add_row(entry.id, f"{entry.title} ({entry.paper})", ", ".join(entry.executions), summary(entry.id))
     show(table)
 
 
@@ -161,16 +161,17 @@ def verify(
         str | None, typer.Option(metavar="N", help="Numbers drawn at random: a count or, as 5%, a share.")
     ] = None,
     seed: Annotated[str, typer.Option(help="Seed of the sample: any text.")] = "0",
-    part: Annotated[str | None, typer.Option(metavar="I/N", help="One of N equal shares of all numbers.")] = None,
+    part: Annotated[int | None, typer.Option(help="One of the parts of --seconds each; counts on.")] = None,
+    seconds: Annotated[float | None, typer.Option(help="Computing time of a part, or of --touched.")] = None,
     cell: Annotated[list[str] | None, typer.Option(help="A cell of the ledger, as TABLE/ROW; may be repeated.")] = None,
     experiment: Annotated[
         list[str] | None, typer.Option(help="All stored tasks of an experiment; may be repeated.")
     ] = None,
     everything: Annotated[bool, typer.Option("--all", help="Everything that is stored; takes hours.")] = False,
-    stale: Annotated[
-        bool, typer.Option("--stale", help="Of these only what is stale; alone: all that is stale.")
+    touched: Annotated[
+        bool, typer.Option("--touched", help="What code was edited under; with --seconds the cheapest of each method.")
     ] = False,
-    renew: Annotated[bool, typer.Option("--renew", help="What agrees takes the place of what is stored.")] = False,
+    confirm: Annotated[bool, typer.Option("--confirm", help="Note in the records what was found.")] = False,
     files: Annotated[bool, typer.Option("--files", help="Compare the files below data/ with their checksums.")] = False,
     jobs: Annotated[int | None, typer.Option(help="Tasks at once; default one per core.")] = None,
 ) -> None:
@@ -178,28 +179,32 @@ def verify(
     from .experiments import seals
     from .report import verify as report
 
-    ways = {"--sample": sample, "--part": part, "--cell": cell, "--experiment": experiment, "--all": everything}
+    experiments = experiment or ()
+    ways = {"--sample": sample, "--part": part is not None, "--cell": cell, "--all": everything, "--touched": touched}
     given = [name for name, value in ways.items() if value]
     if files:
-        if given or stale or renew:
+        if given or experiments or confirm:
             raise ConfigurationError("--files compares files only; it goes with no other option.")
-        typer.echo(f"{seals.check()} files below data/ and all entries of the registry are as they were sealed.")
+        typer.echo(f"{seals.check()} files below data/ are as {seals.path().name} has them.")
         return
-    if len(given) > 1 or not (given or stale):
-        raise ConfigurationError(f"Give one of {', '.join(ways)}, or --stale, or --files.")
+    if len(given) > 1 or not (given or experiments) or (experiments and not {*given} <= {"--touched"}):
+        raise ConfigurationError(
+            f"Give one of {', '.join(ways)}, --experiment or --files; --touched goes with --experiment."
+        )
+    if (part is not None and not seconds) or (seconds is not None and part is None and not touched):
+        raise ConfigurationError("--part needs --seconds, which goes with --part and --touched.")
     chosen = (
         report.sample(sample, seed) if sample
-        else report.part(part) if part
+        else report.part(part, seconds) if part is not None
         else report.of_cells(cell) if cell
-        else report.stored(experiment or (), stale=stale)
+        else report.touched(seconds, experiments) if touched
+        else report.stored(experiments)
     )  # fmt: skip
-    if stale:
-        chosen = [task for task in chosen if task in set(report.stored(stale=True))]
     if not chosen:
-        typer.echo("Nothing of this is stale.")
+        typer.echo("Nothing of this is to be computed again.")
         return
     typer.echo(f"{len(chosen)} tasks: {', '.join(f'{name} {task}' for name, task in chosen)}")
-    _report_verified(report.verify(chosen, jobs=jobs, renew=renew))
+    _report_verified(report.verify(chosen, jobs=jobs, confirm=confirm))
 
 
 def _report_verified(found: list) -> None:

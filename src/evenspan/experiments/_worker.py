@@ -1,4 +1,4 @@
-"""One task in a process of its own: ``python -m evenspan.experiments._worker EXPERIMENT TASK FOLDER PROFILE``.
+"""One task in a process of its own: ``python -m evenspan.experiments._worker EXPERIMENT TASK FOLDER``.
 
 A fresh process makes the peak memory that of this task alone and keeps one task from changing another's numbers.
 An error that evenspan raises on purpose is told in its own words and ends the process with the code ``errors.TOLD``.
@@ -18,18 +18,20 @@ def _end_with_parent() -> None:
     os._exit(1)
 
 
-def main(experiment_id: str, name: str, folder: str, profile: str) -> None:
+def main(experiment_id: str, name: str, folder: str) -> None:
     """Run one task and write its result and record into ``folder``."""
     threading.Thread(target=_end_with_parent, daemon=True).start()
     from . import experiment
+    from .provenance import recorded
     from .store import store
 
     entry = experiment(experiment_id)
     task = entry.tasks()[name]
-    run_task = entry.protocol().run_task
-    start = time.perf_counter()
-    frame = run_task(**task)
-    store(entry, task, frame, folder=Path(folder), profile=profile, seconds=time.perf_counter() - start)
+    with recorded() as made:
+        start = time.perf_counter()
+        frame = entry.protocol().run_task(**task)
+        seconds = time.perf_counter() - start
+    store(entry, task, frame, made=made, seconds=seconds, folder=Path(folder))
 
 
 if __name__ == "__main__":

@@ -9,14 +9,13 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from pathlib import Path
 from types import ModuleType
 
 import yaml
 
 from ..errors import ConfigurationError, RegistryError
 from ..paths import root
-from . import records, schema, sources
+from . import schema
 
 PROFILES = schema.PROFILES
 Scalar = schema.Scalar
@@ -52,8 +51,6 @@ class Experiment:
         The table's ``split`` column -> our protocol.
     stand_ins : mapping of str to str
         Data sets that only stand in for those of the paper, with what is missing; their numbers are shown, not judged.
-    sources : tuple of str
-        Files, or patterns of files, that decide its numbers and are no code of the package, which is found by itself.
     """
 
     id: str
@@ -69,7 +66,6 @@ class Experiment:
     published_datasets: Mapping[str, tuple[str, ...]]
     published_protocols: Mapping[str, str]
     stand_ins: Mapping[str, str]
-    sources: tuple[str, ...]
 
     def convert(self, name: str, text: str) -> Scalar:
         """The value that ``-p name text`` means: the type is that of the default; the text is never evaluated."""
@@ -143,31 +139,6 @@ class Experiment:
                 )
             found[name] = dict(task)
         return found
-
-    def source_digest(self) -> str:
-        """SHA-256 of what decides the numbers: the code that the protocol reaches, and the files of ``sources``."""
-        parts = [records.files_digest(self.source_files())] if self.sources else []
-        name = self.protocol().__name__
-        if name.startswith("evenspan."):
-            parts.append(sources.digest(name))
-        if not parts:
-            raise RegistryError(
-                f"{self.id}: its module {name} stands outside of the package, so that what decides its numbers must be "
-                "said: list its files as 'sources' in experiments.yml."
-            )
-        return parts[0] if len(parts) == 1 else records.digest(" ".join(parts).encode())
-
-    def source_files(self) -> tuple[Path, ...]:
-        """The files of ``sources``, sorted; a pattern that matches nothing is an error."""
-        found = set()
-        for pattern in self.sources:
-            matches = [path for path in root().glob(pattern) if path.is_file()]
-            if not matches:
-                raise RegistryError(
-                    f"{self.id}: no file matches {pattern!r} of 'sources' in experiments.yml; correct it."
-                )
-            found.update(matches)
-        return tuple(sorted(found))
 
 
 def catalogue() -> dict[str, Experiment]:

@@ -13,7 +13,7 @@ from ..errors import ResultError
 from .contradictions_claims import BOTH, FIRST, NEITHER, OPEN, PART, SECOND, Check
 from .contradictions_others import checks as others
 from .contradictions_rathore2025 import checks as rathore2025
-from .store import watched
+from .store import COUNTED, watched
 
 COLUMNS = ("id", "paper", "kind", "where", "says", "against", "known_by")
 KINDS = (
@@ -67,14 +67,14 @@ def resolved(ids: Sequence[str] | None = None, *, paper: str | None = None) -> p
             raise ResultError(f"There is no contradiction {', '.join(unknown)}; there are {', '.join(frame['id'])}.")
         frame = frame[frame["id"].isin(ids)]
     found = []
-    known: dict[str, set[str]] = {}
+    known: dict[str, dict] = {}
     for name in frame["id"]:
-        answer, stale = watched(checks[name], known)
+        answer, state, behind = watched(checks[name], known)
         outcome, evidence = answer or (PENDING, "Results that it needs are not stored in this checkout.")
         if outcome not in (*OUTCOMES, PENDING) or not evidence.strip():
             raise ResultError(
                 f"The check of {name} gave {outcome!r}; possible are {', '.join(OUTCOMES)}, with evidence."
             )
-        found.append((outcome, evidence, ", ".join(stale)))
+        found.append((outcome, evidence, ", ".join(behind if state not in COUNTED else ())))
     columns = pd.DataFrame(found, columns=["outcome", "evidence", "stale"], index=frame.index)
     return pd.concat([frame, columns], axis=1).reset_index(drop=True)

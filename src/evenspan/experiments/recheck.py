@@ -24,19 +24,20 @@ class Comparison:
     ok: bool
 
 
-def compare(
-    name: str,
-    stored: pd.DataFrame,
-    again: pd.DataFrame,
-    *,
-    rtol: float,
-    atol: float,
-    metrics: Mapping[str, Mapping[str, float]] | None = None,
-) -> Comparison:
-    """Largest difference between two results of one task, and whether all rows agree.
+@dataclass(frozen=True)
+class Tolerances:
+    """``(rtol, atol)`` by patterns of metrics, the first that fits, and for all others."""
 
-    ``metrics`` gives other tolerances for metrics whose names match a pattern, such as ``seconds*``.
-    """
+    patterns: tuple[tuple[str, float, float], ...]
+    others: tuple[float, float]
+
+    def of(self, metric: str) -> tuple[float, float]:
+        """``(rtol, atol)`` of one metric."""
+        return next((pair for name, *pair in self.patterns if fnmatchcase(metric, name)), self.others)
+
+
+def compare(name: str, stored: pd.DataFrame, again: pd.DataFrame, allowed: Tolerances) -> Comparison:
+    """Largest difference between two results of one unit, and whether all rows agree."""
     key = [column for column in stored.columns if column not in ("value", "reason")]
     if key != [column for column in again.columns if column not in ("value", "reason")]:
         return Comparison(name, len(stored), np.inf, np.inf, "the columns differ", False)
@@ -51,31 +52,29 @@ def compare(
     with np.errstate(invalid="ignore", divide="ignore"):
         difference = np.where(same, 0.0, np.abs(new - old))
         relative = np.where(same, 0.0, difference / np.abs(old))
-        allowed = atol + rtol * np.abs(old)
-        for pattern, own in (metrics or {}).items():
-            matching = np.array([fnmatchcase(str(metric), pattern) for metric in both["metric"]])
-            allowed = np.where(matching, own["atol"] + own["rtol"] * np.abs(old), allowed)
-        ok = same | (difference <= allowed)  # a NaN on one side only compares as False
+        rtol, atol = np.array([allowed.of(str(metric)) for metric in both["metric"]]).T
+        ok = same | (difference <= atol + rtol * np.abs(old))  # a NaN on one side only compares as False
     difference, relative = np.nan_to_num(difference, nan=np.inf), np.nan_to_num(relative, nan=np.inf)
-    worst = int(np.argmax(difference))
+    worst = int(np.lexsort((difference, ~ok))[-1])  # the largest that does not agree, if there is one
     where = " ".join(map(str, both[key].iloc[worst])) if difference[worst] > 0 else ""
     return Comparison(name, len(stored), float(difference.max()), float(relative.max()), where, bool(ok.all()))
 
 
-def recheck_tolerance(experiment_id: str) -> dict:
-    """Tolerances within which a task computed again must agree, as ``compare`` takes them (``data/tolerances.yml``)."""
+def tolerances(experiment_id: str) -> Tolerances:
+    """Tolerances within which a unit computed again must agree (``data/tolerances.yml``)."""
     path = paths.data("tolerances.yml")
     try:
         rules = yaml.safe_load(path.read_text(encoding="utf-8"))["recheck"]
-        chosen = rules["experiments"].get(experiment_id, rules)
-        own = {pattern: _pair(rule) for pattern, rule in chosen.get("metrics", {}).items()}
-        return _pair(chosen) | ({"metrics": own} if own else {})
+        own = rules["experiments"].get(experiment_id, {})
+        return Tolerances(
+            tuple((name, *_pair(rule)) for name, rule in [*own.items(), *rules["metrics"].items()]), _pair(rules)
+        )
     except (OSError, yaml.YAMLError, KeyError, TypeError, ValueError, AttributeError) as error:
         raise ResultError(
-            f"{path} must hold 'recheck' with rtol, atol and a mapping 'experiments' of such pairs, but reading it "
-            f"gave {error!r}. Correct it."
+            f"{path} must hold 'recheck' with rtol, atol, 'metrics' and 'experiments', whose patterns of metrics have "
+            f"such pairs, but reading it gave {error!r}. Correct it."
         ) from error
 
 
-def _pair(rule: Mapping) -> dict[str, float]:
-    return {"rtol": float(rule["rtol"]), "atol": float(rule["atol"])}
+def _pair(rule: Mapping) -> tuple[float, float]:
+    return float(rule["rtol"]), float(rule["atol"])

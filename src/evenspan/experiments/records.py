@@ -1,21 +1,16 @@
-"""Records: what a stored result was made from, and files that are never half written.
-
-A record is the JSON file beside a result's CSV. It names the experiment, the task and its parameters, the seed, the
-checksum of the data, digests of the sources, of the locked environment and of the CSV itself, versions, commit,
-seconds and peak memory.
-"""
+"""Rows and records as text: one canonical form, so that equal results are equal bytes; and files never half written."""
 
 import contextlib
 import csv
 import hashlib
-import importlib.metadata
+import io
 import json
 import math
 import os
 import platform
 import subprocess
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 import pandas as pd
@@ -24,9 +19,8 @@ from ..errors import ResultError
 from ..paths import root
 
 TIDY = ("dataset", "method", "k", "split", "protocol", "metric", "value")
-PACKAGES = ("evenspan", "numpy", "scipy", "pandas", "scikit-learn", "threadpoolctl")
-# Of two runs of one task, equal results may differ in these fields of their records and in no other.
-VARYING = frozenset({"commit", "dirty", "finished", "machine", "packages", "peak_memory_mib", "python", "seconds"})
+#: Of two runs of one unit, equal results may differ in these fields of their records and in no other.
+VARYING = frozenset({"environment", "finished", "peak_memory_mib", "seconds"})
 
 
 def numeric_environment() -> dict[str, str]:
@@ -44,11 +38,6 @@ def numeric_environment() -> dict[str, str]:
     if platform.machine().lower() in {"x86_64", "amd64"} and cpu.is_file() and " avx2 " in cpu.read_text():
         wanted["OPENBLAS_CORETYPE"] = "Haswell"
     return wanted
-
-
-def versions() -> dict[str, str]:
-    """Versions of the packages that decide a number."""
-    return {name: importlib.metadata.version(name) for name in PACKAGES}
 
 
 def commit() -> tuple[str, bool | None]:
@@ -90,12 +79,6 @@ def digest(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()
 
 
-def files_digest(files: Iterable[Path]) -> str:
-    """One SHA-256 over names and contents of files below the checkout, in the order of their names."""
-    lines = sorted(f"{path.relative_to(root()).as_posix()} {digest(path.read_bytes())}" for path in files)
-    return digest("\n".join(lines).encode())
-
-
 def write(path: Path, content: bytes) -> None:
     """Write a file whole or not at all: a reader, or a run after a crash, never sees a part of it."""
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -107,13 +90,54 @@ def write(path: Path, content: bytes) -> None:
     partial.replace(path)
 
 
-def to_csv(frame: pd.DataFrame) -> bytes:
-    """The rows as CSV: columns and rows in a fixed order, shortest decimals that read back to the same float."""
-    columns = [*TIDY, *sorted(set(frame.columns) - set(TIDY))]
+def lines(frame: pd.DataFrame) -> list[dict[str, str]]:
+    """Rows as text: columns and rows in a fixed order, shortest decimals that read back to the same float."""
+    columns = [*TIDY, *extra(frame)]
     rows = [[_text(value) for value in row] for row in frame[columns].itertuples(index=False, name=None)]
-    order = sorted(range(len(rows)), key=lambda i: [_rank(value) for value in frame[columns].iloc[i]])
-    lines = [columns, *(rows[i] for i in order)]
-    return "".join(",".join(_quoted(text) for text in line) + "\n" for line in lines).encode()
+    return [dict(zip(columns, row, strict=True)) for row in sorted(rows, key=lambda row: [_rank(text) for text in row])]
+
+
+def extra(frame: pd.DataFrame) -> list[str]:
+    """The columns of rows beside the tidy ones, in the order in which they are written."""
+    return sorted(set(frame.columns) - set(TIDY))
+
+
+def rows_digest(rows: Sequence[Mapping[str, str]]) -> str:
+    """SHA-256 of the rows of a unit; columns in which it has nothing are those of its neighbours and do not count."""
+    return digest(_csv(_used(rows), rows))
+
+
+def to_csv(units: Mapping[str, Sequence[Mapping[str, str]]]) -> bytes:
+    """The rows of several units in one table, sorted by unit, which has the first column."""
+    columns = ["task", *_used([row for rows in units.values() for row in rows])]
+    return _csv(columns, [{"task": name, **row} for name in sorted(units) for row in units[name]])
+
+
+def frame(rows: Sequence[Mapping[str, str]], columns: Iterable[str]) -> pd.DataFrame:
+    """Rows as :func:`lines` gave them, with numbers where they stand for numbers; ``columns`` beside the tidy ones."""
+    columns = [*TIDY, *columns]
+    table = pd.DataFrame([[row.get(name, "") for name in columns] for row in rows], columns=columns, dtype=object)
+    table["k"] = pd.array([int(k) if k else None for k in table["k"]], dtype="Int64")
+    table["split"] = pd.Series([int(s) if s.isdigit() else s for s in table["split"]], dtype=object, index=table.index)
+    # Python's own conversion reads every float back bit for bit.
+    table["value"] = [float(value) if value else math.nan for value in table["value"]]
+    for name in table.columns.difference([*TIDY, "reason"]):
+        with contextlib.suppress(ValueError):
+            table[name] = pd.to_numeric(table[name])
+    return table
+
+
+def _used(rows: Sequence[Mapping[str, str]]) -> list[str]:
+    names = {name for row in rows for name, text in row.items() if text}
+    return [*TIDY, *sorted(names - set(TIDY))]
+
+
+def _csv(columns: list[str], rows: Iterable[Mapping[str, str]]) -> bytes:
+    stream = io.StringIO()
+    writer = csv.writer(stream, lineterminator="\n")
+    writer.writerow(columns)
+    writer.writerows([row.get(name, "") for name in columns] for row in rows)
+    return stream.getvalue().encode()
 
 
 def checked(frame: pd.DataFrame, source: str) -> pd.DataFrame:
@@ -136,20 +160,6 @@ def checked(frame: pd.DataFrame, source: str) -> pd.DataFrame:
     if bare.any():
         row = frame.loc[bare, key].iloc[0].to_dict()
         raise ResultError(f"{source}: {row} has no finite value and no reason; state it in a column 'reason'.")
-    return frame
-
-
-def read_csv(path: Path) -> pd.DataFrame:
-    """Rows as :func:`to_csv` wrote them."""
-    with path.open(encoding="utf-8", newline="") as stream:
-        frame = pd.DataFrame(list(csv.DictReader(stream)), dtype=object)
-    frame["k"] = pd.array([int(k) if k else None for k in frame["k"]], dtype="Int64")
-    frame["split"] = pd.Series([int(s) if s.isdigit() else s for s in frame["split"]], dtype=object, index=frame.index)
-    # Python's own conversion reads every float back bit for bit.
-    frame["value"] = [float(value) if value else math.nan for value in frame["value"]]
-    for name in frame.columns.difference([*TIDY, "reason"]):
-        with contextlib.suppress(ValueError):
-            frame[name] = pd.to_numeric(frame[name])
     return frame
 
 
@@ -179,16 +189,11 @@ def _text(value: object) -> str:
     return str(value)
 
 
-def _rank(value: object) -> tuple:
-    text = _text(value)
+def _rank(text: str) -> tuple:
     try:
         return (0, float(text), text)
     except ValueError:
         return (1, 0.0, text)
-
-
-def _quoted(text: str) -> str:
-    return '"' + text.replace('"', '""') + '"' if any(mark in text for mark in ',"\r\n') else text
 
 
 def _is_whole(value: object) -> bool:

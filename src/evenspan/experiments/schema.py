@@ -36,7 +36,6 @@ _OPTIONAL = {
     "published_datasets": {},
     "published_protocols": {"": "released"},
     "stand_ins": {},
-    "sources": [],
 }
 
 
@@ -86,9 +85,6 @@ def fields_of(name: str, entry: object) -> dict[str, object]:
     for key, value in values["stand_ins"].items():
         if key not in datasets or not isinstance(value, str) or not value:
             raise fault("stand_ins", {key: value}, "a text for a data set in 'published_datasets'")
-    sources = values["sources"]
-    if not isinstance(sources, list) or not all(isinstance(source, str) for source in sources):
-        raise fault("sources", sources, "a list of files or patterns")
     for key, value in values["parameters"].items():
         if not _NAME.fullmatch(key) or key == "profile" or type(value) not in _TYPE_NAMES:
             raise fault(
@@ -138,7 +134,6 @@ def fields_of(name: str, entry: object) -> dict[str, object]:
         "choices": MappingProxyType(choices),
         "executions": MappingProxyType(executions),
         "profiles": MappingProxyType(profiles),
-        "sources": tuple(sources),
     }
 
 

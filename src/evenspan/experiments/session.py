@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from ..errors import ExecutionError
-from . import store, tasks
+from . import provenance, store, tasks
 from .catalogue import experiment
 
 
@@ -41,9 +41,11 @@ def run(experiment_id: str, *, profile: str = "embedded", **parameters) -> pd.Da
             )
         frames = []
     else:
-        start = time.perf_counter()
-        rows = entry.protocol().run(**own)
-        store.save(experiment_id, own, rows, seconds=time.perf_counter() - start)
+        with provenance.recorded() as made:
+            start = time.perf_counter()
+            rows = entry.protocol().run(**own)
+            seconds = time.perf_counter() - start
+        store.save(experiment_id, own, rows, made=made, seconds=seconds)
         frames = [rows.assign(source="this build")]
     stored = store.read_results(experiment_id)
     stored = stored[stored["task"].isin(matching)].drop(columns="task")

@@ -1,25 +1,39 @@
-"""What is stored: results and records on disk, whether they are current, and reading them.
+"""What is stored: one tidy CSV and one record for each execution of an experiment, and the state of each unit in them.
 
-A task is *finished* when its CSV and its record are both there, the CSV has the digest that the record states, and
-the record states the current parameters and data. It is *stale* if the code or the data behind it are no longer those
-of the record: it is kept and shown, but never counted as reproduced until ``evenspan verify`` has computed it again.
-Files are written whole, the record last, so that a run may be killed at any moment.
+A *unit* is one task of the full protocol: it is computed, stored, resumed and checked as a whole. The rows of all units
+of an execution stand in one CSV, sorted; the record beside it has the parameters, data, versions and digest of every
+unit, and the *environments* (commit, code, packages, machine) in which they were made. Both files are written whole
+and under a lock, rows first, so that a run may be killed at any moment and continues at its last unit.
+
+===========  =====================================================================================================
+current      made, or computed again and found to agree, with the code, data and packages that are here
+touched      code or packages behind it were edited since; counted, labelled, and computed again by ``verify``
+changed      declared version, data or parameters are other ones, or computing it again disagreed; not counted
+damaged      rows and record do not belong together; not counted
+missing      not stored
+===========  =====================================================================================================
 """
 
 import contextlib
-import platform
+import csv
+import fcntl
+import io
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from pathlib import Path
 
 import pandas as pd
 
 from .. import paths
 from ..errors import ConfigurationError, ResultError
-from . import records
+from . import provenance, records
 from .catalogue import PROFILES, Experiment, experiment, task_id
+
+CURRENT, TOUCHED, CHANGED, DAMAGED, MISSING = STATES = ("current", "touched", "changed", "damaged", "missing")
+#: What is counted; everything else is named and left out.
+COUNTED = (CURRENT, TOUCHED)
 
 # Those who want to know what is read while a block of theirs lasts.
 _WATCHING: list[set[tuple[str, str, str]]] = []
@@ -27,53 +41,46 @@ _WATCHING: list[set[tuple[str, str, str]]] = []
 
 @dataclass(frozen=True)
 class Stored:
-    """State of one task: ``finished``, ``missing`` or ``outdated``.
-
-    ``stale`` says of a stored result that its code or its data are not those it was made with. ``reason`` says why a
-    task is outdated or stale.
-    """
+    """One unit: its name, its state (one of ``STATES``) and why it is in it."""
 
     name: str
-    status: str
+    state: str
     reason: str = ""
-    stale: bool = False
 
-
-def data_checksum(task: Mapping[str, object]) -> str | None:
-    """Checksum of the data set that a task names, or None for a task without one."""
-    from .. import datasets
-
-    return datasets.checksum(task["dataset"]) if "dataset" in task else None
+    @property
+    def counts(self) -> bool:
+        """Whether numbers that rest on it may be counted."""
+        return self.state in COUNTED
 
 
 def inspect(experiment_id: str) -> list[Stored]:
-    """State of every task of the full protocol, in its order."""
+    """State of every unit of the full protocol, in its order."""
     entry = experiment(experiment_id)
-    return _inspect_all(entry, entry.tasks(), folder_of(experiment_id, "full"))
+    tasks = entry.tasks()
+    return [_inspect(entry, name, task, _home(entry, task, "full")) for name, task in tasks.items()]
 
 
 def inspect_build(experiment_id: str) -> dict[str, Stored]:
     """State of what the embedded profile stored for each execution."""
     entry = experiment(experiment_id)
-    own = {name: entry.arguments(name) for name in entry.executions}
-    tasks = [{key: value for key, value in given.items() if key != "profile"} for given in own.values()]
-    found = _inspect_all(entry, {task_id(task): task for task in tasks}, folder_of(experiment_id, "embedded"))
-    return dict(zip(own, found, strict=True))
+    found = {}
+    for execution in entry.executions:
+        own = _own(entry.arguments(execution))
+        found[execution] = _inspect(entry, task_id(own), own, _home(entry, own, "embedded"))
+    return found
 
 
-def state(experiment_id: str) -> str:
-    """How much of the full protocol is stored: ``full 24 of 24``."""
-    tasks = inspect(experiment_id)
-    outdated = sum(task.status == "outdated" for task in tasks)
-    stale = sum(task.stale for task in tasks if task.status == "finished")
-    text = f"full {sum(task.status == 'finished' for task in tasks)} of {len(tasks)}"
-    text += f", {outdated} outdated" if outdated else ""
-    return text + (f", {stale} stale" if stale else "")
+def summary(experiment_id: str) -> str:
+    """How much of the full protocol is stored: ``full 24 of 24, 3 touched``."""
+    found = inspect(experiment_id)
+    counts = {state: sum(one.state == state for one in found) for state in STATES}
+    text = f"full {sum(one.counts for one in found)} of {len(found)}"
+    return text + "".join(f", {counts[state]} {state}" for state in (TOUCHED, CHANGED, DAMAGED) if counts[state])
 
 
 @contextlib.contextmanager
 def reading() -> Iterator[set[tuple[str, str, str]]]:
-    """What is read inside of the block: experiment, profile and task of the rows that were asked for."""
+    """What is read inside of the block: experiment, profile and unit of the rows that were asked for."""
     found: set[tuple[str, str, str]] = set()
     _WATCHING.append(found)
     try:
@@ -82,61 +89,80 @@ def reading() -> Iterator[set[tuple[str, str, str]]]:
         _WATCHING.pop()
 
 
-def watched(function: Callable, known: dict[str, set[str]]) -> tuple[object, tuple[str, ...]]:
-    """What a function returns, and the experiments of which it asked for rows that are stale.
+def watched(function: Callable, known: dict[str, dict[str, Stored]]) -> tuple[object, str, tuple[str, ...]]:
+    """What a function returns, the worst state of the rows that it asked for, and the experiments in that state.
 
-    ``known`` keeps what was found of an experiment from one call to the next.
+    ``known`` keeps the states of an experiment from one call to the next.
     """
     with reading() as read:
         value = function()
-    full = {(name, task) for name, profile, task in read if profile == "full"}
-    for name in {name for name, _ in full}:
-        if name not in known:
-            known[name] = {task.name for task in inspect(name) if task.stale}
-    return value, tuple(sorted({name for name, task in full if task in known[name]}))
+    full = {(name, unit) for name, profile, unit in read if profile == "full"}
+    for name in {name for name, _ in full} - known.keys():
+        known[name] = {one.name: one for one in inspect(name)}
+    states = {(name, known[name][unit].state if unit in known[name] else CHANGED) for name, unit in full}
+    worst = max((state for _, state in states), key=STATES.index, default=CURRENT)
+    return value, worst, tuple(sorted(name for name, state in states if state == worst != CURRENT))
 
 
 def read_results(
-    experiment_id: str, profile: str = "full", names: Collection[str] | None = None, **where: object
+    experiment_id: str,
+    profile: str = "full",
+    names: Collection[str] | None = None,
+    *,
+    damaged: bool = False,
+    **where: object,
 ) -> pd.DataFrame:
-    """Stored rows of an experiment with the name of their task; no rows, but all columns, if none is stored.
+    """Stored rows of an experiment, the name of their unit in ``task``; no rows, but all columns, if none is stored.
 
     ``where`` names the rows that are needed: a column with its value, or with a list of values. A claim that rests on
-    what is read here inherits the state of these rows, and of no others.
-
-    A result without a record is that of an interrupted run and is left out. A record without its result, or a result
-    that is not the one its record was written for, is an error. With ``names`` no other results are opened: some may
-    be in the middle of being written by another process.
+    what is read here inherits the state of these rows, and of no others. Rows without a record are those of an
+    interrupted run and are left out; rows that are not those that their record describes are an error; with ``damaged``
+    both are given, for those who name their state. With ``names`` no other units are looked at: some may be in the
+    middle of being written by another process.
     """
-    experiment(experiment_id)
-    frames = []
-    for path in sorted(folder_of(experiment_id, profile).glob("*.json")):
-        if names is not None and path.stem not in names:
+    entry, folder = experiment(experiment_id), folder_of(experiment_id, profile)
+    frames = {}
+    for path in sorted(folder.glob("*.json")):
+        if names is not None and profile == "embedded" and path.stem not in names:
             continue
-        record, result = records.read(path), path.with_suffix(".csv")
-        found = records.digest(result.read_bytes()) if result.is_file() else ""
-        if not found or found != record.get("sha256"):
-            fault = "was altered: it is not the one" if result.is_file() else "is missing: it is the one"
-            raise ResultError(
-                f"{result} {fault} that {path.name} beside it describes. Compute it again: evenspan run "
-                f"{experiment_id} --profile {profile}"
-            )
-        frames.append(_rows(found, result).assign(task=path.stem))
+        if not damaged:
+            _read_record(path)  # one that cannot be read is an error, not an empty one
+        for name, unit in _read(path).items():
+            if names is not None and name not in names:
+                continue
+            if unit.fault and unit.record and not damaged:
+                raise ResultError(
+                    f"{path.with_suffix('.csv')}: {name} {unit.fault}. Compute it again: "
+                    f"{_command(entry, profile, name, unit.record.get('parameters', {}))}"
+                )
+            if unit.rows and (damaged or not unit.fault):
+                frames[name] = unit.frame
     if not frames:
         kinds = {"k": "Int64", "split": object, "value": float}
         return pd.DataFrame({name: pd.Series(dtype=kinds.get(name, str)) for name in (*records.TIDY, "task")})
-    rows = pd.concat(frames, ignore_index=True)
+    rows = pd.concat([frames[name] for name in sorted(frames)], ignore_index=True)
     for column, wanted in where.items():
         rows = rows[rows[column].isin([wanted] if isinstance(wanted, str | int | float) else list(wanted))]
     for read in _WATCHING:
-        read.update((experiment_id, profile, task) for task in rows["task"].unique())
+        read.update((experiment_id, profile, name) for name in rows["task"].unique())
     return rows
 
 
-@lru_cache(maxsize=4096)
-def _rows(sha256: str, path: Path) -> pd.DataFrame:
-    """The rows of a file whose content has this digest; claims and pages ask for the same ones many times."""
-    return records.read_csv(path)
+def unit_rows(experiment_id: str, name: str, folder: Path | None = None) -> pd.DataFrame:
+    """The rows of one unit with its own columns only; of another ``folder`` than that of the full profile if given."""
+    path = (folder or folder_of(experiment_id, "full")) / f"{file_of(experiment_id, name)}.json"
+    return _read(path)[name].frame.drop(columns="task")
+
+
+def read_records(experiment_id: str, profile: str = "full") -> dict[str, dict]:
+    """The record of every stored unit by its name, with the environment in which it was made and its ``file``."""
+    found = {}
+    for path in sorted(folder_of(experiment_id, profile).glob("*.json")):
+        whole = records.read(path)
+        for name, unit in whole["units"].items():
+            made = whole["environments"][unit["environment"]]
+            found[name] = {"experiment": experiment_id, "unit": name, **made, **unit, "file": path.stem}
+    return found
 
 
 def store(
@@ -144,56 +170,70 @@ def store(
     task: Mapping[str, object],
     frame: pd.DataFrame,
     *,
-    folder: Path,
-    profile: str,
+    made: provenance.Provenance,
     seconds: float,
-    command: str | None = None,
+    profile: str = "full",
+    folder: Path | None = None,
 ) -> Path:
-    """Write the rows of a task and their record; returns the path of the CSV.
-
-    ``command`` makes the result again; by default that of the full profile.
-    """
+    """Write the rows of a unit and its record into the files of its execution; returns the path of the CSV."""
     name = task_id(task)
-    content = records.to_csv(records.checked(frame, f"{entry.id}, {name}"))
-    commit, dirty = records.commit()
-    lock = paths.root() / "requirements.lock"
-    record = {
-        "experiment": entry.id,
-        "task": name,
-        "profile": profile,
+    rows = records.lines(records.checked(frame, f"{entry.id}, {name}"))
+    unit = {
         "parameters": dict(task),
         "seed": task.get("seed", getattr(entry.protocol(), "SEED", None)),
-        "command": command or f"evenspan run {entry.id} --profile {profile} --task {name}",
-        "data_sha256": data_checksum(task),
-        "source_sha256": entry.source_digest(),
-        "lock_sha256": records.digest(lock.read_bytes()) if lock.is_file() else None,
-        "sha256": records.digest(content),
-        "rows": len(frame),
-        "python": platform.python_version(),
-        "packages": records.versions(),
-        "machine": f"{platform.system()} {platform.machine()}",
-        "commit": commit,
-        "dirty": dirty,
+        "command": _command(entry, profile, name, task),
+        "data": made.data(task.get("dataset")),
+        "versions": provenance.versions(entry.id, frame["method"]),
+        "columns": records.extra(frame),
+        "rows": len(rows),
+        "sha256": records.rows_digest(rows),
         "finished": datetime.now(UTC).isoformat(timespec="seconds"),
         "seconds": round(seconds, 3),
         "peak_memory_mib": records.peak_memory(),
     }
-    described = records.to_json(record)
-    result = folder / f"{name}.csv"
-    # The record goes first and comes back last: at no moment does an old record stand beside a new result.
-    result.with_suffix(".json").unlink(missing_ok=True)
-    records.write(result, content)
-    records.write(result.with_suffix(".json"), described)
-    return result
+    path = (folder or folder_of(entry.id, profile)) / f"{_home(entry, task, profile).name}.json"
+    with _locked(path):
+        put(path, entry.id, {name: (rows, unit, made.environment())})
+    return path.with_suffix(".csv")
 
 
-def save(experiment_id: str, parameters: Mapping[str, object], frame: pd.DataFrame, *, seconds: float) -> Path:
-    """Store what a notebook computed in the embedded profile, under its own parameters (without ``profile``)."""
-    own = {name: value for name, value in parameters.items() if name != "profile"}
+def put(path: Path, experiment_id: str, units: Mapping[str, tuple[list[dict], dict, dict]]) -> None:
+    """Put units in place of those of the same names: rows, record, environment. Whoever calls holds the lock."""
+    record = {"experiment": experiment_id, "environments": {}, "units": {}}
+    if path.is_file():
+        with contextlib.suppress(ResultError):  # a damaged record vouches for nothing and gives way
+            record = _checked(records.read(path), path)
+    kept = {name: rows for name, rows in _rows_by_unit(path.with_suffix(".csv")).items() if name in record["units"]}
+    for name, (rows, unit, environment) in units.items():
+        kept[name] = rows
+        record["units"][name] = unit | {"environment": _note(record, environment)}
+    _write(path, record, kept)
+
+
+def confirm(experiment_id: str, name: str, again: Path, disagreement: str = "") -> None:
+    """Note that a unit was computed again, in the files of ``again``, and agreed, or in what it did not."""
     entry = experiment(experiment_id)
-    command = f"evenspan run {experiment_id}" + "".join(f" -p {name} {value}" for name, value in own.items())
-    folder = folder_of(experiment_id, "embedded")
-    return store(entry, own, frame, folder=folder, profile="embedded", seconds=seconds, command=command)
+    path = _home(entry, entry.tasks()[name], "full").with_suffix(".json")
+    fresh = records.read(again)
+    with _locked(path):
+        record = _checked(records.read(path), path)
+        unit, second = record["units"][name], fresh["units"][name]
+        environment = _note(record, fresh["environments"][second["environment"]])
+        check = {"finished": second["finished"], "environment": environment, "data": second["data"]}
+        unit["computed_again"] = check | ({"disagreed": disagreement} if disagreement else {})
+        _write(path, record, _rows_by_unit(path.with_suffix(".csv")))
+
+
+def save(
+    experiment_id: str,
+    parameters: Mapping[str, object],
+    frame: pd.DataFrame,
+    *,
+    made: provenance.Provenance,
+    seconds: float,
+) -> Path:
+    """Store what a notebook computed in the embedded profile, under its own parameters (without ``profile``)."""
+    return store(experiment(experiment_id), _own(parameters), frame, made=made, seconds=seconds, profile="embedded")
 
 
 def folder_of(experiment_id: str, profile: str) -> Path:
@@ -203,35 +243,166 @@ def folder_of(experiment_id: str, profile: str) -> Path:
     return paths.results(profile, experiment_id)
 
 
-def _inspect_all(entry: Experiment, tasks: Mapping[str, Mapping], folder: Path) -> list[Stored]:
-    checksums = {task.get("dataset"): data_checksum(task) for task in tasks.values()}
-    sources = entry.source_digest()
-    return [
-        _inspect(entry, name, task, folder, checksums[task.get("dataset")], sources) for name, task in tasks.items()
-    ]
+def file_of(experiment_id: str, name: str) -> str:
+    """The name, without ending, of the files that hold a unit of the full profile."""
+    entry = experiment(experiment_id)
+    return _home(entry, entry.tasks()[name], "full").name
 
 
-def _inspect(entry: Experiment, name: str, task: Mapping, folder: Path, checksum: str | None, sources: str) -> Stored:
-    result, beside = folder / f"{name}.csv", folder / f"{name}.json"
-    if not result.is_file() and not beside.is_file():
-        return Stored(name, "missing")
-    if not beside.is_file():
-        return Stored(name, "outdated", "its record is missing, as after an interruption")
-    if not result.is_file():
-        return Stored(name, "outdated", "its CSV is missing")
+@dataclass(eq=False)
+class _Unit:
+    """A unit as it lies there: its rows as text, its record, and what is wrong with the two."""
+
+    name: str
+    rows: list[dict[str, str]]
+    record: dict
+    fault: str = ""
+
+    @cached_property
+    def frame(self) -> pd.DataFrame:
+        """The rows with numbers; claims and pages ask for the same ones many times."""
+        columns = self.record.get("columns", sorted(set(self.rows[0]) - set(records.TIDY)))
+        return records.frame(self.rows, columns).assign(task=self.name)
+
+
+def _own(parameters: Mapping[str, object]) -> dict[str, object]:
+    return {name: value for name, value in parameters.items() if name != "profile"}
+
+
+def _home(entry: Experiment, task: Mapping[str, object], profile: str) -> Path:
+    """The files of a unit without their ending: those of the execution that it belongs to, or of its data set."""
+    folder = folder_of(entry.id, profile)
+    if profile == "embedded":
+        return folder / task_id(task)
+    shared = {name: value for name, value in task.items() if name in entry.parameters}
+    fitting = [one for one in entry.executions if shared.items() <= entry.execution(one).items()]
+    if len(fitting) == 1:
+        return folder / fitting[0]
+    return folder / (task_id({"dataset": str(task["dataset"])}) if "dataset" in task else "other")
+
+
+def _command(entry: Experiment, profile: str, name: str, task: Mapping[str, object]) -> str:
+    if profile == "full":
+        return f"evenspan run {entry.id} --profile full --task {name}"
+    return f"evenspan run {entry.id}" + "".join(f" -p {key} {value}" for key, value in task.items())
+
+
+def _inspect(entry: Experiment, name: str, task: Mapping, home: Path) -> Stored:
+    path = home.with_suffix(".json")
+    unit = _read(path).get(name)
+    if unit is None:
+        return Stored(name, MISSING)
+    if unit.fault:
+        return Stored(name, DAMAGED, unit.fault)
+    record = unit.record
+    check = record.get("computed_again", {})
+    if record["parameters"] != dict(task):
+        return Stored(name, CHANGED, "its record states other parameters")
+    if "versions" not in record:
+        return Stored(name, CHANGED, "the versions of protocol and methods are unknown: its record states none")
+    now = provenance.versions(entry.id, (row["method"] for row in unit.rows))
+    if record["versions"] != now:
+        names = sorted(dict(record["versions"].items() ^ now.items()))
+        return Stored(name, CHANGED, f"another version of {', '.join(names)} was declared since")
+    if "disagreed" in check:
+        return Stored(name, CHANGED, f"computed again it disagreed: {check['disagreed']}")
+    data = record["data"] | check.get("data", {})
+    if other := [file for file, digest in data.items() if provenance.data_now(file) != digest]:
+        return Stored(name, CHANGED, f"its data changed since: {_some(other)}")
+    whole = _read_record(path)
+    made = [whole["environments"][one["environment"]] for one in (check, record) if one]
+    edited = min((_edited(environment) for environment in made), key=len)
+    return Stored(name, TOUCHED, f"edited since: {_some(edited)}") if edited else Stored(name, CURRENT)
+
+
+def _edited(environment: Mapping) -> list[str]:
+    """What code and packages of an environment are other ones now."""
+    if environment["code"] is None:
+        return ["code that was noted in another way"]
+    packages = provenance.changed_packages(environment["packages"])
+    return [*provenance.changed_code(environment["code"]), *packages]
+
+
+def _some(names: list[str]) -> str:
+    return ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
+
+
+def _read(path: Path) -> Mapping[str, _Unit]:
+    """All units of an execution by name; those without a record have a fault, and so have those that do not fit it."""
+    table = path.with_suffix(".csv")
+    content = [one.read_bytes() if one.is_file() else b"" for one in (path, table)]
+    return _units(path, *content) if any(content) else {}
+
+
+@lru_cache(maxsize=512)
+def _units(path: Path, described: bytes, table: bytes) -> Mapping[str, _Unit]:
     try:
-        record = records.read(beside)
+        record = _checked(records.read(path), path) if described else {"units": {}}
     except ResultError:
-        return Stored(name, "outdated", "its record is damaged")
-    if record.get("sha256") != records.digest(result.read_bytes()):
-        return Stored(name, "outdated", "its CSV is damaged: it has not the digest that the record states")
-    if (record.get("experiment"), record.get("task")) != (entry.id, name) or record.get("parameters") != dict(task):
-        return Stored(name, "outdated", "its record states other parameters")
-    changed = [
-        what
-        for what, field, now in (("data", "data_sha256", checksum), ("code", "source_sha256", sources))
-        if record.get(field) != now
-    ]
-    reason = f"its {' and '.join(changed)} changed since" if changed else ""
-    # Other data are another task; other code most often gives the same numbers, and what it gave is not thrown away.
-    return Stored(name, "outdated" if "data" in changed else "finished", reason, bool(changed))
+        record = {"units": {}}
+    rows = _split(table)
+    found = {}
+    for name in sorted(rows.keys() | record["units"].keys()):
+        unit, own = record["units"].get(name), rows.get(name, [])
+        fault = ""
+        if unit is None:
+            fault = "has rows without a record, as after an interruption or with a damaged record"
+        elif not own:
+            fault = "has a record without rows"
+        elif unit.get("sha256") != records.rows_digest(own):
+            fault = "was altered: its rows have not the digest that the record states"
+        found[name] = _Unit(name, own, unit or {}, fault)
+    return found
+
+
+@lru_cache(maxsize=512)
+def _parsed(path: Path, changed: int) -> dict:
+    return _checked(records.read(path), path)
+
+
+def _read_record(path: Path) -> dict:
+    return _parsed(path, path.stat().st_mtime_ns)
+
+
+def _checked(record: dict, path: Path) -> dict:
+    if not all(isinstance(record.get(name), dict) for name in ("environments", "units")):
+        raise ResultError(f"The record {path} has no environments and units. Restore it, or run the experiment again.")
+    return record
+
+
+def _rows_by_unit(table: Path) -> dict[str, list[dict[str, str]]]:
+    return _split(table.read_bytes()) if table.is_file() else {}
+
+
+def _split(table: bytes) -> dict[str, list[dict[str, str]]]:
+    found: dict[str, list[dict[str, str]]] = {}
+    for row in csv.DictReader(io.StringIO(table.decode("utf-8", errors="replace"), newline="")):
+        found.setdefault(row.pop("task", None) or "", []).append(row)
+    return found
+
+
+def _note(record: dict, environment: Mapping) -> str:
+    """The name of an environment in a record, where it is added."""
+    name = records.digest(records.to_json(environment))[:10]
+    record["environments"][name] = dict(environment)
+    return name
+
+
+def _write(path: Path, record: dict, rows: Mapping[str, list[dict[str, str]]]) -> None:
+    used = {
+        one["environment"] for unit in record["units"].values() for one in (unit, unit.get("computed_again")) if one
+    }
+    record["environments"] = {name: one for name, one in record["environments"].items() if name in used}
+    # The rows go first: a record never vouches for rows that are not there, as it has the digest of every unit.
+    records.write(path.with_suffix(".csv"), records.to_csv(rows))
+    records.write(path, records.to_json(record))
+
+
+@contextlib.contextmanager
+def _locked(path: Path) -> Iterator[None]:
+    """Only one process at a time changes the files of an execution; the lock ends with the process, however it ends."""
+    lock = paths.build("locks", f"{records.digest(str(path).encode())[:16]}.lock")
+    lock.parent.mkdir(parents=True, exist_ok=True)
+    with lock.open("w") as stream:
+        fcntl.flock(stream, fcntl.LOCK_EX)
+        yield

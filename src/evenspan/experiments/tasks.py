@@ -5,6 +5,7 @@ Results that are finished are kept, everything else is computed again, and the r
 
 import contextlib
 import os
+import shutil
 import subprocess
 import sys
 import time
@@ -16,10 +17,10 @@ from .. import paths
 from ..errors import TOLD, ConfigurationError, RegistryError, ResultError
 from . import records
 from .catalogue import experiment
-from .recheck import Comparison, compare, recheck_tolerance
-from .store import Stored, folder_of, inspect, read_results, save, state
+from .recheck import Comparison, compare, tolerances
+from .store import CHANGED, DAMAGED, MISSING, TOUCHED, folder_of, inspect, unit_rows
 
-__all__ = ["Comparison", "Stored", "Summary", "check", "inspect", "read_results", "run", "save", "select", "state"]
+__all__ = ["Comparison", "Summary", "check", "run", "select"]
 
 _POLL_SECONDS = 0.02
 
@@ -94,20 +95,20 @@ def run(
         )
     chosen = select(experiment_id, names=only)
     states = {task.name: task for task in inspect(experiment_id)}
-    kept = tuple(name for name in chosen if states[name].status == "finished")
+    kept = tuple(name for name in chosen if states[name].counts)
     todo = [name for name in chosen if name not in kept]
     with _reporter(experiment_id, len(todo), progress) as say:
         if kept:
             say(f"{len(kept)} of {len(chosen)} tasks are stored already")
-        if stale := [name for name in kept if states[name].stale]:
+        if touched := [name for name in kept if states[name].state == TOUCHED]:
             say(
-                f"{len(stale)} of these are stale, because their code or data changed since, and are kept; to compute "
-                f"them again and compare: evenspan verify --experiment {experiment_id} --stale --renew"
+                f"code behind {len(touched)} of these was edited since, and they are kept; to compute them again and "
+                f"compare: evenspan verify --experiment {experiment_id} --touched --confirm"
             )
         for name in todo:
-            if states[name].status == "outdated":
+            if states[name].state in (CHANGED, DAMAGED):
                 say(f"{name} is computed again: {states[name].reason}")
-        done, failed = _compute(experiment_id, todo, folder_of(experiment_id, profile), profile, jobs, say)
+        done, failed = _compute(experiment_id, todo, folder_of(experiment_id, profile), jobs, say)
     return Summary(experiment_id, tuple(done), kept, failed)
 
 
@@ -120,7 +121,7 @@ def check(
     """
     chosen = select(experiment_id, names=only)
     states = [task for task in inspect(experiment_id) if task.name in chosen]
-    stored = [task.name for task in states if task.status == "finished"]
+    stored = [task.name for task in states if task.state not in (MISSING, DAMAGED)]
     if not stored:
         raise ResultError(
             f"{experiment_id} has no finished result of {', '.join(chosen)} to compare with. Compute it first: "
@@ -129,18 +130,14 @@ def check(
     unfinished = {
         task.name: f"there is no finished result to compare with: {task.reason or 'it is not stored'}"
         for task in states
-        if task.status != "finished"
+        if task.state in (MISSING, DAMAGED)
     }
-    again, original = again_folder(experiment_id), folder_of(experiment_id, "full")
-    for name in stored:
-        (again / f"{name}.csv").unlink(missing_ok=True)
+    again = again_folder(experiment_id)
+    shutil.rmtree(again, ignore_errors=True)
     with _reporter(experiment_id, len(stored), progress) as say:
-        done, failed = _compute(experiment_id, stored, again, "full", jobs, say)
-    tolerance = recheck_tolerance(experiment_id)
-    return [
-        compare(name, records.read_csv(original / f"{name}.csv"), records.read_csv(again / f"{name}.csv"), **tolerance)
-        for name in sorted(done)
-    ], unfinished | failed
+        done, failed = _compute(experiment_id, stored, again, jobs, say)
+    pairs = {name: (unit_rows(experiment_id, name), unit_rows(experiment_id, name, again)) for name in sorted(done)}
+    return [compare(name, *pair, tolerances(experiment_id)) for name, pair in pairs.items()], unfinished | failed
 
 
 def again_folder(experiment_id: str) -> Path:
@@ -149,7 +146,7 @@ def again_folder(experiment_id: str) -> Path:
 
 
 def _compute(
-    experiment_id: str, todo: list[str], folder: Path, profile: str, jobs: int | None, say: Callable
+    experiment_id: str, todo: list[str], folder: Path, jobs: int | None, say: Callable
 ) -> tuple[list[str], dict[str, str]]:
     """Run tasks in processes of their own, at most ``jobs`` at once."""
     if jobs is None:
@@ -161,7 +158,7 @@ def _compute(
         while waiting or running:
             while waiting and len(running) < jobs:
                 name = waiting.pop()
-                running[name] = (_start(experiment_id, name, folder, profile), time.perf_counter())
+                running[name] = (_start(experiment_id, name, folder), time.perf_counter())
                 say(running=list(running))
             for name, (process, start) in list(running.items()):
                 if process.poll() is None:
@@ -187,12 +184,12 @@ def _compute(
     return sorted(done, key=todo.index), failed
 
 
-def _start(experiment_id: str, name: str, folder: Path, profile: str) -> subprocess.Popen:
+def _start(experiment_id: str, name: str, folder: Path) -> subprocess.Popen:
     log = _log(experiment_id, name)
     log.parent.mkdir(parents=True, exist_ok=True)
     with log.open("wb") as stream:
         return subprocess.Popen(
-            [sys.executable, "-m", "evenspan.experiments._worker", experiment_id, name, str(folder), profile],
+            [sys.executable, "-m", "evenspan.experiments._worker", experiment_id, name, str(folder)],
             stdin=subprocess.PIPE,
             stdout=stream,
             stderr=stream,

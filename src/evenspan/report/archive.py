@@ -167,7 +167,7 @@ def _git(*words: str) -> str:
 
 def _last_result() -> int:
     stored = paths.results("full").rglob("*.json") if paths.results("full").is_dir() else ()
-    times = [datetime.fromisoformat(records.read(path)["finished"]) for path in stored]
+    times = [datetime.fromisoformat(one["finished"]) for path in stored for one in records.read(path)["units"].values()]
     return int(max(times, default=datetime.fromtimestamp(0, UTC)).timestamp())
 
 

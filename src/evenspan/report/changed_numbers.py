@@ -1,17 +1,18 @@
 """Which stored numbers differ between a commit and now: what *Numbers changed* in ``CHANGELOG.md`` counts."""
 
 import csv
-import fnmatch
 import io
 import math
 import subprocess
+import tarfile
 from dataclasses import dataclass
 
 from .. import paths
 from ..errors import ConfigurationError
-from ..experiments.recheck import recheck_tolerance
+from ..experiments.recheck import Tolerances, tolerances
 
 _FOLDER = "data/results/full"
+_EMPTY = bytes(1024)  # an archive without members
 
 
 @dataclass(frozen=True)
@@ -42,47 +43,39 @@ def changed(commit: str) -> list[Change]:
         largest relative difference among them.
     """
     _git("rev-parse", "--verify", "--quiet", f"{commit}^{{commit}}")
-    names = _git("diff", "--name-only", "-z", commit, "--", _FOLDER).split("\0")
-    names += _git("ls-files", "--others", "--exclude-standard", "-z", "--", _FOLDER).split("\0")
-    listed = set(_git("ls-tree", "-r", "-z", "--name-only", commit, "--", _FOLDER).split("\0"))
-    found: dict[str, list] = {}
-    touched = {one for one in names if one.endswith(".csv")}
-    for name in sorted(touched):
-        path = paths.root() / name
-        then = _rows(_git("show", f"{commit}:{name}")) if name in listed else {}
-        now = _rows(path.read_text(encoding="utf-8")) if path.is_file() else {}
-        found.setdefault(name.split("/")[3], []).append((then, now))
-    for name, pairs in found.items():
-        for path in paths.results("full", name).glob("*.csv"):
-            if path.relative_to(paths.root()).as_posix() not in touched:
-                rows = _rows(path.read_text(encoding="utf-8"))
-                pairs.append((rows, rows))
-    return [one for name, pairs in sorted(found.items()) if _any(one := _change(name, pairs))]
+    then: dict[str, dict[tuple, str]] = {}
+    listed = _git("ls-tree", "-r", "-z", "--name-only", commit, "--", _FOLDER).decode()
+    with tarfile.open(fileobj=io.BytesIO(_git("archive", commit, "--", _FOLDER) if listed else _EMPTY)) as tar:
+        for member in tar:
+            if member.name.endswith(".csv"):
+                rows = _rows(tar.extractfile(member).read().decode())
+                then.setdefault(member.name.split("/")[3], {}).update(rows)
+    now: dict[str, dict[tuple, str]] = {}
+    for path in sorted(paths.root().joinpath(_FOLDER).glob("*/*.csv")):
+        now.setdefault(path.parent.name, {}).update(_rows(path.read_text(encoding="utf-8")))
+    found = [_change(name, then.get(name, {}), now.get(name, {})) for name in sorted(then.keys() | now.keys())]
+    return [one for one in found if one.differing or one.new or one.gone]
 
 
-def _change(name: str, pairs: list[tuple[dict, dict]]) -> Change:
-    rule = recheck_tolerance(name)
-    same = [(key, then[key], now[key]) for then, now in pairs for key in then.keys() & now.keys()]
-    apart = [(old, new) for key, old, new in same if not _agree(dict(key)["metric"], old, new, rule)]
+def _change(name: str, then: dict[tuple, str], now: dict[tuple, str]) -> Change:
+    allowed = tolerances(name)
+    same = [(key, then[key], now[key]) for key in then.keys() & now.keys()]
+    apart = [(old, new) for key, old, new in same if not _agree(dict(key)["metric"], old, new, allowed)]
     return Change(
         name,
         len(same),
         len(apart),
-        sum(len(now.keys() - then.keys()) for then, now in pairs),
-        sum(len(then.keys() - now.keys()) for then, now in pairs),
+        len(now.keys() - then.keys()),
+        len(then.keys() - now.keys()),
         max((_relative(old, new) for old, new in apart), default=0.0),
     )
 
 
-def _any(change: Change) -> bool:
-    return bool(change.differing or change.new or change.gone)
-
-
-def _agree(metric: str, old: str, new: str, rule: dict) -> bool:
+def _agree(metric: str, old: str, new: str, allowed: Tolerances) -> bool:
     if not old or not new:
         return old == new
-    chosen = next((own for name, own in rule.get("metrics", {}).items() if fnmatch.fnmatch(metric, name)), rule)
-    return abs(float(new) - float(old)) <= chosen["atol"] + chosen["rtol"] * abs(float(old))
+    rtol, atol = allowed.of(metric)
+    return abs(float(new) - float(old)) <= atol + rtol * abs(float(old))
 
 
 def _relative(old: str, new: str) -> float:
@@ -93,15 +86,16 @@ def _relative(old: str, new: str) -> float:
 
 
 def _rows(text: str) -> dict[tuple, str]:
-    """Values by everything else that a row says, except for the reason of a missing one."""
+    """Values by everything else that a row says, but for its unit and the reason of a missing one."""
+    apart = ("value", "reason", "task")
     rows = csv.DictReader(io.StringIO(text))
-    return {tuple((k, v) for k, v in sorted(row.items()) if k not in ("value", "reason")): row["value"] for row in rows}
+    return {tuple((k, v) for k, v in sorted(row.items()) if v and k not in apart): row["value"] for row in rows}
 
 
-def _git(*words: str) -> str:
+def _git(*words: str) -> bytes:
     try:
         command = ["git", "--no-optional-locks", "-C", str(paths.root()), *words]
-        return subprocess.run(command, capture_output=True, check=True).stdout.decode()
+        return subprocess.run(command, capture_output=True, check=True).stdout
     except FileNotFoundError:
         raise ConfigurationError("git is not installed, and an earlier state is read with it. Install it.") from None
     except subprocess.CalledProcessError as error:

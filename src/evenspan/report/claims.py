@@ -65,11 +65,11 @@ def registered() -> dict[str, tuple[str, Callable[[], tuple[str, str] | None]]]:
 def answers(ids: Collection[str]) -> dict[str, ClaimAnswer]:
     """What can be answered now of these claims, by claim."""
     found: dict[str, ClaimAnswer] = {}
-    known: dict[str, set[str]] = {}
+    known: dict[str, dict] = {}
     for claim, (experiment, function) in registered().items():
         if claim not in ids:
             continue
-        answer, stale = watched(function, known)
+        answer, state, _ = watched(function, known)
         if answer is None:
             continue
         if answer[0] not in ANSWERS or answer[0] == OPEN or not answer[1].strip():
@@ -77,7 +77,7 @@ def answers(ids: Collection[str]) -> dict[str, ClaimAnswer]:
                 f"{experiment} answers the claim {claim} with {answer!r}; needed is one of "
                 f"{', '.join(name for name in ANSWERS if name != OPEN)}, with evidence."
             )
-        found[claim] = ClaimAnswer(answer[0], answer[1], experiment, STALE if stale else "current")
+        found[claim] = ClaimAnswer(answer[0], answer[1], experiment, state)
     return found
 
 

@@ -16,11 +16,16 @@ import nbformat
 from .. import paths
 from ..errors import ResultError
 from ..experiments.catalogue import Experiment, catalogue
+from ..experiments.store import file_of
 
 #: Calls that show a published number beside ours.
 _JUDGED = re.compile(r"\b(verdict_table|verdict_grid|verdicts|badge)\(")
 _HEADING = re.compile(r"^#{2,6} +(.+?)\s*$", re.MULTILINE)
-_SHOWN_AT_ONCE = 2
+
+
+def stored(files: str) -> str:
+    """Links to the rows and the record of an execution."""
+    return f'<a href="{files}.csv">CSV</a> <a href="{files}.json">record</a>'
 
 
 class Places:
@@ -41,13 +46,9 @@ class Places:
                 links.append(f'<a href="experiments/{experiment}/{execution}.html{section}">page</a>')
                 break
         prefix, profile = ("", "full") if row["tasks"] else ("build_", "embedded")
-        folder = f"_static/results/{profile}/{row[f'{prefix}experiment']}"
-        tasks = row[f"{prefix}tasks"].split()
-        stored = [f'<a href="{folder}/{task}.csv">CSV</a> <a href="{folder}/{task}.json">record</a>' for task in tasks]
-        if len(stored) > _SHOWN_AT_ONCE:
-            items = "".join(f"<li>{escape(task)}: {pair}</li>" for task, pair in zip(tasks, stored, strict=True))
-            stored = [f"<details><summary>{len(stored)} results</summary><ul>{items}</ul></details>"]
-        links += stored
+        experiment, units = row[f"{prefix}experiment"], row[f"{prefix}tasks"].split()
+        files = dict.fromkeys(file_of(experiment, name) if profile == "full" else name for name in units)
+        links += [stored(f"_static/results/{profile}/{experiment}/{name}") for name in files]
         if card := row["data_card"] or row["build_data_card"]:
             links.append(f'<a href="data/cards/{card}.html">data</a>')
         return " ".join(links)

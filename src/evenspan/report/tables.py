@@ -1,15 +1,17 @@
 """Tables of the notebooks and chapters, and the CSV files that stand beside tables and figures."""
 
 import html
+from collections.abc import Iterable
 
 import pandas as pd
 from IPython.display import HTML
 
 from .. import paths
 from ..experiments.catalogue import experiment, task_id
-from ..experiments.store import read_results
+from ..experiments.store import read_records
 from .claims import ANSWERS, STALE, badge, claims
 from .ledger import counts, ledger
+from .ledger_links import stored
 from .verdicts import Kind
 
 
@@ -117,22 +119,18 @@ def trail(experiment_id: str, *, up: int = 2, **parameters) -> HTML:
     """
     entry, base = experiment(experiment_id), "../" * up
 
-    def files(profile: str, tasks: list[str]) -> str:
+    def files(profile: str, names: Iterable[str]) -> str:
         folder = f"{base}_static/results/{profile}/{experiment_id}"
-        links = (
-            f'{task} (<a href="{folder}/{task}.csv">rows</a>, <a href="{folder}/{task}.json">record</a>)'
-            for task in tasks
-        )
-        return ", ".join(links) or "nothing stored"
+        return ", ".join(f"{name} ({stored(f'{folder}/{name}')})" for name in names) or "nothing stored"
 
     shared = {name: {key: task[key] for key in task if key in parameters} for name, task in entry.tasks().items()}
     full = [name for name, task in shared.items() if all(parameters[key] == value for key, value in task.items())]
-    stored = set(read_results(experiment_id)["task"])
+    there = read_records(experiment_id)
     dataset = parameters.get("dataset")
     card = {"Data card": f'<a href="{base}data/cards/{dataset}.html">{html.escape(dataset)}</a>'} if dataset else {}
     lines = card | {
         "This build": files("embedded", [task_id(parameters)]),
-        "Full run": files("full", [name for name in full if name in stored]),
+        "Full run": files("full", dict.fromkeys(there[name]["file"] for name in full if name in there)),
     }
     items = "".join(f"<li>{name}: {text}</li>" for name, text in lines.items())
     return HTML(f'<ul class="trail">{items}</ul>')

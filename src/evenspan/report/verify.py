@@ -1,7 +1,7 @@
-"""Stored results computed again from the raw data and compared: a sample, one part of all, or what is asked for.
+"""Stored results computed again from the raw data and compared: a sample, a part, what code was edited under, or all.
 
-What is compared are the tasks behind published numbers: each is a process of its own that knows nothing of what is
-stored. A part is one share of a fixed division, so that consecutive parts go through everything.
+Every unit is a process of its own that knows nothing of what is stored. Edits of code touch what rests on it; of that
+the cheapest units are computed again at once, and a rotating part of everything with every commit.
 """
 
 import hashlib
@@ -13,10 +13,10 @@ import numpy as np
 import pandas as pd
 
 from ..errors import ConfigurationError
-from ..experiments import records, tasks
+from ..experiments import store, tasks
 from ..experiments.catalogue import catalogue
 from ..experiments.recheck import Comparison
-from ..experiments.store import folder_of, inspect
+from ..experiments.store import DAMAGED, MISSING, TOUCHED, file_of, inspect, read_records, unit_rows
 from .ledger import ledger
 
 Task = tuple[str, str]
@@ -62,22 +62,50 @@ def sample(size: str, seed: str) -> list[Task]:
     return sorted({task for cell in drawn for task in behind[cell]})
 
 
-def part(which: str) -> list[Task]:
-    """The tasks of one share, ``I/N``: all tasks behind numbers, shuffled once and dealt by their recorded seconds.
+def part(number: int, seconds: float) -> list[Task]:
+    """One of the parts into which all units behind numbers are divided: about ``seconds`` of computing each.
 
-    ``I`` counts on beyond ``N``, so that a running number serves.
+    ``number`` counts on beyond the last part, so that a running number goes through all of them again and again. A unit
+    that takes longer alone is in no part.
     """
-    match = re.fullmatch(r"(\d+)/(\d+)", which)
     behind = sorted({task for several in numbers().values() for task in several})
-    if match is None or not 1 <= int(match[2]) <= len(behind):
-        raise ConfigurationError(f"The part {which!r} must be I/N, with N from 1 to {len(behind)} tasks; such as 3/20.")
-    number, parts = int(match[1]), int(match[2])
-    order = np.random.default_rng(0).permutation(len(behind))
-    seconds = {task: _seconds(task) for task in behind}
-    dealt: list[list[Task]] = [[] for _ in range(parts)]
-    for task in sorted((behind[i] for i in order), key=lambda task: -seconds[task]):
-        min(dealt, key=lambda share: sum(seconds[one] for one in share)).append(task)
-    return sorted(dealt[number % parts])
+    took = _seconds(behind)
+    parts: list[list[Task]] = [[]]
+    for i in np.random.default_rng(0).permutation(len(behind)):
+        if took[behind[i]] > seconds:
+            continue
+        if sum(took[task] for task in parts[-1]) + took[behind[i]] > seconds:
+            parts.append([])
+        parts[-1].append(behind[i])
+    return sorted(parts[number % len(parts)])
+
+
+def touched(seconds: float | None = None, experiments: Collection[str] = ()) -> list[Task]:
+    """Units over code that was edited since they were made: all, or with ``seconds`` the cheapest that fit into it.
+
+    Of every experiment the cheapest unit comes first, then of every method in it, as long as the time lasts.
+    """
+    found = [
+        (name, unit.name) for name in experiments or catalogue() for unit in inspect(name) if unit.state == TOUCHED
+    ]
+    if seconds is None:
+        return found
+    took, chosen, spent, seen = _seconds(found), [], 0.0, set()
+    cheapest = sorted(found, key=lambda task: (took[task], task))
+    firsts = [(task, (task[0],)) for task in cheapest]
+    methods = [(task, (task[0], unit_methods(task))) for task in cheapest]
+    for task, group in [*firsts, *methods]:
+        if group not in seen and (task in chosen or spent + took[task] <= seconds):
+            seen.add(group)
+            if task not in chosen:
+                chosen.append(task)
+                spent += took[task]
+    return sorted(chosen)
+
+
+def unit_methods(task: Task) -> tuple[str, ...]:
+    """The methods of which a unit has rows."""
+    return tuple(sorted(set(unit_rows(*task)["method"])))
 
 
 def of_cells(cells: Iterable[str]) -> list[Task]:
@@ -91,20 +119,20 @@ def of_cells(cells: Iterable[str]) -> list[Task]:
     return sorted({task for cell in cells for task in behind[cell]})
 
 
-def stored(experiments: Collection[str] = (), *, stale: bool = False) -> list[Task]:
-    """All stored tasks of the full run, or of some experiments; with ``stale`` only those."""
+def stored(experiments: Collection[str] = ()) -> list[Task]:
+    """All stored units of the full run, or of some experiments."""
     known = catalogue()
     if unknown := [name for name in experiments if name not in known]:
         raise ConfigurationError(f"There is no experiment {', '.join(unknown)}; there are {', '.join(known)}.")
     return [
-        (name, task.name)
+        (name, unit.name)
         for name in experiments or known
-        for task in inspect(name)
-        if task.status == "finished" and (task.stale or not stale)
+        for unit in inspect(name)
+        if unit.state not in (MISSING, DAMAGED)
     ]
 
 
-def verify(chosen: Collection[Task], *, jobs: int | None = None, renew: bool = False) -> list[Verified]:
+def verify(chosen: Collection[Task], *, jobs: int | None = None, confirm: bool = False) -> list[Verified]:
     """Compute tasks again and compare, within the tolerances of ``data/tolerances.yml``.
 
     Parameters
@@ -113,8 +141,9 @@ def verify(chosen: Collection[Task], *, jobs: int | None = None, renew: bool = F
         Experiment and task.
     jobs : int, optional
         Processes at once.
-    renew : bool
-        Let a result that agrees take the place of the stored one, with its record: it is then no longer stale.
+    confirm : bool
+        Note in the record when and with which code the unit was computed again, and whether it agreed: what did is
+        current, what did not is no longer counted. The stored rows stay.
     """
     carried = pd.Series([task for several in numbers().values() for task in several], dtype=object).value_counts()
     found = []
@@ -122,20 +151,15 @@ def verify(chosen: Collection[Task], *, jobs: int | None = None, renew: bool = F
         wanted = [task for experiment, task in chosen if experiment == name]
         compared, failed = tasks.check(name, wanted, jobs)
         for one in compared:
-            if renew and one.ok:
-                _renew(name, one.name)
+            if confirm:
+                again = tasks.again_folder(name) / f"{file_of(name, one.name)}.json"
+                store.confirm(name, one.name, again, "" if one.ok else one.where or "the rows differ")
             found.append(Verified(name, one.name, int(carried.get((name, one.name), 0)), one))
         found += [Verified(name, task, int(carried.get((name, task), 0)), None, why) for task, why in failed.items()]
     return found
 
 
-def _renew(experiment: str, task: str) -> None:
-    again, original = tasks.again_folder(experiment), folder_of(experiment, "full")
-    # As in the store: at no moment does a record stand beside a result that is not its own.
-    (original / f"{task}.json").unlink()
-    for suffix in (".csv", ".json"):
-        records.write(original / f"{task}{suffix}", (again / f"{task}{suffix}").read_bytes())
-
-
-def _seconds(task: Task) -> float:
-    return float(records.read(folder_of(task[0], "full") / f"{task[1]}.json")["seconds"])
+def _seconds(chosen: Iterable[Task]) -> dict[Task, float]:
+    chosen = list(chosen)
+    known = {name: read_records(name) for name in {name for name, _ in chosen}}
+    return {(name, unit): float(known[name][unit]["seconds"]) for name, unit in chosen}
