@@ -52,6 +52,12 @@ class Experiment:
         The table's ``split`` column -> our protocol.
     stand_ins : mapping of str to str
         Data sets that only stand in for those of the paper, with what is missing; their numbers are shown, not judged.
+    splits : str
+        Whose splits or starts its means are over: ``authors`` or ``own``; blank if each number comes once.
+    repetitions : int or None
+        Over how many of them the paper took its means; None if it does not say.
+    evidence : tuple of mapping of str to str
+        Numbers that are no free evidence: ``kind``, ``reason``, and which by ``dataset``, ``method`` or ``metric``.
     sources : tuple of str
         Files, or patterns of files, that decide its numbers and are no code of the package, which is found by itself.
     """
@@ -69,6 +75,9 @@ class Experiment:
     published_datasets: Mapping[str, tuple[str, ...]]
     published_protocols: Mapping[str, str]
     stand_ins: Mapping[str, str]
+    splits: str
+    repetitions: int | None
+    evidence: tuple[Mapping[str, str], ...]
     sources: tuple[str, ...]
 
     def convert(self, name: str, text: str) -> Scalar:
