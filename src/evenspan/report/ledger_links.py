@@ -18,7 +18,7 @@ from ..errors import ResultError
 from ..experiments.catalogue import Experiment, catalogue
 
 #: Calls that show a published number beside ours.
-_JUDGED = re.compile(r"\b(verdict_table|verdict_grid|verdicts|badge)\(")
+_JUDGED = re.compile(r"\b(verdict_table|verdict_grid|verdicts|mark)\(")
 _HEADING = re.compile(r"^#{2,6} +(.+?)\s*$", re.MULTILINE)
 _SHOWN_AT_ONCE = 2
 
