@@ -187,7 +187,7 @@ def _old(experiments: tuple[str, ...]) -> str:
     if not experiments:
         return ""
     names = ", ".join(html.escape(name) for name in experiments)
-    return f"<p>{Kind.STALE.badge()} Some stored results of {names} are older than their code or data.</p>"
+    return f"<p>{Kind.CHANGED.badge()} Some stored results of {names} are older than their code or data.</p>"
 
 
 def _classes(frame: pd.DataFrame) -> str:
