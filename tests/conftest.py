@@ -64,7 +64,6 @@ toy-table:
   choices: {dataset: [toy, other]}
   executions: {toy-k10: {k: 10}, toy-k2: {k: 2}}
   profiles: {embedded: {quick: true}, full: {quick: false}}
-  sources: [toy_project/*.py]
 """
 
 PUBLISHED = """paper,table,dataset,method,metric,k,split,value,std,bold,unit,note
