@@ -188,3 +188,15 @@ def test_the_pools_have_numbers_and_the_sex_of_everybody(raw):
         assert all(kept.shape == (len(pool.table),) for kept in pool.races.values())
     with pytest.raises(KeyError):
         pools.pool("adult")
+
+
+def test_the_public_file_confirms_the_table_and_the_controls_do_not():
+    shown = protocol.public_file()
+    found, file, *controls = shown.to_dict("records")
+    assert found.pop("difference of moments") == "0"
+    assert float(file.pop("difference of moments")) < 1e-10
+    assert found.pop("table") != file.pop("table")
+    assert found == file
+    for control in controls:
+        assert control["PCA numbers equal"] < found["PCA numbers equal"] == 33
+        assert float(control["difference of moments"]) > 1e-3

@@ -2,7 +2,7 @@
 
 That these columns and rows are the paper's was found by standard PCA, whose printed numbers they give to the last digit
 on diabetes, npha, obesity and ``lsac_bw``: the white and black people of ``lsac_clean``. The other three LSAC tables
-are what the search for it began with.
+are what the search for it began with; ``lsac_arff`` reads the public file that holds the same rows.
 """
 
 import zipfile

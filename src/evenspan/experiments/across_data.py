@@ -76,6 +76,7 @@ LEFT_OUT: Mapping[str, str] = {
     "lsac": "the same source as lsac_bw, and not the table of the paper that cites it",
     "lsac_clean": "the same source as lsac_bw, the version that gives the printed numbers",
     "lsac_bar": "the same source as lsac_bw, the version that gives the printed numbers",
+    "lsac_arff": "the rows of lsac_bw in another order",
     "lfw_24x24": "a stand-in for the faces of a paper, with 576 features: some eigenvalue problems would be a thousand "
     "times larger than those of all other tables together; the faces have experiments of their own",
 }

@@ -3,13 +3,14 @@
 The paper names a file that cannot give its numbers and says nothing about columns and rows. Standard PCA has no setting
 of its own, so its 33 printed numbers are a fingerprint of the table: sets of 12 to 14 columns are compared with it
 exhaustively, for every rule about rows. The min-max method of the second column confirms: it was given rows that nobody
-centred (see ``minmax``). Controls are random rows and random columns.
+centred (see ``minmax``). Controls are random rows and random columns. A public file of the rows that were found, known
+only later, confirms them from outside (``public_file``).
 """
 
 import numpy as np
 import pandas as pd
 
-from ..datasets import load, whole_moments
+from ..datasets import entry, load, whole_moments
 from ..datasets.moments_store import moments_of
 from ..errors import ConfigurationError
 from ..moments import GroupMoments
@@ -19,6 +20,8 @@ from .rathore2025_lsac_search import LARGEST, equal, frame, minmax, pca, printed
 from .rathore2025_protocol import HALF_DIGIT, PRINTED
 
 FOUND = "lsac_bw"
+#: The public file with the rows of the table that was found.
+PUBLIC_FILE = "lsac_arff"
 
 
 def tasks() -> list[dict]:
@@ -144,6 +147,32 @@ def nearest(rows: pd.DataFrame, number: int = 3) -> pd.DataFrame:
     names = ["dataset", "split", "columns", "rows kept", *whole, "PCA deviation", "min-max deviation"]
     wide = wide.rename_axis(columns=None).reindex(columns=names).astype(dict.fromkeys(whole, int))
     return wide.rename(columns={"dataset": "file", "split": "place"})
+
+
+def public_file() -> pd.DataFrame:
+    """The table that was found and the public file of the same rows, by shipped moments, and two controls.
+
+    The last column is the largest difference of a group's mean or covariance from that of the table that was found.
+    """
+    found, lines = _by_group(whole_moments(FOUND)), []
+    for name in (FOUND, PUBLIC_FILE, "lsac_clean", "lsac_bar"):
+        own = whole_moments(name)
+        away = max(abs(ours - theirs).max(axis=None) for ours, theirs in zip(_by_group(own), found, strict=True))
+        lines.append(
+            {
+                "table": entry(name).title,
+                "rows": int(own.n),
+                "PCA numbers equal": int(equal(pca(own), "StandardPCA")),
+                "min-max numbers equal": int(equal(minmax(own), "FairPCA_SDP_LP")),
+                "difference of moments": f"{away:.1g}",
+            }
+        )
+    return pd.DataFrame(lines)
+
+
+def _by_group(moments: GroupMoments) -> tuple[np.ndarray, np.ndarray]:
+    """Means and covariances of the groups."""
+    return moments.means, moments.scatters / moments.counts[:, None, None]
 
 
 def coded(rows: pd.DataFrame) -> pd.DataFrame:

@@ -37,7 +37,7 @@ FURTHER = ("german_credit", "taiwan_credit")
 LEFT_OUT: Mapping[str, str] = {
     "adult": f"has more than {MOST_FEATURES} features, so that a phone would need several seconds for each set",
     "bank_marketing": "has no shipped moments",
-    "lsac, lsac_clean, lsac_bar": "are other versions of lsac_bw",
+    "lsac, lsac_clean, lsac_bar, lsac_arff": "are other versions of lsac_bw",
     "lfw_24x24": "has 576 features",
 }
 
