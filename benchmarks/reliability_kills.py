@@ -17,7 +17,7 @@ from evenspan import paths
 #: Seconds within which a run is killed: after its first worker has started or, for this share, after the start itself.
 LONGEST_WAIT, AT_ONCE = 12.0, 0.2
 #: Kills while a worker writes, and the experiment that they happen to.
-AIMED, SHORT = {"all while writing": 24, "workers only": 5, "scheduler only": 5}, "rathore2025-tables"
+AIMED, SHORT = {"all while writing": 16, "workers only": 3, "scheduler only": 3}, "rathore2025-tables"
 PAUSE = 0.15
 # Put before everything else on the workers' path: writing then takes long enough to be hit.
 SLOW = f"""
@@ -30,13 +30,22 @@ if "evenspan.experiments._worker" in sys.orig_argv:
         time.sleep({PAUSE}); replace(*names, **options); time.sleep({PAUSE})
     os.fsync, os.replace = slow_fsync, slow_replace
 """
-FILES = {"CSV in part": ".{}.csv.part", "CSV": "{}.csv", "record in part": ".{}.json.part", "record": "{}.json"}
+#: Where a task may stand in what is left behind: which files, and how its name is written there.
+FILES = {
+    "CSV in part": (".*.csv.part", "\n{},"),
+    "CSV": ("*.csv", "\n{},"),
+    "record in part": (".*.json.part", '"{}": {{'),
+    "record": ("*.json", '"{}": {{'),
+}
 
 
 def states(folder: Path, tasks: list[str]) -> Counter:
-    """How many tasks have which files: ``CSV + record in part``, say, or ``nothing``."""
-    there = {path.name for path in folder.glob("*")}
-    found = ([what for what, form in FILES.items() if form.format(name) in there] for name in tasks)
+    """How many tasks stand in which files: ``CSV + record in part``, say, or ``nothing``."""
+    texts = {
+        what: "".join(path.read_text(errors="replace") for path in sorted(folder.glob(form)))
+        for what, (form, _) in FILES.items()
+    }
+    found = ([what for what, (_, form) in FILES.items() if form.format(name) in texts[what]] for name in tasks)
     return Counter(" + ".join(files) or "nothing" for files in found)
 
 
