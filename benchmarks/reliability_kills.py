@@ -16,8 +16,8 @@ from evenspan import paths
 
 #: Seconds within which a run is killed: after its first worker has started or, for this share, after the start itself.
 LONGEST_WAIT, AT_ONCE = 12.0, 0.2
-#: Kills while a worker writes, and the experiment that they happen to.
-AIMED, SHORT = {"all while writing": 16, "workers only": 3, "scheduler only": 3}, "rathore2025-tables"
+#: Kills while a worker writes, and the experiment that they happen to: all of its tasks stand in one file.
+AIMED, SHARED = {"all while writing": 16, "workers only": 3, "scheduler only": 3}, "vu2022-descent"
 PAUSE = 0.15
 # Put before everything else on the workers' path: writing then takes long enough to be hit.
 SLOW = f"""
@@ -203,6 +203,6 @@ def measure_writing(work: Path, seed: int, first: Path | None = None) -> dict[st
     kills, runs = [], []
     for who, wanted in AIMED.items():
         options = {"wanted": wanted, "who": who, "draw": while_writing(rng), "rng": rng, "slow": slow}
-        some, others = killed_runs(checkout, SHORT, whole.folder(SHORT), **options)
+        some, others = killed_runs(checkout, SHARED, whole.folder(SHARED), **options)
         kills, runs = kills + some, runs + others
     return {"writing": pd.DataFrame(kills), "writing-runs": pd.DataFrame(runs)}
