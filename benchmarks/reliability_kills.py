@@ -5,6 +5,7 @@ import signal
 import subprocess
 import time
 from collections import Counter
+from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 
@@ -121,7 +122,8 @@ def killed_runs(checkout, experiment, whole, *, wanted, who, draw, rng, slow=Non
         row |= {"told": "signal 9" in log.read_text(), "before": len(before), "finished": len(after)}
         # What was finished stays as it was, and nothing but the whole result counts as one.
         row["sound"] = before.items() <= after.items() <= expected.items()
-        row["states"] = "; ".join(f"{n} {what}" for what, n in sorted(states(folder, list(expected)).items()))
+        left = states(folder, sorted(expected.keys() - after.keys()))
+        row["states"] = "; ".join(f"{n} {what}" for what, n in sorted(left.items())) or "0 nothing"
         kills.append(row)
         print(row, flush=True)
     finish()
@@ -167,13 +169,13 @@ def while_writing(rng):
     return draw
 
 
-def clones(work: Path, first: Path | None) -> tuple[Checkout, Checkout]:
-    """A clone to kill runs in, and one with uninterrupted runs: ``first``, or a new one."""
+def clones(work: Path, first: Path | None, experiments: Iterable[str]) -> tuple[Checkout, Checkout]:
+    """A clone to kill runs in, and one with uninterrupted runs of experiments: ``first``, or a new one."""
     checkout, whole = (
         Checkout(clone(paths.root(), work / "killed")),
         Checkout(first or clone(paths.root(), work / "whole")),
     )
-    for experiment in KILLS if first is None else ():
+    for experiment in experiments if first is None else ():
         whole.clear(experiment)
         whole.say("run", experiment, "--profile", "full", "--jobs", "1")
     sources, others = (git(one.root, "rev-parse", "HEAD:src", "HEAD:experiments.yml") for one in (checkout, whole))
@@ -184,7 +186,7 @@ def clones(work: Path, first: Path | None) -> tuple[Checkout, Checkout]:
 
 def measure_kills(work: Path, seed: int, first: Path | None = None) -> dict[str, pd.DataFrame]:
     """Scheduler and workers killed at random moments of several experiments."""
-    rng, (checkout, whole) = np.random.default_rng(seed), clones(work, first)
+    rng, (checkout, whole) = np.random.default_rng(seed), clones(work, first, KILLS)
     kills, runs = [], []
     for experiment, wanted in KILLS.items():
         target = whole.folder(experiment)
@@ -196,7 +198,7 @@ def measure_kills(work: Path, seed: int, first: Path | None = None) -> dict[str,
 
 def measure_writing(work: Path, seed: int, first: Path | None = None) -> dict[str, pd.DataFrame]:
     """Kills while a worker writes: of all, of the workers, and of the scheduler."""
-    rng, (checkout, whole) = np.random.default_rng(seed + 1), clones(work, first)
+    rng, (checkout, whole) = np.random.default_rng(seed + 1), clones(work, first, [SHARED])
     slow = work / "slow"
     slow.mkdir()
     (slow / "sitecustomize.py").write_text(SLOW)

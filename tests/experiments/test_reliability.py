@@ -192,7 +192,7 @@ def test_tables_count_what_was_measured():
             "experiment": ["x", "x", "y"],
             "sound": [True, False, True],
             "seconds_to_end": [0.1, 0.3, 0.2],
-            "states": ["1 CSV; 2 nothing", "1 CSV + record; 2 CSV", "3 nothing"],
+            "states": ["1 CSV; 2 nothing", "2 CSV", "3 nothing"],
         }
     )
     runs = pd.DataFrame(
