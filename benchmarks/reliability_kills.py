@@ -18,7 +18,7 @@ from evenspan import paths
 #: Seconds within which a run is killed: after its first worker has started or, for this share, after the start itself.
 LONGEST_WAIT, AT_ONCE = 12.0, 0.2
 #: Kills while a worker writes, and the experiment that they happen to: all of its tasks stand in one file.
-AIMED, SHARED = {"all while writing": 16, "workers only": 3, "scheduler only": 3}, "vu2022-descent"
+AIMED, SHARED = {"all while writing": 12, "workers only": 3, "scheduler only": 3}, "vu2022-descent"
 PAUSE = 0.15
 # Put before everything else on the workers' path: writing then takes long enough to be hit.
 SLOW = f"""

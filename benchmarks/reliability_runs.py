@@ -18,10 +18,10 @@ from evenspan.experiments.recheck import tolerances
 
 #: Experiments without running times among their numbers, and how often each is killed at a random moment.
 KILLS = {
-    "kleindessner2023-illustration": 2,
-    "rathore2025-tables": 10,
-    "rathore2025-factorial": 6,
-    "vu2022-descent": 6,
+    "kleindessner2023-illustration": 4,
+    "rathore2025-tables": 18,
+    "rathore2025-factorial": 16,
+    "vu2022-descent": 12,
 }
 NOTEBOOKS = {"rathore2025-tables": "npha", "rathore2025-factorial": "npha", "vu2022-descent": "k3"}
 # Without them NumPy takes other routines for its own sums and functions, as on an older processor.

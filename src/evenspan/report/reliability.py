@@ -68,7 +68,7 @@ def caught(kills: pd.DataFrame) -> pd.DataFrame:
     words = kills["states"].str.split("; ").explode().str.partition(" ")
     counted = words[0].astype(int).groupby([kills["killed"].reindex(words.index), words[2]]).sum()
     wide = counted.unstack(0, fill_value=0)
-    return wide.rename_axis(index="left behind", columns=None).reset_index()
+    return wide.drop(index="CSV + record", errors="ignore").rename_axis(index="left behind", columns=None).reset_index()
 
 
 def noticed(alterations: pd.DataFrame) -> pd.DataFrame:
