@@ -5,6 +5,7 @@ import os
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from evenspan import datasets, paths
@@ -112,7 +113,7 @@ def toy_checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     (tmp_path / "toy_project" / "protocol.py").write_text(PROTOCOL)
     (tmp_path / "notebooks" / "toy.ipynb").write_text(json.dumps(toy_notebook()))
     (tmp_path / "data" / "paper" / "toy_k10.csv").write_text(PUBLISHED)
-    (tmp_path / "requirements.lock").write_text("numpy==2.4\n")
+    (tmp_path / "requirements.lock").write_text(f"numpy=={np.__version__}\n")
     for name in ("data/tolerances.yml", "data/paper/claims.csv"):
         (tmp_path / name).write_bytes((real / name).read_bytes())
     monkeypatch.setenv("EVENSPAN_ROOT", str(tmp_path))

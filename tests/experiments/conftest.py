@@ -1,10 +1,12 @@
 """One complete run of the toy experiment (``toy_checkout`` of the conftest above), made once and copied."""
 
+import json
 import shutil
+from pathlib import Path
 
 import pytest
 
-from evenspan.experiments import tasks
+from evenspan.experiments import records, store, tasks
 
 
 @pytest.fixture
@@ -28,3 +30,18 @@ def finished(results, template):
     else:
         shutil.copytree(template, results)
     return results
+
+
+@pytest.fixture
+def shift():
+    """A function that alters the first number of a unit by a factor, with a record that fits."""
+
+    def shift(record: Path, name: str, factor: float) -> None:
+        whole, table = json.loads(record.read_text()), record.with_suffix(".csv")
+        rows = store._split(table.read_bytes())
+        rows[name][0]["value"] = repr(float(rows[name][0]["value"]) * factor)
+        whole["units"][name]["sha256"] = records.rows_digest(rows[name])
+        table.write_bytes(records.to_csv(rows))
+        record.write_bytes(records.to_json(whole))
+
+    return shift

@@ -1,6 +1,5 @@
-"""Numbers computed again: what is drawn, what differs is found, and what agrees is no longer stale."""
+"""Numbers computed again: what is chosen, what differs is found, and what agrees is current again."""
 
-import json
 from collections import Counter
 
 import pytest
@@ -8,7 +7,7 @@ from typer.testing import CliRunner
 
 from evenspan.cli import app
 from evenspan.errors import ConfigurationError
-from evenspan.experiments import records, store
+from evenspan.experiments import store, tasks
 from evenspan.report import ledger, verify
 
 NAME = "toy-table"
@@ -45,12 +44,15 @@ def test_a_sample_is_drawn_by_its_seed(finished):
 
 def test_the_parts_are_a_division(finished):
     tasks = sorted({task for several in verify.numbers().values() for task in several})
-    dealt = [verify.part(f"{number}/2") for number in range(2)]
-    assert Counter(task for share in dealt for task in share) == Counter(tasks)
-    assert verify.part("7/2") == dealt[1]
-    for wrong in ("1", "1/0", "1/99", "a/b"):
-        with pytest.raises(ConfigurationError, match=r"must be I/N"):
-            verify.part(wrong)
+    took = verify._seconds(tasks)
+    limit = 1.5 * max(took.values())
+    parts = []
+    while verify.part(len(parts), limit) not in parts:
+        parts.append(verify.part(len(parts), limit))
+    assert len(parts) > 1
+    assert Counter(task for part in parts for task in part) == Counter(tasks)
+    assert all(sum(took[task] for task in part) <= limit for part in parts)
+    assert verify.part(len(parts) + 1, limit) == parts[1]
 
 
 def test_what_agrees_is_said_and_leaves_the_results_alone(finished):
@@ -61,52 +63,65 @@ def test_what_agrees_is_said_and_leaves_the_results_alone(finished):
     assert {path.name: path.read_bytes() for path in finished.iterdir()} == before
 
 
-def test_a_result_that_nobody_can_compute_again_is_found(finished):
-    csv, record = finished / "k10-pca.csv", finished / "k10-pca.json"
-    rows = csv.read_text().splitlines()
-    value = rows[1].split(",")[6]
-    csv.write_text(csv.read_text().replace(value, str(float(value) + 0.001), 1))
-    stated = json.loads(record.read_text()) | {"sha256": records.digest(csv.read_bytes())}
-    record.write_text(json.dumps(stated))
-    shown = run("--all", "--renew")
+def test_a_result_that_nobody_can_compute_again_is_found_and_not_counted(finished, shift):
+    shift(finished / "toy-k10.json", "k10-pca", 1.001)
+    table = (finished / "toy-k10.csv").read_bytes()
+    shown = run("--all", "--confirm")
     assert shown.exit_code == 1
     assert "toy-table k10-pca: the stored result differs by more than the tolerance" in shown.output
-    assert json.loads(record.read_text()) == stated, "what differs must not take the place of what is stored"
+    assert (finished / "toy-k10.csv").read_bytes() == table, "what differs does not take the place of what is stored"
+    found = {one.name: (one.state, one.reason) for one in store.inspect(NAME)}
+    assert found.pop("k10-pca")[1].startswith("computed again it disagreed: toy PCA 10 0")
+    assert {state for state, _ in found.values()} == {"current"}
+    judged = ledger.ledger().set_index("cell").loc["toy_k10/001"]
+    assert (judged["verdict"], judged["state"]) == ("changed", "changed")
+    assert tasks.run(NAME, progress=False).done == ("k10-pca",)
+    assert {one.state for one in store.inspect(NAME)} == {"current"}
 
 
-def test_stale_numbers_are_not_reproduced_until_they_are_computed_again(finished, toy_checkout):
+def test_what_was_edited_under_counts_and_is_current_once_it_was_computed_again(finished, toy_checkout):
     fresh = ledger.ledger()
-    assert set(fresh["verdict"]) >= {"close"}
     touch(toy_checkout)
-    stale = ledger.ledger()
-    counted = ledger.counts(stale).loc["total"]
-    assert counted["stale"] > 0
-    assert counted[["exact", "close", "same order", "differs"]].sum() == 0
-    assert "k10-pca: its code changed since" in stale.set_index("cell").loc["toy_k10/001", "reason"]
-    assert (stale["ours"] == fresh["ours"]).all(), "stale numbers are still shown"
-    assert run("--experiment", NAME, "--stale", "--renew").exit_code == 0
+    touched = ledger.ledger()
+    assert set(touched["state"]) == {"touched", ""}
+    assert touched.drop(columns="state").equals(fresh.drop(columns="state"))
+    assert run("--touched", "--confirm").exit_code == 0
     assert ledger.ledger().equals(fresh)
-    assert run("--stale").output.strip() == "Nothing of this is stale."
+    assert run("--touched").output.strip() == "Nothing of this is to be computed again."
 
 
-def test_a_stale_number_is_no_witness_for_the_order_of_others(finished, toy_checkout, monkeypatch):
+def test_the_cheapest_units_over_edited_code_come_first(finished, toy_checkout):
+    assert verify.touched(1000.0) == []
+    touch(toy_checkout)
+    assert len(verify.touched()) == 6
+    took = verify._seconds(verify.touched())
+    cheapest = min(took, key=lambda task: (took[task], task))
+    assert verify.touched(took[cheapest]) == [cheapest]
+    chosen = verify.touched(1000.0)
+    assert [verify.unit_methods(task) for task in chosen] == [("Fair PCA",), ("Fair PCA-S (0.5)",), ("PCA",)]
+    assert verify.touched(0.0) == []
+
+
+def test_a_changed_number_is_no_witness_for_the_order_of_others(finished, toy_checkout, monkeypatch):
     asked, judge = [], ledger.judge
     monkeypatch.setattr(ledger, "judge", lambda *given, **named: asked.append(named["peers"]) or judge(*given, **named))
     ledger.ledger()
-    assert "20" in {peer.published for peers in asked for peer in peers}, "fresh, it is one"
-    touch(toy_checkout)
-    assert all(
-        one.ok for one in verify.verify([one for one in verify.stored([NAME]) if one[1] != "k10-pca"], renew=True)
-    )
+    assert "20" in {peer.published for peers in asked for peer in peers}, "as long as it is current, it is one"
+    (toy_checkout / "data" / "versions.yml").write_text("methods: {PCA: 2}\n")
     asked.clear()
-    assert ledger.ledger().set_index("cell").loc["toy_k10/001", "verdict"] == "stale"
+    judged = ledger.ledger().set_index("cell").loc["toy_k10/001"]
+    assert (judged["verdict"], judged["evidence"]) == ("changed", "")
+    assert "another version of method PCA was declared since" in judged["reason"]
     assert {peer.published for peers in asked for peer in peers} == {"15.2", "14"}
+    assert ledger.counts(ledger.ledger()).loc["total", "changed"] == 2
 
 
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
         ([], "Give one of --sample"),
+        (["--part", "3"], "--part needs --seconds"),
+        (["--all", "--seconds", "3"], "goes with --part and --touched"),
         (["--all", "--sample", "2"], "Give one of --sample"),
         (["--files", "--all"], "--files compares files only"),
         (["--experiment", "none"], "There is no experiment none"),

@@ -64,10 +64,7 @@ class Provenance:
     def environment(self) -> dict[str, object]:
         """Commit, code, packages, interpreter and kind of machine; equal for most units of one run."""
         lock = paths.root() / "requirements.lock"
-        code = {
-            name: self._digests.get(name) or f"edited during the run: {records.digest(path.read_bytes())}"
-            for name, path in _loaded()
-        }
+        code = {name: self._digests.get(name) or records.digest(path.read_bytes()) for name, path in _loaded()}
         return {
             "commit": self.commit,
             "dirty": self.dirty,
@@ -84,7 +81,8 @@ class Provenance:
         ``dataset`` is the data set that the unit names, which may come with a library and then has no file of its own.
         """
         found = {name: now for name in sorted(self._opened) if (now := data_now(name))}
-        for entry in _entries():
+        raw = [name for name in found if not name.startswith("data/")]
+        for entry in _entries() if len(raw) > SINGLY else ():
             own = {f"{entry.folder}/{file.name}" for file in entry.files} & found.keys()
             if len(own) > SINGLY:
                 found = {name: now for name, now in found.items() if name not in own}
@@ -225,7 +223,7 @@ def _digest(path: Path, changed: int) -> str:
 @lru_cache(maxsize=4)
 def _locked(path: Path, changed: int) -> Mapping[str, frozenset[str]]:
     found: dict[str, set[str]] = {}
-    for name, version in re.findall(r"^([A-Za-z0-9_.-]+)==([^ ;\\]+)", path.read_text(encoding="utf-8"), re.MULTILINE):
+    for name, version in re.findall(r"^([A-Za-z0-9_.-]+)==([^\s;\\]+)", path.read_text(encoding="utf-8"), re.MULTILINE):
         found.setdefault(name, set()).add(version)
     return {name: frozenset(some) for name, some in found.items()}
 

@@ -191,7 +191,7 @@ def store(
         "seconds": round(seconds, 3),
         "peak_memory_mib": records.peak_memory(),
     }
-    path = (folder or folder_of(entry.id, profile)) / f"{_home(entry, task, profile).name}.json"
+    path = (folder or folder_of(entry.id, profile)) / _home(entry, task, profile).name
     with _locked(path):
         put(path, entry.id, {name: (rows, unit, made.environment())})
     return path.with_suffix(".csv")
@@ -213,7 +213,7 @@ def put(path: Path, experiment_id: str, units: Mapping[str, tuple[list[dict], di
 def confirm(experiment_id: str, name: str, again: Path, disagreement: str = "") -> None:
     """Note that a unit was computed again, in the files of ``again``, and agreed, or in what it did not."""
     entry = experiment(experiment_id)
-    path = _home(entry, entry.tasks()[name], "full").with_suffix(".json")
+    path = _home(entry, entry.tasks()[name], "full")
     fresh = records.read(again)
     with _locked(path):
         record = _checked(records.read(path), path)
@@ -246,7 +246,7 @@ def folder_of(experiment_id: str, profile: str) -> Path:
 def file_of(experiment_id: str, name: str) -> str:
     """The name, without ending, of the files that hold a unit of the full profile."""
     entry = experiment(experiment_id)
-    return _home(entry, entry.tasks()[name], "full").name
+    return _home(entry, entry.tasks()[name], "full").stem
 
 
 @dataclass(eq=False)
@@ -270,15 +270,15 @@ def _own(parameters: Mapping[str, object]) -> dict[str, object]:
 
 
 def _home(entry: Experiment, task: Mapping[str, object], profile: str) -> Path:
-    """The files of a unit without their ending: those of the execution that it belongs to, or of its data set."""
+    """The record that holds a unit: that of the execution to which it belongs, or of its data set."""
     folder = folder_of(entry.id, profile)
     if profile == "embedded":
-        return folder / task_id(task)
+        return folder / f"{task_id(task)}.json"
     shared = {name: value for name, value in task.items() if name in entry.parameters}
     fitting = [one for one in entry.executions if shared.items() <= entry.execution(one).items()]
     if len(fitting) == 1:
-        return folder / fitting[0]
-    return folder / (task_id({"dataset": str(task["dataset"])}) if "dataset" in task else "other")
+        return folder / f"{fitting[0]}.json"
+    return folder / f"{task_id({'dataset': str(task['dataset'])}) if 'dataset' in task else 'other'}.json"
 
 
 def _command(entry: Experiment, profile: str, name: str, task: Mapping[str, object]) -> str:
@@ -287,8 +287,7 @@ def _command(entry: Experiment, profile: str, name: str, task: Mapping[str, obje
     return f"evenspan run {entry.id}" + "".join(f" -p {key} {value}" for key, value in task.items())
 
 
-def _inspect(entry: Experiment, name: str, task: Mapping, home: Path) -> Stored:
-    path = home.with_suffix(".json")
+def _inspect(entry: Experiment, name: str, task: Mapping, path: Path) -> Stored:
     unit = _read(path).get(name)
     if unit is None:
         return Stored(name, MISSING)

@@ -81,7 +81,7 @@ def rules() -> Rules:
         "exact": {"units_of_last_digit": float},
         "close": {"relative": float, "standard_deviations": float},
         "same_order": {"other_methods": int},
-        "recheck": dict,
+        "recheck": {"rtol": float, "atol": float, "metrics": dict, "experiments": dict},
         "claims": dict,
     }
     try:
