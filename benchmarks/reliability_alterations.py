@@ -36,7 +36,7 @@ SEALS, LEDGER, READING = "evenspan verify --files", "the ledger computed again",
 #: Kinds that the ledger is computed from, or is.
 IN_LEDGER = ("results of full runs", "records of full runs", "published tables", "rules", "ledger")
 #: It takes seconds: asked in the first trials of each of these kinds only.
-LEDGER_TRIALS = 4
+LEDGER_TRIALS = 2
 HOWS = ("any byte", "another digit")
 
 
