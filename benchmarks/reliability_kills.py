@@ -17,8 +17,8 @@ from evenspan import paths
 
 #: Seconds within which a run is killed: after its first worker has started or, for this share, after the start itself.
 LONGEST_WAIT, AT_ONCE = 12.0, 0.2
-#: Kills while a worker writes, and the experiment that they happen to: all of its tasks stand in one file.
-AIMED, SHARED = {"all while writing": 12, "workers only": 3, "scheduler only": 3}, "vu2022-descent"
+#: Kills while a worker writes, and the experiment that they happen to.
+AIMED, SHORT = {"all while writing": 12, "workers only": 3, "scheduler only": 3}, "rathore2025-tables"
 PAUSE = 0.15
 # Put before everything else on the workers' path: writing then takes long enough to be hit.
 SLOW = f"""
@@ -198,13 +198,13 @@ def measure_kills(work: Path, seed: int, first: Path | None = None) -> dict[str,
 
 def measure_writing(work: Path, seed: int, first: Path | None = None) -> dict[str, pd.DataFrame]:
     """Kills while a worker writes: of all, of the workers, and of the scheduler."""
-    rng, (checkout, whole) = np.random.default_rng(seed + 1), clones(work, first, [SHARED])
+    rng, (checkout, whole) = np.random.default_rng(seed + 1), clones(work, first, [SHORT])
     slow = work / "slow"
     slow.mkdir()
     (slow / "sitecustomize.py").write_text(SLOW)
     kills, runs = [], []
     for who, wanted in AIMED.items():
         options = {"wanted": wanted, "who": who, "draw": while_writing(rng), "rng": rng, "slow": slow}
-        some, others = killed_runs(checkout, SHARED, whole.folder(SHARED), **options)
+        some, others = killed_runs(checkout, SHORT, whole.folder(SHORT), **options)
         kills, runs = kills + some, runs + others
     return {"writing": pd.DataFrame(kills), "writing-runs": pd.DataFrame(runs)}
