@@ -12,7 +12,6 @@ Numbers go to ``data/results/reliability/``: one CSV for each table and one reco
 
 import argparse
 import os
-import platform
 import time
 from datetime import UTC, datetime
 from pathlib import Path
@@ -22,7 +21,7 @@ from reliability_kills import measure_kills, measure_writing
 from reliability_runs import clone, measure_places
 
 from evenspan import paths
-from evenspan.experiments import records
+from evenspan.experiments import provenance, records
 
 
 def main() -> None:
@@ -40,7 +39,7 @@ def main() -> None:
     if given.resume:
         work = given.resume.resolve()
     work.mkdir(parents=True, exist_ok=bool(given.resume))
-    start, (commit, dirty) = time.monotonic(), records.commit()
+    start, made = time.monotonic(), provenance.Provenance()
     measured = {
         "places": lambda: measure_places(work),
         "kills": lambda: measure_kills(work, given.seed, given.first),
@@ -52,15 +51,11 @@ def main() -> None:
     record = {
         "command": f"python benchmarks/reliability.py {given.part} --work FOLDER{options}",
         "seed": None if given.part == "places" else given.seed,
-        "commit": commit,
-        "dirty": dirty,
-        "machine": f"{platform.system()} {platform.machine()}",
         "cores": len(os.sched_getaffinity(0)),
-        "python": platform.python_version(),
-        "packages": records.versions(),
         "finished": datetime.now(UTC).isoformat(timespec="seconds"),
         "seconds": round(time.monotonic() - start, 1),
         "sha256": {},
+        **made.environment(),
     }
     folder = paths.data("results", "reliability")
     for name, frame in measured.items():

@@ -1,7 +1,6 @@
 """One byte of a committed file changed: what notices it, and whether it names the file (see :mod:`reliability`)."""
 
 import os
-import re
 from collections.abc import Callable
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,8 +14,8 @@ from evenspan import datasets, paths
 from evenspan.cli import app
 from evenspan.datasets import registry
 from evenspan.errors import FairError
-from evenspan.experiments import seals
-from evenspan.experiments.recheck import recheck_tolerance
+from evenspan.experiments import provenance, seals
+from evenspan.experiments.recheck import tolerances
 from evenspan.experiments.store import read_results
 from evenspan.report import ledger, verdicts
 
@@ -29,6 +28,7 @@ KINDS = {
     "registry of data": ("data/registry.toml", 25),
     "published tables": ("data/paper/*.csv", 20),
     "rules": ("data/tolerances.yml", 10),
+    "declared versions": ("data/versions.yml", 5),
     "ledger": ("data/results/ledger.csv", 10),
     "seals": ("data/checksums.txt", 5),
 }
@@ -36,7 +36,7 @@ SEALS, LEDGER, READING = "evenspan verify --files", "the ledger computed again",
 #: Kinds that the ledger is computed from, or is.
 IN_LEDGER = ("results of full runs", "records of full runs", "published tables", "rules", "ledger")
 #: It takes seconds: asked in the first trials of each of these kinds only.
-LEDGER_TRIALS = 4
+LEDGER_TRIALS = 2
 HOWS = ("any byte", "another digit")
 
 
@@ -103,7 +103,8 @@ def reading(kind: str, path: Path) -> Callable[[], object]:
     return {
         "registry of data": lambda: [datasets.entry(one).checksum() for one in datasets.names()],
         "published tables": lambda: ledger.published(),
-        "rules": lambda: (verdicts.rules(), recheck_tolerance("rathore2025-tables")),
+        "rules": lambda: (verdicts.rules(), tolerances("rathore2025-tables")),
+        "declared versions": lambda: provenance.versions("rathore2025-tables", ["JEVD-PCA"]),
     }.get(kind, lambda: path.read_text(encoding="utf-8"))
 
 
@@ -128,15 +129,6 @@ def outcome(work: Callable[[], object]) -> tuple[str, str]:
     return "unseen", ""
 
 
-def name_of(kind: str, path: Path, root: Path, place: int) -> tuple[str, str]:
-    """How the altered file may be called: by its path and, in the registry, by the entry that holds the byte."""
-    if kind != "registry of data":
-        return path.relative_to(root).as_posix(), ""
-    heads = re.finditer(rb"^\[([^\]]+)\]$", path.read_bytes(), re.MULTILINE)
-    within = [head.group(1).decode(errors="replace") for head in heads if head.start() <= place]
-    return path.relative_to(root).as_posix(), within[-1].strip('"') if within else ""
-
-
 def measure_alterations(root: Path, seed: int, trials: int = 200) -> dict[str, pd.DataFrame]:
     """Alter one file after the other in a fresh clone, and ask everything that might notice."""
     rng = np.random.default_rng(seed)
@@ -152,9 +144,9 @@ def measure_alterations(root: Path, seed: int, trials: int = 200) -> dict[str, p
                 with altered(path, how, rng) as (place, before, now):
                     registry.read.cache_clear()
                     asked = kind in IN_LEDGER and number < LEDGER_TRIALS
-                    rows.append(
-                        trial(kind, path, root, place, asked) | {"how": how, "byte": f"{before:02x} to {now:02x}"}
-                    )
+                    row = {"kind": kind, "file": path.relative_to(root).as_posix(), "place": place}
+                    row |= {"how": how, "byte": f"{before:02x} to {now:02x}"}
+                    rows.append(row | trial(kind, path, row["file"], asked))
                 print(rows[-1], flush=True)
         registry.read.cache_clear()
         for work in (command("verify", "--files"), judge_again):  # control: the copy is whole, and nobody complains
@@ -164,16 +156,14 @@ def measure_alterations(root: Path, seed: int, trials: int = 200) -> dict[str, p
     return {"alterations": pd.DataFrame(rows)}
 
 
-def trial(kind: str, path: Path, root: Path, place: int, with_ledger: bool) -> dict:
+def trial(kind: str, path: Path, file: str, with_ledger: bool) -> dict:
     """Everything that might notice the alteration, asked once."""
-    file, entry = name_of(kind, path, root, place)
-    row = {"kind": kind, "file": file, "entry": entry, "place": place}
+    row = {}
     for asked, work in {
         SEALS: command("verify", "--files"),
         LEDGER: judge_again if with_ledger else None,
         READING: reading(kind, path),
     }.items():
         state, text = ("not asked", "") if work is None else outcome(work)
-        text = text.replace("\n", "")  # a terminal may wrap a long path
-        row |= {asked: state, f"{asked}: named": file in text and (not entry or entry in text)}
+        row |= {asked: state, f"{asked}: named": file in text.replace("\n", "")}  # a terminal may wrap a long path
     return row

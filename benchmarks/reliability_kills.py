@@ -5,6 +5,7 @@ import signal
 import subprocess
 import time
 from collections import Counter
+from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 
@@ -17,7 +18,7 @@ from evenspan import paths
 #: Seconds within which a run is killed: after its first worker has started or, for this share, after the start itself.
 LONGEST_WAIT, AT_ONCE = 12.0, 0.2
 #: Kills while a worker writes, and the experiment that they happen to.
-AIMED, SHORT = {"all while writing": 24, "workers only": 5, "scheduler only": 5}, "rathore2025-tables"
+AIMED, SHORT = {"all while writing": 12, "workers only": 3, "scheduler only": 3}, "rathore2025-tables"
 PAUSE = 0.15
 # Put before everything else on the workers' path: writing then takes long enough to be hit.
 SLOW = f"""
@@ -30,13 +31,22 @@ if "evenspan.experiments._worker" in sys.orig_argv:
         time.sleep({PAUSE}); replace(*names, **options); time.sleep({PAUSE})
     os.fsync, os.replace = slow_fsync, slow_replace
 """
-FILES = {"CSV in part": ".{}.csv.part", "CSV": "{}.csv", "record in part": ".{}.json.part", "record": "{}.json"}
+#: Where a task may stand in what is left behind: which files, and how its name is written there.
+FILES = {
+    "CSV in part": (".*.csv.part", "\n{},"),
+    "CSV": ("*.csv", "\n{},"),
+    "record in part": (".*.json.part", '"{}": {{'),
+    "record": ("*.json", '"{}": {{'),
+}
 
 
 def states(folder: Path, tasks: list[str]) -> Counter:
-    """How many tasks have which files: ``CSV + record in part``, say, or ``nothing``."""
-    there = {path.name for path in folder.glob("*")}
-    found = ([what for what, form in FILES.items() if form.format(name) in there] for name in tasks)
+    """How many tasks stand in which files: ``CSV + record in part``, say, or ``nothing``."""
+    texts = {
+        what: "".join(path.read_text(errors="replace") for path in sorted(folder.glob(form)))
+        for what, (form, _) in FILES.items()
+    }
+    found = ([what for what, (_, form) in FILES.items() if form.format(name) in texts[what]] for name in tasks)
     return Counter(" + ".join(files) or "nothing" for files in found)
 
 
@@ -112,7 +122,8 @@ def killed_runs(checkout, experiment, whole, *, wanted, who, draw, rng, slow=Non
         row |= {"told": "signal 9" in log.read_text(), "before": len(before), "finished": len(after)}
         # What was finished stays as it was, and nothing but the whole result counts as one.
         row["sound"] = before.items() <= after.items() <= expected.items()
-        row["states"] = "; ".join(f"{n} {what}" for what, n in sorted(states(folder, list(expected)).items()))
+        left = states(folder, sorted(expected.keys() - after.keys()))
+        row["states"] = "; ".join(f"{n} {what}" for what, n in sorted(left.items())) or "0 nothing"
         kills.append(row)
         print(row, flush=True)
     finish()
@@ -158,13 +169,13 @@ def while_writing(rng):
     return draw
 
 
-def clones(work: Path, first: Path | None) -> tuple[Checkout, Checkout]:
-    """A clone to kill runs in, and one with uninterrupted runs: ``first``, or a new one."""
+def clones(work: Path, first: Path | None, experiments: Iterable[str]) -> tuple[Checkout, Checkout]:
+    """A clone to kill runs in, and one with uninterrupted runs of experiments: ``first``, or a new one."""
     checkout, whole = (
         Checkout(clone(paths.root(), work / "killed")),
         Checkout(first or clone(paths.root(), work / "whole")),
     )
-    for experiment in KILLS if first is None else ():
+    for experiment in experiments if first is None else ():
         whole.clear(experiment)
         whole.say("run", experiment, "--profile", "full", "--jobs", "1")
     sources, others = (git(one.root, "rev-parse", "HEAD:src", "HEAD:experiments.yml") for one in (checkout, whole))
@@ -175,7 +186,7 @@ def clones(work: Path, first: Path | None) -> tuple[Checkout, Checkout]:
 
 def measure_kills(work: Path, seed: int, first: Path | None = None) -> dict[str, pd.DataFrame]:
     """Scheduler and workers killed at random moments of several experiments."""
-    rng, (checkout, whole) = np.random.default_rng(seed), clones(work, first)
+    rng, (checkout, whole) = np.random.default_rng(seed), clones(work, first, KILLS)
     kills, runs = [], []
     for experiment, wanted in KILLS.items():
         target = whole.folder(experiment)
@@ -187,7 +198,7 @@ def measure_kills(work: Path, seed: int, first: Path | None = None) -> dict[str,
 
 def measure_writing(work: Path, seed: int, first: Path | None = None) -> dict[str, pd.DataFrame]:
     """Kills while a worker writes: of all, of the workers, and of the scheduler."""
-    rng, (checkout, whole) = np.random.default_rng(seed + 1), clones(work, first)
+    rng, (checkout, whole) = np.random.default_rng(seed + 1), clones(work, first, [SHORT])
     slow = work / "slow"
     slow.mkdir()
     (slow / "sitecustomize.py").write_text(SLOW)

@@ -1,5 +1,7 @@
 """A checkout and its runs; the same runs in several places (see :mod:`reliability`)."""
 
+import csv
+import io
 import json
 import os
 import subprocess
@@ -12,7 +14,7 @@ import pandas as pd
 from evenspan import paths
 from evenspan.experiments import records
 from evenspan.experiments.recheck import compare as compare_rows
-from evenspan.experiments.recheck import recheck_tolerance
+from evenspan.experiments.recheck import tolerances
 
 #: Experiments without running times among their numbers, and how often each is killed at a random moment.
 KILLS = {
@@ -88,34 +90,45 @@ def clone(source: Path, target: Path) -> Path:
     return target
 
 
-def believed(folder: Path) -> dict[str, bytes]:
-    """The results that count as finished: the record is there and states the digest of the CSV."""
-    found = {}
-    for beside in sorted(folder.glob("*.json")):
-        result = beside.with_suffix(".csv")
-        content = result.read_bytes() if result.is_file() else None
-        if content is not None and json.loads(beside.read_text())["sha256"] == records.digest(content):
-            found[result.stem] = content
+def rows_of(table: bytes, name: str = "") -> dict[str, list[dict[str, str]]]:
+    """Rows by task; those of a file that has no such column, as earlier commits wrote them, are of ``name``."""
+    found: dict[str, list] = {}
+    for row in csv.DictReader(io.StringIO(table.decode(errors="replace"), newline="")):
+        found.setdefault(row.pop("task", name), []).append(row)
     return found
 
 
+def units(folder: Path) -> tuple[dict[str, list], dict[str, dict]]:
+    """What a folder of results holds by task: rows, and the record with the environment that it names."""
+    rows, described = {}, {}
+    for table in sorted(folder.glob("*.csv")):
+        rows |= rows_of(table.read_bytes())
+    for path in sorted(folder.glob("*.json")):
+        record = json.loads(path.read_bytes())
+        described |= {n: record["environments"][one["environment"]] | one for n, one in record["units"].items()}
+    return rows, described
+
+
+def believed(folder: Path) -> dict[str, str]:
+    """The tasks that count as finished, with the digest of their rows: it is the one that the record states."""
+    rows, described = units(folder)
+    digests = {name: records.rows_digest(some) for name, some in rows.items()}
+    return {name: digest for name, digest in digests.items() if described.get(name, {}).get("sha256") == digest}
+
+
 def compare(whole: Path, other: Path) -> dict:
-    """How far two folders of results agree: CSVs byte by byte, records field by field, and what else lies there."""
-    one, two = ({p.name: p.read_bytes() for p in sorted(folder.glob("*"))} for folder in (whole, other))
-    tables, described = ([name for name in one if name.endswith(kind)] for kind in (".csv", ".json"))
-    fields = set()
-    agreeing = 0
-    for name in described:
-        first, second = json.loads(one[name]), json.loads(two.get(name, b"{}"))
-        different = {key for key in first | second if first.get(key) != second.get(key)}
-        fields |= different
-        agreeing += different <= records.VARYING
+    """How far two folders agree: rows of tasks as text, records field by field, and what other files lie there."""
+    (rows, described), (other_rows, others) = units(whole), units(other)
+    differing = {
+        name: {key for key in one | others.get(name, {}) if one.get(key) != others.get(name, {}).get(key)}
+        for name, one in described.items()
+    }
     return {
-        "tasks": len(tables),
-        "same_csv": sum(one[name] == two.get(name) for name in tables),
-        "same_record": agreeing,
-        "fields": " ".join(sorted(fields)),
-        "other_files": len(set(two) - set(one)),
+        "tasks": len(rows),
+        "same_csv": sum(some == other_rows.get(name) for name, some in rows.items()),
+        "same_record": sum(fields <= records.VARYING for fields in differing.values()),
+        "fields": " ".join(sorted(set().union(*differing.values()))),
+        "other_files": len({p.name for p in other.iterdir()} - {p.name for p in whole.iterdir()}),
     }
 
 
@@ -128,24 +141,23 @@ def settle(root: Path, settings: dict | None = None, before: list | None = None)
     return checkout
 
 
-def committed(root: Path, experiment: str) -> dict[str, bytes]:
-    """The results that the commit of a clone holds."""
-    listed = git(root, "ls-tree", "--name-only", "HEAD", f"data/results/full/{experiment}/").decode().splitlines()
-    return {Path(name).stem: git(root, "show", f"HEAD:{name}") for name in listed if name.endswith(".csv")}
+def committed(root: Path, experiment: str) -> tuple[dict[str, list], dict[str, dict]]:
+    """Rows and records by task that the commit of a clone holds."""
+    with tempfile.TemporaryDirectory() as place:
+        packed = git(root, "archive", "HEAD", f"data/results/full/{experiment}")
+        subprocess.run(["tar", "-x", "-C", place], input=packed, check=True)
+        return units(Path(place, "data", "results", "full", experiment))
 
 
-def distance(experiment: str, kept: dict[str, bytes], folder: Path) -> dict:
-    """How many results are those of the repository byte for byte, and how many at least within its tolerance."""
-    now = believed(folder)
+def distance(experiment: str, kept: dict[str, list], folder: Path) -> dict:
+    """How many results are those of the repository to the last digit, and how many at least within its tolerance."""
+    now, _ = units(folder)
     within, largest = 0, 0.0
-    for name, content in kept.items():
-        with tempfile.TemporaryDirectory() as place:
-            before = Path(place, "before.csv")
-            before.write_bytes(content)
-            pair = records.read_csv(before), records.read_csv(folder / f"{name}.csv")
-        found = compare_rows(name, *pair, **recheck_tolerance(experiment))
+    for name, rows in kept.items():
+        pair = (records.frame(some, sorted(set(some[0]) - set(records.TIDY))) for some in (rows, now[name]))
+        found = compare_rows(name, *pair, tolerances(experiment))
         within, largest = within + found.ok, max(largest, found.largest_absolute)
-    same = len(kept.items() & now.items())
+    same = sum(rows == now[name] for name, rows in kept.items())
     return {"same_as_committed": same, "within_tolerance": within, "largest_difference": largest}
 
 
@@ -153,19 +165,18 @@ def at_own_commit(work: Path, first: Checkout) -> list[dict]:
     """What differs from the committed result, computed again by the commit that the committed record names."""
     rows = []
     for experiment in KILLS:
-        now = believed(first.folder(experiment))
-        for name, content in committed(first.root, experiment).items():
-            if now[name] == content:
-                continue
-            record = json.loads(git(first.root, "show", f"HEAD:data/results/full/{experiment}/{name}.json"))
-            folder = work / record["commit"][:10]
+        now, _ = units(first.folder(experiment))
+        kept, described = committed(first.root, experiment)
+        for name in (name for name in kept if now[name] != kept[name]):
+            folder = work / described[name]["commit"][:10]
             if not folder.is_dir():
-                git(clone(paths.root(), folder), "checkout", "-q", record["commit"])
+                git(clone(paths.root(), folder), "checkout", "-q", described[name]["commit"])
                 for one in KILLS:
                     Checkout(folder).clear(one)
             checkout = Checkout(folder)
             checkout.say("run", experiment, "--profile", "full", "--task", name)
-            same = (checkout.folder(experiment) / f"{name}.csv").read_bytes() == content
+            again = [rows_of(p.read_bytes(), p.stem).get(name, []) for p in checkout.folder(experiment).glob("*.csv")]
+            same = records.rows_digest(kept[name]) in map(records.rows_digest, again)
             row = {"place": "commit of its record", "what": f"full run of {name}", "experiment": experiment}
             rows.append(row | {"tasks": 1, "same_as_committed": int(same)})
             print(rows[-1], flush=True)
@@ -188,7 +199,9 @@ def measure_places(work: Path) -> dict[str, pd.DataFrame]:
             here[place].say("run", experiment, "--profile", "full", *options)
             row = {"place": place, "what": "full run", "experiment": experiment}
             row |= compare(here["first"].folder(experiment), here[place].folder(experiment))
-            rows.append(row | distance(experiment, committed(work / name, experiment), here[place].folder(experiment)))
+            rows.append(
+                row | distance(experiment, committed(work / name, experiment)[0], here[place].folder(experiment))
+            )
             print(rows[-1], flush=True)
         for experiment, execution in NOTEBOOKS.items():
             stored, page = (

@@ -20,7 +20,7 @@ from evenspan import GroupMoments, datasets, paths
 from evenspan.cli import app
 from evenspan.datasets import registry, storage, tables
 from evenspan.errors import ConfigurationError, FairError, RegistryError, ResultError
-from evenspan.experiments import experiment, records, tasks
+from evenspan.experiments import experiment, provenance, records, store
 from evenspan.experiments.catalogue import task_id
 
 SOURCE = Path(evenspan.__file__).parent
@@ -202,7 +202,8 @@ def test_names_of_tasks_stay_in_their_folder(text, tmp_path):
 def test_a_hostile_protocol_value_is_stored_below_the_results(toy_checkout):
     entry = experiment("toy-table")
     frame = entry.protocol().run_task(k=2, method="PCA")
-    stored = tasks.save("toy-table", {"dataset_name": "../../../evil", "k": 2}, frame, seconds=0.0)
+    given = {"dataset_name": "../../../evil", "k": 2}
+    stored = store.save("toy-table", given, frame, made=provenance.Provenance(), seconds=0.0)
     assert stored.resolve().is_relative_to((toy_checkout / "_build" / "results" / "embedded" / "toy-table").resolve())
 
 
@@ -280,12 +281,13 @@ def test_an_altered_archive_is_refused_before_it_is_opened(bank, tmp_path):
 def test_nothing_in_the_package_unpacks_to_disc():
     """``faults`` looks for extractall, extract and unpack_archive; archives are opened member by member, by name.
 
-    Only the release archive is a tar file: one module writes it, the other reads its members and compares digests.
+    Tar files are the release archive, which one module writes and another reads to compare digests, and what git gives
+    of the results of an earlier commit.
     """
     opened = [path.name for path in FILES if "zipfile" in path.read_text(encoding="utf-8")]
     assert {"tables.py", "jevd_tables.py"} <= set(opened)
     packed = {path.name for path in FILES if "tarfile" in path.read_text(encoding="utf-8")}
-    assert packed == {"archive.py", "archive_check.py"}
+    assert packed == {"archive.py", "archive_check.py", "changed_numbers.py"}
 
 
 def test_names_of_raw_files_stay_in_the_folder_of_their_data():
@@ -359,8 +361,8 @@ def test_text_in_results_is_only_text(toy_checkout):
     frame = pd.concat([frame.assign(note=cell, split=number) for number, cell in enumerate(cells)]).drop_duplicates(
         ["metric", "protocol", "split"]
     )
-    tasks.save("toy-table", {"k": 2}, frame, seconds=0.0)
-    back = tasks.read_results("toy-table", "embedded")
+    store.save("toy-table", {"k": 2}, frame, made=provenance.Provenance(), seconds=0.0)
+    back = store.read_results("toy-table", "embedded")
     assert set(back["note"]) == set(cells)
 
 

@@ -55,12 +55,13 @@ def test_the_command_line_imports_nothing_heavy():
 
 
 def test_list_shows_the_state(finished, cli):
-    (finished / "k2-pca.json").unlink()
+    record = finished / "toy-k2.json"
+    record.write_text(record.read_text().replace('"protocol": 1', '"protocol": 2', 1))
     result = cli("list")
     assert result.exit_code == 0
     assert "toy-table" in result.output
     assert "toy-k10, toy-k2" in result.output
-    assert "full 5 of 6, 1 outdated" in result.output
+    assert "full 5 of 6, 1 changed" in result.output
 
 
 @pytest.mark.parametrize(
@@ -151,8 +152,8 @@ def test_ledger_writes_shows_and_checks(finished, cli):
     assert "not yet run" in written.stdout
     assert (finished.parents[1] / "ledger.csv").is_file()
     assert cli("ledger", "--check").exit_code == 0
-    (finished / "k10-pca.csv").unlink()
-    (finished / "k10-pca.json").unlink()
+    (finished / "toy-k10.csv").unlink()
+    (finished / "toy-k10.json").unlink()
     assert "differs from what the results give" in cli("ledger", "--check").stderr
     summary = cli("ledger", "--summary")
     assert summary.stdout.splitlines()[0].startswith("kleindessner2023      6 numbers: ")

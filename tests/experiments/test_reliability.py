@@ -2,6 +2,7 @@
 
 import importlib
 import json
+import re
 import shutil
 
 import numpy as np
@@ -10,7 +11,7 @@ import pytest
 
 from evenspan import paths
 from evenspan.errors import ResultError
-from evenspan.experiments import records
+from evenspan.experiments import experiment, records
 from evenspan.report import reliability as report
 
 BENCHMARKS = paths.root() / "benchmarks"
@@ -26,7 +27,7 @@ def bench(monkeypatch):
 def test_killed_while_writing_and_resumed_the_results_are_those_of_the_whole_run(bench, finished, toy_checkout):
     kills, runs = bench("kills"), bench("runs")
     whole = toy_checkout / "whole"
-    shutil.copytree(finished, whole, ignore=shutil.ignore_patterns("k10-*"))
+    shutil.copytree(finished, whole, ignore=shutil.ignore_patterns("toy-k10.*"))
     protocol = toy_checkout / "toy_project" / "protocol.py"
     protocol.write_text(protocol.read_text().replace("(2, 10)", "(2,)"))
     slow = toy_checkout / "slow"
@@ -48,8 +49,14 @@ def test_killed_while_writing_and_resumed_the_results_are_those_of_the_whole_run
     assert row["processes"] >= 2
     assert complete.items() >= {"tasks": 3, "same_csv": 3, "other_files": 0, "again": 0}.items()
     # The protocol was altered on purpose, and nothing else.
-    assert set(complete["fields"].split()) - records.VARYING <= {"source_sha256"}
+    assert set(complete["fields"].split()) - records.VARYING <= {"code"}
     assert not list(finished.glob("*"))
+
+
+def edit(path, name, **fields):
+    record = json.loads(path.read_text())
+    record["units"][name] |= fields
+    path.write_bytes(records.to_json(record))
 
 
 def test_the_comparison_sees_what_differs(bench, finished, tmp_path):
@@ -57,39 +64,42 @@ def test_the_comparison_sees_what_differs(bench, finished, tmp_path):
     other = tmp_path / "other"
     shutil.copytree(finished, other)
     assert compare(finished, other) == {"tasks": 6, "same_csv": 6, "same_record": 6, "fields": "", "other_files": 0}
-    record = json.loads((other / "k2-pca.json").read_text())
-    (other / "k2-pca.json").write_bytes(records.to_json(record | {"seconds": 99.0}))
+    edit(other / "toy-k2.json", "k2-pca", seconds=99.0)
     assert compare(finished, other)["same_record"] == 6
-    (other / "k2-pca.json").write_bytes(records.to_json(record | {"seed": 8}))
-    (other / "k10-pca.csv").write_bytes((other / "k10-pca.csv").read_bytes() + b" ")
-    (other / "k2-fair_pca.csv").unlink()
-    (other / ".k2-pca.csv.part").write_bytes(b"data")
+    edit(other / "toy-k2.json", "k2-pca", seed=8)
+    table = other / "toy-k10.csv"
+    table.write_text(re.sub(r"(\nk10-pca,.*)\n", r"\1 \n", table.read_text(), count=1))
+    lines = (other / "toy-k2.csv").read_text().splitlines(keepends=True)
+    (other / "toy-k2.csv").write_text("".join(line for line in lines if not line.startswith("k2-fair_pca,")))
+    (other / ".toy-k2.csv.part").write_bytes(b"data")
     found = compare(finished, other)
-    assert found == {"tasks": 6, "same_csv": 4, "same_record": 5, "fields": "seed", "other_files": 1}
+    assert found == {"tasks": 6, "same_csv": 4, "same_record": 5, "fields": "seconds seed", "other_files": 1}
 
 
 def test_only_whole_results_are_believed_and_states_are_named(bench, finished):
-    names = [path.stem for path in sorted(finished.glob("*.csv"))]
+    names = list(experiment("toy-table").tasks())
     kills, runs = bench("kills"), bench("runs")
     assert set(runs.believed(finished)) == set(names)
     assert kills.states(finished, names) == {"CSV + record": 6}
-    (finished / f"{names[0]}.json").unlink()
-    (finished / f"{names[1]}.csv").write_bytes(b"half")
-    (finished / f"{names[2]}.json").rename(finished / f".{names[2]}.json.part")
+    two = json.loads((finished / "toy-k2.json").read_text())
+    (finished / ".toy-k2.json.part").write_bytes(records.to_json(two))
+    del two["units"]["k2-pca"]
+    (finished / "toy-k2.json").write_bytes(records.to_json(two))
+    edit(finished / "toy-k2.json", "k2-fair_pca", sha256="0" * 64)
     for kind in ("csv", "json"):
-        (finished / f"{names[3]}.{kind}").unlink()
-    assert set(runs.believed(finished)) == set(names[4:])
-    expected = {"CSV + record": 3, "CSV": 1, "CSV + record in part": 1, "nothing": 1}
+        (finished / f"toy-k10.{kind}").unlink()
+    assert set(runs.believed(finished)) == {"k2-fair_pca_s_0.5"}
+    expected = {"CSV + record in part + record": 2, "CSV + record in part": 1, "nothing": 3}
     assert kills.states(finished, names) == expected
 
 
 def test_one_byte_is_altered_told_and_put_back(bench, finished, toy_checkout):
     alterations = bench("alterations")
     rng = np.random.default_rng(3)
-    for kind, pattern in (("results of full runs", "k2-*.csv"), ("records of full runs", "k2-*.json")):
+    for kind, pattern in (("results of full runs", "*.csv"), ("records of full runs", "*.json")):
         for path in sorted(finished.glob(pattern)):
             before = path.read_bytes()
-            for how in alterations.HOWS:
+            for how in alterations.HOWS * 3:
                 with alterations.altered(path, how, rng) as (place, old, new):
                     now = path.read_bytes()
                     assert [i for i, (a, b) in enumerate(zip(before, now, strict=True)) if a != b] == [place]
@@ -98,18 +108,8 @@ def test_one_byte_is_altered_told_and_put_back(bench, finished, toy_checkout):
                 assert path.read_bytes() == before
                 if path.suffix == ".csv":
                     assert state == "told"
-                    assert alterations.name_of(kind, path, toy_checkout, place)[0] in text
+                    assert path.relative_to(toy_checkout).as_posix() in text
     assert alterations.outcome(alterations.reading("results of full runs", path)) == ("unseen", "")
-
-
-def test_an_alteration_of_the_registry_is_placed_in_its_entry(bench, tmp_path):
-    name_of = bench("alterations").name_of
-    path = tmp_path / "registry.toml"
-    path.write_text('# data\n[adult]\nrows = 3\n[adult.measured]\nrank = 2\n["a b"]\nrows = 4\n')
-    text = path.read_text()
-    assert name_of("registry of data", path, tmp_path, 0) == ("registry.toml", "")
-    assert name_of("registry of data", path, tmp_path, text.index("3"))[1] == "adult"
-    assert name_of("registry of data", path, tmp_path, text.index("4"))[1] == "a b"
 
 
 def test_words_and_crashes_are_told_apart(bench):
@@ -192,7 +192,7 @@ def test_tables_count_what_was_measured():
             "experiment": ["x", "x", "y"],
             "sound": [True, False, True],
             "seconds_to_end": [0.1, 0.3, 0.2],
-            "states": ["1 CSV; 2 nothing", "1 CSV + record; 2 CSV", "3 nothing"],
+            "states": ["1 CSV; 2 nothing", "2 CSV", "3 nothing"],
         }
     )
     runs = pd.DataFrame(

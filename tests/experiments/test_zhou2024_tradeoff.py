@@ -41,11 +41,9 @@ def value(rows, protocol_name, metric, weight, split=0):
     return found
 
 
-def test_the_rows_are_tidy_and_judged_again_from_their_counts(rows, tmp_path):
-    records.checked(rows, "trade-off")
-    path = tmp_path / "rows.csv"
-    path.write_bytes(records.to_csv(rows.drop(columns="source")))
-    stored = records.read_csv(path)
+def test_the_rows_are_tidy_and_judged_again_from_their_counts(rows):
+    own = records.checked(rows, "trade-off").drop(columns="source")
+    stored = records.frame(records.lines(own), records.extra(own))
     again = protocol.judged_again(stored)
     both = pd.concat([stored.assign(source="full run"), again.assign(source="this build")], ignore_index=True)
     assert set(again["metric"]) == set(CLUSTERING_METRICS)

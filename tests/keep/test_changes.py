@@ -38,11 +38,25 @@ def test_nothing_changed(results):
 
 def test_what_changed_is_counted(results):
     results.write_text(HEAD + row(0, "1.5") + row(2, "3.0") + row(3, "4.0"))
-    (results.parent / "two.csv").write_text(HEAD + row(0, "9.0"))
+    (results.parent / "two.csv").write_text(HEAD + row(4, "9.0"))
     (one,) = changed("HEAD")
     assert (one.experiment, one.both, one.differing, one.new, one.gone) == ("toy-table", 2, 2, 2, 1)
     results.write_text(HEAD + row(0, "1.5") + row(1, "2.0") + row(2, ""))
     assert next(iter(changed("HEAD"))).largest == pytest.approx(1 / 3)
+
+
+def test_numbers_are_the_same_ones_in_other_files(results):
+    """Files of several tasks with a column that names them and columns that only some need, against one file a task."""
+    results.unlink()
+    table = results.with_name("k2.csv")
+    lines = [
+        f"{name},{row(*one).strip()},\n" for name, one in zip("bab", ((0, "1.0"), (1, "2.0"), (2, "")), strict=True)
+    ]
+    table.write_text("task," + HEAD.strip() + ",weight\n" + "".join(lines))
+    assert changed("HEAD") == []
+    table.write_text(table.read_text().replace("2.0", "2.5"))
+    (one,) = changed("HEAD")
+    assert (one.both, one.differing, one.new, one.gone) == (3, 1, 0, 0)
 
 
 def test_a_commit_that_does_not_exist_is_refused(results):

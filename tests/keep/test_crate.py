@@ -10,7 +10,7 @@ import pytest
 
 from evenspan import datasets, paths
 from evenspan.errors import ConfigurationError, RegistryError, ResultError
-from evenspan.experiments import records
+from evenspan.experiments import records, store
 from evenspan.report import crate, crate_entities
 
 from .crate_check import faults
@@ -82,23 +82,33 @@ def test_every_file_is_described_as_it_is(folder, graph):
     assert files <= reached
 
 
-def test_results_name_their_record_seed_commit_and_data(folder, graph):
-    for path in sorted(folder.glob("*/*.json")):
-        record = records.read(path)
-        name = f"{path.parent.name}/{path.stem}"
-        assert listed(graph[f"{name}.json"]["about"]) == [f"{name}.csv"]
-        result = graph[f"{name}.csv"]
-        assert result["sha256"] == record["sha256"]
-        said = {graph[one]["name"]: graph[one]["value"] for one in listed(result["additionalProperty"])}
-        assert said["seed"] == ("none" if record["seed"] is None else record["seed"])
-        assert said["commit"] == record["commit"]
-        assert said["code"] == record["source_sha256"]
-        data = record["parameters"].get("dataset")
-        if data in datasets.names():
-            used = graph[listed(result["isBasedOn"])[0]]
-            assert used["identifier"] == f"sha256:{record['data_sha256']}"
-            assert datasets.entry(data).licence in used["description"]
-            assert used["license"]["@id"] in graph
+def test_results_name_their_record_seeds_commits_and_data(folder, graph):
+    for name in SOME:
+        for unit in store.read_records(name).values():
+            file = f"{name}/{unit['file']}"
+            assert listed(graph[f"{file}.json"]["about"]) == [f"{file}.csv"]
+            result = graph[f"{file}.csv"]
+            made = [graph[one] for one in listed(result["additionalProperty"])]
+            said = {kind: {one["value"] for one in made if one["name"] == kind} for kind in ("seed", "commit", "code")}
+            assert ("none" if unit["seed"] is None else unit["seed"]) in said["seed"]
+            assert unit["commit"] in said["commit"]
+            assert unit["code"] is None or records.digest(records.to_json(unit["code"])) in said["code"]
+            used = {graph[one]["identifier"]: graph[one] for one in listed(result.get("isBasedOn", []))}
+            for source, checksum in unit["data"].items():
+                data = datasets.entry(source.removeprefix("data set "))
+                assert data.licence in used[f"sha256:{checksum}"]["description"]
+                assert used[f"sha256:{checksum}"]["license"]["@id"] in graph
+
+
+def test_data_are_named_as_the_record_names_them():
+    adult = datasets.entry("adult")
+    raw, moments = adult.files[0], "data/moments/adult/protocol.npz"
+    whole = crate_entities.made_from("data set adult", adult.checksum())
+    assert crate_entities.made_from(f"{adult.folder}/{raw.name}", raw.sha256) == whole
+    (own,) = crate_entities.made_from(f"{adult.folder}/{raw.name}", "0" * 64)
+    assert (own["name"], own["sha256"]) == (f"{adult.folder}/{raw.name}", "0" * 64)
+    assert crate_entities.made_from(moments, "1" * 64)[0]["name"] == moments
+    assert crate_entities.made_from("data set made up", "0" * 64) == []
 
 
 def test_every_column_and_every_run_is_described(folder, graph):
@@ -119,7 +129,7 @@ def test_every_column_and_every_run_is_described(folder, graph):
 def test_columns_of_all_results_have_a_description():
     stored = paths.results("full").rglob("*.csv")
     columns = {name for path in stored for name in path.read_text(encoding="utf-8").splitlines()[0].split(",")}
-    assert {"dataset", "value", "workers"} <= columns <= crate_entities.COLUMNS.keys()
+    assert {"task", "dataset", "value", "workers"} <= columns <= crate_entities.COLUMNS.keys()
     with pytest.raises(ResultError, match="'colour' of the results has no description"):
         crate_entities.column("colour")
 
@@ -142,14 +152,21 @@ def test_wrong_folders_and_names_are_refused(tmp_path):
     assert (tmp_path / "notes.txt").is_file()
 
 
-def test_a_result_that_was_altered_is_not_described(tmp_path, monkeypatch):
-    real = paths.results("full") / SOME[0]
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda text: text.replace("1", "2", 1), "was altered: its rows have not the digest"),
+        (lambda text: text + "x\n", "has rows of x, which its record does not describe"),
+        (lambda text: text.partition("\n")[0] + "\n", "has a record without rows"),
+    ],
+)
+def test_a_result_that_was_altered_is_not_described(tmp_path, monkeypatch, change, said):
     stored = tmp_path / "full" / SOME[0]
-    shutil.copytree(real, stored)
-    with next(stored.glob("*.csv")).open("a") as stream:
-        stream.write("x\n")
+    shutil.copytree(paths.results("full") / SOME[0], stored)
+    table = next(stored.glob("*.csv"))
+    table.write_text(change(table.read_text()))
     monkeypatch.setattr(paths, "results", lambda profile, *parts: (tmp_path / profile).joinpath(*parts))
-    with pytest.raises(ResultError, match="is not the file that"):
+    with pytest.raises(ResultError, match=said):
         crate.write(tmp_path / "new", SOME[:1])
 
 
@@ -159,7 +176,6 @@ def test_licences_are_known_by_address_or_quoted():
     earlier = crate_entities.data_set("adult", "0" * 64)[0]
     assert earlier["name"].endswith("an earlier state")
     assert "distribution" not in earlier
-    assert crate_entities.data_set("made up", "0" * 64) == []
     one = {"@id": "#x", "name": "a"}
     with pytest.raises(ResultError, match="#x"):
         crate_entities.unique([one, one, {"@id": "#x", "name": "b"}])

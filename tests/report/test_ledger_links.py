@@ -82,16 +82,17 @@ def test_a_number_leads_to_the_section_that_shows_it():
         "cell": "t/001",
         "experiment": "vu2022-tables",
         "execution": "biodeg",
-        "tasks": "a b",
+        "tasks": "biodeg-k3-rfpca biodeg-k3-fairpca",
         "data_card": "biodeg",
     }
     given |= {f"build_{name}": "" for name in ("experiment", "execution", "tasks", "data_card")}
     places = ledger_links.Places()
     links = places.of_number(given)
     assert 'href="experiments/vu2022-tables/biodeg.html#verdicts"' in links
-    assert links.count(">CSV<") == links.count(">record<") == 2
-    assert "<details>" not in links
-    assert "<details><summary>3 results</summary>" in places.of_number(given | {"tasks": "a b c"})
+    assert links.count(">CSV<") == links.count(">record<") == 1, "both tasks stand in the files of one execution"
+    assert 'href="_static/results/full/vu2022-tables/biodeg.json"' in links
+    both = places.of_number(given | {"tasks": "biodeg-k3-rfpca ecoli-k3-rfpca"})
+    assert both.count(">CSV<") == both.count(">record<") == 2
 
 
 def test_a_claim_leads_to_the_page_that_answers_it_and_to_the_chapter():

@@ -1,8 +1,9 @@
 """The results as an RO-Crate: a folder whose ``ro-crate-metadata.json`` says what every file is and how it was made.
 
-One folder for each experiment with its results (CSV) and their records (JSON); one action for each experiment, with
-the protocol as its instrument, the data sets with checksum and licence as its objects, and the papers as citations.
-Seeds, commits and digests of the code are those that the records state. The same results give the same bytes.
+One folder for each experiment with its results (CSV) and their records (JSON), one of each for an execution; one action
+for each experiment, with the protocol as its instrument, the data sets with checksum and licence as its objects, and
+the papers as citations. Seeds, commits and digests of the code are those that the records state for the tasks. The
+same results give the same bytes.
 """
 
 import importlib.metadata
@@ -122,7 +123,7 @@ def _described(only: Collection[str] | None) -> list[tuple[Entity, Path | None]]
         "@type": "Dataset",
         "name": "Results of evenspan, the reproducible compendium of fair PCA and fair clustering",
         "description": "Tidy tables of every full run, one folder for each experiment; beside each table its record "
-        "with parameters, seed, commit, versions and digests.",
+        "with parameters, seed, commit, versions and digests of every task in it.",
         # The last run, not the day on which somebody writes this folder.
         "datePublished": max(finished),
         "version": version,
@@ -140,34 +141,37 @@ def _described(only: Collection[str] | None) -> list[tuple[Entity, Path | None]]
 
 
 def _of_experiment(entry: Experiment, papers: dict[str, list[Entity]], version: str):
-    stored = sorted(store.folder_of(entry.id, "full").glob("*.json"))
-    if not stored:
+    units: dict[str, list[dict]] = {}
+    for unit in store.read_records(entry.id).values():
+        units.setdefault(unit["file"], []).append(unit)
+    if not units:
         return None
+    store.read_results(entry.id)  # a unit whose rows are not those of its record is an error that names it
     files, results, columns, data, context = [], [], {}, {}, []
-    last = ""
-    for path in stored:
-        record = records.read(path)
-        table = path.with_suffix(".csv")
-        content = table.read_bytes() if table.is_file() else b""
-        if records.digest(content) != record["sha256"]:
+    for name, inside in sorted(units.items()):
+        table = store.folder_of(entry.id, "full") / f"{name}.csv"
+        rows = pd.read_csv(table, dtype=str, keep_default_na=False)
+        if others := set(rows["task"]) - {unit["unit"] for unit in inside}:
             raise ResultError(
-                f"{table} is not the file that {path.name} describes. Compute it again: {record['command']}"
+                f"{table} has rows of {', '.join(sorted(others))}, which its record does not describe. Restore it from "
+                f"the repository, or: evenspan run {entry.id} --profile full"
             )
-        columns |= dict.fromkeys(pd.read_csv(table, nrows=0).columns)
-        last = max(last, record["finished"])
-        made = _made_of(record)
-        inputs = _inputs(record)
-        if inputs:
-            data[inputs[0]["@id"]] = inputs[0]
-        context += [*made, *inputs]
-        result = _file(entry, table, content, "text/csv", f"Result of {record['command']}", record["finished"])
+        columns |= dict.fromkeys(rows.columns)
+        finished = max(unit["finished"] for unit in inside)
+        made = entities.unique(one for unit in inside for one in _made_of(unit))
+        inputs = [found for unit in inside for one in unit["data"].items() if (found := entities.made_from(*one))]
+        data |= {found[0]["@id"]: found[0] for found in inputs}
+        context += [*made, *(one for found in inputs for one in found)]
+        result = _file(entry, table, "text/csv", f"Rows of {len(inside)} tasks of {entry.id}", finished)
         result["additionalProperty"] = several([ref(one) for one in made])
         if inputs:
-            result["isBasedOn"] = ref(inputs[0])
-        own = _file(entry, path, path.read_bytes(), "application/json", f"Record of {table.name}", record["finished"])
+            result["isBasedOn"] = several([ref(one) for one in sorted({found[0]["@id"] for found in inputs})])
+        record = table.with_suffix(".json")
+        own = _file(entry, record, "application/json", f"Record of every task in {table.name}", finished)
         own["about"] = ref(result)
-        files += [(result, table), (own, path)]
+        files += [(result, table), (own, record)]
         results.append(result)
+    last = max(result["dateModified"] for result in results)
     script = Path(entry.protocol().__file__)
     protocol = {
         "@id": f"protocols/{script.name}",
@@ -188,8 +192,8 @@ def _of_experiment(entry: Experiment, papers: dict[str, list[Entity]], version: 
         "@id": f"{entry.id}/",
         "@type": "Dataset",
         "name": entry.title,
-        "description": f"Results of the experiment {entry.id}, one table for each task; {store.state(entry.id)} when "
-        "this was written.",
+        "description": f"Results of the experiment {entry.id}, one table for each execution; "
+        f"{store.summary(entry.id)} when this was written.",
         "hasPart": [ref(file) for file, _ in files],
         "variableMeasured": [ref(one) for one in described],
         "dateModified": last,
@@ -211,7 +215,8 @@ def _of_experiment(entry: Experiment, papers: dict[str, list[Entity]], version: 
     return part, action, [(protocol, script), *files], [*described, *context], last
 
 
-def _file(entry: Experiment, path: Path, content: bytes, kind: str, description: str, finished: str) -> Entity:
+def _file(entry: Experiment, path: Path, kind: str, description: str, finished: str) -> Entity:
+    content = path.read_bytes()
     return {
         "@id": f"{entry.id}/{path.name}",
         "@type": "File",
@@ -224,16 +229,13 @@ def _file(entry: Experiment, path: Path, content: bytes, kind: str, description:
     }
 
 
-def _made_of(record: dict[str, Any]) -> list[Entity]:
+def _made_of(unit: dict[str, Any]) -> list[Entity]:
+    """With what a task was computed; a file has that of all its tasks."""
+    code = unit["code"] and records.digest(records.to_json(unit["code"]))
     said: Iterable[tuple[str, object, str]] = (
-        ("seed", record["seed"], "Seed of every random choice, as the record states it."),
-        ("commit", record["commit"], "Commit of the sources that computed the result."),
-        ("code", record["source_sha256"], "SHA-256 of all definitions that the protocol reaches."),
-        ("lock", record["lock_sha256"], "SHA-256 of requirements.lock when the result was computed."),
+        ("seed", unit["seed"], "Seed of every random choice, as the record states it."),
+        ("commit", unit["commit"], "Commit of the sources that computed the result."),
+        ("code", code, "SHA-256 of the list of loaded sources with their digests that the record holds."),
+        ("lock", unit["lock_sha256"], "SHA-256 of requirements.lock when the result was computed."),
     )
     return [entities.property_value(*one) for one in said if one[1] is not None or one[0] == "seed"]
-
-
-def _inputs(record: dict[str, Any]) -> list[Entity]:
-    name, checksum = record["parameters"].get("dataset"), record["data_sha256"]
-    return entities.data_set(name, checksum) if name and checksum else []

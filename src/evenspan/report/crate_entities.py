@@ -8,12 +8,14 @@ from typing import Any
 
 from .. import datasets
 from ..errors import RegistryError, ResultError
+from ..experiments import provenance
 from . import citation
 
 Entity = dict[str, Any]
 
 #: What each column of a result holds. A column that is not described here stops the crate.
 COLUMNS = {
+    "task": "Name of the task that computed the row; its record is under this name.",
     "dataset": "Name of the data set in the registry, or of the generated data.",
     "method": "Name of the method, as in the table of the paper where it is one of the paper's.",
     "k": "Number of components or clusters; empty where the row has none.",
@@ -132,6 +134,19 @@ def papers() -> dict[str, list[Entity]]:
             people.append({"@id": paper["isPartOf"]["@id"], **venue})
         found[cited["notes"]] = [paper, *people]
     return found
+
+
+def made_from(name: str, checksum: str) -> list[Entity]:
+    """What a record names under ``data``: a data set, one of its raw files, or a file of this repository."""
+    if name.startswith(f"{provenance.SET} "):
+        return data_set(name.removeprefix(f"{provenance.SET} "), checksum)
+    folder, _, file = name.rpartition("/")
+    if provenance.data_now(name) == checksum:
+        for entry in map(datasets.entry, datasets.names()):
+            if entry.folder == folder and any(one.name == file for one in entry.files):
+                return data_set(entry.name, entry.checksum())
+    own = {"@type": "DataDownload", "name": name, "sha256": checksum}
+    return [{"@id": f"#file-{slug(name)}-{checksum[:12]}", **own}]
 
 
 def data_set(name: str, checksum: str) -> list[Entity]:

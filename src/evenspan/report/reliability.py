@@ -64,7 +64,7 @@ def killed(kills: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFrame:
 
 
 def caught(kills: pd.DataFrame) -> pd.DataFrame:
-    """In which state kills left tasks, counted once for each kill and task that was not finished."""
+    """Where kills left tasks that were not finished, counted once for each kill and task."""
     words = kills["states"].str.split("; ").explode().str.partition(" ")
     counted = words[0].astype(int).groupby([kills["killed"].reindex(words.index), words[2]]).sum()
     wide = counted.unstack(0, fill_value=0)
