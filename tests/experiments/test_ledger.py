@@ -219,7 +219,7 @@ def test_the_page_shows_every_row_with_its_trail(finished, save_embedded):
     assert "data/cards/toy.html" in tables.links
     assert text.count('class="verdict verdict-exact"') >= 3  # counts, rules, the row
     assert "<td>no kernel width, said the test</td>" in text, "what is missing stands in the row"
-    numbers = "<td>20 ± 1.5</td><td>20.00 ± 0.00</td><td>21.50 ± 0.50</td><td>+0.0</td><td>+0.00</td>"
+    numbers = "<td>20 ± 1.5</td><td>20.00 ± 0.10</td><td>21.50 ± 0.50</td><td>+0.0</td><td>+0.00</td>"
     assert numbers in text.replace("\u00a0", " ")
     differing = re.findall(r'<tr id="(toy_k10-\d+)" data-cell="[^"]+" data-differs>', text)
     assert differing == ["toy_k10-003", "toy_k10-005"], "same order and differs, nothing else"
