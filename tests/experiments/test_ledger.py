@@ -12,7 +12,7 @@ from evenspan import paths
 from evenspan.errors import RegistryError, ResultError
 from evenspan.experiments import experiment, tasks
 from evenspan.experiments.catalogue import task_id
-from evenspan.report import claims, ledger, ledger_page
+from evenspan.report import claims, ledger, ledger_page, ledger_results
 from evenspan.report.verdicts import Kind
 
 
@@ -219,7 +219,7 @@ def test_the_page_shows_every_row_with_its_trail(finished, save_embedded):
     assert "data/cards/toy.html" in tables.links
     assert text.count('class="verdict verdict-exact"') >= 3  # counts, rules, the row
     assert "<td>no kernel width, said the test</td>" in text, "what is missing stands in the row"
-    numbers = "<td>20 ± 1.5</td><td>20.00 ± 0.00</td><td>21.50 ± 0.50</td><td>+0.0</td><td>+0.00</td>"
+    numbers = "<td>20 ± 1.5</td><td>20.00 ± 0.10</td><td>21.50 ± 0.50</td><td>+0.0</td><td>+0.00</td>"
     assert numbers in text.replace("\u00a0", " ")
     differing = re.findall(r'<tr id="(toy_k10-\d+)" data-cell="[^"]+" data-differs>', text)
     assert differing == ["toy_k10-003", "toy_k10-005"], "same order and differs, nothing else"
@@ -240,7 +240,7 @@ def test_the_real_page_is_balanced_and_complete(monkeypatch):
 
 def test_a_changed_number_is_shown_and_no_witness(finished, monkeypatch):
     fresh = ledger.ledger().set_index("cell")
-    monkeypatch.setattr(ledger, "_states", lambda entry: {"k10-pca": ("changed", "its data changed since")})
+    monkeypatch.setattr(ledger_results, "_states", lambda entry: {"k10-pca": ("changed", "its data changed since")})
     frame = ledger.ledger(build=True)
     cells = frame.set_index("cell")
     row = cells.loc["toy_k10/001"]
@@ -324,14 +324,14 @@ def test_declarations_that_cannot_be_meant_are_refused(toy_checkout, declared, f
 
 def test_interchanged_methods_lower_the_counts_of_every_paper(monkeypatch):
     """Each method's results under the next one's name: what discriminates must notice."""
-    fresh, read = ledger.ledger(), ledger.read_results
+    fresh, read = ledger.ledger(), ledger_results.read_results
     names = ledger.published().groupby("paper")["method"].unique()
 
     def interchanged(name, *which):
         rows, cycle = read(name, *which), list(names[experiment(name).paper])
         return rows.assign(method=rows["method"].replace(dict(zip(cycle, [*cycle[1:], cycle[0]], strict=True))))
 
-    monkeypatch.setattr(ledger, "read_results", interchanged)
+    monkeypatch.setattr(ledger_results, "read_results", interchanged)
     both = {"ours": fresh, "wrong": ledger.ledger()}
     some = (fresh["evidence"] == "discriminating") & (fresh["method"] != "")
     agree = pd.DataFrame({name: of["verdict"].isin(["exact", "close"]) for name, of in both.items()})

@@ -96,11 +96,15 @@ def test_verdicts_have_a_cell_for_every_printed_number(monkeypatch):
             "build": ["0.95", "0.875", "9"],
             "verdict": ["close", "exact", "exact"],
             "reason": ["within 2 %", "", ""],
+            "evidence": "discriminating",
+            "control": ["0.5", "0", "0"],
+            "control_data": "",
         }
     )
     monkeypatch.setattr(figures, "ledger", lambda **given: rows)
     shown = figures.verdicts("zhou2024-table", dataset="jaffe", caption="Printed and ours").data
-    assert "Of 2 printed numbers" in shown
+    assert "Of 2 printed numbers: 2 discriminating (1 exact, 1 close), 100 % agree" in shown
+    assert "a wrong method would in 25 %" in shown
     assert "0.948 | 0.950 ± 0.010<br>" in shown
     assert "(this build: 0.875)" in shown
     assert shown.index("<td>KKM") < shown.index("<td>FKKM")
