@@ -11,6 +11,7 @@ from ..experiments import rathore2025_protocol as rathore
 from ..experiments import vu2022_data, zhou2024_search
 from ..experiments import zhou2024_search_arithmetic as arithmetic
 from ..experiments import zhou2024_tradeoff_summary as tradeoff
+from ..experiments.claim_rules import rule
 from ..experiments.rathore2025_protocol import HALF_DIGIT, PRINTED, TABLES
 from ..experiments.zhou2024_summary import NAMES
 from ..metrics import covariance_gap, retained_variance
@@ -59,7 +60,10 @@ def joint_gain() -> Evidence | None:
         f"{r['data']}: printed {r['printed']:.2f}, plain PCA {r['with']:.2f}" for r in plain.to_dict("records")
     )
     return Evidence(
-        supported=bool(share > 0.9 and without < 0.1),
+        supported=bool(
+            share > rule("joint-gain", "share of the printed gain")
+            and without < rule("joint-gain", "left without the column")
+        ),
         sentence=(
             f"Mean advantage in MMD^2 over PCA of the same features. {told}. Without the sensitive column no line "
             "has more "
@@ -139,7 +143,10 @@ def certified_baseline() -> Evidence:
     found = pd.DataFrame(rows, columns=["data", "rows about", "equal to the printed digits", "numbers"])
     equal, numbers = found["equal to the printed digits"].sum(), found["numbers"].sum()
     return Evidence(
-        supported=bool(equal > 0.85 * numbers and found.set_index("data").loc["LSAC", "rows about"] == "the origin"),
+        supported=bool(
+            equal > rule("certified-baseline", "share of the numbers") * numbers
+            and found.set_index("data").loc["LSAC", "rows about"] == "the origin"
+        ),
         sentence=f"{equal} of {numbers} printed numbers are those of the certified optimum, in every printed digit.",
         table=found,
         caption="FairPCA_SDP_LP of Rathore and Manwani beside the smallest larger loss",
@@ -154,7 +161,10 @@ def same_splits() -> Evidence | None:
     same = found.set_index("batch")["same"]
     own, other = same["seeds from 0"], same.drop("seeds from 0").max()
     return Evidence(
-        supported=bool(own > 10 * max(other, 1) and 2 * own > found["numbers"].iloc[0]),
+        supported=bool(
+            own > rule("same-splits", "times other seeds") * max(other, 1)
+            and own > rule("same-splits", "share of the numbers") * found["numbers"].iloc[0]
+        ),
         sentence=(
             f"{own} of {found['numbers'].iloc[0]} printed numbers agree to four decimals with means over the "
             "splits of the "
@@ -253,7 +263,11 @@ def swaps() -> Evidence | None:
     change = heavy["ACC after"] - heavy["ACC before"]
     at_one = (light["ACC after"] - light["ACC before"]).abs().max()
     return Evidence(
-        supported=bool(change.min() < 0 < 0.05 < change.max() and at_one < 0.01 and moved < 0.01),
+        supported=bool(
+            change.min() < 0
+            and change.max() > rule("swaps", "accuracy at heavy weights")
+            and max(at_one, moved) < rule("swaps", "unmoved")
+        ),
         sentence=(
             f"At weight 1 swaps move the accuracy by at most {at_one:.3f}. At the heaviest weight they move it by "
             f"{change.min():+.3f} to {change.max():+.3f}, while the entropy moves by at most {moved:.4f}: "
@@ -276,7 +290,7 @@ def noise_of_means() -> Evidence | None:
     fresh = table[table["protocol"] == "fresh sample"].drop_duplicates("method").set_index("method")
     kept = fresh["%Var"]
     return Evidence(
-        supported=bool(kept["Fair PCA"] < kept["PCA"] - 1.0),
+        supported=bool(kept["Fair PCA"] < kept["PCA"] - rule("noise-of-means", "points of variance")),
         sentence=(
             f"PCA keeps {kept['PCA']:.1f} % of the variance of fresh points, Fair PCA {kept['Fair PCA']:.1f} %, though "
             "the groups have the same mean: what was removed is the noise of the sample means."
@@ -299,7 +313,7 @@ def fewer_directions() -> Evidence:
     found = pd.DataFrame(rows, columns=columns)
     smaller = found["gap, balanced"] < found["gap, eigenvectors"]
     return Evidence(
-        supported=bool(smaller.mean() > 0.5),
+        supported=bool(smaller.mean() > rule("fewer-directions", "share of the settings")),
         sentence=(
             f"With the same m, balanced directions leave the smaller gap in {smaller.sum()} of {len(found)} settings."
         ),
@@ -319,7 +333,10 @@ def beyond_means() -> Evidence | None:
     shown = wide.loc[["PCA", "Fair PCA", "LEACE"], ["AUC of the group (linear)", "AUC of the group (kernel)"]]
     fair = shown.loc["Fair PCA"]
     return Evidence(
-        supported=bool(fair["AUC of the group (linear)"] < 0.6 < 0.8 < fair["AUC of the group (kernel)"]),
+        supported=bool(
+            fair["AUC of the group (linear)"] < rule("beyond-means", "linear reader, highest")
+            and fair["AUC of the group (kernel)"] > rule("beyond-means", "kernel reader, lowest")
+        ),
         sentence=(
             f"Behind Fair PCA a linear reader ranks the groups of new people with an area of "
             f"{fair['AUC of the group (linear)']:.2f}, a kernel reader with {fair['AUC of the group (kernel)']:.2f}."

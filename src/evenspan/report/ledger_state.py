@@ -9,7 +9,7 @@ import pandas as pd
 from .. import paths
 from ..errors import ResultError
 from ..experiments import records
-from .claims import ANSWERS, STALE, claims
+from .claims import ANSWERS, SIDES, STALE, claims, counted
 from .verdicts import Kind
 
 BEGIN, END = "<!-- counts -->", "<!-- /counts -->"
@@ -22,17 +22,20 @@ _PLURAL = {
 }
 
 
-def claim_counts(judged: pd.DataFrame) -> pd.DataFrame:
+def claim_counts(judged: pd.DataFrame, side: str) -> pd.DataFrame:
     """Claims per paper (rows, the last is their total) and answer (columns); a stale answer counts as ``stale`` only.
 
     Parameters
     ----------
     judged : DataFrame
         From :func:`evenspan.report.claims.claims`.
+    side : {"here", "printed"}
+        Which answer is counted; claims without it are not.
     """
-    names = [*ANSWERS, STALE]
-    said = judged["answer"].mask(judged["state"] == STALE, STALE)
-    table = pd.crosstab(judged["paper"], said).reindex(columns=names, fill_value=0)
+    said = counted(judged, side)
+    papers = judged["paper"].unique()
+    table = pd.crosstab(judged.loc[said.index, "paper"], said).reindex(sorted(papers), fill_value=0)
+    table = table.reindex(columns=[*ANSWERS, STALE], fill_value=0)
     table.loc["total"] = table.sum(axis=0)
     table["claims"] = table.sum(axis=1)
     table.columns.name = None
@@ -49,10 +52,13 @@ def one_line(counts: pd.DataFrame, judged: pd.DataFrame) -> str:
     judged : DataFrame
         From :func:`evenspan.report.claims.claims`.
     """
-    numbers, answered = counts.loc["total"], claim_counts(judged).loc["total"]
+    numbers = counts.loc["total"]
     kinds = ", ".join(_said(numbers, [kind.value for kind in Kind]))
-    answers = ", ".join(_said(answered, [*ANSWERS, STALE]))
-    return f"{numbers['numbers']:,} published numbers: {kinds}; {answered['claims']:,} claims: {answers}."
+    line = f"{numbers['numbers']:,} published numbers: {kinds}; {len(judged):,} claims"
+    for side, name in SIDES.items():
+        answered = claim_counts(judged, side).loc["total"]
+        line += f"; {name} {answered['claims']:,}: {', '.join(_said(answered, [*ANSWERS, STALE])) or 'none'}"
+    return line + "."
 
 
 def readme(text: str, counts: pd.DataFrame, judged: pd.DataFrame) -> str:
@@ -74,8 +80,11 @@ def readme(text: str, counts: pd.DataFrame, judged: pd.DataFrame) -> str:
             one_line(counts, judged),
             "",
             *_markdown(counts, "numbers", [kind.value for kind in Kind]),
-            "",
-            *_markdown(claim_counts(judged), "claims", [*ANSWERS, STALE]),
+            *(
+                line
+                for side, name in SIDES.items()
+                for line in ("", *_markdown(claim_counts(judged, side), "claims", [*ANSWERS, STALE], f"claims, {name}"))
+            ),
             END,
         ]
     )
@@ -104,8 +113,8 @@ def _said(row: pd.Series, names: list[str]) -> Iterator[str]:
             yield f"{row[name]:,} {name if row[name] == 1 else _PLURAL.get(name, name)}"
 
 
-def _markdown(table: pd.DataFrame, whole: str, names: list[str]) -> Iterator[str]:
-    yield f"| paper | {whole} | {' | '.join(names)} |"
+def _markdown(table: pd.DataFrame, whole: str, names: list[str], title: str = "") -> Iterator[str]:
+    yield f"| paper | {title or whole} | {' | '.join(names)} |"
     yield "|---|" + "---:|" * (len(names) + 1)
     for paper, row in table.iterrows():
         yield f"| {paper} | {' | '.join(f'{row[name]:,}' for name in [whole, *names])} |"

@@ -83,6 +83,7 @@ def rules() -> Rules:
         "same_order": {"other_methods": int},
         "recheck": {"rtol": float, "atol": float, "experiments": dict},
         "claims": dict,
+        "findings": dict,
     }
     try:
         given = yaml.safe_load(path.read_text(encoding="utf-8"))
