@@ -76,16 +76,16 @@ def test_errors_fall_at_the_rates_of_the_theory(slope_rows):
     assert -0.65 < table[claims.BOTH, "eps_f", "from 300 rows"] < -0.35
     assert -1.2 < table[claims.GIVEN, "eps_o", "from 300 rows"] < -0.8
     assert claims.GIVEN not in claims.slopes(slope_rows).query("metric == 'eps_f'")["experiment"].to_numpy()
-    answer, evidence = claims.learnable_from(slope_rows)
+    answer, evidence, _ = claims.learnable_from(slope_rows)
     assert answer == "holds"
     assert "gap-controlled, true directions given, eps_o" in evidence
 
 
 def test_verdict_on_learnability_can_fail(slope_rows):
     flat = slope_rows.assign(value=slope_rows["value"] * slope_rows["size"] ** 1.2)
-    assert claims.learnable_from(flat)[0] == "does not hold"
+    assert claims.learnable_from(flat).here == "does not hold"
     steep = slope_rows["value"].where(slope_rows["metric"] != "eps_f", slope_rows["value"] / slope_rows["size"])
-    assert claims.learnable_from(slope_rows.assign(value=steep))[0] == "holds in part"
+    assert claims.learnable_from(slope_rows.assign(value=steep)).here == "holds in part"
 
 
 def test_curves_keep_what_has_no_logarithm(slope_rows):
@@ -223,10 +223,10 @@ def test_about_zero_a_distant_mean_takes_directions_of_the_gap(monkeypatch):
 def test_the_iteration_orders_by_absolute_value():
     rows = effects.order(1)
     records.checked(rows, "order")
-    assert claims.top_eigenvectors_from(rows)[0] == "holds in part"
+    assert claims.top_eigenvectors_from(rows).here == "holds in part"
     swapped = rows["metric"].map({effects.SIGNED: effects.ABSOLUTE, effects.ABSOLUTE: effects.SIGNED})
-    assert claims.top_eigenvectors_from(rows.assign(metric=swapped))[0] == "holds"
-    assert claims.top_eigenvectors_from(rows.assign(value=0.9))[0] == "does not hold"
+    assert claims.top_eigenvectors_from(rows.assign(metric=swapped)).here == "holds"
+    assert claims.top_eigenvectors_from(rows.assign(value=0.9)).here == "does not hold"
 
 
 # -- the whole --------------------------------------------------------------------------------------------------------
@@ -267,9 +267,9 @@ def test_the_full_run_takes_the_place_of_this_build_and_rows_have_their_order():
     assert claims.best_source(rows).index.tolist() == [3, 2, 1, 0]
 
 
-def test_without_stored_runs_there_is_no_answer(monkeypatch):
+def test_without_stored_runs_there_is_no_answer(reads):
     empty = pd.DataFrame(columns=[*effects.COLUMNS, "task"])
-    monkeypatch.setattr(claims, "read_results", lambda name: empty.astype({"protocol": str}))
+    reads(claims, empty.astype({"protocol": str}))
     assert [answer() for answer in claims.claims.values()] == [None, None, None]
 
 
