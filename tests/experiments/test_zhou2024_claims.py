@@ -19,7 +19,7 @@ def test_every_claim_but_that_on_two_pictures_is_here():
 
 @pytest.mark.parametrize("claim", sorted(EXPECTED))
 def test_answers(claim):
-    answer, evidence, _ = zhou2024_claims.claims[claim]()
+    _, evidence, answer = zhou2024_claims.claims[claim]()
     assert answer == EXPECTED[claim], evidence
     assert evidence.endswith(".")
 
@@ -64,9 +64,9 @@ def test_complete_marks_would_hold_and_a_lost_underline_is_noticed(monkeypatch):
     cells = table.printed()
     cells.loc[(cells["dataset"] == "jaffe") & (cells["method"] == "FKKM"), "bold"] = True
     monkeypatch.setattr(table, "printed", lambda: cells)
-    assert zhou2024_claims.claims["Z10"]().here == "holds"
+    assert zhou2024_claims.claims["Z10"]().printed == "holds"
     changed(monkeypatch, "k1b", "VFC", "MNCE", second=False)
-    answer, evidence, _ = zhou2024_claims.claims["Z10"]()
+    _, evidence, answer = zhou2024_claims.claims["Z10"]()
     assert answer == "does not hold"
     assert "K1b MNCE" in evidence
 
@@ -108,5 +108,6 @@ def test_stored_runs_that_rise_are_noticed():
     assert answer == "holds"
     assert "rises in 0 of 2 runs" in evidence
     assert "at rest within the allowed rounds in 1, after 4 to 10" in evidence
-    assert zhou2024_claims.with_stored("holds", "Made problems.", stored_runs(1.0)).here == "holds in part"
-    assert zhou2024_claims.with_stored("holds", "Made problems.", stored_runs(1.0)[:0]) == ("holds", "Made problems.")
+    made = Answer("holds", "Made problems.")
+    assert zhou2024_claims.with_stored(made, stored_runs(1.0)).here == "holds in part"
+    assert zhou2024_claims.with_stored(made, stored_runs(1.0)[:0]) == made
