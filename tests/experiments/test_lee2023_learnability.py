@@ -13,6 +13,7 @@ from evenspan.experiments import lee2023_learnability_claims as claims
 from evenspan.experiments import lee2023_learnability_effects as effects
 from evenspan.experiments import lee2023_learnability_protocol as protocol
 from evenspan.experiments import records
+from evenspan.experiments.claim_rules import Answer
 from evenspan.representation.streaming_fair_pca import StreamingFairPCA
 from evenspan.streams import OneShotStream
 
@@ -136,7 +137,7 @@ def test_exponents_and_rows_needed_are_those_put_in():
     ],
 )
 def test_verdict_on_the_sample_size_compares_growth_with_the_bound(exponents, answer):
-    found, evidence = claims.sample_size_from(power_law(exponents))
+    found, evidence, _ = claims.sample_size_from(power_law(exponents))
     assert found == answer
     assert "1/eps_f 2.0" in evidence
 
@@ -283,9 +284,9 @@ def test_without_stored_runs_there_is_no_answer(reads):
     ],
 )
 def test_learnability_is_judged_with_and_without_a_mean_gap(monkeypatch, rates, equal_means, together):
-    monkeypatch.setitem(learnability.measured, "L03", lambda: (rates, "Rates."))
-    monkeypatch.setattr(learnability, "learns_equal_means", lambda: (equal_means, "Equal means."))
-    assert learnability.learnable() == (together, "Rates. Equal means.")
+    monkeypatch.setitem(learnability.measured, "L03", lambda: Answer(rates, "Rates."))
+    monkeypatch.setattr(learnability, "learns_equal_means", lambda: Answer(equal_means, "Equal means."))
+    assert learnability.learnable() == Answer(together, "Rates. Equal means.")
     monkeypatch.setitem(learnability.measured, "L03", lambda: None)
     assert learnability.learnable() is None
     assert set(learnability.claims) == {"L01", "L02", "L03", "L04", "L06"}
