@@ -21,6 +21,7 @@ import os, time
 import numpy as np
 import pandas as pd
 from evenspan.errors import FetchError
+from evenspan.experiments.claim_rules import Answer
 
 SEED = 7
 METHODS = ("PCA", "Fair PCA", "Fair PCA-S (0.5)")
@@ -49,7 +50,7 @@ def run_task(k, method):
     return frame
 
 def one_holds():
-    return "holds", "1 < 2, computed"
+    return Answer("holds", "1 < 2, computed")
 
 claims = {"K01": one_holds, "K02": lambda: None}
 """
@@ -164,3 +165,19 @@ def browser(absent):
         absent(str(error))
     with chromium.chromium() as instance:
         yield instance
+
+
+@pytest.fixture
+def reads(monkeypatch):
+    """A function that puts rows in the place of the stored ones that a module reads; columns choose among them."""
+
+    def put(module, rows):
+        def read(experiment, *given, names=None, **where):
+            found = rows[experiment] if isinstance(rows, dict) else rows
+            for column, wanted in where.items():
+                found = found[found[column].isin([wanted] if isinstance(wanted, str | int | float) else list(wanted))]
+            return found
+
+        monkeypatch.setattr(module, "read_results", read)
+
+    return put

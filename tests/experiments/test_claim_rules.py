@@ -11,12 +11,16 @@ from evenspan import paths
 from evenspan.errors import ResultError
 from evenspan.experiments import claim_rules
 from evenspan.experiments.claim_rules import described, rule, rules
+from evenspan.report import findings
 
 FOLDER = Path(claim_rules.__file__).parent
 #: Numbers that compare without being a rule: nothing, everything, a sign, a pair.
 PLAIN = {0, 1, -1, 2}
 #: What is compared in the functions that answer, and decides nothing, by module.
 SETTINGS = {
+    "findings_data": {10},  # components of the table that is read
+    "findings_programs": {10},  # the same
+    "kleindessner2023_rival_times": {"COMPONENTS"},  # which rows are read
     "kleindessner2023_theorems": {0.5},  # made labels
     "lee2023_images": {"BLOCKS"},  # which rows are read
     "lee2023_images_memory": {"K", "LARGEST_K"},  # which rows are read
@@ -28,21 +32,21 @@ SETTINGS = {
     "zhou2024_theorems": {"PUBLISHED_ROUNDS"},  # of the published program, told beside the answer
 }
 #: What functions that answer claims return.
-RETURNS = ("Answer", "tuple[str, str]", "Answer | None", "tuple[str, str] | None")
+RETURNS = ("Answer", "Answer | None", "claim_rules.Answer | None", "tuple[str, str]", "Evidence", "Evidence | None")
 #: Modules in which answers to claims are computed.
 ANSWERING = sorted(
     path
     for path in FOLDER.glob("*.py")
     if not path.name.startswith("contradictions")
-    and (path.stem.endswith(("_claims", "_theorems")) or "import rule\n" in path.read_text(encoding="utf-8"))
-)
+    and (path.stem.endswith(("_claims", "_theorems")) or "from .claim_rules import" in path.read_text(encoding="utf-8"))
+) + sorted(FOLDER.parent.joinpath("report").glob("findings_*.py"))
 
 
 def asked() -> set[tuple[str, str]]:
     """Every ``rule(claim, name)`` in the package; both must be written out, so that they can be found here."""
     found = set()
     for path in FOLDER.parent.rglob("*.py"):
-        if "claim_rules import rule" not in path.read_text(encoding="utf-8"):
+        if "claim_rules import" not in path.read_text(encoding="utf-8"):
             continue
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.Call) and getattr(node.func, "id", getattr(node.func, "attr", "")) == "rule":
@@ -60,9 +64,10 @@ def test_every_rule_is_used_and_every_rule_asked_for_exists():
 
 def test_rules_belong_to_claims_of_the_papers_and_quote_them():
     listed = pd.read_csv(paths.data("paper", "claims.csv"), dtype=str, keep_default_na=False).set_index("id")["claim"]
-    assert set(rules()) <= set(listed.index)
+    of_claims = {claim: named for claim, named in rules().items() if claim not in findings.checks()}
+    assert set(of_claims) <= set(listed.index)
     quoted = 0
-    for claim, named in rules().items():
+    for claim, named in of_claims.items():
         for name, one in named.items():
             assert one.words.endswith("."), (claim, name)
             if one.said:
@@ -135,7 +140,7 @@ def test_what_the_ledger_shows_beside_a_claim():
     line = table.set_index(["claim", "rule"]).loc[("V14", "data sets")]
     assert line["value"] == rule("V14", "data sets") == 11
     assert "“11 of 15 data sets”" in line["words"]
-    assert "(the claim" not in table.set_index(["claim", "rule"]).loc[("K05", "times faster"), "words"]
+    assert "(the claim" not in table.set_index(["claim", "rule"]).loc[("K15", "times faster"), "words"]
 
 
 @pytest.fixture
@@ -152,11 +157,11 @@ def given(tmp_path, monkeypatch):
 def test_another_file_gives_other_numbers_and_what_is_missing_is_named(given):
     with pytest.raises(ResultError, match="cannot be read"):
         rule("K01", "rounding")
-    given("claims: {K01: {rounding: {value: 0.5, words: Half.}}}")
+    given("findings: {}\nclaims: {K01: {rounding: {value: 0.5, words: Half.}}}")
     assert rule("K01", "rounding") == 0.5
-    with pytest.raises(ResultError, match="no rule 'control' for the claim K01; it has rounding"):
+    with pytest.raises(ResultError, match="no rule 'control' for K01; it has rounding"):
         rule("K01", "control")
-    with pytest.raises(ResultError, match="for the claim K02; it has none"):
+    with pytest.raises(ResultError, match="for K02; it has none"):
         rule("K02", "rounding")
 
 
@@ -179,6 +184,16 @@ def test_another_file_gives_other_numbers_and_what_is_missing_is_named(given):
     ],
 )
 def test_what_is_wrong_in_the_file_is_told(given, text, message):
-    given(text)
+    given(text if text.endswith("{") else f"findings: {{}}\n{text}")
     with pytest.raises(ResultError, match=message):
+        rules()
+
+
+def test_both_sections_are_needed_and_a_name_stands_in_one(given):
+    given("claims: {}")
+    with pytest.raises(ResultError, match="no section findings"):
+        rules()
+    one = "{same: {rule: {value: 1, words: One.}}}"
+    given(f"claims: {one}\nfindings: {one}")
+    with pytest.raises(ResultError, match="same needs rules by name, once"):
         rules()

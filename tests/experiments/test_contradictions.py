@@ -7,9 +7,8 @@ from evenspan import paths
 from evenspan.errors import ResultError
 from evenspan.experiments import contradictions, contradictions_claims
 from evenspan.experiments import contradictions_others as others
-from evenspan.experiments import contradictions_rathore2025 as rathore
-from evenspan.experiments import rathore2025_protocol as protocol
-from evenspan.experiments.contradictions_claims import BOTH, FIRST, OPEN, PART, SECOND, by_claim, by_count
+from evenspan.experiments.claim_rules import HOLDS, IN_PART, NOT_SO, Answer
+from evenspan.experiments.contradictions_claims import BOTH, FIRST, OPEN, PART, SECOND, ByClaim, by_claim, by_count
 from evenspan.experiments.zhou2024_search_arithmetic import printed
 from evenspan.report import ledger
 
@@ -75,11 +74,37 @@ def test_answers_of_claims_become_outcomes(monkeypatch):
     given = {}
     monkeypatch.setattr(contradictions_claims, "answer_of", lambda claim: given[claim])
     check = by_claim("C1", in_part=BOTH)
-    for answer, outcome in (("holds", FIRST), ("holds in part", BOTH), ("does not hold", SECOND), ("odd", OPEN)):
-        given["C1"] = (answer, "computed")
+    for answer, outcome in ((HOLDS, FIRST), (IN_PART, BOTH), (NOT_SO, SECOND), ("not computable", OPEN)):
+        given["C1"] = Answer(answer, "computed", NOT_SO)
         assert check() == (outcome, f"computed (Claim C1: {answer}.)")
+    assert by_claim("C1", side="printed")()[0] == SECOND
     given["C1"] = None
     assert check() is None
+    given["C1"] = Answer("not yet judged", "printed only", HOLDS)
+    assert check() is None
+    assert by_claim("C1", side="printed")()[0] == FIRST
+
+
+def test_the_weakest_of_several_claims_decides(monkeypatch):
+    given = {"C1": Answer(HOLDS, "one"), "C2": Answer(IN_PART, "other")}
+    monkeypatch.setattr(contradictions_claims, "answer_of", lambda claim: given[claim])
+    assert by_claim("C1", "C2", also="More.")() == (
+        PART, "one (Claim C1: holds.) other (Claim C2: holds in part.) More.",
+    )  # fmt: skip
+
+
+PAIRS = {name: check for name, check in contradictions.checks.items() if isinstance(check, ByClaim)}
+
+
+@pytest.mark.parametrize("name", PAIRS)
+def test_a_contradiction_never_says_otherwise_than_its_claims(name):
+    """Whatever the answers are: words that hold are not refuted, and words that do not hold are not upheld."""
+    check, known_by = PAIRS[name], contradictions.described().set_index("id")["known_by"]
+    assert (check.side == "printed") == (known_by[name] == "recount")
+    against = name == "X11"  # its statement is the other number, of which the claim is the objection
+    for answer, refuted in ((HOLDS, against), (NOT_SO, not against)):
+        assert check.of([answer] * len(check.claims)) in ({SECOND, OPEN} if refuted else {FIRST, BOTH, OPEN})
+    assert check.of([HOLDS, NOT_SO]) == check.of([NOT_SO])
 
 
 def test_an_unknown_claim_is_refused():
@@ -89,34 +114,6 @@ def test_an_unknown_claim_is_refused():
 
 def test_counts_become_outcomes():
     assert [by_count(good, 3) for good in (3, 1, 0)] == [FIRST, PART, SECOND]
-
-
-def test_our_times_decide_and_could_decide_otherwise(monkeypatch):
-    theirs = pd.DataFrame({name: [1.0, 2.0] for name in protocol.TABLES}, index=[rathore.JEVD, rathore.PCA])
-    monkeypatch.setattr(rathore, "printed_times", lambda: theirs)
-    monkeypatch.setattr(rathore, "read_results", lambda name: None)
-    monkeypatch.setattr(rathore, "our_times", lambda rows: theirs.iloc[::-1].set_axis(theirs.index))
-    assert rathore.slower(rathore.JEVD, rathore.PCA, 1.0)[0] == FIRST
-    monkeypatch.setattr(rathore, "our_times", lambda rows: theirs)
-    assert rathore.slower(rathore.JEVD, rathore.PCA, 1.0)[0] == SECOND
-    monkeypatch.setattr(rathore, "our_times", lambda rows: theirs.iloc[:1])
-    assert rathore.slower(rathore.JEVD, rathore.PCA, 1.0) is None
-
-
-def test_falling_distances_are_seen_by_the_recount(monkeypatch):
-    monkeypatch.setattr(rathore, "answer_of", lambda claim: ("holds in part", "counted"))
-    assert rathore.nested_columns()[0] == FIRST
-    monkeypatch.setattr(rathore, "impossible", lambda: pd.DataFrame({"what": ["V.E. above StandardPCA"]}))
-    assert rathore.nested_columns()[0] == BOTH
-
-
-def test_sentences_about_in_sample_results_fit_without_one_data_set_only(monkeypatch):
-    assert others.best_in_sample()[0] == BOTH
-    known = others.vu.printed
-    worse = known("in-sample", "ARE")
-    worse.loc["Magic", "RFPCA"] = worse.loc["Magic", "FairPCA"] - 1.0
-    monkeypatch.setattr(others.vu, "printed", lambda split, metric: worse if metric == "ARE" else known(split, metric))
-    assert others.best_in_sample()[0] == SECOND
 
 
 def test_single_runs_would_be_recognised(monkeypatch):

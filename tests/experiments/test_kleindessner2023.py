@@ -403,7 +403,7 @@ def test_times_are_told_as_multiples_of_those_of_pca(monkeypatch):
     assert rows["value"].tolist() == 2 * list(range(1, len(runtime.METHODS) + 1))
 
 
-def test_the_running_time_claim_can_fail(monkeypatch):
+def test_the_running_time_claim_can_fail(reads):
     def rows(ratio):
         sizes = [(n, d) for n in (336, 20_000) for d in (20, 60, 100)]
         data = [
@@ -412,13 +412,13 @@ def test_the_running_time_claim_can_fail(monkeypatch):
         return pd.DataFrame(data, columns=records.TIDY)
 
     def answer(ratio):
-        monkeypatch.setattr(runtime, "read_results", lambda name: rows(ratio))
+        reads(runtime, rows(ratio))
         return runtime.same_order_as_pca()[0]
 
     assert answer(lambda d: 1.2) == "holds"
     assert answer(lambda d: d / 50) == "does not hold", "a ratio that grows like d, though never above 3"
     assert answer(lambda d: 4.0) == "does not hold", "a constant ratio, but a large one"
-    monkeypatch.setattr(runtime, "read_results", lambda name: rows(lambda d: 1.0).iloc[:0])
+    reads(runtime, rows(lambda d: 1.0).iloc[:0])
     assert runtime.same_order_as_pca() is None
 
 

@@ -149,9 +149,9 @@ def test_celeba_itself_runs_for_those_who_have_it(tmp_path):
     assert value["PCA", "held-out", "AUC (linear)"] > 0.9 > 0.6 > value["Fair PCA", "held-out", "AUC (linear)"]
 
 
-def test_the_claim_is_not_computable_and_its_evidence_is_read_from_the_results(monkeypatch):
+def test_the_claim_is_not_computable_and_its_evidence_is_read_from_the_results(reads):
     nothing = pd.DataFrame(columns=[*faces.COLUMNS, "task"]).astype({"value": float, "metric": str})
-    monkeypatch.setattr(faces, "read_results", lambda name: nothing)
+    reads(faces, nothing)
     assert faces.glasses() is None
     metrics = [f"AUC ({reader})" for reader in ("linear", "kernel")]
     keys = [
@@ -160,8 +160,8 @@ def test_the_claim_is_not_computable_and_its_evidence_is_read_from_the_results(m
         for protocol in ("held-out", "new reader")
         for metric in metrics
     ]
-    monkeypatch.setattr(faces, "read_results", lambda name: pd.DataFrame(keys, columns=faces.COLUMNS))
-    answer, evidence = faces.glasses()
+    reads(faces, pd.DataFrame(keys, columns=faces.COLUMNS))
+    answer, evidence, _ = faces.glasses()
     assert answer == "not computable"
     assert "of a linear reader 0.900 to 0.612" in evidence
     assert "substitute" in evidence

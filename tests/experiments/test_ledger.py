@@ -361,16 +361,16 @@ def test_summary_has_a_line_for_each_kind_of_evidence(finished):
 def test_claims_are_open_until_an_experiment_answers(toy_checkout):
     frame = claims.claims().set_index("id")
     assert len(frame) == 91
-    assert frame.loc["K01", ["answer", "evidence", "experiment"]].tolist() == ["holds", "1 < 2, computed", "toy-table"]
-    assert frame.loc["K02", "answer"] == "not yet judged"
-    assert (frame["answer"] == "not yet judged").sum() == 90
+    assert frame.loc["K01", ["here", "evidence", "experiment"]].tolist() == ["holds", "1 < 2, computed", "toy-table"]
+    assert frame.loc["K02", "here"] == "not yet judged"
+    assert (frame["here"] == "not yet judged").sum() == 90
     assert "1 &lt; 2, computed" in ledger.pages()["ledger.md"]
 
 
 def test_only_the_claims_asked_for_are_computed(toy_checkout):
     protocol = toy_checkout / "toy_project" / "protocol.py"
     protocol.write_text(protocol.read_text() + '\nclaims["K02"] = lambda: 1 / 0\n')
-    assert claims.claims(["K01"])["answer"].tolist() == ["holds"]
+    assert claims.claims(["K01"])["here"].tolist() == ["holds"]
     with pytest.raises(ResultError, match="no claim K99; it has R01"):
         claims.claims(["K99"])
     with pytest.raises(ZeroDivisionError):
@@ -381,9 +381,12 @@ def test_only_the_claims_asked_for_are_computed(toy_checkout):
     ("registered", "said"),
     [
         ('{"K99": one_holds}', "answers the claim 'K99', which is not in claims.csv"),
-        ('{"K01": lambda: ("true", "x")}', "needed is one of holds, holds in part, does not hold, not computable"),
-        ('{"K01": lambda: ("holds", " ")}', "with evidence"),
-        ('{"K01": lambda: ("not yet judged", "x")}', "needed is one of"),
+        (
+            '{"K01": lambda: Answer("true", "x")}',
+            "needed is one of holds, holds in part, does not hold, not computable",
+        ),
+        ('{"K01": lambda: Answer("holds", " ")}', "with evidence"),
+        ('{"K01": lambda: Answer(None, "x")}', "needed is one of"),
     ],
 )
 def test_answers_that_cannot_be_meant_are_refused(toy_checkout, registered, said):

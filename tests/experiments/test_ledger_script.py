@@ -27,7 +27,7 @@ def tables(committed):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(claims, "registered", dict)
         judged = claims.claims()
-    judged.loc[3, ["answer", "state"]] = ["holds", "changed"]
+    judged.loc[3, ["here", "state"]] = ["holds", "changed"]
     text = ledger_page.page(frame, ledger.counts(frame), judged)
     return "".join(re.findall(r"```\{raw\} html\n(.*?)\n```", text, re.DOTALL))
 

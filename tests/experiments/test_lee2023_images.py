@@ -139,10 +139,10 @@ def test_what_is_measured_is_the_memory():
     assert memory.largest_runs(rows)[1] == pytest.approx(1.0, abs=0.15)
 
 
-def test_memory_claims_can_come_out_either_way(monkeypatch):
+def test_memory_claims_can_come_out_either_way(reads):
     def answers(**bytes_of):
         peaks = made_peaks(square=lambda n, d: 80 * d * d, **bytes_of)
-        monkeypatch.setattr(memory, "read_results", lambda *a, **k: peaks)
+        reads(memory, peaks)
         return memory.little_memory()[0], memory.most_scalable()[0]
 
     tall = lambda c: lambda n, d: c * d  # noqa: E731
@@ -152,30 +152,30 @@ def test_memory_claims_can_come_out_either_way(monkeypatch):
     assert answers(fnpm=lambda n, d: 90 * d * d, mean=tall(unit)) == ("does not hold", "does not hold")
     whole = ("portraits-218x178", images.SHOWN, 100, 0, "fit", "peak memory of the process, MiB", 5, 700.0)
     both = pd.concat([made_peaks(fnpm=tall(unit)), pd.DataFrame([whole], columns=images.COLUMNS)])
-    monkeypatch.setattr(memory, "read_results", lambda *a, **k: both)
+    reads(memory, both)
     assert "reaches 700 MiB in all" in memory.little_memory()[1]
-    monkeypatch.setattr(memory, "read_results", lambda *a, **k: made_peaks(fnpm=tall(1)).iloc[:0])
+    reads(memory, made_peaks(fnpm=tall(1)).iloc[:0])
     assert memory.little_memory() is None
     assert memory.most_scalable() is None
 
 
 def test_the_size_of_celeba(monkeypatch):
-    answer, evidence = memory.too_large_to_load()
+    answer, evidence, _ = memory.too_large_to_load()
     assert answer == "holds in part"
     assert "18.9 GB as single bytes, 75.8 GB as 32-bit numbers" in evidence
     assert "3 of the 4 combinations do not fit" in evidence
     monkeypatch.setattr(memory, "rule", lambda claim, name: 8e9)
-    assert memory.too_large_to_load()[0] == "holds"
+    assert memory.too_large_to_load().here == "holds"
     monkeypatch.setattr(memory, "rule", lambda claim, name: 128e9)
-    assert memory.too_large_to_load()[0] == "does not hold"
+    assert memory.too_large_to_load().here == "does not hold"
 
 
-def test_the_claim_on_glasses_holds_at_most_in_part(monkeypatch, few):
+def test_the_claim_on_glasses_holds_at_most_in_part(reads, few):
     full = few.assign(dataset="portraits-218x178")
     half = few.assign(dataset="portraits-109x89")
 
     def answer(rows):
-        monkeypatch.setattr(images, "read_results", lambda *a, **k: rows)
+        reads(images, rows)
         return images.glasses_removed()
 
     assert answer(full.iloc[:0]) is None
@@ -186,7 +186,7 @@ def test_the_claim_on_glasses_holds_at_most_in_part(monkeypatch, few):
     assert "At half the height" not in alone[1]
     assert "substitute" in alone[1]
     same = full[full["method"] == "PCA"]
-    assert answer(pd.concat([same, same.assign(method=images.SHOWN)]))[0] == "does not hold"
+    assert answer(pd.concat([same, same.assign(method=images.SHOWN)])).here == "does not hold"
 
 
 def test_tables_have_a_line_for_every_setting(few):

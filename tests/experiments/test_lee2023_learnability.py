@@ -13,6 +13,7 @@ from evenspan.experiments import lee2023_learnability_claims as claims
 from evenspan.experiments import lee2023_learnability_effects as effects
 from evenspan.experiments import lee2023_learnability_protocol as protocol
 from evenspan.experiments import records
+from evenspan.experiments.claim_rules import Answer
 from evenspan.representation.streaming_fair_pca import StreamingFairPCA
 from evenspan.streams import OneShotStream
 
@@ -76,16 +77,16 @@ def test_errors_fall_at_the_rates_of_the_theory(slope_rows):
     assert -0.65 < table[claims.BOTH, "eps_f", "from 300 rows"] < -0.35
     assert -1.2 < table[claims.GIVEN, "eps_o", "from 300 rows"] < -0.8
     assert claims.GIVEN not in claims.slopes(slope_rows).query("metric == 'eps_f'")["experiment"].to_numpy()
-    answer, evidence = claims.learnable_from(slope_rows)
+    answer, evidence, _ = claims.learnable_from(slope_rows)
     assert answer == "holds"
     assert "gap-controlled, true directions given, eps_o" in evidence
 
 
 def test_verdict_on_learnability_can_fail(slope_rows):
     flat = slope_rows.assign(value=slope_rows["value"] * slope_rows["size"] ** 1.2)
-    assert claims.learnable_from(flat)[0] == "does not hold"
+    assert claims.learnable_from(flat).here == "does not hold"
     steep = slope_rows["value"].where(slope_rows["metric"] != "eps_f", slope_rows["value"] / slope_rows["size"])
-    assert claims.learnable_from(slope_rows.assign(value=steep))[0] == "holds in part"
+    assert claims.learnable_from(slope_rows.assign(value=steep)).here == "holds in part"
 
 
 def test_curves_keep_what_has_no_logarithm(slope_rows):
@@ -136,7 +137,7 @@ def test_exponents_and_rows_needed_are_those_put_in():
     ],
 )
 def test_verdict_on_the_sample_size_compares_growth_with_the_bound(exponents, answer):
-    found, evidence = claims.sample_size_from(power_law(exponents))
+    found, evidence, _ = claims.sample_size_from(power_law(exponents))
     assert found == answer
     assert "1/eps_f 2.0" in evidence
 
@@ -223,10 +224,10 @@ def test_about_zero_a_distant_mean_takes_directions_of_the_gap(monkeypatch):
 def test_the_iteration_orders_by_absolute_value():
     rows = effects.order(1)
     records.checked(rows, "order")
-    assert claims.top_eigenvectors_from(rows)[0] == "holds in part"
+    assert claims.top_eigenvectors_from(rows).here == "holds in part"
     swapped = rows["metric"].map({effects.SIGNED: effects.ABSOLUTE, effects.ABSOLUTE: effects.SIGNED})
-    assert claims.top_eigenvectors_from(rows.assign(metric=swapped))[0] == "holds"
-    assert claims.top_eigenvectors_from(rows.assign(value=0.9))[0] == "does not hold"
+    assert claims.top_eigenvectors_from(rows.assign(metric=swapped)).here == "holds"
+    assert claims.top_eigenvectors_from(rows.assign(value=0.9)).here == "does not hold"
 
 
 # -- the whole --------------------------------------------------------------------------------------------------------
@@ -267,9 +268,9 @@ def test_the_full_run_takes_the_place_of_this_build_and_rows_have_their_order():
     assert claims.best_source(rows).index.tolist() == [3, 2, 1, 0]
 
 
-def test_without_stored_runs_there_is_no_answer(monkeypatch):
+def test_without_stored_runs_there_is_no_answer(reads):
     empty = pd.DataFrame(columns=[*effects.COLUMNS, "task"])
-    monkeypatch.setattr(claims, "read_results", lambda name: empty.astype({"protocol": str}))
+    reads(claims, empty.astype({"protocol": str}))
     assert [answer() for answer in claims.claims.values()] == [None, None, None]
 
 
@@ -283,9 +284,9 @@ def test_without_stored_runs_there_is_no_answer(monkeypatch):
     ],
 )
 def test_learnability_is_judged_with_and_without_a_mean_gap(monkeypatch, rates, equal_means, together):
-    monkeypatch.setitem(learnability.measured, "L03", lambda: (rates, "Rates."))
-    monkeypatch.setattr(learnability, "learns_equal_means", lambda: (equal_means, "Equal means."))
-    assert learnability.learnable() == (together, "Rates. Equal means.")
+    monkeypatch.setitem(learnability.measured, "L03", lambda: Answer(rates, "Rates."))
+    monkeypatch.setattr(learnability, "learns_equal_means", lambda: Answer(equal_means, "Equal means."))
+    assert learnability.learnable() == Answer(together, "Rates. Equal means.")
     monkeypatch.setitem(learnability.measured, "L03", lambda: None)
     assert learnability.learnable() is None
     assert set(learnability.claims) == {"L01", "L02", "L03", "L04", "L06"}

@@ -109,11 +109,11 @@ def test_what_is_at_hand_is_the_full_run_if_there_is_one():
     assert speed.at_hand(here)[1] == "solver"
 
 
-def test_printed_times_decide_the_comparisons(monkeypatch):
+def test_printed_times_decide_the_comparisons(reads, monkeypatch):
     empty = rows([])
-    monkeypatch.setattr(speed, "read_results", lambda name: empty)
+    reads(speed, empty)
     answers = {claim: function() for claim, function in speed.claims.items()}
-    assert {claim: answer[0] for claim, answer in answers.items() if answer} == {
+    assert {claim: answer.printed for claim, answer in answers.items() if answer} == {
         "R09": "holds in part", "R10": "holds", "R11": "holds in part",
     }  # fmt: skip
     assert answers["R06"] is answers["R07"] is answers["R08"] is None
@@ -122,10 +122,10 @@ def test_printed_times_decide_the_comparisons(monkeypatch):
         table = pd.DataFrame(1.0, index=list(speed.METHODS), columns=names)
         table.loc["JevdPCA"], table.loc["StandardPCA"] = 1.0 / factor, 1.0 / factor**2
         monkeypatch.setattr(speed, "printed_times", lambda t=table: t)
-        assert {speed.claims[claim]()[0] for claim in ("R09", "R10", "R11")} == {answer}
+        assert {speed.claims[claim]().printed for claim in ("R09", "R10", "R11")} == {answer}
 
 
-def test_claims_about_growth_can_fail(monkeypatch):
+def test_claims_about_growth_can_fail(reads):
     def study(step, whole, ended, printed_start):
         sizes = (20, 40, 80, 160)
         entries = [(f"synthetic-d{d}", "eigh", speed.SCALING, "seconds", 1e-8 * d**3) for d in sizes]
@@ -142,8 +142,8 @@ def test_claims_about_growth_can_fail(monkeypatch):
         ((3.0, 4.0, 1.0, 1.0), "holds in part"),
         ((4.0, 4.0, 1.0, 1.0), "does not hold"),
     ):
-        monkeypatch.setattr(speed, "read_results", lambda name, g=given: study(*g))
-        assert speed.cubic_time()[0] == answer
+        reads(speed, study(*given))
+        assert speed.cubic_time().here == answer
 
     def programme(exponent):
         sizes = (10, 20, 40, 60)
@@ -154,16 +154,16 @@ def test_claims_about_growth_can_fail(monkeypatch):
         )
 
     for exponent, answer in ((5.0, "holds"), (8.0, "does not hold")):
-        monkeypatch.setattr(speed, "read_results", lambda name, e=exponent: programme(e))
-        assert speed.programme_time()[0] == answer
+        reads(speed, programme(exponent))
+        assert speed.programme_time().here == answer
 
 
-def test_the_share_of_the_programme_decides(monkeypatch):
+def test_the_share_of_the_programme_decides(reads):
     for share, answer in ((0.9, "holds"), (0.2, "does not hold")):
         whole = {"FairPCA_SDP_LP": 1.0, "min-max loss (certified)": 0.1}
         made = summed(whole)
         for metric, value in (("solver, SDP", share), ("solver, LP", 0.05), ("moments", 0.05)):
             made += summed({"FairPCA_SDP_LP": value}, metric)
         frame = rows(made)
-        monkeypatch.setattr(speed, "read_results", lambda name, m=frame: m)
-        assert speed.programme_dominates()[0] == answer
+        reads(speed, frame)
+        assert speed.programme_dominates().here == answer

@@ -35,7 +35,7 @@ def test_every_theorem_claim_is_here():
 
 @pytest.mark.parametrize("claim", sorted(EXPECTED))
 def test_answers(claim):
-    answer, evidence = theorems.claims[claim]()
+    answer, evidence, _ = theorems.claims[claim]()
     assert answer == EXPECTED[claim], evidence
     assert evidence.endswith(".")
 
@@ -141,19 +141,19 @@ def test_the_smallest_examples_are_the_smallest():
 def test_where_proportions_are_possible_the_minimiser_is_fairest(monkeypatch):
     two_groups = ((2, 2, 12), (2, 3, 9))
     monkeypatch.setattr(theorems, "enumerate_samples", lambda: attainable.enumerate_samples(two_groups))
-    assert theorems.maximal_fairness()[0] == "holds"
+    assert theorems.maximal_fairness().here == "holds"
 
 
 def test_a_wrong_regulariser_is_noticed(monkeypatch):
     monkeypatch.setattr(attainable, "regulariser_of", lambda table: Fraction(int((table**2).sum(axis=None))))
-    assert theorems.maximal_fairness()[0] == "does not hold"
+    assert theorems.maximal_fairness().here == "does not hold"
 
 
 # -- the kernel, its shift and the weights ----------------------------------------------------------------------------
 
 
 def test_less_than_the_lemma_asks_is_not_enough():
-    assert theorems.difference_of_matrices(margin=0.3)[0] == "does not hold"
+    assert theorems.difference_of_matrices(margin=0.3).here == "does not hold"
 
 
 def test_a_smaller_shift_is_noticed(monkeypatch):
@@ -161,7 +161,7 @@ def test_a_smaller_shift_is_noticed(monkeypatch):
         return dense.fair_kernel(K, codes, weight, 0.95 * weight * np.bincount(codes).max() if shift is None else shift)
 
     monkeypatch.setattr(theorems, "fair_kernel", smaller)
-    assert theorems.shifted_kernel()[0] == "does not hold"
+    assert theorems.shifted_kernel().here == "does not hold"
 
 
 def test_a_shift_that_differs_between_points_is_noticed(monkeypatch):
@@ -170,27 +170,27 @@ def test_a_shift_that_differs_between_points_is_noticed(monkeypatch):
         return fair + (shift or 0.0) * np.diag(np.linspace(0.0, 1.0, len(codes)))
 
     monkeypatch.setattr(theorems, "fair_kernel", uneven)
-    assert theorems.shifted_kernel()[0] == "does not hold"
+    assert theorems.shifted_kernel().here == "does not hold"
 
 
 def test_without_several_kernels_the_shift_changes_nothing(monkeypatch):
     monkeypatch.setattr(theorems, "WIDTHS", theorems.WIDTHS[:1])
-    assert theorems.shifted_kernel()[0] == "holds"
+    assert theorems.shifted_kernel().here == "holds"
 
 
 def test_other_weights_are_beaten(monkeypatch):
     monkeypatch.setattr(theorems, "inverse_weights", lambda h: dense.inverse_weights(h * np.linspace(1.0, 1.1, len(h))))
-    assert theorems.weight_update()[0] == "does not hold"
+    assert theorems.weight_update().here == "does not hold"
 
 
 def test_an_update_that_makes_the_objective_worse_is_noticed(monkeypatch):
     monkeypatch.setattr(dense, "inverse_weights", lambda h: np.eye(len(h))[int(h.argmax())])
-    assert theorems.convergence()[0] == "does not hold"
+    assert theorems.convergence().here == "does not hold"
 
 
 def test_too_few_rounds_are_noticed(monkeypatch):
     monkeypatch.setattr(theorems, "ROUNDS", 2)
-    assert theorems.convergence()[0] == "does not hold"
+    assert theorems.convergence().here == "does not hold"
 
 
 # -- Algorithm 1 with dense matrices ----------------------------------------------------------------------------------
@@ -289,19 +289,19 @@ def test_a_bound_too_small_is_noticed(monkeypatch):
     right = theorem_2.bound
     monkeypatch.setattr(theorem_2, "bound", lambda *given, **named: 0.005 * right(*given, **named))
     monkeypatch.setattr(theorem_2, "informative_from", lambda *given: 1)
-    assert theorem_2.generalisation()[0] == "does not hold"
+    assert theorem_2.generalisation().here == "does not hold"
 
 
 def test_without_far_centres_the_inequality_is_met(monkeypatch):
     monkeypatch.setattr(theorem_2, "CENTRES", (0.5, 1.0))
     monkeypatch.setattr(theorem_2, "SIZES", (50, 100))
-    assert theorem_2.generalisation()[0] == "holds"
+    assert theorem_2.generalisation().here == "holds"
 
 
 def test_a_second_expression_that_is_larger_is_noticed(monkeypatch):
     right = theorem_2.second_expression
     monkeypatch.setattr(theorem_2, "second_expression", lambda *given, **named: 1.01 * right(*given, **named))
-    assert theorem_2.expressions()[0] == "does not hold"
+    assert theorem_2.expressions().here == "does not hold"
 
 
 # -- the estimators against the dense transcription -------------------------------------------------------------------

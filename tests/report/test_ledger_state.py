@@ -26,9 +26,11 @@ def counts():
 
 @pytest.fixture
 def claims():
-    said = ["holds", "holds", "does not hold", "holds", "not yet judged"]
+    here = ["holds", "holds", "does not hold", "holds", "not yet judged"]
+    printed = ["", "holds", "holds in part", "", ""]
     states = ["current", "changed", "current", "current", ""]
-    return pd.DataFrame({"paper": ["two2021", *["one2020"] * 4], "answer": said, "state": states})
+    papers = ["two2021", *["one2020"] * 4]
+    return pd.DataFrame({"paper": papers, "here": here, "printed": printed, "state": states})
 
 
 def test_one_line_says_what_is_there_and_nothing_else(counts, claims):
@@ -38,18 +40,22 @@ def test_one_line_says_what_is_there_and_nothing_else(counts, claims):
         "80 not discriminating (80 close), 100 % agree, a wrong method would in 100 %; "
         "20 measured time (15 same order, 5 differ), 75 % agree, a wrong method would in 0 %; "
         "100 without a number of ours (100 changed). "
-        "5 claims: 2 hold, 1 does not hold, 1 not yet judged, 1 changed."
+        "5 claims; reproduced here 5: 2 hold, 1 does not hold, 1 not yet judged, 1 changed; "
+        "as printed 2: 1 holds, 1 holds in part."
     )
 
 
 def test_a_changed_answer_is_no_answer(counts, claims):
-    table = ledger_state.claim_counts(claims)
+    table = ledger_state.claim_counts(claims, "here")
     assert table.loc["one2020"].to_dict() == {
         "holds": 1, "holds in part": 0, "does not hold": 1, "not computable": 0, "not yet judged": 1, "changed": 1,
         "claims": 4,
     }  # fmt: skip
-    current = ledger_state.claim_counts(claims.assign(state="current"))
+    current = ledger_state.claim_counts(claims.assign(state="current"), "here")
     assert current.loc["total", ["holds", "changed"]].tolist() == [3, 0]
+    printed = ledger_state.claim_counts(claims, "printed")
+    assert printed.loc["total", ["holds", "holds in part", "changed", "claims"]].tolist() == [1, 1, 0, 2]
+    assert printed.loc["two2021", "claims"] == 0
 
 
 def test_the_block_is_made_anew_and_the_rest_is_kept(counts, claims):

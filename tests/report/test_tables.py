@@ -25,8 +25,8 @@ def adult():
     return protocol.summary(stored("kleindessner2023-table", dataset="adult", k=10))
 
 
-def test_every_answer_carries_a_mark_of_the_style_sheet(monkeypatch):
-    monkeypatch.setattr(from_results, "read_results", lambda name: read_results(name).iloc[:0])
+def test_every_answer_carries_a_mark_of_the_style_sheet(reads):
+    reads(from_results, read_results("kleindessner2023-table").iloc[:0])
     markup = tables.claim_table(["K01", "K11"]).data
     assert {"verdict-exact", "verdict-pending"} == classes(markup) <= KNOWN
     assert re.search(r'class="verdict verdict-exact">holds<', markup)

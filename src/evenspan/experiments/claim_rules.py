@@ -1,11 +1,16 @@
-"""The numbers by which claims in words are judged: ``data/tolerances.yml``, section ``claims``.
+"""What an answer to a claim is, and the numbers by which claims and findings in words are judged.
 
-"Much faster" or "comparable" have no numbers in the papers. Ours stand in one file, each with a name, the claim that it
-is for and what it means in words; a function that answers a claim asks for them by these names and types none.
+A claim may have two answers: whether the paper agrees with its own tables (*printed*), and whether our computation or
+our stored runs bear it out (*here*). A claim about a table is judged by one rule, applied to the printed and to our
+numbers.
+
+"Much faster" or "comparable" have no numbers in the papers. Ours stand in ``data/tolerances.yml``, sections ``claims``
+and ``findings``, each with a name, the claim or finding that it is for and what it means in words; a function that
+answers a claim asks for them by these names and types none.
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
 from pathlib import Path
 from types import MappingProxyType
@@ -17,8 +22,59 @@ import yaml
 from .. import paths
 from ..errors import ResultError
 
-FILE = "tolerances.yml"
+FILE, SECTIONS = "tolerances.yml", ("claims", "findings")
 COLUMNS = ["claim", "rule", "value", "words"]
+HOLDS, IN_PART, NOT_SO = "holds", "holds in part", "does not hold"
+#: Named states that are no answers: with its reason in the evidence, and waiting for results.
+NOT_COMPUTABLE, OPEN = "not computable", "not yet judged"
+
+
+class Answer(NamedTuple):
+    """Both answers to a claim and their evidence; None where an answer makes no sense.
+
+    ``here`` is what our computation or our stored runs say, ``printed`` whether the paper agrees with what it prints.
+    """
+
+    here: str | None
+    evidence: str
+    printed: str | None = None
+
+
+#: What gives numbers: those that are printed, or ours.
+Source = Callable[..., pd.DataFrame]
+
+
+class MissingNumbersError(ResultError):
+    """Stored numbers that a claim needs are not there (yet)."""
+
+
+def by_parts(parts: Iterable[bool]) -> str:
+    """All: holds; some: holds in part; none: does not hold."""
+    parts = [bool(part) for part in parts]
+    return HOLDS if all(parts) else IN_PART if any(parts) else NOT_SO
+
+
+def by_count(count: int, claimed: float, others: Iterable[int]) -> str:
+    """Best so many times as claimed: holds; best more often than any other: holds in part; else does not hold."""
+    return HOLDS if count == claimed else IN_PART if count > max(others) else NOT_SO
+
+
+def both(told: Callable[[Source], tuple[str, str]], printed: Source, ours: Source) -> Answer:
+    """One rule applied to the printed and to our numbers.
+
+    Parameters
+    ----------
+    told : callable
+        Gives the answer of a source of numbers and its evidence, without a full stop.
+    printed, ours
+        The two sources; ours may raise :class:`MissingNumbersError`.
+    """
+    theirs, words = told(printed)
+    try:
+        mine, own = told(ours)
+    except MissingNumbersError:
+        return Answer(OPEN, f"Printed: {words}.", theirs)
+    return Answer(mine, f"Printed: {words}. Ours: {own}.", theirs)
 
 
 class Rule(NamedTuple):
@@ -35,7 +91,7 @@ def rule(claim: str, name: str) -> float:
     Parameters
     ----------
     claim : str
-        Number of the claim, as in ``data/paper/claims.csv``.
+        Number of the claim, as in ``data/paper/claims.csv``, or key of the finding.
     name : str
         Name of the rule.
 
@@ -52,14 +108,14 @@ def rule(claim: str, name: str) -> float:
     if name not in found.get(claim, {}):
         have = ", ".join(found.get(claim, {})) or "none"
         raise ResultError(
-            f"{FILE} has no rule {name!r} for the claim {claim}; it has {have}. Add it to the section claims, with "
-            "its value and its words, or correct the name."
+            f"{FILE} has no rule {name!r} for {claim}; it has {have}. Add it to its section, with its value "
+            "and its words, or correct the name."
         )
     return found[claim][name].value
 
 
 def rules() -> Mapping[str, Mapping[str, Rule]]:
-    """All rules by claim and name, in the order of the file."""
+    """All rules by claim or finding, and name, in the order of the file."""
     path = paths.data(FILE)
     try:
         return _read(path, path.stat().st_mtime_ns)
@@ -85,14 +141,15 @@ def _read(path: Path, changed: int) -> Mapping[str, Mapping[str, Rule]]:
         given = yaml.safe_load(path.read_text(encoding="utf-8"))
     except yaml.YAMLError as error:
         raise ResultError(f"{path.name} is not YAML ({error}). Correct it; the rules are defined there.") from error
-    section = given.get("claims") if isinstance(given, dict) else None
-    if not isinstance(section, dict):
-        raise ResultError(f"{path.name} has no section claims with rules by claim, but {section!r}. Restore it.")
     found = {}
-    for claim, named in section.items():
-        if not isinstance(named, dict) or not named:
-            raise ResultError(f"{path.name}: the claim {claim} needs rules by name, but has {named!r}.")
-        found[claim] = MappingProxyType({name: _checked(f"{claim}, {name}", one) for name, one in named.items()})
+    for name in SECTIONS:
+        section = given.get(name) if isinstance(given, dict) else None
+        if not isinstance(section, dict):
+            raise ResultError(f"{path.name} has no section {name} with rules by name, but {section!r}. Restore it.")
+        for key, named in section.items():
+            if not isinstance(named, dict) or not named or key in found:
+                raise ResultError(f"{path.name}: {key} needs rules by name, once, but has {named!r}.")
+            found[key] = MappingProxyType({rule: _checked(f"{key}, {rule}", one) for rule, one in named.items()})
     return MappingProxyType(found)
 
 

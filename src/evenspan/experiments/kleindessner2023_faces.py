@@ -24,7 +24,7 @@ from ..errors import ConfigurationError, DataError
 from ..moments import GroupMoments
 from ..reconstruction import StandardPCA
 from ..representation import LEACE, FairPCA
-from .claim_rules import rule
+from .claim_rules import Answer, by_parts, rule
 from .store import read_results
 
 SEED = 2023
@@ -301,7 +301,7 @@ def examples(name: str, k: int, number: int = 6) -> pd.DataFrame:
     )
 
 
-def glasses_on_celeba(found: pd.DataFrame) -> tuple[str, str]:
+def glasses_on_celeba(found: pd.DataFrame) -> Answer:
     """The answer to K16 where CelebA was at hand: how much of what PCA lets readers find is left by Fair PCA."""
     value = found[(found["dataset"] == CELEBA) & (found["protocol"] == "new reader")]
     value = value.groupby(["method", "metric"])["mean"].mean()
@@ -310,16 +310,16 @@ def glasses_on_celeba(found: pd.DataFrame) -> tuple[str, str]:
     erased = [after <= rule("K16", "left of what is read") * before for before, after in read]
     told = ", ".join(f"of a {reader} reader {a:.3f} and {b:.3f}" for reader, (a, b) in areas.items())
     evidence = f"CelebA, area under the ROC curve on images that the projection has not seen, PCA and Fair PCA: {told}."
-    return ("holds" if all(erased) else "holds in part" if any(erased) else "does not hold"), evidence
+    return Answer(by_parts(erased), evidence)
 
 
-def glasses() -> tuple[str, str] | None:
+def glasses() -> Answer | None:
     """K16: glasses erased from CelebA, judged by the readers where its rows are stored (``on_celeba``).
 
     The images are not at hand here: then there is no answer, and the evidence is what the substitute shows.
     """
-    rows = read_results("kleindessner2023-faces")
-    found = summary(rows)
+    areas = [f"AUC ({reader})" for reader in metrics.READERS]
+    found = summary(read_results("kleindessner2023-faces", dataset=[CELEBA, SUBSTITUTE], metric=areas))
     if CELEBA in set(found["dataset"]):
         return glasses_on_celeba(found)
     found = found[(found["dataset"] == SUBSTITUTE) & (found["k"] == COMPONENTS[-1])]
@@ -340,7 +340,7 @@ def glasses() -> tuple[str, str] | None:
         f"{areas['held-out', 'linear']}, of a kernel reader {areas['held-out', 'kernel']}; of readers fitted to people "
         f"whom the projection has not seen {areas['new reader', 'linear']} and {areas['new reader', 'kernel']}."
     )
-    return "not computable", evidence
+    return Answer("not computable", evidence)
 
 
 claims = {"K16": glasses}

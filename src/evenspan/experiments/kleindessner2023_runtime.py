@@ -16,7 +16,7 @@ from ..datasets.synthetic import two_latent_groups
 from ..errors import ConfigurationError
 from ..reconstruction import StandardPCA
 from ..representation import FairPCA
-from .claim_rules import rule
+from .claim_rules import Answer, rule
 from .store import read_results
 
 COLUMNS = ["dataset", "method", "k", "split", "protocol", "metric", "value"]
@@ -113,7 +113,7 @@ def ratio_table(curves: dict[str, pd.DataFrame]) -> pd.DataFrame:
     return pd.concat(parts, axis=1).sort_index(kind="stable").reset_index()
 
 
-def same_order_as_pca() -> tuple[str, str] | None:
+def same_order_as_pca() -> Answer | None:
     """K04: fair PCA costs a constant factor more than PCA: its ratio does not grow with n or with d."""
     rows = read_results("kleindessner2023-runtime")
     if rows.empty:
@@ -125,7 +125,7 @@ def same_order_as_pca() -> tuple[str, str] | None:
     evidence = f"Median ratio to standard PCA between {fair['median'].min():.2f} and {fair['median'].max():.2f}; "
     evidence += "; ".join(f"growth exponent in d {value:+.2f} at n = {n:,}" for n, value in slope.items()) + "."
     holds = max(slope.values()) < rule("K04", "growth") and fair["median"].max() < rule("K04", "times as long")
-    return ("holds" if holds else "does not hold"), evidence
+    return Answer("holds" if holds else "does not hold", evidence)
 
 
 claims = {"K04": same_order_as_pca}

@@ -14,7 +14,7 @@ from ..metrics import CLASSIFIERS, demographic_parity_difference, mean_gap
 from ..moments import GroupMoments
 from ..representation import FairKernelPCA, FairPCA
 from ..representation.constraints import fair_basis, mean_constraints
-from .claim_rules import rule
+from .claim_rules import Answer, rule
 
 SEED = 2023
 
@@ -111,7 +111,7 @@ def kernel_version() -> dict[str, float]:
     return {"largest difference": same, "largest correlation": fair, "smallest, kernel PCA": control}
 
 
-def independence_gives_parity() -> tuple[str, str]:
+def independence_gives_parity() -> Answer:
     """K13: models trained on a representation that is independent of the group satisfy demographic parity.
 
     The rate of positive predictions is estimated on new points, so what remains is compared with its standard error;
@@ -137,7 +137,7 @@ def independence_gives_parity() -> tuple[str, str]:
         f"Three classifiers, seed {SEED}, {n:,} new points: largest disparity of an independent representation "
         f"{worst:.1f} standard errors; with equal means and unequal spreads {control:.0f}."
     )
-    return ("holds" if worst < rule("K13", "standard errors") < control else "does not hold"), evidence
+    return Answer("holds" if worst < rule("K13", "standard errors") < control else "does not hold", evidence)
 
 
 def _orthonormal(rng: np.random.Generator, d: int, k: int) -> np.ndarray:
@@ -152,11 +152,11 @@ def _largest_correlation(T: np.ndarray, z: np.ndarray, rng: np.random.Generator)
 
 def _answer(
     search: dict[str, float], rounding: float, *, control: float = 0.0, controls: tuple[str, ...] = ()
-) -> tuple[str, str]:
+) -> Answer:
     broken = [name for name, value in search.items() if name not in controls and value > rounding]
     weak = [name for name in controls if search[name] < control]
     evidence = "Random problems, seed {}: {}.".format(SEED, ", ".join(f"{name} {v:.2g}" for name, v in search.items()))
-    return ("does not hold" if broken or weak else "holds"), evidence
+    return Answer("does not hold" if broken or weak else "holds", evidence)
 
 
 claims = {

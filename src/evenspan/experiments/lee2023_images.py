@@ -19,7 +19,7 @@ from ..errors import ConfigurationError
 from ..moments import GroupMoments
 from ..representation import StreamingFairPCA
 from ..streams import FunctionStream, Stream
-from .claim_rules import rule
+from .claim_rules import Answer, by_parts, rule
 from .lee2023_images_memory import EMBEDDED, memory_rows
 from .lee2023_images_memory import claims as memory_claims
 from .records import peak_memory
@@ -275,35 +275,34 @@ def by_setting(rows: pd.DataFrame, part: str) -> pd.DataFrame:
 
 def rows_half(method: str) -> pd.Series | None:
     """The stored metrics of one setting of the rank ablation; None where one is missing."""
-    rows = read_results("lee2023-images")
-    rows = rows[(rows["dataset"] == Setting(HALF, SHOWN).dataset) & (rows["blocks"] == BLOCKS)]
+    rows = read_results("lee2023-images", dataset=Setting(HALF, SHOWN).dataset, blocks=BLOCKS)
     wanted = {"mean", SHOWN, PAIRED}
     return rows[rows["method"] == method].set_index("metric")["value"] if wanted <= set(rows["method"]) else None
 
 
-def removed_on_celeba(rows: pd.DataFrame) -> tuple[str, str]:
+def removed_on_celeba(rows: pd.DataFrame) -> Answer:
     """The answer to L09 where CelebA was at hand: how much of what PCA lets readers find is left by the method."""
     value = rows.set_index(["method", "metric"])["value"]
     areas = {r: [value[name, f"AUC ({r})"] for name in ("PCA", SHOWN)] for r in metrics.READERS}
     fell = [_fell(before, after) for before, after in areas.values()]
     told = ", ".join(f"of a {reader} reader {a:.3f} and {b:.3f}" for reader, (a, b) in areas.items())
     evidence = f"CelebA, area under the ROC curve on held-out images, before and after: {told}."
-    return ("holds" if all(fell) else "holds in part" if any(fell) else "does not hold"), evidence
+    return Answer(by_parts(fell), evidence)
 
 
 def _fell(before: float, after: float, chance: float = 0.5) -> bool:
     return bool(after - chance < rule("L09", "left of what is read") * (before - chance))
 
 
-def glasses_removed() -> tuple[str, str] | None:
+def glasses_removed() -> Answer | None:
     """L09: the information on eyeglasses is removed, judged where rows of CelebA are stored (``on_celeba``).
 
     CelebA is not at hand here, so that no answer from the substitute is more than in part.
     """
-    rows = read_results("lee2023-images")
-    if CELEBA in set(rows["dataset"]):
-        return removed_on_celeba(rows[rows["dataset"] == CELEBA])
-    rows = rows[rows["dataset"] == Setting(CELEBA_SIZE, SHOWN).dataset]
+    rows = read_results("lee2023-images", dataset=CELEBA)
+    if len(rows):
+        return removed_on_celeba(rows)
+    rows = read_results("lee2023-images", dataset=Setting(CELEBA_SIZE, SHOWN).dataset)
     value = rows.set_index(["method", "metric"])["value"]
     if not {"PCA", SHOWN} <= set(rows["method"]):
         return None
@@ -329,7 +328,7 @@ def glasses_removed() -> tuple[str, str] | None:
             f"{100 * ours[change]:.1f} % and keeps {100 * ours[variance]:.1f} %."
         )
     fell = [_fell(a, b) for a, b in areas.values()] + [_fell(before[change], after[change], chance=0.0)]
-    return ("holds in part" if any(fell) else "does not hold"), evidence
+    return Answer("holds in part" if any(fell) else "does not hold", evidence)
 
 
 claims = memory_claims | {"L09": glasses_removed}

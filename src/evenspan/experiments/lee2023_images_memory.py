@@ -20,7 +20,7 @@ from ..representation import INLP, LEACE, FairKernelPCA, FairPCA, MMDFairPCA, Nu
 from ..representation.erasure import IncompleteErasureWarning
 from ..representation.mmd_fair_pca import UnmetToleranceWarning
 from ..streams import FunctionStream
-from .claim_rules import rule
+from .claim_rules import Answer, by_parts, rule
 from .session import best_source
 from .store import read_results
 
@@ -172,9 +172,10 @@ def largest_runs(rows: pd.DataFrame) -> tuple[pd.DataFrame, float, float]:
     return some, slope, float(last["value"] / (4 * last["d"] * (LARGEST_K + M + LARGEST_BATCH)))
 
 
-def little_memory() -> tuple[str, str] | None:
+def little_memory() -> Answer | None:
     """L05: o(d^2) memory."""
-    rows = read_results("lee2023-images")
+    images = f"portraits-{CELEBA_SIZE[0]}x{CELEBA_SIZE[1]}"
+    rows = read_results("lee2023-images", dataset=[DATASET, images], method=[STREAMED, f"m = {M}"])
     if DATASET not in set(rows["dataset"]):
         return None
     some, slope, units = largest_runs(rows)
@@ -185,7 +186,7 @@ def little_memory() -> tuple[str, str] | None:
         f"matrix would take {4 * last['d'] ** 2 / 1e9:.0f} GB. From d = {some['d'].iloc[0]:,} on it grows as d to the "
         f"power {slope:.2f}."
     )
-    peak, images = "peak memory of the process, MiB", f"portraits-{CELEBA_SIZE[0]}x{CELEBA_SIZE[1]}"
+    peak = "peak memory of the process, MiB"
     whole = rows[(rows["dataset"] == images) & (rows["method"] == f"m = {M}") & (rows["metric"] == peak)]
     if len(whole):
         evidence += (
@@ -193,10 +194,10 @@ def little_memory() -> tuple[str, str] | None:
             f"{whole['value'].iloc[0]:,.0f} MiB in all, programs and drawing included."
         )
     parts = [abs(slope - 1.0) < rule("L05", "exponent"), units <= rule("L05", "times the state")]
-    return ("holds" if all(parts) else "holds in part" if parts[0] else "does not hold"), evidence
+    return Answer("holds" if all(parts) else "holds in part" if parts[0] else "does not hold", evidence)
 
 
-def too_large_to_load() -> tuple[str, str]:
+def too_large_to_load() -> Answer:
     """L07: the images cannot be loaded on a moderate-sized computer."""
     moderate = rule("L07", "small computer, bytes"), rule("L07", "large computer, bytes")
     values = CELEBA_TRAIN * 3 * CELEBA_SIZE[0] * CELEBA_SIZE[1]
@@ -210,15 +211,15 @@ def too_large_to_load() -> tuple[str, str]:
         f"{' and '.join(f'{memory / 1e9:.0f} GB' for memory in moderate)}: "
         f"{sum(exceeds)} of the {len(exceeds)} combinations do not fit."
     )
-    return ("holds" if all(exceeds) else "holds in part" if any(exceeds) else "does not hold"), evidence
+    return Answer(by_parts(exceeds), evidence)
 
 
-def most_scalable() -> tuple[str, str] | None:
+def most_scalable() -> Answer | None:
     """L08: the most scalable fair PCA, all under one limit of memory and for as many images.
 
     The mean constraint alone must take fewer features, by more than a margin.
     """
-    rows = read_results("lee2023-images", names=["memory"])
+    rows = read_results("lee2023-images", dataset=DATASET)
     if rows.empty:
         return None
     most = models(rows).set_index("method")["most features"]
@@ -232,7 +233,7 @@ def most_scalable() -> tuple[str, str] | None:
     )
     first = most[STREAMED] > others.iloc[0]
     alone = most[STREAMED] > rule("L08", "times as many features") * most[STREAMED_MEAN]
-    return ("holds" if first and alone else "holds in part" if first else "does not hold"), evidence
+    return Answer("holds" if first and alone else "holds in part" if first else "does not hold", evidence)
 
 
 claims = {"L05": little_memory, "L07": too_large_to_load, "L08": most_scalable}

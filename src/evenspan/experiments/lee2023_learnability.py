@@ -12,6 +12,7 @@ import pandas as pd
 
 from ..errors import ConfigurationError
 from . import lee2023_learnability_effects as effects
+from .claim_rules import IN_PART, Answer
 from .lee2023_learnability_claims import BOTH as BOTH
 from .lee2023_learnability_claims import EXACT, EXPERIMENTS, GIVEN
 from .lee2023_learnability_claims import claims as measured
@@ -81,14 +82,14 @@ def one_run(case: Setting, experiment: str, size: int, seed: int) -> dict[str, f
     return judged(case, feed(power, blocks, BLOCKS).basis, power)
 
 
-def learnable() -> tuple[str, str] | None:
+def learnable() -> Answer | None:
     """L03: the rates on a population with a mean gap, and whether the loss falls at all without one (g = 0)."""
     rates = measured["L03"]()
     if rates is None:
         return None
     equal_means = learns_equal_means()
-    answer = rates[0] if rates[0] == equal_means[0] else "holds in part"
-    return answer, f"{rates[1]} {equal_means[1]}"
+    answer = rates.here if rates.here == equal_means.here else IN_PART
+    return Answer(answer, f"{rates.evidence} {equal_means.evidence}")
 
 
 claims = {**theorems, **measured, "L03": learnable}

@@ -12,7 +12,7 @@ import pandas as pd
 
 from .. import metrics
 from . import session
-from .claim_rules import rule
+from .claim_rules import Answer, by_parts, rule
 from .lee2023_learnability_effects import (
     ABSOLUTE,
     CENTRES,
@@ -180,13 +180,13 @@ def special_table(rows: pd.DataFrame, protocol: str) -> pd.DataFrame:
 # -- claims -----------------------------------------------------------------------------------------------------------
 
 
-def learnable() -> tuple[str, str] | None:
+def learnable() -> Answer | None:
     """L03: both gaps fall with the samples, at the rates of the theory, on the population with prescribed gaps."""
-    rows = read_results(EXPERIMENT)
-    return learnable_from(rows) if MAIN in set(rows[rows["protocol"] == "slopes"]["dataset"]) else None
+    rows = read_results(EXPERIMENT, protocol="slopes")
+    return learnable_from(rows) if MAIN in set(rows["dataset"]) else None
 
 
-def learnable_from(rows: pd.DataFrame) -> tuple[str, str]:
+def learnable_from(rows: pd.DataFrame) -> Answer:
     """The answer to L03 for these rows."""
     table = slopes(rows).set_index(["generator", "experiment", "metric", "sizes"])
     beyond, parts = f"from {BEYOND} rows", []
@@ -207,17 +207,17 @@ def learnable_from(rows: pd.DataFrame) -> tuple[str, str]:
     evidence += "; ".join(texts) + ". Judged on the population with prescribed gaps; a simulation shows no more than "
     evidence += "that the rates of the theorem are met on it."
     done = [*parts, *both]
-    return ("holds" if all(done) else "holds in part" if any(done) else "does not hold"), evidence
+    return Answer(by_parts(done), evidence)
 
 
-def sample_size() -> tuple[str, str] | None:
+def sample_size() -> Answer | None:
     """L04: the rows needed grow with no factor faster than the bound does."""
-    rows = read_results(EXPERIMENT)
+    rows = read_results(EXPERIMENT, protocol=["slopes", *(f"growth in {name}" for name in FACTORS)])
     present = {name.removeprefix("growth in ") for name in set(rows["protocol"])}
     return sample_size_from(rows) if set(FACTORS) <= present else None
 
 
-def sample_size_from(rows: pd.DataFrame) -> tuple[str, str]:
+def sample_size_from(rows: pd.DataFrame) -> Answer:
     """The answer to L04 for these rows."""
     table = growth_table(rows)
     table = table[table["consistent"] != "–"]
@@ -241,8 +241,8 @@ def sample_size_from(rows: pd.DataFrame) -> tuple[str, str]:
         "; ".join(texts) + f". Not faster than the bound in {sum(verdicts)} of {len(verdicts)}. Where a gap gets "
     )
     evidence += "smaller, the blocks of its phase are made more in proportion, which is one power of these exponents."
-    answer = "holds" if all(verdicts) else "holds in part" if any(verdicts) else "does not hold"
-    return answer, evidence
+    answer = by_parts(verdicts)
+    return Answer(answer, evidence)
 
 
 def _slope_part(rows: pd.DataFrame, experiment: str) -> pd.DataFrame:
@@ -250,13 +250,13 @@ def _slope_part(rows: pd.DataFrame, experiment: str) -> pd.DataFrame:
     return rows[chosen]
 
 
-def top_eigenvectors() -> tuple[str, str] | None:
+def top_eigenvectors() -> Answer | None:
     """L06: the eigenvectors of the largest eigenvalues, or of those largest in absolute value."""
-    rows = read_results(EXPERIMENT)
-    return top_eigenvectors_from(rows) if "order of eigenvalues" in set(rows["protocol"]) else None
+    rows = read_results(EXPERIMENT, protocol="order of eigenvalues")
+    return top_eigenvectors_from(rows) if len(rows) else None
 
 
-def top_eigenvectors_from(rows: pd.DataFrame) -> tuple[str, str]:
+def top_eigenvectors_from(rows: pd.DataFrame) -> Answer:
     """The answer to L06 for these rows: in part if only the order by absolute value is the one found."""
     table = special_table(rows, "order of eigenvalues").pivot(index="dataset", columns="metric", values="median")
     table = table.loc[[order_name(number) for number in range(len(ORDERS))]]
@@ -265,11 +265,11 @@ def top_eigenvectors_from(rows: pd.DataFrame) -> tuple[str, str]:
     evidence += "; ".join(f"{name}: {row[SIGNED]:.2f}, {row[ABSOLUTE]:.2f}" for name, row in table.iterrows()) + "."
     found = rule("L06", "found")
     if (table[SIGNED] < found).all():
-        return "holds", evidence
-    return ("holds in part" if (table[ABSOLUTE] < found).all() else "does not hold"), evidence
+        return Answer("holds", evidence)
+    return Answer("holds in part" if (table[ABSOLUTE] < found).all() else "does not hold", evidence)
 
 
-claims: dict[str, Callable[[], tuple[str, str] | None]] = {
+claims: dict[str, Callable[[], Answer | None]] = {
     "L03": learnable,
     "L04": sample_size,
     "L06": top_eigenvectors,

@@ -17,7 +17,7 @@ from ..linalg import symmetrise, top_eigenspace
 from ..metrics.learnability import optimality_gap
 from ..moments import GroupMoments
 from ..representation import NullItOutPCA, StreamingFairPCA
-from .claim_rules import rule
+from .claim_rules import Answer, rule
 
 SEED = 20230
 #: Random tables for L01, by their number of rows beyond k + m + 2, from which on the projected covariance has rank k.
@@ -27,8 +27,6 @@ AS_PRINTED = "all"
 BLOCKS = (1000, 16_000)
 #: Features of the random problems for L02; all k and m that the definition admits are tried for each.
 FEATURES = (3, 5, 8)
-
-Answer = tuple[str, str]
 
 
 def equivalent_programs() -> Answer:
@@ -61,11 +59,12 @@ def equivalent_programs() -> Answer:
         answer = "does not hold"
     else:
         answer = "holds in part" if contradicted else "holds"
-    return answer, (
+    return Answer(
+        answer,
         f"{determined} random tables whose projected covariance has rank k or more: largest angle between the two "
         f"maximisers {angle:.1g}. In {contradicted} of {tried} tables of smaller rank another maximiser of the "
         f"projected objective, with the same value to {lost:.1g}, lies in the nullified directions (|U'V| up to "
-        f"{farthest:.2g}). The theorem assumes a gap after the k-th eigenvalue, hence rank k."
+        f"{farthest:.2g}). The theorem assumes a gap after the k-th eigenvalue, hence rank k.",
     )
 
 
@@ -117,12 +116,15 @@ def defined_everywhere() -> Answer:
             gap = max(gap, float((spectrum[k - 1] - spectrum[k]) / np.trace(moments.scatter)))
     answer = "does not hold" if infeasible or wrong else "holds"
     if not infeasible:
-        return answer, f"All {total} cases with d in {FEATURES} have a feasible projection; {wrong} were not solved."
-    return answer, (
+        return Answer(
+            answer, f"All {total} cases with d in {FEATURES} have a feasible projection; {wrong} were not solved."
+        )
+    return Answer(
+        answer,
         f"{infeasible} of {total} cases with d in {FEATURES} have no feasible projection, the first being {example}: "
         f"the m + 1 removed directions leave fewer than k. Every V then has |U'V| = {smallest:.6g}, so no fairness "
         f"level below 1 can be reached. The theorem is untouched: it assumes a gap after the k-th eigenvalue of the "
-        f"projected covariance, which is {gap:.1g} of the total variance in these cases."
+        f"projected covariance, which is {gap:.1g} of the total variance in these cases.",
     )
 
 
@@ -170,10 +172,11 @@ def learns_equal_means() -> Answer:
     first, control = (loss["covariance", size] for size in BLOCKS)
     share = rule("L03", "loss left")
     learnt, tells = large <= share * small, control <= share * first
-    return "holds" if learnt and tells else "does not hold", (
+    return Answer(
+        "holds" if learnt and tells else "does not hold",
         f"Equal means (g = 0), blocks of {BLOCKS[0]} and {BLOCKS[1]} rows, median of 9 runs: the algorithm as printed "
         f"loses {small:.1%} and {large:.1%} of the largest variance, without its column for the means it loses "
-        f"{control:.2%} in the end."
+        f"{control:.2%} in the end.",
     )
 
 

@@ -17,7 +17,7 @@ from ..moments import GroupMoments
 from ..reconstruction.group_errors import best_kept
 from ..reconstruction.joint_diagonalisation import joint_diagonalise
 from ..reconstruction.joint_jacobi import jacobi_diagonalise
-from .claim_rules import rule
+from .claim_rules import Answer, rule
 from .rathore2025_protocol import TABLES, matrices
 from .vu2022_protocol import DATASETS, UNSCALED
 
@@ -175,7 +175,7 @@ def _few_steps(S: np.ndarray, start: np.ndarray) -> np.ndarray:
     return joint_diagonalise(S, "paper", init=start, max_iter=STEPS, rtol=0.0).U
 
 
-def constraint_kept() -> tuple[str, str]:
+def constraint_kept() -> Answer:
     """R05: the matrix that Algorithm 1 returns satisfies U'U = I."""
     found = orthonormality()
     ended = found["status"].isin(["converged", "not converged"])
@@ -190,7 +190,8 @@ def constraint_kept() -> tuple[str, str]:
         f"{titles[row['dataset']]} from {starts[row['start']]} ({row['status']})" for _, row in found[~ended].iterrows()
     )
     answer = "does not hold" if broken.all() else "holds in part" if broken.any() else "holds"
-    return (answer if len(done) else "not computable"), (
+    return Answer(
+        answer if len(done) else "not computable",
         f"|U'U - I| where Algorithm 1 returns something: {told}. One step gives I + V'V (relative difference at most "
-        f"{found['one step'].max():.1g})." + (f" Nothing to return: {without}." if without else "")
+        f"{found['one step'].max():.1g})." + (f" Nothing to return: {without}." if without else ""),
     )

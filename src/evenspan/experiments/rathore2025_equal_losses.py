@@ -5,12 +5,10 @@ import pandas as pd
 
 from ..reconstruction.group_errors import best_kept, errors, losses
 from ..reconstruction.min_max_exact import solve_min_max
-from .claim_rules import rule
+from .claim_rules import Answer, rule
 
 SEED = 2025
 SHAPES = ((2, 1), (3, 1), (3, 2))
-
-Answer = tuple[str, str]
 
 
 def rotation(rng: np.random.Generator, d: int) -> np.ndarray:
@@ -107,9 +105,10 @@ def min_max_equalises() -> Answer:
     errors_differ = int((found["gap of errors, min-max error"] > searched).sum(axis=0))
     # Without a control that differs the search shows nothing.
     answer = "does not hold" if len(unequal) else "holds" if agree and errors_differ else "holds in part"
-    return answer, (
+    return Answer(
+        answer,
         f"{len(found)} pairs in 2 and 3 dimensions, tied, singular, commuting and equal ones among them: the losses at "
         f"the optimum differ by at most {found['gap, exact'].max():.1g} (exact solver) and "
         f"{found['gap, brute force'].max():.1g} (search over all directions) of the scale, and the two optima by "
-        f"{found['difference'].max():.1g}. Control: errors at the min-max error differ for {errors_differ} of them."
+        f"{found['difference'].max():.1g}. Control: errors at the min-max error differ for {errors_differ} of them.",
     )

@@ -4,8 +4,8 @@ import numpy as np
 import pandas as pd
 
 from .. import datasets
-from .claim_rules import rule
-from .rathore2025_counting import SLACK, Answer, Source, told, verdict
+from .claim_rules import HOLDS, IN_PART, NOT_SO, Answer, rule
+from .rathore2025_counting import SLACK, Source, both, verdict
 from .rathore2025_divergence import moments_of, shift_invariance
 from .rathore2025_equal_losses import SEED, rotation
 from .rathore2025_protocol import HALF_DIGIT, PUBLISHED, TABLES, printed
@@ -13,14 +13,14 @@ from .rathore2025_protocol import HALF_DIGIT, PUBLISHED, TABLES, printed
 JEVD, PCA = PUBLISHED[2:]
 
 
-def implied_totals() -> pd.DataFrame:
+def implied_totals(source: Source | None = None) -> pd.DataFrame:
     """Total variance that the rounded R.E. and V.E. of each column leave possible: the intersection over all rows.
 
     R.E. = total (1 - V.E.) on centred data with orthonormal U. ``low_k`` and ``high_k`` are the rows with the bounds.
     """
     rows = []
     for dataset, table in TABLES.items():
-        cells = printed(dataset)
+        cells = (source or printed)(dataset)
         for method in PUBLISHED:
             error, share = cells[method, "R.E."], cells[method, "V.E."]
             least = (error - HALF_DIGIT).clip(lower=0.0) / (1.0 - (share - HALF_DIGIT))
@@ -61,32 +61,37 @@ def identity_on_random_data() -> float:
 
 
 def printed_errors_and_shares() -> Answer:
-    """R19: R.E. = total variance times (1 - V.E.), for the algebra and for every printed column."""
-    found, algebra = implied_totals(), identity_on_random_data()
-    broken = found[~found["possible"]]
-    told = "; ".join(
-        f"{row.method} on {row.dataset}: at most {row.high:.1f} by r = {row.high_k}, "
-        f"at least {row.low:.1f} by r = {row.low_k}"
-        for row in broken.itertuples()
-    )
-    good = int(found["possible"].sum(axis=0))
+    """R19: R.E. = total variance times (1 - V.E.), for the algebra and for every column."""
+    algebra = identity_on_random_data()
     true = bool(algebra <= rule("R19", "rounding"))
-    answer = "does not hold" if not true or not good else "holds" if broken.empty else "holds in part"
-    return answer, (
-        f"The identity is {'true' if true else 'not true'} on random points (difference {algebra:.1g}). One total "
-        f"variance fits all printed rows for {good} of {len(found)} columns" + (f"; not for {told}." if told else ".")
-    )
+
+    def told(source: Source) -> tuple[str, str]:
+        found = implied_totals(source)
+        broken, good = found[~found["possible"]], int(found["possible"].sum(axis=0))
+        where = "; ".join(
+            f"{row.method} on {row.dataset}: at most {row.high:.1f} by r = {row.high_k}, "
+            f"at least {row.low:.1f} by r = {row.low_k}"
+            for row in broken.itertuples()
+        )
+        answer = NOT_SO if not true or not good else HOLDS if broken.empty else IN_PART
+        words = f"one total variance fits all rows for {good} of {len(found)} columns"
+        return answer, words + (f"; not for {where}" if where else "")
+
+    found = both(told)
+    identity = f"The identity is {'true' if true else 'not true'} on random points (difference {algebra:.1g})."
+    return found._replace(evidence=f"{identity} {found.evidence}")
 
 
-def impossible() -> pd.DataFrame:
-    """Printed numbers that no orthonormal projection of one data set can have, beyond what rounding explains.
+def impossible(source: Source | None = None) -> pd.DataFrame:
+    """Numbers that no orthonormal projection of one data set can have, beyond what rounding explains.
 
-    No projection leaves less error or keeps more variance than PCA; MMD^2 is at most the squared distance of the group
-    means; and it cannot fall where columns are only added, as in StandardPCA and, U being the same for all r, JevdPCA.
+    By default of the printed tables. No projection leaves less error or keeps more variance than PCA; MMD^2 is at most
+    the squared distance of the group means; and it cannot fall where columns are only added, as in StandardPCA and, U
+    being the same for all r, JevdPCA.
     """
     rows = []
     for name, table in TABLES.items():
-        wide, moments = printed(name), moments_of(name)
+        wide, moments = (source or printed)(name), moments_of(name)
         known = moments is not None and datasets.entry(name).matches_paper
         ceiling = float(((moments.means[0] - moments.means[1]) ** 2).sum(axis=0)) if known else np.inf
         for method in PUBLISHED:
@@ -105,20 +110,21 @@ def impossible() -> pd.DataFrame:
                     for what, value, bound, also in limits
                     if value - HALF_DIGIT - also > bound - SLACK
                 ]
-    return pd.DataFrame(rows, columns=["dataset", "method", "r", "what", "printed", "limit"])
+    return pd.DataFrame(rows, columns=["dataset", "method", "r", "what", "value", "limit"])
 
 
 def _where(broken: pd.DataFrame) -> str:
-    return ", ".join(
-        f"{row.method} on {row.dataset} at r = {row.r} ({row.printed:.2f}, {row.limit:.2f})"
+    listed = ", ".join(
+        f"{row.method} on {row.dataset} at r = {row.r} ({row.value:.2f}, {row.limit:.2f})"
         for row in broken.itertuples()
     )
+    return listed or "none"
 
 
 def pca_is_best() -> Answer:
     """R20: StandardPCA has the lowest R.E. and the highest V.E. of every row, as far as rounding lets tell."""
 
-    def count(source: Source) -> tuple[int, int, str]:
+    def told(source: Source) -> tuple[str, str]:
         rows, low, above = 0, 0, []
         for name, table in TABLES.items():
             wide = source(name)
@@ -129,38 +135,39 @@ def pca_is_best() -> Answer:
                 f"{share.loc[k].idxmax()} on {table.title} at r = {k} ({best[k]:.2f}, {share.loc[k, PCA]:.2f})"
                 for k in wide.index[best > share[PCA]]
             ]
+        found = impossible(source)
+        broken = found[found["what"].str.match("V.E.|R.E.")]
+        good = 2 * rows - len(broken.drop_duplicates(["dataset", "r", "what"]))
         words = f"lowest R.E. in {low} of {rows} rows, highest V.E. in {rows - len(above)}"
-        return low + rows - len(above), 2 * rows, words + (f"; above it {', '.join(above)}" if above else "")
+        words += f"; above it {', '.join(above)}" if above else ""
+        words += f"; beyond what rounding of the two numbers alone could explain: {_where(broken)}"
+        return verdict(good, 2 * rows, rule("R20", "in part from")), words
 
-    evidence = told(count)[2]
-    broken = impossible().query("what.str.startswith('V.E.') or what.str.startswith('R.E.')")
-    beyond = _where(broken) if len(broken) else "none"
-    total = 2 * sum(len(printed(name)) for name in TABLES)
-    good = total - len(broken.drop_duplicates(["dataset", "r", "what"]))
-    return verdict(good, total, rule("R20", "in part from")), (
-        f"{evidence} For orthonormal columns of one data set it is a theorem. Beyond what rounding of the two numbers "
-        f"alone could explain: {beyond}; R19 takes R.E. and V.E. together."
+    found = both(told)
+    return found._replace(
+        evidence=f"{found.evidence} For orthonormal columns of one data set it is a theorem; R19 takes both together."
     )
 
 
 def mean_distance_is_monotone() -> Answer:
     """R21: MMD^2 never falls as columns are added, and is at most the distance of the means."""
-    found = impossible()
-    falls, above = (found[found["what"].str.startswith(name)] for name in ("MMD^2 falls", "MMD^2 above"))
-    steps = sum(2 * (len(printed(name)) - 1) for name in TABLES)
-    evidence = (
-        f"Printed, StandardPCA and JevdPCA: MMD^2 does not fall in {steps - len(falls)} of {steps} steps from r to "
+
+    def told(source: Source) -> tuple[str, str]:
+        found = impossible(source)
+        falls, above = (found[found["what"].str.startswith(name)] for name in ("MMD^2 falls", "MMD^2 above"))
+        steps = sum(2 * (len(source(name)) - 1) for name in TABLES)
+        words = f"MMD^2 of StandardPCA and JevdPCA does not fall in {steps - len(falls)} of {steps} steps from r to "
+        words += f"r + 1, but does for {_where(falls)}" if len(falls) else "r + 1"
+        words += f"; above the squared distance of the group means: {_where(above)}" if len(above) else ""
+        answer = verdict(steps - len(falls), steps, rule("R21", "in part from"))
+        return (IN_PART if answer == HOLDS and len(above) else answer), words
+
+    found, shifts = both(told), shift_invariance()
+    if shifts.empty:
+        return found
+    change = shifts["largest change of U"].max()
+    nested = "are" if change < rule("R21", "unchanged") else "need not be"
+    return found._replace(
+        evidence=f"{found.evidence} The r-dependent shift of the matrices changes U by at most {change:.1g}: under any "
+        f"fixed order the columns {nested} nested."
     )
-    evidence += f"r + 1; it does for {_where(falls)}." if len(falls) else "r + 1."
-    if len(above):
-        evidence += f" Above the squared distance of the group means: {_where(above)}."
-    shifts = shift_invariance()
-    if len(shifts):
-        change = shifts["largest change of U"].max()
-        nested = "are" if change < rule("R21", "unchanged") else "need not be"
-        evidence += (
-            f" The r-dependent shift of the matrices changes U by at most {change:.1g}: under any fixed order the "
-            f"columns {nested} nested."
-        )
-    answer = verdict(steps - len(falls), steps, rule("R21", "in part from"))
-    return ("holds in part" if answer == "holds" and len(above) else answer), evidence

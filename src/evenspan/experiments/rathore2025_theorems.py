@@ -1,6 +1,6 @@
 """The theorems of Rathore and Manwani (2025), put to the test on random problems and on two counterexamples.
 
-Each claim is a function that returns ``(answer, evidence)``; the tables behind the evidence are functions of their own.
+Each claim is a function that returns an answer; the tables behind the evidence are functions of their own.
 """
 
 from itertools import combinations
@@ -12,9 +12,9 @@ from ..reconstruction.group_errors import best_kept, losses
 from ..reconstruction.joint_diagonalisation import joint_criterion, joint_diagonalise
 from ..reconstruction.joint_jacobi import jacobi_diagonalise
 from ..reconstruction.min_max_exact import solve_min_max
-from .claim_rules import rule
+from .claim_rules import Answer, rule
 from .rathore2025_divergence import constraint_kept
-from .rathore2025_equal_losses import SEED, Answer, min_max_equalises, random_pair, rotation
+from .rathore2025_equal_losses import SEED, min_max_equalises, random_pair, rotation
 from .rathore2025_identities import printed_errors_and_shares
 
 #: Commuting pairs: U = I diagonalises both.
@@ -44,9 +44,10 @@ def lemma_1() -> Answer:
             else:
                 control = min(control, difference)
     true = worst < rule("R02", "rounding") and control > rule("R02", "control")
-    return ("holds" if true else "does not hold"), (
+    return Answer(
+        "holds" if true else "does not hold",
         f"60 random X and orthonormal U: largest difference {worst:.1g} of the largest eigenvalue. Control: with "
-        f"columns of other lengths at least {control:.2g}."
+        f"columns of other lengths at least {control:.2g}.",
     )
 
 
@@ -125,13 +126,14 @@ def exact_diagonalisation_is_fair() -> Answer:
     always = equal == choices and len(fair) == len(random)
     most = len(fair) > rule("R03", "in part above") * len(random)
     answer = "holds" if always else "holds in part" if most else "does not hold"
-    return answer, (
+    return Answer(
+        answer,
         f"As printed (square U): {'true, and empty' if empty else 'not true'}, as with all d columns the losses of "
         f"every orthogonal U are {'0' if empty else 'not 0'} (largest {square:.1g}). For r < d columns, as used, which "
         f"is the reading judged: {answer}. "
         + ". ".join(told)
         + f". Of {len(random)} cases (random commuting pair, r < d) {len(fair)} have any choice of "
-        f"columns with equal losses; in {both} of these the same columns are best for both."
+        f"columns with equal losses; in {both} of these the same columns are best for both.",
     )
 
 
@@ -166,9 +168,10 @@ def exact_is_orthonormal() -> Answer:
     exact = found[(found["C"] < rule("R04", "rounding")) & other]
     told = "; ".join(f"{u}: C {c:.1g}, |U'U - I| {n:.2g}" for u, c, n in found.itertuples(index=False))
     alone = "does not give" if len(exact) else "gives"
-    return ("does not hold" if len(exact) else "holds"), (
+    return Answer(
+        "does not hold" if len(exact) else "holds",
         f"Random commuting pair, d = 5. {told}. Under the constraint of eq. (6) U* is orthonormal by demand; symmetry "
-        f"alone {alone} it here."
+        f"alone {alone} it here.",
     )
 
 
@@ -213,10 +216,11 @@ def several_groups() -> Answer:
             " Where one group is isotropic its loss is 0 for every U, while the other two cannot both be below "
             f"{least:.3g}, so that no U has equal losses."
         )
-    return answer, (
+    return Answer(
+        answer,
         f"Three groups, orthonormal version: {ended} of {len(found)} cases converge, at most "
         f"{max(found['above Jacobi'].max(), 0.0):.1g} above Jacobi's criterion: the algebra "
-        f"{'extends' if runs else 'does not extend'}. {promise}"
+        f"{'extends' if runs else 'does not extend'}. {promise}",
     )
 
 

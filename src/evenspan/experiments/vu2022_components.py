@@ -7,7 +7,7 @@ from ..datasets import half_moments, load
 from ..datasets.fold_store import WITH_HALVES, parts_of
 from ..datasets.protocol_splits import HALF_SEEDS
 from ..errors import ConfigurationError
-from .claim_rules import rule
+from .claim_rules import Answer, rule
 from .store import read_results
 from .vu2022_methods import METHODS
 from .vu2022_protocol import SEED, Problem, prepared
@@ -80,13 +80,12 @@ def curves(rows: pd.DataFrame) -> pd.DataFrame:
     return found.sort_values("method", key=lambda names: names.map(order), kind="stable", ignore_index=True)
 
 
-def smaller_gap_over_k() -> tuple[str, str] | None:
+def smaller_gap_over_k() -> Answer | None:
     """V27: RFPCA has a smaller gap than PCA and FairPCA over a range of k; counted over all data sets and k."""
-    rows = read_results("vu2022-components")
+    rows = read_results("vu2022-components", protocol="out-of-sample", method=["RFPCA", "PCA", "FairPCA"])
     if rows.empty:
         return None
-    found = gaps(rows)
-    found = found[found["protocol"] == "out-of-sample"].pivot(index=["dataset", "k"], columns="method", values="gap")
+    found = gaps(rows).pivot(index=["dataset", "k"], columns="method", values="gap")
     smaller = (found["RFPCA"] < found["PCA"]) & (found["RFPCA"] < found["FairPCA"])
     per = smaller.groupby(level="dataset").agg(["sum", "size"])
     evidence = "Out of sample RFPCA has the smallest gap of the three at "
@@ -95,7 +94,7 @@ def smaller_gap_over_k() -> tuple[str, str] | None:
     share = smaller.mean(axis=0)
     most = share > rule("V27", "most, with all of Biodeg") and biodeg is not None and biodeg["sum"] == biodeg["size"]
     holds = share > rule("V27", "nearly all") or most
-    return ("holds" if holds else "holds in part" if share > rule("V27", "some") else "does not hold"), evidence
+    return Answer("holds" if holds else "holds in part" if share > rule("V27", "some") else "does not hold", evidence)
 
 
 claims = {"V27": smaller_gap_over_k}

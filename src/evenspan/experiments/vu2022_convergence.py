@@ -5,7 +5,7 @@ from collections.abc import Callable
 import numpy as np
 
 from ..reconstruction.robust_objective import RobustObjective, radii
-from .claim_rules import rule
+from .claim_rules import Answer, rule
 from .vu2022_toy import COVARIANCES
 
 SEED = 20221
@@ -19,8 +19,6 @@ COUNTS, STARTS = np.array([200.0, 100.0]), np.linspace(0.1, np.pi, 4, endpoint=F
 TOY_SETTINGS = ((0.0, 1.0), (0.0, 0.1), (1.0, 1.0))
 #: Below this a gap is rounding: a search by values finds a turn to about 1e-8, and the gap is 4 L times that.
 FLOOR = 1e-6
-
-Answer = tuple[str, str]
 
 
 def subgradient() -> Answer:
@@ -52,7 +50,7 @@ def subgradient() -> Answer:
         worst, smallest, checked = max(worst, abs(slope - np.vdot(G, Z)) / scale), min(smallest, scale), checked + 1
     good = worst < rule("V06", "differences") and checked > rule("V06", "points") and smallest > 0
     answer = "holds" if good else "does not hold"
-    return answer, f"{checked} random points: largest difference {worst:.1g} of the length of the subgradient."
+    return Answer(answer, f"{checked} random points: largest difference {worst:.1g} of the length of the subgradient.")
 
 
 def lipschitz() -> Answer:
@@ -80,7 +78,7 @@ def lipschitz() -> Answer:
         if penalty <= p.min(axis=0):
             definite = max(definite, quotient / largest)
     answer = "holds" if printed <= 1.0 else "does not hold"
-    return (
+    return Answer(
         answer,
         f"Largest difference quotient {printed:.3f} of the printed constant (a maximum of terms), {summed:.3f} of the "
         f"sum of the terms, over 150 problems and 400 pairs each; {definite:.3f} of the printed one where the penalty "
@@ -110,7 +108,7 @@ def decay() -> Answer:
         slopes.append(float(np.polyfit(np.log(np.array(LENGTHS) + 1.0), logs, 1)[0]))
     rate, within = rule("V08", "exponent"), ratio <= 1.0
     answer = "holds" if within and max(slopes) <= rate else "holds in part" if within else "does not hold"
-    return (
+    return Answer(
         answer,
         f"Toy covariances, four starts, {LENGTHS[0]} to {LENGTHS[-1]} steps, gaps by search in the plane: smallest gap "
         f"at most {ratio:.1g} of the bound; fitted exponents {', '.join(f'{s:.2f}' for s in slopes)} (bound {rate:g}). "

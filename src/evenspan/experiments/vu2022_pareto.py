@@ -11,6 +11,7 @@ from ..linalg import top_eigenspace
 from ..moments import GroupMoments
 from ..reconstruction.group_errors import group_matrices
 from ..reconstruction.joint_range import JointRange
+from . import claim_rules
 from .store import read_results
 from .vu2022_methods import METHODS
 from .vu2022_protocol import SEED, Answer, Problem, judged, prepared
@@ -101,18 +102,18 @@ def dominated(points: pd.DataFrame, by: pd.DataFrame) -> int:
     return count
 
 
-def robust_points_dominate() -> tuple[str, str] | None:
+def robust_points_dominate() -> claim_rules.Answer | None:
     """V26: on Biodeg and German Credit RFPCA has points that dominate those of the other methods.
 
     Asked of each other curve: does RFPCA dominate some of its points, and a larger share than is dominated of its own?
     """
-    rows = read_results("vu2022-pareto")
-    found = means(rows) if len(rows) else pd.DataFrame()
-    texts, answers = [], []
-    for dataset in ("biodeg", "german_credit"):
-        some = found[found["dataset"] == dataset] if len(found) else found
-        if some.empty:
-            return None
+    asked = ("biodeg", "german_credit")
+    rows = read_results("vu2022-pareto", dataset=asked, method=CURVES)
+    if set(rows["dataset"]) != set(asked):
+        return None
+    found, texts, answers = means(rows), [], []
+    for dataset in asked:
+        some = found[found["dataset"] == dataset]
         robust = some[some["method"] == "RFPCA"]
         for other in ("FairPCA", "CFPCA-Mean Con."):
             theirs = some[some["method"] == other].dropna(subset=["ARE"])
@@ -120,7 +121,7 @@ def robust_points_dominate() -> tuple[str, str] | None:
             answers.append(n * len(robust) > back * len(theirs))
             texts.append(f"{dataset}: RFPCA dominates {n} of {len(theirs)} points of {other}, {back} of its own "
                          f"{len(robust)} are dominated")  # fmt: skip
-    return ("holds" if all(answers) else "holds in part" if any(answers) else "does not hold"), "; ".join(texts) + "."
+    return claim_rules.Answer(claim_rules.by_parts(answers), "; ".join(texts) + ".")
 
 
 claims = {"V26": robust_points_dominate}

@@ -15,7 +15,7 @@ from ..reconstruction.min_max_exact import solve_min_max
 from ..reconstruction.robust_descent import descend
 from ..reconstruction.robust_exact import solve_exact
 from ..reconstruction.robust_objective import closed_form, conditions, printed_objective, radii, worst_case
-from .claim_rules import rule
+from .claim_rules import Answer, rule
 from .vu2022_convergence import decay, lipschitz, random_pair, subgradient
 from .vu2022_toy import COVARIANCES, FIGURE_1
 
@@ -24,8 +24,6 @@ SEED = 20220
 GRID = (0.5, 1.0, 1.5, 2.0, 2.5)
 #: A penalty so heavy that the optimum is that of equal errors up to rounding.
 HEAVY = 1e4
-
-Answer = tuple[str, str]
 
 
 def shares(counts) -> np.ndarray:
@@ -58,11 +56,12 @@ def fair_projection_iff_low_rank() -> Answer:
     rounding = rule("V01", "rounding")
     found = sum(gap < rounding for gap in gaps)
     answer = "does not hold" if found else "holds" if low_rank < rounding else "holds in part"
-    return answer, (
+    return Answer(
+        answer,
         f"Toy covariances, k = 1: the difference has eigenvalues {values[0]:.2f} and {values[1]:.2f}, rank "
         f"{np.linalg.matrix_rank(S)}, and {found} directions with equal errors (gaps "
         f"{', '.join(f'{g:.1g}' for g in gaps)}). The if part stands: largest gap {low_rank:.1g} for 50 "
-        "differences of rank at most k."
+        "differences of rank at most k.",
     )
 
 
@@ -83,9 +82,10 @@ def worst_case_formula() -> Answer:
         formula, scale = float(worst_case(v, q, e)), abs(v) * q
         excess, shortfall = max(excess, (best - formula) / scale), max(shortfall, (formula - best) / scale)
     answer = "holds" if max(excess, shortfall) < rule("V02", "searched") else "does not hold"
-    return answer, (
+    return Answer(
+        answer,
         f"16 random balls ({empty} with a negative factor and a radius above the error): the best point found is at "
-        f"most {max(excess, 0.0):.1g} above and {shortfall:.1g} below the formula, relative to the error."
+        f"most {max(excess, 0.0):.1g} above and {shortfall:.1g} below the formula, relative to the error.",
     )
 
 
@@ -136,9 +136,10 @@ def reformulation() -> Answer:
             outside, outside_cases = max(outside, difference), outside_cases + 1
     holds = worst < rule("V03", "searched") and inside_cases >= rule("V03", "cases")
     holds &= outside > rule("V03", "control")
-    return "holds" if holds else "does not hold", (
+    return Answer(
+        "holds" if holds else "does not hold",
         f"{inside_cases} random cases that meet the conditions: largest relative difference {worst:.1g}. Control: in "
-        f"{outside_cases} cases that do not, up to {outside:.2g}."
+        f"{outside_cases} cases that do not, up to {outside:.2g}.",
     )
 
 
@@ -174,10 +175,11 @@ def weight_matrices_semidefinite() -> Answer:
                 elif penalty > p[1 - a]:
                     above, negative, cases = min(above, low), negative + (low < -rounding), cases + 1
     answer = "holds" if min(below, above) >= -rounding else "does not hold"
-    return answer, (
+    return Answer(
+        answer,
         f"100 random pairs, relative to the largest entry: smallest eigenvalue {below:.1g} for penalties up to the "
         f"smaller share; above the share of the other group {negative} of {cases} matrices have a negative one, "
-        f"down to {above:.2g}."
+        f"down to {above:.2g}.",
     )
 
 
@@ -196,9 +198,10 @@ def convexity() -> Answer:
             F = [closed_form(np.einsum("ndk,gde,nek->ng", X, M, X), p, e, penalty) for X in (U, W, 0.5 * (U + W))]
             worst[name] = max(worst[name], float(((F[2] - 0.5 * (F[0] + F[1])) / (np.abs(F[0]) + np.abs(F[1]))).max()))
     broken = max(worst.values()) > rule("V05", "rounding")
-    return "does not hold" if broken else "holds", (
+    return Answer(
+        "does not hold" if broken else "holds",
         "60 random pairs, 2000 midpoints each: largest relative excess of the midpoint over the mean of the ends "
-        f"{worst['up to']:.1g} for penalties up to the smaller share, {worst['above']:.2g} above it."
+        f"{worst['up to']:.1g} for penalties up to the smaller share, {worst['above']:.2g} above it.",
     )
 
 
@@ -218,10 +221,11 @@ def recovers_pca() -> Answer:
         published = max(published, reached - 1.0)
     # The claim is about the problem; what its descent leaves is told, not judged.
     holds = exact < rule("V09", "same subspace") and np.median(control) > rule("V09", "control")
-    return "holds" if holds else "does not hold", (
+    return Answer(
+        "holds" if holds else "does not hold",
         f"20 random pairs: the optimum is within {exact:.1g} rad of PCA (with a penalty of 1: median "
         f"{np.median(control):.2g}); five random starts of the published descent with 500 steps leave at most "
-        f"{published:.1g} of the error more."
+        f"{published:.1g} of the error more.",
     )
 
 
@@ -244,10 +248,11 @@ def others_cannot_recover() -> Answer:
         )
     samadi, olfat = nearest > rule("V10", "same subspace"), slack == 0
     answer = "holds" if samadi and olfat else "holds in part" if samadi or olfat else "does not hold"
-    return answer, (
+    return Answer(
+        answer,
         f"60 random pairs: the mean-constrained CFPCA returns PCA once delta reaches |V'f|, which is within the "
         f"paper's grid (up to {widest:g}) for {slack} of them; the min-max loss, which has no parameter, stays at "
-        f"least {nearest:.2g} rad from PCA."
+        f"least {nearest:.2g} rad from PCA.",
     )
 
 
@@ -263,10 +268,11 @@ def several_groups_as_printed() -> Answer:
     restored = float(np.abs(missing - (q + e) @ p).max())
     turned = abs((best[1] - best[0] + 90.0) % 180.0 - 90.0)
     same = turned < rule("V11", "degrees")
-    return "holds" if same else "does not hold", (
+    return Answer(
+        "holds" if same else "does not hold",
         f"Toy covariances, alpha = penalty = 0.1: minimisers at {best[0]:.2f} (Theorem 3.2) and {best[1]:.2f} degrees "
         f"(B.2 as printed). What is missing ranges from {missing.min():.3g} to {missing.max():.3g} over V; with the "
-        f"sum over groups put back the difference is {restored:.1g}."
+        f"sum over groups put back the difference is {restored:.1g}.",
     )
 
 
@@ -280,10 +286,11 @@ def heavy_penalty() -> Answer:
     error, loss = (np.array(random) < rule("V13", "same subspace")).sum(axis=0)
     always = len(random) in (error, loss)
     answer = "holds" if always else "holds in part" if error or loss else "does not hold"
-    return answer, (
+    return Answer(
+        answer,
         f"The limit is the smallest error among projections with equal errors. Toy: {np.degrees(toy[0]):.2f} degrees "
         f"from the min-max error, {np.degrees(toy[1]):.2f} from the min-max loss, which Samadi et al. minimise. "
-        f"40 random pairs: equal to the min-max error in {error}, to the min-max loss in {loss}."
+        f"40 random pairs: equal to the min-max error in {error}, to the min-max loss in {loss}.",
     )
 
 
@@ -297,9 +304,10 @@ def radius_and_group_size() -> Answer:
     small, large = radii([100, 400], 0.1)
     ratio = large / small
     answer = "holds" if abs(ratio - rule("V25", "ratio")) < rule("V25", "rounding") else "does not hold"
-    return answer, (
+    return Answer(
+        answer,
         f"eps = alpha / sqrt(N): a group four times as large has {ratio:.2g} of the radius; inverse to the size would "
-        "be 0.25."
+        "be 0.25.",
     )
 
 

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import numpy as np
 from scipy.spatial.distance import cdist
 
-from .claim_rules import rule
+from .claim_rules import Answer, rule
 from .zhou2024_dense import crossed_points, fair_kernel, projector, sweep
 
 SEED = 20246
@@ -21,8 +21,6 @@ SHARES = (0.5, 0.3, 0.2)
 CLUSTERS = 3
 #: A centre that is fixed beforehand: so many times the feature vector of the point 0.
 CENTRES = (1.0, 1000.0)
-
-Answer = tuple[str, str]
 
 
 def bound(
@@ -112,11 +110,12 @@ def expressions() -> Answer:
                         if b + small > weight:  # the square root is defined
                             below += bound(n, c, t, largest, weight, b=b, shift=small) < second * (1 - rounding)
     answer = "holds" if least >= -rounding and monotone else "does not hold"
-    return answer, (
+    return Answer(
+        answer,
         f"{cases} combinations of b, c, t, |G_max| and lambda, with the shift of the algorithm, 1.5 and 4 times it: "
         f"the smallest relative excess of the first expression is {least:.1g}; with that shift both are equal in "
         f"{equal} cases, {trivial} of them with lambda = 0 or t = 1. With three quarters of the shift the first is "
-        f"smaller in {below} cases."
+        f"smaller in {below} cases.",
     )
 
 
@@ -169,14 +168,15 @@ def generalisation() -> Answer:
     within, everywhere = failed / tried <= DELTA and near <= DELTA, far <= DELTA
     answer = "holds" if within and everywhere else "holds in part" if within else "does not hold"
     small, large = ({w: np.mean(gaps[n, w], axis=0) for w in (0.0, 1.0)} for n in (SIZES[0], SIZES[-1]))
-    return answer, (
+    return Answer(
+        answer,
         f"{tried} clusterings of {SIZES[0]} to {SIZES[-1]} samples, three groups, delta = {DELTA}: the inequality "
         f"fails for {failed}; the excess of the held-out error is at most {share:.2g} of the bound. For a fixed centre "
         f"{CENTRES[1]:g} times as long as a sample, which the function class on the slides contains (m_k anywhere in "
         f"H), it fails in {far:.0%} of 2000 draws; for length 1 in {near:.0%}. The bound is below the largest possible "
         f"error only from n = {needed}. Without fairness the excess falls from {small[0.0][0]:.2g} (n = {SIZES[0]}) to "
         f"{large[0.0][0]:.2g} (n = {SIZES[-1]}); at lambda = 1 it is {small[1.0][0]:.3g} and {large[1.0][0]:.3g}: the "
-        f"shift, which grows with n, adds 2 c |G_max| lambda / n to it ({small[1.0][1]:.3g} and {large[1.0][1]:.3g})."
+        f"shift, which grows with n, adds 2 c |G_max| lambda / n to it ({small[1.0][1]:.3g} and {large[1.0][1]:.3g}).",
     )
 
 

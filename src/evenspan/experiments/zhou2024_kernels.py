@@ -18,6 +18,7 @@ from ..clustering.relaxed import relaxed_labels
 from ..datasets.clustering import load_clustering
 from ..errors import ConfigurationError
 from ..metrics.clustering import joint_counts, judge_clustering
+from .claim_rules import Answer
 from .store import read_results
 from .zhou2024_kernels_cells import BLOCKS, ORDERS, block_means, cell_means, claim, counts_of, order_of, picture
 from .zhou2024_methods import made_set
@@ -141,9 +142,9 @@ def pictures(rows: pd.DataFrame) -> dict[str, tuple[np.ndarray, list[float]]]:
     }
 
 
-def other_structure() -> tuple[str, str] | None:
+def other_structure() -> Answer | None:
     """Z11: the fair kernel shows a structure different from the standard kernel."""
-    return claim(read_results("zhou2024-kernels"), DATASETS)
+    return claim(read_results("zhou2024-kernels", dataset=DATASETS), DATASETS)
 
 
 claims = {"Z11": other_structure}

@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 
 from ..metrics.clustering import JointCounts
+from .claim_rules import Answer, by_parts
 
 BLOCKS = 60
 #: How the points are ordered: by the first, and within it by the second.
@@ -150,7 +151,7 @@ def in_words(rows: pd.DataFrame) -> str:
     )
 
 
-def claim(rows: pd.DataFrame, datasets: tuple[str, ...]) -> tuple[str, str] | None:
+def claim(rows: pd.DataFrame, datasets: tuple[str, ...]) -> Answer | None:
     """Z11, told by what sets pairs of points apart most: clusters in the standard kernel, groups in the fair one."""
     answers, texts = [], []
     for dataset in datasets:
@@ -169,4 +170,4 @@ def claim(rows: pd.DataFrame, datasets: tuple[str, ...]) -> tuple[str, str] | No
     texts.append(
         "That groups push apart is built in: the fair kernel is the standard one less the weight within groups."
     )
-    return ("holds" if all(answers) else "holds in part" if any(answers) else "does not hold"), rule + " ".join(texts)
+    return Answer(by_parts(answers), rule + " ".join(texts))

@@ -10,7 +10,7 @@ from scipy.optimize import minimize
 
 from ..linalg import symmetrise
 from ..metrics.clustering import balance_of, regulariser_of
-from .claim_rules import rule
+from .claim_rules import Answer, rule
 from .zhou2024_attainable import JAFFE, enumerate_samples, largest_balance, smallest_regulariser
 from .zhou2024_bound import claims as of_theorem_2
 from .zhou2024_dense import (
@@ -29,8 +29,6 @@ SEED = 20240
 WIDTHS = (0.25, 0.5, 1.0, 2.0)
 #: Rounds of the published program, and of ours.
 PUBLISHED_ROUNDS, ROUNDS = 10, 200
-
-Answer = tuple[str, str]
 
 
 def maximal_fairness() -> Answer:
@@ -57,7 +55,7 @@ def maximal_fairness() -> Answer:
         f"samples and Bal {balance_of(smallest.table):.4g}; the largest Bal is {float(balance):.4g}, with F = "
         f"{float(regulariser_of(rival)):.6g}."
     )
-    return answer, " ".join(lines)
+    return Answer(answer, " ".join(lines))
 
 
 def _example(example: tuple, name: str) -> str:
@@ -95,10 +93,11 @@ def difference_of_matrices(margin: float = 0.0) -> Answer:
         M = rng.normal(size=(n, n))
         needless += np.linalg.eigvalsh(B + M @ M.T)[0] < top  # less B it is semidefinite, whatever the spectra
     answer = "holds" if least >= -rounding else "does not hold"
-    return answer, (
+    return Answer(
+        answer,
         f"300 random pairs with equality: smallest eigenvalue of A - B, by the entries, {least:.1g}. With A a multiple "
         f"of I one per cent below, the difference is indefinite in {below}. The condition is sufficient only: in "
-        f"{needless} pairs A - B is semidefinite without it."
+        f"{needless} pairs A - B is semidefinite without it.",
     )
 
 
@@ -134,14 +133,15 @@ def shifted_kernel() -> Answer:
     rounding = rule("Z03", "rounding")
     semidefinite, one = least >= -rounding, same == runs and spread < rounding
     answer = "does not hold" if not (semidefinite and one) else "holds in part" if changed else "holds"
-    return answer, (
+    return Answer(
+        answer,
         f"{runs} kernels each zero, of low rank and Gaussian: smallest eigenvalue with the shift, by the entries, "
         f"{least:.1g}. It is the smallest that serves every kernel: with a tenth less and K = 0 the smallest "
         f"eigenvalue is at most {zero:.2g} alpha; the Gaussian kernels need {min(needed):.0%} to {max(needed):.0%} of "
         f"it. One kernel: over all clusterings of 7 points the objective rises by a constant (to {spread:.1g}), and "
         f"the row update makes the same {moved} moves with 0, 1 and 100 times the shift in {same} of {runs} runs. "
         "Several kernels: the shift enters the weights; the best of all clusterings of 7 points, each with its best "
-        f"weights, is another one than with the smallest shift that would do in {changed} of {problems} problems."
+        f"weights, is another one than with the smallest shift that would do in {changed} of {problems} problems.",
     )
 
 
@@ -181,11 +181,12 @@ def weight_update() -> Answer:
             negative += 1
             lost += bare.min(axis=0) < inverse_weights(bare) ** 2 @ bare - rounding * np.abs(bare).max(axis=0)
     answer = "holds" if beaten <= rounding and distance < rule("Z04", "same weights") else "does not hold"
-    return answer, (
+    return Answer(
+        answer,
         "60 random problems with h_p = Tr(K_p (I - Y (Y'Y)^-1 Y')) > 0: neither a numerical solver nor 500 random "
         f"points of the simplex are better (largest relative advantage {beaten:.1g}); the solver's weights differ by "
         f"at most {distance:.1g}. It needs the shift: without it an h_p is negative in {negative} problems, and in "
-        f"{lost} of them one kernel alone is better."
+        f"{lost} of them one kernel alone is better.",
     )
 
 
@@ -221,13 +222,14 @@ def convergence() -> Answer:
         excess = alternate(fair, rng.permutation(np.arange(8) % 3), 3, ROUNDS).history[-1] / best - 1.0
         missed, worst = missed + (excess > rounding), max(worst, excess)
     answer = "holds" if rise <= rounding and resting == runs else "does not hold"
-    return answer, (
+    return Answer(
+        answer,
         f"{runs} runs with four kernels and three groups: largest relative rise of the objective in a step "
         f"{rise:.1g}; all points at rest in {resting}, after {min(rounds)} to {max(rounds)} rounds, within the "
         f"{PUBLISHED_ROUNDS} of the published program in {sum(r <= PUBLISHED_ROUNDS for r in rounds)}. Every move "
         "lowers the objective, the weights follow from the clustering, and there are finitely many of them: it "
         f"always ends. It ends above the best of all clusterings in {missed} of {small} problems with 8 points, by up "
-        f"to {worst:.1%}."
+        f"to {worst:.1%}.",
     )
 
 

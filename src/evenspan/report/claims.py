@@ -1,8 +1,10 @@
 """The papers' claims and the answers that experiments computed for them.
 
 A protocol module answers claims of its paper through an attribute ``claims``: a mapping from the number of a claim in
-``data/paper/claims.csv`` to a function without arguments that returns ``(answer, evidence)``, or None as long as the
-results it needs are missing. No answer is typed by hand.
+``data/paper/claims.csv`` to a function without arguments that returns a
+:class:`~evenspan.experiments.claim_rules.Answer`, or None as long as the results it needs are missing. No answer is
+typed by hand. *Printed*, whether the paper agrees with its own tables, and *here*, what our computation and our stored
+runs say, are two answers, and are counted apart.
 """
 
 import html
@@ -14,35 +16,53 @@ import pandas as pd
 from .. import paths
 from ..errors import ResultError
 from ..experiments.catalogue import catalogue
-from ..experiments.store import watched
+from ..experiments.claim_rules import HOLDS, IN_PART, NOT_COMPUTABLE, NOT_SO, OPEN, Answer
+from ..experiments.store import COUNTED, reading, watched
 from .verdicts import Kind
 
 STALE = Kind.CHANGED.value
-OPEN = "not yet judged"
 #: Possible answers, and the verdict whose mark they share.
 ANSWERS: dict[str, Kind] = {
-    "holds": Kind.EXACT,
-    "holds in part": Kind.ORDER,
-    "does not hold": Kind.DIFFERS,
-    "not computable": Kind.NA,
+    HOLDS: Kind.EXACT,
+    IN_PART: Kind.ORDER,
+    NOT_SO: Kind.DIFFERS,
+    NOT_COMPUTABLE: Kind.NA,
     OPEN: Kind.PENDING,
+}
+#: The two answers, as they stand above a column: by our computation or runs, and by what the paper itself prints.
+SIDES = {"here": "reproduced here", "printed": "as printed"}
+#: What ``here`` rests on: stored runs, or theory and shipped data computed anew; or nothing, where it is not asked.
+STORED, ANEW, NOTHING = "stored results", "computed anew", "printed numbers alone"
+_FAILS = "It does not hold in our results already, and noise makes no method the best everywhere; other results would."
+_BOUND = "An upper limit with much room: only growth could break it, and noise does not grow."
+#: Answers that read our stored results, and that no noise in the place of these moves, with the reason.
+UNMOVED = {
+    **dict.fromkeys(("K04", "R06"), _BOUND),
+    "K05": "It says that times are compared; noise changes the times, and not that there are some.",
+    "K16": "The images are not at hand, so that there is no answer to move.",
+    "L06": "Medians over many runs of sines near 0.1 and 1: noise in single runs does not bring them together.",
+    **dict.fromkeys(("R12", "R13", "R18", "V17", "V18", "V21"), _FAILS),
+    "V22": "Answered from the size of the released program; our runs of other formulations only stand beside it.",
 }
 
 
 @dataclass(frozen=True)
 class ClaimAnswer:
-    """An answer, the evidence it was computed from, the experiment that computed it, and the state of its results.
+    """Both answers, their evidence, the experiment that computed them, the state of its results, and what they rest on.
 
-    The state is ``current``, or ``stale`` if a stored result that was read is.
+    An answer is empty where it makes no sense. The state is the worst of the rows that were read; it concerns ``here``
+    only, as printed numbers do not age.
     """
 
-    answer: str
+    printed: str
+    here: str
     evidence: str
     experiment: str
     state: str = "current"
+    basis: str = NOTHING
 
 
-def registered() -> dict[str, tuple[str, Callable[[], tuple[str, str] | None]]]:
+def registered() -> dict[str, tuple[str, Callable[[], Answer | None]]]:
     """Functions by the claim they answer, with the experiment that offers them."""
     found: dict[str, tuple[str, Callable]] = {}
     seen = set()
@@ -69,27 +89,32 @@ def answers(ids: Collection[str]) -> dict[str, ClaimAnswer]:
     for claim, (experiment, function) in registered().items():
         if claim not in ids:
             continue
-        answer, state, _ = watched(function, known)
+        with reading() as reads:
+            answer, state, _ = watched(function, known)
         if answer is None:
             continue
-        if answer[0] not in ANSWERS or answer[0] == OPEN or not answer[1].strip():
+        given = [one for one in (answer.printed, answer.here) if one is not None]
+        if not given or not set(given) <= set(ANSWERS) or answer.printed == OPEN or not answer.evidence.strip():
             raise ResultError(
-                f"{experiment} answers the claim {claim} with {answer!r}; needed is one of "
-                f"{', '.join(name for name in ANSWERS if name != OPEN)}, with evidence."
+                f"{experiment} answers the claim {claim} with {answer!r}; needed is at least one of "
+                f"{', '.join(ANSWERS)}, with evidence."
             )
-        found[claim] = ClaimAnswer(answer[0], answer[1], experiment, state)
+        basis = NOTHING if answer.here is None else STORED if reads else ANEW
+        found[claim] = ClaimAnswer(answer.printed or "", answer.here or "", answer.evidence, experiment, state, basis)
     return found
 
 
 def badge(answer: str, state: str = "current") -> str:
-    """The mark of an answer; a stale one is shown as such first, and counts as nothing else."""
-    if state == STALE:
+    """The mark of an answer; one that rests on changed results is shown as such, and counts as nothing else."""
+    if not answer:
+        return "–"
+    if state not in ("", *COUNTED):
         return f'{Kind.CHANGED.badge()} <span class="ledger-before">before: {html.escape(answer)}</span>'
     return f'<span class="{ANSWERS[answer].css}">{html.escape(answer)}</span>'
 
 
 def claims(ids: Sequence[str] | None = None, *, paper: str | None = None) -> pd.DataFrame:
-    """Claims with ``answer``, ``evidence``, ``experiment``, ``state``: all, those of ``ids``, or those of a paper."""
+    """Claims with both answers, ``evidence``, ``experiment``, ``state``, ``basis``: all, some, or those of a paper."""
     frame = _table()
     if paper is not None:
         frame = frame[frame["paper"] == paper].reset_index(drop=True)
@@ -98,10 +123,25 @@ def claims(ids: Sequence[str] | None = None, *, paper: str | None = None) -> pd.
             raise ResultError(f"claims.csv has no claim {', '.join(unknown)}; it has {', '.join(frame['id'])}.")
         frame = frame.set_index("id").loc[list(ids)].reset_index()
     found = answers(list(frame["id"]))
-    nothing = ClaimAnswer(OPEN, "", "", "")
-    for name in ("answer", "evidence", "experiment", "state"):
+    nothing = ClaimAnswer("", OPEN, "", "", "", "")
+    for name in ClaimAnswer.__dataclass_fields__:
         frame[name] = [getattr(found.get(claim, nothing), name) for claim in frame["id"]]
     return frame
+
+
+def answered(judged: pd.DataFrame, side: str) -> pd.Series:
+    """The answers of one side as they are counted: on changed results as changed only, and none where none is."""
+    answers = judged[side]
+    if side == "here":
+        answers = answers.mask(~judged["state"].isin(["", *COUNTED]) & (answers != ""), STALE)
+    return answers[answers != ""]
+
+
+def unmoved(judged: pd.DataFrame) -> pd.DataFrame:
+    """Claims whose answer our stored results cannot move, with what the answer rests on, or why it cannot be moved."""
+    some = judged[(judged["basis"].isin([ANEW, NOTHING])) | judged["id"].isin(UNMOVED)]
+    why = [UNMOVED.get(claim, basis) for claim, basis in zip(some["id"], some["basis"], strict=True)]
+    return some[["id", "paper", "claim"]].assign(why=why).reset_index(drop=True)
 
 
 def _table() -> pd.DataFrame:

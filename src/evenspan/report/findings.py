@@ -12,7 +12,7 @@ import pandas as pd
 from IPython.display import HTML
 
 from ..errors import ResultError
-from ..experiments.store import watched
+from ..experiments.store import COUNTED, watched
 from . import tables
 from .errata import choices
 from .findings_data import evidence as of_data
@@ -150,7 +150,7 @@ def evidence(key: str) -> Evidence | None:
 def show(key: str) -> HTML:
     """What a section shows: kind of evidence and whom it concerns, the table, and the numbers in words."""
     one = finding(key)
-    found, stale = watched(lambda: evidence(key), {})
+    found, state, behind = watched(lambda: evidence(key), {})
     kinds = "; ".join(f"<b>{html.escape(kind)}</b> ({html.escape(KINDS[kind])})" for kind in one.kinds)
     about = f'<p class="finding-about">Evidence: {kinds}. Concerns {html.escape(one.affects)}.</p>'
     if found is None:
@@ -160,7 +160,7 @@ def show(key: str) -> HTML:
         if found.table is None
         else tables.table(_escaped(found.table), caption=found.caption, classes=_classes(found.table)).data
     )
-    return HTML(about + shown + tables.sentence(found.sentence).data + _old(stale))
+    return HTML(about + shown + tables.sentence(found.sentence).data + _old(() if state in COUNTED else behind))
 
 
 def overview() -> HTML:
@@ -187,7 +187,7 @@ def _old(experiments: tuple[str, ...]) -> str:
     if not experiments:
         return ""
     names = ", ".join(html.escape(name) for name in experiments)
-    return f"<p>{Kind.CHANGED.badge()} Some stored results of {names} are older than their code or data.</p>"
+    return f"<p>{Kind.CHANGED.badge()} Some stored results of {names} changed or are damaged.</p>"
 
 
 def _classes(frame: pd.DataFrame) -> str:

@@ -11,6 +11,7 @@ from ..experiments import rathore2025_protocol as rathore
 from ..experiments import zhou2024_search
 from ..experiments import zhou2024_search_arithmetic as arithmetic
 from ..experiments import zhou2024_tradeoff_summary as tradeoff
+from ..experiments.claim_rules import rule
 from ..experiments.rathore2025_protocol import HALF_DIGIT, PRINTED, TABLES
 from ..experiments.vu2022_tables import PUBLISHED, agreement
 from ..experiments.zhou2024_summary import NAMES
@@ -60,7 +61,10 @@ def joint_gain() -> Evidence | None:
         f"{r['data']}: printed {r['printed']:.2f}, plain PCA {r['with']:.2f}" for r in plain.to_dict("records")
     )
     return Evidence(
-        supported=bool(share > 0.9 and without < 0.1),
+        supported=bool(
+            share > rule("joint-gain", "share of the printed gain")
+            and without < rule("joint-gain", "left without the column")
+        ),
         sentence=(
             f"Mean advantage in MMD^2 over PCA of the same features. {told}. Without the sensitive column no line "
             "has more "
@@ -140,7 +144,10 @@ def certified_baseline() -> Evidence:
     found = pd.DataFrame(rows, columns=["data", "rows about", "equal to the printed digits", "numbers"])
     equal, numbers = found["equal to the printed digits"].sum(), found["numbers"].sum()
     return Evidence(
-        supported=bool(equal > 0.85 * numbers and found.set_index("data").loc["LSAC", "rows about"] == "the origin"),
+        supported=bool(
+            equal > rule("certified-baseline", "share of the numbers") * numbers
+            and found.set_index("data").loc["LSAC", "rows about"] == "the origin"
+        ),
         sentence=f"{equal} of {numbers} printed numbers are those of the certified optimum, in every printed digit.",
         table=found,
         caption="FairPCA_SDP_LP of Rathore and Manwani beside the smallest larger loss",
@@ -157,7 +164,7 @@ def same_splits() -> Evidence | None:
     robust = errors[errors["ours"] == "RFPCA"]
     same, numbers = robust["four decimals"].sum(), robust["numbers"].sum()
     return Evidence(
-        supported=bool(same > 0.8 * numbers),
+        supported=bool(same > rule("same-splits", "share of the numbers") * numbers),
         sentence=(
             f"Of RFPCA, which needs rows, folds and starts, {same} of {numbers} printed errors and gaps come out in "
             f"all four decimals; of all four methods {errors['four decimals'].sum()} of {errors['numbers'].sum()}."
@@ -255,7 +262,11 @@ def swaps() -> Evidence | None:
     change = heavy["ACC after"] - heavy["ACC before"]
     at_one = (light["ACC after"] - light["ACC before"]).abs().max()
     return Evidence(
-        supported=bool(change.min() < 0 < 0.05 < change.max() and at_one < 0.01 and moved < 0.01),
+        supported=bool(
+            change.min() < 0
+            and change.max() > rule("swaps", "accuracy at heavy weights")
+            and max(at_one, moved) < rule("swaps", "unmoved")
+        ),
         sentence=(
             f"At weight 1 swaps move the accuracy by at most {at_one:.3f}. At the heaviest weight they move it by "
             f"{change.min():+.3f} to {change.max():+.3f}, while the entropy moves by at most {moved:.4f}: "
@@ -278,7 +289,7 @@ def noise_of_means() -> Evidence | None:
     fresh = table[table["protocol"] == "fresh sample"].drop_duplicates("method").set_index("method")
     kept = fresh["%Var"]
     return Evidence(
-        supported=bool(kept["Fair PCA"] < kept["PCA"] - 1.0),
+        supported=bool(kept["Fair PCA"] < kept["PCA"] - rule("noise-of-means", "points of variance")),
         sentence=(
             f"PCA keeps {kept['PCA']:.1f} % of the variance of fresh points, Fair PCA {kept['Fair PCA']:.1f} %, though "
             "the groups have the same mean: what was removed is the noise of the sample means."
@@ -301,7 +312,7 @@ def fewer_directions() -> Evidence:
     found = pd.DataFrame(rows, columns=columns)
     smaller = found["gap, balanced"] < found["gap, eigenvectors"]
     return Evidence(
-        supported=bool(smaller.mean() > 0.5),
+        supported=bool(smaller.mean() > rule("fewer-directions", "share of the settings")),
         sentence=(
             f"With the same m, balanced directions leave the smaller gap in {smaller.sum()} of {len(found)} settings."
         ),
@@ -321,7 +332,10 @@ def beyond_means() -> Evidence | None:
     shown = wide.loc[["PCA", "Fair PCA", "LEACE"], ["AUC of the group (linear)", "AUC of the group (kernel)"]]
     fair = shown.loc["Fair PCA"]
     return Evidence(
-        supported=bool(fair["AUC of the group (linear)"] < 0.6 < 0.8 < fair["AUC of the group (kernel)"]),
+        supported=bool(
+            fair["AUC of the group (linear)"] < rule("beyond-means", "linear reader, highest")
+            and fair["AUC of the group (kernel)"] > rule("beyond-means", "kernel reader, lowest")
+        ),
         sentence=(
             f"Behind Fair PCA a linear reader ranks the groups of new people with an area of "
             f"{fair['AUC of the group (linear)']:.2f}, a kernel reader with {fair['AUC of the group (kernel)']:.2f}."

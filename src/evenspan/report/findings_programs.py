@@ -6,6 +6,7 @@ import pandas as pd
 from ..datasets import shipped_moments
 from ..experiments import kleindessner2023_table as adult_table
 from ..experiments import vu2022_descent
+from ..experiments.claim_rules import rule
 from ..experiments.lee2023_learnability_claims import special_table
 from ..experiments.lee2023_learnability_effects import RARE
 from ..experiments.vu2022_protocol import DATASETS, DELTAS
@@ -65,9 +66,9 @@ def inert_grid() -> Evidence:
         rows.append((title(name), gained["linear"], gained["released"]))
     found = pd.DataFrame(rows, columns=["data", "as defined", "as released"])
     linear, released = found["as defined"].median(), found["as released"].median()
-    moving = found[found["as released"] > 0.1 * found["as defined"].clip(lower=1e-9)]
+    moving = found[found["as released"] > rule("inert-grid", "moves at all") * found["as defined"].clip(lower=1e-9)]
     return Evidence(
-        supported=bool(released < 0.01 * linear),
+        supported=bool(released < rule("inert-grid", "hardly moves") * linear),
         sentence=(
             f"From a tolerance of 0 to {max(DELTAS)} the average error falls, in the median, by {linear:.3f} with the "
             f"constraint as defined and by {released:.1g} with the released one. Where the latter moves at all: "
@@ -89,7 +90,10 @@ def weight_outside_the_grid() -> Evidence | None:
     total = found.groupby("ours")[["numbers", "four decimals"]].sum()
     one, grid = (total.loc[name] for name in both)
     return Evidence(
-        supported=bool(one["four decimals"] > 0.5 * one["numbers"] and grid["four decimals"] < 0.1 * grid["numbers"]),
+        supported=bool(
+            one["four decimals"] > rule("weight-outside-the-grid", "share with the weight") * one["numbers"]
+            and grid["four decimals"] < rule("weight-outside-the-grid", "share with the grid") * grid["numbers"]
+        ),
         sentence=(
             f"With the weight 1, {one['four decimals']:.0f} of {one['numbers']:.0f} printed numbers come out to four "
             f"decimals; with the grid of the paper {grid['four decimals']:.0f} of {grid['numbers']:.0f}."
@@ -107,15 +111,19 @@ def stops_short() -> Evidence | None:
     if rows is None:
         return None
     found = vu2022_descent.excess(rows)
-    short = found[found["best"] > 1e-3]
+    least = rule("stops-short", "short by")
+    short = found[found["best"] > least]
     by = short.groupby("dataset")["best"].agg(["size", "max"]).sort_values("max", ascending=False).head(6)
     table = pd.DataFrame(
         {"data": [DATASETS[n] for n in by.index], "cases": by["size"], "largest excess": by["max"].map("{:.2%}".format)}
     )
     return Evidence(
-        supported=len(short) > 0 and bool(found["best"].min() > -1e-8 and found["gap"].max() < 1e-6),
+        supported=len(short) > 0
+        and bool(
+            found["best"].min() > -rule("stops-short", "rounding") and found["gap"].max() < rule("stops-short", "gap")
+        ),
         sentence=(
-            f"The best of all starts ends more than 0.1 % above the certified minimum in {len(short)} of "
+            f"The best of all starts ends more than {least:.1%} above the certified minimum in {len(short)} of "
             f"{len(found)} cases "
             f"(data sets by points of the grid), on {short['dataset'].nunique()} of {found['dataset'].nunique()} "
             "data sets; "
@@ -123,7 +131,7 @@ def stops_short() -> Evidence | None:
             f"{found['gap'].max():.0e}."
         ),
         table=table,
-        caption="Where the best start misses the minimum by more than 0.1 %, the six largest",
+        caption=f"Where the best start misses the minimum by more than {least:.1%}, the six largest",
     )
 
 
@@ -159,7 +167,8 @@ def separation_in_sample() -> Evidence | None:
     fair = rows[(rows["method"] == "CFPCA-Mean Con.") & (rows["metric"] == "Delta F_Lin")]
     wide["fair"] = fair.groupby("dataset")["value"].mean()
     wide = wide.dropna().sort_values("Delta F_Lin (permuted)", ascending=False)
-    below = wide[wide["fair"] <= 1.2 * wide["Delta F_Lin (permuted)"]]
+    near = rule("separation-in-sample", "near chance")
+    below = wide[wide["fair"] <= (1 + near) * wide["Delta F_Lin (permuted)"]]
     chance = wide["Delta F_Lin (permuted)"]
     table = pd.DataFrame(
         {
@@ -170,13 +179,12 @@ def separation_in_sample() -> Evidence | None:
         }
     )
     return Evidence(
-        supported=bool(chance.max() > 0.1),
+        supported=bool(chance.max() > rule("separation-in-sample", "above zero")),
         sentence=(
             f"Labels drawn at random, which separate nothing, score {chance.min():.3f} to {chance.max():.3f}. On "
             f"{len(below)} "
             f"of {len(wide)} data sets ({listed(DATASETS[name] for name in below.index)}) the mean-constrained "
-            "method is within "
-            "a fifth of that or below it."
+            f"method is within {near:.0%} of that or below it."
         ),
         table=table,
         caption="Linear separation of the groups on the test parts, means over the splits, full run",
@@ -195,7 +203,10 @@ def erased_dimensions() -> Evidence | None:
     shown = wide.loc[["INLP", "INLP, most variance", "RLACE", "RLACE, rank 1"], ["%Var", "%Acc (Kernel SVM)", "MMD^2"]]
     var = shown["%Var"]
     return Evidence(
-        supported=bool(var["RLACE, rank 1"] > 1.5 * var["RLACE"] and var["INLP, most variance"] > 1.2 * var["INLP"]),
+        supported=bool(
+            var["RLACE, rank 1"] > rule("erased-dimensions", "times RLACE") * var["RLACE"]
+            and var["INLP, most variance"] > rule("erased-dimensions", "times INLP") * var["INLP"]
+        ),
         sentence=(
             f"k/d is {1000 / d:.1f} %; called to erase d - k directions INLP keeps {var['INLP']:.1f} % of the "
             "variance and "
@@ -218,7 +229,10 @@ def wiped_blocks() -> Evidence | None:
     sine = wide["sine of W"]
     best = sine.idxmin()
     return Evidence(
-        supported=bool(sine["released"] > sine["skip"] > sine[best] + 0.05 and best.startswith("carry to")),
+        supported=bool(
+            sine["released"] > sine["skip"] > sine[best] + rule("wiped-blocks", "larger by")
+            and best.startswith("carry to")
+        ),
         sentence=(
             f"After {RARE['blocks']} blocks of {RARE['size']} rows with {RARE['p']:.0%} of one group the median "
             "sine of the "
@@ -242,7 +256,7 @@ def uncentred_stream() -> Evidence | None:
     zero, running = longest["about zero"], longest["about the running mean"]
     chosen = [name for name in ("sine of W", "share of the mean in W", "covariance gap") if name in wide]
     return Evidence(
-        supported=bool(zero > running + 0.05),
+        supported=bool(zero > running + rule("uncentred-stream", "larger by")),
         sentence=(
             "With the largest of the means that were tried, the sine of the largest angle to the true gap "
             "directions is "
@@ -266,7 +280,7 @@ def centring_advantage() -> Evidence:
     found = pd.DataFrame(rows, columns=["data", "own means", "overall mean", "more"]).sort_values(
         "more", ascending=False
     )
-    large = found[found["more"] > 0.1]
+    large = found[found["more"] > rule("centring-advantage", "larger by")]
     return Evidence(
         supported=len(large) > 0,
         sentence=(

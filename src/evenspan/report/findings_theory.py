@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 
 from ..experiments import lee2023_theorems, rathore2025_theorems
+from ..experiments.claim_rules import NOT_SO, rule
 from ..experiments.vu2022_theorems import COVARIANCES
 from ..experiments.zhou2024_multiple_summary import gammas
 from ..experiments.zhou2024_summary import NAMES
@@ -24,9 +25,10 @@ def joint_diagonaliser() -> Evidence:
     one = choices[choices["r"] == 1].drop(columns="r")
     unequal = (one["loss of A"] - one["loss of B"]).abs().min()
     pairs = rathore2025_theorems.commuting_pairs(60)
-    equal = int((pairs["smallest gap"] < 1e-9).sum())
+    rounding = rule("joint-diagonaliser", "rounding")
+    equal = int((pairs["smallest gap"] < rounding).sum())
     return Evidence(
-        supported=every < 1e-9 < unequal and equal < len(pairs),
+        supported=every < rounding < unequal and equal < len(pairs),
         sentence=(
             f"With all three columns the losses of random rotations are at most {every:.0e}. With one column of "
             "the exact "
@@ -97,13 +99,13 @@ def unreachable_equality() -> Evidence:
 
 def levelling_down() -> Evidence:
     """A penalty so heavy that errors have to be equal: where both groups lose against PCA."""
-    rows = []
+    rows, worse = [], rule("levelling-down", "worse by")
     for name, moments in data_sets().items():
         M, p = matrices(name), moments.counts / moments.n
         heavy = errors(M, solve_exact(JointRange(*M, K), p, (0.0, 0.0), 1000.0)[0])
         pca = errors(M, np.linalg.eigh(np.tensordot(p, M, axes=1))[1][:, -K:])
         loss = errors(M, solve_min_max(*M, K, "loss")[0])
-        rows.append((title(name), *pca, *heavy, bool((heavy > pca + 1e-6).all()), bool((loss > pca + 1e-6).all())))
+        rows.append((title(name), *pca, *heavy, bool((heavy > pca + worse).all()), bool((loss > pca + worse).all())))
     columns = ["data", "PCA, 0", "PCA, 1", "heavy, 0", "heavy, 1", "worse", "loss worse"]
     found = pd.DataFrame(rows, columns=columns)
     both = found[found["worse"]]
@@ -134,7 +136,11 @@ def dropped_sum() -> Evidence:
     exact = solve_exact(JointRange(*M, K), p, e, 0.2)[0]
     ours, theirs = float(p @ errors(M, exact)), float(p @ errors(M, prefers))
     return Evidence(
-        supported=bool(np.ptp(printed) < 1e-12 < 0.1 < np.ptp(right) and theirs > ours),
+        supported=bool(
+            np.ptp(printed) < rule("dropped-sum", "rounding")
+            and np.ptp(right) > rule("dropped-sum", "varies by")
+            and theirs > ours
+        ),
         sentence=(
             f"Wine Quality, k = {K}, no penalty and no radius: over {len(drawn)} random projections the printed "
             "objective "
@@ -153,7 +159,7 @@ def convex_up_to_the_share() -> Evidence:
         M, p = matrices(name), moments.counts / moments.n
         for what, lam in (("the smaller share", p.min()), ("0.5", 0.5), ("2.5", 2.5)):
             least = min(np.linalg.eigvalsh((p[a] + lam) * M[a] + (p[1 - a] - lam) * M[1 - a])[0] for a in (0, 1))
-            rows.append((what, title(name), float(least) < -1e-9))
+            rows.append((what, title(name), float(least) < -rule("convex-up-to-the-share", "rounding")))
     found = pd.DataFrame(rows, columns=["penalty", "data", "negative"]).groupby("penalty", sort=False)["negative"]
     count = found.agg(["sum", "size"]).reset_index()
     return Evidence(
@@ -213,7 +219,7 @@ def flattened_weights() -> Evidence | None:
     apart = (mean["FMKKM"] - mean["FKKM (average kernel)"]).abs().groupby("dataset").max()
     told = ", ".join(f"{NAMES[name]} {value:.3f}" for name, value in apart.items())
     return Evidence(
-        supported=max(shifted) < min(free) and bool(apart.max() < 0.01),
+        supported=max(shifted) < min(free) and bool(apart.max() < rule("flattened-weights", "same answer")),
         sentence=(
             f"With the shift no weight is further than {max(shifted):.1%} from the uniform one; without it the "
             "furthest is at "
@@ -235,8 +241,8 @@ def too_many_removed() -> Evidence:
     answer = lee2023_theorems.defined_everywhere()
     found = pd.DataFrame(rows, columns=["d", "pairs (k, m) admitted", "without a feasible projection"])
     return Evidence(
-        supported=answer[0] == "does not hold" and bool((found.iloc[:, 2] > 0).all()),
-        sentence=answer[1],
+        supported=answer.here == NOT_SO and bool((found.iloc[:, 2] > 0).all()),
+        sentence=answer.evidence,
         table=found,
         caption="Pairs that the definition admits, and those with k > d - m - 1",
     )
@@ -253,7 +259,7 @@ def no_kernel_for_newcomers() -> Evidence:
     found = pd.DataFrame(rows, columns=["people", "largest group", "smallest eigenvalue"])
     least = found["smallest eigenvalue"]
     return Evidence(
-        supported=bool(least.iloc[0] > -1e-8 and least.iloc[-1] < 0),
+        supported=bool(least.iloc[0] > -rule("no-kernel-for-newcomers", "rounding") and least.iloc[-1] < 0),
         sentence=(
             f"With the shift of the first {rows[0][0]} people the smallest eigenvalue is {least.iloc[0]:.2f} for "
             "them and "

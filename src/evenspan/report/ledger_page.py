@@ -14,7 +14,7 @@ from urllib.parse import urlencode
 import pandas as pd
 
 from . import ledger_heat, ledger_links, ledger_state
-from .claims import ANSWERS, STALE, badge, claims
+from .claims import ANSWERS, SIDES, STALE, badge, claims
 from .ledger_heat import anchor, percent, shown
 from .verdicts import EVIDENCE, Kind, explanation, rules
 
@@ -31,7 +31,8 @@ _HEAD = {
     "Trail": "",
 }  # fmt: skip
 _CLAIMS_HEAD = {
-    "Answer": "answer", "Claim": "", "Paper": "claim-paper", "What it says": "", "Evidence": "", "Where": "",
+    "Reproduced here": "answer", "As printed": "printed",
+    "Claim": "", "Paper": "claim-paper", "What it says": "", "Evidence": "", "Where": "",
 }  # fmt: skip
 #: Columns that are sorted by their size, whatever the sign.
 _SIZES = {"Off by, digits", "Off by, deviations"}
@@ -101,7 +102,9 @@ counted. A deviation is ours minus published, in units of the last printed digit
 
 ## Claims of the papers
 
-{len(judged)} claims. An answer is computed, never typed. An answer is stale if code or data behind it changed since.
+{len(judged)} claims. An answer is computed, never typed. *As printed* says whether the paper's own tables bear the
+claim out, *reproduced here* whether our computation or our runs do. An answer has changed
+if what it rests on has, and counts as nothing else.
 
 {_raw(_claims(judged))}
 """
@@ -153,13 +156,16 @@ def _counts(numbers: pd.DataFrame, judged: pd.DataFrame) -> str:
     first = _plain("Numbers per paper, evidence and verdict", "ledger-counts", head, body)
     answers = {name: f'<span class="{kind.css}">{escape(name)}</span>' for name, kind in ANSWERS.items()}
     answers |= {STALE: Kind.CHANGED.badge()}
-    body = []
-    for paper, row in ledger_state.claim_counts(judged).iterrows():
-        own = {} if paper == "total" else {"claim-paper": str(paper)}
-        cells = [_to(f"{row[name]:,}", own | {"answer": name}, CLAIMS) for name in answers]
-        body.append((str(paper), [*cells, _to(f"{row['claims']:,}", own, CLAIMS)]))
-    second = _plain("Claims per paper and answer", "ledger-counts", ["Paper", *answers.values(), "Claims"], body)
-    return f"{first}\n{second}"
+    tables = [first]
+    for side, choice in {"here": "answer", "printed": "printed"}.items():
+        body = []
+        for paper, row in ledger_state.claim_counts(judged, side).iterrows():
+            own = {} if paper == "total" else {"claim-paper": str(paper)}
+            cells = [_to(f"{row[name]:,}", own | {choice: name}, CLAIMS) for name in answers]
+            body.append((str(paper), [*cells, f"{row['claims']:,}"]))
+        label = f"Claims {SIDES[side]}"
+        tables.append(_plain(label, "ledger-counts", [f"Paper, {label.lower()}", *answers.values(), "Claims"], body))
+    return "\n".join(tables)
 
 
 def _to(text: str, filters: dict[str, str], place: str) -> str:
@@ -225,7 +231,8 @@ def _row(row: dict[str, str], where: ledger_links.Places) -> str:
 def _claims(frame: pd.DataFrame) -> str:
     where = ledger_links.Places()
     body = "".join(
-        f'<tr id="claim-{escape(row["id"])}"><td>{badge(row["answer"], row["state"])}</td>'
+        f'<tr id="claim-{escape(row["id"])}"><td>{badge(row["here"], row["state"])}</td>'
+        f"<td>{badge(row['printed'])}</td>"
         f"<td>{escape(row['id'])}</td><td>{escape(row['paper'])}</td><td>{escape(row['claim'])}</td><td>{escape(row['evidence'])}</td>"
         f"<td>{where.of_claim(row)}</td></tr>\n"
         for row in frame.to_dict("records")

@@ -9,7 +9,7 @@ import pandas as pd
 from .. import paths
 from ..errors import ResultError
 from ..experiments import records
-from .claims import ANSWERS, STALE, claims
+from .claims import ANSWERS, SIDES, STALE, answered, claims
 from .verdicts import Evidence, Kind
 
 BEGIN, END = "<!-- counts -->", "<!-- /counts -->"
@@ -22,17 +22,20 @@ _PLURAL = {
 }
 
 
-def claim_counts(judged: pd.DataFrame) -> pd.DataFrame:
-    """Claims per paper (rows, the last is their total) and answer (columns); a stale answer counts as ``stale`` only.
+def claim_counts(judged: pd.DataFrame, side: str) -> pd.DataFrame:
+    """Claims per paper (rows, the last is their total) and answer (columns), ``changed`` for those on changed results.
 
     Parameters
     ----------
     judged : DataFrame
         From :func:`evenspan.report.claims.claims`.
+    side : {"here", "printed"}
+        Which answer is counted; claims without it are not.
     """
-    names = [*ANSWERS, STALE]
-    said = judged["answer"].mask(judged["state"] == STALE, STALE)
-    table = pd.crosstab(judged["paper"], said).reindex(columns=names, fill_value=0)
+    said = answered(judged, side)
+    papers = judged["paper"].unique()
+    table = pd.crosstab(judged.loc[said.index, "paper"], said).reindex(sorted(papers), fill_value=0)
+    table = table.reindex(columns=[*ANSWERS, STALE], fill_value=0)
     table.loc["total"] = table.sum(axis=0)
     table["claims"] = table.sum(axis=1)
     table.columns.name = None
@@ -49,11 +52,15 @@ def one_line(counts: pd.DataFrame, judged: pd.DataFrame) -> str:
     judged : DataFrame
         From :func:`evenspan.report.claims.claims`.
     """
-    numbers, answered = counts.loc["total"], claim_counts(judged).loc["total"]
-    answers = ", ".join(_said(answered, [*ANSWERS, STALE]))
-    whole = numbers["numbers"].sum(axis=0)
-    said = "; ".join(sentences(numbers))
-    return f"{whole:,} published numbers, by what they can show: {said}. {answered['claims']:,} claims: {answers}."
+    numbers = counts.loc["total"]
+    line = (
+        f"{numbers['numbers'].sum(axis=0):,} published numbers, by what they can show: {'; '.join(sentences(numbers))}."
+    )
+    line += f" {len(judged):,} claims"
+    for side, name in SIDES.items():
+        row = claim_counts(judged, side).loc["total"]
+        line += f"; {name} {row['claims']:,}: {', '.join(_said(row, [*ANSWERS, STALE])) or 'none'}"
+    return line + "."
 
 
 def sentences(counts: pd.DataFrame) -> Iterator[str]:
@@ -94,8 +101,11 @@ def readme(text: str, counts: pd.DataFrame, judged: pd.DataFrame) -> str:
             one_line(counts, judged),
             "",
             *_markdown(counted(counts)),
-            "",
-            *_markdown(claim_counts(judged).rename_axis("paper").reset_index()[["paper", "claims", *ANSWERS, STALE]]),
+            *(
+                line
+                for side, name in SIDES.items()
+                for line in ("", *_markdown(_of_claims(judged, side, f"claims, {name}")))
+            ),
             END,
         ]
     )
@@ -139,6 +149,11 @@ def counted(table: pd.DataFrame) -> pd.DataFrame:
         shown[name] = (100 * table[name]).map("{:.0f} %".format).where(controlled & table[name].notna(), "–")
     shown["most fail"] = table["most fail"].map("{:,}".format).where(controlled, "–")
     return shown.reset_index()
+
+
+def _of_claims(judged: pd.DataFrame, side: str, title: str) -> pd.DataFrame:
+    table = claim_counts(judged, side).rename_axis("paper").reset_index()
+    return table[["paper", "claims", *ANSWERS, STALE]].rename(columns={"claims": title})
 
 
 def _markdown(table: pd.DataFrame) -> Iterator[str]:

@@ -9,7 +9,7 @@ from IPython.display import HTML
 from .. import paths
 from ..experiments.catalogue import experiment, task_id
 from ..experiments.store import read_records
-from .claims import ANSWERS, STALE, badge, claims
+from .claims import ANSWERS, SIDES, STALE, UNMOVED, answered, badge, claims, unmoved
 from .ledger import counts, ledger, tally
 from .ledger_heat import mark, percent
 from .ledger_links import stored
@@ -149,7 +149,10 @@ def claim_table(ids: list[str]) -> HTML:
         {
             "claim": judged["id"],
             "statement": judged["claim"].map(html.escape),
-            "answer": [badge(answer, state) for answer, state in zip(judged["answer"], judged["state"], strict=True)],
+            SIDES["here"]: [
+                badge(answer, state) for answer, state in zip(judged["here"], judged["state"], strict=True)
+            ],
+            SIDES["printed"]: judged["printed"].map(badge),
             "evidence": judged["evidence"].map(html.escape),
         }
     )
@@ -187,12 +190,27 @@ def verdict_versions() -> HTML:
 
 
 def paper_claims(paper: str) -> HTML:
-    """How many of a paper's claims received which answer."""
-    judged = claims(paper=paper)
-    answers = judged["answer"].mask(judged["state"] == STALE, STALE).value_counts()
-    marks = [f"{answers[name]} {badge(name)}" for name in ANSWERS if name in answers]
-    marks += [f"{answers[STALE]} {Kind.CHANGED.badge()}"] if STALE in answers else []
-    return HTML(f'<p class="verdict-counts">Of {answers.sum(axis=0)} claims: {", ".join(marks)}</p>')
+    """How many of a paper's claims received which answer, on either side."""
+    judged, lines = claims(paper=paper), []
+    for side, name in SIDES.items():
+        answers = answered(judged, side).value_counts()
+        marks = [f"{answers[one]} {badge(one)}" for one in ANSWERS if one in answers]
+        marks += [f"{answers[STALE]} {Kind.CHANGED.badge()}"] if STALE in answers else []
+        if marks:
+            lines.append(f"{answers.sum(axis=0)} {name}: {', '.join(marks)}")
+    return HTML(f'<p class="verdict-counts">Of {len(judged)} claims {"; ".join(lines)}</p>')
+
+
+def unmoved_claims() -> HTML:
+    """The answers that our stored results cannot move, counted by what they rest on; those with a reason one by one."""
+    found = unmoved(claims())
+    named = found["id"].isin(UNMOVED)
+    lines = [
+        (", ".join(some["id"]), len(some), html.escape(why))
+        for why, some in [*found[~named].groupby("why", sort=False), *found[named].groupby("why", sort=False)]
+    ]
+    shown = pd.DataFrame(lines, columns=["claims", "number", "rests on, or why nothing moves it"])
+    return table(shown, caption="Answers that our stored results cannot move")
 
 
 def inexact(experiment_id: str, *, dataset: str, k: int) -> HTML:
