@@ -96,7 +96,7 @@ def answers(ids: Collection[str]) -> dict[str, ClaimAnswer]:
         given = [one for one in (answer.printed, answer.here) if one is not None]
         if not given or not set(given) <= set(ANSWERS) or answer.printed == OPEN or not answer.evidence.strip():
             raise ResultError(
-                f"{experiment} answers the claim {claim} with {answer!r}; needed is at least one of "
+                f"{experiment} answers the claim {claim} with {answer!r}; needed is one of "
                 f"{', '.join(ANSWERS)}, with evidence."
             )
         basis = NOTHING if answer.here is None else STORED if reads else ANEW
