@@ -236,7 +236,6 @@ def ledger(
     from .experiments import seals
     from .report import ledger as report
     from .report import ledger_page, ledger_state
-    from .report.verdicts import Kind
 
     if summary and check:
         raise ConfigurationError("Give --summary or --check, not both.")
@@ -253,9 +252,10 @@ def ledger(
         return
     written = [report.write(frame), ledger_state.write_readme(table), seals.write()]
     typer.echo(f"Written: {', '.join(str(path) for path in written if path)}")
-    shown = rows_of("paper", *(kind.value for kind in Kind), "numbers")
-    for paper, row in table.iterrows():
-        shown.add_row(str(paper), *(str(row[kind.value]) for kind in Kind), str(row["numbers"]))
+    counted = ledger_state.counted(table)
+    shown = rows_of(*counted)
+    for row in counted.itertuples(index=False):
+        shown.add_row(*row)
     show(shown)
 
 

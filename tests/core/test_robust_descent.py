@@ -56,6 +56,8 @@ def test_every_run_is_independent_of_the_batch():
         f = RobustObjective.of(shares, radii(COUNTS[2], alpha)[None], np.array([penalty]))
         alone = [_iterate(matrices, f, starts[s, r : r + 1], 60, "qr", "published")[1][0] for r in range(4)]
         np.testing.assert_allclose(together.runs[s, :4], alone, rtol=1e-9)
+    given = descend(matrices, COUNTS[2], 2, SETTINGS, starts=starts.swapaxes(2, 3), iterations=60)
+    np.testing.assert_array_equal(given.runs, together.runs)
     assert together.runs.shape == (3, 5)
     np.testing.assert_array_equal(together.objective, together.runs.min(axis=1))
     values = [
@@ -107,9 +109,11 @@ def test_violations_are_clipped_refused_or_left():
         ({"variant": "fast"}, "variant"),
         ({"restarts": 0, "warm_start": False}, "restarts"),
         ({"iterations": 0}, "iterations"),
+        ({"rng": None}, "pass rng"),
+        ({"starts": np.zeros((3, 4, 2, 5))}, "one basis"),
     ],
 )
 def test_refusals(wrong, match):
     matrices, _, rng = problem()
     with pytest.raises(ConfigurationError, match=match):
-        descend(matrices, COUNTS[2], 2, SETTINGS, rng=rng, **wrong)
+        descend(matrices, COUNTS[2], 2, SETTINGS, **({"rng": rng} | wrong))

@@ -5,6 +5,7 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.model_selection import KFold
 
 from evenspan import datasets, paths
 from evenspan.datasets import fold_store as store
@@ -26,6 +27,25 @@ def test_parts_are_disjoint_and_keep_the_share_of_every_group():
     again, other = protocol_splits.split_rows(groups, 4), protocol_splits.split_rows(groups, 5)
     assert all(np.array_equal(rows[part], again[part]) for part in rows)
     assert not np.array_equal(rows["test"], other["test"])
+
+
+def test_rows_and_folds_are_those_of_the_authors_program():
+    """Their recipe on shuffled copies in place, with the order of the training rows, from which the folds are cut."""
+    groups = np.repeat([0, 1], [90, 61])[np.random.default_rng(0).permutation(151)]
+    rng, train, test = np.random.default_rng(7), [], []
+    for label in (0, 1):
+        places = np.arange(151)[groups == label]
+        rng.shuffle(places)
+        train.append(places[: int(0.3 * len(places))])
+        test.append(places[int(0.3 * len(places)) :])
+    order = np.concatenate(train)
+    rng.shuffle(order)
+    rows = protocol_splits.split_rows(groups, 7)
+    assert set(rows["test"]) == set(np.concatenate(test))
+    folds = [set(order[held_out]) for _, held_out in KFold(3, shuffle=True, random_state=7).split(order)]
+    assert [set(rows[f"fold{i}"]) for i in range(3)] == folds
+    plain = [set(part) for part in np.array_split(order, 3)]
+    assert all(fold not in plain for fold in folds), "the second shuffle matters"
 
 
 def test_halves_and_the_two_folds_of_the_faces():

@@ -31,8 +31,7 @@ def test_every_published_number_has_exactly_one_row_and_verdict():
     assert frame["cell"].tolist() == sorted(ledger.published()["cell"])
     assert set(frame["verdict"]) <= {kind.value for kind in Kind}
     table = ledger.counts(frame)
-    assert table.loc["total", "numbers"] == 1260
-    assert table["numbers"].to_dict() == {
+    assert table["numbers"].groupby(level="paper").sum().to_dict() == {
         "kleindessner2023": 86, "rathore2025": 664, "vu2022": 318, "zhou2024": 192, "total": 1260,
     }  # fmt: skip
 
@@ -55,7 +54,7 @@ def test_results_are_joined_and_judged(judged):
     }
     assert judged.loc[("Fair PCA-S (0.5)", "MMD^2"), "reason"] == "no kernel width, said the test"
     assert judged.loc[("INLP", "MMD^2"), "reason"] == "the paper prints no number: n/a"
-    assert ledger.counts(ledger.ledger()).loc["total", "numbers"] == 6
+    assert ledger.counts(ledger.ledger()).loc["total", "numbers"].sum() == 6
 
 
 def test_ours_is_the_mean_over_the_splits_of_the_published_protocol(judged, finished):
@@ -239,14 +238,106 @@ def test_the_real_page_is_balanced_and_complete(monkeypatch):
     assert "1,260 numbers" in text
 
 
-def test_a_stale_row_says_what_changed_and_a_stale_answer_is_marked(toy_checkout, finished):
+def test_a_changed_number_is_shown_and_no_witness(finished, monkeypatch):
+    fresh = ledger.ledger().set_index("cell")
+    monkeypatch.setattr(ledger, "_states", lambda entry: {"k10-pca": ("changed", "its data changed since")})
     frame = ledger.ledger(build=True)
-    frame.loc[0, ["verdict", "reason"]] = ["stale", "k10-pca: its code changed since"]
+    cells = frame.set_index("cell")
+    row = cells.loc["toy_k10/001"]
+    assert row["ours"] == fresh.loc["toy_k10/001", "ours"], "still shown"
+    assert row[["verdict", "state", "reason"]].tolist() == ["changed", "changed", "k10-pca: its data changed since"]
+    assert row[["evidence", "control"]].tolist() == ["none", ""]
+    assert fresh.loc["toy_k10/003", "verdict"] == "same order", "with two others, both on its side"
+    assert "same side of 1 other method" in cells.loc["toy_k10/003", "reason"]
     judged = claims.claims(["K01"])
-    page = ledger_page.page(frame, ledger.counts(frame), judged.assign(state="stale"))
-    assert "<td>k10-pca: its code changed since</td>" in page
+    page = ledger_page.page(frame, ledger.counts(frame), judged.assign(state="changed"))
+    assert "<td>k10-pca: its data changed since</td>" in page
     assert "before: holds" in page
     assert "before: holds" not in ledger_page.page(frame, ledger.counts(frame), judged.assign(state="current"))
+
+
+@pytest.fixture
+def declared(toy_checkout):
+    """Add fields to the toy's entry of the list of experiments."""
+
+    def add(fields: str) -> None:
+        path = toy_checkout / "experiments.yml"
+        path.write_text(path.read_text().replace("  choices:", f"{fields}\n  choices:"))
+
+    return add
+
+
+def test_what_other_methods_would_match_is_no_evidence(toy_checkout, finished, declared):
+    """The control is 1 where every method passes and 0 where none does; alone in its table a number has none."""
+    declared("  splits: own\n  repetitions: 3")
+    path = toy_checkout / "data" / "paper" / "toy_k10.csv"
+    path.write_text(path.read_text().replace("Fair PCA,%Var,10,,15.2,,", "Fair PCA,%Var,10,,15.2,30,"))
+    frame = ledger.ledger().set_index(["method", "metric"])[["verdict", "evidence", "control"]]
+    assert frame.loc[("PCA", "%Var")].tolist() == ["exact", "discriminating", "0"]
+    assert frame.loc[("Fair PCA", "%Var")].tolist() == ["close", "not discriminating", "1"]
+    assert frame.loc[("PCA", "MMD^2")].tolist() == ["differs", "no control", ""]
+    assert frame.loc[("INLP", "%Var")].tolist() == ["not yet run", "none", ""]
+    reasons = ledger.ledger().set_index(["method", "metric"])["reason"]
+    assert reasons["PCA", "MMD^2"] == "no other method of ours to compare with"
+    assert reasons["Fair PCA", "%Var"] == "within 2 % of the published number"
+    counted = ledger.counts(ledger.ledger()).loc["total", ["numbers", "agree", "wrong method", "most fail"]]
+    assert counted.loc["discriminating"].tolist() == [2, 0.5, 0, 2]
+    assert counted.loc["not discriminating"].tolist() == [1, 1, 1, 0]
+    assert pd.isna(counted.loc["no control", "wrong method"])
+
+
+def test_what_was_used_to_choose_is_counted_apart(toy_checkout, finished, declared):
+    declared(
+        "  evidence:\n    - {kind: calibration, method: PCA, metric: '%Var', reason: it chose}\n"
+        "    - {kind: measured time, metric: MMD^2, reason: not ours}"
+    )
+    found = ledger.ledger().set_index(["method", "metric"])["evidence"]
+    assert found["PCA", "%Var"] == "calibration"
+    assert found["Fair PCA", "%Var"] == "discriminating"
+    assert found["PCA", "MMD^2"] == "measured time"
+    assert found["Fair PCA-S (0.5)", "MMD^2"] == "none", "without a number of ours"
+
+
+def test_a_table_without_methods_is_controlled_by_other_data():
+    real = pd.read_csv(ledger.path(), dtype=str, keep_default_na=False)
+    sizes = real[(real["table"] == "Table 2") & (real["paper"] == "vu2022") & (real["evidence"] != "none")]
+    assert (sizes["control"] == "").all()
+    assert (sizes["control_data"].astype(float) < 1 / 2).all()
+    assert set(sizes["evidence"]) == {"discriminating"}
+
+
+@pytest.mark.parametrize(
+    ("fields", "said"),
+    [
+        ("  splits: theirs", "splits: needs authors or own"),
+        ("  repetitions: 3", "repetitions: needs a whole number of at least 1 beside 'splits'"),
+        ("  evidence: [{kind: luck, reason: none}]", "evidence: needs kind"),
+        ("  evidence: [{kind: selected}]", "evidence: needs kind"),
+        ("  evidence: [{kind: selected, reason: found, dataset: toys}]", "evidence: needs kind"),
+    ],
+)
+def test_declarations_that_cannot_be_meant_are_refused(toy_checkout, declared, fields, said):
+    declared(fields)
+    with pytest.raises(RegistryError, match=said):
+        experiment("toy-table")
+
+
+def test_interchanged_methods_lower_the_counts_of_every_paper(monkeypatch):
+    """Each method's results under the next one's name: what discriminates must notice."""
+    fresh, read = ledger.ledger(), ledger.read_results
+    names = ledger.published().groupby("paper")["method"].unique()
+
+    def interchanged(name, *which):
+        rows, cycle = read(name, *which), list(names[experiment(name).paper])
+        return rows.assign(method=rows["method"].replace(dict(zip(cycle, [*cycle[1:], cycle[0]], strict=True))))
+
+    monkeypatch.setattr(ledger, "read_results", interchanged)
+    both = {"ours": fresh, "wrong": ledger.ledger()}
+    some = (fresh["evidence"] == "discriminating") & (fresh["method"] != "")
+    agree = pd.DataFrame({name: of["verdict"].isin(["exact", "close"]) for name, of in both.items()})
+    agree = agree[some].groupby(fresh["paper"]).sum()
+    assert len(agree) == 4
+    assert (agree["wrong"] < agree["ours"] * 2 / 3).all(), agree
 
 
 def test_the_rows_of_the_download_are_those_of_the_file(finished):
@@ -257,12 +348,14 @@ def test_the_rows_of_the_download_are_those_of_the_file(finished):
     assert list(held["rows"])[1] == "toy_k10/002"
 
 
-def test_summary_is_one_line_per_paper(finished):
+def test_summary_has_a_line_for_each_kind_of_evidence(finished):
     lines = list(ledger_page.summary(ledger.counts(ledger.ledger())))
-    assert lines == [
-        "kleindessner2023      6 numbers: 1 exact, 1 close, 1 same order, 1 differs, 1 not computable, 1 not yet run",
-        "total                 6 numbers: 1 exact, 1 close, 1 same order, 1 differs, 1 not computable, 1 not yet run",
+    assert lines[0].startswith("kleindessner2023  3 discriminating (1 exact, 1 close, 1 same order), 67 % agree")
+    assert lines[1:3] == [
+        "kleindessner2023  1 no control (1 differs)",
+        "kleindessner2023  2 without a number of ours (1 not computable, 1 not yet run)",
     ]
+    assert [line.split(maxsplit=1)[1] for line in lines[:3]] == [line.split(maxsplit=1)[1] for line in lines[3:]]
 
 
 def test_claims_are_open_until_an_experiment_answers(toy_checkout):

@@ -359,6 +359,9 @@ def test_compare_sees_missing_rows_columns_and_numbers():
 
     row = {"dataset": "d", "method": "m", "k": 1, "split": 0, "protocol": "p", "metric": "x", "value": 1.0}
     one = pd.DataFrame([row, row | {"split": 1}])
+    by_method = Tolerances((("m: x", 10.0, 0.0),), (0.0, 0.0))
+    assert tasks.compare("t", one, one.assign(value=2.0), by_method).ok
+    assert not tasks.compare("t", one.assign(method="n"), one.assign(method="n", value=2.0), by_method).ok
     near = one.assign(value=[1.0, 1.0 + 1e-9])
     assert tasks.compare("t", one, near, allowed(1e-6, 0)).ok
     assert not tasks.compare("t", one, near, allowed(1e-10, 0)).ok

@@ -5,17 +5,20 @@ from decimal import Decimal
 import pytest
 
 from evenspan.errors import ResultError
-from evenspan.report.verdicts import Kind, Peer, Rules, explanation, judge, printed_digits, rules
+from evenspan.report.verdicts import EVIDENCE, Evidence, Kind, Peer, Rules, explanation, judge, printed_digits, rules
 
-RULES = Rules(12, Decimal("0.5"), Decimal("0.02"), Decimal(2), 1)
+HALF, SHARE = Decimal("0.5"), Decimal("0.02")
+RULES = Rules(12, HALF, SHARE, Decimal(0), Decimal(2), Decimal(0), False, 1)
+FIRST = Rules(12, HALF, SHARE, SHARE, Decimal(0), Decimal(2), True, 1)
 
 
-def verdict(published, ours, digits=2, **given):
-    return judge(published, ours, rules=RULES, digits=digits, **given)
+def verdict(published, ours, digits=2, rules=RULES, **given):
+    return judge(published, ours, rules=rules, digits=digits, **given)
 
 
 def test_the_rules_are_those_of_the_file():
     assert rules() == RULES
+    assert rules(version=1) == FIRST
 
 
 @pytest.mark.parametrize(
@@ -47,28 +50,44 @@ def test_exact_is_equality_at_the_printed_digits(published, ours, digits, exact)
 
 
 @pytest.mark.parametrize(
-    ("published", "std", "ours", "our_std", "close"),
+    ("published", "std", "ours", "our_std", "draws", "close"),
     [
-        ("50", "", 51.0, None, True),  # 2 % exactly
-        ("50", "", 49.0, None, True),
-        ("50", "", 51.001, None, False),
-        ("50", "1.95", 53.9, None, True),  # two published deviations exactly
-        ("50", "1.95", 53.901, None, False),
-        ("50", "", 53.9, 1.95, True),  # two of ours
-        ("50", "", 53.901, 1.95, False),
-        ("50", "0.1", 53.0, 2.0, True),  # either suffices
-        ("50", "2.0", 53.0, 0.1, True),
-        ("50", "0.0", 53.0, 0.0, False),
-        ("0", "", 0.01, None, False),  # a published 0 leaves no room by its share
-        ("0.0", "0.0", 0.2, None, False),
-        ("0.0", "0.0", 0.2, 0.1, True),
-        ("0.0", "0.1", 0.2, None, True),
-        ("-50", "", -51.0, None, True),
+        ("50", "", 51.0, 0.1, None, True),  # 2 % exactly
+        ("50", "", 51.001, 0.1, None, False),
+        ("-50", "", -51.0, 0.1, None, True),
+        ("50", "", 50.006, None, None, False),  # one value without splits: only rounding decides
+        ("50", "", 50.006, 0.0, (10, 10), False),  # equal in all splits
+        ("50", "9", 51.001, 9.0, None, False),  # the paper's own splits: no spread excuses
+        ("50", "3", 54.0, 1.0, (1, 3), True),  # 2 sqrt(3^2 / 3 + 1^2 / 1) exactly
+        ("50", "3", 54.001, 1.0, (1, 3), False),
+        ("50", "", 54.0, 2.0, (2, 2), True),  # 2 sqrt(2^2 / 2 + 2^2 / 2): where none is printed, ours
+        ("50", "", 54.001, 2.0, (2, 2), False),
+        ("50", "0.0", 52.0, 2.0, (4, 4), True),  # a printed deviation of 0 is one
+        ("50", "0.0", 52.001, 2.0, (4, 4), False),
+        ("50", "3", 52.0, 2.0, (4, None), True),  # over how many is not said: the published mean has no error
+        ("50", "3", 52.001, 2.0, (4, None), False),
+        ("0", "", 0.01, 0.001, None, False),  # a published 0 leaves no room by its share
     ],
 )
-def test_close_is_within_the_share_or_the_deviations(published, std, ours, our_std, close):
-    kind = verdict(published, ours, std=std, our_std=our_std).kind
+def test_close_is_within_the_share_or_the_error_of_the_difference(published, std, ours, our_std, draws, close):
+    kind = verdict(published, ours, std=std, our_std=our_std, draws=draws).kind
     assert kind is (Kind.CLOSE if close else Kind.DIFFERS)
+
+
+def test_version_1_forgave_what_our_own_spread_covers():
+    wide = {"std": "", "our_std": 0.1838, "digits": 4}
+    assert verdict("0.1320", 0.4820, rules=FIRST, **wide).kind is Kind.CLOSE
+    assert verdict("0.1320", 0.4820, **wide).kind is Kind.DIFFERS
+    assert verdict("50", 53.9, std="1.95", rules=FIRST).kind is Kind.CLOSE
+    assert verdict("50", 53.901, std="1.95", rules=FIRST).kind is Kind.DIFFERS
+    assert verdict("50", 51.0, rules=FIRST).kind is Kind.CLOSE
+
+
+def test_of_a_measured_time_only_the_order_is_judged():
+    peers = [Peer("10", 12.0)]
+    assert verdict("20", 20.0, peers=peers, timed=True).kind is Kind.ORDER
+    assert verdict("20", 20.0, timed=True).kind is Kind.DIFFERS
+    assert verdict("20", 20.0, timed=True, rules=FIRST).kind is Kind.EXACT
 
 
 @pytest.mark.parametrize(
@@ -120,6 +139,7 @@ def test_what_is_not_a_number_is_refused(text):
 def test_every_verdict_is_explained_and_marked():
     words = explanation(RULES)
     assert list(words) == list(Kind)
+    assert list(EVIDENCE) == list(Evidence)
     assert "within 2 % of" in words[Kind.CLOSE]
     assert Kind.ORDER.badge('5 > "4"') == (
         '<span class="verdict verdict-order" title="5 &gt; &quot;4&quot;">same order</span>'
@@ -129,8 +149,9 @@ def test_every_verdict_is_explained_and_marked():
 @pytest.mark.parametrize(
     ("old", "new", "said"),
     [
-        ("version: 1", "version: 2", "version needs the value 1"),
+        ("version: 2", "version: 1", "version needs the value 2"),
         ("relative: 0.02", "relative: two", "close, relative needs a number of at least 0"),
+        ("seconds: false", "seconds: 0", "close, seconds needs true or false"),
         ("other_methods: 1", "other_methods: 0", "same_order, other_methods needs a whole number of at least 1"),
         ("significant_digits", "digits", "must have exactly the entries version, significant_digits"),
         ("exact:", "exact: [", "cannot be read"),

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from evenspan import GroupMoments, datasets
-from evenspan.datasets import Dataset
+from evenspan.datasets import Dataset, protocol_splits
 from evenspan.experiments import (
     vu2022_claims,
     vu2022_components,
@@ -80,6 +80,77 @@ def test_cross_validation_takes_the_first_smallest_and_passes_over_failures():
     assert all(np.isnan(row[2]) and "no point of the grid" in row[3] for row in rows)
 
 
+def test_a_fold_is_scored_as_in_the_released_program(made):
+    """On the points: the fold is standardised again, its group rows are not; all fits draw from one stream."""
+    seen = []
+
+    def solve(problem, grid):
+        V = top_eigenspace(problem.moments.scatter, 2)[1]
+        W = top_eigenspace(problem.about_groups.scatters.sum(axis=0), 2)[1]
+        seen.append(problem.rng.normal())
+        return [Answer(V), Answer(W)]
+
+    rows = protocol_splits.fold_rows("energy", made.groups, 3)
+    folds = [rows[f"fold{i}"] for i in range(3)]
+    X = made.X - made.X[np.concatenate(folds)].mean(axis=0)
+    X = X / X[np.concatenate(folds)].std(axis=0)
+    expected = np.zeros((3, 2))
+    for i, held_out in enumerate(folds):
+        fit = np.concatenate([fold for j, fold in enumerate(folds) if j != i])
+        mean, std = X[fit].mean(axis=0), X[fit].std(axis=0)
+        train, validation = (X[fit] - mean) / std, (X[held_out] - mean) / std
+        means = [X[fit][made.groups[fit] == g].mean(axis=0) for g in (0, 1)]
+        centred = [X[fit][made.groups[fit] == g] - means[g] for g in (0, 1)]
+        S = sum(C.T @ C for C in centred)
+        for j, matrix in enumerate((train.T @ train, S)):
+            P = (V := np.linalg.eigh(matrix)[1][:, -2:]) @ V.T
+            gap = [
+                ((Y - Y @ P) ** 2).sum(axis=1).mean(axis=0)
+                for Y in (X[held_out][made.groups[held_out] == g] - means[g] for g in (0, 1))
+            ]
+            expected[i, j] = abs(gap[0] - gap[1]) + ((validation - validation @ P) ** 2).sum(axis=1).mean(axis=0)
+    method = Method(solve, ("name",), (("whole",), ("own",)))
+    parts = protocol.measured(made, 3)
+    found = protocol.scores(method, "energy", parts, 2, np.random.RandomState(3))
+    np.testing.assert_allclose(found, expected.mean(axis=0), rtol=1e-9)
+    seen.clear()
+    protocol.fit_split(method, "energy", parts, 2, 3)
+    np.testing.assert_array_equal(seen, np.random.RandomState(3).normal(size=4))
+
+
+def test_starts_are_the_released_ones_number_by_number():
+    moments = datasets.whole_moments("energy").standardised()
+    problem = protocol.Problem(moments, 3, 10, np.random.RandomState(5))
+    starts, stream = vu2022_methods.released_starts(problem, 2), np.random.RandomState(5)
+    assert starts.shape == (2, 1 + vu2022_methods.RESTARTS, 8, 3)
+    pca = top_eigenspace(moments.scatter, 3)[1]
+    for setting in starts:
+        np.testing.assert_array_equal(setting[0], pca)
+        for V in setting[1:]:
+            U = np.linalg.qr(stream.randn(8, 5))[0]
+            np.testing.assert_allclose(V.T @ V, np.eye(3), atol=1e-12)
+            np.testing.assert_allclose(U.T @ V, 0.0, atol=1e-12)
+    np.testing.assert_array_equal(problem.rng.randn(3), stream.randn(3))
+
+
+def test_energy_comes_out_as_printed_and_the_exact_minimum_does_not():
+    """RFPCA from the shipped moments with the published splits, folds and starts: four means over ten splits."""
+    places = ("out-of-sample", "in-sample")
+    printed = [vu2022_claims.printed(place, m).loc["Energy", "RFPCA"] for place in places for m in ("ABDiff", "ARE")]
+
+    def means(name):
+        rows = []
+        for seed in protocol.SEEDS:
+            method, parts = vu2022_methods.METHODS[name], protocol.shipped("energy", seed)
+            answer, _, train, test = protocol.fit_split(method, "energy", parts, 3, seed)
+            found = [protocol.judged(answer, train, sample) for sample in (test, train)]
+            rows.append([one[metric] for one in found for metric in ("ABDiff", "ARE")])
+        return np.mean(rows, axis=0)
+
+    assert np.round(means("RFPCA"), 4).tolist() == printed
+    assert np.round(means("RFPCA (exact)"), 4).tolist() != printed
+
+
 @pytest.mark.parametrize("dataset", ["wine_quality", "ecoli"])
 def test_exact_answers_are_never_above_the_published_descent(dataset):
     """The theorem of the exact solver, on the training part of a split, with plain PCA as what must be beaten."""
@@ -127,9 +198,13 @@ def test_linear_separation_does_not_depend_on_the_basis(made):
     points = protocol.test_points(made, 0)
     turned = Answer(answer.V @ np.linalg.qr(np.random.default_rng(3).normal(size=(2, 2)))[0])
     values = [
-        [row[2] for row in protocol.separation_rows(a, train, points, 0, baseline=False)] for a in (answer, turned)
+        [row[2] for row in protocol.separation_rows(a, 2, train, points, 0, baseline=False)] for a in (answer, turned)
     ]
     assert values[0] == pytest.approx(values[1], abs=1e-12)
+    # An operator of full rank is separated by its leading eigenvectors, as the released program does.
+    P = 0.9 * answer.V @ answer.V.T + 0.1 * np.eye(6)
+    rows = protocol.separation_rows(Answer(P=P), 2, train, points, 0, baseline=False)
+    assert [row[2] for row in rows] == pytest.approx(values[0], abs=1e-12)
 
 
 def test_table_2_and_the_printed_rule():

@@ -133,10 +133,10 @@ def test_errata_table_has_a_row_and_a_mark_for_each():
     frame = contradictions.described().assign(outcome=contradictions.PENDING, evidence="1 < 2", stale="")
     for place, outcome in enumerate(contradictions.OUTCOMES):
         frame.loc[place, "outcome"] = outcome
-    assert "verdict-stale" not in errata.table(frame).data
+    assert "verdict-changed" not in errata.table(frame).data
     frame.loc[3, "stale"] = "vu2022-tables"
     markup = errata.table(frame).data
-    assert markup.count("verdict-stale") == 1
+    assert markup.count("verdict-changed") == 1
     assert set(errata.MARKS) == {*contradictions.OUTCOMES, contradictions.PENDING}
     assert markup.count("<tr id=") == len(frame)
     assert "1 &lt; 2" in markup

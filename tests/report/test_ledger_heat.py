@@ -18,6 +18,8 @@ EMPTY = {
     "k": "3",
     "published": "1.25",
     "paper": "one2020",
+    "evidence": "discriminating",
+    "control": "",
 }
 
 
@@ -58,7 +60,8 @@ def test_what_varies_becomes_rows_columns_and_further_pictures(axes, expected):
 
 def test_a_field_says_what_stands_there_and_leads_to_its_row():
     cells = made(dataset=TWO, method=THREE)
-    cells.loc[4, ["ours", "reason"]] = ["1.5", 'a "reason"']
+    cells.loc[4, ["ours", "reason", "control"]] = ["1.5", 'a "reason"', "0.3333"]
+    cells.loc[3, "evidence"] = "not discriminating"
     ((paper, html),) = ledger_heat.sections(cells.drop(index=5))
     assert paper == "one2020"
     assert re.findall(r'<th scope="row">(.*?)</th>', html) == TWO
@@ -66,8 +69,10 @@ def test_a_field_says_what_stands_there_and_leads_to_its_row():
     kind = Kind(cells.loc[4, "verdict"])
     assert (
         f'<td class="heat heat-{kind.name.lower()}"><a href="#t-005" title="Salt, FPCA, loss, k = 3: {kind.value}; '
-        'published 1.25; ours 1.500; a &quot;reason&quot;"></a></td>'
+        'published 1.25; ours 1.500; a &quot;reason&quot;; discriminating: of the other methods 33\u00a0% would pass">'
+        "</a></td>"
     ) in html
+    assert html.count("heat-light") == 1
     assert html.count("<a ") == 5
     assert html.count("<td></td>") == 1, "what the table does not print is an empty field"
 
@@ -104,9 +109,9 @@ def contrast(one: str, other: str) -> float:
 def test_verdicts_can_be_told_apart_without_colour(theme):
     block = re.search(rf'html\[data-theme="{theme}"\] \{{(.*?)\}}', STYLE, re.DOTALL).group(1)
     colours = dict(re.findall(r"--heat-([\w-]+): (#[0-9a-f]{6});", block))
-    for name in ("exact", "close", "order", "differs", "stale", "none"):
+    for name in ("exact", "close", "order", "differs", "changed", "none"):
         assert contrast(colours[name], colours[f"{name}-mark"]) >= 4.5, name
-    assert contrast(colours["stale-stripe"], colours["stale-mark"]) >= 4.5
+    assert contrast(colours["changed-stripe"], colours["changed-mark"]) >= 4.5
     for less, more in itertools.pairwise(["exact", "close", "order", "differs"]):
         assert contrast(colours[less], colours[more]) >= 1.25, f"{less} and {more} look alike in grey"
         assert contrast(colours["none"], colours[more]) > contrast(colours["none"], colours[less])

@@ -10,34 +10,46 @@ from evenspan.report import ledger, ledger_state
 
 @pytest.fixture
 def counts():
-    """Twelve hundred numbers of two papers; the counts of no two verdicts are equal."""
-    kinds = ["exact"] * 1100 + ["differs"] * 71 + ["stale"] * 29
-    papers = ["one2020"] * 900 + ["two2021"] * 300
-    return ledger.counts(pd.DataFrame({"paper": papers, "verdict": kinds, "published": "1"}))
+    """Thirteen hundred numbers of two papers; another method would pass in a quarter, in all, or nothing is there."""
+    parts = [
+        ("one2020", "exact", "discriminating", "0.25", 1071),
+        ("one2020", "differs", "discriminating", "0.25", 29),
+        ("two2021", "close", "not discriminating", "1", 80),
+        ("two2021", "same order", "measured time", "0", 15),
+        ("two2021", "differs", "measured time", "0", 5),
+        ("two2021", "changed", "none", "", 100),
+    ]
+    names = ["paper", "verdict", "evidence", "control"]
+    rows = pd.DataFrame([part[:4] for part in parts for _ in range(part[4])], columns=names)
+    return ledger.counts(rows.assign(published="1", method="A", control_data=""))
 
 
 @pytest.fixture
 def claims():
     said = ["holds", "holds", "does not hold", "holds", "not yet judged"]
-    states = ["current", "stale", "current", "current", ""]
+    states = ["current", "changed", "current", "current", ""]
     return pd.DataFrame({"paper": ["two2021", *["one2020"] * 4], "answer": said, "state": states})
 
 
 def test_one_line_says_what_is_there_and_nothing_else(counts, claims):
     assert ledger_state.one_line(counts, claims) == (
-        "1,200 published numbers: 1,100 exact, 71 differ, 29 stale; "
-        "5 claims: 2 hold, 1 does not hold, 1 not yet judged, 1 stale."
+        "1,300 published numbers, by what they can show: "
+        "1,100 discriminating (1,071 exact, 29 differ), 97 % agree, a wrong method would in 25 %; "
+        "80 not discriminating (80 close), 100 % agree, a wrong method would in 100 %; "
+        "20 measured time (15 same order, 5 differ), 75 % agree, a wrong method would in 0 %; "
+        "100 without a number of ours (100 changed). "
+        "5 claims: 2 hold, 1 does not hold, 1 not yet judged, 1 changed."
     )
 
 
-def test_a_stale_answer_is_no_answer(counts, claims):
+def test_a_changed_answer_is_no_answer(counts, claims):
     table = ledger_state.claim_counts(claims)
     assert table.loc["one2020"].to_dict() == {
-        "holds": 1, "holds in part": 0, "does not hold": 1, "not computable": 0, "not yet judged": 1, "stale": 1,
+        "holds": 1, "holds in part": 0, "does not hold": 1, "not computable": 0, "not yet judged": 1, "changed": 1,
         "claims": 4,
     }  # fmt: skip
     current = ledger_state.claim_counts(claims.assign(state="current"))
-    assert current.loc["total", ["holds", "stale"]].tolist() == [3, 0]
+    assert current.loc["total", ["holds", "changed"]].tolist() == [3, 0]
 
 
 def test_the_block_is_made_anew_and_the_rest_is_kept(counts, claims):
@@ -48,7 +60,9 @@ def test_the_block_is_made_anew_and_the_rest_is_kept(counts, claims):
     assert new.endswith(after)
     assert "old | 7" not in new
     assert ledger_state.one_line(counts, claims) in new
-    assert "| total | 1,200 | 1,100 | 0 | 0 | 71 | 29 | 0 | 0 |" in new
+    assert "| paper | evidence | numbers | exact | close | same order | differs | changed | agree |" in new
+    assert "| total | discriminating | 1,100 | 1,071 | 0 | 0 | 29 | 0 | 97 % | 25 % | – | 1,100 |" in new
+    assert "| total | none | 100 | 0 | 0 | 0 | 0 | 100 | – | – | – | – |" in new
     assert "| two2021 | 1 | 1 | 0 | 0 | 0 | 0 | 0 |" in new
     assert ledger_state.readme(new, counts, claims) == new
 
@@ -71,5 +85,5 @@ def test_the_readme_says_what_the_committed_ledger_says():
     text = (paths.root() / "README.md").read_text(encoding="utf-8")
     block = text.partition(ledger_state.BEGIN)[2].partition(ledger_state.END)[0]
     table = ledger.counts(pd.read_csv(ledger.path(), dtype=str, keep_default_na=False))
-    for paper, row in table.iterrows():
-        assert f"| {paper} | {' | '.join(f'{row[name]:,}' for name in ['numbers', *table.columns[:-1]])} |" in block
+    for row in ledger_state.counted(table).itertuples(index=False):
+        assert f"| {' | '.join(row)} |" in block

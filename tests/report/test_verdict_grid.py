@@ -5,7 +5,14 @@ import pytest
 
 from evenspan.report import verdict_grid
 
-ROW = {"cell": "rathore2025_table5_npha/001", "table": "Table 5", "dataset": "NPHA", "reason": ""}
+ROW = {
+    "cell": "rathore2025_table5_npha/001",
+    "table": "Table 5",
+    "dataset": "NPHA",
+    "reason": "",
+    "control": "",
+    "evidence": "",
+}
 
 
 @pytest.fixture

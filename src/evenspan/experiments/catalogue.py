@@ -51,6 +51,12 @@ class Experiment:
         The table's ``split`` column -> our protocol.
     stand_ins : mapping of str to str
         Data sets that only stand in for those of the paper, with what is missing; their numbers are shown, not judged.
+    splits : str
+        Whose splits or starts its means are over: ``authors`` or ``own``; blank if each number comes once.
+    repetitions : int or None
+        Over how many of them the paper took its means; None if it does not say.
+    evidence : tuple of mapping of str to str
+        Numbers that are no free evidence: ``kind``, ``reason``, and which by ``dataset``, ``method`` or ``metric``.
     """
 
     id: str
@@ -66,6 +72,9 @@ class Experiment:
     published_datasets: Mapping[str, tuple[str, ...]]
     published_protocols: Mapping[str, str]
     stand_ins: Mapping[str, str]
+    splits: str
+    repetitions: int | None
+    evidence: tuple[Mapping[str, str], ...]
 
     def convert(self, name: str, text: str) -> Scalar:
         """The value that ``-p name text`` means: the type is that of the default; the text is never evaluated."""

@@ -26,14 +26,18 @@ class Comparison:
 
 @dataclass(frozen=True)
 class Tolerances:
-    """``(rtol, atol)`` by patterns of metrics, the first that fits, and for all others."""
+    """``(rtol, atol)`` by patterns of ``METRIC`` or ``METHOD: METRIC``, the first that fits, and for all others."""
 
     patterns: tuple[tuple[str, float, float], ...]
     others: tuple[float, float]
 
-    def of(self, metric: str) -> tuple[float, float]:
-        """``(rtol, atol)`` of one metric."""
-        return next((pair for name, *pair in self.patterns if fnmatchcase(metric, name)), self.others)
+    def of(self, metric: str, method: str = "") -> tuple[float, float]:
+        """``(rtol, atol)`` of one metric of one method."""
+        names = (metric, f"{method}: {metric}")
+        return next(
+            ((rtol, atol) for pattern, rtol, atol in self.patterns if any(fnmatchcase(one, pattern) for one in names)),
+            self.others,
+        )
 
 
 def compare(name: str, stored: pd.DataFrame, again: pd.DataFrame, allowed: Tolerances) -> Comparison:
@@ -52,7 +56,9 @@ def compare(name: str, stored: pd.DataFrame, again: pd.DataFrame, allowed: Toler
     with np.errstate(invalid="ignore", divide="ignore"):
         difference = np.where(same, 0.0, np.abs(new - old))
         relative = np.where(same, 0.0, difference / np.abs(old))
-        rtol, atol = np.array([allowed.of(str(metric)) for metric in both["metric"]]).T
+        rtol, atol = np.array(
+            [allowed.of(*map(str, pair)) for pair in zip(both["metric"], both["method"], strict=True)]
+        ).T
         ok = same | (difference <= atol + rtol * np.abs(old))  # a NaN on one side only compares as False
     difference, relative = np.nan_to_num(difference, nan=np.inf), np.nan_to_num(relative, nan=np.inf)
     worst = int(np.lexsort((difference, ~ok))[-1])  # the largest that does not agree, if there is one

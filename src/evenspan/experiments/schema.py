@@ -36,7 +36,15 @@ _OPTIONAL = {
     "published_datasets": {},
     "published_protocols": {"": "released"},
     "stand_ins": {},
+    "splits": "",
+    "repetitions": None,
+    "evidence": [],
 }
+#: Whose splits or starts the means of an experiment are over; blank: each number comes once, from all data.
+_SPLITS = ("", "authors", "own")
+#: What may be declared of numbers that are no free evidence, and what may say of which numbers.
+_DECLARED = ("calibration", "selected", "measured time")
+_PLACES = ("dataset", "method", "metric")
 
 
 def fields_of(name: str, entry: object) -> dict[str, object]:
@@ -85,6 +93,19 @@ def fields_of(name: str, entry: object) -> dict[str, object]:
     for key, value in values["stand_ins"].items():
         if key not in datasets or not isinstance(value, str) or not value:
             raise fault("stand_ins", {key: value}, "a text for a data set in 'published_datasets'")
+    if values["splits"] not in _SPLITS:
+        raise fault("splits", values["splits"], "authors or own")
+    repeated = values["repetitions"]
+    if repeated is not None and (type(repeated) is not int or repeated < 1 or not values["splits"]):
+        raise fault("repetitions", repeated, "a whole number of at least 1 beside 'splits'")
+    declared = values["evidence"]
+    if not isinstance(declared, list) or not all(isinstance(one, dict) for one in declared):
+        raise fault("evidence", declared, "a list of mappings")
+    for one in declared:
+        texts = all(isinstance(text, str) and text for text in one.values())
+        known = {"kind", "reason"} <= set(one) <= {"kind", "reason", *_PLACES} and one["kind"] in _DECLARED
+        if not texts or not known or one.get("dataset", next(iter(datasets), None)) not in datasets:
+            raise fault("evidence", one, f"kind ({listed(_DECLARED)}), reason and perhaps a known {listed(_PLACES)}")
     for key, value in values["parameters"].items():
         if not _NAME.fullmatch(key) or key == "profile" or type(value) not in _TYPE_NAMES:
             raise fault(
@@ -130,6 +151,9 @@ def fields_of(name: str, entry: object) -> dict[str, object]:
         "published_datasets": MappingProxyType(datasets),
         "published_protocols": MappingProxyType(dict(values["published_protocols"])),
         "stand_ins": MappingProxyType(dict(values["stand_ins"])),
+        "splits": values["splits"],
+        "repetitions": repeated,
+        "evidence": tuple(MappingProxyType(one) for one in declared),
         "parameters": MappingProxyType(parameters),
         "choices": MappingProxyType(choices),
         "executions": MappingProxyType(executions),

@@ -136,7 +136,8 @@ def read_results(
                     f"{_command(entry, profile, name, unit.record.get('parameters', {}))}"
                 )
             if unit.rows and (damaged or not unit.fault):
-                frames[name] = unit.frame
+                with contextlib.suppress(*([ValueError] if unit.fault else [])):  # altered into what is no number
+                    frames[name] = unit.frame
     if not frames:
         kinds = {"k": "Int64", "split": object, "value": float}
         return pd.DataFrame({name: pd.Series(dtype=kinds.get(name, str)) for name in (*records.TIDY, "task")})

@@ -51,7 +51,8 @@ def _counted(split: str, metric: str, method: str = RFPCA) -> str:
     mine, theirs = ours(split, metric), printed(split, metric)
     text = f"Printed: {method} has the lowest {metric} on {len(best(theirs, method))} of {len(theirs)} data sets."
     if len(mine):
-        text += f" Our run with the same four methods: {len(best(mine, method))} of {len(mine)} (LFW by its stand-in)."
+        text += f" Our run with the authors' splits, folds and starts: {len(best(mine, method))} of {len(mine)} (LFW "
+        text += "by its stand-in)."
     return text
 
 
@@ -192,11 +193,15 @@ def faces_of_the_subset() -> tuple[str, str]:
 
 
 def protocol_gives_the_tables() -> tuple[str, str] | None:
-    """V24: the stated protocol; judged by how many printed errors it gives again within 2 % or two deviations."""
+    """V24: the protocol, as stated and as the authors published it; judged by how many printed errors it gives again.
+
+    The paper's sentence leaves splits, folds and starts open, and the authors' program fixes them: what is judged is
+    the protocol with both. An error counts within 2 % or two standard deviations.
+    """
     rows = read_results("vu2022-tables")
     if rows.empty:
         return None
-    near, total, per = 0, 0, {}
+    near, digits, total, per = 0, 0, 0, {}
     relative, deviations = rule("V24", "relative"), rule("V24", "standard deviations")
     for split in ("out-of-sample", "in-sample"):
         for metric in ("ABDiff", "ARE"):
@@ -210,16 +215,17 @@ def protocol_gives_the_tables() -> tuple[str, str] | None:
                 if np.isnan(value):
                     continue
                 inside = abs(mean - value) <= max(relative * value, deviations * std)
-                near, total = near + inside, total + 1
+                near, digits, total = near + inside, digits + (abs(mean - value) <= 0.5e-4), total + 1
                 done = per.setdefault(method, [0, 0])
                 done[0], done[1] = done[0] + inside, done[1] + 1
     if not total:
         return None
     evidence = (
-        f"With 30 / 70 splits, k = 3, 3 folds (2 for the faces) and 10 seeds {near} of {total} printed numbers of "
+        "With the splits, folds, seeds and random starts of the authors' program (30 / 70, k = 3, 3 folds, 10 splits; "
+        f"2 folds for the faces, of which we have a stand-in) {near} of {total} printed numbers of Tables 1 and 3 come "
+        f"out within {relative * 100:g} % or {deviations} standard deviations over the splits, {digits} of them in all "
+        "four decimals: "
     )
-    evidence += f"Tables 1 and 3 come out within {relative * 100:g} % or {deviations} standard deviations over our "
-    evidence += "splits: "
     evidence += ", ".join(f"{method} {a} of {b}" for method, (a, b) in per.items()) + "."
     share = near / total
     part = share >= rule("V24", "in part from")

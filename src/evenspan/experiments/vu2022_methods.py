@@ -14,7 +14,7 @@ from ..reconstruction.min_max_exact import solve_min_max
 from ..reconstruction.operators import operator_rank, square_root_map, truncate
 from ..reconstruction.robust_descent import descend
 from ..reconstruction.robust_exact import solve_exact
-from .vu2022_protocol import ALPHAS, DELTAS, PENALTIES, RATES, TRADES, Answer, Method, Problem
+from .vu2022_protocol import ALPHAS, DELTAS, PENALTIES, RATES, RELEASED_TRADE, TRADES, Answer, Method, Problem
 
 RESTARTS = 20
 #: Relative gap to which the programs without closed form are solved.
@@ -35,20 +35,36 @@ def standard(problem: Problem, grid) -> list[Answer]:
 
 def robust_descent(problem: Problem, grid) -> list[Answer]:
     """The published descent, all grid points and starts in one batch."""
+    matrices, counts, drawn = group_matrices(problem.moments, "fitted"), problem.moments.counts, {"rng": problem.rng}
+    if isinstance(problem.rng, np.random.RandomState):
+        drawn = {"starts": released_starts(problem, len(grid)), "warm_start": False}
     found = descend(
-        group_matrices(problem.moments, "fitted"),
-        problem.moments.counts,
+        matrices,
+        counts,
         problem.k,
         list(grid),
         restarts=RESTARTS,
         iterations=problem.iterations,
-        rng=problem.rng,
         on_violation="clip_lambda",
+        **drawn,
     )
     return [
         Answer(V, facts={"objective": value, "lambda clipped": clipped})
         for V, value, clipped in zip(found.V, found.objective, found.clipped, strict=True)
     ]
+
+
+def released_starts(problem: Problem, settings: int) -> np.ndarray:
+    """The starts of the released program for one grid point after the other, shape (settings, 1 + RESTARTS, d, k).
+
+    Leading eigenvectors of the pooled second moment come first, and a later start has to end strictly lower. The
+    program starts from random (d - k)-dimensional complements: the column spaces of Gaussian matrices.
+    """
+    d, k = problem.moments.d, problem.k
+    drawn = problem.rng.normal(size=(settings, RESTARTS, d, d - k))
+    pooled = top_eigenspace(problem.moments.second_moment, k)[1]
+    pooled = np.broadcast_to(pooled, (settings, 1, d, k))
+    return np.concatenate([pooled, np.linalg.qr(drawn, mode="complete")[0][..., d - k :]], axis=1)
 
 
 def robust_exact(problem: Problem, grid) -> list[Answer]:
@@ -63,7 +79,7 @@ def robust_exact(problem: Problem, grid) -> list[Answer]:
 
 def weights_operator(problem: Problem, grid) -> list[Answer]:
     """Multiplicative weights as released: the operator of full rank is what is judged."""
-    matrices = group_matrices(problem.moments, "group")
+    matrices = group_matrices(problem.about_groups, "group")
     runs = multiplicative_weights.run(matrices, problem.k, [rate for (rate,) in grid], iterations=problem.iterations)
     found = [square_root_map(multiplicative_weights.released_choice(matrices, run, problem.k)) for run in runs]
     return [Answer(P=P, facts={"operator rank": operator_rank(P)}) for P in found]
@@ -71,7 +87,7 @@ def weights_operator(problem: Problem, grid) -> list[Answer]:
 
 def weights_truncated(problem: Problem, grid) -> list[Answer]:
     """The same operator cut to its k leading directions, with the choice made by the correct trace."""
-    matrices = group_matrices(problem.moments, "group")
+    matrices = group_matrices(problem.about_groups, "group")
     runs = multiplicative_weights.run(matrices, problem.k, [rate for (rate,) in grid], iterations=problem.iterations)
     return [
         Answer(truncate(multiplicative_weights.correct_choice(matrices, run, problem.k), problem.k)) for run in runs
@@ -82,7 +98,7 @@ def min_max(objective: str):
     """The exact min-max solver for the loss or the error."""
 
     def solve(problem: Problem, grid) -> list[Answer]:
-        V, certificate = solve_min_max(*group_matrices(problem.moments, "group"), problem.k, objective)
+        V, certificate = solve_min_max(*group_matrices(problem.about_groups, "group"), problem.k, objective)
         return [Answer(V, facts={"objective": certificate.primal, "certificate gap": certificate.gap}) for _ in grid]
 
     return solve
@@ -130,8 +146,9 @@ METHODS: dict[str, Method] = {
     "RFPCA": Method(robust_descent, ("chosen alpha", "chosen lambda"), ROBUST_GRID),
     "FairPCA": Method(weights_operator, ("chosen rate",), tuple((rate,) for rate in RATES)),
     "CFPCA-Mean Con.": Method(convex_mean("released"), ("chosen delta",), tuple((delta,) for delta in DELTAS)),
-    "CFPCA - Both Con.": Method(convex_both, ("chosen mu",), tuple((mu,) for mu in TRADES)),
-    "CFPCA - Both Con. (mu = 1)": Method(convex_both, ("chosen mu",), ((1.0,),)),
+    # Every point of the released grid is this one, and the first is chosen.
+    "CFPCA - Both Con.": Method(convex_both, ("mu",), ((RELEASED_TRADE,),)),
+    "CFPCA - Both Con. (mu as meant)": Method(convex_both, ("chosen mu",), tuple((mu,) for mu in TRADES)),
     "PCA": Method(standard),
     "RFPCA (exact)": Method(robust_exact, ("chosen alpha", "chosen lambda"), ROBUST_GRID),
     "FairPCA (rank k)": Method(weights_truncated, ("chosen rate",), tuple((rate,) for rate in RATES)),

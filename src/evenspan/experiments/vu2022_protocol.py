@@ -1,7 +1,7 @@
 """The protocol shared by the experiments on Vu et al. (2022): preparation, cross-validation and the judge.
 
-Everything is computed on group moments, except Delta F_Lin, which needs the points of the test part. The moments of a
-fold's own group matrices are taken *after* the fold's standardisation; the released program takes them before.
+It is that of the program its authors published, with its splits, folds, seeds and order of random numbers. Everything
+is computed on group moments, except Delta F_Lin, which needs the points of the test part.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -14,6 +14,7 @@ from ..certificate import Certificate
 from ..datasets import Dataset, fold_moments, load
 from ..datasets.fold_store import WITH_FOLDS, parts_of
 from ..datasets.protocol_splits import SEEDS, fold_rows
+from ..linalg import top_eigenspace
 from ..moments import GroupMoments
 from ..subspace import FairSubspace
 
@@ -52,6 +53,9 @@ PENALTIES = (0.0, 0.5, 1.0, 1.5, 2.0, 2.5)
 RATES = (0.1, *np.linspace(0.25, 4.25, 17).tolist())
 DELTAS = (0.0, 0.1, 0.3, 0.5, 0.6, 0.7, 0.8, 0.9)
 TRADES = (1e-4, 1e-3, 1e-2, 0.05, 0.5)
+#: What stands at every point of that grid when the released program runs it: the grid's value is passed into the place
+#: of another argument, and the one that it is meant for keeps its default.
+RELEASED_TRADE = 1.0
 
 
 @dataclass(frozen=True)
@@ -81,12 +85,31 @@ class Answer:
 
 @dataclass(frozen=True)
 class Problem:
-    """Prepared moments of a fitting sample with what the methods need to know beside them."""
+    """Prepared moments of a fitting sample with what the methods need to know beside them.
+
+    Parameters
+    ----------
+    moments : GroupMoments
+        Of the fitting sample, in its own units.
+    k, iterations : int
+        Components, and steps of the published algorithms.
+    rng : numpy.random.Generator or numpy.random.RandomState
+        Source of the random starts. In the tables it is the released program's one stream of a split, which every
+        fit draws from where the fit before it stopped.
+    groups : GroupMoments, optional
+        Of the same rows in the units in which matrices about the groups' own means are taken, where these are others.
+    """
 
     moments: GroupMoments
     k: int
     iterations: int
-    rng: np.random.Generator
+    rng: np.random.Generator | np.random.RandomState
+    groups: GroupMoments | None = None
+
+    @property
+    def about_groups(self) -> GroupMoments:
+        """Moments for matrices about the groups' own means."""
+        return self.moments if self.groups is None else self.groups
 
 
 #: Answers of a method for all points of its grid at once, so that they can share work.
@@ -133,18 +156,26 @@ def folds_of(parts: Mapping[str, GroupMoments]) -> tuple[list[GroupMoments], Gro
     return folds, sum(folds[1:], folds[0]), parts["test"]
 
 
-def scores(method: Method, dataset: str, parts: Mapping[str, GroupMoments], k: int, seed: int) -> np.ndarray:
-    """Validation ABDiff + ARE of every grid point, mean over the folds; infinite where a fold has no answer."""
-    scaled, folds = dataset not in UNSCALED, folds_of(parts)[0]
+def scores(method: Method, dataset: str, parts: Mapping[str, GroupMoments], k: int, rng) -> np.ndarray:
+    """Validation ABDiff + ARE of every grid point, mean over the folds; infinite where a fold has no answer.
+
+    As in the released program a fold's rows are standardised by the fold's training part, but the rows of each group
+    are kept in the units of the whole training part: FairPCA is fitted in these, and ABDiff is measured in them.
+    """
+    folds, raw, _ = folds_of(parts)
+    scaled = dataset not in UNSCALED
+    folds = [prepared(fold, raw, scaled) for fold in folds]
     found = np.empty((len(folds), len(method.grid)))
     for i, held_out in enumerate(folds):
         rest = [fold for j, fold in enumerate(folds) if j != i]
-        raw = sum(rest[1:], rest[0])
-        train, validation = prepared(raw, raw, scaled), prepared(held_out, raw, scaled)
-        problem = Problem(train, k, ITERATIONS.get(dataset, 1000), np.random.default_rng((SEED, seed, i)))
+        groups = sum(rest[1:], rest[0])
+        train, validation = prepared(groups, groups, scaled), prepared(held_out, groups, scaled)
+        problem = Problem(train, k, ITERATIONS.get(dataset, 1000), rng, groups)
         for j, answer in enumerate(method.solve(problem, method.grid)):
-            values = {} if answer.failed else judged(answer, train, validation)
-            found[i, j] = values["ABDiff"] + values["ARE"] if values else np.inf
+            if answer.failed:
+                found[i, j] = np.inf
+                continue
+            found[i, j] = judged(answer, train, validation)["ARE"] + judged(answer, groups, held_out)["ABDiff"]
     return found.mean(axis=0)
 
 
@@ -156,12 +187,14 @@ def fit_split(
     Returns the answer, the chosen grid point, and the prepared training and test part.
     """
     chosen, (train, test) = method.grid[0], prepared_parts(dataset, parts)
+    # numpy.random.seed(seed) of the released program, passed instead of global.
+    rng = np.random.RandomState(seed)
     if len(method.grid) > 1:
-        found = scores(method, dataset, parts, k, seed)
+        found = scores(method, dataset, parts, k, rng)
         if not np.isfinite(found).any():
             return Answer(reason="no point of the grid has an answer on every fold"), chosen, train, test
         chosen = method.grid[int(np.argmin(found))]
-    problem = Problem(train, k, ITERATIONS.get(dataset, 1000), np.random.default_rng((SEED, seed, 99)))
+    problem = Problem(train, k, ITERATIONS.get(dataset, 1000), rng)
     return method.solve(problem, [chosen])[0], chosen, train, test
 
 
@@ -186,17 +219,21 @@ def judged_rows(method: Method, answer: Answer, chosen: tuple, train: GroupMomen
         yield "fit", name, float(value), ""
 
 
-def separation_rows(answer: Answer, train: GroupMoments, test: Dataset, seed: int, *, baseline: bool) -> Iterator:
+def separation_rows(
+    answer: Answer, k: int, train: GroupMoments, test: Dataset, seed: int, *, baseline: bool
+) -> Iterator:
     """Delta F_Lin on the points of the test part, as released and as defined, and for permuted groups.
 
-    The basis is first rotated so that the training variance is diagonal in it, because the value depends on the basis.
-    An operator of full rank is applied as it stands, in d columns.
+    Of an operator of full rank the k leading eigenvectors are taken, as the released program does. The basis is then
+    rotated so that the training variance is diagonal in it, because the value depends on the basis. The released
+    program takes whatever basis an eigensolver gives of a space where all eigenvalues are equal, so that its folds and
+    random numbers would not bring back its values: those of this experiment are drawn here.
     """
     if answer.failed:
         yield "out-of-sample", "Delta F_Lin", np.nan, answer.reason
         return
-    A = answer.P if answer.V is None else metrics.principal_axes(answer.V, train.second_moment)
-    T = test.X @ A
+    V = top_eigenspace(answer.P, k)[1] if answer.V is None else answer.V
+    T = test.X @ metrics.principal_axes(V, train.second_moment)
     for metric, variant in (("Delta F_Lin", "released"), ("Delta F_Lin (defined)", "defined")):
         rng = np.random.default_rng((SEED, seed, 77))  # the same folds for both
         yield "out-of-sample", metric, metrics.linear_separation(T, test.groups, rng=rng, variant=variant), ""

@@ -62,7 +62,8 @@ def descend(
     *,
     restarts: int = 20,
     iterations: int = 1000,
-    rng: np.random.Generator,
+    rng: np.random.Generator | None = None,
+    starts: np.ndarray | None = None,
     warm_start: bool = True,
     retraction: Retraction = "qr",
     on_violation: OnViolation = "exact",
@@ -86,7 +87,9 @@ def descend(
     iterations : int
         Steps; the published step size is 1 / sqrt(iterations + 1).
     rng : numpy.random.Generator
-        Source of the starts.
+        Source of the random starts.
+    starts : ndarray of shape (S, R, d, k), optional
+        Orthonormal bases to start from, instead of ``restarts`` random ones.
     warm_start : bool
         One more start from the leading eigenvectors of the pooled second moment, as the released program has.
     retraction : {"qr", "polar"}
@@ -111,6 +114,10 @@ def descend(
     ):
         if given not in allowed:
             raise ConfigurationError(f"{name}={given!r}; needed is one of {', '.join(map(repr, allowed))}.")
+    if starts is None and restarts and rng is None:
+        raise ConfigurationError("random starts need a generator: pass rng, or the starts themselves.")
+    if starts is not None and starts.shape != (expected := (len(asked), starts.shape[1], len(matrices[0]), k)):
+        raise ConfigurationError(f"starts of shape {starts.shape}; needed is {expected}: one basis (d, k) a start.")
     if restarts + bool(warm_start) < 1 or iterations < 1:
         raise ConfigurationError(
             f"restarts={restarts}, warm_start={warm_start}, iterations={iterations}; needed are at least one start and "
@@ -118,7 +125,7 @@ def descend(
         )
     balls = radii(counts, asked[:, 0])
     penalties, clipped = admissible_penalties(matrices, k, balls, shares, asked[:, 1], on_violation)
-    starts = random_starts(rng, len(asked), restarts, len(matrices[0]), k)
+    starts = random_starts(rng, len(asked), restarts, len(matrices[0]), k) if starts is None else starts.swapaxes(2, 3)
     if warm_start:
         _, pooled = top_eigenspace(np.einsum("g,gde->de", shares, matrices), k)
         starts = np.concatenate([starts, np.broadcast_to(pooled.T, (len(asked), 1, *pooled.T.shape))], axis=1)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from .. import paths
 from ..errors import ConfigurationError
-from ..experiments.recheck import Tolerances, tolerances
+from ..experiments.recheck import tolerances
 
 _FOLDER = "data/results/full"
 _EMPTY = bytes(1024)  # an archive without members
@@ -60,7 +60,11 @@ def changed(commit: str) -> list[Change]:
 def _change(name: str, then: dict[tuple, str], now: dict[tuple, str]) -> Change:
     allowed = tolerances(name)
     same = [(key, then[key], now[key]) for key in then.keys() & now.keys()]
-    apart = [(old, new) for key, old, new in same if not _agree(dict(key)["metric"], old, new, allowed)]
+    apart = [
+        (old, new)
+        for key, old, new in same
+        if not _agree(allowed.of(dict(key)["metric"], dict(key).get("method", "")), old, new)
+    ]
     return Change(
         name,
         len(same),
@@ -71,10 +75,10 @@ def _change(name: str, then: dict[tuple, str], now: dict[tuple, str]) -> Change:
     )
 
 
-def _agree(metric: str, old: str, new: str, allowed: Tolerances) -> bool:
+def _agree(allowed: tuple[float, float], old: str, new: str) -> bool:
     if not old or not new:
         return old == new
-    rtol, atol = allowed.of(metric)
+    rtol, atol = allowed
     return abs(float(new) - float(old)) <= atol + rtol * abs(float(old))
 
 

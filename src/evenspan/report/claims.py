@@ -17,7 +17,7 @@ from ..experiments.catalogue import catalogue
 from ..experiments.store import watched
 from .verdicts import Kind
 
-STALE = Kind.STALE.value
+STALE = Kind.CHANGED.value
 OPEN = "not yet judged"
 #: Possible answers, and the verdict whose mark they share.
 ANSWERS: dict[str, Kind] = {
@@ -84,7 +84,7 @@ def answers(ids: Collection[str]) -> dict[str, ClaimAnswer]:
 def badge(answer: str, state: str = "current") -> str:
     """The mark of an answer; a stale one is shown as such first, and counts as nothing else."""
     if state == STALE:
-        return f'{Kind.STALE.badge()} <span class="ledger-before">before: {html.escape(answer)}</span>'
+        return f'{Kind.CHANGED.badge()} <span class="ledger-before">before: {html.escape(answer)}</span>'
     return f'<span class="{ANSWERS[answer].css}">{html.escape(answer)}</span>'
 
 

@@ -11,7 +11,9 @@ from matplotlib.figure import Figure
 from ..experiments.catalogue import experiment, task_id
 from . import method_looks
 from .figures import metrics_by_method
-from .ledger import ledger
+from .ledger import ledger, tally
+from .ledger_heat import mark
+from .ledger_state import sentences
 from .style import COLOURS, INK, looks
 from .tables import mean_and_spread, table
 from .verdicts import Kind
@@ -169,9 +171,8 @@ def verdicts(experiment_id: str, *, dataset: str, caption: str) -> HTML:
     shown = rows.assign(text=[_verdict(row) for _, row in rows.iterrows()])
     wide = shown.pivot(index="method", columns="metric", values="text")
     wide = wide.loc[list(dict.fromkeys(shown["method"])), list(dict.fromkeys(shown["metric"]))]
-    counts = rows["verdict"].value_counts()
-    marks = ", ".join(f"{counts[kind.value]} {kind.badge()}" for kind in Kind if kind.value in counts)
-    note = f'<p class="verdict-counts">Of {len(rows)} printed numbers: {marks}</p>'
+    said = "; ".join(sentences(tally(rows, ["evidence"])))
+    note = f'<p class="verdict-counts">Of {len(rows)} printed numbers: {said}.</p>'
     reasons = sorted(set(rows.loc[rows["verdict"] == Kind.NA.value, "reason"]))
     note += "".join(f"<p>{html.escape(reason[0].upper() + reason[1:])}.</p>" for reason in reasons)
     return HTML(table(wide.reset_index(), caption=caption).data + note)
@@ -180,7 +181,7 @@ def verdicts(experiment_id: str, *, dataset: str, caption: str) -> HTML:
 def _verdict(row: pd.Series) -> str:
     ours = mean_and_spread(*(pd.to_numeric(row[name], errors="coerce") for name in ("ours", "ours_std")))
     again = "" if row["build"] == row["ours"] else f" (this build: {html.escape(row['build']) or 'nothing'})"
-    return f"{html.escape(row['published'])} | {ours}{again}<br>{Kind(row['verdict']).badge(row['reason'])}"
+    return f"{html.escape(row['published'])} | {ours}{again}<br>{mark(row)}"
 
 
 def _words(text: str) -> Figure:

@@ -83,7 +83,7 @@ FINDINGS = (
             "whoever compares methods that see the groups about different means"),
     Finding("inert-grid", "programs", "A grid of tolerances that hardly moves", V, (_CODE, _EXACT),
             "readers of the CFPCA columns with the mean constraint"),
-    Finding("weight-outside-the-grid", "programs", "A column with a weight outside its grid", V, (_RUN, _COUNT),
+    Finding("weight-outside-the-grid", "programs", "A column with a weight outside its grid", V, (_CODE, _RUN),
             "readers of the CFPCA columns with both constraints"),
     Finding("stops-short", "programs", "The descent stops short of a minimum that is known", V, (_EXACT, _RUN),
             "users of subgradient descent with a constant step"),
@@ -105,7 +105,7 @@ FINDINGS = (
             "readers of Table 3"),
     Finding("certified-baseline", "data", "A baseline that is the certified optimum", R, (_EXACT,),
             "whoever wants to beat it on its own criterion"),
-    Finding("same-splits", "data", "Splits that can be recognised", V, (_RUN, _COUNT),
+    Finding("same-splits", "data", "Splits, folds and starts that are published", V, (_CODE, _RUN),
             "whoever wants to check the paper row by row"),
     Finding("chance-balance", "data", "Balances within chance", Z, (_RUN,),
             "readers of the K1b rows"),
@@ -187,7 +187,7 @@ def _old(experiments: tuple[str, ...]) -> str:
     if not experiments:
         return ""
     names = ", ".join(html.escape(name) for name in experiments)
-    return f"<p>{Kind.STALE.badge()} Some stored results of {names} are older than their code or data.</p>"
+    return f"<p>{Kind.CHANGED.badge()} Some stored results of {names} are older than their code or data.</p>"
 
 
 def _classes(frame: pd.DataFrame) -> str:

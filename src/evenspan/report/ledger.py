@@ -2,13 +2,17 @@
 
 ``data/results/ledger.csv`` is a function of committed files only: the published tables, the rules, the list of
 experiments and the stored results of the full run. What this build computed itself is added on the page.
+
+Beside every verdict stand its controls: how many wrong answers the same rule would have let pass. A wrong answer is
+another method's number of ours on the same data, or the same method's on other data.
 """
 
 import csv
 import io
 import itertools
 import math
-from collections.abc import Collection, Iterable, Mapping
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,9 +22,9 @@ from .. import paths
 from ..errors import ResultError
 from ..experiments import records
 from ..experiments.catalogue import Experiment, catalogue, task_id
-from ..experiments.store import inspect, read_results
+from ..experiments.store import CHANGED, COUNTED, CURRENT, STATES, Stored, inspect, read_results
 from . import ledger_page
-from .verdicts import Kind, Peer, judge, printed_digits, rules
+from .verdicts import VERSION, Evidence, Kind, Peer, Rules, Verdict, judge, passes, printed_digits, rules
 
 PUBLISHED = ("paper", "table", "dataset", "method", "metric", "k", "split", "value", "std", "bold", "unit", "note")
 #: Columns of ledger.csv.
@@ -48,6 +52,10 @@ COLUMNS = (
     "execution",
     "tasks",
     "data_card",
+    "evidence",
+    "control",
+    "control_data",
+    "state",
 )
 #: Columns that a page adds for what this build computed.
 BUILD_COLUMNS = ("build", "build_std", "build_experiment", "build_execution", "build_tasks", "build_data_card")
@@ -59,7 +67,7 @@ MOMENTS = "moments"
 
 @dataclass(frozen=True)
 class Ours:
-    """Our side of a cell: mean and population standard deviation over the splits, or why there is none; why stale."""
+    """Our side of a cell: mean and population standard deviation over the splits, or why there is none; its state."""
 
     mean: float | None
     std: float | None
@@ -68,7 +76,18 @@ class Ours:
     experiment: Experiment
     dataset: str
     tasks: tuple[str, ...]
-    stale: str = ""
+    state: str = "current"
+    changed: str = ""
+
+    @property
+    def counted(self) -> bool:
+        """Whether it may be judged, and bear witness for or against other numbers."""
+        return self.mean is not None and self.state in COUNTED and self.dataset not in self.experiment.stand_ins
+
+    @property
+    def draws(self) -> tuple[int, int | None] | None:
+        """Our number of random splits or starts and the paper's, where they are not the same ones."""
+        return (self.splits, self.experiment.repetitions) if self.experiment.splits == "own" else None
 
 
 def published() -> pd.DataFrame:
@@ -94,7 +113,7 @@ def published() -> pd.DataFrame:
     return pd.concat(frames, ignore_index=True)
 
 
-def ledger(build: bool = False, *, tasks: Collection[str] | None = None) -> pd.DataFrame:
+def ledger(build: bool = False, *, tasks: Collection[str] | None = None, version: int = VERSION) -> pd.DataFrame:
     """One row for each published cell, as text.
 
     Parameters
@@ -104,6 +123,8 @@ def ledger(build: bool = False, *, tasks: Collection[str] | None = None) -> pd.D
     tasks : collection of str, optional
         Which results of the embedded profile to read; by default those of all executions. A page that is executed
         beside others names its own, as theirs may not be complete.
+    version : int
+        Which version of the rules judges; the committed ledger has the present one.
 
     Returns
     -------
@@ -111,45 +132,79 @@ def ledger(build: bool = False, *, tasks: Collection[str] | None = None) -> pd.D
         Columns ``COLUMNS``. Cells in which the paper prints words (``n/a``, ``fail to converge``) are kept; they have
         an empty ``published`` and the words in ``reason``, and are not counted.
     """
-    cells, current = published(), rules()
+    cells, current = published(), rules(version)
     full = _collect("full", cells)
     mine = _collect("embedded", cells, tasks) if build else {}
+    # What a number is judged beside: other methods on the same data, and the same method on other data.
+    methods, datasets = defaultdict(dict), defaultdict(dict)
+    for cell in cells.itertuples():
+        if (ours := full.get(_key(cell))) and ours.counted:
+            methods[_place(cell)][cell.method] = (cell.value, ours)
+            datasets[_quantity(cell)][cell.dataset] = ours
     rows = []
     for (_stem, metric), column in cells.groupby(["stem", "metric"], sort=False):
         digits = printed_digits(column.loc[column["value"] != "", "value"])
-        for _, group in column.groupby(["dataset", "k", "split"], sort=False):
-            known = {cell.method: (cell.value, full[_key(cell)]) for cell in group.itertuples() if _key(cell) in full}
-            for cell in group.itertuples():
-                ours = full.get(_key(cell))
-                peers = [
-                    Peer(value, other.mean)
-                    for method, (value, other) in known.items()
-                    if method != cell.method and value and other.mean is not None and not other.stale
-                ]
-                row = {name: getattr(cell, name) for name in ("cell", "paper", "table", "dataset", "method")}
-                row |= {"metric": metric, "k": cell.k, "split": cell.split, "unit": cell.unit}
-                row |= {"published": cell.value, "published_std": cell.std, "printed_digits": digits}
-                row |= _verdict(cell, ours, digits, peers, current)
-                row |= {"experiment": "", "execution": "", "tasks": "", "data_card": ""} | _trail(ours, cell.k)
-                if build and (here := mine.get(_key(cell))):
-                    row |= {f"build_{name}": value for name, value in _trail(here, cell.k).items()}
-                    row |= {"build": _number(here.mean), "build_std": _number(here.std)}
-                rows.append({name: "" if value is None else str(value) for name, value in row.items()})
+        for cell in column.itertuples():
+            ours = full.get(_key(cell))
+            others = [one for method, one in methods[_place(cell)].items() if method != cell.method]
+            elsewhere = [one for dataset, one in datasets[_quantity(cell)].items() if dataset != cell.dataset]
+            row = {name: getattr(cell, name) for name in ("cell", "paper", "table", "dataset", "method")}
+            row |= {"metric": metric, "k": cell.k, "split": cell.split, "unit": cell.unit}
+            row |= {"published": cell.value, "published_std": cell.std, "printed_digits": digits}
+            row |= _verdict(cell, ours, digits, others, elsewhere, current)
+            row |= _trail(ours, cell.k)
+            if build and (here := mine.get(_key(cell))):
+                row |= {f"build_{name}": value for name, value in _trail(here, cell.k).items()}
+                row |= {"build": _number(here.mean), "build_std": _number(here.std)}
+            rows.append({name: "" if value is None else str(value) for name, value in row.items()})
     names = [*COLUMNS, *BUILD_COLUMNS] if build else list(COLUMNS)
     frame = pd.DataFrame(rows, columns=names, dtype=object).fillna("")
     return frame.sort_values("cell", ignore_index=True)
 
 
-def counts(frame: pd.DataFrame) -> pd.DataFrame:
-    """Numbers per paper (rows, the last is their total) and verdict (columns); cells with words do not count."""
-    counted = frame[frame["published"] != ""]
-    table = pd.crosstab(counted["paper"], counted["verdict"]).reindex(
-        columns=[kind.value for kind in Kind], fill_value=0
+def tally(frame: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
+    """Numbers by verdict, with what wrong answers would have got; cells with words do not count.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        Rows of the ledger.
+    by : sequence of str
+        Columns of the ledger whose values become the rows, in the order in which they first appear.
+
+    Returns
+    -------
+    pandas.DataFrame
+        A column for each verdict, then ``numbers``; ``agree``, the share of them that is exact or close (of measured
+        times: in the same order); ``wrong method``, the mean share of the other methods that would have agreed as
+        well, or of the other data sets where a table has no methods; ``most fail``, of how many numbers less than half
+        of them would; and ``wrong data``, the mean share of the other data sets.
+    """
+    by, counted = list(by), frame[frame["published"] != ""]
+    timed = counted["evidence"] == Evidence.TIME.value
+    control = counted["control"].where(counted["method"] != "", counted["control_data"])
+    shares = counted[by].assign(
+        numbers=1,
+        agree=[passes(Kind(verdict), time) for verdict, time in zip(counted["verdict"], timed, strict=True)],
+        control=pd.to_numeric(control),
+        data=pd.to_numeric(counted["control_data"]),
     )
-    table.loc["total"] = table.sum(axis=0)
-    table["numbers"] = table.sum(axis=1)
-    table.columns.name = None
+    shares["fail"] = shares["control"] < 1 / 2
+    kinds = pd.DataFrame({kind.value: counted["verdict"] == kind.value for kind in Kind})
+    groups = pd.concat([shares, kinds], axis=1).groupby(by, sort=False)
+    table = groups[[*kinds, "numbers"]].sum()
+    table["agree"] = groups["agree"].mean()
+    table["wrong method"], table["most fail"] = groups["control"].mean(), groups["fail"].sum()
+    table["wrong data"] = groups["data"].mean()
     return table
+
+
+def counts(frame: pd.DataFrame) -> pd.DataFrame:
+    """The :func:`tally` by paper, the last is their ``total``, and kind of evidence."""
+    frame = pd.concat([frame, frame.assign(paper="total")])
+    order = [(paper, kind.value) for paper in dict.fromkeys(frame["paper"]) for kind in Evidence]
+    table = tally(frame, ["paper", "evidence"])
+    return table.loc[[place for place in order if place in table.index]]
 
 
 def to_csv(frame: pd.DataFrame) -> bytes:
@@ -201,6 +256,14 @@ def _key(cell) -> tuple[str, ...]:
     return (cell.stem, cell.dataset, cell.method, cell.metric, cell.k, cell.split)
 
 
+def _place(cell) -> tuple[str, ...]:
+    return (cell.stem, cell.dataset, cell.metric, cell.k, cell.split)
+
+
+def _quantity(cell) -> tuple[str, ...]:
+    return (cell.paper, cell.method, cell.metric, cell.k, cell.split)
+
+
 def _collect(profile: str, cells: pd.DataFrame, tasks: Collection[str] | None = None) -> dict[tuple[str, ...], Ours]:
     """Our numbers by the key of the cell they belong to."""
     found: dict[tuple[str, ...], Ours] = {}
@@ -217,8 +280,8 @@ def _collect(profile: str, cells: pd.DataFrame, tasks: Collection[str] | None = 
         rows = read_results(entry.id, profile, names, damaged=True)
         # Of all that an experiment measures, what the tables print is a small part.
         rows = rows[rows["method"].isin(printed["method"]) & rows["metric"].isin(printed["metric"])]
-        stale = {task.name: task.reason for task in inspect(entry.id) if not task.counts} if profile == "full" else {}
-        for key, ours in _means(entry, rows, stale):
+        states = {unit.name: unit for unit in inspect(entry.id)} if profile == "full" else None
+        for key, ours in _means(entry, rows, states):
             if key in found:
                 raise ResultError(
                     f"{entry.id} and {found[key].experiment.id} both give a number for {', '.join(key)}. Only one "
@@ -228,7 +291,9 @@ def _collect(profile: str, cells: pd.DataFrame, tasks: Collection[str] | None = 
     return found
 
 
-def _means(entry: Experiment, frame: pd.DataFrame, stale: Mapping[str, str]) -> Iterable[tuple[tuple[str, ...], Ours]]:
+def _means(
+    entry: Experiment, frame: pd.DataFrame, states: Mapping[str, Stored] | None
+) -> Iterable[tuple[tuple[str, ...], Ours]]:
     frame = frame[frame["dataset"].isin(list(entry.published_datasets))]
     for split, protocol in entry.published_protocols.items():
         groups: dict[tuple[str, ...], tuple[str, pd.DataFrame]] = {}
@@ -239,10 +304,16 @@ def _means(entry: Experiment, frame: pd.DataFrame, stale: Mapping[str, str]) -> 
                     key = (stem, theirs, method, metric, "" if pd.isna(k) else str(k), split)
                     groups.setdefault(key, (dataset, group))
         for key, (dataset, group) in groups.items():
-            yield key, _mean(entry, dataset, group, key, stale)
+            yield key, _mean(entry, dataset, group, key, states)
 
 
-def _mean(entry: Experiment, dataset: str, group: pd.DataFrame, key: tuple[str, ...], stale: Mapping[str, str]) -> Ours:
+def _mean(
+    entry: Experiment,
+    dataset: str,
+    group: pd.DataFrame,
+    key: tuple[str, ...],
+    states: Mapping[str, Stored] | None,
+) -> Ours:
     numbered = group[group["split"].map(lambda split: split != "all")]
     group = numbered if len(numbered) else group
     tasks = tuple(sorted(set(group["task"])))
@@ -251,43 +322,83 @@ def _mean(entry: Experiment, dataset: str, group: pd.DataFrame, key: tuple[str, 
             f"{entry.id} has two numbers for one split of {', '.join(key)}, in the tasks {', '.join(tasks)}. Remove "
             "the results of tasks that the protocol no longer has."
         )
-    changed = "; ".join(f"{task}: {stale[task]}" for task in tasks if task in stale)
+    lost = Stored("", CHANGED, "the protocol no longer has it")
+    found = {task: Stored(task, CURRENT) if states is None else states.get(task, lost) for task in tasks}
+    state = max((unit.state for unit in found.values()), key=STATES.index)
+    changed = "; ".join(f"{task}: {unit.reason}" for task, unit in found.items() if not unit.counts)
     values = group["value"].tolist()
     if not all(map(math.isfinite, values)):
         reasons = sorted({str(reason) for reason in group.loc[~group["value"].map(math.isfinite), "reason"]})
-        return Ours(None, None, len(group), "; ".join(reasons), entry, dataset, tasks, changed)
-    # fsum rounds once: the mean does not depend on the order of the splits.
-    mean = math.fsum(values) / len(values)
+        return Ours(None, None, len(group), "; ".join(reasons), entry, dataset, tasks, state, changed)
+    # fsum rounds once: the mean does not depend on the order of the splits. Equal values have no spread, nor its noise.
+    mean = math.fsum(values) / len(values) if min(values) < max(values) else values[0]
     std = math.sqrt(math.fsum((value - mean) ** 2 for value in values) / len(values)) if len(values) > 1 else None
-    return Ours(mean, std, len(group), "", entry, dataset, tasks, changed)
+    return Ours(mean, std, len(group), "", entry, dataset, tasks, state, changed)
 
 
-def _verdict(cell, ours: Ours | None, digits: int, peers: list[Peer], current) -> dict[str, object]:
-    mean, std = (ours.mean, ours.std) if ours else (None, None)
-    row = {"ours": _number(mean), "ours_std": _number(std), "splits": ours.splits if ours else ""}
+def _verdict(
+    cell, ours: Ours | None, digits: int, others: list[tuple[str, Ours]], elsewhere: list[Ours], current: Rules
+) -> dict[str, object]:
+    """Verdict and controls of a cell, beside other methods on its data and its method on other data."""
+    row = {"ours": "", "ours_std": "", "splits": "", "evidence": Evidence.NONE.value}
+    if ours:
+        row |= {"ours": _number(ours.mean), "ours_std": _number(ours.std), "splits": ours.splits}
+        row |= {"state": ours.state if ours.mean is not None else ""}
     if not cell.value:
         words = cell.note.rpartition("; ")[2]
         return row | {"verdict": Kind.NA.value, "reason": f"the paper prints no number: {words}"}
     if ours and (missing := ours.experiment.stand_ins.get(ours.dataset)):
         return row | {"verdict": Kind.NA.value, "reason": missing}
-    if ours and ours.stale and ours.mean is not None:
-        return row | {"verdict": Kind.STALE.value, "reason": ours.stale}
-    result = judge(
-        cell.value,
-        mean,
-        rules=current,
-        digits=digits,
-        std=cell.std,
-        our_std=std,
-        peers=peers,
-        reason=ours.reason if ours else "",
-    )
+    if ours is None or ours.mean is None:
+        result = judge(cell.value, None, rules=current, digits=digits, reason=ours.reason if ours else "")
+        return row | {"verdict": result.kind.value, "reason": result.reason}
+    if not ours.counted:
+        return row | {"verdict": Kind.CHANGED.value, "reason": ours.changed}
+    declared = _declared(cell, ours, current)
+    timed = declared is Evidence.TIME
+
+    def judged(one: Ours) -> Verdict:
+        return judge(
+            cell.value,
+            one.mean,
+            rules=current,
+            digits=digits,
+            std=cell.std,
+            our_std=one.std,
+            draws=one.draws,
+            timed=timed,
+            peers=[Peer(value, other.mean) for value, other in others if value],
+        )
+
+    def control(wrong: list[Ours]) -> float | None:
+        return sum(passes(judged(one).kind, timed) for one in wrong) / len(wrong) if wrong else None
+
+    result, of_methods, of_data = judged(ours), control([one for _, one in others]), control(elsewhere)
+    share = of_methods if cell.method else of_data
+    reason = result.reason
+    if share is None:
+        alone = f"no other {'method' if cell.method else 'data set'} of ours to compare with"
+        reason = f"{reason}; {alone}" if reason else alone
+    weighed = Evidence.ALONE if share is None else Evidence.DISCRIMINATING if share < 1 else Evidence.WEAK
     return row | {
         "verdict": result.kind.value,
         "deviation_digits": _short(result.deviation_digits),
         "deviation_sd": _short(result.deviation_sd),
-        "reason": result.reason,
+        "reason": reason,
+        "evidence": (declared or weighed).value,
+        "control": _short(of_methods),
+        "control_data": _short(of_data),
     }
+
+
+def _declared(cell, ours: Ours, current: Rules) -> Evidence | None:
+    """The kind of evidence that ``experiments.yml`` declares for a number; of a time none if seconds are compared."""
+    place = {"dataset": ours.dataset, "method": cell.method, "metric": cell.metric}
+    for one in ours.experiment.evidence:
+        kind = Evidence(one["kind"])
+        if all(one.get(name, value) == value for name, value in place.items()):
+            return None if kind is Evidence.TIME and current.seconds else kind
+    return None
 
 
 def _trail(ours: Ours | None, k: str) -> dict[str, str]:

@@ -4,13 +4,13 @@ The pictures are tables of HTML with headings for rows and columns, so that they
 number's row in the ledger and says what stands there.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from html import escape
 
 import pandas as pd
 
-from .verdicts import Kind
+from .verdicts import Evidence, Kind
 
 #: What may vary within a published table, in the order in which it becomes rows, then columns, then further grids.
 AXES = ("dataset", "method", "k", "split")
@@ -60,6 +60,7 @@ def legend() -> str:
     items = "".join(
         f'<li><span class="heat {_css(kind)}" aria-hidden="true"></span> {kind.value}</li>' for kind in Kind
     )
+    items += '<li><span class="heat heat-close heat-light" aria-hidden="true"></span> small: not discriminating</li>'
     return f'<ul class="ledger-legend" aria-label="Legend">{items}</ul>'
 
 
@@ -109,8 +110,9 @@ def _grid(grid: Grid) -> str:
 def _field(row: dict[str, str] | None) -> str:
     if row is None:
         return "<td></td>"
+    light = "" if row["evidence"] in (Evidence.DISCRIMINATING.value, Evidence.NONE.value) else " heat-light"
     return (
-        f'<td class="heat {_css(_KINDS[row["verdict"]])}">'
+        f'<td class="heat {_css(_KINDS[row["verdict"]])}{light}">'
         f'<a href="#{escape(anchor(row["cell"]))}" title="{escape(_said(row))}"></a></td>'
     )
 
@@ -125,13 +127,30 @@ def shown(text: str, digits: int) -> str:
     return f"{float(text):.{digits + 1}f}" if text else ""
 
 
+def percent(share: str) -> str:
+    """A share of the ledger in per cent; nothing where there is none."""
+    return f"{float(share):.0%}".replace("%", "\u00a0%") if share else ""
+
+
 def _said(row: dict[str, str]) -> str:
     where = ", ".join(text for text in (row["dataset"], row["method"], row["metric"]) if text)
     k = f", k = {row['k']}" if row["k"] else ""
     numbers = [f"published {row['published']}"] if row["published"] else []
     numbers += [f"ours {shown(row['ours'], int(row['printed_digits']))}"] if row["ours"] else []
-    parts = [row["verdict"], *numbers, row["reason"]]
-    return f"{where}{k}: {'; '.join(part for part in parts if part)}"
+    parts = [row["verdict"], *numbers, *_worth(row)]
+    return f"{where}{k}: {'; '.join(parts)}"
+
+
+def mark(row: Mapping[str, str]) -> str:
+    """The mark of a row's verdict; its reason and its control appear on hovering."""
+    return _KINDS[row["verdict"]].badge("; ".join(_worth(row)))
+
+
+def _worth(row: Mapping[str, str]) -> Iterator[str]:
+    if row["reason"]:
+        yield row["reason"]
+    if row["control"]:
+        yield f"{row['evidence']}: of the other methods {percent(row['control'])} would pass"
 
 
 def _css(kind: Kind) -> str:

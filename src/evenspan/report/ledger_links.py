@@ -19,7 +19,7 @@ from ..experiments.catalogue import Experiment, catalogue
 from ..experiments.store import file_of
 
 #: Calls that show a published number beside ours.
-_JUDGED = re.compile(r"\b(verdict_table|verdict_grid|verdicts|badge)\(")
+_JUDGED = re.compile(r"\b(verdict_table|verdict_grid|verdicts|mark)\(")
 _HEADING = re.compile(r"^#{2,6} +(.+?)\s*$", re.MULTILINE)
 
 

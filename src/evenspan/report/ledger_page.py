@@ -7,7 +7,7 @@ download of what is shown. A row is named after its cell, so that it can be link
 import csv
 import io
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from html import escape
 from urllib.parse import urlencode
 
@@ -15,19 +15,20 @@ import pandas as pd
 
 from . import ledger_heat, ledger_links, ledger_state
 from .claims import ANSWERS, STALE, badge, claims
-from .ledger_heat import anchor, shown
-from .verdicts import Kind, explanation, rules
+from .ledger_heat import anchor, percent, shown
+from .verdicts import EVIDENCE, Kind, explanation, rules
 
 KINDS = {kind.value: kind for kind in Kind}
 #: Numbers with these verdicts stand beside a published one and do not agree with it.
 DIFFERING = {Kind.ORDER.value, Kind.DIFFERS.value}
 NUMBERS, CLAIMS = "all-numbers", "claims-of-the-papers"
 #: Columns with the name under which the script keeps their filter in the address; without a name there is none.
-# The verdict stands first, so that a phone shows it without scrolling.
+# The verdict and what it is worth stand first, so that a phone shows them without scrolling.
 _HEAD = {
-    "Verdict": "verdict", "Paper": "paper", "Table": "table", "Data set": "dataset", "Method": "method",
-    "Metric": "metric", "k": "k", "Published": "", "Full run": "", "This build": "", "Off by, digits": "",
-    "Off by, deviations": "", "Why": "", "Trail": "",
+    "Verdict": "verdict", "Evidence": "evidence", "Paper": "paper", "Table": "table", "Data set": "dataset",
+    "Method": "method", "Metric": "metric", "k": "k", "Published": "", "Full run": "", "This build": "",
+    "Off by, digits": "", "Off by, deviations": "", "Control": "", "Control, data": "", "State": "state", "Why": "",
+    "Trail": "",
 }  # fmt: skip
 _CLAIMS_HEAD = {
     "Answer": "answer", "Claim": "", "Paper": "claim-paper", "What it says": "", "Evidence": "", "Where": "",
@@ -66,17 +67,30 @@ html_theme.sidebar_secondary.remove: true
 ## Table by table
 
 One field for each number, with its verdict. A field leads to its row below, and to those beside it. The stronger
-its colour, the less ours agrees.
+its colour, the less ours agrees. A small field holds a number that cannot tell the methods apart, or has another reason
+to come out or not.
 
 {_raw(ledger_heat.legend())}
 
 {pictures}
 ## What the verdicts mean
 
-The rules stand in `data/tolerances.yml` and were committed before the full run. Ours is the mean over the
-splits of the full run. "This build" is what the machine that made these pages computed itself, without the raw data.
+The rules stand in `data/tolerances.yml`. Ours is the mean over the splits of the full run. "This build" is what the
+machine that made these pages computed itself, without the raw data.
 
-{_raw(_definitions())}
+{_raw(_definitions({kind.badge(): text for kind, text in explanation(rules()).items()}))}
+
+## What a number can show
+
+A verdict is worth what a wrong answer would not have got. **Control** is the share of the other methods of the same
+table, data set, metric, number of components and split whose result of ours would agree with the printed number under
+the same rule; **control, data** the share of the other data sets of the paper for which that of the same method would.
+To agree is to be exact or close; of a measured time, to stand in the same order.
+
+{_raw(_definitions({escape(kind.value): text for kind, text in EVIDENCE.items()}))}
+
+A number of ours is *current*; or *touched*, if code elsewhere was edited since it was computed; or *changed* or
+*damaged*, and then shown and counted nowhere.
 
 ## All numbers
 
@@ -101,11 +115,12 @@ def rows_script(table: str) -> str:
 
 
 def summary(table: pd.DataFrame) -> Iterable[str]:
-    """One line of counts per paper, from :func:`evenspan.report.ledger.counts`."""
-    width = max(map(len, map(str, table.index)))
-    for paper, row in table.iterrows():
-        said = [f"{row[kind.value]} {kind.value}" for kind in Kind if row[kind.value]]
-        yield f"{paper!s:<{width}}  {row['numbers']:>5} numbers: {', '.join(said)}"
+    """One line for each paper and kind of evidence, from :func:`evenspan.report.ledger.counts`."""
+    papers = table.index.unique("paper")
+    width = max(map(len, papers))
+    for paper in papers:
+        for line in ledger_state.sentences(table.loc[paper]):
+            yield f"{paper:<{width}}  {line}"
 
 
 def _line(row: list[str]) -> str:
@@ -123,16 +138,21 @@ def _state(numbers: pd.DataFrame, judged: pd.DataFrame) -> str:
 
 def _counts(numbers: pd.DataFrame, judged: pd.DataFrame) -> str:
     """Both tables of counts; every count leads to the rows that were counted."""
-    head = [kind.badge() for kind in Kind]
+    kinds = [kind for kind in Kind if numbers[kind.value].any()]
+    head = ["Paper", "Evidence", "Numbers", *(kind.badge() for kind in kinds)]
+    head += ["Agree", "Of another method", "Of other data", "Most fail", "Shares"]
     body = []
-    for paper, row in numbers.iterrows():
-        own = {} if paper == "total" else {"paper": str(paper)}
-        cells = [_to(f"{row[kind.value]:,}", own | {"verdict": kind.value}, NUMBERS) for kind in Kind]
-        cells += [_to(f"{row['numbers']:,}", own, NUMBERS), ledger_heat.bar(row, row["numbers"])]
-        body.append((str(paper), cells))
-    first = _plain("Numbers per paper and verdict", "ledger-counts", ["Paper", *head, "Numbers", "Shares"], body)
+    texts = ledger_state.counted(numbers)
+    for (_, row), shown_as in zip(numbers.iterrows(), texts.to_dict("records"), strict=True):
+        paper, evidence = shown_as["paper"], shown_as["evidence"]
+        own = {"evidence": evidence} | ({} if paper == "total" else {"paper": paper})
+        cells = [escape(evidence), _to(shown_as["numbers"], own, NUMBERS)]
+        cells += [_to(shown_as[kind.value], own | {"verdict": kind.value}, NUMBERS) for kind in kinds]
+        cells += [shown_as[name] for name in ("agree", "wrong method", "wrong data", "most fail")]
+        body.append((paper, [*cells, ledger_heat.bar(row, row["numbers"])]))
+    first = _plain("Numbers per paper, evidence and verdict", "ledger-counts", head, body)
     answers = {name: f'<span class="{kind.css}">{escape(name)}</span>' for name, kind in ANSWERS.items()}
-    answers |= {STALE: Kind.STALE.badge()}
+    answers |= {STALE: Kind.CHANGED.badge()}
     body = []
     for paper, row in ledger_state.claim_counts(judged).iterrows():
         own = {} if paper == "total" else {"claim-paper": str(paper)}
@@ -155,9 +175,8 @@ def _plain(label: str, css: str, head: list[str], body: list[tuple[str, list[str
     return _scroll(label, f'<table class="{css}"><thead><tr>{columns}</tr></thead>\n<tbody>\n{rows}</tbody></table>')
 
 
-def _definitions() -> str:
-    meanings = explanation(rules())
-    return "<dl>" + "".join(f"<dt>{kind.badge()}</dt><dd>{escape(meanings[kind])}</dd>\n" for kind in Kind) + "</dl>"
+def _definitions(meanings: Mapping[str, str]) -> str:
+    return "<dl>" + "".join(f"<dt>{name}</dt><dd>{escape(text)}</dd>\n" for name, text in meanings.items()) + "</dl>"
 
 
 def _table(frame: pd.DataFrame) -> str:
@@ -190,9 +209,10 @@ def _row(row: dict[str, str], where: ledger_links.Places) -> str:
     texts = [row["paper"], about, row["dataset"], row["method"], row["metric"] + unit, row["k"]]
     numbers = [theirs, *(_pair(shown(row[n], digits), shown(row[f"{n}_std"], digits)) for n in ("ours", "build"))]
     off = [_signed(row["deviation_digits"], 1), _signed(row["deviation_sd"], 2)]
+    controls = [percent(row["control"]), percent(row["control_data"]), row["state"]]
     cells = [
         KINDS[row["verdict"]].badge(),
-        *(escape(text) for text in (*texts, *numbers, *off, row["reason"])),
+        *(escape(text) for text in (row["evidence"], *texts, *numbers, *off, *controls, row["reason"])),
         where.of_number(row),
     ]
     marks = " data-differs" if row["verdict"] in DIFFERING else ""

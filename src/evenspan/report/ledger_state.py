@@ -10,7 +10,7 @@ from .. import paths
 from ..errors import ResultError
 from ..experiments import records
 from .claims import ANSWERS, STALE, claims
-from .verdicts import Kind
+from .verdicts import Evidence, Kind
 
 BEGIN, END = "<!-- counts -->", "<!-- /counts -->"
 #: What is said of several numbers or claims; of one, the name itself fits.
@@ -40,7 +40,7 @@ def claim_counts(judged: pd.DataFrame) -> pd.DataFrame:
 
 
 def one_line(counts: pd.DataFrame, judged: pd.DataFrame) -> str:
-    """The whole ledger in one line: how many numbers have which verdict, how many claims which answer.
+    """The whole ledger in one line: numbers by evidence and verdict with their control, and claims by answer.
 
     Parameters
     ----------
@@ -50,9 +50,29 @@ def one_line(counts: pd.DataFrame, judged: pd.DataFrame) -> str:
         From :func:`evenspan.report.claims.claims`.
     """
     numbers, answered = counts.loc["total"], claim_counts(judged).loc["total"]
-    kinds = ", ".join(_said(numbers, [kind.value for kind in Kind]))
     answers = ", ".join(_said(answered, [*ANSWERS, STALE]))
-    return f"{numbers['numbers']:,} published numbers: {kinds}; {answered['claims']:,} claims: {answers}."
+    whole = numbers["numbers"].sum(axis=0)
+    said = "; ".join(sentences(numbers))
+    return f"{whole:,} published numbers, by what they can show: {said}. {answered['claims']:,} claims: {answers}."
+
+
+def sentences(counts: pd.DataFrame) -> Iterator[str]:
+    """One clause for each kind of evidence: its numbers, their verdicts, how many agree, and how many wrong ones would.
+
+    Parameters
+    ----------
+    counts : DataFrame
+        From :func:`evenspan.report.ledger.counts`, the rows of one paper or of the total.
+    """
+    for evidence, row in counts.iterrows():
+        name = "without a number of ours" if evidence == Evidence.NONE.value else evidence
+        text = f"{row['numbers']:,.0f} {name} ({', '.join(_said(row, [kind.value for kind in Kind]))})"
+        yield text if pd.isna(row["wrong method"]) else f"{text}, {agreement(row)}"
+
+
+def agreement(row: pd.Series) -> str:
+    """How many agree, and how often a wrong method would: ``76 % agree, a wrong method would in 31 %``."""
+    return f"{row['agree']:.0%} agree, a wrong method would in {row['wrong method']:.0%}".replace("%", " %")
 
 
 def readme(text: str, counts: pd.DataFrame, judged: pd.DataFrame) -> str:
@@ -73,9 +93,9 @@ def readme(text: str, counts: pd.DataFrame, judged: pd.DataFrame) -> str:
             BEGIN,
             one_line(counts, judged),
             "",
-            *_markdown(counts, "numbers", [kind.value for kind in Kind]),
+            *_markdown(counted(counts)),
             "",
-            *_markdown(claim_counts(judged), "claims", [*ANSWERS, STALE]),
+            *_markdown(claim_counts(judged).rename_axis("paper").reset_index()[["paper", "claims", *ANSWERS, STALE]]),
             END,
         ]
     )
@@ -101,11 +121,28 @@ def check_readme(counts: pd.DataFrame) -> None:
 def _said(row: pd.Series, names: list[str]) -> Iterator[str]:
     for name in names:
         if row[name]:
-            yield f"{row[name]:,} {name if row[name] == 1 else _PLURAL.get(name, name)}"
+            yield f"{row[name]:,.0f} {name if row[name] == 1 else _PLURAL.get(name, name)}"
 
 
-def _markdown(table: pd.DataFrame, whole: str, names: list[str]) -> Iterator[str]:
-    yield f"| paper | {whole} | {' | '.join(names)} |"
-    yield "|---|" + "---:|" * (len(names) + 1)
-    for paper, row in table.iterrows():
-        yield f"| {paper} | {' | '.join(f'{row[name]:,}' for name in [whole, *names])} |"
+def counted(table: pd.DataFrame) -> pd.DataFrame:
+    """A tally as text: what was counted, the verdicts that occur, and the shares in per cent.
+
+    Parameters
+    ----------
+    table : DataFrame
+        From :func:`evenspan.report.ledger.tally` or :func:`evenspan.report.ledger.counts`.
+    """
+    kinds = [kind.value for kind in Kind if table[kind.value].any()]
+    shown = table[["numbers", *kinds]].map("{:,}".format)
+    controlled = table["wrong method"].notna()
+    for name in ("agree", "wrong method", "wrong data"):
+        shown[name] = (100 * table[name]).map("{:.0f} %".format).where(controlled & table[name].notna(), "–")
+    shown["most fail"] = table["most fail"].map("{:,}".format).where(controlled, "–")
+    return shown.reset_index()
+
+
+def _markdown(table: pd.DataFrame) -> Iterator[str]:
+    yield f"| {' | '.join(table)} |"
+    yield "|".join(["", *("---" if name in ("paper", "evidence") else "---:" for name in table), ""])
+    for row in table.itertuples(index=False):
+        yield f"| {' | '.join(str(value) for value in row)} |"

@@ -68,7 +68,7 @@ NAMES: dict[str, tuple[tuple[str, ...], ...]] = {
     ),
     "Convex PCA (both)": (
         ("FPCA (0, 0.01)", "CFPCA - Both Con."),
-        ("FPCA (0.1, 0.01)", "CFPCA - Both Con. (mu = 1)"),
+        ("FPCA (0.1, 0.01)", "CFPCA - Both Con. (mu as meant)"),
     ),
     "Null-it-out PCA": (("null it out, exact", "offline"), ("as released",), ("offline, second moment",)),
     "Streaming null-it-out": (

@@ -14,8 +14,8 @@ thead { display: table-header-group; }
 tr, figure, .admonition-title { break-inside: avoid; }
 /* The ledger's rows lie on a grid for the screen; on paper they are a table again, whose head every leaf repeats. */
 table.ledger { display: table !important; table-layout: fixed; width: 100% !important; font-size: 0.6rem !important; }
-table.ledger th:is(:nth-child(7), :nth-child(11), :nth-child(12)) { width: 4.5%; }
-table.ledger th:is(:nth-child(3), :nth-child(13), :nth-child(14)) { width: 11%; }
+table.ledger th:is(:nth-child(8), :nth-child(n + 12):nth-child(-n + 16)) { width: 4.5%; }
+table.ledger th:is(:nth-child(4), :nth-child(17), :nth-child(18)) { width: 11%; }
 table.ledger thead { display: table-header-group !important; position: static !important; }
 table.ledger tbody { display: table-row-group !important; }
 table.ledger tr { display: table-row !important; }

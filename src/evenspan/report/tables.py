@@ -10,9 +10,11 @@ from .. import paths
 from ..experiments.catalogue import experiment, task_id
 from ..experiments.store import read_records
 from .claims import ANSWERS, STALE, badge, claims
-from .ledger import counts, ledger
+from .ledger import counts, ledger, tally
+from .ledger_heat import mark, percent
 from .ledger_links import stored
-from .verdicts import Kind
+from .ledger_state import agreement, counted, sentences
+from .verdicts import VERSION, Evidence, Kind
 
 
 def csv_link(frame: pd.DataFrame, name: str, *, up: int = 2, text: str = "Numbers of this figure (CSV)") -> HTML:
@@ -100,12 +102,16 @@ def verdict_table(experiment_id: str, rows: pd.DataFrame, *, dataset: str, k: in
             ],
             "full run": _column(run, "ours", "ours_std"),
             "this build": _column(run, "build", "build_std"),
-            "verdict": [Kind(v).badge(reason) for v, reason in zip(run["verdict"], run["reason"], strict=True)],
+            "verdict": [mark(row) for row in run.to_dict("records")],
             "deviation": [f"{float(v):+.1f}" if v else "" for v in run["deviation_digits"]],
+            "control": run["control"].map(percent),
         }
     )
     pending = int((cells["verdict"] == Kind.PENDING.value).sum())
-    caption = "Mean ± standard deviation over the splits; deviation in units of the last printed digit"
+    caption = (
+        "Mean ± standard deviation over the splits; deviation in units of the last printed digit; control: how many of "
+        "the other methods would have passed as well"
+    )
     note = (
         f"<p>{pending} more numbers of this table belong to methods that have not been run yet.</p>" if pending else ""
     )
@@ -151,10 +157,33 @@ def claim_table(ids: list[str]) -> HTML:
 
 
 def verdict_counts(paper: str) -> HTML:
-    """How many of a paper's numbers received which verdict."""
-    row = counts(ledger()).loc[paper]
-    marks = ", ".join(f"{row[kind.value]} {kind.badge()}" for kind in Kind if row[kind.value])
-    return HTML(f'<p class="verdict-counts">Of {row["numbers"]} printed numbers: {marks}</p>')
+    """How many of a paper's numbers received which verdict, by what they can show, with their control."""
+    rows = counts(ledger()).loc[paper]
+    return sentence(f"{rows['numbers'].sum(axis=0)} printed numbers: {'; '.join(sentences(rows))}.")
+
+
+def verdict_tally(rows: pd.DataFrame, by: list[str], *, caption: str) -> HTML:
+    """Verdicts of rows of the ledger by some of its columns, with what another method would have got.
+
+    Parameters
+    ----------
+    rows : DataFrame
+        Rows of :func:`evenspan.report.ledger.ledger`.
+    by : list of str
+        Columns of the ledger.
+    caption : str
+    """
+    note = " (agree: exact or close, of times the same order; wrong method, wrong data: how many of those would agree)"
+    return table(counted(tally(rows, by)), caption=caption + note, classes=f"result-table words-{len(by)}")
+
+
+def verdict_versions() -> HTML:
+    """The judged numbers by paper under both versions of the rules, with the controls of each."""
+    versions = {version: ledger(version=version) for version in range(1, VERSION + 1)}
+    rows = pd.concat([rows.assign(rules=f"version {version}") for version, rows in versions.items()])
+    rows = rows[rows["evidence"] != Evidence.NONE.value].sort_values("paper", kind="stable")
+    rows = pd.concat([rows, rows.assign(paper="total")])
+    return verdict_tally(rows, ["paper", "rules"], caption="Judged numbers under both versions of the rules")
 
 
 def paper_claims(paper: str) -> HTML:
@@ -162,7 +191,7 @@ def paper_claims(paper: str) -> HTML:
     judged = claims(paper=paper)
     answers = judged["answer"].mask(judged["state"] == STALE, STALE).value_counts()
     marks = [f"{answers[name]} {badge(name)}" for name in ANSWERS if name in answers]
-    marks += [f"{answers[STALE]} {Kind.STALE.badge()}"] if STALE in answers else []
+    marks += [f"{answers[STALE]} {Kind.CHANGED.badge()}"] if STALE in answers else []
     return HTML(f'<p class="verdict-counts">Of {answers.sum(axis=0)} claims: {", ".join(marks)}</p>')
 
 
@@ -171,8 +200,10 @@ def inexact(experiment_id: str, *, dataset: str, k: int) -> HTML:
     cells = _cells(experiment_id, dataset, k)
     judged = cells[cells["deviation_digits"] != ""]
     other = judged[judged["verdict"] != Kind.EXACT.value]
+    whole = tally(judged, ["paper"])
+    control = "" if whole.empty else f"; {agreement(whole.iloc[0])}"
     if other.empty:
-        return sentence(f"Nothing: all {len(judged)} numbers are equal to the printed digits.")
+        return sentence(f"Nothing: all {len(judged)} numbers are equal to the printed digits{control}.")
     shown = pd.DataFrame(
         {
             **_places(cells, other),
@@ -186,7 +217,7 @@ def inexact(experiment_id: str, *, dataset: str, k: int) -> HTML:
             "reason": other["reason"].map(html.escape),
         }
     )
-    return table(shown, caption=f"{len(other)} of {len(judged)} numbers are not equal to the printed digits")
+    return table(shown, caption=f"{len(other)} of {len(judged)} numbers are not equal to the printed digits{control}")
 
 
 def sentence(text: str) -> HTML:

@@ -7,8 +7,8 @@ from IPython.display import HTML
 
 from ..experiments.catalogue import experiment
 from .ledger import ledger
+from .ledger_heat import mark
 from .tables import table
-from .verdicts import Kind
 
 
 def verdict_grid(experiment_id: str, metric: str, *, dataset: str, caption: str) -> HTML:
@@ -40,4 +40,4 @@ def _cells(experiment_id: str, dataset: str) -> pd.DataFrame:
 
 def _text(row: pd.Series) -> str:
     ours = f"{float(row['ours']):.2f}" if row["ours"] else "–"
-    return f"{html.escape(row['published'])} | {ours}<br>{Kind(row['verdict']).badge(row['reason'])}"
+    return f"{html.escape(row['published'])} | {ours}<br>{mark(row)}"

@@ -1,8 +1,9 @@
 """Verdicts: what a number of ours says about a published one.
 
-A verdict is a pure function of the published number and its printed standard deviation, of ours and its standard
-deviation, of the other methods of the same cell group, and of the rules in ``data/tolerances.yml``. All comparisons
-are made in decimals, starting from the digits as printed: binary fractions would move the edges of the rules.
+A verdict is a pure function of the published number and its printed standard deviation, of ours, its standard deviation
+and the draws behind it, of the other methods of the same cell group, and of the rules in ``data/tolerances.yml``. All
+comparisons are made in decimals, starting from the digits as printed: binary fractions would move the edges of the
+rules. What a verdict is worth is said by its control: the same rules applied to a wrong answer.
 """
 
 import enum
@@ -24,7 +25,7 @@ class Kind(enum.Enum):
     CLOSE = "close"
     ORDER = "same order"
     DIFFERS = "differs"
-    STALE = "stale"
+    CHANGED = "changed"
     NA = "not computable"
     PENDING = "not yet run"
 
@@ -39,6 +40,18 @@ class Kind(enum.Enum):
         return f'<span class="{self.css}"{shown}>{self.value}</span>'
 
 
+class Evidence(enum.Enum):
+    """What a printed number can say about a method, in the order in which it is shown; the value is its name."""
+
+    DISCRIMINATING = "discriminating"
+    WEAK = "not discriminating"
+    CALIBRATION = "calibration"
+    SELECTED = "selected"
+    TIME = "measured time"
+    ALONE = "no control"
+    NONE = "none"
+
+
 @dataclass(frozen=True)
 class Rules:
     """The numbers of ``data/tolerances.yml`` that decide a verdict."""
@@ -46,7 +59,10 @@ class Rules:
     significant_digits: int
     units_of_last_digit: Decimal
     relative: Decimal
+    relative_without_spread: Decimal
+    standard_errors: Decimal
     standard_deviations: Decimal
+    seconds: bool
     other_methods: int
 
 
@@ -72,28 +88,40 @@ class Verdict:
     reason: str = ""
 
 
-def rules() -> Rules:
-    """The rules of ``data/tolerances.yml``, checked."""
+VERSION = 2
+_CLOSE = {
+    "relative": float,
+    "relative_without_spread": float,
+    "standard_errors": float,
+    "standard_deviations": float,
+    "seconds": bool,
+}
+_WANTED = {
+    "version": VERSION,
+    "significant_digits": int,
+    "exact": {"units_of_last_digit": float},
+    "close": _CLOSE,
+    "version_1": _CLOSE,
+    "same_order": {"other_methods": int},
+    "recheck": dict,
+    "claims": dict,
+}
+
+
+def rules(version: int = VERSION) -> Rules:
+    """The rules of ``data/tolerances.yml``, checked; those of version 1 are kept to be compared with."""
     path = paths.data("tolerances.yml")
-    wanted = {
-        "version": 1,
-        "significant_digits": int,
-        "exact": {"units_of_last_digit": float},
-        "close": {"relative": float, "standard_deviations": float},
-        "same_order": {"other_methods": int},
-        "recheck": {"rtol": float, "atol": float, "metrics": dict, "experiments": dict},
-        "claims": dict,
-    }
     try:
         given = yaml.safe_load(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
         raise ResultError(f"{path} cannot be read ({error}). Restore it; the verdicts are defined there.") from error
-    _check(given, wanted, path.name)
+    findings = {"findings": dict} if isinstance(given, dict) and "findings" in given else {}
+    _check(given, _WANTED | findings, path.name)
+    close = given["close" if version == VERSION else f"version_{version}"]
     return Rules(
         significant_digits=given["significant_digits"],
         units_of_last_digit=Decimal(str(given["exact"]["units_of_last_digit"])),
-        relative=Decimal(str(given["close"]["relative"])),
-        standard_deviations=Decimal(str(given["close"]["standard_deviations"])),
+        **{name: value if type(value) is bool else Decimal(str(value)) for name, value in close.items()},
         other_methods=given["same_order"]["other_methods"],
     )
 
@@ -126,6 +154,8 @@ def judge(
     digits: int,
     std: str = "",
     our_std: float | None = None,
+    draws: tuple[int, int | None] | None = None,
+    timed: bool = False,
     peers: Sequence[Peer] = (),
     reason: str = "",
 ) -> Verdict:
@@ -144,7 +174,12 @@ def judge(
     std : str
         The published standard deviation as printed, empty if none.
     our_std : float, optional
-        Standard deviation over our splits.
+        Standard deviation over our splits; None or 0 says that the number is deterministic.
+    draws : tuple of int, optional
+        Over how many splits or starts our mean and the published one were taken, where both were drawn at random and
+        are not the same. The second is None if the paper does not say it. None compares the means as they stand.
+    timed : bool
+        Whether the number is a measured time.
     peers : sequence of Peer
         The other methods of the same table, data set, metric, k and split for which both numbers exist.
     reason : str
@@ -158,13 +193,23 @@ def judge(
     my_sd = None if our_std is None else _decimal(our_std, rules)
     sd = next((sd for sd in (their_sd, my_sd) if sd), None)
     deviations = {"deviation_digits": gap / unit, "deviation_sd": gap / sd if sd else None}
-    if abs(gap) <= rules.units_of_last_digit * unit:
-        return Verdict(Kind.EXACT, **deviations)
-    if abs(gap) <= rules.relative * abs(theirs):
-        return Verdict(Kind.CLOSE, **deviations, reason=f"within {_percent(rules.relative)} of the published number")
-    for spread, whose in ((their_sd, "published"), (my_sd, "our")):
-        if spread is not None and abs(gap) <= rules.standard_deviations * spread:
-            return Verdict(Kind.CLOSE, **deviations, reason=f"within {rules.standard_deviations:f} {whose} deviations")
+    if rules.seconds or not timed:
+        if abs(gap) <= rules.units_of_last_digit * unit:
+            return Verdict(Kind.EXACT, **deviations)
+        share = rules.relative if my_sd else rules.relative_without_spread
+        if abs(gap) <= share * abs(theirs):
+            return Verdict(Kind.CLOSE, **deviations, reason=f"within {_percent(share)} of the published number")
+        for spread, whose in ((their_sd, "published"), (my_sd, "our")):
+            if spread is not None and abs(gap) <= rules.standard_deviations * spread:
+                return Verdict(
+                    Kind.CLOSE, **deviations, reason=f"within {rules.standard_deviations:f} {whose} deviations"
+                )
+        if my_sd and draws and abs(gap) <= rules.standard_errors * _standard_error(their_sd, my_sd, *draws):
+            return Verdict(
+                Kind.CLOSE,
+                **deviations,
+                reason=f"within {rules.standard_errors:f} standard errors of the difference of the means",
+            )
     same = 0
     for peer in peers:
         side, our_side = _side(theirs, number(peer.published), unit), _side(mine, _decimal(peer.ours, rules), unit)
@@ -176,23 +221,52 @@ def judge(
     return Verdict(Kind.DIFFERS, **deviations)
 
 
+def passes(kind: Kind, timed: bool = False) -> bool:
+    """Whether a verdict says that the number came out: exact or close; of a time the order is all that is asked."""
+    return kind is Kind.ORDER if timed else kind in (Kind.EXACT, Kind.CLOSE)
+
+
 def explanation(rules: Rules) -> dict[Kind, str]:
     """What each verdict means, in words with the numbers of the rules."""
     return {
         Kind.EXACT: f"Ours lies within {rules.units_of_last_digit:f} units of the last printed digit: it rounds to the "
         "published number. The printed digits are those of the metric's whole column, since print drops trailing "
         "zeros; a half may be rounded up or to even.",
-        Kind.CLOSE: f"Not exact, but within {_percent(rules.relative)} of the published number, or within "
-        f"{rules.standard_deviations:f} of the standard deviations published with it, or of those over our splits.",
+        Kind.CLOSE: f"Not exact, but within {_percent(rules.relative)} of the published number; or, where our splits "
+        f"or starts are others than the paper's, within {rules.standard_errors:f} standard errors of the difference of "
+        "the two means. A number of ours without any spread is never close: there only rounding decides.",
         Kind.ORDER: "Neither, but no other method of the same table, data set, metric, number of components and split "
         f"stands on the other side of this one, and at least {rules.other_methods} stands strictly on the same side. "
-        "Numbers equal at the printed digits stand on no side.",
+        "Numbers equal at the printed digits stand on no side. Of a measured time nothing else is asked.",
         Kind.DIFFERS: "A number of ours exists and none of the rules above holds.",
-        Kind.STALE: "A number of ours is stored, but the code or the data that gave it changed since and it was not "
-        "computed again. It is shown and never counted as reproduced.",
+        Kind.CHANGED: "A number of ours is stored, but what it rests on changed or is damaged. It is shown and counted "
+        "nowhere until it has been computed again.",
         Kind.NA: "No number of ours can exist, or none was published; the reason stands beside it.",
         Kind.PENDING: "No number of ours exists yet.",
     }
+
+
+#: What each kind of evidence means, in words.
+EVIDENCE = {
+    Evidence.DISCRIMINATING: "At least one wrong answer would not have come out as this number. A wrong answer is our "
+    "result of another method in the same table, data set, metric, number of components and split; where a table has "
+    "no methods, that of another data set.",
+    Evidence.WEAK: "Every wrong answer would have come out as well, so that agreement says nothing about the method.",
+    Evidence.CALIBRATION: "The number was used to choose the data or their preparation, and has to come out.",
+    Evidence.SELECTED: "The data or settings behind it were chosen by a search that looked at the table.",
+    Evidence.TIME: "Seconds of another machine. Only the order of the methods is judged.",
+    Evidence.ALONE: "There is no wrong answer to compare with, and so no evidence. The reason stands beside it.",
+    Evidence.NONE: "There is no number of ours to judge.",
+}
+
+
+def _standard_error(theirs: Decimal | None, mine: Decimal, ours: int, printed: int | None) -> Decimal:
+    """Standard error of the difference of two means over ``ours`` and ``printed`` independent draws.
+
+    A published mean without a printed deviation has ours; one over an unstated number of draws is taken without error.
+    """
+    spread = mine if theirs is None else theirs
+    return (mine**2 / ours + (spread**2 / printed if printed else 0)).sqrt()
 
 
 def _decimal(value: float, rules: Rules) -> Decimal:
@@ -217,8 +291,8 @@ def _check(given: object, wanted: object, where: str) -> None:
         for key, kind in wanted.items():
             _check(given[key], kind, f"{where}, {key}")
         return
-    if wanted is dict:
-        good, needed = isinstance(given, dict), "a mapping"
+    if wanted in (dict, bool):
+        good, needed = type(given) is wanted, "a mapping" if wanted is dict else "true or false"
     elif type(wanted) is int:
         good, needed = given == wanted, f"the value {wanted}"
     elif wanted is int:
