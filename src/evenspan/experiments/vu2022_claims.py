@@ -196,8 +196,8 @@ def protocol_gives_the_tables() -> tuple[str, str] | None:
     """V24: the protocol, as stated and as the authors published it; judged by how many printed errors it gives again.
 
     The paper's sentence leaves splits, folds and starts open, and the authors' program fixes them: what is judged is
-    the protocol with both. An error counts within 2 % or two standard deviations. The faces are left out, because ours are
-    a stand-in for the paper's.
+    the protocol with both. An error counts within 2 % or two standard deviations. The faces are left out, because ours
+    are a stand-in for the paper's.
     """
     rows = read_results("vu2022-tables")
     if rows.empty:
@@ -223,8 +223,8 @@ def protocol_gives_the_tables() -> tuple[str, str] | None:
         return None
     evidence = (
         "With the splits, folds, seeds and random starts of the authors' program (30 / 70, k = 3, 3 folds, 10 splits) "
-        f"{near} of {total} printed numbers of Tables 1 and 3 without the faces come out within {relative * 100:g} % or "
-        f"{deviations} standard deviations over the splits, {digits} of them in all four decimals: "
+        f"{near} of {total} printed numbers of Tables 1 and 3 without the faces come out within {relative * 100:g} % "
+        f"or {deviations} standard deviations over the splits, {digits} of them in all four decimals: "
     )
     evidence += ", ".join(f"{method} {a} of {b}" for method, (a, b) in per.items()) + "."
     share = near / total
