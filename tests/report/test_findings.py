@@ -130,11 +130,11 @@ def test_figures_show_every_line():
 
 
 def test_errata_table_has_a_row_and_a_mark_for_each():
-    frame = contradictions.described().assign(outcome=contradictions.PENDING, evidence="1 < 2", stale="")
+    frame = contradictions.described().assign(outcome=contradictions.PENDING, evidence="1 < 2", changed="")
     for place, outcome in enumerate(contradictions.OUTCOMES):
         frame.loc[place, "outcome"] = outcome
     assert "verdict-changed" not in errata.table(frame).data
-    frame.loc[3, "stale"] = "vu2022-tables"
+    frame.loc[3, "changed"] = "vu2022-tables"
     markup = errata.table(frame).data
     assert markup.count("verdict-changed") == 1
     assert set(errata.MARKS) == {*contradictions.OUTCOMES, contradictions.PENDING}
@@ -155,11 +155,10 @@ def test_columns_of_words_come_before_those_of_numbers():
     assert findings._classes(frame[["a", "b", "b", "c"]]) == "result-table words-3"
 
 
-def test_what_rests_on_stale_results_says_so(monkeypatch):
-    """The sentence stays, and beside it stands that code or data behind it changed since."""
+def test_what_rests_on_changed_results_says_so(monkeypatch):
+    """The sentence stays, and beside it stands that what is behind it changed since."""
     key = "chance-balance"
-    fresh = "older than their code or data"
-    monkeypatch.setattr("evenspan.experiments.store.inspect", lambda name: [Stored("t", "finished")])
-    assert fresh not in findings.show(key).data
-    monkeypatch.setattr("evenspan.experiments.store.inspect", lambda name: [Stored("t", "finished", "", True)])
-    assert fresh in findings.show(key).data
+    assert "changed or are damaged" not in findings.show(key).data
+    every = [Stored(name, "changed") for name in read_records("zhou2024-search")]
+    monkeypatch.setattr("evenspan.experiments.store.inspect", lambda name: every)
+    assert "changed or are damaged" in findings.show(key).data

@@ -57,7 +57,7 @@ def described() -> pd.DataFrame:
 def resolved(ids: Sequence[str] | None = None, *, paper: str | None = None) -> pd.DataFrame:
     """The descriptions with ``outcome`` and ``evidence``, computed now; all, those of ``ids``, or those of a paper.
 
-    ``stale`` names the experiments behind an outcome whose stored results are older than their code or data.
+    ``changed`` names the experiments behind an outcome whose stored results changed or are damaged.
     """
     frame = described()
     if paper is not None:
@@ -76,5 +76,5 @@ def resolved(ids: Sequence[str] | None = None, *, paper: str | None = None) -> p
                 f"The check of {name} gave {outcome!r}; possible are {', '.join(OUTCOMES)}, with evidence."
             )
         found.append((outcome, evidence, ", ".join(behind if state not in COUNTED else ())))
-    columns = pd.DataFrame(found, columns=["outcome", "evidence", "stale"], index=frame.index)
+    columns = pd.DataFrame(found, columns=["outcome", "evidence", "changed"], index=frame.index)
     return pd.concat([frame, columns], axis=1).reset_index(drop=True)

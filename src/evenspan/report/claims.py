@@ -20,7 +20,7 @@ from ..experiments.claim_rules import HOLDS, IN_PART, NOT_COMPUTABLE, NOT_SO, OP
 from ..experiments.store import COUNTED, reading, watched
 from .verdicts import Kind
 
-STALE = Kind.CHANGED.value
+CHANGED = Kind.CHANGED.value
 #: Possible answers, and the verdict whose mark they share.
 ANSWERS: dict[str, Kind] = {
     HOLDS: Kind.EXACT,
@@ -133,7 +133,7 @@ def answered(judged: pd.DataFrame, side: str) -> pd.Series:
     """The answers of one side as they are counted: on changed results as changed only, and none where none is."""
     answers = judged[side]
     if side == "here":
-        answers = answers.mask(~judged["state"].isin(["", *COUNTED]) & (answers != ""), STALE)
+        answers = answers.mask(~judged["state"].isin(["", *COUNTED]) & (answers != ""), CHANGED)
     return answers[answers != ""]
 
 

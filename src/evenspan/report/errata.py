@@ -68,7 +68,7 @@ def _badge(outcome: str) -> str:
 
 def _row(row: dict[str, str]) -> str:
     said = f"{html.escape(row['where'])}. <b>{html.escape(row['says'])}</b> {html.escape(row['against'])}"
-    old = f"<br>{Kind.CHANGED.badge()}" if row["stale"] else ""
+    old = f"<br>{Kind.CHANGED.badge()}" if row["changed"] else ""
     cells = [_badge(row["outcome"]) + old, html.escape(row["id"]), html.escape(row["paper"]), said]
     cells += [html.escape(row[name]) for name in ("evidence", "kind", "known_by")]
     return f'<tr id="{html.escape(row["id"])}">' + "".join(f"<td>{cell}</td>" for cell in cells) + "</tr>\n"

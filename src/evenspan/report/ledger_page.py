@@ -14,7 +14,7 @@ from urllib.parse import urlencode
 import pandas as pd
 
 from . import ledger_heat, ledger_links, ledger_state
-from .claims import ANSWERS, SIDES, STALE, badge, claims
+from .claims import ANSWERS, CHANGED, SIDES, badge, claims
 from .ledger_heat import anchor, percent, shown
 from .verdicts import EVIDENCE, Kind, explanation, rules
 
@@ -155,7 +155,7 @@ def _counts(numbers: pd.DataFrame, judged: pd.DataFrame) -> str:
         body.append((paper, [*cells, ledger_heat.bar(row, row["numbers"])]))
     first = _plain("Numbers per paper, evidence and verdict", "ledger-counts", head, body)
     answers = {name: f'<span class="{kind.css}">{escape(name)}</span>' for name, kind in ANSWERS.items()}
-    answers |= {STALE: Kind.CHANGED.badge()}
+    answers |= {CHANGED: Kind.CHANGED.badge()}
     tables = [first]
     for side, choice in {"here": "answer", "printed": "printed"}.items():
         body = []

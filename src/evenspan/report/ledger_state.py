@@ -9,7 +9,7 @@ import pandas as pd
 from .. import paths
 from ..errors import ResultError
 from ..experiments import records
-from .claims import ANSWERS, SIDES, STALE, answered, claims
+from .claims import ANSWERS, CHANGED, SIDES, answered, claims
 from .verdicts import Evidence, Kind
 
 BEGIN, END = "<!-- counts -->", "<!-- /counts -->"
@@ -35,7 +35,7 @@ def claim_counts(judged: pd.DataFrame, side: str) -> pd.DataFrame:
     said = answered(judged, side)
     papers = judged["paper"].unique()
     table = pd.crosstab(judged.loc[said.index, "paper"], said).reindex(sorted(papers), fill_value=0)
-    table = table.reindex(columns=[*ANSWERS, STALE], fill_value=0)
+    table = table.reindex(columns=[*ANSWERS, CHANGED], fill_value=0)
     table.loc["total"] = table.sum(axis=0)
     table["claims"] = table.sum(axis=1)
     table.columns.name = None
@@ -59,7 +59,7 @@ def one_line(counts: pd.DataFrame, judged: pd.DataFrame) -> str:
     line += f" {len(judged):,} claims"
     for side, name in SIDES.items():
         row = claim_counts(judged, side).loc["total"]
-        line += f"; {name} {row['claims']:,}: {', '.join(_said(row, [*ANSWERS, STALE])) or 'none'}"
+        line += f"; {name} {row['claims']:,}: {', '.join(_said(row, [*ANSWERS, CHANGED])) or 'none'}"
     return line + "."
 
 
@@ -153,7 +153,7 @@ def counted(table: pd.DataFrame) -> pd.DataFrame:
 
 def _of_claims(judged: pd.DataFrame, side: str, title: str) -> pd.DataFrame:
     table = claim_counts(judged, side).rename_axis("paper").reset_index()
-    return table[["paper", "claims", *ANSWERS, STALE]].rename(columns={"claims": title})
+    return table[["paper", "claims", *ANSWERS, CHANGED]].rename(columns={"claims": title})
 
 
 def _markdown(table: pd.DataFrame) -> Iterator[str]:

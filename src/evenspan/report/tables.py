@@ -9,7 +9,7 @@ from IPython.display import HTML
 from .. import paths
 from ..experiments.catalogue import experiment, task_id
 from ..experiments.store import read_records
-from .claims import ANSWERS, SIDES, STALE, UNMOVED, answered, badge, claims, unmoved
+from .claims import ANSWERS, CHANGED, SIDES, UNMOVED, answered, badge, claims, unmoved
 from .ledger import counts, ledger, tally
 from .ledger_heat import mark, percent
 from .ledger_links import stored
@@ -195,7 +195,7 @@ def paper_claims(paper: str) -> HTML:
     for side, name in SIDES.items():
         answers = answered(judged, side).value_counts()
         marks = [f"{answers[one]} {badge(one)}" for one in ANSWERS if one in answers]
-        marks += [f"{answers[STALE]} {Kind.CHANGED.badge()}"] if STALE in answers else []
+        marks += [f"{answers[CHANGED]} {Kind.CHANGED.badge()}"] if CHANGED in answers else []
         if marks:
             lines.append(f"{answers.sum(axis=0)} {name}: {', '.join(marks)}")
     return HTML(f'<p class="verdict-counts">Of {len(judged)} claims {"; ".join(lines)}</p>')
