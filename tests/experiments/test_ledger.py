@@ -7,10 +7,9 @@ from html.parser import HTMLParser
 import pandas as pd
 import pytest
 
-import evenspan.datasets
 from evenspan import paths
 from evenspan.errors import RegistryError, ResultError
-from evenspan.experiments import experiment, tasks
+from evenspan.experiments import experiment, provenance, store
 from evenspan.experiments.catalogue import task_id
 from evenspan.report import claims, ledger, ledger_page, ledger_results
 from evenspan.report.verdicts import Kind
@@ -100,8 +99,6 @@ def test_the_file_does_not_depend_on_the_build(finished, save_embedded):
 @pytest.fixture
 def save_embedded(monkeypatch):
     """Store rows as the toy notebook would."""
-    # The registry of data sets does not know the toy.
-    monkeypatch.setattr(evenspan.datasets, "checksum", lambda name: f"checksum of {name}")
     return save_toy_rows
 
 

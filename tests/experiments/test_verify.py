@@ -98,7 +98,7 @@ def test_the_cheapest_units_over_edited_code_come_first(finished, toy_checkout):
     cheapest = min(took, key=lambda task: (took[task], task))
     assert verify.touched(took[cheapest]) == [cheapest]
     chosen = verify.touched(1000.0)
-    assert [verify.unit_methods(task) for task in chosen] == [("Fair PCA",), ("Fair PCA-S (0.5)",), ("PCA",)]
+    assert sorted(map(verify.unit_methods, chosen)) == [("Fair PCA",), ("Fair PCA-S (0.5)",), ("PCA",)]
     assert verify.touched(0.0) == []
 
 

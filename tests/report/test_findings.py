@@ -9,7 +9,7 @@ import pytest
 from evenspan import paths
 from evenspan.errors import ResultError
 from evenspan.experiments import contradictions
-from evenspan.experiments.store import Stored
+from evenspan.experiments.store import Stored, read_records
 from evenspan.report import errata, findings, findings_data, findings_figures, findings_programs, findings_theory
 from evenspan.report.findings_evidence import Evidence, data_sets
 

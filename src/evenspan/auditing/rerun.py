@@ -1,15 +1,16 @@
 """How an audit was made, and the lines that make it again or use what it made."""
 
+import importlib.metadata
 import platform
 import pprint
 import shlex
 from typing import TYPE_CHECKING
 
-from ..experiments.records import versions
-
 if TYPE_CHECKING:
     from .result import Audit
 
+#: Packages that decide a number, with evenspan first.
+PACKAGES = ("evenspan", "numpy", "scipy", "pandas", "scikit-learn", "threadpoolctl")
 #: What an audit calls a table that is no file.
 FRAME = "table"
 #: Options of the command by argument of ``evenspan.audit``, with the value that need not be named.
@@ -107,7 +108,7 @@ def described(audit: "Audit") -> list[tuple[str, str]]:
         ("Seed", str(settings["random_state"]) if settings["random_state"] is not None else "a generator was given"),
         ("Python", platform.python_version()),
     ]
-    return pairs + [(name, version) for name, version in versions().items()]
+    return pairs + [(name, importlib.metadata.version(name)) for name in PACKAGES]
 
 
 _ARGUMENTS = (

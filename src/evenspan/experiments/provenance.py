@@ -32,7 +32,7 @@ OUTSIDE = (
     *(f"evenspan/datasets/{name}.py" for name in ("cards", "download", "fetch", "registry", "storage")),
 )  # fmt: skip
 #: Folders below ``data/`` whose files decide numbers.
-DATA = ("moments", "paper")
+DATA = ("data/moments/", "data/paper/")
 SET = "data set"
 #: Units that were stored before versions were declared have these.
 FIRST = 1
@@ -47,19 +47,9 @@ class Provenance:
     """Filled while a unit is computed: see :func:`recorded`."""
 
     def __init__(self) -> None:
-        from ..datasets import storage
-
         self.commit, self.dirty = records.commit()
         self._digests = {name: records.digest(path.read_bytes()) for name, path in _checkout()}
-        self._opened: set[str] = set()
-        self._places = {f"{paths.data(name)}{os.sep}": f"data/{name}/" for name in DATA}
-        self._places[f"{storage.mirror() or storage.cache()}{os.sep}"] = ""
-
-    def hear(self, place: str) -> None:
-        """Note a file that is opened, if it is data."""
-        for base, prefix in self._places.items():
-            if place.startswith(base):
-                self._opened.add(prefix + place[len(base) :].replace(os.sep, "/"))
+        self.opened: set[str] = set()
 
     def environment(self) -> dict[str, object]:
         """Commit, code, packages, interpreter and kind of machine; equal for most units of one run."""
@@ -80,9 +70,15 @@ class Provenance:
 
         ``dataset`` is the data set that the unit names, which may come with a library and then has no file of its own.
         """
-        found = {name: now for name in sorted(self._opened) if (now := data_now(name))}
-        raw = [name for name in found if not name.startswith("data/")]
-        for entry in _entries() if len(raw) > SINGLY else ():
+        own_data, registered = f"{paths.data()}{os.sep}", _registered()
+        found = {}
+        for place in sorted(self.opened):
+            name = "/".join(Path(place).parts[-2:])
+            if place.startswith(own_data):
+                name = f"data/{place[len(own_data) :].replace(os.sep, '/')}"
+            if (name in registered or name.startswith(DATA)) and (now := data_now(name)):
+                found[name] = now
+        for entry in _entries() if len(found) > SINGLY else ():
             own = {f"{entry.folder}/{file.name}" for file in entry.files} & found.keys()
             if len(own) > SINGLY:
                 found = {name: now for name, now in found.items() if name not in own}
@@ -201,8 +197,9 @@ def _listen() -> None:
 def _hear(event: str, arguments: tuple) -> None:
     if event == "open" and _listening and isinstance(arguments[0], str | os.PathLike):
         place = os.fspath(arguments[0])
-        for one in _listening if isinstance(place, str) else ():
-            one.hear(place)
+        if isinstance(place, str) and not place.endswith((".py", ".pyc", ".so")):
+            for one in _listening:
+                one.opened.add(place)
 
 
 def _entries() -> list:
@@ -212,6 +209,12 @@ def _entries() -> list:
 
 
 def _registered() -> Mapping[str, str]:
+    registry = paths.data("registry.toml")
+    return _raw(registry, registry.stat().st_mtime_ns) if registry.is_file() else {}
+
+
+@lru_cache(maxsize=4)
+def _raw(registry: Path, changed: int) -> Mapping[str, str]:
     return {f"{entry.folder}/{file.name}": file.sha256 for entry in _entries() for file in entry.files}
 
 
