@@ -146,17 +146,29 @@ def test_runs_by_hand_are_not_part_of_the_build(toy_checkout, save_embedded):
 
 
 def test_two_numbers_for_one_cell_are_refused(finished):
-    for kind in ("csv", "json"):
-        (finished / f"k10-old.{kind}").write_bytes((finished / f"k10-pca.{kind}").read_bytes())
+    record = finished / "toy-k10.json"
+    unit = store.read_records("toy-table")["k10-pca"]
+    rows = store._split(record.with_suffix(".csv").read_bytes())["k10-pca"]
+    store.put(record, "toy-table", {"k10-old": (rows, unit, {"commit": "", "code": None, "packages": {}})})
     with pytest.raises(ResultError, match=r"two numbers for one split of toy_k10, Toy Income, PCA, .*k10-old, k10-pca"):
         ledger.ledger()
 
 
-def test_an_altered_result_is_never_judged(finished):
-    csv = finished / "k10-pca.csv"
-    csv.write_bytes(csv.read_bytes().replace(b"20.0", b"20.1", 1))
-    with pytest.raises(ResultError, match=r"k10-pca.csv was altered"):
-        ledger.ledger()
+def test_an_altered_result_is_named_and_never_judged(finished):
+    csv = finished / "toy-k10.csv"
+    rows = csv.read_text().splitlines(keepends=True)
+    row = next(i for i, text in enumerate(rows) if text.startswith("k10-pca,") and ",released,%Var," in text)
+    for altered, verdict in (
+        (rows[row].replace("20.0", "20.1"), "changed"),
+        (rows[row] * 2, "changed"),
+        ("", "changed"),
+    ):
+        csv.write_text("".join([*rows[:row], altered, *rows[row + 1 :]]))
+        cell = ledger.ledger().set_index("cell").loc["toy_k10/001"]
+        assert (cell["verdict"], cell["state"], cell["evidence"]) == (verdict, "damaged", "none")
+        assert "k10-pca: was altered: its rows have not the digest that the record states" in cell["reason"]
+    csv.write_text("".join(text for text in rows if not text.startswith("k10-pca,")))
+    assert ledger.ledger().set_index("cell").loc["toy_k10/001", "verdict"] == "not yet run"
 
 
 def test_published_tables_are_checked(toy_checkout):
@@ -211,8 +223,8 @@ def test_the_page_shows_every_row_with_its_trail(finished, save_embedded):
     identified = [row["id"] for row in tables.rows if row.get("id", "").startswith("toy_k10-")]
     assert identified == [f"toy_k10-00{row}" for row in range(1, 8)]
     assert "experiments/toy-table/toy-k10.html" in tables.links
-    assert "_static/results/full/toy-table/k10-pca.csv" in tables.links
-    assert "_static/results/full/toy-table/k10-pca.json" in tables.links
+    assert "_static/results/full/toy-table/toy-k10.csv" in tables.links
+    assert "_static/results/full/toy-table/toy-k10.json" in tables.links
     assert "data/cards/toy.html" in tables.links
     assert text.count('class="verdict verdict-exact"') >= 3  # counts, rules, the row
     assert "<td>no kernel width, said the test</td>" in text, "what is missing stands in the row"
@@ -237,7 +249,9 @@ def test_the_real_page_is_balanced_and_complete(monkeypatch):
 
 def test_a_changed_number_is_shown_and_no_witness(finished, monkeypatch):
     fresh = ledger.ledger().set_index("cell")
-    monkeypatch.setattr(ledger_results, "_states", lambda entry: {"k10-pca": ("changed", "its data changed since")})
+    others = [one for one in store.inspect("toy-table") if one.name != "k10-pca"]
+    states = [*others, store.Stored("k10-pca", "changed", "its data changed since")]
+    monkeypatch.setattr(ledger_results, "inspect", lambda name: states)
     frame = ledger.ledger(build=True)
     cells = frame.set_index("cell")
     row = cells.loc["toy_k10/001"]
@@ -324,8 +338,8 @@ def test_interchanged_methods_lower_the_counts_of_every_paper(monkeypatch):
     fresh, read = ledger.ledger(), ledger_results.read_results
     names = ledger.published().groupby("paper")["method"].unique()
 
-    def interchanged(name, *which):
-        rows, cycle = read(name, *which), list(names[experiment(name).paper])
+    def interchanged(name, *which, **how):
+        rows, cycle = read(name, *which, **how), list(names[experiment(name).paper])
         return rows.assign(method=rows["method"].replace(dict(zip(cycle, [*cycle[1:], cycle[0]], strict=True))))
 
     monkeypatch.setattr(ledger_results, "read_results", interchanged)
@@ -407,7 +421,7 @@ def test_one_cell_is_judged_by_one_experiment(finished):
     path.write_text(path.read_text() + path.read_text().replace("toy-table:", "again:"))
     other = paths.results("full", "again")
     other.mkdir()
-    for source in finished.glob("k10-pca.*"):
+    for source in finished.glob("toy-k10.*"):
         (other / source.name).write_bytes(source.read_bytes())
     with pytest.raises(ResultError, match="again and toy-table both give a number for toy_k10, Toy Income, PCA"):
         ledger.ledger()
