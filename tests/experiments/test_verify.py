@@ -112,7 +112,7 @@ def test_a_changed_number_is_no_witness_for_the_order_of_others(finished, toy_ch
     (toy_checkout / "data" / "versions.yml").write_text("methods: {PCA: 2}\n")
     asked.clear()
     judged = ledger.ledger().set_index("cell").loc["toy_k10/001"]
-    assert (judged["verdict"], judged["evidence"]) == ("changed", "")
+    assert (judged["verdict"], judged["evidence"]) == ("changed", "none")
     assert "another version of method PCA was declared since" in judged["reason"]
     assert {peer.published for peers in asked for peer in peers} == {"15.2", "14"}
     assert ledger.counts(ledger.ledger()).loc["total", "changed"] == 2

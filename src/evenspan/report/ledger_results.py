@@ -9,7 +9,7 @@ import pandas as pd
 
 from ..errors import ResultError
 from ..experiments.catalogue import Experiment, catalogue, task_id
-from ..experiments.store import CHANGED, COUNTED, CURRENT, STATES, Stored, inspect, read_results
+from ..experiments.store import CHANGED, COUNTED, CURRENT, DAMAGED, STATES, Stored, inspect, read_results
 
 #: A protocol that gives a metric exactly from moments serves wherever the published protocol has no row of its own.
 MOMENTS = "moments"
@@ -93,15 +93,15 @@ def _mean(
     numbered = group[group["split"].map(lambda split: split != "all")]
     group = numbered if len(numbered) else group
     tasks = tuple(sorted(set(group["task"])))
-    if group["split"].duplicated().any():
-        raise ResultError(
-            f"{entry.id} has two numbers for one split of {', '.join(key)}, in the tasks {', '.join(tasks)}. Remove "
-            "the results of tasks that the protocol no longer has."
-        )
     lost = Stored("", CHANGED, "the protocol no longer has it")
     found = {task: Stored(task, CURRENT) if states is None else states.get(task, lost) for task in tasks}
     state = max((unit.state for unit in found.values()), key=STATES.index)
     changed = "; ".join(f"{task}: {unit.reason}" for task, unit in found.items() if not unit.counts)
+    if state != DAMAGED and group["split"].duplicated().any():
+        raise ResultError(
+            f"{entry.id} has two numbers for one split of {', '.join(key)}, in the tasks {', '.join(tasks)}. Remove "
+            "the results of tasks that the protocol no longer has."
+        )
     values = group["value"].tolist()
     if not all(map(math.isfinite, values)):
         reasons = sorted({str(reason) for reason in group.loc[~group["value"].map(math.isfinite), "reason"]})
