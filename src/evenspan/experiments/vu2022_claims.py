@@ -28,6 +28,9 @@ TABLES = {
 }
 RFPCA, FAIR, MEAN, BOTH = METHODS = ("RFPCA", "FairPCA", "CFPCA-Mean Con.", "CFPCA - Both Con.")
 
+#: Of the faces ours are a stand-in, which bears out no claim.
+FACES = DATASETS[UNSCALED[0]]
+
 #: Values by data set (rows) and method (columns).
 Wide = pd.DataFrame
 
@@ -41,12 +44,16 @@ def printed(split: str, metric: str) -> Wide:
 
 
 def ours(split: str, metric: str) -> Wide:
-    """Means over the splits of the full run, with the names of the paper; refuses where a data set is missing."""
-    rows = read_results("vu2022-tables", protocol=split, metric=metric, method=METHODS)
+    """Means over the splits of the full run, with the names of the paper, without the faces, of which ours stand in.
+
+    Refuses where another data set is missing.
+    """
+    tables = [name for name in DATASETS if name not in UNSCALED]
+    rows = read_results("vu2022-tables", protocol=split, metric=metric, method=METHODS, dataset=tables)
     wide = rows.pivot_table(index="dataset", columns="method", values="value", aggfunc="mean")
     wide = wide.rename(index=DATASETS).reindex(columns=METHODS)
     wide = wide[wide[[RFPCA, FAIR]].notna().all(axis=1)]
-    if not set(printed(split, metric).index) <= set(wide.index):
+    if not set(printed(split, metric).index) - {FACES} <= set(wide.index):
         raise MissingNumbersError(f"Not all data sets have our {metric}. Run the experiment vu2022-tables.")
     return wide
 
@@ -56,13 +63,19 @@ def best(wide: Wide, method: str = RFPCA) -> list[str]:
     return [name for name, row in wide.iterrows() if row[method] <= row.min(axis=0)]
 
 
+def told_without(claimed: int, wide: Wide, printed_best: list[str]) -> int:
+    """What is claimed of the data sets at hand: without those of the printed ones that are not."""
+    return claimed - len(set(printed_best) - set(wide.index))
+
+
 def _count_claim(split: str, metric: str, claimed: int) -> Answer:
     """V14, V15, V19: on how many data sets RFPCA is best; in part if on another number, but more than the others."""
 
     def told(source: Source) -> tuple[str, str]:
         wide = source(split, metric)
         n, *others = (len(best(wide, method)) for method in METHODS)
-        return by_count(n, claimed, others), f"{RFPCA} has the lowest {metric} on {n} of {len(wide)} data sets"
+        wanted = told_without(claimed, wide, best(printed(split, metric)))
+        return by_count(n, wanted, others), f"{RFPCA} has the lowest {metric} on {n} of {len(wide)} data sets"
 
     return both(told, printed, ours)
 
@@ -70,10 +83,14 @@ def _count_claim(split: str, metric: str, claimed: int) -> Answer:
 def best_on_both() -> Answer:
     """V16: best in both criteria on 5 data sets; in part if on another number, but more than the others."""
 
-    def told(source: Source) -> tuple[str, str]:
+    def best_of(source: Source, method: str) -> list[str]:
         gap, error = (source("out-of-sample", metric) for metric in ("ABDiff", "ARE"))
-        found, *others = (sorted(set(best(gap, method)) & set(best(error, method))) for method in METHODS)
-        answer = by_count(len(found), rule("V16", "data sets"), map(len, others))
+        return sorted(set(best(gap, method)) & set(best(error, method)))
+
+    def told(source: Source) -> tuple[str, str]:
+        found, *others = (best_of(source, method) for method in METHODS)
+        wanted = told_without(rule("V16", "data sets"), source("out-of-sample", "ARE"), best_of(printed, RFPCA))
+        answer = by_count(len(found), wanted, map(len, others))
         return answer, f"best on both on {len(found)} ({', '.join(found) or 'none'})"
 
     return both(told, printed, ours)
@@ -101,7 +118,7 @@ def close_where_not_best() -> Answer:
 def in_sample(source: Source, metric: str, method: str = RFPCA) -> tuple[int, int, int, int]:
     """On how many data sets of how many a method is best in sample: all data sets, and all but the faces."""
     wide = source("in-sample", metric)
-    rest = wide.drop(index="LFW")
+    rest = wide.drop(index=FACES, errors="ignore")
     return len(best(wide, method)), len(wide), len(best(rest, method)), len(rest)
 
 
@@ -162,17 +179,11 @@ def no_result_on_faces() -> Answer:
     (mean, covariance), fits = equations(d), rule("V22", "memory in bytes")
     # Of the smaller version on the faces, and of the larger one on the largest data with numbers.
     there, elsewhere = 8 * mean**2, 8 * sum(equations(largest)) ** 2
-    rows = read_results("vu2022-tables", dataset="lfw_24x24", metric="ARE", protocol="out-of-sample")
     evidence = f"Printed for LFW: {int((~missing.loc['LFW']).sum(axis=0))} of {missing.shape[1]} numbers of the two "
     evidence += f"versions. At d = {d} the released program adds {mean:,} scalar equations for the mean constraint"
     evidence += f" and {covariance:,} more for the two covariance blocks, beside semidefinite blocks of order {2 * d}."
     evidence += f" A dense matrix of the first takes {there / 1e9:,.0f} GB, one of all of them at d = {largest}, the "
     evidence += f"largest with printed numbers, {elsewhere / 1e9:.2g} GB (limit {fits / 1e9:,.0f} GB)."
-    for method in (MEAN, BOTH, "CFPCA-Mean Con. (linear)"):
-        mine = rows[rows["method"] == method]
-        if len(mine):
-            done = int(np.isfinite(mine["value"]).sum(axis=0))
-            evidence += f" {method} without that formulation: an answer on {done} of {len(mine)} splits."
     evidence += " The claim is about the released program: answered from its size, not from running it."
     here = HOLDS if elsewhere <= fits < there else NOT_SO
     return Answer(here, evidence, printed=HOLDS if none else NOT_SO)
@@ -208,7 +219,7 @@ def protocol_gives_the_tables() -> Answer:
         "vu2022-tables", protocol=["out-of-sample", "in-sample"], metric=errors, method=METHODS, dataset=tables
     )
     near, digits, total, per = 0, 0, 0, {}
-    relative = rule("V24", "relative")
+    relative, digit = rule("V24", "relative"), rule("V24", "last printed digit")
     for split in ("out-of-sample", "in-sample"):
         for metric in errors:
             wide = printed(split, metric)
@@ -218,7 +229,7 @@ def protocol_gives_the_tables() -> Answer:
                 if not np.isfinite([mean, value]).all():
                     continue
                 inside = abs(mean - value) <= relative * value
-                near, digits, total = near + inside, digits + (abs(mean - value) <= 0.5e-4), total + 1
+                near, digits, total = near + inside, digits + (abs(mean - value) <= digit), total + 1
                 done = per.setdefault(method, [0, 0])
                 done[0], done[1] = done[0] + inside, done[1] + 1
     if not total:
