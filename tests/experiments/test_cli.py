@@ -156,7 +156,7 @@ def test_ledger_writes_shows_and_checks(finished, cli):
     (finished / "toy-k10.json").unlink()
     assert "differs from what the results give" in cli("ledger", "--check").stderr
     summary = cli("ledger", "--summary")
-    assert summary.stdout.splitlines()[0].startswith("kleindessner2023      6 numbers: ")
+    assert summary.stdout.splitlines()[0].startswith("kleindessner2023  6 without a number of ours (6 not yet run)")
 
 
 def test_data_commands_call_the_data_layer(cli, monkeypatch):
