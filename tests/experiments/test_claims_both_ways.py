@@ -1,5 +1,6 @@
 """Which answers depend on what: noise in the place of our stored results, and of the printed tables, must move them."""
 
+import dataclasses
 import functools
 import itertools
 import zlib
@@ -19,6 +20,7 @@ from evenspan.experiments.store import reading
 from evenspan.report import claims
 
 SEEDS = range(8)
+READ = store._read
 #: What a module that reads stored results or printed tables has at hand.
 READERS = {"read_results", "both", "paths"}
 #: Printed answers that no other order of the printed numbers moves, with the reason.
@@ -47,12 +49,18 @@ def multiplied(values: pd.Series, rng: np.random.Generator) -> pd.Series:
 
 
 def noisy(experiment: str, profile: str, how, seed: int) -> dict:
-    """The rows of an experiment by path, with noise within each metric in the place of the values."""
-    files = sorted(store.folder_of(experiment, profile).glob("*.csv"))
-    rows = pd.concat([store.records.read_csv(path).assign(path=path) for path in files], ignore_index=True)
+    """The units of an experiment by path and name, with noise within each metric in the place of the values."""
+    units = {path: READ(path) for path in sorted(store.folder_of(experiment, profile).glob("*.json"))}
+    keys = [(path, name) for path, found in units.items() for name in found]
+    rows = pd.concat({key: units[key[0]][key[1]].frame for key in keys})
     rng = np.random.default_rng((seed, zlib.crc32(experiment.encode())))
-    rows["value"] = rows.groupby("metric", sort=False)["value"].transform(how, rng)
-    return {path: some.drop(columns="path").reset_index(drop=True) for path, some in rows.groupby("path", sort=False)}
+    rows["value"] = rows.reset_index(drop=True).groupby("metric", sort=False)["value"].transform(how, rng).to_numpy()
+    made = {path: {} for path in units}
+    for path, name in keys:
+        unit = dataclasses.replace(units[path][name])
+        unit.frame = units[path][name].frame.assign(value=rows.loc[(path, name), "value"].to_numpy())
+        made[path][name] = unit
+    return made
 
 
 @pytest.fixture(scope="module")
@@ -85,10 +93,10 @@ def test_noise_in_the_place_of_our_results_moves_every_answer_that_is_not_listed
         for seed in SEEDS:
             made = functools.cache(functools.partial(noisy, how=how, seed=seed))
 
-            def rows(sha256, path, made=made):
+            def read(path, made=made):
                 return made(path.parent.name, path.parent.parent.name)[path]
 
-            monkeypatch.setattr(store, "_rows", rows)
+            monkeypatch.setattr(store, "_read", read)
             trying = waiting if seed in SEEDS[:2] else waiting - set(claims.UNMOVED)
             waiting -= {one for one in trying if moved(answered[one][0], "here", answered[one][1].here)}
     assert waiting == set(claims.UNMOVED), "correct UNMOVED in report/claims.py, or the rule of the claim"
