@@ -174,7 +174,7 @@ def test_ledger_can_be_filtered_and_sorted(open_page):
     header = page.locator("table.ledger thead .ledger-sort", has_text="Method")
     header.click()
     methods = page.eval_on_selector_all(
-        "table.ledger tbody tr", "rows => rows.slice(0, 200).map(row => row.cells[4].textContent.trim().toLowerCase())"
+        "table.ledger tbody tr", "rows => rows.slice(0, 200).map(row => row.cells[5].textContent.trim().toLowerCase())"
     )
     assert methods == sorted(methods)
     assert page.trouble == []
