@@ -233,7 +233,7 @@ def test_the_page_shows_every_row_with_its_trail(finished, save_embedded):
 
 def test_the_real_page_is_balanced_and_complete(monkeypatch):
     frame = pd.read_csv(ledger.path(), dtype=str, keep_default_na=False)
-    frame = frame.assign(**dict.fromkeys(ledger.BUILD_COLUMNS, ""))
+    frame = frame.assign(**dict.fromkeys([ledger.STATE, *ledger.BUILD_COLUMNS], ""))
     monkeypatch.setattr(claims, "registered", dict)  # their answers take a minute
     text = ledger_page.page(frame, ledger.counts(frame))
     rows = [row["id"] for row in parsed(text).rows if "id" in row]

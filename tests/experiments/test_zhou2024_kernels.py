@@ -103,15 +103,15 @@ def test_bars_count_every_point_and_only_the_fair_answers_mix_the_groups(rows, c
 def test_the_claim_asks_for_clusters_before_and_groups_after(rows):
     # on the made set groups are farther apart than clusters in the standard kernel already
     one = rows.assign(dataset="a")
-    assert cells.claim(one, ("a",))[0] == "does not hold"
+    assert cells.claim(one, ("a",)).here == "does not hold"
     between = one["protocol"] == "cells"
     places = one.loc[between, "metric"].str.split(expand=True)
     raised = one.copy()
     raised.loc[between, "value"] += 1.0 * (places[0] == places[1])
-    answer, evidence = cells.claim(raised, ("a",))
+    answer, evidence, _ = cells.claim(raised, ("a",))
     assert answer == "holds"
     assert "λ = 3" in evidence
-    assert cells.claim(pd.concat([one, raised.assign(dataset="b")]), ("a", "b"))[0] == "holds in part"
+    assert cells.claim(pd.concat([one, raised.assign(dataset="b")]), ("a", "b")).here == "holds in part"
     assert cells.claim(one, ("a", "b")) is None
 
 

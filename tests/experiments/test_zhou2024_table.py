@@ -180,15 +180,15 @@ def test_readings_are_ordered_by_their_distance_from_print():
 
 
 def test_claims_are_counted_in_print_and_can_fail(monkeypatch):
-    assert zhou2024_summary.most_even()[0] == "holds"
-    assert zhou2024_summary.best_on_half()[0] == "holds"
-    answer, evidence = zhou2024_summary.marks()
+    assert zhou2024_summary.most_even().printed == "holds"
+    assert zhou2024_summary.best_on_half().printed == "holds"
+    _, evidence, answer = zhou2024_summary.marks()
     assert answer == "does not hold"
     assert "22 of 24 rows" in evidence
     cells = zhou2024_summary.printed()
     worse = cells["mean"].where((cells["method"] != "FKKM") | (cells["dataset"] != "k1b"), 0.0)
     monkeypatch.setattr(zhou2024_summary, "printed", lambda: cells.assign(mean=worse))
-    assert zhou2024_summary.most_even()[0] == "does not hold"
+    assert zhou2024_summary.most_even().printed != "holds"
     everywhere = cells["mean"].where(cells["method"] != "FKKM", 1.0)
     monkeypatch.setattr(zhou2024_summary, "printed", lambda: cells.assign(mean=everywhere))
-    assert zhou2024_summary.best_on_half()[0] == "does not hold"
+    assert zhou2024_summary.best_on_half().printed != "holds"

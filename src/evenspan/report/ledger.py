@@ -51,8 +51,9 @@ COLUMNS = (
     "evidence",
     "control",
     "control_data",
-    "state",
 )
+#: What a page adds and the committed ledger leaves out, because any edit of code changes it: the state of our number.
+STATE = "state"
 #: Columns that a page adds for what this build computed.
 BUILD_COLUMNS = ("build", "build_std", "build_experiment", "build_execution", "build_tasks", "build_data_card")
 #: Files beside the published tables: what the papers claim, and where they contradict themselves.
@@ -98,7 +99,7 @@ def ledger(build: bool = False, *, tasks: Collection[str] | None = None, version
     Returns
     -------
     pandas.DataFrame
-        Columns ``COLUMNS``. Cells in which the paper prints words (``n/a``, ``fail to converge``) are kept; they have
+        Columns ``COLUMNS`` and ``state``. Cells in which the paper prints words (``n/a``, ``fail to converge``) are kept; they have
         an empty ``published`` and the words in ``reason``, and are not counted.
     """
     cells, current = published(), rules(version)
@@ -126,7 +127,7 @@ def ledger(build: bool = False, *, tasks: Collection[str] | None = None, version
                 row |= {f"build_{name}": value for name, value in _trail(here, cell.k).items()}
                 row |= {"build": _number(here.mean), "build_std": _number(here.std)}
             rows.append({name: "" if value is None else str(value) for name, value in row.items()})
-    names = [*COLUMNS, *BUILD_COLUMNS] if build else list(COLUMNS)
+    names = [*COLUMNS, STATE, *(BUILD_COLUMNS if build else ())]
     frame = pd.DataFrame(rows, columns=names, dtype=object).fillna("")
     return frame.sort_values("cell", ignore_index=True)
 
@@ -240,7 +241,7 @@ def _verdict(
     row = {"ours": "", "ours_std": "", "splits": "", "evidence": Evidence.NONE.value}
     if ours:
         row |= {"ours": _number(ours.mean), "ours_std": _number(ours.std), "splits": ours.splits}
-        row |= {"state": ours.state if ours.mean is not None else ""}
+        row |= {STATE: ours.state if ours.mean is not None else ""}
     if not cell.value:
         words = cell.note.rpartition("; ")[2]
         return row | {"verdict": Kind.NA.value, "reason": f"the paper prints no number: {words}"}
