@@ -26,7 +26,7 @@ def test_the_published_tables_hold_1260_numbers():
 
 def test_every_published_number_has_exactly_one_row_and_verdict():
     frame = ledger.ledger()
-    assert list(frame.columns) == list(ledger.COLUMNS)
+    assert list(frame.columns) == [*ledger.COLUMNS, ledger.STATE]
     assert frame["cell"].tolist() == sorted(ledger.published()["cell"])
     assert set(frame["verdict"]) <= {kind.value for kind in Kind}
     table = ledger.counts(frame)

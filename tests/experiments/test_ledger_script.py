@@ -23,7 +23,7 @@ def committed():
 @pytest.fixture(scope="module")
 def tables(committed):
     """The HTML of the page's tables; no claim is computed, and one rests on what changed."""
-    frame = committed.assign(**dict.fromkeys(ledger.BUILD_COLUMNS, ""))
+    frame = committed.assign(**dict.fromkeys([ledger.STATE, *ledger.BUILD_COLUMNS], ""))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(claims, "registered", dict)
         judged = claims.claims()

@@ -99,8 +99,8 @@ def ledger(build: bool = False, *, tasks: Collection[str] | None = None, version
     Returns
     -------
     pandas.DataFrame
-        Columns ``COLUMNS`` and ``state``. Cells in which the paper prints words (``n/a``, ``fail to converge``) are kept; they have
-        an empty ``published`` and the words in ``reason``, and are not counted.
+        Columns ``COLUMNS`` and ``state``. Cells in which the paper prints words (``n/a``, ``fail to converge``) are
+        kept; they have an empty ``published`` and the words in ``reason``, and are not counted.
     """
     cells, current = published(), rules(version)
     full = collect("full", cells)
