@@ -119,5 +119,4 @@ def test_the_search_finds_what_it_should(line):
 
 def test_no_tracked_file_is_large():
     large = {str(p.relative_to(ROOT)): p.stat().st_size for p in tracked() if p.stat().st_size > 2_000_000}
-    # One file an execution: forty thousand rows of a simulation, each with all its digits.
-    assert set(large) <= {"data/results/full/lee2023-learnability/errors.csv"}
+    assert large == {}

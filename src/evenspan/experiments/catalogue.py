@@ -57,6 +57,8 @@ class Experiment:
         Over how many of them the paper took its means; None if it does not say.
     evidence : tuple of mapping of str to str
         Numbers that are no free evidence: ``kind``, ``reason``, and which by ``dataset``, ``method`` or ``metric``.
+    files : str
+        Parameter of the tasks whose values have files of their own, where one for an execution would be too large.
     """
 
     id: str
@@ -75,6 +77,7 @@ class Experiment:
     splits: str
     repetitions: int | None
     evidence: tuple[Mapping[str, str], ...]
+    files: str
 
     def convert(self, name: str, text: str) -> Scalar:
         """The value that ``-p name text`` means: the type is that of the default; the text is never evaluated."""

@@ -39,6 +39,7 @@ _OPTIONAL = {
     "splits": "",
     "repetitions": None,
     "evidence": [],
+    "files": "",
 }
 #: Whose splits or starts the means of an experiment are over; blank: each number comes once, from all data.
 _SPLITS = ("", "authors", "own")
@@ -98,6 +99,8 @@ def fields_of(name: str, entry: object) -> dict[str, object]:
     repeated = values["repetitions"]
     if repeated is not None and (type(repeated) is not int or repeated < 1 or not values["splits"]):
         raise fault("repetitions", repeated, "a whole number of at least 1 beside 'splits'")
+    if not isinstance(values["files"], str):
+        raise fault("files", values["files"], "the name of a parameter of its tasks")
     declared = values["evidence"]
     if not isinstance(declared, list) or not all(isinstance(one, dict) for one in declared):
         raise fault("evidence", declared, "a list of mappings")
@@ -154,6 +157,7 @@ def fields_of(name: str, entry: object) -> dict[str, object]:
         "splits": values["splits"],
         "repetitions": repeated,
         "evidence": tuple(MappingProxyType(one) for one in declared),
+        "files": values["files"],
         "parameters": MappingProxyType(parameters),
         "choices": MappingProxyType(choices),
         "executions": MappingProxyType(executions),
