@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 from evenspan import paths
-from evenspan.experiments import store
+from evenspan.experiments import states
 from evenspan.experiments.catalogue import catalogue
 from evenspan.report import execute, stage
 
@@ -64,7 +64,7 @@ localrules:
 # An execution also stores results, which the pages link to and the ledger reads. Without them it is made again.
 if workflow.is_main_process:
     for name in EXPERIMENTS:
-        for execution, result in store.inspect_build(name).items():
+        for execution, result in states.inspect_build(name).items():
             if not result.counts:
                 (ROOT / f"_build/executed/experiments/{name}/{execution}.ipynb").unlink(missing_ok=True)
 
@@ -160,8 +160,7 @@ rule html:
 
 
 # ---- full profile: one job per task ----
-# The task store knows which results are finished and which are not there or no longer fit their sources; only the
-# latter become jobs. The marker files exist while a run lasts.
+# What counts is kept; only what is missing, damaged or changed becomes a job. The marker files exist while a run lasts.
 
 if workflow.is_main_process:
     shutil.rmtree(ROOT / "_build" / "full", ignore_errors=True)
@@ -171,7 +170,7 @@ def unfinished(wildcards):
     return [
         f"_build/full/{name}/{task.name}.done"
         for name in EXPERIMENTS
-        for task in store.inspect(name)
+        for task in states.inspect(name)
         if not task.counts
     ]
 

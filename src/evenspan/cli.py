@@ -68,7 +68,7 @@ def _main(
 def list_experiments() -> None:
     """Experiments, their executions, and how much of the full run is stored."""
     from .experiments.catalogue import catalogue
-    from .experiments.store import summary
+    from .experiments.states import summary
 
     table = rows_of("experiment", "what", "executions", "stored")
     for entry in catalogue().values():

@@ -20,7 +20,7 @@ from evenspan.experiments.store import reading
 from evenspan.report import claims
 
 SEEDS = range(8)
-READ = store._read
+READ = store.units_at
 #: What a module that reads stored results or printed tables has at hand.
 READERS = {"read_results", "both", "paths"}
 #: Printed answers that no other order of the printed numbers moves, with the reason.
@@ -96,7 +96,7 @@ def test_noise_in_the_place_of_our_results_moves_every_answer_that_is_not_listed
             def read(path, made=made):
                 return made(path.parent.name, path.parent.parent.name)[path]
 
-            monkeypatch.setattr(store, "_read", read)
+            monkeypatch.setattr(store, "units_at", read)
             trying = waiting if seed in SEEDS[:2] else waiting - set(claims.UNMOVED)
             waiting -= {one for one in trying if moved(answered[one][0], "here", answered[one][1].here)}
     assert waiting == set(claims.UNMOVED), "correct UNMOVED in report/claims.py, or the rule of the claim"

@@ -9,7 +9,7 @@ import pytest
 
 from evenspan import paths
 from evenspan.errors import RegistryError, ResultError
-from evenspan.experiments import experiment, provenance, store
+from evenspan.experiments import experiment, provenance, states, store
 from evenspan.experiments.catalogue import task_id
 from evenspan.report import claims, ledger, ledger_page, ledger_results
 from evenspan.report.verdicts import Kind
@@ -245,9 +245,9 @@ def test_the_real_page_is_balanced_and_complete(monkeypatch):
 
 def test_a_changed_number_is_shown_and_no_witness(finished, monkeypatch):
     fresh = ledger.ledger().set_index("cell")
-    others = [one for one in store.inspect("toy-table") if one.name != "k10-pca"]
-    states = [*others, store.Stored("k10-pca", "changed", "its data changed since")]
-    monkeypatch.setattr(ledger_results, "inspect", lambda name: states)
+    others = [one for one in states.inspect("toy-table") if one.name != "k10-pca"]
+    found = [*others, states.Stored("k10-pca", "changed", "its data changed since")]
+    monkeypatch.setattr(ledger_results, "inspect", lambda name: found)
     frame = ledger.ledger(build=True)
     cells = frame.set_index("cell")
     row = cells.loc["toy_k10/001"]

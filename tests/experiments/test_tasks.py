@@ -15,7 +15,7 @@ import pandas as pd
 import pytest
 
 from evenspan.errors import ConfigurationError, RegistryError, ResultError
-from evenspan.experiments import experiment, provenance, recheck, records, store, tasks
+from evenspan.experiments import experiment, provenance, recheck, records, states, store, tasks
 from evenspan.experiments.catalogue import task_id
 from evenspan.experiments.recheck import Tolerances
 
@@ -38,8 +38,8 @@ def units() -> dict[str, dict]:
     }
 
 
-def states() -> dict[str, tuple[str, str]]:
-    return {one.name: (one.state, one.reason) for one in store.inspect("toy-table")}
+def by_name() -> dict[str, tuple[str, str]]:
+    return {one.name: (one.state, one.reason) for one in states.inspect("toy-table")}
 
 
 def edit(record: Path, change) -> None:
@@ -51,8 +51,8 @@ def edit(record: Path, change) -> None:
 def test_a_run_computes_every_task_once(finished):
     assert list(experiment("toy-table").tasks()) == NAMES
     assert list(contents(finished)) == FILES
-    assert store.summary("toy-table") == "full 6 of 6"
-    assert set(states().values()) == {("current", "")}
+    assert states.summary("toy-table") == "full 6 of 6"
+    assert set(by_name().values()) == {("current", "")}
     before = contents(finished)
     again = tasks.run("toy-table", progress=False)
     assert (again.done, again.kept) == ((), tuple(NAMES))
@@ -92,7 +92,7 @@ def test_nothing_stored_gives_an_empty_frame(results):
     frame = store.read_results("toy-table")
     assert (len(frame), list(frame.columns)) == (0, [*records.TIDY, "task"])
     assert frame["k"].dtype == "Int64"
-    assert store.summary("toy-table") == "full 0 of 6"
+    assert states.summary("toy-table") == "full 0 of 6"
 
 
 def test_the_bytes_do_not_depend_on_the_order_of_runs_or_the_number_of_cores(finished, monkeypatch):
@@ -139,11 +139,11 @@ def test_every_damage_has_a_state_and_a_reason_and_is_computed_again(finished, c
     for name, (damage, _) in DAMAGES.items():
         place = finished / f"toy-{name.partition('-')[0]}.csv"
         damage(place, place.with_suffix(".json"))
-    found = states()
+    found = by_name()
     for name, (_, (state, reason)) in DAMAGES.items():
         assert found[name][0] == state
         assert reason in found[name][1]
-    assert store.summary("toy-table") == "full 0 of 6, 3 changed, 3 damaged"
+    assert states.summary("toy-table") == "full 0 of 6, 3 changed, 3 damaged"
     with pytest.raises(
         ResultError, match=r"k2-fair_pca_s_0.5 has a record without rows. Compute it again: evenspan run"
     ):
@@ -157,20 +157,20 @@ def test_every_damage_has_a_state_and_a_reason_and_is_computed_again(finished, c
     for name, (_, (_, reason)) in DAMAGES.items():
         assert any(line.startswith(f"{name} is computed again") and reason in line for line in shown)
     assert (contents(finished, "*.csv"), units()) == (before, described)
-    assert store.summary("toy-table") == "full 6 of 6"
+    assert states.summary("toy-table") == "full 6 of 6"
 
 
 def test_a_record_that_cannot_be_read_vouches_for_nothing(finished):
     before = contents(finished, "*.csv")
     for damage in (b"{", b"[]", b"\xff"):
         (finished / "toy-k2.json").write_bytes(damage)
-        assert store.summary("toy-table") == "full 3 of 6, 3 damaged"
+        assert states.summary("toy-table") == "full 3 of 6, 3 damaged"
         with pytest.raises(ResultError, match=r"toy-k2.json"):
             store.read_results("toy-table")
     assert len(tasks.run("toy-table", progress=False).done) == 3
     assert contents(finished, "*.csv") == before
     (finished / "toy-k10.csv").unlink()
-    assert store.summary("toy-table") == "full 3 of 6, 3 damaged"
+    assert states.summary("toy-table") == "full 3 of 6, 3 damaged"
 
 
 def test_an_edit_touches_and_a_version_changes(finished, toy_checkout, capfd):
@@ -178,21 +178,21 @@ def test_an_edit_touches_and_a_version_changes(finished, toy_checkout, capfd):
     protocol = toy_checkout / "toy_project" / "protocol.py"
     with protocol.open("a") as source:
         source.write("\n# edited\n")
-    assert set(states().values()) == {("touched", "edited since: toy_project/protocol.py")}
-    assert store.summary("toy-table") == "full 6 of 6, 6 touched"
+    assert set(by_name().values()) == {("touched", "edited since: toy_project/protocol.py")}
+    assert states.summary("toy-table") == "full 6 of 6, 6 touched"
     assert tasks.run("toy-table").done == ()
     assert "code behind 6 of these was edited since" in capfd.readouterr().err
     assert contents(finished) == before
     versions = toy_checkout / "data" / "versions.yml"
     versions.write_text("methods: {Fair PCA: 2}\n")
-    assert states()["k2-fair_pca"] == ("changed", "another version of method Fair PCA was declared since")
-    assert states()["k2-pca"][0] == "touched"
+    assert by_name()["k2-fair_pca"] == ("changed", "another version of method Fair PCA was declared since")
+    assert by_name()["k2-pca"][0] == "touched"
     versions.write_text("protocols: {toy-table: 2}\n")
-    assert {state for state, _ in states().values()} == {"changed"}
+    assert {state for state, _ in by_name().values()} == {"changed"}
     for wrong in ("protocols: {toy-table: first}", "other: {}", "methods: {PCA: 0}", "- 1", "a: b: c"):
         versions.write_text(wrong)
         with pytest.raises(ResultError, match=r"versions.yml"):
-            store.inspect("toy-table")
+            states.inspect("toy-table")
 
 
 def test_an_edit_during_a_run_is_not_recorded_as_what_ran(results, toy_checkout):
@@ -201,12 +201,12 @@ def test_an_edit_during_a_run_is_not_recorded_as_what_ran(results, toy_checkout)
     swap = f"    open({str(protocol)!r}, 'a').write('# edited while it ran')\n"
     protocol.write_text(protocol.read_text().replace(run, swap + run, 1))
     tasks.run("toy-table", only=["k2-pca"], progress=False)
-    assert states()["k2-pca"] == ("touched", "edited since: toy_project/protocol.py")
+    assert by_name()["k2-pca"] == ("touched", "edited since: toy_project/protocol.py")
 
 
 def test_other_packages_than_the_lock_has_touch(finished, toy_checkout):
     (toy_checkout / "requirements.lock").write_text(f"numpy=={np.__version__} \\\n    --hash=x\npandas==0.1\n")
-    assert {reason for _, reason in states().values()} == {f"edited since: pandas {pd.__version__}"}
+    assert {reason for _, reason in by_name().values()} == {f"edited since: pandas {pd.__version__}"}
 
 
 def test_data_that_are_opened_are_recorded(toy_checkout):
@@ -219,19 +219,19 @@ def test_data_that_are_opened_are_recorded(toy_checkout):
         frame = entry.protocol().run_task(k=2, method="PCA")
     store.store(entry, {"k": 2, "method": "PCA"}, frame, made=made, seconds=1.0)
     assert list(store.read_records("toy-table")["k2-pca"]["data"]) == ["data/moments/toy/whole.npz"]
-    assert states()["k2-pca"][0] == "current"
+    assert by_name()["k2-pca"][0] == "current"
     (moments / "whole.npz").write_bytes(b"other moments")
-    assert states()["k2-pca"] == ("changed", "its data changed since: data/moments/toy/whole.npz")
+    assert by_name()["k2-pca"] == ("changed", "its data changed since: data/moments/toy/whole.npz")
 
 
 def test_the_state_of_what_a_build_stored(toy_checkout):
     frame = experiment("toy-table").protocol().run_task(k=2, method="PCA")
     with provenance.recorded() as made:
         csv = store.save("toy-table", experiment("toy-table").arguments("toy-k2"), frame, made=made, seconds=0.0)
-    states = store.inspect_build("toy-table")
-    assert {name: one.state for name, one in states.items()} == {"toy-k10": "missing", "toy-k2": "current"}
+    found = states.inspect_build("toy-table")
+    assert {name: one.state for name, one in found.items()} == {"toy-k10": "missing", "toy-k2": "current"}
     csv.write_text("damaged")
-    assert store.inspect_build("toy-table")["toy-k2"].state == "damaged"
+    assert states.inspect_build("toy-table")["toy-k2"].state == "damaged"
 
 
 def start(jobs: int, seconds: float = 0.4) -> subprocess.Popen:

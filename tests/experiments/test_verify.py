@@ -7,7 +7,7 @@ from typer.testing import CliRunner
 
 from evenspan.cli import app
 from evenspan.errors import ConfigurationError
-from evenspan.experiments import store, tasks
+from evenspan.experiments import states, tasks
 from evenspan.report import ledger, verify
 
 NAME = "toy-table"
@@ -25,7 +25,9 @@ def touch(checkout):
 def test_the_tasks_behind_the_numbers(finished):
     behind = verify.numbers()
     assert behind["toy_k10/001"] == ((NAME, "k10-pca"),)
-    assert {task for several in behind.values() for task in several} < {(NAME, one.name) for one in store.inspect(NAME)}
+    assert {task for several in behind.values() for task in several} < {
+        (NAME, one.name) for one in states.inspect(NAME)
+    }
     assert verify.of_cells(["toy_k10/001", "toy_k10/005"]) == [(NAME, "k10-pca")]
     with pytest.raises(ConfigurationError, match=r"behind toy_k10/999\. A cell is written as in toy_k10/001"):
         verify.of_cells(["toy_k10/999"])
@@ -70,13 +72,13 @@ def test_a_result_that_nobody_can_compute_again_is_found_and_not_counted(finishe
     assert shown.exit_code == 1
     assert "toy-table k10-pca: the stored result differs by more than the tolerance" in shown.output
     assert (finished / "toy-k10.csv").read_bytes() == table, "what differs does not take the place of what is stored"
-    found = {one.name: (one.state, one.reason) for one in store.inspect(NAME)}
+    found = {one.name: (one.state, one.reason) for one in states.inspect(NAME)}
     assert found.pop("k10-pca")[1].startswith("computed again it disagreed: toy PCA 10 0")
     assert {state for state, _ in found.values()} == {"current"}
     judged = ledger.ledger().set_index("cell").loc["toy_k10/001"]
     assert (judged["verdict"], judged["state"]) == ("changed", "changed")
     assert tasks.run(NAME, progress=False).done == ("k10-pca",)
-    assert {one.state for one in store.inspect(NAME)} == {"current"}
+    assert {one.state for one in states.inspect(NAME)} == {"current"}
 
 
 def test_what_was_edited_under_counts_and_is_current_once_it_was_computed_again(finished, toy_checkout):

@@ -13,7 +13,7 @@ from ..errors import ResultError
 from .contradictions_claims import BOTH, FIRST, NEITHER, OPEN, PART, SECOND, Check
 from .contradictions_others import checks as others
 from .contradictions_rathore2025 import checks as rathore2025
-from .store import COUNTED, watched
+from .states import COUNTED, watched
 
 COLUMNS = ("id", "paper", "kind", "where", "says", "against", "known_by")
 KINDS = (

@@ -3,7 +3,7 @@
 Code is noted as the digests of the files of this checkout that the process had loaded, taken *before* the run, so that
 an edit in the middle of it is not recorded as what ran. Data are the files that were opened, packages whatever was
 loaded. What has changed since is not decided here but by computing again (:mod:`evenspan.report.verify`): see the
-states in :mod:`.store`.
+:mod:`.states`.
 """
 
 import contextlib
@@ -28,7 +28,7 @@ OUTSIDE = (
     *("evenspan/cli*", "evenspan/errors.py", "evenspan/paths.py", "evenspan/report/*"),
     *(f"evenspan/experiments/{name}.py" for name in ("__init__", "_worker", "*_claims", "catalogue", "claim_rules")),
     *(f"evenspan/experiments/{name}.py" for name in ("contradictions*", "provenance", "records", "recheck", "schema")),
-    *(f"evenspan/experiments/{name}.py" for name in ("seals", "session", "store", "tasks")),
+    *(f"evenspan/experiments/{name}.py" for name in ("seals", "session", "states", "store", "tasks")),
     *(f"evenspan/datasets/{name}.py" for name in ("cards", "download", "fetch", "registry", "storage")),
 )  # fmt: skip
 #: Folders below ``data/`` whose files decide numbers.

@@ -1,24 +1,16 @@
-"""What is stored: one tidy CSV and one record for each execution of an experiment, and the state of each unit in them.
+"""What is stored: one tidy CSV and one record for each execution of an experiment. What of it counts: :mod:`.states`.
 
 A *unit* is one task of the full protocol: it is computed, stored, resumed and checked as a whole. The rows of all units
 of an execution stand in one CSV, sorted; the record beside it has the parameters, data, versions and digest of every
 unit, and the *environments* (commit, code, packages, machine) in which they were made. Both files are written whole
 and under a lock, rows first, so that a run may be killed at any moment and continues at its last unit.
-
-===========  =====================================================================================================
-current      made, or computed again and found to agree, with the code, data and packages that are here
-touched      code or packages behind it were edited since; counted, labelled, and computed again by ``verify``
-changed      declared version, data or parameters are other ones, or computing it again disagreed; not counted
-damaged      rows and record do not belong together; not counted
-missing      not stored
-===========  =====================================================================================================
 """
 
 import contextlib
 import csv
 import fcntl
 import io
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cached_property, lru_cache
@@ -31,51 +23,8 @@ from ..errors import ConfigurationError, ResultError
 from . import provenance, records
 from .catalogue import PROFILES, Experiment, experiment, task_id
 
-CURRENT, TOUCHED, CHANGED, DAMAGED, MISSING = STATES = ("current", "touched", "changed", "damaged", "missing")
-#: What is counted; everything else is named and left out.
-COUNTED = (CURRENT, TOUCHED)
-
 # Those who want to know what is read while a block of theirs lasts.
 _WATCHING: list[set[tuple[str, str, str]]] = []
-
-
-@dataclass(frozen=True)
-class Stored:
-    """One unit: its name, its state (one of ``STATES``) and why it is in it."""
-
-    name: str
-    state: str
-    reason: str = ""
-
-    @property
-    def counts(self) -> bool:
-        """Whether numbers that rest on it may be counted."""
-        return self.state in COUNTED
-
-
-def inspect(experiment_id: str) -> list[Stored]:
-    """State of every unit of the full protocol, in its order."""
-    entry = experiment(experiment_id)
-    tasks = entry.tasks()
-    return [_inspect(entry, name, task, _home(entry, task, "full")) for name, task in tasks.items()]
-
-
-def inspect_build(experiment_id: str) -> dict[str, Stored]:
-    """State of what the embedded profile stored for each execution."""
-    entry = experiment(experiment_id)
-    found = {}
-    for execution in entry.executions:
-        own = _own(entry.arguments(execution))
-        found[execution] = _inspect(entry, task_id(own), own, _home(entry, own, "embedded"))
-    return found
-
-
-def summary(experiment_id: str) -> str:
-    """How much of the full protocol is stored: ``full 24 of 24, 3 touched``."""
-    found = inspect(experiment_id)
-    counts = {state: sum(one.state == state for one in found) for state in STATES}
-    text = f"full {sum(one.counts for one in found)} of {len(found)}"
-    return text + "".join(f", {counts[state]} {state}" for state in (TOUCHED, CHANGED, DAMAGED) if counts[state])
 
 
 @contextlib.contextmanager
@@ -87,21 +36,6 @@ def reading() -> Iterator[set[tuple[str, str, str]]]:
         yield found
     finally:
         _WATCHING.pop()
-
-
-def watched(function: Callable, known: dict[str, dict[str, Stored]]) -> tuple[object, str, tuple[str, ...]]:
-    """What a function returns, the worst state of the rows that it asked for, and the experiments in that state.
-
-    ``known`` keeps the states of an experiment from one call to the next.
-    """
-    with reading() as read:
-        value = function()
-    full = {(name, unit) for name, profile, unit in read if profile == "full"}
-    for name in {name for name, _ in full} - known.keys():
-        known[name] = {one.name: one for one in inspect(name)}
-    states = {(name, known[name][unit].state if unit in known[name] else CHANGED) for name, unit in full}
-    worst = max((state for _, state in states), key=STATES.index, default=CURRENT)
-    return value, worst, tuple(sorted(name for name, state in states if state == worst != CURRENT))
 
 
 def read_results(
@@ -126,8 +60,8 @@ def read_results(
         if names is not None and profile == "embedded" and path.stem not in names:
             continue
         if not damaged:
-            _read_record(path)  # one that cannot be read is an error, not an empty one
-        for name, unit in _read(path).items():
+            parsed(path)  # one that cannot be read is an error, not an empty one
+        for name, unit in units_at(path).items():
             if names is not None and name not in names:
                 continue
             if unit.fault and unit.record and not damaged:
@@ -152,7 +86,7 @@ def read_results(
 def unit_rows(experiment_id: str, name: str, folder: Path | None = None) -> pd.DataFrame:
     """The rows of one unit with its own columns only; of another ``folder`` than that of the full profile if given."""
     path = (folder or folder_of(experiment_id, "full")) / f"{file_of(experiment_id, name)}.json"
-    return _read(path)[name].frame.drop(columns="task")
+    return units_at(path)[name].frame.drop(columns="task")
 
 
 def read_records(experiment_id: str, profile: str = "full") -> dict[str, dict]:
@@ -192,7 +126,7 @@ def store(
         "seconds": round(seconds, 3),
         "peak_memory_mib": records.peak_memory(),
     }
-    path = (folder or folder_of(entry.id, profile)) / _home(entry, task, profile).name
+    path = (folder or folder_of(entry.id, profile)) / home(entry, task, profile).name
     with _locked(path):
         put(path, entry.id, {name: (rows, unit, made.environment())})
     return path.with_suffix(".csv")
@@ -214,7 +148,7 @@ def put(path: Path, experiment_id: str, units: Mapping[str, tuple[list[dict], di
 def confirm(experiment_id: str, name: str, again: Path, disagreement: str = "") -> None:
     """Note that a unit was computed again, in the files of ``again``, and agreed, or in what it did not."""
     entry = experiment(experiment_id)
-    path = _home(entry, entry.tasks()[name], "full")
+    path = home(entry, entry.tasks()[name], "full")
     fresh = records.read(again)
     with _locked(path):
         record = _checked(records.read(path), path)
@@ -234,7 +168,8 @@ def save(
     seconds: float,
 ) -> Path:
     """Store what a notebook computed in the embedded profile, under its own parameters (without ``profile``)."""
-    return store(experiment(experiment_id), _own(parameters), frame, made=made, seconds=seconds, profile="embedded")
+    own = without_profile(parameters)
+    return store(experiment(experiment_id), own, frame, made=made, seconds=seconds, profile="embedded")
 
 
 def folder_of(experiment_id: str, profile: str) -> Path:
@@ -247,11 +182,11 @@ def folder_of(experiment_id: str, profile: str) -> Path:
 def file_of(experiment_id: str, name: str) -> str:
     """The name, without ending, of the files that hold a unit of the full profile."""
     entry = experiment(experiment_id)
-    return _home(entry, entry.tasks()[name], "full").stem
+    return home(entry, entry.tasks()[name], "full").stem
 
 
 @dataclass(eq=False)
-class _Unit:
+class Unit:
     """A unit as it lies there: its rows as text, its record, and what is wrong with the two."""
 
     name: str
@@ -266,11 +201,12 @@ class _Unit:
         return records.frame(self.rows, columns).assign(task=self.name)
 
 
-def _own(parameters: Mapping[str, object]) -> dict[str, object]:
+def without_profile(parameters: Mapping[str, object]) -> dict[str, object]:
+    """What a notebook's results are stored under: its parameters but for the profile."""
     return {name: value for name, value in parameters.items() if name != "profile"}
 
 
-def _home(entry: Experiment, task: Mapping[str, object], profile: str) -> Path:
+def home(entry: Experiment, task: Mapping[str, object], profile: str) -> Path:
     """The record that holds a unit: that of the execution to which it belongs, or of its data set."""
     folder = folder_of(entry.id, profile)
     if profile == "embedded":
@@ -289,46 +225,7 @@ def _command(entry: Experiment, profile: str, name: str, task: Mapping[str, obje
     return f"evenspan run {entry.id}" + "".join(f" -p {key} {value}" for key, value in task.items())
 
 
-def _inspect(entry: Experiment, name: str, task: Mapping, path: Path) -> Stored:
-    unit = _read(path).get(name)
-    if unit is None:
-        return Stored(name, MISSING)
-    if unit.fault:
-        return Stored(name, DAMAGED, unit.fault)
-    record = unit.record
-    check = record.get("computed_again", {})
-    if record["parameters"] != dict(task):
-        return Stored(name, CHANGED, "its record states other parameters")
-    if "versions" not in record:
-        return Stored(name, CHANGED, "the versions of protocol and methods are unknown: its record states none")
-    now = provenance.versions(entry.id, (row["method"] for row in unit.rows))
-    if record["versions"] != now:
-        names = sorted(dict(record["versions"].items() ^ now.items()))
-        return Stored(name, CHANGED, f"another version of {', '.join(names)} was declared since")
-    if "disagreed" in check:
-        return Stored(name, CHANGED, f"computed again it disagreed: {check['disagreed']}")
-    data = record["data"] | check.get("data", {})
-    if other := [file for file, digest in data.items() if provenance.data_now(file) != digest]:
-        return Stored(name, CHANGED, f"its data changed since: {_some(other)}")
-    whole = _read_record(path)
-    made = [whole["environments"][one["environment"]] for one in (check, record) if one]
-    edited = min((_edited(environment) for environment in made), key=len)
-    return Stored(name, TOUCHED, f"edited since: {_some(edited)}") if edited else Stored(name, CURRENT)
-
-
-def _edited(environment: Mapping) -> list[str]:
-    """What code and packages of an environment are other ones now."""
-    if environment["code"] is None:
-        return ["code that was noted in another way"]
-    packages = provenance.changed_packages(environment["packages"])
-    return [*provenance.changed_code(environment["code"]), *packages]
-
-
-def _some(names: list[str]) -> str:
-    return ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
-
-
-def _read(path: Path) -> Mapping[str, _Unit]:
+def units_at(path: Path) -> Mapping[str, Unit]:
     """All units of an execution by name; those without a record have a fault, and so have those that do not fit it."""
     table = path.with_suffix(".csv")
     content = [one.read_bytes() if one.is_file() else b"" for one in (path, table)]
@@ -336,7 +233,7 @@ def _read(path: Path) -> Mapping[str, _Unit]:
 
 
 @lru_cache(maxsize=512)
-def _units(path: Path, described: bytes, table: bytes) -> Mapping[str, _Unit]:
+def _units(path: Path, described: bytes, table: bytes) -> Mapping[str, Unit]:
     try:
         record = _checked(records.read(path), path) if described else {"units": {}}
     except ResultError:
@@ -352,17 +249,18 @@ def _units(path: Path, described: bytes, table: bytes) -> Mapping[str, _Unit]:
             fault = "has a record without rows"
         elif unit.get("sha256") != records.rows_digest(own):
             fault = "was altered: its rows have not the digest that the record states"
-        found[name] = _Unit(name, own, unit or {}, fault)
+        found[name] = Unit(name, own, unit or {}, fault)
     return found
 
 
 @lru_cache(maxsize=512)
-def _parsed(path: Path, changed: int) -> dict:
+def _record(path: Path, changed: int) -> dict:
     return _checked(records.read(path), path)
 
 
-def _read_record(path: Path) -> dict:
-    return _parsed(path, path.stat().st_mtime_ns)
+def parsed(path: Path) -> dict:
+    """A record, read once as long as it stays the same."""
+    return _record(path, path.stat().st_mtime_ns)
 
 
 def _checked(record: dict, path: Path) -> dict:

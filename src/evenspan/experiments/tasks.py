@@ -18,7 +18,8 @@ from ..errors import TOLD, ConfigurationError, RegistryError, ResultError
 from . import records
 from .catalogue import experiment
 from .recheck import Comparison, compare, tolerances
-from .store import CHANGED, DAMAGED, MISSING, TOUCHED, folder_of, inspect, unit_rows
+from .states import CHANGED, DAMAGED, MISSING, TOUCHED, inspect
+from .store import folder_of, unit_rows
 
 __all__ = ["Comparison", "Summary", "check", "run", "select"]
 

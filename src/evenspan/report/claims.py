@@ -17,7 +17,8 @@ from .. import paths
 from ..errors import ResultError
 from ..experiments.catalogue import catalogue
 from ..experiments.claim_rules import HOLDS, IN_PART, NOT_COMPUTABLE, NOT_SO, OPEN, Answer
-from ..experiments.store import COUNTED, reading, watched
+from ..experiments.states import COUNTED, watched
+from ..experiments.store import reading
 from .verdicts import Kind
 
 CHANGED = Kind.CHANGED.value

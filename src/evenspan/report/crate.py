@@ -16,7 +16,7 @@ import pandas as pd
 
 from .. import paths
 from ..errors import ConfigurationError, ResultError
-from ..experiments import records, store
+from ..experiments import records, states, store
 from ..experiments.catalogue import Experiment, catalogue, experiment
 from . import crate_entities as entities
 from .crate_entities import Entity, ref, several
@@ -193,7 +193,7 @@ def _of_experiment(entry: Experiment, papers: dict[str, list[Entity]], version: 
         "@type": "Dataset",
         "name": entry.title,
         "description": f"Results of the experiment {entry.id}, one table for each execution; "
-        f"{store.summary(entry.id)} when this was written.",
+        f"{states.summary(entry.id)} when this was written.",
         "hasPart": [ref(file) for file, _ in files],
         "variableMeasured": [ref(one) for one in described],
         "dateModified": last,

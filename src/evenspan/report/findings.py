@@ -12,7 +12,7 @@ import pandas as pd
 from IPython.display import HTML
 
 from ..errors import ResultError
-from ..experiments.store import COUNTED, watched
+from ..experiments.states import COUNTED, watched
 from . import tables
 from .errata import choices
 from .findings_data import evidence as of_data

@@ -67,8 +67,7 @@ def joint_gain() -> Evidence | None:
         ),
         sentence=(
             f"Mean advantage in MMD^2 over PCA of the same features. {told}. Without the sensitive column no line "
-            "has more "
-            f"than {without:.0%} of the printed advantage."
+            f"has more than {without:.0%} of the printed advantage."
         ),
         table=found.round(3).rename(columns={"with": "sensitive column in", "without": "sensitive column out"}),
         caption="Mean advantage in MMD^2 over PCA of the same features, over all r, full run",
@@ -83,14 +82,8 @@ def sensitive_column() -> Evidence:
         for what, some in (("in", moments), ("out", rathore.without_sex(name, moments))):
             V = np.linalg.eigh(some.scatter)[1][:, ::-1]
             values = np.array([list(rathore.judged(some, V[:, :k]).values()) for k in theirs.index])
-            rows.append(
-                (
-                    TITLES[name],
-                    what,
-                    int((np.abs(values - theirs.to_numpy()) <= HALF_DIGIT).sum(axis=None)),
-                    theirs.size,
-                )
-            )
+            equal = (np.abs(values - theirs.to_numpy()) <= HALF_DIGIT).sum(axis=None)
+            rows.append((TITLES[name], what, int(equal), theirs.size))
     found = pd.DataFrame(rows, columns=["data", "sensitive column", "equal", "numbers"])
     total = found.groupby("sensitive column")[["equal", "numbers"]].sum()
     return Evidence(
@@ -194,10 +187,8 @@ def chance_balance() -> Evidence | None:
         supported=inside == len(placed) > 0,
         sentence=(
             f"{inside} of {len(placed)} printed balances lie inside the central 95 of 100 random halves. Fair "
-            "kernel k-means on "
-            f"random halves reaches {reached['min']:.3f} to {reached['max']:.3f}; the printed "
-            f"{reached['printed']:.3f} is {where} "
-            "that."
+            f"kernel k-means on random halves reaches {reached['min']:.3f} to {reached['max']:.3f}; the printed "
+            f"{reached['printed']:.3f} is {where} that."
         ),
         table=placed.assign(inside=placed["inside"].map({True: "yes", False: "no"})).round(3),
         caption="K1b: printed balance beside random halves of the documents, for our clusters of the same method",
@@ -223,8 +214,7 @@ def stated_shares() -> Evidence:
         supported="Credit Card" not in single and "Credit Card" in means,
         sentence=(
             f"All columns can be single runs on the same two groups: {listed(single)}. All can be means over "
-            "several runs: "
-            f"{listed(means)}."
+            f"several runs: {listed(means)}."
         ),
         table=pd.DataFrame(
             rows, columns=["data", "columns", "shares stated", "one share fits single runs", "share if means over runs"]
@@ -270,8 +260,7 @@ def swaps() -> Evidence | None:
         sentence=(
             f"At weight 1 swaps move the accuracy by at most {at_one:.3f}. At the heaviest weight they move it by "
             f"{change.min():+.3f} to {change.max():+.3f}, while the entropy moves by at most {moved:.4f}: "
-            "clusters that are "
-            "as fair, and closer to the data."
+            "clusters that are as fair, and closer to the data."
         ),
         table=found.assign(
             **{"objective gained a person": found["objective gained a person"].map("{:.4f}".format)}

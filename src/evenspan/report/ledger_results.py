@@ -9,7 +9,8 @@ import pandas as pd
 
 from ..errors import ResultError
 from ..experiments.catalogue import Experiment, catalogue, task_id
-from ..experiments.store import CHANGED, COUNTED, CURRENT, DAMAGED, STATES, Stored, inspect, read_results
+from ..experiments.states import CHANGED, COUNTED, CURRENT, DAMAGED, STATES, Stored, inspect
+from ..experiments.store import read_results
 
 #: A protocol that gives a metric exactly from moments serves wherever the published protocol has no row of its own.
 MOMENTS = "moments"

@@ -105,6 +105,7 @@ _WANTED = {
     "same_order": {"other_methods": int},
     "recheck": dict,
     "claims": dict,
+    "findings": dict,
 }
 
 
@@ -115,8 +116,7 @@ def rules(version: int = VERSION) -> Rules:
         given = yaml.safe_load(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
         raise ResultError(f"{path} cannot be read ({error}). Restore it; the verdicts are defined there.") from error
-    findings = {"findings": dict} if isinstance(given, dict) and "findings" in given else {}
-    _check(given, _WANTED | findings, path.name)
+    _check(given, _WANTED, path.name)
     close = given["close" if version == VERSION else f"version_{version}"]
     return Rules(
         significant_digits=given["significant_digits"],

@@ -16,7 +16,8 @@ from ..errors import ConfigurationError
 from ..experiments import store, tasks
 from ..experiments.catalogue import catalogue
 from ..experiments.recheck import Comparison
-from ..experiments.store import DAMAGED, MISSING, TOUCHED, file_of, inspect, read_records, unit_rows
+from ..experiments.states import DAMAGED, MISSING, TOUCHED, inspect
+from ..experiments.store import file_of, read_records, unit_rows
 from .ledger import ledger
 
 Task = tuple[str, str]
