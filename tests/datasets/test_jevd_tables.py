@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from evenspan import GroupMoments, datasets, paths
-from evenspan.datasets import jevd_tables, lsac_arff, moments_store
+from evenspan.datasets import jevd_tables, moments_store
 from evenspan.errors import DataError, RegistryError, ResultError
 from evenspan.metrics import explained_variance
 from evenspan.reconstruction import StandardPCA
@@ -87,8 +87,7 @@ def test_shipped_whole_moments_have_the_rows_and_groups_of_the_registry(name):
 @pytest.mark.parametrize("name", moments_store.WHOLE)
 def test_shipped_whole_moments_are_those_of_the_raw_points(name, raw, tmp_path, monkeypatch):
     raw(name)
-    data = datasets.load_lsac_arff() if name == lsac_arff.NAME else datasets.load(name)
-    shipped = datasets.whole_moments(name)
+    data, shipped = datasets.load(name), datasets.whole_moments(name)
     assert data.feature_names == shipped.feature_names
     for j, label in enumerate(shipped.labels):
         X = data.X[data.groups == label]
@@ -289,3 +288,30 @@ def test_whole_moments_of_other_raw_data_and_of_other_names_are_refused(tmp_path
         datasets.whole_moments("npha")
     with pytest.raises(ResultError, match="evenspan data moments obesity"):
         datasets.whole_moments("obesity")
+
+
+def arff(*rows, columns=jevd_tables.ARFF_COLUMNS) -> str:
+    head = "".join(f"@attribute {name} {{0, 1}}\n" for name in columns)
+    return f"@relation made\n{head}@data\n" + "".join(",".join(map(str, row)) + "\n" for row in rows)
+
+
+def test_a_made_file_is_read_whatever_types_its_header_declares(made):
+    data = made("lsac_arff", arff(range(12), [*range(8), 0, 1, 6, 0]).encode())
+    column = dict(zip(data.feature_names, data.X.T.tolist(), strict=True))
+    assert (column["race"], column["tier"], column["lsat"]) == ([9, 1], [10, 6], [2, 2])
+    assert (data.groups.tolist(), data.y.tolist()) == ([8, 0], [11, 0])
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        (arff(range(12), columns=jevd_tables.ARFF_COLUMNS[::-1]), "the header names pass_bar"),
+        (arff(range(11)), "rows have 11 cells"),
+        (arff([*range(11), "?"]), "column pass_bar has"),
+        (arff(), "cannot be read"),
+        ("no table", "cannot be read"),
+    ],
+)
+def test_a_file_that_is_not_right_says_what_is_needed(made, body, message):
+    with pytest.raises(DataError, match=message):
+        made("lsac_arff", body.encode())

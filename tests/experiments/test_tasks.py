@@ -173,6 +173,18 @@ def test_a_record_that_cannot_be_read_vouches_for_nothing(finished):
     assert states.summary("toy-table") == "full 3 of 6, 3 damaged"
 
 
+def test_results_may_be_kept_apart_by_a_parameter(results, toy_checkout):
+    listed = toy_checkout / "experiments.yml"
+    listed.write_text(listed.read_text() + "  files: method\n")
+    tasks.run("toy-table", only=["k2-pca", "k2-fair_pca", "k10-pca"], progress=False)
+    assert sorted(contents(results, "*.csv")) == ["toy-k10-pca.csv", "toy-k2-fair_pca.csv", "toy-k2-pca.csv"]
+    assert len(store.read_results("toy-table")) == 27
+    assert states.summary("toy-table") == "full 3 of 6"
+    listed.write_text(listed.read_text().replace("files: method", "files: [method]"))
+    with pytest.raises(RegistryError, match="files: needs the name of a parameter of its tasks"):
+        experiment("toy-table")
+
+
 def test_an_edit_touches_and_a_version_changes(finished, toy_checkout, capfd):
     before = contents(finished)
     protocol = toy_checkout / "toy_project" / "protocol.py"

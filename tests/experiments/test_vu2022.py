@@ -7,6 +7,7 @@ import pytest
 from evenspan import GroupMoments, datasets
 from evenspan.datasets import Dataset, protocol_splits
 from evenspan.experiments import (
+    states,
     vu2022_claims,
     vu2022_components,
     vu2022_data,
@@ -19,8 +20,10 @@ from evenspan.experiments import (
 )
 from evenspan.experiments import vu2022_protocol as protocol
 from evenspan.experiments.claim_rules import OPEN
+from evenspan.experiments.store import read_records
 from evenspan.experiments.vu2022_protocol import Answer, Method
 from evenspan.linalg import top_eigenspace
+from evenspan.report import claims
 
 
 @pytest.fixture(scope="module")
@@ -121,7 +124,7 @@ def test_a_fold_is_scored_as_in_the_released_program(made):
 
 def test_starts_are_the_released_ones_number_by_number():
     moments = datasets.whole_moments("energy").standardised()
-    problem = protocol.Problem(moments, 3, 10, np.random.RandomState(5))
+    problem = protocol.Problem(moments, 3, 10, np.random.RandomState(5), released=True)
     starts, stream = vu2022_methods.released_starts(problem, 2), np.random.RandomState(5)
     assert starts.shape == (2, 1 + vu2022_methods.RESTARTS, 8, 3)
     pca = top_eigenspace(moments.scatter, 3)[1]
@@ -290,6 +293,17 @@ def test_claims_are_counted_in_the_printed_tables(reads, monkeypatch):
 def printed(split, metric):
     names = [*map(str, range(14)), "LFW"]
     return pd.DataFrame(1.0, index=names, columns=vu2022_claims.METHODS).assign(RFPCA=0.5)
+
+
+def test_a_claim_inherits_the_state_of_the_rows_that_it_names(monkeypatch):
+    def state_of(claim: str, name: str) -> str:
+        every = {unit: states.Stored(unit, "changed" if unit == name else "current") for unit in stored}
+        monkeypatch.setattr(states, "inspect", lambda experiment: every.values())
+        return claims.claims([claim])["state"].item()
+
+    stored = read_records("vu2022-tables")
+    assert state_of("V14", "biodeg-k3-rfpca") == "changed"
+    assert state_of("V14", "biodeg-k3-mu_as_meant") == state_of("V14", "lfw_24x24-k3-rfpca") == "current"
 
 
 def test_claims_about_our_results_can_fail(reads):

@@ -7,7 +7,6 @@ from .dataset import Dataset
 from .fetch import fetch, verify
 from .fold_store import fold_moments, half_moments
 from .loaders import load, load_split, loadable, splits
-from .lsac_arff import load_lsac_arff
 from .moments_store import batches, make_moments, shipped_moments, whole_moments
 from .registry import Entry, RawFile, checksum, entry, names
 from .storage import Status, status
@@ -43,7 +42,6 @@ __all__ = [
     "load_clustering",
     "load_daily_sports",
     "load_har",
-    "load_lsac_arff",
     "load_split",
     "loadable",
     "make_moments",

@@ -2,7 +2,6 @@
 
 from .. import paths
 from ..errors import ResultError
-from . import lsac_arff
 from .loaders import loadable
 from .registry import Entry, entry, names
 from .shipped import has_moments
@@ -49,7 +48,7 @@ def card_index() -> str:
             groups_in_words(found),
             found.licence,
             ", ".join(found.papers) or "none",
-            "yes" if name in (*loadable(), lsac_arff.NAME) else "no",
+            "yes" if name in loadable() else "no",
             "yes" if has_moments(found.name) else "no",
         )
         lines.append("| " + " | ".join(map(_cell, cells)) + " |")
@@ -74,7 +73,7 @@ def fact_table(found: Entry) -> str:
         "Origin": f"`{found.origin}`",
         "Raw files": size if found.files else "none: installed together with scikit-learn",
         "Checksum of the set": f"`{found.checksum()}`",
-        "Loader": _loader(found.name),
+        "Loader": "yes" if found.name in loadable() else "not yet: fetch and verify only",
         "Shipped as moments": "yes" if has_moments(found.name) else "no",
     }
     if found.measured:
@@ -92,12 +91,6 @@ def groups_in_words(found: Entry) -> str:
     """Groups with their counts: ``women (750), men (1,511)``."""
     counted = (f"{found.group_names.get(label, label)} ({_number(count)})" for label, count in found.groups.items())
     return ", ".join(counted) or "none"
-
-
-def _loader(name: str) -> str:
-    if name == lsac_arff.NAME:
-        return f"yes, of its own: `{lsac_arff.load_lsac_arff.__name__}`"
-    return "yes" if name in loadable() else "not yet: fetch and verify only"
 
 
 def _number(value: int) -> str:

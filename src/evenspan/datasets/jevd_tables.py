@@ -5,6 +5,8 @@ on diabetes, npha, obesity and ``lsac_bw``: the white and black people of ``lsac
 are what the search for it began with; ``lsac_arff`` reads the public file that holds the same rows.
 """
 
+import io
+import re
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator
@@ -49,6 +51,8 @@ CLEAN_COLUMNS = (
 SHARED = ("lsat", "ugpa", "zfygpa", "zgpa", "fulltime", "fam_inc", "male", "tier")
 #: What the third file has for the columns of ``CLEAN_COLUMNS``; race and bar passed are words there.
 BAR_COLUMNS = (*CLEAN_COLUMNS[:-2], "race2", "bar1")
+#: Those of the file of this very table, where race has another name and place.
+ARFF_COLUMNS = (*CLEAN_COLUMNS[:-3], "racetxt", "tier", "pass_bar")
 
 
 def diabetes_blocks(entry: Entry, rows: int = BLOCK_ROWS) -> Iterator[tuple[pd.DataFrame, np.ndarray]]:
@@ -218,6 +222,24 @@ def _dataset(entry: Entry, features: pd.DataFrame, y: pd.Series, groups: pd.Seri
     return Dataset(entry.name, X, y.to_numpy(), groups.to_numpy(), tuple(map(str, features.columns)))
 
 
+def load_lsac_arff(entry: Entry) -> Dataset:
+    """LSAC, law_dataset.arff: the rows of ``lsac_bw`` in another order, as the public file of this table has them.
+
+    Types of the header are not looked at: it declares ``tier`` as one of 0 and 1, and the rows have 1 to 6.
+    """
+    path = fetch_file(entry, entry.files[0].name)
+    head, _, body = path.read_text(encoding="utf-8", errors="replace").partition("@data\n")
+    names = tuple(re.findall(r"^@attribute (\S+)", head, re.MULTILINE))
+    table = parsed(entry, path.name, lambda: pd.read_csv(io.StringIO(body), header=None))
+    if names != ARFF_COLUMNS or table.shape[1] != len(ARFF_COLUMNS):
+        raise DataError(
+            f"{entry.name}: the header names {', '.join(names) or 'nothing'}, and the rows have {table.shape[1]} "
+            f"cells; needed are {', '.join(ARFF_COLUMNS)}. {AGAIN}"
+        )
+    table = numeric(entry, table.set_axis(list(ARFF_COLUMNS), axis=1)).rename(columns={"racetxt": "race"})
+    return _dataset(entry, table[list(CLEAN_COLUMNS)], table["pass_bar"], table["male"].astype(int))
+
+
 LOADERS: dict[str, Callable[[Entry], Dataset]] = {
     "diabetes": load_diabetes_health,
     "npha": load_npha,
@@ -226,4 +248,5 @@ LOADERS: dict[str, Callable[[Entry], Dataset]] = {
     "lsac_clean": load_lsac_clean,
     "lsac_bar": load_lsac_bar,
     "lsac_bw": load_lsac_bw,
+    "lsac_arff": load_lsac_arff,
 }

@@ -8,7 +8,7 @@ import pandas as pd
 
 from ..errors import RegistryError
 from ..moments import GroupMoments
-from . import jevd_tables, lsac_arff
+from . import jevd_tables
 from .dataset import Dataset
 from .fold_store import WITH_FOLDS, fold_moments, write_fold_moments
 from .loaders import check_split, load, load_split
@@ -18,7 +18,7 @@ from .shipped import folder, shipped_file, write_record
 PARTS = ("train", "test")
 SHIPPED = ("adult", "compas", "german")
 #: Tables without splits, shipped as the moments of all their rows.
-WHOLE = (*jevd_tables.LOADERS, lsac_arff.NAME)
+WHOLE = tuple(jevd_tables.LOADERS)
 WHOLE_FILE = "whole.npz"
 
 
@@ -38,8 +38,7 @@ def batches(name: str) -> Iterator[tuple[pd.DataFrame, np.ndarray]]:
     Parameters
     ----------
     name : str
-        One of ``loadable()``, or ``lsac_arff``. ``diabetes`` (253,680 rows) is read block by block, the others come as
-        one.
+        One of ``loadable()``. ``diabetes`` (253,680 rows) is read block by block, the others come as one.
 
     Yields
     ------
@@ -50,7 +49,7 @@ def batches(name: str) -> Iterator[tuple[pd.DataFrame, np.ndarray]]:
         for block, groups in jevd_tables.diabetes_blocks(entry(name)):
             yield block.drop(columns="Diabetes_binary"), groups
     else:
-        data = lsac_arff.load_lsac_arff() if name == lsac_arff.NAME else load(name)
+        data = load(name)
         yield pd.DataFrame(data.X, columns=list(data.feature_names)), data.groups
 
 
@@ -116,8 +115,8 @@ def whole_moments(name: str) -> GroupMoments:
     Parameters
     ----------
     name : str
-        One of the 14 tables of Vu et al. (2022), where they are the sum of the parts of split 0, or one of those
-        of Rathore and Manwani (2025).
+        One of the 14 tables of Vu et al. (2022), where they are the sum of the parts of split 0, or one of the six of
+        Rathore and Manwani (2025).
 
     Returns
     -------

@@ -36,7 +36,7 @@ def standard(problem: Problem, grid) -> list[Answer]:
 def robust_descent(problem: Problem, grid) -> list[Answer]:
     """The published descent, all grid points and starts in one batch."""
     matrices, counts, drawn = group_matrices(problem.moments, "fitted"), problem.moments.counts, {"rng": problem.rng}
-    if isinstance(problem.rng, np.random.RandomState):
+    if problem.released:
         drawn = {"starts": released_starts(problem, len(grid)), "warm_start": False}
     found = descend(
         matrices,

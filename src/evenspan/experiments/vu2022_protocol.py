@@ -94,10 +94,12 @@ class Problem:
     k, iterations : int
         Components, and steps of the published algorithms.
     rng : numpy.random.Generator or numpy.random.RandomState
-        Source of the random starts. In the tables it is the released program's one stream of a split, which every
-        fit draws from where the fit before it stopped.
+        Source of the random starts.
     groups : GroupMoments, optional
         Of the same rows in the units in which matrices about the groups' own means are taken, where these are others.
+    released : bool
+        Whether starts are drawn as the released program draws them: complements of the bases, from its one legacy
+        stream of a split, where every fit goes on where the fit before it stopped.
     """
 
     moments: GroupMoments
@@ -105,6 +107,7 @@ class Problem:
     iterations: int
     rng: np.random.Generator | np.random.RandomState
     groups: GroupMoments | None = None
+    released: bool = False
 
     @property
     def about_groups(self) -> GroupMoments:
@@ -170,7 +173,7 @@ def scores(method: Method, dataset: str, parts: Mapping[str, GroupMoments], k: i
         rest = [fold for j, fold in enumerate(folds) if j != i]
         groups = sum(rest[1:], rest[0])
         train, validation = prepared(groups, groups, scaled), prepared(held_out, groups, scaled)
-        problem = Problem(train, k, ITERATIONS.get(dataset, 1000), rng, groups)
+        problem = Problem(train, k, ITERATIONS.get(dataset, 1000), rng, groups, released=True)
         for j, answer in enumerate(method.solve(problem, method.grid)):
             if answer.failed:
                 found[i, j] = np.inf
@@ -194,7 +197,7 @@ def fit_split(
         if not np.isfinite(found).any():
             return Answer(reason="no point of the grid has an answer on every fold"), chosen, train, test
         chosen = method.grid[int(np.argmin(found))]
-    problem = Problem(train, k, ITERATIONS.get(dataset, 1000), rng)
+    problem = Problem(train, k, ITERATIONS.get(dataset, 1000), rng, released=True)
     return method.solve(problem, [chosen])[0], chosen, train, test
 
 
