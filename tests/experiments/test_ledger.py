@@ -158,7 +158,12 @@ def test_an_altered_result_is_named_and_never_judged(finished):
     csv = finished / "toy-k10.csv"
     rows = csv.read_text().splitlines(keepends=True)
     row = next(i for i, text in enumerate(rows) if text.startswith("k10-pca,") and ",released,%Var," in text)
-    for altered in (rows[row].replace(",released,%Var,", ",released,%Var,9"), rows[row] * 2, ""):
+    for altered in (
+        rows[row].replace(",released,%Var,", ",released,%Var,9"),
+        rows[row] * 2,
+        rows[row][:-1] + ",x\n",
+        "",
+    ):
         csv.write_text("".join([*rows[:row], altered, *rows[row + 1 :]]))
         cell = ledger.ledger().set_index("cell").loc["toy_k10/001"]
         assert (cell["verdict"], cell["state"], cell["evidence"]) == ("changed", "damaged", "none")

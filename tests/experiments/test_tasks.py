@@ -160,6 +160,13 @@ def test_every_damage_has_a_state_and_a_reason_and_is_computed_again(finished, c
     assert states.summary("toy-table") == "full 6 of 6"
 
 
+def test_a_lost_quotation_mark_is_damage(finished):
+    table = finished / "toy-k2.csv"
+    table.write_bytes(table.read_bytes().replace(b"k2-pca,toy,PCA", b'k2-pca,toy,"PCA', 1) + b"x" * 200_000)
+    assert {state for name, (state, _) in by_name().items() if name.startswith("k2-")} == {"current", "damaged"}
+    assert by_name()["k2-pca"][0] == "damaged"
+
+
 def test_a_record_that_cannot_be_read_vouches_for_nothing(finished):
     before = contents(finished, "*.csv")
     for damage in (b"{", b"[]", b"\xff"):

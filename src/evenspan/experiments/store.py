@@ -274,9 +274,13 @@ def _rows_by_unit(table: Path) -> dict[str, list[dict[str, str]]]:
 
 
 def _split(table: bytes) -> dict[str, list[dict[str, str]]]:
+    """Rows by unit. Whatever an altered file holds has a place here, so that the digests can tell."""
     found: dict[str, list[dict[str, str]]] = {}
-    for row in csv.DictReader(io.StringIO(table.decode("utf-8", errors="replace"), newline="")):
-        found.setdefault(row.pop("task", None) or "", []).append(row)
+    lines = csv.DictReader(io.StringIO(table.decode("utf-8", errors="replace"), newline=""), restkey="beyond")
+    with contextlib.suppress(csv.Error):  # a lost quotation mark; the units after it are without rows
+        for line in lines:
+            row = {name: ",".join(text) if isinstance(text, list) else text or "" for name, text in line.items()}
+            found.setdefault(row.pop("task", ""), []).append(row)
     return found
 
 
