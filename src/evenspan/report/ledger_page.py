@@ -142,18 +142,18 @@ def _state(numbers: pd.DataFrame, judged: pd.DataFrame) -> str:
 def _counts(numbers: pd.DataFrame, judged: pd.DataFrame) -> str:
     """Both tables of counts; every count leads to the rows that were counted."""
     kinds = [kind for kind in Kind if numbers[kind.value].any()]
-    head = ["Paper", "Evidence", "Numbers", *(kind.badge() for kind in kinds)]
-    head += ["Agree", "Of another method", "Of other data", "Most fail", "Shares"]
+    head = ["Paper", "Evidence", "Numbers", "Agree", "Of another method", "Of other data", "Most fail"]
+    head += [*(kind.badge() for kind in kinds), "Shares"]
     body = []
     texts = ledger_state.counted(numbers)
     for (_, row), shown_as in zip(numbers.iterrows(), texts.to_dict("records"), strict=True):
         paper, evidence = shown_as["paper"], shown_as["evidence"]
         own = {"evidence": evidence} | ({} if paper == "total" else {"paper": paper})
         cells = [escape(evidence), _to(shown_as["numbers"], own, NUMBERS)]
-        cells += [_to(shown_as[kind.value], own | {"verdict": kind.value}, NUMBERS) for kind in kinds]
         cells += [shown_as[name] for name in ("agree", "wrong method", "wrong data", "most fail")]
+        cells += [_to(shown_as[kind.value], own | {"verdict": kind.value}, NUMBERS) for kind in kinds]
         body.append((paper, [*cells, ledger_heat.bar(row, row["numbers"])]))
-    first = _plain("Numbers per paper, evidence and verdict", "ledger-counts", head, body)
+    first = _plain("Numbers per paper, evidence and verdict", "ledger-counts ledger-evidence", head, body)
     answers = {name: f'<span class="{kind.css}">{escape(name)}</span>' for name, kind in ANSWERS.items()}
     answers |= {CHANGED: Kind.CHANGED.badge()}
     tables = [first]

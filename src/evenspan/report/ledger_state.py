@@ -135,7 +135,7 @@ def _said(row: pd.Series, names: list[str]) -> Iterator[str]:
 
 
 def counted(table: pd.DataFrame) -> pd.DataFrame:
-    """A tally as text: what was counted, the verdicts that occur, and the shares in per cent.
+    """A tally as text: what was counted, the shares in per cent with their controls, and the verdicts that occur.
 
     Parameters
     ----------
@@ -148,7 +148,7 @@ def counted(table: pd.DataFrame) -> pd.DataFrame:
     for name in ("agree", "wrong method", "wrong data"):
         shown[name] = (100 * table[name]).map("{:.0f} %".format).where(controlled & table[name].notna(), "–")
     shown["most fail"] = table["most fail"].map("{:,}".format).where(controlled, "–")
-    return shown.reset_index()
+    return shown[["numbers", "agree", "wrong method", "wrong data", "most fail", *kinds]].reset_index()
 
 
 def _of_claims(judged: pd.DataFrame, side: str, title: str) -> pd.DataFrame:
