@@ -43,7 +43,7 @@ def claim_counts(judged: pd.DataFrame, side: str) -> pd.DataFrame:
 
 
 def one_line(counts: pd.DataFrame, judged: pd.DataFrame) -> str:
-    """The whole ledger in one line: numbers by evidence and verdict with their control, and claims by answer.
+    """The whole ledger in one line: numbers by evidence, how many agree and their control, and claims by answer.
 
     Parameters
     ----------
@@ -53,9 +53,7 @@ def one_line(counts: pd.DataFrame, judged: pd.DataFrame) -> str:
         From :func:`evenspan.report.claims.claims`.
     """
     numbers = counts.loc["total"]
-    line = (
-        f"{numbers['numbers'].sum(axis=0):,} published numbers, by what they can show: {'; '.join(sentences(numbers))}."
-    )
+    line = f"{numbers['numbers'].sum(axis=0):,} published numbers: {'; '.join(sentences(numbers, verdicts=False))}."
     line += f" {len(judged):,} claims"
     for side, name in SIDES.items():
         row = claim_counts(judged, side).loc["total"]
@@ -63,18 +61,21 @@ def one_line(counts: pd.DataFrame, judged: pd.DataFrame) -> str:
     return line + "."
 
 
-def sentences(counts: pd.DataFrame) -> Iterator[str]:
+def sentences(counts: pd.DataFrame, *, verdicts: bool = True) -> Iterator[str]:
     """One clause for each kind of evidence: its numbers, their verdicts, how many agree, and how many wrong ones would.
 
     Parameters
     ----------
     counts : DataFrame
         From :func:`evenspan.report.ledger.counts`, the rows of one paper or of the total.
+    verdicts : bool
+        Whether the verdicts are counted one by one even where the share that agrees sums them up.
     """
     for evidence, row in counts.iterrows():
-        name = "without a number of ours" if evidence == Evidence.NONE.value else evidence
-        text = f"{row['numbers']:,.0f} {name} ({', '.join(_said(row, [kind.value for kind in Kind]))})"
-        yield text if pd.isna(row["wrong method"]) else f"{text}, {agreement(row)}"
+        alone = pd.isna(row["wrong method"])
+        text = f"{row['numbers']:,.0f} {'without a number of ours' if evidence == Evidence.NONE.value else evidence}"
+        text += f" ({', '.join(_said(row, [kind.value for kind in Kind]))})" if verdicts or alone else ""
+        yield text if alone else f"{text}, {agreement(row)}"
 
 
 def agreement(row: pd.Series) -> str:

@@ -206,11 +206,11 @@ def unmoved_claims() -> HTML:
     found = unmoved(claims())
     named = found["id"].isin(UNMOVED)
     lines = [
-        (", ".join(some["id"]), len(some), html.escape(why))
+        (len(some), ", ".join(some["id"]), html.escape(why))
         for why, some in [*found[~named].groupby("why", sort=False), *found[named].groupby("why", sort=False)]
     ]
-    shown = pd.DataFrame(lines, columns=["claims", "number", "rests on, or why nothing moves it"])
-    return table(shown, caption="Answers that our stored results cannot move")
+    shown = pd.DataFrame(lines, columns=["number", "claims", "rests on, or why nothing moves it"])
+    return table(shown, caption="Claims whose answer our stored results cannot move")
 
 
 def inexact(experiment_id: str, *, dataset: str, k: int) -> HTML:
