@@ -187,7 +187,10 @@ def test_results_may_be_kept_apart_by_a_parameter(results, toy_checkout):
     assert sorted(contents(results, "*.csv")) == ["toy-k10-pca.csv", "toy-k2-fair_pca.csv", "toy-k2-pca.csv"]
     assert len(store.read_results("toy-table")) == 27
     assert states.summary("toy-table") == "full 3 of 6"
-    listed.write_text(listed.read_text().replace("files: method", "files: [method]"))
+    listed.write_text(listed.read_text().replace("files: method", "files: methods"))
+    with pytest.raises(RegistryError, match=r"kept apart by 'methods' .* Name one that every task has"):
+        states.inspect("toy-table")
+    listed.write_text(listed.read_text().replace("files: methods", "files: [method]"))
     with pytest.raises(RegistryError, match="files: needs the name of a parameter of its tasks"):
         experiment("toy-table")
 

@@ -55,7 +55,9 @@ def test_the_parts_are_a_division(finished, monkeypatch):
     assert len(parts) == 2
     assert Counter(task for part in parts for task in part) == Counter(tasks)
     assert all(sum(took[task] for task in part) <= limit for part in parts)
-    assert verify.part(len(parts) + 1, limit) == parts[1]
+    assert [verify.part(len(parts) + i, limit) for i in range(len(parts))] == parts
+    short = {task for task in tasks if took[task] <= 3.5}
+    assert {task for number in range(9) for task in verify.part(number, 3.5)} == short < set(tasks)
 
 
 def test_what_agrees_is_said_and_leaves_the_results_alone(finished):

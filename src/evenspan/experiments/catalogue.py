@@ -149,6 +149,11 @@ class Experiment:
                 raise RegistryError(
                     f"{self.id}: {found[name]} and {dict(task)} have the same name {name!r}; rename one."
                 )
+            if self.files and self.files not in task:
+                raise RegistryError(
+                    f"{self.id}: its results are kept apart by {self.files!r} (files), but the task {name} has the "
+                    f"parameters {', '.join(task)}. Name one that every task has."
+                )
             found[name] = dict(task)
         return found
 

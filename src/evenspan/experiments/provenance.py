@@ -2,8 +2,8 @@
 
 Code is noted as the digests of the files of this checkout that the process had loaded, taken *before* the run, so that
 an edit in the middle of it is not recorded as what ran. Data are the files that were opened, packages whatever was
-loaded. What has changed since is not decided here but by computing again (:mod:`evenspan.report.verify`): see the
-:mod:`.states`.
+loaded. Whether what changed since matters is not decided here (:mod:`.states`) but by computing again
+(:mod:`evenspan.report.verify`).
 """
 
 import contextlib

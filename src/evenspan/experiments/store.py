@@ -214,7 +214,7 @@ def home(entry: Experiment, task: Mapping[str, object], profile: str) -> Path:
     shared = {name: value for name, value in task.items() if name in entry.parameters}
     fitting = [one for one in entry.executions if shared.items() <= entry.execution(one).items()]
     if len(fitting) == 1:
-        part = f"-{task_id({entry.files: task[entry.files]})}" if entry.files in task else ""
+        part = f"-{task_id({entry.files: task[entry.files]})}" if entry.files else ""
         return folder / f"{fitting[0]}{part}.json"
     return folder / f"{task_id({'dataset': str(task['dataset'])}) if 'dataset' in task else 'other'}.json"
 
