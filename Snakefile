@@ -9,10 +9,10 @@ import shutil
 import sys
 from pathlib import Path
 
-from evenspan import paths
-from evenspan.experiments import states
-from evenspan.experiments.catalogue import catalogue
-from evenspan.report import execute, stage
+from compendium import paths
+from compendium.experiments import states
+from compendium.experiments.catalogue import catalogue
+from compendium.report import execute, stage
 
 ROOT = paths.root()
 workdir: str(ROOT)
@@ -109,7 +109,7 @@ rule experiment:
         given=lambda w: json.dumps(EXPERIMENTS[w.id].arguments(w.execution), sort_keys=True),
         python=PYTHON,
     shell:
-        "{params.python} -m evenspan.report.execute {input.notebook} {output} --parameters {params.given:q}"
+        "{params.python} -m compendium.report.execute {input.notebook} {output} --parameters {params.given:q}"
 
 
 def after(wildcards):
@@ -131,7 +131,7 @@ rule chapter:
     params:
         python=PYTHON,
     shell:
-        "{params.python} -m evenspan.report.execute {input.text} {output}"
+        "{params.python} -m compendium.report.execute {input.text} {output}"
 
 
 rule html:
@@ -152,7 +152,7 @@ rule html:
         builder=str(Path(PYTHON).with_name("jupyter-book")),
     # A strict check needs a fresh start: warnings of unchanged pages are not repeated.
     shell:
-        "rm -rf _build/html _build/.doctrees; {params.python} -m evenspan.report.stage; "
+        "rm -rf _build/html _build/.doctrees; {params.python} -m compendium.report.stage; "
         "{params.builder} build _build/stage --config _config.yml --toc \"$PWD/_toc.yml\" --path-output . "
         "-W -n --keep-going -q > _build/book.log 2>&1 || {{ grep -E 'WARNING|ERROR|CRITICAL|[a-z]rror:' _build/book.log >&2; "
         "echo 'The book was not built; the whole log is _build/book.log' >&2; exit 1; }}; "

@@ -16,17 +16,17 @@ from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics.pairwise import rbf_kernel
 
-from evenspan import datasets
-from evenspan.cluster_counts import ClusterCounts, tally
+from compendium import data as datasets
+from compendium.data.clustering import load_clustering
+from compendium.data.clustering_files import read_mnist
+from compendium.data.storage import status_of
 from evenspan.clustering import FairKernelKMeans, WeightRule, base_kernel, twelve_kernels
 from evenspan.clustering.fairness_first import FairnessFirstClustering
 from evenspan.clustering.gram import DenseGram
 from evenspan.clustering.relaxed import relaxed_labels
 from evenspan.clustering.row_update import row_updates
 from evenspan.clustering.row_update_many import row_updates_many
-from evenspan.datasets.clustering import load_clustering
-from evenspan.datasets.clustering_files import read_mnist
-from evenspan.datasets.storage import status_of
+from evenspan.core.cluster_counts import ClusterCounts, tally
 
 SEEDS = 10
 #: The weights of the trade-off curves.

@@ -10,14 +10,15 @@ import pandas as pd
 import yaml
 from typer.testing import CliRunner
 
-from evenspan import datasets, paths
-from evenspan.cli import app
-from evenspan.datasets import registry
-from evenspan.errors import FairError
-from evenspan.experiments import provenance, seals
-from evenspan.experiments.recheck import tolerances
-from evenspan.experiments.store import read_results
-from evenspan.report import ledger, verdicts
+from compendium import data as datasets
+from compendium import paths
+from compendium.cli import app
+from compendium.data import registry
+from compendium.experiments import provenance, seals
+from compendium.experiments.recheck import tolerances
+from compendium.experiments.store import read_results
+from compendium.report import ledger, verdicts
+from evenspan.core.errors import FairError
 
 #: Kinds of files, and the share of the trials that each gets.
 KINDS = {

@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 from reliability_runs import KILLS, Checkout, believed, clone, compare, git
 
-from evenspan import paths
+from compendium import paths
 
 #: Seconds within which a run is killed: after its first worker has started or, for this share, after the start itself.
 LONGEST_WAIT, AT_ONCE = 12.0, 0.2
@@ -23,7 +23,7 @@ PAUSE = 0.15
 # Put before everything else on the workers' path: writing then takes long enough to be hit.
 SLOW = f"""
 import os, sys, time
-if "evenspan.experiments._worker" in sys.orig_argv:
+if "compendium.experiments._worker" in sys.orig_argv:
     fsync, replace = os.fsync, os.replace
     def slow_fsync(file):
         time.sleep({PAUSE}); fsync(file)

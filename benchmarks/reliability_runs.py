@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pandas as pd
 
-from evenspan import paths
-from evenspan.experiments import records
-from evenspan.experiments.recheck import compare as compare_rows
-from evenspan.experiments.recheck import tolerances
+from compendium import paths
+from compendium.experiments import records
+from compendium.experiments.recheck import compare as compare_rows
+from compendium.experiments.recheck import tolerances
 
 #: Experiments without running times among their numbers, and how often each is killed at a random moment.
 KILLS = {
@@ -58,7 +58,7 @@ class Checkout:
         environment = os.environ | self.settings
         if path is not None:
             environment["PYTHONPATH"] = os.pathsep.join([str(path), environment["PYTHONPATH"]])
-        command = [*self.before, sys.executable, "-m", "evenspan.cli", *words]
+        command = [*self.before, sys.executable, "-m", "compendium.cli", *words]
         with (log or Path(os.devnull)).open("wb") as stream:
             return subprocess.Popen(
                 command, cwd=self.root, env=environment, stdout=stream, stderr=stream, start_new_session=True

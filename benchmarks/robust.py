@@ -10,7 +10,7 @@ import itertools
 import numpy as np
 from run import ratios
 
-from evenspan.datasets import whole_moments
+from compendium.data import whole_moments
 from evenspan.reconstruction.group_errors import group_matrices
 from evenspan.reconstruction.joint_range import JointRange
 from evenspan.reconstruction.robust_descent import descend

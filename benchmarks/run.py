@@ -10,8 +10,8 @@ import time
 import numpy as np
 from sklearn.decomposition import PCA
 
+from compendium.experiments.kleindessner2023_runtime import algorithm_1
 from evenspan import FairPCA, GroupMoments
-from evenspan.experiments.kleindessner2023_runtime import algorithm_1
 
 
 def ratios(ours, reference, rounds: int) -> np.ndarray:

@@ -17,17 +17,17 @@ import sys
 import numpy as np
 from run import ratios
 
-from evenspan.datasets.portraits import CELEBA_SIZE, PortraitStream
+from compendium.data.portraits import CELEBA_SIZE, PortraitStream
+from evenspan.core.streams import FunctionStream
 from evenspan.representation import StreamingFairPCA
 from evenspan.representation.block_reader import BlockReader
 from evenspan.representation.power_run import steps
-from evenspan.streams import FunctionStream
 
 PAPER_BLOCK = 32_554
 FIT = """
 import sys
 from pathlib import Path
-from evenspan.datasets.portraits import PortraitStream
+from compendium.data.portraits import PortraitStream
 from evenspan.representation import StreamingFairPCA
 rows, batch, k, m, height, width = map(int, sys.argv[1:])
 def peak():

@@ -7,7 +7,7 @@ part of what is timed on both sides. The default table has 10.24 GB, of which a 
 import argparse
 import warnings
 
-from evenspan.experiments import lee2023_scale, lee2023_scale_model
+from compendium.experiments import lee2023_scale, lee2023_scale_model
 
 
 def main() -> None:

@@ -8,10 +8,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from evenspan import datasets, paths
-from evenspan.datasets.storage import status_of
-from evenspan.errors import ConfigurationError
-from evenspan.report import browser as chromium
+from compendium import data as datasets
+from compendium import paths
+from compendium.data.storage import status_of
+from compendium.report import browser as chromium
+from evenspan.core.errors import ConfigurationError
 
 os.environ.setdefault("MPLBACKEND", "Agg")
 os.environ.setdefault("MPLCONFIGDIR", str(Path(__file__).resolve().parents[1] / "_build" / "cache" / "matplotlib"))
@@ -20,8 +21,8 @@ PROTOCOL = """
 import os, time
 import numpy as np
 import pandas as pd
-from evenspan.errors import FetchError
-from evenspan.experiments.claim_rules import Answer
+from evenspan.core.errors import FetchError
+from compendium.experiments.claim_rules import Answer
 
 SEED = 7
 METHODS = ("PCA", "Fair PCA", "Fair PCA-S (0.5)")

@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 import evenspan
-from evenspan import paths
+from compendium import paths
 
 ROOT = paths.root()
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]

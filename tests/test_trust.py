@@ -16,12 +16,14 @@ import pytest
 from typer.testing import CliRunner
 
 import evenspan
-from evenspan import GroupMoments, datasets, paths
-from evenspan.cli import app
-from evenspan.datasets import registry, storage, tables
-from evenspan.errors import ConfigurationError, FairError, RegistryError, ResultError
-from evenspan.experiments import experiment, provenance, records, store
-from evenspan.experiments.catalogue import task_id
+from compendium import data as datasets
+from compendium import paths
+from compendium.cli import app
+from compendium.data import registry, storage, tables
+from compendium.experiments import experiment, provenance, records, store
+from compendium.experiments.catalogue import task_id
+from evenspan import GroupMoments
+from evenspan.core.errors import ConfigurationError, FairError, RegistryError, ResultError
 
 SOURCE = Path(evenspan.__file__).parent
 EXTENSIONS = paths.root() / "book" / "_ext"
@@ -171,7 +173,7 @@ def test_no_shell_sees_a_parameter(toy_checkout):
     command = [
         sys.executable,
         "-m",
-        "evenspan.cli",
+        "compendium.cli",
         "run",
         "toy-table",
         "-p",
@@ -344,7 +346,7 @@ def test_a_pickled_object_in_a_moments_file_is_refused(tmp_path):
 def test_a_pickled_object_among_shipped_moments_is_refused(tmp_path, monkeypatch):
     name = "ecoli"
     record = paths.data("moments", name, "record.json").read_bytes()
-    monkeypatch.setattr("evenspan.datasets.shipped.folder", lambda asked: tmp_path / asked)
+    monkeypatch.setattr("compendium.data.shipped.folder", lambda asked: tmp_path / asked)
     (tmp_path / name).mkdir()
     (tmp_path / name / "record.json").write_bytes(record)
     hostile(tmp_path / name / "protocol.npz", tmp_path / "touched")

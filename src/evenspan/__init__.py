@@ -7,8 +7,6 @@ if TYPE_CHECKING:
     from .auditing.result import Audit
     from .auditing.run import audit
     from .auditing.table.encoding import TableEncoder
-    from .certificate import Certificate
-    from .cluster_counts import ClusterCounts
     from .clustering import (
         FairKernelKMeans,
         FairMultipleKernelKMeans,
@@ -18,10 +16,17 @@ if TYPE_CHECKING:
         VariationalFairClustering,
         WeightRule,
     )
-    from .dask_stream import DaskStream
-    from .errors import FairError
+    from .core.certificate import Certificate
+    from .core.cluster_counts import ClusterCounts
+    from .core.dask_stream import DaskStream
+    from .core.errors import FairError
+    from .core.moments import GroupMoments
+    from .core.stream_files import ParquetStream
+    from .core.stream_images import ImageFolderStream
+    from .core.streams import ArrayStream, FunctionStream
+    from .core.subspace import FairSubspace
+    from .displays import FrontierDisplay, GroupGapDisplay, JointRangeDisplay
     from .metrics import GroupFrame
-    from .moments import GroupMoments
     from .reconstruction import (
         JEVDPCA,
         ConvexFairPCA,
@@ -32,13 +37,8 @@ if TYPE_CHECKING:
         StandardPCA,
         joint_diagonalise,
     )
-    from .report.displays import FrontierDisplay, GroupGapDisplay, JointRangeDisplay
     from .representation import INLP, LEACE, RLACE, FairKernelPCA, FairPCA, MMDFairPCA, NullItOutPCA, StreamingFairPCA
     from .saving import load, save
-    from .stream_files import ParquetStream
-    from .stream_images import ImageFolderStream
-    from .streams import ArrayStream, FunctionStream
-    from .subspace import FairSubspace
 
 __version__ = "0.1.0"
 
@@ -92,14 +92,14 @@ _HOMES = {
     "audit": "auditing.run",
     "TableEncoder": "auditing.table.encoding",
     "GroupFrame": "metrics",
-    "GroupGapDisplay": "report.displays",
-    "FrontierDisplay": "report.displays",
-    "JointRangeDisplay": "report.displays",
+    "GroupGapDisplay": "displays",
+    "FrontierDisplay": "displays",
+    "JointRangeDisplay": "displays",
     "load": "saving",
     "save": "saving",
-    "ArrayStream": "streams",
-    "Certificate": "certificate",
-    "ClusterCounts": "cluster_counts",
+    "ArrayStream": "core.streams",
+    "Certificate": "core.certificate",
+    "ClusterCounts": "core.cluster_counts",
     "FairKernelKMeans": "clustering",
     "FairMultipleKernelKMeans": "clustering",
     "FairSpectralClustering": "clustering",
@@ -107,11 +107,11 @@ _HOMES = {
     "KernelKMeans": "clustering",
     "VariationalFairClustering": "clustering",
     "WeightRule": "clustering",
-    "DaskStream": "dask_stream",
-    "FunctionStream": "streams",
-    "ImageFolderStream": "stream_images",
-    "ParquetStream": "stream_files",
-    "FairError": "errors",
+    "DaskStream": "core.dask_stream",
+    "FunctionStream": "core.streams",
+    "ImageFolderStream": "core.stream_images",
+    "ParquetStream": "core.stream_files",
+    "FairError": "core.errors",
     "FairKernelPCA": "representation",
     "FairPCA": "representation",
     "INLP": "representation",
@@ -120,8 +120,8 @@ _HOMES = {
     "NullItOutPCA": "representation",
     "StreamingFairPCA": "representation",
     "RLACE": "representation",
-    "FairSubspace": "subspace",
-    "GroupMoments": "moments",
+    "FairSubspace": "core.subspace",
+    "GroupMoments": "core.moments",
     "ConvexFairPCA": "reconstruction",
     "DisparityFairPCA": "reconstruction",
     "JEVDPCA": "reconstruction",

@@ -4,8 +4,8 @@ import numpy as np
 import pandas as pd
 
 from evenspan.auditing.sample import Points, Sample
+from evenspan.core.moments import GroupMoments
 from evenspan.metrics.bootstrap import assign_blocks
-from evenspan.moments import GroupMoments
 
 
 class Names:

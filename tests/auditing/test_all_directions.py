@@ -6,7 +6,7 @@ import pytest
 
 from evenspan.auditing.analysis.fitting import PCA, fit_method
 from evenspan.auditing.table.passes import read_sample
-from evenspan.experiments.across_solvers import METHODS
+from evenspan.methods import METHODS
 
 
 @pytest.fixture(scope="module")

@@ -14,8 +14,8 @@ from evenspan import metrics
 from evenspan.auditing.analysis.fitting import BINARY, QUICK, chosen_methods, fit_method
 from evenspan.auditing.analysis.judging import COLUMNS, METRICS
 from evenspan.auditing.writing import file_name, require_free, transformer_names, write
-from evenspan.errors import ComponentsError, ConfigurationError, FairError, GroupError
-from evenspan.experiments.across_solvers import METHODS
+from evenspan.core.errors import ComponentsError, ConfigurationError, FairError, GroupError
+from evenspan.methods import METHODS
 
 from .drawn import frame, rows, sample
 

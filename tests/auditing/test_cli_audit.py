@@ -12,14 +12,15 @@ import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
-from evenspan import cli, cli_audit
+from compendium import cli
+from evenspan.auditing import command as cli_audit
 from evenspan.auditing import notebook
 from evenspan.auditing.progress import FileProgress, Follower
-from evenspan.errors import ConfigurationError
+from evenspan.core.errors import ConfigurationError
 
 from .report_tables import plain
 
-COMMAND = [sys.executable, "-m", "evenspan.cli", "audit"]
+COMMAND = [sys.executable, "-m", "compendium.cli", "audit"]
 QUICK = ["--sensitive", "team", "-k", "1..2", "--methods", "Min-max loss", "--methods", "Fair PCA", "--bootstrap", "40"]
 
 
@@ -63,10 +64,10 @@ def test_from_a_table_to_a_report_and_again_with_other_parameters(table):
     assert pd.read_csv(folder / "tables" / "columns.csv", index_col="column").loc["nr", "used as"] == "number"
 
     # The notebook that lies there is itself a notebook with parameters, and writes its folder anew.
-    from evenspan.report import execute
+    from evenspan.auditing import execution
 
-    with execute.clean_room() as room:
-        execute.run_kernel(folder / "audit.ipynb", room / "again.ipynb", {**_given(folder), "k": [3]}, folder, room)
+    with execution.clean_room() as room:
+        execution.run_kernel(folder / "audit.ipynb", room / "again.ipynb", {**_given(folder), "k": [3]}, folder, room)
     assert json.loads((folder / "settings.json").read_text())["k"] == [3]
     assert set(pd.read_csv(folder / "tables" / "methods.csv")["k"]) == {3}
 

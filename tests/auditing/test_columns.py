@@ -14,7 +14,7 @@ from evenspan.auditing.table.columns import use_of
 from evenspan.auditing.table.scan import profile_columns
 from evenspan.auditing.table.sketch import KEPT, Sketch
 from evenspan.auditing.table.tables import open_table
-from evenspan.errors import DataError
+from evenspan.core.errors import DataError
 
 from .samples import diabetes, people, wine
 

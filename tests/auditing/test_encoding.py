@@ -13,7 +13,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from evenspan import StandardPCA, TableEncoder
 from evenspan.auditing.table import encoding
-from evenspan.errors import ConfigurationError, DataError
+from evenspan.core.errors import ConfigurationError, DataError
 
 from .samples import diabetes, people
 

@@ -5,8 +5,8 @@ import pytest
 
 from evenspan import DisparityFairPCA, JointRange, MinMaxFairPCA
 from evenspan.auditing.analysis.frontier import CURVES, frontier
-from evenspan.linalg import top_eigenspace
-from evenspan.moments import GroupMoments
+from evenspan.core.linalg import top_eigenspace
+from evenspan.core.moments import GroupMoments
 from evenspan.reconstruction.frontier_curves import lower_left
 from evenspan.reconstruction.group_errors import errors, group_matrices
 

@@ -7,9 +7,9 @@ import pytest
 from evenspan import LEACE, FairPCA, StandardPCA, metrics
 from evenspan.auditing.analysis.blocked import Part, own_directions
 from evenspan.auditing.analysis.judging import METRICS, Judgement, largest_distance, simultaneous, told_apart
+from evenspan.core.moments import GroupMoments
 from evenspan.metrics.bootstrap import assign_blocks
 from evenspan.metrics.linear_map import LinearMap, linear_map
-from evenspan.moments import GroupMoments
 
 from .drawn import rows, sample
 

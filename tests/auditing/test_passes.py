@@ -10,7 +10,7 @@ from sklearn.base import clone
 from evenspan import GroupMoments, StandardPCA
 from evenspan.auditing.table.parts import split
 from evenspan.auditing.table.passes import read_sample
-from evenspan.errors import ConfigurationError, DataError, FairError, GroupError
+from evenspan.core.errors import ConfigurationError, DataError, FairError, GroupError
 
 from .samples import diabetes, people, wine
 

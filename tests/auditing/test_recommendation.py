@@ -9,7 +9,7 @@ from evenspan.auditing.analysis.kept import kept_groups
 from evenspan.auditing.analysis.limits import of_attribute
 from evenspan.auditing.analysis.recommendation import CONCERNS, KEPT, SMALL, recommend, require_concern, smallest_k
 from evenspan.auditing.progress import Progress
-from evenspan.errors import ConfigurationError
+from evenspan.core.errors import ConfigurationError
 
 from .drawn import rows, sample
 

@@ -161,7 +161,7 @@ def test_the_command_of_the_report_is_read_by_the_command_line():
 
     import typer
 
-    from evenspan import cli
+    from compendium import cli
 
     settings = audited("plain").settings | {
         "table": "my table.csv", "sensitive": ["a b"], "exclude": ["-x"], "keep": ["nr"], "missing": "mean",

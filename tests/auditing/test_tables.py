@@ -10,7 +10,7 @@ import pyarrow.parquet
 import pytest
 
 from evenspan.auditing.table.tables import open_table
-from evenspan.errors import DataError, FairError
+from evenspan.core.errors import DataError, FairError
 
 from .samples import diabetes, people
 

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from evenspan import paths
-from evenspan.report.browser import served
+from compendium import paths
+from compendium.report.browser import served
 
 
 @pytest.fixture(scope="session")

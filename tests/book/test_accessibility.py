@@ -10,8 +10,8 @@ from pathlib import Path
 import axe_playwright_python
 import pytest
 
-from evenspan import paths
-from evenspan.report.sight import contrast
+from compendium import paths
+from compendium.report.sight import contrast
 
 pytestmark = pytest.mark.browser
 

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from evenspan import paths
+from compendium import paths
 
 EXTENSIONS = paths.root() / "book" / "_ext"
 

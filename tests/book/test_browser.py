@@ -2,8 +2,8 @@
 
 import pytest
 
-from evenspan import paths
-from evenspan.report.verdicts import Kind
+from compendium import paths
+from compendium.report.verdicts import Kind
 
 pytestmark = pytest.mark.browser
 

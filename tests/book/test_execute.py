@@ -5,9 +5,9 @@ import json
 import nbformat
 import pytest
 
-from evenspan import paths
-from evenspan.errors import ConfigurationError, ExecutionError, RegistryError
-from evenspan.report import execute
+from compendium import paths
+from compendium.report import execute
+from evenspan.core.errors import ConfigurationError, ExecutionError, RegistryError
 
 HEAD = "---\nkernelspec: {name: python3, display_name: Python 3}\n---\n# Trial\n\n"
 PARAMETERS = (

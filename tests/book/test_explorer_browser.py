@@ -7,8 +7,8 @@ import re
 import numpy as np
 import pytest
 
+from compendium.report import explorer
 from evenspan import DisparityFairPCA, MinMaxFairPCA, RobustFairPCA
-from evenspan.report import explorer
 
 pytestmark = pytest.mark.browser
 

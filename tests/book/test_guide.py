@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from evenspan import paths
+from compendium import paths
 
 ROOT = paths.root()
 GUIDE = ("index", "choose", "coming-from", "meaning", "troubleshooting", "faq")

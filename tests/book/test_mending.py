@@ -4,7 +4,7 @@ import importlib.util
 
 import pytest
 
-from evenspan import paths
+from compendium import paths
 
 
 @pytest.fixture(scope="module")

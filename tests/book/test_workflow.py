@@ -7,10 +7,10 @@ import sys
 import pytest
 import yaml
 
-from evenspan import paths
-from evenspan.errors import ExecutionError
-from evenspan.experiments.catalogue import catalogue
-from evenspan.report import execute, stage
+from compendium import paths
+from compendium.experiments.catalogue import catalogue
+from compendium.report import execute, stage
+from evenspan.core.errors import ExecutionError
 
 ROOT = paths.root()
 

@@ -21,7 +21,7 @@ from evenspan.clustering.base_kernels import (
     twelve_kernels,
 )
 from evenspan.clustering.kernel_points import unit_rows
-from evenspan.errors import ConfigurationError, DataError
+from evenspan.core.errors import ConfigurationError, DataError
 
 from .samples import draw
 
@@ -190,7 +190,7 @@ def test_points_of_unit_length_are_found_again_in_two_kernels():
 @pytest.mark.raw
 def test_the_authors_kernels_are_these(raw):
     raw("jaffe")
-    from evenspan.datasets.clustering import load_clustering
+    from compendium.data.clustering import load_clustering
 
     shipped = np.asarray(load_clustering("jaffe").kernels)
     assert shipped.shape == (12, 213, 213)

@@ -5,8 +5,8 @@ from itertools import product
 import numpy as np
 import pytest
 
-from evenspan.cluster_counts import ClusterCounts, tally
-from evenspan.errors import GroupError
+from evenspan.core.cluster_counts import ClusterCounts, tally
+from evenspan.core.errors import GroupError
 from evenspan.metrics.clustering import balance_of, fair_gap_of, mnce_of, regulariser_of
 
 GROUPS = np.repeat(["a", "b", "c"], [200, 120, 60])

@@ -7,7 +7,6 @@ from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics.pairwise import rbf_kernel
 
-from evenspan.cluster_counts import ClusterCounts
 from evenspan.clustering import base_kernels
 from evenspan.clustering.base_kernels import CentralPointWarning
 from evenspan.clustering.estimator import SingleGroupWarning
@@ -19,7 +18,8 @@ from evenspan.clustering.kernel_input import KernelWarning
 from evenspan.clustering.kernel_kmeans import KernelKMeans
 from evenspan.clustering.variational import VariationalFairClustering
 from evenspan.clustering.weight_rule import WeightRule
-from evenspan.errors import ComponentsError, ConfigurationError, DataError, FairError, FeatureTypeError, GroupError
+from evenspan.core.cluster_counts import ClusterCounts
+from evenspan.core.errors import ComponentsError, ConfigurationError, DataError, FairError, FeatureTypeError, GroupError
 
 from .samples import draw
 

@@ -7,7 +7,7 @@ import pytest
 from scipy.linalg import subspace_angles
 
 from evenspan import GroupMoments, StandardPCA
-from evenspan.errors import ConfigurationError, ExecutionError, GroupError
+from evenspan.core.errors import ConfigurationError, ExecutionError, GroupError
 from evenspan.reconstruction.convex import CollapsedRelaxationWarning, ConvexFairPCA, solve_convex
 
 

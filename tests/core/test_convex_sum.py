@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from evenspan import GroupMoments, StandardPCA
-from evenspan.errors import ConfigurationError
+from evenspan.core.errors import ConfigurationError
 from evenspan.reconstruction.convex import CollapsedRelaxationWarning, ConvexFairPCA, solve_convex
 from evenspan.reconstruction.fantope import solve_fantope
 from evenspan.reconstruction.fantope_bound import solve_bounded

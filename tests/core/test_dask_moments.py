@@ -10,9 +10,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from evenspan import GroupMoments, dask_chunks, dask_cluster
-from evenspan.errors import ClusterError, ConfigurationError, DataError, FeatureTypeError, GroupError
-from evenspan.running import RunningMoments
+from evenspan import GroupMoments
+from evenspan.core import dask_chunks, dask_cluster
+from evenspan.core.errors import ClusterError, ConfigurationError, DataError, FeatureTypeError, GroupError
+from evenspan.core.running import RunningMoments
 
 from .samples import draw, two_attributes
 

@@ -9,9 +9,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from evenspan import GroupMoments, dask_cluster
-from evenspan.dask_stream import DaskStream
-from evenspan.errors import ClusterError, ConfigurationError, DataError, GroupError
+from evenspan import GroupMoments
+from evenspan.core import dask_cluster
+from evenspan.core.dask_stream import DaskStream
+from evenspan.core.errors import ClusterError, ConfigurationError, DataError, GroupError
 from evenspan.representation import StreamingFairPCA, block_reader
 from evenspan.representation.dask_power import DaskReader
 from evenspan.representation.power_run import StreamEndedWarning

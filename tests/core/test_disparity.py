@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from evenspan import GroupMoments, StandardPCA, metrics
-from evenspan.errors import ConfigurationError, GroupError
+from evenspan.core.errors import ConfigurationError, GroupError
 from evenspan.reconstruction.disparity import DisparityFairPCA, Family
 from evenspan.reconstruction.group_errors import errors
 from evenspan.reconstruction.min_max_exact import solve_min_max

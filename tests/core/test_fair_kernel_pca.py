@@ -17,8 +17,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from evenspan import FairPCA, kernels
-from evenspan.errors import ComponentsError, ConfigurationError, DataError, FeatureTypeError, GroupError
+from evenspan import FairPCA
+from evenspan.core import kernels
+from evenspan.core.errors import ComponentsError, ConfigurationError, DataError, FeatureTypeError, GroupError
 from evenspan.representation import kernel_space
 from evenspan.representation.fair_kernel_pca import FairKernelPCA
 from evenspan.representation.kernel_space import IndefiniteKernelWarning, leading_pairs, unit_columns, witnesses

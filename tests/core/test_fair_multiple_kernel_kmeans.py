@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 from sklearn.exceptions import ConvergenceWarning
 
-from evenspan.cluster_counts import ClusterCounts
 from evenspan.clustering.base_kernels import twelve_kernels
 from evenspan.clustering.estimator import SingleGroupWarning
 from evenspan.clustering.fair_kernel_kmeans import FairKernelKMeans
@@ -16,6 +15,7 @@ from evenspan.clustering.gram import DenseGram
 from evenspan.clustering.kernel_input import KernelWarning
 from evenspan.clustering.relaxed import relaxed_labels
 from evenspan.clustering.weight_rule import WeightRule
+from evenspan.core.cluster_counts import ClusterCounts
 
 from .clustering_samples import (
     crossed,

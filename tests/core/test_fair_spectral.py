@@ -16,7 +16,7 @@ from evenspan.clustering.graphs import (
     nearest_neighbour_graph,
     require_affinity,
 )
-from evenspan.errors import ComponentsError, ConfigurationError, DataError, GroupError
+from evenspan.core.errors import ComponentsError, ConfigurationError, DataError, GroupError
 
 from .samples import angle, draw
 

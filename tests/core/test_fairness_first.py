@@ -9,12 +9,12 @@ from scipy.optimize import linear_sum_assignment
 from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 
-from evenspan.cluster_counts import ClusterCounts
 from evenspan.clustering import local_search
 from evenspan.clustering.fairness_first import FairnessFirstClustering, fair_start
 from evenspan.clustering.local_search import Partition, move_points, swap_points
 from evenspan.clustering.transport import fair_counts, transport
-from evenspan.errors import ComponentsError, ConfigurationError, DataError, GroupError
+from evenspan.core.cluster_counts import ClusterCounts
+from evenspan.core.errors import ComponentsError, ConfigurationError, DataError, GroupError
 
 
 def crossed(counts=((40, 25), (30, 20), (20, 15)), seed=0):

@@ -5,12 +5,12 @@ import tracemalloc
 import numpy as np
 import pytest
 
-import evenspan.kernels
+import evenspan.core.kernels
 from evenspan.clustering.gram import BlockGram, DenseGram, FactorGram
 from evenspan.clustering.gram import indicator as gram_indicator
 from evenspan.clustering.row_update import row_updates
-from evenspan.errors import DataError
-from evenspan.kernels import Kernel
+from evenspan.core.errors import DataError
+from evenspan.core.kernels import Kernel
 
 from .clustering_samples import crossed, indicator
 
@@ -39,7 +39,7 @@ def test_blocks_of_a_nonlinear_kernel_are_the_whole_matrix(monkeypatch):
     X = crossed().X
     kernel = Kernel("rbf", gamma=0.05, origin=X.mean(axis=0))
     K = np.exp(-0.05 * ((X[:, None] - X[None]) ** 2).sum(axis=2))
-    monkeypatch.setattr(evenspan.kernels, "BLOCK_ENTRIES", 80 * 17)  # blocks of 17 rows, the last one shorter
+    monkeypatch.setattr(evenspan.core.kernels, "BLOCK_ENTRIES", 80 * 17)  # blocks of 17 rows, the last one shorter
     gram = BlockGram(kernel, X, np.float64)
     np.testing.assert_allclose(gram.product(np.eye(80)), K, atol=1e-12)
     np.testing.assert_allclose(gram.diagonal, np.ones(80), atol=1e-12)
@@ -101,7 +101,7 @@ def peak(function) -> int:
 
 
 def test_factor_and_blocks_never_hold_n_times_n(monkeypatch):
-    monkeypatch.setattr(evenspan.kernels, "BLOCK_ENTRIES", 2**14)
+    monkeypatch.setattr(evenspan.core.kernels, "BLOCK_ENTRIES", 2**14)
     rng = np.random.default_rng(0)
     n = 900
     codes, labels = np.arange(n) % 2, np.arange(n) % 3

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from evenspan import JEVDPCA, GroupMoments, MinMaxFairPCA, StandardPCA
-from evenspan.errors import ConfigurationError
+from evenspan.core.errors import ConfigurationError
 from evenspan.reconstruction import JointDiagonalisationWarning, joint_criterion
 from evenspan.reconstruction.group_errors import group_matrices, losses
 from evenspan.reconstruction.jevd import distance_from_fair, order_columns, orthonormal_columns

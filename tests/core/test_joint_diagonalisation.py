@@ -5,7 +5,7 @@ import pytest
 from scipy.stats import ortho_group
 
 from evenspan import GroupMoments, joint_diagonalise
-from evenspan.errors import ConfigurationError, DataError
+from evenspan.core.errors import ConfigurationError, DataError
 from evenspan.reconstruction import jacobi_diagonalise, joint_criterion, joint_rotation
 from evenspan.reconstruction.group_errors import best_kept, group_matrices
 from evenspan.reconstruction.joint_jacobi import disjoint_pairs

@@ -5,7 +5,7 @@ import pytest
 from scipy.stats import ortho_group
 
 from evenspan import GroupMoments
-from evenspan.errors import ComponentsError, DataError, GroupError
+from evenspan.core.errors import ComponentsError, DataError, GroupError
 from evenspan.reconstruction.group_errors import errors, group_matrices
 from evenspan.reconstruction.joint_range import JointRange
 

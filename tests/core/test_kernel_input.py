@@ -11,7 +11,7 @@ from evenspan.clustering.base_kernels import CentralPointWarning
 from evenspan.clustering.fair_kernel_kmeans import FairKernelKMeans
 from evenspan.clustering.gram import BlockGram, DenseGram, FactorGram
 from evenspan.clustering.kernel_input import KernelWarning, extreme_eigenvalues, rescaled, symmetric_kernel
-from evenspan.errors import ConfigurationError, DataError
+from evenspan.core.errors import ConfigurationError, DataError
 
 from .clustering_samples import crossed, scattered
 

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import ortho_group
 
-from evenspan.linalg import complement, fix_signs, smallest_eigenspace, symmetrise, top_eigenspace
+from evenspan.core.linalg import complement, fix_signs, smallest_eigenspace, symmetrise, top_eigenspace
 
 from .samples import angle
 

@@ -22,7 +22,7 @@ from evenspan import (
     StandardPCA,
     StreamingFairPCA,
 )
-from evenspan.estimator import SubspaceEstimator
+from evenspan.core.estimator import SubspaceEstimator
 
 from .samples import angle, draw, group_gap, size, two_attributes
 

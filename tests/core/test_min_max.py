@@ -7,7 +7,7 @@ import pytest
 from scipy.linalg import block_diag
 
 from evenspan import GroupMoments, StandardPCA
-from evenspan.errors import ComponentsError, ConfigurationError, ExecutionError, GroupError
+from evenspan.core.errors import ComponentsError, ConfigurationError, ExecutionError, GroupError
 from evenspan.reconstruction.group_errors import errors, group_matrices, kept, losses
 from evenspan.reconstruction.min_max import MinMaxFairPCA
 from evenspan.reconstruction.min_max_exact import offsets, pick, solve_min_max

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from evenspan.errors import ComponentsError, ConfigurationError
+from evenspan.core.errors import ComponentsError, ConfigurationError
 from evenspan.reconstruction import min_max_exact, min_max_krylov
 from evenspan.reconstruction.group_errors import errors, losses
 from evenspan.reconstruction.min_max_exact import offsets, solve_dense, solve_min_max

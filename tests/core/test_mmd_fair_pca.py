@@ -6,7 +6,7 @@ import pytest
 from scipy.linalg import subspace_angles
 
 from evenspan import GroupMoments, StandardPCA, metrics
-from evenspan.errors import ComponentsError, ConfigurationError, DataError, GroupError
+from evenspan.core.errors import ComponentsError, ConfigurationError, DataError, GroupError
 from evenspan.representation import mmd_penalty
 from evenspan.representation.mmd_fair_pca import MMDFairPCA, UnmetToleranceWarning
 from evenspan.representation.mmd_penalty import DiscrepancyPenalty

@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from scipy import sparse
 
-from evenspan import GroupMoments, running
-from evenspan.errors import DataError, FeatureTypeError, GroupError
+from evenspan import GroupMoments
+from evenspan.core import running
+from evenspan.core.errors import DataError, FeatureTypeError, GroupError
 
 from .samples import draw, two_attributes
 

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from evenspan import GroupMoments
-from evenspan.errors import ResultError
+from evenspan.core.errors import ResultError
 
 from .samples import draw, two_attributes
 

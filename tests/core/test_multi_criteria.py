@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from evenspan import StandardPCA
-from evenspan.errors import DataError
+from evenspan.core.errors import DataError
 from evenspan.reconstruction.group_errors import kept, losses
 from evenspan.reconstruction.min_max_exact import solve_min_max
 from evenspan.reconstruction.min_max_sdp import relax

@@ -7,7 +7,7 @@ import pytest
 from scipy.stats import ortho_group
 
 from evenspan import FairPCA, GroupMoments, NullItOutPCA, StandardPCA, metrics
-from evenspan.errors import ComponentsError, ConfigurationError, GroupError
+from evenspan.core.errors import ComponentsError, ConfigurationError, GroupError
 from evenspan.representation.contrasts import contrasts, nullified_basis
 from evenspan.representation.null_it_out import balancing_directions, gap_eigenspace, group_gap
 

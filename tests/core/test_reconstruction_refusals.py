@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from evenspan import JEVDPCA, ConvexFairPCA, DisparityFairPCA, GroupMoments, JointRange, MinMaxFairPCA, RobustFairPCA
-from evenspan.errors import ComponentsError, ConfigurationError, DataError, GroupError
+from evenspan.core.errors import ComponentsError, ConfigurationError, DataError, GroupError
 
 from .samples import draw
 

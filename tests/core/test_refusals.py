@@ -5,8 +5,8 @@ import pandas as pd
 import pytest
 
 from evenspan import FairError, FairPCA, GroupMoments, StandardPCA
-from evenspan.errors import ComponentsError, ConfigurationError, DataError, FeatureTypeError, GroupError
-from evenspan.estimator import SurplusComponentsWarning
+from evenspan.core.errors import ComponentsError, ConfigurationError, DataError, FeatureTypeError, GroupError
+from evenspan.core.estimator import SurplusComponentsWarning
 
 from .samples import draw
 

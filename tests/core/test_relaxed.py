@@ -8,7 +8,7 @@ from sklearn.metrics import adjusted_rand_score
 from evenspan.clustering.eigen import SMALL
 from evenspan.clustering.gram import BlockGram, DenseGram, FactorGram
 from evenspan.clustering.relaxed import fill_empty, leading_eigenvectors, relaxed_labels, relaxed_start
-from evenspan.kernels import Kernel
+from evenspan.core.kernels import Kernel
 
 from .clustering_samples import crossed, indicator, same_partition, scattered
 

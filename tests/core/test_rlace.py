@@ -6,7 +6,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import log_loss
 
 from evenspan import FairPCA, GroupMoments, StandardPCA
-from evenspan.errors import ComponentsError, ConfigurationError, DataError, GroupError
+from evenspan.core.errors import ComponentsError, ConfigurationError, DataError, GroupError
 from evenspan.reconstruction.fantope import project_fantope
 from evenspan.representation.erasure import IncompleteErasureWarning
 from evenspan.representation.rlace import RLACE, FantopePoint

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from evenspan import GroupMoments
-from evenspan.errors import ConfigurationError, GroupError
+from evenspan.core.errors import ConfigurationError, GroupError
 from evenspan.reconstruction import StandardPCA
 from evenspan.reconstruction.group_errors import errors, group_matrices
 from evenspan.reconstruction.robust import RobustFairPCA

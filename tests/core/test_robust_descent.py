@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from evenspan.errors import ConfigurationError
-from evenspan.linalg import complement, top_eigenspace
+from evenspan.core.errors import ConfigurationError
+from evenspan.core.linalg import complement, top_eigenspace
 from evenspan.reconstruction.group_errors import errors
 from evenspan.reconstruction.joint_range import JointRange
 from evenspan.reconstruction.robust_descent import _iterate, descend, random_starts, u_form

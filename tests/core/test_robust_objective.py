@@ -5,8 +5,8 @@ import pytest
 from scipy.linalg import sqrtm
 from scipy.optimize import minimize
 
-from evenspan.errors import ConfigurationError
-from evenspan.linalg import complement
+from evenspan.core.errors import ConfigurationError
+from evenspan.core.linalg import complement
 from evenspan.reconstruction.group_errors import errors
 from evenspan.reconstruction.robust_bound import lower_bound
 from evenspan.reconstruction.robust_objective import (

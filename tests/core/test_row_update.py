@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from evenspan.cluster_counts import ClusterCounts
 from evenspan.clustering.gram import BlockGram, DenseGram, FactorGram
 from evenspan.clustering.row_update import _State, row_updates
 from evenspan.clustering.row_update_many import row_updates_many
-from evenspan.kernels import Kernel
+from evenspan.core.cluster_counts import ClusterCounts
+from evenspan.core.kernels import Kernel
 
 from .clustering_samples import (
     crossed,

@@ -44,7 +44,7 @@ from evenspan import (
     load,
     save,
 )
-from evenspan.errors import ConfigurationError, DataError, ResultError
+from evenspan.core.errors import ConfigurationError, DataError, ResultError
 from evenspan.saving import OtherVersionWarning, archive
 
 TABLE = [

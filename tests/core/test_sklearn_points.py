@@ -5,7 +5,7 @@ import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from evenspan import INLP, RLACE, MMDFairPCA
-from evenspan.errors import ConfigurationError
+from evenspan.core.errors import ConfigurationError
 
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")  # no row here is asked to converge
 

@@ -31,7 +31,7 @@ from evenspan import (
     StreamingFairPCA,
     TableEncoder,
 )
-from evenspan.errors import GroupError
+from evenspan.core.errors import GroupError
 
 from . import test_fair_kernel_pca, test_sklearn, test_sklearn_clusterers, test_sklearn_points
 from .samples import group_gap, size

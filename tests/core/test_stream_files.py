@@ -12,8 +12,8 @@ import pytest
 from pyarrow import compute, dataset, feather, parquet
 
 from evenspan import GroupMoments
-from evenspan.errors import ConfigurationError, DataError, FeatureTypeError, GroupError
-from evenspan.stream_files import ParquetStream
+from evenspan.core.errors import ConfigurationError, DataError, FeatureTypeError, GroupError
+from evenspan.core.stream_files import ParquetStream
 
 from .test_moments import assert_same
 

@@ -10,8 +10,8 @@ import pytest
 from PIL import Image
 
 from evenspan import GroupMoments
-from evenspan.errors import ConfigurationError, DataError, GroupError
-from evenspan.stream_images import ImageFolderStream, UnreadableImagesWarning
+from evenspan.core.errors import ConfigurationError, DataError, GroupError
+from evenspan.core.stream_images import ImageFolderStream, UnreadableImagesWarning
 
 SHAPE = (5, 4)
 

@@ -9,12 +9,12 @@ import pytest
 from scipy.stats import ortho_group
 
 from evenspan import GroupMoments, NullItOutPCA, StandardPCA, StreamingFairPCA
-from evenspan.errors import ComponentsError, ConfigurationError, DataError, GroupError, ResultError
-from evenspan.estimator import SurplusComponentsWarning
+from evenspan.core.errors import ComponentsError, ConfigurationError, DataError, GroupError, ResultError
+from evenspan.core.estimator import SurplusComponentsWarning
+from evenspan.core.streams import ArrayStream, FunctionStream, OneShotStream
 from evenspan.representation import SmallBlockWarning, StreamEndedWarning
 from evenspan.representation.noisy_power import FairPowerMethod, subspace_change
 from evenspan.representation.power_options import PowerOptions
-from evenspan.streams import ArrayStream, FunctionStream, OneShotStream
 
 from .samples import angle, draw, group_gap, size, two_attributes
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from evenspan import GroupMoments
+from evenspan.core.streams import FunctionStream
 from evenspan.representation import StreamingFairPCA
-from evenspan.streams import FunctionStream
 
 K, M, Q = 20, 5, 64
 #: Peak allocation in units of 4 d (k + m + q) bytes, single precision.

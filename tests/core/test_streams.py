@@ -9,8 +9,8 @@ import pytest
 from scipy import sparse
 
 from evenspan import GroupMoments
-from evenspan.errors import ConfigurationError, DataError, FeatureTypeError, GroupError
-from evenspan.streams import ArrayStream, FunctionStream, OneShotStream, Stream, as_stream
+from evenspan.core.errors import ConfigurationError, DataError, FeatureTypeError, GroupError
+from evenspan.core.streams import ArrayStream, FunctionStream, OneShotStream, Stream, as_stream
 
 from .test_moments import assert_same
 

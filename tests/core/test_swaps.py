@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from evenspan.cluster_counts import ClusterCounts
 from evenspan.clustering.gram import BlockGram, DenseGram, FactorGram
 from evenspan.clustering.row_update import row_updates
 from evenspan.clustering.swaps import best_swaps, swaps_and_moves
-from evenspan.kernels import Kernel
+from evenspan.core.cluster_counts import ClusterCounts
+from evenspan.core.kernels import Kernel
 
 from .clustering_samples import (
     fair_matrix,

@@ -8,13 +8,13 @@ from scipy import sparse
 from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 
-from evenspan.cluster_counts import ClusterCounts
 from evenspan.clustering.graphs import kernel_neighbour_graph, nearest_neighbour_graph
 from evenspan.clustering.variational import VariationalFairClustering, standardize_and_scale
 from evenspan.clustering.variational_bound import bound_updates, fairness_error, fairness_gradient, one_hot
 from evenspan.clustering.variational_choice import choose_weight
 from evenspan.clustering.variational_costs import KMeansCosts, KMedianCosts, NormalisedCutCosts, hard_assignments
-from evenspan.errors import ComponentsError, ConfigurationError, DataError, FeatureTypeError, GroupError
+from evenspan.core.cluster_counts import ClusterCounts
+from evenspan.core.errors import ComponentsError, ConfigurationError, DataError, FeatureTypeError, GroupError
 
 OBJECTIVES = ("k-means", "k-median", "ncut")
 

@@ -5,7 +5,7 @@ from itertools import islice
 import pytest
 
 from evenspan.clustering.weight_rule import WeightRule
-from evenspan.errors import ConfigurationError
+from evenspan.core.errors import ConfigurationError
 
 
 def searched(rule, mnce):

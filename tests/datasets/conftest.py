@@ -8,7 +8,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import numpy as np
 import pytest
 
-from evenspan.datasets import Entry, RawFile
+from compendium.data import Entry, RawFile
 
 
 class FileServer(ThreadingHTTPServer):

@@ -4,10 +4,11 @@ import re
 
 import pytest
 
-from evenspan import datasets, paths
-from evenspan.datasets import moments_store
-from evenspan.datasets.fold_store import WITH_FOLDS
-from evenspan.errors import ResultError
+from compendium import data as datasets
+from compendium import paths
+from compendium.data import moments_store
+from compendium.data.fold_store import WITH_FOLDS
+from evenspan.core.errors import ResultError
 
 SECTIONS = ["Origin", "Who is in it", "Columns", "Known problems", "What may not be concluded"]
 

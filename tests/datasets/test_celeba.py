@@ -7,15 +7,15 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from evenspan import FairPCA, GroupMoments
-from evenspan.datasets.celeba import (
+from compendium.data.celeba import (
     UnreadableImagesWarning,
     celeba_attributes,
     celeba_batches,
     celeba_stream,
     load_celeba,
 )
-from evenspan.errors import ConfigurationError, DataError, FetchError
+from evenspan import FairPCA, GroupMoments
+from evenspan.core.errors import ConfigurationError, DataError, FetchError
 
 ATTRIBUTES = ("Bald", "Eyeglasses", "Smiling")
 #: Part (0 train, 1 validation, 2 test) and attributes of eleven images.

@@ -8,10 +8,10 @@ import pandas as pd
 import pytest
 from scipy import sparse
 
-from evenspan.datasets import clustering, clustering_files, load_clustering, load_daily_sports, load_har, scaling
-from evenspan.datasets import credit_card as cards
-from evenspan.datasets import uci_activities as uci
-from evenspan.errors import ConfigurationError, DataError, FetchError, RegistryError
+from compendium.data import clustering, clustering_files, load_clustering, load_daily_sports, load_har, scaling
+from compendium.data import credit_card as cards
+from compendium.data import uci_activities as uci
+from evenspan.core.errors import ConfigurationError, DataError, FetchError, RegistryError
 
 RNG = np.random.default_rng(5)
 

@@ -7,10 +7,10 @@ import socket
 
 import pytest
 
-from evenspan import datasets
-from evenspan.datasets import download, storage
-from evenspan.datasets.fetch import fetch_entry, fetch_file, verify_entry
-from evenspan.errors import FetchError, RegistryError
+from compendium import data as datasets
+from compendium.data import download, storage
+from compendium.data.fetch import fetch_entry, fetch_file, verify_entry
+from evenspan.core.errors import FetchError, RegistryError
 
 
 def left_over(folder):

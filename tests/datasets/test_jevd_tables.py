@@ -9,9 +9,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from evenspan import GroupMoments, datasets, paths
-from evenspan.datasets import jevd_tables, moments_store
-from evenspan.errors import DataError, RegistryError, ResultError
+from compendium import data as datasets
+from compendium import paths
+from compendium.data import jevd_tables, moments_store
+from evenspan import GroupMoments
+from evenspan.core.errors import DataError, RegistryError, ResultError
 from evenspan.metrics import explained_variance
 from evenspan.reconstruction import StandardPCA
 

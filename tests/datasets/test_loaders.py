@@ -5,9 +5,9 @@ import collections
 import numpy as np
 import pytest
 
-from evenspan import datasets
-from evenspan.datasets import Dataset, bundled
-from evenspan.errors import DataError, RegistryError
+from compendium import data as datasets
+from compendium.data import Dataset, bundled
+from evenspan.core.errors import DataError, RegistryError
 
 PUBLISHED = ("adult", "compas", "german")
 
@@ -91,7 +91,7 @@ def original_adult_rows(names: tuple[str, ...]) -> list[tuple[int, ...]]:
     """Complete rows of the original Adult files under the names of the splits, each followed by its label."""
     import pandas as pd
 
-    from evenspan.datasets.tables import ADULT_COLUMNS
+    from compendium.data.tables import ADULT_COLUMNS
 
     frames = []
     for path, skipped in zip(datasets.verify("adult_uci"), (0, 1), strict=True):

@@ -4,8 +4,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from evenspan import datasets, paths
-from evenspan.datasets.dataset import Dataset
+from compendium import data as datasets
+from compendium import paths
+from compendium.data.dataset import Dataset
 
 
 def in_order(data: Dataset) -> np.ndarray:

@@ -6,9 +6,10 @@ import shutil
 import numpy as np
 import pytest
 
-from evenspan import datasets, paths
-from evenspan.datasets import moments_store
-from evenspan.errors import RegistryError, ResultError
+from compendium import data as datasets
+from compendium import paths
+from compendium.data import moments_store
+from evenspan.core.errors import RegistryError, ResultError
 
 ALL = [(name, i, part) for name in moments_store.SHIPPED for i in range(10) for part in moments_store.PARTS]
 

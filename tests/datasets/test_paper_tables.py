@@ -4,7 +4,7 @@ import re
 
 import pandas as pd
 
-from evenspan import paths
+from compendium import paths
 
 
 def test_every_table_has_the_number_of_rows_that_the_readme_states():

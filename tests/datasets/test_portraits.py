@@ -5,8 +5,8 @@ import tracemalloc
 import numpy as np
 import pytest
 
-from evenspan.datasets.portraits import CELEBA_SIZE, CHUNK, SLIP, PortraitStream, portraits
-from evenspan.errors import ConfigurationError, DataError
+from compendium.data.portraits import CELEBA_SIZE, CHUNK, SLIP, PortraitStream, portraits
+from evenspan.core.errors import ConfigurationError, DataError
 
 SIZE = (44, 36)
 

@@ -7,10 +7,11 @@ import pandas as pd
 import pytest
 from sklearn.model_selection import KFold
 
-from evenspan import datasets, paths
-from evenspan.datasets import fold_store as store
-from evenspan.datasets import protocol_splits
-from evenspan.errors import ConfigurationError, GroupError, RegistryError, ResultError
+from compendium import data as datasets
+from compendium import paths
+from compendium.data import fold_store as store
+from compendium.data import protocol_splits
+from evenspan.core.errors import ConfigurationError, GroupError, RegistryError, ResultError
 
 NAMES = {"E. Coli": "ecoli", "LFW": "lfw_24x24"}
 

@@ -5,8 +5,9 @@ import re
 
 import pytest
 
-from evenspan import datasets, paths
-from evenspan.errors import RegistryError
+from compendium import data as datasets
+from compendium import paths
+from evenspan.core.errors import RegistryError
 
 PAPERS = {path.name.partition("_")[0] for path in paths.data("paper").glob("*_*.csv")} | {"lee2023"}
 
@@ -60,7 +61,7 @@ def test_the_checksum_of_a_set_depends_on_every_file_and_not_on_their_order(make
 
 
 def test_a_missing_registry_is_an_error(tmp_path):
-    from evenspan.datasets.registry import read
+    from compendium.data.registry import read
 
     with pytest.raises(RegistryError, match=r"registry\.toml is missing"):
         read(tmp_path / "registry.toml")

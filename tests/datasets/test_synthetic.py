@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from scipy import linalg
 
-from evenspan import datasets
-from evenspan.datasets import synthetic
-from evenspan.errors import ConfigurationError
+from compendium import data as datasets
+from compendium.data import synthetic
+from evenspan.core.errors import ConfigurationError
 
 
 def latent_covariance(group: int) -> np.ndarray:

@@ -5,9 +5,9 @@ from itertools import islice
 import numpy as np
 import pytest
 
+from compendium.data.synthetic_gaps import GaussianPair, authors_pair, gap_controlled_pair
 from evenspan import GroupMoments
-from evenspan.datasets.synthetic_gaps import GaussianPair, authors_pair, gap_controlled_pair
-from evenspan.errors import ConfigurationError, DataError
+from evenspan.core.errors import ConfigurationError, DataError
 
 GAPS = (5.0, -4.5, 4.0, -3.5)
 

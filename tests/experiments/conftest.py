@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from evenspan.experiments import records, store, tasks
+from compendium.experiments import records, store, tasks
 
 
 @pytest.fixture

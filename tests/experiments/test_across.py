@@ -7,13 +7,14 @@ import pandas as pd
 import pytest
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 
-from evenspan import RLACE, GroupMoments, MMDFairPCA, datasets
-from evenspan.datasets import Dataset
-from evenspan.errors import ConfigurationError
-from evenspan.experiments import across_data, across_judge, across_methods, across_solvers
-from evenspan.experiments.across_judge import METRICS, Answer, Judge
-from evenspan.experiments.catalogue import experiment
-from evenspan.experiments.records import checked
+from compendium import data as datasets
+from compendium.data import Dataset
+from compendium.experiments import across_data, across_judge, across_methods, across_solvers
+from compendium.experiments.across_judge import METRICS, Answer, Judge
+from compendium.experiments.catalogue import experiment
+from compendium.experiments.records import checked
+from evenspan import RLACE, GroupMoments, MMDFairPCA
+from evenspan.core.errors import ConfigurationError
 
 
 @pytest.fixture(scope="module")

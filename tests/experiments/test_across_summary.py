@@ -4,10 +4,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from evenspan.errors import ConfigurationError
-from evenspan.experiments import across_summary as summary
-from evenspan.experiments.across_data import comparable
-from evenspan.experiments.across_judge import METRICS
+from compendium.experiments import across_summary as summary
+from compendium.experiments.across_data import comparable
+from compendium.experiments.across_judge import METRICS
+from evenspan.core.errors import ConfigurationError
 
 DATASETS = comparable(10)
 METHODS = ("PCA", "Fair PCA", "LEACE", "u-FPCA")

@@ -3,9 +3,9 @@
 import pytest
 import yaml
 
-from evenspan import paths
-from evenspan.errors import ConfigurationError, RegistryError
-from evenspan.experiments.catalogue import catalogue, experiment
+from compendium import paths
+from compendium.experiments.catalogue import catalogue, experiment
+from evenspan.core.errors import ConfigurationError, RegistryError
 
 
 def test_the_real_list_is_valid_and_complete():

@@ -7,11 +7,11 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from evenspan import paths
-from evenspan.errors import ResultError
-from evenspan.experiments import claim_rules
-from evenspan.experiments.claim_rules import described, rule, rules
-from evenspan.report import findings
+from compendium import paths
+from compendium.experiments import claim_rules
+from compendium.experiments.claim_rules import described, rule, rules
+from compendium.report import findings
+from evenspan.core.errors import ResultError
 
 FOLDER = Path(claim_rules.__file__).parent
 #: Numbers that compare without being a rule: nothing, everything, a sign, a pair.

@@ -10,14 +10,14 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from evenspan import paths
-from evenspan.errors import ResultError
-from evenspan.experiments import kleindessner2023_claims as adult
-from evenspan.experiments import rathore2025_counting as counting
-from evenspan.experiments import store, vu2022_claims, zhou2024_summary
-from evenspan.experiments.claim_rules import HOLDS, IN_PART, NOT_SO, MissingNumbersError
-from evenspan.experiments.store import reading
-from evenspan.report import claims
+from compendium import paths
+from compendium.experiments import kleindessner2023_claims as adult
+from compendium.experiments import rathore2025_counting as counting
+from compendium.experiments import store, vu2022_claims, zhou2024_summary
+from compendium.experiments.claim_rules import HOLDS, IN_PART, NOT_SO, MissingNumbersError
+from compendium.experiments.store import reading
+from compendium.report import claims
+from evenspan.core.errors import ResultError
 
 SEEDS = range(8)
 READ = store.units_at

@@ -8,10 +8,11 @@ import sys
 import pytest
 from typer.testing import CliRunner
 
-import evenspan.datasets
-from evenspan.cli import app
-from evenspan.errors import FetchError
-from evenspan.experiments.records import numeric_environment
+import compendium.data
+import evenspan
+from compendium.cli import app
+from evenspan.auditing.execution import numeric_environment
+from evenspan.core.errors import FetchError
 
 
 @pytest.fixture
@@ -29,7 +30,7 @@ def cli(monkeypatch):
 
 def program(*arguments: str, **environment: str) -> subprocess.CompletedProcess:
     return subprocess.run(
-        [sys.executable, "-m", "evenspan.cli", *arguments],
+        [sys.executable, "-m", "compendium.cli", *arguments],
         env=os.environ | environment,
         capture_output=True,
         text=True,
@@ -48,7 +49,7 @@ def test_help_and_version(cli):
 
 def test_the_command_line_imports_nothing_heavy():
     code = (
-        "import sys, evenspan; before = set(sys.modules); import evenspan.cli; new = set(sys.modules) - before\n"
+        "import sys, evenspan; before = set(sys.modules); import compendium.cli; new = set(sys.modules) - before\n"
         "print(sorted({name.partition('.')[0] for name in new} & {'numpy', 'pandas', 'sklearn', 'scipy', 'papermill'}))"
     )
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"
@@ -172,14 +173,14 @@ def test_data_commands_call_the_data_layer(cli, monkeypatch):
     def unreachable(name):
         raise FetchError(f"{name} is not reachable")
 
-    monkeypatch.setattr(evenspan.datasets, "fetch", unreachable)
+    monkeypatch.setattr(compendium.data, "fetch", unreachable)
     failed = cli("data", "fetch", "adult")
     assert (failed.exit_code, failed.stderr) == (2, "Error: adult is not reachable\n")
-    monkeypatch.setattr(evenspan.datasets, "card", lambda name: f"# {name}")
+    monkeypatch.setattr(compendium.data, "card", lambda name: f"# {name}")
     assert cli("data", "card", "adult").stdout == "# adult\n"
     for name, value in numeric_environment().items():
         monkeypatch.setenv(name, value)
-    monkeypatch.setattr(evenspan.datasets, "make_moments", lambda name: (f"{name}.npz",))
+    monkeypatch.setattr(compendium.data, "make_moments", lambda name: (f"{name}.npz",))
     assert cli("data", "moments", "adult").stdout == "Written: adult.npz\n"
 
 
@@ -194,7 +195,7 @@ def test_moments_are_computed_with_one_thread(monkeypatch, cli):
     monkeypatch.setattr(subprocess, "run", run)
     assert cli("data", "moments", "adult").exit_code == 4
     [(command, env)] = called
-    assert command[1:] == ["-m", "evenspan.cli", "data", "moments", "adult"]
+    assert command[1:] == ["-m", "compendium.cli", "data", "moments", "adult"]
     assert env["OMP_NUM_THREADS"] == env["OPENBLAS_NUM_THREADS"] == "1"
 
 

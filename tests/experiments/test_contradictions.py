@@ -3,14 +3,14 @@
 import pandas as pd
 import pytest
 
-from evenspan import paths
-from evenspan.errors import ResultError
-from evenspan.experiments import contradictions, contradictions_claims
-from evenspan.experiments import contradictions_others as others
-from evenspan.experiments.claim_rules import HOLDS, IN_PART, NOT_SO, Answer
-from evenspan.experiments.contradictions_claims import BOTH, FIRST, OPEN, PART, SECOND, ByClaim, by_claim, by_count
-from evenspan.experiments.zhou2024_search_arithmetic import printed
-from evenspan.report import ledger
+from compendium import paths
+from compendium.experiments import contradictions, contradictions_claims
+from compendium.experiments import contradictions_others as others
+from compendium.experiments.claim_rules import HOLDS, IN_PART, NOT_SO, Answer
+from compendium.experiments.contradictions_claims import BOTH, FIRST, OPEN, PART, SECOND, ByClaim, by_claim, by_count
+from compendium.experiments.zhou2024_search_arithmetic import printed
+from compendium.report import ledger
+from evenspan.core.errors import ResultError
 
 QUICK = ["X01", "X03", "X06", "X15", "X19", "X23", "X29", "X30", "X31"]
 

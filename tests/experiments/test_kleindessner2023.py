@@ -8,20 +8,20 @@ import pandas as pd
 import pytest
 from scipy import linalg, stats
 
+from compendium.data import Dataset
+from compendium.experiments import kleindessner2023_distributed as distributed
+from compendium.experiments import kleindessner2023_judge as judge
+from compendium.experiments import kleindessner2023_methods as methods
+from compendium.experiments import kleindessner2023_rival_times as rival_times
+from compendium.experiments import kleindessner2023_runtime as runtime
+from compendium.experiments import kleindessner2023_summary as summaries
+from compendium.experiments import kleindessner2023_table as table
+from compendium.experiments import kleindessner2023_theorems as theorems
+from compendium.experiments import records, tasks
+from compendium.experiments.store import read_results
+from compendium.report.ledger import published
 from evenspan import FairPCA, GroupMoments, metrics
-from evenspan.datasets import Dataset
-from evenspan.errors import ConfigurationError
-from evenspan.experiments import kleindessner2023_distributed as distributed
-from evenspan.experiments import kleindessner2023_judge as judge
-from evenspan.experiments import kleindessner2023_methods as methods
-from evenspan.experiments import kleindessner2023_rival_times as rival_times
-from evenspan.experiments import kleindessner2023_runtime as runtime
-from evenspan.experiments import kleindessner2023_summary as summaries
-from evenspan.experiments import kleindessner2023_table as table
-from evenspan.experiments import kleindessner2023_theorems as theorems
-from evenspan.experiments import records, tasks
-from evenspan.experiments.store import read_results
-from evenspan.report.ledger import published
+from evenspan.core.errors import ConfigurationError
 
 
 @pytest.fixture(scope="module")
@@ -283,9 +283,9 @@ class _Suboptimal(FairPCA):
     """Feasible, but with the directions of least variance."""
 
     def _answer(self, moments):
-        from evenspan.certificate import ky_fan_certificate
+        from evenspan.core.certificate import ky_fan_certificate
+        from evenspan.core.subspace import FairSubspace
         from evenspan.representation.constraints import fair_basis, mean_constraints
-        from evenspan.subspace import FairSubspace
 
         R = fair_basis(mean_constraints(moments), np.sqrt(np.trace(moments.second_moment)))
         self.constraint_rank_, self.standard_subspace_ = moments.d - R.shape[1], None

@@ -4,14 +4,14 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from evenspan.experiments import kleindessner2023_claims as claims
-from evenspan.experiments import kleindessner2023_rival_times as rival_times
-from evenspan.experiments import kleindessner2023_table as table
-from evenspan.experiments import kleindessner2023_theorems as theorems
-from evenspan.experiments.claim_rules import OPEN
-from evenspan.experiments.kleindessner2023_methods import METHODS, PRINTED
-from evenspan.experiments.store import read_results
-from evenspan.report.claims import ANSWERS, registered
+from compendium.experiments import kleindessner2023_claims as claims
+from compendium.experiments import kleindessner2023_rival_times as rival_times
+from compendium.experiments import kleindessner2023_table as table
+from compendium.experiments import kleindessner2023_theorems as theorems
+from compendium.experiments.claim_rules import OPEN
+from compendium.experiments.kleindessner2023_methods import METHODS, PRINTED
+from compendium.experiments.store import read_results
+from compendium.report.claims import ANSWERS, registered
 
 
 def frame(values: dict, *, dataset="adult", k=10, splits=10) -> pd.DataFrame:

@@ -5,11 +5,11 @@ import pandas as pd
 import pytest
 from PIL import Image
 
+from compendium.data import Dataset, load
+from compendium.experiments import kleindessner2023_faces as faces
+from compendium.experiments import records
 from evenspan import GroupMoments
-from evenspan.datasets import Dataset, load
-from evenspan.errors import ConfigurationError, DataError
-from evenspan.experiments import kleindessner2023_faces as faces
-from evenspan.experiments import records
+from evenspan.core.errors import ConfigurationError, DataError
 from evenspan.representation import FairPCA
 
 

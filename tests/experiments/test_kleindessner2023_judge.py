@@ -5,9 +5,9 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from compendium.data import Dataset
+from compendium.experiments import kleindessner2023_judge as judge
 from evenspan import FairKernelPCA, FairPCA, GroupMoments, StandardPCA, metrics
-from evenspan.datasets import Dataset
-from evenspan.experiments import kleindessner2023_judge as judge
 
 
 def draw(n, seed) -> Dataset:

@@ -7,13 +7,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from evenspan.datasets import Dataset, load
-from evenspan.errors import ConfigurationError
-from evenspan.experiments import kleindessner2023_reductions as protocol
-from evenspan.experiments import kleindessner2023_reductions_claims as claims
-from evenspan.experiments import kleindessner2023_reductions_times as times
-from evenspan.experiments.claim_rules import rule
-from evenspan.experiments.records import checked
+from compendium.data import Dataset, load
+from compendium.experiments import kleindessner2023_reductions as protocol
+from compendium.experiments import kleindessner2023_reductions_claims as claims
+from compendium.experiments import kleindessner2023_reductions_times as times
+from compendium.experiments.claim_rules import rule
+from compendium.experiments.records import checked
+from evenspan.core.errors import ConfigurationError
 
 FULL, SMALL_SVM = claims.FULL_SIZE, protocol.STUDIES["svm"].size
 installed = pytest.mark.skipif(not importlib.util.find_spec("fairlearn"), reason="needs fairlearn")

@@ -5,11 +5,11 @@ import pandas as pd
 import pytest
 from scipy.linalg import subspace_angles
 
+from compendium.experiments import kleindessner2023_illustration as illustration
+from compendium.experiments import kleindessner2023_synthetic as synthetic
+from compendium.experiments import records
 from evenspan import GroupMoments, StandardPCA
-from evenspan.errors import ConfigurationError
-from evenspan.experiments import kleindessner2023_illustration as illustration
-from evenspan.experiments import kleindessner2023_synthetic as synthetic
-from evenspan.experiments import records
+from evenspan.core.errors import ConfigurationError
 from evenspan.representation import FairPCA
 
 

@@ -7,12 +7,12 @@ from html.parser import HTMLParser
 import pandas as pd
 import pytest
 
-from evenspan import paths
-from evenspan.errors import RegistryError, ResultError
-from evenspan.experiments import experiment, provenance, states, store
-from evenspan.experiments.catalogue import task_id
-from evenspan.report import claims, ledger, ledger_page, ledger_results
-from evenspan.report.verdicts import Kind
+from compendium import paths
+from compendium.experiments import experiment, provenance, states, store
+from compendium.experiments.catalogue import task_id
+from compendium.report import claims, ledger, ledger_page, ledger_results
+from compendium.report.verdicts import Kind
+from evenspan.core.errors import RegistryError, ResultError
 
 
 def test_the_published_tables_hold_1260_numbers():

@@ -7,8 +7,8 @@ import shutil
 import pandas as pd
 import pytest
 
-from evenspan import paths
-from evenspan.report import claims, ledger, ledger_page
+from compendium import paths
+from compendium.report import claims, ledger, ledger_page
 
 pytestmark = pytest.mark.browser
 SHOWN = "table.ledger tbody tr:not([hidden])"

@@ -4,9 +4,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from evenspan.errors import ConfigurationError
-from evenspan.experiments import lee2023_comparison as comparison
-from evenspan.experiments import records
+from compendium.experiments import lee2023_comparison as comparison
+from compendium.experiments import records
+from evenspan.core.errors import ConfigurationError
 
 
 @pytest.fixture(scope="module")

@@ -4,13 +4,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from evenspan.datasets.portraits import PortraitStream
-from evenspan.errors import ConfigurationError
-from evenspan.experiments import experiment, records
-from evenspan.experiments import lee2023_images as images
-from evenspan.experiments import lee2023_images_memory as memory
+from compendium.data.portraits import PortraitStream
+from compendium.experiments import experiment, records
+from compendium.experiments import lee2023_images as images
+from compendium.experiments import lee2023_images_memory as memory
+from evenspan.core.errors import ConfigurationError
+from evenspan.core.streams import ArrayStream
 from evenspan.representation import StreamingFairPCA
-from evenspan.streams import ArrayStream
 
 
 @pytest.fixture(scope="module")

@@ -6,16 +6,16 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from compendium.experiments import lee2023_learnability as learnability
+from compendium.experiments import lee2023_learnability_claims as claims
+from compendium.experiments import lee2023_learnability_effects as effects
+from compendium.experiments import lee2023_learnability_protocol as protocol
+from compendium.experiments import records
+from compendium.experiments.claim_rules import Answer
 from evenspan import metrics
-from evenspan.errors import ConfigurationError
-from evenspan.experiments import lee2023_learnability as learnability
-from evenspan.experiments import lee2023_learnability_claims as claims
-from evenspan.experiments import lee2023_learnability_effects as effects
-from evenspan.experiments import lee2023_learnability_protocol as protocol
-from evenspan.experiments import records
-from evenspan.experiments.claim_rules import Answer
+from evenspan.core.errors import ConfigurationError
+from evenspan.core.streams import OneShotStream
 from evenspan.representation.streaming_fair_pca import StreamingFairPCA
-from evenspan.streams import OneShotStream
 
 SIZES = (316, 1000, 3162)
 

@@ -6,9 +6,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from evenspan.experiments import lee2023_scale as scale
-from evenspan.experiments import lee2023_scale_model as model
-from evenspan.experiments.records import checked
+from compendium.experiments import lee2023_scale as scale
+from compendium.experiments import lee2023_scale_model as model
+from compendium.experiments.records import checked
 
 pytest.importorskip("distributed")
 

@@ -8,16 +8,16 @@ import pytest
 from scipy.linalg import subspace_angles
 from tests.core.samples import draw
 
+from compendium.data import Dataset, equal_moments
+from compendium.experiments import lee2023_distributed as distributed
+from compendium.experiments import lee2023_splits as own
+from compendium.experiments import lee2023_table as protocol
+from compendium.experiments import lee2023_table_quoted as comparison
+from compendium.experiments import lee2023_table_summary as summary
+from compendium.experiments import records
+from compendium.experiments.lee2023_released import ReleasedOffline, fnpm_rows
 from evenspan import GroupMoments, metrics
-from evenspan.datasets import Dataset, equal_moments
-from evenspan.errors import ConfigurationError, DataError, FetchError
-from evenspan.experiments import lee2023_distributed as distributed
-from evenspan.experiments import lee2023_splits as own
-from evenspan.experiments import lee2023_table as protocol
-from evenspan.experiments import lee2023_table_quoted as comparison
-from evenspan.experiments import lee2023_table_summary as summary
-from evenspan.experiments import records
-from evenspan.experiments.lee2023_released import ReleasedOffline, fnpm_rows
+from evenspan.core.errors import ConfigurationError, DataError, FetchError
 from evenspan.representation.null_it_out import NullItOutPCA
 
 

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from evenspan.experiments import lee2023_theorems as theorems
-from evenspan.linalg import complement
+from compendium.experiments import lee2023_theorems as theorems
+from evenspan.core.linalg import complement
 from evenspan.representation import NullItOutPCA
 
 EXPECTED = {"L01": "holds in part", "L02": "does not hold"}

@@ -7,14 +7,14 @@ import pandas as pd
 import pytest
 from scipy.linalg import subspace_angles
 
+from compendium.data import entry, whole_moments
+from compendium.experiments import rathore2025_factorial as factorial
+from compendium.experiments import rathore2025_origin as origin
+from compendium.experiments import rathore2025_protocol as protocol
+from compendium.experiments import rathore2025_tables as tables
 from evenspan import JEVDPCA, DisparityFairPCA, GroupMoments, MinMaxFairPCA
-from evenspan.datasets import entry, whole_moments
-from evenspan.errors import ConfigurationError
-from evenspan.experiments import rathore2025_factorial as factorial
-from evenspan.experiments import rathore2025_origin as origin
-from evenspan.experiments import rathore2025_protocol as protocol
-from evenspan.experiments import rathore2025_tables as tables
-from evenspan.linalg import top_eigenspace
+from evenspan.core.errors import ConfigurationError
+from evenspan.core.linalg import top_eigenspace
 from evenspan.reconstruction.min_max_exact import solve_min_max
 
 EXACTLY_MATCHED = {"diabetes": 19, "obesity": 14, "lsac_bw": 11, "npha": 10}

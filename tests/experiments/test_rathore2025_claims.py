@@ -6,16 +6,16 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from evenspan import paths
-from evenspan.errors import ResultError
-from evenspan.experiments import rathore2025_claims as claims
-from evenspan.experiments import rathore2025_counting as counting
-from evenspan.experiments import rathore2025_identities as identities
-from evenspan.experiments.claim_rules import OPEN
-from evenspan.experiments.rathore2025_counting import NAMES
-from evenspan.experiments.rathore2025_protocol import PRINTED, PUBLISHED, RELEASED, TABLES, printed
-from evenspan.experiments.rathore2025_speed import claims as speed
-from evenspan.experiments.rathore2025_theorems import claims as theorems
+from compendium import paths
+from compendium.experiments import rathore2025_claims as claims
+from compendium.experiments import rathore2025_counting as counting
+from compendium.experiments import rathore2025_identities as identities
+from compendium.experiments.claim_rules import OPEN
+from compendium.experiments.rathore2025_counting import NAMES
+from compendium.experiments.rathore2025_protocol import PRINTED, PUBLISHED, RELEASED, TABLES, printed
+from compendium.experiments.rathore2025_speed import claims as speed
+from compendium.experiments.rathore2025_theorems import claims as theorems
+from evenspan.core.errors import ResultError
 
 EXPECTED = {
     "R12": "holds in part",

@@ -6,11 +6,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from evenspan import datasets, metrics
-from evenspan.errors import ConfigurationError
-from evenspan.experiments import rathore2025_lsac as protocol
-from evenspan.experiments import rathore2025_lsac_pools as pools
-from evenspan.experiments import rathore2025_lsac_search as search
+from compendium import data as datasets
+from compendium.experiments import rathore2025_lsac as protocol
+from compendium.experiments import rathore2025_lsac_pools as pools
+from compendium.experiments import rathore2025_lsac_search as search
+from evenspan import metrics
+from evenspan.core.errors import ConfigurationError
 from evenspan.reconstruction import StandardPCA
 
 

@@ -6,11 +6,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from evenspan.experiments import rathore2025_counting as counting
-from evenspan.experiments import rathore2025_divergence as divergence
-from evenspan.experiments import rathore2025_equal_losses as equal
-from evenspan.experiments import rathore2025_identities as identities
-from evenspan.experiments import rathore2025_theorems as theorems
+from compendium.experiments import rathore2025_counting as counting
+from compendium.experiments import rathore2025_divergence as divergence
+from compendium.experiments import rathore2025_equal_losses as equal
+from compendium.experiments import rathore2025_identities as identities
+from compendium.experiments import rathore2025_theorems as theorems
 from evenspan.reconstruction.group_errors import group_matrices
 from evenspan.reconstruction.joint_diagonalisation import joint_criterion, joint_diagonalise
 from evenspan.reconstruction.joint_jacobi import jacobi_diagonalise

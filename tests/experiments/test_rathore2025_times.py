@@ -4,13 +4,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from evenspan import datasets
-from evenspan.experiments import rathore2025_speed as speed
-from evenspan.experiments import rathore2025_times as times
-from evenspan.experiments.rathore2025_counting import NAMES
-from evenspan.experiments.rathore2025_protocol import COLUMNS, TABLES
-from evenspan.experiments.records import checked
-from evenspan.report.ledger import published
+from compendium import data as datasets
+from compendium.experiments import rathore2025_speed as speed
+from compendium.experiments import rathore2025_times as times
+from compendium.experiments.rathore2025_counting import NAMES
+from compendium.experiments.rathore2025_protocol import COLUMNS, TABLES
+from compendium.experiments.records import checked
+from compendium.report.ledger import published
 
 
 @pytest.fixture(scope="module")

@@ -9,10 +9,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from evenspan import paths
-from evenspan.errors import ResultError
-from evenspan.experiments import experiment, records
-from evenspan.report import reliability as report
+from compendium import paths
+from compendium.experiments import experiment, records
+from compendium.report import reliability as report
+from evenspan.core.errors import ResultError
 
 BENCHMARKS = paths.root() / "benchmarks"
 

@@ -4,8 +4,8 @@ import subprocess
 
 import pytest
 
-from evenspan.errors import ResultError
-from evenspan.experiments import seals
+from compendium.experiments import seals
+from evenspan.core.errors import ResultError
 
 
 @pytest.fixture

@@ -14,10 +14,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from evenspan.errors import ConfigurationError, RegistryError, ResultError
-from evenspan.experiments import experiment, provenance, recheck, records, states, store, tasks
-from evenspan.experiments.catalogue import task_id
-from evenspan.experiments.recheck import Tolerances
+from compendium.experiments import experiment, provenance, recheck, records, states, store, tasks
+from compendium.experiments.catalogue import task_id
+from compendium.experiments.recheck import Tolerances
+from evenspan.core.errors import ConfigurationError, RegistryError, ResultError
 
 NAMES = [f"k{k}-{method}" for k in (2, 10) for method in ("pca", "fair_pca", "fair_pca_s_0.5")]
 
@@ -259,7 +259,7 @@ def test_the_state_of_what_a_build_stored(toy_checkout):
 def start(jobs: int, seconds: float = 0.4) -> subprocess.Popen:
     # A shell without job control starts background processes deaf to Ctrl-C, and their children inherit that.
     code = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); "
-    code += f"from evenspan.experiments import tasks; tasks.run('toy-table', jobs={jobs})"
+    code += f"from compendium.experiments import tasks; tasks.run('toy-table', jobs={jobs})"
     return subprocess.Popen(
         [sys.executable, "-c", code], env=os.environ | {"FAKE_SECONDS": str(seconds)}, stderr=subprocess.DEVNULL
     )

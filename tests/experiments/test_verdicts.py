@@ -4,8 +4,8 @@ from decimal import Decimal
 
 import pytest
 
-from evenspan.errors import ResultError
-from evenspan.report.verdicts import EVIDENCE, Evidence, Kind, Peer, Rules, explanation, judge, printed_digits, rules
+from compendium.report.verdicts import EVIDENCE, Evidence, Kind, Peer, Rules, explanation, judge, printed_digits, rules
+from evenspan.core.errors import ResultError
 
 HALF, SHARE = Decimal("0.5"), Decimal("0.02")
 RULES = Rules(12, HALF, SHARE, Decimal(0), Decimal(2), Decimal(0), False, 1)

@@ -5,10 +5,10 @@ from collections import Counter
 import pytest
 from typer.testing import CliRunner
 
-from evenspan.cli import app
-from evenspan.errors import ConfigurationError
-from evenspan.experiments import states, tasks
-from evenspan.report import ledger, verify
+from compendium.cli import app
+from compendium.experiments import states, tasks
+from compendium.report import ledger, verify
+from evenspan.core.errors import ConfigurationError
 
 NAME = "toy-table"
 

@@ -4,9 +4,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from evenspan import GroupMoments, datasets
-from evenspan.datasets import Dataset, protocol_splits
-from evenspan.experiments import (
+from compendium import data as datasets
+from compendium.data import Dataset, protocol_splits
+from compendium.experiments import (
     states,
     vu2022_claims,
     vu2022_components,
@@ -18,12 +18,13 @@ from evenspan.experiments import (
     vu2022_theorems,
     vu2022_toy,
 )
-from evenspan.experiments import vu2022_protocol as protocol
-from evenspan.experiments.claim_rules import OPEN
-from evenspan.experiments.store import read_records
-from evenspan.experiments.vu2022_protocol import Answer, Method
-from evenspan.linalg import top_eigenspace
-from evenspan.report import claims
+from compendium.experiments import vu2022_protocol as protocol
+from compendium.experiments.claim_rules import OPEN
+from compendium.experiments.store import read_records
+from compendium.experiments.vu2022_protocol import Answer, Method
+from compendium.report import claims
+from evenspan import GroupMoments
+from evenspan.core.linalg import top_eigenspace
 
 
 @pytest.fixture(scope="module")

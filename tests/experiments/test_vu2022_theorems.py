@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from evenspan.experiments import vu2022_convergence as convergence
-from evenspan.experiments import vu2022_theorems as theorems
+from compendium.experiments import vu2022_convergence as convergence
+from compendium.experiments import vu2022_theorems as theorems
 
 EXPECTED = {
     "V01": "does not hold",

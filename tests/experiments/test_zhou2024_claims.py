@@ -4,10 +4,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from evenspan import paths
-from evenspan.experiments import zhou2024_claims
-from evenspan.experiments import zhou2024_summary as table
-from evenspan.experiments.claim_rules import Answer
+from compendium import paths
+from compendium.experiments import zhou2024_claims
+from compendium.experiments import zhou2024_summary as table
+from compendium.experiments.claim_rules import Answer
 
 EXPECTED = {"Z08": "holds", "Z09": "holds", "Z10": "does not hold"}
 

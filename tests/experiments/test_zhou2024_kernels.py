@@ -6,13 +6,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from compendium.experiments import records
+from compendium.experiments import zhou2024_kernels as protocol
+from compendium.experiments import zhou2024_kernels_cells as cells
+from compendium.experiments.zhou2024_methods import made_set
+from compendium.experiments.zhou2024_tradeoff_runs import Case
 from evenspan.clustering.fair_kernel_kmeans import FairKernelKMeans
-from evenspan.errors import ConfigurationError
-from evenspan.experiments import records
-from evenspan.experiments import zhou2024_kernels as protocol
-from evenspan.experiments import zhou2024_kernels_cells as cells
-from evenspan.experiments.zhou2024_methods import made_set
-from evenspan.experiments.zhou2024_tradeoff_runs import Case
+from evenspan.core.errors import ConfigurationError
 
 
 @pytest.fixture(scope="module")

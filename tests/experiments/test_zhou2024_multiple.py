@@ -4,11 +4,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from compendium.experiments import zhou2024_multiple as protocol
+from compendium.experiments import zhou2024_multiple_summary as summary
+from compendium.experiments.zhou2024_methods import made_set
 from evenspan.clustering import base_kernels
-from evenspan.errors import ConfigurationError
-from evenspan.experiments import zhou2024_multiple as protocol
-from evenspan.experiments import zhou2024_multiple_summary as summary
-from evenspan.experiments.zhou2024_methods import made_set
+from evenspan.core.errors import ConfigurationError
 from evenspan.metrics.clustering import clustering_accuracy
 
 

@@ -8,19 +8,19 @@ import pytest
 from scipy import sparse
 from scipy.stats import entropy
 
+from compendium.data import credit_card as cards
+from compendium.data.clustering import K1B_SEED, k1b_halves
+from compendium.data.scaling import unit_rows
+from compendium.experiments import records
+from compendium.experiments import zhou2024_search as protocol
+from compendium.experiments import zhou2024_search_arithmetic as arithmetic
+from compendium.experiments import zhou2024_search_credit as credit
+from compendium.experiments import zhou2024_search_k1b as k1b
+from compendium.experiments import zhou2024_search_page as page
+from compendium.experiments.store import read_results
 from evenspan.clustering.base_kernels import base_kernel
 from evenspan.clustering.kernel_kmeans import KernelKMeans
-from evenspan.datasets import credit_card as cards
-from evenspan.datasets.clustering import K1B_SEED, k1b_halves
-from evenspan.datasets.scaling import unit_rows
-from evenspan.errors import ConfigurationError, ResultError
-from evenspan.experiments import records
-from evenspan.experiments import zhou2024_search as protocol
-from evenspan.experiments import zhou2024_search_arithmetic as arithmetic
-from evenspan.experiments import zhou2024_search_credit as credit
-from evenspan.experiments import zhou2024_search_k1b as k1b
-from evenspan.experiments import zhou2024_search_page as page
-from evenspan.experiments.store import read_results
+from evenspan.core.errors import ConfigurationError, ResultError
 from evenspan.metrics.clustering import balance, clustering_accuracy, mnce
 
 pytestmark = pytest.mark.filterwarnings("ignore:after 10 sweeps:sklearn.exceptions.ConvergenceWarning")

@@ -5,12 +5,12 @@ import pandas as pd
 import pytest
 from scipy import sparse
 
+from compendium.data.clustering import ClusterData, load_clustering
+from compendium.experiments import zhou2024_methods as methods
+from compendium.experiments import zhou2024_summary, zhou2024_table, zhou2024_variants
+from compendium.experiments.store import read_results
 from evenspan.clustering import FairKernelKMeans, KernelKMeans
-from evenspan.datasets.clustering import ClusterData, load_clustering
-from evenspan.errors import ConfigurationError
-from evenspan.experiments import zhou2024_methods as methods
-from evenspan.experiments import zhou2024_summary, zhou2024_table, zhou2024_variants
-from evenspan.experiments.store import read_results
+from evenspan.core.errors import ConfigurationError
 from evenspan.metrics.clustering import joint_counts, judge_clustering
 from evenspan.metrics.joint_counts import JointCounts
 

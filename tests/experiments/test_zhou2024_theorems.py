@@ -6,14 +6,14 @@ from itertools import combinations_with_replacement
 import numpy as np
 import pytest
 
+from compendium.experiments import zhou2024_attainable as attainable
+from compendium.experiments import zhou2024_bound as theorem_2
+from compendium.experiments import zhou2024_dense as dense
+from compendium.experiments import zhou2024_theorems as theorems
 from evenspan.clustering.fair_multiple_kernel_kmeans import FairMultipleKernelKMeans
 from evenspan.clustering.gram import DenseGram
 from evenspan.clustering.row_update import row_updates
-from evenspan.errors import ConfigurationError
-from evenspan.experiments import zhou2024_attainable as attainable
-from evenspan.experiments import zhou2024_bound as theorem_2
-from evenspan.experiments import zhou2024_dense as dense
-from evenspan.experiments import zhou2024_theorems as theorems
+from evenspan.core.errors import ConfigurationError
 from evenspan.metrics.clustering import balance_of, fair_gap_of, mnce_of, regulariser_of
 
 EXPECTED = {

@@ -7,14 +7,14 @@ import pandas as pd
 import pytest
 from sklearn.exceptions import ConvergenceWarning
 
+from compendium.experiments import records
+from compendium.experiments import zhou2024_tradeoff as protocol
+from compendium.experiments import zhou2024_tradeoff_bound as bounds
+from compendium.experiments import zhou2024_tradeoff_runs as runs
+from compendium.experiments import zhou2024_tradeoff_summary as summary
+from compendium.experiments.zhou2024_methods import made_set
 from evenspan.clustering.fair_kernel_kmeans import FairKernelKMeans
-from evenspan.errors import ConfigurationError
-from evenspan.experiments import records
-from evenspan.experiments import zhou2024_tradeoff as protocol
-from evenspan.experiments import zhou2024_tradeoff_bound as bounds
-from evenspan.experiments import zhou2024_tradeoff_runs as runs
-from evenspan.experiments import zhou2024_tradeoff_summary as summary
-from evenspan.experiments.zhou2024_methods import made_set
+from evenspan.core.errors import ConfigurationError
 from evenspan.metrics.clustering import CLUSTERING_METRICS
 
 SEEDS = range(2)

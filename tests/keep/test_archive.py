@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from evenspan import paths
-from evenspan.errors import ConfigurationError, ResultError
-from evenspan.report import archive, archive_check, book_pdf, ingredients
-from evenspan.report import crate as crate_module
+from compendium import paths
+from compendium.report import archive, archive_check, book_pdf, ingredients
+from compendium.report import crate as crate_module
+from evenspan.core.errors import ConfigurationError, ResultError
 
 
 def git(folder: Path, *words: str) -> None:
@@ -221,7 +221,7 @@ def test_the_source_part_is_enough_to_judge_every_number_again(out, monkeypatch)
     root = out / "out" / "evenspan" / "source"
     environment = os.environ | {"EVENSPAN_ROOT": str(root), "PYTHONPATH": str(root / "src")}
     for command in (["verify", "--files"], ["ledger", "--check"]):
-        run = [sys.executable, "-m", "evenspan.cli", *command]
+        run = [sys.executable, "-m", "compendium.cli", *command]
         done = subprocess.run(run, env=environment, cwd=out, capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stderr
         if command == ["ledger", "--check"]:

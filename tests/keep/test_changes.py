@@ -6,10 +6,10 @@ import subprocess
 
 import pytest
 
-from evenspan import paths
-from evenspan.errors import ConfigurationError
-from evenspan.experiments.catalogue import catalogue
-from evenspan.report.changed_numbers import changed
+from compendium import paths
+from compendium.experiments.catalogue import catalogue
+from compendium.report.changed_numbers import changed
+from evenspan.core.errors import ConfigurationError
 
 HEAD = "dataset,method,k,split,protocol,metric,value,reason\n"
 

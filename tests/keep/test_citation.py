@@ -7,8 +7,8 @@ import pytest
 import yaml
 from pybtex.database import parse_string
 
-from evenspan import paths
-from evenspan.report import citation
+from compendium import paths
+from compendium.report import citation
 
 from .citation_format import faults
 

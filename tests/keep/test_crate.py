@@ -8,10 +8,11 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from evenspan import datasets, paths
-from evenspan.errors import ConfigurationError, RegistryError, ResultError
-from evenspan.experiments import records, store
-from evenspan.report import crate, crate_entities
+from compendium import data as datasets
+from compendium import paths
+from compendium.experiments import records, store
+from compendium.report import crate, crate_entities
+from evenspan.core.errors import ConfigurationError, RegistryError, ResultError
 
 from .crate_check import faults
 

@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from evenspan import paths
-from evenspan.errors import ConfigurationError, ResultError
-from evenspan.experiments import records
-from evenspan.report import book_order, book_pdf, browser
-from evenspan.report.browser import chromium
+from compendium import paths
+from compendium.experiments import records
+from compendium.report import book_order, book_pdf, browser
+from compendium.report.browser import chromium
+from evenspan.core.errors import ConfigurationError, ResultError
 
 TOC = """
 format: jb-book

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from evenspan.errors import ConfigurationError, ResultError
-from evenspan.report import versions
-from evenspan.report.browser import served
+from compendium.report import versions
+from compendium.report.browser import served
+from evenspan.core.errors import ConfigurationError, ResultError
 
 
 @pytest.fixture

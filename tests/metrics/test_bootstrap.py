@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from evenspan import FairPCA, GroupMoments, StandardPCA, metrics
-from evenspan.errors import ConfigurationError, DataError, GroupError
+from evenspan.core.errors import ConfigurationError, DataError, GroupError
 from evenspan.metrics import bootstrap
 from evenspan.metrics.resampling import resampled
 

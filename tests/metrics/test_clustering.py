@@ -10,8 +10,8 @@ import pytest
 from sklearn.metrics import normalized_mutual_info_score
 
 from evenspan import metrics
-from evenspan.cluster_counts import ClusterCounts
-from evenspan.errors import DataError, GroupError, ResultError
+from evenspan.core.cluster_counts import ClusterCounts
+from evenspan.core.errors import DataError, GroupError, ResultError
 from evenspan.metrics.clustering import fair_gap_of, lowest_regulariser_of, regulariser_of
 
 GROUPS = np.repeat(["a", "b", "c"], [200, 120, 60])

@@ -8,7 +8,7 @@ import pytest
 from fairlearn.metrics import MetricFrame
 
 from evenspan import LEACE, FairKernelPCA, FairPCA, FairSubspace, GroupFrame, GroupMoments, StandardPCA, metrics
-from evenspan.errors import ConfigurationError, DataError, GroupError
+from evenspan.core.errors import ConfigurationError, DataError, GroupError
 from evenspan.metrics.group_input import default_blocks
 from evenspan.reconstruction.group_errors import group_matrices, losses
 

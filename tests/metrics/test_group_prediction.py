@@ -6,7 +6,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.svm import SVC
 
 from evenspan import metrics
-from evenspan.errors import ConfigurationError, GroupError
+from evenspan.core.errors import ConfigurationError, GroupError
 
 
 def pairs_in_order(scores, inside) -> float:

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from evenspan.errors import DataError
+from evenspan.core.errors import DataError
 from evenspan.metrics import learnability as judge
 
 E = np.eye(4)

@@ -5,7 +5,7 @@ import pytest
 from sklearn.svm import SVC
 
 from evenspan import GroupMoments, StandardPCA, metrics
-from evenspan.errors import ConfigurationError, DataError, GroupError
+from evenspan.core.errors import ConfigurationError, DataError, GroupError
 from evenspan.metrics.linear_separation import distance
 from evenspan.metrics.linear_svm import linear_svm
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from evenspan import metrics
-from evenspan.errors import ConfigurationError, DataError, GroupError
+from evenspan.core.errors import ConfigurationError, DataError, GroupError
 
 PREDICTION = np.array([1, 1, 0, 0, 1, 0, 0, 0])
 LABEL = np.array([1, 0, 1, 0, 1, 1, 1, 0])

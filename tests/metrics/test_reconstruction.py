@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from evenspan import FairPCA, GroupMoments, StandardPCA, metrics
-from evenspan.errors import ConfigurationError, DataError
+from evenspan.core.errors import ConfigurationError, DataError
 
 
 @pytest.fixture(scope="module")

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from evenspan import GroupMoments, metrics
-from evenspan.errors import DataError
+from evenspan.core.errors import DataError
 from evenspan.metrics import representation
 
 

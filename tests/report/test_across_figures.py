@@ -5,14 +5,15 @@ import pandas as pd
 import pytest
 from matplotlib import pyplot as plt
 
-from evenspan.errors import ConfigurationError
-from evenspan.experiments import across_summary
-from evenspan.experiments.across_data import COMPONENTS, DATASETS
-from evenspan.experiments.across_judge import METRICS
-from evenspan.experiments.across_solvers import METHODS
-from evenspan.experiments.across_summary import Friedman
-from evenspan.paths import root
-from evenspan.report import across_figures, across_guide, across_prices, across_tables, method_looks
+from compendium.experiments import across_summary
+from compendium.experiments.across_data import COMPONENTS, DATASETS
+from compendium.experiments.across_judge import METRICS
+from compendium.experiments.across_summary import Friedman
+from compendium.paths import root
+from compendium.report import across_figures, across_guide, across_prices, across_tables
+from evenspan.core.errors import ConfigurationError
+from evenspan.displays import method_looks
+from evenspan.methods import METHODS
 
 NAMES = ("PCA", "Min-max loss", "Fair PCA", "LEACE")
 

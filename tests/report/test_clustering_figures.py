@@ -8,8 +8,8 @@ import pytest
 from matplotlib import pyplot as plt
 from matplotlib.container import BarContainer
 
-from evenspan.report import clustering_figures as figures
-from evenspan.report.clustering_figures import Picture
+from compendium.report import clustering_figures as figures
+from compendium.report.clustering_figures import Picture
 
 
 @pytest.fixture(autouse=True)

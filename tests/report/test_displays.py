@@ -23,7 +23,7 @@ from evenspan import (
     StandardPCA,
     metrics,
 )
-from evenspan.errors import ConfigurationError, GroupError
+from evenspan.core.errors import ConfigurationError, GroupError
 from evenspan.reconstruction.frontier_curves import Hull, gap_curve
 from evenspan.reconstruction.group_errors import group_matrices
 

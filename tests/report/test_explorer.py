@@ -6,14 +6,16 @@ import re
 import numpy as np
 import pytest
 
-from evenspan import DisparityFairPCA, JointRange, MinMaxFairPCA, RobustFairPCA, StandardPCA, paths
-from evenspan.errors import ConfigurationError
-from evenspan.experiments.across_data import Parts
-from evenspan.experiments.across_judge import Judge
-from evenspan.experiments.across_solvers import METHODS, fit_all
+from compendium import paths
+from compendium.experiments.across_data import Parts
+from compendium.experiments.across_judge import Judge
+from compendium.experiments.across_solvers import fit_all
+from compendium.report import explorer
+from evenspan import DisparityFairPCA, JointRange, MinMaxFairPCA, RobustFairPCA, StandardPCA
+from evenspan.core.errors import ConfigurationError
+from evenspan.displays.method_looks import looks
+from evenspan.methods import METHODS
 from evenspan.reconstruction.group_errors import group_matrices
-from evenspan.report import explorer
-from evenspan.report.method_looks import looks
 
 #: Few and many features; sets with and without equal errors; dependent columns; groups of very different sizes.
 CASES = [("biodeg", 3), ("wine_quality", 3), ("german", 6), ("energy", 2), ("ecoli", 1), ("default_credit", 10)]
@@ -60,7 +62,7 @@ def joint(page, known):
 
 
 def test_every_data_set_of_the_comparison_is_there_or_left_out_with_a_reason():
-    from evenspan.experiments.across_data import DATASETS
+    from compendium.experiments.across_data import DATASETS
 
     assert set(DATASETS) <= set(explorer.names()) | set(explorer.LEFT_OUT)
     assert not set(explorer.names()) & set(explorer.LEFT_OUT)

@@ -6,13 +6,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from evenspan import paths
-from evenspan.errors import ResultError
-from evenspan.experiments import contradictions
-from evenspan.experiments.states import Stored
-from evenspan.experiments.store import read_records
-from evenspan.report import errata, findings, findings_data, findings_figures, findings_programs, findings_theory
-from evenspan.report.findings_evidence import Evidence, data_sets
+from compendium import paths
+from compendium.experiments import contradictions
+from compendium.experiments.states import Stored
+from compendium.experiments.store import read_records
+from compendium.report import errata, findings, findings_data, findings_figures, findings_programs, findings_theory
+from compendium.report.findings_evidence import Evidence, data_sets
+from evenspan.core.errors import ResultError
 
 BOOK = paths.root() / "book" / "findings"
 SECTION = re.compile(r"^\(finding-([a-z-]+)\)=\n## (.+)$", re.MULTILINE)
@@ -161,5 +161,5 @@ def test_what_rests_on_changed_results_says_so(monkeypatch):
     key = "chance-balance"
     assert "changed or are damaged" not in findings.show(key).data
     every = [Stored(name, "changed") for name in read_records("zhou2024-search")]
-    monkeypatch.setattr("evenspan.experiments.states.inspect", lambda name: every)
+    monkeypatch.setattr("compendium.experiments.states.inspect", lambda name: every)
     assert "changed or are damaged" in findings.show(key).data

@@ -7,7 +7,8 @@ import pandas as pd
 import pytest
 from matplotlib import pyplot as plt
 
-from evenspan.report import figures, guarantee_figures, style
+from compendium.report import figures, guarantee_figures
+from evenspan.displays import style
 
 
 @pytest.fixture(autouse=True)

@@ -4,8 +4,8 @@ import warnings
 
 import pytest
 
-from evenspan.errors import ExecutionError, GroupError
-from evenspan.report.guide_messages import told
+from compendium.report.guide_messages import told
+from evenspan.core.errors import ExecutionError, GroupError
 
 
 def test_an_error_is_printed_with_its_class(capsys):

@@ -5,11 +5,11 @@ import pytest
 from matplotlib import pyplot as plt
 
 import evenspan
-from evenspan import paths
-from evenspan.errors import ConfigurationError
-from evenspan.experiments.across_solvers import METHODS
-from evenspan.report import guide_figures, guide_methods, guide_tables
-from evenspan.report.method_looks import looks
+from compendium import paths
+from compendium.report import guide_figures, guide_methods, guide_tables
+from evenspan.core.errors import ConfigurationError
+from evenspan.displays.method_looks import looks
+from evenspan.methods import METHODS
 
 
 @pytest.fixture(scope="module")

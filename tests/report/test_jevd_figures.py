@@ -7,12 +7,12 @@ import pandas as pd
 import pytest
 from matplotlib import pyplot as plt
 
-from evenspan.experiments.rathore2025_protocol import PRINTED, PUBLISHED, printed
+from compendium.experiments.rathore2025_protocol import PRINTED, PUBLISHED, printed
+from compendium.report import jevd_diagrams as diagrams
+from compendium.report import jevd_figures as figures
+from evenspan.displays.style import COLOURS
 from evenspan.reconstruction.group_errors import losses
 from evenspan.reconstruction.min_max_exact import solve_min_max
-from evenspan.report import jevd_diagrams as diagrams
-from evenspan.report import jevd_figures as figures
-from evenspan.report.style import COLOURS
 
 PAIR = np.array([np.diag([3.0, 2.0, 0.0]), np.diag([0.0, 2.0, 5.0])])
 

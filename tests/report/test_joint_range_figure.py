@@ -3,9 +3,9 @@
 import numpy as np
 from matplotlib import pyplot as plt
 
+from compendium.data import whole_moments
+from compendium.report.joint_range_figure import joint_range, lower_left
 from evenspan import JointRange, StandardPCA
-from evenspan.datasets import whole_moments
-from evenspan.report.joint_range_figure import joint_range, lower_left
 
 
 def test_points_stand_where_they_are_and_nothing_is_below_the_frontier():

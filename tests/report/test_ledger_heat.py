@@ -6,9 +6,9 @@ import re
 import pandas as pd
 import pytest
 
-from evenspan import paths
-from evenspan.report import ledger, ledger_heat
-from evenspan.report.verdicts import Kind
+from compendium import paths
+from compendium.report import ledger, ledger_heat
+from compendium.report.verdicts import Kind
 
 EMPTY = {
     "ours": "",

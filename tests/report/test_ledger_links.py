@@ -3,9 +3,9 @@
 import nbformat
 import pytest
 
-from evenspan.errors import ResultError
-from evenspan.experiments import experiment
-from evenspan.report import ledger, ledger_links, stage
+from compendium.experiments import experiment
+from compendium.report import ledger, ledger_links, stage
+from evenspan.core.errors import ResultError
 
 
 def page(rows: str) -> str:

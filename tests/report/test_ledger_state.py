@@ -3,9 +3,9 @@
 import pandas as pd
 import pytest
 
-from evenspan import paths
-from evenspan.errors import ResultError
-from evenspan.report import ledger, ledger_state
+from compendium import paths
+from compendium.report import ledger, ledger_state
+from evenspan.core.errors import ResultError
 
 
 @pytest.fixture

@@ -8,11 +8,11 @@ import pytest
 from matplotlib import pyplot as plt
 
 import evenspan
-from evenspan import paths
-from evenspan.errors import ConfigurationError
-from evenspan.experiments.across_solvers import METHODS as COMPARED
-from evenspan.report import method_looks
-from evenspan.report.method_looks import (
+from compendium import paths
+from compendium.report.sight import MISSING, contrast, distance
+from evenspan.core.errors import ConfigurationError
+from evenspan.displays import method_looks
+from evenspan.displays.method_looks import (
     DASHES,
     FAMILIES,
     FILLS,
@@ -23,8 +23,8 @@ from evenspan.report.method_looks import (
     look,
     looks,
 )
-from evenspan.report.method_names import NAMES, NO_METHODS, meaning, no_method, of_estimator
-from evenspan.report.sight import MISSING, contrast, distance
+from evenspan.displays.method_names import NAMES, NO_METHODS, meaning, no_method, of_estimator
+from evenspan.methods import METHODS as COMPARED
 
 TABLES = sorted(
     [*(paths.root() / "data" / "results" / "full").rglob("*.csv"), *(paths.root() / "data" / "paper").glob("*.csv")]
@@ -171,7 +171,7 @@ def test_the_measure_of_distance_finds_colours_that_cannot_be_told_apart():
 
 def test_contrast_and_lab_agree_with_published_values():
     assert contrast("#767676", "#ffffff") == pytest.approx(4.54, abs=0.01)  # WebAIM's darkest-enough grey
-    from evenspan.report.sight import lab
+    from compendium.report.sight import lab
 
     np.testing.assert_allclose(lab("#ff0000"), [53.24, 80.09, 67.20], atol=0.05)
     np.testing.assert_allclose(lab("#ffffff"), [100, 0, 0], atol=0.01)

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 from matplotlib import pyplot as plt
 
-from evenspan.report import scale_figures as figures
+from compendium.report import scale_figures as figures
 
 
 @pytest.fixture(autouse=True)

@@ -7,8 +7,8 @@ from itertools import combinations, islice
 import matplotlib as mpl
 import pytest
 
-from evenspan.report import style
-from evenspan.report.sight import contrast, distance
+from compendium.report.sight import contrast, distance
+from evenspan.displays import style
 
 WHITE = "#ffffff"
 
@@ -39,7 +39,7 @@ def test_the_style_is_imported_without_matplotlib_or_a_kernel():
     """People who draw a display in a script need no notebook."""
     heavy = "matplotlib", "ipykernel", "matplotlib_inline", "IPython"
     program = (
-        "import sys; from evenspan.report import style, method_looks; method_looks.look('PCA'); "
+        "import sys; from compendium.report import style, method_looks; method_looks.look('PCA'); "
         f"print([name for name in {heavy} if name in sys.modules])"
     )
     assert subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout == "[]\n"

@@ -5,13 +5,13 @@ import re
 import pandas as pd
 import pytest
 
-from evenspan import paths
-from evenspan.experiments import kleindessner2023_claims as from_results
-from evenspan.experiments import kleindessner2023_table as protocol
-from evenspan.experiments.session import stored
-from evenspan.experiments.store import read_results
-from evenspan.report import tables
-from evenspan.report.verdicts import Kind
+from compendium import paths
+from compendium.experiments import kleindessner2023_claims as from_results
+from compendium.experiments import kleindessner2023_table as protocol
+from compendium.experiments.session import stored
+from compendium.experiments.store import read_results
+from compendium.report import tables
+from compendium.report.verdicts import Kind
 
 KNOWN = set(re.findall(r"\.(verdict-[a-z]+)::before", (paths.root() / "book/_static/evenspan.css").read_text()))
 

@@ -3,7 +3,7 @@
 import pandas as pd
 import pytest
 
-from evenspan.report import verdict_grid
+from compendium.report import verdict_grid
 
 ROW = {
     "cell": "rathore2025_table5_npha/001",

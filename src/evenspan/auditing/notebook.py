@@ -1,6 +1,5 @@
 """The notebook of an audit: executed in a folder of its own, whose name is given only to what is complete."""
 
-import re
 import shutil
 import tempfile
 import threading
@@ -9,14 +8,13 @@ from importlib import resources, util
 from pathlib import Path
 from typing import Any
 
-from .. import errors
-from ..errors import ConfigurationError, ExecutionError, FairError
+from ..core import errors
+from ..core.errors import ConfigurationError, ExecutionError, FairError
 from .progress import VARIABLE, Follower
 from .writing import NOTEBOOK, require_free
 
 #: Packages of the extra ``audit`` without which no report can be made.
 NEEDED = ("ipykernel", "jinja2", "matplotlib", "nbformat", "papermill")
-_COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 
 
 def source() -> Path:
@@ -97,19 +95,19 @@ def _execute(parameters: dict[str, Any], folder: Path, failed: Path, follow: Cal
     from nbclient.exceptions import DeadKernelError
     from papermill.exceptions import PapermillExecutionError
 
-    from ..report import execute
+    from . import execution
 
     notebook = nbformat.read(source(), as_version=4)
-    execute.check(parameters, execute.defaults(notebook), source())
+    execution.check(parameters, execution.defaults(notebook), source())
     with tempfile.TemporaryDirectory(prefix="evenspan-") as notes:
         steps = Path(notes) / "steps.jsonl"
-        with execute.clean_room({VARIABLE: str(steps)}) as room, _followed(steps, follow):
+        with execution.clean_room({VARIABLE: str(steps)}) as room, _followed(steps, follow):
             prepared, executed = room / "in.ipynb", room / "out.ipynb"
             nbformat.write(notebook, prepared)
             try:
-                result = execute.run_kernel(prepared, executed, parameters, folder, room)
+                result = execution.run_kernel(prepared, executed, parameters, folder, room)
             except PapermillExecutionError as error:
-                said = _COLOUR.sub("", error.evalue)
+                said = execution.COLOUR.sub("", error.evalue)
                 if own := _own_error(error.ename):
                     raise own(said) from None
                 shutil.copyfile(executed, failed)
@@ -121,7 +119,7 @@ def _execute(parameters: dict[str, Any], folder: Path, failed: Path, follow: Cal
                     "The process that computes the audit ended without a word, most often because the memory of this "
                     "machine was used up. Leave columns out (--exclude), or audit fewer methods."
                 ) from None
-    execute.normalise(result)
+    execution.normalise(result)
     nbformat.write(result, folder / NOTEBOOK)
 
 

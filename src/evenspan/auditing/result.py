@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import pandas as pd
 from sklearn.pipeline import Pipeline
 
-from ..errors import ConfigurationError
-from ..estimator import SubspaceEstimator
+from ..core.errors import ConfigurationError
+from ..core.estimator import SubspaceEstimator
 from .analysis.recommendation import Recommendation
 from .sample import Sample
 

@@ -5,9 +5,9 @@ from numbers import Integral
 
 import pandas as pd
 
-from ..errors import ComponentsError, ConfigurationError
-from ..estimator import require_generator
-from ..inputs import whole_number
+from ..core.errors import ComponentsError, ConfigurationError
+from ..core.estimator import require_generator
+from ..core.inputs import whole_number
 from .analysis.attribute import Analysis, analyse
 from .analysis.fitting import PCA, chosen_methods
 from .analysis.frontier import COLUMNS as FRONTIER_COLUMNS
@@ -59,7 +59,7 @@ def audit(
     k : int or list of int, optional
         Numbers of components; all from 1 to 10, and below the number of features, unless given.
     methods : list of str or "all", optional
-        Names of methods (``evenspan.experiments.across_solvers.METHODS``); the quick ones unless given: those that
+        Names of methods (``evenspan.methods.METHODS``); the quick ones unless given: those that
         moments determine, for as many groups as there are. "all" adds those that need points, which are fitted to at
         most 20,000 rows of the fitting part.
     concern : {"losses", "errors", "means"}

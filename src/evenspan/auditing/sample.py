@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from ..errors import DataError, GroupError
-from ..moments import GroupMoments
+from ..core.errors import DataError, GroupError
+from ..core.moments import GroupMoments
 
 if TYPE_CHECKING:
     from .table.encoding import TableEncoder

@@ -7,7 +7,7 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..errors import ConfigurationError
+from ..core.errors import ConfigurationError
 from .page.blocks import svg
 
 if TYPE_CHECKING:

@@ -7,10 +7,10 @@ from pathlib import Path
 import numpy as np
 from scipy import sparse
 
-from ..errors import ConfigurationError, DataError
-from ..estimator import warn_caller
-from ..inputs import row_blocks
-from ..running import BLOCK_ENTRIES
+from ..core.errors import ConfigurationError, DataError
+from ..core.estimator import warn_caller
+from ..core.inputs import row_blocks
+from ..core.running import BLOCK_ENTRIES
 
 #: In the order of the paper's stacks; ``base_kernel`` counts them from 1.
 KERNEL_NAMES = (

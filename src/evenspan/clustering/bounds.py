@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ..cluster_counts import ClusterCounts, tally
+from ..core.cluster_counts import ClusterCounts, tally
 from .eigen import SMALL, leading_eigenpairs, residuals
 from .gram import BlockGram, Gram, indicator
 

@@ -5,11 +5,11 @@ from numbers import Real
 import numpy as np
 from sklearn.base import BaseEstimator, ClusterMixin
 
-from ..cluster_counts import ClusterCounts
-from ..errors import ComponentsError, ConfigurationError
-from ..estimator import validated, warn_caller
-from ..groups import encode_groups, label_text
-from ..inputs import require_numeric_columns, whole_number
+from ..core.cluster_counts import ClusterCounts
+from ..core.errors import ComponentsError, ConfigurationError
+from ..core.estimator import validated, warn_caller
+from ..core.groups import encode_groups, label_text
+from ..core.inputs import require_numeric_columns, whole_number
 
 
 class SingleGroupWarning(UserWarning):

@@ -7,10 +7,10 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
-from ..certificate import Certificate
-from ..cluster_counts import ClusterCounts
-from ..estimator import require_generator, warn_caller
-from ..inputs import whole_number
+from ..core.certificate import Certificate
+from ..core.cluster_counts import ClusterCounts
+from ..core.estimator import require_generator, warn_caller
+from ..core.inputs import whole_number
 from .bounds import deflated_bound
 from .estimator import FairClusterer, number_at_least, require_clusters
 from .gram import Gram

@@ -5,11 +5,11 @@ from dataclasses import dataclass
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from ..certificate import Certificate
-from ..cluster_counts import ClusterCounts
-from ..errors import ConfigurationError, DataError
-from ..estimator import require_generator, warn_caller
-from ..inputs import whole_number
+from ..core.certificate import Certificate
+from ..core.cluster_counts import ClusterCounts
+from ..core.errors import ConfigurationError, DataError
+from ..core.estimator import require_generator, warn_caller
+from ..core.inputs import whole_number
 from .base_kernels import twelve_kernels
 from .bounds import deflated_bound
 from .estimator import FairClusterer, number_at_least, require_clusters

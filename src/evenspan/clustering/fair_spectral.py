@@ -2,8 +2,8 @@
 
 from sklearn.cluster import KMeans
 
-from ..estimator import require_generator
-from ..inputs import whole_number
+from ..core.estimator import require_generator
+from ..core.inputs import whole_number
 from .estimator import FairClusterer, require_clusters
 from .fair_spectral_embedding import SMALL, constraint_residual, fair_embedding, share_constraints
 from .graphs import affinity_graph, looped

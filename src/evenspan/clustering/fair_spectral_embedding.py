@@ -6,10 +6,10 @@ import numpy as np
 from scipy import linalg, sparse
 from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh
 
-from ..certificate import Certificate, ky_fan_certificate
-from ..errors import ComponentsError, ConfigurationError
-from ..estimator import warn_caller
-from ..linalg import complement, fix_signs, symmetrise, top_eigenspace
+from ..core.certificate import Certificate, ky_fan_certificate
+from ..core.errors import ComponentsError, ConfigurationError
+from ..core.estimator import warn_caller
+from ..core.linalg import complement, fix_signs, symmetrise, top_eigenspace
 
 #: Up to so many samples "auto" takes the null space, whose certificate is a proof.
 SMALL = 800

@@ -7,9 +7,9 @@ from scipy.optimize import linear_sum_assignment
 from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 
-from ..errors import ConfigurationError
-from ..estimator import require_generator, warn_caller
-from ..inputs import whole_number
+from ..core.errors import ConfigurationError
+from ..core.estimator import require_generator, warn_caller
+from ..core.inputs import whole_number
 from .estimator import FairClusterer, number_at_least, require_clusters
 from .local_search import Partition, move_points, swap_points
 from .transport import fair_counts, transport

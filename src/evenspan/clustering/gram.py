@@ -4,8 +4,8 @@ from abc import ABC, abstractmethod
 
 import numpy as np
 
-from ..errors import DataError
-from ..kernels import Kernel
+from ..core.errors import DataError
+from ..core.kernels import Kernel
 
 
 class Gram(ABC):

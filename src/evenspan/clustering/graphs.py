@@ -4,11 +4,11 @@ import numpy as np
 from scipy import sparse
 from sklearn.neighbors import NearestNeighbors
 
-from ..errors import ConfigurationError, DataError
-from ..estimator import warn_caller
-from ..inputs import whole_number
-from ..kernels import resolve_kernel
-from ..running import BLOCK_ENTRIES
+from ..core.errors import ConfigurationError, DataError
+from ..core.estimator import warn_caller
+from ..core.inputs import whole_number
+from ..core.kernels import resolve_kernel
+from ..core.running import BLOCK_ENTRIES
 
 AFFINITIES = ("nearest_neighbors", "rbf", "precomputed")
 

@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from ..errors import ConfigurationError, DataError
-from ..estimator import warn_caller
-from ..kernels import Kernel, resolve_kernel
+from ..core.errors import ConfigurationError, DataError
+from ..core.estimator import warn_caller
+from ..core.kernels import Kernel, resolve_kernel
 from .base_kernels import CentralPointWarning, center_and_normalise, require_memory
 from .eigen import SMALL
 from .gram import BlockGram, DenseGram, FactorGram, Gram

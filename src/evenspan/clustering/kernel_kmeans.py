@@ -4,10 +4,10 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.exceptions import ConvergenceWarning
 
-from ..certificate import Certificate
-from ..errors import ConfigurationError
-from ..estimator import require_generator, warn_caller
-from ..inputs import whole_number
+from ..core.certificate import Certificate
+from ..core.errors import ConfigurationError
+from ..core.estimator import require_generator, warn_caller
+from ..core.inputs import whole_number
 from .estimator import numeric_table, require_clusters
 from .gram import Gram
 from .kernel_input import KernelInput

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ..errors import DataError
+from ..core.errors import DataError
 
 
 def unit_rows(linear, quadratic) -> np.ndarray:

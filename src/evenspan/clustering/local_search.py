@@ -6,7 +6,7 @@ With sums :math:`s_k` and sizes :math:`n_k` of the clusters, what a move or a sw
 
 import numpy as np
 
-from ..cluster_counts import tally
+from ..core.cluster_counts import tally
 
 #: A change must lower the sum of squares by more than this, relative to the total scatter.
 TIE = 1e-12

@@ -7,7 +7,7 @@ import numpy as np
 from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 
-from ..errors import ConfigurationError
+from ..core.errors import ConfigurationError
 from .eigen import leading_eigenpairs
 from .gram import BlockGram, FactorGram, Gram
 

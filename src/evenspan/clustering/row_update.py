@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..cluster_counts import tally
+from ..core.cluster_counts import tally
 from .gram import ClusterSums, Gram
 
 #: A point stays unless a move gains more than this, relative to the largest term of the objective.

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ..errors import DataError
+from ..core.errors import DataError
 from .gram import DenseGram, Gram
 from .row_update import TIE, RowUpdates, row_updates
 

@@ -14,7 +14,7 @@ with the kernel :math:`K - \lambda G G^\top` throughout.
 
 import numpy as np
 
-from ..cluster_counts import tally
+from ..core.cluster_counts import tally
 from .gram import Gram, indicator
 from .row_update import TIE, RowUpdates, row_updates
 

@@ -7,7 +7,7 @@ import numpy as np
 from scipy import sparse
 from scipy.optimize import Bounds, LinearConstraint, milp
 
-from ..errors import DataError
+from ..core.errors import DataError
 
 #: Paths that are shorter by less than this, relative to the largest cost, are no shorter.
 TIE = 1e-12

@@ -6,9 +6,9 @@ import numpy as np
 from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 
-from ..errors import ConfigurationError, DataError
-from ..estimator import require_generator, warn_caller
-from ..inputs import whole_number
+from ..core.errors import ConfigurationError, DataError
+from ..core.estimator import require_generator, warn_caller
+from ..core.inputs import whole_number
 from .estimator import FairClusterer, number_at_least, require_clusters
 from .variational_bound import fairness_error, one_hot
 from .variational_costs import KMeansCosts, KMedianCosts, NormalisedCutCosts

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..cluster_counts import ClusterCounts
-from ..errors import ConfigurationError
+from ..core.cluster_counts import ClusterCounts
+from ..core.errors import ConfigurationError
 from .variational import VariationalFairClustering
 from .variational_rounds import VariationalResult
 

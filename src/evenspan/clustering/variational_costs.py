@@ -5,8 +5,8 @@ from scipy import sparse
 from sklearn.cluster import kmeans_plusplus
 from sklearn.metrics.pairwise import euclidean_distances
 
-from ..errors import DataError
-from ..running import BLOCK_ENTRIES
+from ..core.errors import DataError
+from ..core.running import BLOCK_ENTRIES
 from .fair_spectral_embedding import SMALL, fair_embedding
 from .graphs import affinity_graph, looped
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..errors import DataError
+from ..core.errors import DataError
 from .variational_bound import BoundResult, bound_updates, fairness_error
 from .variational_costs import hard_assignments
 

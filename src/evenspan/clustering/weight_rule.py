@@ -5,9 +5,9 @@ from dataclasses import dataclass
 
 from sklearn.exceptions import ConvergenceWarning
 
-from ..errors import ConfigurationError
-from ..estimator import warn_caller
-from ..inputs import whole_number
+from ..core.errors import ConfigurationError
+from ..core.estimator import warn_caller
+from ..core.inputs import whole_number
 from .estimator import number_at_least
 
 

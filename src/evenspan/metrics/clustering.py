@@ -7,8 +7,8 @@ from fractions import Fraction
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
-from ..errors import DataError
-from ..groups import encode_groups
+from ..core.errors import DataError
+from ..core.groups import encode_groups
 from .joint_counts import JointCounts, encode_labels
 
 #: Names and order of what ``judge_clustering`` returns.

@@ -5,9 +5,9 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 import pandas as pd
 
-from ..errors import ConfigurationError, DataError, GroupError
-from ..inputs import length, whole_number
-from ..moments import GroupMoments
+from ..core.errors import ConfigurationError, DataError, GroupError
+from ..core.inputs import length, whole_number
+from ..core.moments import GroupMoments
 from .bootstrap import BLOCK, assign_blocks
 from .group_metrics import GROUP_METRICS
 from .group_values import regrouped

@@ -7,9 +7,9 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
-from ..errors import DataError
-from ..groups import label_text
-from ..moments import GroupMoments
+from ..core.errors import DataError
+from ..core.groups import label_text
+from ..core.moments import GroupMoments
 from .linear_map import LinearMap, encoder, in_units, map_errors
 from .reconstruction import explained_variance, retained_variance
 

@@ -7,8 +7,8 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
 from sklearn.svm import SVC
 
-from ..errors import ConfigurationError, GroupError
-from ..groups import encode_groups, label_text, positions
+from ..core.errors import ConfigurationError, GroupError
+from ..core.groups import encode_groups, label_text, positions
 
 #: A linear reader and one that sees all else; the kernel's width follows the spread of the representation.
 READERS: dict[str, Callable] = {

@@ -6,7 +6,7 @@ from typing import Literal
 import numpy as np
 import pandas as pd
 
-from ..errors import ConfigurationError
+from ..core.errors import ConfigurationError
 from . import group_values
 from .bootstrap import quantiles
 from .group_values import Groups

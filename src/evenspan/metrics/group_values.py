@@ -8,10 +8,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..errors import DataError
-from ..groups import label_text, positions
-from ..moments import GroupMoments
-from ..running import merge, zeros
+from ..core.errors import DataError
+from ..core.groups import label_text, positions
+from ..core.moments import GroupMoments
+from ..core.running import merge, zeros
 from .bootstrap import BLOCK, block_sums, multiplicities
 from .group_metrics import GROUP_METRICS, one_group
 from .resampling import resampled

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..errors import DataError, ResultError
-from ..groups import encode_groups, positions, union_labels
+from ..core.errors import DataError, ResultError
+from ..core.groups import encode_groups, positions, union_labels
 
 AXES = ("classes", "groups", "clusters")
 

@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..errors import DataError
-from ..linalg import top_eigenspace
+from ..core.errors import DataError
+from ..core.linalg import top_eigenspace
 
 __all__ = [
     "Slope",

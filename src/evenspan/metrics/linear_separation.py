@@ -5,9 +5,9 @@ from typing import Literal
 
 import numpy as np
 
-from ..errors import ConfigurationError, DataError, GroupError
-from ..groups import encode_groups, label_text
-from ..linalg import fix_signs, top_eigenspace
+from ..core.errors import ConfigurationError, DataError, GroupError
+from ..core.groups import encode_groups, label_text
+from ..core.linalg import fix_signs, top_eigenspace
 from .linear_svm import linear_svm
 
 

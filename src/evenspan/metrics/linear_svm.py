@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import linalg
 
-from ..errors import DataError
+from ..core.errors import DataError
 
 MAX_STEPS = 100
 

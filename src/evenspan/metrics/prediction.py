@@ -7,8 +7,8 @@ import numpy as np
 from sklearn.neural_network import MLPClassifier
 from sklearn.svm import SVC
 
-from ..errors import ConfigurationError, DataError, GroupError
-from ..groups import encode_groups, label_text
+from ..core.errors import ConfigurationError, DataError, GroupError
+from ..core.groups import encode_groups, label_text
 
 Protocol = Literal["released", "held-out"]
 

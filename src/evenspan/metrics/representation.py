@@ -5,10 +5,10 @@ from itertools import combinations
 import numpy as np
 from scipy.spatial.distance import cdist, pdist
 
-from ..errors import DataError
-from ..groups import encode_groups
-from ..kernels import median_bandwidth
-from ..moments import GroupMoments
+from ..core.errors import DataError
+from ..core.groups import encode_groups
+from ..core.kernels import median_bandwidth
+from ..core.moments import GroupMoments
 
 __all__ = ["covariance_gap", "mean_gap", "median_bandwidth", "mmd2"]
 

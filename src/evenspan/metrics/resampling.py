@@ -5,8 +5,8 @@ from itertools import pairwise
 
 import numpy as np
 
-from ..errors import DataError
-from ..moments import GroupMoments
+from ..core.errors import DataError
+from ..core.moments import GroupMoments
 from .bootstrap import cells_of
 
 

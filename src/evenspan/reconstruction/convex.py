@@ -7,11 +7,11 @@ from typing import Literal
 import numpy as np
 from scipy.optimize import brentq
 
-from ..certificate import Certificate, ky_fan_certificate
-from ..errors import ConfigurationError, ExecutionError
-from ..estimator import warn_caller
-from ..linalg import complement, top_eigenspace
-from ..moments import GroupMoments
+from ..core.certificate import Certificate, ky_fan_certificate
+from ..core.errors import ConfigurationError, ExecutionError
+from ..core.estimator import warn_caller
+from ..core.linalg import complement, top_eigenspace
+from ..core.moments import GroupMoments
 from .fantope import Penalty, SplittingState, solve_fantope
 from .fantope_bound import solve_bounded
 from .group_errors import ReconstructionEstimator, require_two_groups

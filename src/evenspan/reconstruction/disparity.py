@@ -4,9 +4,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..certificate import Certificate
-from ..errors import ConfigurationError
-from ..linalg import top_eigenspace
+from ..core.certificate import Certificate
+from ..core.errors import ConfigurationError
+from ..core.linalg import top_eigenspace
 from .group_errors import ReconstructionEstimator, errors, require_two_groups
 from .joint_range import JointRange
 

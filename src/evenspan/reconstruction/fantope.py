@@ -21,7 +21,7 @@ from typing import Literal
 import numpy as np
 from scipy import linalg
 
-from ..linalg import complement, symmetrise, top_eigenspace
+from ..core.linalg import complement, symmetrise, top_eigenspace
 
 Penalty = Literal["largest", "sum"]
 

@@ -17,7 +17,7 @@ from itertools import pairwise
 import numpy as np
 from scipy.optimize import brentq, linprog
 
-from ..linalg import top_eigenspace
+from ..core.linalg import top_eigenspace
 from .group_errors import errors
 from .joint_range import JointRange, Support
 from .multi_criteria import polish

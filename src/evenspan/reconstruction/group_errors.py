@@ -5,13 +5,13 @@ from typing import Literal
 
 import numpy as np
 
-from ..certificate import Certificate
-from ..errors import ComponentsError, ConfigurationError, DataError, GroupError
-from ..estimator import SubspaceEstimator, require_components
-from ..groups import label_text
-from ..linalg import symmetrise
-from ..moments import GroupMoments
-from ..subspace import FairSubspace
+from ..core.certificate import Certificate
+from ..core.errors import ComponentsError, ConfigurationError, DataError, GroupError
+from ..core.estimator import SubspaceEstimator, require_components
+from ..core.groups import label_text
+from ..core.linalg import symmetrise
+from ..core.moments import GroupMoments
+from ..core.subspace import FairSubspace
 
 #: About the overall mean (the conditional second moment M_g), about the group's own mean (its covariance C_g), or about
 #: the origin (of rows that nobody centred).

@@ -4,11 +4,11 @@ from typing import Literal
 
 import numpy as np
 
-from ..certificate import Certificate
-from ..errors import ConfigurationError
-from ..estimator import warn_caller
-from ..moments import GroupMoments
-from ..subspace import FairSubspace
+from ..core.certificate import Certificate
+from ..core.errors import ConfigurationError
+from ..core.estimator import warn_caller
+from ..core.moments import GroupMoments
+from ..core.subspace import FairSubspace
 from .group_errors import Centring, ReconstructionEstimator, losses
 from .joint_diagonalisation import MAX_ITER, JointDiagonalisation, joint_diagonalise, require_steps
 from .min_max_exact import solve_min_max

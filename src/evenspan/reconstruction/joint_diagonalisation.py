@@ -20,7 +20,7 @@ from typing import Literal
 import numpy as np
 from scipy import linalg
 
-from ..errors import ConfigurationError, DataError
+from ..core.errors import ConfigurationError, DataError
 from .joint_rotation import offdiagonal_square, rotate_down
 
 Mode = Literal["orthogonal", "paper"]

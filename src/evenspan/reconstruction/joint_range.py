@@ -18,9 +18,9 @@ from functools import cached_property
 import numpy as np
 from scipy import linalg
 
-from ..errors import DataError
-from ..linalg import symmetrise
-from ..moments import GroupMoments
+from ..core.errors import DataError
+from ..core.linalg import symmetrise
+from ..core.moments import GroupMoments
 from .group_errors import group_matrices, require_rank, require_several_groups, require_two_groups
 
 #: Eigenvalues closer than this share of the largest entry are tied: the boundary has a straight piece there.

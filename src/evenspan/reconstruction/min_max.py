@@ -4,10 +4,10 @@ from numbers import Integral, Real
 
 import numpy as np
 
-from ..certificate import Certificate
-from ..errors import ConfigurationError
-from ..moments import GroupMoments
-from ..subspace import FairSubspace
+from ..core.certificate import Certificate
+from ..core.errors import ConfigurationError
+from ..core.moments import GroupMoments
+from ..core.subspace import FairSubspace
 from .group_errors import Centring, ReconstructionEstimator, best_kept, kept
 from .min_max_exact import solve_min_max
 from .min_max_sdp import samadi

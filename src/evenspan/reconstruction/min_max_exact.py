@@ -19,9 +19,9 @@ from typing import Literal
 import numpy as np
 from scipy import linalg
 
-from ..certificate import Certificate
-from ..errors import ConfigurationError
-from ..linalg import symmetrise
+from ..core.certificate import Certificate
+from ..core.errors import ConfigurationError
+from ..core.linalg import symmetrise
 from .group_errors import require_rank
 
 #: Widths, relative to the largest entry, of the cluster at the k-th eigenvalue from which an answer may be mixed.

@@ -20,9 +20,9 @@ from typing import Literal
 import numpy as np
 from scipy import linalg
 
-from ..certificate import Certificate
-from ..errors import ConfigurationError
-from ..linalg import symmetrise
+from ..core.certificate import Certificate
+from ..core.errors import ConfigurationError
+from ..core.linalg import symmetrise
 from .group_errors import require_rank
 from .min_max_exact import Search, solve_dense
 

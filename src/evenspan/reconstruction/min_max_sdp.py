@@ -14,8 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.optimize import linprog
 
-from ..errors import ConfigurationError, ExecutionError
-from ..linalg import symmetrise
+from ..core.errors import ConfigurationError, ExecutionError
+from ..core.linalg import symmetrise
 from .operators import square_root_map
 
 #: Up to this many features the interior-point solver is used, beyond it the first-order one.

@@ -12,9 +12,9 @@ from typing import Literal
 import numpy as np
 from scipy import linalg
 
-from ..certificate import Certificate
-from ..errors import ConfigurationError, DataError
-from ..linalg import symmetrise, top_eigenspace
+from ..core.certificate import Certificate
+from ..core.errors import ConfigurationError, DataError
+from ..core.linalg import symmetrise, top_eigenspace
 from .group_errors import best_kept, kept
 from .min_max_sdp import clip_to_fantope, relax, require_closed, solve_cone
 from .multiplicative_weights import run

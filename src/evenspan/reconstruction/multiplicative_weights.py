@@ -14,8 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import linalg
 
-from ..errors import ConfigurationError
-from ..linalg import top_eigenspace
+from ..core.errors import ConfigurationError
+from ..core.linalg import top_eigenspace
 from .group_errors import best_kept
 
 #: From this number of features on the steps are taken in a subspace that grows where its residual asks for it.

@@ -7,7 +7,7 @@ below.
 
 import numpy as np
 
-from ..linalg import symmetrise, top_eigenspace
+from ..core.linalg import symmetrise, top_eigenspace
 
 
 def square_root_map(X: np.ndarray) -> np.ndarray:

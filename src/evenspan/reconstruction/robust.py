@@ -4,10 +4,10 @@ from numbers import Integral
 
 import numpy as np
 
-from ..certificate import Certificate
-from ..errors import ConfigurationError, GroupError
-from ..estimator import require_generator, warn_caller
-from ..groups import label_text
+from ..core.certificate import Certificate
+from ..core.errors import ConfigurationError, GroupError
+from ..core.estimator import require_generator, warn_caller
+from ..core.groups import label_text
 from .group_errors import ReconstructionEstimator, errors
 from .joint_range import JointRange
 from .robust_bound import lower_bound

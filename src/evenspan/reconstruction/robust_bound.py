@@ -15,8 +15,8 @@ chords, and for three groups and more the attainable errors need not form a conv
 import numpy as np
 from scipy.optimize import linprog
 
-from ..errors import ConfigurationError
-from ..linalg import symmetrise
+from ..core.errors import ConfigurationError
+from ..core.linalg import symmetrise
 from .group_errors import errors
 from .robust_objective import RobustObjective, smallest_errors
 

@@ -19,8 +19,8 @@ from typing import Literal
 
 import numpy as np
 
-from ..errors import ConfigurationError
-from ..linalg import top_eigenspace
+from ..core.errors import ConfigurationError
+from ..core.linalg import top_eigenspace
 from .robust_objective import RobustObjective, conditions, radii
 
 Retraction = Literal["qr", "polar"]

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..errors import ConfigurationError
+from ..core.errors import ConfigurationError
 from .group_errors import best_kept
 
 

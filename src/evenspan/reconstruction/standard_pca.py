@@ -2,11 +2,11 @@
 
 import numpy as np
 
-from ..certificate import ky_fan_certificate
-from ..estimator import SubspaceEstimator, require_components
-from ..linalg import top_eigenspace
-from ..moments import GroupMoments
-from ..subspace import FairSubspace
+from ..core.certificate import ky_fan_certificate
+from ..core.estimator import SubspaceEstimator, require_components
+from ..core.linalg import top_eigenspace
+from ..core.moments import GroupMoments
+from ..core.subspace import FairSubspace
 
 
 def principal_subspace(moments: GroupMoments, k: int, *, center: bool = True) -> FairSubspace:

@@ -4,10 +4,10 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from ..errors import DataError, GroupError
-from ..groups import encode_groups, label_text, positions, union_labels
-from ..moments import GroupMoments
-from ..streams import Stream, in_batch
+from ..core.errors import DataError, GroupError
+from ..core.groups import encode_groups, label_text, positions, union_labels
+from ..core.moments import GroupMoments
+from ..core.streams import Stream, in_batch
 from .block_sums import BlockSums, Operand, batch_sums
 
 #: Rows multiplied at once, in numbers: 128 MiB of single precision. A batch larger than that is cut.

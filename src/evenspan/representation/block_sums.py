@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..errors import DataError
+from ..core.errors import DataError
 
 
 @dataclass(eq=False)

@@ -5,12 +5,12 @@ from numbers import Integral
 import numpy as np
 import pandas as pd
 
-from ..errors import ConfigurationError, DataError, FeatureTypeError, GroupError
-from ..groups import encode_groups, label_text
-from ..inputs import row_blocks
-from ..linalg import complement
-from ..moments import GroupMoments
-from ..running import BLOCK_ENTRIES, row_weights
+from ..core.errors import ConfigurationError, DataError, FeatureTypeError, GroupError
+from ..core.groups import encode_groups, label_text
+from ..core.inputs import row_blocks
+from ..core.linalg import complement
+from ..core.moments import GroupMoments
+from ..core.running import BLOCK_ENTRIES, row_weights
 
 
 def mean_constraints(moments: GroupMoments) -> np.ndarray:

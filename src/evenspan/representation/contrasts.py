@@ -5,9 +5,9 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import linalg
 
-from ..errors import GroupError
-from ..groups import label_text
-from ..moments import GroupMoments
+from ..core.errors import GroupError
+from ..core.groups import label_text
+from ..core.moments import GroupMoments
 
 
 @dataclass(frozen=True, eq=False)

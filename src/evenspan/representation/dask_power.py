@@ -6,11 +6,11 @@ from functools import partial
 
 import numpy as np
 
-from ..dask_cluster import connected
-from ..dask_stream import DaskStream
-from ..errors import DataError
-from ..groups import encode_groups, union_labels
-from ..inputs import row_blocks
+from ..core.dask_cluster import connected
+from ..core.dask_stream import DaskStream
+from ..core.errors import DataError
+from ..core.groups import encode_groups, union_labels
+from ..core.inputs import row_blocks
 from .block_reader import STEP_ENTRIES, expected_codes, precision_of
 from .block_sums import BlockSums, Operand, batch_sums
 

@@ -4,13 +4,13 @@ from typing import Literal
 
 import numpy as np
 
-from ..certificate import Certificate, ky_fan_certificate
-from ..errors import ConfigurationError, GroupError
-from ..estimator import require_components, warn_caller
-from ..groups import label_text
-from ..linalg import top_eigenspace
-from ..moments import GroupMoments
-from ..subspace import FairSubspace
+from ..core.certificate import Certificate, ky_fan_certificate
+from ..core.errors import ConfigurationError, GroupError
+from ..core.estimator import require_components, warn_caller
+from ..core.groups import label_text
+from ..core.linalg import top_eigenspace
+from ..core.moments import GroupMoments
+from ..core.subspace import FairSubspace
 from .constraints import constant_features
 
 Select = Literal["pca", "arbitrary"]

@@ -7,13 +7,13 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from ..errors import ConfigurationError, DataError
-from ..estimator import require_generator, validated
-from ..groups import encode_groups
-from ..inputs import feature_names, require_finite, require_numeric_columns
-from ..kernels import resolve_kernel
-from ..moments import GroupMoments
-from ..running import row_weights
+from ..core.errors import ConfigurationError, DataError
+from ..core.estimator import require_generator, validated
+from ..core.groups import encode_groups
+from ..core.inputs import feature_names, require_finite, require_numeric_columns
+from ..core.kernels import resolve_kernel
+from ..core.moments import GroupMoments
+from ..core.running import row_weights
 from .constraints import favourable_rows, split_attributes
 from .fair_pca import FairPCA
 from .kernel_space import landmark_directions, leading_directions, unit_columns

@@ -5,14 +5,14 @@ from numbers import Real
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from ..certificate import ky_fan_certificate
-from ..errors import ConfigurationError, GroupError
-from ..estimator import SubspaceEstimator, require_components, warn_caller
-from ..groups import label_text
-from ..linalg import smallest_eigenspace, symmetrise, top_eigenspace
-from ..moments import GroupMoments
+from ..core.certificate import ky_fan_certificate
+from ..core.errors import ConfigurationError, GroupError
+from ..core.estimator import SubspaceEstimator, require_components, warn_caller
+from ..core.groups import label_text
+from ..core.linalg import smallest_eigenspace, symmetrise, top_eigenspace
+from ..core.moments import GroupMoments
+from ..core.subspace import FairSubspace
 from ..reconstruction.standard_pca import principal_subspace
-from ..subspace import FairSubspace
 from .constraints import (
     constant_features,
     fair_basis,

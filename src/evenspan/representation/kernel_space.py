@@ -7,12 +7,12 @@ import numpy as np
 from scipy import linalg
 from scipy.sparse.linalg import ArpackError, eigsh
 
-from ..certificate import Certificate
-from ..errors import DataError
-from ..estimator import require_components, warn_caller
-from ..kernels import RANK_CUT, Kernel
-from ..linalg import symmetrise, top_eigenspace
-from ..moments import GroupMoments
+from ..core.certificate import Certificate
+from ..core.errors import DataError
+from ..core.estimator import require_components, warn_caller
+from ..core.kernels import RANK_CUT, Kernel
+from ..core.linalg import symmetrise, top_eigenspace
+from ..core.moments import GroupMoments
 from .constraints import fair_basis, mean_constraints
 from .fair_pca import FairPCA
 

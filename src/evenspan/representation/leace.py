@@ -7,12 +7,12 @@ import numpy as np
 from scipy import linalg
 from sklearn.utils.validation import check_is_fitted
 
-from ..certificate import Certificate, ky_fan_certificate
-from ..errors import ConfigurationError, DataError
-from ..estimator import SubspaceEstimator, require_components
-from ..linalg import symmetrise, top_eigenspace
-from ..moments import GroupMoments
-from ..subspace import FairSubspace
+from ..core.certificate import Certificate, ky_fan_certificate
+from ..core.errors import ConfigurationError, DataError
+from ..core.estimator import SubspaceEstimator, require_components
+from ..core.linalg import symmetrise, top_eigenspace
+from ..core.moments import GroupMoments
+from ..core.subspace import FairSubspace
 from .constraints import mean_constraints
 from .erasure import require_groups
 

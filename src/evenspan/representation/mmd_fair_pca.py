@@ -6,14 +6,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..certificate import Certificate
-from ..errors import ConfigurationError, DataError, GroupError
-from ..estimator import PointsEstimator, require_components, require_generator, warn_caller
-from ..groups import label_text
-from ..kernels import median_bandwidth
-from ..linalg import top_eigenspace
-from ..moments import GroupMoments
-from ..subspace import FairSubspace
+from ..core.certificate import Certificate
+from ..core.errors import ConfigurationError, DataError, GroupError
+from ..core.estimator import PointsEstimator, require_components, require_generator, warn_caller
+from ..core.groups import label_text
+from ..core.kernels import median_bandwidth
+from ..core.linalg import top_eigenspace
+from ..core.moments import GroupMoments
+from ..core.subspace import FairSubspace
 from .mmd_penalty import DiscrepancyPenalty
 from .stiefel import minimise, retract
 

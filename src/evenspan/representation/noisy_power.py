@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 import numpy as np
 from scipy import linalg
 
-from ..errors import ConfigurationError, DataError, GroupError
-from ..estimator import require_components, warn_caller
+from ..core.errors import ConfigurationError, DataError, GroupError
+from ..core.estimator import require_components, warn_caller
 from .block_sums import BlockSums, Operand, about
 from .contrasts import Contrast, nullified_basis
 from .power_options import PowerOptions

@@ -4,13 +4,13 @@ from numbers import Integral, Real
 
 import numpy as np
 
-from ..certificate import Certificate, ky_fan_certificate
-from ..errors import ComponentsError, ConfigurationError, GroupError
-from ..estimator import SubspaceEstimator, require_components
-from ..groups import label_text
-from ..linalg import complement, symmetrise, top_eigenspace
-from ..moments import GroupMoments
-from ..subspace import FairSubspace
+from ..core.certificate import Certificate, ky_fan_certificate
+from ..core.errors import ComponentsError, ConfigurationError, GroupError
+from ..core.estimator import SubspaceEstimator, require_components
+from ..core.groups import label_text
+from ..core.linalg import complement, symmetrise, top_eigenspace
+from ..core.moments import GroupMoments
+from ..core.subspace import FairSubspace
 from .contrasts import Contrast, contrasts, nullified_basis, side
 
 CONSTRAINTS = ("all", "covariance", "mean", "vanilla")

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ..errors import ConfigurationError, ResultError
+from ..core.errors import ConfigurationError, ResultError
 from .block_sums import BlockSums
 from .noisy_power import FairPowerMethod
 

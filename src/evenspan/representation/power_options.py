@@ -5,8 +5,8 @@ from numbers import Real
 
 import numpy as np
 
-from ..errors import ConfigurationError
-from ..estimator import require_components
+from ..core.errors import ConfigurationError
+from ..core.estimator import require_components
 from .null_it_out import require_options
 
 CENTRES = ("global", "none", "group")

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator
 
-from ..errors import DataError
-from ..estimator import warn_caller
+from ..core.errors import DataError
+from ..core.estimator import warn_caller
 from .noisy_power import FairPowerMethod
 
 

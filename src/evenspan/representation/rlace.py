@@ -11,12 +11,12 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression, SGDClassifier
 from sklearn.metrics import log_loss
 
-from ..errors import ComponentsError, ConfigurationError, DataError
-from ..estimator import PointsEstimator, require_components, require_generator, warn_caller
-from ..linalg import symmetrise
-from ..moments import GroupMoments
+from ..core.errors import ComponentsError, ConfigurationError, DataError
+from ..core.estimator import PointsEstimator, require_components, require_generator, warn_caller
+from ..core.linalg import symmetrise
+from ..core.moments import GroupMoments
+from ..core.subspace import FairSubspace
 from ..reconstruction.fantope import clip_to_sum
-from ..subspace import FairSubspace
 from .erasure import IncompleteErasureWarning, require_groups, require_select, surviving_subspace
 
 #: Weight of the penalty of every probe.

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.linalg.blas import daxpy, ddot
 
-from ..linalg import symmetrise
+from ..core.linalg import symmetrise
 
 SUFFICIENT_DECREASE = 1e-4
 #: Trial steps of one line search, each between a tenth and nine tenths of the one before.

@@ -5,14 +5,14 @@ from pathlib import Path
 
 import numpy as np
 
-from ..certificate import Certificate
-from ..dask_stream import DaskStream
-from ..errors import ConfigurationError, DataError
-from ..estimator import SubspaceEstimator, require_generator
-from ..groups import encode_groups
-from ..moments import GroupMoments
-from ..streams import ArrayStream, Stream, as_stream
-from ..subspace import FairSubspace
+from ..core.certificate import Certificate
+from ..core.dask_stream import DaskStream
+from ..core.errors import ConfigurationError, DataError
+from ..core.estimator import SubspaceEstimator, require_generator
+from ..core.groups import encode_groups
+from ..core.moments import GroupMoments
+from ..core.streams import ArrayStream, Stream, as_stream
+from ..core.subspace import FairSubspace
 from . import power_checkpoint
 from .block_reader import BlockReader, ExactSums
 from .contrasts import contrasts

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import numpy as np
 
-from ..errors import ResultError
-from ..moments_file import DAMAGE
+from ..core.errors import ResultError
+from ..core.moments_file import DAMAGE
 
 #: Marks the file as one of these.
 KIND = "evenspan estimator"

@@ -11,8 +11,8 @@ from sklearn.base import BaseEstimator
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
-from ..errors import ConfigurationError, FairError, ResultError
-from ..estimator import warn_caller
+from ..core.errors import ConfigurationError, FairError, ResultError
+from ..core.estimator import warn_caller
 from . import archive
 from .values import read, written
 

@@ -11,14 +11,14 @@ from dataclasses import fields
 
 import numpy as np
 
-from ..errors import ConfigurationError
+from ..core.errors import ConfigurationError
 
 #: The frozen values that fitted estimators hold, and where they are defined.
 VALUES = {
-    "Certificate": "certificate",
-    "ClusterCounts": "cluster_counts",
-    "FairSubspace": "subspace",
-    "Kernel": "kernels",
+    "Certificate": "core.certificate",
+    "ClusterCounts": "core.cluster_counts",
+    "FairSubspace": "core.subspace",
+    "Kernel": "core.kernels",
     "KernelDirections": "representation.kernel_space",
     "WeightRule": "clustering.weight_rule",
 }

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from ...linalg import top_eigenspace
+from ...core.linalg import top_eigenspace
 from ...metrics.linear_map import LinearMap, linear_map
 from ..progress import Progress
 from .blocked import Part, own_directions

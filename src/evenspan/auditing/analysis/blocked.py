@@ -5,12 +5,12 @@ from functools import cached_property
 
 import numpy as np
 
-from ...linalg import top_eigenspace
+from ...core.linalg import top_eigenspace
+from ...core.moments import GroupMoments
+from ...core.subspace import FairSubspace
 from ...metrics.bootstrap import BlockSums, block_sums, cells_of, multiplicities
 from ...metrics.linear_map import LinearMap
-from ...moments import GroupMoments
 from ...reconstruction.group_errors import group_matrices
-from ...subspace import FairSubspace
 
 
 @dataclass(frozen=True, eq=False)

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...errors import ConfigurationError
-from ...experiments.across_solvers import METHODS
+from ...core.errors import ConfigurationError
+from ...methods import METHODS
 from .fitting import PCA, Fitted
 from .frontier import Frontier
 from .judging import Judgement, Row

@@ -1,7 +1,7 @@
 """The methods of an audit, and what each of them answers to the fitting part, for every number of components.
 
 Names, settings and what a method equalises are those of the comparison of all linear methods
-(``experiments.across_solvers.METHODS``), with one difference: for more than two groups the min-max methods are solved
+(``evenspan.methods.METHODS``), with one difference: for more than two groups the min-max methods are solved
 by multiplicative weights. On random tables of 20 to 100 features with 3 and 6 groups that took 0.04 to 2 seconds, the
 semidefinite relaxation 0.3 to 20, and the largest loss was equal or up to 5 % larger; the certificate says how far it
 can be from the smallest.
@@ -16,12 +16,12 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from ...errors import ConfigurationError, FairError
-from ...estimator import SubspaceEstimator
-from ...experiments.across_solvers import METHODS
-from ...moments import GroupMoments
+from ...core.errors import ConfigurationError, FairError
+from ...core.estimator import SubspaceEstimator
+from ...core.moments import GroupMoments
+from ...core.subspace import FairSubspace
+from ...methods import METHODS
 from ...reconstruction import MinMaxFairPCA
-from ...subspace import FairSubspace
 from ..sample import Points
 
 #: What principal components are compared with: always fitted, always first.

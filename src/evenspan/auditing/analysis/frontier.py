@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 import numpy as np
 import pandas as pd
 
-from ...linalg import top_eigenspace
-from ...moments import GroupMoments
+from ...core.linalg import top_eigenspace
+from ...core.moments import GroupMoments
 from ...reconstruction.frontier_curves import Curve, Hull, gap_curve
 from ...reconstruction.group_errors import best_kept, group_matrices
 from ...reconstruction.group_errors import errors as errors_of

@@ -23,9 +23,9 @@ from functools import cached_property
 
 import numpy as np
 
+from ...core.subspace import FairSubspace
 from ...metrics.bootstrap import interval, quantiles
 from ...metrics.linear_map import LinearMap
-from ...subspace import FairSubspace
 from .blocked import Part
 
 LEVEL = 0.95

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...errors import GroupError
+from ...core.errors import GroupError
+from ...core.moments import GroupMoments
 from ...metrics.bootstrap import cells_of
-from ...moments import GroupMoments
 from ..sample import Points, Sample
 
 #: Blocks of each part in which a group has to have rows: with fewer it is absent from too many resampled blocks.

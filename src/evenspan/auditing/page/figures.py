@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from ...report.method_looks import group_looks, handles, looks
+from ...displays.method_looks import group_looks, handles, looks
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -42,7 +42,7 @@ def styled(draw: Callable) -> Callable:
     def inside(*args, **kwargs):
         import matplotlib as mpl
 
-        from ...report.style import SETTINGS
+        from ...displays.style import SETTINGS
 
         with mpl.rc_context(SETTINGS):
             return draw(*args, **kwargs)

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ...report.method_looks import handles, looks
+from ...displays.method_looks import handles, looks
 from .figures import _figure, shown, styled
 
 if TYPE_CHECKING:

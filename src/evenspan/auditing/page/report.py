@@ -3,7 +3,7 @@
 import importlib.metadata
 from typing import TYPE_CHECKING
 
-from ...experiments.across_solvers import METHODS
+from ...methods import METHODS
 from .. import rerun
 from ..analysis.recommendation import CONCERNS
 from ..writing import transformer_names

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pandas as pd
 
-from ...errors import ConfigurationError, DataError
-from ...stream_files import FORMATS
+from ...core.errors import ConfigurationError, DataError
+from ...core.stream_files import FORMATS
 
 
 @contextmanager

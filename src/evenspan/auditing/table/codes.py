@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pandas as pd
 
-from ...errors import DataError
+from ...core.errors import DataError
 from .columns import ColumnProfile, ColumnUse
 from .values import days, numbers, texts, truths
 

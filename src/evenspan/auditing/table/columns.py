@@ -10,7 +10,7 @@ from numbers import Real
 import numpy as np
 import pandas as pd
 
-from ...errors import DataError
+from ...core.errors import DataError
 from .sketch import Sketch
 from .values import are_dates, coded, looks_numeric, numbers, text_of
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from ...errors import DataError
+from ...core.errors import DataError
 from .tables import Table, named
 from .values import MISSING, looks_numeric
 

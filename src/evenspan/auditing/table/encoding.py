@@ -8,7 +8,7 @@ from scipy import sparse
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
-from ...errors import ConfigurationError, DataError, FeatureTypeError
+from ...core.errors import ConfigurationError, DataError, FeatureTypeError
 from .codes import ColumnCode, codes_of, encode, fills_from_means, with_fills
 from .columns import MAX_CATEGORIES, use_of
 from .scan import profile_columns

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from ...inputs import require_finite
-from ...moments import GroupMoments
-from ...running import RunningMoments
+from ...core.inputs import require_finite
+from ...core.moments import GroupMoments
+from ...core.running import RunningMoments
 from ..progress import Progress
 from ..sample import BLOCK, Points
 from .codes import ColumnCode, encode

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from ...errors import DataError, GroupError
+from ...core.errors import DataError, GroupError
 from .codes import ColumnCode
 from .parts import require_groups
 from .scan import NO_LABEL, Scan

@@ -6,7 +6,7 @@ from itertools import pairwise
 import numpy as np
 import pandas as pd
 
-from ...errors import GroupError
+from ...core.errors import GroupError
 
 #: Joins the names of attributes and the labels of groups to those of their intersection.
 CROSS = " x "

@@ -6,11 +6,11 @@ from numbers import Real
 import numpy as np
 import pandas as pd
 
-from ...errors import ConfigurationError, DataError
-from ...estimator import require_generator
-from ...inputs import whole_number
+from ...core.errors import ConfigurationError, DataError
+from ...core.estimator import require_generator
+from ...core.inputs import whole_number
+from ...core.moments import GroupMoments
 from ...metrics.bootstrap import assign_blocks
-from ...moments import GroupMoments
 from ..progress import progress_of
 from ..sample import BLOCK, Sample
 from .codes import ColumnCode, codes_of, with_fills

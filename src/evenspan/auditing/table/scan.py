@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterable
 import numpy as np
 import pandas as pd
 
-from ...errors import GroupError
+from ...core.errors import GroupError
 from ..progress import Progress
 from .columns import ColumnProfile, profile
 from .tables import Table

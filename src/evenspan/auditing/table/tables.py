@@ -8,8 +8,8 @@ from zipfile import BadZipFile
 
 import pandas as pd
 
-from ...errors import ConfigurationError, DataError
-from ...stream_files import FORMATS
+from ...core.errors import ConfigurationError, DataError
+from ...core.stream_files import FORMATS
 from .values import MISSING
 
 #: Entries of a batch: 32 MiB of float64. Rows in a batch follow from the number of columns.

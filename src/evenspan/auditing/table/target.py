@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from ...errors import DataError
+from ...core.errors import DataError
 from .columns import MAX_CATEGORIES, ColumnProfile, use_of
 from .values import days, numbers, texts
 

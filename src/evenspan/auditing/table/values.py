@@ -8,7 +8,7 @@ from numbers import Real
 import numpy as np
 import pandas as pd
 
-from ...errors import DataError
+from ...core.errors import DataError
 
 #: Texts of a CSV, TSV or Excel file that stand for a missing value; the question mark is the custom of many archives.
 MISSING = ("", "?", "NA", "N/A", "n/a", "NaN", "nan", "null", "NULL", "<NA>", "#N/A")

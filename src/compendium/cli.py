@@ -1,0 +1,296 @@
+"""The command line: ``evenspan audit | list | run | verify | data | ledger | build``.
+
+Everything is imported where it is needed, so that help appears at once. Numbers are computed in processes of their own,
+whose numerical libraries use one thread, so that they do not depend on the number of cores.
+"""
+
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperCommand
+
+from evenspan.auditing.command import audit
+from evenspan.core.errors import ConfigurationError
+
+from .cli_data import Group, data_app, rows_of, show
+from .cli_keep import register
+
+
+class _Run(TyperCommand):
+    """Accepts ``-p NAME VALUE``, which Typer's repeatable options cannot: the pair becomes one ``NAME=VALUE``."""
+
+    def parse_args(self, ctx, args):
+        joined, rest = [], list(args)
+        while rest:
+            word = rest.pop(0)
+            joined.append(word)
+            if word == "--":
+                joined, rest = joined + rest, []
+            elif word in ("-p", "--parameter") and rest:
+                if "=" in rest[0]:
+                    joined.append(rest.pop(0))
+                elif len(rest) > 1:
+                    joined.append(f"{rest.pop(0)}={rest.pop(0)}")
+                else:
+                    ctx.fail(f"-p needs a name and a value, but only {rest[0]!r} follows it.")
+        return super().parse_args(ctx, joined)
+
+
+app = typer.Typer(
+    cls=Group,
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    help="The reproducible compendium of fair PCA: experiments, data, and the ledger of verdicts.",
+)
+app.add_typer(data_app, name="data")
+app.command("audit")(audit)
+
+
+def _version(asked: bool) -> None:
+    if asked:
+        from importlib.metadata import version
+
+        typer.echo(f"evenspan {version('evenspan')}")
+        raise typer.Exit
+
+
+@app.callback()
+def _main(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version and end.")
+    ] = False,
+) -> None:
+    pass
+
+
+@app.command("list")
+def list_experiments() -> None:
+    """Experiments, their executions, and how much of the full run is stored."""
+    from .experiments.catalogue import catalogue
+    from .experiments.states import summary
+
+    table = rows_of("experiment", "what", "executions", "stored")
+    for entry in catalogue().values():
+        table.add_row(entry.id, f"{entry.title} ({entry.paper})", ", ".join(entry.executions), summary(entry.id))
+    show(table)
+
+
+@app.command(cls=_Run)
+def run(
+    experiment_id: Annotated[str, typer.Argument(metavar="ID", help="Experiment (evenspan list).")],
+    parameter: Annotated[
+        list[str] | None,
+        typer.Option("--parameter", "-p", metavar="NAME VALUE", help="Set a parameter; may be repeated."),
+    ] = None,
+    profile: Annotated[
+        str, typer.Option(help="embedded: the notebook, offline. full: the paper's protocol.")
+    ] = "embedded",
+    execution: Annotated[str | None, typer.Option(help="One of the book's executions.")] = None,
+    task: Annotated[str | None, typer.Option(help="Full profile: only this task.")] = None,
+    jobs: Annotated[int | None, typer.Option(help="Full profile: tasks at once; default one per core.")] = None,
+    check: Annotated[bool, typer.Option("--check", help="Full profile: recompute and compare, store nothing.")] = False,
+) -> None:
+    """Run an experiment: its notebook (embedded), or the tasks of the full run that are not stored yet."""
+    from .experiments.catalogue import experiment
+
+    entry = experiment(experiment_id)
+    given = [_pair(text) for text in parameter or ()]
+    arguments = entry.arguments(execution, profile, given)
+    if profile == "embedded":
+        if task is not None or jobs is not None or check:
+            raise ConfigurationError("--task, --jobs and --check belong to the full profile; add --profile full.")
+        _run_notebook(entry, execution, arguments)
+        return
+    # An execution fixes all parameters of the notebook; those that the tasks do not have choose nothing.
+    shared = set().union(*entry.tasks().values())
+    fixed = {name: value for name, value in entry.execution(execution).items() if name in shared} if execution else {}
+    fixed |= entry.converted(given)
+    _run_tasks(entry.id, fixed, task, jobs, check)
+
+
+def _run_notebook(entry: Any, execution: str | None, arguments: dict[str, Any]) -> None:
+    from .experiments.catalogue import task_id
+    from .paths import build, root
+    from .report.execute import execute
+
+    own = {name: value for name, value in arguments.items() if name != "profile"}
+    target = build("runs", entry.id, f"{entry.execution_for(own) or task_id(own)}.ipynb")
+    execute(root() / entry.notebook, target, arguments)
+    typer.echo(f"Executed notebook: {target}")
+
+
+def _run_tasks(experiment_id: str, fixed: dict[str, Any], task: str | None, jobs: int | None, check: bool) -> None:
+    from .experiments import tasks
+
+    names = tasks.select(experiment_id, fixed, None if task is None else [task])
+    try:
+        if check:
+            _report_check(*tasks.check(experiment_id, names, jobs))
+            return
+        summary = tasks.run(experiment_id, only=names, jobs=jobs)
+    except KeyboardInterrupt:
+        typer.echo("Interrupted. What is finished is stored; the same command continues.", err=True)
+        raise typer.Exit(130) from None
+    numbers = f"{len(summary.done)} computed, {len(summary.kept)} stored already, {len(summary.failed)} failed"
+    typer.echo(f"{experiment_id}: {numbers}")
+    _fail(summary.failed)
+
+
+def _report_check(comparisons: list, failed: dict[str, str]) -> None:
+    table = rows_of("task", "rows", "largest difference", "relative", "where", "verdict")
+    for one in comparisons:
+        numbers = (str(one.rows), f"{one.largest_absolute:.3g}", f"{one.largest_relative:.3g}")
+        table.add_row(one.name, *numbers, one.where, "agrees" if one.ok else "DIFFERS")
+    show(table)
+    wrong = {one.name: "the stored result differs by more than the tolerance" for one in comparisons if not one.ok}
+    _fail(failed | wrong)
+
+
+def _fail(failed: dict[str, str]) -> None:
+    # Tasks often fail for one reason, which is then said once.
+    for why in dict.fromkeys(failed.values()):
+        typer.echo(f"{', '.join(name for name in failed if failed[name] == why)}: {why}", err=True)
+    if failed:
+        raise typer.Exit(1)
+
+
+@app.command()
+def verify(
+    sample: Annotated[
+        str | None, typer.Option(metavar="N", help="Numbers drawn at random: a count or, as 5%, a share.")
+    ] = None,
+    seed: Annotated[str, typer.Option(help="Seed of the sample: any text.")] = "0",
+    part: Annotated[int | None, typer.Option(help="One of the parts of --seconds each; counts on.")] = None,
+    seconds: Annotated[float | None, typer.Option(help="Computing time of a part, or of --touched.")] = None,
+    cell: Annotated[list[str] | None, typer.Option(help="A cell of the ledger, as TABLE/ROW; may be repeated.")] = None,
+    experiment: Annotated[
+        list[str] | None, typer.Option(help="All stored tasks of an experiment; may be repeated.")
+    ] = None,
+    everything: Annotated[bool, typer.Option("--all", help="Everything that is stored; takes hours.")] = False,
+    touched: Annotated[
+        bool, typer.Option("--touched", help="What code was edited under; with --seconds the cheapest of each method.")
+    ] = False,
+    confirm: Annotated[bool, typer.Option("--confirm", help="Note in the records what was found.")] = False,
+    files: Annotated[bool, typer.Option("--files", help="Compare the files below data/ with their checksums.")] = False,
+    jobs: Annotated[int | None, typer.Option(help="Tasks at once; default one per core.")] = None,
+) -> None:
+    """Compute stored results again from the raw data and compare them; or check that no file was altered."""
+    from .experiments import seals
+    from .report import verify as report
+
+    experiments = experiment or ()
+    ways = {"--sample": sample, "--part": part is not None, "--cell": cell, "--all": everything, "--touched": touched}
+    given = [name for name, value in ways.items() if value]
+    if files:
+        if given or experiments or confirm:
+            raise ConfigurationError("--files compares files only; it goes with no other option.")
+        typer.echo(f"{seals.check()} files below data/ are as {seals.path().name} has them.")
+        return
+    if len(given) > 1 or not (given or experiments) or (experiments and not {*given} <= {"--touched"}):
+        raise ConfigurationError(
+            f"Give one of {', '.join(ways)}, --experiment or --files; --touched goes with --experiment."
+        )
+    if (part is not None and not seconds) or (seconds is not None and part is None and not touched):
+        raise ConfigurationError("--part needs --seconds, which goes with --part and --touched.")
+    chosen = (
+        report.sample(sample, seed) if sample
+        else report.part(part, seconds) if part is not None
+        else report.of_cells(cell) if cell
+        else report.touched(seconds, experiments) if touched
+        else report.stored(experiments)
+    )  # fmt: skip
+    if not chosen:
+        typer.echo("Nothing of this is to be computed again.")
+        return
+    typer.echo(f"{len(chosen)} tasks: {', '.join(f'{name} {task}' for name, task in chosen)}")
+    _report_verified(report.verify(chosen, jobs=jobs, confirm=confirm))
+
+
+def _report_verified(found: list) -> None:
+    table = rows_of("experiment", "task", "numbers", "rows", "largest difference", "relative", "verdict")
+    for one in found:
+        said = one.comparison
+        shown = (
+            ("", "", "")
+            if said is None
+            else (str(said.rows), f"{said.largest_absolute:.3g}", f"{said.largest_relative:.3g}")
+        )
+        verdict = "agrees" if one.ok else "NOT COMPUTED" if said is None else f"DIFFERS at {said.where}"
+        table.add_row(one.experiment, one.task, str(one.numbers), *shown, verdict)
+    show(table)
+    good = [one for one in found if one.ok]
+    typer.echo(
+        f"{len(good)} of {len(found)} tasks agree; {sum(one.numbers for one in good)} published numbers rest on them."
+    )
+    wrong = "the stored result differs by more than the tolerance"
+    _fail({f"{one.experiment} {one.task}": one.failure or wrong for one in found if not one.ok})
+
+
+@app.command()
+def ledger(
+    summary: Annotated[bool, typer.Option("--summary", help="One line per paper; write nothing.")] = False,
+    check: Annotated[bool, typer.Option("--check", help="Fail if the committed ledger is out of date.")] = False,
+) -> None:
+    """Judge every published number: write the ledger, the counts of README.md and the checksums; show the counts."""
+    from .experiments import seals
+    from .report import ledger as report
+    from .report import ledger_page, ledger_state
+
+    if summary and check:
+        raise ConfigurationError("Give --summary or --check, not both.")
+    frame = report.ledger()
+    table = report.counts(frame)
+    if summary:
+        typer.echo("\n".join(ledger_page.summary(table)))
+        return
+    if check:
+        report.check(frame)
+        ledger_state.check_readme(table)
+        seals.check()
+        typer.echo(f"{report.path()}, the counts of README.md and {seals.path().name} are what the results give.")
+        return
+    written = [report.write(frame), ledger_state.write_readme(table), seals.write()]
+    typer.echo(f"Written: {', '.join(str(path) for path in written if path)}")
+    counted = ledger_state.counted(table)
+    shown = rows_of(*counted)
+    for row in counted.itertuples(index=False):
+        shown.add_row(*row)
+    show(shown)
+
+
+@app.command()
+def build(
+    cores: Annotated[int | None, typer.Option(min=1, help="Jobs at once; default one per core.")] = None,
+) -> None:
+    """Make the book: the same as 'make book', in the environment that is there."""
+    import shutil
+    import subprocess
+
+    from .paths import root
+
+    make = shutil.which("make")
+    if make is None:
+        raise ConfigurationError("The program 'make' was not found; install it, or call snakemake as Makefile does.")
+    command = [make, "--no-print-directory", "-C", str(root()), "book", *([f"JOBS={cores}"] if cores else [])]
+    raise typer.Exit(subprocess.run(command, check=False).returncode)
+
+
+register(app)
+
+
+def _pair(text: str) -> tuple[str, str]:
+    name, mark, value = text.partition("=")
+    if not mark:
+        raise ConfigurationError(f"-p needs a name and a value, but got only {text!r}.")
+    return name, value
+
+
+def main() -> None:
+    """Entry point of the command ``evenspan``."""
+    app()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,103 @@
+"""Data cards: the numbers from the registry, the judgement from ``data/cards/NAME.md``."""
+
+from evenspan.core.errors import ResultError
+
+from .. import paths
+from .loaders import loadable
+from .registry import Entry, entry, names
+from .shipped import has_moments
+
+
+def card(name: str) -> str:
+    """The card of a data set as a MyST page.
+
+    The heading and the prose come from ``data/cards/NAME.md``; the table of facts after the heading is written here
+    from the registry, so that no number is typed twice.
+
+    Parameters
+    ----------
+    name : str
+        A data set of the registry.
+
+    Returns
+    -------
+    str
+        Markdown, beginning with a level-1 heading.
+    """
+    found = entry(name)
+    path = paths.data("cards", f"{name}.md")
+    if not path.is_file():
+        raise ResultError(f"{path} is missing: every data set of the registry needs a card.")
+    heading, _, prose = path.read_text(encoding="utf-8").partition("\n")
+    if not heading.startswith("# "):
+        raise ResultError(f"{path} must begin with a level-1 heading, but begins with {heading[:40]!r}.")
+    return f"{heading}\n\n{fact_table(found)}\n\n{prose.strip()}\n"
+
+
+def card_index() -> str:
+    """A markdown table of all data sets; each name links to its card ``NAME.md`` in the same folder."""
+    lines = [
+        "| data set | rows | features | groups | licence | papers | loader | shipped as moments |",
+        "|---|--:|--:|---|---|---|:-:|:-:|",
+    ]
+    for name in names():
+        found = entry(name)
+        cells = (
+            f"[{found.title}]({name}.md)",
+            _number(found.rows),
+            _number(found.features),
+            groups_in_words(found),
+            found.licence,
+            ", ".join(found.papers) or "none",
+            "yes" if name in loadable() else "no",
+            "yes" if has_moments(found.name) else "no",
+        )
+        lines.append("| " + " | ".join(map(_cell, cells)) + " |")
+    return "\n".join(lines) + "\n"
+
+
+def fact_table(found: Entry) -> str:
+    """What the registry says of a data set, as a markdown table."""
+    size = f"{len(found.files)} file{'s' if len(found.files) != 1 else ''}, {found.bytes / 1e6:,.2f} MB"
+    facts = {
+        "Name": f"`{found.name}`",
+        "Rows": _number(found.rows),
+        "Features": _number(found.features),
+        "Groups": groups_in_words(found),
+        "Sensitive attribute": found.sensitive,
+        "Fixed splits": str(found.splits) if found.splits else "none",
+        "Used by": ", ".join(found.papers) or "no paper",
+        "Same data as in the paper": "yes" if found.matches_paper else "no, or not known",
+        "Preprocessing": found.preprocessing,
+        "Notes": found.notes,
+        "Licence": f"{found.licence} (as generally stated; not legally checked)",
+        "Origin": f"`{found.origin}`",
+        "Raw files": size if found.files else "none: installed together with scikit-learn",
+        "Checksum of the set": f"`{found.checksum()}`",
+        "Loader": "yes" if found.name in loadable() else "not yet: fetch and verify only",
+        "Shipped as moments": "yes" if has_moments(found.name) else "no",
+    }
+    if found.measured:
+        means = found.measured["label_mean"].items()
+        facts["Duplicate rows"] = _number(found.measured["duplicate_rows"])
+        facts["Rank of the centred features"] = f"{found.measured['rank']} of {found.features}"
+        facts["Mean of the label"] = ", ".join(f"{found.group_names.get(g, g)}: {mean:.4f}" for g, mean in means)
+    if found.unavailable:
+        facts["Download"] = f"not possible: {found.unavailable}"
+    rows = [f"| {key} | {_cell(value)} |" for key, value in facts.items()]
+    return "\n".join(["| | |", "|---|---|", *rows])
+
+
+def groups_in_words(found: Entry) -> str:
+    """Groups with their counts: ``women (750), men (1,511)``."""
+    counted = (f"{found.group_names.get(label, label)} ({_number(count)})" for label, count in found.groups.items())
+    return ", ".join(counted) or "none"
+
+
+def _number(value: int) -> str:
+    return f"{value:,}"
+
+
+def _cell(text: str) -> str:
+    # a bar would end the cell, and a dollar would start a formula
+    return text.replace("|", "\\|").replace("$", "\\$").replace("\n", " ")

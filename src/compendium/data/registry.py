@@ -1,0 +1,145 @@
+"""The registry: where every data set comes from, and what its files must contain (``data/registry.toml``)."""
+
+import hashlib
+import tomllib
+from dataclasses import dataclass, field
+from functools import lru_cache
+from pathlib import Path
+from types import MappingProxyType
+
+from evenspan.core.errors import RegistryError
+
+from .. import paths
+
+
+@dataclass(frozen=True)
+class RawFile:
+    """One file: its name inside the data set's folder, its size, checksum, and address pinned to a commit."""
+
+    name: str
+    bytes: int
+    sha256: str
+    url: str
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One data set of the registry.
+
+    Attributes
+    ----------
+    name, title, folder : str
+        Public name, printed title, and the folder of its files below a mirror or the cache.
+    licence, origin : str
+        Licence as generally stated by the publisher, and where the files come from.
+    rows, features : int
+        What a loader returns.
+    splits : int
+        Number of fixed train and test splits, 0 if there are none.
+    sensitive : str
+        Which column is the sensitive attribute, and how it is coded.
+    groups, group_names : mapping
+        Rows per group by the value that the loader returns (as text), and these values in words.
+    papers : tuple of str
+        Keys of the papers that use it, as in ``data/paper``.
+    preprocessing, notes : str
+        What was done to the data, and what to know about them.
+    matches_paper : bool
+        Whether these are the data of the paper, as far as the published numbers can tell.
+    feature_names : tuple of str or None
+        Where the files carry no header.
+    files : tuple of RawFile
+        Empty for data bundled with a library.
+    unavailable : str
+        Why the files cannot be downloaded; empty if they can.
+    bundled_sha256 : str
+        Checksum of the values, for data bundled with a library.
+    measured : mapping
+        Counted in what the loader returns: ``duplicate_rows`` (features, label and group all equal to an earlier row),
+        ``rank`` of the centred features, ``label_mean`` by group. Empty without a loader.
+    """
+
+    name: str
+    title: str
+    folder: str
+    licence: str
+    origin: str
+    rows: int
+    features: int
+    splits: int
+    sensitive: str
+    groups: dict[str, int]
+    group_names: dict[str, str]
+    papers: tuple[str, ...]
+    preprocessing: str
+    notes: str
+    matches_paper: bool
+    files: tuple[RawFile, ...]
+    feature_names: tuple[str, ...] | None = None
+    unavailable: str = ""
+    bundled_sha256: str = ""
+    measured: dict = field(default_factory=dict)
+    bytes: int = field(init=False)
+
+    def __post_init__(self):
+        object.__setattr__(self, "bytes", sum(file.bytes for file in self.files))
+
+    def file(self, name: str) -> RawFile:
+        """The file of that name."""
+        for file in self.files:
+            if file.name == name:
+                return file
+        raise RegistryError(
+            f"data set {self.name!r} has no file {name!r}; it has {', '.join(f.name for f in self.files)}."
+        )
+
+    def checksum(self) -> str:
+        """One SHA-256 for the whole data set: that of the sorted lines ``sha256  name`` of its files."""
+        if not self.files:
+            return self.bundled_sha256
+        lines = sorted(f"{file.sha256}  {file.name}\n" for file in self.files)
+        return hashlib.sha256("".join(lines).encode()).hexdigest()
+
+
+@lru_cache(maxsize=4)
+def read(path: Path) -> MappingProxyType:
+    """All entries of a registry file by name, in the order of the file."""
+    try:
+        tables = tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise RegistryError(
+            f"{path} is missing: restore it from the repository; no data set is known without it."
+        ) from None
+    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise RegistryError(f"{path} is damaged ({error}). Restore it from the repository.") from error
+    entries = {}
+    for name, table in tables.items():
+        try:
+            table["files"] = tuple(RawFile(**file) for file in table["files"])
+            table["papers"] = tuple(table["papers"])
+            if "feature_names" in table:
+                table["feature_names"] = tuple(table["feature_names"])
+            entries[name] = Entry(name=name, **table)
+        except (KeyError, TypeError) as error:
+            raise RegistryError(
+                f"{path}: the entry {name} has not the fields that it needs ({error}). Restore it from the repository."
+            ) from error
+    return MappingProxyType(entries)
+
+
+def names() -> tuple[str, ...]:
+    """Names of all data sets in the registry."""
+    return tuple(read(paths.data("registry.toml")))
+
+
+def entry(name: str) -> Entry:
+    """The registry's entry for one data set."""
+    entries = read(paths.data("registry.toml"))
+    if name not in entries:
+        raise RegistryError(f"there is no data set {name!r}; the registry has {', '.join(entries)}.")
+    return entries[name]
+
+
+def checksum(name: str) -> str:
+    """One SHA-256 over the SHA-256 of all files of a data set; results are recorded with it."""
+    return entry(name).checksum()

@@ -1,0 +1,99 @@
+"""What is measured of one fitted method of the table: rows ``(protocol, metric, value, reason)``.
+
+``released`` fits and scores every classifier on the same test points, as published; ``held-out`` fits it on the
+training part. ``in sample`` and ``held-out`` gaps are those of the training and of the test part.
+"""
+
+from collections.abc import Iterator
+
+import numpy as np
+from sklearn.base import BaseEstimator
+
+from evenspan import metrics
+from evenspan.core.errors import FairError
+from evenspan.core.moments import GroupMoments
+
+from ..data import Dataset
+from . import kleindessner2023_methods as methods
+
+#: Columns of the published table, and those of them that a classifier decides.
+PREDICTION_METRICS = [f"{metric} ({name})" for name in metrics.CLASSIFIERS for metric in ("%Acc", "Delta_DP")]
+METRICS = ["%Var", "MMD^2", *PREDICTION_METRICS]
+
+DRAWS = 20
+
+Row = tuple[str, str, float, str]
+
+
+def judge_moments(name: str, fitted: BaseEstimator, train: GroupMoments, test: GroupMoments) -> Iterator[Row]:
+    """Metrics that group moments determine."""
+    if not methods.method(name).linear:
+        return
+    V = fitted.components_.T
+    yield "released", "%Var", 100.0 * metrics.retained_variance(test, V), ""
+    yield "in sample", "mean gap", metrics.mean_gap(train, V), ""
+    yield "held-out", "mean gap", metrics.mean_gap(test, V), ""
+    yield "in sample", "covariance gap", metrics.covariance_gap(train, V), ""
+    yield "held-out", "covariance gap", metrics.covariance_gap(test, V), ""
+
+
+def judge_released(name: str, fitted: BaseEstimator, test: Dataset, bandwidth: float) -> Iterator[Row]:
+    """What the published table needs of the test points; ``bandwidth`` is that of the MMD, shared by all methods."""
+    part = fitted.transform(test.X), test.y, test.groups
+    if methods.method(name).linear:
+        yield "released", "MMD^2", metrics.mmd2(part[0], test.groups, bandwidth), ""
+    for classifier in metrics.CLASSIFIERS:
+        yield from judge_classifier(classifier, None, part, "released")
+
+
+def judge_points(name: str, fitted: BaseEstimator, train: Dataset, test: Dataset, bandwidth: float) -> Iterator[Row]:
+    """What else needs the points: the held-out protocol, and readers that try to tell the group."""
+    parts = [(fitted.transform(part.X), part.y, part.groups) for part in (train, test)]
+    if methods.method(name).linear:
+        yield "in sample", "MMD^2", metrics.mmd2(parts[0][0], train.groups, bandwidth), ""
+    # The accuracy of the constant prediction, to recognise a classifier that has learnt nothing.
+    yield "released", "%Majority", 100.0 * max(np.mean(test.y == 1, axis=0), np.mean(test.y != 1, axis=0)), ""
+    for classifier in metrics.CLASSIFIERS:
+        yield from judge_classifier(classifier, *parts, "held-out")
+    for reader in metrics.READERS:
+        for protocol, part in zip(("in sample", "held-out"), parts, strict=True):
+            area = metrics.group_auc(reader, parts[0][::2], part[::2])
+            yield protocol, f"AUC of the group ({reader})", area, ""
+
+
+def judge_classifier(classifier: str, train: tuple | None, test: tuple, protocol: str) -> Iterator[Row]:
+    """Accuracy and disparities of one classifier; where they do not exist, the reason."""
+    try:
+        judged = metrics.downstream(classifier, train, test, protocol=protocol)
+    except FairError as error:  # a class or a group is absent in this part
+        judged, reason = dict.fromkeys(("accuracy", "demographic_parity", "equal_opportunity"), np.nan), str(error)
+    else:
+        reason = ""
+    yield protocol, f"%Acc ({classifier})", 100.0 * judged["accuracy"], reason
+    yield protocol, f"Delta_DP ({classifier})", judged["demographic_parity"], reason
+    yield protocol, f"Delta_EO ({classifier})", judged["equal_opportunity"], reason
+
+
+def judge_bases(fitted: BaseEstimator, test: Dataset, seed: int) -> Iterator[Row]:
+    """The MLP on the same representation with bases that a solver might as well have returned.
+
+    Columns by increasing eigenvalue, as the authors' program orders them, with random signs; the same signs on every
+    split of a draw, so that each draw gives one column of the table.
+    """
+    T = fitted.transform(test.X)[:, ::-1]
+    for draw in range(DRAWS):
+        signs = np.random.default_rng((seed, draw)).choice([-1.0, 1.0], size=T.shape[1])
+        for _, metric, value, reason in judge_classifier("MLP", None, (T * signs, test.y, test.groups), "released"):
+            if metric in PREDICTION_METRICS:
+                yield f"signs {draw:02d}", metric, value, reason
+
+
+def judge_fit(fitted: BaseEstimator) -> Iterator[Row]:
+    """Whether an iterative method converged, after how many steps, and how large its residual was left."""
+    if hasattr(fitted, "n_iter_"):
+        yield "fit", "iterations", float(np.max(fitted.n_iter_, axis=None)), ""
+    if hasattr(fitted, "converged_"):
+        reason = "" if fitted.converged_ else "not converged: the last iterate is judged"
+        yield "fit", "converged", float(fitted.converged_), reason
+    if hasattr(fitted, "residual_"):
+        yield "fit", "residual", float(fitted.residual_), ""

@@ -1,0 +1,43 @@
+"""Where things are: the one module that knows the layout of the repository.
+
+The compendium is used from a checkout (an editable install), so that notebooks, results and book stand
+beside the code. ``EVENSPAN_ROOT`` overrides the search for the checkout.
+"""
+
+import os
+from functools import cache
+from pathlib import Path
+
+from evenspan.core.errors import ConfigurationError
+
+
+@cache
+def root() -> Path:
+    """The checkout: the folder that holds ``experiments.yml``."""
+    override = os.environ.get("EVENSPAN_ROOT")
+    candidates = [Path(override)] if override else list(Path(__file__).resolve().parents)
+    for folder in candidates:
+        if (folder / "experiments.yml").is_file():
+            return folder
+    raise ConfigurationError(
+        f"No experiments.yml found in {', '.join(map(str, candidates))}. The library works anywhere, but data, results "
+        "and experiments need a checkout of the repository: install it with 'pip install -e .' from there, or set "
+        "EVENSPAN_ROOT to it."
+    )
+
+
+def data(*parts: str) -> Path:
+    """A path below ``data/``: registry, cards, published tables, moments, results."""
+    return root().joinpath("data", *parts)
+
+
+def results(profile: str, *parts: str) -> Path:
+    """Results of one profile. Full runs are committed; those of the embedded profile are build products."""
+    if profile == "full":
+        return root().joinpath("data", "results", "full", *parts)
+    return build("results", profile, *parts)
+
+
+def build(*parts: str) -> Path:
+    """A path below ``_build/``: whatever can be made again."""
+    return root().joinpath("_build", *parts)

@@ -1,0 +1,121 @@
+"""How to cite: BibTeX made from ``CITATION.cff``, so that there is one place to correct."""
+
+import datetime
+from collections.abc import Mapping
+from typing import Any
+
+import yaml
+
+from evenspan.core.errors import ResultError
+
+from .. import paths
+
+_ENTRY = {"conference-paper": "inproceedings", "article": "article", "unpublished": "unpublished", "book": "book"}
+_TEXT = {"\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "_": r"\_", "#": r"\#", "$": r"\$", "{": r"\{", "}": r"\}"}
+
+
+def citation() -> dict[str, Any]:
+    """``CITATION.cff`` as it was read."""
+    path = paths.root() / "CITATION.cff"
+    try:
+        read = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except (OSError, yaml.YAMLError) as error:
+        raise ResultError(f"{path} cannot be read ({error}). Restore it from the repository.") from error
+    if not isinstance(read, dict):
+        raise ResultError(f"{path} holds no mapping. Restore it from the repository.")
+    return read
+
+
+def bibtex(cited: Mapping[str, Any], key: str = "evenspan", *, commit: str = "", changed: bool = False) -> str:
+    """One BibTeX entry of what a citation file says of the software, or of one of its references.
+
+    Parameters
+    ----------
+    cited : mapping
+        The file as it was read, or one entry of its ``references``.
+    key : str
+        Name of the entry.
+    commit : str
+        Commit of the sources; empty where there is none, for instance in an unpacked archive.
+    changed : bool
+        Whether the sources differ from that commit.
+
+    Returns
+    -------
+    str
+        The entry. Without a date of release it has no year and says that it is unreleased: a year is not invented.
+
+    Examples
+    --------
+    >>> print(bibtex({"authors": [{"name": "The A developers"}], "title": "A", "version": "1"}, "a"))
+    @software{a,
+      author = {{The A developers}},
+      title = {{A}},
+      version = {1},
+      note = {Unreleased}
+    }
+    """
+    kind = cited.get("type", "software")
+    software = kind in {"software", "dataset"}
+    venue = {"conference-paper": "booktitle", "article": "journal"}.get(kind, "howpublished")
+    fields = {
+        "author": " and ".join(_name(author) for author in cited["authors"]),
+        # Double braces keep the capitals as they are written.
+        "title": f"{{{_escaped(cited['title'])}}}",
+        venue: _escaped(cited.get("collection-title") or cited.get("journal") or ""),
+        "year": _year(cited),
+        "version": _escaped(cited.get("version", "")) if software else "",
+        "doi": cited.get("doi", ""),
+        "url": cited.get("url") or cited.get("repository-code") or "",
+        "note": _note(cited, software, commit, changed),
+    }
+    lines = [f"  {name} = {{{value}}}" for name, value in fields.items() if value]
+    return f"@{'software' if software else _ENTRY.get(kind, 'misc')}{{{key},\n" + ",\n".join(lines) + "\n}"
+
+
+def state(cited: Mapping[str, Any], commit: str = "", changed: bool = False) -> str:
+    """Version and, where there is one, commit, as they stand in a reference in words.
+
+    >>> state({"version": "0.1.0"}, "0123456789abcdef", True)
+    'evenspan 0.1.0, commit 0123456789ab with changes'
+    """
+    at = f", commit {commit[:12]}{' with changes' if changed else ''}" if commit else ""
+    return f"evenspan {cited['version']}{at}"
+
+
+def number(row: Mapping[str, Any], cited: Mapping[str, Any], commit: str = "", changed: bool = False) -> str:
+    """How to cite one number of the ledger: what it is, both values, where it is found and which result it rests on."""
+    what = ", ".join(str(row[name]) for name in ("paper", "table", "dataset", "method", "metric") if row[name])
+    size = f", k = {row['k']}" if row["k"] else ""
+    ours = f"ours {row['ours']}" if row["ours"] else "no number of ours"
+    found = [("experiment", row["experiment"]), ("execution", row["execution"]), ("result", row["tasks"])]
+    trail = "".join(f", {name} {value}" for name, value in found if value)
+    said = f"published {row['published'] or 'none'}, {ours} ({row['verdict']})"
+    return f"{what}{size}: {said}. {state(cited, commit, changed)}, ledger {row['cell']}{trail}."
+
+
+def _note(cited: Mapping[str, Any], software: bool, commit: str, changed: bool) -> str:
+    if not software:
+        return str(cited.get("status", "")).capitalize()
+    parts = [] if cited.get("date-released") else ["Unreleased"]
+    if commit:
+        parts.append(f"commit {commit}" + (" with changes" if changed else ""))
+    return ", ".join(parts)
+
+
+def _year(cited: Mapping[str, Any]) -> str:
+    if "year" in cited:
+        return str(cited["year"])
+    released = cited.get("date-released")
+    return str(released.year) if isinstance(released, datetime.date) else str(released or "")[:4]
+
+
+def _name(author: Mapping[str, str]) -> str:
+    if "name" in author:
+        return f"{{{_escaped(author['name'])}}}"
+    family = " ".join(author[part] for part in ("name-particle", "family-names") if part in author)
+    return ", ".join(_escaped(part) for part in (family, author.get("name-suffix"), author.get("given-names")) if part)
+
+
+def _escaped(text: object) -> str:
+    return "".join(_TEXT.get(sign, sign) for sign in str(text))

@@ -1,0 +1,304 @@
+"""Verdicts: what a number of ours says about a published one.
+
+A verdict is a pure function of the published number and its printed standard deviation, of ours, its standard deviation
+and the draws behind it, of the other methods of the same cell group, and of the rules in ``data/tolerances.yml``. All
+comparisons are made in decimals, starting from the digits as printed: binary fractions would move the edges of the
+rules. What a verdict is worth is said by its control: the same rules applied to a wrong answer.
+"""
+
+import enum
+import html
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from decimal import Decimal, InvalidOperation
+
+import yaml
+
+from evenspan.core.errors import ResultError
+
+from .. import paths
+
+
+class Kind(enum.Enum):
+    """The verdicts, in the order in which they are shown; the value is their name."""
+
+    EXACT = "exact"
+    CLOSE = "close"
+    ORDER = "same order"
+    DIFFERS = "differs"
+    CHANGED = "changed"
+    NA = "not computable"
+    PENDING = "not yet run"
+
+    @property
+    def css(self) -> str:
+        """Class of the mark: shape and colour are given by the style sheet."""
+        return f"verdict verdict-{self.name.lower()}"
+
+    def badge(self, title: str = "") -> str:
+        """The mark as HTML, with an explanation that appears on hovering."""
+        shown = f' title="{html.escape(title)}"' if title else ""
+        return f'<span class="{self.css}"{shown}>{self.value}</span>'
+
+
+class Evidence(enum.Enum):
+    """What a printed number can say about a method, in the order in which it is shown; the value is its name."""
+
+    DISCRIMINATING = "discriminating"
+    WEAK = "not discriminating"
+    CALIBRATION = "calibration"
+    SELECTED = "selected"
+    TIME = "measured time"
+    ALONE = "no control"
+    NONE = "none"
+
+
+@dataclass(frozen=True)
+class Rules:
+    """The numbers of ``data/tolerances.yml`` that decide a verdict."""
+
+    significant_digits: int
+    units_of_last_digit: Decimal
+    relative: Decimal
+    relative_without_spread: Decimal
+    standard_errors: Decimal
+    standard_deviations: Decimal
+    seconds: bool
+    other_methods: int
+
+
+@dataclass(frozen=True)
+class Peer:
+    """Another method of the same table, data set, metric, k and split: its published number and ours."""
+
+    published: str
+    ours: float
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """A verdict with the deviation, ours minus published, in units of the last printed digit and in deviations.
+
+    ``deviation_sd`` is in units of the published standard deviation, of ours if none was published, and None where
+    neither exists or it is zero.
+    """
+
+    kind: Kind
+    deviation_digits: Decimal | None = None
+    deviation_sd: Decimal | None = None
+    reason: str = ""
+
+
+VERSION = 2
+_CLOSE = {
+    "relative": float,
+    "relative_without_spread": float,
+    "standard_errors": float,
+    "standard_deviations": float,
+    "seconds": bool,
+}
+_WANTED = {
+    "version": VERSION,
+    "significant_digits": int,
+    "exact": {"units_of_last_digit": float},
+    "close": _CLOSE,
+    "version_1": _CLOSE,
+    "same_order": {"other_methods": int},
+    "recheck": dict,
+    "claims": dict,
+    "findings": dict,
+}
+
+
+def rules(version: int = VERSION) -> Rules:
+    """The rules of ``data/tolerances.yml``, checked; those of version 1 are kept to be compared with."""
+    path = paths.data("tolerances.yml")
+    try:
+        given = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        raise ResultError(f"{path} cannot be read ({error}). Restore it; the verdicts are defined there.") from error
+    _check(given, _WANTED, path.name)
+    close = given["close" if version == VERSION else f"version_{version}"]
+    return Rules(
+        significant_digits=given["significant_digits"],
+        units_of_last_digit=Decimal(str(given["exact"]["units_of_last_digit"])),
+        **{name: value if type(value) is bool else Decimal(str(value)) for name, value in close.items()},
+        other_methods=given["same_order"]["other_methods"],
+    )
+
+
+def printed_digits(values: Iterable[str]) -> int:
+    """Decimals of a column: the most that any of its numbers is printed with.
+
+    >>> printed_digits(["78.1", "81.31", "0"])
+    2
+    """
+    return max((-int(min(number(value).as_tuple().exponent, 0)) for value in values), default=0)
+
+
+def number(text: str) -> Decimal:
+    """A printed number as a decimal, digit for digit."""
+    try:
+        value = Decimal(text)
+    except InvalidOperation:
+        value = Decimal("NaN")
+    if not value.is_finite():
+        raise ResultError(f"{text!r} in a published table is not a number. Compare the table with data/paper.")
+    return value
+
+
+def judge(
+    published: str,
+    ours: float | None,
+    *,
+    rules: Rules,
+    digits: int,
+    std: str = "",
+    our_std: float | None = None,
+    draws: tuple[int, int | None] | None = None,
+    timed: bool = False,
+    peers: Sequence[Peer] = (),
+    reason: str = "",
+) -> Verdict:
+    """Judge one published number.
+
+    Parameters
+    ----------
+    published : str
+        The number as printed.
+    ours : float or None
+        Our number in the same unit; None if there is none.
+    rules : Rules
+        From :func:`rules`.
+    digits : int
+        Decimals of the metric's column, from :func:`printed_digits`.
+    std : str
+        The published standard deviation as printed, empty if none.
+    our_std : float, optional
+        Standard deviation over our splits; None or 0 says that the number is deterministic.
+    draws : tuple of int, optional
+        Over how many splits or starts our mean and the published one were taken, where both were drawn at random and
+        are not the same. The second is None if the paper does not say it. None compares the means as they stand.
+    timed : bool
+        Whether the number is a measured time.
+    peers : sequence of Peer
+        The other methods of the same table, data set, metric, k and split for which both numbers exist.
+    reason : str
+        Why ours cannot be computed; without a reason a missing number has not been run yet.
+    """
+    if ours is None:
+        return Verdict(Kind.NA if reason else Kind.PENDING, reason=reason)
+    theirs, mine = number(published), _decimal(ours, rules)
+    unit, gap = Decimal(1).scaleb(-digits), mine - theirs
+    their_sd = number(std) if std else None
+    my_sd = None if our_std is None else _decimal(our_std, rules)
+    sd = next((sd for sd in (their_sd, my_sd) if sd), None)
+    deviations = {"deviation_digits": gap / unit, "deviation_sd": gap / sd if sd else None}
+    if rules.seconds or not timed:
+        if abs(gap) <= rules.units_of_last_digit * unit:
+            return Verdict(Kind.EXACT, **deviations)
+        share = rules.relative if my_sd else rules.relative_without_spread
+        if abs(gap) <= share * abs(theirs):
+            return Verdict(Kind.CLOSE, **deviations, reason=f"within {_percent(share)} of the published number")
+        for spread, whose in ((their_sd, "published"), (my_sd, "our")):
+            if spread is not None and abs(gap) <= rules.standard_deviations * spread:
+                return Verdict(
+                    Kind.CLOSE, **deviations, reason=f"within {rules.standard_deviations:f} {whose} deviations"
+                )
+        if my_sd and draws and abs(gap) <= rules.standard_errors * _standard_error(their_sd, my_sd, *draws):
+            return Verdict(
+                Kind.CLOSE,
+                **deviations,
+                reason=f"within {rules.standard_errors:f} standard errors of the difference of the means",
+            )
+    same = 0
+    for peer in peers:
+        side, our_side = _side(theirs, number(peer.published), unit), _side(mine, _decimal(peer.ours, rules), unit)
+        if side * our_side < 0:
+            return Verdict(Kind.DIFFERS, **deviations)
+        same += side * our_side
+    if same >= rules.other_methods:
+        return Verdict(Kind.ORDER, **deviations, reason=f"same side of {same} other method{'s' if same > 1 else ''}")
+    return Verdict(Kind.DIFFERS, **deviations)
+
+
+def passes(kind: Kind, timed: bool = False) -> bool:
+    """Whether a verdict says that the number came out: exact or close; of a time the order is all that is asked."""
+    return kind is Kind.ORDER if timed else kind in (Kind.EXACT, Kind.CLOSE)
+
+
+def explanation(rules: Rules) -> dict[Kind, str]:
+    """What each verdict means, in words with the numbers of the rules."""
+    return {
+        Kind.EXACT: f"Ours lies within {rules.units_of_last_digit:f} units of the last printed digit: it rounds to the "
+        "published number. The printed digits are those of the metric's whole column, since print drops trailing "
+        "zeros; a half may be rounded up or to even.",
+        Kind.CLOSE: f"Not exact, but within {_percent(rules.relative)} of the published number; or, where our splits "
+        f"or starts are others than the paper's, within {rules.standard_errors:f} standard errors of the difference of "
+        "the two means. A number of ours without any spread is never close: there only rounding decides.",
+        Kind.ORDER: "Neither, but no other method of the same table, data set, metric, number of components and split "
+        f"stands on the other side of this one, and at least {rules.other_methods} stands strictly on the same side. "
+        "Numbers equal at the printed digits stand on no side. Of a measured time nothing else is asked.",
+        Kind.DIFFERS: "A number of ours exists and none of the rules above holds.",
+        Kind.CHANGED: "A number of ours is stored, but what it rests on changed or is damaged. It is shown and counted "
+        "nowhere until it has been computed again.",
+        Kind.NA: "No number of ours can exist, or none was published; the reason stands beside it.",
+        Kind.PENDING: "No number of ours exists yet.",
+    }
+
+
+#: What each kind of evidence means, in words.
+EVIDENCE = {
+    Evidence.DISCRIMINATING: "At least one wrong answer would not have come out as this number. A wrong answer is our "
+    "result of another method in the same table, data set, metric, number of components and split; where a table has "
+    "no methods, that of another data set.",
+    Evidence.WEAK: "Every wrong answer would have come out as well, so that agreement says nothing about the method.",
+    Evidence.CALIBRATION: "The number was used to choose the data or their preparation, and has to come out.",
+    Evidence.SELECTED: "The data or settings behind it were chosen by a search that looked at the table.",
+    Evidence.TIME: "Seconds of another machine. Only the order of the methods is judged.",
+    Evidence.ALONE: "There is no wrong answer to compare with, and so no evidence. The reason stands beside it.",
+    Evidence.NONE: "There is no number of ours to judge.",
+}
+
+
+def _standard_error(theirs: Decimal | None, mine: Decimal, ours: int, printed: int | None) -> Decimal:
+    """Standard error of the difference of two means over ``ours`` and ``printed`` independent draws.
+
+    A published mean without a printed deviation has ours; one over an unstated number of draws is taken without error.
+    """
+    spread = mine if theirs is None else theirs
+    return (mine**2 / ours + (spread**2 / printed if printed else 0)).sqrt()
+
+
+def _decimal(value: float, rules: Rules) -> Decimal:
+    """Our number without the noise of binary sums."""
+    return Decimal(f"{value:.{rules.significant_digits}g}")
+
+
+def _side(one: Decimal, other: Decimal, unit: Decimal) -> int:
+    """-1, 0 or 1: the side of ``other`` on which ``one`` stands after rounding to the printed digits."""
+    one, other = one.quantize(unit), other.quantize(unit)
+    return (one > other) - (one < other)
+
+
+def _percent(share: Decimal) -> str:
+    return f"{(share * 100).normalize():f} %"
+
+
+def _check(given: object, wanted: object, where: str) -> None:
+    if isinstance(wanted, dict):
+        if not isinstance(given, dict) or set(given) != set(wanted):
+            raise ResultError(f"{where} must have exactly the entries {', '.join(wanted)}, but holds {given!r}.")
+        for key, kind in wanted.items():
+            _check(given[key], kind, f"{where}, {key}")
+        return
+    if wanted in (dict, bool):
+        good, needed = type(given) is wanted, "a mapping" if wanted is dict else "true or false"
+    elif type(wanted) is int:
+        good, needed = given == wanted, f"the value {wanted}"
+    elif wanted is int:
+        good, needed = type(given) is int and given >= 1, "a whole number of at least 1"
+    else:
+        good, needed = type(given) in (int, float) and given >= 0, "a number of at least 0"
+    if not good:
+        raise ResultError(f"{where} needs {needed}, but holds {given!r}. Correct data/tolerances.yml.")

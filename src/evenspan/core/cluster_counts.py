@@ -1,0 +1,165 @@
+"""Cluster counts: how many rows of each group are in each cluster, the additive statistic of fair clustering."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from .errors import GroupError
+from .groups import encode_groups, positions, union_labels
+
+
+@dataclass(frozen=True, eq=False)
+class ClusterCounts:
+    r"""How many rows of each group are in each cluster.
+
+    What group moments are to PCA these counts are to clustering: they add over parts of the data, and every measure
+    of fairness between clusters is a function of them.
+
+    Parameters
+    ----------
+    labels : ndarray of shape (G,)
+        Group labels.
+    clusters : ndarray of shape (c,)
+        Cluster labels.
+    counts : ndarray of shape (G, c), int64
+        :math:`n_{jk}`, the rows of group j in cluster k. A cluster may be empty; it is left out of all measures.
+
+    References
+    ----------
+    Zhou, Li and Du (2024), the matrix :math:`G^\top Y` of Theorem 1.
+
+    Examples
+    --------
+    >>> from evenspan.core.cluster_counts import ClusterCounts
+    >>> counts = ClusterCounts.from_labels([0, 0, 0, 1, 1, 1], ["a", "a", "b", "a", "b", "b"])
+    >>> counts.counts.tolist()
+    [[2, 1], [1, 2]]
+    >>> counts.balance
+    0.5
+    """
+
+    labels: np.ndarray
+    clusters: np.ndarray
+    counts: np.ndarray
+
+    def __post_init__(self):
+        shape = (len(self.labels), len(self.clusters))
+        if self.counts.shape != shape or self.counts.dtype.kind not in "iu" or (self.counts < 0).any():
+            raise GroupError(
+                f"counts have shape {self.counts.shape} and type {self.counts.dtype}; needed are whole numbers from 0 "
+                f"with shape {shape}, one for each group and cluster."
+            )
+        if not self.counts.any():
+            raise GroupError("all counts are zero; needed is at least one row.")
+
+    @classmethod
+    def from_labels(cls, cluster_labels, sensitive_features, n_clusters: int | None = None) -> "ClusterCounts":
+        """Count the rows of each group in each cluster.
+
+        Parameters
+        ----------
+        cluster_labels : array-like of shape (n,)
+            Cluster of each row, any labels.
+        sensitive_features : array-like of shape (n,) or (n, p), Series or DataFrame
+            Group of each row.
+        n_clusters : int, optional
+            The clusters are then 0 to ``n_clusters - 1``, empty ones included; otherwise those that occur.
+
+        Returns
+        -------
+        ClusterCounts
+        """
+        cluster_labels = _plain(cluster_labels)
+        labels, codes = encode_groups(sensitive_features, len(cluster_labels))
+        if n_clusters is None:
+            clusters, places = np.unique(cluster_labels, return_inverse=True)
+        else:
+            clusters, places = np.arange(n_clusters), cluster_labels
+            if places.dtype.kind not in "iu" or places.min(initial=0) < 0 or places.max(initial=0) >= n_clusters:
+                raise GroupError(
+                    f"cluster labels must be whole numbers from 0 to {n_clusters - 1}; seen were "
+                    f"{', '.join(map(str, np.unique(places)[:5]))}{', ...' if len(np.unique(places)) > 5 else ''}."
+                )
+        return cls(labels, clusters, tally(codes, places, len(labels), len(clusters)))
+
+    def __add__(self, other: "ClusterCounts") -> "ClusterCounts":
+        """The counts of both parts together; a group or cluster may be absent from either."""
+        labels, clusters = (union_labels(getattr(self, of), getattr(other, of)) for of in ("labels", "clusters"))
+        counts = np.zeros((len(labels), len(clusters)), dtype=np.int64)
+        for part in (self, other):
+            counts[np.ix_(positions(part.labels, labels), positions(part.clusters, clusters))] += part.counts
+        return type(self)(labels, clusters, counts)
+
+    @property
+    def n(self) -> int:
+        """Number of rows."""
+        return int(self.counts.sum(axis=None))
+
+    @property
+    def sizes(self) -> np.ndarray:
+        """Rows in each cluster, shape (c,)."""
+        return self.counts.sum(axis=0)
+
+    @property
+    def group_sizes(self) -> np.ndarray:
+        """Rows of each group, shape (G,)."""
+        return self.counts.sum(axis=1)
+
+    @property
+    def regulariser(self) -> float:
+        r""":math:`F = \sum_k \sum_j n_{jk}^2 / n_k`, the trace that Theorem 1 of Zhou et al. (2024) minimises."""
+        filled = self._filled
+        return float(((filled**2).sum(axis=0) / filled.sum(axis=0)).sum(axis=0))
+
+    @property
+    def lowest_regulariser(self) -> float:
+        r""":math:`\frac1n \sum_j |G_j|^2`, below which F never is; reached where all clusters have equal shares."""
+        return float((self.group_sizes.astype(float) ** 2).sum(axis=0) / self.n)
+
+    @property
+    def fair_gap(self) -> float:
+        """Where F is between its lower bound (0) and its upper bound n (1); 0 for a single group."""
+        room = self.n - self.lowest_regulariser
+        return max(self.regulariser - self.lowest_regulariser, 0.0) / room if room > 1e-12 * self.n else 0.0
+
+    @property
+    def balance(self) -> float:
+        """The rarest group by the most frequent one in the least balanced cluster, as counts."""
+        filled = self._filled
+        return float((filled.min(axis=0) / filled.max(axis=0)).min(axis=0))
+
+    @property
+    def mnce(self) -> float:
+        """Smallest entropy of the groups in a cluster, by their entropy overall; NaN for a single group."""
+        sizes = self.group_sizes.astype(float)
+        overall = float(_entropy(sizes[:, None])[0])
+        return float(_entropy(self._filled).min(axis=0)) / overall if overall > 0 else float("nan")
+
+    @property
+    def _filled(self) -> np.ndarray:
+        return self.counts[:, self.sizes > 0].astype(float)
+
+
+def _plain(cluster_labels) -> np.ndarray:
+    """One label for each row; GroupError unless it is that."""
+    found = np.asarray(cluster_labels)
+    if found.ndim != 1:
+        raise GroupError(f"cluster labels have shape {found.shape}; needed is (n,), the cluster of each row.")
+    missing = int(pd.isna(found).sum(axis=0))
+    if missing:
+        raise GroupError(f"{missing} of {len(found)} cluster labels are missing (None or NaN); needed is one each.")
+    return found
+
+
+def tally(rows: np.ndarray, columns: np.ndarray, n_rows: int, n_columns: int) -> np.ndarray:
+    """How often each pair of codes occurs, shape (n_rows, n_columns)."""
+    flat = rows.astype(np.intp) * n_columns + columns
+    return np.bincount(flat, minlength=n_rows * n_columns).reshape(n_rows, n_columns).astype(np.int64)
+
+
+def _entropy(counts: np.ndarray) -> np.ndarray:
+    """Entropy of the shares in each column."""
+    shares = counts / counts.sum(axis=0)
+    terms = np.where(shares > 0, shares * np.log(np.where(shares > 0, shares, 1.0)), 0.0)
+    return np.abs(terms.sum(axis=0))

@@ -1,0 +1,257 @@
+"""The scikit-learn side of every linear method, written once."""
+
+import sys
+import warnings
+from abc import abstractmethod
+from numbers import Integral
+from pathlib import Path
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from .errors import ComponentsError, ConfigurationError, DataError
+from .groups import encode_groups
+from .inputs import require_numeric_columns, row_blocks
+from .moments import GroupMoments
+from .subspace import FairSubspace
+
+
+class SurplusComponentsWarning(UserWarning):
+    """Some components carry no variance on the fitting sample."""
+
+
+class SubspaceEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+    """Base of the linear estimators: ``fit`` reduces X to group moments, ``fit_moments`` does the rest.
+
+    A method implements ``_answer(moments) -> FairSubspace`` and nothing else.
+    """
+
+    # Lets a Pipeline or a search route the groups without a call to set_fit_request.
+    __metadata_request__fit = {"sensitive_features": True}  # noqa: RUF012
+
+    @abstractmethod
+    def _answer(self, moments: GroupMoments) -> FairSubspace:
+        """The subspace for these moments."""
+
+    def fit(self, X, y=None, *, sensitive_features, sample_weight=None):
+        """Fit to data.
+
+        Parameters
+        ----------
+        X : array-like or DataFrame of shape (n, d)
+            Numeric features.
+        y : array-like of shape (n,), optional
+            Target; used only where the method says so.
+        sensitive_features : array-like of shape (n,) or (n, p), Series or DataFrame
+            Group label of each row: strings, booleans or whole numbers; p columns are p attributes.
+        sample_weight : array-like of shape (n,), optional
+            Non-negative frequency weights.
+
+        Returns
+        -------
+        self
+        """
+        X = self._table(X, reset=True)
+        return self._fit_moments(self._moments(X, sensitive_features, sample_weight))
+
+    def fit_moments(self, moments: GroupMoments):
+        """Fit to group moments, which are all that ``fit`` takes from the data.
+
+        Parameters
+        ----------
+        moments : GroupMoments
+            The moments of the fitting sample.
+
+        Returns
+        -------
+        self
+        """
+        if not isinstance(moments, GroupMoments):
+            raise DataError(
+                f"fit_moments got a {type(moments).__name__}; needed are GroupMoments. Make them with "
+                "GroupMoments.from_data(X, sensitive_features), or call fit(X, sensitive_features=...)."
+            )
+        self.n_features_in_ = moments.d
+        if moments.feature_names is not None:
+            self.feature_names_in_ = np.array(moments.feature_names, dtype=object)
+        elif hasattr(self, "feature_names_in_"):
+            del self.feature_names_in_
+        return self._fit_moments(moments)
+
+    def _moments(self, X, sensitive_features, sample_weight) -> GroupMoments:
+        return GroupMoments.from_data(X, sensitive_features, sample_weight)
+
+    def _fit_moments(self, moments: GroupMoments):
+        self.subspace_ = self._answer(moments)
+        self.components_ = self.subspace_.V.T
+        self.mean_ = self.subspace_.mean
+        self.certificate_ = self.subspace_.certificate
+        self.group_labels_ = moments.labels
+        self.group_counts_ = moments.counts
+        seen = moments if self.subspace_.scale is None else moments.standardised()
+        total = seen.scatter
+        degrees = max(moments.n - 1.0, 1.0)
+        variances = np.einsum("dk,dk->k", self.subspace_.V, total @ self.subspace_.V) / degrees
+        overall = float(np.trace(total)) / degrees
+        self.explained_variance_ = np.maximum(variances, 0.0)
+        self.explained_variance_ratio_ = self.explained_variance_ / overall if overall > 0 else np.zeros_like(variances)
+        self._warn_surplus(overall)
+        return self
+
+    def _warn_surplus(self, overall: float, where: str = "on the fitting sample") -> None:
+        surplus = int((self.explained_variance_ <= 1e-12 * overall).sum(axis=0))
+        if surplus:
+            useful = len(self.components_) - surplus
+            warn_caller(
+                f"{surplus} of {len(self.components_)} components carry no variance {where}: their "
+                f"directions are arbitrary. {f'Ask for n_components={useful}.' if useful else 'Check the data.'}",
+                SurplusComponentsWarning,
+            )
+
+    def transform(self, X):
+        """Coordinates of X in the fitted subspace; groups are not needed.
+
+        Parameters
+        ----------
+        X : array-like or DataFrame of shape (n, d)
+            Points with the features of the fitting sample.
+
+        Returns
+        -------
+        ndarray of shape (n, k)
+        """
+        check_is_fitted(self)
+        return self.subspace_.apply(self._finite_table(X))
+
+    def inverse_transform(self, T):
+        """The points of the subspace with the coordinates T.
+
+        Parameters
+        ----------
+        T : array-like of shape (n, k)
+            Coordinates as ``transform`` returns them.
+
+        Returns
+        -------
+        ndarray of shape (n, d)
+        """
+        check_is_fitted(self)
+        T = np.asarray(T, dtype=np.float64)
+        if T.ndim != 2 or T.shape[1] != self._n_features_out:
+            raise DataError(f"T has shape {T.shape}; needed is (n, {self._n_features_out}), as transform returns it.")
+        return self.subspace_.restore(T[:, : len(self.components_)])
+
+    @property
+    def _n_features_out(self) -> int:
+        return len(self.components_)
+
+    def _table(self, X, *, reset: bool):
+        # Missing and infinite entries are found in the moments, without a pass over X.
+        require_numeric_columns(X)
+        if hasattr(X, "iloc") and hasattr(X, "columns"):
+            validate_data(self, X, reset=reset, skip_check_array=True)  # a data frame is read block by block later
+            return X
+        return self._array(X, reset=reset, ensure_all_finite=False)
+
+    def _finite_table(self, X) -> np.ndarray:
+        require_numeric_columns(X)
+        return self._array(X, reset=False)
+
+    def _array(self, X, **checks) -> np.ndarray:
+        return validated(self, X, dtype="numeric", **checks)
+
+
+class PointsEstimator(SubspaceEstimator):
+    """Base of the linear estimators that group moments do not determine: ``fit`` hands them the points as well.
+
+    A method implements ``_answer_points(X, codes, moments) -> FairSubspace`` and nothing else. Several sensitive
+    columns make each combination of their values a group.
+    """
+
+    @abstractmethod
+    def _answer_points(self, X: np.ndarray, codes: np.ndarray, moments: GroupMoments) -> FairSubspace:
+        """The subspace for the rows of X (n, d), row i being of group ``moments.labels[codes[i]]``."""
+
+    def fit(self, X, y=None, *, sensitive_features):
+        """Fit to data.
+
+        Parameters
+        ----------
+        X : array-like or DataFrame of shape (n, d)
+            Numeric features.
+        y : array-like of shape (n,), optional
+            Target; used only where the method says so.
+        sensitive_features : array-like of shape (n,) or (n, p), Series or DataFrame
+            Group label of each row: strings, booleans or whole numbers; each combination of p columns is a group.
+
+        Returns
+        -------
+        self
+        """
+        X = self._table(X, reset=True)
+        moments = self._moments(X, sensitive_features, None)
+        _, codes = encode_groups(sensitive_features, len(X))
+        self._points = np.asarray(X, dtype=np.float64), codes
+        try:
+            return self._fit_moments(moments)
+        finally:
+            del self._points
+
+    def fit_moments(self, moments: GroupMoments):
+        """Not possible: group moments do not determine the answer.
+
+        Parameters
+        ----------
+        moments : GroupMoments
+            Not used; raises ConfigurationError.
+        """
+        raise ConfigurationError(
+            f"{type(self).__name__} needs the points themselves, group moments do not determine its answer. Call "
+            "fit(X, sensitive_features=...) instead."
+        )
+
+    def _answer(self, moments: GroupMoments) -> FairSubspace:
+        return self._answer_points(*self._points, moments)
+
+
+def validated(estimator: BaseEstimator, X, **checks) -> np.ndarray:
+    """X as scikit-learn's ``validate_data`` gives it; an error about text names the column."""
+    try:
+        return validate_data(estimator, X, **checks)
+    except ValueError as error:
+        if "could not convert" in str(error) or "strings" in str(error):
+            row_blocks(np.asarray(X))  # names the column that is not numeric
+        raise
+
+
+def warn_caller(message: str, category: type[Warning] = UserWarning) -> None:
+    """Warn at the line outside this package that led here, however deep inside the package it is noticed."""
+    package, frame, level = str(Path(__file__).parents[1]), sys._getframe(), 1
+    while frame.f_back and frame.f_code.co_filename.startswith(package):
+        frame, level = frame.f_back, level + 1
+    warnings.warn(message, category, stacklevel=level)
+
+
+def require_components(n_components, largest: int, d: int, why: str) -> int:
+    """``n_components`` as an int between 1 and ``largest``; the message states the largest and why it is that."""
+    if not isinstance(n_components, Integral) or isinstance(n_components, bool) or n_components < 1:
+        raise ComponentsError(
+            f"n_components={n_components!r}; needed is a whole number from 1 to {largest} for these {d} feature(s)."
+        )
+    if n_components > largest:
+        raise ComponentsError(
+            f"n_components={n_components}, but at most {largest} are possible: {d} feature(s){why}. Ask for fewer "
+            f"components."
+        )
+    return int(n_components)
+
+
+def require_generator(random_state) -> np.random.Generator:
+    """The generator of random numbers for a seed, or the one given."""
+    try:
+        return np.random.default_rng(random_state)
+    except (TypeError, ValueError) as error:
+        raise ConfigurationError(
+            f"random_state={random_state!r}; needed is None, a whole number of at least 0 or a numpy Generator."
+        ) from error

@@ -1,0 +1,252 @@
+"""One look for every method and every group in the whole book.
+
+Colour tells what a method equalises, the marker tells which method it is; where lines are drawn, methods of one family
+differ in their dashes as well. Variants of a method share all that and differ in how their marker is filled. Groups
+have a palette of their own and are told by their place among the sorted labels of their data set: colour, marker and
+hatch. No figure needs its colours to be read: every mark has a second sign, and every colour is at least 3:1 against
+white.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
+from itertools import cycle
+from typing import TYPE_CHECKING, NamedTuple
+
+from ..core.errors import ConfigurationError
+from . import style
+from .method_names import meaning
+
+if TYPE_CHECKING:
+    from matplotlib.lines import Line2D
+
+#: What a method asks to be equal between groups, and the colour of those that do.
+FAMILIES: Mapping[str, str] = {
+    "nothing": "#222222",
+    "losses": "#0072B2",
+    "errors": "#D55E00",
+    "means": "#009E73",
+    "means and covariances": "#8A0F6E",
+    "distributions": "#7A6CFF",
+    "shares in clusters": "#6B2D0A",
+    "predictions": "#2A12C9",
+}
+#: Groups of people: none of these colours is one of a family.
+GROUP_COLOURS = ("#0F7F8C", "#CB7E00", "#9217F7", "#7C0F18", "#46278C", "#909363", "#CB60E7", "#63394B")
+GROUP_MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
+HATCHES = ("", "///", "...", "xxx", "\\\\\\", "ooo", "+++", "---")
+#: Fills of a marker, by the number of the variant; stars with open arms have only the first two.
+FILLS = ("full", "none", "left", "bottom", "right", "top")
+Dash = str | tuple[int, tuple[float, ...]]
+DASHES: tuple[Dash, ...] = (
+    "-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)), (0, (9, 2)), (0, (3, 3)), (0, (1, 3)), (0, (7, 1, 3, 1)),
+    (0, (2, 1)),
+)  # fmt: skip
+Marker = str | tuple[int, int, int]
+#: Marker of each method by family, in the order of legends. Triples are stars with so many points.
+#: No two methods that can stand in one figure have the same marker.
+MARKERS: Mapping[str, Mapping[str, Marker]] = {
+    "nothing": {
+        "PCA": "o", "Random directions": "8",
+        "K-means": "s", "KKM": "D", "SC": "^", "MKKM": "P", "FKKM-f": "<", "FMKKM-f": ">",
+        "Unconstrained classifier": "h", "Constant classifier": "d",
+    },
+    "losses": {"Min-max loss": "s", "JEVD-PCA": "^"},
+    "errors": {
+        "Min-max error": "D", "Robust PCA (radius 0)": "v", "Robust PCA": "P", "u-FPCA": "X", "c-FPCA": (4, 1, 0),
+    },
+    "means": {
+        "Fair PCA": "<", "Convex PCA (mean)": ">", "LEACE": "p", "INLP": (3, 1, 0), "RLACE": (3, 1, 180),
+        "Fair kernel PCA": (5, 1, 180), "Streaming mean matching": (4, 1, 45),
+    },
+    "means and covariances": {
+        "Fair PCA (covariance)": "*", "Convex PCA (both)": (6, 1, 0), "Null-it-out PCA": "h",
+        "Streaming null-it-out": "d",
+    },
+    "distributions": {"MMD PCA": (8, 1, 0)},
+    "shares in clusters": {"FairSC": "v", "VFC": "X", "FFC": "*", "FKKM": "o", "FMKKM": "p"},
+    "predictions": {"Reductions": "H"},
+}  # fmt: skip
+
+
+class Look(NamedTuple):
+    """How a method is drawn.
+
+    ``fill`` is a fill style of matplotlib; ``size`` falls within a family, so that methods with the same answer show
+    one in another where markers are drawn hollow; ``method`` is the method that the ``label`` means.
+    """
+
+    colour: str
+    marker: Marker
+    linestyle: Dash
+    label: str
+    fill: str
+    size: float
+    family: str
+    method: str
+
+    def line(self) -> dict:
+        """Keywords for ``plot``: a line with markers."""
+        return {"linestyle": self.linestyle} | self.mark()
+
+    def mark(self) -> dict:
+        """Keywords for ``plot``: markers of this colour and fill, without saying anything about a line."""
+        hollow = {"markerfacecolor": "white"} if self.fill == "none" else {"fillstyle": self.fill}
+        alt = {} if self.fill in ("full", "none") else {"markerfacecoloralt": "white"}
+        return {"color": self.colour, "marker": self.marker, "label": self.label} | hollow | alt
+
+    def open(self) -> dict:
+        """As ``mark``, but one sees through: the usual method is hollow, its first variant filled."""
+        fill = {"full": "none", "none": "full"}.get(self.fill, self.fill)
+        face = {"markerfacecolor": "none"} if fill == "none" else {"fillstyle": fill, "markerfacecoloralt": "none"}
+        return {"color": self.colour, "marker": self.marker, "label": self.label} | face
+
+
+class GroupLook(NamedTuple):
+    """How a group is drawn: points by colour and marker, bars by colour and hatch, lines by colour and dash."""
+
+    colour: str
+    marker: str
+    linestyle: Dash
+    label: str
+    hatch: str
+
+
+@cache
+def _methods() -> dict[str, Look]:
+    found = {}
+    for family, markers in MARKERS.items():
+        for place, (name, marker) in enumerate(markers.items()):
+            wide = 1.3 if isinstance(marker, tuple) else 1.0  # stars look smaller than they are
+            size = wide * max(11.5 - 1.6 * place, 4.0)
+            found[name] = Look(FAMILIES[family], marker, DASHES[place], name, FILLS[0], size, family, name)
+    return found
+
+
+def methods() -> dict[str, Look]:
+    """All methods with their looks, in the order of legends."""
+    return dict(_methods())
+
+
+def look(name: str) -> Look:
+    """The look of a method, by any name that it has in results or in a paper's table.
+
+    Parameters
+    ----------
+    name : str
+        For an estimator see :func:`evenspan.displays.method_names.of_estimator`.
+
+    Returns
+    -------
+    Look
+        Its ``label`` is the name that was given.
+
+    Raises
+    ------
+    ConfigurationError
+        If no method is known by this name.
+
+    Examples
+    --------
+    >>> look("covFairPCA").method, look("covFairPCA").family
+    ('c-FPCA', 'errors')
+    """
+    method, variant = meaning(name, frozenset(_methods()))
+    own = _methods()[method]
+    fills = _fills(own.marker)
+    return own._replace(label=name, fill=fills[variant % len(fills)], linestyle=_dash(own.linestyle, variant))
+
+
+def looks(names: Iterable[str], *, others: bool = False) -> dict[str, Look]:
+    """The looks of all series of a figure, by name: a variant whose fill is taken gets the next free one.
+
+    Parameters
+    ----------
+    names : iterable of str
+    others : bool
+        Whether there may be series that are no methods; they get the looks of :func:`evenspan.displays.style.looks`
+        that are left, in order.
+
+    Raises
+    ------
+    ConfigurationError
+        If a name is unknown, or one method has more variants than there are fills: then they are points along an axis
+        or panels, not series.
+    """
+    found: dict[str, Look] = {}
+    strange, names = [], list(dict.fromkeys(names))
+    for name in names:
+        try:
+            own = look(name)
+        except ConfigurationError:
+            if not others:
+                raise
+            strange.append(name)
+            continue
+        fills, taken = _fills(own.marker), {other.fill for other in found.values() if other.method == own.method}
+        free = [fill for fill in fills[fills.index(own.fill) :] + fills if fill not in taken]
+        if not free:
+            raise ConfigurationError(
+                f"{own.method} stands in one figure more than {len(fills)} times, at last as {name!r}. Draw a panel or "
+                "an axis of its variants."
+            )
+        dash = _dash(_methods()[own.method].linestyle, fills.index(free[0]))
+        found[name] = own._replace(fill=free[0], linestyle=dash)
+    # A marker that stands for a method in this figure stands for nothing else there, so that grey is enough.
+    seen = {own.marker for own in found.values()}
+    markers = [marker for marker in style.MARKERS if marker not in seen] or list(style.MARKERS)
+    pairs = zip(cycle(style.COLOURS), cycle(markers), strict=False)
+    for place, (name, (colour, marker)) in enumerate(zip(strange, pairs, strict=False)):
+        found[name] = Look(colour, marker, DASHES[place % len(DASHES)], name, FILLS[0], 8.0, "", "")
+    return {name: found[name] for name in names}
+
+
+def _fills(marker: Marker) -> tuple[str, ...]:
+    return FILLS[:2] if isinstance(marker, tuple) else FILLS
+
+
+def _dash(dash: Dash, variant: int) -> Dash:
+    return DASHES[(DASHES.index(dash) + variant) % len(DASHES)]
+
+
+def group_looks(labels: Sequence) -> dict:
+    """The look of every group of a data set, by label.
+
+    Parameters
+    ----------
+    labels : sequence
+        *All* labels of the data set; their order does not matter.
+
+    Returns
+    -------
+    dict of label to GroupLook
+        In the order of ``labels``.
+
+    Raises
+    ------
+    ConfigurationError
+        For more groups than there are pairs of colour and marker.
+    """
+    given = list(dict.fromkeys(labels))
+    most = len(GROUP_COLOURS) * len(GROUP_MARKERS)
+    if len(given) > most:
+        raise ConfigurationError(
+            f"{len(given)} groups; only {most} can be told apart. Merge some, or draw a panel each."
+        )
+    try:
+        ordered = sorted(given)
+    except TypeError:  # labels of different kinds
+        ordered = sorted(given, key=lambda label: (type(label).__name__, str(label)))
+    found = {}
+    for place, label in enumerate(ordered):
+        turn = place + place // len(GROUP_COLOURS)
+        colour, dash = GROUP_COLOURS[place % len(GROUP_COLOURS)], DASHES[place % len(DASHES)]
+        marker, hatch = GROUP_MARKERS[turn % len(GROUP_MARKERS)], HATCHES[turn % len(HATCHES)]
+        found[label] = GroupLook(colour, marker, dash, str(label), hatch)
+    return {label: found[label] for label in given}
+
+
+def handles(chosen: Iterable[Look], *, lines: bool = False) -> "list[Line2D]":
+    """Entries of a legend: the marker of each look, with its line if ``lines``."""
+    from matplotlib.lines import Line2D
+
+    return [Line2D([], [], **(own.line() if lines else own.mark() | {"linestyle": ""})) for own in chosen]
