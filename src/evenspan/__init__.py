@@ -16,7 +16,7 @@ if TYPE_CHECKING:
         VariationalFairClustering,
         WeightRule,
     )
-    from .core.certificate import Certificate
+    from .core.answer import Certificate, FairSubspace
     from .core.cluster_counts import ClusterCounts
     from .core.dask_stream import DaskStream
     from .core.errors import FairError
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from .core.stream_files import ParquetStream
     from .core.stream_images import ImageFolderStream
     from .core.streams import ArrayStream, FunctionStream
-    from .core.subspace import FairSubspace
     from .displays import FrontierDisplay, GroupGapDisplay, JointRangeDisplay
     from .metrics import GroupFrame
     from .reconstruction import (
@@ -98,7 +97,7 @@ _HOMES = {
     "load": "saving",
     "save": "saving",
     "ArrayStream": "core.streams",
-    "Certificate": "core.certificate",
+    "Certificate": "core.answer",
     "ClusterCounts": "core.cluster_counts",
     "FairKernelKMeans": "clustering",
     "FairMultipleKernelKMeans": "clustering",
@@ -120,7 +119,7 @@ _HOMES = {
     "NullItOutPCA": "representation",
     "StreamingFairPCA": "representation",
     "RLACE": "representation",
-    "FairSubspace": "core.subspace",
+    "FairSubspace": "core.answer",
     "GroupMoments": "core.moments",
     "ConvexFairPCA": "reconstruction",
     "DisparityFairPCA": "reconstruction",

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy.stats import ortho_group
 
 from evenspan import Certificate
-from evenspan.core.certificate import ky_fan_certificate
+from evenspan.core.answer import ky_fan_certificate
 
 SPECTRA = {
     "simple": [5.0, 3, 1, 0.5, 0.1],

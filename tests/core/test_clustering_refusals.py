@@ -9,7 +9,6 @@ from sklearn.metrics.pairwise import rbf_kernel
 
 from evenspan.clustering import base_kernels
 from evenspan.clustering.base_kernels import CentralPointWarning
-from evenspan.clustering.estimator import SingleGroupWarning
 from evenspan.clustering.fair_kernel_kmeans import FairKernelKMeans
 from evenspan.clustering.fair_multiple_kernel_kmeans import FairMultipleKernelKMeans
 from evenspan.clustering.fair_spectral import FairSpectralClustering
@@ -19,7 +18,15 @@ from evenspan.clustering.kernel_kmeans import KernelKMeans
 from evenspan.clustering.variational import VariationalFairClustering
 from evenspan.clustering.weight_rule import WeightRule
 from evenspan.core.cluster_counts import ClusterCounts
-from evenspan.core.errors import ComponentsError, ConfigurationError, DataError, FairError, FeatureTypeError, GroupError
+from evenspan.core.errors import (
+    ComponentsError,
+    ConfigurationError,
+    DataError,
+    FairError,
+    FeatureTypeError,
+    GroupError,
+    SingleGroupWarning,
+)
 
 from .samples import draw
 

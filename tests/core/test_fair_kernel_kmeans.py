@@ -8,11 +8,11 @@ import pytest
 from sklearn.exceptions import ConvergenceWarning
 
 from evenspan.clustering.bounds import deflated_bound, spectral_bound
-from evenspan.clustering.estimator import SingleGroupWarning
 from evenspan.clustering.fair_kernel_kmeans import FairKernelKMeans
 from evenspan.clustering.gram import DenseGram
 from evenspan.clustering.weight_rule import WeightRule
 from evenspan.core.cluster_counts import ClusterCounts
+from evenspan.core.errors import SingleGroupWarning
 
 from .clustering_samples import (
     crossed,

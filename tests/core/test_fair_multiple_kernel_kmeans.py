@@ -8,7 +8,6 @@ import pytest
 from sklearn.exceptions import ConvergenceWarning
 
 from evenspan.clustering.base_kernels import twelve_kernels
-from evenspan.clustering.estimator import SingleGroupWarning
 from evenspan.clustering.fair_kernel_kmeans import FairKernelKMeans
 from evenspan.clustering.fair_multiple_kernel_kmeans import FairMultipleKernelKMeans, fairness_part, kernel_weights
 from evenspan.clustering.gram import DenseGram
@@ -16,6 +15,7 @@ from evenspan.clustering.kernel_input import KernelWarning
 from evenspan.clustering.relaxed import relaxed_labels
 from evenspan.clustering.weight_rule import WeightRule
 from evenspan.core.cluster_counts import ClusterCounts
+from evenspan.core.errors import SingleGroupWarning
 
 from .clustering_samples import (
     crossed,

@@ -9,8 +9,7 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.svm import LinearSVC
 
 from evenspan import GroupMoments, StandardPCA
-from evenspan.core.errors import ComponentsError, ConfigurationError, GroupError
-from evenspan.core.estimator import SurplusComponentsWarning
+from evenspan.core.errors import ComponentsError, ConfigurationError, GroupError, SurplusComponentsWarning
 from evenspan.representation.erasure import IncompleteErasureWarning
 from evenspan.representation.inlp import INLP
 

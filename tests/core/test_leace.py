@@ -7,8 +7,7 @@ from scipy import optimize
 from sklearn.linear_model import LogisticRegression
 
 from evenspan import FairPCA, GroupMoments, StandardPCA
-from evenspan.core.errors import ComponentsError, ConfigurationError, GroupError
-from evenspan.core.estimator import SurplusComponentsWarning
+from evenspan.core.errors import ComponentsError, ConfigurationError, GroupError, SurplusComponentsWarning
 from evenspan.representation.leace import LEACE, _certify, make_eraser, shrunk
 
 from .samples import Sample, angle, draw, group_gap, size, two_attributes

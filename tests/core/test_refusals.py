@@ -5,8 +5,14 @@ import pandas as pd
 import pytest
 
 from evenspan import FairError, FairPCA, GroupMoments, StandardPCA
-from evenspan.core.errors import ComponentsError, ConfigurationError, DataError, FeatureTypeError, GroupError
-from evenspan.core.estimator import SurplusComponentsWarning
+from evenspan.core.errors import (
+    ComponentsError,
+    ConfigurationError,
+    DataError,
+    FeatureTypeError,
+    GroupError,
+    SurplusComponentsWarning,
+)
 
 from .samples import draw
 

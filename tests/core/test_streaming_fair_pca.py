@@ -9,8 +9,14 @@ import pytest
 from scipy.stats import ortho_group
 
 from evenspan import GroupMoments, NullItOutPCA, StandardPCA, StreamingFairPCA
-from evenspan.core.errors import ComponentsError, ConfigurationError, DataError, GroupError, ResultError
-from evenspan.core.estimator import SurplusComponentsWarning
+from evenspan.core.errors import (
+    ComponentsError,
+    ConfigurationError,
+    DataError,
+    GroupError,
+    ResultError,
+    SurplusComponentsWarning,
+)
 from evenspan.core.streams import ArrayStream, FunctionStream, OneShotStream
 from evenspan.representation import SmallBlockWarning, StreamEndedWarning
 from evenspan.representation.noisy_power import FairPowerMethod, subspace_change

@@ -283,8 +283,7 @@ class _Suboptimal(FairPCA):
     """Feasible, but with the directions of least variance."""
 
     def _answer(self, moments):
-        from evenspan.core.certificate import ky_fan_certificate
-        from evenspan.core.subspace import FairSubspace
+        from evenspan.core.answer import FairSubspace, ky_fan_certificate
         from evenspan.representation.constraints import fair_basis, mean_constraints
 
         R = fair_basis(mean_constraints(moments), np.sqrt(np.trace(moments.second_moment)))

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from evenspan.core.errors import FairError
-from evenspan.core.estimator import SubspaceEstimator, SurplusComponentsWarning
+from evenspan.core.errors import FairError, SurplusComponentsWarning
+from evenspan.core.estimator import SubspaceEstimator
 from evenspan.methods import METHODS, Method
 from evenspan.reconstruction import CollapsedRelaxationWarning, JointDiagonalisationWarning
 from evenspan.representation import IncompleteErasureWarning, UnmetToleranceWarning

@@ -30,10 +30,9 @@ import pandas as pd
 from scipy import stats
 
 from evenspan import metrics
-from evenspan.core.certificate import Certificate
+from evenspan.core.answer import Certificate, FairSubspace
 from evenspan.core.errors import ConfigurationError
 from evenspan.core.moments import GroupMoments
-from evenspan.core.subspace import FairSubspace
 from evenspan.methods import METHODS
 from evenspan.reconstruction import DisparityFairPCA
 

@@ -10,8 +10,7 @@ from dataclasses import dataclass
 
 from sklearn.base import BaseEstimator
 
-from evenspan.core.errors import ConfigurationError
-from evenspan.core.estimator import SurplusComponentsWarning
+from evenspan.core.errors import ConfigurationError, SurplusComponentsWarning
 from evenspan.core.moments import GroupMoments
 from evenspan.reconstruction import ConvexFairPCA, StandardPCA
 from evenspan.reconstruction.convex import CollapsedRelaxationWarning

@@ -19,8 +19,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.svm import SVC
 
 from evenspan import metrics
-from evenspan.core.errors import ConfigurationError
-from evenspan.core.estimator import SurplusComponentsWarning
+from evenspan.core.errors import ConfigurationError, SurplusComponentsWarning
 from evenspan.representation import FairPCA
 from evenspan.representation.fair_kernel_pca import FairKernelPCA
 

@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 from scipy import optimize
 
-from evenspan.core.estimator import SurplusComponentsWarning
+from evenspan.core.errors import SurplusComponentsWarning
 from evenspan.core.moments import GroupMoments
 from evenspan.core.streams import FunctionStream
 from evenspan.representation import INLP, LEACE, FairKernelPCA, FairPCA, MMDFairPCA, NullItOutPCA, StreamingFairPCA

@@ -19,8 +19,7 @@ import numpy as np
 import pandas as pd
 
 from evenspan import metrics
-from evenspan.core.errors import ConfigurationError
-from evenspan.core.estimator import SurplusComponentsWarning
+from evenspan.core.errors import ConfigurationError, SurplusComponentsWarning
 from evenspan.core.moments import GroupMoments
 from evenspan.reconstruction import MinMaxFairPCA, StandardPCA
 from evenspan.representation import FairPCA

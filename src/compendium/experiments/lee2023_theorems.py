@@ -10,8 +10,7 @@ import warnings
 import numpy as np
 from scipy.linalg import subspace_angles
 
-from evenspan.core.errors import ComponentsError
-from evenspan.core.estimator import SurplusComponentsWarning
+from evenspan.core.errors import ComponentsError, SurplusComponentsWarning
 from evenspan.core.linalg import symmetrise, top_eigenspace
 from evenspan.core.moments import GroupMoments
 from evenspan.metrics.learnability import optimality_gap

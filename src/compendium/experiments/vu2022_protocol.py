@@ -10,10 +10,9 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from evenspan import metrics
-from evenspan.core.certificate import Certificate
+from evenspan.core.answer import Certificate, FairSubspace
 from evenspan.core.linalg import top_eigenspace
 from evenspan.core.moments import GroupMoments
-from evenspan.core.subspace import FairSubspace
 
 from ..data import Dataset, fold_moments, load
 from ..data.fold_store import WITH_FOLDS, parts_of

@@ -6,8 +6,8 @@ from matplotlib import pyplot as plt
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
+from evenspan.core.answer import FairSubspace
 from evenspan.core.moments import GroupMoments
-from evenspan.core.subspace import FairSubspace
 from evenspan.displays.method_looks import group_looks, look, looks
 from evenspan.displays.style import COLOURS, SOURCES
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 from scipy import sparse
 
-from ..core.errors import ConfigurationError, DataError
+from ..core.errors import ConfigurationError, DataError, FairWarning
 from ..core.estimator import warn_caller
 from ..core.inputs import row_blocks
 from ..core.running import BLOCK_ENTRIES
@@ -34,7 +34,7 @@ FIRST_GAUSSIAN = 6
 EXPONENTS = (-3, -2, -1, 0, 1, 2, 3)
 
 
-class CentralPointWarning(UserWarning):
+class CentralPointWarning(FairWarning):
     """Some points lie at the mean of the feature space, where a centred kernel has nothing to normalise."""
 
 

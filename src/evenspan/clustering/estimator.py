@@ -6,17 +6,14 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClusterMixin
 
 from ..core.cluster_counts import ClusterCounts
-from ..core.errors import ComponentsError, ConfigurationError
+from ..core.errors import ComponentsError, ConfigurationError, SingleGroupWarning
 from ..core.estimator import validated, warn_caller
 from ..core.groups import encode_groups, label_text
 from ..core.inputs import require_numeric_columns, whole_number
+from ..core.options import Options
 
 
-class SingleGroupWarning(UserWarning):
-    """There is one group only, so a fairness term has no effect."""
-
-
-class FairClusterer(ClusterMixin, BaseEstimator):
+class FairClusterer(Options, ClusterMixin, BaseEstimator):
     """Base of the clusterers that see groups: ``fit(X, sensitive_features=...)`` leaves labels and their counts."""
 
     # Lets a Pipeline or a search route the groups without a call to set_fit_request.

@@ -7,7 +7,7 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
-from ..core.certificate import Certificate
+from ..core.answer import Certificate
 from ..core.cluster_counts import ClusterCounts
 from ..core.estimator import require_generator, warn_caller
 from ..core.inputs import whole_number

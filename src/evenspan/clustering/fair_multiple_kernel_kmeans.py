@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from ..core.certificate import Certificate
+from ..core.answer import Certificate
 from ..core.cluster_counts import ClusterCounts
 from ..core.errors import ConfigurationError, DataError
 from ..core.estimator import require_generator, warn_caller

@@ -6,7 +6,7 @@ import numpy as np
 from scipy import linalg, sparse
 from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh
 
-from ..core.certificate import Certificate, ky_fan_certificate
+from ..core.answer import Certificate, ky_fan_certificate
 from ..core.errors import ComponentsError, ConfigurationError
 from ..core.estimator import warn_caller
 from ..core.linalg import complement, fix_signs, symmetrise, top_eigenspace

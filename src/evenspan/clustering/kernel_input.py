@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from ..core.errors import ConfigurationError, DataError
+from ..core.errors import ConfigurationError, DataError, FairWarning
 from ..core.estimator import warn_caller
 from ..core.kernels import Kernel, resolve_kernel
 from .base_kernels import CentralPointWarning, center_and_normalise, require_memory
@@ -14,7 +14,7 @@ from .gram import BlockGram, DenseGram, FactorGram, Gram
 STORAGE = ("auto", "dense", "factor", "blocks")
 
 
-class KernelWarning(UserWarning):
+class KernelWarning(FairWarning):
     """A kernel matrix is not symmetric, or not positive semidefinite: the message says what still holds."""
 
 

@@ -4,7 +4,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.exceptions import ConvergenceWarning
 
-from ..core.certificate import Certificate
+from ..core.answer import Certificate
 from ..core.errors import ConfigurationError
 from ..core.estimator import require_generator, warn_caller
 from ..core.inputs import whole_number

@@ -1,4 +1,4 @@
-"""The error family: every message says what was seen, what was needed and what to do."""
+"""The family of errors and that of warnings: every message says what was seen, what was needed and what to do."""
 
 #: With this code a process ends after telling such an error in its own words, without a traceback.
 TOLD = 2
@@ -47,5 +47,25 @@ class ClusterError(FairError, RuntimeError):
     """A cluster cannot be reached, has lost its workers or cannot compute what it was sent."""
 
 
+class NotSolvedError(FairError, RuntimeError):
+    """A solver ended without an answer that it can vouch for: what it reached, and what to change."""
+
+
 class ExecutionError(FairError, RuntimeError):
     """A notebook or text chapter could not be executed to its end."""
+
+
+class FairWarning(UserWarning):
+    """Base class of every warning that evenspan gives on purpose: the answer stands, with what the message says."""
+
+
+class SurplusComponentsWarning(FairWarning):
+    """Some components carry no variance on the fitting sample."""
+
+
+class SingleGroupWarning(FairWarning):
+    """All rows are of one group: nothing is left to equalise."""
+
+
+class NotConvergedWarning(FairWarning):
+    """An iteration was stopped by its limit; the certificate says how far the answer is from optimal."""

@@ -10,29 +10,26 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from .errors import ComponentsError, ConfigurationError, DataError
+from .answer import Answer, FairSubspace
+from .errors import ComponentsError, ConfigurationError, DataError, SurplusComponentsWarning
 from .groups import encode_groups
 from .inputs import require_numeric_columns, row_blocks
 from .moments import GroupMoments
-from .subspace import FairSubspace
+from .options import Options
 
 
-class SurplusComponentsWarning(UserWarning):
-    """Some components carry no variance on the fitting sample."""
-
-
-class SubspaceEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class SubspaceEstimator(Options, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """Base of the linear estimators: ``fit`` reduces X to group moments, ``fit_moments`` does the rest.
 
-    A method implements ``_answer(moments) -> FairSubspace`` and nothing else.
+    A method lists its options and implements ``_answer(moments) -> Answer``, and nothing else.
     """
 
     # Lets a Pipeline or a search route the groups without a call to set_fit_request.
     __metadata_request__fit = {"sensitive_features": True}  # noqa: RUF012
 
     @abstractmethod
-    def _answer(self, moments: GroupMoments) -> FairSubspace:
-        """The subspace for these moments."""
+    def _answer(self, moments: GroupMoments) -> Answer:
+        """The subspace for these moments, and what else was learnt."""
 
     def fit(self, X, y=None, *, sensitive_features, sample_weight=None):
         """Fit to data.
@@ -83,7 +80,16 @@ class SubspaceEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
         return GroupMoments.from_data(X, sensitive_features, sample_weight)
 
     def _fit_moments(self, moments: GroupMoments):
-        self.subspace_ = self._answer(moments)
+        self._check_options()
+        return self._store(self._answer(moments), moments)
+
+    def _store(self, answer: Answer, moments: GroupMoments):
+        """Make what the answer learnt, and how much variance it keeps, attributes of the estimator."""
+        if isinstance(answer, FairSubspace):
+            answer = Answer(answer)
+        for name, value in answer.learnt.items():
+            setattr(self, name, value)
+        self.subspace_ = answer.subspace
         self.components_ = self.subspace_.V.T
         self.mean_ = self.subspace_.mean
         self.certificate_ = self.subspace_.certificate
@@ -165,12 +171,12 @@ class SubspaceEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
 class PointsEstimator(SubspaceEstimator):
     """Base of the linear estimators that group moments do not determine: ``fit`` hands them the points as well.
 
-    A method implements ``_answer_points(X, codes, moments) -> FairSubspace`` and nothing else. Several sensitive
-    columns make each combination of their values a group.
+    A method lists its options and implements ``_answer_points(X, codes, moments) -> Answer``, and nothing else.
+    Several sensitive columns make each combination of their values a group.
     """
 
     @abstractmethod
-    def _answer_points(self, X: np.ndarray, codes: np.ndarray, moments: GroupMoments) -> FairSubspace:
+    def _answer_points(self, X: np.ndarray, codes: np.ndarray, moments: GroupMoments) -> Answer:
         """The subspace for the rows of X (n, d), row i being of group ``moments.labels[codes[i]]``."""
 
     def fit(self, X, y=None, *, sensitive_features):
@@ -190,13 +196,10 @@ class PointsEstimator(SubspaceEstimator):
         self
         """
         X = self._table(X, reset=True)
+        self._check_options()
         moments = self._moments(X, sensitive_features, None)
         _, codes = encode_groups(sensitive_features, len(X))
-        self._points = np.asarray(X, dtype=np.float64), codes
-        try:
-            return self._fit_moments(moments)
-        finally:
-            del self._points
+        return self._store(self._answer_points(np.asarray(X, dtype=np.float64), codes, moments), moments)
 
     def fit_moments(self, moments: GroupMoments):
         """Not possible: group moments do not determine the answer.
@@ -211,8 +214,8 @@ class PointsEstimator(SubspaceEstimator):
             "fit(X, sensitive_features=...) instead."
         )
 
-    def _answer(self, moments: GroupMoments) -> FairSubspace:
-        return self._answer_points(*self._points, moments)
+    def _answer(self, moments: GroupMoments) -> Answer:
+        raise NotImplementedError("group moments do not determine the answer of an estimator of points")
 
 
 def validated(estimator: BaseEstimator, X, **checks) -> np.ndarray:

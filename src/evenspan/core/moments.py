@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cached_property
 from numbers import Integral
 
 import numpy as np
@@ -189,13 +190,13 @@ class GroupMoments:
         """Number of rows (sum of weights) over all groups."""
         return float(self.counts.sum(axis=0))
 
-    @property
+    @cached_property
     def mean(self) -> np.ndarray:
         """Mean over all rows, shape (d,)."""
         # About the first group's mean, so that a common shift of the groups costs no digits of their differences.
         return self.means[0] + (self.counts / self.n) @ (self.means - self.means[0])
 
-    @property
+    @cached_property
     def scatter(self) -> np.ndarray:
         """Sum of squares and products about the overall mean, shape (d, d)."""
         return self.scatters.sum(axis=0) + _weighted_products(self.means - self.mean, self.counts)

@@ -8,7 +8,7 @@ from typing import Literal
 import numpy as np
 import pandas as pd
 
-from .errors import ConfigurationError, DataError, GroupError
+from .errors import ConfigurationError, DataError, FairWarning, GroupError
 from .groups import encode_groups
 from .inputs import whole_number
 from .streams import Stream
@@ -18,7 +18,7 @@ WHITE = 255.0
 Unreadable = Literal["error", "skip"]
 
 
-class UnreadableImagesWarning(UserWarning):
+class UnreadableImagesWarning(FairWarning):
     """Some images were left out because they are missing or damaged."""
 
 

@@ -13,11 +13,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..core.answer import FairSubspace
 from ..core.errors import ConfigurationError, DataError, GroupError
 from ..core.groups import label_text
 from ..core.inputs import whole_number
 from ..core.moments import GroupMoments
-from ..core.subspace import FairSubspace
 from .linear_map import LinearMap, encoder
 
 #: The attribute that names the block of a row among the sensitive features.

@@ -4,9 +4,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..core.answer import FairSubspace
 from ..core.errors import DataError
 from ..core.moments import GroupMoments
-from ..core.subspace import FairSubspace
 from .reconstruction import group_errors, operator_errors
 
 

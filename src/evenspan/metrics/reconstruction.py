@@ -4,9 +4,9 @@ from typing import Literal
 
 import numpy as np
 
+from ..core.answer import FairSubspace
 from ..core.errors import ConfigurationError, DataError
 from ..core.moments import GroupMoments
-from ..core.subspace import FairSubspace
 
 Centring = Literal["fitted", "group"]
 

@@ -7,8 +7,8 @@ from typing import Literal
 import numpy as np
 from scipy.optimize import brentq
 
-from ..core.certificate import Certificate, ky_fan_certificate
-from ..core.errors import ConfigurationError, ExecutionError
+from ..core.answer import Certificate, ky_fan_certificate
+from ..core.errors import ConfigurationError, ExecutionError, FairWarning
 from ..core.estimator import warn_caller
 from ..core.linalg import complement, top_eigenspace
 from ..core.moments import GroupMoments
@@ -19,7 +19,7 @@ from .group_errors import ReconstructionEstimator, require_two_groups
 Constraint = Literal["linear", "released"]
 
 
-class CollapsedRelaxationWarning(UserWarning):
+class CollapsedRelaxationWarning(FairWarning):
     """The relaxed answer is far from a projector, so that the components extracted from it are nearly arbitrary."""
 
 

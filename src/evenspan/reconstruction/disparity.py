@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..core.certificate import Certificate
+from ..core.answer import Certificate
 from ..core.errors import ConfigurationError
 from ..core.linalg import top_eigenspace
 from .group_errors import ReconstructionEstimator, errors, require_two_groups

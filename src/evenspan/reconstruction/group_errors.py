@@ -5,13 +5,12 @@ from typing import Literal
 
 import numpy as np
 
-from ..core.certificate import Certificate
+from ..core.answer import Certificate, FairSubspace
 from ..core.errors import ComponentsError, ConfigurationError, DataError, GroupError
 from ..core.estimator import SubspaceEstimator, require_components
 from ..core.groups import label_text
 from ..core.linalg import symmetrise
 from ..core.moments import GroupMoments
-from ..core.subspace import FairSubspace
 
 #: About the overall mean (the conditional second moment M_g), about the group's own mean (its covariance C_g), or about
 #: the origin (of rows that nobody centred).

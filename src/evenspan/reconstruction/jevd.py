@@ -4,11 +4,10 @@ from typing import Literal
 
 import numpy as np
 
-from ..core.certificate import Certificate
-from ..core.errors import ConfigurationError
+from ..core.answer import Certificate, FairSubspace
+from ..core.errors import ConfigurationError, FairWarning
 from ..core.estimator import warn_caller
 from ..core.moments import GroupMoments
-from ..core.subspace import FairSubspace
 from .group_errors import Centring, ReconstructionEstimator, losses
 from .joint_diagonalisation import MAX_ITER, JointDiagonalisation, joint_diagonalise, require_steps
 from .min_max_exact import solve_min_max
@@ -19,7 +18,7 @@ ORDERS = ("pooled", "average", "maxmin", "as_is")
 CENTRINGS: dict[str, Centring] = {"group": "group", "global": "fitted", "none": "none"}
 
 
-class JointDiagonalisationWarning(UserWarning):
+class JointDiagonalisationWarning(FairWarning):
     """The joint diagonalisation behind the components did not converge."""
 
 

@@ -4,10 +4,9 @@ from numbers import Integral, Real
 
 import numpy as np
 
-from ..core.certificate import Certificate
+from ..core.answer import Certificate, FairSubspace
 from ..core.errors import ConfigurationError
 from ..core.moments import GroupMoments
-from ..core.subspace import FairSubspace
 from .group_errors import Centring, ReconstructionEstimator, best_kept, kept
 from .min_max_exact import solve_min_max
 from .min_max_sdp import samadi

@@ -20,7 +20,7 @@ from typing import Literal
 import numpy as np
 from scipy import linalg
 
-from ..core.certificate import Certificate
+from ..core.answer import Certificate
 from ..core.errors import ConfigurationError
 from ..core.linalg import symmetrise
 from .group_errors import require_rank

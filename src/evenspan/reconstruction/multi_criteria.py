@@ -12,7 +12,7 @@ from typing import Literal
 import numpy as np
 from scipy import linalg
 
-from ..core.certificate import Certificate
+from ..core.answer import Certificate
 from ..core.errors import ConfigurationError, DataError
 from ..core.linalg import symmetrise, top_eigenspace
 from .group_errors import best_kept, kept

@@ -4,7 +4,7 @@ from numbers import Integral
 
 import numpy as np
 
-from ..core.certificate import Certificate
+from ..core.answer import Certificate
 from ..core.errors import ConfigurationError, GroupError
 from ..core.estimator import require_generator, warn_caller
 from ..core.groups import label_text

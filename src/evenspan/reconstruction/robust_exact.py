@@ -15,7 +15,7 @@ from math import atan2, cos, hypot, pi, sin, sqrt
 import numpy as np
 from scipy.optimize import brentq
 
-from ..core.certificate import Certificate
+from ..core.answer import Certificate
 from .joint_range import TIE, JointRange, Support
 
 #: A minimum has weights (a, -b), (-c, e) or a mixture of them, all four positive: its direction is in this arc.

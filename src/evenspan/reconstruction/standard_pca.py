@@ -2,11 +2,10 @@
 
 import numpy as np
 
-from ..core.certificate import ky_fan_certificate
+from ..core.answer import FairSubspace, ky_fan_certificate
 from ..core.estimator import SubspaceEstimator, require_components
 from ..core.linalg import top_eigenspace
 from ..core.moments import GroupMoments
-from ..core.subspace import FairSubspace
 
 
 def principal_subspace(moments: GroupMoments, k: int, *, center: bool = True) -> FairSubspace:

@@ -4,19 +4,18 @@ from typing import Literal
 
 import numpy as np
 
-from ..core.certificate import Certificate, ky_fan_certificate
-from ..core.errors import ConfigurationError, GroupError
+from ..core.answer import Certificate, FairSubspace, ky_fan_certificate
+from ..core.errors import ConfigurationError, FairWarning, GroupError
 from ..core.estimator import require_components, warn_caller
 from ..core.groups import label_text
 from ..core.linalg import top_eigenspace
 from ..core.moments import GroupMoments
-from ..core.subspace import FairSubspace
 from .constraints import constant_features
 
 Select = Literal["pca", "arbitrary"]
 
 
-class IncompleteErasureWarning(UserWarning):
+class IncompleteErasureWarning(FairWarning):
     """A linear classifier still tells the groups apart on the fitting sample after the erasure."""
 
 

@@ -5,13 +5,12 @@ from numbers import Real
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from ..core.certificate import ky_fan_certificate
+from ..core.answer import FairSubspace, ky_fan_certificate
 from ..core.errors import ConfigurationError, GroupError
 from ..core.estimator import SubspaceEstimator, require_components, warn_caller
 from ..core.groups import label_text
 from ..core.linalg import smallest_eigenspace, symmetrise, top_eigenspace
 from ..core.moments import GroupMoments
-from ..core.subspace import FairSubspace
 from ..reconstruction.standard_pca import principal_subspace
 from .constraints import (
     constant_features,

@@ -8,10 +8,10 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import LinearSVC
 
+from ..core.answer import FairSubspace
 from ..core.errors import ConfigurationError
 from ..core.estimator import PointsEstimator, require_components, require_generator, warn_caller
 from ..core.moments import GroupMoments
-from ..core.subspace import FairSubspace
 from .erasure import IncompleteErasureWarning, require_groups, require_select, surviving_subspace
 
 #: Weights below this, for features of unit size, count as zero: the value of the public program.

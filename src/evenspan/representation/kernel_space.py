@@ -7,8 +7,8 @@ import numpy as np
 from scipy import linalg
 from scipy.sparse.linalg import ArpackError, eigsh
 
-from ..core.certificate import Certificate
-from ..core.errors import DataError
+from ..core.answer import Certificate
+from ..core.errors import DataError, FairWarning
 from ..core.estimator import require_components, warn_caller
 from ..core.kernels import RANK_CUT, Kernel
 from ..core.linalg import symmetrise, top_eigenspace
@@ -17,7 +17,7 @@ from .constraints import fair_basis, mean_constraints
 from .fair_pca import FairPCA
 
 
-class IndefiniteKernelWarning(UserWarning):
+class IndefiniteKernelWarning(FairWarning):
     """A kernel matrix has negative eigenvalues: no feature space belongs to it."""
 
 

@@ -7,12 +7,11 @@ import numpy as np
 from scipy import linalg
 from sklearn.utils.validation import check_is_fitted
 
-from ..core.certificate import Certificate, ky_fan_certificate
+from ..core.answer import Certificate, FairSubspace, ky_fan_certificate
 from ..core.errors import ConfigurationError, DataError
 from ..core.estimator import SubspaceEstimator, require_components
 from ..core.linalg import symmetrise, top_eigenspace
 from ..core.moments import GroupMoments
-from ..core.subspace import FairSubspace
 from .constraints import mean_constraints
 from .erasure import require_groups
 

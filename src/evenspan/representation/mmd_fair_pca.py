@@ -6,14 +6,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..core.certificate import Certificate
-from ..core.errors import ConfigurationError, DataError, GroupError
+from ..core.answer import Certificate, FairSubspace
+from ..core.errors import ConfigurationError, DataError, FairWarning, GroupError
 from ..core.estimator import PointsEstimator, require_components, require_generator, warn_caller
 from ..core.groups import label_text
 from ..core.kernels import median_bandwidth
 from ..core.linalg import top_eigenspace
 from ..core.moments import GroupMoments
-from ..core.subspace import FairSubspace
 from .mmd_penalty import DiscrepancyPenalty
 from .stiefel import minimise, retract
 
@@ -27,7 +26,7 @@ THETA = (FINE / COARSE) ** (1 / 5)
 SMALLEST_MOVE, LARGEST_WEIGHT = 1e-6, 1e10
 
 
-class UnmetToleranceWarning(UserWarning):
+class UnmetToleranceWarning(FairWarning):
     """The penalty method ended before the discrepancy was within the tolerance and the components had settled."""
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from scipy import linalg
 
-from ..core.errors import ConfigurationError, DataError, GroupError
+from ..core.errors import ConfigurationError, DataError, FairWarning, GroupError
 from ..core.estimator import require_components, warn_caller
 from .block_sums import BlockSums, Operand, about
 from .contrasts import Contrast, nullified_basis
@@ -16,7 +16,7 @@ PHASES = ("gap", "components")
 NEAR = 1e-3
 
 
-class SmallBlockWarning(UserWarning):
+class SmallBlockWarning(FairWarning):
     """A block of the second phase had fewer rows than there are components."""
 
 

@@ -4,13 +4,12 @@ from numbers import Integral, Real
 
 import numpy as np
 
-from ..core.certificate import Certificate, ky_fan_certificate
+from ..core.answer import Certificate, FairSubspace, ky_fan_certificate
 from ..core.errors import ComponentsError, ConfigurationError, GroupError
 from ..core.estimator import SubspaceEstimator, require_components
 from ..core.groups import label_text
 from ..core.linalg import complement, symmetrise, top_eigenspace
 from ..core.moments import GroupMoments
-from ..core.subspace import FairSubspace
 from .contrasts import Contrast, contrasts, nullified_basis, side
 
 CONSTRAINTS = ("all", "covariance", "mean", "vanilla")

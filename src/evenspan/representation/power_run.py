@@ -2,12 +2,12 @@
 
 from collections.abc import Iterator
 
-from ..core.errors import DataError
+from ..core.errors import DataError, FairWarning
 from ..core.estimator import warn_caller
 from .noisy_power import FairPowerMethod
 
 
-class StreamEndedWarning(UserWarning):
+class StreamEndedWarning(FairWarning):
     """A stream had fewer rows than the blocks that were asked for."""
 
 

@@ -11,11 +11,11 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression, SGDClassifier
 from sklearn.metrics import log_loss
 
+from ..core.answer import FairSubspace
 from ..core.errors import ComponentsError, ConfigurationError, DataError
 from ..core.estimator import PointsEstimator, require_components, require_generator, warn_caller
 from ..core.linalg import symmetrise
 from ..core.moments import GroupMoments
-from ..core.subspace import FairSubspace
 from ..reconstruction.fantope import clip_to_sum
 from .erasure import IncompleteErasureWarning, require_groups, require_select, surviving_subspace
 

@@ -5,14 +5,13 @@ from pathlib import Path
 
 import numpy as np
 
-from ..core.certificate import Certificate
+from ..core.answer import Certificate, FairSubspace
 from ..core.dask_stream import DaskStream
 from ..core.errors import ConfigurationError, DataError
 from ..core.estimator import SubspaceEstimator, require_generator
 from ..core.groups import encode_groups
 from ..core.moments import GroupMoments
 from ..core.streams import ArrayStream, Stream, as_stream
-from ..core.subspace import FairSubspace
 from . import power_checkpoint
 from .block_reader import BlockReader, ExactSums
 from .contrasts import contrasts

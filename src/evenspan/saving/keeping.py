@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
-from ..core.errors import ConfigurationError, FairError, ResultError
+from ..core.errors import ConfigurationError, FairError, FairWarning, ResultError
 from ..core.estimator import warn_caller
 from . import archive
 from .values import read, written
@@ -24,7 +24,7 @@ OUTPUT, REQUESTS = "_sklearn_output_config", "_metadata_request"
 STEP_PARAMETERS = ("memory", "verbose", "transform_input")
 
 
-class OtherVersionWarning(UserWarning):
+class OtherVersionWarning(FairWarning):
     """An estimator was saved by another version of the package than the one that loads it."""
 
 

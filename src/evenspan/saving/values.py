@@ -15,9 +15,9 @@ from ..core.errors import ConfigurationError
 
 #: The frozen values that fitted estimators hold, and where they are defined.
 VALUES = {
-    "Certificate": "core.certificate",
+    "Certificate": "core.answer",
     "ClusterCounts": "core.cluster_counts",
-    "FairSubspace": "core.subspace",
+    "FairSubspace": "core.answer",
     "Kernel": "core.kernels",
     "KernelDirections": "representation.kernel_space",
     "WeightRule": "clustering.weight_rule",

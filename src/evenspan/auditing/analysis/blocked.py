@@ -5,9 +5,9 @@ from functools import cached_property
 
 import numpy as np
 
+from ...core.answer import FairSubspace
 from ...core.linalg import top_eigenspace
 from ...core.moments import GroupMoments
-from ...core.subspace import FairSubspace
 from ...metrics.bootstrap import BlockSums, block_sums, cells_of, multiplicities
 from ...metrics.linear_map import LinearMap
 from ...reconstruction.group_errors import group_matrices

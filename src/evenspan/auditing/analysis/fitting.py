@@ -16,10 +16,10 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
+from ...core.answer import FairSubspace
 from ...core.errors import ConfigurationError, FairError
 from ...core.estimator import SubspaceEstimator
 from ...core.moments import GroupMoments
-from ...core.subspace import FairSubspace
 from ...methods import METHODS
 from ...reconstruction import MinMaxFairPCA
 from ..sample import Points

@@ -23,7 +23,7 @@ from functools import cached_property
 
 import numpy as np
 
-from ...core.subspace import FairSubspace
+from ...core.answer import FairSubspace
 from ...metrics.bootstrap import interval, quantiles
 from ...metrics.linear_map import LinearMap
 from .blocked import Part

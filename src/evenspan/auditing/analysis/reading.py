@@ -15,7 +15,7 @@ from scipy.stats import norm
 from sklearn.linear_model import LinearRegression, LogisticRegression
 
 from ... import metrics
-from ...core.subspace import FairSubspace
+from ...core.answer import FairSubspace
 from ...metrics.bootstrap import interval
 from ...metrics.group_prediction import TIED
 from ...metrics.linear_map import LinearMap, encoder

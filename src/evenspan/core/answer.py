@@ -1,11 +1,18 @@
-"""Certificates: evidence, carried by every optimised answer, of how far from optimal it can be."""
+r"""The answer of every linear method: a subspace, where it is attached, a certificate, and what else was learnt.
 
-from dataclasses import dataclass
-from typing import Literal
+A certificate is the evidence, carried by every optimised answer, of how far from optimal it can be.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
 
 import numpy as np
 
-from .linalg import symmetrise
+from .linalg import fix_signs, symmetrise
+
+#: Entries of a block of rows that ``apply`` converts at a time: 8 MB in float64.
+BLOCK = 2**20
 
 
 @dataclass(frozen=True)
@@ -48,6 +55,67 @@ class Certificate:
         """Whether gap and constraint violation are both below ``rtol``, the gap relative to the objective."""
         scale = max(abs(self.primal), abs(self.dual), np.finfo(float).tiny)
         return -rtol * scale <= self.gap <= rtol * scale and self.feasibility <= rtol
+
+
+@dataclass(frozen=True, eq=False)
+class FairSubspace:
+    """An orthonormal basis with its offset; it can apply itself and nothing else.
+
+    Parameters
+    ----------
+    V : ndarray of shape (d, k)
+        Orthonormal columns. Only their span is identified; the sign convention makes printed loadings stable.
+    mean : ndarray of shape (d,)
+        Subtracted from a point before it is projected.
+    certificate : Certificate
+        How far from optimal the subspace can be.
+    scale : ndarray of shape (d,), optional
+        A point is divided by this after the mean was subtracted; V then lives in standardised coordinates.
+    """
+
+    V: np.ndarray
+    mean: np.ndarray
+    certificate: Certificate
+    scale: np.ndarray | None = None
+
+    def __post_init__(self):
+        object.__setattr__(self, "V", fix_signs(self.V))
+
+    def apply(self, X: np.ndarray) -> np.ndarray:
+        """Coordinates (n, k) of the rows of X in the subspace."""
+        return affine(X, self.V if self.scale is None else self.V / self.scale[:, None], self.mean)
+
+    def restore(self, T: np.ndarray) -> np.ndarray:
+        """The points (n, d) of the subspace that have coordinates T (n, k)."""
+        X = T @ self.V.T
+        return (X if self.scale is None else X * self.scale) + self.mean
+
+
+@dataclass(frozen=True, eq=False)
+class Answer:
+    """What a method returns for its moments or points: the subspace, and what else was learnt on the way.
+
+    Parameters
+    ----------
+    subspace : FairSubspace
+        Basis, offset and certificate.
+    learnt : mapping of str to object
+        Fitted attributes of the estimator by their names, ``{"dual_weights_": ..., "n_iter_": ...}``.
+    """
+
+    subspace: FairSubspace
+    learnt: Mapping[str, Any] = field(default_factory=dict)
+
+
+def affine(X: np.ndarray, A: np.ndarray, offset: np.ndarray) -> np.ndarray:
+    """``(X - offset) @ A`` in double precision (n, k), without a centred or converted copy of X."""
+    shift = offset @ A
+    if X.dtype == np.float64:
+        return X @ A - shift
+    T, step = np.empty((len(X), A.shape[1])), max(1, BLOCK // max(1, X.shape[1]))
+    for start in range(0, len(X), step):
+        T[start : start + step] = X[start : start + step].astype(np.float64) @ A - shift
+    return T
 
 
 def ky_fan_certificate(H: np.ndarray, A: np.ndarray, problem: str, feasibility: float = 0.0) -> Certificate:
