@@ -84,7 +84,7 @@ def test_list_shows_the_state(finished, cli):
         ),
         (["run", "toy-table", "--profile", "full", "--check"], "has no finished result of k2-pca"),
         (["run", "toy-table", "--profile", "full", "-p", "k", "3"], "no task in its full protocol with k = 3"),
-        (["ledger", "--check"], "ledger.csv is missing. Write it: evenspan ledger"),
+        (["ledger", "--check"], "ledger.csv is missing. Write it: python -m compendium ledger"),
         (["ledger", "--check", "--summary"], "Give --summary or --check, not both."),
     ],
 )

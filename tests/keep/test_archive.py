@@ -194,7 +194,7 @@ def test_a_pdf_of_another_book_is_refused(checkout, out):
     writer.add_blank_page(100, 100)
     book_pdf.target().parent.mkdir(parents=True)
     writer.write(book_pdf.target())
-    with pytest.raises(ResultError, match="evenspan pdf"):
+    with pytest.raises(ResultError, match="python -m compendium pdf"):
         archive.write(out / "a")
 
 
