@@ -1,4 +1,4 @@
-"""The contract with scikit-learn, for every exported estimator: its checks, routing, searches, names, frames, clones."""
+"""The contract with scikit-learn, for every estimator: its checks, routing, searches, names, frames, clones."""
 
 import inspect
 import pickle
