@@ -7,8 +7,13 @@ import pytest
 from scipy import linalg, sparse
 from sklearn.metrics import adjusted_rand_score
 
-from evenspan.clustering.fair_spectral import FairSpectralClustering
-from evenspan.clustering.fair_spectral_embedding import SMALL, constraint_residual, fair_embedding, share_constraints
+from evenspan.clustering.fair_spectral import (
+    NULL_SPACE,
+    FairSpectralClustering,
+    constraint_residual,
+    fair_embedding,
+    share_constraints,
+)
 from evenspan.clustering.graphs import (
     affinity_graph,
     kernel_neighbour_graph,
@@ -205,7 +210,7 @@ def test_names_of_groups_and_scale_of_the_graph_do_not_matter():
 def test_attributes_of_a_fit_from_features():
     model = fit(n_neighbors=60)
     assert model.solver_ == "null_space"
-    assert len(X) <= SMALL
+    assert len(X) <= NULL_SPACE
     assert model.embedding_.shape == (380, 3)
     assert model.constraint_rank_ == 2
     assert model.constraint_residual_ < 1e-12

@@ -9,8 +9,15 @@ import pytest
 import evenspan.clustering.base_kernels
 from evenspan.clustering.base_kernels import CentralPointWarning
 from evenspan.clustering.fair_kernel_kmeans import FairKernelKMeans
-from evenspan.clustering.gram import BlockGram, DenseGram, FactorGram
-from evenspan.clustering.kernel_input import KernelWarning, extreme_eigenvalues, rescaled, symmetric_kernel
+from evenspan.clustering.kernels import (
+    BlockGram,
+    DenseGram,
+    FactorGram,
+    KernelWarning,
+    extreme_eigenvalues,
+    rescaled,
+    symmetric_kernel,
+)
 from evenspan.core.errors import ConfigurationError, DataError
 
 from .clustering_samples import crossed, scattered

@@ -9,10 +9,19 @@ from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 
 from evenspan.clustering.graphs import kernel_neighbour_graph, nearest_neighbour_graph
-from evenspan.clustering.variational import VariationalFairClustering, standardize_and_scale
-from evenspan.clustering.variational_bound import bound_updates, fairness_error, fairness_gradient, one_hot
-from evenspan.clustering.variational_choice import choose_weight
-from evenspan.clustering.variational_costs import KMeansCosts, KMedianCosts, NormalisedCutCosts, hard_assignments
+from evenspan.clustering.variational import (
+    KMeansCosts,
+    KMedianCosts,
+    NormalisedCutCosts,
+    VariationalFairClustering,
+    bound_updates,
+    choose_weight,
+    fairness_error,
+    fairness_gradient,
+    hard_assignments,
+    one_hot,
+    standardize_and_scale,
+)
 from evenspan.core.cluster_counts import ClusterCounts
 from evenspan.core.errors import ComponentsError, ConfigurationError, DataError, FeatureTypeError, GroupError
 
@@ -326,7 +335,7 @@ def test_an_empty_cluster_leads_to_new_seeds_and_then_to_a_former_state():
             found[-1] += 1e3 * (self.asked > 1)
             return found
 
-    from evenspan.clustering.variational_rounds import variational_rounds
+    from evenspan.clustering.variational import variational_rounds
 
     problem = Emptying(X)
     rng = np.random.default_rng(0)
