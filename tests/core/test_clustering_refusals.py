@@ -180,7 +180,7 @@ REFUSALS = {
     "gamma": (lambda: one(gamma=0.0), ConfigurationError, ["gamma=0.0", "above 0"]),
     "degree": (lambda: one(kernel="polynomial", degree=0), ConfigurationError, ["degree=0"]),
     "overflow": (lambda: one(1e60 * X, kernel="polynomial", degree=6, gamma=1.0), DataError, ["NaN or inf", "Rescale"]),
-    "storage": (lambda: one(storage="disk"), ConfigurationError, ["storage='disk'", "auto, dense, factor, blocks"]),
+    "storage": (lambda: one(storage="disk"), ConfigurationError, ["storage='disk'", "'factor' or 'blocks'"]),
     "factor of rbf": (lambda: one(storage="factor"), ConfigurationError, ["'factor'", "'rbf'", "Nystroem"]),
     "blocks precomputed": (lambda: given(K, storage="blocks"), ConfigurationError, ["'blocks'", "there already"]),
     "blocks centred": (lambda: one(storage="blocks", center=True), ConfigurationError, ["'blocks'", "storage='dense'"]),
@@ -198,8 +198,8 @@ REFUSALS = {
                          ["kernel 0 of the stack", "(80, 3)"]),
     "nan in a stack": (lambda: many(np.stack([K, spoilt(K, 0, 1, np.inf)]), kernels="precomputed"), DataError,
                        ["kernel 1 of the stack", "1 NaN or infinite"]),
-    "kernels": (lambda: many(kernels="eleven"), ConfigurationError, ["kernels='eleven'", "twelve, precomputed"]),
-    "weights from": (lambda: many(weights_from="above"), ConfigurationError, ["'above'", "shifted, unshifted"]),
+    "kernels": (lambda: many(kernels="eleven"), ConfigurationError, ["kernels='eleven'", "'twelve' or 'precomputed'"]),
+    "weights from": (lambda: many(weights_from="above"), ConfigurationError, ["'above'", "'shifted' or 'unshifted'"]),
     "rounds": (lambda: many(max_iter=0), ConfigurationError, ["max_iter=0"]),
     "equal points": (lambda: many(np.ones((80, 3))), DataError, ["all 80 rows", "equal", "different rows"]),
     "equal points, one kernel": (lambda: one(np.ones((80, 3))), ConfigurationError, ["gamma='scale'", "gamma='auto'"]),
@@ -216,7 +216,7 @@ REFUSALS = {
     "sparse, full affinity": (lambda: FairSpectralClustering(3, affinity="rbf").fit(
         sparse.csr_matrix(X), sensitive_features=GROUPS), DataError, ["sparse", "toarray", "nearest_neighbors"]),
     "objective": (lambda: VariationalFairClustering(3, objective="k-modes").fit(X, sensitive_features=GROUPS),
-                  ConfigurationError, ["'k-modes'", "k-means, k-median, ncut"]),
+                  ConfigurationError, ["'k-modes'", "'k-means', 'k-median' or 'ncut'"]),
 }  # fmt: skip
 
 

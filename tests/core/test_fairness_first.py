@@ -9,7 +9,7 @@ from scipy.optimize import linear_sum_assignment
 from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 
-from evenspan.clustering import local_search
+from evenspan.clustering import fairness_first as local_search
 from evenspan.clustering.fairness_first import (
     FairnessFirstClustering,
     Partition,
@@ -405,7 +405,7 @@ def test_an_end_before_rest_is_told():
 
 X, GROUPS = crossed()
 REFUSALS = {
-    "threshold above 1": ({"threshold": 1.1}, ConfigurationError, ["threshold=1.1", "0 to 1"]),
+    "threshold above 1": ({"threshold": 1.1}, ConfigurationError, ["threshold=1.1", "at most 1"]),
     "threshold negative": ({"threshold": -0.1}, ConfigurationError, ["threshold=-0.1"]),
     "threshold text": ({"threshold": "high"}, ConfigurationError, ["threshold='high'"]),
     "starts": ({"n_init": 0}, ConfigurationError, ["n_init=0", "at least 1"]),

@@ -32,7 +32,7 @@ def nearest_mean(X, labels, c):
 def test_lloyd_on_a_linear_kernel_is_k_means_of_scikit_learn_from_the_same_start(seed):
     # as many clusters as dimensions: with more, the dense matrix has eigenvectors that are rounding only
     X, c = blobs(seed), 3
-    start = relaxed_start(FactorGram(X), c, np.random.default_rng(seed), n_init=1).labels
+    start = relaxed_start(FactorGram(X - X.mean(axis=0)), c, np.random.default_rng(seed), n_init=1).labels
     means = nearest_mean(X, start, c)[1]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
@@ -78,8 +78,9 @@ def test_many_starts_take_the_best():
     alone = [KernelKMeans(6, random_state=seed, **options).fit(X).objective_ for seed in range(5)]
     assert min(alone) < many.objective_
     # better than from the relaxed start alone: the random starts count
-    start = relaxed_start(FactorGram(X), 6, np.random.default_rng(0), n_init=30).labels
-    assert _lloyd(FactorGram(X), start, 6, 300)[1] < many.objective_ - 1e-3 * abs(many.objective_)
+    about = FactorGram(X - X.mean(axis=0))
+    start = relaxed_start(about, 6, np.random.default_rng(0), n_init=30).labels
+    assert _lloyd(about, start, 6, 300)[1] < many.objective_ - 1e-3 * abs(many.objective_)
     K, _, _ = scattered(9, 2, 3, seed=1)
     best = KernelKMeans(3, algorithm="lloyd", kernel="precomputed", n_init=100).fit(K)
     assert best.objective_ == pytest.approx(optimum(K, 3), rel=1e-9)
