@@ -12,7 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 from ..core.cluster_counts import tally
 from ..core.estimator import require_generator, warn_caller
 from ..core.options import Option, number, whole
-from .estimator import FairClusterer, require_clusters
+from .estimator import CentreClusterer, require_clusters
 from .transport import fair_counts, transport
 
 #: A change must lower the sum of squares by more than this, relative to the total scatter.
@@ -202,7 +202,7 @@ def _swap_changes(p: Partition, rows: np.ndarray, members: np.ndarray, inner: np
     return change
 
 
-class FairnessFirstClustering(FairClusterer):
+class FairnessFirstClustering(CentreClusterer):
     r"""K-means that starts from fair clusters and gives up only a stated part of their balance.
 
     With :math:`n_{jk}` the points of group j in cluster k, a low
