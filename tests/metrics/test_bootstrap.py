@@ -3,11 +3,11 @@
 import numpy as np
 import pandas as pd
 import pytest
+from evenspan.metrics.resampling import resampled
 
 from evenspan import FairPCA, GroupMoments, StandardPCA, metrics
 from evenspan.core.errors import ConfigurationError, DataError, GroupError
 from evenspan.metrics import bootstrap
-from evenspan.metrics.resampling import resampled
 
 COUNTS = (200, 120, 60)
 

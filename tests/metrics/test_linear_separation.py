@@ -2,12 +2,12 @@
 
 import numpy as np
 import pytest
+from evenspan.metrics.linear_separation import distance
+from evenspan.metrics.linear_svm import linear_svm
 from sklearn.svm import SVC
 
 from evenspan import GroupMoments, StandardPCA, metrics
 from evenspan.core.errors import ConfigurationError, DataError, GroupError
-from evenspan.metrics.linear_separation import distance
-from evenspan.metrics.linear_svm import linear_svm
 
 
 def two_groups(n, p, shift, *, share=0.3, seed=0):

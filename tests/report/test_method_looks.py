@@ -5,6 +5,7 @@ from itertools import combinations
 import numpy as np
 import pandas as pd
 import pytest
+from evenspan.displays.method_names import NAMES, NO_METHODS, meaning, no_method, of_estimator
 from matplotlib import pyplot as plt
 
 import evenspan
@@ -23,7 +24,6 @@ from evenspan.displays.method_looks import (
     look,
     looks,
 )
-from evenspan.displays.method_names import NAMES, NO_METHODS, meaning, no_method, of_estimator
 from evenspan.methods import METHODS as COMPARED
 
 TABLES = sorted(

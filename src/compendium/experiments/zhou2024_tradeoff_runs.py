@@ -22,8 +22,8 @@ from evenspan.clustering.variational import VariationalFairClustering
 from evenspan.clustering.weight_rule import WeightRule
 from evenspan.core.cluster_counts import ClusterCounts
 from evenspan.core.groups import encode_groups
-from evenspan.metrics.clustering import joint_counts, judge_clustering
 
+from .zhou2024_judge import JointCounts, judge_clustering
 from .zhou2024_methods import KERNEL, METHODS, Problem
 
 #: Weights of the paper's own scale: the rule starts at 1 and goes up by 1.
@@ -84,7 +84,7 @@ class Case(Problem):
 
     def rows(self, method: str, seed, protocol: str, weight, labels: np.ndarray, facts: Facts | None = None):
         """Tidy rows of one run: what the judge says, the counts, and what the judge cannot know."""
-        counts = joint_counts(self.data.y, labels, self.data.groups)
+        counts = JointCounts.from_labels(self.data.y, labels, self.data.groups)
         key = (self.data.name, method, self.n_clusters, seed, protocol)
         weight = np.nan if weight is None else float(weight)
         yield from ((*key, metric, weight, value, "") for metric, value in judge_clustering(counts).items())

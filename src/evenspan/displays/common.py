@@ -8,11 +8,11 @@ import numpy as np
 from ..core.errors import ConfigurationError, GroupError
 from ..core.groups import label_text
 from ..core.moments import GroupMoments
+from ..methods import of_estimator
 from ..metrics import linear_map
 from ..metrics.group_input import input_moments
 from ..metrics.linear_map import in_units, map_errors
 from .method_looks import Look, looks
-from .method_names import of_estimator
 from .style import settings
 
 #: Means and scales of estimators are the same up to this share of their size.
@@ -84,11 +84,6 @@ def errors_by_name(fitted: Mapping, X, moments, sensitive_features, sample_weigh
     """Errors (G,) of the groups under every estimator."""
     found, _, _ = input_moments(X, moments, sensitive_features, None, sample_weight, fitted=fitted, blocks=None)
     return {name: map_errors(found, linear_map(estimator)) for name, estimator in fitted.items()}
-
-
-def second_moments(seen: GroupMoments) -> np.ndarray:
-    """Mean squares and products (G, d, d) of every group about zero, the point that the estimators subtract."""
-    return seen.scatters / seen.counts[:, None, None] + seen.means[:, :, None] * seen.means[:, None, :]
 
 
 def texts(labels: np.ndarray) -> list[str]:

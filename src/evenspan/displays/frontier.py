@@ -4,9 +4,10 @@ import numpy as np
 import pandas as pd
 
 from ..core.errors import ConfigurationError, GroupError
+from ..metrics.linear_map import second_moments
 from ..reconstruction import JointRange
 from ..reconstruction.frontier_curves import Curve, Hull, gap_curve
-from .common import drawing, dressed, errors_by_name, key, named, plain, require_two, second_moments, seen_groups
+from .common import drawing, dressed, errors_by_name, key, named, plain, require_two, seen_groups
 
 OUT_OF_REACH, EDGE = "#ececec", "#222222"
 AXES = {"gap": "largest less smallest error of a group", "worst": "largest error of a group"}

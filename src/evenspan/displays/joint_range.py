@@ -3,8 +3,9 @@
 import numpy as np
 import pandas as pd
 
+from ..metrics.linear_map import second_moments
 from ..reconstruction import JointRange
-from .common import drawing, dressed, errors_by_name, key, named, plain, require_two, second_moments, seen_groups, texts
+from .common import drawing, dressed, errors_by_name, key, named, plain, require_two, seen_groups, texts
 
 ATTAINABLE, OUTLINE, EDGE, EQUAL, LOSSES = "#dfe9f2", "#7f9cb5", "#222222", "#a8232b", "#8a5a00"
 
