@@ -50,24 +50,24 @@ endef
 
 book: env
 	$(call snakemake,book)
-	@echo; $(BIN)/evenspan ledger --summary
+	@echo; $(BIN)/python -m compendium ledger --summary
 	@echo "The book: $(CURDIR)/_build/html/index.html   (with search summaries: make serve)"
 
 full: env
 	$(call snakemake,full)
-	@$(BIN)/evenspan list
+	@$(BIN)/python -m compendium list
 
 # Stored results computed again from the raw data: the cheapest ones over code that was edited, and a part of all, each of
 # so many seconds; PART=4 is another part, ALL=1 is everything.
 PART ?= 0
 SECONDS_EACH ?= 90
 verify: env
-	$(BIN)/evenspan verify --files
+	$(BIN)/python -m compendium verify --files
 ifdef ALL
-	$(BIN)/evenspan verify --all --jobs $(JOBS)
+	$(BIN)/python -m compendium verify --all --jobs $(JOBS)
 else
-	$(BIN)/evenspan verify --touched --seconds $(SECONDS_EACH) --jobs $(JOBS)
-	$(BIN)/evenspan verify --part $(PART) --seconds $(SECONDS_EACH) --jobs $(JOBS)
+	$(BIN)/python -m compendium verify --touched --seconds $(SECONDS_EACH) --jobs $(JOBS)
+	$(BIN)/python -m compendium verify --part $(PART) --seconds $(SECONDS_EACH) --jobs $(JOBS)
 endif
 
 test: env
@@ -80,18 +80,19 @@ serve: env
 
 # The built book on paper, in a folder of versions, and with sources and results in one file. Each says what it lacks.
 pdf: env
-	$(BIN)/evenspan pdf
+	$(BIN)/python -m compendium pdf
 
 site: env
-	$(BIN)/evenspan site
+	$(BIN)/python -m compendium site
 
 DIST ?= dist
 archive: env
-	$(BIN)/evenspan archive -o $(DIST)
+	$(BIN)/python -m compendium archive -o $(DIST)
 
 lint: env
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/lint-imports --no-cache
 
 # Always for 3.11, the oldest supported version: newer releases of some packages refuse it.
 lock: env

@@ -34,9 +34,9 @@ def files(*patterns):
 
 # What an executed page is made with: the numbers, the tables and the figures. What only runs or assembles is left out.
 KEPT = "archive archive_check book_join book_order book_pdf browser changed_numbers crate crate_entities ingredients"
-RUNS = {f"src/evenspan/{name}.py" for name in ("cli", "cli_data", "cli_keep", "report/execute", "report/stage")}
-RUNS |= {f"src/evenspan/report/{name}.py" for name in [*KEPT.split(), "page_style", "progress", "versions"]}
-LIBRARY = [name for name in files("src/evenspan/**/*.py", "src/evenspan/auditing/page/report.*") if name not in RUNS]
+RUNS = {f"src/compendium/{name}.py" for name in ("cli", "cli_data", "cli_keep", "report/execute", "report/stage")}
+RUNS |= {f"src/compendium/report/{name}.py" for name in [*KEPT.split(), "page_style", "progress", "versions"]}
+LIBRARY = [name for name in files("src/**/*.py", "src/evenspan/auditing/page/report.*") if name not in RUNS]
 DATA = [
     str(p.relative_to(ROOT))
     for p in sorted((ROOT / "data").rglob("*"))
@@ -138,7 +138,7 @@ rule html:
     input:
         EXECUTED,
         TEXTS,
-        files("src/evenspan/**/*.py", "book/**/*"),
+        files("src/**/*.py", "book/**/*"),
         DATA,
         CARDS,
         "_config.yml",
@@ -184,6 +184,6 @@ rule task:
     output:
         temp(touch("_build/full/{id}/{task}.done")),
     params:
-        command=str(Path(PYTHON).with_name("evenspan")),
+        python=PYTHON,
     shell:
-        "{params.command} run {wildcards.id} --profile full --task {wildcards.task:q}"
+        "{params.python} -m compendium run {wildcards.id} --profile full --task {wildcards.task:q}"

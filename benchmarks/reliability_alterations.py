@@ -33,7 +33,7 @@ KINDS = {
     "ledger": ("data/results/ledger.csv", 10),
     "seals": ("data/checksums.txt", 5),
 }
-SEALS, LEDGER, READING = "evenspan verify --files", "the ledger computed again", "reading"
+SEALS, LEDGER, READING = "python -m compendium verify --files", "the ledger computed again", "reading"
 #: Kinds that the ledger is computed from, or is.
 IN_LEDGER = ("results of full runs", "records of full runs", "published tables", "rules", "ledger")
 #: It takes seconds: asked in the first trials of each of these kinds only.
@@ -87,7 +87,7 @@ def command(*words: str) -> Callable[[], None]:
 
 
 def judge_again() -> None:
-    """What ``evenspan ledger --check`` does first: judge every number again and compare with the committed ledger."""
+    """What ``ledger --check`` does first: judge every number again and compare with the committed ledger."""
     ledger.check(ledger.ledger())
 
 

@@ -139,7 +139,7 @@ def raw():
             if not state.complete:
                 remedy = "set EVENSPAN_DATA to a mirror that has them"
                 if not datasets.entry(name).unavailable:
-                    remedy += f", or run 'evenspan data fetch {name}'"
+                    remedy += f", or run 'python -m compendium data fetch {name}'"
                 pytest.skip(f"raw data of {name!r} not complete in {state.folder}: {remedy}")
 
     return need

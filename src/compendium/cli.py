@@ -1,4 +1,4 @@
-"""The command line: ``evenspan audit | list | run | verify | data | ledger | build``.
+"""The reproduction's commands: ``python -m compendium list | run | verify | data | ledger | build | pdf | ...``.
 
 Everything is imported where it is needed, so that help appears at once. Numbers are computed in processes of their own,
 whose numerical libraries use one thread, so that they do not depend on the number of cores.
@@ -9,10 +9,10 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperCommand
 
-from evenspan.auditing.command import audit
+from evenspan.cli import command
 from evenspan.core.errors import ConfigurationError
 
-from .cli_data import Group, data_app, rows_of, show
+from .cli_data import data_app, rows_of, show
 from .cli_keep import register
 
 
@@ -36,33 +36,8 @@ class _Run(TyperCommand):
         return super().parse_args(ctx, joined)
 
 
-app = typer.Typer(
-    cls=Group,
-    no_args_is_help=True,
-    add_completion=False,
-    pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
-    help="The reproducible compendium of fair PCA: experiments, data, and the ledger of verdicts.",
-)
+app = command("The reproducible compendium of fair PCA: experiments, data, and the ledger of verdicts.")
 app.add_typer(data_app, name="data")
-app.command("audit")(audit)
-
-
-def _version(asked: bool) -> None:
-    if asked:
-        from importlib.metadata import version
-
-        typer.echo(f"evenspan {version('evenspan')}")
-        raise typer.Exit
-
-
-@app.callback()
-def _main(
-    version: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version and end.")
-    ] = False,
-) -> None:
-    pass
 
 
 @app.command("list")
@@ -79,7 +54,7 @@ def list_experiments() -> None:
 
 @app.command(cls=_Run)
 def run(
-    experiment_id: Annotated[str, typer.Argument(metavar="ID", help="Experiment (evenspan list).")],
+    experiment_id: Annotated[str, typer.Argument(metavar="ID", help="Experiment (python -m compendium list).")],
     parameter: Annotated[
         list[str] | None,
         typer.Option("--parameter", "-p", metavar="NAME VALUE", help="Set a parameter; may be repeated."),
@@ -288,9 +263,5 @@ def _pair(text: str) -> tuple[str, str]:
 
 
 def main() -> None:
-    """Entry point of the command ``evenspan``."""
-    app()
-
-
-if __name__ == "__main__":
-    main()
+    """Entry point of ``python -m compendium``."""
+    app(prog_name="python -m compendium")

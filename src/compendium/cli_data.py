@@ -1,29 +1,16 @@
-"""The commands ``evenspan data ...``, and what all commands share: errors told in plain words, and tables."""
+"""The commands ``python -m compendium data ...``, and what all commands share: tables."""
 
 import os
 import sys
 from typing import Annotated
 
 import typer
-from typer.core import TyperGroup
 
-from evenspan.core.errors import TOLD, FairError
-
-
-class Group(TyperGroup):
-    """Errors that evenspan raises on purpose are told in plain words: no traceback, exit code 2."""
-
-    def invoke(self, ctx):
-        try:
-            return super().invoke(ctx)
-        except FairError as error:
-            typer.echo(f"Error: {error}", err=True)
-            raise typer.Exit(TOLD) from None
-
+from evenspan.cli import Group
 
 data_app = typer.Typer(cls=Group, no_args_is_help=True, help="Data sets: list, fetch, verify, describe.")
 
-Name = Annotated[str, typer.Argument(metavar="NAME", help="Name of a data set (evenspan data list).")]
+Name = Annotated[str, typer.Argument(metavar="NAME", help="Name of a data set (python -m compendium data list).")]
 
 
 @data_app.command("list")
@@ -76,7 +63,7 @@ def data_moments(name: Name) -> None:
     wanted = numeric_environment()
     if not wanted.items() <= os.environ.items():
         # The numerical libraries are loaded by now and read these settings once: a new process starts with them.
-        command = [sys.executable, "-m", "compendium.cli", "data", "moments", name]
+        command = [sys.executable, "-m", "compendium", "data", "moments", name]
         raise typer.Exit(subprocess.run(command, env=os.environ | wanted, check=False).returncode)
     for path in datasets.make_moments(name):
         typer.echo(f"Written: {path}")

@@ -286,9 +286,9 @@ def test_whole_moments_of_other_raw_data_and_of_other_names_are_refused(tmp_path
     assert datasets.whole_moments("npha").d == 15
     record = tmp_path / "moments" / "npha" / "record.json"
     record.write_text(record.read_text().replace(datasets.checksum("npha"), "0" * 64))
-    with pytest.raises(ResultError, match=r"0000.*evenspan data moments npha"):
+    with pytest.raises(ResultError, match=r"0000.*python -m compendium data moments npha"):
         datasets.whole_moments("npha")
-    with pytest.raises(ResultError, match="evenspan data moments obesity"):
+    with pytest.raises(ResultError, match="python -m compendium data moments obesity"):
         datasets.whole_moments("obesity")
 
 

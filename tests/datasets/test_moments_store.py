@@ -69,13 +69,13 @@ def test_all_shipped_moments_are_small():
         assert record == {
             "dataset": name,
             "raw_checksum": datasets.checksum(name),
-            "command": f"evenspan data moments {name}",
+            "command": f"python -m compendium data moments {name}",
             "files": 20,
         }
 
 
 def test_missing_moments_name_the_command_that_makes_them():
-    with pytest.raises(ResultError, match="evenspan data moments sklearn_diabetes"):
+    with pytest.raises(ResultError, match="python -m compendium data moments sklearn_diabetes"):
         datasets.shipped_moments("sklearn_diabetes", 0, "train")
     with pytest.raises(RegistryError, match="no fixed splits"):
         datasets.make_moments("bank_marketing")
@@ -94,7 +94,7 @@ def test_moments_of_other_raw_data_are_refused(tmp_path, monkeypatch):
     assert datasets.shipped_moments("compas", 0, "test").d == 11
     record = tmp_path / "moments" / "compas" / "record.json"
     record.write_text(record.read_text().replace(datasets.checksum("compas"), "0" * 64))
-    with pytest.raises(ResultError, match=r"0000.*evenspan data moments compas"):
+    with pytest.raises(ResultError, match=r"0000.*python -m compendium data moments compas"):
         datasets.shipped_moments("compas", 0, "test")
     record.unlink()
     with pytest.raises(ResultError, match="no record"):

@@ -134,7 +134,7 @@ def test_a_damaged_file_and_one_of_other_data_are_refused(tmp_path, monkeypatch)
     monkeypatch.setattr(
         paths, "data", lambda *parts: tmp_path.joinpath(*parts) if parts[0] == "moments" else real(*parts)
     )
-    with pytest.raises(ResultError, match="evenspan data moments ecoli"):
+    with pytest.raises(ResultError, match="python -m compendium data moments ecoli"):
         datasets.fold_moments("ecoli", 0)
     content = real("moments", "ecoli", "protocol.npz").read_bytes()
     (folder / "protocol.npz").write_bytes(content)

@@ -30,7 +30,7 @@ def cli(monkeypatch):
 
 def program(*arguments: str, **environment: str) -> subprocess.CompletedProcess:
     return subprocess.run(
-        [sys.executable, "-m", "compendium.cli", *arguments],
+        [sys.executable, "-m", "compendium", *arguments],
         env=os.environ | environment,
         capture_output=True,
         text=True,
@@ -84,7 +84,7 @@ def test_list_shows_the_state(finished, cli):
         ),
         (["run", "toy-table", "--profile", "full", "--check"], "has no finished result of k2-pca"),
         (["run", "toy-table", "--profile", "full", "-p", "k", "3"], "no task in its full protocol with k = 3"),
-        (["ledger", "--check"], "ledger.csv is missing. Write it: evenspan ledger"),
+        (["ledger", "--check"], "ledger.csv is missing. Write it: python -m compendium ledger"),
         (["ledger", "--check", "--summary"], "Give --summary or --check, not both."),
     ],
 )
@@ -195,7 +195,7 @@ def test_moments_are_computed_with_one_thread(monkeypatch, cli):
     monkeypatch.setattr(subprocess, "run", run)
     assert cli("data", "moments", "adult").exit_code == 4
     [(command, env)] = called
-    assert command[1:] == ["-m", "compendium.cli", "data", "moments", "adult"]
+    assert command[1:] == ["-m", "compendium", "data", "moments", "adult"]
     assert env["OMP_NUM_THREADS"] == env["OPENBLAS_NUM_THREADS"] == "1"
 
 

@@ -63,12 +63,12 @@ def test_the_record_says_what_the_result_was_made_from(finished):
     record = store.read_records("toy-table")["k2-pca"]
     assert record["parameters"] == {"k": 2, "method": "PCA"}
     assert (record["experiment"], record["unit"], record["seed"]) == ("toy-table", "k2-pca", 7)
-    assert record["command"] == "evenspan run toy-table --profile full --task k2-pca"
+    assert record["command"] == "python -m compendium run toy-table --profile full --task k2-pca"
     assert (record["data"], record["versions"]) == ({}, {"protocol": 1})
     assert record["commit"].startswith("unknown: fatal: not a git repository")
     assert record["packages"]["numpy"] == np.__version__
     assert "toy_project/protocol.py" in record["code"]
-    assert not any(name.startswith(("evenspan/report", "evenspan/experiments/store")) for name in record["code"])
+    assert not any(name.startswith(("evenspan/report", "compendium/experiments/store")) for name in record["code"])
     assert record["seconds"] >= 0
     assert record["peak_memory_mib"] > 20
     assert set(record) >= records.VARYING
@@ -145,7 +145,7 @@ def test_every_damage_has_a_state_and_a_reason_and_is_computed_again(finished, c
         assert reason in found[name][1]
     assert states.summary("toy-table") == "full 0 of 6, 3 changed, 3 damaged"
     with pytest.raises(
-        ResultError, match=r"k2-fair_pca_s_0.5 has a record without rows. Compute it again: evenspan run"
+        ResultError, match=r"k2-fair_pca_s_0.5 has a record without rows. Compute it again: python -m compendium run"
     ):
         store.read_results("toy-table", names=["k2-fair_pca_s_0.5"])
     with pytest.raises(ResultError, match=r"toy-k2.csv: k2-pca was altered"):
@@ -435,7 +435,7 @@ def test_the_notebook_saves_what_it_computed(toy_checkout):
         path = store.save("toy-table", {"k": 2, "quick": True, "profile": "embedded"}, frame, made=made, seconds=0.1)
     assert path == toy_checkout / "_build" / "results" / "embedded" / "toy-table" / "k2-quicktrue.csv"
     [unit] = store.read_records("toy-table", "embedded").values()
-    assert unit["command"] == "evenspan run toy-table -p k 2 -p quick True"
+    assert unit["command"] == "python -m compendium run toy-table -p k 2 -p quick True"
     assert len(store.read_results("toy-table", "embedded")) == 9
     assert store.read_results("toy-table").empty
 

@@ -194,7 +194,7 @@ def test_a_pdf_of_another_book_is_refused(checkout, out):
     writer.add_blank_page(100, 100)
     book_pdf.target().parent.mkdir(parents=True)
     writer.write(book_pdf.target())
-    with pytest.raises(ResultError, match="evenspan pdf"):
+    with pytest.raises(ResultError, match="python -m compendium pdf"):
         archive.write(out / "a")
 
 
@@ -221,7 +221,7 @@ def test_the_source_part_is_enough_to_judge_every_number_again(out, monkeypatch)
     root = out / "out" / "evenspan" / "source"
     environment = os.environ | {"EVENSPAN_ROOT": str(root), "PYTHONPATH": str(root / "src")}
     for command in (["verify", "--files"], ["ledger", "--check"]):
-        run = [sys.executable, "-m", "compendium.cli", *command]
+        run = [sys.executable, "-m", "compendium", *command]
         done = subprocess.run(run, env=environment, cwd=out, capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stderr
         if command == ["ledger", "--check"]:

@@ -164,7 +164,7 @@ def test_only_what_changed_is_printed_again(printed, book):
     (book / "one.html").write_text((book / "one.html").read_text().replace("second leaf", "another leaf"))
     assert (book_pdf.write().printed, book_pdf.write().kept) == (1, 5)
     (book / "index.html").write_text((book / "index.html").read_text() + " ")
-    with pytest.raises(ResultError, match="evenspan pdf"):
+    with pytest.raises(ResultError, match="python -m compendium pdf"):
         book_pdf.current(book)
 
 

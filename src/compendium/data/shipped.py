@@ -19,7 +19,7 @@ def folder(name: str) -> Path:
 
 def command(name: str) -> str:
     """What makes them from the raw data."""
-    return f"evenspan data moments {name}"
+    return f"python -m compendium data moments {name}"
 
 
 def has_moments(name: str) -> bool:

@@ -75,7 +75,7 @@ def _advice(entry: Entry, state: str) -> str:
         )
     if entry.unavailable:
         return f"this file cannot be downloaded: {entry.unavailable}"
-    return f"run 'evenspan data fetch {entry.name}'" + (", which replaces it." if state == "wrong" else ".")
+    return f"run 'python -m compendium data fetch {entry.name}'" + (", which replaces it." if state == "wrong" else ".")
 
 
 @dataclass(frozen=True)

@@ -26,12 +26,15 @@ from . import records
 
 #: Modules that run, store, fetch, describe or judge what is stored, and cannot move a number.
 OUTSIDE = (
-    *("evenspan/cli*", "evenspan/errors.py", "evenspan/paths.py", "evenspan/report/*"),
-    *(f"evenspan/experiments/{name}.py" for name in ("__init__", "_worker", "*_claims", "catalogue", "claim_rules")),
-    *(f"evenspan/experiments/{name}.py" for name in ("contradictions*", "provenance", "records", "recheck", "schema")),
-    *(f"evenspan/experiments/{name}.py" for name in ("seals", "session", "states", "store", "tasks")),
-    *(f"evenspan/datasets/{name}.py" for name in ("cards", "download", "fetch", "registry", "storage")),
+    *("compendium/__*", "compendium/cli*", "compendium/paths.py", "compendium/report/*"),
+    *("evenspan/cli.py", "evenspan/core/errors.py", "evenspan/auditing/*", "evenspan/displays/*"),
+    *(f"compendium/experiments/{name}.py" for name in ("__init__", "_worker", "*_claims", "catalogue", "claim_rules")),
+    *(f"compendium/experiments/{name}.py" for name in ("contradictions*", "provenance", "records", "recheck")),
+    *(f"compendium/experiments/{name}.py" for name in ("schema", "seals", "session", "states", "store", "tasks")),
+    *(f"compendium/data/{name}.py" for name in ("cards", "download", "fetch", "registry", "storage")),
 )  # fmt: skip
+#: The packages of the checkout.
+PACKAGES = ("evenspan/", "compendium/")
 #: Folders below ``data/`` whose files decide numbers.
 DATA = ("data/moments/", "data/paper/")
 SET = "data set"
@@ -103,7 +106,7 @@ def recorded() -> Iterator[Provenance]:
 
 def code_now(name: str) -> str | None:
     """The digest of a file of the checkout as records have it, None if it is not there."""
-    path = _package().parent / name if name.startswith("evenspan/") else paths.root() / name
+    path = _sources() / name if name.startswith(PACKAGES) else paths.root() / name
     try:
         return _digest(path, path.stat().st_mtime_ns)[:16]
     except OSError:
@@ -152,26 +155,28 @@ def changed_packages(recorded: Mapping[str, str]) -> list[str]:
     return [f"{name} {version}" for name, version in recorded.items() if name in known and version not in known[name]]
 
 
-def _package() -> Path:
-    return Path(__file__).resolve().parents[1]
+def _sources() -> Path:
+    return Path(__file__).resolve().parents[2]
 
 
 def _checkout() -> Iterator[tuple[str, Path]]:
     """Every Python file that a protocol may load, by the name that records give it."""
-    package = _package()
-    for path in sorted(package.rglob("*.py")):
-        yield path.relative_to(package.parent).as_posix(), path
-    yield from ((name, path) for name, path in _loaded() if not name.startswith("evenspan/"))
+    sources = _sources()
+    for package in PACKAGES:
+        for path in sorted((sources / package).rglob("*.py")):
+            yield path.relative_to(sources).as_posix(), path
+    yield from ((name, path) for name, path in _loaded() if not name.startswith(PACKAGES))
 
 
 def _loaded() -> Iterator[tuple[str, Path]]:
     """The files of the checkout that this process has loaded, but for those that cannot move a number."""
-    package, root = _package(), paths.root().resolve()
+    sources, root = _sources(), paths.root().resolve()
     for module in list(sys.modules.values()):
         path = Path(getattr(module, "__file__", None) or "/").resolve()
         if path.suffix != ".py" or "site-packages" in path.parts:
             continue
-        base = package.parent if path.is_relative_to(package) else root
+        inside = any(path.is_relative_to(sources / package) for package in PACKAGES)
+        base = sources if inside else root
         if path.is_relative_to(base):
             name = path.relative_to(base).as_posix()
             if not any(fnmatchcase(name, pattern) for pattern in OUTSIDE):

@@ -24,7 +24,7 @@ def check() -> int:
     """Raise and name what is altered, missing or not sealed; otherwise the number of files that agree."""
     if not path().is_file():
         raise ResultError(
-            f"{path()} is missing. Restore it from the repository, or seal what is there: evenspan ledger"
+            f"{path()} is missing. Restore it from the repository, or seal what is there: python -m compendium ledger"
         )
     lines = path().read_text(encoding="utf-8", errors="replace").splitlines()
     sealed = dict(
@@ -39,7 +39,7 @@ def check() -> int:
     if faults:
         raise ResultError(
             f"{path().name} seals {len(sealed)} files, but\n  " + "\n  ".join(faults) + "\nRestore them from the "
-            "repository; if the change is meant, read it and seal it: evenspan ledger"
+            "repository; if the change is meant, read it and seal it: python -m compendium ledger"
         )
     return len(sealed)
 

@@ -222,8 +222,8 @@ def home(entry: Experiment, task: Mapping[str, object], profile: str) -> Path:
 
 def _command(entry: Experiment, profile: str, name: str, task: Mapping[str, object]) -> str:
     if profile == "full":
-        return f"evenspan run {entry.id} --profile full --task {name}"
-    return f"evenspan run {entry.id}" + "".join(f" -p {key} {value}" for key, value in task.items())
+        return f"python -m compendium run {entry.id} --profile full --task {name}"
+    return f"python -m compendium run {entry.id}" + "".join(f" -p {key} {value}" for key, value in task.items())
 
 
 def units_at(path: Path) -> Mapping[str, Unit]:

@@ -93,7 +93,7 @@ def run(
     if profile != "full":
         raise ConfigurationError(
             f"Tasks belong to the full profile, but the profile is {profile!r}. The embedded profile is run by the "
-            f"notebook: evenspan run {experiment_id}"
+            f"notebook: python -m compendium run {experiment_id}"
         )
     chosen = select(experiment_id, names=only)
     states = {task.name: task for task in inspect(experiment_id)}
@@ -105,7 +105,7 @@ def run(
         if touched := [name for name in kept if states[name].state == TOUCHED]:
             say(
                 f"code behind {len(touched)} of these was edited since, and they are kept; to compute them again and "
-                f"compare: evenspan verify --experiment {experiment_id} --touched --confirm"
+                f"compare: python -m compendium verify --experiment {experiment_id} --touched --confirm"
             )
         for name in todo:
             if states[name].state in (CHANGED, DAMAGED):
@@ -127,7 +127,7 @@ def check(
     if not stored:
         raise ResultError(
             f"{experiment_id} has no finished result of {', '.join(chosen)} to compare with. Compute it first: "
-            f"evenspan run {experiment_id} --profile full"
+            f"python -m compendium run {experiment_id} --profile full"
         )
     unfinished = {
         task.name: f"there is no finished result to compare with: {task.reason or 'it is not stored'}"

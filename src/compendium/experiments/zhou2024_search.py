@@ -68,7 +68,9 @@ def selected(rows: pd.DataFrame) -> CreditCard:
     """The choice that the search makes for Credit Card."""
     found = fine(rows)
     if found.empty:
-        raise ResultError("the search for Credit Card is not stored; run: evenspan run zhou2024-search --profile full")
+        raise ResultError(
+            "the search for Credit Card is not stored; run: python -m compendium run zhou2024-search --profile full"
+        )
     return CreditCard(*found.loc[found["score"].idxmin(), list(AXES)])
 
 
@@ -148,7 +150,9 @@ def selected_groups(rows: pd.DataFrame) -> str:
     """The groups that the rule chooses for K1b: a named candidate that beats chance, or the random halves."""
     found = groupings(rows)
     if found.empty:
-        raise ResultError("the search for K1b is not stored; run: evenspan run zhou2024-search --profile full")
+        raise ResultError(
+            "the search for K1b is not stored; run: python -m compendium run zhou2024-search --profile full"
+        )
     chance = f"random halves, seed {K1B_SEED}"
     named = found[found["groups"] != chance]
     beats = (named["share of random halves that score as well"] < k1b.LEVEL / len(named)) & (named["admissible"] == 1)

@@ -212,7 +212,7 @@ results/           results of the full runs; ro-crate-metadata.json says what ea
 source/            everything that is under version control; requirements.lock holds the environment, with hashes
 {SUMS}         checksums of every file here
 
-Check it without unpacking:   evenspan archive --verify {top}-....tar.xz
+Check it without unpacking:   python -m compendium archive --verify {top}-....tar.xz
 Check it unpacked:            sha256sum -c {SUMS}
 Make everything again:        cd source && make book
 Cite it as source/CITATION.cff says. Licences: source/LICENSE (code), source/LICENSE-text.md (text and figures).
@@ -222,7 +222,7 @@ Cite it as source/CITATION.cff says. Licences: source/LICENSE (code), source/LIC
 def open_archive(path: Path) -> tarfile.TarFile:
     """An archive opened for reading."""
     if not Path(path).is_file():
-        raise ConfigurationError(f"There is no file {path}; name an archive that 'evenspan archive' wrote.")
+        raise ConfigurationError(f"There is no file {path}; name an archive that 'python -m compendium archive' wrote.")
     try:
         return tarfile.open(path, mode="r:xz")
     except (tarfile.TarError, lzma.LZMAError, EOFError) as error:

@@ -53,7 +53,7 @@ def join(title: Path, sheets: list[Sheet], about: dict[str, str]) -> bytes:
     for number in range(1, len(writer.pages)):
         _number(writer, number)
     writer.compress_identical_objects(remove_duplicates=True, remove_unreferenced=True)
-    writer.add_metadata({"/Producer": "evenspan", "/Creator": "evenspan pdf", **about})
+    writer.add_metadata({"/Producer": "evenspan", "/Creator": "python -m compendium pdf", **about})
     out = io.BytesIO()
     writer.write(out)
     return out.getvalue()

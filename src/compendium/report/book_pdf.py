@@ -54,7 +54,9 @@ def current(html: Path) -> Path | None:
     if not target().is_file():
         return None
     if book_join.digest_in(target()) != _digest_of(html):
-        raise ResultError(f"{target()} is not of the book in {html}. Run 'evenspan pdf' again, or delete it.")
+        raise ResultError(
+            f"{target()} is not of the book in {html}. Run 'python -m compendium pdf' again, or delete it."
+        )
     return target()
 
 

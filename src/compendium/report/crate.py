@@ -155,7 +155,7 @@ def _of_experiment(entry: Experiment, papers: dict[str, list[Entity]], version: 
         if others := set(rows["task"]) - {unit["unit"] for unit in inside}:
             raise ResultError(
                 f"{table} has rows of {', '.join(sorted(others))}, which its record does not describe. Restore it from "
-                f"the repository, or: evenspan run {entry.id} --profile full"
+                f"the repository, or: python -m compendium run {entry.id} --profile full"
             )
         columns |= dict.fromkeys(rows.columns)
         finished = max(unit["finished"] for unit in inside)
@@ -205,7 +205,7 @@ def _of_experiment(entry: Experiment, papers: dict[str, list[Entity]], version: 
         "@id": f"#run-{entry.id}",
         "@type": "CreateAction",
         "name": f"Full run of {entry.id}",
-        "description": f"evenspan run {entry.id} --profile full; {entry.notebook} shows the results.",
+        "description": f"python -m compendium run {entry.id} --profile full; {entry.notebook} shows the results.",
         "instrument": ref(protocol),
         "agent": ref("#developers"),
         "endTime": last,

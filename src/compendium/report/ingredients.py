@@ -12,7 +12,7 @@ from ..experiments.records import digest
 NAME = "_static/made-of.txt"
 _HEAD = "# SHA-256 of every file that this book was made from"
 #: As in the rule 'html' of the Snakefile, with the notebooks.
-_PATTERNS = ("src/evenspan/**/*.py", "book/**/*", "data/**/*", "notebooks/*.ipynb")
+_PATTERNS = ("src/**/*.py", "book/**/*", "data/**/*", "notebooks/*.ipynb")
 _FILES = ("_config.yml", "_toc.yml", "experiments.yml", "CITATION.cff")
 
 

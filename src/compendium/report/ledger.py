@@ -201,7 +201,7 @@ def write(frame: pd.DataFrame) -> Path:
 def check(frame: pd.DataFrame) -> None:
     """Raise if the committed ledger is not the one that the committed results give."""
     if not path().is_file():
-        raise ResultError(f"{path()} is missing. Write it: evenspan ledger")
+        raise ResultError(f"{path()} is missing. Write it: python -m compendium ledger")
     stored = path().read_bytes()
     if stored == to_csv(frame):
         return
@@ -210,7 +210,8 @@ def check(frame: pd.DataFrame) -> None:
     where = "; line endings or the last line" if not differing else f", first in line {differing[0] + 1}"
     raise ResultError(
         f"{path()} differs from what the results give in {len(differing)} line(s){where}. Either a result, a rule or a "
-        "published table changed, or the file was edited by hand. Write it again (evenspan ledger) and read the change."
+        "published table changed, or the file was edited by hand. "
+        "Write it again (python -m compendium ledger) and read the change."
     )
 
 

@@ -127,7 +127,9 @@ def check_readme(counts: pd.DataFrame) -> None:
     """Raise if the counts in ``README.md`` are not those of the ledger."""
     path = paths.root() / "README.md"
     if path.is_file() and (text := path.read_text(encoding="utf-8")) != readme(text, counts, claims()):
-        raise ResultError(f"{path} states other counts than the ledger gives. Write them again: evenspan ledger")
+        raise ResultError(
+            f"{path} states other counts than the ledger gives. Write them again: python -m compendium ledger"
+        )
 
 
 def _said(row: pd.Series, names: list[str]) -> Iterator[str]:

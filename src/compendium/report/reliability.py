@@ -25,7 +25,7 @@ PARTS = {
     "alterations": "alterations",
 }
 #: Who may notice an altered byte, in the order of the columns.
-ASKED = ("evenspan verify --files", "the ledger computed again", "reading")
+ASKED = ("python -m compendium verify --files", "the ledger computed again", "reading")
 
 
 def record(part: str) -> dict:

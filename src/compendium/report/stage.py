@@ -66,7 +66,8 @@ def stage(destination: Path | None = None) -> Path:
     _copy_book(root / "book", target)
     _copy_chapters(target)
     _copy_experiments(target)
-    _copy_tree(root / "src" / "evenspan", target / "_src" / "evenspan", "*.py")
+    for package in ("evenspan", "compendium"):
+        _copy_tree(root / "src" / package, target / "_src" / package, "*.py")
     for shown in (root / "CITATION.cff", paths.data("tolerances.yml")):
         _copy(shown, target / "_src" / shown.name)
     _copy_tree(root / "notebooks", target / "_notebooks", "*.ipynb")
@@ -138,7 +139,7 @@ def _introduce(notebook, experiment: Experiment, execution: str) -> None:
     opening.source = (
         f"{title.rstrip()}: {', '.join(map(str, what))}\n\n"
         f":::{{div}} provenance\nThis build executed {{download}}`{file} <../../_notebooks/{file}>` with {given}. "
-        f"To do it again: `evenspan run {experiment.id}{options}`.\n:::\n{text}"
+        f"To do it again: `python -m compendium run {experiment.id}{options}`.\n:::\n{text}"
     )
 
 

@@ -1,0 +1,58 @@
+"""The command ``evenspan``: ``evenspan audit TABLE --sensitive COLUMN`` (:mod:`evenspan.auditing.command`)."""
+
+from typing import Annotated
+
+import typer
+from typer.core import TyperGroup
+
+from . import __version__
+from .auditing.command import audit
+from .core.errors import TOLD, FairError
+
+
+class Group(TyperGroup):
+    """Errors that evenspan raises on purpose are told in plain words: no traceback, exit code 2."""
+
+    def invoke(self, ctx):
+        try:
+            return super().invoke(ctx)
+        except FairError as error:
+            typer.echo(f"Error: {error}", err=True)
+            raise typer.Exit(TOLD) from None
+
+
+def command(about: str) -> typer.Typer:
+    """An empty command with the option ``--version``, whose errors are told in plain words."""
+    app = typer.Typer(
+        cls=Group,
+        no_args_is_help=True,
+        add_completion=False,
+        pretty_exceptions_enable=False,
+        context_settings={"help_option_names": ["-h", "--help"]},
+        help=about,
+    )
+
+    @app.callback()
+    def _main(
+        version: Annotated[
+            bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version and end.")
+        ] = False,
+    ) -> None:
+        pass
+
+    return app
+
+
+def _version(asked: bool) -> None:
+    if asked:
+        typer.echo(f"evenspan {__version__}")
+        raise typer.Exit
+
+
+app = command("Fair principal components for a table of your own.")
+app.command("audit")(audit)
+
+
+def main() -> None:
+    """Entry point of the command ``evenspan``."""
+    app()
