@@ -29,12 +29,12 @@ class ClusterFrame:
     Examples
     --------
     >>> frame = ClusterFrame.from_labels([0, 0, 0, 0, 1, 1], sensitive_features=["f", "f", "f", "m", "f", "m"])
-    >>> frame.by_group.round(2)
+    >>> frame.by_group.round(2)  # doctest: +NORMALIZE_WHITESPACE
            count  entropy  distance
     group
     f          4     0.88      0.08
     m          2     1.09      0.17
-    >>> frame.by_cluster.round(2)
+    >>> frame.by_cluster.round(2)  # doctest: +NORMALIZE_WHITESPACE
              count  balance  entropy
     cluster
     0            4     0.33     0.88
