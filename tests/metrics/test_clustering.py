@@ -190,6 +190,8 @@ def test_a_clustering_is_judged_on_rows_it_has_not_seen():
     again = ClusterFrame.from_labels(fitted.predict(X[200:]), sensitive_features=groups[200:], n_clusters=3)
     assert found.by_group.index.names == ["sex", "old"]
     pd.testing.assert_frame_equal(found.by_group, again.by_group)
+    one = ClusterFrame.from_estimator(fitted, X[200:201], sensitive_features=groups[200:201])
+    assert (one.overall["clusters"], one.overall["empty clusters"]) == (1.0, 2.0)
     halves = [ClusterCounts.from_labels(fitted.predict(X[a:b]), groups[a:b], 3) for a, b in ((200, 240), (240, 300))]
     pd.testing.assert_series_equal(ClusterFrame(halves[0] + halves[1]).overall, found.overall)
     mixed = ClusterFrame.from_labels(rng.permutation(fitted.predict(X[200:])), sensitive_features=groups[200:])
