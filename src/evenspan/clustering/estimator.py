@@ -1,5 +1,6 @@
 """The scikit-learn side of every clusterer, written once."""
 
+from abc import abstractmethod
 from numbers import Real
 
 import numpy as np
@@ -19,6 +20,24 @@ class FairClusterer(Options, ClusterMixin, BaseEstimator):
     # Lets a Pipeline or a search route the groups without a call to set_fit_request.
     __metadata_request__fit = {"sensitive_features": True}  # noqa: RUF012
     __metadata_request__fit_predict = {"sensitive_features": True}  # noqa: RUF012
+
+    @abstractmethod
+    def fit(self, X, y=None, *, sensitive_features):
+        """Cluster the rows of X.
+
+        Parameters
+        ----------
+        X : array-like or DataFrame of shape (n, d)
+            Numeric features, or what the method takes in their place: a kernel or affinity matrix (n, n).
+        y : array-like of shape (n,), optional
+            Not used.
+        sensitive_features : array-like of shape (n,) or (n, p), Series or DataFrame
+            Group label of each row: strings, booleans or whole numbers; each combination of p columns is a group.
+
+        Returns
+        -------
+        self
+        """
 
     def fit_predict(self, X, y=None, *, sensitive_features):
         """Fit and return the labels.
