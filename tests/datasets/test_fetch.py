@@ -81,6 +81,16 @@ def test_a_server_without_ranges_sends_everything_again(server, toy, body, annou
     assert server.requests[1][1] is not None
 
 
+def test_another_part_than_asked_for_is_not_put_together(server, toy, body):
+    _, folder, fetch = toy
+    server.shift, server.drop_after = 1, {"a.csv": 200_000}
+    for said in ("connection broke", "another part than asked for"):
+        with pytest.raises(FetchError, match=said):
+            fetch()
+    assert not (folder / "a.csv").exists()
+    assert fetch()[0].read_bytes() == body
+
+
 def test_a_set_continues_at_its_next_missing_file(server, cache, make_entry, body):
     server.contents = {"a.csv": body, "b.csv": body[::-1], "c.csv": body[:5]}
     server.drop_after = {"b.csv": 10}

@@ -192,6 +192,8 @@ def test_parts_are_disjoint_seeded_and_keep_the_share_of_every_group():
     assert [len(rows[f"fold{i}"]) for i in range(3)] == [84, 83, 83]
     assert all(np.array_equal(rows[part], again[part]) for part in rows)
     assert not np.array_equal(rows["test"], other["test"])
+    even = protocol_splits.split_rows(np.repeat([0, 1], 90), 0, share=0.7)  # 0.7 * 90 is a little below 63
+    assert len(even["test"]) == 2 * 27
     halves = protocol_splits.half_rows(np.repeat([0, 1], [31, 20]), 0)
     assert {part: len(index) for part, index in halves.items()} == {"train": 25, "test": 26}
     assert list(protocol_splits.fold_rows("lfw_24x24", np.repeat([0, 1], 30), 0)) == ["fold0", "fold1", "test"]
