@@ -228,7 +228,7 @@ def test_swaps_change_no_count_and_end_where_no_swap_helps(seed):
         members = np.flatnonzero(p.codes == group)
         p.labels[members] = rng.permutation(p.labels[members])
     p = Watched(p.X, p.codes, p.labels, 3)
-    swaps, at_rest = swap_points(p, 100)
+    swaps, _, at_rest = swap_points(p, 100)
     values = [value for value, _ in p.seen]
     assert swaps == len(values) - 1 > 0
     assert at_rest

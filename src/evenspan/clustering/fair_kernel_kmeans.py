@@ -171,7 +171,7 @@ class FairKernelKMeans(KernelInput, FairClusterer):
 
     def fit(self, X, y=None, *, sensitive_features):
         rule = as_rule(self.fairness_weight)
-        gram, codes, start = self._prepare(X, sensitive_features)
+        X, gram, codes, start = self._prepare(X, sensitive_features)
         c, self.n_swaps_ = int(start.max()) + 1, 0
 
         def facts(found: RowUpdates) -> dict:
@@ -185,6 +185,7 @@ class FairKernelKMeans(KernelInput, FairClusterer):
         if self.swaps:
             found, self.n_swaps_ = swaps_and_moves(gram, codes, found, c, self.fairness_weight_)
         self._store_labels(found.labels, codes, c)
+        self._remember(X, gram, self.labels_)
         self.initial_labels_ = start
         self.objective_, self.history_, self.at_rest_ = found.objective, found.history, found.at_rest
         self.converged_ = found.at_rest
@@ -219,7 +220,7 @@ class FairKernelKMeans(KernelInput, FairClusterer):
         """
         weights = [number_at_least("a fairness weight", weight, 0.0) for weight in weights]
         model = clone(self)  # a fitted model keeps what it has learnt
-        gram, codes, start = model._prepare(X, sensitive_features)
+        _, gram, codes, start = model._prepare(X, sensitive_features)
         c, starts = int(start.max()) + 1, np.tile(start, (len(weights), 1))
         runs = row_updates_many(gram, codes, starts, c, weights, max_sweeps=self.max_iter, tol=self.tol)
         found = []
@@ -229,8 +230,8 @@ class FairKernelKMeans(KernelInput, FairClusterer):
             found.append(TradeOffPoint(weight, updates.labels, counts, updates))
         return found
 
-    def _prepare(self, X, sensitive_features) -> tuple[Gram, np.ndarray, np.ndarray]:
-        """Kernel matrix, group codes and labels to start from, after all checks of what was passed."""
+    def _prepare(self, X, sensitive_features) -> tuple[np.ndarray, Gram, np.ndarray, np.ndarray]:
+        """The table, kernel matrix, group codes and labels to start from, after all checks of what was passed."""
         self._check_options()
         rng = require_generator(self.random_state)
         X = self._table(X)
@@ -238,7 +239,7 @@ class FairKernelKMeans(KernelInput, FairClusterer):
         c = require_clusters(self.n_clusters, len(X))
         self._warn_single_group()
         gram = self._gram(X)
-        return gram, codes, starting_point(gram, self.init, c, rng)
+        return X, gram, codes, starting_point(gram, self.init, c, rng)
 
     def _updates(self, gram: Gram, codes: np.ndarray, labels: np.ndarray, weight: float) -> RowUpdates:
         c = int(labels.max()) + 1

@@ -12,7 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 from ..core.cluster_counts import tally
 from ..core.estimator import require_generator, warn_caller
 from ..core.options import Option, number, whole
-from .estimator import FairClusterer, require_clusters
+from .estimator import CentreClusterer, require_clusters
 from .transport import fair_counts, transport
 
 #: A change must lower the sum of squares by more than this, relative to the total scatter.
@@ -120,23 +120,23 @@ def _balances(counts: np.ndarray, step: int) -> np.ndarray:
     return after.min(axis=1) / np.maximum(after.max(axis=1), 1)
 
 
-def swap_points(partition: Partition, max_sweeps: int) -> tuple[int, bool]:
+def swap_points(partition: Partition, max_sweeps: int) -> tuple[int, int, bool]:
     """Swap points of the same group in different clusters while that lowers the sum of squares.
 
     A sweep goes through the points of each group in order. A point is swapped with the partner that lowers the sum of
     squares most, if any lowers it. The partition is changed in place, its counts stay as they are; returned are the
-    number of swaps and whether the last sweep found none.
+    numbers of swaps and of sweeps, and whether the last sweep found none.
     """
     swaps = 0
-    for _ in range(max_sweeps):
+    for sweep in range(1, max_sweeps + 1):
         partition.refresh()
         found = sum(
             _sweep(partition, np.flatnonzero(partition.codes == group)) for group in range(len(partition.counts))
         )
         swaps += found
         if not found:
-            return swaps, True
-    return swaps, False
+            return swaps, sweep, True
+    return swaps, max_sweeps, False
 
 
 def _sweep(p: Partition, members: np.ndarray) -> int:
@@ -202,7 +202,7 @@ def _swap_changes(p: Partition, rows: np.ndarray, members: np.ndarray, inner: np
     return change
 
 
-class FairnessFirstClustering(FairClusterer):
+class FairnessFirstClustering(CentreClusterer):
     r"""K-means that starts from fair clusters and gives up only a stated part of their balance.
 
     With :math:`n_{jk}` the points of group j in cluster k, a low
@@ -248,6 +248,8 @@ class FairnessFirstClustering(FairClusterer):
         For each stage its name, the sum of squares ("inertia") and the balance after it.
     n_moves_, n_swaps_ : int
         Moves of stage 2, and swaps of stage 3.
+    n_iter_ : int
+        Passes of stage 3.
     at_rest_, converged_ : bool
         Whether no swap lowers the sum of squares further. It is then a local minimum in that sense; nothing more is
         known of how near it is to the lowest.
@@ -306,7 +308,7 @@ class FairnessFirstClustering(FairClusterer):
         best = min(
             (self._run(Z, codes, c, self.max_iter, rng) for _ in range(self.n_init)), key=lambda found: found[0].inertia
         )
-        partition, self.stages_, self.n_moves_, self.n_swaps_, self.at_rest_ = best
+        partition, self.stages_, self.n_moves_, self.n_swaps_, self.n_iter_, self.at_rest_ = best
         self.converged_ = self.at_rest_
         self._store_labels(partition.labels, codes, c)
         self.centers_ = np.array([X[self.labels_ == k].mean(axis=0) for k in range(c)])
@@ -330,9 +332,9 @@ class FairnessFirstClustering(FairClusterer):
         note("fair start")
         moves = move_points(partition, self.threshold * partition.balance)
         note("moves")
-        swaps, at_rest = swap_points(partition, sweeps)
+        swaps, passes, at_rest = swap_points(partition, sweeps)
         note("swaps")
-        return partition, tuple(stages), moves, swaps, at_rest
+        return partition, tuple(stages), moves, swaps, passes, at_rest
 
 
 def fair_start(X: np.ndarray, codes: np.ndarray, n_clusters: int, rng: np.random.Generator) -> np.ndarray:

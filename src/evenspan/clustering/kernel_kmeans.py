@@ -282,6 +282,7 @@ class KernelKMeans(KernelInput, Options, ClusterMixin, BaseEstimator):
                     ConvergenceWarning,
                 )
         self.labels_ = np.asarray(labels, dtype=np.int64)
+        self._remember(X, gram, self.labels_)
         self.inertia_ = float(gram.diagonal.sum(axis=0)) - self.objective_
         self.converged_ = self.at_rest_
         bound = float(start.eigenvalues.sum(axis=0))

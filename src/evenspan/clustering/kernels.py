@@ -1,18 +1,20 @@
 """Kernel matrices as the clusterers need them: whole, as a factor or block by block; checked on the way in."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import ClassVar
 
 import numpy as np
 from scipy.sparse.linalg import LinearOperator, eigsh
+from sklearn.utils.validation import check_is_fitted
 
 from ..core.errors import ConfigurationError, DataError, FairWarning
 from ..core.estimator import warn_caller
 from ..core.kernels import Kernel, resolve_kernel
 from ..core.options import Option, flag, one_of
 from .base_kernels import CentralPointWarning, center_and_normalise, require_memory
+from .estimator import numeric_table
 
 #: The precision in which a kernel is stored.
 PRECISION = Option(
@@ -231,7 +233,11 @@ def indicator(labels: np.ndarray, n_clusters: int) -> np.ndarray:
 
 
 class KernelInput:
-    """The kernel options of an estimator, as a mixin: ``_gram(X)`` gives the kernel matrix of the rows of X."""
+    """The kernel options of an estimator, as a mixin: ``_gram(X)`` gives the kernel matrix of the rows of X.
+
+    ``_remember`` keeps what ``predict`` needs of the fitting sample: with a linear kernel the centres, otherwise the
+    points themselves.
+    """
 
     _options: ClassVar[Mapping[str, Option]] = {
         "center": flag(),
@@ -248,9 +254,7 @@ class KernelInput:
                     f"storage={self.storage!r} with kernel='precomputed': the matrix is there already. Pass the points "
                     "and a kernel, or storage='auto'."
                 )
-            K = symmetric_kernel(X, dtype)
-            if self.center or self.normalize:
-                K = rescaled(K, self.center, self.normalize)
+            K = self._rescaled(symmetric_kernel(X, dtype))
             warn_if_indefinite(K, "the precomputed kernel")
             return DenseGram(K)
         weights = np.ones(len(X))
@@ -260,9 +264,9 @@ class KernelInput:
             X = self._factor(X)
             if self.storage in ("auto", "factor"):
                 return FactorGram(np.ascontiguousarray(X, dtype=dtype))
-            return (
-                BlockGram(kernel, X, dtype) if self.storage == "blocks" else DenseGram(dense_kernel(kernel, X, dtype))
-            )
+            if self.storage == "blocks":
+                return BlockGram(kernel, X, dtype)
+            return DenseGram(dense_kernel(kernel, X, dtype))
         if self.storage == "factor":
             raise ConfigurationError(
                 f"storage='factor' with kernel={kernel.name!r}: only the linear kernel is the product of the points. "
@@ -277,21 +281,20 @@ class KernelInput:
                     "Use a kernel with a unit diagonal such as 'rbf' as it is, or storage='dense'."
                 )
             return BlockGram(kernel, X, dtype)
-        K = dense_kernel(kernel, X, dtype)
-        if self.center or self.normalize:
-            K = rescaled(K, self.center, self.normalize)
+        K = self._rescaled(dense_kernel(kernel, X, dtype))
         if not kernel.is_positive:
             warn_if_indefinite(K, f"the {kernel.name} kernel")
         return DenseGram(K)
 
-    def _factor(self, X: np.ndarray) -> np.ndarray:
+    def _factor(self, X: np.ndarray, n: int | None = None) -> np.ndarray:
         """Points Z with the kernel Z Z^T, always about their mean: far from zero inner products lose their digits.
 
-        Clusters stay what they are, as the objective moves by the same number for all of them.
+        Clusters stay what they are, as the objective moves by the same number for all of them. The mean is that of the
+        first n rows, the fitting sample.
         """
         Z = X.astype(np.float64)
         if self.center or not self.normalize:
-            Z -= Z.mean(axis=0)
+            Z -= Z[:n].mean(axis=0)
         if self.normalize:
             lengths = np.linalg.norm(Z, axis=1, keepdims=True)
             largest = float(lengths.max(initial=0.0))
@@ -303,8 +306,77 @@ class KernelInput:
                     CentralPointWarning,
                 )
             Z = np.divide(Z, lengths, out=np.zeros(Z.shape), where=lengths > 1e-8 * largest)
-            Z -= 0.0 if self.center else Z.mean(axis=0)
+            Z -= 0.0 if self.center else Z[:n].mean(axis=0)
         return Z
+
+    def _rescaled(self, K: np.ndarray) -> np.ndarray:
+        if not (self.center or self.normalize):
+            return K
+        self.kernel_means_ = K.mean(axis=0, dtype=np.float64) if self.center else np.zeros(len(K))
+        squares = np.diagonal(K) - 2.0 * self.kernel_means_ + self.kernel_means_.mean(axis=0)
+        self.kernel_lengths_ = np.sqrt(np.maximum(squares, 0.0)) if self.normalize else np.ones(len(K))
+        return rescaled(K, self.center, self.normalize)
+
+    def _remember(self, X: np.ndarray, gram: Gram, labels: np.ndarray) -> None:
+        c = int(labels.max()) + 1
+        sizes = np.bincount(labels, minlength=c)
+        #: Squared lengths of the centres in the feature space.
+        self.squared_centers_ = gram.sums(labels, c).within(labels) / sizes**2
+        self.X_fit_ = X
+
+    def predict(self, X) -> np.ndarray:
+        """The cluster whose centre in the feature space is nearest to each row.
+
+        New rows change nothing, and their groups play no part: how fair the answer is for them,
+        ``ClusterCounts.from_labels(labels, groups)`` and ``GroupFrame`` say. On the fitting sample it need not be
+        ``labels_``, which pay for fairness.
+
+        Parameters
+        ----------
+        X : array-like or DataFrame of shape (m, d)
+            New rows; with ``kernel="precomputed"`` their kernel values with the fitting sample, (m, n).
+
+        Returns
+        -------
+        ndarray of shape (m,)
+        """
+        check_is_fitted(self)
+        X = numeric_table(self, X, reset=False)
+        fitted, labels = self.X_fit_, self.labels_
+        share = indicator(labels, len(self.squared_centers_)) / np.bincount(labels)
+        if isinstance(self.kernel, str) and self.kernel == "linear":
+            both = self._factor(np.vstack([fitted, X]).astype(np.float64), len(fitted))
+            similar = both[len(fitted) :] @ (both[: len(fitted)].T @ share)
+        else:
+            similar = np.vstack([rows @ share for rows in self._kernel_rows(X)])
+        return (self.squared_centers_ - 2.0 * similar).argmin(axis=1)
+
+    def _kernel_rows(self, X: np.ndarray) -> Iterator[np.ndarray]:
+        """Values of the centred and normalised kernel between new rows and the fitting sample, some rows at a time."""
+        precomputed = isinstance(self.kernel, str) and self.kernel == "precomputed"
+        if precomputed and self.normalize:
+            raise ConfigurationError(
+                "predict with kernel='precomputed' and normalize=True needs the lengths of the new points, which their "
+                "kernel values with others do not tell. Normalise the kernel before, and fit with normalize=False."
+            )
+        if precomputed:
+            kernel, blocks = None, [(slice(0, len(X)), X)]
+        else:
+            ones = np.ones(len(self.X_fit_))
+            options = {"gamma": self.gamma_ or self.gamma, "degree": self.degree, "coef0": self.coef0}
+            kernel = resolve_kernel(self.kernel, self.X_fit_, ones, **options)
+            blocks = kernel.blocks(X, self.X_fit_)
+        for rows, K in blocks:
+            if self.center or self.normalize:
+                means = K.mean(axis=1, keepdims=True) if self.center else np.zeros((len(K), 1))
+                overall = float(self.kernel_means_.mean(axis=0))
+                lengths = np.where(self.kernel_lengths_ > 0, self.kernel_lengths_, 1.0)
+                K = (K - means - self.kernel_means_ + overall) / lengths
+                if self.normalize:
+                    own = np.array([float(kernel.block(x[None], x[None])[0, 0]) for x in X[rows]])
+                    own = np.sqrt(np.maximum(own - 2.0 * means[:, 0] + overall, 0.0))
+                    K /= np.where(own > 0, own, 1.0)[:, None]
+            yield K
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

@@ -10,7 +10,7 @@ from sklearn.exceptions import ConvergenceWarning
 from ..core.errors import ConfigurationError, DataError
 from ..core.estimator import require_generator, warn_caller
 from ..core.options import Option, number, one_of, whole
-from .estimator import FairClusterer, number_at_least, require_clusters
+from .estimator import CentreClusterer, number_at_least, require_clusters
 from .variational_round import (
     BoundResult,
     KMeansCosts,
@@ -134,7 +134,7 @@ def _has_empty(labels: np.ndarray, c: int) -> bool:
     return bool((np.bincount(labels, minlength=c) == 0).any())
 
 
-class VariationalFairClustering(FairClusterer):
+class VariationalFairClustering(CentreClusterer):
     r"""Clustering by k-means, k-median or normalised cut, with a price on the divergence of group shares.
 
     With soft assignments :math:`s_p` on the simplex, clustering costs :math:`a_{pk}`, overall shares
