@@ -8,12 +8,13 @@ import pytest
 from sklearn.exceptions import ConvergenceWarning
 
 from compendium.experiments.zhou2024_published import PublishedRule
-from evenspan.clustering.bounds import deflated_bound, spectral_bound
+from evenspan.clustering.bounds import certified, deflated_bound, spectral_bound
 from evenspan.clustering.fair_kernel_kmeans import FairKernelKMeans
-from evenspan.clustering.kernels import DenseGram
+from evenspan.clustering.kernels import BlockGram, DenseGram, leading_eigenpairs
 from evenspan.clustering.weight_rule import WeightRule, WorseWeightWarning
 from evenspan.core.cluster_counts import ClusterCounts
-from evenspan.core.errors import SingleGroupWarning
+from evenspan.core.errors import NotSolvedError, SingleGroupWarning
+from evenspan.core.kernels import Kernel
 
 from .clustering_samples import (
     crossed,
@@ -410,3 +411,30 @@ def test_a_huge_weight_overflows_nothing():
     model = fitted(sample.X, sample.groups, weight=1e200, kernel="linear", max_iter=50)
     assert np.isfinite(model.objective_)
     assert model.counts_.fair_gap < 0.01
+
+
+def test_the_bound_of_many_points_holds_although_its_eigenvalues_are_rough():
+    """Few products leave the eigenvalues too low by up to a thousandth; their residuals make up for it."""
+    X = np.random.default_rng(4).normal(size=(700, 6)) * np.arange(1.0, 7.0)
+    codes = np.arange(700) % 3
+    gram = BlockGram(Kernel("rbf", gamma=0.02), X, np.float64)
+    K = gram.product(np.eye(700))
+    H = np.eye(700) - 1.0 / 700
+    G = (codes[:, None] == np.arange(3)).astype(float)
+    M = K - 0.5 * G @ G.T
+    exact = float(M.sum(axis=None)) / 700 + float(np.linalg.eigvalsh(H @ M @ H)[-7:].sum(axis=0))
+
+    def product(V):
+        return H @ (M @ (H @ V))
+
+    rough, _ = leading_eigenpairs(product, 700, 7, np.random.default_rng(0), few_products=True)
+    found = deflated_bound(gram, codes, 0.5, 8, np.random.default_rng(0))
+    assert float(M.sum(axis=None)) / 700 + float(rough.sum(axis=0)) < exact * (1 - 1e-9)  # without the residuals
+    assert exact <= found <= 1.01 * exact
+
+
+def test_a_bound_below_the_value_reached_is_an_error():
+    gram = DenseGram(np.eye(4))
+    with pytest.raises(NotSolvedError, match=r"the bound 1 is below the value reached, 2"):
+        certified("a problem", 2.0, 1.0, gram)
+    assert certified("a problem", 2.0, 2.0 - 1e-9, gram).gap == 0.0
