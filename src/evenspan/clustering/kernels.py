@@ -19,7 +19,7 @@ from .estimator import numeric_table
 DENSE = 600
 #: The precision in which a kernel is stored.
 PRECISION = Option(
-    lambda value: isinstance(value, str | type) and value in ("float64", "float32", np.float64, np.float32),
+    lambda value: isinstance(value, str | type | np.dtype) and value in ("float64", "float32", np.float64, np.float32),
     "'float64' or 'float32'",
 )
 
