@@ -11,7 +11,7 @@ import pytest
 
 from evenspan import GroupMoments
 from evenspan.core import dask_cluster
-from evenspan.core.dask_stream import DaskStream
+from evenspan.core.dask_tables import DaskStream
 from evenspan.core.errors import ClusterError, ConfigurationError, DataError, GroupError
 from evenspan.representation import StreamingFairPCA, block_reader
 from evenspan.representation.dask_power import DaskReader

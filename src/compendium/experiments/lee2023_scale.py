@@ -15,8 +15,7 @@ import pandas as pd
 from threadpoolctl import threadpool_limits
 
 from evenspan.core.dask_cluster import local_cluster, require
-from evenspan.core.dask_moments import chunk_sums, merged_sums
-from evenspan.core.dask_stream import DaskStream
+from evenspan.core.dask_tables import DaskStream, chunk_sums, merged_sums
 from evenspan.core.errors import ConfigurationError
 from evenspan.core.streams import ArrayStream
 from evenspan.representation.block_reader import BlockReader

@@ -152,7 +152,7 @@ class GroupMoments:
             A client or the address of a scheduler. Without one the current client, or a cluster of this machine's
             cores for this call alone; a script needs ``if __name__ == "__main__":`` around a call that starts one.
         """
-        from .dask_moments import running_moments
+        from .dask_tables import running_moments
 
         return cls(*running_moments(X, sensitive_features, client).result())
 

@@ -7,7 +7,7 @@ from functools import partial
 import numpy as np
 
 from ..core.dask_cluster import connected
-from ..core.dask_stream import DaskStream
+from ..core.dask_tables import DaskStream
 from ..core.errors import DataError
 from ..core.groups import encode_groups, union_labels
 from ..core.inputs import row_blocks

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 
 from ..core.answer import Certificate, FairSubspace
-from ..core.dask_stream import DaskStream
+from ..core.dask_tables import DaskStream
 from ..core.errors import ConfigurationError, DataError
 from ..core.estimator import SubspaceEstimator, require_generator
 from ..core.groups import encode_groups
