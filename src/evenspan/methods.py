@@ -70,7 +70,7 @@ METHODS: Mapping[str, Method] = {
         "means",
         points=True,
         once=True,
-        stopped=lambda k, d, seed: INLP(k, n_iterations=d - k, random_state=seed),
+        stopped=lambda k, d, seed: INLP(k, max_iter=d - k, random_state=seed),
     ),
     "RLACE": Method(lambda k, seed: RLACE(k, rank=1, random_state=seed), "means", points=True, once=True, splits=3),
     "Fair PCA (covariance)": Method(lambda k, seed: FairPCA(k, match="covariance"), "means and covariances"),

@@ -65,7 +65,7 @@ def test_the_first_classifier_is_removed_though_the_majority_beats_it():
 @SAMPLES
 @pytest.mark.parametrize("iterations", [2, 3])
 def test_the_projection_is_that_of_the_literal_iteration(s, iterations):
-    model = INLP(2, n_iterations=iterations).fit(s.X, sensitive_features=s.groups)
+    model = INLP(2, max_iter=iterations).fit(s.X, sensitive_features=s.groups)
     P, weights = literal(s.X, s.groups, iterations)
     np.testing.assert_allclose(model.projection_, P, atol=1e-8)
     np.testing.assert_allclose(model.projection_, model.projection_.T, atol=1e-15)
@@ -82,7 +82,7 @@ def test_vanished_weights_end_the_iteration_without_changing_it():
     rng = np.random.default_rng(0)
     low = PAIR.X[:, :4] @ rng.normal(size=(4, 14))  # four directions carry everything
     with pytest.warns(SurplusComponentsWarning, match="2 of 2 components carry no variance"):
-        model = INLP(2, n_iterations=12).fit(low, sensitive_features=PAIR.groups)
+        model = INLP(2, max_iter=12).fit(low, sensitive_features=PAIR.groups)
     assert model.vanished_
     assert model.converged_
     assert model.n_iter_ <= 4
@@ -113,8 +113,8 @@ def test_an_iteration_that_would_leave_too_little_is_reported():
         model = INLP(12).fit(TRIPLE.X, sensitive_features=TRIPLE.groups)
     assert not model.converged_
     assert model.components_.shape == (12, 14)
-    with pytest.warns(IncompleteErasureWarning, match=r"still has training accuracy 0\.\d+.*Raise n_iterations"):
-        assert not INLP(2, n_iterations=1).fit(PAIR.X, sensitive_features=PAIR.groups).converged_
+    with pytest.warns(IncompleteErasureWarning, match=r"still has training accuracy 0\.\d+.*Raise max_iter"):
+        assert not INLP(2, max_iter=1).fit(PAIR.X, sensitive_features=PAIR.groups).converged_
 
 
 def test_weights_that_vanish_because_the_features_are_small_are_no_erasure():
@@ -147,7 +147,7 @@ def test_the_last_direction_is_kept():
 
 
 def test_components_of_largest_variance_and_arbitrary_ones():
-    options = {"n_iterations": 3}
+    options = {"max_iter": 3}
     best = INLP(2, **options).fit(PAIR.X, sensitive_features=PAIR.groups)
     whole = INLP(**options).fit(PAIR.X, sensitive_features=PAIR.groups)
     erased = PAIR.X @ best.projection_
@@ -169,11 +169,11 @@ def test_components_of_largest_variance_and_arbitrary_ones():
 
 def test_arbitrary_components_leave_constant_features_out_while_they_can():
     X = np.hstack([PAIR.X[:, :6], np.full((220, 8), 3.0)])
-    few = INLP(3, n_iterations=2, select="arbitrary").fit(X, sensitive_features=PAIR.groups)
+    few = INLP(3, max_iter=2, select="arbitrary").fit(X, sensitive_features=PAIR.groups)
     np.testing.assert_array_equal(few.components_[:, 6:], 0.0)
     with pytest.warns(UserWarning, match="carry no variance"):  # the best ten have to take constants
-        many = INLP(10, n_iterations=2).fit(X, sensitive_features=PAIR.groups)
-    mixed = INLP(10, n_iterations=2, select="arbitrary").fit(X, sensitive_features=PAIR.groups)
+        many = INLP(10, max_iter=2).fit(X, sensitive_features=PAIR.groups)
+    mixed = INLP(10, max_iter=2, select="arbitrary").fit(X, sensitive_features=PAIR.groups)
     assert many.rank_ == mixed.rank_ == 12
     assert np.linalg.matrix_rank(mixed.components_) == 10
     assert np.abs(mixed.components_[:, 6:]).max() > 0.1
@@ -203,7 +203,7 @@ def test_any_linear_classifier_will_do():
 
 def test_classifiers_that_stop_early_are_counted_and_other_warnings_passed_on():
     early = LinearSVC(dual=False, fit_intercept=False, max_iter=1)
-    model = INLP(2, classifier=early, n_iterations=4).fit(PAIR.X, sensitive_features=PAIR.groups)
+    model = INLP(2, classifier=early, max_iter=4).fit(PAIR.X, sensitive_features=PAIR.groups)
     assert 1 <= model.classifier_warnings_ <= 5
     assert INLP(2).fit(PAIR.X, sensitive_features=PAIR.groups).classifier_warnings_ == 0
 
@@ -217,7 +217,7 @@ def test_classifiers_that_stop_early_are_counted_and_other_warnings_passed_on():
 
 
 def test_a_weak_classifier_is_not_removed():
-    strict = INLP(2, n_iterations=5, min_accuracy=0.8)
+    strict = INLP(2, max_iter=5, min_accuracy=0.8)
     with pytest.warns(IncompleteErasureWarning, match="Lower min_accuracy"):
         strict.fit(PAIR.X, sensitive_features=PAIR.groups)
     assert strict.n_iter_ == 1
@@ -229,9 +229,9 @@ def test_refusals():
     with pytest.raises(ComponentsError, match="at most 13 are possible"):
         INLP(14).fit(X, sensitive_features=groups)
     with pytest.raises(ComponentsError, match=r"at most \d+ are possible.*erased in \d iteration"):
-        INLP(12, n_iterations=4).fit(X, sensitive_features=groups)
-    with pytest.raises(ConfigurationError, match="n_iterations=0"):
-        INLP(2, n_iterations=0).fit(X, sensitive_features=groups)
+        INLP(12, max_iter=4).fit(X, sensitive_features=groups)
+    with pytest.raises(ConfigurationError, match="max_iter=0"):
+        INLP(2, max_iter=0).fit(X, sensitive_features=groups)
     with pytest.raises(ConfigurationError, match="min_accuracy=2"):
         INLP(2, min_accuracy=2).fit(X, sensitive_features=groups)
     with pytest.raises(ConfigurationError, match="select='best'"):

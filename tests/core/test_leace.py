@@ -285,7 +285,7 @@ def test_refusals():
     s = draw()
     with pytest.raises(ComponentsError, match="at most 4 are possible: 6 feature"):
         fitted(s, 5)
-    with pytest.raises(ConfigurationError, match=r"shrinkage=1\.5; needed is None, 'auto' or a share"):
+    with pytest.raises(ConfigurationError, match=r"shrinkage=1\.5; needed is a number"):
         fitted(s, shrinkage=1.5)
     with pytest.raises(ConfigurationError, match="attributes='both'"):
         fitted(s, attributes="both")

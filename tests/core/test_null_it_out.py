@@ -4,11 +4,11 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+from evenspan.representation.null_it_out import contrasts, nullified_basis
 from scipy.stats import ortho_group
 
 from evenspan import FairPCA, GroupMoments, NullItOutPCA, StandardPCA, metrics
 from evenspan.core.errors import ComponentsError, ConfigurationError, GroupError
-from evenspan.representation.contrasts import contrasts, nullified_basis
 from evenspan.representation.null_it_out import balancing_directions, gap_eigenspace, group_gap
 
 from .samples import angle, draw, size

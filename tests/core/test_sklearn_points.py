@@ -23,10 +23,8 @@ class WithGroups:
 class Discrepancy(WithGroups, MMDFairPCA):
     """Few and short iterations: the checks are about the interface."""
 
-    def __init__(self, n_components=1, *, max_outer=5, max_inner=20, random_state=0):
-        super().__init__(
-            n_components, tolerance=0.1, max_outer=max_outer, max_inner=max_inner, random_state=random_state
-        )
+    def __init__(self, n_components=1, *, max_iter=5, max_inner=20, random_state=0):
+        super().__init__(n_components, tol=0.1, max_iter=max_iter, max_inner=max_inner, random_state=random_state)
 
 
 class Classifiers(WithGroups, INLP):

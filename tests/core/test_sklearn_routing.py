@@ -53,7 +53,7 @@ TRANSFORMERS = [
     StreamingFairPCA(2, 1, n_blocks=2),
     INLP(2),
     RLACE(2, max_iter=30, evaluate_every=10),
-    MMDFairPCA(2, max_outer=2, max_inner=5),
+    MMDFairPCA(2, max_iter=2, max_inner=5),
     FairKernelPCA(2),
 ]
 #: Where equal means are the method's own guarantee.

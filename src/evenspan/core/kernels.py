@@ -37,8 +37,8 @@ class Kernel:
     coef0 : float
         The constant c of "polynomial" and "sigmoid".
     origin : ndarray of shape (d,), optional
-        For "rbf": subtracted from all points first. Distances stay the same, and points far from zero keep their
-        digits.
+        For "rbf" and "linear": subtracted from all points first. Points far from zero keep their digits; distances
+        stay the same, and so do products as soon as they are centred.
     function : callable, optional
         For "callable": ``function(X, Y)`` gives the block of shape (n, m).
     """
@@ -63,11 +63,11 @@ class Kernel:
         """Kernel values (n, m) between the rows of X and the anchors."""
         if self.name == "precomputed":
             return X[:, anchors]
+        if self.name in ("linear", "rbf") and self.origin is not None:
+            X, anchors = X - self.origin, anchors - self.origin
         if self.name == "linear":
             return linear_kernel(X, anchors)
         if self.name == "rbf":
-            if self.origin is not None:
-                X, anchors = X - self.origin, anchors - self.origin
             if X.dtype == anchors.dtype == np.float32:
                 return _gaussian(X, anchors, self.gamma)
             return rbf_kernel(X, anchors, gamma=self.gamma)
