@@ -58,7 +58,7 @@ class Checkout:
         environment = os.environ | self.settings
         if path is not None:
             environment["PYTHONPATH"] = os.pathsep.join([str(path), environment["PYTHONPATH"]])
-        command = [*self.before, sys.executable, "-m", "compendium.cli", *words]
+        command = [*self.before, sys.executable, "-m", "compendium", *words]
         with (log or Path(os.devnull)).open("wb") as stream:
             return subprocess.Popen(
                 command, cwd=self.root, env=environment, stdout=stream, stderr=stream, start_new_session=True

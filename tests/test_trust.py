@@ -25,7 +25,7 @@ from compendium.experiments.catalogue import task_id
 from evenspan import GroupMoments
 from evenspan.core.errors import ConfigurationError, FairError, RegistryError, ResultError
 
-SOURCE = Path(evenspan.__file__).parent
+SOURCE = Path(evenspan.__file__).parents[1]
 EXTENSIONS = paths.root() / "book" / "_ext"
 FILES = sorted([*SOURCE.rglob("*.py"), *EXTENSIONS.glob("*.py")])
 
@@ -93,12 +93,12 @@ def test_the_search_finds_what_it_should(text, what):
 
 
 def test_no_source_file_runs_data_or_unpickles():
-    assert len(FILES) > 100
+    assert len(FILES) > 50
     assert {path.name: f for path in FILES if (f := faults(path.read_text(encoding="utf-8"), path.name))} == {}
 
 
 def test_what_is_only_measured_is_never_read_back():
-    text = (SOURCE / "dask_chunks.py").read_text(encoding="utf-8")
+    text = (SOURCE / "evenspan" / "core" / "dask_chunks.py").read_text(encoding="utf-8")
     assert "pickle.dumps" in text
     assert faults(text + "\npickle.loads(b)", "dask_chunks.py") == ["pickle.loads"]
 
@@ -143,7 +143,7 @@ def test_hostile_values_of_limited_or_numeric_parameters_are_refused(toy_checkou
     "words", [["run", "{}"], ["run", "toy-table", "--profile", "full", "--task", "{}"], ["data", "card", "{}"]]
 )
 def test_hostile_names_are_refused(toy_checkout, words, text):
-    (toy_checkout / "data" / "registry.toml").write_bytes((Path(SOURCE).parents[1] / "data/registry.toml").read_bytes())
+    (toy_checkout / "data" / "registry.toml").write_bytes((SOURCE.parent / "data" / "registry.toml").read_bytes())
     mark = toy_checkout / "touched"
     ended = CliRunner().invoke(app, [word.replace("{}", text.format(mark)) for word in words])
     assert ended.exit_code == 2
@@ -173,7 +173,7 @@ def test_no_shell_sees_a_parameter(toy_checkout):
     command = [
         sys.executable,
         "-m",
-        "compendium.cli",
+        "compendium",
         "run",
         "toy-table",
         "-p",

@@ -20,7 +20,7 @@ from evenspan.core.errors import ConfigurationError
 
 from .report_tables import plain
 
-COMMAND = [sys.executable, "-m", "compendium.cli", "audit"]
+COMMAND = [sys.executable, "-m", "evenspan", "audit"]
 QUICK = ["--sensitive", "team", "-k", "1..2", "--methods", "Min-max loss", "--methods", "Fair PCA", "--bootstrap", "40"]
 
 

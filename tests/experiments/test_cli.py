@@ -30,7 +30,7 @@ def cli(monkeypatch):
 
 def program(*arguments: str, **environment: str) -> subprocess.CompletedProcess:
     return subprocess.run(
-        [sys.executable, "-m", "compendium.cli", *arguments],
+        [sys.executable, "-m", "compendium", *arguments],
         env=os.environ | environment,
         capture_output=True,
         text=True,
@@ -195,7 +195,7 @@ def test_moments_are_computed_with_one_thread(monkeypatch, cli):
     monkeypatch.setattr(subprocess, "run", run)
     assert cli("data", "moments", "adult").exit_code == 4
     [(command, env)] = called
-    assert command[1:] == ["-m", "compendium.cli", "data", "moments", "adult"]
+    assert command[1:] == ["-m", "compendium", "data", "moments", "adult"]
     assert env["OMP_NUM_THREADS"] == env["OPENBLAS_NUM_THREADS"] == "1"
 
 

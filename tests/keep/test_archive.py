@@ -221,7 +221,7 @@ def test_the_source_part_is_enough_to_judge_every_number_again(out, monkeypatch)
     root = out / "out" / "evenspan" / "source"
     environment = os.environ | {"EVENSPAN_ROOT": str(root), "PYTHONPATH": str(root / "src")}
     for command in (["verify", "--files"], ["ledger", "--check"]):
-        run = [sys.executable, "-m", "compendium.cli", *command]
+        run = [sys.executable, "-m", "compendium", *command]
         done = subprocess.run(run, env=environment, cwd=out, capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stderr
         if command == ["ledger", "--check"]:

@@ -39,7 +39,7 @@ def test_the_style_is_imported_without_matplotlib_or_a_kernel():
     """People who draw a display in a script need no notebook."""
     heavy = "matplotlib", "ipykernel", "matplotlib_inline", "IPython"
     program = (
-        "import sys; from compendium.report import style, method_looks; method_looks.look('PCA'); "
+        "import sys; from evenspan.displays import style, method_looks; method_looks.look('PCA'); "
         f"print([name for name in {heavy} if name in sys.modules])"
     )
     assert subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout == "[]\n"
