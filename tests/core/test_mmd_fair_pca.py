@@ -3,13 +3,12 @@
 import numpy as np
 import pandas as pd
 import pytest
-from evenspan.representation.mmd_fair_pca import DiscrepancyPenalty
 from scipy.linalg import subspace_angles
 
 from evenspan import GroupMoments, StandardPCA, metrics
 from evenspan.core.errors import ComponentsError, ConfigurationError, DataError, GroupError
 from evenspan.representation import mmd_fair_pca as mmd_penalty
-from evenspan.representation.mmd_fair_pca import MMDFairPCA, UnmetToleranceWarning
+from evenspan.representation.mmd_fair_pca import DiscrepancyPenalty, MMDFairPCA, UnmetToleranceWarning
 from evenspan.representation.stiefel import minimise, retract, tangent
 
 from .samples import angle, draw

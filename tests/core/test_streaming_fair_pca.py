@@ -6,7 +6,6 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
-from evenspan.representation.noisy_power import PowerOptions
 from scipy.stats import ortho_group
 
 from evenspan import GroupMoments, NullItOutPCA, StandardPCA, StreamingFairPCA
@@ -20,7 +19,7 @@ from evenspan.core.errors import (
 )
 from evenspan.core.streams import ArrayStream, FunctionStream, OneShotStream
 from evenspan.representation import SmallBlockWarning, StreamEndedWarning
-from evenspan.representation.noisy_power import FairPowerMethod, subspace_change
+from evenspan.representation.noisy_power import FairPowerMethod, PowerOptions, subspace_change
 
 from .samples import angle, draw, group_gap, size, two_attributes
 

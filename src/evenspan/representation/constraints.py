@@ -36,6 +36,26 @@ def codes_by_attribute(labels: np.ndarray, codes: np.ndarray, attributes: str) -
     return [np.unique(labels[name], return_inverse=True)[1][codes] for name in labels.dtype.names]
 
 
+def indicators(labels: np.ndarray, codes: np.ndarray, attributes: str) -> np.ndarray:
+    """Indicator columns (n, sum of group counts) of the groups of each attribute, or of their combinations."""
+    parts = codes_by_attribute(labels, codes, attributes)
+    return np.hstack([(part[:, None] == np.arange(part.max() + 1)).astype(np.float64) for part in parts])
+
+
+def unit_columns(values: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """The columns of ``values`` (n, m), centred, then times the square roots of the weights and of unit length.
+
+    Constant columns become zero.
+    """
+    Z = values - np.average(values, axis=0, weights=weights)
+    # Once more: what rounding left of the mean of large values.
+    Z -= np.average(Z, axis=0, weights=weights)
+    Z *= np.sqrt(weights)[:, None]
+    lengths = np.linalg.norm(Z, axis=0)
+    constant = lengths <= 1e-12 * np.sqrt(weights @ values**2)
+    return np.where(constant, 0.0, Z / np.where(constant, 1.0, lengths))
+
+
 def mean_constraints(moments: GroupMoments) -> np.ndarray:
     """The columns c of the constraint c'U = 0, one for each group of each attribute, shape (d, sum of group counts).
 

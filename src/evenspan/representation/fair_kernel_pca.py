@@ -22,7 +22,7 @@ from ..core.linalg import symmetrise, top_eigenspace
 from ..core.moments import GroupMoments
 from ..core.options import Option, Options, whole
 from ..core.running import row_weights
-from .constraints import codes_by_attribute, fair_basis, favourable_rows, mean_constraints, split_attributes
+from .constraints import fair_basis, favourable_rows, indicators, mean_constraints, split_attributes, unit_columns
 from .fair_pca import FairPCA
 
 
@@ -54,26 +54,6 @@ class KernelDirections:
     def apply(self, block: np.ndarray) -> np.ndarray:
         """Coordinates (n, k) of points from their kernel values (n, m) with the anchors."""
         return block @ self.coef - self.offset
-
-
-def indicators(labels: np.ndarray, codes: np.ndarray, attributes: str) -> np.ndarray:
-    """Indicator columns (n, sum of group counts) of the groups of each attribute, or of their combinations."""
-    parts = codes_by_attribute(labels, codes, attributes)
-    return np.hstack([(part[:, None] == np.arange(part.max() + 1)).astype(np.float64) for part in parts])
-
-
-def unit_columns(values: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """The columns of ``values`` (n, m), centred, then times the square roots of the weights and of unit length.
-
-    Constant columns become zero.
-    """
-    Z = values - np.average(values, axis=0, weights=weights)
-    # Once more: what rounding left of the mean of large values.
-    Z -= np.average(Z, axis=0, weights=weights)
-    Z *= np.sqrt(weights)[:, None]
-    lengths = np.linalg.norm(Z, axis=0)
-    constant = lengths <= 1e-12 * np.sqrt(weights @ values**2)
-    return np.where(constant, 0.0, Z / np.where(constant, 1.0, lengths))
 
 
 def witnesses(K: np.ndarray, Z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -131,7 +111,7 @@ def leading_pairs(H: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray, np.nda
 def leading_directions(
     K: np.ndarray, weights: np.ndarray, Z: np.ndarray, k, *, center: bool, d: int
 ) -> tuple[KernelDirections, int, int]:
-    r"""The k best directions that have equal coordinates at all means that Z compares; also both ranks.
+    r"""The k best directions with equal coordinates at all means that Z compares; rank left, rank of the constraints.
 
     With weights :math:`w` and feature vectors :math:`\sqrt{w_i}\varphi(x_i)` as rows of :math:`\Phi`, the directions
     :math:`u` with :math:`Z^\top \Phi u = 0` are those orthogonal to :math:`\Phi^\top B`, whose columns are
@@ -142,10 +122,6 @@ def leading_directions(
     and plain PCA of the rows that are left has its directions among the admissible ones: if
     :math:`K_{\text{fair}} q = \mu q` they are :math:`\Phi^\top a` with :math:`a = (q - B (KB)^\top q) / \sqrt\mu`,
     and :math:`Ka = \sqrt\mu\, q`, :math:`a^\top K a = 1`.
-
-    Returns
-    -------
-    directions, rank of the deflated matrix, rank of the constraints
     """
     p = weights / weights.sum(axis=0)
     roots = np.sqrt(weights)
@@ -188,11 +164,7 @@ def leading_directions(
 
 
 def landmark_directions(
-    kernel: Kernel,
-    X: np.ndarray,
-    landmarks: np.ndarray,
-    sample: tuple,
-    linear: FairPCA,
+    kernel: Kernel, X: np.ndarray, landmarks: np.ndarray, sample: tuple, linear: FairPCA
 ) -> tuple[KernelDirections, KernelDirections | None, int]:
     """Fair PCA of the features that the kernel values with the landmarks span; the standard ones; the rank.
 
@@ -290,23 +262,10 @@ class FairKernelPCA(Options, ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
     center : bool, default True
         Centre in feature space. False, as the authors do, takes second moments about zero. The linear kernel is
         then that of the centred points, so that it does not matter where zero lies.
-    match : {"mean", "covariance"}, default "mean"
-        "covariance" keeps only the directions of the feature space (as far as the data span it) in which the group
-        covariances disagree least, then the most variance among those.
-    covariance_fraction : float, default 0.5
-        With ``match="covariance"``: the share of the directions to keep, in (0, 1].
-    tradeoff : float in [0, 1], optional
-        Append the k coordinates of standard kernel PCA, multiplied by ``tradeoff ** tradeoff_power``; the output then
-        has 2k columns, and only the first k carry the guarantee.
-    tradeoff_power : float, default 1
-        1 is the paper, 3 is the authors' program.
-    criterion : {"demographic_parity", "equal_opportunity"}, default "demographic_parity"
-        "equal_opportunity" fits everything, ``gamma`` too, on the rows with ``y == positive_label`` only.
-    positive_label : default 1
-        The favourable value of y.
-    attributes : {"marginal", "intersection"}, default "marginal"
-        With several attributes: equal means for the groups of each attribute by itself, or for each combination of
-        values.
+    match, covariance_fraction, tradeoff, tradeoff_power, criterion, positive_label, attributes : as in FairPCA
+        The same in feature space, as far as the data span it. With ``tradeoff`` the k coordinates of standard
+        kernel PCA are appended. With ``criterion="equal_opportunity"`` everything, ``gamma`` too, is fitted on the
+        favourable rows.
     numeric_attributes : sequence of column names or positions, default ()
         Columns of ``sensitive_features`` that are quantities, not groups: every output becomes uncorrelated with them.
     n_landmarks : int, optional
@@ -325,6 +284,8 @@ class FairKernelPCA(Options, ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
         The fitted rows with positive weight, or the landmarks among them; their positions with a precomputed kernel.
     eigenvalues_ : ndarray of shape (k,)
         Sum of squared coordinates of the fitted rows along each direction, decreasing.
+    kernel_ : Kernel
+        The kernel with all its parameters fixed.
     gamma_ : float or None
         The factor used.
     rank_ : int
@@ -465,19 +426,19 @@ class FairKernelPCA(Options, ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
         rows = np.flatnonzero(weights)
         labels, codes = encode_groups(groups, n)
         weights, codes = weights[rows], codes[rows]
-        self._kernel = resolve_kernel(
+        self.kernel_ = resolve_kernel(
             self.kernel, X[rows], weights, gamma=self.gamma, degree=self.degree, coef0=self.coef0
         )
-        if self._kernel.name == "linear":
+        if self.kernel_.name == "linear":
             # Centring the kernel matrix of points far from zero leaves no digits of what is to be compared.
             origin = np.average(X[rows], axis=0, weights=weights) if self.center else None
-            self._kernel = replace(self._kernel, origin=origin)
-        self.gamma_ = self._kernel.gamma
+            self.kernel_ = replace(self.kernel_, origin=origin)
+        self.gamma_ = self.kernel_.gamma
         quantities = unit_columns(np.zeros((len(rows), 0)) if quantities is None else quantities[rows], weights)
         if self.n_landmarks is None and self.match == "mean":
             anchors = rows
             Z = np.hstack([unit_columns(indicators(labels, codes, self.attributes), weights), quantities])
-            K = self._kernel.matrix(X, rows)
+            K = self.kernel_.matrix(X, rows)
             options = {"center": self.center, "d": d}
             found = leading_directions(K, weights, Z, self.n_components, **options)
             self.directions_, self.rank_, self.constraint_rank_ = found
@@ -487,10 +448,10 @@ class FairKernelPCA(Options, ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
         else:
             anchors = self._landmarks(rows)
             sample = (rows, labels[codes], weights, quantities)
-            found = landmark_directions(self._kernel, X, anchors, sample, linear)
+            found = landmark_directions(self.kernel_, X, anchors, sample, linear)
             self.directions_, self.standard_directions_, self.rank_ = found
             self.constraint_rank_ = linear.constraint_rank_
-        self.X_fit_ = self._kernel.anchors(X, anchors)
+        self.X_fit_ = self.kernel_.anchors(X, anchors)
         self.dual_coef_ = self.directions_.coef
         self.eigenvalues_ = self.directions_.eigenvalues
         self.certificate_ = self.directions_.certificate
@@ -512,7 +473,7 @@ class FairKernelPCA(Options, ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
         X = self._table(X, reset=False)
         T = np.empty((len(X), self._n_features_out))
         k = self.dual_coef_.shape[1]
-        for part, block in self._kernel.blocks(X, self.X_fit_):
+        for part, block in self.kernel_.blocks(X, self.X_fit_):
             T[part, :k] = self.directions_.apply(block)
             if self.standard_directions_ is not None:
                 T[part, k:] = self.tradeoff_weight_ * self.standard_directions_.apply(block)

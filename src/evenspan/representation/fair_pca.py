@@ -83,7 +83,7 @@ class FairPCA(SubspaceEstimator):
     tradeoff_power : float, default 1
         1 is the paper, 3 is the authors' program.
     criterion : {"demographic_parity", "equal_opportunity"}, default "demographic_parity"
-        "equal_opportunity" fits everything on the rows with ``y == positive_label`` only.
+        "equal_opportunity" fits everything on the rows with ``y == positive_label`` only, and needs y.
     positive_label : default 1
         The favourable value of y.
     attributes : {"marginal", "intersection"}, default "marginal"
@@ -190,23 +190,6 @@ class FairPCA(SubspaceEstimator):
         self.on_single_group = on_single_group
 
     def fit(self, X, y=None, *, sensitive_features, sample_weight=None):
-        """Fit to data.
-
-        Parameters
-        ----------
-        X : array-like or DataFrame of shape (n, d)
-            Numeric features.
-        y : array-like of shape (n,), optional
-            Needed with ``criterion="equal_opportunity"`` only.
-        sensitive_features : array-like of shape (n,) or (n, p), Series or DataFrame
-            Group label of each row: strings, booleans or whole numbers; p columns are p attributes.
-        sample_weight : array-like of shape (n,), optional
-            Non-negative frequency weights.
-
-        Returns
-        -------
-        self
-        """
         X = self._table(X, reset=True)
         self._check_options()
         groups, quantities = split_attributes(sensitive_features, self.numeric_attributes)
@@ -220,19 +203,6 @@ class FairPCA(SubspaceEstimator):
         return self._store(self._answer(moments, quantity_constraints(X, quantities, weights)), moments)
 
     def fit_moments(self, moments: GroupMoments):
-        """Fit to group moments, which are all that ``fit`` takes from the data.
-
-        For equal opportunity pass the moments of the rows with the favourable label.
-
-        Parameters
-        ----------
-        moments : GroupMoments
-            The moments of the fitting sample.
-
-        Returns
-        -------
-        self
-        """
         if len(self.numeric_attributes):
             raise ConfigurationError(
                 "numeric_attributes needs the data themselves: group moments hold no products of features with them. "
@@ -275,17 +245,6 @@ class FairPCA(SubspaceEstimator):
         return Answer(FairSubspace(U, mean, ky_fan_certificate(H, A, problem, residual), scale), learnt)
 
     def transform(self, X):
-        """Coordinates of X in the fitted subspace; groups are not needed.
-
-        Parameters
-        ----------
-        X : array-like or DataFrame of shape (n, d)
-            Points with the features of the fitting sample.
-
-        Returns
-        -------
-        ndarray of shape (n, k), or (n, 2k) with ``tradeoff``
-        """
         check_is_fitted(self)
         # Not through super().transform, whose output scikit-learn may already have turned into a data frame.
         X = self._finite_table(X)

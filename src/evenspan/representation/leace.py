@@ -119,8 +119,8 @@ class LEACE(SubspaceEstimator):
     components_ : ndarray of shape (k, d)
         ``transform(X) = (X - mean_) @ components_.T``, plus ``mean_`` if n_components is None. Rows are the principal
         axes of the erased points, times P: not orthonormal. P itself if n_components is None.
-    axes_ : ndarray of shape (d, k)
-        The principal axes, orthonormal; the identity if n_components is None.
+    axes_ : ndarray of shape (d, k) or None
+        The principal axes, orthonormal; None, for the identity, if n_components is None.
     mean_ : ndarray of shape (d,)
         Mean of the fitting sample, which the map keeps.
     rank_removed_ : int
@@ -206,13 +206,13 @@ class LEACE(SubspaceEstimator):
     def _store(self, answer: Answer, moments: GroupMoments):
         for name, value in answer.learnt.items():
             setattr(self, name, value)
-        self._axes = None if self.n_components is None else answer.subspace.V
+        self.axes_ = None if self.n_components is None else answer.subspace.V
         self.mean_, self.certificate_ = answer.subspace.mean, answer.subspace.certificate
         self.group_labels_, self.group_counts_ = moments.labels, moments.counts
         overall = float(np.trace(moments.scatter)) / max(moments.n - 1.0, 1.0)
         whole = overall if overall > 0 else np.inf
         self.explained_variance_ratio_ = self.explained_variance_ / whole
-        if self._axes is not None:
+        if self.axes_ is not None:
             self._warn_surplus(overall)
         return self
 
@@ -222,41 +222,26 @@ class LEACE(SubspaceEstimator):
         return Eraser(self.proj_left_, self.proj_right_.T).matrix()
 
     @property
-    def axes_(self) -> np.ndarray:
-        """The principal axes (d, k) of the erased points; the identity if n_components is None."""
-        return np.eye(len(self.mean_)) if self._axes is None else self._axes
-
-    @property
     def components_(self) -> np.ndarray:
         """The principal axes times P, as rows (k, d); P itself if n_components is None."""
-        if self._axes is None:
+        if self.axes_ is None:
             return self.erasure_
-        return self._axes.T - (self._axes.T @ self.proj_left_) @ self.proj_right_
+        return self.axes_.T - (self.axes_.T @ self.proj_left_) @ self.proj_right_
 
     @property
     def subspace_(self) -> FairSubspace:
         """The axes by themselves, for erased points."""
-        return FairSubspace(self.axes_, self.mean_, self.certificate_)
+        axes = np.eye(len(self.mean_)) if self.axes_ is None else self.axes_
+        return FairSubspace(axes, self.mean_, self.certificate_)
 
     @property
     def _n_features_out(self) -> int:
-        return len(self.mean_) if self._axes is None else self._axes.shape[1]
+        return len(self.mean_) if self.axes_ is None else self.axes_.shape[1]
 
     def transform(self, X):
-        """Erased points, or their principal coordinates; groups are not needed.
-
-        Parameters
-        ----------
-        X : array-like or DataFrame of shape (n, d)
-            Points with the features of the fitting sample.
-
-        Returns
-        -------
-        ndarray of shape (n, d), or (n, k) with n_components
-        """
         check_is_fitted(self)
         X = self._finite_table(X)
-        if self._axes is not None:
+        if self.axes_ is not None:
             return affine(X, self.components_.T, self.mean_)
         T, step = np.array(X, dtype=np.float64), max(1, BLOCK // X.shape[1])
         for start in range(0, len(T), step):
@@ -265,18 +250,7 @@ class LEACE(SubspaceEstimator):
         return T
 
     def inverse_transform(self, T):
-        """The erased points with the coordinates T; what was erased does not come back.
-
-        Parameters
-        ----------
-        T : array-like of shape (n, k)
-            Coordinates as ``transform`` returns them.
-
-        Returns
-        -------
-        ndarray of shape (n, d)
-        """
-        if self._axes is not None:
+        if self.axes_ is not None:
             return super().inverse_transform(T)
         return np.array(self._coordinates(T))
 

@@ -270,21 +270,6 @@ class MMDFairPCA(PointsEstimator):
         self.random_state = random_state
 
     def fit(self, X, y=None, *, sensitive_features):
-        """Fit to data.
-
-        Parameters
-        ----------
-        X : array-like or DataFrame of shape (n, d)
-            Numeric features.
-        y : array-like of shape (n,), optional
-            Needed with ``criterion="equal_opportunity"`` only.
-        sensitive_features : array-like of shape (n,) or (n, p), Series or DataFrame
-            Group label of each row: strings, booleans or whole numbers; each combination of p columns is a group.
-
-        Returns
-        -------
-        self
-        """
         favourable = None
         if self.criterion == "equal_opportunity":
             if y is None:

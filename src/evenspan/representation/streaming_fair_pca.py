@@ -58,18 +58,14 @@ def _phase(power: FairPowerMethod, reader, phase: str, wanted: int, size: int | 
             power.passes = done_before + 1 if phase == "gap" else power.passes
         sums = reader.read(size, power.operand(), len(power.labels))
         if sums is None:
-            _ended(phase, done_before, wanted, size)
+            seen = f"the stream ended after {done_before} of {wanted} blocks of {size} rows in phase {phase!r}"
+            if done_before == 0:
+                raise DataError(f"{seen}: not one row was left. Give a stream that can be read again, or more rows.")
+            warn_caller(f"{seen}; the phase ends there. Ask for fewer or smaller blocks.", StreamEndedWarning)
             return
         power.add(sums)
         power.end_block()
         yield
-
-
-def _ended(phase: str, number: int, wanted: int, size: int | None) -> None:
-    seen = f"the stream ended after {number} of {wanted} blocks of {size} rows in phase {phase!r}"
-    if number == 0:
-        raise DataError(f"{seen}: not one row was left. Give a stream that can be read again, or more rows.")
-    warn_caller(f"{seen}; the phase ends there. Ask for fewer or smaller blocks.", StreamEndedWarning)
 
 
 def require_room(options: PowerOptions, comparisons: int, d: int) -> None:
@@ -81,17 +77,6 @@ def require_room(options: PowerOptions, comparisons: int, d: int) -> None:
     undecided = options.gap_tol is not None or options.mean_tol is not None
     if comparisons == 1 and not undecided:
         require_components(options.n_components, d - removed, d, f" less {removed} removed directions")
-
-
-def require_blocks(n_blocks, block_size, one_shot: bool) -> tuple[tuple[int, int], tuple[int | None, int | None]]:
-    """Number and size of the blocks of both phases."""
-    counts, sizes = _pair(n_blocks), _pair(block_size)
-    if one_shot and None in sizes:
-        raise ConfigurationError(
-            "block_size=None makes every block a pass over the stream, but this stream can be read only once. Give "
-            "block_size, or a function that makes the stream anew."
-        )
-    return counts, sizes
 
 
 def _pair(value) -> tuple:
@@ -372,7 +357,7 @@ class StreamingFairPCA(SubspaceEstimator):
         Call it with ``phase="gap"`` for all blocks of phase 1, then with ``phase="components"``. After the first step
         of phase 2 there is an answer, which every further one improves. All labels must be known at the first call:
         they are ``groups``, or else those in that batch. ``fit`` keeps no state to go on
-        from, so that a fitted estimator refuses; clone it to begin anew.
+        from: after it the first call begins anew and forgets what was fitted.
 
         Parameters
         ----------
@@ -393,11 +378,8 @@ class StreamingFairPCA(SubspaceEstimator):
         """
         first = not hasattr(self, "_power")
         if first:
-            if hasattr(self, "components_"):
-                raise ConfigurationError(
-                    "partial_fit after fit: fit keeps no state of its iterations to go on from. Clone the estimator "
-                    "and give all blocks to partial_fit, or all data to fit."
-                )
+            for name in [name for name in vars(self) if name.endswith("_") and not name.startswith("_")]:
+                delattr(self, name)  # what fit learnt is of other rows
             self._check_options()
         table = self._table(X, reset=first)
         reader = BlockReader(ArrayStream(table, sensitive_features), self.groups if first else self._power.labels)
@@ -418,11 +400,14 @@ class StreamingFairPCA(SubspaceEstimator):
     def _answer(self, moments: GroupMoments) -> Answer:
         return self._summary(self._run(ExactSums(moments)))
 
-    # -- the run ----------------------------------------------------------------------------------------------------
-
     def _run(self, reader, checkpoint=None) -> FairPowerMethod:
         self.__dict__.pop("_power", None)  # what an earlier fit or partial_fit left does not count
-        n_blocks, sizes = require_blocks(self.n_blocks, self.block_size, reader.one_shot)
+        n_blocks, sizes = _pair(self.n_blocks), _pair(self.block_size)
+        if reader.one_shot and None in sizes:
+            raise ConfigurationError(
+                "block_size=None makes every block a pass over the stream, but this stream can be read only once. Give "
+                "block_size, or a function that makes the stream anew."
+            )
         power = self._begin(reader)
         if checkpoint is not None and Path(checkpoint).exists():
             power = load_state(checkpoint, power, sizes)
