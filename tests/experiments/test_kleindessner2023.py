@@ -150,7 +150,8 @@ def test_what_has_to_be_certified_and_is_not_is_an_error(made, monkeypatch):
     class Open(FairPCA):
         def _answer(self, moments):
             answer = super()._answer(moments)
-            return replace(answer, certificate=replace(answer.certificate, dual=1.01 * answer.certificate.dual))
+            certificate = replace(answer.subspace.certificate, dual=1.01 * answer.subspace.certificate.dual)
+            return replace(answer, subspace=replace(answer.subspace, certificate=certificate))
 
     rows = {name: methods.Method(lambda k, d, seed: Open(k), exact=name == "exact") for name in ("exact", "heuristic")}
     monkeypatch.setattr(methods, "METHODS", rows)
