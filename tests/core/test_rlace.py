@@ -144,9 +144,7 @@ def test_the_answer_is_the_probe_of_largest_loss_even_if_the_game_went_on():
 
 def test_a_game_cut_short_is_reported_however_small_the_features():
     for scale in (1.0, 1e-6):  # the penalty of the regression that judges is for features of unit size
-        with pytest.warns(
-            IncompleteErasureWarning, match=r"after 5 step.*has accuracy 0\.\d+, more than 0\.0015 above"
-        ):
+        with pytest.warns(IncompleteErasureWarning, match=r"has accuracy 0\.\d+, more than 0\.0015 above"):
             model = RLACE(max_iter=5).fit(scale * PAIR.X, sensitive_features=PAIR.groups)
         assert not model.converged_
         assert model.score_ > model.majority_share_ + 0.1
@@ -178,7 +176,7 @@ def test_each_attribute_is_erased_or_their_combinations_or_nothing():
     groups = np.column_stack([rng.random(400) < 0.6, rng.random(400) < 0.3]).astype(int)
     X = rng.normal(size=(400, 5)) + 4.0 * np.pad(groups, ((0, 0), (0, 3)))
     X = (X - X.mean(axis=0)) / X.std(axis=0)
-    options = {"learning_rate": 0.02, "epsilon": 0.02, **QUICK}
+    options = {"learning_rate": 0.02, "epsilon": 0.04, **QUICK}
     model = RLACE(**options).fit(X, sensitive_features=groups)
     alone = RLACE(**options).fit(X, sensitive_features=groups[:, 0])
     assert (model.rank_, alone.rank_) == (3, 4)

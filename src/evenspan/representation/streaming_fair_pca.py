@@ -470,6 +470,9 @@ class StreamingFairPCA(SubspaceEstimator):
         self._warn_surplus(answer.subspace.certificate.dual, "in the last block")
         return self
 
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "components_")
+
     @contextmanager
     def _reader(self, X, sensitive_features):
         on_cluster = isinstance(X, DaskStream)
