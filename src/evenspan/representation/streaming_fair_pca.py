@@ -68,17 +68,6 @@ def _phase(power: FairPowerMethod, reader, phase: str, wanted: int, size: int | 
         yield
 
 
-def require_room(options: PowerOptions, comparisons: int, d: int) -> None:
-    """Whether k directions can be left when every comparison removes what it may; one comparison decides it at once.
-
-    With several, or with a tolerance, the number of directions is known only after the first phase.
-    """
-    removed = options.n_gap_directions + (options.constraint in ("all", "mean"))
-    undecided = options.gap_tol is not None or options.mean_tol is not None
-    if comparisons == 1 and not undecided:
-        require_components(options.n_components, d - removed, d, f" less {removed} removed directions")
-
-
 def _pair(value) -> tuple:
     """A value for both phases, or one for each of them."""
     return tuple(value) if isinstance(value, tuple | list) else (value, value)
@@ -431,7 +420,10 @@ class StreamingFairPCA(SubspaceEstimator):
             gap_tol=None if self.gap_tol is None else float(self.gap_tol),
             mean_tol=None if self.mean_tol is None else float(self.mean_tol),
         )
-        require_room(options, len(found), reader.d)
+        # With several comparisons, or a tolerance, how many directions go is known only after the first phase.
+        if len(found) == 1 and self.gap_tol is None and self.mean_tol is None:
+            removed = options.n_gap_directions + (self.constraint in ("all", "mean"))
+            require_components(k, reader.d - removed, reader.d, f" less {removed} removed directions")
         dtype = reader.dtype if self.dtype is None else np.dtype(self.dtype)
         rng = require_generator(self.random_state)
         return FairPowerMethod.begin(options, reader.labels, found, reader.origin, dtype, rng)
