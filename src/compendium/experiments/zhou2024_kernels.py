@@ -12,8 +12,8 @@ from collections.abc import Iterator
 import numpy as np
 import pandas as pd
 
-from evenspan.clustering.gram import DenseGram
-from evenspan.clustering.relaxed import relaxed_labels
+from evenspan.clustering.kernel_kmeans import relaxed_labels
+from evenspan.clustering.kernels import DenseGram
 from evenspan.core.cluster_counts import ClusterCounts
 from evenspan.core.errors import ConfigurationError
 from evenspan.metrics.clustering import joint_counts, judge_clustering

@@ -2,9 +2,25 @@
 
 import numpy as np
 
+from ..core.answer import Certificate
 from ..core.cluster_counts import ClusterCounts, tally
-from .eigen import SMALL, leading_eigenpairs, residuals
-from .gram import BlockGram, Gram, indicator
+from ..core.errors import NotSolvedError
+from .kernels import DENSE, BlockGram, Gram, indicator, leading_eigenpairs, residuals
+
+#: A bound that is below the value reached by more than this part of the kernel's trace is wrong: for a kernel in double
+#: precision, and in single.
+SLACK = {True: 1e-6, False: 1e-4}
+
+
+def certified(problem: str, reached: float, bound: float, gram: Gram, weight: float = 0.0) -> Certificate:
+    """The value reached with its bound; NotSolvedError where the bound is below the value, which no true one is."""
+    size = float(np.abs(gram.diagonal).sum(axis=0)) + weight * gram.n
+    if reached - bound > SLACK[gram.precision == 0.0] * size:
+        raise NotSolvedError(
+            f"{problem}: the bound {bound:.6g} is below the value reached, {reached:.6g}, so one of them is wrong. The "
+            "kernel matrix has lost its digits: centre or rescale the features, or use dtype='float64'."
+        )
+    return Certificate(problem, reached, max(bound, reached))
 
 
 def spectral_bound(eigenvalues: np.ndarray, counts: ClusterCounts, weight: float) -> float:
@@ -13,19 +29,6 @@ def spectral_bound(eigenvalues: np.ndarray, counts: ClusterCounts, weight: float
     The scaled indicator :math:`H = Y (Y^\top Y)^{-1/2}` has orthonormal columns, so the trace of :math:`H^\top K H` is
     at most the sum of the c largest eigenvalues (Ky Fan), and the regulariser is never below
     :math:`\frac1n \sum_j |G_j|^2`.
-
-    Parameters
-    ----------
-    eigenvalues : ndarray of shape (c,)
-        The largest eigenvalues of the kernel matrix.
-    counts : ClusterCounts
-        For the sizes of the groups.
-    weight : float
-        The fairness weight.
-
-    Returns
-    -------
-    float
     """
     return float(eigenvalues.sum(axis=0)) - weight * counts.lowest_regulariser
 
@@ -75,6 +78,6 @@ def deflated_bound(gram: Gram, codes: np.ndarray, weight: float, n_clusters: int
         return constant / n
     few = isinstance(gram, BlockGram)
     values, vectors = leading_eigenpairs(product, n, n_clusters - 1, rng, precision=gram.precision, few_products=few)
-    if n > SMALL:
+    if n > DENSE:
         values = values + residuals(product, values, vectors)
     return constant / n + float(values.sum(axis=0))
