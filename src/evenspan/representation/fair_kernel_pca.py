@@ -12,7 +12,7 @@ from scipy.sparse.linalg import ArpackError, eigsh
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from ..core.answer import Certificate
+from ..core.answer import BLOCK, Certificate
 from ..core.errors import ConfigurationError, DataError, FairWarning, NotSolvedError
 from ..core.estimator import require_components, require_generator, validated, warn_caller
 from ..core.groups import encode_groups
@@ -400,7 +400,8 @@ class FairKernelPCA(Options, ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
         shared = inspect.signature(FairPCA).parameters.keys() & self.get_params(deep=False).keys()
         linear = FairPCA(**{name: getattr(self, name) for name in shared})
         names = feature_names(X)
-        X = self._table(X, reset=True, ensure_all_finite=False)
+        require_numeric_columns(X)
+        X = validated(self, X, dtype=np.float64, reset=True, ensure_all_finite=False)
         # A missing, infinite or too large entry shows in the sum of squares of its column.
         with np.errstate(over="ignore", invalid="ignore"):
             require_finite(np.einsum("nd,nd->d", X, X)[None], np.zeros((1, 1, 1)), X, names)
@@ -470,13 +471,16 @@ class FairKernelPCA(Options, ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
         ndarray of shape (n, k), or (n, 2k) with ``tradeoff``
         """
         check_is_fitted(self)
-        X = self._table(X, reset=False)
-        T = np.empty((len(X), self._n_features_out))
-        k = self.dual_coef_.shape[1]
-        for part, block in self.kernel_.blocks(X, self.X_fit_):
-            T[part, :k] = self.directions_.apply(block)
-            if self.standard_directions_ is not None:
-                T[part, k:] = self.tradeoff_weight_ * self.standard_directions_.apply(block)
+        require_numeric_columns(X)
+        X = validated(self, X, dtype="numeric", reset=False)
+        T, k = np.empty((len(X), self._n_features_out)), self.dual_coef_.shape[1]
+        step = len(X) if X.dtype == np.float64 else max(BLOCK // X.shape[1], 1)  # no converted copy of X
+        for start in range(0, len(X), step):
+            out = T[start : start + step]
+            for part, block in self.kernel_.blocks(X[start : start + step].astype(np.float64, copy=False), self.X_fit_):
+                out[part, :k] = self.directions_.apply(block)
+                if self.standard_directions_ is not None:
+                    out[part, k:] = self.tradeoff_weight_ * self.standard_directions_.apply(block)
         return T
 
     @property
@@ -489,10 +493,6 @@ class FairKernelPCA(Options, ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
         if self.n_landmarks > len(rows):
             raise ConfigurationError(f"n_landmarks={self.n_landmarks}; needed are at most the {len(rows)} fitted rows.")
         return np.sort(require_generator(self.random_state).choice(rows, size=self.n_landmarks, replace=False))
-
-    def _table(self, X, *, reset: bool, **checks) -> np.ndarray:
-        require_numeric_columns(X)
-        return validated(self, X, dtype=np.float64, reset=reset, **checks)
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
