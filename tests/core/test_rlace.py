@@ -9,7 +9,7 @@ from evenspan import FairPCA, GroupMoments, StandardPCA
 from evenspan.core.errors import ComponentsError, ConfigurationError, DataError, GroupError, SingleGroupWarning
 from evenspan.reconstruction.fantope import project_fantope
 from evenspan.representation.erasure import IncompleteErasureWarning
-from evenspan.representation.rlace import RLACE, FantopePoint
+from evenspan.representation.rlace import RLACE, FantopePoint, _residuals
 
 from .samples import Sample, angle, draw
 
@@ -212,3 +212,14 @@ def test_what_is_refused_is_said():
         RLACE().fit(X, sensitive_features=np.zeros(len(X), dtype=int))
     with pytest.raises(ConfigurationError, match="needs the points themselves"):
         RLACE().fit_moments(GroupMoments.from_data(X, groups))
+
+
+def test_every_attribute_has_probabilities_of_its_own():
+    rng = np.random.default_rng(0)
+    X, weights, bias = rng.normal(size=(7, 4)), rng.normal(size=(4, 4)), rng.normal(size=4)
+    Z = np.zeros((7, 4))
+    together = _residuals(X, weights, bias, Z, np.array([0, 1, 4])) * 7
+    scores = X @ weights + bias
+    np.testing.assert_allclose(together[:, 0], 1 / (1 + np.exp(-scores[:, 0])))
+    three = np.exp(scores[:, 1:])
+    np.testing.assert_allclose(together[:, 1:], three / three.sum(axis=1, keepdims=True))

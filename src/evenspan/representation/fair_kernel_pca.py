@@ -264,8 +264,7 @@ class FairKernelPCA(Options, ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
         then that of the centred points, so that it does not matter where zero lies.
     match, covariance_fraction, tradeoff, tradeoff_power, criterion, positive_label, attributes : as in FairPCA
         The same in feature space, as far as the data span it. With ``tradeoff`` the k coordinates of standard
-        kernel PCA are appended. With ``criterion="equal_opportunity"`` everything, ``gamma`` too, is fitted on the
-        favourable rows.
+        kernel PCA are appended; with ``criterion="equal_opportunity"`` even ``gamma`` is that of the favourable rows.
     numeric_attributes : sequence of column names or positions, default ()
         Columns of ``sensitive_features`` that are quantities, not groups: every output becomes uncorrelated with them.
     n_landmarks : int, optional
@@ -274,7 +273,7 @@ class FairKernelPCA(Options, ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
     random_state : int, default 0
         Decides which rows are landmarks.
     on_single_group : {"raise", "warn"}, default "raise"
-        What to do when there is one group only; with "warn" the answer is standard kernel PCA.
+        With one group only; "warn" gives standard kernel PCA.
 
     Attributes
     ----------
@@ -412,12 +411,10 @@ class FairKernelPCA(Options, ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
                 "sample. Pass it, or choose another kernel."
             )
         groups, quantities = split_attributes(sensitive_features, self.numeric_attributes)
-        weights = row_weights(sample_weight, n)
+        weights, marginal = row_weights(sample_weight, n), self.attributes == "marginal"
         if self.criterion == "equal_opportunity":
-            marginal = self.attributes == "marginal"
-            groups, weights = favourable_rows(
-                y, self.positive_label, groups, n, marginal=marginal, sample_weight=weights
-            )
+            label = self.positive_label
+            groups, weights = favourable_rows(y, label, groups, n, marginal=marginal, sample_weight=weights)
         weights = np.ones(n) if weights is None else weights
         counted = GroupMoments.from_data(np.zeros((n, 1)), groups, weights)
         linear._require_comparable(counted.cells() if self.attributes == "intersection" else counted)
@@ -445,7 +442,7 @@ class FairKernelPCA(Options, ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
             self.directions_, self.rank_, self.constraint_rank_ = found
             self.standard_directions_ = None
             if self.tradeoff is not None:
-                self.standard_directions_, *_ = leading_directions(K, weights, Z[:, :0], self.n_components, **options)
+                self.standard_directions_ = leading_directions(K, weights, Z[:, :0], self.n_components, **options)[0]
         else:
             anchors = self._landmarks(rows)
             sample = (rows, labels[codes], weights, quantities)
@@ -474,10 +471,12 @@ class FairKernelPCA(Options, ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
         require_numeric_columns(X)
         X = validated(self, X, dtype="numeric", reset=False)
         T, k = np.empty((len(X), self._n_features_out)), self.dual_coef_.shape[1]
-        step = len(X) if X.dtype == np.float64 else max(BLOCK // X.shape[1], 1)  # no converted copy of X
+        # No converted copy of X; in rows one after the other, so that its order in memory changes no bit.
+        step = len(X) if X.dtype == np.float64 and X.flags.c_contiguous else max(BLOCK // X.shape[1], 1)
         for start in range(0, len(X), step):
             out = T[start : start + step]
-            for part, block in self.kernel_.blocks(X[start : start + step].astype(np.float64, copy=False), self.X_fit_):
+            rows = np.ascontiguousarray(X[start : start + step], dtype=np.float64)
+            for part, block in self.kernel_.blocks(rows, self.X_fit_):
                 out[part, :k] = self.directions_.apply(block)
                 if self.standard_directions_ is not None:
                     out[part, k:] = self.tradeoff_weight_ * self.standard_directions_.apply(block)
