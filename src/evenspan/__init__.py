@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from .core.stream_images import ImageFolderStream
     from .core.streams import ArrayStream, FunctionStream
     from .displays import FrontierDisplay, GroupGapDisplay, JointRangeDisplay
-    from .metrics import GroupFrame
+    from .metrics import ClusterFrame, GroupFrame
     from .reconstruction import (
         JEVDPCA,
         ConvexFairPCA,
@@ -50,6 +50,7 @@ __all__ = [
     "Audit",
     "Certificate",
     "ClusterCounts",
+    "ClusterFrame",
     "ConvexFairPCA",
     "DaskStream",
     "DisparityFairPCA",
@@ -90,6 +91,7 @@ _HOMES = {
     "Audit": "auditing.result",
     "audit": "auditing.run",
     "TableEncoder": "auditing.table.encoding",
+    "ClusterFrame": "metrics",
     "GroupFrame": "metrics",
     "GroupGapDisplay": "displays",
     "FrontierDisplay": "displays",

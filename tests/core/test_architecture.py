@@ -77,6 +77,10 @@ def test_public_names_are_documented():
     names, offenders = public_objects(), []
     assert {"StandardPCA.transform", "GroupMoments.from_data", "Certificate.is_optimal"} <= set(names)
     for name in names:
+        thing, _, member = name.partition(".")
+        own = getattr(getattr(evenspan, thing), member) if member else getattr(evenspan, thing)
+        if own.__doc__ is None and inspect.getdoc(own):
+            continue  # said once, by the base class
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", message="Unknown section (Guarantees|Complexity)")
             errors = validate(f"evenspan.{name}")["errors"]

@@ -8,9 +8,9 @@ import pytest
 from sklearn.exceptions import ConvergenceWarning
 
 from compendium.experiments.zhou2024_published import PublishedRule
-from evenspan.clustering.bounds import certified, deflated_bound, spectral_bound
+from evenspan.clustering.bounds import certified, deflated_bound, leading_eigenpairs, spectral_bound
 from evenspan.clustering.fair_kernel_kmeans import FairKernelKMeans
-from evenspan.clustering.kernels import BlockGram, DenseGram, leading_eigenpairs
+from evenspan.clustering.kernels import BlockGram, DenseGram
 from evenspan.clustering.weight_rule import WeightRule, WorseWeightWarning
 from evenspan.core.cluster_counts import ClusterCounts
 from evenspan.core.errors import NotSolvedError, SingleGroupWarning

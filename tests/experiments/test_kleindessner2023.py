@@ -310,7 +310,7 @@ def test_the_judge_sees_memory_in_the_published_protocol(full):
         [name for name in CLOSED if name != "LEACE"]
     ]
     assert (wide["released"] - wide["held-out"] > 8).all()
-    assert set(metrics.CLASSIFIERS) == {"Kernel SVM", "Linear SVM", "MLP"}
+    assert set(judge.CLASSIFIERS) == {"Kernel SVM", "Linear SVM", "MLP"}
 
 
 def draws(*parts):

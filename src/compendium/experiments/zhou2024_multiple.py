@@ -21,12 +21,12 @@ from evenspan.clustering.fair_multiple_kernel_kmeans import FairMultipleKernelKM
 from evenspan.clustering.kernel_kmeans import leading_eigenvectors, relaxed_start
 from evenspan.clustering.kernels import DenseGram
 from evenspan.core.errors import ConfigurationError
-from evenspan.metrics.clustering import clustering_accuracy, joint_counts, judge_clustering
-from evenspan.metrics.joint_counts import JointCounts
+from evenspan.metrics.clustering import clustering_accuracy
 
 from ..data.clustering import ClusterData, load_clustering
 from .session import best_source
 from .store import read_results
+from .zhou2024_judge import JointCounts, judge_clustering
 from .zhou2024_methods import Run, by_first_row, fair_kernel_run, made_set
 from .zhou2024_multiple_summary import PROTOCOL, facts, gammas, in_words, made, spreads
 from .zhou2024_published import PublishedRule
@@ -200,7 +200,7 @@ def _seeds(dataset: str, method: str, problem: Several, seeds: range, protocol: 
         seconds = {"seconds": time.perf_counter() - start} if protocol != MADE else {}
         key, data = (dataset, method, pd.NA, seed), problem.data
         rows += _judged(
-            (*key, protocol), joint_counts(data.y, by_first_row(found.labels), data.groups, data.n_clusters)
+            (*key, protocol), JointCounts.from_labels(data.y, by_first_row(found.labels), data.groups, data.n_clusters)
         )
         rows += [(*key, f"{protocol}: fit", name, float(v), "", "") for name, v in {**found.facts, **seconds}.items()]
     return rows

@@ -20,8 +20,8 @@ from evenspan.clustering.row_update import RowUpdates, row_updates, swaps_and_mo
 from evenspan.clustering.variational import VariationalFairClustering
 from evenspan.core.cluster_counts import ClusterCounts
 from evenspan.core.groups import encode_groups
-from evenspan.metrics.clustering import joint_counts, judge_clustering
 
+from .zhou2024_judge import JointCounts, judge_clustering
 from .zhou2024_methods import KERNEL, METHODS, Problem
 from .zhou2024_published import PublishedRule
 
@@ -83,7 +83,7 @@ class Case(Problem):
 
     def rows(self, method: str, seed, protocol: str, weight, labels: np.ndarray, facts: Facts | None = None):
         """Tidy rows of one run: what the judge says, the counts, and what the judge cannot know."""
-        counts = joint_counts(self.data.y, labels, self.data.groups)
+        counts = JointCounts.from_labels(self.data.y, labels, self.data.groups)
         key = (self.data.name, method, self.n_clusters, seed, protocol)
         weight = np.nan if weight is None else float(weight)
         yield from ((*key, metric, weight, value, "") for metric, value in judge_clustering(counts).items())

@@ -13,9 +13,9 @@ from sklearn.exceptions import ConvergenceWarning
 from ..core.errors import ConfigurationError
 from ..core.estimator import require_generator, warn_caller
 from ..core.options import Option, Options, one_of, whole
-from .bounds import certified
+from .bounds import certified, leading_eigenpairs
 from .estimator import numeric_table, require_clusters
-from .kernels import BlockGram, FactorGram, Gram, KernelInput, leading_eigenpairs
+from .kernels import BlockGram, FactorGram, Gram, KernelInput
 
 
 @dataclass(frozen=True, eq=False)
