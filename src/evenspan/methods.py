@@ -184,7 +184,7 @@ KNOWN: Mapping[str, Method] = {
         lambda k, seed: INLP(k, random_state=seed),
         points=True,
         once=True,
-        stopped=lambda k, d, seed: INLP(k, n_iterations=d - k, random_state=seed),
+        stopped=lambda k, d, seed: INLP(k, max_iter=d - k, random_state=seed),
     ),
     "RLACE": Method(
         "means",

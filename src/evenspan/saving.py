@@ -227,7 +227,7 @@ VALUES = {
     "ClusterCounts": "core.cluster_counts",
     "FairSubspace": "core.answer",
     "Kernel": "core.kernels",
-    "KernelDirections": "representation.kernel_space",
+    "KernelDirections": "representation.fair_kernel_pca",
     "WeightRule": "clustering.weight_rule",
 }
 

@@ -71,7 +71,7 @@ TABLE = [
     StreamingFairPCA(2, 1),
     INLP(2),
     RLACE(2, max_iter=50),
-    MMDFairPCA(2, max_outer=3, max_inner=10),
+    MMDFairPCA(2, max_iter=3, max_inner=10),
     FairKernelPCA(2),
     FairKernelPCA(2, kernel="polynomial", tradeoff=0.5, n_landmarks=30),
     FairKernelPCA(2, match="covariance"),

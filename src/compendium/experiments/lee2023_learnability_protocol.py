@@ -12,11 +12,8 @@ from itertools import islice
 import numpy as np
 
 from evenspan import metrics
-from evenspan.representation.block_sums import batch_sums
-from evenspan.representation.contrasts import contrasts
-from evenspan.representation.noisy_power import FairPowerMethod
-from evenspan.representation.null_it_out import NullItOutPCA, constrained_components
-from evenspan.representation.power_options import PowerOptions
+from evenspan.representation.noisy_power import FairPowerMethod, PowerOptions, batch_sums
+from evenspan.representation.null_it_out import NullItOutPCA, constrained_components, contrasts
 
 from ..data.synthetic_gaps import GaussianPair, authors_pair, gap_controlled_pair
 from . import lee2023_judge as judge
