@@ -268,8 +268,8 @@ def test_names_and_order_of_groups_do_not_matter():
 
 @pytest.mark.parametrize("objective", OBJECTIVES)
 def test_one_group_feels_no_weight(objective):
+    options = {"groups": np.ones(len(X)), "objective": objective, "on_single_group": "warn"}
     with pytest.warns(SingleGroupWarning):
-        options = {"groups": np.ones(len(X)), "objective": objective, "on_single_group": "warn"}
         labels = [fit(fairness_weight=weight, **options).labels_ for weight in (0.0, 1e3)]
     np.testing.assert_array_equal(*labels)
 
