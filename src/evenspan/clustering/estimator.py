@@ -69,7 +69,7 @@ class FairClusterer(Options, ClusterMixin, BaseEstimator):
         self.group_labels_, codes = encode_groups(sensitive_features, n)
         self.group_counts_ = np.bincount(codes, minlength=len(self.group_labels_))
         if len(self.group_labels_) == 1:
-            said = f"there is one group only ({label_text(self.group_labels_[0])!r}, {n} row(s))"
+            said = f"there is one group only ({label_text(self.group_labels_[0])!r}, {n} row(s), one class)"
             if self.on_single_group == "raise":
                 raise GroupError(
                     f"{said}: there is nothing to be fair between. Pass at least two groups, or on_single_group='warn' "
