@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 
-from evenspan.auditing.sample import Points, Sample
+from evenspan.auditing.passes import Points, Sample
 from evenspan.core.moments import GroupMoments
 from evenspan.metrics.bootstrap import assign_blocks
 

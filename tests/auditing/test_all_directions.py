@@ -4,8 +4,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from evenspan.auditing.analysis.fitting import PCA, fit_method
-from evenspan.auditing.table.passes import read_sample
+from evenspan.auditing.fitting import PCA, fit_method
+from evenspan.auditing.passes import read_sample
 from evenspan.methods import METHODS
 
 

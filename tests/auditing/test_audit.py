@@ -11,8 +11,8 @@ from sklearn.base import clone
 
 import evenspan
 from evenspan import metrics
-from evenspan.auditing.analysis.fitting import BINARY, QUICK, chosen_methods, fit_method
-from evenspan.auditing.analysis.judging import COLUMNS, METRICS
+from evenspan.auditing.fitting import BINARY, QUICK, chosen_methods, fit_method
+from evenspan.auditing.judge import COLUMNS, METRICS
 from evenspan.auditing.writing import file_name, require_free, transformer_names, write
 from evenspan.core.errors import ComponentsError, ConfigurationError, FairError, GroupError
 from evenspan.methods import METHODS

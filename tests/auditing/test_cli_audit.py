@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
-from compendium import cli
+from evenspan import cli
 from evenspan.auditing import command as cli_audit
 from evenspan.auditing import notebook
 from evenspan.auditing.progress import FileProgress, Follower
@@ -165,8 +165,8 @@ def test_sizes_are_read_as_written():
 
 
 def test_the_options_know_what_the_library_knows():
-    from evenspan.auditing.analysis.recommendation import CONCERNS
-    from evenspan.auditing.table import passes
+    from evenspan.auditing.recommend import CONCERNS
+    from evenspan.auditing import passes
 
     assert tuple(CONCERNS) == cli_audit.CONCERNS
     assert cli_audit.MISSING == passes._RULES

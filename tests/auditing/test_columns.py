@@ -9,11 +9,11 @@ import pytest
 from scipy.stats import chi2_contingency
 from sklearn.metrics import roc_auc_score
 
-from evenspan.auditing.table.association import association, cramers_v, eta, gini
-from evenspan.auditing.table.columns import use_of
-from evenspan.auditing.table.scan import profile_columns
-from evenspan.auditing.table.sketch import KEPT, Sketch
-from evenspan.auditing.table.tables import open_table
+from evenspan.auditing.described import association, cramers_v, eta, gini
+from evenspan.auditing.columns import use_of
+from evenspan.auditing.columns import profile_columns
+from evenspan.auditing.columns import KEPT, Sketch
+from evenspan.auditing.read import open_table
 from evenspan.core.errors import DataError
 
 from .samples import diabetes, people, wine

@@ -12,7 +12,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from evenspan import StandardPCA, TableEncoder
-from evenspan.auditing.table import encoding
+from evenspan.auditing import encode as encoding
 from evenspan.core.errors import ConfigurationError, DataError
 
 from .samples import diabetes, people
@@ -77,7 +77,7 @@ def test_the_encoder_on_the_whole_is_the_encoder_by_batches(entries, monkeypatch
     frame.loc[5:60, "income"] = np.nan
     frame.loc[30:90, "job"] = None
     whole = TableEncoder(missing="indicator", exclude=SENSITIVE).fit(frame)
-    monkeypatch.setattr("evenspan.auditing.table.tables.batch_rows", lambda columns: max(entries // columns, 7))
+    monkeypatch.setattr("evenspan.auditing.read.batch_rows", lambda columns: max(entries // columns, 7))
     batched = TableEncoder(missing="indicator", exclude=SENSITIVE).fit(frame)
     assert [code.features for code in batched.codes_] == [code.features for code in whole.codes_]
     assert batched.uses_ == whole.uses_
@@ -194,7 +194,7 @@ def test_set_output_and_index():
 @pytest.mark.parametrize(
     ("options", "error", "message"),
     [
-        ({"missing": "drop"}, ConfigurationError, "missing='drop'; needed is one of error, mean, indicator"),
+        ({"missing": "drop"}, ConfigurationError, "missing='drop'; needed is 'error', 'mean' or 'indicator'"),
         ({"unknown": "ignore"}, ConfigurationError, "unknown='ignore'"),
         ({"exclude": "sex"}, ConfigurationError, "needed is a list of names"),
         ({"exclude": ["gender", "sexx"]}, DataError, "no column 'gender'"),

@@ -7,9 +7,9 @@ import pytest
 from matplotlib.text import Text
 
 import evenspan
-from evenspan.auditing.page import figures, frontier_figures, gallery
+from evenspan.auditing.page import figures, gallery
 from evenspan.auditing.page.blocks import svg
-from evenspan.auditing.page.view import View, slug
+from evenspan.auditing.page.gallery import View, slug
 from evenspan.reconstruction import JointRange
 
 from .report_tables import GROUPS, RACE, audited, plain
@@ -109,7 +109,7 @@ def test_no_projection_lies_below_the_edge():
 def test_the_frame_leaves_out_what_is_far_away():
     line = np.array([[1.0, 2.0], [1.1, 1.9]])
     points = {"near": (1.2, 1.95), "far": (9.0, 9.0)}
-    assert list(frontier_figures.inside(line, points)) == ["near"]
+    assert list(figures.inside(line, points)) == ["near"]
     assert "far" in gallery._outside(line, points, "the frame")
     assert gallery._outside(line, {"near": (1.2, 1.95)}, "the frame") == ""
 

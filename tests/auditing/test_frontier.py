@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from evenspan import DisparityFairPCA, JointRange, MinMaxFairPCA
-from evenspan.auditing.analysis.frontier import CURVES, frontier
+from evenspan.auditing.frontier import CURVES, frontier
 from evenspan.core.linalg import top_eigenspace
 from evenspan.core.moments import GroupMoments
 from evenspan.reconstruction.frontier_curves import lower_left

@@ -5,8 +5,8 @@ import pandas as pd
 import pytest
 
 from evenspan import LEACE, FairPCA, StandardPCA, metrics
-from evenspan.auditing.analysis.blocked import Part, own_directions
-from evenspan.auditing.analysis.judging import METRICS, Judgement, largest_distance, simultaneous, told_apart
+from evenspan.auditing.judge import Part, own_directions
+from evenspan.auditing.judge import METRICS, Judgement, largest_distance, simultaneous, told_apart
 from evenspan.core.moments import GroupMoments
 from evenspan.metrics.bootstrap import assign_blocks
 from evenspan.metrics.linear_map import LinearMap, linear_map
@@ -17,11 +17,11 @@ K = 2
 
 
 def judged(found, estimator, part="fitting", n_boot=200):
-    fitting = Part.of("fitting", found.fitting["team"], "team", n_boot, 0)
+    fitting = Part("fitting", found.fitting["team"], "team", n_boot, 0)
     moments = fitting.plain
     estimator.fit_moments(moments)
     bases = own_directions(moments, K)
-    on = fitting if part == "fitting" else Part.of("held out", found.held_out["team"], "team", n_boot, 1)
+    on = fitting if part == "fitting" else Part("held out", found.held_out["team"], "team", n_boot, 1)
     own = [on.sums(LinearMap(V, V, moments.mean)).errors[:, g] for g, V in enumerate(bases)]
     return Judgement(on, linear_map(estimator), np.column_stack(own)), moments
 
@@ -87,7 +87,7 @@ def test_intervals_of_the_gap_cover_the_truth():
         for fair in (False, True):  # the control: groups that do not differ
             Y = X / scales[codes] if fair else X
             blocks = pd.DataFrame({"block": assign_blocks(400, 40, rng), "team": np.array(["a", "b"])[codes]})
-            part = Part.of("held out", GroupMoments.from_data(Y, blocks), "team", 400, rng)
+            part = Part("held out", GroupMoments.from_data(Y, blocks), "team", 400, rng)
             judgement = Judgement(part, LinearMap(V, V, np.zeros(3)), np.zeros((40, 2)))
             gap = next(row for row in judgement.rows() if row.metric == "error gap")
             if fair:
@@ -103,7 +103,7 @@ def test_percentiles_of_a_gap_would_not_cover_zero():
     # Why gaps have intervals of another kind: groups that do not differ, and percentiles that exclude that.
     rng = np.random.default_rng(0)
     X, labels = rng.normal(size=(3000, 4)), rng.choice(["a", "b", "c", "d"], 3000)
-    part = Part.of("held out", sample(X, labels, held=0.0).fitting["team"], "team", 300, 1)
+    part = Part("held out", sample(X, labels, held=0.0).fitting["team"], "team", 300, 1)
     judgement = Judgement(part, LinearMap(np.eye(4)[:, :2], np.eye(4)[:, :2], np.zeros(4)), np.zeros((part.m, 4)))
     _, drawn = judgement.statistic("mean distance")
     row = next(row for row in judgement.rows() if row.metric == "mean distance")
@@ -143,7 +143,7 @@ def test_a_group_of_a_few_rows_hides_no_gap_between_two_others():
     labels = np.array(["a"] * 1500 + ["b"] * 1200 + ["few"] * 12)
     X = rng.normal(size=(len(labels), 3)) + 0.25 * (labels == "b")[:, None]
     X[labels == "b", 2] *= 1.6
-    part = Part.of("held out", sample(X, labels, held=0.0).fitting["team"], "team", 400, 1)
+    part = Part("held out", sample(X, labels, held=0.0).fitting["team"], "team", 400, 1)
     judgement = Judgement(part, LinearMap(np.eye(3)[:, :2], np.eye(3)[:, :2], X.mean(axis=0)), np.zeros((part.m, 3)))
     found = {row.metric: row for row in judgement.rows() if not row.group}
     for metric in ("mean distance", "error gap"):

@@ -8,8 +8,8 @@ import pytest
 from sklearn.base import clone
 
 from evenspan import GroupMoments, StandardPCA
-from evenspan.auditing.table.parts import split
-from evenspan.auditing.table.passes import read_sample
+from evenspan.auditing.rows import split
+from evenspan.auditing.passes import read_sample
 from evenspan.core.errors import ConfigurationError, DataError, FairError, GroupError
 
 from .samples import diabetes, people, wine
@@ -323,12 +323,12 @@ def test_numbers_and_truth_values_may_name_groups(tmp_path):
 
 
 def test_fewer_blocks_where_there_are_many_features(monkeypatch):
-    monkeypatch.setattr("evenspan.auditing.table.passes.MOMENT_BYTES", 2 * 16 * 16 * 8 * 30)
+    monkeypatch.setattr("evenspan.auditing.passes.MOMENT_BYTES", 2 * 16 * 16 * 8 * 30)
     sample = read_sample(people(), sensitive="sex")
     assert sample.d == 16
     assert len(sample.fitting["sex"].marginal("block").labels) == 30
     assert any("rest on 30 blocks of rows instead of 100" in note for note in sample.notes)
-    monkeypatch.setattr("evenspan.auditing.table.passes.ALL_BYTES", 1000)
+    monkeypatch.setattr("evenspan.auditing.passes.ALL_BYTES", 1000)
     with pytest.raises(DataError, match="16 features in 2 groups need"):
         read_sample(people(), sensitive="sex")
 

@@ -5,7 +5,7 @@ import pytest
 from sklearn.linear_model import LinearRegression
 
 from evenspan import FairPCA, StandardPCA, metrics
-from evenspan.auditing.analysis.reading import LEAST, Readers
+from evenspan.auditing.readers import LEAST, Readers
 from evenspan.metrics.linear_map import encoder, linear_map
 
 from .drawn import rows, sample

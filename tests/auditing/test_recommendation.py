@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from evenspan.auditing.analysis.attribute import analyse
-from evenspan.auditing.analysis.fitting import QUICK, chosen_methods
-from evenspan.auditing.analysis.kept import kept_groups
-from evenspan.auditing.analysis.limits import of_attribute
-from evenspan.auditing.analysis.recommendation import CONCERNS, KEPT, SMALL, recommend, require_concern, smallest_k
+from evenspan.auditing.analyse import analyse
+from evenspan.auditing.fitting import QUICK, chosen_methods
+from evenspan.auditing.analyse import kept_groups
+from evenspan.auditing.recommend import of_attribute
+from evenspan.auditing.recommend import CONCERNS, KEPT, SMALL, recommend, require_concern, smallest_k
 from evenspan.auditing.progress import Progress
 from evenspan.core.errors import ConfigurationError
 

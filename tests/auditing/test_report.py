@@ -7,7 +7,7 @@ from html.parser import HTMLParser
 import numpy as np
 import pytest
 
-from evenspan.auditing import rerun
+from evenspan.auditing import writing as rerun
 from evenspan.auditing.page import blocks, report
 
 from .report_tables import GROUPS, RACE, SCRIPT, audited
@@ -161,7 +161,7 @@ def test_the_command_of_the_report_is_read_by_the_command_line():
 
     import typer
 
-    from compendium import cli
+    from evenspan import cli
 
     settings = audited("plain").settings | {
         "table": "my table.csv", "sensitive": ["a b"], "exclude": ["-x"], "keep": ["nr"], "missing": "mean",

@@ -9,7 +9,7 @@ import pyarrow.dataset
 import pyarrow.parquet
 import pytest
 
-from evenspan.auditing.table.tables import open_table
+from evenspan.auditing.read import open_table
 from evenspan.core.errors import DataError, FairError
 
 from .samples import diabetes, people

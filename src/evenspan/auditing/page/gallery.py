@@ -1,24 +1,81 @@
 """All figures of an audit by name, each with its title, its caption and words for those who do not see it."""
 
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 
-from . import figures, frontier_figures
+from ..recommend import CONCERNS
+from . import figures
 from .blocks import listed, plain
 from .evidence import SIDE_BY_SIDE, WHERE, value_of
 from .figures import FITTING, HELD_OUT, chosen
-from .view import View, slug
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from ..result import Audit
+    from ..run import Audit
 
 READERS = {"linear AUC": "a linear reader", "kernel AUC": "a reader with a kernel"}
 _RING = "The ring is the recommended method."
+
+
+@dataclass(frozen=True, eq=False)
+class View:
+    """One attribute of an audit: its rows, groups and recommendation, as figures and tables need them."""
+
+    attribute: str
+    rows: pd.DataFrame
+    frontier: pd.DataFrame
+    labels: tuple[str, ...]
+    k: int
+    best: str
+    gap: str
+    metric: str
+
+    @classmethod
+    def of(cls, audit: "Audit", attribute: str) -> "View":
+        """Of an audit."""
+        methods, frontier, groups = (audit.tables[name] for name in ("methods", "frontier", "groups"))
+        said = audit.recommendation[attribute]
+        concern = CONCERNS[said.concern]
+        labels = groups.loc[groups["attribute"] == attribute, "group"].astype(str)
+        return cls(
+            attribute,
+            methods[methods["attribute"] == attribute],
+            frontier[frontier["attribute"] == attribute],
+            tuple(labels),
+            int(said.k),
+            said.method,
+            concern.gap,
+            concern.metric,
+        )
+
+    @property
+    def part(self) -> str:
+        """The part that methods are compared on: held-out rows, or the fitting part where nothing is held out."""
+        return HELD_OUT if (self.rows["part"] == HELD_OUT).any() else FITTING
+
+    @property
+    def sizes(self) -> list[int]:
+        """Numbers of components that were looked at."""
+        return sorted(int(k) for k in self.rows["k"].unique())
+
+    def at(self, metric: str, method: str = "PCA", part: str | None = None) -> pd.Series | None:
+        """One number about all rows at the recommended number of components."""
+        return value_of(self.rows, metric=metric, method=method, part=part or self.part, k=self.k, group="")
+
+
+def slug(attribute: str, taken: set[str]) -> str:
+    """A name for files: lower-case letters, digits and hyphens, not yet taken."""
+    plain_name = re.sub(r"[^a-z0-9]+", "-", attribute.lower()).strip("-")[:40] or "attribute"
+    name, number = plain_name, 2
+    while name in taken:
+        name, number = f"{plain_name}-{number}", number + 1
+    taken.add(name)
+    return name
 
 
 @dataclass(frozen=True, eq=False)
@@ -179,7 +236,7 @@ def _pairs(view: View, at_k: pd.DataFrame, polygon: np.ndarray) -> Drawn:
     )
     order = [name for name in view.rows["method"].unique() if name in errors.index]
     points = {name: tuple(errors.loc[name, list(labels)].astype(float)) for name in order}
-    fig = frontier_figures.attainable_pairs(polygon, lower_edge(polygon), points, labels, view.best)
+    fig = figures.attainable_pairs(polygon, lower_edge(polygon), points, labels, view.best)
     low = own["x"].to_numpy(dtype=float)
     alt = (
         f"A region of pairs of errors and {len(points)} methods in it. No projection leaves {labels[0]} less than "
@@ -205,7 +262,7 @@ def _curve(view: View, curve: str, rows: pd.DataFrame) -> Drawn:
         if x is not None and y is not None
     }
     line = rows[["x", "y", "bound"]].to_numpy(dtype=float)
-    fig = frontier_figures.average_and(curve, line, points, view.best)
+    fig = figures.average_and(curve, line, points, view.best)
     end = rows.iloc[-1]
     alt = (
         f"A falling line from PCA ({plain(line[0, 0])}, {plain(line[0, 1])}) to the smallest {curve} that was reached, "
@@ -221,7 +278,7 @@ def _curve(view: View, curve: str, rows: pd.DataFrame) -> Drawn:
 
 
 def _outside(line: np.ndarray, points: dict[str, tuple[float, float]], what: str) -> str:
-    far = [name for name in points if name not in frontier_figures.inside(line, points)]
+    far = [name for name in points if name not in figures.inside(line, points)]
     return f" Too far away for {what}: {listed(far)}." if far else ""
 
 

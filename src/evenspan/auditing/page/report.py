@@ -4,18 +4,16 @@ import importlib.metadata
 from typing import TYPE_CHECKING
 
 from ...methods import METHODS
-from .. import rerun
-from ..analysis.recommendation import CONCERNS
-from ..writing import transformer_names
+from .. import writing
+from ..recommend import CONCERNS
 from . import evidence
 from .blocks import Code, Head, Items, Pairs, Section, Text, listed, page, picture, plain
 from .evidence import SIDE_BY_SIDE, WHERE, said
 from .figures import FITTING, HELD_OUT
-from .gallery import Drawn, of_attribute
-from .view import View
+from .gallery import Drawn, View, of_attribute
 
 if TYPE_CHECKING:
-    from ..result import Audit
+    from ..run import Audit
 
 MEANING = {
     "error": "The error of a group is the mean squared distance between its rows and what k components keep of them, "
@@ -195,7 +193,7 @@ def _use(audit: "Audit", views: list[View]) -> list:
         blocks.append(
             Text("The fitted transformer takes raw rows with the columns of this table; groups are not needed:")
         )
-        blocks.append(Code(rerun.use(transformer_names(audit)[None, None, view.attribute])))
+        blocks.append(Code(writing.use(writing.transformer_names(audit)[None, None, view.attribute])))
     other = audit.tables["recommendation"]
     other = other[~other["asked"].astype(bool)]
     if len(other):
@@ -248,18 +246,15 @@ def _limits(audit: "Audit", views: list[View]) -> list:
 
 
 def _made(audit: "Audit") -> list:
-    return [
-        Pairs(rerun.described(audit)),
-        *rerun_blocks(audit.settings),
-    ]
+    return [Pairs(writing.described(audit)), *rerun_blocks(audit.settings)]
 
 
 def rerun_blocks(settings: dict) -> list:
     """The lines that make the audit again; a data frame has no name that a command could be given."""
-    blocks = [Head("Again, from Python", "again-python"), Code(rerun.call(settings))]
-    if settings["table"] == rerun.FRAME:
+    blocks = [Head("Again, from Python", "again-python"), Code(writing.call(settings))]
+    if settings["table"] == writing.FRAME:
         return blocks
-    return [Head("Again, from the command line", "again-command"), Code(rerun.command(settings)), *blocks]
+    return [Head("Again, from the command line", "again-command"), Code(writing.command(settings)), *blocks]
 
 
 def _heading(views: list[View], view: View, section: str) -> list:

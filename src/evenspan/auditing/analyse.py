@@ -6,77 +6,117 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from ...core.linalg import top_eigenspace
-from ...metrics.linear_map import LinearMap, linear_map
-from ..progress import Progress
-from .blocked import Part, own_directions
-from .concerns import Seen
+from ..core.errors import GroupError
+from ..core.linalg import top_eigenspace
+from ..core.moments import GroupMoments
+from ..metrics.bootstrap import cells_of
+from ..metrics.linear_map import LinearMap, linear_map
 from .fitting import Fitted, fit_method, rank
 from .frontier import Frontier, frontier
-from .judging import COLUMNS, Judgement, Row
-from .kept import Kept
-from .reading import Readers
-from .recommendation import KEPT, smallest_k
+from .judge import COLUMNS, Judgement, Part, Row, own_directions
+from .passes import Points, Sample
+from .progress import Progress
+from .readers import Readers
+from .recommend import KEPT, Seen, smallest_k
+
+#: Blocks of each part in which a group has to have rows: with fewer it is absent from too many resampled blocks.
+LEAST_BLOCKS = 5
+
+
+# -- the groups that have enough rows in both parts --------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Kept:
+    """Moments and points of the groups of one attribute that are compared, and the rows of those that are not."""
+
+    attribute: str
+    moments: Mapping[str, GroupMoments]  # blocked, by part: "fitting", and "held out" only if there is such a part
+    fitting_points: Points  # rows that methods and readers are fitted to
+    scoring_points: Points  # rows that readers are scored on
+    left_out: Mapping[str, int]  # rows of each group that is not compared
+
+    @property
+    def G(self) -> int:
+        """Number of groups that are compared."""
+        return len(np.unique(self.moments["fitting"].labels[self.attribute]))
+
+
+def kept_groups(sample: Sample, attribute: str) -> Kept:
+    """Leave the groups out that have rows in too few blocks of a part; ``GroupError`` if fewer than two are left."""
+    moments = {"fitting": sample.fitting[attribute]}
+    if attribute in sample.held_out:
+        moments["held out"] = sample.held_out[attribute]
+    scoring = sample.held_out_points if len(moments) == 2 else sample.fitting_points
+    enough = [_enough(part, attribute) for part in moments.values()]
+    kept = set.intersection(*enough)
+    rows = _rows(moments, attribute)
+    left_out = {label: n for label, n in rows.items() if label not in kept}
+    if len(kept) < 2:
+        told = ", ".join(f"{label} ({n} rows)" for label, n in rows.items())
+        raise GroupError(
+            f"{attribute} has the groups {told}, of which {len(kept)} have rows in {LEAST_BLOCKS} blocks or more of "
+            "both parts; needed are two. Merge groups, hold out another share, or take a larger table."
+        )
+    if not left_out:
+        return Kept(attribute, moments, sample.fitting_points, scoring, left_out)
+    moments = {name: _some(part, attribute, kept) for name, part in moments.items()}
+    points = (_some_points(points, attribute, kept) for points in (sample.fitting_points, scoring))
+    return Kept(attribute, moments, *points, left_out)
+
+
+def _enough(moments: GroupMoments, attribute: str) -> set[str]:
+    labels, _, group = cells_of(moments, attribute)  # one cell for each block and group that occur together
+    blocks = np.bincount(group, minlength=len(labels))
+    return {str(label) for label, n in zip(labels, blocks, strict=True) if n >= LEAST_BLOCKS}
+
+
+def _rows(moments: Mapping[str, GroupMoments], attribute: str) -> dict[str, int]:
+    rows: dict[str, int] = {}
+    for part in moments.values():
+        for label, n in zip(part.labels[attribute], part.counts, strict=True):
+            rows[str(label)] = rows.get(str(label), 0) + int(n)
+    return dict(sorted(rows.items()))
+
+
+def _some(moments: GroupMoments, attribute: str, kept: set[str]) -> GroupMoments:
+    cells = np.array([str(label) in kept for label in moments.labels[attribute]])
+    parts = (moments.labels, moments.counts, moments.means, moments.scatters)
+    return GroupMoments(*(part[cells] for part in parts), moments.feature_names)
+
+
+def _some_points(points: Points, attribute: str, kept: set[str]) -> Points:
+    rows = points.groups[attribute].astype(str).isin(kept).to_numpy()
+    groups = points.groups[rows].reset_index(drop=True)
+    return Points(points.X[rows], groups, None if points.y is None else points.y[rows])
+
+
+# -- the analysis ------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, eq=False)
 class Analysis:
-    """What was found for one attribute.
+    """What was found for one attribute."""
 
-    Parameters
-    ----------
-    rows : DataFrame
-        Tidy rows of all methods.
-    fits : dict
-        By (method, k).
-    frontiers : dict of int to Frontier
-        By number of components.
-    seen : Seen
-        What the recommendation sees.
-    why_k : str
-        Where its number of components is from.
-    held_out : bool
-        Whether there is a held-out part.
-    left_out : mapping of str to int
-        Rows of each group that is not compared.
-    """
-
-    rows: pd.DataFrame
-    fits: dict[tuple[str, int], Fitted]
-    frontiers: dict[int, Frontier]
-    seen: Seen
-    why_k: str
-    held_out: bool
-    left_out: Mapping[str, int]
+    rows: pd.DataFrame  # tidy, of all methods
+    fits: dict[tuple[str, int], Fitted]  # by (method, k)
+    frontiers: dict[int, Frontier]  # by number of components
+    seen: Seen  # what the recommendation sees
+    why_k: str  # where its number of components is from
+    held_out: bool  # whether there is a held-out part
+    left_out: Mapping[str, int]  # rows of each group that is not compared
 
 
 def analyse(
     groups: Kept, sizes: Sequence[int], methods: Sequence[str], given: bool, n_boot: int, seed: int, tell: Progress
 ) -> Analysis:
-    """Everything about one attribute.
+    """Everything about one attribute, for numbers of components and methods with PCA among them.
 
-    Parameters
-    ----------
-    groups : Kept
-        The groups that are compared.
-    sizes : sequence of int
-        Numbers of components.
-    methods : sequence of str
-        PCA among them.
-    given : bool
-        Whether the one number of components was asked for.
-    n_boot, seed : int
-        Of the intervals.
-    tell : Progress
-        Is told how far the work is.
-
-    Returns
-    -------
-    Analysis
+    ``given`` says whether the one number of components was asked for; ``n_boot`` and ``seed`` are of the intervals.
     """
     attribute, points = groups.attribute, groups.fitting_points
     parts = [
-        Part.of(name, moments, attribute, n_boot, (seed, i)) for i, (name, moments) in enumerate(groups.moments.items())
+        Part(name, moments, attribute, n_boot, (seed, i)) for i, (name, moments) in enumerate(groups.moments.items())
     ]
     last, moments = parts[-1], parts[0].plain
     readers = Readers(points, groups.scoring_points, attribute, last.name, n_boot, seed)
