@@ -17,7 +17,7 @@ from evenspan.auditing.writing import file_name, require_free, transformer_names
 from evenspan.core.errors import ComponentsError, ConfigurationError, FairError, GroupError
 from evenspan.methods import METHODS
 
-from .drawn import frame, rows, sample
+from .tables import frame, rows, sample
 
 
 def value(table, **where):

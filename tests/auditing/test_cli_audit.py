@@ -18,7 +18,7 @@ from evenspan.auditing import notebook
 from evenspan.auditing.progress import FileProgress, Follower
 from evenspan.core.errors import ConfigurationError
 
-from .report_tables import plain
+from .tables import plain
 
 COMMAND = [sys.executable, "-m", "evenspan", "audit"]
 QUICK = ["--sensitive", "team", "-k", "1..2", "--methods", "Min-max loss", "--methods", "Fair PCA", "--bootstrap", "40"]
@@ -165,8 +165,8 @@ def test_sizes_are_read_as_written():
 
 
 def test_the_options_know_what_the_library_knows():
-    from evenspan.auditing.recommend import CONCERNS
     from evenspan.auditing import passes
+    from evenspan.auditing.recommend import CONCERNS
 
     assert tuple(CONCERNS) == cli_audit.CONCERNS
     assert cli_audit.MISSING == passes._RULES

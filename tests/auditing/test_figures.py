@@ -12,7 +12,7 @@ from evenspan.auditing.page.blocks import svg
 from evenspan.auditing.page.gallery import View, slug
 from evenspan.reconstruction import JointRange
 
-from .report_tables import GROUPS, RACE, audited, plain
+from .tables import GROUPS, RACE, audited, plain
 
 
 @pytest.fixture(scope="module", params=["hostile", "plain"])

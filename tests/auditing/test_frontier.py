@@ -10,7 +10,7 @@ from evenspan.core.moments import GroupMoments
 from evenspan.reconstruction.frontier_curves import lower_left
 from evenspan.reconstruction.group_errors import errors, group_matrices
 
-from .drawn import rows
+from .tables import rows
 
 WORST = ("worst error", "worst loss")
 GAPS = ("error gap", "loss gap")

@@ -5,13 +5,12 @@ import pandas as pd
 import pytest
 
 from evenspan import LEACE, FairPCA, StandardPCA, metrics
-from evenspan.auditing.judge import Part, own_directions
-from evenspan.auditing.judge import METRICS, Judgement, largest_distance, simultaneous, told_apart
+from evenspan.auditing.judge import METRICS, Judgement, Part, largest_distance, own_directions, simultaneous, told_apart
 from evenspan.core.moments import GroupMoments
 from evenspan.metrics.bootstrap import assign_blocks
 from evenspan.metrics.linear_map import LinearMap, linear_map
 
-from .drawn import rows, sample
+from .tables import rows, sample
 
 K = 2
 

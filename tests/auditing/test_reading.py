@@ -8,7 +8,7 @@ from evenspan import FairPCA, StandardPCA, metrics
 from evenspan.auditing.readers import LEAST, Readers
 from evenspan.metrics.linear_map import encoder, linear_map
 
-from .drawn import rows, sample
+from .tables import rows, sample
 
 K = 2
 

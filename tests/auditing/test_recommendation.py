@@ -3,15 +3,13 @@
 import numpy as np
 import pytest
 
-from evenspan.auditing.analyse import analyse
+from evenspan.auditing.analyse import analyse, kept_groups
 from evenspan.auditing.fitting import QUICK, chosen_methods
-from evenspan.auditing.analyse import kept_groups
-from evenspan.auditing.recommend import of_attribute
-from evenspan.auditing.recommend import CONCERNS, KEPT, SMALL, recommend, require_concern, smallest_k
 from evenspan.auditing.progress import Progress
+from evenspan.auditing.recommend import CONCERNS, KEPT, SMALL, of_attribute, recommend, require_concern, smallest_k
 from evenspan.core.errors import ConfigurationError
 
-from .drawn import rows, sample
+from .tables import rows, sample
 
 
 def seen(found, methods=None, sizes=(2,), n_boot=200):

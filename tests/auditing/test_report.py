@@ -10,7 +10,7 @@ import pytest
 from evenspan.auditing import writing as rerun
 from evenspan.auditing.page import blocks, report
 
-from .report_tables import GROUPS, RACE, SCRIPT, audited
+from .tables import GROUPS, RACE, SCRIPT, audited
 
 VOID = {"meta", "img", "br", "link", "input", "hr"}
 
@@ -139,7 +139,7 @@ def test_the_same_audit_gives_the_same_page():
 def test_the_lines_of_the_report_make_the_audit_again(tmp_path):
     audit = audited("plain")
     names: dict = {}
-    from .report_tables import plain
+    from .tables import plain
 
     code = rerun.call(audit.settings).replace("result.write('report')", "")
     exec(code, {"table": plain()}, names)
