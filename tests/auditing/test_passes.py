@@ -195,6 +195,8 @@ def test_the_split_keeps_the_shares_of_the_groups_and_is_random_within():
     shares = np.bincount(codes, weights=held) / np.bincount(codes)
     np.testing.assert_allclose(shares, 0.3, atol=2 / 400)
     first = split(groups, 0.3, np.random.default_rng(2))
+    fours = {"g": (np.arange(250), np.repeat(np.arange(250), 4))}
+    assert split(fours, 0.3, np.random.default_rng(1)).sum() == pytest.approx(300, abs=1)  # not one row of each four
     assert 0.08 < np.mean(held & first) < 0.10  # 0.3 squared
 
 
