@@ -157,7 +157,7 @@ def test_pairs_are_told_apart_in_the_same_samples():
 
 def read(found, estimator=None, n_boot=200):
     """The readers of the held-out points, the map that they read, and what they find."""
-    readers = Readers(found.fitting_points, found.held_out_points, "team", "held out", n_boot, 0)
+    readers = Readers(found.fitting_points, found.held_out_points, "team", n_boot, 0)
     answer = linear_map((estimator or StandardPCA(K)).fit_moments(found.moments("team")))
     return readers, answer, list(readers.rows(answer))
 

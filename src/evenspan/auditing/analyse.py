@@ -31,7 +31,7 @@ class Kept:
     """Moments and points of the groups of one attribute that are compared, and the rows of those that are not."""
 
     attribute: str
-    moments: Mapping[str, GroupMoments]  # blocked, by part: "fitting", and "held out" only if there is such a part
+    moments: Mapping[str, GroupMoments]  # blocked, by part: "fitting" and "held out"
     fitting_points: Points  # rows that methods and readers are fitted to
     scoring_points: Points  # rows that readers are scored on
     left_out: Mapping[str, int]  # rows of each group that is not compared
@@ -44,12 +44,8 @@ class Kept:
 
 def kept_groups(sample: Sample, attribute: str) -> Kept:
     """Leave the groups out that have rows in too few blocks of a part; ``GroupError`` if fewer than two are left."""
-    moments = {"fitting": sample.fitting[attribute]}
-    if attribute in sample.held_out:
-        moments["held out"] = sample.held_out[attribute]
-    scoring = sample.held_out_points if len(moments) == 2 else sample.fitting_points
-    enough = [_enough(part, attribute) for part in moments.values()]
-    kept = set.intersection(*enough)
+    moments = {"fitting": sample.fitting[attribute], "held out": sample.held_out[attribute]}
+    kept = set.intersection(*(_enough(part, attribute) for part in moments.values()))
     rows = _rows(moments, attribute)
     left_out = {label: n for label, n in rows.items() if label not in kept}
     if len(kept) < 2:
@@ -59,9 +55,9 @@ def kept_groups(sample: Sample, attribute: str) -> Kept:
             "both parts; needed are two. Merge groups, hold out another share, or take a larger table."
         )
     if not left_out:
-        return Kept(attribute, moments, sample.fitting_points, scoring, left_out)
+        return Kept(attribute, moments, sample.fitting_points, sample.held_out_points, left_out)
     moments = {name: _some(part, attribute, kept) for name, part in moments.items()}
-    points = (_some_points(points, attribute, kept) for points in (sample.fitting_points, scoring))
+    points = (_some_points(points, attribute, kept) for points in (sample.fitting_points, sample.held_out_points))
     return Kept(attribute, moments, *points, left_out)
 
 
@@ -103,7 +99,6 @@ class Analysis:
     frontiers: dict[int, Frontier]  # by number of components
     seen: Seen  # what the recommendation sees
     why_k: str  # where its number of components is from
-    held_out: bool  # whether there is a held-out part
     left_out: Mapping[str, int]  # rows of each group that is not compared
 
 
@@ -119,7 +114,7 @@ def analyse(
         Part(name, moments, attribute, n_boot, (seed, i)) for i, (name, moments) in enumerate(groups.moments.items())
     ]
     last, moments = parts[-1], parts[0].plain
-    readers = Readers(points, groups.scoring_points, attribute, last.name, n_boot, seed)
+    readers = Readers(points, groups.scoring_points, attribute, n_boot, seed)
     k, why_k = _components(moments, sizes, given)
 
     tell.stage(f"Methods for {attribute}", len(methods) * len(sizes))
@@ -145,7 +140,7 @@ def analyse(
         {name: found[0][0] for name, found in kept.items()}, {name: found[1] for name, found in kept.items()},
         frontiers.get(k),
     )  # fmt: skip
-    return Analysis(pd.DataFrame(rows, columns=COLUMNS), fits, frontiers, seen, why_k, len(parts) == 2, groups.left_out)
+    return Analysis(pd.DataFrame(rows, columns=COLUMNS), fits, frontiers, seen, why_k, groups.left_out)
 
 
 def _components(moments, sizes: Sequence[int], given: bool) -> tuple[int, str]:
@@ -196,7 +191,7 @@ def _judged(fit: Fitted, parts: Sequence[Part], own: Sequence[np.ndarray], reade
         judgements.append(judgement)
         for row in judgement.rows():
             rows.append(_laid_out(part.name, row, fit.note if row.metric == "average error" else ""))
-    rows += [_laid_out(readers.part, row) for row in readers.rows(answer)]
+    rows += [_laid_out("held out", row) for row in readers.rows(answer)]
     certificate = fit.estimator.certificate_
     size = max(abs(certificate.primal), abs(certificate.dual), np.finfo(float).tiny)
     rows.append(_laid_out("fitting", Row("certificate", abs(certificate.gap) / size, note=certificate.problem)))

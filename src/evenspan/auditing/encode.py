@@ -146,30 +146,13 @@ class TableEncoder(Options, TransformerMixin, BaseEstimator):
         """
         check_is_fitted(self)
         frame = self._frame(X, reset=False)
-        return pd.DataFrame(self.encoded(frame), index=frame.index, columns=self.get_feature_names_out())
-
-    def encoded(self, frame: pd.DataFrame, row: int = 0) -> np.ndarray:
-        """The features as an array.
-
-        Parameters
-        ----------
-        frame : DataFrame of shape (n, p)
-            With the columns that are used.
-        row : int
-            Rows before these, for what errors say.
-
-        Returns
-        -------
-        ndarray of shape (n, d)
-            As ``transform`` gives them.
-        """
         for code in self.codes_:
             if code.name not in frame.columns:
                 raise DataError(no_such_column(code.name, frame.columns, "the table to be transformed"))
-        values = encode(self.codes_, frame, row=row, unknown=self.unknown)
+        values = encode(self.codes_, frame, unknown=self.unknown)
         values -= self.mean_
         values /= self.scale_
-        return values
+        return pd.DataFrame(values, index=frame.index, columns=self.get_feature_names_out())
 
     def get_feature_names_out(self, input_features=None) -> np.ndarray:
         """Names of the features.

@@ -44,15 +44,6 @@ class Points:
     groups: pd.DataFrame  # one column of labels (text) for each attribute, named as the attribute
     y: np.ndarray | None = None  # the target: float64 if it is a number, text if it is a category
 
-    def __post_init__(self):
-        n = len(self.X)
-        if self.X.ndim != 2 or len(self.groups) != n or (self.y is not None and len(self.y) != n):
-            y = None if self.y is None else len(self.y)
-            raise DataError(
-                f"points do not fit together: X {self.X.shape}, groups {self.groups.shape}, y {y}; needed are as many "
-                "rows of groups and y as X has."
-            )
-
     @property
     def n(self) -> int:
         """Number of rows."""
@@ -198,7 +189,7 @@ def read_sample(
         held_out={name: moments[True, name] for name in groups},
         fitting_points=points[False],
         held_out_points=points[True],
-        notes=sentences([*table.notes, *notes, *found, *_told(names, reference, blocks, n_blocks, chosen, max_points)]),
+        notes=sentences([*table.notes, *notes, *found, *_told(names, reference, blocks, n_blocks, chosen)]),
     )
 
 
@@ -271,7 +262,7 @@ def _chosen(held: np.ndarray, d: int, max_points: int, rng: np.random.Generator)
     return chosen
 
 
-def _told(names, reference: GroupMoments, blocks: Mapping, n_blocks: int, chosen: np.ndarray, max_points: int) -> list:
+def _told(names, reference: GroupMoments, blocks: Mapping, n_blocks: int, chosen: np.ndarray) -> list:
     """What else was done that a reader has to know."""
     notes = []
     flat = np.flatnonzero(np.diag(reference.scatters[0]) <= 1e-24 * reference.n * reference.means[0] ** 2)

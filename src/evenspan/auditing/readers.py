@@ -30,12 +30,12 @@ LEAST = 10
 class Readers:
     """Rows to read, dealt once and read in the representation of every method.
 
-    ``fitting`` and ``scoring`` are points of the two parts, the same twice where nothing is held out; ``part`` is the
-    name of the part of ``scoring``; ``n_boot`` samples of the scored rows are the same for all methods.
+    ``fitting`` are points of the fitting part, ``scoring`` held-out ones; ``n_boot`` samples of the scored rows are the
+    same for all methods.
     """
 
-    def __init__(self, fitting: Points, scoring: Points, attribute: str, part: str, n_boot: int, seed: int):
-        self.fitting, self.scoring, self.part, self.n_boot, self.seed = fitting, scoring, part, n_boot, seed
+    def __init__(self, fitting: Points, scoring: Points, attribute: str, n_boot: int, seed: int):
+        self.fitting, self.scoring, self.n_boot, self.seed = fitting, scoring, n_boot, seed
         names = [points.groups[attribute].to_numpy(dtype=str) for points in (fitting, scoring)]
         self._labels = sorted({*names[0], *names[1]})
         self._codes = tuple(np.searchsorted(self._labels, of_part) for of_part in names)

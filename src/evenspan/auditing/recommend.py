@@ -21,7 +21,7 @@ Principal components are kept if the gap under them is
 and smaller; if there are none, these are kept. Of the others the one with the smallest value, and among those whose
 value cannot be told from it the one with the least average error.
 
-All of it is on held-out rows, unless nothing was held out. *Told apart* means: the difference is larger than the 95 %
+All of it is on held-out rows. *Told apart* means: the difference is larger than the 95 %
 quantile of its deviations when the blocks of rows are resampled, the same blocks for both.
 """
 
@@ -85,7 +85,7 @@ class Seen:
     attribute: str
     k: int
     fits: Mapping[str, Fitted]  # by method
-    judged: Mapping[str, Judgement]  # by method with an answer, on held-out rows if there are any
+    judged: Mapping[str, Judgement]  # by method with an answer, on held-out rows
     fitted: Mapping[str, Judgement]  # the same on the fitting part
     rows: Mapping[str, Sequence[Row]]  # what was measured on the part of ``judged``, with what readers find
     frontier: Frontier | None  # of the fitting part; None where k directions are all that vary
@@ -94,16 +94,6 @@ class Seen:
         """One number about all rows; None where it was not measured."""
         found = (r for r in self.rows[method] if r.metric == metric and not r.group and np.isfinite(r.value))
         return next(found, None)
-
-    @property
-    def held_out(self) -> bool:
-        """Whether the methods are judged on rows they were not fitted to."""
-        return self.judged[PCA].part.name == "held out"
-
-    @property
-    def where(self) -> str:
-        """The rows that the methods are judged on, in words."""
-        return "on held-out rows" if self.held_out else "on the rows it was fitted to"
 
     def made_for(self, what: Concern) -> list[str]:
         """The methods that were asked for and are made for a concern, with or without an answer."""
@@ -180,7 +170,7 @@ def _decided(seen: Seen, concern: str) -> tuple[str, list[str]]:
     gap = seen.row(PCA, what.gap)
     if not gap.value > gap.chance:
         return PCA, [by_chance(gap)]
-    if concern == "losses" and seen.held_out and (turned := _other_way(seen)):
+    if concern == "losses" and (turned := _other_way(seen)):
         return PCA, [other_way(seen, *turned)]
     scale = judged[PCA].spread if concern == "means" else judged[PCA].average
     least = NEAR if concern == "means" else SMALL
@@ -221,7 +211,7 @@ def start(seen: Seen, what: Concern) -> str:
     """What principal components do."""
     return (
         f"Under PCA with k = {seen.k} the {what.gap} between the groups of {seen.attribute} is "
-        f"{said(seen.row(PCA, what.gap))} {seen.where}."
+        f"{said(seen.row(PCA, what.gap))} on held-out rows."
     )
 
 
@@ -274,7 +264,7 @@ def advantages(
     """What a method brings, beside which others, at what price, and how near that is to what is possible."""
     before, after = seen.judged[PCA].statistic(what.metric)[0], seen.row(method, what.metric)
     found = [
-        f"{method} brings the {what.metric} from {n(before)} to {said(after)} {seen.where}. That is {n(gained[0])} "
+        f"{method} brings the {what.metric} from {n(before)} to {said(after)} on held-out rows. That is {n(gained[0])} "
         f"less, and chance alone makes up to {n(gained[1])}."
     ]
     if what.gap != what.metric:
@@ -370,9 +360,7 @@ def n(value: float) -> str:
 # -- what the numbers of an audit do not say, whatever is recommended --------------------------------------------------
 
 
-def of_attribute(
-    sample: Sample, attribute: str, methods: int, held_out: bool, left_out: Mapping[str, int] | None = None
-) -> list[str]:
+def of_attribute(sample: Sample, attribute: str, methods: int, left_out: Mapping[str, int] | None = None) -> list[str]:
     """Sentences about the groups of one attribute, whatever is recommended for them."""
     said = []
     if left_out:
@@ -382,16 +370,11 @@ def of_attribute(
             + ": too few rows to be compared. They are left out of all numbers; merge them with other groups to have "
             "them counted."
         )
-    if held_out:
-        said.append(
-            f"The methods ({methods}) were compared on the same held-out rows on which the one named is described: its "
-            "numbers there are a little too good. The rows are from the same table; another year or place is another "
-            "matter."
-        )
-    else:
-        said.append(
-            "Nothing was held out: all numbers are of the rows that the methods were fitted to, and are too good."
-        )
+    said.append(
+        f"The methods ({methods}) were compared on the same held-out rows on which the one named is described: its "
+        "numbers there are a little too good. The rows are from the same table; another year or place is another "
+        "matter."
+    )
     said.append(
         f"Intervals are about other rows from the same source ({LEVEL:.0%}), for the projection as it is fitted; they "
         "do not say how another fitting sample would change it."

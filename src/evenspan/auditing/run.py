@@ -280,7 +280,7 @@ def audit(
 def _audit(sample, sizes, names, settings, found: Mapping[str, Analysis], concern) -> Audit:
     advice, lines = {}, []
     for attribute, analysis in found.items():
-        limits = of_attribute(sample, attribute, len(names), analysis.held_out, analysis.left_out)
+        limits = of_attribute(sample, attribute, len(names), analysis.left_out)
         for one in CONCERNS:
             answer = recommend(analysis.seen, one, analysis.why_k, limits)
             lines.append(_line(answer, one == concern))

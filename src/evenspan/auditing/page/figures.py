@@ -90,14 +90,14 @@ def few_groups(values: pd.DataFrame) -> list[str]:
 
 @styled
 def groups_under_pca(
-    rows: pd.DataFrame, metrics: Mapping[str, str], *, k: int, part: str, labels: Sequence[str], overall: float
+    rows: pd.DataFrame, metrics: Mapping[str, str], *, k: int, labels: Sequence[str], overall: float
 ) -> "Figure":
     """What standard PCA leaves of each group: a panel for each metric, filled marks held out, hollow ones fitted.
 
-    ``metrics`` gives the panels their titles; groups are ordered by the rows of ``part``; ``labels`` are all of them;
+    ``metrics`` gives the panels their titles; groups are ordered by held-out rows; ``labels`` are all of them;
     ``overall`` is the average of the first metric.
     """
-    first = chosen(rows, metric=next(iter(metrics)), part=part, k=k)
+    first = chosen(rows, metric=next(iter(metrics)), part=HELD_OUT, k=k)
     names = few_groups(first)
     dress = group_looks(labels)
     fig, axes = _figure(1, len(metrics), 1.5 + 0.34 * len(names), sharey=True, squeeze=False)
@@ -116,11 +116,9 @@ def groups_under_pca(
 
 
 @styled
-def groups_over_k(
-    rows: pd.DataFrame, metric: str, title: str, *, part: str, labels: Sequence[str], at: int
-) -> "Figure":
-    """A metric of every group under standard PCA on the rows of a part, over the number of components."""
-    values = chosen(rows, metric=metric, part=part)
+def groups_over_k(rows: pd.DataFrame, metric: str, title: str, *, labels: Sequence[str], at: int) -> "Figure":
+    """A metric of every group under standard PCA on held-out rows, over the number of components."""
+    values = chosen(rows, metric=metric, part=HELD_OUT)
     names = few_groups(values[values["k"] == at])
     from matplotlib.lines import Line2D
 
@@ -141,14 +139,14 @@ def groups_over_k(
 
 
 @styled
-def gap_and_price(
-    rows: pd.DataFrame, gap: str, price: str, *, k: int, part: str, words: tuple[str, str], best: str
-) -> "Figure":
-    """Each method's gap between groups against what it costs all rows together, both on the rows of a part.
+def gap_and_price(rows: pd.DataFrame, gap: str, price: str, *, k: int, words: tuple[str, str], best: str) -> "Figure":
+    """Each method's gap between groups against what it costs all rows together, both on held-out rows.
 
     ``words`` is what the axes say; the recommended method ``best`` gets a ring.
     """
-    across, up = (chosen(rows, metric=metric, part=part, k=k, group="").set_index("method") for metric in (gap, price))
+    across, up = (
+        chosen(rows, metric=metric, part=HELD_OUT, k=k, group="").set_index("method") for metric in (gap, price)
+    )
     names = [name for name in across.index if name in up.index]
     dress = looks(names)
     fig, panel = _figure(height=4.6)
@@ -165,9 +163,9 @@ def gap_and_price(
 
 
 @styled
-def methods_over_k(rows: pd.DataFrame, metrics: Mapping[str, str], *, part: str) -> "Figure":
-    """Metrics of every method on the rows of a part over the number of components, a panel each."""
-    some = rows[(rows["part"] == part) & rows["metric"].isin(list(metrics)) & (rows["group"] == "")]
+def methods_over_k(rows: pd.DataFrame, metrics: Mapping[str, str]) -> "Figure":
+    """Metrics of every method on held-out rows over the number of components, a panel each."""
+    some = rows[(rows["part"] == HELD_OUT) & rows["metric"].isin(list(metrics)) & (rows["group"] == "")]
     dress = looks(some["method"].unique())
     fig, axes = _figure(1, len(metrics), 4.6, squeeze=False)
     for panel, (metric, title) in zip(axes[0], metrics.items(), strict=True):
@@ -182,9 +180,11 @@ def methods_over_k(rows: pd.DataFrame, metrics: Mapping[str, str], *, part: str)
 
 
 @styled
-def predictability(rows: pd.DataFrame, readers: Mapping[str, str], *, k: int, part: str) -> "Figure":
+def predictability(rows: pd.DataFrame, readers: Mapping[str, str], *, k: int) -> "Figure":
     """How well the attribute can be read from k components of each method, by each reader."""
-    some = rows[(rows["part"] == part) & (rows["group"] == "") & (rows["k"] == k) & rows["metric"].isin(list(readers))]
+    some = rows[
+        (rows["part"] == HELD_OUT) & (rows["group"] == "") & (rows["k"] == k) & rows["metric"].isin(list(readers))
+    ]
     names = list(some.loc[some["value"].notna(), "method"].unique())
     dress = looks(names)
     fig, axes = _figure(1, len(readers), 1.4 + 0.32 * len(names), sharey=True, squeeze=False)

@@ -10,7 +10,7 @@ import pandas as pd
 from ..recommend import CONCERNS
 from . import figures
 from .blocks import listed, plain
-from .evidence import SIDE_BY_SIDE, WHERE, value_of
+from .evidence import SIDE_BY_SIDE, value_of
 from .figures import FITTING, HELD_OUT, chosen
 
 if TYPE_CHECKING:
@@ -54,18 +54,13 @@ class View:
         )
 
     @property
-    def part(self) -> str:
-        """The part that methods are compared on: held-out rows, or the fitting part where nothing is held out."""
-        return HELD_OUT if (self.rows["part"] == HELD_OUT).any() else FITTING
-
-    @property
     def sizes(self) -> list[int]:
         """Numbers of components that were looked at."""
         return sorted(int(k) for k in self.rows["k"].unique())
 
-    def at(self, metric: str, method: str = "PCA", part: str | None = None) -> pd.Series | None:
+    def at(self, metric: str, method: str = "PCA", part: str = HELD_OUT) -> pd.Series | None:
         """One number about all rows at the recommended number of components."""
-        return value_of(self.rows, metric=metric, method=method, part=part or self.part, k=self.k, group="")
+        return value_of(self.rows, metric=metric, method=method, part=part, k=self.k, group="")
 
 
 def slug(attribute: str, taken: set[str]) -> str:
@@ -105,11 +100,10 @@ def of_attribute(view: View) -> dict[str, Drawn]:
     found["methods"] = _methods(view)
     if len(view.sizes) > 1:
         found["methods-over-k"] = _methods_over_k(view)
-    if chosen(view.rows, part=view.part, k=view.k)["metric"].isin(list(READERS)).any():
+    if chosen(view.rows, part=HELD_OUT, k=view.k)["metric"].isin(list(READERS)).any():
         found["predictability"] = _predictability(view)
     found |= _possible(view)
-    if view.part == HELD_OUT:
-        found["held-out"] = _held_out(view)
+    found["held-out"] = _held_out(view)
     return found
 
 
@@ -117,7 +111,7 @@ def _pca_groups(view: View) -> Drawn:
     pca = view.rows[view.rows["method"] == "PCA"]
     metrics = {"error": "error", "loss": "loss: error beyond the group's own best"}
     average = float(view.at("average error")["value"])
-    values = chosen(pca, metric="error", part=view.part, k=view.k).sort_values("value")
+    values = chosen(pca, metric="error", part=HELD_OUT, k=view.k).sort_values("value")
     first, last = values.iloc[0], values.iloc[-1]
     alt = (
         f"Dots with intervals for {len(values)} groups of {view.attribute}. The error goes from "
@@ -128,29 +122,29 @@ def _pca_groups(view: View) -> Drawn:
         f"Errors and losses of the groups of {view.attribute} under standard PCA with k = {view.k}, with 95% "
         "intervals. Filled marks: held-out rows; hollow marks: rows that PCA was fitted to."
     )
-    fig = figures.groups_under_pca(pca, metrics, k=view.k, part=view.part, labels=view.labels, overall=average)
+    fig = figures.groups_under_pca(pca, metrics, k=view.k, labels=view.labels, overall=average)
     return Drawn(fig, f"Standard PCA and {view.attribute}", caption, alt)
 
 
 def _pca_over_k(view: View) -> Drawn:
     pca = view.rows[view.rows["method"] == "PCA"]
     first, last = view.sizes[0], view.sizes[-1]
-    gaps = [value_of(pca, metric="error gap", part=view.part, k=k, group="") for k in (first, last)]
+    gaps = [value_of(pca, metric="error gap", part=HELD_OUT, k=k, group="") for k in (first, last)]
     alt = (
         f"One line for each group of {view.attribute}, falling with the number of components. The largest less the "
         f"smallest error is {plain(gaps[0]['value'])} with k = {first} and {plain(gaps[1]['value'])} with k = {last}."
     )
     caption = (
-        f"Error of each group of {view.attribute} under standard PCA {WHERE[view.part]}, by number of components. "
+        f"Error of each group of {view.attribute} under standard PCA on held-out rows, by number of components. "
         "Bands are 95% intervals."
     )
-    fig = figures.groups_over_k(pca, "error", "error", part=view.part, labels=view.labels, at=view.k)
+    fig = figures.groups_over_k(pca, "error", "error", labels=view.labels, at=view.k)
     return Drawn(fig, f"Standard PCA and {view.attribute} over k", caption, alt)
 
 
 def _methods(view: View) -> Drawn:
     head = SIDE_BY_SIDE.get(view.metric, view.metric)
-    values = chosen(view.rows, metric=view.metric, part=view.part, k=view.k, group="").sort_values("value")
+    values = chosen(view.rows, metric=view.metric, part=HELD_OUT, k=view.k, group="").sort_values("value")
     first, last = values.iloc[0], values.iloc[-1]
     alt = (
         f"One mark with two intervals for each of {len(values)} methods. The {head} goes from {plain(first['value'])} "
@@ -158,11 +152,11 @@ def _methods(view: View) -> Drawn:
         f"{plain(view.at(view.metric)['value'])}."
     )
     caption = (
-        f"Every method for {view.attribute} with k = {view.k} {WHERE[view.part]}: further left the {head} is smaller, "
+        f"Every method for {view.attribute} with k = {view.k} on held-out rows: further left the {head} is smaller, "
         f"further down all rows together lose less. Lines are 95% intervals. {_RING}"
     )
     fig = figures.gap_and_price(
-        view.rows, view.metric, "average error", k=view.k, part=view.part, words=(head, "average error"), best=view.best
+        view.rows, view.metric, "average error", k=view.k, words=(head, "average error"), best=view.best
     )
     return Drawn(fig, f"Methods for {view.attribute}", caption, alt)
 
@@ -174,16 +168,14 @@ def _methods_over_k(view: View) -> Drawn:
         f"Two panels with a line for each method, for k from {view.sizes[0]} to {view.sizes[-1]}: "
         f"{metrics[view.metric]} and average error. The numbers are in the table below."
     )
-    caption = f"Every method for {view.attribute} {WHERE[view.part]}, over the number of components."
-    return Drawn(
-        figures.methods_over_k(view.rows, metrics, part=view.part), f"Methods for {view.attribute} over k", caption, alt
-    )
+    caption = f"Every method for {view.attribute} on held-out rows, over the number of components."
+    return Drawn(figures.methods_over_k(view.rows, metrics), f"Methods for {view.attribute} over k", caption, alt)
 
 
 def _predictability(view: View) -> Drawn:
     said = []
     for metric, reader in READERS.items():
-        values = chosen(view.rows, metric=metric, part=view.part, k=view.k, group="").sort_values("value")
+        values = chosen(view.rows, metric=metric, part=HELD_OUT, k=view.k, group="").sort_values("value")
         if len(values):
             low, high = values.iloc[0], values.iloc[-1]
             said.append(
@@ -192,10 +184,10 @@ def _predictability(view: View) -> Drawn:
             )
     alt = f"A dot with its interval for each method in two panels: {' and '.join(said)}. A line marks guessing at 0.5."
     caption = (
-        f"How well {view.attribute} can be read from the {view.k} components of each method, {WHERE[view.part]}. "
+        f"How well {view.attribute} can be read from the {view.k} components of each method, on held-out rows. "
         "Readers are fitted to rows of the fitting part. Lines are 95% intervals."
     )
-    fig = figures.predictability(view.rows, READERS, k=view.k, part=view.part)
+    fig = figures.predictability(view.rows, READERS, k=view.k)
     return Drawn(fig, f"Predictability of {view.attribute}", caption, alt)
 
 
