@@ -10,7 +10,6 @@ import pytest
 from sklearn.base import clone
 
 import evenspan
-from evenspan import metrics
 from evenspan.auditing.fitting import BINARY, QUICK, chosen_methods, fit_method
 from evenspan.auditing.judge import COLUMNS, METRICS
 from evenspan.auditing.writing import file_name, require_free, transformer_names, write
@@ -269,16 +268,3 @@ def test_transformers_of_like_names_are_told_apart():
     ]  # fmt: skip
     assert list(names.values()) == ["a-b", "a-b-2", "a-b-pca-k3", "a-b-pca-k3-2", "a-b-pca-k3-3"]
     assert names["PCA", 3, "a-b"] == "a-b-pca-k3-3"
-
-
-def test_errors_are_judged_by_the_metrics_of_the_package(found):
-    moments = found.sample.moments("team", "held_out")
-    subspace = found.estimators["team", "Min-max error", 2].subspace_
-    seen = found.tables["methods"]
-    mine = seen[(seen["method"] == "Min-max error") & (seen["k"] == 2) & (seen["part"] == "held out")]
-    errors = metrics.group_errors(moments, subspace)
-    np.testing.assert_allclose([value(mine, metric="error", group=g)["value"] for g in ("g0", "g1")], errors, rtol=1e-9)
-    assert np.isclose(value(mine, metric="error gap")["value"], np.ptp(errors), rtol=1e-7)
-    assert np.isclose(
-        value(mine, metric="explained variance")["value"], metrics.explained_variance(moments, subspace.V), rtol=1e-9
-    )
