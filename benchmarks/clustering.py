@@ -22,10 +22,9 @@ from compendium.data.clustering_files import read_mnist
 from compendium.data.storage import status_of
 from evenspan.clustering import FairKernelKMeans, WeightRule, base_kernel, twelve_kernels
 from evenspan.clustering.fairness_first import FairnessFirstClustering
-from evenspan.clustering.gram import DenseGram
-from evenspan.clustering.relaxed import relaxed_labels
-from evenspan.clustering.row_update import row_updates
-from evenspan.clustering.row_update_many import row_updates_many
+from evenspan.clustering.kernel_kmeans import relaxed_labels
+from evenspan.clustering.kernels import DenseGram
+from evenspan.clustering.row_update import row_updates, row_updates_many
 from evenspan.core.cluster_counts import ClusterCounts, tally
 
 SEEDS = 10

@@ -20,8 +20,8 @@ from run import ratios
 from compendium.data.portraits import CELEBA_SIZE, PortraitStream
 from evenspan.core.streams import FunctionStream
 from evenspan.representation import StreamingFairPCA
-from evenspan.representation.block_reader import BlockReader
-from evenspan.representation.power_run import steps
+from evenspan.representation.block_readers import BlockReader
+from evenspan.representation.streaming_fair_pca import steps
 
 PAPER_BLOCK = 32_554
 FIT = """

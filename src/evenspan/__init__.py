@@ -17,14 +17,14 @@ if TYPE_CHECKING:
     )
     from .core.answer import Certificate, FairSubspace
     from .core.cluster_counts import ClusterCounts
-    from .core.dask_stream import DaskStream
+    from .core.dask_tables import DaskStream
     from .core.errors import FairError
     from .core.moments import GroupMoments
     from .core.stream_files import ParquetStream
     from .core.stream_images import ImageFolderStream
     from .core.streams import ArrayStream, FunctionStream
     from .displays import FrontierDisplay, GroupGapDisplay, JointRangeDisplay
-    from .metrics import GroupFrame
+    from .metrics import ClusterFrame, GroupFrame
     from .reconstruction import (
         JEVDPCA,
         ConvexFairPCA,
@@ -49,6 +49,7 @@ __all__ = [
     "Audit",
     "Certificate",
     "ClusterCounts",
+    "ClusterFrame",
     "ConvexFairPCA",
     "DaskStream",
     "DisparityFairPCA",
@@ -89,6 +90,7 @@ _HOMES = {
     "Audit": "auditing.run",
     "audit": "auditing.run",
     "TableEncoder": "auditing.encode",
+    "ClusterFrame": "metrics",
     "GroupFrame": "metrics",
     "GroupGapDisplay": "displays",
     "FrontierDisplay": "displays",
@@ -105,7 +107,7 @@ _HOMES = {
     "KernelKMeans": "clustering",
     "VariationalFairClustering": "clustering",
     "WeightRule": "clustering",
-    "DaskStream": "core.dask_stream",
+    "DaskStream": "core.dask_tables",
     "FunctionStream": "core.streams",
     "ImageFolderStream": "core.stream_images",
     "ParquetStream": "core.stream_files",

@@ -8,10 +8,10 @@ import evenspan
 QUICK = {
     "StreamingFairPCA": {"n_gap_directions": 1, "n_blocks": 2},
     "NullItOutPCA": {"n_gap_directions": 1},
-    "MMDFairPCA": {"max_outer": 2, "max_inner": 5},
+    "MMDFairPCA": {"max_iter": 2, "max_inner": 5},
     "RLACE": {"max_iter": 30, "evaluate_every": 10},
-    "FairKernelKMeans": {"fairness_weight": 1.0},
-    "FairMultipleKernelKMeans": {"fairness_weight": 1.0},
+    "FairKernelKMeans": {"fairness_weight": 1.0, "max_iter": 100},
+    "FairMultipleKernelKMeans": {"fairness_weight": 1.0, "max_iter": 100},
 }
 
 

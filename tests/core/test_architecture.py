@@ -67,15 +67,20 @@ def public_objects() -> list[str]:
         for member, value in inspect.getmembers(thing) if inspect.isclass(thing) else ():
             module = getattr(inspect.unwrap(getattr(value, "fget", None) or value), "__module__", None) or ""
             callable_or_property = inspect.isroutine(value) or isinstance(value, property)
-            if not member.startswith("_") and callable_or_property and module.startswith("evenspan"):
+            inherited = not value.__doc__ and inspect.getdoc(value)  # the text of the base, where it is checked
+            if not member.startswith("_") and callable_or_property and module.startswith("evenspan") and not inherited:
                 found.append(f"{name}.{member}")
     return found
 
 
 def test_public_names_are_documented():
     names, offenders = public_objects(), []
-    assert {"FairPCA.fit", "FairPCA.transform", "GroupMoments.from_data", "Certificate.is_optimal"} <= set(names)
+    assert {"StandardPCA.transform", "GroupMoments.from_data", "Certificate.is_optimal"} <= set(names)
     for name in names:
+        thing, _, member = name.partition(".")
+        own = getattr(getattr(evenspan, thing), member) if member else getattr(evenspan, thing)
+        if own.__doc__ is None and inspect.getdoc(own):
+            continue  # said once, by the base class
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", message="Unknown section (Guarantees|Complexity)")
             errors = validate(f"evenspan.{name}")["errors"]

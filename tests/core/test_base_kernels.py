@@ -10,6 +10,7 @@ import pytest
 from scipy import sparse
 from sklearn.metrics.pairwise import euclidean_distances
 
+from compendium.experiments.zhou2024_points import unit_rows
 from evenspan.clustering import base_kernels
 from evenspan.clustering.base_kernels import (
     KERNEL_NAMES,
@@ -20,7 +21,6 @@ from evenspan.clustering.base_kernels import (
     require_memory,
     twelve_kernels,
 )
-from evenspan.clustering.kernel_points import unit_rows
 from evenspan.core.errors import ConfigurationError, DataError
 
 from .samples import draw

@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 from evenspan import GroupMoments
-from evenspan.core import dask_chunks, dask_cluster
+from evenspan.core import dask_cluster, dask_tables
 from evenspan.core.errors import ClusterError, ConfigurationError, DataError, FeatureTypeError, GroupError
 from evenspan.core.running import RunningMoments
 
@@ -146,7 +146,7 @@ def test_empty_chunks_count_for_nothing(sample, client):
 
 def test_the_tree_alone_decides_the_bits(client):
     X, groups = generated(19), np.arange(950) % 3
-    table = dask_chunks.ChunkedTable(X, groups)
+    table = dask_tables.ChunkedTable(X, groups)
     level = []
     for block, labels in table.load():
         level.append(RunningMoments())
@@ -155,7 +155,7 @@ def test_the_tree_alone_decides_the_bits(client):
     for part in level:
         in_a_row.combine(part)
     while len(level) > 1:
-        grouped = [level[i : i + dask_chunks.FAN_IN] for i in range(0, len(level), dask_chunks.FAN_IN)]
+        grouped = [level[i : i + dask_tables.FAN_IN] for i in range(0, len(level), dask_tables.FAN_IN)]
         level = []
         for parts in grouped:
             level.append(RunningMoments())

@@ -11,11 +11,12 @@ import pytest
 
 from evenspan import GroupMoments
 from evenspan.core import dask_cluster
-from evenspan.core.dask_stream import DaskStream
+from evenspan.core.dask_tables import DaskStream
 from evenspan.core.errors import ClusterError, ConfigurationError, DataError, GroupError
-from evenspan.representation import StreamingFairPCA, block_reader
-from evenspan.representation.dask_power import DaskReader
-from evenspan.representation.power_run import StreamEndedWarning
+from evenspan.representation import StreamingFairPCA
+from evenspan.representation import block_readers as block_reader
+from evenspan.representation.block_readers import DaskReader
+from evenspan.representation.streaming_fair_pca import StreamEndedWarning
 
 from .samples import angle, draw, group_gap, size, two_attributes
 

@@ -10,9 +10,8 @@ from sklearn.exceptions import ConvergenceWarning
 from evenspan.clustering.base_kernels import twelve_kernels
 from evenspan.clustering.fair_kernel_kmeans import FairKernelKMeans
 from evenspan.clustering.fair_multiple_kernel_kmeans import FairMultipleKernelKMeans, fairness_part, kernel_weights
-from evenspan.clustering.gram import DenseGram
-from evenspan.clustering.kernel_input import KernelWarning
-from evenspan.clustering.relaxed import relaxed_labels
+from evenspan.clustering.kernel_kmeans import relaxed_labels
+from evenspan.clustering.kernels import DenseGram, KernelWarning
 from evenspan.clustering.weight_rule import WeightRule
 from evenspan.core.cluster_counts import ClusterCounts
 from evenspan.core.errors import SingleGroupWarning
@@ -44,7 +43,7 @@ def stack_of(X) -> np.ndarray:
 
 
 def fitted(stack, groups, c=3, weight=1.0, **options) -> FairMultipleKernelKMeans:
-    options = {**STACK, "max_rounds": 60, **options}
+    options = {**STACK, "max_iter": 60, **options}
     return FairMultipleKernelKMeans(c, weight, **options).fit(stack, sensitive_features=groups)
 
 
@@ -101,7 +100,7 @@ def test_rounds_are_one_plain_sweep_on_the_weighted_fair_kernel_and_new_weights(
         history.append(float((gamma**2 * h).sum(axis=0)))
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)
-            model = fitted(stack, codes, 4, weight, init=start, max_rounds=rounds, tol=0.0)
+            model = fitted(stack, codes, 4, weight, init=start, max_iter=rounds, tol=0.0)
         np.testing.assert_array_equal(model.labels_, labels)
         np.testing.assert_allclose(model.kernel_weights_, gamma, rtol=1e-9)
         np.testing.assert_allclose(model.history_, history[: len(model.history_)], rtol=1e-9)
@@ -113,7 +112,7 @@ def test_one_kernel_has_weight_one_and_gives_the_labels_of_one_kernel(weight):
     sample = crossed()
     K = stack_of(sample.X)[2]
     many = fitted(K[None], sample.groups, weight=weight)
-    one = FairKernelKMeans(3, weight, kernel="precomputed", max_sweeps=60).fit(K, sensitive_features=sample.groups)
+    one = FairKernelKMeans(3, weight, kernel="precomputed", max_iter=60).fit(K, sensitive_features=sample.groups)
     np.testing.assert_array_equal(many.kernel_weights_, [1.0])
     np.testing.assert_array_equal(many.initial_labels_, one.initial_labels_)
     np.testing.assert_array_equal(many.labels_, one.labels_)
@@ -266,7 +265,7 @@ def test_twelve_kernels_are_those_of_the_paper():
     X = crossed().X
     X = X / np.linalg.norm(X, axis=1, keepdims=True)
     groups = crossed().groups
-    options = {"max_rounds": 60}
+    options = {"max_iter": 60}
     direct = FairMultipleKernelKMeans(3, 1.0, **options).fit(X, sensitive_features=groups)
     given = fitted(twelve_kernels(X), groups, weight=1.0)
     np.testing.assert_array_equal(direct.labels_, given.labels_)
@@ -303,7 +302,7 @@ def test_rounds_used_up_is_flagged_and_warned():
     stack = np.array([scattered(70, 2 + p, 4, seed=p)[0] for p in range(3)])
     _, codes, start = scattered(70, 2, 4, seed=1)
     with pytest.warns(ConvergenceWarning, match="points still moved in the last of 1 rounds"):
-        model = fitted(stack, codes, 4, 1.0, init=start, max_rounds=1)
+        model = fitted(stack, codes, 4, 1.0, init=start, max_iter=1)
     assert not model.at_rest_
     assert fitted(stack, codes, 4, 1.0, init=start).at_rest_
     with pytest.warns(ConvergenceWarning):

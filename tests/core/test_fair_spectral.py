@@ -7,8 +7,13 @@ import pytest
 from scipy import linalg, sparse
 from sklearn.metrics import adjusted_rand_score
 
-from evenspan.clustering.fair_spectral import FairSpectralClustering
-from evenspan.clustering.fair_spectral_embedding import SMALL, constraint_residual, fair_embedding, share_constraints
+from evenspan.clustering.fair_spectral import (
+    NULL_SPACE,
+    FairSpectralClustering,
+    constraint_residual,
+    fair_embedding,
+    share_constraints,
+)
 from evenspan.clustering.graphs import (
     affinity_graph,
     kernel_neighbour_graph,
@@ -205,7 +210,7 @@ def test_names_of_groups_and_scale_of_the_graph_do_not_matter():
 def test_attributes_of_a_fit_from_features():
     model = fit(n_neighbors=60)
     assert model.solver_ == "null_space"
-    assert len(X) <= SMALL
+    assert len(X) <= NULL_SPACE
     assert model.embedding_.shape == (380, 3)
     assert model.constraint_rank_ == 2
     assert model.constraint_residual_ < 1e-12
@@ -295,8 +300,8 @@ REFUSALS = {
     "more than the constraints leave": ({"n_clusters": 379}, ComponentsError,
                                          ["n_clusters=379", "only 378", "2 group"]),
     "affinity": ({"affinity": "cosine"}, ConfigurationError, ["'cosine'", "nearest_neighbors, rbf, precomputed"]),
-    "laplacian": ({"laplacian": "random_walk"}, ConfigurationError, ["'random_walk'", "normalized, unnormalized"]),
-    "solver": ({"solver": "arpack"}, ConfigurationError, ["'arpack'", "null_space, lanczos"]),
+    "laplacian": ({"laplacian": "random_walk"}, ConfigurationError, ["'random_walk'", "or 'unnormalized'"]),
+    "solver": ({"solver": "arpack"}, ConfigurationError, ["'arpack'", "'auto', 'null_space' or 'lanczos'"]),
     "starts": ({"n_init": 0}, ConfigurationError, ["n_init=0"]),
     "neighbours": ({"n_neighbors": 0}, ConfigurationError, ["n_neighbors=0"]),
     "seed": ({"random_state": -3}, ConfigurationError, ["random_state=-3"]),

@@ -9,10 +9,16 @@ from scipy.optimize import linear_sum_assignment
 from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 
-from evenspan.clustering import local_search
-from evenspan.clustering.fairness_first import FairnessFirstClustering, fair_start
-from evenspan.clustering.local_search import Partition, move_points, swap_points
-from evenspan.clustering.transport import fair_counts, transport
+from evenspan.clustering import fairness_first as local_search
+from evenspan.clustering.fairness_first import (
+    FairnessFirstClustering,
+    Partition,
+    fair_counts,
+    fair_start,
+    move_points,
+    swap_points,
+    transport,
+)
 from evenspan.core.cluster_counts import ClusterCounts
 from evenspan.core.errors import ComponentsError, ConfigurationError, DataError, GroupError
 
@@ -222,7 +228,7 @@ def test_swaps_change_no_count_and_end_where_no_swap_helps(seed):
         members = np.flatnonzero(p.codes == group)
         p.labels[members] = rng.permutation(p.labels[members])
     p = Watched(p.X, p.codes, p.labels, 3)
-    swaps, at_rest = swap_points(p, 100)
+    swaps, _, at_rest = swap_points(p, 100)
     values = [value for value, _ in p.seen]
     assert swaps == len(values) - 1 > 0
     assert at_rest
@@ -385,8 +391,8 @@ def test_an_end_before_rest_is_told():
     X, groups = crossed(seed=1)
     rng = np.random.default_rng(0)
     X = X + 3 * rng.normal(size=X.shape)
-    with pytest.warns(ConvergenceWarning, match=r"after 1 passes.*max_sweeps") as told:
-        model = FairnessFirstClustering(3, max_sweeps=1).fit(X, sensitive_features=groups)
+    with pytest.warns(ConvergenceWarning, match=r"after 1 passes.*max_iter") as told:
+        model = FairnessFirstClustering(3, max_iter=1).fit(X, sensitive_features=groups)
     assert not model.at_rest_
     assert told[0].filename == __file__
     rested = FairnessFirstClustering(3).fit(X, sensitive_features=groups)
@@ -399,11 +405,11 @@ def test_an_end_before_rest_is_told():
 
 X, GROUPS = crossed()
 REFUSALS = {
-    "threshold above 1": ({"threshold": 1.1}, ConfigurationError, ["threshold=1.1", "0 to 1"]),
+    "threshold above 1": ({"threshold": 1.1}, ConfigurationError, ["threshold=1.1", "at most 1"]),
     "threshold negative": ({"threshold": -0.1}, ConfigurationError, ["threshold=-0.1"]),
     "threshold text": ({"threshold": "high"}, ConfigurationError, ["threshold='high'"]),
     "starts": ({"n_init": 0}, ConfigurationError, ["n_init=0", "at least 1"]),
-    "sweeps": ({"max_sweeps": 0}, ConfigurationError, ["max_sweeps=0", "at least 1"]),
+    "sweeps": ({"max_iter": 0}, ConfigurationError, ["max_iter=0", "at least 1"]),
     "seed": ({"random_state": "a"}, ConfigurationError, ["random_state='a'"]),
     "no cluster": ({"n_clusters": 0}, ConfigurationError, ["n_clusters=0"]),
     "clusters": ({"n_clusters": 151}, ComponentsError, ["n_clusters=151", "150 points"]),

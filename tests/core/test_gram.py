@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import evenspan.core.kernels
-from evenspan.clustering.gram import BlockGram, DenseGram, FactorGram
-from evenspan.clustering.gram import indicator as gram_indicator
+from evenspan.clustering.kernels import BlockGram, DenseGram, FactorGram
+from evenspan.clustering.kernels import indicator as gram_indicator
 from evenspan.clustering.row_update import row_updates
 from evenspan.core.errors import DataError
 from evenspan.core.kernels import Kernel

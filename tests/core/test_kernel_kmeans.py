@@ -8,9 +8,8 @@ from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 
 from evenspan.clustering.fair_kernel_kmeans import FairKernelKMeans
-from evenspan.clustering.gram import DenseGram, FactorGram
-from evenspan.clustering.kernel_kmeans import KernelKMeans, _lloyd
-from evenspan.clustering.relaxed import relaxed_start
+from evenspan.clustering.kernel_kmeans import KernelKMeans, _lloyd, relaxed_start
+from evenspan.clustering.kernels import DenseGram, FactorGram
 
 from .clustering_samples import crossed, never_falls, optimum, same_partition, scattered, trace_objective
 
@@ -33,7 +32,7 @@ def nearest_mean(X, labels, c):
 def test_lloyd_on_a_linear_kernel_is_k_means_of_scikit_learn_from_the_same_start(seed):
     # as many clusters as dimensions: with more, the dense matrix has eigenvectors that are rounding only
     X, c = blobs(seed), 3
-    start = relaxed_start(FactorGram(X), c, np.random.default_rng(seed), n_init=1).labels
+    start = relaxed_start(FactorGram(X - X.mean(axis=0)), c, np.random.default_rng(seed), n_init=1).labels
     means = nearest_mean(X, start, c)[1]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
@@ -79,8 +78,9 @@ def test_many_starts_take_the_best():
     alone = [KernelKMeans(6, random_state=seed, **options).fit(X).objective_ for seed in range(5)]
     assert min(alone) < many.objective_
     # better than from the relaxed start alone: the random starts count
-    start = relaxed_start(FactorGram(X), 6, np.random.default_rng(0), n_init=30).labels
-    assert _lloyd(FactorGram(X), start, 6, 300)[1] < many.objective_ - 1e-3 * abs(many.objective_)
+    about = FactorGram(X - X.mean(axis=0))
+    start = relaxed_start(about, 6, np.random.default_rng(0), n_init=30).labels
+    assert _lloyd(about, start, 6, 300)[1] < many.objective_ - 1e-3 * abs(many.objective_)
     K, _, _ = scattered(9, 2, 3, seed=1)
     best = KernelKMeans(3, algorithm="lloyd", kernel="precomputed", n_init=100).fit(K)
     assert best.objective_ == pytest.approx(optimum(K, 3), rel=1e-9)
@@ -111,7 +111,7 @@ def test_relaxed_is_k_means_on_unit_eigenvectors_and_where_fair_kernel_k_means_s
     H = H / np.linalg.norm(H, axis=1, keepdims=True)
     seed = int(np.random.default_rng(4).integers(2**31))
     other = KMeans(3, n_init=10, max_iter=50, random_state=seed).fit_predict(H)
-    model = KernelKMeans(3, gamma=0.1, random_state=4).fit(X)
+    model = KernelKMeans(3, algorithm="relaxed", gamma=0.1, random_state=4).fit(X)
     assert same_partition(model.labels_, other)
     assert (model.n_iter_, model.at_rest_) == (1, None)
     fair = FairKernelKMeans(3, 0.0, gamma=0.1, random_state=4).fit(X, sensitive_features=np.arange(150) % 2)
@@ -124,7 +124,7 @@ def test_row_update_improves_on_lloyd_and_never_the_other_way():
     better = 0
     for seed in range(12):
         K, codes, labels = scattered(40, 3, 4, seed=seed)
-        options = {"kernel": "precomputed", "max_sweeps": 100}
+        options = {"kernel": "precomputed", "max_iter": 100}
         moves = FairKernelKMeans(4, 0.0, init=labels, **options).fit(K, sensitive_features=codes)
         again, objective, _, rest = _lloyd(DenseGram(K), moves.labels_, 4, 50)
         assert rest

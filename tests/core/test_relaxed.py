@@ -5,9 +5,9 @@ import pytest
 from sklearn.cluster import KMeans
 from sklearn.metrics import adjusted_rand_score
 
-from evenspan.clustering.eigen import SMALL
-from evenspan.clustering.gram import BlockGram, DenseGram, FactorGram
-from evenspan.clustering.relaxed import fill_empty, leading_eigenvectors, relaxed_labels, relaxed_start
+from evenspan.clustering.kernel_kmeans import fill_empty, leading_eigenvectors, relaxed_labels, relaxed_start
+from evenspan.clustering.kernels import DENSE as SMALL
+from evenspan.clustering.kernels import BlockGram, DenseGram, FactorGram
 from evenspan.core.kernels import Kernel
 
 from .clustering_samples import crossed, indicator, same_partition, scattered

@@ -6,10 +6,10 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import log_loss
 
 from evenspan import FairPCA, GroupMoments, StandardPCA
-from evenspan.core.errors import ComponentsError, ConfigurationError, DataError, GroupError
+from evenspan.core.errors import ComponentsError, ConfigurationError, DataError, GroupError, SingleGroupWarning
 from evenspan.reconstruction.fantope import project_fantope
 from evenspan.representation.erasure import IncompleteErasureWarning
-from evenspan.representation.rlace import RLACE, FantopePoint
+from evenspan.representation.rlace import RLACE, FantopePoint, _residuals
 
 from .samples import Sample, angle, draw
 
@@ -109,28 +109,6 @@ def test_the_game_finds_the_mean_differences(s):
     assert probe(T) < model.majority_share_ + 0.05 < probe(control)
 
 
-@pytest.mark.parametrize("rank", [1, 2, 4])
-def test_the_projection(rank):
-    model = RLACE(rank=rank, max_iter=50, epsilon=1.0).fit(TRIPLE.X, sensitive_features=TRIPLE.groups)
-    P = model.projection_
-    np.testing.assert_array_equal(P, P.T)
-    np.testing.assert_allclose(P @ P, P, atol=1e-13)
-    assert np.trace(P) == pytest.approx(6 - rank)
-    assert model.rank_ == 6 - rank == len(model.components_)
-    np.testing.assert_allclose(model.components_.T @ model.components_, P, atol=1e-12)
-
-
-def test_the_axis_along_which_two_gaussians_differ():
-    rng = np.random.default_rng(0)
-    z = np.repeat([0, 1], [260, 140])
-    X = rng.normal(size=(400, 4)) + np.outer(z, [4.0, 0, 0, 0])
-    X = (X - np.mean(X, axis=0)) / np.std(X, axis=0)
-    model = RLACE(3, learning_rate=0.02, epsilon=0.02, **QUICK).fit(X, sensitive_features=z)
-    assert abs(model.projection_[0, 0]) < 0.1
-    control = StandardPCA(3).fit(X).components_
-    assert (control[:, 0] ** 2).sum(axis=0) > 0.5
-
-
 def test_the_game_ends_when_a_probe_sees_the_majority_only():
     model, again, other = (
         RLACE(2, rank=3, evaluate_every=100, epsilon=0.1, random_state=seed).fit(PAIR.X, sensitive_features=PAIR.groups)
@@ -164,61 +142,84 @@ def test_the_answer_is_the_probe_of_largest_loss_even_if_the_game_went_on():
     assert model.loss_ == losses.max()
 
 
-def test_a_game_cut_short_is_reported():
-    with pytest.warns(IncompleteErasureWarning, match=r"after 5 step.*has accuracy 0\.\d+, more than 0\.0015 above"):
-        model = RLACE(max_iter=5).fit(PAIR.X, sensitive_features=PAIR.groups)
-    assert not model.converged_
-    assert model.n_iter_ == 5
-    np.testing.assert_array_equal(model.history_[:, 0], [0, 4])
+def test_a_game_cut_short_is_reported_however_small_the_features():
+    for scale in (1.0, 1e-6):  # the penalty of the regression that judges is for features of unit size
+        with pytest.warns(IncompleteErasureWarning, match=r"has accuracy 0\.\d+, more than 0\.0015 above"):
+            model = RLACE(max_iter=5).fit(scale * PAIR.X, sensitive_features=PAIR.groups)
+        assert not model.converged_
+        assert model.score_ > model.majority_share_ + 0.1
+        assert scale < 1 or model.history_[:, 0].tolist() == [0, 4]
 
 
-def test_small_features_hide_nothing():
-    """The penalty of the regression that judges is for features of unit size."""
-    with pytest.warns(IncompleteErasureWarning):
-        one = RLACE(max_iter=5).fit(PAIR.X, sensitive_features=PAIR.groups)
-    with pytest.warns(IncompleteErasureWarning):
-        small = RLACE(max_iter=5).fit(1e-6 * PAIR.X, sensitive_features=PAIR.groups)
-    assert not small.converged_
-    assert small.score_ > small.majority_share_ + 0.1
-    assert one.score_ > one.majority_share_ + 0.1
-
-
-def test_components_inside_the_surviving_space():
+def test_the_projection_and_the_components_inside_it():
+    for rank in (1, 2, 4):
+        model = RLACE(rank=rank, max_iter=50, epsilon=1.0).fit(TRIPLE.X, sensitive_features=TRIPLE.groups)
+        P = model.projection_
+        np.testing.assert_array_equal(P, P.T)
+        np.testing.assert_allclose(P @ P, P, atol=1e-13)
+        assert np.trace(P) == pytest.approx(6 - rank)
+        np.testing.assert_allclose(model.components_.T @ model.components_, P, atol=1e-12)
     options = {"rank": 2, "max_iter": 500, "epsilon": 0.5}
-    best = RLACE(2, **options).fit(PAIR.X, sensitive_features=PAIR.groups)
-    erased = PAIR.X @ best.projection_
-    assert angle(best.components_.T, StandardPCA(2).fit(erased).components_.T) < 1e-7
+    best, drawn = (
+        RLACE(2, select=select, **options).fit(PAIR.X, sensitive_features=PAIR.groups)
+        for select in ("pca", "arbitrary")
+    )
+    assert angle(best.components_.T, StandardPCA(2).fit(PAIR.X @ best.projection_).components_.T) < 1e-7
     assert best.certificate_.is_optimal()
-    drawn = RLACE(2, select="arbitrary", **options).fit(PAIR.X, sensitive_features=PAIR.groups)
     np.testing.assert_array_equal(drawn.projection_, best.projection_)
     np.testing.assert_allclose(best.projection_ @ drawn.components_.T, drawn.components_.T, atol=1e-12)
     assert drawn.certificate_.primal < best.certificate_.primal
-    only = RLACE(3, select="arbitrary", **options).fit(PAIR.X, sensitive_features=PAIR.groups)
-    np.testing.assert_allclose(only.components_.T @ only.components_, best.projection_, atol=1e-12)
 
 
-def test_the_place_of_the_origin_does_not_matter():
-    one = RLACE(max_iter=300, rank=3, epsilon=0.1, evaluate_every=150).fit(PAIR.X, sensitive_features=PAIR.groups)
-    two = RLACE(max_iter=300, rank=3, epsilon=0.1, evaluate_every=150).fit(
-        PAIR.X + 20.0, sensitive_features=PAIR.groups
-    )
-    np.testing.assert_allclose(one.projection_, two.projection_, atol=1e-8)
+def test_each_attribute_is_erased_or_their_combinations_or_nothing():
+    rng = np.random.default_rng(0)
+    groups = np.column_stack([rng.random(400) < 0.6, rng.random(400) < 0.3]).astype(int)
+    X = rng.normal(size=(400, 5)) + 4.0 * np.pad(groups, ((0, 0), (0, 3)))
+    X = (X - X.mean(axis=0)) / X.std(axis=0)
+    options = {"learning_rate": 0.02, "epsilon": 0.04, **QUICK}
+    model = RLACE(**options).fit(X, sensitive_features=groups)
+    alone = RLACE(**options).fit(X, sensitive_features=groups[:, 0])
+    assert (model.rank_, alone.rank_) == (3, 4)
+    assert model.converged_
+    assert np.diag(model.projection_)[:2].max() < 0.1
+    assert alone.projection_[1, 1] > 0.9
+    cells = np.array(["/".join(row) for row in groups.astype(str).tolist()])
+    short = {"max_iter": 60, "epsilon": 1.0}
+    joint = RLACE(attributes="intersection", **short).fit(X, sensitive_features=groups)
+    np.testing.assert_array_equal(joint.projection_, RLACE(**short).fit(X, sensitive_features=cells).projection_)
+    with pytest.warns(SingleGroupWarning, match="nothing for RLACE to erase"):
+        nothing = RLACE(2, on_single_group="warn").fit(X, sensitive_features=["all"] * len(X))
+    np.testing.assert_array_equal(nothing.projection_, np.eye(5))
+    assert angle(nothing.components_.T, StandardPCA(2).fit(X).components_.T) < 1e-7
 
 
-def test_refusals():
+def test_what_is_refused_is_said():
     X, groups = PAIR.X, PAIR.groups
-    for rank in (0, 5):
-        with pytest.raises(ComponentsError, match=rf"rank={rank}, but there are 5 feature\(s\).*from 1 to 4"):
-            RLACE(rank=rank).fit(X, sensitive_features=groups)
-    with pytest.raises(ComponentsError, match="at most 4 are possible"):
-        RLACE(5).fit(X, sensitive_features=groups)
+    for options, error, words in (
+        ({"rank": 0}, ComponentsError, r"rank=0, but there are 5 feature\(s\).*from 1 to 4"),
+        ({"rank": 5}, ComponentsError, "rank=5"),
+        ({"n_components": 5}, ComponentsError, "at most 4 are possible"),
+        ({"rank": 1.5}, ConfigurationError, r"rank=1\.5"),
+        ({"max_iter": 0}, ConfigurationError, "max_iter=0"),
+        ({"batch_size": True}, ConfigurationError, "batch_size=True"),
+        ({"learning_rate": 0}, ConfigurationError, "learning_rate=0"),
+        ({"epsilon": np.inf}, ConfigurationError, "epsilon=inf"),
+        ({"learning_rate": 1e308, "weight_decay": 0.0}, DataError, "the game (diverged|overflows)(?s:.*)learning_rate"),
+    ):
+        with pytest.raises(error, match=words):
+            RLACE(**options).fit(10 * X, sensitive_features=groups)
     with pytest.raises(GroupError, match="one group only"):
         RLACE().fit(X, sensitive_features=np.zeros(len(X), dtype=int))
-    for name, value in {"rank": 1.5, "max_iter": 0, "batch_size": True, "learning_rate": 0, "epsilon": np.inf}.items():
-        with pytest.raises(ConfigurationError, match=f"{name}={value}"):
-            RLACE(**{name: value}).fit(X, sensitive_features=groups)
-    for rate in (1e307, 1e308):
-        with pytest.raises(DataError, match=r"(?s)the game (diverged|overflows).*Standardise the data.*learning_rate"):
-            RLACE(learning_rate=rate, weight_decay=0.0).fit(10 * X, sensitive_features=groups)
     with pytest.raises(ConfigurationError, match="needs the points themselves"):
         RLACE().fit_moments(GroupMoments.from_data(X, groups))
+
+
+def test_every_attribute_has_probabilities_of_its_own():
+    rng = np.random.default_rng(0)
+    X, weights, bias = rng.normal(size=(7, 4)), rng.normal(size=(4, 4)), rng.normal(size=4)
+    Z = np.zeros((7, 4))
+    together = _residuals(X, weights, bias, Z, np.array([0, 1, 4])) * 7
+    scores = X @ weights + bias
+    np.testing.assert_allclose(together[:, 0], 1 / (1 + np.exp(-scores[:, 0])))
+    three = np.exp(scores[:, 1:])
+    np.testing.assert_allclose(together[:, 1:], three / three.sum(axis=1, keepdims=True))

@@ -3,9 +3,8 @@
 import numpy as np
 import pytest
 
-from evenspan.clustering.gram import BlockGram, DenseGram, FactorGram
-from evenspan.clustering.row_update import _State, row_updates
-from evenspan.clustering.row_update_many import row_updates_many
+from evenspan.clustering.kernels import BlockGram, DenseGram, FactorGram
+from evenspan.clustering.row_update import _State, row_updates, row_updates_many
 from evenspan.core.cluster_counts import ClusterCounts
 from evenspan.core.kernels import Kernel
 
@@ -361,7 +360,7 @@ def test_sums_are_computed_anew_after_many_moves():
 @pytest.mark.parametrize("together", [True, False])
 def test_many_runs_at_once_are_the_runs_one_by_one(together, monkeypatch):
     if not together:
-        monkeypatch.setattr("evenspan.clustering.row_update_many.TOGETHER", 0)
+        monkeypatch.setattr("evenspan.clustering.row_update.TOGETHER", 0)
     K, codes, labels = scattered(60, 3, 4, seed=3)
     other = scattered(60, 3, 4, seed=4)[2]
     starts = np.array(

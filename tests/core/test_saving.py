@@ -43,9 +43,10 @@ from evenspan import (
     WeightRule,
     load,
     save,
+    saving,
 )
 from evenspan.core.errors import ConfigurationError, DataError, ResultError
-from evenspan.saving import OtherVersionWarning, archive
+from evenspan.saving import OtherVersionWarning
 
 TABLE = [
     StandardPCA(2),
@@ -70,7 +71,7 @@ TABLE = [
     StreamingFairPCA(2, 1),
     INLP(2),
     RLACE(2, max_iter=50),
-    MMDFairPCA(2, max_outer=3, max_inner=10),
+    MMDFairPCA(2, max_iter=3, max_inner=10),
     FairKernelPCA(2),
     FairKernelPCA(2, kernel="polynomial", tradeoff=0.5, n_landmarks=30),
     FairKernelPCA(2, match="covariance"),
@@ -290,10 +291,10 @@ def test_altered_bytes_are_found_or_mean_nothing(file, sample, tmp_path):
 
 def rewritten(file, target, change):
     """The file with header and arrays as ``change`` leaves them, packed anew with a digest that fits."""
-    header, arrays = archive.read(file)
+    header, arrays = saving.read_file(file)
     header.pop("kind")
     change(header, arrays)
-    archive.write(target, header, arrays)
+    saving.write_file(target, header, arrays)
 
 
 def test_an_edited_file_does_not_have_its_digest(file, tmp_path):
@@ -374,7 +375,7 @@ def test_another_version_is_told(file, sample, tmp_path):
 
 
 def test_versions_are_recorded(file):
-    header, _ = archive.read(file)
+    header, _ = saving.read_file(file)
     assert header["versions"] == {
         "evenspan": evenspan.__version__, "scikit-learn": sklearn.__version__, "numpy": np.__version__
     }  # fmt: skip

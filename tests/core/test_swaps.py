@@ -3,9 +3,8 @@
 import numpy as np
 import pytest
 
-from evenspan.clustering.gram import BlockGram, DenseGram, FactorGram
-from evenspan.clustering.row_update import row_updates
-from evenspan.clustering.swaps import best_swaps, swaps_and_moves
+from evenspan.clustering.kernels import BlockGram, DenseGram, FactorGram
+from evenspan.clustering.row_update import best_swaps, row_updates, swaps_and_moves
 from evenspan.core.cluster_counts import ClusterCounts
 from evenspan.core.kernels import Kernel
 
@@ -85,7 +84,7 @@ def test_a_swap_keeps_sizes_and_is_the_best_one(weight, monkeypatch):
             swapped[[i, j]] = swapped[[j, i]]
             gains[i, j] = trace_objective(fair_K, swapped, 2)
     best = max(gains.values())
-    import evenspan.clustering.swaps as swaps
+    import evenspan.clustering.row_update as swaps
 
     calls = []
     original = swaps._best

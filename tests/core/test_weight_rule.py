@@ -1,11 +1,15 @@
 """The rule for the fairness weight, on hand-made sequences of MNCE."""
 
-from itertools import islice
-
 import pytest
 
-from evenspan.clustering.weight_rule import WeightRule
+from compendium.experiments.zhou2024_published import PublishedRule
+from evenspan import FairKernelKMeans
+from evenspan.clustering.weight_rule import WeightRule, WorseWeightWarning, settle
 from evenspan.core.errors import ConfigurationError
+
+from .clustering_samples import crossed
+
+NONE = float("nan")  # MNCE of a single group
 
 
 def searched(rule, mnce):
@@ -23,81 +27,55 @@ def searched(rule, mnce):
 
 
 @pytest.mark.parametrize(
-    ("mnce", "weights"),
+    ("rule", "mnce", "weights"),
     [
-        ([0.0], [1]),  # nothing is fair at the first weight
-        ([0.005], [1]),  # a rise of exactly the tolerance is none
-        ([0.00501, 0.00501], [1, 2]),
-        ([0.5, 0.8, 0.9, 0.904], [1, 2, 3, 4]),
-        ([0.5, 0.5049], [1, 2]),
-        ([0.5, 0.506, 0.512, 0.518, 0.518], [1, 2, 3, 4, 5]),  # neighbours are compared, not the first
-        ([0.6, 0.3, 0.99], [1, 2]),  # a single dip ends the search, and the dip is what is returned
-        ([0.9, 0.9], [1, 2]),
-        ([1.0, 1.0], [1, 2]),
-        ([float("nan")], [1]),  # a single group
+        (PublishedRule(), [0.0], [1]),  # nothing is fair at the first weight, and the paper's rule takes it
+        (WeightRule(), [0.0, 0.0, 0.0, 0.3, 0.3], [1, 2, 4, 8, 9]),  # ours goes on, in doubling steps
+        (WeightRule(), [0.005], [1]),  # a rise of exactly the tolerance is none
+        (WeightRule(), [0.00501, 0.00501], [1, 2]),
+        (WeightRule(), [0.5, 0.506, 0.512, 0.518, 0.518], [1, 2, 3, 4, 5]),  # neighbours are compared, not the first
+        (WeightRule(), [0.6, 0.3, 0.99], [1, 2]),  # a single dip ends the search, and the dip is what is returned
+        (WeightRule(), [NONE], [1]),
+        (WeightRule(patience=2), [0.6, 0.3, 0.9, 0.9, 0.9], [1, 2, 3, 4, 5]),  # the dip is passed over
+        (WeightRule(patience=2), [0.6, 0.3, 0.601], [1, 2, 3]),  # back at the best so far is no rise over it
+        (WeightRule(patience=2), [NONE, NONE], [1, 2]),
+        (WeightRule(patience=3), [0.5, 0.4, 0.6, 0.5, 0.7, 0.7, 0.7, 0.7], [1, 2, 3, 4, 5, 6, 7, 8]),
+        (WeightRule(tolerance=0.25), [0.5, 0.75], [1, 2]),
+        (WeightRule(growth=2.0), [0.1, 0.2, 0.3, 0.4, 0.4], [1, 2, 4, 8, 16]),
+        (WeightRule(first=2, step=0.5, growth=3.0), [0.1, 0.2, 0.3, 0.3], [2.0, 2.5, 4.0, 8.5]),
+        (WeightRule(first=0.0, step=0.25), [0.0, 0.3, 0.3], [0.0, 0.25, 0.5]),
+        (WeightRule(largest=3), [0.1, 0.2, 0.2], [1, 2, 3]),  # decided by the last one
     ],
 )
-def test_rule_of_the_paper(mnce, weights):
-    assert searched(WeightRule(), mnce) == (weights, True)
+def test_the_weights_tried(rule, mnce, weights):
+    assert searched(rule, mnce) == (weights, True)
 
 
-@pytest.mark.parametrize(
-    ("mnce", "weights"),
-    [
-        ([0.6, 0.3, 0.9, 0.9, 0.9], [1, 2, 3, 4, 5]),  # the dip is passed over
-        ([0.6, 0.3, 0.601], [1, 2, 3]),  # back at the best so far is no rise over it
-        ([0.6, 0.3, 0.606, 0.606, 0.606], [1, 2, 3, 4, 5]),
-        ([0.004, 0.003], [1, 2]),
-        ([0.0, 0.2, 0.2, 0.2], [1, 2, 3, 4]),
-        ([float("nan"), float("nan")], [1, 2]),
-    ],
-)
-def test_patience_of_two(mnce, weights):
-    assert searched(WeightRule(patience=2), mnce) == (weights, True)
-
-
-def test_patience_counts_weights_in_a_row():
-    mnce = [0.5, 0.4, 0.6, 0.5, 0.7, 0.7, 0.7, 0.7]
-    assert searched(WeightRule(patience=3), mnce) == ([1, 2, 3, 4, 5, 6, 7, 8], True)
-
-
-def test_first_step_and_growth():
-    assert list(islice(WeightRule().weights(), 4)) == [1.0, 2.0, 3.0, 4.0]
-    assert list(islice(WeightRule(first=0.0, step=0.25).weights(), 3)) == [0.0, 0.25, 0.5]
-    assert list(islice(WeightRule(growth=2).weights(), 5)) == [1.0, 2.0, 4.0, 8.0, 16.0]
-    assert list(islice(WeightRule(first=2, step=0.5, growth=3.0).weights(), 4)) == [2.0, 2.5, 4.0, 8.5]
-
-
-def test_largest_weight_is_tried_and_ends_the_search_undecided():
-    assert searched(WeightRule(largest=3), [0.1, 0.2, 0.3]) == ([1, 2, 3], False)
+def test_the_largest_weight_ends_the_search_undecided():
     assert searched(WeightRule(largest=3.5), [0.1, 0.2, 0.3]) == ([1, 2, 3], False)
-    assert searched(WeightRule(largest=3), [0.1, 0.2, 0.2]) == ([1, 2, 3], True)  # decided by the last one
     assert searched(WeightRule(largest=1.0), [0.9]) == ([1], False)
-    assert list(WeightRule().weights())[-1] == 1000.0
+    weights, decided = searched(WeightRule(), [0.0] * 11)
+    assert (weights[-1], decided) == (1000.0, False)
 
 
-def test_tolerance():
-    assert searched(WeightRule(tolerance=0.0), [0.5, 0.5001, 0.5001]) == ([1, 2, 3], True)
-    assert searched(WeightRule(tolerance=0.25), [0.5, 0.75]) == ([1, 2], True)  # exactly the tolerance is no rise
+def test_the_search_does_not_end_at_the_least_fair_point_and_says_when_its_end_is_worse():
+    sample, options = crossed(), {"kernel": "linear", "center": True, "normalize": True, "max_iter": 100}
+    X, codes = sample.X, sample.codes
+    paper = FairKernelKMeans(3, PublishedRule(), **options).fit(X, sensitive_features=codes)
+    assert (paper.fairness_weight_, paper.counts_.mnce) == (1.0, 0.0)
+    model = FairKernelKMeans(3, "auto", **options).fit(X, sensitive_features=codes)
+    assert model.fairness_weight_ > 1.0
+    assert model.counts_.mnce > 0.5
+    dip = iter([0.6, 0.3])
+    with pytest.warns(WorseWeightWarning, match=r"ended at the weight 2 with MNCE 0.3, but the weight 1 reached 0.6"):
+        settle(WeightRule(), lambda weight: next(dip), lambda mnce: {"mnce": mnce})
 
 
 @pytest.mark.parametrize(
     "arguments",
-    [
-        {"first": -1.0},
-        {"first": "one"},
-        {"step": 0.0},
-        {"step": -1.0},
-        {"growth": 0.5},
-        {"tolerance": -0.1},
-        {"tolerance": float("nan")},
-        {"patience": 0},
-        {"patience": 1.5},
-        {"largest": 0.5},
-        {"first": 5.0, "largest": 4.0},
-        {"largest": float("inf")},
-    ],
-)
+    [{"first": -1.0}, {"first": "one"}, {"step": 0.0}, {"growth": 0.5}, {"tolerance": NONE}, {"patience": 1.5},
+     {"largest": 0.5}, {"first": 5.0, "largest": 4.0}],
+)  # fmt: skip
 def test_refusals(arguments):
     with pytest.raises(ConfigurationError, match="|".join(arguments)):
         WeightRule(**arguments)

@@ -22,6 +22,7 @@ class FileServer(ThreadingHTTPServer):
         self.requests: list[tuple[str, str | None]] = []
         self.drop_after: dict[str, int] = {}  # break the connection once after so many bytes
         self.ranges = True
+        self.shift = 0  # ranges begin so many bytes later than asked for
         self.announce = True
 
     def url(self, name: str) -> str:
@@ -42,7 +43,7 @@ class Handler(BaseHTTPRequestHandler):
                 self.send_error(416)
                 return
             self.send_response(206)
-            self.send_header("Content-Range", f"bytes {start}-{len(body) - 1}/{len(body)}")
+            self.send_header("Content-Range", f"bytes {start + server.shift}-{len(body) - 1}/{len(body)}")
         else:
             self.send_response(200)
         body = body[start:]

@@ -19,27 +19,19 @@ RNG = np.random.default_rng(5)
 # -- scalings -----------------------------------------------------------------------------------------------------
 
 
-def test_unit_rows_of_dense_and_sparse_rows_agree_and_zeros_stay():
+def test_scalings_are_their_definitions():
     X = RNG.normal(size=(6, 4)) * [[1], [10], [0], [0.1], [3], [1]]
-    dense, thin = scaling.unit_rows(X), scaling.unit_rows(sparse.csr_matrix(X))
-    np.testing.assert_allclose(thin.toarray(), dense, atol=1e-15)
-    np.testing.assert_allclose(np.linalg.norm(dense, axis=1), [1, 1, 0, 1, 1, 1], atol=1e-12)
-    np.testing.assert_allclose(dense[1] * np.linalg.norm(X[1]), X[1], rtol=1e-12)
-
-
-def test_columns_have_mean_0_and_deviation_1_and_constants_become_0():
+    dense = scaling.unit_rows(X)
+    np.testing.assert_allclose(scaling.unit_rows(sparse.csr_matrix(X)).toarray(), dense, atol=1e-15)
+    np.testing.assert_allclose(dense * np.linalg.norm(X, axis=1, keepdims=True), X, rtol=1e-12)
+    np.testing.assert_allclose(np.linalg.norm(dense, axis=1), [1, 1, 0, 1, 1, 1], atol=1e-12)  # zeros stay
     X = np.column_stack([RNG.normal(3, 2, 40), np.full(40, 0.1), RNG.normal(size=40) * 1e-9])
-    Z = scaling.standardised(X)
-    np.testing.assert_allclose(Z.mean(axis=0), 0, atol=1e-9)
-    np.testing.assert_allclose(Z.std(axis=0), [1, 0, 1], atol=1e-9)
-    np.testing.assert_allclose([scaling.min_max(X).min(axis=0), scaling.min_max(X).max(axis=0)], [[0] * 3, [1, 0, 1]])
-
-
-def test_tf_idf_weighs_rare_terms_more():
+    Z, unit = scaling.standardised(X), scaling.min_max(X)
+    np.testing.assert_allclose([Z.mean(axis=0), Z.std(axis=0)], [[0] * 3, [1, 0, 1]], atol=1e-9)
+    np.testing.assert_allclose([unit.min(axis=0), unit.max(axis=0)], [[0] * 3, [1, 0, 1]])
     counts = np.array([[2, 0, 1], [1, 0, 0], [3, 5, 0], [1, 0, 0]])
-    found = scaling.tf_idf(sparse.csr_matrix(counts)).toarray()
-    df = (counts > 0).sum(axis=0)
-    np.testing.assert_allclose(found, counts * (1 + np.log(5 / (1 + df))), rtol=1e-12)
+    weights = 1 + np.log(5 / (1 + (counts > 0).sum(axis=0)))  # rare terms weigh more
+    np.testing.assert_allclose(scaling.tf_idf(sparse.csr_matrix(counts)).toarray(), counts * weights, rtol=1e-12)
     with pytest.raises(DataError, match="-1"):
         scaling.tf_idf(sparse.csr_matrix([[-1, 2]]))
 
@@ -61,13 +53,10 @@ def test_counts_are_read_and_every_fault_is_named():
 
 def test_shrinking_takes_means_of_areas():
     images = RNG.random((3, 8, 8))
-    np.testing.assert_allclose(
-        clustering_files.shrunk(images, 4), images.reshape(3, 4, 2, 4, 2).mean(axis=(2, 4)), rtol=1e-12
-    )
-    np.testing.assert_allclose(clustering_files.shrunk(np.ones((1, 28, 28)), 16), 1.0, rtol=1e-12)
-    np.testing.assert_allclose(  # no light is lost where the side is no divisor
-        clustering_files.shrunk(images, 3).mean(axis=(1, 2)), images.mean(axis=(1, 2)), rtol=1e-12
-    )
+    small = images.reshape(3, 4, 2, 4, 2).mean(axis=(2, 4))
+    np.testing.assert_allclose(clustering_files.shrunk(images, 4), small, rtol=1e-12)
+    odd = clustering_files.shrunk(images, 3)  # no light is lost where the side is no divisor
+    np.testing.assert_allclose(odd.mean(axis=(1, 2)), images.mean(axis=(1, 2)), rtol=1e-12)
     with pytest.raises(ConfigurationError, match="side=9"):
         clustering_files.shrunk(images, 9)
 
@@ -117,26 +106,20 @@ def test_har_is_read_from_its_layout(har, inner):
 
 
 def test_har_that_is_not_whole_is_refused(har):
-    base = har / "UCI HAR Dataset"
+    path = har / "UCI HAR Dataset" / "train" / "X_train.txt"
+    text = path.read_text()
     with pytest.raises(DataError, match="11 rows; the original has 10299"):
         load_har(har)
-    path = base / "train" / "X_train.txt"
-    text = path.read_text()
-    path.write_text(text[: len(text) // 2])
-    with pytest.raises(DataError, match=r"X_train\.txt is empty or cut off"):
-        load_har(har, complete=False)
-    path.write_text("".join(text.splitlines(keepends=True)[:5]))
-    with pytest.raises(DataError, match="5 rows of features, 7 activities"):
-        load_har(har, complete=False)
-    path.write_text(text.replace("1.0000000e-03", "abc", 1))
-    with pytest.raises(DataError, match="not a number"):
-        load_har(har, complete=False)
-    path.write_text(text.replace("1.0000000e-03", "nan", 1))
-    with pytest.raises(DataError, match="missing or infinite"):
-        load_har(har, complete=False)
-    path.write_text("\n".join(line.rpartition(" ")[0] for line in text.splitlines()))
-    with pytest.raises(DataError, match="561"):
-        load_har(har, complete=False)
+    for changed, said in [
+        (text[: len(text) // 2], r"X_train\.txt is empty or cut off"),
+        ("".join(text.splitlines(keepends=True)[:5]), "5 rows of features, 7 activities"),
+        (text.replace("1.0000000e-03", "abc", 1), "not a number"),
+        (text.replace("1.0000000e-03", "nan", 1), "missing or infinite"),
+        ("\n".join(line.rpartition(" ")[0] for line in text.splitlines()), "561"),
+    ]:
+        path.write_text(changed)
+        with pytest.raises(DataError, match=said):
+            load_har(har, complete=False)
     path.unlink()
     with pytest.raises(FetchError, match="data set 240"):
         load_har(har, complete=False)
@@ -230,42 +213,32 @@ def clients():
 
 
 def choice(**changes):
-    return cards.CreditCard(
-        **{
-            "label": "last repayment status, -2 to 2 (5)",
-            "group": "sex",
-            "rows": "all",
-            "features": cards.FEATURES[1],
-            "scaling": "standardised",
-        }
-        | changes
-    )
+    usual = {"label": "last repayment status, -2 to 2 (5)", "group": "sex", "rows": "all",
+             "features": cards.FEATURES[1], "scaling": "standardised"}  # fmt: skip
+    return cards.CreditCard(**(usual | changes))
 
 
-@pytest.mark.parametrize("label", cards.LABELS)
-def test_a_label_has_as_many_classes_as_its_name_says(clients, label):
-    classes = set(cards.label_of(clients, label).tolist()) - {cards.LEFT_OUT}
-    assert classes == set(range(int(label.rpartition("(")[2].rstrip(")"))))
+def test_a_label_has_as_many_classes_as_its_name_says(clients):
+    for label in cards.LABELS:
+        classes = set(cards.label_of(clients, label).tolist()) - {cards.LEFT_OUT}
+        assert classes == set(range(int(label.rpartition("(")[2].rstrip(")"))))
 
 
-@pytest.mark.parametrize("rows", ["all", "first 50", "random 50", "first 20 of each class", "random 20 of each class"])
-def test_rows_are_those_that_are_asked_for(clients, rows):
-    asked = choice(rows=rows, seed=3)
-    X, y, groups = cards.credit_card_arrays(clients, asked)
-    kept = cards.rows_of(clients, asked)
-    assert (np.diff(kept) > 0).all()
-    assert set(y.tolist()) == {0, 1, 2, 3, 4}
-    np.testing.assert_array_equal(y, clients["PAY_1"].to_numpy()[kept] + 2)
-    np.testing.assert_array_equal(groups, clients["SEX"].to_numpy()[kept] - 1)
-    assert X.shape == (len(y), 22)
-    if "each" in rows:
-        assert np.bincount(y).tolist() == [20] * 5
-    elif rows != "all":
-        assert len(y) == 50
+def test_rows_are_those_that_are_asked_for(clients):
     own = np.flatnonzero(clients["PAY_1"].to_numpy() < 3)
-    assert rows != "first 50" or kept.tolist() == own[:50].tolist()
-    others = cards.rows_of(clients, choice(rows=rows, seed=4))
-    assert rows.startswith("random") == (others.tolist() != kept.tolist())
+    for rows in ("all", "first 50", "random 50", "first 20 of each class", "random 20 of each class"):
+        asked = choice(rows=rows, seed=3)
+        X, y, groups = cards.credit_card_arrays(clients, asked)
+        kept = cards.rows_of(clients, asked)
+        assert (np.diff(kept) > 0).all()
+        assert X.shape == (len(y), 22)
+        assert set(y.tolist()) == {0, 1, 2, 3, 4}
+        np.testing.assert_array_equal(y, clients["PAY_1"].to_numpy()[kept] + 2)
+        np.testing.assert_array_equal(groups, clients["SEX"].to_numpy()[kept] - 1)
+        assert np.bincount(y).tolist() == [20] * 5 if "each" in rows else len(y) == (len(own) if rows == "all" else 50)
+        assert rows != "first 50" or kept.tolist() == own[:50].tolist()
+        others = cards.rows_of(clients, choice(rows=rows, seed=4))
+        assert rows.startswith("random") == (others.tolist() != kept.tolist())
 
 
 def test_label_and_sex_are_left_out_of_the_features(clients):

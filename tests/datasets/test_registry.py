@@ -1,53 +1,69 @@
-"""The registry itself: complete, pinned, consistent."""
+"""The registry: complete, pinned, consistent; a card for every data set; published tables unchanged."""
 
 import hashlib
 import re
 
+import pandas as pd
 import pytest
 
 from compendium import data as datasets
 from compendium import paths
-from evenspan.core.errors import RegistryError
+from compendium.data import moments_store
+from compendium.data.fold_store import WITH_FOLDS
+from compendium.data.registry import read
+from evenspan.core.errors import RegistryError, ResultError
 
 PAPERS = {path.name.partition("_")[0] for path in paths.data("paper").glob("*_*.csv")} | {"lee2023"}
+SECTIONS = ["Origin", "Who is in it", "Columns", "Known problems", "What may not be concluded"]
+ENTRIES = [datasets.entry(name) for name in datasets.names()]
 
 
-@pytest.fixture(params=datasets.names())
-def entry(request):
-    return datasets.entry(request.param)
-
-
-def test_every_file_is_pinned_to_a_commit_and_has_a_checksum(entry):
-    for file in entry.files:
-        assert re.fullmatch(r"[0-9a-f]{64}", file.sha256)
-        assert file.bytes > 0
-        pinned = re.fullmatch(r"https://raw\.githubusercontent\.com/[^/]+/[^/]+/[0-9a-f]{40}/.+", file.url)
-        assert bool(pinned) != bool(entry.unavailable)
-    assert bool(entry.files) != bool(entry.bundled_sha256)
-
-
-def test_groups_add_up_to_the_rows(entry):
-    assert not entry.groups or sum(entry.groups.values()) == entry.rows
-    assert not entry.group_names or set(entry.group_names) == set(entry.groups)
-    assert (entry.name in datasets.loadable()) == bool(entry.measured)
-
-
-def test_papers_are_those_of_the_published_tables(entry):
-    assert set(entry.papers) <= PAPERS
-
-
-def test_no_path_of_a_machine_is_in_the_registry():
+def test_every_entry_is_pinned_and_adds_up():
+    for entry in ENTRIES:
+        for file in entry.files:
+            assert re.fullmatch(r"[0-9a-f]{64}", file.sha256), entry.name
+            assert file.bytes > 0, entry.name
+            pinned = re.fullmatch(r"https://raw\.githubusercontent\.com/[^/]+/[^/]+/[0-9a-f]{40}/.+", file.url)
+            assert bool(pinned) != bool(entry.unavailable), entry.name
+        assert bool(entry.files) != bool(entry.bundled_sha256), entry.name
+        assert not entry.groups or sum(entry.groups.values()) == entry.rows, entry.name
+        assert not entry.group_names or set(entry.group_names) == set(entry.groups), entry.name
+        assert (entry.name in datasets.loadable()) == bool(entry.measured), entry.name
+        assert set(entry.papers) <= PAPERS, entry.name
+        assert len(entry.files) == len({file.name for file in entry.files}), entry.name
+    files = {(entry.folder, file) for entry in ENTRIES for file in entry.files}
+    assert len(files) == len({(folder, file.name) for folder, file in files}), "a place is shared by one file only"
     text = paths.data("registry.toml").read_text()
     assert "raw/" not in text.replace("raw.githubusercontent.com/", "")
-    assert not re.search(r"[\"' ]/[a-z]+/", text)
+    assert not re.search(r"[\"' ]/[a-z]+/", text), "no path of a machine"
 
 
-def test_sets_share_a_place_only_for_the_same_file():
-    entries = list(map(datasets.entry, datasets.names()))
-    files = {(entry.folder, file) for entry in entries for file in entry.files}
-    assert len(files) == len({(folder, file.name) for folder, file in files})
-    sizes = [len(entry.files) - len({file.name for file in entry.files}) for entry in entries]
-    assert not any(sizes)
+def test_every_data_set_has_a_card_with_its_facts_and_a_line_of_the_index():
+    for entry in ENTRIES:
+        card = datasets.card(entry.name)
+        assert card.startswith("# "), entry.name
+        assert re.findall(r"^## (.+)$", card, re.MULTILINE) == SECTIONS, entry.name
+        facts = dict(re.findall(r"^\| ([^|]+) \| (.+) \|$", card, re.MULTILINE))
+        found = facts["Rows"], facts["Features"], facts["Name"]
+        assert found == (f"{entry.rows:,}", f"{entry.features:,}", f"`{entry.name}`")
+        assert all(f"({count:,})" in facts["Groups"] for count in entry.groups.values()), entry.name
+        assert entry.licence in facts["Licence"], entry.name
+        assert ("Download" in facts) == bool(entry.unavailable), entry.name
+        assert "](" not in card, entry.name  # a card stands alone: nothing to break
+    assert {path.stem for path in paths.data("cards").glob("*.md")} == set(datasets.names())
+    index = datasets.card_index().splitlines()
+    assert [re.search(r"\]\((\w+)\.md\)", line)[1] for line in index[2:]] == list(datasets.names())
+    assert {line.count("|") for line in index} == {9}
+    shipped = {name for name, line in zip(datasets.names(), index[2:], strict=True) if line.endswith("yes |")}
+    assert shipped == {*moments_store.SHIPPED, *WITH_FOLDS, *moments_store.WHOLE}
+
+
+def test_published_tables_have_the_number_of_rows_that_their_readme_states():
+    folder = paths.data("paper")
+    stated = dict(re.findall(r"^\| (\S+\.csv) \| (\d+) \|", (folder / "README.md").read_text(), re.MULTILINE))
+    assert {path.name: len(pd.read_csv(path, dtype=str)) for path in folder.glob("*.csv")} == {
+        name: int(rows) for name, rows in stated.items()
+    }
 
 
 def test_the_checksum_of_a_set_depends_on_every_file_and_not_on_their_order(make_entry):
@@ -60,21 +76,30 @@ def test_the_checksum_of_a_set_depends_on_every_file_and_not_on_their_order(make
     assert entry.checksum() != make_entry({"a": b"2", "b": b"1"}, str).checksum()
 
 
-def test_a_missing_registry_is_an_error(tmp_path):
-    from compendium.data.registry import read
-
-    with pytest.raises(RegistryError, match=r"registry\.toml is missing"):
-        read(tmp_path / "registry.toml")
-
-
 def test_status_covers_every_data_set():
     states = {state.name: state for state in datasets.status()}
     assert tuple(states) == datasets.names()
-    assert states["sklearn_diabetes"].place == "bundled"
-    assert states["sklearn_diabetes"].complete
+    assert (states["sklearn_diabetes"].place, states["sklearn_diabetes"].complete) == ("bundled", True)
+
+
+def test_what_is_missing_is_an_error(tmp_path, monkeypatch):
+    with pytest.raises(RegistryError, match=r"registry\.toml is missing"):
+        read(tmp_path / "registry.toml")
+    real = paths.data
+    monkeypatch.setattr(paths, "data", lambda *parts: (tmp_path if parts[0] == "cards" else real()).joinpath(*parts))
+    with pytest.raises(ResultError, match="missing"):
+        datasets.card("adult")
+    (tmp_path / "cards").mkdir()
+    (tmp_path / "cards" / "adult.md").write_text("no heading")
+    with pytest.raises(ResultError, match="level-1 heading"):
+        datasets.card("adult")
+    for function in (datasets.fetch, datasets.verify, datasets.load, datasets.card, datasets.checksum):
+        with pytest.raises(RegistryError, match=r"no data set 'adlut'.*adult.*sklearn_diabetes"):
+            function("adlut")
 
 
 @pytest.mark.raw
-def test_raw_files_have_their_checksums(entry, raw):
-    raw(entry.name)
-    assert len(datasets.verify(entry.name)) == len(entry.files)
+@pytest.mark.parametrize("name", datasets.names())
+def test_raw_files_have_their_checksums(name, raw):
+    raw(name)
+    assert len(datasets.verify(name)) == len(datasets.entry(name).files)

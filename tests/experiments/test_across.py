@@ -35,7 +35,7 @@ def quick(monkeypatch):
     """The games and penalty methods with few steps: what is tested here does not need them played to the end."""
     quicker = {
         "RLACE": lambda k, seed: RLACE(k, rank=1, random_state=seed, max_iter=200, evaluate_every=100),
-        "MMD PCA": lambda k, seed: MMDFairPCA(k, random_state=seed, max_outer=2, max_inner=20),
+        "MMD PCA": lambda k, seed: MMDFairPCA(k, random_state=seed, max_iter=2, max_inner=20),
     }
     for name, make in quicker.items():
         changed = dataclasses.replace(across_solvers.METHODS[name], make=make)

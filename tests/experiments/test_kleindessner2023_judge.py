@@ -77,13 +77,13 @@ def test_the_published_columns_are_judged_on_the_test_part(parts, fitted):
     rows = list(judge.judge_released("Fair PCA", fitted, test, 1.7))
     found = values(rows)
     assert {protocol for protocol, _ in found} == {"released"}
-    assert {metric for _, metric in found} == {*judge.METRICS, *(f"Delta_EO ({c})" for c in metrics.CLASSIFIERS)} - {
+    assert {metric for _, metric in found} == {*judge.METRICS, *(f"Delta_EO ({c})" for c in judge.CLASSIFIERS)} - {
         "%Var"
     }
     E = test.X @ fitted.components_.T
     assert found["released", "MMD^2"] == pytest.approx(metrics.mmd2(E, test.groups, 1.7))
     for name in ("Kernel SVM", "Linear SVM"):
-        guess = metrics.CLASSIFIERS[name]().fit(E, test.y).predict(E)
+        guess = judge.CLASSIFIERS[name]().fit(E, test.y).predict(E)
         assert found["released", f"%Acc ({name})"] == pytest.approx(100 * np.mean(guess == test.y, axis=0))
         rates = [guess[test.groups == g].mean(axis=0) for g in (0, 1)]
         assert found["released", f"Delta_DP ({name})"] == pytest.approx(abs(rates[0] - rates[1]))
@@ -97,7 +97,7 @@ def test_held_out_classifiers_learn_from_the_training_part(parts, fitted):
     found = values(judge.judge_points("Fair PCA", fitted, train, test, 1.7))
     E, F = (part.X @ fitted.components_.T for part in parts)
     for name in ("Kernel SVM", "Linear SVM"):
-        guess = metrics.CLASSIFIERS[name]().fit(E, train.y).predict(F)
+        guess = judge.CLASSIFIERS[name]().fit(E, train.y).predict(F)
         assert found["held-out", f"%Acc ({name})"] == pytest.approx(100 * np.mean(guess == test.y, axis=0))
     assert found["in sample", "MMD^2"] == pytest.approx(metrics.mmd2(E, train.groups, 1.7))
     positive = test.y.mean(axis=0)
@@ -144,7 +144,7 @@ def test_only_refusals_become_reasons(monkeypatch, parts):
     def broken(*args, **kwargs):
         raise ValueError("a bug")
 
-    monkeypatch.setattr(metrics, "downstream", broken)
+    monkeypatch.setattr(judge, "downstream", broken)
     test = parts[1]
     with pytest.raises(ValueError, match="a bug"):
         list(judge.judge_classifier("MLP", None, (test.X, test.y, test.groups), "released"))
@@ -161,7 +161,7 @@ def test_basis_study_changes_the_basis_and_nothing_else(monkeypatch):
         seen.append(test[0])
         return {"accuracy": 0.5, "demographic_parity": 0.25, "equal_opportunity": 0.0}
 
-    monkeypatch.setattr(metrics, "downstream", answer)
+    monkeypatch.setattr(judge, "downstream", answer)
     rows = list(judge.judge_bases(fitted, data, 5))
     assert len(rows) == 2 * judge.DRAWS
     assert rows[:2] == [("signs 00", "%Acc (MLP)", 50.0, ""), ("signs 00", "Delta_DP (MLP)", 0.25, "")]

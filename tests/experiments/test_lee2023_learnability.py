@@ -6,13 +6,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from compendium.experiments import lee2023_judge as judge
 from compendium.experiments import lee2023_learnability as learnability
 from compendium.experiments import lee2023_learnability_claims as claims
 from compendium.experiments import lee2023_learnability_effects as effects
 from compendium.experiments import lee2023_learnability_protocol as protocol
 from compendium.experiments import records
 from compendium.experiments.claim_rules import Answer
-from evenspan import metrics
 from evenspan.core.errors import ConfigurationError
 from evenspan.core.streams import OneShotStream
 from evenspan.representation.streaming_fair_pca import StreamingFairPCA
@@ -38,13 +38,13 @@ def test_the_true_answer_is_the_definition(small):
     values, vectors = np.linalg.eigh(small.pair.covariance_difference)
     P = vectors[:, np.abs(values) > 1e-9]
     assert P.shape[1] == 4
-    assert metrics.subspace_sine(small.P, P) < 1e-7
+    assert judge.subspace_sine(small.P, P) < 1e-7
     f = small.pair.mean_difference
-    assert metrics.subspace_sine(small.U, (f / np.linalg.norm(f))[:, None]) < 1e-7
+    assert judge.subspace_sine(small.U, (f / np.linalg.norm(f))[:, None]) < 1e-7
     projector = np.eye(16) - small.U @ small.U.T
     top = np.linalg.eigh(projector @ small.pair.covariance @ projector)[1][:, -3:]
-    assert metrics.subspace_sine(small.V, top) < 1e-7
-    assert metrics.subspace_sine(small.exact(small.U), small.V) < 1e-7
+    assert judge.subspace_sine(small.V, top) < 1e-7
+    assert judge.subspace_sine(small.exact(small.U), small.V) < 1e-7
     vanilla = np.linalg.eigh(small.pair.covariance)[1][:, -3:]
     found = protocol.judged(small, vanilla)
     assert found["eps_o"] < 0.0 < 0.05 < found["eps_f"], "what PCA keeps more is what is forbidden"
@@ -59,8 +59,8 @@ def test_the_phases_are_those_of_the_estimator(small):
     start = np.random.default_rng((protocol.SEED, 3, 0))
     estimator = StreamingFairPCA(3, 4, center="none", n_blocks=5, block_size=400, groups=[0, 1], random_state=start)
     estimator.fit(OneShotStream(rows))
-    assert metrics.subspace_sine(estimator.nullified_.T, power.U) < 1e-9
-    assert metrics.subspace_sine(estimator.components_.T, power.basis) < 1e-9
+    assert judge.subspace_sine(estimator.nullified_.T, power.U) < 1e-9
+    assert judge.subspace_sine(estimator.components_.T, power.basis) < 1e-9
 
 
 def test_true_directions_leave_no_unfairness_at_any_size(small):
@@ -184,12 +184,12 @@ def test_a_block_without_a_group_destroys_what_the_released_program_learnt(small
     start = np.random.default_rng(1)
     W, zeros = effects.released(small, iter([(X, groups)] * 8), 8, start)
     assert zeros == 0
-    assert metrics.subspace_sine(W, small.P) < 0.2
+    assert judge.subspace_sine(W, small.P) < 0.2
     only = X[groups == 0], groups[groups == 0]
     lost, zeros = effects.released(small, iter([(X, groups)] * 8 + [only]), 9, np.random.default_rng(1))
     assert zeros == 1
     np.testing.assert_allclose(abs(lost), np.eye(16)[:, :4], atol=1e-12)
-    assert metrics.subspace_sine(lost, small.P) > 0.5
+    assert judge.subspace_sine(lost, small.P) > 0.5
     for on_missing in ("skip", "carry"):
         power = protocol.begin(small, (1,), on_missing=on_missing)
         protocol.feed(power, iter([(X, groups)] * 8), 8)

@@ -11,7 +11,7 @@ from compendium.experiments import zhou2024_bound as theorem_2
 from compendium.experiments import zhou2024_dense as dense
 from compendium.experiments import zhou2024_theorems as theorems
 from evenspan.clustering.fair_multiple_kernel_kmeans import FairMultipleKernelKMeans
-from evenspan.clustering.gram import DenseGram
+from evenspan.clustering.kernels import DenseGram
 from evenspan.clustering.row_update import row_updates
 from evenspan.core.errors import ConfigurationError
 from evenspan.metrics.clustering import balance_of, fair_gap_of, mnce_of, regulariser_of
@@ -327,7 +327,7 @@ def test_several_kernels_end_in_the_same_clusters_and_weights(weight):
     X, codes, labels = problem(3, 50)
     kernels = dense.gaussian_kernels(X, (0.25, 0.5, 2.0))
     expected = dense.alternate(dense.fair_kernel(kernels, codes, weight), labels, 3, 100)
-    model = FairMultipleKernelKMeans(3, weight, kernels="precomputed", init=labels, max_rounds=100)
+    model = FairMultipleKernelKMeans(3, weight, kernels="precomputed", init=labels, max_iter=100)
     model.fit(kernels, sensitive_features=codes)
     assert np.array_equal(model.labels_, expected.labels)
     np.testing.assert_allclose(model.kernel_weights_, expected.weights, rtol=1e-8)

@@ -12,10 +12,10 @@ from compendium.experiments import zhou2024_tradeoff as protocol
 from compendium.experiments import zhou2024_tradeoff_bound as bounds
 from compendium.experiments import zhou2024_tradeoff_runs as runs
 from compendium.experiments import zhou2024_tradeoff_summary as summary
+from compendium.experiments.zhou2024_judge import CLUSTERING_METRICS
 from compendium.experiments.zhou2024_methods import made_set
 from evenspan.clustering.fair_kernel_kmeans import FairKernelKMeans
 from evenspan.core.errors import ConfigurationError
-from evenspan.metrics.clustering import CLUSTERING_METRICS
 
 SEEDS = range(2)
 

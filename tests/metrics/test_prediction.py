@@ -1,75 +1,101 @@
-"""The judge of predictions: rates by hand, and protocols that can be told apart."""
+"""Disparities by hand; readers of the group: areas by counting pairs, and chance where there is nothing to see."""
 
 import numpy as np
 import pytest
+from sklearn.linear_model import LogisticRegression
+from sklearn.svm import SVC
 
 from evenspan import metrics
-from evenspan.core.errors import ConfigurationError, DataError, GroupError
+from evenspan.core.errors import ConfigurationError, GroupError
 
-PREDICTION = np.array([1, 1, 0, 0, 1, 0, 0, 0])
-LABEL = np.array([1, 0, 1, 0, 1, 1, 1, 0])
+PREDICTION, LABEL = np.array([1, 1, 0, 0, 1, 0, 0, 0]), np.array([1, 0, 1, 0, 1, 1, 1, 0])
 GROUPS = np.array(["a", "a", "a", "b", "b", "b", "c", "c"])
 
 
-def test_demographic_parity_by_hand():
-    assert metrics.demographic_parity_difference(PREDICTION, GROUPS) == pytest.approx(2 / 3 - 0)  # 2/3, 1/3, 0
-
-
-def test_equal_opportunity_divides_by_the_positives_of_the_group():
+def test_disparities_by_hand():
+    assert metrics.accuracy(LABEL, PREDICTION) == pytest.approx(4 / 8)
+    assert metrics.demographic_parity_difference(PREDICTION, GROUPS) == pytest.approx(2 / 3)  # 2/3, 1/3, 0
     # a: 1 of 2 positives, b: 1 of 2, c: 0 of 1. Divided by group sizes it would be 1/3, 1/3, 0.
     assert metrics.equal_opportunity_difference(LABEL, PREDICTION, GROUPS) == pytest.approx(0.5)
-
-
-def test_accuracy():
-    assert metrics.accuracy(LABEL, PREDICTION) == pytest.approx(4 / 8)
-
-
-def test_positive_label_may_be_anything():
     words = np.where(PREDICTION == 1, "yes", "no")
-    same = metrics.demographic_parity_difference(words, GROUPS, positive_label="yes")
-    assert same == metrics.demographic_parity_difference(PREDICTION, GROUPS)
+    assert metrics.demographic_parity_difference(words, GROUPS, positive_label="yes") == pytest.approx(2 / 3)
 
 
 @pytest.fixture(scope="module")
-def noise():
-    """Labels that have nothing to do with the points: only memory can score above one half."""
+def parts():
+    """Groups of unequal size, mean and scale, and a second sample in which they are mixed otherwise."""
+    rng = np.random.default_rng(5)
+
+    def draw(counts):
+        z = rng.permutation(np.repeat(["crimson", "azure", "beige"], counts))
+        centre = {"crimson": [1.0, 0.0], "azure": [0.0, -0.6], "beige": [-0.5, 0.4]}
+        spread = {"crimson": 1.0, "azure": 0.4, "beige": 2.0}
+        return np.array([np.array(centre[g]) + spread[g] * rng.normal(size=2) for g in z]), z
+
+    return draw([100, 60, 40]), draw([30, 70, 50])
+
+
+def two(part):
+    keep = part[1] != "beige"
+    return part[0][keep], part[1][keep]
+
+
+@pytest.mark.parametrize("reader", metrics.READERS)
+def test_the_area_counts_pairs_in_order_wherever_the_points_lie(parts, reader):
+    (E, z), (F, new) = map(two, parts)
+    model = {"linear": LogisticRegression(tol=1e-8, max_iter=10_000), "kernel": SVC(gamma="scale")}[reader]
+    centre, offset = E.mean(axis=0), np.array([30.0, -7.0])  # the width of the kernel follows the spread about the mean
+    scores = model.fit(E - centre, z == "crimson").decision_function(F - centre)
+    for moved in (0.0, offset):
+        found = metrics.reader_scores(reader, E + moved, z == "crimson", F + moved)
+        np.testing.assert_allclose(found, scores, atol=1e-6)
+    difference = scores[new == "crimson"][:, None] - scores[new != "crimson"][None]
+    expected = ((difference > 0) + 0.5 * (difference == 0)).mean(axis=None)
+    assert metrics.group_auc(reader, (E, z), (F, new)) == pytest.approx(expected)
+    assert 0.55 < expected < 1
+    renamed = [np.array([{"crimson": 0, "azure": 1}[g] for g in labels]) for labels in (z, new)]  # sort the other way
+    assert metrics.group_auc(reader, (E, renamed[0]), (F, renamed[1])) == pytest.approx(expected, abs=1e-3)
+
+
+@pytest.mark.parametrize("reader", metrics.READERS)
+def test_of_several_groups_the_most_visible_counts_also_where_one_is_absent(parts, reader):
+    (E, z), later = parts
+    lacking = two(later)
+    for (F, new), absent in ((later, "beige"), (lacking, "beige"), (lacking, "a name before the others")):
+        z = np.where(z == "beige", absent, z)
+        areas = [metrics.group_auc(reader, (E, z == g), (F, new == g)) for g in np.unique(new)]
+        assert metrics.group_auc(reader, (E, z), (F, new)) == pytest.approx(max(areas))
+        assert max(areas) - min(areas) > 0.003
+
+
+def test_only_the_kernel_reader_sees_unequal_spreads_and_rounding_is_no_signal():
     rng = np.random.default_rng(2)
-
-    def part(n):
-        return rng.normal(size=(n, 8)), rng.integers(0, 2, n), rng.integers(0, 2, n)
-
-    return part(150), part(150)
-
-
-@pytest.mark.parametrize("classifier", sorted(metrics.CLASSIFIERS))
-def test_released_scores_memory_and_held_out_does_not(noise, classifier):
-    train, test = noise
-    released = metrics.downstream(classifier, train, test, protocol="released")["accuracy"]
-    held_out = metrics.downstream(classifier, train, test, protocol="held-out")["accuracy"]
-    assert abs(held_out - 0.5) < 0.15
-    if classifier == "Kernel SVM":
-        assert released > 0.9
+    z = np.arange(600) % 3 == 0
+    E = rng.normal(size=(600, 2)) * np.where(z, 3.0, 0.5)[:, None]
+    for part in (z, ~z):
+        E[part] += [40.0, 9.0] - E[part].mean(axis=0)
+    assert metrics.group_auc("linear", (E, z), (E, z)) == 0.5
+    assert metrics.group_auc("kernel", (E, z), (E, z)) > 0.9
+    z = np.repeat([0, 1], [7, 4])
+    for reader in metrics.READERS:
+        assert metrics.group_auc(reader, (np.full((11, 2), 3.0), z), (np.full((11, 2), 3.0), z)) == 0.5
+    # Remains of 1e-13 tell the groups apart perfectly, if only their order is looked at.
+    for size, area in ((1e-13, 0.5), (1e-6, 0.5), (10.0, 1.0)):
+        E = np.outer(z, [size, 2 * size])
+        assert metrics.group_auc("linear", (E, z), (E, z)) == area
 
 
-def test_held_out_reads_only_the_training_part(noise):
-    train, test = noise
-    E, y, groups = test
-    flipped = (E, 1 - y, groups)
-    one = metrics.downstream("Linear SVM", train, test, protocol="held-out")
-    other = metrics.downstream("Linear SVM", train, flipped, protocol="held-out")
-    assert one["demographic_parity"] == other["demographic_parity"]  # the same predictions
-    assert one["accuracy"] == pytest.approx(1 - other["accuracy"])
-
-
-def test_refusals(noise):
-    train, test = noise
-    with pytest.raises(ConfigurationError, match=r"Kernel SVM, Linear SVM, MLP"):
-        metrics.downstream("Forest", train, test, protocol="released")
-    with pytest.raises(ConfigurationError, match=r"released.*held-out"):
-        metrics.downstream("MLP", train, test, protocol="train")
-    with pytest.raises(DataError, match="one value only"):
-        metrics.downstream("MLP", train, (test[0], np.ones(150), test[2]), protocol="released")
-    with pytest.raises(GroupError, match="needs two"):
-        metrics.demographic_parity_difference(PREDICTION, np.zeros(8, dtype=int))
-    with pytest.raises(GroupError, match=r"'c'.*no row with label 1"):
-        metrics.equal_opportunity_difference(np.where(GROUPS == "c", 0, LABEL), PREDICTION, GROUPS)
+def test_what_cannot_be_predicted_or_compared_is_refused(parts):
+    part, later = parts
+    alone = later[0][later[1] == "azure"], later[1][later[1] == "azure"]
+    one, no_label = np.zeros(8, dtype=int), np.where(GROUPS == "c", 0, LABEL)
+    for error, match, call in [
+        (GroupError, "needs two", lambda: metrics.demographic_parity_difference(PREDICTION, one)),
+        (GroupError, "'c'.*label 1", lambda: metrics.equal_opportunity_difference(no_label, PREDICTION, GROUPS)),
+        (ConfigurationError, "'tree'.*linear, kernel", lambda: metrics.group_auc("tree", part, part)),
+        (GroupError, "8 rows are of one group", lambda: metrics.group_auc("linear", (np.eye(8), one), part)),
+        (GroupError, "azure, beige, crimson.*azure, crimson", lambda: metrics.group_auc("linear", two(part), later)),
+        (GroupError, "at least two of the fitted", lambda: metrics.group_auc("linear", part, alone)),
+    ]:
+        with pytest.raises(error, match=match):
+            call()

@@ -24,14 +24,12 @@ from evenspan import (
     metrics,
 )
 from evenspan.core.errors import ConfigurationError, GroupError
-from evenspan.reconstruction.frontier_curves import Hull, gap_curve
-from evenspan.reconstruction.group_errors import group_matrices
 
 COUNTS = (200, 120, 60)
 
 
 @pytest.fixture(scope="module")
-def sample():
+def three():
     rng = np.random.default_rng(4)
     at = np.repeat(np.arange(3), COUNTS)
     X = rng.normal(size=(380, 6)) * np.array([[3, 2, 1, 1, 0.5, 1], [1, 1, 4, 1, 2, 1], [0.5, 2, 1, 3, 1, 1]])[at] + 7
@@ -40,9 +38,8 @@ def sample():
 
 
 @pytest.fixture(scope="module")
-def two(sample):
-    X, groups = sample
-    return X[:320], groups[:320]
+def two(three):
+    return three[0][:320], three[1][:320]
 
 
 @pytest.fixture(autouse=True)
@@ -68,55 +65,52 @@ def projections(d, k, n=400):
     return [np.linalg.qr(rng.normal(size=(d, k)))[0] for _ in range(n)]
 
 
-# -- the frontier is one ------------------------------------------------------------------------------------------
+def errors_of(moments, V, mean):
+    """Errors (G,) of a projection about a point, from the moments."""
+    return metrics.operator_errors(moments, V @ V.T, mean=mean, centring="fitted")
 
 
-def test_no_projection_passes_the_frontier_of_the_gap_and_its_vertices_are_reached(two):
+# -- what is drawn is what it says --------------------------------------------------------------------------------
+
+
+def test_the_frontier_of_the_gap_is_passed_by_no_projection_and_its_ends_are_known_methods(two):
     X, groups = two
-    moments = GroupMoments.from_data(X, groups)
-    shares, matrices = moments.counts / moments.n, group_matrices(moments)
-    joint = JointRange(*matrices, 2)
-    curve = gap_curve(joint, shares, "error gap", np.zeros(2))
+    fitted, moments = fits(X, groups), GroupMoments.from_data(X, groups)
+    display = FrontierDisplay.from_estimator(fitted, X, sensitive_features=groups)
+    curve, shares = display.curve, moments.counts / moments.n
     for V in projections(6, 2):
-        pair = joint.pair(V)
-        assert abs(pair[0] - pair[1]) >= curve.least(shares @ pair) - 1e-9
+        e = errors_of(moments, V, X.mean(axis=0))
+        assert np.ptp(e) >= curve.least(shares @ e) - 1e-9
     x, y = curve.points.T
     # The first is PCA, alone in having so small an average error: no line through it bounds the gap there.
     np.testing.assert_allclose(y[1:], curve.least(x[1:]), atol=1e-6 * y[0])
     assert (np.diff(x) > 0).all()
     assert (np.diff(y) < 0).all()
-    # Its ends are PCA and the cheapest projection with equal errors, which the method for it finds on its own.
-    fair = DisparityFairPCA(2).fit(X, sensitive_features=groups)
-    assert y[-1] == pytest.approx(fair.gap_, abs=1e-6 * y[0])
-    assert x[-1] == pytest.approx(metrics.average_error(moments, fair.subspace_), rel=1e-4)
-    assert x[0] == pytest.approx(metrics.average_error(moments, StandardPCA(2).fit(X).subspace_), rel=1e-9)
+    drawn = {line.get_label(): line.get_xydata()[0] for line in display.lines_}
+    assert list(drawn) == list(fitted)
+    for name, fit in fitted.items():
+        expected = metrics.average_error(moments, fit.subspace_), metrics.error_gap(moments, fit.subspace_)
+        np.testing.assert_allclose(drawn[name], expected, rtol=1e-9)
+    np.testing.assert_allclose([x[0], y[0]], drawn["PCA"], rtol=1e-9)
+    np.testing.assert_allclose([x[-1], y[-1]], drawn["u-FPCA"], rtol=1e-4, atol=1e-6 * y[0])
     assert np.isinf(curve.least(x[0] * 0.99))
-    # The chord between vertices is reached as well (the set is convex); it is nearly the bound.
-    middle = 0.5 * (x[1:] + x[:-1])
-    assert (0.5 * (y[1:] + y[:-1]) - curve.least(middle) < 0.02 * y[0]).all()
+    points = display.frame_[display.frame_["kind"] == "estimator"]
+    assert points["name"].tolist() == list(fitted)
+    assert (points["other"] >= points["bound"] - 1e-9).all()
+    np.testing.assert_array_equal(display.line_.get_xydata(), curve.points)
+    assert display.ax_.get_ylabel() == "largest less smallest error of a group"
+    pd.testing.assert_frame_equal(FrontierDisplay.from_moments(fitted, moments).frame_, display.frame_)
 
 
-def test_a_gap_that_cannot_close_has_a_frontier_that_says_so():
-    # The second group has ten times the spread in every direction.
-    rng = np.random.default_rng(1)
-    X = np.vstack([rng.normal(size=(100, 4)), 10 * rng.normal(size=(60, 4))])
-    moments = GroupMoments.from_data(X, np.repeat(["a", "b"], [100, 60]))
-    matrices = group_matrices(moments)
-    joint = JointRange(*matrices, 1)
-    curve = gap_curve(joint, moments.counts / moments.n, "error gap", np.zeros(2))
-    smallest = -joint.extreme_gaps()[1]
-    assert curve.points[-1, 1] == pytest.approx(smallest, rel=1e-9)
-    assert curve.least(1e6) == pytest.approx(smallest, rel=1e-9)
-
-
-def test_no_projection_passes_the_frontier_of_the_worst_error(sample):
-    X, groups = sample
-    moments = GroupMoments.from_data(X, groups)
-    shares, matrices = moments.counts / moments.n, group_matrices(moments)
-    curve = Hull(matrices, shares, 2).worst_curve("worst error", np.zeros(len(shares)))
-    traces = np.trace(matrices, axis1=1, axis2=2)
+def test_the_frontier_of_the_worst_error_is_passed_by_no_projection(three):
+    X, groups = three
+    pca, moments = StandardPCA(2).fit(X), GroupMoments.from_data(X, groups)
+    display = FrontierDisplay.from_estimator(pca, X, sensitive_features=groups)
+    curve, shares = display.curve, moments.counts / moments.n
+    assert display.against == "worst"
+    assert display.points == {"PCA": pytest.approx((curve.points[0, 0], curve.points[0, 1]), rel=1e-6)}
     for V in projections(6, 2):
-        e = traces - np.einsum("dk,gde,ek->g", V, matrices, V)
+        e = errors_of(moments, V, X.mean(axis=0))
         assert e.max() >= curve.least(shares @ e) - 1e-9
     x, y = curve.points.T
     assert (y >= curve.least(x) - 1e-9).all()
@@ -126,94 +120,64 @@ def test_no_projection_passes_the_frontier_of_the_worst_error(sample):
     assert y[0] > 1.02 * y[-1]
 
 
-# -- what is drawn ------------------------------------------------------------------------------------------------
+def test_a_gap_that_cannot_close_has_a_frontier_that_says_so():
+    rng = np.random.default_rng(1)  # the second group has ten times the spread in every direction
+    X = np.vstack([rng.normal(size=(100, 4)), 10 * rng.normal(size=(60, 4))])
+    groups = np.repeat(["a", "b"], [100, 60])
+    curve = FrontierDisplay.from_estimator(StandardPCA(1).fit(X), X, sensitive_features=groups).curve
+    smallest = -JointRange.from_moments(GroupMoments.from_data(X, groups), 1).extreme_gaps()[1]
+    assert smallest > 0
+    assert curve.points[-1, 1] == pytest.approx(smallest, rel=1e-9)
+    assert curve.least(1e6) == pytest.approx(smallest, rel=1e-9)
 
 
-def test_frontier_display(two, sample):
+def test_the_joint_range_is_about_the_point_that_the_estimators_subtract(two):
     X, groups = two
-    fitted = fits(X, groups)
-    display = FrontierDisplay.from_estimator(fitted, X, sensitive_features=groups)
-    moments = GroupMoments.from_data(X, groups)
+    half = np.random.default_rng(0).permutation(320) < 150
+    fitted = fits(X[half], groups[half]) | {"LEACE": LEACE(2).fit(X[half], sensitive_features=groups[half])}
+    held_out = GroupMoments.from_data(X[~half], groups[~half])
+    display = JointRangeDisplay.from_estimator(fitted, X[~half], sensitive_features=groups[~half])
     drawn = {line.get_label(): line.get_xydata()[0] for line in display.lines_}
-    assert list(drawn) == list(fitted)
+    leace = fitted["LEACE"]
+    operator = leace.axes_ @ leace.components_
     for name, fit in fitted.items():
-        expected = metrics.average_error(moments, fit.subspace_), metrics.error_gap(moments, fit.subspace_)
+        if name == "LEACE":  # does not project, and is drawn as it is applied
+            expected = metrics.operator_errors(held_out, operator, mean=leace.mean_, centring="fitted")
+        else:
+            expected = metrics.group_errors(held_out, fit.subspace_)
+            np.testing.assert_allclose(display.joint.pair(fit.components_.T), expected, rtol=1e-9)
         np.testing.assert_allclose(drawn[name], expected, rtol=1e-9)
-    frame = display.frame_
-    assert frame.columns.tolist() == ["kind", "name", "average", "other", "bound"]
-    points = frame[frame["kind"] == "estimator"]
-    assert points["name"].tolist() == list(fitted)
-    assert (points["other"] >= points["bound"] - 1e-9).all()
-    np.testing.assert_array_equal(display.line_.get_xydata(), display.curve.points)
-    assert display.figure_ is display.ax_.figure
-    assert "gap" not in display.ax_.get_ylabel()
-    assert display.ax_.get_ylabel() == "largest less smallest error of a group"
-    by_moments = FrontierDisplay.from_moments(fitted, moments)
-    pd.testing.assert_frame_equal(by_moments.frame_, frame)
-    worst = FrontierDisplay.from_estimator(StandardPCA(2).fit(sample[0]), sample[0], sensitive_features=sample[1])
-    assert worst.against == "worst"
-    assert worst.frame_["name"].iloc[-1] == "PCA"
-    assert worst.frame_["other"].iloc[-1] == pytest.approx(worst.curve.points[0, 1], rel=1e-6)
-
-
-def test_joint_range_display(two):
-    X, groups = two
-    fitted = fits(X, groups) | {"LEACE": LEACE(2).fit(X, sensitive_features=groups)}
-    display = JointRangeDisplay.from_estimator(fitted, X, sensitive_features=groups)
-    moments = GroupMoments.from_data(X, groups)
-    drawn = {line.get_label(): line.get_xydata()[0] for line in display.lines_}
-    for name in ("PCA", "Fair PCA"):
-        np.testing.assert_allclose(drawn[name], metrics.group_errors(moments, fitted[name].subspace_), rtol=1e-9)
-    T = fitted["LEACE"].transform(X)
-    residual = ((X - fitted["LEACE"].mean_ - T @ fitted["LEACE"].axes_.T) ** 2).sum(axis=1)
-    np.testing.assert_allclose(drawn["LEACE"], [residual[groups == g].mean(axis=0) for g in ("azure", "beige")])
     edge = display.edge_.get_xydata()
-    joint = JointRange.from_moments(moments, 2)
     for V in projections(6, 2, 100):  # no point of the edge is worse for both groups than what a projection reaches
-        assert not (edge > joint.pair(V) + 1e-9).all(axis=1).any()
-    assert display.ax_.get_xlabel() == "error of azure"
-    assert display.ax_.get_ylabel() == "error of beige"
+        assert not (edge > errors_of(held_out, V, leace.mean_) + 1e-9).all(axis=1).any()
+    assert (display.ax_.get_xlabel(), display.ax_.get_ylabel()) == ("error of azure", "error of beige")
     assert set(display.frame_["kind"]) == {"boundary", "edge", "estimator"}
-    near = JointRangeDisplay.from_moments({"PCA": fitted["PCA"], "u-FPCA": fitted["u-FPCA"]}, moments, zoom=True)
+    near = JointRangeDisplay.from_moments({name: fitted[name] for name in ("PCA", "u-FPCA")}, held_out, zoom=True)
     assert np.ptp(near.ax_.get_xlim()) < 0.8 * np.ptp(display.ax_.get_xlim())
 
 
-def test_the_range_is_about_the_point_that_the_estimators_subtract(two):
-    X, groups = two
-    half = np.random.default_rng(0).permutation(320) < 150
-    fitted = fits(X[half], groups[half])
-    display = JointRangeDisplay.from_estimator(fitted, X[~half], sensitive_features=groups[~half])
-    held_out = GroupMoments.from_data(X[~half], groups[~half])
-    for name, pair in display.points.items():
-        np.testing.assert_allclose(pair, metrics.group_errors(held_out, fitted[name].subspace_), rtol=1e-9)
-        np.testing.assert_allclose(pair, display.joint.pair(fitted[name].components_.T), rtol=1e-9)
-
-
-def test_group_gap_display(sample):
-    X, groups = sample
+def test_the_group_gap_shows_the_frame_of_groups_with_its_intervals(three):
+    X, groups = three
     fitted = fits(X, groups)
     display = GroupGapDisplay.from_estimator(fitted, X, sensitive_features=groups, metric="loss", n_boot=100)
     frame = GroupFrame(estimator=fitted, X=X, sensitive_features=groups, metrics="loss")
     assert [line.get_label() for line in display.lines_] == list(fitted)
     for line, bars in zip(display.lines_, display.intervals_, strict=True):
-        name = line.get_label()
+        name, segments = line.get_label(), bars.get_segments()
         np.testing.assert_allclose(line.get_ydata(), [*frame.by_group[name], frame.overall[name]], atol=1e-9)
-        ends = np.array([segment[:, 1] for segment in bars.get_segments()])
-        rows = display.frame_[display.frame_["estimator"] == line.get_label()]
-        np.testing.assert_array_equal(ends, rows[["low", "high"]])
-        np.testing.assert_array_equal([segment[0, 0] for segment in bars.get_segments()], line.get_xdata())
+        rows = display.frame_[display.frame_["estimator"] == name]
+        np.testing.assert_array_equal([segment[:, 1] for segment in segments], rows[["low", "high"]])
+        np.testing.assert_array_equal([segment[0, 0] for segment in segments], line.get_xdata())
     assert (display.frame_["low"] <= display.frame_["high"]).all()
-    assert [label.get_text() for label in display.ax_.get_xticklabels()] == [
-        "azure", "beige", "crimson", "all rows"
-    ]  # fmt: skip
+    places = [label.get_text() for label in display.ax_.get_xticklabels()]
+    assert places == ["azure", "beige", "crimson", "all rows"]
     assert display.ax_.get_ylabel() == "loss"
-    # No two series look alike, with or without colours.
     looks = [(line.get_marker(), line.get_fillstyle(), line.get_markerfacecolor()) for line in display.lines_]
     assert len(set(looks)) == len(looks)
 
 
-def test_one_estimator_shows_groups_by_their_own_looks(sample):
-    X, groups = sample
+def test_one_estimator_shows_groups_by_their_own_looks_and_a_dollar_is_no_formula(three):
+    X, groups = three
     fitted = StandardPCA(2).fit(X)
     display = GroupGapDisplay.from_estimator(fitted, X, sensitive_features=groups, n_boot=None)
     assert len({line.get_marker() for line in display.lines_}) == 4
@@ -226,31 +190,27 @@ def test_one_estimator_shows_groups_by_their_own_looks(sample):
     pairs = pd.DataFrame({"colour": groups, "price": np.array(["$1", "$2"])[np.arange(380) % 2]})
     display = GroupGapDisplay.from_estimator(fitted, X, sensitive_features=pairs, n_boot=None)
     assert display.frame_["group"].iloc[0] == "colour=azure, price=$1"
-    display.figure_.canvas.draw()  # a dollar sign is no formula
+    display.figure_.canvas.draw()
 
 
 # -- as scikit-learn's --------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("kind", [FrontierDisplay, JointRangeDisplay, GroupGapDisplay])
-def test_axes_are_given_or_made_and_settings_stay(kind, two):
+def test_axes_are_given_or_made_and_settings_stay(two):
     X, groups = two
-    before = dict(mpl.rcParams)
-    figure, panels = plt.subplots(1, 2)
-    fitted = fits(X, groups)
-    display = kind.from_estimator(fitted, X, sensitive_features=groups, ax=panels[1])
-    assert display.ax_ is panels[1]
-    assert display.figure_ is figure
-    assert not panels[0].has_data()
-    again = display.plot()
-    assert again is display
-    assert display.ax_ is not panels[1]
-    assert display.figure_.get_layout_engine() is not None
-    assert display.ax_.get_legend() is not None
-    display.plot(legend=False)
-    assert display.ax_.get_legend() is None
-    display.figure_.canvas.draw()
-    assert dict(mpl.rcParams) == before
+    before, fitted = dict(mpl.rcParams), fits(X, groups)
+    for kind in (FrontierDisplay, JointRangeDisplay, GroupGapDisplay):
+        figure, panels = plt.subplots(1, 2)
+        display = kind.from_estimator(fitted, X, sensitive_features=groups, ax=panels[1])
+        assert (display.ax_, display.figure_) == (panels[1], figure)
+        assert not panels[0].has_data()
+        assert display.plot() is display
+        assert display.ax_ is not panels[1]
+        assert display.figure_.get_layout_engine() is not None
+        assert display.ax_.get_legend() is not None
+        assert display.plot(legend=False).ax_.get_legend() is None
+        display.figure_.canvas.draw()
+        assert dict(mpl.rcParams) == before
 
 
 def test_without_matplotlib_the_extra_is_named(two, monkeypatch):
@@ -269,25 +229,27 @@ def test_without_matplotlib_the_extra_is_named(two, monkeypatch):
         JointRangeDisplay.from_estimator(StandardPCA(2).fit(X), X, sensitive_features=groups)
 
 
-def test_what_does_not_fit_together_is_refused(sample, two):
-    X, groups = two
+def test_what_does_not_fit_together_is_refused(three, two):
+    X, _ = two
     pca = StandardPCA(2).fit(X)
-
-    def refused(error, match, kind, estimator, X=X, groups=groups, **options):
+    other = {"three": StandardPCA(3).fit(X), "scaled": StandardPCA(2, standardize=True).fit(X),
+             "half": StandardPCA(2).fit(X[:100])}  # fmt: skip
+    every = StandardPCA(2).fit(three[0])
+    one = (X, np.zeros(320, dtype=int))
+    cases = [
+        (ConfigurationError, f"PCA and {name} differ in .*{what}", kind, {"PCA": pca, name: other[name]}, two, {})
+        for kind in (FrontierDisplay, JointRangeDisplay)
+        for name, what in (("three", "n_components"), ("scaled", "scale"), ("half", "mean"))
+    ]
+    for error, match, kind, estimator, part, options in [
+        *cases,
+        (ConfigurationError, "empty dict", JointRangeDisplay, {}, two, {}),
+        (GroupError, "3 groups .*; the joint range", JointRangeDisplay, every, three, {}),
+        (GroupError, "with against='worst'", FrontierDisplay, every, three, {"against": "gap"}),
+        (ConfigurationError, "against='loss'", FrontierDisplay, pca, two, {"against": "loss"}),
+        (GroupError, "one group only", FrontierDisplay, pca, one, {}),
+        (ConfigurationError, "a display shows one", GroupGapDisplay, pca, two, {"metric": ["error", "loss"]}),
+        (ConfigurationError, "level=95", GroupGapDisplay, pca, two, {"level": 95}),
+    ]:
         with pytest.raises(error, match=match):
-            kind.from_estimator(estimator, X, sensitive_features=groups, **options)
-
-    for kind in (FrontierDisplay, JointRangeDisplay):
-        refused(ConfigurationError, "PCA and three differ in n_components", kind,
-                {"PCA": pca, "three": StandardPCA(3).fit(X)})  # fmt: skip
-        refused(ConfigurationError, "PCA and scaled differ in scale", kind,
-                {"PCA": pca, "scaled": StandardPCA(2, standardize=True).fit(X)})  # fmt: skip
-        refused(ConfigurationError, "differ in mean", kind, {"PCA": pca, "half": StandardPCA(2).fit(X[:100])})
-        refused(ConfigurationError, "empty dict", kind, {})
-    three = StandardPCA(2).fit(sample[0])
-    refused(GroupError, "there are 3 groups .*; the joint range is about two", JointRangeDisplay, three, *sample)
-    refused(GroupError, "use FrontierDisplay with against='worst'", FrontierDisplay, three, *sample, against="gap")
-    refused(ConfigurationError, "against='loss'", FrontierDisplay, pca, against="loss")
-    refused(GroupError, "one group only", FrontierDisplay, pca, groups=np.zeros(320, dtype=int))
-    refused(ConfigurationError, "a display shows one", GroupGapDisplay, pca, metric=["error", "loss"])
-    refused(ConfigurationError, "level=95", GroupGapDisplay, pca, level=95)
+            kind.from_estimator(estimator, part[0], sensitive_features=part[1], **options)

@@ -4,20 +4,29 @@
 training part. ``in sample`` and ``held-out`` gaps are those of the training and of the test part.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import Literal
 
 import numpy as np
 from sklearn.base import BaseEstimator
+from sklearn.neural_network import MLPClassifier
+from sklearn.svm import SVC
 
 from evenspan import metrics
-from evenspan.core.errors import FairError
+from evenspan.core.errors import ConfigurationError, DataError, FairError
 from evenspan.core.moments import GroupMoments
 
 from ..data import Dataset
 from . import kleindessner2023_methods as methods
 
+#: The three downstream classifiers, with the settings of the public program.
+CLASSIFIERS: dict[str, Callable] = {
+    "Kernel SVM": lambda: SVC(kernel="rbf", gamma=1.0, C=1.0),
+    "Linear SVM": lambda: SVC(kernel="linear", C=1.0),
+    "MLP": lambda: MLPClassifier(hidden_layer_sizes=(10, 5), max_iter=10_000, random_state=999),
+}
 #: Columns of the published table, and those of them that a classifier decides.
-PREDICTION_METRICS = [f"{metric} ({name})" for name in metrics.CLASSIFIERS for metric in ("%Acc", "Delta_DP")]
+PREDICTION_METRICS = [f"{metric} ({name})" for name in CLASSIFIERS for metric in ("%Acc", "Delta_DP")]
 METRICS = ["%Var", "MMD^2", *PREDICTION_METRICS]
 
 DRAWS = 20
@@ -42,7 +51,7 @@ def judge_released(name: str, fitted: BaseEstimator, test: Dataset, bandwidth: f
     part = fitted.transform(test.X), test.y, test.groups
     if methods.method(name).linear:
         yield "released", "MMD^2", metrics.mmd2(part[0], test.groups, bandwidth), ""
-    for classifier in metrics.CLASSIFIERS:
+    for classifier in CLASSIFIERS:
         yield from judge_classifier(classifier, None, part, "released")
 
 
@@ -53,7 +62,7 @@ def judge_points(name: str, fitted: BaseEstimator, train: Dataset, test: Dataset
         yield "in sample", "MMD^2", metrics.mmd2(parts[0][0], train.groups, bandwidth), ""
     # The accuracy of the constant prediction, to recognise a classifier that has learnt nothing.
     yield "released", "%Majority", 100.0 * max(np.mean(test.y == 1, axis=0), np.mean(test.y != 1, axis=0)), ""
-    for classifier in metrics.CLASSIFIERS:
+    for classifier in CLASSIFIERS:
         yield from judge_classifier(classifier, *parts, "held-out")
     for reader in metrics.READERS:
         for protocol, part in zip(("in sample", "held-out"), parts, strict=True):
@@ -61,10 +70,46 @@ def judge_points(name: str, fitted: BaseEstimator, train: Dataset, test: Dataset
             yield protocol, f"AUC of the group ({reader})", area, ""
 
 
+def downstream(
+    classifier: str, train: tuple, test: tuple, *, protocol: Literal["released", "held-out"]
+) -> dict[str, float]:
+    """Accuracy, demographic-parity and equal-opportunity difference of one classifier on a representation.
+
+    Parameters
+    ----------
+    classifier : str
+        A key of ``CLASSIFIERS``.
+    train, test : tuple
+        ``(embedding (n, k), labels (n,), groups (n,))`` of each part.
+    protocol : {"released", "held-out"}
+        "released", as in the published tables: fitted and scored on the same test points. "held-out": fitted on the
+        training part, scored on the test part.
+
+    Returns
+    -------
+    dict
+        ``accuracy``, ``demographic_parity``, ``equal_opportunity``, each as a share.
+    """
+    if classifier not in CLASSIFIERS:
+        raise ConfigurationError(f"classifier={classifier!r}; needed is one of {', '.join(CLASSIFIERS)}.")
+    if protocol not in ("released", "held-out"):
+        raise ConfigurationError(f"protocol={protocol!r}; needed is 'released' or 'held-out'.")
+    E, y, groups = test
+    fit_E, fit_y, _ = test if protocol == "released" else train
+    if len(np.unique(fit_y)) < 2:
+        raise DataError("the labels take one value only, so there is nothing to learn.")
+    prediction = CLASSIFIERS[classifier]().fit(fit_E, fit_y).predict(E)
+    return {
+        "accuracy": metrics.accuracy(y, prediction),
+        "demographic_parity": metrics.demographic_parity_difference(prediction, groups),
+        "equal_opportunity": metrics.equal_opportunity_difference(y, prediction, groups),
+    }
+
+
 def judge_classifier(classifier: str, train: tuple | None, test: tuple, protocol: str) -> Iterator[Row]:
     """Accuracy and disparities of one classifier; where they do not exist, the reason."""
     try:
-        judged = metrics.downstream(classifier, train, test, protocol=protocol)
+        judged = downstream(classifier, train, test, protocol=protocol)
     except FairError as error:  # a class or a group is absent in this part
         judged, reason = dict.fromkeys(("accuracy", "demographic_parity", "equal_opportunity"), np.nan), str(error)
     else:

@@ -53,13 +53,13 @@ METHODS: dict[str, Method] = {
     "FPCA (0.1, 0.01)": Method(lambda k, d, seed: _olfat_aswani(k, 0.1), exact=False),
     "FPCA (0, 0.01)": Method(lambda k, d, seed: _olfat_aswani(k, 0.0), exact=False),
     "MbF-PCA (10^-3)": Method(
-        lambda k, d, seed: MMDFairPCA(k, tolerance=1e-3, random_state=seed), points=True, draws=True, exact=False
+        lambda k, d, seed: MMDFairPCA(k, tol=1e-3, random_state=seed), points=True, draws=True, exact=False
     ),
     "MbF-PCA (10^-6)": Method(
-        lambda k, d, seed: MMDFairPCA(k, tolerance=1e-6, random_state=seed), points=True, draws=True, exact=False
+        lambda k, d, seed: MMDFairPCA(k, tol=1e-6, random_state=seed), points=True, draws=True, exact=False
     ),
     "INLP": Method(
-        lambda k, d, seed: INLP(k, n_iterations=d - k, select="arbitrary", random_state=seed),
+        lambda k, d, seed: INLP(k, max_iter=d - k, select="arbitrary", random_state=seed),
         points=True,
         draws=True,
         exact=False,
@@ -70,7 +70,7 @@ METHODS: dict[str, Method] = {
     "Fair PCA-S (0.5)": Method(lambda k, d, seed: _covariance_matching(k, 0.5)),
     "Fair PCA-S (0.85)": Method(lambda k, d, seed: _covariance_matching(k, 0.85)),
     "INLP, most variance": Method(
-        lambda k, d, seed: INLP(k, n_iterations=d - k, select="pca", random_state=seed),
+        lambda k, d, seed: INLP(k, max_iter=d - k, select="pca", random_state=seed),
         points=True,
         exact=False,
         ours=True,

@@ -123,7 +123,7 @@ def _fit_equal(method: str, train: Dataset, sigma: float):
     if method == EXACT:
         return FairPCA(2, center=False).fit_moments(exact_moments(train.n // 2))
     if method == MATCHED:
-        estimator = MMDFairPCA(2, tolerance=1e-5, bandwidth=sigma, penalty="documented", random_state=SEED)
+        estimator = MMDFairPCA(2, tol=1e-5, bandwidth=sigma, penalty="documented", random_state=SEED)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UnmetToleranceWarning)  # kept in the results as "converged"
             return estimator.fit(train.X, sensitive_features=train.groups)

@@ -11,11 +11,12 @@ from collections.abc import Iterator
 import numpy as np
 
 from evenspan.core.moments import GroupMoments
-from evenspan.metrics import CLASSIFIERS, demographic_parity_difference, mean_gap
+from evenspan.metrics import demographic_parity_difference, mean_gap
 from evenspan.representation import FairKernelPCA, FairPCA
 from evenspan.representation.constraints import fair_basis, mean_constraints
 
 from .claim_rules import Answer, rule
+from .kleindessner2023_judge import CLASSIFIERS
 
 SEED = 2023
 

@@ -15,6 +15,7 @@ from evenspan.core.errors import ConfigurationError
 from evenspan.representation.streaming_fair_pca import StreamingFairPCA
 
 from ..data.synthetic_gaps import authors_pair
+from . import lee2023_judge as judge
 from .lee2023_learnability_protocol import SEED, Setting, gap_controlled
 from .session import best_source as best_source
 
@@ -89,7 +90,7 @@ def compared(generator: str, size: int, streams: int) -> pd.DataFrame:
 def measures(case: Setting, V: np.ndarray) -> dict[str, float]:
     """Variance kept, as a share of what PCA can keep, and what is left of the two gaps, as shares of their sizes."""
     moments, pair = case.pair.moments(), case.pair
-    kept = 1.0 - metrics.optimality_gap(V, _vanilla(case), pair.covariance, relative=True)
+    kept = 1.0 - judge.optimality_gap(V, _vanilla(case), pair.covariance, relative=True)
     return {
         "variance kept": kept,
         "mean gap": metrics.mean_gap(moments, V) / float(np.linalg.norm(pair.mean_difference)),

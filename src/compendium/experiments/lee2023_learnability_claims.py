@@ -10,8 +10,7 @@ from collections.abc import Callable
 import numpy as np
 import pandas as pd
 
-from evenspan import metrics
-
+from . import lee2023_judge as judge
 from . import session
 from .claim_rules import Answer, by_parts, rule
 from .lee2023_learnability_effects import ABSOLUTE, CENTRES, FACTORS, ON_MISSING, ORDERS, RELEASED, SIGNED, order_name
@@ -74,7 +73,7 @@ def curves(rows: pd.DataFrame) -> pd.DataFrame:
         sizes, values = by_size(part, metric)
         found += zip(
             [generator] * len(sizes), [experiment] * len(sizes), [metric] * len(sizes), sizes.astype(int),
-            np.median(values, axis=0), metrics.upper_quantiles(values), (values < 0.0).mean(axis=0),
+            np.median(values, axis=0), judge.upper_quantiles(values), (values < 0.0).mean(axis=0),
             [len(values)] * len(sizes), strict=True,
         )  # fmt: skip
     columns = ["generator", "experiment", "metric", "size", "median", "quantile", "below zero", "runs"]
@@ -90,7 +89,7 @@ def slopes(rows: pd.DataFrame) -> pd.DataFrame:
             continue  # rounding noise only; and a constant times eps_o
         sizes, values = by_size(part, metric)
         for text, chosen in (("all", sizes > 0), (f"from {BEYOND} rows", sizes >= BEYOND)):
-            line = metrics.quantile_slope(sizes[chosen], values[:, chosen])
+            line = judge.quantile_slope(sizes[chosen], values[:, chosen])
             found.append((generator, experiment, metric, text, line.slope, line.low, line.high, line.used))
     return pd.DataFrame(
         found, columns=["generator", "experiment", "metric", "sizes", "slope", "low", "high", "sizes used"]
@@ -133,7 +132,7 @@ def _needed(rows: pd.DataFrame):
         for number, (x, level) in enumerate(part.groupby("parameter")):
             sizes, values = by_size(level, metric)
             rows_read = sizes * level["blocks"].iloc[0]
-            needed = metrics.required_size(rows_read, values, LEVELS[metric], seed=number)
+            needed = judge.required_size(rows_read, values, LEVELS[metric], seed=number)
             yield protocol.removeprefix("growth in "), metric, float(x), needed
 
 
@@ -153,7 +152,7 @@ def monotone(rows: pd.DataFrame) -> pd.DataFrame:
         some = rows[(rows["protocol"] == f"growth in {factor}") & rows["metric"].isin(wanted)]
         for (metric, size), part in some.groupby(["metric", "size"]):
             wide = part.pivot(index="split", columns="parameter", values="value")
-            quantiles = metrics.upper_quantiles(wide.to_numpy())
+            quantiles = judge.upper_quantiles(wide.to_numpy())
             falls = "yes" if (np.diff(quantiles) < 0.0).all() else "no"
             found.append((factor, metric, int(size), *quantiles, falls))
     return pd.DataFrame(found, columns=["factor", "metric", "size", "gaps x 1/2", "gaps", "gaps x 2", "falls"])
@@ -164,7 +163,7 @@ def special_table(rows: pd.DataFrame, protocol: str) -> pd.DataFrame:
     some = rows[rows["protocol"] == protocol]
     keys = ["dataset", "parameter", "method", "metric"]
     found = some.groupby(keys, sort=False)["value"].agg(
-        median="median", quantile=lambda v: float(metrics.upper_quantiles(v)), runs="size"
+        median="median", quantile=lambda v: float(judge.upper_quantiles(v)), runs="size"
     )
     return found.reset_index()
 
@@ -216,7 +215,7 @@ def sample_size_from(rows: pd.DataFrame) -> Answer:
     texts, verdicts = [], []
     for metric, experiment in (("eps_f", EXACT), ("eps_o", GIVEN)):
         sizes, values = by_size(_slope_part(rows, experiment), metric)
-        line = metrics.quantile_slope(sizes[sizes >= BEYOND], values[:, sizes >= BEYOND])
+        line = judge.quantile_slope(sizes[sizes >= BEYOND], values[:, sizes >= BEYOND])
         # Where the interval of the slope reaches 0, no number of samples is known to be enough.
         ends = (-1.0 / line.low, -1.0 / line.high if line.high < 0.0 else np.inf)
         bound = rule("L04", "exponent of 1/eps")

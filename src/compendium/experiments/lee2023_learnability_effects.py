@@ -11,9 +11,9 @@ from itertools import islice
 import numpy as np
 import pandas as pd
 
-from evenspan import metrics
 from evenspan.representation.noisy_power import random_basis
 
+from . import lee2023_judge as judge
 from .lee2023_learnability_protocol import (
     BASE,
     BLOCKS,
@@ -141,7 +141,7 @@ def rare_group(runs: int) -> pd.DataFrame:
             feed(power, fresh(case, size, seed), RARE["blocks"])
             found[name] = power.W, sum(entry["skipped"] for entry in power.history)
         for method, (W, without) in found.items():
-            values = {"sine of W": metrics.subspace_sine(W, case.P), "blocks without a step": without / RARE["blocks"]}
+            values = {"sine of W": judge.subspace_sine(W, case.P), "blocks without a step": without / RARE["blocks"]}
             rows += [
                 (case.name, method, case.k, seed, "rare group", metric, value, size, RARE["blocks"], RARE["p"])
                 for metric, value in values.items()
@@ -208,7 +208,7 @@ def order(runs: int) -> pd.DataFrame:
             feed(power, fresh(case, CENTRE_SIZE, seed), BLOCKS)
             rows += [
                 (order_name(number), "phase 1", case.k, seed, "order of eigenvalues", metric,
-                 metrics.subspace_sine(power.W, target), CENTRE_SIZE, BLOCKS, m)
+                 judge.subspace_sine(power.W, target), CENTRE_SIZE, BLOCKS, m)
                 for metric, target in largest.items()
             ]  # fmt: skip
     return pd.DataFrame(rows, columns=COLUMNS)

@@ -12,13 +12,11 @@ from itertools import islice
 import numpy as np
 
 from evenspan import metrics
-from evenspan.representation.block_sums import batch_sums
-from evenspan.representation.contrasts import contrasts
-from evenspan.representation.noisy_power import FairPowerMethod
-from evenspan.representation.null_it_out import NullItOutPCA, constrained_components
-from evenspan.representation.power_options import PowerOptions
+from evenspan.representation.noisy_power import FairPowerMethod, PowerOptions, batch_sums
+from evenspan.representation.null_it_out import NullItOutPCA, constrained_components, contrasts
 
 from ..data.synthetic_gaps import GaussianPair, authors_pair, gap_controlled_pair
+from . import lee2023_judge as judge
 
 SEED = 2023
 #: Blocks in each phase, as in the authors' program.
@@ -120,14 +118,14 @@ def judged(case: Setting, V: np.ndarray, power: FairPowerMethod | None = None) -
     """Everything measured of an answer, and of the first phase before it where there was one."""
     moments, C = case.pair.moments(), case.pair.covariance
     found = {
-        "eps_o": metrics.optimality_gap(V, case.V, C),
-        "eps_o relative": metrics.optimality_gap(V, case.V, C, relative=True),
-        "eps_f": metrics.fairness_gap(V, case.U),
-        "sine of V": metrics.subspace_sine(V, case.V),
+        "eps_o": judge.optimality_gap(V, case.V, C),
+        "eps_o relative": judge.optimality_gap(V, case.V, C, relative=True),
+        "eps_f": judge.fairness_gap(V, case.U),
+        "sine of V": judge.subspace_sine(V, case.V),
         "mean gap": metrics.mean_gap(moments, V),
         "covariance gap": metrics.covariance_gap(moments, V),
     }
     if power is not None:
-        found["sine of W"] = metrics.subspace_sine(power.W, case.P)
-        found["sine of f"] = metrics.direction_sine(power.mean_gaps[:, 0], case.pair.mean_difference)
+        found["sine of W"] = judge.subspace_sine(power.W, case.P)
+        found["sine of f"] = judge.direction_sine(power.mean_gaps[:, 0], case.pair.mean_difference)
     return found

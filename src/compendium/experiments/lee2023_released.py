@@ -5,8 +5,7 @@ from scipy.linalg import subspace_angles
 
 from evenspan.core.linalg import complement, symmetrise
 from evenspan.core.moments import GroupMoments
-from evenspan.representation.contrasts import contrasts
-from evenspan.representation.null_it_out import constrained_components, gap_eigenspace, group_gap
+from evenspan.representation.null_it_out import constrained_components, contrasts, gap_eigenspace, group_gap
 
 from .kleindessner2023_judge import Row
 

@@ -15,15 +15,12 @@ import pandas as pd
 from threadpoolctl import threadpool_limits
 
 from evenspan.core.dask_cluster import local_cluster, require
-from evenspan.core.dask_moments import chunk_sums, merged_sums
-from evenspan.core.dask_stream import DaskStream
+from evenspan.core.dask_tables import DaskStream, chunk_sums, merged_sums
 from evenspan.core.errors import ConfigurationError
 from evenspan.core.streams import ArrayStream
-from evenspan.representation.block_reader import BlockReader
-from evenspan.representation.contrasts import contrasts
-from evenspan.representation.dask_power import DaskReader, chunk_products
-from evenspan.representation.noisy_power import FairPowerMethod
-from evenspan.representation.power_options import PowerOptions
+from evenspan.representation.block_readers import BlockReader, DaskReader, chunk_products
+from evenspan.representation.noisy_power import FairPowerMethod, PowerOptions
+from evenspan.representation.null_it_out import contrasts
 
 from .lee2023_scale_model import BOTH, MOMENTS, PHASES
 

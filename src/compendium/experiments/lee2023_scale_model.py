@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
-from evenspan.core.dask_chunks import FAN_IN
+from evenspan.core.dask_tables import FAN_IN
 
 from .session import best_source
 

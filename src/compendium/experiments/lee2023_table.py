@@ -27,7 +27,7 @@ from evenspan.representation.null_it_out import NullItOutPCA
 from evenspan.representation.streaming_fair_pca import StreamingFairPCA
 
 from ..data import Dataset, load_split, shipped_moments, splits
-from .kleindessner2023_judge import Row, judge_classifier, judge_moments
+from .kleindessner2023_judge import CLASSIFIERS, Row, judge_classifier, judge_moments
 from .kleindessner2023_table import bandwidth
 from .lee2023_released import RandomRemoval, ReleasedOffline, fnpm_rows, sine
 from .lee2023_splits import NAMES, load_own_split
@@ -186,7 +186,7 @@ def _judge_published(family: str, fitted, train: Dataset, test: Dataset, width: 
     yield from _readers(parts, metrics.READERS)
     if family == CONTROL:
         return
-    for classifier in metrics.CLASSIFIERS:
+    for classifier in CLASSIFIERS:
         if classifier == "MLP" and family == SECOND_MOMENT:
             continue
         yield from judge_classifier(classifier, None, parts[1], "released")

@@ -13,11 +13,11 @@ from scipy.linalg import subspace_angles
 from evenspan.core.errors import ComponentsError, SurplusComponentsWarning
 from evenspan.core.linalg import symmetrise, top_eigenspace
 from evenspan.core.moments import GroupMoments
-from evenspan.metrics.learnability import optimality_gap
 from evenspan.representation import NullItOutPCA, StreamingFairPCA
 
 from ..data.synthetic_gaps import gap_controlled_pair
 from .claim_rules import Answer, rule
+from .lee2023_judge import optimality_gap
 
 SEED = 20230
 #: Random tables for L01, by their number of rows beyond k + m + 2, from which on the projected covariance has rank k.

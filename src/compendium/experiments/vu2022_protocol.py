@@ -17,6 +17,7 @@ from evenspan.core.moments import GroupMoments
 from ..data import Dataset, fold_moments, load
 from ..data.fold_store import WITH_FOLDS, parts_of
 from ..data.protocol_splits import SEEDS, fold_rows
+from .vu2022_linear_separation import linear_separation, principal_axes
 
 SEED = 2022
 COMPONENTS = 3
@@ -236,14 +237,14 @@ def separation_rows(
         yield "out-of-sample", "Delta F_Lin", np.nan, answer.reason
         return
     V = top_eigenspace(answer.P, k)[1] if answer.V is None else answer.V
-    T = test.X @ metrics.principal_axes(V, train.second_moment)
+    T = test.X @ principal_axes(V, train.second_moment)
     for metric, variant in (("Delta F_Lin", "released"), ("Delta F_Lin (defined)", "defined")):
         rng = np.random.default_rng((SEED, seed, 77))  # the same folds for both
-        yield "out-of-sample", metric, metrics.linear_separation(T, test.groups, rng=rng, variant=variant), ""
+        yield "out-of-sample", metric, linear_separation(T, test.groups, rng=rng, variant=variant), ""
     if baseline:
         rng = np.random.default_rng((SEED, seed, 78))
         shuffled = rng.permutation(test.groups)
-        value = metrics.linear_separation(T, shuffled, rng=rng, variant="defined")
+        value = linear_separation(T, shuffled, rng=rng, variant="defined")
         yield "out-of-sample", "Delta F_Lin (permuted)", value, ""
 
 

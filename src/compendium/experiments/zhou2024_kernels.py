@@ -12,15 +12,15 @@ from collections.abc import Iterator
 import numpy as np
 import pandas as pd
 
-from evenspan.clustering.gram import DenseGram
-from evenspan.clustering.relaxed import relaxed_labels
+from evenspan.clustering.kernel_kmeans import relaxed_labels
+from evenspan.clustering.kernels import DenseGram
 from evenspan.core.cluster_counts import ClusterCounts
 from evenspan.core.errors import ConfigurationError
-from evenspan.metrics.clustering import joint_counts, judge_clustering
 
 from ..data.clustering import load_clustering
 from .claim_rules import Answer
 from .store import read_results
+from .zhou2024_judge import JointCounts, judge_clustering
 from .zhou2024_kernels_cells import BLOCKS, ORDERS, block_means, cell_means, claim, counts_of, order_of, picture
 from .zhou2024_methods import made_set
 from .zhou2024_tradeoff import COLUMNS, MADE, judged_again
@@ -59,7 +59,7 @@ def _measured(case: Case) -> Iterator[tuple]:
         weight = chosen if name == "FKKM" else weight
         yield from case.rows(name, SEED, "answer", chosen, found, {"chosen weight": chosen})
     labels["classes"] = np.unique(case.data.y, return_inverse=True)[1]
-    counts = joint_counts(case.data.y, labels["classes"], case.data.groups)
+    counts = JointCounts.from_labels(case.data.y, labels["classes"], case.data.groups)
     yield from ((*_key(case, "classes", "answer"), metric, np.nan, value, "") for metric, value in
                 judge_clustering(counts).items())  # fmt: skip
     yield (*_key(case, "classes", "answer"), COUNTED, np.nan, float(counts.n), counts.to_text())

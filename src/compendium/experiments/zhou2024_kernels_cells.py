@@ -3,9 +3,8 @@
 import numpy as np
 import pandas as pd
 
-from evenspan.metrics.clustering import JointCounts
-
 from .claim_rules import Answer, by_parts
+from .zhou2024_judge import JointCounts
 
 BLOCKS = 60
 #: How the points are ordered: by the first, and within it by the second.

@@ -25,17 +25,16 @@ from evenspan.clustering.base_kernels import base_kernel
 from evenspan.clustering.bounds import deflated_bound
 from evenspan.clustering.fair_spectral import FairSpectralClustering
 from evenspan.clustering.fairness_first import FairnessFirstClustering
-from evenspan.clustering.gram import DenseGram
 from evenspan.clustering.graphs import kernel_neighbour_graph, nearest_neighbour_graph
-from evenspan.clustering.relaxed import relaxed_start
-from evenspan.clustering.row_update import RowUpdates, row_updates
-from evenspan.clustering.swaps import swaps_and_moves
+from evenspan.clustering.kernel_kmeans import relaxed_start
+from evenspan.clustering.kernels import DenseGram
+from evenspan.clustering.row_update import RowUpdates, row_updates, swaps_and_moves
 from evenspan.clustering.variational import VariationalFairClustering
-from evenspan.clustering.weight_rule import WeightRule
 from evenspan.core.cluster_counts import ClusterCounts
 from evenspan.metrics.clustering import balance
 
 from ..data.clustering import ClusterData
+from .zhou2024_published import PublishedRule
 
 KERNEL = 7
 LINEAR = 1
@@ -243,7 +242,7 @@ def fair_kernel_run(
         return found, counts.mnce
 
     if weight is None:
-        found, tried, _ = WeightRule().search(evaluate)
+        found, tried, _ = PublishedRule().search(evaluate)
         chosen = tried[-1]
     else:
         found, chosen = evaluate(weight)[0], weight

@@ -18,17 +18,18 @@ from sklearn.exceptions import ConvergenceWarning
 
 from evenspan.clustering.base_kernels import twelve_kernels
 from evenspan.clustering.fair_multiple_kernel_kmeans import FairMultipleKernelKMeans, kernel_weights, weighted
-from evenspan.clustering.gram import DenseGram
-from evenspan.clustering.relaxed import leading_eigenvectors, relaxed_start
+from evenspan.clustering.kernel_kmeans import leading_eigenvectors, relaxed_start
+from evenspan.clustering.kernels import DenseGram
 from evenspan.core.errors import ConfigurationError
-from evenspan.metrics.clustering import clustering_accuracy, joint_counts, judge_clustering
-from evenspan.metrics.joint_counts import JointCounts
+from evenspan.metrics.clustering import clustering_accuracy
 
 from ..data.clustering import ClusterData, load_clustering
 from .session import best_source
 from .store import read_results
+from .zhou2024_judge import JointCounts, judge_clustering
 from .zhou2024_methods import Run, by_first_row, fair_kernel_run, made_set
 from .zhou2024_multiple_summary import PROTOCOL, facts, gammas, in_words, made, spreads
+from .zhou2024_published import PublishedRule
 
 SEED = 0
 SEEDS = range(10)
@@ -150,9 +151,9 @@ def _named(gamma: np.ndarray) -> dict[str, float]:
 
 
 METHODS = {
-    "FMKKM": alternation("auto", "shifted"),
+    "FMKKM": alternation(PublishedRule(), "shifted"),
     "FMKKM-f": alternation(0.0, "shifted"),
-    "FMKKM (unshifted)": alternation("auto", "unshifted"),
+    "FMKKM (unshifted)": alternation(PublishedRule(), "unshifted"),
     "FKKM (average kernel)": fair_average_kernel,
     "KKM (average kernel)": average_kernel,
     "KKM (best kernel by its objective)": best_kernel(oracle=False),
@@ -199,7 +200,7 @@ def _seeds(dataset: str, method: str, problem: Several, seeds: range, protocol: 
         seconds = {"seconds": time.perf_counter() - start} if protocol != MADE else {}
         key, data = (dataset, method, pd.NA, seed), problem.data
         rows += _judged(
-            (*key, protocol), joint_counts(data.y, by_first_row(found.labels), data.groups, data.n_clusters)
+            (*key, protocol), JointCounts.from_labels(data.y, by_first_row(found.labels), data.groups, data.n_clusters)
         )
         rows += [(*key, f"{protocol}: fit", name, float(v), "", "") for name, v in {**found.facts, **seconds}.items()]
     return rows

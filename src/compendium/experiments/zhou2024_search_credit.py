@@ -32,6 +32,7 @@ from evenspan.metrics.clustering import balance, clustering_accuracy, mnce, norm
 
 from ..data import credit_card as cards
 from ..data.credit_card import CreditCard
+from .zhou2024_published import PublishedRule
 from .zhou2024_search_arithmetic import METRICS, admissible_range, binary_entropy, deviation, printed
 
 SEED = 20246
@@ -150,7 +151,7 @@ def fine_score(table: pd.DataFrame, choice: CreditCard) -> dict:
         c, rng = len(np.unique(y)), np.random.default_rng([SEED, seed])
         found = {"K-means": KMeans(c, n_init=10, random_state=_drawn(rng)).fit_predict(X)}
         if len(X) <= EXACT_UP_TO:
-            relaxed = KernelKMeans(c, kernel="precomputed", random_state=seed)
+            relaxed = KernelKMeans(c, algorithm="relaxed", kernel="precomputed", random_state=seed)
             found["KKM"] = relaxed.fit(base_kernel(X, 7)).labels_
         else:
             H = landmark_embedding(X, c, rng)
@@ -193,7 +194,7 @@ def confirmation(table: pd.DataFrame, choice: CreditCard) -> list[tuple]:
     for seed in range(CONFIRMING_SEEDS):
         X, y, groups = cards.credit_card_arrays(table, replace(choice, seed=seed))
         K, c, one = base_kernel(X, 7), len(np.unique(y)), {}
-        for method, weight in (("FKKM-f", 0.0), ("FKKM", "auto")):
+        for method, weight in (("FKKM-f", 0.0), ("FKKM", PublishedRule())):
             model = FairKernelKMeans(c, weight, kernel="precomputed", random_state=seed, tol=1e-10)
             one |= judged(method, y, model.fit(K, sensitive_features=groups).labels_, groups)
         runs.append(one)

@@ -27,6 +27,7 @@ from evenspan.metrics.clustering import clustering_accuracy, normalised_mutual_i
 from ..data import load_clustering
 from ..data.clustering import K1B_SEED, k1b_halves
 from ..data.clustering_files import read_k1b
+from .zhou2024_published import PublishedRule
 from .zhou2024_search_arithmetic import admissible_range, binary_entropy, deviation, entropy_of_balance, printed
 
 SEED = 20247
@@ -178,7 +179,7 @@ def fair_rows(K: np.ndarray, y: np.ndarray, n_clusters: int) -> list[tuple]:
     found = []
     for draw in range(FAIR_HALVES):
         groups = k1b_halves(len(y), [SEED, DRAWS + draw])
-        model = FairKernelKMeans(n_clusters, "auto", kernel="precomputed", random_state=draw)
+        model = FairKernelKMeans(n_clusters, PublishedRule(), kernel="precomputed", random_state=draw)
         labels = model.fit(K, sensitive_features=groups).labels_
         balance, mnce = (float(values[0]) for values in bal_and_mnce(groups[None], labels))
         values = {

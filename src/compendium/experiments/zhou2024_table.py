@@ -13,13 +13,12 @@ import numpy as np
 import pandas as pd
 
 from evenspan.core.errors import ConfigurationError, FetchError
-from evenspan.metrics.clustering import joint_counts, judge_clustering
-from evenspan.metrics.joint_counts import JointCounts
 
 from ..data.clustering import load_clustering
 from .session import best_source
 from .store import read_results
 from .zhou2024_claims import claims
+from .zhou2024_judge import JointCounts, judge_clustering
 from .zhou2024_methods import METHODS, Problem, Run, by_first_row, made_set
 from .zhou2024_summary import facts, fair_part, made, nearest_in_words, note, of_page, readings, search
 from .zhou2024_summary import printed as published
@@ -126,7 +125,7 @@ def _seeds(
         found = solve(problem, seed)
         seconds = {"seconds": time.perf_counter() - start} if timed else {}
         data = problem.data
-        counts = joint_counts(data.y, by_first_row(found.labels), data.groups, data.n_clusters)
+        counts = JointCounts.from_labels(data.y, by_first_row(found.labels), data.groups, data.n_clusters)
         key = (dataset, method, pd.NA, seed)
         rows += _judged((*key, protocol), counts, variant)
         for metric, value in {**found.facts, **seconds}.items():

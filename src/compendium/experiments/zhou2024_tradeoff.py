@@ -9,10 +9,10 @@ a made set whose clusters cross its groups.
 import pandas as pd
 
 from evenspan.core.errors import ConfigurationError
-from evenspan.metrics.clustering import JointCounts, judge_clustering
 
 from ..data.clustering import load_clustering
 from .store import read_results
+from .zhou2024_judge import JointCounts, judge_clustering
 from .zhou2024_methods import made_set
 from .zhou2024_tradeoff_runs import COUNTED, PARTS, Case, part_rows
 

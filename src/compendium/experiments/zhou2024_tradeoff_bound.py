@@ -8,9 +8,8 @@ that were not clustered.
 import numpy as np
 import pandas as pd
 
-from evenspan.metrics.clustering import JointCounts
-
 from .zhou2024_bound import DELTA, bound, largest_error
+from .zhou2024_judge import JointCounts
 
 
 def certificates(rows: pd.DataFrame) -> pd.DataFrame:

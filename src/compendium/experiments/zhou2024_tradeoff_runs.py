@@ -14,28 +14,27 @@ from sklearn.exceptions import ConvergenceWarning
 from evenspan.clustering.base_kernels import twelve_kernels
 from evenspan.clustering.bounds import deflated_bound
 from evenspan.clustering.fair_multiple_kernel_kmeans import FairMultipleKernelKMeans
-from evenspan.clustering.gram import DenseGram
-from evenspan.clustering.relaxed import relaxed_labels, relaxed_start
-from evenspan.clustering.row_update import RowUpdates, row_updates
-from evenspan.clustering.swaps import swaps_and_moves
+from evenspan.clustering.kernel_kmeans import relaxed_labels, relaxed_start
+from evenspan.clustering.kernels import DenseGram
+from evenspan.clustering.row_update import RowUpdates, row_updates, swaps_and_moves
 from evenspan.clustering.variational import VariationalFairClustering
-from evenspan.clustering.weight_rule import WeightRule
 from evenspan.core.cluster_counts import ClusterCounts
 from evenspan.core.groups import encode_groups
-from evenspan.metrics.clustering import joint_counts, judge_clustering
 
+from .zhou2024_judge import JointCounts, judge_clustering
 from .zhou2024_methods import KERNEL, METHODS, Problem
+from .zhou2024_published import PublishedRule
 
 #: Weights of the paper's own scale: the rule starts at 1 and goes up by 1.
 GRID = (0.0, 0.1, 0.5, 1.0, 2.0, 3.0, 4.0, 5.0, 10.0, 50.0, 200.0)
 VFC_GRID = (0.0, 10.0, 50.0, 100.0, 500.0, 1000.0, 5000.0, 10000.0)
 #: The authors' rule, and what it would choose with more patience, or in other steps.
 RULES = {
-    "rule": WeightRule(),
-    "rule, patience 2": WeightRule(patience=2),
-    "rule, patience 3": WeightRule(patience=3),
-    "rule, doubling": WeightRule(growth=2.0),
-    "rule, from 0.1 doubling": WeightRule(first=0.1, step=0.1, growth=2.0),
+    "rule": PublishedRule(),
+    "rule, patience 2": PublishedRule(patience=2),
+    "rule, patience 3": PublishedRule(patience=3),
+    "rule, doubling": PublishedRule(growth=2.0),
+    "rule, from 0.1 doubling": PublishedRule(first=0.1, step=0.1, growth=2.0),
 }
 #: Weights at which other starts and swaps are tried.
 TRIED = (0.0, 1.0, 5.0, 50.0)
@@ -84,7 +83,7 @@ class Case(Problem):
 
     def rows(self, method: str, seed, protocol: str, weight, labels: np.ndarray, facts: Facts | None = None):
         """Tidy rows of one run: what the judge says, the counts, and what the judge cannot know."""
-        counts = joint_counts(self.data.y, labels, self.data.groups)
+        counts = JointCounts.from_labels(self.data.y, labels, self.data.groups)
         key = (self.data.name, method, self.n_clusters, seed, protocol)
         weight = np.nan if weight is None else float(weight)
         yield from ((*key, metric, weight, value, "") for metric, value in judge_clustering(counts).items())
@@ -131,7 +130,7 @@ def single(case: Case, seeds) -> Iterator[tuple]:
             yield from ruled(case, seed, name, rule, start.labels)
 
 
-def ruled(case: Case, seed: int, name: str, rule: WeightRule, init: np.ndarray) -> Iterator[tuple]:
+def ruled(case: Case, seed: int, name: str, rule: PublishedRule, init: np.ndarray) -> Iterator[tuple]:
     """The answer under a rule, and MNCE of every weight that it tried."""
     path = {}
 

@@ -2,8 +2,7 @@
 
 import pandas as pd
 
-from evenspan.metrics.clustering import CLUSTERING_METRICS
-
+from .zhou2024_judge import CLUSTERING_METRICS
 from .zhou2024_tradeoff import MADE
 from .zhou2024_tradeoff_runs import RULES, TRIED
 

@@ -6,11 +6,10 @@ from functools import lru_cache
 
 import numpy as np
 
+from compendium.experiments.zhou2024_points import unit_rows as points_of_kernels
 from evenspan.clustering.base_kernels import base_kernel
-from evenspan.clustering.gram import DenseGram
-from evenspan.clustering.kernel_points import unit_rows as points_of_kernels
-from evenspan.clustering.relaxed import leading_eigenvectors
-from evenspan.clustering.variational import standardize_and_scale
+from evenspan.clustering.kernel_kmeans import leading_eigenvectors
+from evenspan.clustering.kernels import DenseGram
 
 from ..data import clustering_files as files
 from ..data.clustering import CREDIT_CARD
@@ -37,6 +36,20 @@ from .zhou2024_methods import (
 
 #: Where the linear and a quadratic kernel stand in the stack; with both, points of unit length are found again.
 QUADRATIC = 4
+
+
+def standardize_and_scale(X) -> np.ndarray:
+    """Columns with mean 0 and standard deviation 1, then rows of unit length, as the authors prepare their data.
+
+    Constant columns become 0, and a row that equals the mean stays 0.
+    """
+    X = np.asarray(X, dtype=np.float64)
+    largest = np.abs(X).max(axis=0, initial=0.0)
+    X = X - X.mean(axis=0)
+    scale = X.std(axis=0)
+    X /= np.where(scale > 1e-12 * largest, scale, np.inf)  # a constant column is left with the rounding of its mean
+    lengths = np.linalg.norm(X, axis=1, keepdims=True)
+    return X / np.where(lengths > 0, lengths, 1.0)
 
 
 @dataclass(frozen=True)

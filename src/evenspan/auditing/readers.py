@@ -15,8 +15,8 @@ from sklearn.linear_model import LinearRegression, LogisticRegression
 from .. import metrics
 from ..core.answer import FairSubspace
 from ..metrics.bootstrap import interval
-from ..metrics.group_prediction import TIED
 from ..metrics.linear_map import LinearMap, encoder
+from ..metrics.prediction import TIED
 from .judge import LEVEL, Row
 from .passes import Points
 

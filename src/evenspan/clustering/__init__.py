@@ -7,8 +7,7 @@ from .fair_spectral import FairSpectralClustering
 from .fairness_first import FairnessFirstClustering
 from .graphs import kernel_neighbour_graph, nearest_neighbour_graph
 from .kernel_kmeans import KernelKMeans
-from .variational import VariationalFairClustering, standardize_and_scale
-from .variational_choice import WeightChoice, choose_weight
+from .variational import VariationalFairClustering
 from .weight_rule import WeightRule
 
 __all__ = [
@@ -20,13 +19,10 @@ __all__ = [
     "KernelKMeans",
     "TradeOffPoint",
     "VariationalFairClustering",
-    "WeightChoice",
     "WeightRule",
     "base_kernel",
     "center_and_normalise",
-    "choose_weight",
     "kernel_neighbour_graph",
     "nearest_neighbour_graph",
-    "standardize_and_scale",
     "twelve_kernels",
 ]

@@ -1,9 +1,13 @@
 """The scikit-learn side of every clusterer, written once."""
 
+from abc import abstractmethod
 from numbers import Real
 
 import numpy as np
+from scipy.sparse import issparse
 from sklearn.base import BaseEstimator, ClusterMixin
+from sklearn.metrics import pairwise_distances_argmin
+from sklearn.utils.validation import check_is_fitted
 
 from ..core.cluster_counts import ClusterCounts
 from ..core.errors import ComponentsError, ConfigurationError, SingleGroupWarning
@@ -19,6 +23,24 @@ class FairClusterer(Options, ClusterMixin, BaseEstimator):
     # Lets a Pipeline or a search route the groups without a call to set_fit_request.
     __metadata_request__fit = {"sensitive_features": True}  # noqa: RUF012
     __metadata_request__fit_predict = {"sensitive_features": True}  # noqa: RUF012
+
+    @abstractmethod
+    def fit(self, X, y=None, *, sensitive_features):
+        """Cluster the rows of X.
+
+        Parameters
+        ----------
+        X : array-like or DataFrame of shape (n, d)
+            Numeric features, or what the method takes in their place: a kernel or affinity matrix (n, n).
+        y : array-like of shape (n,), optional
+            Not used.
+        sensitive_features : array-like of shape (n,) or (n, p), Series or DataFrame
+            Group label of each row: strings, booleans or whole numbers; each combination of p columns is a group.
+
+        Returns
+        -------
+        self
+        """
 
     def fit_predict(self, X, y=None, *, sensitive_features):
         """Fit and return the labels.
@@ -59,6 +81,36 @@ class FairClusterer(Options, ClusterMixin, BaseEstimator):
 
     def _table(self, X, **checks) -> np.ndarray:
         return numeric_table(self, X, **checks)
+
+
+class CentreClusterer(FairClusterer):
+    """Base of the clusterers whose clusters have centres among the features, ``centers_`` of shape (c, d)."""
+
+    def predict(self, X) -> np.ndarray:
+        """The cluster whose centre is nearest to each row.
+
+        New rows change nothing, and their groups play no part: how fair the answer is for them,
+        ``ClusterCounts.from_labels(labels, groups)`` and ``GroupFrame`` say. On the fitting sample it need not be
+        ``labels_``, which pay for fairness.
+
+        Parameters
+        ----------
+        X : array-like or DataFrame of shape (m, d)
+            New rows.
+
+        Returns
+        -------
+        ndarray of shape (m,)
+        """
+        check_is_fitted(self)
+        X = self._table(X, reset=False, accept_sparse=self.__sklearn_tags__().input_tags.sparse and "csr")
+        if self.centers_ is None:
+            raise ConfigurationError(
+                "clusters of a graph have no centres, so nothing can be predicted for new rows. Fit to all rows, "
+                "or use an objective with centres."
+            )
+        origin = 0.0 if issparse(X) else self.centers_.mean(axis=0)  # far from zero distances lose their digits
+        return pairwise_distances_argmin(X - origin if not issparse(X) else X, self.centers_ - origin)
 
 
 def numeric_table(estimator: BaseEstimator, X, **checks) -> np.ndarray:

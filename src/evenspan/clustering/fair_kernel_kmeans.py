@@ -1,24 +1,21 @@
 """Fair kernel k-means: kernel k-means with a price on unequal group shares of the clusters."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
-from ..core.answer import Certificate
 from ..core.cluster_counts import ClusterCounts
 from ..core.estimator import require_generator, warn_caller
-from ..core.inputs import whole_number
-from .bounds import deflated_bound
+from ..core.options import Option, flag, number, whole
+from .bounds import certified, deflated_bound
 from .estimator import FairClusterer, number_at_least, require_clusters
-from .gram import Gram
-from .kernel_input import KernelInput
-from .relaxed import starting_point
-from .row_update import RowUpdates, row_updates
-from .row_update_many import row_updates_many
-from .swaps import swaps_and_moves
+from .kernel_kmeans import starting_point
+from .kernels import Gram, KernelInput
+from .row_update import RowUpdates, row_updates, row_updates_many, swaps_and_moves
 from .weight_rule import as_rule, settle
 
 
@@ -62,7 +59,7 @@ class FairKernelKMeans(KernelInput, FairClusterer):
         Move the feature space to its mean; then put all points at length one. The paper does both.
     init : {"relaxed"} or array-like of shape (n,), default "relaxed"
         The start: relaxed kernel k-means, or labels.
-    max_sweeps : int, default 10
+    max_iter : int, default 10
         Passes over the points at most; the published program has 10.
     tol : float, default 1e-10
         From the third pass on, a smaller relative change of the objective ends the passes.
@@ -93,7 +90,7 @@ class FairKernelKMeans(KernelInput, FairClusterer):
         Passes, moves and swaps made.
     history_ : tuple of float
         The objective at the start and after each pass, and after each round of swaps.
-    at_rest_ : bool
+    at_rest_, converged_ : bool
         Whether no single move (with ``swaps``: no swap either) improves the objective; all that can be said of such a
         local search.
     certificate_ : Certificate
@@ -130,6 +127,13 @@ class FairKernelKMeans(KernelInput, FairClusterer):
     True
     """
 
+    _options: ClassVar[Mapping[str, Option]] = {
+        **KernelInput._options,
+        "max_iter": whole(1),
+        "tol": number(0.0),
+        "swaps": flag(),
+    }
+
     def __init__(
         self,
         n_clusters=8,
@@ -142,7 +146,7 @@ class FairKernelKMeans(KernelInput, FairClusterer):
         center=False,
         normalize=False,
         init="relaxed",
-        max_sweeps=10,
+        max_iter=10,
         tol=1e-10,
         swaps=False,
         dtype="float64",
@@ -158,7 +162,7 @@ class FairKernelKMeans(KernelInput, FairClusterer):
         self.center = center
         self.normalize = normalize
         self.init = init
-        self.max_sweeps = max_sweeps
+        self.max_iter = max_iter
         self.tol = tol
         self.swaps = swaps
         self.dtype = dtype
@@ -166,23 +170,8 @@ class FairKernelKMeans(KernelInput, FairClusterer):
         self.random_state = random_state
 
     def fit(self, X, y=None, *, sensitive_features):
-        """Cluster the rows of X.
-
-        Parameters
-        ----------
-        X : array-like or DataFrame of shape (n, d)
-            Numeric features, or the kernel matrix (n, n) with ``kernel="precomputed"``.
-        y : array-like of shape (n,), optional
-            Not used.
-        sensitive_features : array-like of shape (n,) or (n, p), Series or DataFrame
-            Group label of each row: strings, booleans or whole numbers; each combination of p columns is a group.
-
-        Returns
-        -------
-        self
-        """
         rule = as_rule(self.fairness_weight)
-        gram, codes, start = self._prepare(X, sensitive_features)
+        X, gram, codes, start = self._prepare(X, sensitive_features)
         c, self.n_swaps_ = int(start.max()) + 1, 0
 
         def facts(found: RowUpdates) -> dict:
@@ -196,18 +185,18 @@ class FairKernelKMeans(KernelInput, FairClusterer):
         if self.swaps:
             found, self.n_swaps_ = swaps_and_moves(gram, codes, found, c, self.fairness_weight_)
         self._store_labels(found.labels, codes, c)
+        self._remember(X, gram, self.labels_)
         self.initial_labels_ = start
         self.objective_, self.history_, self.at_rest_ = found.objective, found.history, found.at_rest
+        self.converged_ = found.at_rest
         self.n_sweeps_ = self.n_iter_ = found.n_sweeps
         self.n_moves_ = found.n_moves
-        self.certificate_ = Certificate(
-            "trace of the kernel less the weighted regulariser, over all clusterings",
-            found.objective,
-            deflated_bound(gram, codes, self.fairness_weight_, c, require_generator(self.random_state)),
-        )
+        bound = deflated_bound(gram, codes, self.fairness_weight_, c, require_generator(self.random_state))
+        problem = "trace of the kernel less the weighted regulariser, over all clusterings"
+        self.certificate_ = certified(problem, found.objective, bound, gram, self.fairness_weight_)
         if not found.at_rest:
             warn_caller(
-                f"after {found.n_sweeps} sweeps single moves still improve the objective. Raise max_sweeps.",
+                f"after {found.n_sweeps} sweeps single moves still improve the objective. Raise max_iter.",
                 ConvergenceWarning,
             )
         return self
@@ -231,10 +220,9 @@ class FairKernelKMeans(KernelInput, FairClusterer):
         """
         weights = [number_at_least("a fairness weight", weight, 0.0) for weight in weights]
         model = clone(self)  # a fitted model keeps what it has learnt
-        gram, codes, start = model._prepare(X, sensitive_features)
-        max_sweeps, tol = model._sweeps
+        _, gram, codes, start = model._prepare(X, sensitive_features)
         c, starts = int(start.max()) + 1, np.tile(start, (len(weights), 1))
-        runs = row_updates_many(gram, codes, starts, c, weights, max_sweeps=max_sweeps, tol=tol)
+        runs = row_updates_many(gram, codes, starts, c, weights, max_sweeps=self.max_iter, tol=self.tol)
         found = []
         for weight, updates in zip(weights, runs, strict=True):
             counts = ClusterCounts.from_labels(updates.labels, codes, c)
@@ -242,18 +230,17 @@ class FairKernelKMeans(KernelInput, FairClusterer):
             found.append(TradeOffPoint(weight, updates.labels, counts, updates))
         return found
 
-    def _prepare(self, X, sensitive_features) -> tuple[Gram, np.ndarray, np.ndarray]:
-        """Kernel matrix, group codes and labels to start from, after all checks of what was passed."""
-        self._sweeps = whole_number("max_sweeps", self.max_sweeps, 1), number_at_least("tol", self.tol, 0.0)
+    def _prepare(self, X, sensitive_features) -> tuple[np.ndarray, Gram, np.ndarray, np.ndarray]:
+        """The table, kernel matrix, group codes and labels to start from, after all checks of what was passed."""
+        self._check_options()
         rng = require_generator(self.random_state)
         X = self._table(X)
         codes = self._groups(sensitive_features, len(X))
         c = require_clusters(self.n_clusters, len(X))
         self._warn_single_group()
         gram = self._gram(X)
-        return gram, codes, starting_point(gram, self.init, c, rng)
+        return X, gram, codes, starting_point(gram, self.init, c, rng)
 
     def _updates(self, gram: Gram, codes: np.ndarray, labels: np.ndarray, weight: float) -> RowUpdates:
-        max_sweeps, tol = self._sweeps
         c = int(labels.max()) + 1
-        return row_updates(gram, codes, labels, c, weight, max_sweeps=max_sweeps, tol=tol)
+        return row_updates(gram, codes, labels, c, weight, max_sweeps=self.max_iter, tol=self.tol)

@@ -1,21 +1,22 @@
 """Fair kernel k-means with several kernels, whose weights are found together with the clusters."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from ..core.answer import Certificate
 from ..core.cluster_counts import ClusterCounts
-from ..core.errors import ConfigurationError, DataError
+from ..core.errors import DataError
 from ..core.estimator import require_generator, warn_caller
-from ..core.inputs import whole_number
+from ..core.options import Option, number, one_of, whole
 from .base_kernels import twelve_kernels
-from .bounds import deflated_bound
-from .estimator import FairClusterer, number_at_least, require_clusters
-from .gram import DenseGram, indicator
-from .kernel_input import symmetric_kernel, warn_if_indefinite
-from .relaxed import starting_point
+from .bounds import certified, deflated_bound
+from .estimator import FairClusterer, require_clusters
+from .kernel_kmeans import starting_point
+from .kernels import PRECISION, DenseGram, indicator, symmetric_kernel, warn_if_indefinite
 from .row_update import row_updates
 from .weight_rule import as_rule, settle
 
@@ -56,7 +57,7 @@ class FairMultipleKernelKMeans(FairClusterer):
         and fairness term. The two steps then have different objectives, and their alternation need not descend.
     init : {"relaxed"} or array-like of shape (n,), default "relaxed"
         The start: relaxed kernel k-means on the sum of the kernels, or labels.
-    max_rounds : int, default 10
+    max_iter : int, default 10
         Alternations at most; the published program has 10.
     tol : float, default 1e-10
         From the third round on, a smaller relative change of the objective ends them.
@@ -85,7 +86,7 @@ class FairMultipleKernelKMeans(FairClusterer):
         With a rule: weight, MNCE, balance, objective and rounds of every weight tried.
     initial_labels_ : ndarray of shape (n,)
         The start, the same for all weights.
-    at_rest_ : bool
+    at_rest_, converged_ : bool
         Whether the last round moved no point.
     certificate_ : Certificate
         The trace that the clusters reach on the final weighted kernel, and an upper bound from its eigenvalues: how far
@@ -118,6 +119,14 @@ class FairMultipleKernelKMeans(FairClusterer):
     (12,)
     """
 
+    _options: ClassVar[Mapping[str, Option]] = {
+        "kernels": one_of("twelve", "precomputed"),
+        "weights_from": one_of("shifted", "unshifted"),
+        "max_iter": whole(1),
+        "tol": number(0.0),
+        "dtype": PRECISION,
+    }
+
     def __init__(
         self,
         n_clusters=8,
@@ -126,7 +135,7 @@ class FairMultipleKernelKMeans(FairClusterer):
         kernels="twelve",
         weights_from="shifted",
         init="relaxed",
-        max_rounds=10,
+        max_iter=10,
         tol=1e-10,
         dtype="float64",
         random_state=0,
@@ -136,33 +145,14 @@ class FairMultipleKernelKMeans(FairClusterer):
         self.kernels = kernels
         self.weights_from = weights_from
         self.init = init
-        self.max_rounds = max_rounds
+        self.max_iter = max_iter
         self.tol = tol
         self.dtype = dtype
         self.random_state = random_state
 
     def fit(self, X, y=None, *, sensitive_features):
-        """Cluster the rows of X.
-
-        Parameters
-        ----------
-        X : array-like of shape (n, d) or (m, n, n)
-            Numeric features, or the kernel matrices with ``kernels="precomputed"``.
-        y : array-like of shape (n,), optional
-            Not used.
-        sensitive_features : array-like of shape (n,) or (n, p), Series or DataFrame
-            Group label of each row: strings, booleans or whole numbers; each combination of p columns is a group.
-
-        Returns
-        -------
-        self
-        """
+        self._check_options()
         rule, rng = as_rule(self.fairness_weight), require_generator(self.random_state)
-        for name, allowed in (("kernels", ("twelve", "precomputed")), ("weights_from", ("shifted", "unshifted"))):
-            if getattr(self, name) not in allowed:
-                raise ConfigurationError(f"{name}={getattr(self, name)!r}; needed is one of {', '.join(allowed)}.")
-        whole_number("max_rounds", self.max_rounds, 1)
-        number_at_least("tol", self.tol, 0.0)
         stack = self._stack(X)
         n = stack[0].shape[0]
         c, codes = require_clusters(self.n_clusters, n), self._groups(sensitive_features, n)
@@ -181,12 +171,13 @@ class FairMultipleKernelKMeans(FairClusterer):
         self._store_labels(found.labels, codes, c)
         self.kernel_weights_, self.history_ = found.gamma, found.history
         self.objective_, self.at_rest_ = found.history[-1], found.at_rest
+        self.converged_ = found.at_rest
         self.n_rounds_ = self.n_iter_ = len(found.history)
         self.initial_labels_ = start
         self.certificate_ = self._certificate(stack, codes, c, rng)
         if not found.at_rest:
             warn_caller(
-                f"points still moved in the last of {self.n_rounds_} rounds. Raise max_rounds.", ConvergenceWarning
+                f"points still moved in the last of {self.n_rounds_} rounds. Raise max_iter.", ConvergenceWarning
             )
         return self
 
@@ -194,8 +185,6 @@ class FairMultipleKernelKMeans(FairClusterer):
         """The kernel matrices (m, n, n), checked."""
         if self.kernels == "twelve":
             return twelve_kernels(self._table(X), dtype=self.dtype)
-        if self.dtype not in ("float64", "float32", np.float64, np.float32):
-            raise ConfigurationError(f"dtype={self.dtype!r}; needed is 'float64' or 'float32'.")
         X = np.asarray(X)
         if X.ndim != 3 or not len(X):
             raise DataError(
@@ -215,7 +204,7 @@ class FairMultipleKernelKMeans(FairClusterer):
         gamma, history, moved = np.full(len(stack), 1.0 / len(stack)), [], 1
         traces = np.trace(stack, axis1=1, axis2=2, dtype=np.float64)
         shift = weight * float(np.bincount(codes).max(axis=0)) * len(codes)
-        for rounds in range(1, self.max_rounds + 1):
+        for rounds in range(1, self.max_iter + 1):
             # the squared weights scale the fairness term of every kernel alike
             found = row_updates(
                 DenseGram(weighted(stack, gamma)),
@@ -240,11 +229,10 @@ class FairMultipleKernelKMeans(FairClusterer):
         gram, scale = DenseGram(weighted(stack, self.kernel_weights_)), float((self.kernel_weights_**2).sum(axis=0))
         terms = gram.sums(self.labels_, n_clusters).within(self.labels_) / self.counts_.sizes
         weight = scale * self.fairness_weight_
-        return Certificate(
-            "trace of the weighted kernel less the weighted regulariser, over all clusterings",
-            float(terms.sum(axis=0)) - weight * self.counts_.regulariser,
-            deflated_bound(gram, codes, weight, n_clusters, rng),
-        )
+        value = float(terms.sum(axis=0)) - weight * self.counts_.regulariser
+        bound = deflated_bound(gram, codes, weight, n_clusters, rng)
+        problem = "trace of the weighted kernel less the weighted regulariser, over all clusterings"
+        return certified(problem, value, bound, gram, weight)
 
 
 def weighted(stack: np.ndarray, gamma: np.ndarray) -> np.ndarray:

@@ -1,21 +1,208 @@
 """Fairness-first clustering (Pan and Zhong 2023), rebuilt from its abstract: balance first, then the sum of squares."""
 
 import warnings
+from collections.abc import Mapping
+from typing import ClassVar
 
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 
-from ..core.errors import ConfigurationError
+from ..core.cluster_counts import tally
 from ..core.estimator import require_generator, warn_caller
-from ..core.inputs import whole_number
-from .estimator import FairClusterer, number_at_least, require_clusters
-from .local_search import Partition, move_points, swap_points
+from ..core.options import Option, number, whole
+from .estimator import CentreClusterer, require_clusters
 from .transport import fair_counts, transport
 
+#: A change must lower the sum of squares by more than this, relative to the total scatter.
+TIE = 1e-12
+#: Points looked at together in the search for swaps: at least, and entries of their table at most.
+NARROW, ENTRIES = 16, 2**19
 
-class FairnessFirstClustering(FairClusterer):
+
+class Partition:
+    r"""Centred points (n, d) in clusters, none of them empty, with the sums, sizes and counts that belong to them.
+
+    With sums :math:`s_k` and sizes :math:`n_k` of the clusters, what a move or a swap changes needs only the inner
+    products :math:`x_i^\top s_k`, an n x c table that one product of X with a vector brings up to date.
+    """
+
+    def __init__(self, X: np.ndarray, codes: np.ndarray, labels: np.ndarray, n_clusters: int):
+        self.X, self.codes = X, codes.astype(np.intp)
+        self.labels, self.n_clusters = np.array(labels, dtype=np.intp), n_clusters
+        self.squares = np.einsum("nd,nd->n", X, X)
+        self.scatter = float(self.squares.sum(axis=0))
+        self.counts = tally(self.codes, self.labels, int(self.codes.max(initial=0)) + 1, n_clusters)
+        self.refresh()
+
+    def refresh(self) -> None:
+        """Compute the sums anew, so that rounding does not accumulate."""
+        self.sizes = self.counts.sum(axis=0).astype(float)
+        self.sums = np.zeros((self.n_clusters, self.X.shape[1]))
+        for k in range(self.n_clusters):
+            self.sums[k] = self.X[self.labels == k].sum(axis=0)
+        self.products = self.X @ self.sums.T
+
+    @property
+    def inertia(self) -> float:
+        """The sum of squared distances of the points to the means of their clusters."""
+        means = self.sums / self.sizes[:, None]
+        return float(sum(((self.X[self.labels == k] - means[k]) ** 2).sum(axis=None) for k in range(self.n_clusters)))
+
+    @property
+    def balance(self) -> float:
+        """The smallest count of a group by the largest, in the least balanced cluster."""
+        return float((self.counts.min(axis=0) / self.counts.max(axis=0)).min(axis=0))
+
+    def move(self, i: int, target: int) -> None:
+        """Take one point to another cluster."""
+        source, point = self.labels[i], self.X[i]
+        self._shift(source, target, point)
+        self.counts[self.codes[i], source] -= 1
+        self.counts[self.codes[i], target] += 1
+        self.sizes[source] -= 1.0
+        self.sizes[target] += 1.0
+        self.labels[i] = target
+
+    def swap(self, i: int, other: int) -> None:
+        """Exchange the clusters of two points of the same group: no count changes."""
+        self._shift(self.labels[i], self.labels[other], self.X[i] - self.X[other])
+        self.labels[i], self.labels[other] = self.labels[other], self.labels[i]
+
+    def _shift(self, source: int, target: int, vector: np.ndarray) -> None:
+        change = self.X @ vector
+        self.sums[source] -= vector
+        self.sums[target] += vector
+        self.products[:, source] -= change
+        self.products[:, target] += change
+
+
+def move_points(partition: Partition, lowest_balance: float) -> int:
+    """Move single points, always the one that lowers the sum of squares most, while every cluster stays so balanced.
+
+    The partition is changed in place; returned is the number of moves.
+    """
+    p, floor = partition, lowest_balance - 1e-12
+    every = np.arange(len(p.labels))
+    tie, moves = TIE * p.scatter, 0
+    removable, addable = np.empty(p.counts.shape, dtype=bool), np.empty(p.counts.shape, dtype=bool)
+    changed = range(p.n_clusters)
+    while True:
+        for k in changed:
+            removable[:, k] = (p.sizes[k] > 1) & (_balances(p.counts[:, k], -1) >= floor)
+            addable[:, k] = _balances(p.counts[:, k], 1) >= floor
+        change = _move_changes(p)
+        change[~addable[p.codes]] = np.inf
+        change[~removable[p.codes, p.labels]] = np.inf
+        change[every, p.labels] = np.inf
+        i, target = np.unravel_index(change.argmin(axis=None), change.shape)
+        if not change[i, target] < -tie:
+            return moves
+        changed = int(p.labels[i]), int(target)
+        p.move(int(i), int(target))
+        moves += 1
+
+
+def _move_changes(p: Partition) -> np.ndarray:
+    """What the sum of squares changes by when a point goes to a cluster, shape (n, c); that of its own is no number."""
+    within = np.einsum("kd,kd->k", p.sums, p.sums)
+    distances = p.squares[:, None] - (2.0 / p.sizes) * p.products + within / p.sizes**2
+    sizes = p.sizes[p.labels]
+    leaving = distances[np.arange(len(p.labels)), p.labels] * sizes / np.maximum(sizes - 1.0, 1.0)
+    distances *= p.sizes / (p.sizes + 1.0)
+    return distances - leaving[:, None]
+
+
+def _balances(counts: np.ndarray, step: int) -> np.ndarray:
+    """The balance of one cluster after a point of each group in turn has gone (-1) or come (1), shape (G,)."""
+    after = counts + step * np.eye(len(counts), dtype=np.int64)
+    return after.min(axis=1) / np.maximum(after.max(axis=1), 1)
+
+
+def swap_points(partition: Partition, max_sweeps: int) -> tuple[int, int, bool]:
+    """Swap points of the same group in different clusters while that lowers the sum of squares.
+
+    A sweep goes through the points of each group in order. A point is swapped with the partner that lowers the sum of
+    squares most, if any lowers it. The partition is changed in place, its counts stay as they are; returned are the
+    numbers of swaps and of sweeps, and whether the last sweep found none.
+    """
+    swaps = 0
+    for sweep in range(1, max_sweeps + 1):
+        partition.refresh()
+        found = sum(
+            _sweep(partition, np.flatnonzero(partition.codes == group)) for group in range(len(partition.counts))
+        )
+        swaps += found
+        if not found:
+            return swaps, sweep, True
+    return swaps, max_sweeps, False
+
+
+def _sweep(p: Partition, members: np.ndarray) -> int:
+    tie, swaps, at = TIE * p.scatter, 0, 0
+    points = p.X[members]
+    width = max(ENTRIES // max(len(members), 1), NARROW)
+    while True:
+        hopeful = at + np.flatnonzero(_hopeful(p, members)[at:])
+        found = None
+        start, step = 0, NARROW
+        while start < len(hopeful) and found is None:
+            part = hopeful[start : start + step]
+            change = _swap_changes(p, members[part], members, points[part] @ points.T)
+            gaining = change.min(axis=1) < -tie
+            if gaining.any():
+                first = int(gaining.argmax())
+                found = int(part[first]), int(change[first].argmin())
+            start, step = start + step, min(2 * step, width)
+        if found is None:
+            return swaps
+        p.swap(int(members[found[0]]), int(members[found[1]]))
+        swaps, at = swaps + 1, found[0] + 1
+
+
+def _hopeful(p: Partition, members: np.ndarray) -> np.ndarray:
+    r"""Points for which a lower bound does not rule out that some swap helps; O(c) for each.
+
+    In the change for i in cluster a and j in b, :math:`x_j^\top (m_a - m_b)` is at most its maximum over b, and
+    :math:`\lVert x_i - x_j \rVert \le \lVert x_i - m_b \rVert + \max_{j} \lVert x_j - m_b \rVert`.
+    """
+    every, labels, inverse = np.arange(len(members)), p.labels[members], 1.0 / p.sizes
+    near = p.products[members] * inverse
+    own = near[every, labels][:, None]
+    within = np.einsum("kd,kd->k", p.sums, p.sums) * inverse**2
+    distances = np.sqrt(np.maximum(p.squares[members][:, None] - 2.0 * near + within, 0.0))
+    order = np.argsort(labels, kind="stable")
+    present, firsts = np.unique(labels[order], return_index=True)
+    nearest, radius = np.full((p.n_clusters, p.n_clusters), -np.inf), np.zeros(p.n_clusters)
+    nearest[:, present] = np.maximum.reduceat((near - own)[order], firsts, axis=0).T
+    radius[present] = np.maximum.reduceat(distances[every, labels][order], firsts)
+    bound = 2.0 * (own - near - nearest[labels])
+    bound -= (inverse[labels][:, None] + inverse) * (distances + radius) ** 2
+    bound[every, labels] = np.inf
+    return bound.min(axis=1) < 0.0
+
+
+def _swap_changes(p: Partition, rows: np.ndarray, members: np.ndarray, inner: np.ndarray) -> np.ndarray:
+    r"""What the sum of squares changes by when two points change places, shape (rows, members).
+
+    For i in cluster a and j in b, with the means m,
+    :math:`2 (x_i - x_j)^\top (m_a - m_b) - (1/n_a + 1/n_b) \lVert x_i - x_j \rVert^2`.
+    """
+    a, b, inverse = p.labels[rows], p.labels[members], 1.0 / p.sizes
+    near_rows, near_members = p.products[rows] * inverse, p.products[members] * inverse
+    change = near_rows[np.arange(len(rows)), a][:, None] + near_members[np.arange(len(members)), b]
+    change -= near_rows[:, b]
+    change -= near_members[:, a].T
+    change *= 2.0
+    distances = p.squares[rows][:, None] + p.squares[members] - 2.0 * inner
+    distances *= inverse[a][:, None] + inverse[b]
+    change -= distances
+    change[a[:, None] == b] = np.inf
+    return change
+
+
+class FairnessFirstClustering(CentreClusterer):
     r"""K-means that starts from fair clusters and gives up only a stated part of their balance.
 
     With :math:`n_{jk}` the points of group j in cluster k, a low
@@ -42,7 +229,7 @@ class FairnessFirstClustering(FairClusterer):
         The share :math:`\theta` of the first balance that stage 2 must keep. 1 keeps all of it, 0 none.
     n_init : int, default 1
         Number of starts, of which the one with the lowest sum of squares is kept. Each has its own B.
-    max_sweeps : int, default 100
+    max_iter : int, default 100
         Largest number of passes of stage 3.
     random_state : int or numpy Generator, default 0
         For the k-means runs of stage 1.
@@ -61,7 +248,9 @@ class FairnessFirstClustering(FairClusterer):
         For each stage its name, the sum of squares ("inertia") and the balance after it.
     n_moves_, n_swaps_ : int
         Moves of stage 2, and swaps of stage 3.
-    at_rest_ : bool
+    n_iter_ : int
+        Passes of stage 3.
+    at_rest_, converged_ : bool
         Whether no swap lowers the sum of squares further. It is then a local minimum in that sense; nothing more is
         known of how near it is to the lowest.
     group_labels_, group_counts_ : ndarray of shape (G,)
@@ -94,48 +283,40 @@ class FairnessFirstClustering(FairClusterer):
     True
     """
 
-    def __init__(self, n_clusters=8, *, threshold=0.9, n_init=1, max_sweeps=100, random_state=0):
+    _options: ClassVar[Mapping[str, Option]] = {
+        "threshold": number(0.0, 1.0),
+        "n_init": whole(1),
+        "max_iter": whole(1),
+    }
+
+    def __init__(self, n_clusters=8, *, threshold=0.9, n_init=1, max_iter=100, random_state=0):
         self.n_clusters = n_clusters
         self.threshold = threshold
         self.n_init = n_init
-        self.max_sweeps = max_sweeps
+        self.max_iter = max_iter
         self.random_state = random_state
 
     def fit(self, X, y=None, *, sensitive_features):
-        """Fit to data.
-
-        Parameters
-        ----------
-        X : array-like or DataFrame of shape (n, d)
-            Numeric features.
-        y : array-like of shape (n,), optional
-            Not used.
-        sensitive_features : array-like of shape (n,) or (n, p), Series or DataFrame
-            Group label of each row; each combination of p columns is a group.
-
-        Returns
-        -------
-        self
-        """
+        self._check_options()
         X = np.asarray(self._table(X), dtype=np.float64)
         codes = self._groups(sensitive_features, len(X))
         c = require_clusters(self.n_clusters, len(X))
-        if number_at_least("threshold", self.threshold, 0.0) > 1.0:
-            raise ConfigurationError(f"threshold={self.threshold!r}; needed is a number from 0 to 1.")
-        runs, sweeps = whole_number("n_init", self.n_init, 1), whole_number("max_sweeps", self.max_sweeps, 1)
         rng = require_generator(self.random_state)
         Z = X - X.mean(axis=0)
         if Z.shape[1] > 2 * len(Z):
             Z = np.linalg.qr(Z.T, mode="r").T  # the same points turned: all inner products stay
-        best = min((self._run(Z, codes, c, sweeps, rng) for _ in range(runs)), key=lambda found: found[0].inertia)
-        partition, self.stages_, self.n_moves_, self.n_swaps_, self.at_rest_ = best
+        best = min(
+            (self._run(Z, codes, c, self.max_iter, rng) for _ in range(self.n_init)), key=lambda found: found[0].inertia
+        )
+        partition, self.stages_, self.n_moves_, self.n_swaps_, self.n_iter_, self.at_rest_ = best
+        self.converged_ = self.at_rest_
         self._store_labels(partition.labels, codes, c)
         self.centers_ = np.array([X[self.labels_ == k].mean(axis=0) for k in range(c)])
         self.inertia_ = float(((X - self.centers_[self.labels_]) ** 2).sum(axis=None))
         if not self.at_rest_:
             warn_caller(
-                f"after {sweeps} passes swaps still lower the sum of squares. Raise max_sweeps to go on; at_rest_ is "
-                "False until then.",
+                f"after {self.max_iter} passes swaps still lower the sum of squares. Raise max_iter to go on; "
+                "at_rest_ is False until then.",
                 ConvergenceWarning,
             )
         return self
@@ -151,29 +332,13 @@ class FairnessFirstClustering(FairClusterer):
         note("fair start")
         moves = move_points(partition, self.threshold * partition.balance)
         note("moves")
-        swaps, at_rest = swap_points(partition, sweeps)
+        swaps, passes, at_rest = swap_points(partition, sweeps)
         note("swaps")
-        return partition, tuple(stages), moves, swaps, at_rest
+        return partition, tuple(stages), moves, swaps, passes, at_rest
 
 
 def fair_start(X: np.ndarray, codes: np.ndarray, n_clusters: int, rng: np.random.Generator) -> np.ndarray:
-    """Labels in which every cluster has each group in its share up to rounding, near centres common to the groups.
-
-    Parameters
-    ----------
-    X : ndarray of shape (n, d)
-        Points.
-    codes : ndarray of shape (n,)
-        Group of each, from 0.
-    n_clusters : int
-        Number of clusters.
-    rng : numpy.random.Generator
-        For k-means.
-
-    Returns
-    -------
-    ndarray of shape (n,)
-    """
+    """Labels in which every cluster has each group in its share up to rounding, near centres common to the groups."""
     group_sizes = np.bincount(codes)
     groups = [X[codes == j] for j in range(len(group_sizes))]
     largest = int(group_sizes.argmax())

@@ -1,20 +1,143 @@
-"""Kernel k-means without fairness: the relaxed form, and Lloyd's steps in the feature space."""
+"""Kernel k-means without fairness: Lloyd's steps in the feature space, and the relaxed form that they start from."""
+
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClusterMixin
+from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 
-from ..core.answer import Certificate
 from ..core.errors import ConfigurationError
 from ..core.estimator import require_generator, warn_caller
-from ..core.inputs import whole_number
+from ..core.options import Option, Options, one_of, whole
+from .bounds import certified, leading_eigenpairs
 from .estimator import numeric_table, require_clusters
-from .gram import Gram
-from .kernel_input import KernelInput
-from .relaxed import fill_empty, relaxed_start
+from .kernels import BlockGram, FactorGram, Gram, KernelInput
 
 
-class KernelKMeans(KernelInput, ClusterMixin, BaseEstimator):
+@dataclass(frozen=True, eq=False)
+class RelaxedStart:
+    """Labels to start from, and the leading eigenvalues that bound what any clustering can reach.
+
+    Attributes
+    ----------
+    labels : ndarray of shape (n,)
+        Cluster of each point, from 0; none is empty.
+    eigenvalues : ndarray of shape (c,)
+        The largest eigenvalues of the kernel matrix, decreasing.
+    """
+
+    labels: np.ndarray
+    eigenvalues: np.ndarray
+
+
+def relaxed_start(gram: Gram, n_clusters: int, rng: np.random.Generator, *, n_init: int = 10) -> RelaxedStart:
+    r"""Relaxed kernel k-means.
+
+    The trace of :math:`H^\top K H` over all H with orthonormal columns is largest for the leading eigenvectors. Their
+    rows are scaled to unit length and clustered by k-means.
+
+    Parameters
+    ----------
+    gram : Gram
+        The kernel matrix.
+    n_clusters : int
+        Number of clusters.
+    rng : numpy.random.Generator
+        For the start of the eigensolver and of k-means.
+    n_init : int
+        Runs of k-means, of which the best is taken.
+
+    Returns
+    -------
+    RelaxedStart
+
+    References
+    ----------
+    Zhou, Li and Du (2024), Algorithm 1, step 3.
+    """
+    values, H = leading_eigenvectors(gram, n_clusters, rng)
+    lengths = np.linalg.norm(H, axis=1, keepdims=True)
+    H = np.divide(H, lengths, out=np.zeros_like(H), where=lengths > 0)  # a row of zeros stays one
+    means = KMeans(n_clusters, n_init=n_init, max_iter=50, random_state=int(rng.integers(2**31)))
+    with warnings.catch_warnings():
+        # fewer different rows than clusters: the empty clusters are filled below
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        labels = means.fit_predict(H).astype(np.intp)
+    return RelaxedStart(fill_empty(gram, labels, n_clusters), values)
+
+
+def relaxed_labels(gram: Gram, n_clusters: int, rng: np.random.Generator) -> np.ndarray:
+    """The labels of `relaxed_start`."""
+    return relaxed_start(gram, n_clusters, rng).labels
+
+
+def leading_eigenvectors(gram: Gram, k: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+    """The k largest eigenvalues, decreasing, and their eigenvectors (n, k); in double precision.
+
+    A factor is decomposed through its d x d product, a small matrix whole, a large one by Lanczos steps, and one that
+    is computed block by block in few passes, to a thousandth. Eigenvectors without eigenvalue, beyond the rank,
+    are zero.
+    """
+    if isinstance(gram, FactorGram) and gram.Z.shape[1] <= gram.n:
+        Z = gram.Z
+        values, vectors = np.linalg.eigh(np.asarray(Z.T @ Z, dtype=np.float64))
+        values, vectors = np.maximum(values[: -k - 1 : -1], 0.0), vectors[:, : -k - 1 : -1]
+        H = Z @ vectors
+        scale = np.sqrt(values)
+        positive = scale > 1e-7 * max(scale[0], np.finfo(float).tiny)
+        H = np.divide(H, scale, out=np.zeros(H.shape), where=positive)
+        missing = k - H.shape[1]
+        return np.pad(np.where(positive, values, 0.0), (0, missing)), np.pad(H, ((0, 0), (0, missing)))
+    values, H = leading_eigenpairs(
+        gram.product, gram.n, k, rng, precision=gram.precision, few_products=isinstance(gram, BlockGram)
+    )
+    # beyond the rank of the kernel eigenvectors are rounding noise, which no two machines share
+    cut = (1e-10 if gram.precision == 0.0 else 1e-6) * np.abs(values).max(axis=0)
+    return values, np.where(np.abs(values) > cut, H, 0.0)
+
+
+def fill_empty(gram: Gram, labels: np.ndarray, n_clusters: int) -> np.ndarray:
+    """Labels in which every cluster has a point: each empty one gets the point farthest from its centre.
+
+    Points are taken from clusters with more than one; of equal distances the first counts.
+    """
+    labels = np.array(labels, dtype=np.intp)
+    for empty in np.flatnonzero(np.bincount(labels, minlength=n_clusters) == 0):
+        sizes = np.bincount(labels, minlength=n_clusters).astype(float)
+        sums = gram.sums(labels, n_clusters)
+        q = sums.within(labels)
+        s = sums.window(0, gram.n)[labels, np.arange(gram.n)]
+        size = sizes[labels]
+        distances = gram.diagonal - 2.0 * s / size + q[labels] / size**2
+        labels[np.where(size > 1, distances, -np.inf).argmax()] = empty
+    return labels
+
+
+def starting_point(gram: Gram, init, n_clusters: int, rng: np.random.Generator) -> np.ndarray:
+    """The labels that ``init`` names: "relaxed", or one label for each point; no cluster is empty."""
+    if isinstance(init, str):
+        if init != "relaxed":
+            raise ConfigurationError(f"init={init!r}; needed is 'relaxed' or one label for each point.")
+        return relaxed_labels(gram, n_clusters, rng)
+    given = np.asarray(init)
+    if given.shape != (gram.n,):
+        raise ConfigurationError(f"init has shape {given.shape}; needed is one label for each of {gram.n} points.")
+    seen, labels = np.unique(given, return_inverse=True)
+    if len(seen) > n_clusters:
+        raise ConfigurationError(
+            f"init has {len(seen)} different labels, but n_clusters={n_clusters}. Raise n_clusters or merge labels."
+        )
+    # labels that are numbers of clusters already keep their order
+    if given.dtype.kind in "iu" and seen[0] >= 0 and seen[-1] < n_clusters:
+        labels = given
+    return fill_empty(gram, labels, n_clusters)
+
+
+class KernelKMeans(KernelInput, Options, ClusterMixin, BaseEstimator):
     r"""Kernel k-means: points near to the mean of their cluster in the feature space of a kernel.
 
     .. math::
@@ -28,9 +151,9 @@ class KernelKMeans(KernelInput, ClusterMixin, BaseEstimator):
     ----------
     n_clusters : int, default 8
         Number of clusters c.
-    algorithm : {"relaxed", "lloyd"}, default "relaxed"
-        "relaxed": k-means on the leading eigenvectors with rows of length one, the start of fair kernel k-means and the
-        method "KKM" of its table. "lloyd": all points go to the nearest mean, again and again.
+    algorithm : {"lloyd", "relaxed"}, default "lloyd"
+        "lloyd": all points go to the nearest mean, again and again. "relaxed": k-means on the leading eigenvectors with
+        rows of length one, the start of fair kernel k-means; it can be far from a local optimum of the objective.
     kernel : {"rbf", "polynomial", "sigmoid", "linear", "precomputed"} or callable, default "rbf"
         With "linear" nothing of size n x n is formed. "precomputed" takes the kernel matrix in place of X.
     gamma : {"scale", "auto"} or float, default "scale"
@@ -60,7 +183,7 @@ class KernelKMeans(KernelInput, ClusterMixin, BaseEstimator):
         Sum of squared distances to the cluster means, the trace of K less the objective.
     n_iter_ : int
         Steps from the best start; 1 for "relaxed".
-    at_rest_ : bool
+    at_rest_, converged_ : bool
         Whether no point is nearer to another mean; None for "relaxed", which is no descent.
     certificate_ : Certificate
         The objective and the sum of the c largest eigenvalues, which no clustering exceeds.
@@ -87,11 +210,18 @@ class KernelKMeans(KernelInput, ClusterMixin, BaseEstimator):
     [3, 3]
     """
 
+    _options: ClassVar[Mapping[str, Option]] = {
+        **KernelInput._options,
+        "algorithm": one_of("lloyd", "relaxed"),
+        "n_init": whole(1),
+        "max_iter": whole(1),
+    }
+
     def __init__(
         self,
         n_clusters=8,
         *,
-        algorithm="relaxed",
+        algorithm="lloyd",
         kernel="rbf",
         gamma="scale",
         degree=3,
@@ -132,32 +262,31 @@ class KernelKMeans(KernelInput, ClusterMixin, BaseEstimator):
         -------
         self
         """
-        if self.algorithm not in ("relaxed", "lloyd"):
-            raise ConfigurationError(f"algorithm={self.algorithm!r}; needed is 'relaxed' or 'lloyd'.")
-        n_init, max_iter = whole_number("n_init", self.n_init, 1), whole_number("max_iter", self.max_iter, 1)
+        self._check_options()
         rng = require_generator(self.random_state)
         X = numeric_table(self, X)
         c = require_clusters(self.n_clusters, len(X))
         gram = self._gram(X)
-        start = relaxed_start(gram, c, rng, n_init=n_init)
+        start = relaxed_start(gram, c, rng, n_init=self.n_init)
         if self.algorithm == "relaxed":
             labels, self.n_iter_, self.at_rest_ = start.labels, 1, None
             self.objective_ = _objective(gram, labels, c)
         else:
-            starts = [start.labels, *(rng.integers(c, size=gram.n) for _ in range(n_init - 1))]
-            runs = [_lloyd(gram, fill_empty(gram, labels, c), c, max_iter) for labels in starts]
+            starts = [start.labels, *(rng.integers(c, size=gram.n) for _ in range(self.n_init - 1))]
+            runs = [_lloyd(gram, fill_empty(gram, labels, c), c, self.max_iter) for labels in starts]
             labels, self.objective_, self.n_iter_, self.at_rest_ = max(runs, key=lambda run: run[1])
             if not self.at_rest_:
                 warn_caller(
-                    f"labels still changed after {max_iter} steps. Raise max_iter; with a kernel that is not positive "
-                    "semidefinite the steps need not end.",
+                    f"labels still changed after {self.max_iter} steps. Raise max_iter; with a kernel that is not "
+                    "positive semidefinite the steps need not end.",
                     ConvergenceWarning,
                 )
         self.labels_ = np.asarray(labels, dtype=np.int64)
+        self._remember(X, gram, self.labels_)
         self.inertia_ = float(gram.diagonal.sum(axis=0)) - self.objective_
-        self.certificate_ = Certificate(
-            "trace of the kernel over all clusterings", self.objective_, float(start.eigenvalues.sum(axis=0))
-        )
+        self.converged_ = self.at_rest_
+        bound = float(start.eigenvalues.sum(axis=0))
+        self.certificate_ = certified("trace of the kernel over all clusterings", self.objective_, bound, gram)
         return self
 
 

@@ -1,23 +1,140 @@
-"""Variational fair clustering (Ziko et al. 2021): clustering costs plus a divergence of group shares."""
+"""Variational fair clustering (Ziko et al. 2021): soft assignments and centres in turn; unequal shares cost."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
-from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 
 from ..core.errors import ConfigurationError, DataError
 from ..core.estimator import require_generator, warn_caller
-from ..core.inputs import whole_number
-from .estimator import FairClusterer, number_at_least, require_clusters
-from .variational_bound import fairness_error, one_hot
-from .variational_costs import KMeansCosts, KMedianCosts, NormalisedCutCosts
-from .variational_rounds import VariationalResult, variational_rounds
+from ..core.options import Option, number, one_of, whole
+from .estimator import CentreClusterer, number_at_least, require_clusters
+from .variational_round import (
+    BoundResult,
+    KMeansCosts,
+    KMedianCosts,
+    NormalisedCutCosts,
+    bound_updates,
+    fairness_error,
+    hard_assignments,
+    one_hot,
+)
 
-OBJECTIVES = ("k-means", "k-median", "ncut")
+#: How often empty clusters lead to new seeds.
+MAX_RESEEDS = 3
 
 
-class VariationalFairClustering(FairClusterer):
+@dataclass(frozen=True, eq=False)
+class VariationalResult:
+    """Where the rounds ended, and how."""
+
+    #: The weight of fairness.
+    weight: float
+    #: Hard clusters (n,), soft assignments (c, n), and the centres of the hard clusters (their labels for "ncut").
+    labels: np.ndarray
+    S: np.ndarray
+    centres: np.ndarray
+    #: Energy of the hard clusters, and both terms of that of the soft assignments.
+    clustering_energy: float
+    soft_clustering_energy: float
+    soft_fairness_error: float
+    #: Energy of the soft assignments after every round.
+    history: tuple[float, ...]
+    #: The last soft assignments, as the bound updates left them.
+    bound: BoundResult
+    #: Bound updates in all rounds together, doublings of L, and the largest L needed.
+    n_updates: int
+    n_doublings: int
+    lipschitz: float
+    #: How often an empty cluster led to new seeds; whether there was one even then, so that this is the state before.
+    n_reseeds: int
+    degenerate: bool
+    #: Whether rounds and bound updates reached their tolerances.
+    converged: bool
+
+    @property
+    def energy(self) -> float:
+        """Clustering energy of the soft assignments plus their weighted fairness error."""
+        return self.soft_clustering_energy + (self.weight * self.soft_fairness_error if self.weight > 0 else 0.0)
+
+
+def variational_rounds(
+    problem,
+    indicators: np.ndarray,
+    c: int,
+    weight: float,
+    lipschitz: float,
+    start: np.ndarray,
+    seed: int,
+    *,
+    tol: float = 1e-4,
+    max_iter: int = 100,
+    bound_tol: float = 1e-5,
+    max_bound_iter: int = 10_000,
+) -> VariationalResult:
+    """Alternate soft assignments and centres until the energy rests.
+
+    ``problem`` is what is traded against fairness (one of the classes of costs), ``start`` its seeds; ``seed`` decides
+    the seeds that follow an empty cluster. ``tol`` and ``bound_tol`` are the relative changes of the energy between
+    rounds, and between bound updates, that end them.
+    """
+    rng = np.random.default_rng(seed)
+    totals = {"n_updates": 0, "n_doublings": 0, "lipschitz": lipschitz, "n_reseeds": 0}
+    counts = indicators.sum(axis=0)
+    shares = counts / counts.sum(axis=0)
+
+    def soft(costs, most):
+        bound = bound_updates(costs, indicators, weight, lipschitz, tol=bound_tol, max_iter=most)
+        totals["n_updates"] += len(bound.history) - 1
+        totals["n_doublings"] += bound.n_doublings
+        totals["lipschitz"] = max(totals["lipschitz"], bound.lipschitz)
+        return bound, bound.S.argmax(axis=0)
+
+    def result(bound, labels, centres, costs, history, degenerate=False, converged=False):
+        S = bound.S
+        with np.errstate(divide="ignore"):
+            unfair = fairness_error(np.log(S @ indicators).T, shares) if weight == 0 else bound.fairness
+        energies = problem.energy(hard_assignments(labels, c), costs), problem.energy(S, costs), unfair
+        return VariationalResult(
+            weight, labels, S, centres, *energies, tuple(history), bound, **totals,
+            degenerate=degenerate, converged=converged,
+        )  # fmt: skip
+
+    history: list[float] = []
+    costs = problem.costs(start)
+    # Soft and hard assignments, centres and costs of the last state without empty clusters.
+    kept = soft(costs, 0)[0], problem.nearest(start, costs), start, costs
+    if _has_empty(kept[1], c):
+        raise DataError(
+            f"the {c} seeds of k-means++ are not told apart by the distances of the points to them, so that a cluster "
+            "is empty from the start. Ask for fewer clusters, or rescale the features."
+        )
+    for _ in range(max_iter):
+        bound, labels = soft(costs, max_bound_iter)
+        if _has_empty(labels, c):
+            if totals["n_reseeds"] == MAX_RESEEDS:
+                return result(*kept, history, degenerate=True)
+            totals["n_reseeds"] += 1
+            costs = problem.costs(problem.seeds(c, rng))
+            history = []
+            continue
+        centres = problem.update(labels, c)
+        costs = problem.costs(centres)
+        kept = bound, labels, centres, costs
+        energy = problem.energy(bound.S, costs) + weight * bound.fairness
+        history.append(energy)
+        if len(history) > 1 and abs(history[-2] - energy) <= tol * abs(energy):
+            return result(*kept, history, converged=bound.converged)
+    return result(*kept, history)
+
+
+def _has_empty(labels: np.ndarray, c: int) -> bool:
+    return bool((np.bincount(labels, minlength=c) == 0).any())
+
+
+class VariationalFairClustering(CentreClusterer):
     r"""Clustering by k-means, k-median or normalised cut, with a price on the divergence of group shares.
 
     With soft assignments :math:`s_p` on the simplex, clustering costs :math:`a_{pk}`, overall shares
@@ -127,6 +244,15 @@ class VariationalFairClustering(FairClusterer):
     True
     """
 
+    _options: ClassVar[Mapping[str, Option]] = {
+        "objective": one_of("k-means", "k-median", "ncut"),
+        "lipschitz": number(0.0, low_open=True).or_none(),
+        "tol": number(0.0),
+        "max_iter": whole(1),
+        "bound_tol": number(0.0),
+        "max_bound_iter": whole(1),
+    }
+
     def __init__(
         self,
         n_clusters=8,
@@ -157,24 +283,9 @@ class VariationalFairClustering(FairClusterer):
         self.random_state = random_state
 
     def fit(self, X, y=None, *, sensitive_features):
-        """Cluster the rows of X.
-
-        Parameters
-        ----------
-        X : array-like, DataFrame or sparse matrix of shape (n, d)
-            Numeric features, or the affinity matrix (n, n) for "ncut" with ``affinity="precomputed"``.
-        y : array-like of shape (n,), optional
-            Not used.
-        sensitive_features : array-like of shape (n,) or (n, p), Series or DataFrame
-            Group label of each row; each combination of p columns is a group.
-
-        Returns
-        -------
-        self
-        """
         weight = number_at_least("fairness_weight", self.fairness_weight, 0.0)
-        codes, rounds = self._prepare(X, sensitive_features)
-        return self._store(rounds(weight), codes)
+        codes, origin, rounds = self._prepare(X, sensitive_features)
+        return self._store(rounds(weight), codes, origin)
 
     def curve(self, X, weights: Iterable[float], *, sensitive_features) -> list[VariationalResult]:
         """The trade-off: an answer for each weight, all from the same seeds.
@@ -195,27 +306,20 @@ class VariationalFairClustering(FairClusterer):
             kept a former state, say so in ``converged`` and ``degenerate``.
         """
         weights = [number_at_least("a fairness weight", weight, 0.0) for weight in weights]
-        _, rounds = self._prepare(X, sensitive_features)
+        *_, rounds = self._prepare(X, sensitive_features)
         return [rounds(weight) for weight in weights]
 
     def _prepare(self, X, sensitive_features):
         """Group codes, and the rounds as a function of the weight, after all checks of what was passed."""
         objective, precomputed = self.objective, isinstance(self.affinity, str) and self.affinity == "precomputed"
-        if not isinstance(objective, str) or objective not in OBJECTIVES:
-            raise ConfigurationError(f"objective={objective!r}; needed is one of {', '.join(OBJECTIVES)}.")
+        self._check_options()
         if precomputed and objective != "ncut":
             raise ConfigurationError(
                 f"affinity='precomputed' with objective={objective!r}, which needs points. Use objective='ncut', or "
                 "pass features and leave affinity alone."
             )
         lipschitz = (1.0 if objective == "ncut" else 2.0) if self.lipschitz is None else self.lipschitz
-        lipschitz = number_at_least("lipschitz", lipschitz, np.finfo(float).tiny)
-        options = {
-            "tol": number_at_least("tol", self.tol, 0.0),
-            "max_iter": whole_number("max_iter", self.max_iter, 1),
-            "bound_tol": number_at_least("bound_tol", self.bound_tol, 0.0),
-            "max_bound_iter": whole_number("max_bound_iter", self.max_bound_iter, 1),
-        }
+        options = {name: getattr(self, name) for name in ("tol", "max_iter", "bound_tol", "max_bound_iter")}
         rng = require_generator(self.random_state)
         X = self._table(X, accept_sparse="csr")
         X = X.astype(np.float64, copy=False)
@@ -227,13 +331,15 @@ class VariationalFairClustering(FairClusterer):
             problem = (KMeansCosts if objective == "k-means" else KMedianCosts)(X)
         start, seed = problem.seeds(c, rng), int(rng.integers(2**31))
         indicators = one_hot(codes, len(self.group_labels_))
-        return codes, lambda weight: variational_rounds(
-            problem, indicators, c, weight, lipschitz, start, seed, **options
+        return (
+            codes,
+            getattr(problem, "origin", None),
+            lambda weight: variational_rounds(problem, indicators, c, weight, lipschitz, start, seed, **options),
         )
 
-    def _store(self, found: VariationalResult, codes: np.ndarray):
+    def _store(self, found: VariationalResult, codes: np.ndarray, origin: np.ndarray | None):
         self._store_labels(found.labels, codes, len(found.S))
-        self.centers_ = None if self.objective == "ncut" else found.centres
+        self.centers_ = None if self.objective == "ncut" else found.centres + origin
         self.soft_labels_ = found.S.T
         self.energy_, self.clustering_energy_ = found.energy, found.clustering_energy
         with np.errstate(divide="ignore"):
@@ -263,26 +369,3 @@ class VariationalFairClustering(FairClusterer):
         tags.input_tags.sparse = graph != "rbf"
         tags.input_tags.pairwise = graph == "precomputed"
         return tags
-
-
-def standardize_and_scale(X) -> np.ndarray:
-    """Columns with mean 0 and standard deviation 1, then rows of unit length, as the authors prepare their data.
-
-    Parameters
-    ----------
-    X : array-like of shape (n, d)
-        Numeric features. Constant columns become 0, and a row that equals the mean stays 0.
-
-    Returns
-    -------
-    ndarray of shape (n, d)
-    """
-    if sparse.issparse(X):
-        raise DataError("X is sparse, and standardised columns are not. Pass X.toarray(), or scale the rows only.")
-    X = np.asarray(X, dtype=np.float64)
-    largest = np.abs(X).max(axis=0, initial=0.0)
-    X = X - X.mean(axis=0)
-    scale = X.std(axis=0)
-    X /= np.where(scale > 1e-12 * largest, scale, np.inf)  # a constant column is left with the rounding of its mean
-    lengths = np.linalg.norm(X, axis=1, keepdims=True)
-    return X / np.where(lengths > 0, lengths, 1.0)

@@ -1,22 +1,28 @@
 """How much fairness: the rule of the paper for the fairness weight, and its variations."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import ClassVar
 
 from sklearn.exceptions import ConvergenceWarning
 
-from ..core.errors import ConfigurationError
+from ..core.errors import ConfigurationError, FairWarning
 from ..core.estimator import warn_caller
 from ..core.inputs import whole_number
 from .estimator import number_at_least
+
+
+class WorseWeightWarning(FairWarning):
+    """The search for a fairness weight ended at one that is less fair than another that it tried."""
 
 
 @dataclass(frozen=True)
 class WeightRule:
     r"""Raise the fairness weight until fairness stops improving, and take the last one.
 
-    With the defaults, the rule of the paper: :math:`\lambda = 1, 2, 3, \dots` from the same start, ended by the first
-    weight at which MNCE rises by at most ``tolerance``. Before the first weight MNCE counts as 0.
+    With the defaults :math:`\lambda = 1, 2, 3, \dots` from the same start, ended by the first weight at which MNCE
+    rises by at most ``tolerance``. While MNCE is 0, the least fair value there is, the search does not end and the
+    weight doubles: in this it differs from the rule of the paper, which can end there.
 
     Parameters
     ----------
@@ -33,8 +39,11 @@ class WeightRule:
 
     References
     ----------
-    Zhou, Li and Du (2024); the rule is that of the released program.
+    Zhou, Li and Du (2024), whose program ends at the first weight that brings no rise, also at MNCE 0.
     """
+
+    #: Whether the search may end while some cluster has rows of one group only.
+    ends_at_zero: ClassVar[bool] = False
 
     first: float = 1.0
     step: float = 1.0
@@ -49,18 +58,6 @@ class WeightRule:
         if number_at_least("step", self.step, 0.0) == 0.0:
             raise ConfigurationError("step=0; needed is a number above 0, otherwise the weight never rises.")
         whole_number("patience", self.patience, 1)
-
-    def weights(self) -> Iterator[float]:
-        """The weights in the order in which they are tried.
-
-        Yields
-        ------
-        float
-        """
-        weight, step = float(self.first), float(self.step)
-        while weight <= self.largest:
-            yield weight
-            weight, step = weight + step, step * self.growth
 
     def search(self, evaluate: Callable[[float], tuple[object, float]]) -> tuple[object, list[float], bool]:
         """Try weights until the rule ends.
@@ -79,16 +76,20 @@ class WeightRule:
         decided : bool
             Whether the rule ended, rather than the weights.
         """
-        tried, best, waited, result = [], 0.0, 0, None
-        for weight in self.weights():
+        weight, step, tried, best, waited, result = self.first, self.step, [], 0.0, 0, None
+        while weight <= self.largest:
             result, mnce = evaluate(weight)
-            tried.append(weight)
+            tried.append(float(weight))
+            if mnce == 0.0 and not self.ends_at_zero:
+                weight = min(2.0 * weight, self.largest) if 0.0 < weight < self.largest else weight + step
+                continue
             # with a single group MNCE does not exist (NaN) and nothing can rise
             waited = 0 if mnce - best > self.tolerance else waited + 1
             if waited >= self.patience:
                 return result, tried, True
             # the paper compares neighbours; with patience a rise must be one over the best so far
             best = mnce if self.patience == 1 else max(best, mnce)
+            weight, step = weight + step, step * self.growth
         return result, tried, False
 
 
@@ -110,23 +111,8 @@ def settle(
 ) -> tuple[object, float, list[dict]]:
     """Solve for the weight given, or for those that a rule asks for.
 
-    Parameters
-    ----------
-    rule : float or WeightRule
-        What `as_rule` gives.
-    solve : callable
-        ``solve(weight)`` gives a result.
-    facts : callable
-        ``facts(result)`` gives what to record of it, with its ``"mnce"``.
-
-    Returns
-    -------
-    result : object
-        That of the last weight.
-    weight : float
-        The last weight.
-    search : list of dict
-        With a rule: what was recorded, for each weight tried.
+    ``solve(weight)`` gives a result, ``facts(result)`` what to record of it, with its ``"mnce"``. Returned are the last
+    result, its weight, and with a rule what was recorded for each weight tried.
     """
     if not isinstance(rule, WeightRule):
         return solve(rule), rule, []
@@ -138,10 +124,17 @@ def settle(
         return result, search[-1]["mnce"]
 
     result, weights, decided = rule.search(evaluate)
+    best, end = max(search, key=lambda one: one["mnce"]), search[-1]
     if not decided:
         warn_caller(
-            f"MNCE still rose at the largest weight tried, {weights[-1]:g}. Give WeightRule a larger 'largest', or "
-            "look at a list of weights of your own.",
+            f"MNCE still rose, or was still 0, at the largest weight tried, {weights[-1]:g}. Give WeightRule a larger "
+            "'largest', or look at a list of weights of your own.",
             ConvergenceWarning,
+        )
+    elif best["mnce"] - end["mnce"] > rule.tolerance:
+        warn_caller(
+            f"the rule ended at the weight {weights[-1]:g} with MNCE {end['mnce']:.3g}, but the weight "
+            f"{best['fairness_weight']:g} reached {best['mnce']:.3g}. Pass that weight, or WeightRule(patience=2).",
+            WorseWeightWarning,
         )
     return result, weights[-1], search

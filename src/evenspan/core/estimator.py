@@ -142,11 +142,14 @@ class SubspaceEstimator(Options, ClassNamePrefixFeaturesOutMixin, TransformerMix
         -------
         ndarray of shape (n, d)
         """
+        return self.subspace_.restore(self._coordinates(T)[:, : len(self.components_)])
+
+    def _coordinates(self, T) -> np.ndarray:
         check_is_fitted(self)
         T = np.asarray(T, dtype=np.float64)
         if T.ndim != 2 or T.shape[1] != self._n_features_out:
             raise DataError(f"T has shape {T.shape}; needed is (n, {self._n_features_out}), as transform returns it.")
-        return self.subspace_.restore(T[:, : len(self.components_)])
+        return T
 
     @property
     def _n_features_out(self) -> int:
@@ -172,7 +175,6 @@ class PointsEstimator(SubspaceEstimator):
     """Base of the linear estimators that group moments do not determine: ``fit`` hands them the points as well.
 
     A method lists its options and implements ``_answer_points(X, codes, moments) -> Answer``, and nothing else.
-    Several sensitive columns make each combination of their values a group.
     """
 
     @abstractmethod
@@ -189,17 +191,20 @@ class PointsEstimator(SubspaceEstimator):
         y : array-like of shape (n,), optional
             Target; used only where the method says so.
         sensitive_features : array-like of shape (n,) or (n, p), Series or DataFrame
-            Group label of each row: strings, booleans or whole numbers; each combination of p columns is a group.
+            Group label of each row: strings, booleans or whole numbers; p columns are p attributes.
 
         Returns
         -------
         self
         """
+        return self._fit_points(X, sensitive_features)
+
+    def _fit_points(self, X, sensitive_features, **given):
         X = self._table(X, reset=True)
         self._check_options()
         moments = self._moments(X, sensitive_features, None)
         _, codes = encode_groups(sensitive_features, len(X))
-        return self._store(self._answer_points(np.asarray(X, dtype=np.float64), codes, moments), moments)
+        return self._store(self._answer_points(np.asarray(X, dtype=np.float64), codes, moments, **given), moments)
 
     def fit_moments(self, moments: GroupMoments):
         """Not possible: group moments do not determine the answer.

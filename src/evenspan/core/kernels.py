@@ -6,13 +6,16 @@ from dataclasses import dataclass, replace
 from numbers import Integral, Real
 
 import numpy as np
-from scipy.spatial.distance import pdist
+from scipy.spatial.distance import cdist, pdist
 from sklearn.metrics.pairwise import linear_kernel, polynomial_kernel, rbf_kernel, sigmoid_kernel
 
 from .errors import ConfigurationError, DataError
 from .running import BLOCK_ENTRIES
 
 KERNELS = ("rbf", "polynomial", "sigmoid", "linear", "precomputed")
+
+#: So many distances between points are held at once while their median is sought.
+PAIRS = 2**20
 
 #: Eigenvalues of a kernel matrix below this, relative to its Frobenius norm, count as zero.
 RANK_CUT = 1e-10
@@ -37,8 +40,8 @@ class Kernel:
     coef0 : float
         The constant c of "polynomial" and "sigmoid".
     origin : ndarray of shape (d,), optional
-        For "rbf": subtracted from all points first. Distances stay the same, and points far from zero keep their
-        digits.
+        For "rbf" and "linear": subtracted from all points first. Points far from zero keep their digits; distances
+        stay the same, and so do products as soon as they are centred.
     function : callable, optional
         For "callable": ``function(X, Y)`` gives the block of shape (n, m).
     """
@@ -63,11 +66,11 @@ class Kernel:
         """Kernel values (n, m) between the rows of X and the anchors."""
         if self.name == "precomputed":
             return X[:, anchors]
+        if self.name in ("linear", "rbf") and self.origin is not None:
+            X, anchors = X - self.origin, anchors - self.origin
         if self.name == "linear":
             return linear_kernel(X, anchors)
         if self.name == "rbf":
-            if self.origin is not None:
-                X, anchors = X - self.origin, anchors - self.origin
             if X.dtype == anchors.dtype == np.float32:
                 return _gaussian(X, anchors, self.gamma)
             return rbf_kernel(X, anchors, gamma=self.gamma)
@@ -183,8 +186,9 @@ def median_bandwidth(E: np.ndarray) -> float:
 
     Notes
     -----
-    All n(n-1)/2 distances are held at once, 8 bytes each. If more than half of them are zero, the mean of the others
-    takes the place of the median, with a warning.
+    The median is exact. Up to ``PAIRS`` distances are held at once; of more, those in the interval that holds the
+    median are picked out after a count of all, which takes twice to four times as long. If more than half of the
+    distances are zero, the mean of the others takes the place of the median, with a warning.
 
     References
     ----------
@@ -192,14 +196,59 @@ def median_bandwidth(E: np.ndarray) -> float:
     """
     if len(E) < 2:
         raise DataError(f"a bandwidth needs at least 2 points; there are {len(E)}.")
-    squared = pdist(E, "sqeuclidean")
-    middle = float(np.median(squared, axis=0))
+    middle = _median_distance(E)
     if middle == 0.0:
-        positive = squared[squared > 0]
-        if not len(positive):
+        positive = [(float(part[part > 0].sum(axis=0)), int((part > 0).sum(axis=0))) for part in _squared_distances(E)]
+        total, number = (sum(column) for column in zip(*positive, strict=True))
+        if not number:
             raise DataError("all points are equal, so no bandwidth exists. Give one explicitly.")
-        middle = float(positive.mean(axis=0))
+        middle = total / number
         warnings.warn(
             "more than half of the distances are zero; the bandwidth uses the mean of the others.", stacklevel=2
         )
     return float(np.sqrt(middle / 2.0))
+
+
+def _squared_distances(E: np.ndarray) -> Iterator[np.ndarray]:
+    """The squared distances of all pairs of rows, some rows at a time."""
+    if len(E) * (len(E) - 1) // 2 <= PAIRS:
+        yield pdist(E, "sqeuclidean")
+        return
+    step = max(PAIRS // len(E), 1)
+    for start in range(0, len(E) - 1, step):
+        block = cdist(E[start : start + step], E[start:], "sqeuclidean")
+        yield block[np.arange(block.shape[1]) > np.arange(len(block))[:, None]]
+
+
+def _median_distance(E: np.ndarray) -> float:
+    """The median of the squared distances of all pairs of rows."""
+    number = len(E) * (len(E) - 1) // 2
+    if number <= PAIRS:
+        return float(np.median(pdist(E, "sqeuclidean"), axis=0))
+    below, beyond = _of_rank(E, (number - 1) // 2)
+    if number % 2:
+        return below
+    return 0.5 * (below + (_of_rank(E, number // 2)[0] if beyond is None else beyond))
+
+
+def _of_rank(E: np.ndarray, rank: int) -> tuple[float, float | None]:
+    """The squared distance of that rank among all pairs, from 0, and the next one if it came up by the way.
+
+    Numbers that are not negative have the order of their bits, so that counts of the leading 16 bits, then of the next
+    ones, close in on it.
+    """
+    prefix = 0
+    for shift in (48, 32, 16, 0):
+        counts = np.zeros(2**16, dtype=np.int64)
+        for part in _squared_distances(E):
+            bits = part.view(np.uint64)
+            bits = bits[bits >> (shift + 16) == prefix] if shift < 48 else bits
+            counts += np.bincount((bits >> shift & 0xFFFF).astype(np.int64), minlength=2**16)
+        place = int(np.searchsorted(np.cumsum(counts), rank, side="right"))
+        rank, prefix = rank - int(counts[:place].sum(axis=0)), prefix << 16 | place
+        if counts[place] <= PAIRS:
+            inside = [part[part.view(np.uint64) >> shift == prefix] for part in _squared_distances(E)]
+            found = np.sort(np.concatenate(inside))
+            return float(found[rank]), float(found[rank + 1]) if rank + 1 < len(found) else None
+    value = float(np.array([prefix], dtype=np.uint64).view(np.float64)[0])
+    return value, value if rank + 1 < counts[place] else None

@@ -152,7 +152,7 @@ class GroupMoments:
             A client or the address of a scheduler. Without one the current client, or a cluster of this machine's
             cores for this call alone; a script needs ``if __name__ == "__main__":`` around a call that starts one.
         """
-        from .dask_moments import running_moments
+        from .dask_tables import running_moments
 
         return cls(*running_moments(X, sensitive_features, client).result())
 
@@ -194,12 +194,12 @@ class GroupMoments:
     def mean(self) -> np.ndarray:
         """Mean over all rows, shape (d,)."""
         # About the first group's mean, so that a common shift of the groups costs no digits of their differences.
-        return self.means[0] + (self.counts / self.n) @ (self.means - self.means[0])
+        return _frozen(self.means[0] + (self.counts / self.n) @ (self.means - self.means[0]))
 
     @cached_property
     def scatter(self) -> np.ndarray:
         """Sum of squares and products about the overall mean, shape (d, d)."""
-        return self.scatters.sum(axis=0) + _weighted_products(self.means - self.mean, self.counts)
+        return _frozen(self.scatters.sum(axis=0) + _weighted_products(self.means - self.mean, self.counts))
 
     @property
     def second_moment(self) -> np.ndarray:
@@ -303,6 +303,12 @@ class GroupMoments:
             return cls(*parts)
         except DataError as error:
             raise ResultError(f"{path} is not a moments file ({error}). Make it again from the raw data.") from error
+
+
+def _frozen(array: np.ndarray) -> np.ndarray:
+    """The array, which everybody who asks for it shares, made read-only."""
+    array.flags.writeable = False
+    return array
 
 
 def _weighted_products(rows: np.ndarray, weights: np.ndarray) -> np.ndarray:

@@ -2,17 +2,18 @@
 
 from collections.abc import Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 
 import numpy as np
 
 from ..core.errors import ConfigurationError, GroupError
 from ..core.groups import label_text
 from ..core.moments import GroupMoments
+from ..methods import of_estimator
 from ..metrics import linear_map
 from ..metrics.group_input import input_moments
-from ..metrics.linear_map import in_units, map_errors
-from .method_looks import Look, looks
-from .method_names import of_estimator
+from ..metrics.linear_map import in_units, map_errors, second_moments
+from .method_looks import looks
 from .style import settings
 
 #: Means and scales of estimators are the same up to this share of their size.
@@ -52,43 +53,127 @@ def named(estimator) -> dict[str, object]:
         return {type(estimator).__name__: estimator}
 
 
-def dressed(names) -> dict[str, Look]:
-    """A look for each name; names of no known method get colours and markers of their own."""
-    return looks(names, others=True)
+@dataclass(frozen=True, eq=False)
+class Judged:
+    """The groups in the units that all estimators share, about the point that they share, and what each leaves them.
 
+    Parameters
+    ----------
+    seen : GroupMoments
+        Moments of the rows less the shared mean, over the shared scale.
+    k : int
+        Components of every estimator.
+    errors : dict of str to ndarray of shape (G,)
+        Mean squared errors of the groups under every estimator.
+    """
 
-def seen_groups(fitted: Mapping, X, moments, sensitive_features, sample_weight=None) -> tuple[GroupMoments, int]:
-    """The groups in the units that all estimators share, about the point that they share, and their k."""
-    found, _, _ = input_moments(X, moments, sensitive_features, None, sample_weight, fitted=fitted, blocks=None)
-    answers = {name: linear_map(estimator) for name, estimator in fitted.items()}
-    first_name, first = next(iter(answers.items()))
-    for name, answer in answers.items():
-        unlike = [
-            what
-            for what, a, b in (
-                ("n_components", first.V.shape, answer.V.shape),
-                ("mean", first.mean, answer.mean),
-                ("scale", _scale(first), _scale(answer)),
+    seen: GroupMoments
+    k: int
+    errors: dict[str, np.ndarray]
+
+    @classmethod
+    def of(cls, estimator, X, moments, sensitive_features, sample_weight=None) -> "Judged":
+        """Judge one or several estimators on rows or moments; ConfigurationError where they do not fit together."""
+        fitted = named(estimator)
+        found, _, _ = input_moments(X, moments, sensitive_features, None, sample_weight, fitted=fitted, blocks=None)
+        answers = {name: linear_map(one) for name, one in fitted.items()}
+        first_name, first = next(iter(answers.items()))
+        for name, answer in answers.items():
+            unlike = [
+                what
+                for what, a, b in (
+                    ("n_components", first.V.shape, answer.V.shape),
+                    ("mean", first.mean, answer.mean),
+                    ("scale", _scale(first), _scale(answer)),
+                )
+                if np.shape(a) != np.shape(b)
+                or not np.allclose(a, b, rtol=SAME, atol=SAME * np.abs(b).max(initial=0.0))
+            ]
+            if unlike:
+                raise ConfigurationError(
+                    f"{first_name} and {name} differ in {', '.join(unlike)}, so that their errors do not lie in one "
+                    "figure. Fit them to the same rows, with the same n_components and standardize."
+                )
+        errors = {name: map_errors(found, answer) for name, answer in answers.items()}
+        return cls(in_units(found, first), first.V.shape[1], errors)
+
+    @property
+    def second_moments(self) -> np.ndarray:
+        """Mean squares and products (G, d, d) of every group about the point that the estimators subtract."""
+        return second_moments(self.seen)
+
+    def require_two(self, what: str) -> None:
+        """GroupError unless there are two groups."""
+        if self.seen.G != 2:
+            raise GroupError(
+                f"there are {self.seen.G} groups ({', '.join(texts(self.seen.labels)[:6])}); {what} is about two. "
+                "Select two of them, or use FrontierDisplay with against='worst'."
             )
-            if np.shape(a) != np.shape(b) or not np.allclose(a, b, rtol=SAME, atol=SAME * np.abs(b).max(initial=0.0))
-        ]
-        if unlike:
-            raise ConfigurationError(
-                f"{first_name} and {name} differ in {', '.join(unlike)}, so that their errors do not lie in one "
-                "figure. Fit them to the same rows, with the same n_components and standardize."
-            )
-    return in_units(found, first), first.V.shape[1]
 
 
-def errors_by_name(fitted: Mapping, X, moments, sensitive_features, sample_weight=None) -> dict[str, np.ndarray]:
-    """Errors (G,) of the groups under every estimator."""
-    found, _, _ = input_moments(X, moments, sensitive_features, None, sample_weight, fitted=fitted, blocks=None)
-    return {name: map_errors(found, linear_map(estimator)) for name, estimator in fitted.items()}
+class RangeDisplay:
+    """A figure of all that projections reach, with estimators as marks; made from rows or from moments."""
+
+    @classmethod
+    def from_estimator(cls, estimator, X, *, sensitive_features, sample_weight=None, ax=None, **kwargs):
+        """Judge fitted estimators on rows, find what is possible on these rows, and draw.
+
+        Parameters
+        ----------
+        estimator : fitted linear estimator, FairSubspace, or dict of them
+            All with the same number of components, mean and scale.
+        X : array-like or DataFrame of shape (n, d)
+            Rows to judge on.
+        sensitive_features : array-like of shape (n,) or (n, p), Series or DataFrame
+            Groups of the rows.
+        sample_weight : array-like of shape (n,), optional
+            Frequency weights.
+        ax : Axes, optional
+            Axes of matplotlib to draw on; those of a new figure unless given.
+        **kwargs : dict
+            For ``plot``; for ``FrontierDisplay`` also ``against``.
+
+        Returns
+        -------
+        Display
+            Drawn.
+        """
+        return cls._drawn(Judged.of(estimator, X, None, sensitive_features, sample_weight), ax, **kwargs)
+
+    @classmethod
+    def from_moments(cls, estimator, moments, *, sensitive_features=None, ax=None, **kwargs):
+        """Judge fitted estimators on group moments, find what is possible, and draw.
+
+        Parameters
+        ----------
+        estimator : fitted linear estimator, FairSubspace, or dict of them
+            All with the same number of components, mean and scale.
+        moments : GroupMoments
+            Moments to judge on.
+        sensitive_features : str or list of str, optional
+            The attributes of the moments that make the groups; all but "block" unless given.
+        ax : Axes, optional
+            Axes of matplotlib to draw on; those of a new figure unless given.
+        **kwargs : dict
+            For ``plot``; for ``FrontierDisplay`` also ``against``.
+
+        Returns
+        -------
+        Display
+            Drawn.
+        """
+        return cls._drawn(Judged.of(estimator, None, moments, sensitive_features), ax, **kwargs)
 
 
-def second_moments(seen: GroupMoments) -> np.ndarray:
-    """Mean squares and products (G, d, d) of every group about zero, the point that the estimators subtract."""
-    return seen.scatters / seen.counts[:, None, None] + seen.means[:, :, None] * seen.means[:, None, :]
+def marks(axes, points: Mapping[str, tuple[float, float]], **options) -> list:
+    """An open mark for every estimator, of falling size: those with the same answer stay visible inside each other."""
+    lines = []
+    for number, (name, look) in enumerate(looks(points, others=True).items()):
+        dress = (
+            look.open() | {"markersize": max(13 - number, 5), "markeredgewidth": 1.8, "label": plain(name)} | options
+        )
+        lines += axes.plot(*points[name], linestyle="none", zorder=4, **dress)
+    return lines
 
 
 def texts(labels: np.ndarray) -> list[str]:
@@ -99,15 +184,6 @@ def texts(labels: np.ndarray) -> list[str]:
 def plain(text) -> str:
     """Text that matplotlib shows as it is."""
     return str(text).replace("$", r"\$")
-
-
-def require_two(moments: GroupMoments, what: str) -> None:
-    """GroupError unless there are two groups."""
-    if moments.G != 2:
-        raise GroupError(
-            f"there are {moments.G} groups ({', '.join(texts(moments.labels)[:6])}); {what} is about two. Select two "
-            "of them, or use FrontierDisplay with against='worst'."
-        )
 
 
 def _scale(answer) -> np.ndarray:

@@ -6,13 +6,13 @@ import pandas as pd
 from ..core.errors import ConfigurationError, GroupError
 from ..reconstruction import JointRange
 from ..reconstruction.frontier_curves import Curve, Hull, gap_curve
-from .common import drawing, dressed, errors_by_name, key, named, plain, require_two, second_moments, seen_groups
+from .common import Judged, RangeDisplay, drawing, key, marks
 
 OUT_OF_REACH, EDGE = "#ececec", "#222222"
 AXES = {"gap": "largest less smallest error of a group", "worst": "largest error of a group"}
 
 
-class FrontierDisplay:
+class FrontierDisplay(RangeDisplay):
     """Average error against the gap, or the worst error, of groups: what projections reach, and what none can.
 
     Make it with ``from_estimator`` or ``from_moments``; both draw at once. The grey region is out of reach, certified:
@@ -25,7 +25,8 @@ class FrontierDisplay:
     points : dict of str to (float, float)
         Average error and gap, or worst error, by estimator.
     against : {"gap", "worst"}
-        What stands on the second axis.
+        What stands on the second axis. ``from_estimator`` and ``from_moments`` take the gap for two groups and the
+        worst error for more, unless told.
 
     Attributes
     ----------
@@ -72,83 +73,26 @@ class FrontierDisplay:
         self.frame_["bound"] = curve.least(self.frame_["average"].to_numpy())
 
     @classmethod
-    def from_estimator(cls, estimator, X, *, sensitive_features, against=None, sample_weight=None, ax=None, **kwargs):
-        """Judge fitted estimators on rows, find the frontier of these rows, and draw.
-
-        Parameters
-        ----------
-        estimator : fitted linear estimator, FairSubspace, or dict of them
-            All with the same number of components, mean and scale.
-        X : array-like or DataFrame of shape (n, d)
-            Rows to judge on.
-        sensitive_features : array-like of shape (n,) or (n, p), Series or DataFrame
-            Groups of the rows.
-        against : {"gap", "worst"}, optional
-            The gap for two groups and the worst error for more, unless given.
-        sample_weight : array-like of shape (n,), optional
-            Frequency weights.
-        ax : Axes, optional
-            Axes of matplotlib to draw on; those of a new figure unless given.
-        **kwargs : dict
-            For ``plot``.
-
-        Returns
-        -------
-        FrontierDisplay
-            Drawn.
-        """
-        return cls._made(estimator, X, None, sensitive_features, against, sample_weight).plot(ax, **kwargs)
-
-    @classmethod
-    def from_moments(cls, estimator, moments, *, sensitive_features=None, against=None, ax=None, **kwargs):
-        """Judge fitted estimators on group moments, find their frontier, and draw.
-
-        Parameters
-        ----------
-        estimator : fitted linear estimator, FairSubspace, or dict of them
-            All with the same number of components, mean and scale.
-        moments : GroupMoments
-            Moments to judge on.
-        sensitive_features : str or list of str, optional
-            The attributes of the moments that make the groups; all but "block" unless given.
-        against : {"gap", "worst"}, optional
-            As in ``from_estimator``.
-        ax : Axes, optional
-            Axes of matplotlib to draw on; those of a new figure unless given.
-        **kwargs : dict
-            For ``plot``.
-
-        Returns
-        -------
-        FrontierDisplay
-            Drawn.
-        """
-        return cls._made(estimator, None, moments, sensitive_features, against, None).plot(ax, **kwargs)
-
-    @classmethod
-    def _made(cls, estimator, X, moments, sensitive_features, against, sample_weight) -> "FrontierDisplay":
-        fitted = named(estimator)
-        seen, k = seen_groups(fitted, X, moments, sensitive_features, sample_weight)
+    def _drawn(cls, judged: Judged, ax, *, against: str | None = None, **kwargs) -> "FrontierDisplay":
+        seen, matrices, nothing = judged.seen, judged.second_moments, np.zeros(judged.seen.G)
         against = ("gap" if seen.G == 2 else "worst") if against is None else against
         if against not in AXES:
             raise ConfigurationError(f"against={against!r}; needed is 'gap' or 'worst'.")
         if against == "gap":
-            require_two(seen, "the frontier of the gap")
+            judged.require_two("the frontier of the gap")
         if seen.G < 2:
             raise GroupError("there is one group only; a frontier is between several. Pass the group of every row.")
         shares = seen.counts / seen.n
-        matrices, nothing = second_moments(seen), np.zeros(seen.G)
         curve = (
-            gap_curve(JointRange(*matrices, k), shares, "error gap", nothing)
+            gap_curve(JointRange(*matrices, judged.k), shares, "error gap", nothing)
             if against == "gap"
-            else Hull(matrices, shares, k).worst_curve("worst error", nothing)
+            else Hull(matrices, shares, judged.k).worst_curve("worst error", nothing)
         )
-        found = errors_by_name(fitted, X, moments, sensitive_features, sample_weight)
         points = {
             name: (float(shares @ e), float(np.ptp(e, axis=0) if against == "gap" else e.max(axis=0)))
-            for name, e in found.items()
+            for name, e in judged.errors.items()
         }
-        return cls(curve, points, against=against)
+        return cls(curve, points, against=against).plot(ax, **kwargs)
 
     def plot(self, ax=None, *, legend=True):
         """Draw.
@@ -165,7 +109,6 @@ class FrontierDisplay:
         FrontierDisplay
             Itself, with ``ax_``, ``figure_``, ``line_`` and ``lines_``.
         """
-        own = dressed(self.points)
         x, y = self.curve.points.T
         drawn = self.frame_[["average", "other"]].to_numpy()
         low, high = drawn.min(axis=0), drawn.max(axis=0)
@@ -179,13 +122,7 @@ class FrontierDisplay:
             axes.axvspan(low[0] - room[0], x[0], **region)
             marker = "." if len(x) == 1 else ""
             (self.line_,) = axes.plot(x, y, color=EDGE, linewidth=2.0, marker=marker, label="reached by projections")
-            self.lines_ = []
-            for number, (name, point) in enumerate(self.points.items()):
-                # Open marks of falling size: estimators with the same answer stay visible one inside the other.
-                dress = own[name].open() | {"markersize": max(13 - number, 5), "markeredgewidth": 1.8}
-                dress |= {"label": plain(name), "clip_on": False}
-                (line,) = axes.plot(*point, linestyle="none", zorder=4, **dress)
-                self.lines_.append(line)
+            self.lines_ = marks(axes, self.points, clip_on=False)
             axes.set(xlim=(low[0] - room[0], right), ylim=(bottom, high[1] + room[1]))
             axes.set(xlabel="average error of all rows", ylabel=AXES[self.against])
             if legend:

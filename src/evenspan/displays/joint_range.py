@@ -4,12 +4,12 @@ import numpy as np
 import pandas as pd
 
 from ..reconstruction import JointRange
-from .common import drawing, dressed, errors_by_name, key, named, plain, require_two, second_moments, seen_groups, texts
+from .common import Judged, RangeDisplay, drawing, key, marks, texts
 
 ATTAINABLE, OUTLINE, EDGE, EQUAL, LOSSES = "#dfe9f2", "#7f9cb5", "#222222", "#a8232b", "#8a5a00"
 
 
-class JointRangeDisplay:
+class JointRangeDisplay(RangeDisplay):
     """The errors of two groups against each other: attainable pairs, their lower left edge, and estimators as marks.
 
     Make it with ``from_estimator`` or ``from_moments``; both draw at once. LEACE, which does not project, is drawn too
@@ -66,63 +66,11 @@ class JointRangeDisplay:
         self.frame_ = pd.DataFrame(rows, columns=["kind", "name", "first", "second"])
 
     @classmethod
-    def from_estimator(cls, estimator, X, *, sensitive_features, sample_weight=None, ax=None, **kwargs):
-        """Judge fitted estimators on rows of two groups, find what is possible on these rows, and draw.
-
-        Parameters
-        ----------
-        estimator : fitted linear estimator, FairSubspace, or dict of them
-            All with the same number of components, mean and scale.
-        X : array-like or DataFrame of shape (n, d)
-            Rows to judge on.
-        sensitive_features : array-like of shape (n,), Series
-            Groups of the rows, two of them.
-        sample_weight : array-like of shape (n,), optional
-            Frequency weights.
-        ax : Axes, optional
-            Axes of matplotlib to draw on; those of a new figure unless given.
-        **kwargs : dict
-            For ``plot``.
-
-        Returns
-        -------
-        JointRangeDisplay
-            Drawn.
-        """
-        return cls._made(estimator, X, None, sensitive_features, sample_weight).plot(ax, **kwargs)
-
-    @classmethod
-    def from_moments(cls, estimator, moments, *, sensitive_features=None, ax=None, **kwargs):
-        """Judge fitted estimators on moments of two groups, find what is possible, and draw.
-
-        Parameters
-        ----------
-        estimator : fitted linear estimator, FairSubspace, or dict of them
-            All with the same number of components, mean and scale.
-        moments : GroupMoments
-            Moments to judge on.
-        sensitive_features : str, optional
-            The attribute of the moments that makes the groups; all but "block" unless given.
-        ax : Axes, optional
-            Axes of matplotlib to draw on; those of a new figure unless given.
-        **kwargs : dict
-            For ``plot``.
-
-        Returns
-        -------
-        JointRangeDisplay
-            Drawn.
-        """
-        return cls._made(estimator, None, moments, sensitive_features, None).plot(ax, **kwargs)
-
-    @classmethod
-    def _made(cls, estimator, X, moments, sensitive_features, sample_weight) -> "JointRangeDisplay":
-        fitted = named(estimator)
-        seen, k = seen_groups(fitted, X, moments, sensitive_features, sample_weight)
-        require_two(seen, "the joint range")
-        found = errors_by_name(fitted, X, moments, sensitive_features, sample_weight)
-        points = {name: tuple(map(float, pair)) for name, pair in found.items()}
-        return cls(JointRange(*second_moments(seen), k), points, labels=tuple(texts(seen.labels)))
+    def _drawn(cls, judged: Judged, ax, **kwargs) -> "JointRangeDisplay":
+        judged.require_two("the joint range")
+        points = {name: tuple(map(float, pair)) for name, pair in judged.errors.items()}
+        joint = JointRange(*judged.second_moments, judged.k)
+        return cls(joint, points, labels=tuple(texts(judged.seen.labels))).plot(ax, **kwargs)
 
     def plot(self, ax=None, *, zoom=False, legend=True):
         """Draw.
@@ -141,7 +89,6 @@ class JointRangeDisplay:
         JointRangeDisplay
             Itself, with ``ax_``, ``figure_``, ``lines_`` and ``edge_``.
         """
-        own = dressed(self.points)
         pairs = np.array(list(self.points.values()))
         best = np.array([self.joint.support(0.0).value, self.joint.support(np.pi / 2).value])
         with drawing(ax) as axes:
@@ -150,12 +97,7 @@ class JointRangeDisplay:
             (self.edge_,) = axes.plot(*self._edge.T, color=EDGE, linewidth=2.2, label="least errors, certified")
             axes.axline((0.0, 0.0), slope=1.0, color=EQUAL, linestyle="--", linewidth=1.2, label="equal errors")
             axes.axline(tuple(best), slope=1.0, color=LOSSES, linestyle=":", linewidth=1.6, label="equal losses")
-            self.lines_ = []
-            for number, (name, pair) in enumerate(self.points.items()):
-                # Open marks of falling size: estimators with the same answer stay visible one inside the other.
-                dress = own[name].open() | {"markersize": max(13 - number, 5), "markeredgewidth": 1.8}
-                (line,) = axes.plot(*pair, linestyle="none", zorder=4, **(dress | {"label": plain(name)}))
-                self.lines_.append(line)
+            self.lines_ = marks(axes, self.points)
             shown = pairs if zoom else np.vstack([self._boundary, pairs])
             low, high = shown.min(axis=0), shown.max(axis=0)
             least = 0.05 * np.ptp(self._boundary, axis=0).max(axis=0)  # around a single estimator, or several alike

@@ -13,8 +13,8 @@ from itertools import cycle
 from typing import TYPE_CHECKING, NamedTuple
 
 from ..core.errors import ConfigurationError
+from ..methods import KNOWN, Marker, meaning
 from . import style
-from .method_names import meaning
 
 if TYPE_CHECKING:
     from matplotlib.lines import Line2D
@@ -41,31 +41,6 @@ DASHES: tuple[Dash, ...] = (
     "-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)), (0, (9, 2)), (0, (3, 3)), (0, (1, 3)), (0, (7, 1, 3, 1)),
     (0, (2, 1)),
 )  # fmt: skip
-Marker = str | tuple[int, int, int]
-#: Marker of each method by family, in the order of legends. Triples are stars with so many points.
-#: No two methods that can stand in one figure have the same marker.
-MARKERS: Mapping[str, Mapping[str, Marker]] = {
-    "nothing": {
-        "PCA": "o", "Random directions": "8",
-        "K-means": "s", "KKM": "D", "SC": "^", "MKKM": "P", "FKKM-f": "<", "FMKKM-f": ">",
-        "Unconstrained classifier": "h", "Constant classifier": "d",
-    },
-    "losses": {"Min-max loss": "s", "JEVD-PCA": "^"},
-    "errors": {
-        "Min-max error": "D", "Robust PCA (radius 0)": "v", "Robust PCA": "P", "u-FPCA": "X", "c-FPCA": (4, 1, 0),
-    },
-    "means": {
-        "Fair PCA": "<", "Convex PCA (mean)": ">", "LEACE": "p", "INLP": (3, 1, 0), "RLACE": (3, 1, 180),
-        "Fair kernel PCA": (5, 1, 180), "Streaming mean matching": (4, 1, 45),
-    },
-    "means and covariances": {
-        "Fair PCA (covariance)": "*", "Convex PCA (both)": (6, 1, 0), "Null-it-out PCA": "h",
-        "Streaming null-it-out": "d",
-    },
-    "distributions": {"MMD PCA": (8, 1, 0)},
-    "shares in clusters": {"FairSC": "v", "VFC": "X", "FFC": "*", "FKKM": "o", "FMKKM": "p"},
-    "predictions": {"Reductions": "H"},
-}  # fmt: skip
 
 
 class Look(NamedTuple):
@@ -113,12 +88,14 @@ class GroupLook(NamedTuple):
 
 @cache
 def _methods() -> dict[str, Look]:
-    found = {}
-    for family, markers in MARKERS.items():
-        for place, (name, marker) in enumerate(markers.items()):
-            wide = 1.3 if isinstance(marker, tuple) else 1.0  # stars look smaller than they are
-            size = wide * max(11.5 - 1.6 * place, 4.0)
-            found[name] = Look(FAMILIES[family], marker, DASHES[place], name, FILLS[0], size, family, name)
+    found: dict[str, Look] = {}
+    places = dict.fromkeys(FAMILIES, 0)
+    for name, method in KNOWN.items():
+        family, place = method.equalises, places[method.equalises]
+        places[family] += 1
+        wide = 1.3 if isinstance(method.marker, tuple) else 1.0  # stars look smaller than they are
+        size = wide * max(11.5 - 1.6 * place, 4.0)
+        found[name] = Look(FAMILIES[family], method.marker, DASHES[place], name, FILLS[0], size, family, name)
     return found
 
 
@@ -133,7 +110,7 @@ def look(name: str) -> Look:
     Parameters
     ----------
     name : str
-        For an estimator see :func:`evenspan.displays.method_names.of_estimator`.
+        For an estimator see :func:`evenspan.methods.of_estimator`.
 
     Returns
     -------
@@ -150,7 +127,7 @@ def look(name: str) -> Look:
     >>> look("covFairPCA").method, look("covFairPCA").family
     ('c-FPCA', 'errors')
     """
-    method, variant = meaning(name, frozenset(_methods()))
+    method, variant = meaning(name)
     own = _methods()[method]
     fills = _fills(own.marker)
     return own._replace(label=name, fill=fills[variant % len(fills)], linestyle=_dash(own.linestyle, variant))

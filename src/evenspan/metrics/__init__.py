@@ -1,37 +1,19 @@
-"""The judge: every metric is computed here, from moments or points, never by a method."""
+"""The judge: every metric is computed here, from moments, points or counts, never by a method."""
 
+from ..core.kernels import median_bandwidth
 from .bootstrap import BlockSums, assign_blocks, block_sums, interval, multiplicities
-from .clustering import (
-    CLUSTERING_METRICS,
-    balance,
-    clustering_accuracy,
-    joint_counts,
-    judge_clustering,
-    mnce,
-    normalised_mutual_information,
-)
+from .cluster_frame import ClusterFrame
+from .clustering import balance, clustering_accuracy, mnce, normalised_mutual_information
 from .group_frame import GroupFrame
-from .group_metrics import GROUP_METRICS
-from .group_prediction import READERS, auc, group_auc, reader_scores
-from .joint_counts import JointCounts
-from .learnability import (
-    Slope,
-    direction_sine,
-    fairness_gap,
-    optimality_gap,
-    quantile_slope,
-    required_size,
-    subspace_sine,
-    upper_quantiles,
-)
-from .linear_map import LinearMap, linear_map
-from .linear_separation import linear_separation, principal_axes
+from .linear_map import GROUP_METRICS, LinearMap, linear_map
 from .prediction import (
-    CLASSIFIERS,
+    READERS,
     accuracy,
+    auc,
     demographic_parity_difference,
-    downstream,
     equal_opportunity_difference,
+    group_auc,
+    reader_scores,
 )
 from .reconstruction import (
     average_error,
@@ -42,18 +24,15 @@ from .reconstruction import (
     retained_variance,
     worst_error,
 )
-from .representation import covariance_gap, mean_gap, median_bandwidth, mmd2
+from .representation import covariance_gap, mean_gap, mmd2
 
 __all__ = [
-    "CLASSIFIERS",
-    "CLUSTERING_METRICS",
     "GROUP_METRICS",
     "READERS",
     "BlockSums",
+    "ClusterFrame",
     "GroupFrame",
-    "JointCounts",
     "LinearMap",
-    "Slope",
     "accuracy",
     "assign_blocks",
     "auc",
@@ -63,19 +42,13 @@ __all__ = [
     "clustering_accuracy",
     "covariance_gap",
     "demographic_parity_difference",
-    "direction_sine",
-    "downstream",
     "equal_opportunity_difference",
     "error_gap",
     "explained_variance",
-    "fairness_gap",
     "group_auc",
     "group_errors",
     "interval",
-    "joint_counts",
-    "judge_clustering",
     "linear_map",
-    "linear_separation",
     "mean_gap",
     "median_bandwidth",
     "mmd2",
@@ -83,13 +56,7 @@ __all__ = [
     "multiplicities",
     "normalised_mutual_information",
     "operator_errors",
-    "optimality_gap",
-    "principal_axes",
-    "quantile_slope",
     "reader_scores",
-    "required_size",
     "retained_variance",
-    "subspace_sine",
-    "upper_quantiles",
     "worst_error",
 ]

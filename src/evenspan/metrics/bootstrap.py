@@ -9,7 +9,9 @@ Blocks are dealt over all rows, not within groups: the sizes of the groups vary 
 another sample.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
@@ -163,6 +165,46 @@ def multiplicities(m: int, n_boot: int, random_state=None) -> np.ndarray:
     return generator(random_state).multinomial(m, np.full(m, 1.0 / m), size=n_boot)
 
 
+def resampled(moments: GroupMoments, draws: np.ndarray, attribute: str | None = None) -> Iterator[GroupMoments]:
+    """The moments of the groups in every drawn sample of blocks, for metrics that are not sums over rows.
+
+    Parameters
+    ----------
+    moments : GroupMoments
+        With the attribute "block" and at least one more.
+    draws : ndarray of shape (n_boot, m)
+        As ``multiplicities`` returns them; m is the number of blocks that occur.
+    attribute : str, optional
+        As in ``block_sums``.
+
+    Yields
+    ------
+    GroupMoments
+        Of one sample. A group that the sample does not contain is missing from its labels.
+
+    Complexity
+    ----------
+    O(m G d^2) for each sample; memory as much again as the moments.
+    """
+    labels, block, group = cells_of(moments, attribute)
+    m, G, d = int(block.max(axis=0)) + 1, len(labels), moments.d
+    if draws.ndim != 2 or draws.shape[1] != m:
+        raise DataError(f"draws has shape {draws.shape}, but the moments have {m} blocks; needed is (n_boot, {m}).")
+    # Raw sums about the mean of all rows: they add, and no digit is lost to an offset of the data.
+    shifted = moments.means - moments.mean
+    order = np.argsort(group, kind="stable")
+    bounds = np.searchsorted(group[order], np.arange(G + 1))
+    sums = []
+    for rows in (order[a:b] for a, b in pairwise(bounds)):
+        squares = moments.scatters[rows] + moments.counts[rows, None, None] * _outer(shifted[rows])
+        sums.append((block[rows], moments.counts[rows], shifted[rows], squares.reshape(len(rows), d * d)))
+    for draw in draws:
+        found = [_merged(draw[at], counts, means, squares) for at, counts, means, squares in sums]
+        present = [g for g, part in enumerate(found) if part is not None]
+        counts, means, scatters = (np.array([found[g][i] for g in present]) for i in range(3))
+        yield GroupMoments(labels[present], counts, means + moments.mean, scatters, moments.feature_names)
+
+
 def interval(samples, level: float = 0.95, labels=None) -> tuple[np.ndarray, np.ndarray]:
     """Percentile interval along the first axis.
 
@@ -225,6 +267,21 @@ def cells_of(moments: GroupMoments, attribute: str | None) -> tuple[np.ndarray, 
     if len(blocks) < 2:
         raise GroupError(f"all rows are in block {blocks[0]}; a bootstrap needs at least two blocks.")
     return labels, block, group
+
+
+def _merged(times: np.ndarray, counts: np.ndarray, means: np.ndarray, squares: np.ndarray) -> tuple | None:
+    """Count, mean and scatter of one group whose cells are taken ``times`` times each; None if it has no row."""
+    weights = times * counts
+    n = float(weights.sum(axis=0))
+    if n <= 0:
+        return None
+    mean = weights @ means / n
+    d = len(mean)
+    return n, mean, (times @ squares).reshape(d, d) - n * np.outer(mean, mean)
+
+
+def _outer(rows: np.ndarray) -> np.ndarray:
+    return rows[:, :, None] * rows[:, None, :]
 
 
 def _fields(labels: np.ndarray, names: tuple[str, ...]) -> np.ndarray:

@@ -1,4 +1,8 @@
-"""The judge of clusterings: agreement with classes, and how evenly groups are spread over clusters."""
+"""The judge of clusterings: agreement with classes, and how evenly groups are spread over clusters.
+
+All of it is a function of a table of counts with a column for each cluster; empty clusters are ignored. Rows are
+counted by ``ClusterCounts``, which adds over parts of the data.
+"""
 
 import math
 import warnings
@@ -7,61 +11,9 @@ from fractions import Fraction
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
-from ..core.errors import DataError
+from ..core.cluster_counts import ClusterCounts
+from ..core.errors import DataError, GroupError, SingleGroupWarning
 from ..core.groups import encode_groups
-from .joint_counts import JointCounts, encode_labels
-
-#: Names and order of what ``judge_clustering`` returns.
-CLUSTERING_METRICS = ("ACC", "NMI", "Bal", "MNCE", "F", "fair gap", "clusters", "empty clusters")
-
-
-def joint_counts(y, labels, sensitive_features, n_clusters: int | None = None) -> JointCounts:
-    """Counts of classes, groups and clusters together.
-
-    Parameters
-    ----------
-    y : array-like of shape (n,)
-        Classes, never shown to a method.
-    labels : array-like of shape (n,)
-        Clusters.
-    sensitive_features : array-like of shape (n,) or (n, p)
-        Groups.
-    n_clusters : int, optional
-        With it the labels are 0, ..., n_clusters - 1 and empty clusters are counted.
-
-    Returns
-    -------
-    JointCounts
-    """
-    return JointCounts.from_labels(y, labels, sensitive_features, n_clusters)
-
-
-def judge_clustering(counts: JointCounts) -> dict[str, float]:
-    """Every metric of a clustering from its counts, by name; see ``CLUSTERING_METRICS``.
-
-    Parameters
-    ----------
-    counts : JointCounts
-        Classes x groups x clusters.
-
-    Returns
-    -------
-    dict
-        "ACC", "NMI", "Bal", "MNCE" (nan for one group), the regulariser "F", its "fair gap", and the numbers of
-        clusters with and without samples.
-
-    Guarantees
-    ----------
-    Nothing depends on the order or the names of clusters, classes or groups. The fair gap is computed in fractions:
-    it is 0 exactly when every cluster has the shares of the groups in the whole sample.
-    """
-    table, groups = counts.class_by_cluster, counts.group_by_cluster
-    occupied = int(groups.any(axis=0).sum(axis=0))
-    values = (
-        accuracy_of(table), information_of(table), balance_of(groups), mnce_of(groups), float(regulariser_of(groups)),
-        float(fair_gap_of(groups)), occupied, groups.shape[1] - occupied,
-    )  # fmt: skip
-    return dict(zip(CLUSTERING_METRICS, values, strict=True))
 
 
 def clustering_accuracy(y, labels) -> float:
@@ -85,7 +37,7 @@ def clustering_accuracy(y, labels) -> float:
     >>> clustering_accuracy(["a", "a", "b", "b"], [1, 1, 1, 0])
     0.75
     """
-    return accuracy_of(_table(y, labels))
+    return accuracy_of(class_table(y, labels))
 
 
 def normalised_mutual_information(y, labels) -> float:
@@ -110,7 +62,7 @@ def normalised_mutual_information(y, labels) -> float:
     >>> normalised_mutual_information(["a", "a", "b", "b"], [1, 1, 0, 0])
     1.0
     """
-    return information_of(_table(y, labels))
+    return information_of(class_table(y, labels))
 
 
 def balance(labels, sensitive_features) -> float:
@@ -141,7 +93,7 @@ def balance(labels, sensitive_features) -> float:
     >>> balance([0, 0, 0, 1, 1, 1], ["f", "m", "m", "f", "f", "m"])
     0.5
     """
-    return balance_of(_groups_table(labels, sensitive_features))
+    return balance_of(ClusterCounts.from_labels(labels, sensitive_features).counts)
 
 
 def mnce(labels, sensitive_features) -> float:
@@ -167,13 +119,13 @@ def mnce(labels, sensitive_features) -> float:
     >>> mnce([0, 0, 1, 1], ["f", "m", "f", "m"])
     1.0
     """
-    value = mnce_of(_groups_table(labels, sensitive_features))
+    value = mnce_of(ClusterCounts.from_labels(labels, sensitive_features).counts)
     if np.isnan(value):
-        warnings.warn("MNCE is undefined for one group: nan is returned.", RuntimeWarning, stacklevel=2)
+        warnings.warn("MNCE is undefined for one group: nan is returned.", SingleGroupWarning, stacklevel=2)
     return value
 
 
-# -- the formulas, on tables of counts; columns are clusters, empty ones are ignored -----------------------------------
+# -- the formulas, on tables of counts --------------------------------------------------------------------------------
 
 
 def accuracy_of(table: np.ndarray) -> float:
@@ -202,11 +154,11 @@ def balance_of(groups: np.ndarray) -> float:
 
 def mnce_of(groups: np.ndarray) -> float:
     """MNCE of counts (G, c); nan for one group."""
-    whole = _entropy(groups.sum(axis=1))
+    whole = entropy(groups.sum(axis=1))
     if whole == 0.0:
         return float("nan")
     # Not above 1, because the entropy is concave: what exceeds it is rounding.
-    return min(min(_entropy(cluster) for cluster in groups.T if cluster.any()) / whole, 1.0)
+    return min(min(entropy(cluster) for cluster in groups.T if cluster.any()) / whole, 1.0)
 
 
 def regulariser_of(groups: np.ndarray) -> Fraction:
@@ -227,25 +179,25 @@ def fair_gap_of(groups: np.ndarray) -> Fraction:
     return (regulariser_of(groups) - lowest) / (n - lowest) if n > lowest else Fraction(0)
 
 
-def _entropy(counts: np.ndarray) -> float:
+def entropy(counts: np.ndarray) -> float:
+    """Entropy of the shares of counts (m,), rounded once: it does not depend on their order."""
     shares = counts[counts > 0] / counts.sum(axis=0)
     return abs(math.fsum(shares * np.log(shares)))
 
 
-def _table(y, labels) -> np.ndarray:
-    clusters, of_cluster = encode_labels(labels, "labels")
-    classes, of_class = encode_labels(y, "y", len(of_cluster))
-    return _counted(of_class, of_cluster, len(classes), len(clusters))
+def class_table(y, labels) -> np.ndarray:
+    """Counts (C, c) of classes in clusters."""
+    classes, of_class = encode_labels(y, "y")
+    clusters, of_cluster = encode_labels(labels, "labels", len(of_class))
+    counts = np.zeros((len(classes), len(clusters)), dtype=np.int64)
+    np.add.at(counts, (of_class, of_cluster), 1)
+    return counts
 
 
-def _groups_table(labels, sensitive_features) -> np.ndarray:
-    clusters, of_cluster = encode_labels(labels, "labels")
-    groups, of_group = encode_groups(sensitive_features, len(of_cluster))
-    return _counted(of_group, of_cluster, len(groups), len(clusters))
-
-
-def _counted(rows: np.ndarray, columns: np.ndarray, height: int, width: int) -> np.ndarray:
-    if len(rows) != len(columns):
-        raise DataError(f"{len(rows)} and {len(columns)} labels; needed is one of each for every sample.")
-    flat = rows.astype(np.int64) * width + columns
-    return np.bincount(flat, minlength=height * width).reshape(height, width)
+def encode_labels(values, name: str, n: int | None = None) -> tuple[np.ndarray, np.ndarray]:
+    """Sorted labels of classes or clusters, coded as groups are, and the position of every entry."""
+    try:
+        labels, codes = encode_groups(values, n)
+    except GroupError as error:
+        raise DataError(f"{name}: {str(error).replace('sensitive_features', name)}") from error
+    return labels, codes

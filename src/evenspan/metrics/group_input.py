@@ -8,10 +8,9 @@ import pandas as pd
 from ..core.errors import ConfigurationError, DataError, GroupError
 from ..core.inputs import length, whole_number
 from ..core.moments import GroupMoments
+from ..core.running import merge, zeros
 from .bootstrap import BLOCK, assign_blocks
-from .group_metrics import GROUP_METRICS
-from .group_values import regrouped
-from .linear_map import linear_map
+from .linear_map import GROUP_METRICS, linear_map
 
 #: Moments in blocks take no more bytes than this, but there are at least ``FEWEST`` blocks.
 MOST_BYTES = 256 * 2**20
@@ -55,8 +54,8 @@ def default_blocks(n: int, G: int, d: int) -> int:
 
 def _from_rows(X, sensitive_features, control_features, sample_weight, blocks):
     n = length(X)
-    sensitive = named_columns(sensitive_features, "sensitive_features")
-    control = {} if control_features is None else named_columns(control_features, "control_features", "control")
+    sensitive = _named_columns(sensitive_features, "sensitive_features")
+    control = {} if control_features is None else _named_columns(control_features, "control_features", "control")
     twice = (set(sensitive) & set(control)) | ({BLOCK} & {*sensitive, *control})
     if twice:
         raise GroupError(
@@ -100,6 +99,26 @@ def _from_moments(moments, sensitive_features, control_features, sample_weight, 
     return regrouped(moments, kept), control, sensitive
 
 
+def regrouped(moments: GroupMoments, names: tuple[str, ...]) -> GroupMoments:
+    """The moments grouped by some of the attributes; cells that agree in them are merged."""
+    if names == moments.attributes or moments.labels.dtype.names is None:  # one attribute keeps no name
+        return moments
+    if len(names) == 1:
+        return moments.marginal(names[0])
+    fields = np.empty(moments.G, dtype=[(name, moments.labels.dtype[name]) for name in names])
+    for name in names:
+        fields[name] = moments.labels[name]
+    labels, at = np.unique(fields, return_inverse=True)
+    return merged_cells(moments, at, labels)
+
+
+def merged_cells(moments: GroupMoments, at: np.ndarray, labels: np.ndarray) -> GroupMoments:
+    """The moments of other groups with these labels, of which ``at`` tells for every group which it belongs to."""
+    total = zeros(len(labels), moments.d)
+    merge(total, at, (moments.counts, moments.means, moments.scatters))
+    return GroupMoments(labels, *total, moments.feature_names)
+
+
 def _chosen(moments: GroupMoments, names, argument: str) -> tuple[str, ...]:
     if names is None:
         return ()
@@ -113,7 +132,7 @@ def _chosen(moments: GroupMoments, names, argument: str) -> tuple[str, ...]:
     return chosen
 
 
-def named_columns(features, argument: str, unnamed: str = "group") -> dict[str, object]:
+def _named_columns(features, argument: str, unnamed: str = "group") -> dict[str, object]:
     """Columns of sensitive or control features by name; a column without a name is called ``unnamed``."""
     if features is None:
         raise GroupError(f"{argument} is None; needed is one group label for each row of X.")

@@ -1,13 +1,18 @@
-"""What the judge needs of a fitted linear estimator: the map to coordinates and the map back."""
+r"""A fitted linear estimator as the judge sees it: a map to coordinates and back, and what it does to every group.
 
+Of every map, c is the point that it subtracts and :math:`\hat x` the reconstruction of x, both in the units of the map.
+"""
+
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
 from ..core.answer import FairSubspace
 from ..core.errors import DataError
+from ..core.groups import label_text
 from ..core.moments import GroupMoments
-from .reconstruction import group_errors, operator_errors
+from .reconstruction import explained_variance, group_errors, operator_errors, retained_variance
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,7 +56,8 @@ def linear_map(fitted) -> FairSubspace | LinearMap:
     if not isinstance(subspace, FairSubspace) or components is None:
         raise DataError(
             f"a {type(fitted).__name__} without subspace_ and components_ was given; needed is a fitted linear "
-            "estimator or a FairSubspace. Fit it first; kernel methods have no subspace of the features."
+            "estimator or a FairSubspace. Fit it first; kernel methods have no subspace of the features, and "
+            "clusterings are judged by ClusterFrame."
         )
     names_out = getattr(fitted, "get_feature_names_out", None)
     columns = len(components) if names_out is None or len(components) == len(subspace.mean) else len(names_out())
@@ -66,7 +72,7 @@ def linear_map(fitted) -> FairSubspace | LinearMap:
 
 
 def map_errors(moments: GroupMoments, answer: FairSubspace | LinearMap) -> np.ndarray:
-    """Mean squared distance (G,) between the rows of every group and their reconstructions, in the map's units."""
+    r"""Mean squared reconstruction errors :math:`\frac{1}{n_g} \sum_{i \in g} \lVert x_i - \hat x_i \rVert^2`, (G,)."""
     if isinstance(answer, FairSubspace):
         return group_errors(moments, answer)
     return operator_errors(moments, answer.V @ answer.B.T, mean=answer.mean, scale=answer.scale, centring="fitted")
@@ -83,3 +89,78 @@ def in_units(moments: GroupMoments, answer: FairSubspace | LinearMap) -> GroupMo
     scale = np.ones(moments.d) if answer.scale is None else answer.scale
     scatters = moments.scatters if answer.scale is None else moments.scatters / np.outer(scale, scale)
     return GroupMoments(moments.labels, moments.counts, (moments.means - answer.mean) / scale, scatters)
+
+
+# -- metrics of every group ------------------------------------------------------------------------------------------
+
+
+def loss(moments: GroupMoments, answer) -> np.ndarray:
+    """Error less the smallest that any k directions through c could have for the group, on the same rows, (G,)."""
+    smallest = np.clip(np.linalg.eigvalsh(second_moments(in_units(moments, answer))), 0.0, None)
+    best = smallest[:, : moments.d - answer.V.shape[1]].sum(axis=1)
+    # A difference of nearly equal numbers: what rounding takes below zero is zero, unless the map is no projection.
+    lost = map_errors(moments, answer) - best
+    return lost if isinstance(answer, LinearMap) else np.maximum(lost, 0.0)
+
+
+def relative_error(moments: GroupMoments, answer) -> np.ndarray:
+    r"""Error over the mean squared distance of the group's rows from c, (G,): the share that is lost."""
+    seen = in_units(moments, answer)
+    return map_errors(moments, answer) / _positive(_spreads(seen), seen, "its rows all lie where the map is centred")
+
+
+def group_explained_variance(moments: GroupMoments, answer) -> np.ndarray:
+    """Share of the group's variance about its own mean that is kept, (G,); above 1 where a map stretches the rows."""
+    seen = in_units(moments, answer)
+    _positive(np.trace(seen.scatters, axis1=1, axis2=2) / seen.counts, seen, "all its rows are equal")
+    each = (one_group(seen, g) for g in range(seen.G))
+    if isinstance(answer, LinearMap):
+        return np.array([retained_variance(alone, answer.B) for alone in each])
+    return np.array([explained_variance(alone, answer.V) for alone in each])
+
+
+def mean_distance(moments: GroupMoments, answer) -> np.ndarray:
+    """Length of the mean of the group's coordinates, (G,): how far its mean lies from c in the representation."""
+    return np.linalg.norm((moments.means - answer.mean) @ encoder(answer), axis=1)
+
+
+def count(moments: GroupMoments, answer) -> np.ndarray:
+    """Rows, or the sum of their weights, (G,)."""
+    return np.array(moments.counts, dtype=np.float64)
+
+
+def one_group(moments: GroupMoments, g: int) -> GroupMoments:
+    """The moments of the group at position g alone."""
+    at = slice(g, g + 1)
+    return GroupMoments(
+        moments.labels[at], moments.counts[at], moments.means[at], moments.scatters[at], moments.feature_names
+    )
+
+
+def second_moments(seen: GroupMoments) -> np.ndarray:
+    """Mean squares and products (G, d, d) of every group about zero, the point that the map subtracts."""
+    return seen.scatters / seen.counts[:, None, None] + seen.means[:, :, None] * seen.means[:, None, :]
+
+
+def _spreads(seen: GroupMoments) -> np.ndarray:
+    """Mean squared distances (G,) of the rows from c."""
+    return np.trace(seen.scatters, axis1=1, axis2=2) / seen.counts + (seen.means**2).sum(axis=1)
+
+
+def _positive(values: np.ndarray, seen: GroupMoments, why: str) -> np.ndarray:
+    # Rows that are equal up to rounding have squares of rounding errors here.
+    if not (values > 1e-20 * _spreads(seen).max(axis=0)).all():
+        label = label_text(seen.labels[np.argmin(values, axis=0)])
+        raise DataError(f"group {label!r} has nothing to keep a share of: {why}. Merge it or leave this metric out.")
+    return values
+
+
+#: What ``GroupFrame`` knows by name: moments of G groups and a map to G numbers.
+GROUP_METRICS: Mapping[str, Callable[[GroupMoments, object], np.ndarray]] = {
+    "error": map_errors,
+    "loss": loss,
+    "relative error": relative_error,
+    "explained variance": group_explained_variance,
+    "mean distance": mean_distance,
+    "count": count,
+}

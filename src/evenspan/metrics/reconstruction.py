@@ -28,10 +28,7 @@ def explained_variance(moments: GroupMoments, V: np.ndarray) -> float:
         Between 0 and 1.
     """
     _require_orthonormal(V, moments.d)
-    C = moments.scatter
-    if not np.trace(C) > 0:
-        raise DataError("all rows are equal, so there is no variance to explain. Judge on a sample that varies.")
-    return float(np.einsum("dk,dk->", V, C @ V) / np.trace(C))
+    return retained_variance(moments, V)
 
 
 def retained_variance(moments: GroupMoments, B: np.ndarray) -> float:
@@ -175,6 +172,5 @@ def _require_orthonormal(V: np.ndarray, d: int) -> None:
     if departure > 1e-8:
         raise DataError(
             f"V is not orthonormal: V'V differs from the identity by {departure:.1e}. These formulas hold for "
-            f"orthonormal "
-            "columns only; orthonormalise them first (numpy.linalg.qr)."
+            "orthonormal columns only; orthonormalise them first (numpy.linalg.qr)."
         )

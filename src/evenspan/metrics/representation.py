@@ -7,10 +7,7 @@ from scipy.spatial.distance import cdist, pdist
 
 from ..core.errors import DataError
 from ..core.groups import encode_groups
-from ..core.kernels import median_bandwidth
 from ..core.moments import GroupMoments
-
-__all__ = ["covariance_gap", "mean_gap", "median_bandwidth", "mmd2"]
 
 # Kernel values are summed over blocks of this many rows, so that no n x n matrix is held.
 BLOCK_ROWS = 2048

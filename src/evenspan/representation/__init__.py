@@ -1,17 +1,15 @@
 """Methods that make groups look alike after the projection."""
 
 from .erasure import IncompleteErasureWarning
-from .fair_kernel_pca import FairKernelPCA
+from .fair_kernel_pca import FairKernelPCA, IndefiniteKernelWarning
 from .fair_pca import FairPCA
 from .inlp import INLP
-from .kernel_space import IndefiniteKernelWarning
 from .leace import LEACE
 from .mmd_fair_pca import MMDFairPCA, UnmetToleranceWarning
 from .noisy_power import SmallBlockWarning
 from .null_it_out import NullItOutPCA
-from .power_run import StreamEndedWarning
 from .rlace import RLACE
-from .streaming_fair_pca import StreamingFairPCA
+from .streaming_fair_pca import StreamEndedWarning, StreamingFairPCA
 
 __all__ = [
     "INLP",

@@ -5,12 +5,55 @@ from numbers import Integral
 import numpy as np
 import pandas as pd
 
-from ..core.errors import ConfigurationError, DataError, FeatureTypeError, GroupError
+from ..core.errors import ConfigurationError, DataError, FeatureTypeError, GroupError, SingleGroupWarning
+from ..core.estimator import warn_caller
 from ..core.groups import encode_groups, label_text
 from ..core.inputs import row_blocks
 from ..core.linalg import complement
 from ..core.moments import GroupMoments
 from ..core.running import BLOCK_ENTRIES, row_weights
+
+
+def require_groups(moments: GroupMoments, on_single_group: str, consequence: str) -> None:
+    """GroupError, or a warning, when an attribute takes one value only; ``consequence`` says what follows from it."""
+    for attribute in moments.attributes:
+        groups = moments.marginal(attribute)
+        if groups.G > 1:
+            continue
+        seen = (
+            f"attribute {attribute!r} has one group only ({label_text(groups.labels[0])!r}, {groups.n:g} row(s), one "
+            f"class): {consequence}"
+        )
+        if on_single_group == "raise":
+            raise GroupError(f"{seen}. Pass at least two groups, or set on_single_group='warn'.")
+        warn_caller(f"{seen}.", SingleGroupWarning)
+
+
+def codes_by_attribute(labels: np.ndarray, codes: np.ndarray, attributes: str) -> list[np.ndarray]:
+    """The group of each row (n,), from 0: for each attribute by itself, or one for the combinations of their values."""
+    if labels.dtype.names is None or attributes == "intersection":
+        return [codes]
+    return [np.unique(labels[name], return_inverse=True)[1][codes] for name in labels.dtype.names]
+
+
+def indicators(labels: np.ndarray, codes: np.ndarray, attributes: str) -> np.ndarray:
+    """Indicator columns (n, sum of group counts) of the groups of each attribute, or of their combinations."""
+    parts = codes_by_attribute(labels, codes, attributes)
+    return np.hstack([(part[:, None] == np.arange(part.max() + 1)).astype(np.float64) for part in parts])
+
+
+def unit_columns(values: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """The columns of ``values`` (n, m), centred, then times the square roots of the weights and of unit length.
+
+    Constant columns become zero.
+    """
+    Z = values - np.average(values, axis=0, weights=weights)
+    # Once more: what rounding left of the mean of large values.
+    Z -= np.average(Z, axis=0, weights=weights)
+    Z *= np.sqrt(weights)[:, None]
+    lengths = np.linalg.norm(Z, axis=0)
+    constant = lengths <= 1e-12 * np.sqrt(weights @ values**2)
+    return np.where(constant, 0.0, Z / np.where(constant, 1.0, lengths))
 
 
 def mean_constraints(moments: GroupMoments) -> np.ndarray:

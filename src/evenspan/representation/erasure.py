@@ -1,16 +1,16 @@
-"""What the erasing methods share: checks on groups, and the components taken from the space that survives."""
+"""What the erasing methods share: the components taken from the space that survives."""
 
 from typing import Literal
 
 import numpy as np
 
 from ..core.answer import Certificate, FairSubspace, ky_fan_certificate
-from ..core.errors import ConfigurationError, FairWarning, GroupError
-from ..core.estimator import require_components, warn_caller
-from ..core.groups import label_text
+from ..core.errors import FairWarning
+from ..core.estimator import require_components
 from ..core.linalg import top_eigenspace
 from ..core.moments import GroupMoments
-from .constraints import constant_features
+from ..core.options import one_of
+from .constraints import codes_by_attribute, constant_features, require_groups
 
 Select = Literal["pca", "arbitrary"]
 
@@ -19,27 +19,21 @@ class IncompleteErasureWarning(FairWarning):
     """A linear classifier still tells the groups apart on the fitting sample after the erasure."""
 
 
-def require_groups(moments: GroupMoments, method: str, on_single_group: str = "raise") -> None:
-    """GroupError, or a warning, when an attribute takes one value only."""
-    if on_single_group not in ("raise", "warn"):
-        raise ConfigurationError(f"on_single_group={on_single_group!r}; needed is one of raise, warn.")
-    for attribute in moments.attributes:
-        groups = moments.marginal(attribute)
-        if groups.G > 1:
-            continue
-        seen = (
-            f"attribute {attribute!r} has one group only ({label_text(groups.labels[0])!r}, {groups.n:g} row(s), one "
-            f"class): there is nothing for {method} to erase"
-        )
-        if on_single_group == "raise":
-            raise GroupError(f"{seen}. Pass at least two groups.")
-        warn_caller(f"{seen}.")
+#: Options of the methods that erase a space and take components of what survives.
+ERASURE_OPTIONS = {
+    "select": one_of("pca", "arbitrary"),
+    "attributes": one_of("marginal", "intersection"),
+    "on_single_group": one_of("raise", "warn"),
+}
 
 
-def require_select(select) -> None:
-    """ConfigurationError for a value that names no rule."""
-    if select not in ("pca", "arbitrary"):
-        raise ConfigurationError(f"select={select!r}; needed is one of pca, arbitrary.")
+def codes_to_erase(
+    moments: GroupMoments, codes: np.ndarray, attributes: str, on_single_group: str, method: str
+) -> list[np.ndarray]:
+    """The group of each row for each attribute that has several groups, or for the combinations of their values."""
+    groups = moments.cells() if attributes == "intersection" else moments
+    require_groups(groups, on_single_group, f"there is nothing for {method} to erase")
+    return [part for part in codes_by_attribute(moments.labels, codes, attributes) if part.max(axis=0) > 0]
 
 
 def surviving_subspace(

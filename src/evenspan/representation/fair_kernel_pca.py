@@ -1,25 +1,237 @@
 """Fair kernel PCA (Kleindessner et al. 2023): fair PCA in the feature space of a kernel."""
 
 import inspect
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from numbers import Integral
+from typing import ClassVar
 
 import numpy as np
+from scipy import linalg
+from scipy.sparse.linalg import ArpackError, eigsh
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from ..core.errors import ConfigurationError, DataError
-from ..core.estimator import require_generator, validated
+from ..core.answer import BLOCK, Certificate
+from ..core.errors import ConfigurationError, DataError, FairWarning, NotSolvedError
+from ..core.estimator import require_components, require_generator, validated, warn_caller
 from ..core.groups import encode_groups
 from ..core.inputs import feature_names, require_finite, require_numeric_columns
-from ..core.kernels import resolve_kernel
+from ..core.kernels import RANK_CUT, Kernel, resolve_kernel
+from ..core.linalg import symmetrise, top_eigenspace
 from ..core.moments import GroupMoments
+from ..core.options import Option, Options, whole
 from ..core.running import row_weights
-from .constraints import favourable_rows, split_attributes
+from .constraints import fair_basis, favourable_rows, indicators, mean_constraints, split_attributes, unit_columns
 from .fair_pca import FairPCA
-from .kernel_space import landmark_directions, leading_directions, unit_columns
 
 
-class FairKernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class IndefiniteKernelWarning(FairWarning):
+    """A kernel matrix has negative eigenvalues: no feature space belongs to it."""
+
+
+@dataclass(frozen=True, eq=False)
+class KernelDirections:
+    """Directions in feature space as combinations of anchors; they can apply themselves and nothing else.
+
+    Parameters
+    ----------
+    coef : ndarray of shape (m, k)
+        Coefficients A: the directions are orthonormal, A'KA = I, where K is the kernel matrix of the anchors.
+    offset : ndarray of shape (k,)
+        Subtracted from the coordinates: those of the mean, or zero.
+    eigenvalues : ndarray of shape (k,)
+        The objective along each direction.
+    certificate : Certificate
+        How far from optimal they can be.
+    """
+
+    coef: np.ndarray
+    offset: np.ndarray
+    eigenvalues: np.ndarray
+    certificate: Certificate
+
+    def apply(self, block: np.ndarray) -> np.ndarray:
+        """Coordinates (n, k) of points from their kernel values (n, m) with the anchors."""
+        return block @ self.coef - self.offset
+
+
+def witnesses(K: np.ndarray, Z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Columns B (n, r) with B'KB = I, such that Z'Ka = 0 where (KB)'a = 0; and KB.
+
+    With one centred indicator z, Kz is, up to its length, the witness function of the maximum mean discrepancy of the
+    two groups, evaluated on the sample.
+    """
+    nothing = np.zeros((len(K), 0))
+    size = float(np.linalg.norm(K))
+    if Z.shape[1] == 0 or not Z.any() or size == 0:
+        return nothing, nothing
+    # An orthonormal basis first: dependent columns must not be told apart by rounding in their products.
+    Q, T, _ = linalg.qr(Z, mode="economic", pivoting=True, check_finite=False)
+    pivots = np.abs(np.diag(T))
+    Q = Q[:, : int((pivots > RANK_CUT * pivots[0]).sum(axis=0))]
+    values, vectors = linalg.eigh(symmetrise(Q.T @ K @ Q))
+    if values[0] < -RANK_CUT * size:
+        raise DataError(
+            f"in this kernel the squared distance between group means is negative ({values[0]:.3g}; the matrix has "
+            f"norm {size:.3g}), so that equal means say nothing. Use a positive semidefinite kernel, such as 'rbf'."
+        )
+    if values[0] > 1e-8 * size:
+        B = (Q @ vectors) / np.sqrt(values)
+        return B, K @ B
+    # Means that are almost equal: products know their distance to half the digits only, coordinates to all of them.
+    spectrum, U = top_eigenspace(K, len(K))
+    kept = spectrum > RANK_CUT * size
+    roots, U = np.sqrt(spectrum[kept]), U[:, kept]
+    P, lengths, _ = linalg.svd(roots[:, None] * (U.T @ Q), full_matrices=False, check_finite=False)
+    P = P[:, lengths > 1e-10 * np.sqrt(size)]
+    return (U / roots) @ P, (U * roots) @ P
+
+
+def leading_pairs(H: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """All eigenvalues of the symmetric H in decreasing order, and the k leading ones with their eigenvectors.
+
+    The eigenvalues come from a computation without vectors, which costs a third. The vectors of large matrices come
+    from Lanczos iterations, which may miss a repeated eigenvalue; their sum beside that of all eigenvalues shows it.
+    """
+    n = len(H)
+    values = linalg.eigvalsh(H, driver="evd", check_finite=False)[::-1]
+    if n >= 500 and 20 * k <= n:
+        try:
+            # The start is fixed, so that equal data give equal answers; it may not be constant, which centring removes.
+            theta, vectors = eigsh(H, k, which="LA", v0=np.random.default_rng(0).normal(size=n))
+        except ArpackError:
+            theta = np.full(k, -np.inf)
+        if theta.sum(axis=0) >= values[:k].sum(axis=0) - 1e-11 * np.abs(values).max(initial=0.0):
+            order = np.argsort(-theta, kind="stable")
+            return values, theta[order], vectors[:, order]
+    return values, *top_eigenspace(H, k)
+
+
+def leading_directions(
+    K: np.ndarray, weights: np.ndarray, Z: np.ndarray, k, *, center: bool, d: int
+) -> tuple[KernelDirections, int, int]:
+    r"""The k best directions with equal coordinates at all means that Z compares; rank left, rank of the constraints.
+
+    With weights :math:`w` and feature vectors :math:`\sqrt{w_i}\varphi(x_i)` as rows of :math:`\Phi`, the directions
+    :math:`u` with :math:`Z^\top \Phi u = 0` are those orthogonal to :math:`\Phi^\top B`, whose columns are
+    orthonormal. Projecting these out of every row of :math:`\Phi` leaves the Gram matrix
+
+    .. math:: K_{\text{fair}} = \Phi (I - \Phi^\top B B^\top \Phi) \Phi^\top = K - (KB)(KB)^\top ,
+
+    and plain PCA of the rows that are left has its directions among the admissible ones: if
+    :math:`K_{\text{fair}} q = \mu q` they are :math:`\Phi^\top a` with :math:`a = (q - B (KB)^\top q) / \sqrt\mu`,
+    and :math:`Ka = \sqrt\mu\, q`, :math:`a^\top K a = 1`.
+    """
+    p = weights / weights.sum(axis=0)
+    roots = np.sqrt(weights)
+    means = K @ p if center else np.zeros(len(K))
+    K = K - means[:, None] - means[None] + p @ means if center else K.copy()
+    K *= np.outer(roots, roots)
+    B, W = witnesses(K, Z)
+    size = float(np.linalg.norm(K))
+    H = K - W @ W.T
+    # The rank is not known before; a size that is impossible is refused below, in terms of it.
+    values, mu, q = leading_pairs(H, min(k, len(H)) if isinstance(k, Integral) and k > 0 else 1)
+    rank = int((values > RANK_CUT * size).sum(axis=0))
+    k = require_components(
+        k, rank, d, f", {len(K)} rows; the kernel matrix has rank {rank} after {B.shape[1]} constraint(s)"
+    )
+    if values[-1] < -RANK_CUT * size:
+        warn_indefinite(float(values[-1]), size)
+    coef = (q - B @ (W.T @ q)) / np.sqrt(mu)
+    E = K @ coef
+    residual = np.abs(Z.T @ E).max(initial=0.0) / np.sqrt(size)
+    # The lengths of all directions weighed by what they carry: coefficients of small ones are long, and rounded.
+    lengths = np.abs(coef.T @ E - np.eye(k)) * np.sqrt(np.outer(mu, mu)) / mu[0]
+    primal = float(np.einsum("nk,nk->", q, H @ q))
+    certificate = Certificate(
+        "sum of squared coordinates over orthonormal directions in feature space"
+        + (" with equal group means" if B.shape[1] else ""),
+        primal,
+        float(values[:k].sum(axis=0)),
+        max(float(residual), float(lengths.max(initial=0.0))),
+    )
+    if certificate.gap < -1e-9 * abs(certificate.dual):
+        raise NotSolvedError(
+            f"the directions found reach {primal:.6g}, more than the bound {certificate.dual:.6g} allows: the kernel "
+            "matrix is too badly conditioned. Standardise or centre the features, or choose another gamma or degree."
+        )
+    signs = signs_of(E / roots[:, None])
+    coef = coef * roots[:, None]
+    coef = (coef - np.outer(p, coef.sum(axis=0)) if center else coef) * signs
+    return KernelDirections(coef, means @ coef, mu, certificate), rank, B.shape[1]
+
+
+def landmark_directions(
+    kernel: Kernel, X: np.ndarray, landmarks: np.ndarray, sample: tuple, linear: FairPCA
+) -> tuple[KernelDirections, KernelDirections | None, int]:
+    """Fair PCA of the features that the kernel values with the landmarks span; the standard ones; the rank.
+
+    ``sample`` holds the rows of X that are fitted, their labels and weights, and the numeric constraints (their
+    columns as from ``unit_columns``). With all rows as landmarks nothing is approximated.
+    """
+    rows, labels, weights, Z = sample
+    K = kernel.matrix(X, landmarks)
+    values, vectors = top_eigenspace(K, len(K))
+    size = float(np.linalg.norm(values))
+    if values[-1] < -RANK_CUT * size:
+        warn_indefinite(float(values[-1]), size)
+    kept = values > RANK_CUT * size
+    basis = vectors[:, kept] / np.sqrt(values[kept])
+    if not kept.any():
+        raise DataError("the kernel matrix of the landmarks has no positive eigenvalue. Check the kernel and the data.")
+    anchors = kernel.anchors(X, landmarks)
+    products = np.zeros((basis.shape[1], Z.shape[1]))
+
+    def batches():
+        for part, block in kernel.blocks(X[rows], anchors):
+            F = block @ basis
+            products[:] += F.T @ (np.sqrt(weights[part])[:, None] * Z[part])
+            yield F, labels[part], weights[part]
+
+    moments = GroupMoments.from_batches(batches())
+    groups = moments.cells() if linear.attributes == "intersection" else moments
+    total = groups.second_moment
+    constraints = np.hstack([mean_constraints(groups), products])
+    R = fair_basis(constraints, float(np.sqrt(np.trace(total))))
+    fair = linalg.eigvalsh(symmetrise(R.T @ (groups.scatter if linear.center else total) @ R))
+    rank = int((fair > RANK_CUT * np.linalg.norm(total)).sum(axis=0))
+    require_components(
+        linear.n_components,
+        rank,
+        X.shape[1],
+        f", {len(landmarks)} landmarks; their features have rank {rank} after {moments.d - R.shape[1]} constraint(s)",
+    )
+    linear._store(linear._answer(moments, products), moments)
+
+    def directions(subspace):
+        S = (moments.scatter if linear.center else moments.second_moment) @ subspace.V
+        coef, offset = basis @ subspace.V, subspace.mean @ subspace.V
+        signs = signs_of(K @ coef - offset)
+        eigenvalues = np.einsum("dk,dk->k", subspace.V, S)
+        return KernelDirections(coef * signs, offset * signs, eigenvalues, subspace.certificate)
+
+    standard = None if linear.standard_subspace_ is None else directions(linear.standard_subspace_)
+    return directions(linear.subspace_), standard, rank
+
+
+def signs_of(E: np.ndarray) -> np.ndarray:
+    """Signs that make the largest coordinate in every column positive."""
+    return np.where(E[np.argmax(np.abs(E), axis=0), np.arange(E.shape[1])] < 0, -1.0, 1.0)
+
+
+def warn_indefinite(smallest: float, size: float) -> None:
+    """Say what an indefinite kernel leaves valid."""
+    warn_caller(
+        f"the kernel matrix has the eigenvalue {smallest:.3g} (its norm is {size:.3g}), so no feature space belongs to "
+        "it. Group means of the output still coincide, and only directions of positive eigenvalue are taken; that "
+        "no other answer keeps more does not hold. Use a positive semidefinite kernel, such as 'rbf', for that.",
+        IndefiniteKernelWarning,
+    )
+
+
+class FairKernelPCA(Options, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     r"""Kernel PCA among the projections that give all groups the same mean.
 
     With the kernel matrix :math:`K` and centred group indicators as the columns of :math:`Z`,
@@ -48,24 +260,11 @@ class FairKernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
     coef0 : float, default 1.0
         The constant of "polynomial" and "sigmoid".
     center : bool, default True
-        Centre in feature space. False, as the authors do, takes second moments about zero.
-    match : {"mean", "covariance"}, default "mean"
-        "covariance" keeps only the directions of the feature space (as far as the data span it) in which the group
-        covariances disagree least, then the most variance among those.
-    covariance_fraction : float, default 0.5
-        With ``match="covariance"``: the share of the directions to keep, in (0, 1].
-    tradeoff : float in [0, 1], optional
-        Append the k coordinates of standard kernel PCA, multiplied by ``tradeoff ** tradeoff_power``; the output then
-        has 2k columns, and only the first k carry the guarantee.
-    tradeoff_power : float, default 1
-        1 is the paper, 3 is the authors' program.
-    criterion : {"demographic_parity", "equal_opportunity"}, default "demographic_parity"
-        "equal_opportunity" fits everything, ``gamma`` too, on the rows with ``y == positive_label`` only.
-    positive_label : default 1
-        The favourable value of y.
-    attributes : {"marginal", "intersection"}, default "marginal"
-        With several attributes: equal means for the groups of each attribute by itself, or for each combination of
-        values.
+        Centre in feature space. False, as the authors do, takes second moments about zero. The linear kernel is
+        then that of the centred points, so that it does not matter where zero lies.
+    match, covariance_fraction, tradeoff, tradeoff_power, criterion, positive_label, attributes : as in FairPCA
+        The same in feature space, as far as the data span it. With ``tradeoff`` the k coordinates of standard
+        kernel PCA are appended; with ``criterion="equal_opportunity"`` even ``gamma`` is that of the favourable rows.
     numeric_attributes : sequence of column names or positions, default ()
         Columns of ``sensitive_features`` that are quantities, not groups: every output becomes uncorrelated with them.
     n_landmarks : int, optional
@@ -74,7 +273,7 @@ class FairKernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
     random_state : int, default 0
         Decides which rows are landmarks.
     on_single_group : {"raise", "warn"}, default "raise"
-        What to do when there is one group only; with "warn" the answer is standard kernel PCA.
+        With one group only; "warn" gives standard kernel PCA.
 
     Attributes
     ----------
@@ -84,6 +283,8 @@ class FairKernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         The fitted rows with positive weight, or the landmarks among them; their positions with a precomputed kernel.
     eigenvalues_ : ndarray of shape (k,)
         Sum of squared coordinates of the fitted rows along each direction, decreasing.
+    kernel_ : Kernel
+        The kernel with all its parameters fixed.
     gamma_ : float or None
         The factor used.
     rank_ : int
@@ -131,6 +332,10 @@ class FairKernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
 
     # Lets a Pipeline or a search route the groups without a call to set_fit_request.
     __metadata_request__fit = {"sensitive_features": True}  # noqa: RUF012
+    _options: ClassVar[Mapping[str, Option]] = {
+        **{name: FairPCA._options[name] for name in FairPCA._options if name not in ("standardize", "drop_constant")},
+        "n_landmarks": whole(1).or_none("the matrix of all rows"),
+    }
 
     def __init__(
         self,
@@ -189,12 +394,13 @@ class FairKernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         -------
         self
         """
-        # Fair PCA with the same options: it checks them, and does the work in the feature space of landmarks.
+        self._check_options()
+        # Fair PCA with the same options looks at the groups, and does the work in the feature space of landmarks.
         shared = inspect.signature(FairPCA).parameters.keys() & self.get_params(deep=False).keys()
         linear = FairPCA(**{name: getattr(self, name) for name in shared})
-        linear._require_options()
         names = feature_names(X)
-        X = self._table(X, reset=True, ensure_all_finite=False)
+        require_numeric_columns(X)
+        X = validated(self, X, dtype=np.float64, reset=True, ensure_all_finite=False)
         # A missing, infinite or too large entry shows in the sum of squares of its column.
         with np.errstate(over="ignore", invalid="ignore"):
             require_finite(np.einsum("nd,nd->d", X, X)[None], np.zeros((1, 1, 1)), X, names)
@@ -205,43 +411,45 @@ class FairKernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
                 "sample. Pass it, or choose another kernel."
             )
         groups, quantities = split_attributes(sensitive_features, self.numeric_attributes)
-        weights = row_weights(sample_weight, n)
+        weights, marginal = row_weights(sample_weight, n), self.attributes == "marginal"
         if self.criterion == "equal_opportunity":
-            marginal = self.attributes == "marginal"
-            groups, weights = favourable_rows(
-                y, self.positive_label, groups, n, marginal=marginal, sample_weight=weights
-            )
+            label = self.positive_label
+            groups, weights = favourable_rows(y, label, groups, n, marginal=marginal, sample_weight=weights)
         weights = np.ones(n) if weights is None else weights
         counted = GroupMoments.from_data(np.zeros((n, 1)), groups, weights)
-        linear._require_groups(counted.cells() if self.attributes == "intersection" else counted)
+        linear._require_comparable(counted.cells() if self.attributes == "intersection" else counted)
         self.group_labels_, self.group_counts_ = counted.labels, counted.counts
         self.tradeoff_weight_ = None if self.tradeoff is None else self.tradeoff**self.tradeoff_power
 
         rows = np.flatnonzero(weights)
         labels, codes = encode_groups(groups, n)
         weights, codes = weights[rows], codes[rows]
-        self._kernel = resolve_kernel(
+        self.kernel_ = resolve_kernel(
             self.kernel, X[rows], weights, gamma=self.gamma, degree=self.degree, coef0=self.coef0
         )
-        self.gamma_ = self._kernel.gamma
+        if self.kernel_.name == "linear":
+            # Centring the kernel matrix of points far from zero leaves no digits of what is to be compared.
+            origin = np.average(X[rows], axis=0, weights=weights) if self.center else None
+            self.kernel_ = replace(self.kernel_, origin=origin)
+        self.gamma_ = self.kernel_.gamma
         quantities = unit_columns(np.zeros((len(rows), 0)) if quantities is None else quantities[rows], weights)
         if self.n_landmarks is None and self.match == "mean":
             anchors = rows
             Z = np.hstack([unit_columns(indicators(labels, codes, self.attributes), weights), quantities])
-            K = self._kernel.matrix(X, rows)
+            K = self.kernel_.matrix(X, rows)
             options = {"center": self.center, "d": d}
             found = leading_directions(K, weights, Z, self.n_components, **options)
             self.directions_, self.rank_, self.constraint_rank_ = found
             self.standard_directions_ = None
             if self.tradeoff is not None:
-                self.standard_directions_, *_ = leading_directions(K, weights, Z[:, :0], self.n_components, **options)
+                self.standard_directions_ = leading_directions(K, weights, Z[:, :0], self.n_components, **options)[0]
         else:
             anchors = self._landmarks(rows)
             sample = (rows, labels[codes], weights, quantities)
-            found = landmark_directions(self._kernel, X, anchors, sample, linear)
+            found = landmark_directions(self.kernel_, X, anchors, sample, linear)
             self.directions_, self.standard_directions_, self.rank_ = found
             self.constraint_rank_ = linear.constraint_rank_
-        self.X_fit_ = self._kernel.anchors(X, anchors)
+        self.X_fit_ = self.kernel_.anchors(X, anchors)
         self.dual_coef_ = self.directions_.coef
         self.eigenvalues_ = self.directions_.eigenvalues
         self.certificate_ = self.directions_.certificate
@@ -260,13 +468,18 @@ class FairKernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         ndarray of shape (n, k), or (n, 2k) with ``tradeoff``
         """
         check_is_fitted(self)
-        X = self._table(X, reset=False)
-        T = np.empty((len(X), self._n_features_out))
-        k = self.dual_coef_.shape[1]
-        for part, block in self._kernel.blocks(X, self.X_fit_):
-            T[part, :k] = self.directions_.apply(block)
-            if self.standard_directions_ is not None:
-                T[part, k:] = self.tradeoff_weight_ * self.standard_directions_.apply(block)
+        require_numeric_columns(X)
+        X = validated(self, X, dtype="numeric", reset=False)
+        T, k = np.empty((len(X), self._n_features_out)), self.dual_coef_.shape[1]
+        # No converted copy of X; in rows one after the other, so that its order in memory changes no bit.
+        step = len(X) if X.dtype == np.float64 and X.flags.c_contiguous else max(BLOCK // X.shape[1], 1)
+        for start in range(0, len(X), step):
+            out = T[start : start + step]
+            rows = np.ascontiguousarray(X[start : start + step], dtype=np.float64)
+            for part, block in self.kernel_.blocks(rows, self.X_fit_):
+                out[part, :k] = self.directions_.apply(block)
+                if self.standard_directions_ is not None:
+                    out[part, k:] = self.tradeoff_weight_ * self.standard_directions_.apply(block)
         return T
 
     @property
@@ -276,28 +489,11 @@ class FairKernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
     def _landmarks(self, rows: np.ndarray) -> np.ndarray:
         if self.n_landmarks is None:
             return rows
-        m = self.n_landmarks
-        if not isinstance(m, Integral) or isinstance(m, bool) or not 1 <= m <= len(rows):
-            raise ConfigurationError(
-                f"n_landmarks={m!r}; needed is None or a whole number from 1 to {len(rows)}, the fitted rows."
-            )
-        return np.sort(require_generator(self.random_state).choice(rows, size=m, replace=False))
-
-    def _table(self, X, *, reset: bool, **checks) -> np.ndarray:
-        require_numeric_columns(X)
-        return validated(self, X, dtype=np.float64, reset=reset, **checks)
+        if self.n_landmarks > len(rows):
+            raise ConfigurationError(f"n_landmarks={self.n_landmarks}; needed are at most the {len(rows)} fitted rows.")
+        return np.sort(require_generator(self.random_state).choice(rows, size=self.n_landmarks, replace=False))
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
         tags.input_tags.pairwise = isinstance(self.kernel, str) and self.kernel == "precomputed"
         return tags
-
-
-def indicators(labels: np.ndarray, codes: np.ndarray, attributes: str) -> np.ndarray:
-    """Indicator columns (n, sum of group counts) of the groups of each attribute, or of their combinations."""
-    names = labels.dtype.names
-    if names is None or attributes == "intersection":
-        parts = [codes]
-    else:
-        parts = [np.unique(labels[name], return_inverse=True)[1][codes] for name in names]
-    return np.hstack([(part[:, None] == np.arange(part.max() + 1)).astype(np.float64) for part in parts])

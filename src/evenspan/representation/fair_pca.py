@@ -1,16 +1,18 @@
 """Fair PCA (Kleindessner et al. 2023): no linear function of the projected data tells the groups apart."""
 
-from numbers import Real
+from collections.abc import Mapping
+from typing import ClassVar
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from ..core.answer import FairSubspace, ky_fan_certificate
+from ..core.answer import Answer, FairSubspace, ky_fan_certificate
 from ..core.errors import ConfigurationError, GroupError
-from ..core.estimator import SubspaceEstimator, require_components, warn_caller
+from ..core.estimator import SubspaceEstimator, require_components
 from ..core.groups import label_text
 from ..core.linalg import smallest_eigenspace, symmetrise, top_eigenspace
 from ..core.moments import GroupMoments
+from ..core.options import Option, flag, number, one_of
 from ..reconstruction.standard_pca import principal_subspace
 from .constraints import (
     constant_features,
@@ -18,6 +20,7 @@ from .constraints import (
     favourable_rows,
     mean_constraints,
     quantity_constraints,
+    require_groups,
     split_attributes,
 )
 
@@ -68,12 +71,10 @@ class FairPCA(SubspaceEstimator):
         least, then keep the most variance among those.
     covariance_fraction : float, default 0.5
         With ``match="covariance"``: the share of the d directions to keep, in (0, 1]. Smaller means closer covariances
-        and
-        less variance; 1 is the same as ``match="mean"``.
+        and less variance; 1 is the same as ``match="mean"``.
     center : bool, default True
         Maximise variance about the mean and subtract it in ``transform``. False, as the authors do, takes second
-        moments
-        about zero.
+        moments about zero.
     standardize : bool, default False
         Divide every feature by its population standard deviation first (this centres the data).
     tradeoff : float in [0, 1], optional
@@ -82,7 +83,7 @@ class FairPCA(SubspaceEstimator):
     tradeoff_power : float, default 1
         1 is the paper, 3 is the authors' program.
     criterion : {"demographic_parity", "equal_opportunity"}, default "demographic_parity"
-        "equal_opportunity" fits everything on the rows with ``y == positive_label`` only.
+        "equal_opportunity" fits everything on the rows with ``y == positive_label`` only, and needs y.
     positive_label : default 1
         The favourable value of y.
     attributes : {"marginal", "intersection"}, default "marginal"
@@ -144,6 +145,19 @@ class FairPCA(SubspaceEstimator):
     True
     """
 
+    _options: ClassVar[Mapping[str, Option]] = {
+        "match": one_of("mean", "covariance"),
+        "covariance_fraction": number(0, 1, low_open=True),
+        "center": flag(),
+        "standardize": flag(),
+        "tradeoff": number(0, 1).or_none("no second block"),
+        "tradeoff_power": number(0, low_open=True),
+        "criterion": one_of("demographic_parity", "equal_opportunity"),
+        "attributes": one_of("marginal", "intersection"),
+        "drop_constant": flag(),
+        "on_single_group": one_of("raise", "warn"),
+    }
+
     def __init__(
         self,
         n_components=2,
@@ -176,24 +190,8 @@ class FairPCA(SubspaceEstimator):
         self.on_single_group = on_single_group
 
     def fit(self, X, y=None, *, sensitive_features, sample_weight=None):
-        """Fit to data.
-
-        Parameters
-        ----------
-        X : array-like or DataFrame of shape (n, d)
-            Numeric features.
-        y : array-like of shape (n,), optional
-            Needed with ``criterion="equal_opportunity"`` only.
-        sensitive_features : array-like of shape (n,) or (n, p), Series or DataFrame
-            Group label of each row: strings, booleans or whole numbers; p columns are p attributes.
-        sample_weight : array-like of shape (n,), optional
-            Non-negative frequency weights.
-
-        Returns
-        -------
-        self
-        """
         X = self._table(X, reset=True)
+        self._check_options()
         groups, quantities = split_attributes(sensitive_features, self.numeric_attributes)
         weights = sample_weight
         if self.criterion == "equal_opportunity":
@@ -202,22 +200,9 @@ class FairPCA(SubspaceEstimator):
                 y, self.positive_label, groups, len(X), marginal=marginal, sample_weight=sample_weight
             )
         moments = self._moments(X, groups, weights)
-        return self._fit_moments(moments, quantity_constraints(X, quantities, weights))
+        return self._store(self._answer(moments, quantity_constraints(X, quantities, weights)), moments)
 
     def fit_moments(self, moments: GroupMoments):
-        """Fit to group moments, which are all that ``fit`` takes from the data.
-
-        For equal opportunity pass the moments of the rows with the favourable label.
-
-        Parameters
-        ----------
-        moments : GroupMoments
-            The moments of the fitting sample.
-
-        Returns
-        -------
-        self
-        """
         if len(self.numeric_attributes):
             raise ConfigurationError(
                 "numeric_attributes needs the data themselves: group moments hold no products of features with them. "
@@ -225,19 +210,11 @@ class FairPCA(SubspaceEstimator):
             )
         return super().fit_moments(moments)
 
-    def _fit_moments(self, moments: GroupMoments, quantities: np.ndarray | None = None):
-        self._quantities = np.zeros((moments.d, 0)) if quantities is None else quantities
-        try:
-            return super()._fit_moments(moments)
-        finally:
-            del self._quantities
-
-    def _answer(self, moments: GroupMoments) -> FairSubspace:
-        self._require_options()
+    def _answer(self, moments: GroupMoments, quantities: np.ndarray | None = None) -> Answer:
         groups = moments.cells() if self.attributes == "intersection" else moments
-        self._require_groups(groups)
+        self._require_comparable(groups)
+        quantities = np.zeros((groups.d, 0)) if quantities is None else quantities
         mean, scale = (moments.mean if self.center else np.zeros(moments.d)), None
-        quantities = self._quantities
         if self.standardize:
             mean, scale = moments.mean, moments.scale()
             groups, quantities = groups.standardised(), quantities / scale[:, None]
@@ -247,10 +224,8 @@ class FairPCA(SubspaceEstimator):
         constraints = np.hstack([mean_constraints(groups), quantities])
         constant = constant_features(groups) if self.drop_constant else np.zeros(groups.d, dtype=bool)
         R = fair_basis(np.hstack([constraints, size * np.eye(groups.d)[:, constant]]), size)
-        self.constraint_rank_ = groups.d - R.shape[1]
-        k = require_components(
-            self.n_components, R.shape[1], groups.d, f" less {self.constraint_rank_} removed by the constraints"
-        )
+        removed = groups.d - R.shape[1]
+        k = require_components(self.n_components, R.shape[1], groups.d, f" less {removed} removed by the constraints")
         H = R.T @ S @ R
         problem = "trace of U'SU over orthonormal U with equal group means"
         if self.match == "covariance":
@@ -262,25 +237,14 @@ class FairPCA(SubspaceEstimator):
         _, A = top_eigenspace(H, k)
         U = R @ A
         residual = float(np.abs(constraints.T @ U).max(initial=0.0)) / size if size > 0 else 0.0
-        self.standard_subspace_ = None
-        self.tradeoff_weight_ = None if self.tradeoff is None else self.tradeoff**self.tradeoff_power
+        learnt = {"constraint_rank_": removed, "standard_subspace_": None, "tradeoff_weight_": None}
         if self.tradeoff is not None:
             standard = principal_subspace(groups, k, center=self.center)
-            self.standard_subspace_ = FairSubspace(standard.V, mean, standard.certificate, scale)
-        return FairSubspace(U, mean, ky_fan_certificate(H, A, problem, residual), scale)
+            learnt["standard_subspace_"] = FairSubspace(standard.V, mean, standard.certificate, scale)
+            learnt["tradeoff_weight_"] = self.tradeoff**self.tradeoff_power
+        return Answer(FairSubspace(U, mean, ky_fan_certificate(H, A, problem, residual), scale), learnt)
 
     def transform(self, X):
-        """Coordinates of X in the fitted subspace; groups are not needed.
-
-        Parameters
-        ----------
-        X : array-like or DataFrame of shape (n, d)
-            Points with the features of the fitting sample.
-
-        Returns
-        -------
-        ndarray of shape (n, k), or (n, 2k) with ``tradeoff``
-        """
         check_is_fitted(self)
         # Not through super().transform, whose output scikit-learn may already have turned into a data frame.
         X = self._finite_table(X)
@@ -293,38 +257,15 @@ class FairPCA(SubspaceEstimator):
     def _n_features_out(self) -> int:
         return len(self.components_) * (1 if self.standard_subspace_ is None else 2)
 
-    def _require_options(self) -> None:
-        for name, allowed in {
-            "match": ("mean", "covariance"),
-            "criterion": ("demographic_parity", "equal_opportunity"),
-            "attributes": ("marginal", "intersection"),
-            "on_single_group": ("raise", "warn"),
-        }.items():
-            if getattr(self, name) not in allowed:
-                raise ConfigurationError(f"{name}={getattr(self, name)!r}; needed is one of {', '.join(allowed)}.")
-        if not (isinstance(self.covariance_fraction, Real) and 0 < self.covariance_fraction <= 1):
-            raise ConfigurationError(f"covariance_fraction={self.covariance_fraction!r}; needed is a share in (0, 1].")
-        if self.tradeoff is not None and not (isinstance(self.tradeoff, Real) and 0 <= self.tradeoff <= 1):
-            raise ConfigurationError(f"tradeoff={self.tradeoff!r}; needed is None or a number from 0 to 1.")
-        if not (isinstance(self.tradeoff_power, Real) and self.tradeoff_power > 0):
-            raise ConfigurationError(f"tradeoff_power={self.tradeoff_power!r}; needed is a number above 0.")
-
-    def _require_groups(self, moments: GroupMoments) -> None:
-        for attribute in moments.attributes:
-            groups = moments.marginal(attribute)
-            if groups.G == 1 and not len(self.numeric_attributes):
-                seen = (
-                    f"attribute {attribute!r} has one group only ({label_text(groups.labels[0])!r}, {groups.n:g} "
-                    f"row(s), "
-                    f"one class): there is nothing to be fair between, and fair PCA is standard PCA"
-                )
-                if self.on_single_group == "raise":
-                    raise GroupError(f"{seen}. Pass at least two groups, or set on_single_group='warn'.")
-                warn_caller(f"{seen}.")
-            small = np.flatnonzero(groups.counts < 2)
-            if self.match == "covariance" and len(small):
+    def _require_comparable(self, groups: GroupMoments) -> None:
+        if not len(self.numeric_attributes):
+            nothing = "there is nothing to be fair between, and fair PCA is standard PCA"
+            require_groups(groups, self.on_single_group, nothing)
+        for attribute in groups.attributes if self.match == "covariance" else ():
+            marginal = groups.marginal(attribute)
+            small = np.flatnonzero(marginal.counts < 2)
+            if len(small):
                 raise GroupError(
-                    f"group {label_text(groups.labels[small[0]])!r} has {groups.counts[small[0]]:g} row(s); "
-                    f"covariances need "
-                    "at least 2. Merge or drop the group."
+                    f"group {label_text(marginal.labels[small[0]])!r} has {marginal.counts[small[0]]:g} row(s); "
+                    "covariances need at least 2. Merge or drop the group."
                 )

@@ -1,18 +1,20 @@
 """Iterative null-space projection (Ravfogel et al. 2020): remove what linear classifiers use, one after another."""
 
 import warnings
-from numbers import Integral, Real
+from collections.abc import Mapping
+from typing import ClassVar
 
 import numpy as np
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import LinearSVC
 
-from ..core.answer import FairSubspace
+from ..core.answer import BLOCK, Answer
 from ..core.errors import ConfigurationError
 from ..core.estimator import PointsEstimator, require_components, require_generator, warn_caller
 from ..core.moments import GroupMoments
-from .erasure import IncompleteErasureWarning, require_groups, require_select, surviving_subspace
+from ..core.options import Option, number, whole
+from .erasure import ERASURE_OPTIONS, IncompleteErasureWarning, codes_to_erase, surviving_subspace
 
 #: Weights below this, for features of unit size, count as zero: the value of the public program.
 VANISHED = 1e-8
@@ -30,7 +32,7 @@ class INLP(PointsEstimator):
     ----------
     n_components : int, optional
         The number of components k, at most the dimension that survives; None keeps all of it.
-    n_iterations : int, optional
+    max_iter : int, optional
         How many classifiers are removed. None goes on until a new one is no better than the majority share, or
         vanishes. The published tables remove d - k.
     select : {"pca", "arbitrary"}, default "pca"
@@ -41,6 +43,11 @@ class INLP(PointsEstimator):
         without intercept, as published. It is cloned; where its random state is None it gets one.
     min_accuracy : float, default 0.0
         A classifier with smaller training accuracy is not removed, which ends the iteration.
+    attributes : {"marginal", "intersection"}, default "marginal"
+        With several attributes: one classifier for each of them in every iteration, all of which are removed, or one
+        for the combinations of their values.
+    on_single_group : {"raise", "warn"}, default "raise"
+        What to do when there is one group only; with "warn" nothing is erased for it.
     random_state : int, Generator or None, default 0
         Seed of the random subspace, and of classifiers that draw.
 
@@ -54,10 +61,11 @@ class INLP(PointsEstimator):
         Rank of P.
     n_iter_ : int
         How many classifiers were removed.
-    accuracies_ : ndarray of shape (removed + 1,)
-        Training accuracy of each classifier; the last was trained on the erased points and not removed.
+    accuracies_ : ndarray of shape (removed + 1,) or (removed + 1, p)
+        Training accuracy of each classifier (of each of p attributes); the last was trained on the erased points and
+        not removed.
     score_, majority_share_ : float
-        The last of them, and the share of the largest group.
+        The last of them, and the share of the largest group: of the attribute that is told best beyond that share.
     vanished_ : bool
         Whether the weights of the last classifier vanished; every further iteration would repeat it.
     converged_ : bool
@@ -86,7 +94,8 @@ class INLP(PointsEstimator):
 
     Complexity
     ----------
-    One classifier and O(n d) times the rank removed, for each iteration.
+    One classifier and O(n d) times the rank removed, for each iteration. One copy of X is held, beside what the
+    classifier needs.
 
     References
     ----------
@@ -103,73 +112,104 @@ class INLP(PointsEstimator):
     (True, True)
     """
 
+    _options: ClassVar[Mapping[str, Option]] = {
+        **ERASURE_OPTIONS,
+        "max_iter": whole(1).or_none("until nothing is learnt"),
+        "min_accuracy": number(0, 1),
+    }
+
     def __init__(
         self,
         n_components=None,
         *,
-        n_iterations=None,
+        max_iter=None,
         select="pca",
         classifier=None,
         min_accuracy=0.0,
+        attributes="marginal",
+        on_single_group="raise",
         random_state=0,
     ):
         self.n_components = n_components
-        self.n_iterations = n_iterations
+        self.max_iter = max_iter
         self.select = select
         self.classifier = classifier
         self.min_accuracy = min_accuracy
+        self.attributes = attributes
+        self.on_single_group = on_single_group
         self.random_state = random_state
 
-    def _answer_points(self, X: np.ndarray, codes: np.ndarray, moments: GroupMoments) -> FairSubspace:
-        self._require_options()
-        require_groups(moments, "INLP")
+    def _answer_points(self, X: np.ndarray, codes: np.ndarray, moments: GroupMoments) -> Answer:
+        parts = codes_to_erase(moments, codes, self.attributes, self.on_single_group, "INLP")
         rng = require_generator(self.random_state)
         kept = 1 if self.n_components is None else require_components(self.n_components, moments.d - 1, moments.d, "")
-        self.majority_share_ = float(moments.counts.max(axis=0) / moments.n)
-        X = np.ascontiguousarray(X - moments.mean)  # the same to the last bit however X lies in memory
-        erased = self._iterate(X, codes, kept, self._make_classifier(rng))
-        self.projection_ = np.eye(moments.d) - erased @ erased.T
-        self.rank_ = moments.d - erased.shape[1]
-        answer = surviving_subspace(erased, moments, self.n_components, self.select, rng)
-        if not self.converged_:
+        erased, learnt = self._iterate(X, moments.mean, parts, kept, self._make_classifier(rng))
+        subspace = surviving_subspace(erased, moments, self.n_components, self.select, rng)
+        learnt |= {
+            "projection_": np.eye(moments.d) - erased @ erased.T,
+            "rank_": moments.d - erased.shape[1],
+        }
+        if not learnt["converged_"]:
             warn_caller(
-                f"after {self.n_iter_} iteration(s) a new classifier still has training accuracy {self.score_:.4f} "
-                f"(the majority has {self.majority_share_:.4f}). {self._advice()}",
+                f"after {learnt['n_iter_']} iteration(s) a new classifier still has training accuracy "
+                f"{learnt['score_']:.4f} (the majority has {learnt['majority_share_']:.4f}). {self._advice(learnt)}",
                 IncompleteErasureWarning,
             )
-        return answer
+        return Answer(subspace, learnt)
 
-    def _iterate(self, X: np.ndarray, codes: np.ndarray, kept: int, classifier) -> np.ndarray:
-        """Orthonormal basis (d, r) of the span of all removed weights."""
+    def _iterate(
+        self, X: np.ndarray, mean: np.ndarray, parts: list[np.ndarray], kept: int, classifier
+    ) -> tuple[np.ndarray, dict]:
+        """Orthonormal basis (d, r) of the span of all removed weights, and what happened as fitted attributes."""
         d = X.shape[1]
-        unit = float(np.linalg.norm(X)) / np.sqrt(X.size)
-        Q, accuracies, self.classifier_warnings_ = np.zeros((d, 0)), [], 0
+        shares = np.array([np.bincount(part).max(axis=0) / len(X) for part in parts])
+        Q, accuracies, unheard, XP = np.zeros((d, 0)), [], 0, np.empty(X.shape)
         while True:
-            XP = X - (X @ Q) @ Q.T
-            self.classifier_warnings_ += _fit_counting(classifier, XP, codes)
-            W = np.atleast_2d(classifier.coef_)
-            accuracies.append(float(classifier.score(XP, codes)))
-            self.vanished_ = bool(np.abs(W).max(axis=None) * unit <= VANISHED)
-            silent = self.vanished_ or accuracies[-1] <= self.majority_share_
+            _erase(X, mean, Q, XP)
+            if not accuracies:
+                unit = float(np.linalg.norm(XP)) / np.sqrt(XP.size)
+            weights, found = [], []
+            for part in parts:
+                unheard += _fit_counting(classifier, XP, part)
+                weights.append(np.atleast_2d(classifier.coef_))
+                found.append(float(classifier.score(XP, part)))
+            accuracies.append(found)
+            vanished = np.array([np.abs(W).max(axis=None) * unit <= VANISHED for W in weights], dtype=bool)
+            silent = bool((vanished | (np.array(found) <= shares)).all())
             done = len(accuracies) - 1
-            finished = done == self.n_iterations if self.n_iterations is not None else silent and done > 0
+            finished = done == self.max_iter if self.max_iter is not None else silent and done > 0
             # The same data give the same classifier again: whoever goes on changes nothing.
-            if finished or self.vanished_ or accuracies[-1] < self.min_accuracy:
+            useful = [
+                W
+                for W, gone, accuracy in zip(weights, vanished, found, strict=True)
+                if not gone and accuracy >= self.min_accuracy
+            ]
+            if finished or not useful:
                 break
-            wider = _extend(Q, W)
-            if wider.shape[1] == Q.shape[1] or (self.n_iterations is None and wider.shape[1] > d - kept):
+            wider = _extend(Q, np.vstack(useful))
+            if wider.shape[1] == Q.shape[1] or (self.max_iter is None and wider.shape[1] > d - kept):
                 break
             Q = wider
             if Q.shape[1] > d - kept:
                 require_components(kept, d - Q.shape[1], d, f" less {Q.shape[1]} erased in {done + 1} iteration(s)")
-        self.accuracies_, self.n_iter_ = np.array(accuracies), len(accuracies) - 1
-        self.score_ = accuracies[-1]
-        if self.vanished_ and not self.n_iter_ and unit > 0:
+        if parts and vanished.all() and not done and unit > 0:
             # A fixed penalty hides everything in small features: features of unit size show whether there is anything.
-            self.classifier_warnings_ += _fit_counting(classifier, X / unit, codes)
-            silent = bool(np.abs(classifier.coef_).max(axis=None) <= VANISHED)
-        self.converged_ = silent
-        return Q
+            XP /= unit
+            silent = True
+            for part in parts:
+                unheard += _fit_counting(classifier, XP, part)
+                silent &= bool(np.abs(classifier.coef_).max(axis=None) <= VANISHED)
+        worst = int(np.argmax(np.array(found) - shares)) if parts else None
+        learnt = {
+            "accuracies_": np.array(accuracies)[:, 0] if len(parts) == 1 else np.array(accuracies),
+            "n_iter_": done,
+            "score_": 1.0 if worst is None else found[worst],
+            "majority_share_": 1.0 if worst is None else float(shares[worst]),
+            "vanished_": bool(vanished.all()),
+            "converged_": silent,
+            "classifier_warnings_": unheard,
+        }
+        return Q, learnt
 
     def _make_classifier(self, rng: np.random.Generator):
         seed = int(rng.integers(2**31))
@@ -180,25 +220,26 @@ class INLP(PointsEstimator):
             classifier.set_params(random_state=seed)
         return classifier
 
-    def _advice(self) -> str:
-        if self.vanished_:
+    def _advice(self, learnt: dict) -> str:
+        if learnt["vanished_"]:
             return (
                 "Its weights vanished because the features are too small for its penalty. Standardise the data (for "
                 "instance with sklearn.preprocessing.StandardScaler)."
             )
-        if self.score_ < self.min_accuracy:
+        if learnt["score_"] < self.min_accuracy:
             return "Lower min_accuracy to remove it."
-        if self.n_iterations is not None:
-            return "Raise n_iterations."
+        if self.max_iter is not None:
+            return "Raise max_iter."
         return "Ask for fewer components." if (self.n_components or 1) > 1 else "Removing it, too, would leave nothing."
 
-    def _require_options(self) -> None:
-        require_select(self.select)
-        N = self.n_iterations
-        if N is not None and (not isinstance(N, Integral) or isinstance(N, bool) or N < 1):
-            raise ConfigurationError(f"n_iterations={N!r}; needed is None or a whole number of at least 1.")
-        if not isinstance(self.min_accuracy, Real) or not 0 <= self.min_accuracy <= 1:
-            raise ConfigurationError(f"min_accuracy={self.min_accuracy!r}; needed is a share from 0 to 1.")
+
+def _erase(X: np.ndarray, mean: np.ndarray, Q: np.ndarray, out: np.ndarray) -> None:
+    """The rows of X, centred and without their part in the span of Q, written block by block."""
+    step = max(BLOCK // X.shape[1] // 64, 1) * 64
+    for start in range(0, len(X), step):
+        rows = out[start : start + step]
+        np.subtract(X[start : start + step], mean, out=rows)
+        rows -= (rows @ Q) @ Q.T
 
 
 def _fit_counting(classifier, X: np.ndarray, codes: np.ndarray) -> int:

@@ -1,19 +1,20 @@
 """Least-squares concept erasure in closed form (Belrose et al. 2023): no affine score predicts the group."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from numbers import Real
+from typing import ClassVar
 
 import numpy as np
 from scipy import linalg
 from sklearn.utils.validation import check_is_fitted
 
-from ..core.answer import Certificate, FairSubspace, ky_fan_certificate
-from ..core.errors import ConfigurationError, DataError
+from ..core.answer import BLOCK, Answer, Certificate, FairSubspace, affine, ky_fan_certificate
+from ..core.errors import DataError
 from ..core.estimator import SubspaceEstimator, require_components
 from ..core.linalg import symmetrise, top_eigenspace
 from ..core.moments import GroupMoments
-from .constraints import mean_constraints
-from .erasure import require_groups
+from ..core.options import Option, number, one_of
+from .constraints import mean_constraints, require_groups
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,13 +112,15 @@ class LEACE(SubspaceEstimator):
 
     Attributes
     ----------
+    proj_left_, proj_right_ : ndarray of shape (d, r) and (r, d)
+        The thin factors of I - P, which is their product: all that is kept of the map.
     erasure_ : ndarray of shape (d, d)
-        P.
+        P, multiplied out when it is asked for.
     components_ : ndarray of shape (k, d)
         ``transform(X) = (X - mean_) @ components_.T``, plus ``mean_`` if n_components is None. Rows are the principal
         axes of the erased points, times P: not orthonormal. P itself if n_components is None.
-    axes_ : ndarray of shape (d, k)
-        The principal axes, orthonormal; the identity if n_components is None.
+    axes_ : ndarray of shape (d, k) or None
+        The principal axes, orthonormal; None, for the identity, if n_components is None.
     mean_ : ndarray of shape (d,)
         Mean of the fitting sample, which the map keeps.
     rank_removed_ : int
@@ -145,7 +148,7 @@ class LEACE(SubspaceEstimator):
     Complexity
     ----------
     O(n d^2) for the moments; then a Cholesky factor of order d, and for n_components one eigendecomposition and its
-    check.
+    check. ``transform`` needs O(n d r) time, or O(n d k) with n_components, and the model O(d (r + k)) memory.
 
     References
     ----------
@@ -163,97 +166,93 @@ class LEACE(SubspaceEstimator):
     True
     """
 
+    _options: ClassVar[Mapping[str, Option]] = {
+        "shrinkage": number(0, 1).or_one_of("auto").or_none("no shrinkage"),
+        "attributes": one_of("marginal", "intersection"),
+        "on_single_group": one_of("raise", "warn"),
+    }
+
     def __init__(self, n_components=None, *, shrinkage=None, attributes="marginal", on_single_group="raise"):
         self.n_components = n_components
         self.shrinkage = shrinkage
         self.attributes = attributes
         self.on_single_group = on_single_group
 
-    def _answer(self, moments: GroupMoments) -> FairSubspace:
-        self._require_options()
+    def _answer(self, moments: GroupMoments) -> Answer:
         groups = moments.cells() if self.attributes == "intersection" else moments
-        require_groups(groups, "LEACE", self.on_single_group)
+        require_groups(groups, self.on_single_group, "there is nothing for LEACE to erase")
         d, S = groups.d, groups.scatter / groups.n
         C = _independent(mean_constraints(groups), float(np.sqrt(np.trace(groups.second_moment))))
-        r = C.shape[1]
         least = make_eraser(S, C)
         eraser = least if self.shrinkage is None else make_eraser(shrunk(S, groups.n, self.shrinkage), C)
-        self._eraser, self.rank_removed_ = eraser, r
-        self.displacement_ = eraser.displacement(S)
-        certificate = _certify(eraser, least, S, C, self.displacement_)
-        self._erased = eraser.covariance(S) * (groups.n / max(groups.n - 1.0, 1.0))
-        self.axes_certificate_ = None
-        if self.n_components is None:
-            return FairSubspace(np.eye(d), groups.mean, certificate)
-        k = require_components(self.n_components, d - r, d, f" less {r} erased")
-        _, V = top_eigenspace(self._erased, k)
-        self.axes_certificate_ = ky_fan_certificate(
-            self._erased, V, "trace of V'SV over orthonormal V, S after erasing"
-        )
-        return FairSubspace(V, groups.mean, certificate)
+        displacement = eraser.displacement(S)
+        erased = eraser.covariance(S) * (groups.n / max(groups.n - 1.0, 1.0))
+        V, axes_certificate = np.eye(d), None
+        if self.n_components is not None:
+            k = require_components(self.n_components, d - C.shape[1], d, f" less {C.shape[1]} erased")
+            _, V = top_eigenspace(erased, k)
+            axes_certificate = ky_fan_certificate(erased, V, "trace of V'SV over orthonormal V, S after erasing")
+        subspace = FairSubspace(V, groups.mean, _certify(eraser, least, S, C, displacement))
+        learnt = {
+            "proj_left_": eraser.F,
+            "proj_right_": np.ascontiguousarray(eraser.G.T),
+            "rank_removed_": C.shape[1],
+            "displacement_": displacement,
+            "axes_certificate_": axes_certificate,
+            "explained_variance_": np.maximum(np.einsum("dk,dk->k", subspace.V, erased @ subspace.V), 0.0),
+        }
+        return Answer(subspace, learnt)
 
-    def _fit_moments(self, moments: GroupMoments):
-        try:
-            self.subspace_ = self._answer(moments)
-            self.erasure_ = self._eraser.matrix()
-            self.axes_ = V = self.subspace_.V
-            variances = np.einsum("dk,dk->k", V, self._erased @ V)
-            self.components_ = self.erasure_ if self.n_components is None else self._project(V)
-        finally:
-            for name in ("_eraser", "_erased"):
-                self.__dict__.pop(name, None)
-        self.mean_, self.certificate_ = self.subspace_.mean, self.subspace_.certificate
+    def _store(self, answer: Answer, moments: GroupMoments):
+        for name, value in answer.learnt.items():
+            setattr(self, name, value)
+        self.axes_ = None if self.n_components is None else answer.subspace.V
+        self.mean_, self.certificate_ = answer.subspace.mean, answer.subspace.certificate
         self.group_labels_, self.group_counts_ = moments.labels, moments.counts
         overall = float(np.trace(moments.scatter)) / max(moments.n - 1.0, 1.0)
-        self.explained_variance_ = np.maximum(variances, 0.0)
-        self.explained_variance_ratio_ = self.explained_variance_ / overall if overall > 0 else np.zeros_like(variances)
-        if self.n_components is not None:
+        whole = overall if overall > 0 else np.inf
+        self.explained_variance_ratio_ = self.explained_variance_ / whole
+        if self.axes_ is not None:
             self._warn_surplus(overall)
         return self
 
-    def _project(self, V: np.ndarray) -> np.ndarray:
-        return V.T - (V.T @ self._eraser.F) @ self._eraser.G.T
+    @property
+    def erasure_(self) -> np.ndarray:
+        """P (d, d), multiplied out."""
+        return Eraser(self.proj_left_, self.proj_right_.T).matrix()
+
+    @property
+    def components_(self) -> np.ndarray:
+        """The principal axes times P, as rows (k, d); P itself if n_components is None."""
+        if self.axes_ is None:
+            return self.erasure_
+        return self.axes_.T - (self.axes_.T @ self.proj_left_) @ self.proj_right_
+
+    @property
+    def subspace_(self) -> FairSubspace:
+        """The axes by themselves, for erased points."""
+        axes = np.eye(len(self.mean_)) if self.axes_ is None else self.axes_
+        return FairSubspace(axes, self.mean_, self.certificate_)
+
+    @property
+    def _n_features_out(self) -> int:
+        return len(self.mean_) if self.axes_ is None else self.axes_.shape[1]
 
     def transform(self, X):
-        """Erased points, or their principal coordinates; groups are not needed.
-
-        Parameters
-        ----------
-        X : array-like or DataFrame of shape (n, d)
-            Points with the features of the fitting sample.
-
-        Returns
-        -------
-        ndarray of shape (n, d), or (n, k) with n_components
-        """
         check_is_fitted(self)
         X = self._finite_table(X)
-        T = X @ self.components_.T
-        shift = self.mean_ @ self.components_.T
-        return T - shift + self.mean_ if self.axes_certificate_ is None else T - shift
+        if self.axes_ is not None:
+            return affine(X, self.components_.T, self.mean_)
+        T, step = np.array(X, dtype=np.float64), max(1, BLOCK // X.shape[1])
+        for start in range(0, len(T), step):
+            rows = T[start : start + step]
+            rows -= affine(rows, self.proj_right_.T, self.mean_) @ self.proj_left_.T
+        return T
 
     def inverse_transform(self, T):
-        """The erased points with the coordinates T; what was erased does not come back.
-
-        Parameters
-        ----------
-        T : array-like of shape (n, k)
-            Coordinates as ``transform`` returns them.
-
-        Returns
-        -------
-        ndarray of shape (n, d)
-        """
-        points = super().inverse_transform(T)
-        return points if self.axes_certificate_ is not None else points - self.mean_
-
-    def _require_options(self) -> None:
-        if self.attributes not in ("marginal", "intersection"):
-            raise ConfigurationError(f"attributes={self.attributes!r}; needed is one of marginal, intersection.")
-        s = self.shrinkage
-        share = isinstance(s, Real) and not isinstance(s, bool) and 0 <= s <= 1
-        if not (s is None or share or (isinstance(s, str) and s == "auto")):
-            raise ConfigurationError(f"shrinkage={s!r}; needed is None, 'auto' or a share from 0 to 1.")
+        if self.axes_ is not None:
+            return super().inverse_transform(T)
+        return np.array(self._coordinates(T))
 
 
 def _independent(C: np.ndarray, size: float) -> np.ndarray:

@@ -1,21 +1,24 @@
 """PCA under a bound on the maximum mean discrepancy between groups (Lee et al. 2022), by a penalty method."""
 
-from collections.abc import Callable
-from numbers import Integral, Real
-from typing import NamedTuple
+from collections.abc import Callable, Mapping
+from itertools import combinations
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from ..core.answer import Certificate, FairSubspace
-from ..core.errors import ConfigurationError, DataError, FairWarning, GroupError
+from ..core.answer import Answer, Certificate, FairSubspace
+from ..core.errors import DataError, FairWarning, GroupError
 from ..core.estimator import PointsEstimator, require_components, require_generator, warn_caller
 from ..core.groups import label_text
 from ..core.kernels import median_bandwidth
 from ..core.linalg import top_eigenspace
 from ..core.moments import GroupMoments
-from .mmd_penalty import DiscrepancyPenalty
+from ..core.options import Option, number, one_of, whole
+from .constraints import codes_by_attribute, require_groups
 from .stiefel import minimise, retract
 
+#: Rows of one block of kernel values: three blocks of this order fit into a processor's second cache.
+BLOCK_ROWS = 256
 #: Random starts, of which the one with the most variance is kept, and steps from there towards equal distributions.
 STARTS, START_STEPS = 11, 500
 #: Gradient norms asked for: at first, at last, and as a share of the first one from the random start.
@@ -39,6 +42,96 @@ class OuterIteration(NamedTuple):
     move: float
 
 
+class DiscrepancyPenalty:
+    r"""Sum over pairs of groups of the squared discrepancy of the rows of XV, and its gradient in V.
+
+    For groups a and b of the rows :math:`e_i` of :math:`E = XV`, with :math:`\kappa` Gaussian of bandwidth
+    :math:`\sigma`,
+
+    .. math::
+
+        \operatorname{MMD}^2_{ab} = T_{aa} + T_{bb} - 2 T_{ab}, \qquad
+        T_{gh} = \frac{1}{n_g n_h} \sum_{i \in g, j \in h} \kappa(e_i, e_j),
+
+    so that the sum over pairs is :math:`\sum_{gh} M_{gh} T_{gh}` with :math:`M = GI - 11^\top`, and
+
+    .. math::
+
+        \nabla_{e_i} = \frac{2}{\sigma^2} \sum_j M_{g(i) g(j)} w_i w_j \kappa(e_i, e_j) (e_j - e_i),
+        \qquad \nabla_V = X^\top \nabla_E .
+
+    Parameters
+    ----------
+    X : ndarray of shape (n, d)
+        Centred rows. Equal rows of a group are merged, with weights.
+    codes : ndarray of shape (n,)
+        Group of each row, from 0 to G - 1, each of them present.
+    bandwidth : float
+        :math:`\sigma`.
+
+    Complexity
+    ----------
+    O(n^2 k + n d k) time, by symmetry half of the n^2 kernel values; O(n (d + k)) memory.
+    """
+
+    def __init__(self, X: np.ndarray, codes: np.ndarray, bandwidth: float):
+        self.G = int(codes.max(axis=0)) + 1
+        parts = [np.unique(X[codes == g], axis=0, return_counts=True) for g in range(self.G)]
+        self.X = np.vstack([rows for rows, _ in parts])
+        self.weights = np.concatenate([counts / counts.sum(axis=0) for _, counts in parts])
+        self.bandwidth = bandwidth
+        self.coupling = self.G * np.eye(self.G) - 1.0
+        ends = np.cumsum([len(rows) for rows, _ in parts])
+        self._blocks = [
+            (g, slice(start, min(start + BLOCK_ROWS, end)))
+            for g, (end, (rows, _)) in enumerate(zip(ends, parts, strict=True))
+            for start in range(end - len(rows), end, BLOCK_ROWS)
+        ]
+
+    def evaluate(self, V: np.ndarray) -> tuple[float, float, np.ndarray]:
+        """Sum over pairs, largest pair (clipped at 0), and the gradient (d, k) of the sum."""
+        E = self.X @ V
+        k = E.shape[1]
+        halves = (E**2).sum(axis=1) / (-2.0 * self.bandwidth**2)
+        ones = np.ones(len(E))
+        # One product of these two gives -|e_i - e_j|^2 / (2 sigma^2).
+        left = np.column_stack([E / self.bandwidth**2, halves, ones])
+        right = np.column_stack([E, ones, halves])
+        weighted = np.column_stack([E, ones]) * self.weights[:, None]
+        sums = np.zeros((len(E), k + 1))  # over j: M w_j kappa_ij (e_j, 1)
+        means = np.zeros((self.G, self.G))
+        for place, (g, rows) in enumerate(self._blocks):
+            for h, columns in self._blocks[place:]:
+                kernel = left[rows] @ right[columns].T
+                np.exp(kernel, out=kernel)
+                found = kernel @ weighted[columns]
+                sums[rows] += self.coupling[g, h] * found
+                part = float(self.weights[rows] @ found[:, k])
+                means[g, h] += part
+                if rows != columns:
+                    sums[columns] += self.coupling[g, h] * (kernel.T @ weighted[rows])
+                    means[h, g] += part
+        slopes = (sums[:, :k] - sums[:, k:] * E) * (self.weights * (2.0 / self.bandwidth**2))[:, None]
+        pairs = [means[g, g] + means[h, h] - 2.0 * means[g, h] for g, h in combinations(range(self.G), 2)]
+        return sum(pairs), max(max(pairs), 0.0), self.X.T @ slopes
+
+
+class TotalPenalty:
+    """The sum of the penalties of several attributes, and the largest discrepancy of a pair among all of them."""
+
+    def __init__(self, parts: list[DiscrepancyPenalty]):
+        self.parts, self.evaluations = parts, 0
+
+    def evaluate(self, V: np.ndarray) -> tuple[float, float, np.ndarray]:
+        """Sum over attributes and pairs, largest pair, and the gradient (d, k) of the sum."""
+        self.evaluations += 1
+        total, largest, slope = 0.0, 0.0, np.zeros_like(V)
+        for part in self.parts:
+            value, pair, gradient = part.evaluate(V)
+            total, largest, slope = total + value, max(largest, pair), slope + gradient
+        return total, largest, slope
+
+
 class MMDFairPCA(PointsEstimator):
     r"""PCA with a bound on the maximum mean discrepancy between the projected groups.
 
@@ -59,7 +152,7 @@ class MMDFairPCA(PointsEstimator):
     ----------
     n_components : int, default 2
         The number of components k, at most d.
-    tolerance : float, default 1e-3
+    tol : float, default 1e-3
         :math:`\tau`, the largest squared discrepancy allowed on the fitting sample. Smaller keeps less variance and
         takes longer; it may not be reached. The weight is never lowered, so a tolerance that the first weight meets
         already changes nothing: the answer then keeps less than is allowed, even where standard PCA meets the bound.
@@ -69,7 +162,7 @@ class MMDFairPCA(PointsEstimator):
         The first weight: 1 / MMD^2 of standard PCA as in the public scripts, or 0.1 / MMD^2 as in their documentation.
     growth : float, default 2.0
         Factor on the weight after an outer iteration that does not meet the tolerance.
-    max_outer : int, default 100
+    max_iter : int, default 100
         Outer iterations.
     max_inner : int, default 300
         Quasi-Newton steps of each outer iteration.
@@ -78,6 +171,11 @@ class MMDFairPCA(PointsEstimator):
         bandwidth are those of all rows.
     positive_label : default 1
         The favourable value of y.
+    attributes : {"marginal", "intersection"}, default "marginal"
+        With several attributes: bound the discrepancies between the groups of each attribute by itself, or between the
+        combinations of their values.
+    on_single_group : {"raise", "warn"}, default "raise"
+        What to do when there is one group only; with "warn" the answer is standard PCA.
     random_state : int or numpy Generator, default 0
         Of the random starts. The answer is a local optimum, so another start can give another one.
 
@@ -105,14 +203,14 @@ class MMDFairPCA(PointsEstimator):
 
     Guarantees
     ----------
-    The problem is not convex. With ``converged_`` the discrepancy on the fitting sample is at most ``tolerance`` and
+    The problem is not convex. With ``converged_`` the discrepancy on the fitting sample is at most ``tol`` and
     the components are stationary for the last penalised objective to ``residual_``: that is all that is promised. The
     bound of the certificate is that of standard PCA, which no V can pass. Groups with equal rows get standard PCA.
 
     Complexity
     ----------
     O(n^2 k + n d k) for each of ``n_evaluations_`` evaluations, usually about one thousand for 1e-3 and ten thousand
-    for 1e-6; blocks of the kernel matrix are never held together.
+    for 1e-6. Two copies of X and one block of the kernel matrix are held; the median counts distances block by block.
 
     References
     ----------
@@ -125,135 +223,137 @@ class MMDFairPCA(PointsEstimator):
     >>> rng = np.random.default_rng(0)
     >>> sex = np.array(["f"] * 60 + ["m"] * 40)
     >>> X = rng.normal(size=(100, 4)) * [1, 1, 2, 1] + np.outer(sex == "m", [5, 1, 0, 0])
-    >>> fitted = MMDFairPCA(2, tolerance=0.05).fit(X, sensitive_features=sex)
+    >>> fitted = MMDFairPCA(2, tol=0.05).fit(X, sensitive_features=sex)
     >>> fitted.converged_, bool(fitted.mmd2_ <= 0.05)
     (True, True)
     """
+
+    _options: ClassVar[Mapping[str, Option]] = {
+        "tol": number(0, low_open=True),
+        "bandwidth": number(0, low_open=True).or_one_of("median"),
+        "penalty": one_of("released", "documented"),
+        "growth": number(1, low_open=True),
+        "max_iter": whole(1),
+        "max_inner": whole(1),
+        "criterion": one_of("demographic_parity", "equal_opportunity"),
+        "attributes": one_of("marginal", "intersection"),
+        "on_single_group": one_of("raise", "warn"),
+    }
 
     def __init__(
         self,
         n_components=2,
         *,
-        tolerance=1e-3,
+        tol=1e-3,
         bandwidth="median",
         penalty="released",
         growth=2.0,
-        max_outer=100,
+        max_iter=100,
         max_inner=300,
         criterion="demographic_parity",
         positive_label=1,
+        attributes="marginal",
+        on_single_group="raise",
         random_state=0,
     ):
         self.n_components = n_components
-        self.tolerance = tolerance
+        self.tol = tol
         self.bandwidth = bandwidth
         self.penalty = penalty
         self.growth = growth
-        self.max_outer = max_outer
+        self.max_iter = max_iter
         self.max_inner = max_inner
         self.criterion = criterion
         self.positive_label = positive_label
+        self.attributes = attributes
+        self.on_single_group = on_single_group
         self.random_state = random_state
 
     def fit(self, X, y=None, *, sensitive_features):
-        """Fit to data.
-
-        Parameters
-        ----------
-        X : array-like or DataFrame of shape (n, d)
-            Numeric features.
-        y : array-like of shape (n,), optional
-            Needed with ``criterion="equal_opportunity"`` only.
-        sensitive_features : array-like of shape (n,) or (n, p), Series or DataFrame
-            Group label of each row: strings, booleans or whole numbers; each combination of p columns is a group.
-
-        Returns
-        -------
-        self
-        """
-        self._require_options()
-        self._favourable = None
+        favourable = None
         if self.criterion == "equal_opportunity":
             if y is None:
                 raise DataError("y is missing; criterion='equal_opportunity' needs one label for each row of X.")
-            self._favourable = np.asarray(y) == self.positive_label
-            if self._favourable.shape != (len(X),):
+            favourable = np.asarray(y) == self.positive_label
+            if favourable.shape != (len(X),):
                 raise DataError(
                     f"y has shape {np.shape(y)}; needed is one label for each of the {len(X)} rows, shape ({len(X)},)."
                 )
-        try:
-            return super().fit(X, y, sensitive_features=sensitive_features)
-        finally:
-            del self._favourable
+        return self._fit_points(X, sensitive_features, favourable=favourable)
 
-    def _answer_points(self, X, codes, moments: GroupMoments) -> FairSubspace:
-        if moments.G == 1:
-            raise GroupError(
-                f"all {len(X)} row(s) are of one group, {label_text(moments.labels[0])!r} (one class), so that there "
-                "is no discrepancy. Pass at least two groups, or use StandardPCA."
-            )
+    def _answer_points(self, X, codes, moments: GroupMoments, favourable: np.ndarray | None = None) -> Answer:
+        groups = moments.cells() if self.attributes == "intersection" else moments
+        require_groups(groups, self.on_single_group, "there is no discrepancy, and the answer is standard PCA")
         k = require_components(self.n_components, moments.d, moments.d, "")
         total = float(np.trace(moments.scatter))
         if not total > 0:
             raise DataError("all rows of X are equal, so there is no variance to keep. Fit on a sample that varies.")
         X, C = X - moments.mean, moments.scatter / total
         values, principal = top_eigenspace(C, k)
-        self.bandwidth_ = median_bandwidth(X @ principal) if self.bandwidth == "median" else float(self.bandwidth)
-        rows = np.ones(len(X), dtype=bool) if self._favourable is None else self._favourable
-        present = np.bincount(codes[rows], minlength=moments.G)
-        if not present.all():
-            raise GroupError(
-                f"group {label_text(moments.labels[np.argmin(present)])!r} has no row with label "
-                f"{self.positive_label!r}, so it has no discrepancy among these. Merge or drop the group."
-            )
-        penalty = DiscrepancyPenalty(X[rows], codes[rows], self.bandwidth_)
-        V = self._search(penalty, C, principal)
-        self.n_iter_, self.n_evaluations_ = max(len(self.trace_), 1), penalty.evaluations
+        bandwidth = median_bandwidth(X @ principal) if self.bandwidth == "median" else float(self.bandwidth)
+        if favourable is not None:
+            self._require_favourable(moments, codes, favourable)
+            X, codes = X[favourable], codes[favourable]
+        parts = codes_by_attribute(moments.labels, codes, self.attributes)
+        penalty = TotalPenalty([DiscrepancyPenalty(X, part, bandwidth) for part in parts if part.max(axis=0) > 0])
+        del X
+        V, learnt = self._search(penalty, C, principal)
         _, turn = top_eigenspace(V.T @ C @ V, k)
         V = V @ turn  # both terms see the span alone; columns by decreasing variance
-        if not self.converged_:
+        mmd2 = learnt["mmd2_"]
+        if not learnt["converged_"]:
             warn_caller(
-                f"after {len(self.trace_)} outer iterations the squared discrepancy is {self.mmd2_:.2e} for "
-                f"tolerance={self.tolerance:g}, with a gradient of norm {self.residual_:.1e}. The components are those "
-                "reached; ask for a larger tolerance or allow more iterations.",
+                f"after {len(learnt['trace_'])} outer iterations the squared discrepancy is {mmd2:.2e} for "
+                f"tol={self.tol:g}, with a gradient of norm {learnt['residual_']:.1e}. The components are those "
+                "reached; ask for a larger tol or allow more iterations.",
                 UnmetToleranceWarning,
             )
         certificate = Certificate(
             "share of variance over orthonormal V with bounded discrepancy",
             float(np.trace(V.T @ C @ V)),
             float(values.sum(axis=0)),
-            feasibility=max(self.mmd2_ - self.tolerance, 0.0),
+            feasibility=max(mmd2 - self.tol, 0.0),
             evaluations=penalty.evaluations,
         )
-        return FairSubspace(V, moments.mean, certificate)
+        learnt |= {
+            "bandwidth_": bandwidth,
+            "n_iter_": max(len(learnt["trace_"]), 1),
+            "n_evaluations_": penalty.evaluations,
+        }
+        return Answer(FairSubspace(V, moments.mean, certificate), learnt)
 
-    def _search(self, penalty: DiscrepancyPenalty, C, principal) -> np.ndarray:
-        """The penalty method; leaves what happened in the attributes."""
-        self.trace_, self.converged_, self.residual_ = np.zeros((0, 4)), True, 0.0
-        _, self.mmd2_, _ = penalty.evaluate(principal)
-        if self.mmd2_ <= 1e-14:  # rounding of sums of numbers of order 1: the groups do not differ
-            return principal
-        weight = (1.0 if self.penalty == "released" else 0.1) / self.mmd2_
-        V, accuracy, trace = self._start(penalty, C, principal.shape), COARSE, []
-        self.converged_ = False
-        for _ in range(self.max_outer):
+    def _require_favourable(self, moments: GroupMoments, codes: np.ndarray, favourable: np.ndarray) -> None:
+        present = np.bincount(codes[favourable], minlength=moments.G)
+        if not present.all():
+            raise GroupError(
+                f"group {label_text(moments.labels[np.argmin(present)])!r} has no row with label "
+                f"{self.positive_label!r}, so it has no discrepancy among these. Merge or drop the group."
+            )
+
+    def _search(self, penalty: TotalPenalty, C: np.ndarray, principal: np.ndarray) -> tuple[np.ndarray, dict]:
+        """The penalty method, and what happened on its way as fitted attributes."""
+        _, mmd2, _ = penalty.evaluate(principal)
+        if mmd2 <= 1e-14:  # rounding of sums of numbers of order 1: the groups do not differ
+            return principal, {"mmd2_": mmd2, "converged_": True, "residual_": 0.0, "trace_": np.zeros((0, 4))}
+        weight = (1.0 if self.penalty == "released" else 0.1) / mmd2
+        V, accuracy, trace, converged = self._start(penalty, C, principal.shape), COARSE, [], False
+        for _ in range(self.max_iter):
             found = minimise(_penalised(penalty, C, weight), V, gradient_norm=accuracy, max_steps=self.max_inner)
             move, V = float(np.linalg.norm(found.V - V)), found.V
-            _, self.mmd2_, _ = penalty.evaluate(V)
-            self.residual_ = found.gradient_norm
-            trace.append(OuterIteration(float(np.trace(V.T @ C @ V)), self.mmd2_, weight, move))
-            if move <= SMALLEST_MOVE and accuracy <= FINE and self.mmd2_ <= self.tolerance:
-                self.converged_ = True
+            _, mmd2, _ = penalty.evaluate(V)
+            trace.append(OuterIteration(float(np.trace(V.T @ C @ V)), mmd2, weight, move))
+            if move <= SMALLEST_MOVE and accuracy <= FINE and mmd2 <= self.tol:
+                converged = True
                 break
             if weight > LARGEST_WEIGHT:
                 break
             accuracy = max(FINE, THETA * accuracy)
-            if self.mmd2_ > self.tolerance:
+            if mmd2 > self.tol:
                 weight *= self.growth
-        self.trace_ = np.array(trace)
-        return V
+        learnt = {"mmd2_": mmd2, "converged_": converged, "residual_": found.gradient_norm, "trace_": np.array(trace)}
+        return V, learnt
 
-    def _start(self, penalty: DiscrepancyPenalty, C, shape) -> np.ndarray:
+    def _start(self, penalty: TotalPenalty, C, shape) -> np.ndarray:
         """Of random subspaces that with the most variance, moved to where the groups differ little."""
         rng = require_generator(self.random_state)
         drawn = [retract(rng.normal(size=shape)) for _ in range(STARTS)]
@@ -265,28 +365,8 @@ class MMDFairPCA(PointsEstimator):
 
         return minimise(discrepancy, V, gradient_norm=RELATIVE, relative=True, max_steps=START_STEPS).V
 
-    def _require_options(self) -> None:
-        for name, allowed in {
-            "penalty": ("released", "documented"),
-            "criterion": ("demographic_parity", "equal_opportunity"),
-        }.items():
-            if getattr(self, name) not in allowed:
-                raise ConfigurationError(f"{name}={getattr(self, name)!r}; needed is one of {', '.join(allowed)}.")
-        if not (isinstance(self.tolerance, Real) and np.isfinite(self.tolerance) and self.tolerance > 0):
-            raise ConfigurationError(f"tolerance={self.tolerance!r}; needed is a number above 0.")
-        if self.bandwidth != "median" and not (
-            isinstance(self.bandwidth, int | float | np.number) and np.isfinite(self.bandwidth) and self.bandwidth > 0
-        ):
-            raise ConfigurationError(f"bandwidth={self.bandwidth!r}; needed is 'median' or a number above 0.")
-        if not (isinstance(self.growth, Real) and np.isfinite(self.growth) and self.growth > 1):
-            raise ConfigurationError(f"growth={self.growth!r}; needed is a factor above 1.")
-        for name in ("max_outer", "max_inner"):
-            value = getattr(self, name)
-            if not isinstance(value, Integral) or isinstance(value, bool) or value < 1:
-                raise ConfigurationError(f"{name}={value!r}; needed is a whole number of at least 1.")
 
-
-def _penalised(penalty: DiscrepancyPenalty, C: np.ndarray, weight: float) -> Callable:
+def _penalised(penalty: TotalPenalty, C: np.ndarray, weight: float) -> Callable:
     def objective(V):
         value, _, slope = penalty.evaluate(V)
         kept = C @ V

@@ -1,20 +1,72 @@
 """Null-it-out fair PCA (Lee et al. 2023), solved exactly: PCA without the directions that tell the groups apart."""
 
-from numbers import Integral, Real
+from collections.abc import Mapping
+from dataclasses import dataclass
+from numbers import Integral
+from typing import ClassVar
 
 import numpy as np
+from scipy import linalg
 
-from ..core.answer import Certificate, FairSubspace, ky_fan_certificate
-from ..core.errors import ComponentsError, ConfigurationError, GroupError
-from ..core.estimator import SubspaceEstimator, require_components
+from ..core.answer import Answer, Certificate, FairSubspace, ky_fan_certificate
+from ..core.errors import ComponentsError, GroupError, SingleGroupWarning
+from ..core.estimator import SubspaceEstimator, require_components, warn_caller
 from ..core.groups import label_text
 from ..core.linalg import complement, symmetrise, top_eigenspace
 from ..core.moments import GroupMoments
-from .contrasts import Contrast, contrasts, nullified_basis, side
+from ..core.options import Option, flag, number, one_of
 
-CONSTRAINTS = ("all", "covariance", "mean", "vanilla")
-GAPS = ("covariance", "second_moment")
-REMOVALS = ("eigenvectors", "balance")
+#: What ``NullItOutPCA`` and ``StreamingFairPCA`` have in common.
+COMPARISON_OPTIONS = {
+    "constraint": one_of("all", "covariance", "mean", "vanilla"),
+    "strength": number(0, 1),
+    "attributes": one_of("marginal", "intersection"),
+    "on_single_group": one_of("raise", "warn"),
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Contrast:
+    """One comparison of the rows inside with the rows outside, each a set of groups given as booleans (G,)."""
+
+    name: str
+    inside: np.ndarray
+    outside: np.ndarray
+
+
+def contrasts(labels: np.ndarray, attributes: str = "marginal", on_single_group: str = "raise") -> tuple[Contrast, ...]:
+    """The comparisons that these sorted group labels call for.
+
+    Two groups are compared with each other (the second less the first), each of three or more with all other rows.
+    Several attributes are treated one after the other, or as one whose groups are the combinations of their values.
+    """
+    if labels.dtype.names and attributes == "intersection":
+        labels = np.array([label_text(label) for label in labels])
+    columns = {name: labels[name] for name in labels.dtype.names} if labels.dtype.names else {"group": labels}
+    found = []
+    for attribute, column in columns.items():
+        values = np.unique(column)
+        if len(values) == 1:
+            seen = (
+                f"attribute {attribute!r} has one group only ({label_text(values[0])!r}, one class): there is "
+                "nothing to be fair between"
+            )
+            if on_single_group == "raise":
+                raise GroupError(f"{seen}. Pass at least two groups, or set on_single_group='warn'.")
+            warn_caller(f"{seen}.", SingleGroupWarning)
+            continue
+        for value in values[1:] if len(values) == 2 else values:
+            inside = column == value
+            found.append(Contrast(f"{attribute}={value}", inside, ~inside))
+    return tuple(found)
+
+
+def side(moments: GroupMoments, chosen: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:
+    """Count, mean and scatter about that mean of the rows of the chosen groups together."""
+    part = GroupMoments(
+        moments.labels[chosen], moments.counts[chosen], moments.means[chosen], moments.scatters[chosen]
+    ).pooled()
+    return part.counts[0], part.means[0], part.scatters[0]
 
 
 def group_gap(moments: GroupMoments, contrast: Contrast, gap: str, point: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -81,6 +133,49 @@ def balancing_directions(gap: np.ndarray, S: np.ndarray, m: int, size: float) ->
     return np.array(removed), np.column_stack(directions) if directions else np.zeros((len(gap), 0))
 
 
+def span(columns: np.ndarray, rtol: float) -> np.ndarray:
+    """Orthonormal basis (d, r) of the span of the columns; singular values below ``rtol`` of the largest count as 0."""
+    if columns.shape[1] == 0 or not columns.any():
+        return np.zeros((len(columns), 0), dtype=columns.dtype)
+    left, sizes, _ = linalg.svd(columns, full_matrices=False, check_finite=False)
+    return left[:, sizes > rtol * sizes[0]]
+
+
+def nullified_basis(gap_directions: list[np.ndarray], mean_gaps: np.ndarray, *, floor: float = 0.0) -> np.ndarray:
+    r"""Orthonormal basis U (d, r) of all directions to remove: those of the gaps, then what is left of the mean gaps.
+
+    For one comparison :math:`U = [P_m \mid g / \|g\|]` with :math:`g = f - P_m P_m^\top f`. What is left of a mean gap
+    is taken out once more against :math:`P_m`, because a single pass loses orthogonality when :math:`g` is short; it
+    counts as nothing below a relative 1e-8 (1e-5 in single precision) of :math:`f`. A gap ``f`` not longer than
+    ``floor`` is rounding noise of equal means.
+    """
+    rtol = 1e-8 if mean_gaps.dtype == np.float64 else 1e-5
+    stacked = np.hstack(gap_directions) if gap_directions else mean_gaps[:, :0]
+    U = stacked if len(gap_directions) == 1 else span(stacked, rtol)
+    lengths = linalg.norm(mean_gaps, axis=0)
+    F = mean_gaps[:, lengths > floor] / lengths[lengths > floor]
+    for _ in range(2):
+        F = F - U @ (U.T @ F)
+    left = linalg.norm(F, axis=0)
+    F = F[:, left > rtol]
+    if F.shape[1] == 1:
+        F = F / linalg.norm(F)
+    return np.hstack([U, span(F, rtol)]) if F.shape[1] != 1 else np.hstack([U, F])
+
+
+def constrained_components(S: np.ndarray, U: np.ndarray, k: int) -> tuple[np.ndarray, Certificate]:
+    """The k directions of largest S outside the span of U, from an explicit basis Z of its complement.
+
+    Eigenvectors of the projected matrix itself could lie in the span of U where S has too small a rank.
+    """
+    Z = complement(U)
+    H = symmetrise(Z.T @ S @ Z)
+    _, A = top_eigenspace(H, k)
+    V = Z @ A
+    residual = float(np.abs(U.T @ V).max(initial=0.0))
+    return V, ky_fan_certificate(H, A, "trace of V'SV over orthonormal V without the removed directions", residual)
+
+
 class NullItOutPCA(SubspaceEstimator):
     r"""PCA without the direction of the group means and the m directions in which the group covariances differ most.
 
@@ -113,6 +208,10 @@ class NullItOutPCA(SubspaceEstimator):
     strength : float in [0, 1], default 1
         Less than 1 only shrinks the coordinates along the removed directions, by the factor 1 - c:
         :math:`I - c\,UU^\top` takes the place of the projector, and no constraint holds.
+    attributes : {"marginal", "intersection"}, default "marginal"
+        With several attributes: compare the groups of each attribute by itself, or each combination of values.
+    on_single_group : {"raise", "warn"}, default "raise"
+        What to do when there is one group only; with "warn" nothing is removed for it.
 
     Attributes
     ----------
@@ -168,6 +267,13 @@ class NullItOutPCA(SubspaceEstimator):
     True
     """
 
+    _options: ClassVar[Mapping[str, Option]] = {
+        **COMPARISON_OPTIONS,
+        "gap": one_of("covariance", "second_moment"),
+        "center": flag(),
+        "removal": one_of("eigenvectors", "balance"),
+    }
+
     def __init__(
         self,
         n_components=2,
@@ -178,6 +284,8 @@ class NullItOutPCA(SubspaceEstimator):
         center=True,
         removal="eigenvectors",
         strength=1.0,
+        attributes="marginal",
+        on_single_group="raise",
     ):
         self.n_components = n_components
         self.n_gap_directions = n_gap_directions
@@ -186,16 +294,30 @@ class NullItOutPCA(SubspaceEstimator):
         self.center = center
         self.removal = removal
         self.strength = strength
+        self.attributes = attributes
+        self.on_single_group = on_single_group
 
-    def _answer(self, moments: GroupMoments) -> FairSubspace:
-        m = require_options(self, moments.d)
-        if self.gap not in GAPS:
-            raise ConfigurationError(f"gap={self.gap!r}; needed is one of {', '.join(GAPS)}.")
-        if self.removal not in REMOVALS:
-            raise ConfigurationError(f"removal={self.removal!r}; needed is one of {', '.join(REMOVALS)}.")
+    def _answer(self, moments: GroupMoments) -> Answer:
+        m = removable(self, moments.d)
+        groups = moments.cells() if self.attributes == "intersection" else moments
         point = moments.mean if self.center else np.zeros(moments.d)
         S = moments.scatter if self.center else moments.second_moment
-        U = self._nullified(moments, m, point, S)
+        # What tells gaps from rounding noise: the spread for the gap, and for the means also how far out they are.
+        reach = float(np.trace(moments.second_moment)) / moments.n
+        size = float(np.trace(moments.scatter)) / moments.n if self.center or self.gap == "covariance" else reach
+        values, directions, mean_gaps = [np.zeros(0)], [], []
+        found = () if self.constraint == "vanilla" else contrasts(groups.labels, "marginal", self.on_single_group)
+        for contrast in found:
+            matrix, mean_gap = group_gap(groups, contrast, self.gap if m else "second_moment", point)
+            mean_gaps.append(mean_gap)
+            if m:
+                balanced = self.removal == "balance"
+                found_here = balancing_directions(matrix, S, m, size) if balanced else gap_eigenspace(matrix, m, size)
+                values.append(found_here[0])
+                directions.append(found_here[1])
+        wanted = self.constraint in ("all", "mean") and mean_gaps
+        F = np.column_stack(mean_gaps) if wanted else np.zeros((moments.d, 0))
+        U = nullified_basis(directions, F, floor=4.0 * np.finfo(np.float64).eps * np.sqrt(reach))
         k = require_components(
             self.n_components, moments.d - U.shape[1], moments.d, f" less {U.shape[1]} removed directions"
         )
@@ -206,53 +328,16 @@ class NullItOutPCA(SubspaceEstimator):
             certificate = ky_fan_certificate(H, V, "trace of V'SV, S shrunk along the removed directions")
         else:
             V, certificate = constrained_components(S, U, k)
-        return FairSubspace(V, point, certificate)
-
-    def _nullified(self, moments: GroupMoments, m: int, point: np.ndarray, S: np.ndarray) -> np.ndarray:
-        found = contrasts(moments.labels) if self.constraint != "vanilla" else ()
-        # What tells gaps from rounding noise: the spread for the gap, and for the means also how far out they are.
-        reach = float(np.trace(moments.second_moment)) / moments.n
-        size = float(np.trace(moments.scatter)) / moments.n if self.center or self.gap == "covariance" else reach
-        values, directions, mean_gaps = [], [], []
-        for contrast in found:
-            matrix, mean_gap = group_gap(moments, contrast, self.gap if m else "second_moment", point)
-            mean_gaps.append(mean_gap)
-            if m:
-                if self.removal == "balance":
-                    value, vectors = balancing_directions(matrix, S, m, size)
-                else:
-                    value, vectors = gap_eigenspace(matrix, m, size)
-                values.append(value)
-                directions.append(vectors)
-        self.gap_eigenvalues_ = np.concatenate(values) if values else np.zeros(0)
-        self.gap_directions_ = np.hstack(directions).T if directions else np.zeros((0, moments.d))
-        wanted = self.constraint in ("all", "mean") and mean_gaps
-        F = np.column_stack(mean_gaps) if wanted else np.zeros((moments.d, 0))
-        U = nullified_basis(directions, F, floor=4.0 * np.finfo(np.float64).eps * np.sqrt(reach))
-        self.nullified_ = U.T
-        return U
+        learnt = {
+            "nullified_": U.T,
+            "gap_directions_": np.hstack(directions).T if directions else np.zeros((0, moments.d)),
+            "gap_eigenvalues_": np.concatenate(values),
+        }
+        return Answer(FairSubspace(V, point, certificate), learnt)
 
 
-def constrained_components(S: np.ndarray, U: np.ndarray, k: int) -> tuple[np.ndarray, Certificate]:
-    """The k directions of largest S outside the span of U, from an explicit basis Z of its complement.
-
-    Eigenvectors of the projected matrix itself could lie in the span of U where S has too small a rank.
-    """
-    Z = complement(U)
-    H = symmetrise(Z.T @ S @ Z)
-    _, A = top_eigenspace(H, k)
-    V = Z @ A
-    residual = float(np.abs(U.T @ V).max(initial=0.0))
-    return V, ky_fan_certificate(H, A, "trace of V'SV over orthonormal V without the removed directions", residual)
-
-
-def require_options(estimator, d: int) -> int:
-    """The number m of gap directions that the options of the estimator ask for, all of them checked."""
-    if estimator.constraint not in CONSTRAINTS:
-        raise ConfigurationError(f"constraint={estimator.constraint!r}; needed is one of {', '.join(CONSTRAINTS)}.")
-    strength = estimator.strength
-    if not isinstance(strength, Real) or isinstance(strength, bool) or not 0 <= strength <= 1:
-        raise ConfigurationError(f"strength={strength!r}; needed is a number from 0 to 1.")
+def removable(estimator, d: int) -> int:
+    """The number m of gap directions that the constraint of an estimator asks for."""
     m = estimator.n_gap_directions
     if not isinstance(m, Integral) or isinstance(m, bool) or m < 0:
         raise ComponentsError(f"n_gap_directions={m!r}; needed is a whole number of at least 0.")

@@ -1,8 +1,10 @@
 """Relaxed linear adversarial concept erasure (Ravfogel et al. 2022): a game between a projection and a predictor."""
 
 import warnings
+from collections.abc import Mapping
 from dataclasses import dataclass
-from numbers import Integral, Real
+from itertools import pairwise
+from typing import ClassVar
 
 import numpy as np
 from scipy import linalg
@@ -11,13 +13,14 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression, SGDClassifier
 from sklearn.metrics import log_loss
 
-from ..core.answer import FairSubspace
-from ..core.errors import ComponentsError, ConfigurationError, DataError
+from ..core.answer import Answer
+from ..core.errors import ComponentsError, DataError
 from ..core.estimator import PointsEstimator, require_components, require_generator, warn_caller
 from ..core.linalg import symmetrise
 from ..core.moments import GroupMoments
+from ..core.options import Option, number, whole
 from ..reconstruction.fantope import clip_to_sum
-from .erasure import IncompleteErasureWarning, require_groups, require_select, surviving_subspace
+from .erasure import ERASURE_OPTIONS, IncompleteErasureWarning, codes_to_erase, surviving_subspace
 
 #: Weight of the penalty of every probe.
 ALPHA = 1e-4
@@ -100,8 +103,8 @@ class RLACE(PointsEstimator):
     n_components : int, optional
         The number of components k, at most d - r; None keeps all d - r directions that survive.
     rank : int, optional
-        How many directions are erased. None is the number of groups less one, which can suffice; the published tables
-        erase d - k.
+        How many directions are erased. None is the number of groups less one (summed over attributes), which can
+        suffice; the published tables erase d - k.
     select : {"pca", "arbitrary"}, default "pca"
         Which k directions of the surviving space become the components: those of largest variance, or a random
         subspace. With rank = d - k there is no choice.
@@ -117,6 +120,11 @@ class RLACE(PointsEstimator):
         The game ends when a probe's accuracy is this close to the majority share.
     evaluate_every : int, default 1000
         Steps between probes; a smaller number can end the game sooner.
+    attributes : {"marginal", "intersection"}, default "marginal"
+        With several attributes: one predictor for each of them, whose losses add up, or one for the combinations of
+        their values.
+    on_single_group : {"raise", "warn"}, default "raise"
+        What to do when there is one group only; with "warn" nothing is erased for it.
     random_state : int, Generator or None, default 0
         Seed of the start, the batches and the probes.
 
@@ -130,7 +138,8 @@ class RLACE(PointsEstimator):
         d - r.
     score_, majority_share_ : float
         Accuracy on the fitting sample of a logistic regression of the group on what ``projection_`` keeps, with the
-        penalty of the probes, on data scaled to root mean square 1; and the share of the largest group.
+        penalty of the probes, on data scaled to root mean square 1; and the share of the largest group. With several
+        attributes, those of the one that is told best beyond that share.
     loss_ : float
         The logistic loss of the probe of ``projection_``, the largest of all probes.
     history_ : ndarray of shape (number of probes, 3)
@@ -180,6 +189,17 @@ class RLACE(PointsEstimator):
     (True, True)
     """
 
+    _options: ClassVar[Mapping[str, Option]] = {
+        **ERASURE_OPTIONS,
+        "rank": whole(-(2**62)).or_none("one less than the groups"),  # its range depends on d, and has its own words
+        "max_iter": whole(1),
+        "learning_rate": number(0, low_open=True),
+        "weight_decay": number(0),
+        "batch_size": whole(1),
+        "epsilon": number(0, low_open=True),
+        "evaluate_every": whole(1),
+    }
+
     def __init__(
         self,
         n_components=None,
@@ -192,6 +212,8 @@ class RLACE(PointsEstimator):
         batch_size=128,
         epsilon=0.0015,
         evaluate_every=1000,
+        attributes="marginal",
+        on_single_group="raise",
         random_state=0,
     ):
         self.n_components = n_components
@@ -203,13 +225,15 @@ class RLACE(PointsEstimator):
         self.batch_size = batch_size
         self.epsilon = epsilon
         self.evaluate_every = evaluate_every
+        self.attributes = attributes
+        self.on_single_group = on_single_group
         self.random_state = random_state
 
-    def _answer_points(self, X: np.ndarray, codes: np.ndarray, moments: GroupMoments) -> FairSubspace:
-        self._require_options()
-        require_groups(moments, "RLACE")
-        d, r = moments.d, moments.G - 1 if self.rank is None else self.rank
-        if not 1 <= r < d:
+    def _answer_points(self, X: np.ndarray, codes: np.ndarray, moments: GroupMoments) -> Answer:
+        parts = codes_to_erase(moments, codes, self.attributes, self.on_single_group, "RLACE")
+        d = moments.d
+        r = sum(int(part.max(axis=0)) for part in parts) if self.rank is None or not parts else self.rank
+        if parts and not 1 <= r < d:
             raise ComponentsError(
                 f"rank={r}, but there are {d} feature(s): needed is a number of erased directions from 1 to {d - 1}, "
                 "so that something survives."
@@ -217,98 +241,66 @@ class RLACE(PointsEstimator):
         if self.n_components is not None:
             require_components(self.n_components, d - r, d, f" less {r} erased")
         rng = require_generator(self.random_state)
-        self.majority_share_ = float(moments.counts.max(axis=0) / moments.n)
         X = np.ascontiguousarray(X - moments.mean)  # the same to the last bit however X lies in memory
-        best = self._play(X, codes, moments.G, r, rng)
-        self.loss_, self.score_ = best.loss, self._solved_score(X, codes, best.erased)
-        self.converged_ = self.score_ - self.majority_share_ < self.epsilon
-        self.projection_, self.rank_ = symmetrise(np.eye(d) - best.erased @ best.erased.T), d - r
-        answer = surviving_subspace(best.erased, moments, self.n_components, self.select, rng)
-        if not self.converged_:
+        erased, learnt = self._play(X, parts, r, rng) if parts else (np.zeros((d, 0)), NOTHING_TO_PLAY)
+        excess = learnt["score_"] - learnt["majority_share_"]
+        learnt = learnt | {
+            "converged_": excess < self.epsilon,
+            "projection_": symmetrise(np.eye(d) - erased @ erased.T),
+            "rank_": d - r,
+        }
+        subspace = surviving_subspace(erased, moments, self.n_components, self.select, rng)
+        if not learnt["converged_"]:
             warn_caller(
-                f"after {self.n_iter_} step(s) a logistic regression has accuracy {self.score_:.4f}, more than "
-                f"{self.epsilon:g} above the majority share {self.majority_share_:.4f}. Raise rank or max_iter, or "
-                "standardise the data.",
+                f"after {learnt['n_iter_']} step(s) a logistic regression has accuracy {learnt['score_']:.4f}, more "
+                f"than {self.epsilon:g} above the majority share {learnt['majority_share_']:.4f}. Raise rank or "
+                "max_iter, or standardise the data.",
                 IncompleteErasureWarning,
             )
-        return answer
+        return Answer(subspace, learnt)
 
-    def _play(self, X: np.ndarray, codes: np.ndarray, G: int, r: int, rng: np.random.Generator) -> "_Probe":
+    def _play(self, X: np.ndarray, parts: list, r: int, rng: np.random.Generator) -> tuple[np.ndarray, dict]:
+        """The erased space (d, r) of the best probe, and what happened as fitted attributes."""
         n, d = X.shape
-        m, b = (1 if G == 2 else G), min(self.batch_size, n)
-        Z = (codes[:, None] == np.arange(G)[None])[:, -1:] if G == 2 else codes[:, None] == np.arange(G)[None]
-        Z = Z.astype(np.float64)
+        b = min(self.batch_size, n)
+        # Two groups need one column of scores, more of them one each.
+        shown = [(part[:, None] == np.arange(part.max(axis=0) + 1)).astype(np.float64) for part in parts]
+        shown = [Z[:, -1:] if Z.shape[1] == 2 else Z for Z in shown]
+        Z, heads = np.hstack(shown), np.cumsum([0] + [one.shape[1] for one in shown])
+        m = Z.shape[1]
         point = FantopePoint(0.1 * rng.normal(size=(d, d)), r)
         reach = 1.0 / np.sqrt(d)
         theta, bias = rng.uniform(-reach, reach, (d, m)), rng.uniform(-reach, reach, m)
         rate, shrink = self.learning_rate, 1.0 - self.learning_rate * self.weight_decay
         swap = 0.5 * rate * np.kron([[0.0, 1.0], [1.0, 0.0]], np.eye(m))
-        probes, self.probe_warnings_ = [], 0
+        probes, unheard = [], 0
         for step in range(self.max_iter):
             rows = rng.choice(n, b, replace=False)
-            delta = _residuals(X[rows], theta - point.times(theta), bias, Z[rows])
+            delta = _residuals(X[rows], theta - point.times(theta), bias, Z[rows], heads)
             # The gradient of the loss in A is -X' delta theta'; A climbs.
             point.step(shrink, np.hstack([-(X[rows].T @ delta), theta]), swap)
             rows = rng.choice(n, b, replace=False)
-            delta = _residuals(X[rows], theta - point.times(theta), bias, Z[rows])
+            delta = _residuals(X[rows], theta - point.times(theta), bias, Z[rows], heads)
             gradient = X[rows].T @ delta
             theta = shrink * theta - rate * (gradient - point.times(gradient))
             bias = shrink * bias - rate * delta.sum(axis=0)
             if step % self.evaluate_every == 0 or step == self.max_iter - 1:
                 point.orthonormalise()
-                probes.append(self._probe(X, codes, point.leading(r), step, rng))
-            if step > 1 and min(abs(p.accuracy - self.majority_share_) for p in probes) < self.epsilon:
+                probe, quiet = _probe(X, parts, point.leading(r), step, rng)
+                probes.append(probe)
+                unheard += quiet
+            if step > 1 and min(p.off for p in probes) < self.epsilon:
                 break
-        self.n_iter_ = step + 1
-        self.history_ = np.array([[p.step, p.loss, p.accuracy] for p in probes])
-        return max(probes, key=lambda p: p.loss)
-
-    def _probe(self, X, codes, erased, step, rng) -> "_Probe":
-        """The best of three logistic classifiers, trained on the coordinates that the projection keeps."""
-        T = X @ _kept(erased)
-        found = []
-        for _ in range(3):
-            probe = SGDClassifier(
-                loss="log_loss", alpha=ALPHA, max_iter=25_000, tol=1e-4, n_iter_no_change=15,
-                random_state=int(rng.integers(2**31)),
-            )  # fmt: skip
-            self._fit_quietly(probe, T, codes)
-            loss = float(log_loss(codes, probe.predict_proba(T), labels=probe.classes_))
-            found.append(_Probe(step, loss, float(probe.score(T, codes)), erased.copy()))
-        return min(found, key=lambda p: p.loss)
-
-    def _solved_score(self, X: np.ndarray, codes: np.ndarray, erased: np.ndarray) -> float:
-        T = X @ _kept(erased)
-        T = T * np.sqrt(X.size) / max(float(np.linalg.norm(X)), np.finfo(float).tiny)  # the penalty is for unit size
-        probe = LogisticRegression(C=1.0 / (ALPHA * len(X)), max_iter=10_000)  # the objective of the probes
-        self._fit_quietly(probe, T, codes)
-        return float(probe.score(T, codes))
-
-    def _fit_quietly(self, probe, T: np.ndarray, codes: np.ndarray) -> None:
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always", ConvergenceWarning)
-            probe.fit(T, codes)
-        self.probe_warnings_ += len(caught)
-
-    def _require_options(self) -> None:
-        require_select(self.select)
-        for name in ("max_iter", "batch_size", "evaluate_every"):
-            value = getattr(self, name)
-            if not isinstance(value, Integral) or isinstance(value, bool) or value < 1:
-                raise ConfigurationError(f"{name}={value!r}; needed is a whole number of at least 1.")
-        for name, positive in {"learning_rate": True, "epsilon": True, "weight_decay": False}.items():
-            value = getattr(self, name)
-            if not isinstance(value, Real) or not np.isfinite(value) or value < 0 or (positive and value == 0):
-                raise ConfigurationError(
-                    f"{name}={value!r}; needed is a number {'above' if positive else 'of at least'} 0."
-                )
-        if self.rank is not None and (not isinstance(self.rank, Integral) or isinstance(self.rank, bool)):
-            raise ConfigurationError(f"rank={self.rank!r}; needed is None or a whole number.")
-
-
-def _kept(erased: np.ndarray) -> np.ndarray:
-    """Orthonormal basis (d, d - r) of the complement of the orthonormal columns (d, r)."""
-    return np.linalg.qr(erased, mode="complete")[0][:, erased.shape[1] :]
+        best = max(probes, key=lambda p: p.loss)
+        score, share, quiet = _solved_score(X, parts, best.erased)
+        return best.erased, {
+            "loss_": best.loss,
+            "score_": score,
+            "majority_share_": share,
+            "history_": np.array([[p.step, p.loss, p.accuracy] for p in probes]),
+            "n_iter_": step + 1,
+            "probe_warnings_": unheard + quiet,
+        }
 
 
 @dataclass(frozen=True, eq=False)
@@ -316,15 +308,84 @@ class _Probe:
     step: int
     loss: float
     accuracy: float
+    off: float  # from the majority share
     erased: np.ndarray
 
 
-def _residuals(X: np.ndarray, weights: np.ndarray, bias: np.ndarray, Z: np.ndarray) -> np.ndarray:
-    """Predicted probabilities less the indicators, divided by the number of rows: the gradient in the scores."""
+#: What is learnt where no attribute has more than one group.
+NOTHING_TO_PLAY = {
+    "loss_": 0.0,
+    "score_": 1.0,
+    "majority_share_": 1.0,
+    "history_": np.zeros((0, 3)),
+    "n_iter_": 0,
+    "probe_warnings_": 0,
+}
+
+
+def _share(part: np.ndarray) -> float:
+    """Share of the largest group."""
+    return float(np.bincount(part).max(axis=0) / len(part))
+
+
+def _probe(X: np.ndarray, parts: list, erased: np.ndarray, step: int, rng) -> tuple[_Probe, int]:
+    """For each attribute the best of three logistic classifiers, trained on the coordinates that the projection keeps.
+
+    Their losses add up; the accuracy is that of the attribute whose accuracy is farthest from the majority share.
+    """
+    T, losses, seen, unheard = X @ _kept(erased), [], [], 0
+    for part in parts:
+        found = []
+        for _ in range(3):
+            probe = SGDClassifier(
+                loss="log_loss", alpha=ALPHA, max_iter=25_000, tol=1e-4, n_iter_no_change=15,
+                random_state=int(rng.integers(2**31)),
+            )  # fmt: skip
+            unheard += _fit_quietly(probe, T, part)
+            loss = float(log_loss(part, probe.predict_proba(T), labels=probe.classes_))
+            found.append((loss, float(probe.score(T, part))))
+        loss, accuracy = min(found, key=lambda pair: pair[0])
+        losses.append(loss)
+        seen.append((abs(accuracy - _share(part)), accuracy))
+    off, accuracy = max(seen, key=lambda pair: pair[0])
+    return _Probe(step, sum(losses), accuracy, off, erased.copy()), unheard
+
+
+def _solved_score(X: np.ndarray, parts: list, erased: np.ndarray) -> tuple[float, float, int]:
+    """Accuracy of a solved logistic regression, the majority share beside it, and how many did not converge."""
+    T, found, unheard = X @ _kept(erased), [], 0
+    T = T * np.sqrt(X.size) / max(float(np.linalg.norm(X)), np.finfo(float).tiny)  # the penalty is for unit size
+    for part in parts:
+        probe = LogisticRegression(C=1.0 / (ALPHA * len(X)), max_iter=10_000)  # the objective of the probes
+        unheard += _fit_quietly(probe, T, part)
+        found.append((float(probe.score(T, part)), _share(part)))
+    return *max(found, key=lambda pair: pair[0] - pair[1]), unheard
+
+
+def _fit_quietly(probe, T: np.ndarray, codes: np.ndarray) -> int:
+    """Fit, and count the reports of missing convergence."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", ConvergenceWarning)
+        probe.fit(T, codes)
+    return len(caught)
+
+
+def _kept(erased: np.ndarray) -> np.ndarray:
+    """Orthonormal basis (d, d - r) of the complement of the orthonormal columns (d, r)."""
+    return np.linalg.qr(erased, mode="complete")[0][:, erased.shape[1] :]
+
+
+def _residuals(X: np.ndarray, weights: np.ndarray, bias: np.ndarray, Z: np.ndarray, heads: np.ndarray) -> np.ndarray:
+    """Predicted probabilities less the indicators, divided by the number of rows: the gradient in the scores.
+
+    Columns ``heads[j]`` to ``heads[j + 1]`` belong to attribute j.
+    """
     with np.errstate(over="ignore", invalid="ignore"):
         scores = X @ weights + bias
     if not np.isfinite(scores).all():
         raise DataError(
             f"the game diverged: the scores overflow at features of size {np.abs(X).max(axis=None):.1e}. {ADVICE}"
         )
-    return ((expit(scores) if scores.shape[1] == 1 else softmax(scores, axis=1)) - Z) / len(X)
+    for a, b in pairwise(heads):
+        scores[:, a:b] = expit(scores[:, a:b]) if b - a == 1 else softmax(scores[:, a:b], axis=1)
+    return (scores - Z) / len(X)

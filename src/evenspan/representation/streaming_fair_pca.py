@@ -1,24 +1,148 @@
 """Fair streaming PCA (Lee et al. 2023): null-it-out from blocks of rows, without any d x d object."""
 
+import json
+import os
+import zipfile
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import asdict
 from pathlib import Path
+from typing import ClassVar
 
 import numpy as np
 
-from ..core.answer import Certificate, FairSubspace
-from ..core.dask_stream import DaskStream
-from ..core.errors import ConfigurationError, DataError
-from ..core.estimator import SubspaceEstimator, require_generator
+from ..core.answer import Answer, Certificate, FairSubspace
+from ..core.dask_tables import DaskStream
+from ..core.errors import ConfigurationError, DataError, FairWarning, ResultError
+from ..core.estimator import SubspaceEstimator, require_components, require_generator, warn_caller
 from ..core.groups import encode_groups
 from ..core.moments import GroupMoments
+from ..core.options import Option, number, one_of, whole
 from ..core.streams import ArrayStream, Stream, as_stream
-from . import power_checkpoint
-from .block_reader import BlockReader, ExactSums
-from .contrasts import contrasts
-from .dask_power import dask_reader
-from .noisy_power import FairPowerMethod, require_phase
-from .power_options import power_options, precision, require_blocks, require_room
-from .power_run import steps
+from .block_readers import BlockReader, ExactSums, dask_reader
+from .noisy_power import BlockSums, FairPowerMethod, PowerOptions, require_phase
+from .null_it_out import COMPARISON_OPTIONS, contrasts, removable
+
+
+class StreamEndedWarning(FairWarning):
+    """A stream had fewer rows than the blocks that were asked for."""
+
+
+def steps(power: FairPowerMethod, reader, n_blocks: tuple[int, int], sizes: tuple) -> Iterator[None]:
+    """Do all blocks of both phases that are not done yet; yields after each.
+
+    ``reader`` gives the sums of blocks: ``start_pass(row)`` goes to a row of the data, ``read(rows, operand, G)``
+    returns the ``BlockSums`` over so many rows (None: all that are left), or None at the end.
+    """
+    for phase, wanted, size in zip(("gap", "components"), n_blocks, sizes, strict=True):
+        if phase == "gap":
+            if power.phase == "components":
+                continue
+            if power.options.constraint != "vanilla":
+                # One pass gives the means of the groups; without gap directions there is nothing to iterate on.
+                once = size is None and power.options.n_gap_directions == 0
+                yield from _phase(power, reader, phase, 1 if once else wanted, size)
+            power.end_gap_phase()
+        else:
+            yield from _phase(power, reader, phase, wanted, size)
+
+
+def _phase(power: FairPowerMethod, reader, phase: str, wanted: int, size: int | None) -> Iterator[None]:
+    done = [entry for entry in power.history if entry["phase"] == phase]
+    if size is not None:
+        # What can be read only once goes on where the phase before has ended.
+        reader.start_pass(sum(entry["n_rows"] for entry in (power.history if reader.one_shot else done)))
+    for done_before in range(len(done), wanted):
+        if size is None:
+            reader.start_pass()
+            power.passes = done_before + 1 if phase == "gap" else power.passes
+        sums = reader.read(size, power.operand(), len(power.labels))
+        if sums is None:
+            seen = f"the stream ended after {done_before} of {wanted} blocks of {size} rows in phase {phase!r}"
+            if done_before == 0:
+                raise DataError(f"{seen}: not one row was left. Give a stream that can be read again, or more rows.")
+            warn_caller(f"{seen}; the phase ends there. Ask for fewer or smaller blocks.", StreamEndedWarning)
+            return
+        power.add(sums)
+        power.end_block()
+        yield
+
+
+def _pair(value) -> tuple:
+    """A value for both phases, or one for each of them."""
+    return tuple(value) if isinstance(value, tuple | list) else (value, value)
+
+
+BLOCKS = Option(
+    lambda value: len(_pair(value)) == 2 and all(whole(1).allows(one) for one in _pair(value)),
+    "a whole number of at least 1, or one for each of the two phases",
+)
+PRECISION = Option(
+    lambda value: getattr(value, "__name__", str(value)) in ("float32", "float64"), "'float32' or 'float64'"
+)
+
+
+VERSION = 1
+ARRAYS = ("origin", "W", "V", "U", "counts", "sums", "ritz", "relative_gaps", "variances")
+NUMBERS = ("phase", "fresh", "squares", "passes", "total_variance", "captured", "residual")
+
+
+def save_state(path, power: FairPowerMethod, sizes: tuple) -> None:
+    """Write the state, in full or not at all: a run killed in between leaves the file of the block before."""
+    path = Path(path)
+    arrays = {name: getattr(power, name) for name in ARRAYS if getattr(power, name) is not None}
+    header = {
+        "version": VERSION,
+        "identity": _identity(power, sizes),
+        "history": power.history,
+        **{name: getattr(power, name) for name in NUMBERS},
+    }
+    if power.pending is not None:
+        arrays |= {f"pending_{name}": getattr(power.pending, name) for name in ("counts", "sums", "products")}
+        header["pending"] = [power.pending.squares, power.pending.rows]
+    partial = path.with_name(path.name + ".partial")
+    with open(partial, "wb") as file:
+        np.savez(file, labels=power.labels, header=np.array(json.dumps(header)), **arrays)
+        file.flush()
+        os.fsync(file.fileno())
+    os.replace(partial, path)
+
+
+def load_state(path, fresh: FairPowerMethod, sizes: tuple) -> FairPowerMethod:
+    """The state in the file, for a run that begins as ``fresh`` does; another run's file is refused."""
+    try:
+        with open(path, "rb") as raw, np.load(raw, allow_pickle=False) as file:
+            header = json.loads(str(file["header"]))
+            arrays = {name: file[name] for name in file.files if name != "header"}
+        identity, history = header["identity"], header["history"]
+        pending = header.get("pending")
+        if pending is not None:
+            parts = [arrays.pop(f"pending_{name}") for name in ("counts", "sums", "products")]
+            pending = BlockSums(*parts, float(pending[0]), int(pending[1]))
+        labels = arrays.pop("labels")
+        state = {name: arrays.get(name) for name in ARRAYS} | {name: header[name] for name in NUMBERS}
+        if header["version"] != VERSION or state["W"] is None or state["V"] is None:
+            raise KeyError("version")
+    except (OSError, ValueError, KeyError, TypeError, IndexError, EOFError, zipfile.BadZipFile) as error:
+        raise ResultError(
+            f"{path} is not a checkpoint of this version of evenspan ({error!r}). Delete it, or name another file."
+        ) from error
+    wanted = _identity(fresh, sizes)
+    if not np.array_equal(labels, fresh.labels) or not np.allclose(arrays["origin"], fresh.origin, rtol=1e-6, atol=0):
+        raise ConfigurationError(f"{path} was written for other data. Delete it, or name another file.")
+    if different := [name for name in wanted if identity.get(name) != wanted[name]]:
+        shown = ", ".join(f"{name}={identity.get(name)!r} (now {wanted[name]!r})" for name in different)
+        raise ConfigurationError(f"{path} was written with {shown}. Delete it, name another file, or use its options.")
+    history = [entry | {"group_counts": tuple(entry["group_counts"])} for entry in history]
+    history = [entry | {"ritz": None if entry["ritz"] is None else tuple(entry["ritz"])} for entry in history]
+    return FairPowerMethod(
+        options=fresh.options, labels=labels, contrasts=fresh.contrasts, pending=pending, history=history, **state
+    )
+
+
+def _identity(power: FairPowerMethod, sizes: tuple) -> dict:
+    return json.loads(json.dumps(asdict(power.options) | {"block_size": sizes, "precision": power.W.dtype.name}))
+
 
 _GROUPS_TWICE = "sensitive_features was given with a stream, whose batches bring their own groups. Leave it out."
 
@@ -67,6 +191,10 @@ class StreamingFairPCA(SubspaceEstimator):
         Remove a mean gap only where what the gap directions leave of it is, squared, more than this many times what
         sampling noise alone would leave; 10 is a cautious choice. Without it, noise of equal means is removed like a
         gap, and it points along the directions of most variance.
+    attributes : {"marginal", "intersection"}, default "marginal"
+        With several attributes: compare the groups of each attribute by itself, or each combination of values.
+    on_single_group : {"raise", "warn"}, default "raise"
+        What to do when there is one group only; with "warn" nothing is removed for it.
     groups : array-like, optional
         All labels to expect. By default those of the array, or those met in a stream until there are two.
     dtype : {"float32", "float64"}, optional
@@ -139,6 +267,18 @@ class StreamingFairPCA(SubspaceEstimator):
     True
     """
 
+    _options: ClassVar[Mapping[str, Option]] = {
+        **COMPARISON_OPTIONS,
+        "center": one_of("global", "none", "group"),
+        "n_blocks": BLOCKS,
+        "block_size": BLOCKS.or_none("whole passes"),
+        "on_missing": one_of("carry", "skip"),
+        "min_group": number(1).or_none("n_gap_directions"),
+        "gap_tol": number(0, 1).or_none("remove all"),
+        "mean_tol": number(0).or_none("remove all"),
+        "dtype": PRECISION.or_none("that of the data"),
+    }
+
     def __init__(
         self,
         n_components=2,
@@ -153,6 +293,8 @@ class StreamingFairPCA(SubspaceEstimator):
         strength=1.0,
         gap_tol=None,
         mean_tol=None,
+        attributes="marginal",
+        on_single_group="raise",
         groups=None,
         dtype=None,
         random_state=0,
@@ -168,12 +310,14 @@ class StreamingFairPCA(SubspaceEstimator):
         self.strength = strength
         self.gap_tol = gap_tol
         self.mean_tol = mean_tol
+        self.attributes = attributes
+        self.on_single_group = on_single_group
         self.groups = groups
         self.dtype = dtype
         self.random_state = random_state
 
     def fit(self, X, y=None, *, sensitive_features=None, checkpoint=None):
-        """Fit to a table, or to a stream of batches.
+        """Fit to a table, or to a stream of batches, from the beginning whatever was fitted before.
 
         Parameters
         ----------
@@ -192,35 +336,17 @@ class StreamingFairPCA(SubspaceEstimator):
         -------
         self
         """
+        self._check_options()
         with self._reader(X, sensitive_features) as reader:
-            return self._run(reader, checkpoint)
-
-    def fit_moments(self, moments: GroupMoments):
-        """Fit to group moments: the same iteration with the exact products of the sample in every block.
-
-        Parameters
-        ----------
-        moments : GroupMoments
-            The moments of the fitting sample.
-
-        Returns
-        -------
-        self
-        """
-        if not isinstance(moments, GroupMoments):
-            raise DataError(
-                f"fit_moments got a {type(moments).__name__}; needed are GroupMoments. Make them with "
-                "GroupMoments.from_data(X, sensitive_features), or call fit(X, sensitive_features=...)."
-            )
-        self._set_features(moments.d, moments.feature_names)
-        return self._run(ExactSums(moments))
+            return self._store(self._summary(self._run(reader, checkpoint)))
 
     def partial_fit(self, X, y=None, *, sensitive_features, phase="gap", end_block=True):
         """Read one batch; with ``end_block`` do a step with all that was read since the last one.
 
         Call it with ``phase="gap"`` for all blocks of phase 1, then with ``phase="components"``. After the first step
         of phase 2 there is an answer, which every further one improves. All labels must be known at the first call:
-        they are ``groups``, or else those in that batch.
+        they are ``groups``, or else those in that batch. ``fit`` keeps no state to go on
+        from: after it the first call begins anew and forgets what was fitted.
 
         Parameters
         ----------
@@ -240,6 +366,10 @@ class StreamingFairPCA(SubspaceEstimator):
         self
         """
         first = not hasattr(self, "_power")
+        if first:
+            for name in [name for name in vars(self) if name.endswith("_") and not name.startswith("_")]:
+                delattr(self, name)  # what fit learnt is of other rows
+            self._check_options()
         table = self._table(X, reset=first)
         reader = BlockReader(ArrayStream(table, sensitive_features), self.groups if first else self._power.labels)
         if first:
@@ -253,55 +383,87 @@ class StreamingFairPCA(SubspaceEstimator):
         if end_block:
             power.end_block()
             if power.phase == "components":
-                self._finish(power)
+                self._store(self._summary(power))
         return self
 
-    # -- the run ----------------------------------------------------------------------------------------------------
+    def _answer(self, moments: GroupMoments) -> Answer:
+        return self._summary(self._run(ExactSums(moments)))
 
-    def _run(self, reader, checkpoint=None):
-        n_blocks, sizes = require_blocks(self.n_blocks, self.block_size, reader.one_shot)
+    def _run(self, reader, checkpoint=None) -> FairPowerMethod:
+        self.__dict__.pop("_power", None)  # what an earlier fit or partial_fit left does not count
+        n_blocks, sizes = _pair(self.n_blocks), _pair(self.block_size)
+        if reader.one_shot and None in sizes:
+            raise ConfigurationError(
+                "block_size=None makes every block a pass over the stream, but this stream can be read only once. Give "
+                "block_size, or a function that makes the stream anew."
+            )
         power = self._begin(reader)
         if checkpoint is not None and Path(checkpoint).exists():
-            power = power_checkpoint.load(checkpoint, power, sizes)
+            power = load_state(checkpoint, power, sizes)
         for _ in steps(power, reader, n_blocks, sizes):
             if checkpoint is not None:
-                power_checkpoint.save(checkpoint, power, sizes)
-        return self._finish(power)
+                save_state(checkpoint, power, sizes)
+        return power
 
     def _begin(self, reader) -> FairPowerMethod:
-        options = power_options(self, reader.d)
-        found = () if self.constraint == "vanilla" else contrasts(reader.labels)
-        require_room(options, len(found), reader.d)
-        dtype = reader.dtype if self.dtype is None else precision(self.dtype)
+        m, k = removable(self, reader.d), require_components(self.n_components, reader.d, reader.d, "")
+        vanilla = self.constraint == "vanilla"
+        found = () if vanilla else contrasts(reader.labels, self.attributes, self.on_single_group)
+        options = PowerOptions(
+            n_components=k,
+            n_gap_directions=m if found else 0,
+            constraint=self.constraint,
+            center=self.center,
+            on_missing=self.on_missing,
+            min_group=float(max(m, 1) if self.min_group is None else self.min_group),
+            strength=float(self.strength),
+            gap_tol=None if self.gap_tol is None else float(self.gap_tol),
+            mean_tol=None if self.mean_tol is None else float(self.mean_tol),
+        )
+        # With several comparisons, or a tolerance, how many directions go is known only after the first phase.
+        if len(found) == 1 and self.gap_tol is None and self.mean_tol is None:
+            removed = options.n_gap_directions + (self.constraint in ("all", "mean"))
+            require_components(k, reader.d - removed, reader.d, f" less {removed} removed directions")
+        dtype = reader.dtype if self.dtype is None else np.dtype(self.dtype)
         rng = require_generator(self.random_state)
         return FairPowerMethod.begin(options, reader.labels, found, reader.origin, dtype, rng)
 
-    def _finish(self, power: FairPowerMethod):
-        basis = power.basis
+    def _summary(self, power: FairPowerMethod) -> Answer:
+        basis, whole_variance = power.basis, power.total_variance
         removed = float(np.abs(power.U.T @ basis).max(initial=0.0)) if self.strength == 1 else 0.0
         certificate = Certificate(
             "variance in the last block captured by the basis before its step, without the removed directions",
             power.captured,
-            power.total_variance,
+            whole_variance,
             removed,
         )
+        variances = np.maximum(power.variances, 0.0)
+        learnt = {
+            "nullified_": power.U.T,
+            "gap_directions_": power.W.T,
+            "gap_ritz_values_": np.zeros(0) if power.ritz is None else power.ritz,
+            "relative_gaps_": np.zeros(0) if power.relative_gaps is None else power.relative_gaps,
+            "group_labels_": power.labels,
+            "group_counts_": power.counts,
+            "explained_variance_": variances,
+            "explained_variance_ratio_": variances / (whole_variance if whole_variance > 0 else np.inf),
+            "residual_": power.residual,
+            "history_": power.history,
+            "n_skipped_blocks_": sum(entry["skipped"] for entry in power.history),
+        }
         mean = np.zeros(len(basis)) if self.center == "none" else power.mean
-        self.subspace_ = FairSubspace(basis, mean, certificate)
-        self.components_ = self.subspace_.V.T
-        self.mean_, self.certificate_ = mean, certificate
-        self.nullified_ = power.U.T
-        self.gap_directions_ = power.W.T
-        self.gap_ritz_values_ = np.zeros(0) if power.ritz is None else power.ritz
-        self.relative_gaps_ = np.zeros(0) if power.relative_gaps is None else power.relative_gaps
-        self.group_labels_, self.group_counts_ = power.labels, power.counts
-        self.explained_variance_ = np.maximum(power.variances, 0.0)
-        whole = power.total_variance
-        self.explained_variance_ratio_ = self.explained_variance_ / whole if whole > 0 else np.zeros(basis.shape[1])
-        self._warn_surplus(whole, "in the last block")
-        self.residual_ = power.residual
-        self.history_ = power.history
-        self.n_skipped_blocks_ = sum(entry["skipped"] for entry in power.history)
+        return Answer(FairSubspace(basis, mean, certificate), learnt)
+
+    def _store(self, answer: Answer, moments: GroupMoments | None = None):
+        for name, value in answer.learnt.items():
+            setattr(self, name, value)
+        self.subspace_, self.components_ = answer.subspace, answer.subspace.V.T
+        self.mean_, self.certificate_ = answer.subspace.mean, answer.subspace.certificate
+        self._warn_surplus(answer.subspace.certificate.dual, "in the last block")
         return self
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "components_")
 
     @contextmanager
     def _reader(self, X, sensitive_features):
@@ -331,6 +493,3 @@ class StreamingFairPCA(SubspaceEstimator):
             self.feature_names_in_ = np.array(names, dtype=object)
         elif hasattr(self, "feature_names_in_"):
             del self.feature_names_in_
-
-    def _answer(self, moments: GroupMoments) -> FairSubspace:
-        return self.fit_moments(moments).subspace_

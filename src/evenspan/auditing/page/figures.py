@@ -1,6 +1,6 @@
 """The figures of an audit: each takes the tidy rows of the judge and returns a Matplotlib figure.
 
-Methods and groups look as everywhere in the book (``report.method_looks``): a marker for each beside its colour, so
+Methods and groups look as everywhere in the book (``evenspan.displays``): a marker for each beside its colour, so
 that nothing has to be told by colour alone.
 """
 

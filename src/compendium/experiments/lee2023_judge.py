@@ -4,19 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..core.errors import DataError
-from ..core.linalg import top_eigenspace
-
-__all__ = [
-    "Slope",
-    "direction_sine",
-    "fairness_gap",
-    "optimality_gap",
-    "quantile_slope",
-    "required_size",
-    "subspace_sine",
-    "upper_quantiles",
-]
+from evenspan.core.errors import DataError
+from evenspan.core.linalg import top_eigenspace
 
 
 def optimality_gap(V: np.ndarray, target: np.ndarray, covariance: np.ndarray, *, relative: bool = False) -> float:

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ..core.errors import DataError
+from evenspan.core.errors import DataError
 
 
 def unit_rows(linear, quadratic) -> np.ndarray:

@@ -1,15 +1,25 @@
-"""Counts of classes, groups and clusters together: all that a judge of clusterings needs, and they add."""
+"""The judge of clusterings of Zhou et al. (2024): every metric from a table of counts, kept as a text."""
 
 import json
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
 
-from ..core.errors import DataError, ResultError
-from ..core.groups import encode_groups, positions, union_labels
+from evenspan.core.errors import DataError, ResultError
+from evenspan.core.groups import encode_groups, positions, union_labels
+from evenspan.metrics.clustering import (
+    accuracy_of,
+    balance_of,
+    encode_labels,
+    fair_gap_of,
+    information_of,
+    mnce_of,
+    regulariser_of,
+)
 
 AXES = ("classes", "groups", "clusters")
+#: Names and order of what ``judge_clustering`` returns.
+CLUSTERING_METRICS = ("ACC", "NMI", "Bal", "MNCE", "F", "fair gap", "clusters", "empty clusters")
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,17 +61,15 @@ class JointCounts:
 
     @classmethod
     def from_labels(cls, y, labels, sensitive_features, n_clusters: int | None = None) -> "JointCounts":
-        """Count samples: their class ``y``, their cluster ``labels`` and their group.
+        """Count samples: their class ``y``, which no method is shown, their cluster ``labels`` and their group.
 
         With ``n_clusters`` the clusters are 0, ..., n_clusters - 1, so that empty ones are counted as such.
         """
         clusters, of_cluster = encode_labels(labels, "labels")
-        n = len(of_cluster)
-        classes, of_class = encode_labels(y, "y", n)
-        groups, of_group = encode_groups(sensitive_features, n)
+        classes, of_class = encode_labels(y, "y", len(of_cluster))
+        groups, of_group = encode_groups(sensitive_features, len(of_cluster))
         if n_clusters is not None:
-            whole = clusters.dtype.kind == "i"
-            if not whole or clusters[0] < 0 or clusters[-1] >= n_clusters:
+            if clusters.dtype.kind != "i" or clusters[0] < 0 or clusters[-1] >= n_clusters:
                 seen = f"from {clusters[0]!s} to {clusters[-1]!s}"
                 raise DataError(f"labels run {seen}; needed for n_clusters={n_clusters} are 0, ..., {n_clusters - 1}.")
             clusters, of_cluster = np.arange(n_clusters), clusters[of_cluster]
@@ -134,30 +142,32 @@ class JointCounts:
             ) from error
 
 
-def encode_labels(values: Iterable, name: str, n: int | None = None) -> tuple[np.ndarray, np.ndarray]:
-    """Sorted distinct labels of one kind (strings, booleans or whole numbers) and the position of every entry."""
-    array = np.asarray(values)
-    if array.dtype.kind in "US" and not isinstance(values, np.ndarray):
-        array = np.asarray(values, dtype=object)  # as strings, None would become the label "None"
-    if array.ndim != 1 or not len(array):
-        raise DataError(f"{name} has shape {array.shape}; needed is (n,) with one label per sample, n at least 1.")
-    if n is not None and len(array) != n:
-        raise DataError(f"{name} has {len(array)} entries for {n} samples; needed is one for each, in the same order.")
-    if array.dtype.kind == "O":
-        kinds = sorted({type(value).__name__ for value in array.tolist()})
-        array = np.array(array.tolist()) if len(kinds) == 1 else array
-        if array.dtype.kind == "O":
-            raise DataError(f"{name} has entries of types {', '.join(kinds)}; needed is one type and nothing missing.")
-    if array.dtype.kind == "f":
-        if not np.array_equal(array, np.round(array)):  # a missing value is unequal to itself
-            raise DataError(f"{name} has missing or fractional values; needed are labels: strings or whole numbers.")
-        array = array.astype(np.int64)
-    if array.dtype.kind not in "biuU":
-        raise DataError(f"{name} has type {array.dtype}; needed are strings, booleans or whole numbers.")
-    labels, codes = np.unique(array.astype(np.int64) if array.dtype.kind == "u" else array, return_inverse=True)
-    if labels.dtype.kind == "i":
-        return labels.astype(np.int64), codes
-    return (np.array(labels.tolist()) if labels.dtype.kind == "U" else labels), codes
+def judge_clustering(counts: JointCounts) -> dict[str, float]:
+    """Every metric of a clustering from its counts, by name; see ``CLUSTERING_METRICS``.
+
+    Parameters
+    ----------
+    counts : JointCounts
+        Classes x groups x clusters.
+
+    Returns
+    -------
+    dict
+        "ACC", "NMI", "Bal", "MNCE" (nan for one group), the regulariser "F", its "fair gap", and the numbers of
+        clusters with and without samples.
+
+    Guarantees
+    ----------
+    Nothing depends on the order or the names of clusters, classes or groups. The fair gap is computed in fractions:
+    it is 0 exactly when every cluster has the shares of the groups in the whole sample.
+    """
+    table, groups = counts.class_by_cluster, counts.group_by_cluster
+    occupied = int(groups.any(axis=0).sum(axis=0))
+    values = (
+        accuracy_of(table), information_of(table), balance_of(groups), mnce_of(groups), float(regulariser_of(groups)),
+        float(fair_gap_of(groups)), occupied, groups.shape[1] - occupied,
+    )  # fmt: skip
+    return dict(zip(CLUSTERING_METRICS, values, strict=True))
 
 
 def _plain(labels: np.ndarray) -> list | dict[str, list]:

@@ -1,0 +1,269 @@
+"""One round of variational fair clustering: what is traded against fairness, and the updates that bound both."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import sparse
+from sklearn.cluster import kmeans_plusplus
+from sklearn.metrics.pairwise import euclidean_distances
+
+from ..core.errors import DataError
+from ..core.running import BLOCK_ENTRIES
+from .fair_spectral import NULL_SPACE, fair_embedding
+from .graphs import affinity_graph, looped
+
+
+class KMeansCosts:
+    """Squared distances of points (n, d), dense or sparse, to the means of the clusters.
+
+    Dense points are moved to their mean, so that distances keep their digits; centres are then about ``origin``.
+    """
+
+    def __init__(self, X):
+        self.origin = np.zeros(X.shape[1]) if sparse.issparse(X) else X.mean(axis=0)
+        self.X = X if sparse.issparse(X) else X - self.origin
+        self.squares = _squares(self.X)
+
+    def seeds(self, c: int, rng: np.random.Generator) -> np.ndarray:
+        """The centres (c, d) of k-means++."""
+        centres, _ = kmeans_plusplus(self.X, c, random_state=int(rng.integers(2**31)))
+        return _distinct(_dense(centres))
+
+    def update(self, labels: np.ndarray, c: int) -> np.ndarray:
+        """The centres (c, d) of hard clusters, none of them empty."""
+        n = len(labels)
+        member = sparse.csr_array((np.ones(n), (labels, np.arange(n))), shape=(c, n))
+        return _dense(member @ self.X) / np.bincount(labels, minlength=c)[:, None]
+
+    def costs(self, centres: np.ndarray) -> np.ndarray:
+        """What it costs to assign each point to each cluster, shape (c, n)."""
+        products = (self.X @ centres.T).T
+        return np.maximum(_squares(centres)[:, None] + self.squares[None] - 2.0 * products, 0.0)
+
+    def nearest(self, centres: np.ndarray, costs: np.ndarray) -> np.ndarray:
+        """The hard clusters that go with some centres and the costs at them."""
+        return costs.argmin(axis=0)
+
+    def energy(self, S: np.ndarray, costs: np.ndarray) -> float:
+        """The clustering energy of soft or hard assignments S (c, n), with the costs at their centres."""
+        return float(np.vdot(S, costs))
+
+
+class KMedianCosts(KMeansCosts):
+    """Distances to the medoids of the clusters, the members with the smallest sum of distances to the others."""
+
+    def update(self, labels: np.ndarray, c: int) -> np.ndarray:
+        """The medoids (c, d) of hard clusters, none of them empty; the first one on ties."""
+        return _dense(self.X[[self._medoid(np.flatnonzero(labels == k)) for k in range(c)]])
+
+    def _medoid(self, rows: np.ndarray) -> int:
+        points, sums = self.X[rows], np.empty(len(rows))
+        step = max(BLOCK_ENTRIES // len(rows), 1)
+        for start in range(0, len(rows), step):
+            part = slice(start, start + step)
+            sums[part] = euclidean_distances(points[part], points).sum(axis=1)
+        return int(rows[np.argmin(sums)])
+
+    def costs(self, centres: np.ndarray) -> np.ndarray:
+        """What it costs to assign each point to each cluster, shape (c, n)."""
+        return np.sqrt(super().costs(centres))
+
+
+class NormalisedCutCosts:
+    r"""The normalised cut :math:`c - \sum_k s_k^\top W s_k / d^\top s_k` of a graph, linearised at hard clusters."""
+
+    def __init__(self, X, affinity: str, *, n_neighbors: int = 20, gamma="scale"):
+        self.W, self.degrees, self.n_loops = looped(affinity_graph(X, affinity, n_neighbors=n_neighbors, gamma=gamma))
+        self.X = None if affinity == "precomputed" else X
+
+    def seeds(self, c: int, rng: np.random.Generator) -> np.ndarray:
+        """Hard clusters around the centres of k-means++, without points in the spectral embedding of the graph."""
+        points = KMeansCosts(self._spectral(c, rng) if self.X is None else self.X)
+        return points.costs(points.seeds(c, rng)).argmin(axis=0)
+
+    def _spectral(self, c: int, rng: np.random.Generator) -> np.ndarray:
+        n = len(self.degrees)
+        solver = "null_space" if n <= NULL_SPACE else "lanczos"
+        unconstrained = np.zeros((n, 0))
+        found = fair_embedding(self.W, self.degrees, unconstrained, c, laplacian="normalized", solver=solver, rng=rng)
+        return found.H * np.sqrt(self.degrees.sum(axis=0))
+
+    def update(self, labels: np.ndarray, c: int) -> np.ndarray:
+        """The hard clusters themselves: costs are linear about them."""
+        return labels
+
+    def costs(self, centres: np.ndarray) -> np.ndarray:
+        """The derivative of the cut by each assignment, shape (c, n), at hard clusters."""
+        hard = hard_assignments(centres, int(centres.max()) + 1)
+        inside, volumes = self._parts(hard)
+        within = np.einsum("cn,cn->c", hard, inside)
+        return (within / volumes**2)[:, None] * self.degrees[None] - 2.0 * inside / volumes[:, None]
+
+    def nearest(self, centres: np.ndarray, costs: np.ndarray) -> np.ndarray:
+        """The hard clusters that the costs are about."""
+        return centres
+
+    def energy(self, S: np.ndarray, costs: np.ndarray) -> float:
+        """The cut of soft or hard assignments S (c, n)."""
+        inside, volumes = self._parts(S)
+        return float(len(S) - (np.einsum("cn,cn->c", S, inside) / volumes).sum(axis=0))
+
+    def _parts(self, S: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        return (self.W @ S.T).T, S @ self.degrees
+
+
+def hard_assignments(labels: np.ndarray, c: int) -> np.ndarray:
+    """Hard assignments as an array (c, n) of zeros and ones."""
+    return (labels[None] == np.arange(c)[:, None]).astype(np.float64)
+
+
+def _distinct(centres: np.ndarray) -> np.ndarray:
+    different = len(np.unique(centres, axis=0))
+    if different < len(centres):
+        raise DataError(
+            f"k-means++ found {different} different seeds, and n_clusters={len(centres)}: there are too few different "
+            f"points. Ask for at most {different} clusters."
+        )
+    return centres
+
+
+def _squares(X) -> np.ndarray:
+    if sparse.issparse(X):
+        return np.asarray(X.multiply(X).sum(axis=1)).ravel()
+    return np.einsum("nd,nd->n", X, X)
+
+
+def _dense(X) -> np.ndarray:
+    return X.toarray() if sparse.issparse(X) else np.asarray(X)
+
+
+#: Doublings of L within one update after which the energy counts as being at rest.
+MAX_DOUBLINGS = 1000
+
+
+@dataclass(frozen=True)
+class BoundResult:
+    """Soft assignments, and how they were reached."""
+
+    #: Soft assignments (c, n); columns are on the simplex.
+    S: np.ndarray
+    #: The energy of the start and after every update; it never rises.
+    history: tuple[float, ...]
+    #: The fairness error of S.
+    fairness: float
+    #: The largest L that was needed, and how often it was doubled because the energy would have risen.
+    lipschitz: float
+    n_doublings: int
+    #: Whether the relative change of the energy fell below the tolerance.
+    converged: bool
+
+
+def one_hot(codes: np.ndarray, G: int) -> np.ndarray:
+    """Indicator columns (n, G) of the groups."""
+    return (codes[:, None] == np.arange(G)).astype(np.float64)
+
+
+def fairness_error(log_mass: np.ndarray, shares: np.ndarray) -> float:
+    r"""Sum over clusters of the divergence :math:`\mathrm{KL}(u \| P_k)` of the overall shares u (G,) from theirs.
+
+    ``log_mass`` (G, c) is the logarithm of the mass, or count, of each group in each cluster; minus infinity where
+    there is none, and the error is then infinite.
+    """
+    log_shares = log_mass - np.logaddexp.reduce(log_mass, axis=0)
+    return float((shares[:, None] * (np.log(shares)[:, None] - log_shares)).sum(axis=None))
+
+
+def fairness_gradient(log_mass: np.ndarray, shares: np.ndarray) -> np.ndarray:
+    r"""Derivative of the fairness error by the assignment of a sample: a table of groups and clusters.
+
+    :math:`b_{gk} = 1 / (1^\top s_k) - u_g / (V_g^\top s_k)`, the same for all samples of a group.
+    """
+    # exp(600) is far beyond any step that L leaves in place.
+    total = np.logaddexp.reduce(log_mass, axis=0)
+    return np.exp(np.minimum(-total, 600.0)) - np.exp(np.minimum(np.log(shares)[:, None] - log_mass, 600.0))
+
+
+def bound_updates(
+    costs: np.ndarray,
+    indicators: np.ndarray,
+    weight: float,
+    lipschitz: float,
+    *,
+    tol: float = 1e-5,
+    max_iter: int = 10_000,
+) -> BoundResult:
+    r"""Minimise clustering costs plus weighted fairness error over soft assignments, from a softmax of the costs.
+
+    One update is
+
+    .. math:: s_{pk} \leftarrow s_{pk} \, e^{-(a_{pk} + \lambda b_{g_p k}) / L} \,\Big/\, \textstyle\sum_{k'} (\ldots) ,
+
+    b being ``fairness_gradient`` at the current S. As b depends on a sample through its group only, S is at all times
+    the softmax of a multiple of the costs plus a table of groups and clusters, and these few numbers are what is
+    updated.
+
+    ``lipschitz`` is L of the first update: a larger one makes smaller steps. It is doubled as long as the energy would
+    rise, and later halved again, down to this value, as far as the energy allows. The updates end when the energy
+    changes relatively by at most ``tol`` (times this L over the current one).
+    """
+    counts = indicators.sum(axis=0)
+    shares, codes = counts / counts.sum(axis=0), indicators.argmax(axis=1)
+    table = np.zeros((len(shares), len(costs)))  # what the groups add to the costs
+    exponent, added = np.empty_like(costs), np.empty_like(costs)
+
+    def state(multiple, table, S):
+        # Fills S, and gives the rest of what is known at it.
+        np.multiply(costs, -multiple, out=exponent)
+        if weight > 0:
+            np.subtract(exponent, np.take(table.T, codes, axis=1, out=added, mode="clip"), out=exponent)
+        np.subtract(exponent, exponent.max(axis=0), out=exponent)
+        np.exp(exponent, out=S)
+        total = S.sum(axis=0)
+        S /= total
+        energy = float(np.vdot(S, costs))
+        if weight == 0:
+            return None, 0.0, energy
+        log_mass = _log_mass(S, exponent, total, indicators)
+        fairness = fairness_error(log_mass, shares)
+        return log_mass, fairness, energy + weight * fairness
+
+    S, spare = np.empty_like(costs), np.empty_like(costs)
+    multiple, step, used, doublings, patience, waited = 1.0, lipschitz, lipschitz, 0, 1, 0
+    log_mass, fairness, energy = state(multiple, table, S)
+    history = [energy]
+    for round_ in range(1, max_iter + 1):
+        gradient = weight * fairness_gradient(log_mass, shares) if weight > 0 else 0.0
+        tried = step > lipschitz and waited >= patience
+        if tried:
+            step, waited = max(lipschitz, 0.5 * step), 0
+        for attempt in range(MAX_DOUBLINGS + 1):
+            trial = multiple + 1.0 / step, table + gradient / step
+            new = state(*trial, spare)
+            if new[2] <= energy + 1e-13 * abs(energy):
+                break
+            if attempt == MAX_DOUBLINGS:
+                return BoundResult(S, tuple(history), fairness, used, doublings, True)
+            step, doublings = 2.0 * step, doublings + 1
+        if tried:
+            patience = min(2 * patience, 64) if attempt else 1  # a smaller L that fails is not tried again at once
+        change = abs(energy - new[2])
+        S, spare = spare, S
+        (multiple, table), (log_mass, fairness, energy) = trial, new
+        history.append(energy)
+        used, waited = max(used, step), waited + 1
+        # A small step changes little: the change is judged as if it had been made with the first L.
+        if round_ >= 2 and change * (step / lipschitz) <= tol * abs(energy):
+            if step == lipschitz or attempt:
+                return BoundResult(S, tuple(history), fairness, used, doublings, True)
+            patience = waited = 1  # it may rest only because L is larger than it has to be by now
+    return BoundResult(S, tuple(history), fairness, used, doublings, False)
+
+
+def _log_mass(S, exponent, total, indicators) -> np.ndarray:
+    """Logarithm (G, c) of the mass of each group in each cluster, also where the mass itself is too small a number."""
+    mass = (S @ indicators).T
+    if mass.min() > 1e-250:
+        return np.log(mass)
+    log_s = exponent - np.log(total)
+    members = [np.flatnonzero(column) for column in indicators.T]
+    return np.array([np.logaddexp.reduce(log_s[:, rows], axis=1) for rows in members])
