@@ -21,8 +21,8 @@ Principal components are kept if the gap under them is
 and smaller; if there are none, these are kept. Of the others the one with the smallest value, and among those whose
 value cannot be told from it the one with the least average error.
 
-All of it is on held-out rows. *Told apart* means: the difference is larger than the 95 %
-quantile of its deviations when the blocks of rows are resampled, the same blocks for both.
+All of it is on held-out rows. *Told apart* means: the difference is larger than the 95 % quantile of its deviations
+when the blocks of rows are resampled, the same blocks for both.
 """
 
 from collections.abc import Mapping, Sequence

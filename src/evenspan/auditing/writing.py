@@ -149,30 +149,17 @@ def file_name(text: str) -> str:
 
 
 def command(settings: dict) -> str:
-    """The command line that makes the same audit, from the folder of the table."""
-    words = ["evenspan", "audit", settings["table"]]
-    for name in settings["sensitive"]:
-        words += ["--sensitive", name]
-    words += ["-k", sizes_text(settings["k"])]
-    for name in settings["methods"]:
-        words += ["--methods", name]
-    for option in ("exclude", "keep"):
-        for name in settings[option]:
-            words += [f"--{option}", name]
+    """The command line that makes the same audit, from the folder of the table: one option a line."""
+    options = [("--sensitive", name) for name in settings["sensitive"]]
+    options += [("-k", sizes_text(settings["k"])), *(("--methods", name) for name in settings["methods"])]
+    options += [(f"--{option}", name) for option in ("exclude", "keep") for name in settings[option]]
     for argument, (option, default) in OPTIONS.items():
         if settings[argument] != default and settings[argument] is not None:
-            words += [option, str(settings[argument])]
-    words += ["--intersections"] if settings["intersections"] else []
-    words += [] if settings["standardize"] else ["--no-standardize"]
-    quoted = [shlex.quote(str(word)) for word in words]
-    lines = [quoted[:3]]
-    for word in quoted[3:]:
-        # One option a line; values stay with theirs.
-        if word.startswith("-"):
-            lines.append([word])
-        else:
-            lines[-1].append(word)
-    return " \\\n    ".join(" ".join(line) for line in lines)
+            options.append((option, settings[argument]))
+    options += [("--intersections",)] if settings["intersections"] else []
+    options += [] if settings["standardize"] else [("--no-standardize",)]
+    lines = [("evenspan", "audit", settings["table"]), *options]
+    return " \\\n    ".join(" ".join(shlex.quote(str(word)) for word in line) for line in lines)
 
 
 def sizes_text(sizes: list[int]) -> str:
