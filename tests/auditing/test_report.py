@@ -93,7 +93,7 @@ def test_the_answer_is_three_sentences_with_the_recommendation():
             assert " to " in second  # an interval
             assert third
     assert "use Min-max loss" in first
-    view = gallery.View.of(audit, "team")
+    view = gallery.View(audit, "team")
     for method in ("PCA", "Min-max loss"):
         row = view.at("loss gap", method)
         assert blocks.number(row["value"], row["low"], row["high"]).text in second
@@ -163,7 +163,7 @@ def test_figures_are_the_same_bytes_on_every_run_and_hold_no_script(which):
 
 
 def test_names_of_groups_are_shown_as_they_are(tmp_path):
-    view = gallery.View.of(audited("hostile"), RACE)
+    view = gallery.View(audited("hostile"), RACE)
     found = gallery.of_attribute(view)
     order = figures.chosen(view.rows, method="PCA", metric="error", k=view.k, part="held out").sort_values("value")
     legend = found["pca-over-k"].figure.legends[0]
@@ -184,7 +184,7 @@ def test_names_of_groups_are_shown_as_they_are(tmp_path):
 
 def test_the_marks_are_where_the_numbers_are():
     audit = audited("plain")
-    view = gallery.View.of(audit, "team")
+    view = gallery.View(audit, "team")
     panel = gallery.of_attribute(view)["methods"].figure.axes[0]
     marks = {line.get_label(): line for line in panel.lines if line.get_linestyle() == "None"}
     for name in audit.methods:

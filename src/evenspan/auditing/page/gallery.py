@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from ..recommend import CONCERNS
 from . import figures
 from .blocks import listed, plain
-from .evidence import SIDE_BY_SIDE, value_of
+from .evidence import SIDE_BY_SIDE, View, value_of
 from .figures import FITTING, HELD_OUT, chosen
 
 if TYPE_CHECKING:
@@ -20,47 +19,6 @@ if TYPE_CHECKING:
 
 READERS = {"linear AUC": "a linear reader", "kernel AUC": "a reader with a kernel"}
 _RING = "The ring is the recommended method."
-
-
-@dataclass(frozen=True, eq=False)
-class View:
-    """One attribute of an audit: its rows, groups and recommendation, as figures and tables need them."""
-
-    attribute: str
-    rows: pd.DataFrame
-    frontier: pd.DataFrame
-    labels: tuple[str, ...]
-    k: int
-    best: str
-    gap: str
-    metric: str
-
-    @classmethod
-    def of(cls, audit: "Audit", attribute: str) -> "View":
-        """Of an audit."""
-        methods, frontier, groups = (audit.tables[name] for name in ("methods", "frontier", "groups"))
-        said = audit.recommendation[attribute]
-        concern = CONCERNS[said.concern]
-        labels = groups.loc[groups["attribute"] == attribute, "group"].astype(str)
-        return cls(
-            attribute,
-            methods[methods["attribute"] == attribute],
-            frontier[frontier["attribute"] == attribute],
-            tuple(labels),
-            int(said.k),
-            said.method,
-            concern.gap,
-            concern.metric,
-        )
-
-    @property
-    def sizes(self) -> list[int]:
-        """Numbers of components that were looked at."""
-        return sorted(int(k) for k in self.rows["k"].unique())
-
-    def at(self, metric: str, method: str = "PCA", part: str = HELD_OUT) -> pd.Series | None:
-        """One number about all rows at the recommended number of components."""
-        return value_of(self.rows, metric=metric, method=method, part=part, k=self.k, group="")
 
 
 def slug(attribute: str, taken: set[str]) -> str:
@@ -87,7 +45,7 @@ def gallery(audit: "Audit") -> dict[str, Drawn]:
     """Every figure of an audit: by attribute, in the order of the report; names serve as file names."""
     found, taken = {}, set()
     for attribute in audit.sample.attributes:
-        stem, view = slug(attribute, taken), View.of(audit, attribute)
+        stem, view = slug(attribute, taken), View(audit, attribute)
         found |= {f"{stem}-{name}": drawn for name, drawn in of_attribute(view).items()}
     return found
 

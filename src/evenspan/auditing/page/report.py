@@ -8,9 +8,9 @@ from .. import writing
 from ..recommend import CONCERNS
 from . import evidence
 from .blocks import Code, Head, Items, Pairs, Section, Text, listed, page, picture, plain
-from .evidence import SIDE_BY_SIDE, said
+from .evidence import SIDE_BY_SIDE, View, said
 from .figures import FITTING, HELD_OUT
-from .gallery import Drawn, View, of_attribute
+from .gallery import Drawn, of_attribute
 
 if TYPE_CHECKING:
     from ..run import Audit
@@ -29,7 +29,7 @@ MEANING = {
 
 def render(audit: "Audit") -> str:
     """The report as one HTML page: no script, no address outside it; whatever came from the table is escaped."""
-    views = [View.of(audit, attribute) for attribute in audit.sample.attributes]
+    views = [View(audit, attribute) for attribute in audit.sample.attributes]
     drawn = {view.attribute: of_attribute(view) for view in views}
     sections = [
         Section("answer", "The answer", _answer(audit, views), answer=True),
@@ -48,7 +48,7 @@ def render(audit: "Audit") -> str:
 
 def sentences(audit: "Audit", attribute: str) -> list[str]:
     """The answer for one attribute in three sentences: what to use, the gap before and after, the price."""
-    view, advice = View.of(audit, attribute), audit.recommendation[attribute]
+    view, advice = View(audit, attribute), audit.recommendation[attribute]
     concern = CONCERNS[advice.concern]
     before, head = view.at(concern.gap), SIDE_BY_SIDE[concern.gap]
     if advice.keeps_pca:
@@ -117,8 +117,8 @@ def _pca(audit: "Audit", views: list[View], drawn: dict) -> list:
     for view in views:
         blocks += _heading(views, view, "pca")
         blocks += _pictures(drawn[view.attribute], "pca-groups")
-        blocks.append(evidence.under_pca(view.rows, view.attribute, view.k, audit.sample.groups))
-        blocks.append(evidence.spread_under_pca(view.rows, view.attribute, view.k))
+        blocks.append(evidence.under_pca(view, audit.sample.groups))
+        blocks.append(evidence.spread_under_pca(view))
         blocks += _pictures(drawn[view.attribute], "pca-over-k")
     return blocks
 
@@ -134,11 +134,11 @@ def _methods(views: list[View], drawn: dict) -> list:
     for view in views:
         blocks += _heading(views, view, "methods")
         blocks += _pictures(drawn[view.attribute], "methods")
-        blocks += evidence.side_by_side(view.rows, view.attribute, view.k, view.best, family)
+        blocks += evidence.side_by_side(view, family)
         blocks += _pictures(drawn[view.attribute], "predictability")
         if len(view.sizes) > 1:
             blocks += _pictures(drawn[view.attribute], "methods-over-k")
-            blocks.append(evidence.over_k(view.rows, view.attribute, view.metric, view.best))
+            blocks.append(evidence.over_k(view))
     blocks.append(Text("Every number, for every k, part, group and method, is in tables/methods.csv.", True))
     return blocks
 
@@ -154,8 +154,8 @@ def _possible(audit: "Audit", views: list[View], drawn: dict) -> list:
         blocks += _heading(views, view, "possible")
         names = [name for name in drawn[view.attribute] if name == "possible" or name.startswith("frontier-")]
         blocks += _pictures(drawn[view.attribute], *names)
-        blocks.append(evidence.own_best(view.frontier, view.attribute, view.k))
-        blocks.append(evidence.bounds(view.frontier, view.attribute, view.k))
+        blocks.append(evidence.own_best(view))
+        blocks.append(evidence.bounds(view))
     return blocks
 
 
@@ -198,7 +198,7 @@ def _held_out(views: list[View], drawn: dict) -> list:
             )
         )
         metrics = {name: SIDE_BY_SIDE[name] for name in dict.fromkeys(["average error", view.metric])}
-        blocks.append(evidence.both_parts(view.rows, view.attribute, view.k, metrics, view.best))
+        blocks.append(evidence.both_parts(view, metrics))
     return blocks
 
 
