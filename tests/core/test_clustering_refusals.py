@@ -1,7 +1,6 @@
 """What the clusterers refuse, what they warn of and go on with, and the words: seen, needed, what to do."""
 
 import numpy as np
-import pandas as pd
 import pytest
 from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
@@ -19,11 +18,9 @@ from evenspan.clustering.variational import VariationalFairClustering
 from evenspan.clustering.weight_rule import WeightRule
 from evenspan.core.cluster_counts import ClusterCounts
 from evenspan.core.errors import (
-    ComponentsError,
     ConfigurationError,
     DataError,
     FairError,
-    FeatureTypeError,
     GroupError,
     SingleGroupWarning,
 )
@@ -60,50 +57,7 @@ def many(data=X, groups=GROUPS, c=3, weight=1.0, **options):
     return FairMultipleKernelKMeans(c, weight, **options).fit(data, sensitive_features=groups)
 
 
-# -- of every clusterer -----------------------------------------------------------------------------------------------
-
-OF_ALL = {
-    "more clusters than points": ({"n_clusters": 81}, {}, ComponentsError,
-                                  ["n_clusters=81", "80 points", "at most 80"]),
-    "no cluster": ({"n_clusters": 0}, {}, ConfigurationError, ["n_clusters=0", "whole number of at least 1"]),
-    "half a cluster": ({"n_clusters": 2.5}, {}, ConfigurationError, ["n_clusters=2.5", "whole number"]),
-    "clusters as text": ({"n_clusters": "3"}, {}, ConfigurationError, ["n_clusters='3'"]),
-    "clusters as a boolean": ({"n_clusters": True}, {}, ConfigurationError, ["n_clusters=True"]),
-    "seed": ({"random_state": "x"}, {}, ConfigurationError, ["random_state='x'", "whole number"]),
-    "seed negative": ({"random_state": -1}, {}, ConfigurationError, ["random_state=-1"]),
-    "groups None": ({}, {"groups": None}, GroupError, ["None", "one group label for each row"]),
-    "groups too few": ({}, {"groups": GROUPS[:50]}, GroupError, ["50 rows", "X has 80", "one entry for each row"]),
-    "groups empty": ({}, {"groups": []}, GroupError, ["0 rows"]),
-    "a label missing": ({}, {"groups": pd.Series(GROUPS).where(np.arange(80) > 1)}, GroupError,
-                        ["2 missing", "Drop those rows"]),
-    "fractional groups": ({}, {"groups": np.linspace(0, 1, 80)}, GroupError, ["fractional", "Bin"]),
-    "mixed groups": ({}, {"groups": [1, "a"] * 40}, GroupError, ["mixes", "Use one type"]),
-    "text column": ({}, {"data": pd.DataFrame(X).assign(town="x")}, FeatureTypeError,
-                    ["'town'", "not numeric", "Encode"]),
-    "text in an array": ({}, {"data": np.c_[X.astype(object)[:, :2], GROUPS]}, FeatureTypeError,
-                         ["column 2", "Encode"]),
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("name", OF_ALL)
-@pytest.mark.parametrize("method", PUBLIC)
-def test_what_every_clusterer_refuses(method, name):
-    options, passed, error, parts = OF_ALL[name]
-    with pytest.raises(error) as told:
-        PUBLIC[method](**{"n_clusters": 3} | options).fit(
-            passed.get("data", X), sensitive_features=passed.get("groups", GROUPS)
-        )
-    for part in parts:
-        assert part in str(told.value)
-
-
-@pytest.mark.parametrize("value", [np.nan, np.inf])
-@pytest.mark.parametrize("method", PUBLIC)
-def test_features_that_are_no_numbers(method, value):
-    with pytest.raises(ValueError, match=r"NaN|infinity|infinite"):
-        PUBLIC[method](3).fit(spoilt(X, 7, 2, value), sensitive_features=GROUPS)
-    with pytest.raises(ValueError, match=r"NaN|infinity|infinite"):
-        KernelKMeans(3).fit(spoilt(X, 7, 2, value))
+# -- of every clusterer (see also test_voice.py) ----------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("method", PUBLIC)
@@ -115,26 +69,25 @@ def test_empty_tables(method):
 QUICK = {"one kernel": {"fairness_weight": 1.0}, "several kernels": {"fairness_weight": 1.0, "max_iter": 50}}
 
 
-@pytest.mark.filterwarnings("ignore:.*one group only:UserWarning")
 @pytest.mark.parametrize("method", PUBLIC)
-def test_one_group_has_no_fairness_and_is_no_error(method):
-    model = PUBLIC[method](3, **QUICK.get(method, {}))
-    model.fit(X, sensitive_features=["all"] * 80)
+def test_one_group_has_no_fairness(method):
+    model = PUBLIC[method](3, on_single_group="warn", **QUICK.get(method, {}))
+    with pytest.warns(SingleGroupWarning, match="one group only") as told:
+        model.fit(X, sensitive_features=["all"] * 80)
+    assert told[0].filename == __file__
     assert model.counts_.counts.shape == (1, 3)
     assert np.isnan(model.counts_.mnce)
     assert model.counts_.fair_gap == 0.0
     assert model.counts_.balance == 1.0
 
 
-def test_one_group_warns_where_a_weight_was_set():
-    with pytest.warns(SingleGroupWarning, match="one group only") as told:
-        alone = one(groups=["all"] * 80, weight=5.0)
-    assert told[0].filename == __file__
-    assert np.array_equal(alone.labels_, one(weight=0.0).labels_)
-    with pytest.warns(SingleGroupWarning, match="one group only"):
-        many(groups=["all"] * 80, weight=5.0, max_iter=50)
+def test_one_group_is_weight_zero():
+    allowed = {"groups": ["all"] * 80, "on_single_group": "warn"}
     with pytest.warns(SingleGroupWarning):
-        searched = one(groups=["all"] * 80, weight="auto")
+        alone = one(weight=5.0, **allowed)
+    assert np.array_equal(alone.labels_, one(weight=0.0).labels_)
+    with pytest.warns(SingleGroupWarning):
+        searched = one(weight="auto", **allowed)
     assert searched.fairness_weight_ == 1.0  # MNCE does not exist, so nothing can rise
 
 

@@ -289,14 +289,14 @@ def test_one_cluster_and_one_for_each_point():
 
 def test_one_group_warns_and_equals_weight_zero():
     sample = crossed()
-    with pytest.warns(SingleGroupWarning, match="one group only \\(all\\)"):
-        model = fitted(sample.X, ["all"] * 80, weight=5.0, **PAPER)
+    with pytest.warns(SingleGroupWarning, match="one group only"):
+        model = fitted(sample.X, ["all"] * 80, weight=5.0, on_single_group="warn", **PAPER)
     free = fitted(sample.X, sample.groups, weight=0.0, **PAPER)
     np.testing.assert_array_equal(model.labels_, free.labels_)
     assert model.objective_ == pytest.approx(free.objective_ - 5.0 * 80)
     assert np.isnan(model.counts_.mnce)
     with pytest.warns(SingleGroupWarning):
-        ruled = fitted(sample.X, ["all"] * 80, weight="auto", **PAPER)
+        ruled = fitted(sample.X, ["all"] * 80, weight="auto", on_single_group="warn", **PAPER)
     assert [entry["fairness_weight"] for entry in ruled.search_] == [1.0]
     np.testing.assert_array_equal(ruled.labels_, free.labels_)
 

@@ -20,7 +20,7 @@ from evenspan.clustering.fairness_first import (
     transport,
 )
 from evenspan.core.cluster_counts import ClusterCounts
-from evenspan.core.errors import ComponentsError, ConfigurationError, DataError, GroupError
+from evenspan.core.errors import ComponentsError, ConfigurationError, DataError, GroupError, SingleGroupWarning
 
 
 def crossed(counts=((40, 25), (30, 20), (20, 15)), seed=0):
@@ -342,7 +342,8 @@ def test_beside_all_partitions_of_a_few_points(seed):
 def test_one_group_is_k_means_and_single_moves_from_it():
     X = crossed()[0]
     plain = KMeans(4, n_init=10, random_state=int(np.random.default_rng(0).integers(2**31))).fit(X - X.mean(axis=0))
-    model = FairnessFirstClustering(4).fit(X, sensitive_features=["all"] * len(X))
+    with pytest.warns(SingleGroupWarning):
+        model = FairnessFirstClustering(4, on_single_group="warn").fit(X, sensitive_features=["all"] * len(X))
     assert model.stages_[0]["inertia"] == pytest.approx(plain.inertia_)
     assert model.inertia_ <= plain.inertia_ + 1e-9
     assert model.counts_.balance == 1.0
@@ -411,7 +412,6 @@ REFUSALS = {
     "starts": ({"n_init": 0}, ConfigurationError, ["n_init=0", "at least 1"]),
     "sweeps": ({"max_iter": 0}, ConfigurationError, ["max_iter=0", "at least 1"]),
     "seed": ({"random_state": "a"}, ConfigurationError, ["random_state='a'"]),
-    "no cluster": ({"n_clusters": 0}, ConfigurationError, ["n_clusters=0"]),
     "clusters": ({"n_clusters": 151}, ComponentsError, ["n_clusters=151", "150 points"]),
     "groups": ({"groups": GROUPS[:9]}, GroupError, ["9 rows", "150"]),
     "no groups": ({"groups": None}, GroupError, ["None"]),

@@ -22,7 +22,14 @@ from evenspan.clustering.variational_round import (
     one_hot,
 )
 from evenspan.core.cluster_counts import ClusterCounts
-from evenspan.core.errors import ComponentsError, ConfigurationError, DataError, FeatureTypeError, GroupError
+from evenspan.core.errors import (
+    ComponentsError,
+    ConfigurationError,
+    DataError,
+    FeatureTypeError,
+    GroupError,
+    SingleGroupWarning,
+)
 
 OBJECTIVES = ("k-means", "k-median", "ncut")
 
@@ -261,7 +268,9 @@ def test_names_and_order_of_groups_do_not_matter():
 
 @pytest.mark.parametrize("objective", OBJECTIVES)
 def test_one_group_feels_no_weight(objective):
-    labels = [fit(groups=np.ones(len(X)), fairness_weight=w, objective=objective).labels_ for w in (0.0, 1e3)]
+    options = {"groups": np.ones(len(X)), "objective": objective, "on_single_group": "warn"}
+    with pytest.warns(SingleGroupWarning):
+        labels = [fit(fairness_weight=weight, **options).labels_ for weight in (0.0, 1e3)]
     np.testing.assert_array_equal(*labels)
 
 

@@ -1,7 +1,9 @@
 """The scikit-learn side of every clusterer, written once."""
 
 from abc import abstractmethod
-from numbers import Real
+from collections.abc import Mapping
+from numbers import Integral, Real
+from typing import ClassVar
 
 import numpy as np
 from scipy.sparse import issparse
@@ -10,15 +12,17 @@ from sklearn.metrics import pairwise_distances_argmin
 from sklearn.utils.validation import check_is_fitted
 
 from ..core.cluster_counts import ClusterCounts
-from ..core.errors import ComponentsError, ConfigurationError, SingleGroupWarning
+from ..core.errors import ComponentsError, ConfigurationError, DataError, GroupError, SingleGroupWarning
 from ..core.estimator import validated, warn_caller
 from ..core.groups import encode_groups, label_text
-from ..core.inputs import require_numeric_columns, whole_number
-from ..core.options import Options
+from ..core.inputs import feature_names, require_numeric_columns
+from ..core.options import Option, Options, one_of
 
 
 class FairClusterer(Options, ClusterMixin, BaseEstimator):
     """Base of the clusterers that see groups: ``fit(X, sensitive_features=...)`` leaves labels and their counts."""
+
+    _options: ClassVar[Mapping[str, Option]] = {"on_single_group": one_of("raise", "warn")}
 
     # Lets a Pipeline or a search route the groups without a call to set_fit_request.
     __metadata_request__fit = {"sensitive_features": True}  # noqa: RUF012
@@ -61,18 +65,18 @@ class FairClusterer(Options, ClusterMixin, BaseEstimator):
         return self.fit(X, y, sensitive_features=sensitive_features).labels_
 
     def _groups(self, sensitive_features, n: int) -> np.ndarray:
-        """Group codes of the rows; stores the labels and sizes of the groups."""
+        """Group codes of the rows; stores the labels and sizes of the groups. One group is an error unless allowed."""
         self.group_labels_, codes = encode_groups(sensitive_features, n)
         self.group_counts_ = np.bincount(codes, minlength=len(self.group_labels_))
-        return codes
-
-    def _warn_single_group(self) -> None:
         if len(self.group_labels_) == 1:
-            warn_caller(
-                f"there is one group only ({label_text(self.group_labels_[0])}), so the fairness term is the same for "
-                "all clusterings and has no effect.",
-                SingleGroupWarning,
-            )
+            said = f"there is one group only ({label_text(self.group_labels_[0])!r}, {n} row(s))"
+            if self.on_single_group == "raise":
+                raise GroupError(
+                    f"{said}: there is nothing to be fair between. Pass at least two groups, or on_single_group='warn' "
+                    "for clusters without fairness."
+                )
+            warn_caller(f"{said}, so the fairness term has no effect.", SingleGroupWarning)
+        return codes
 
     def _store_labels(self, labels: np.ndarray, codes: np.ndarray, n_clusters: int) -> None:
         self.labels_ = np.asarray(labels, dtype=np.int64)
@@ -114,19 +118,33 @@ class CentreClusterer(FairClusterer):
 
 
 def numeric_table(estimator: BaseEstimator, X, **checks) -> np.ndarray:
-    """X as an array in the precision that it has; an error names the columns that are not numeric."""
+    """X as an array in the precision that it has; an error names the columns that are not numeric or not finite."""
     require_numeric_columns(X)
-    return validated(estimator, X, dtype=[np.float64, np.float32], **checks)
+    table = validated(estimator, X, dtype=[np.float64, np.float32], ensure_all_finite=False, **checks)
+    values = table.data if issparse(table) else table
+    if not np.isfinite(values.sum(axis=None)) and not np.isfinite(values).all():
+        dense = table.toarray() if issparse(table) else table
+        broken = {j: int(bad) for j, bad in enumerate((~np.isfinite(dense)).sum(axis=0)) if bad}
+        names = feature_names(X)
+        shown = ", ".join(f"{names[j]!r} ({bad})" if names else f"{j} ({bad})" for j, bad in list(broken.items())[:5])
+        raise DataError(
+            f"X contains NaN or inf: column (number of entries) {shown}{', ...' if len(broken) > 5 else ''}. Needed "
+            "are finite numbers. Impute or drop the rows; evenspan never fills in values by itself."
+        )
+    return table
 
 
 def require_clusters(n_clusters, n: int) -> int:
     """``n_clusters`` as an int between 1 and n."""
-    n_clusters = whole_number("n_clusters", n_clusters, 1)
+    if not isinstance(n_clusters, Integral) or isinstance(n_clusters, bool | np.bool_) or n_clusters < 1:
+        raise ComponentsError(
+            f"n_clusters={n_clusters!r}; needed is a whole number from 1 to {n} for these {n} point(s)."
+        )
     if n_clusters > n:
         raise ComponentsError(
             f"n_clusters={n_clusters}, but there are only {n} points and no cluster may be empty. Ask for at most {n}."
         )
-    return n_clusters
+    return int(n_clusters)
 
 
 def number_at_least(name: str, value, least: float) -> float:

@@ -71,6 +71,8 @@ class FairKernelKMeans(KernelInput, FairClusterer):
         "blocks" computes rows of the kernel when they are needed, with O(n c) memory.
     random_state : int, Generator or None, default 0
         For the start.
+    on_single_group : {"raise", "warn"}, default "raise"
+        What to do with one group only, to which there is nothing to be fair.
 
     Attributes
     ----------
@@ -128,6 +130,7 @@ class FairKernelKMeans(KernelInput, FairClusterer):
     """
 
     _options: ClassVar[Mapping[str, Option]] = {
+        **FairClusterer._options,
         **KernelInput._options,
         "max_iter": whole(1),
         "tol": number(0.0),
@@ -152,6 +155,7 @@ class FairKernelKMeans(KernelInput, FairClusterer):
         dtype="float64",
         storage="auto",
         random_state=0,
+        on_single_group="raise",
     ):
         self.n_clusters = n_clusters
         self.fairness_weight = fairness_weight
@@ -168,6 +172,7 @@ class FairKernelKMeans(KernelInput, FairClusterer):
         self.dtype = dtype
         self.storage = storage
         self.random_state = random_state
+        self.on_single_group = on_single_group
 
     def fit(self, X, y=None, *, sensitive_features):
         rule = as_rule(self.fairness_weight)
@@ -237,7 +242,6 @@ class FairKernelKMeans(KernelInput, FairClusterer):
         X = self._table(X)
         codes = self._groups(sensitive_features, len(X))
         c = require_clusters(self.n_clusters, len(X))
-        self._warn_single_group()
         gram = self._gram(X)
         return X, gram, codes, starting_point(gram, self.init, c, rng)
 

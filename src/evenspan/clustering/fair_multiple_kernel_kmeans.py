@@ -65,6 +65,8 @@ class FairMultipleKernelKMeans(FairClusterer):
         Precision in which the kernels are stored: m n^2 numbers.
     random_state : int, Generator or None, default 0
         For the start.
+    on_single_group : {"raise", "warn"}, default "raise"
+        What to do with one group only, to which there is nothing to be fair.
 
     Attributes
     ----------
@@ -120,6 +122,7 @@ class FairMultipleKernelKMeans(FairClusterer):
     """
 
     _options: ClassVar[Mapping[str, Option]] = {
+        **FairClusterer._options,
         "kernels": one_of("twelve", "precomputed"),
         "weights_from": one_of("shifted", "unshifted"),
         "max_iter": whole(1),
@@ -139,6 +142,7 @@ class FairMultipleKernelKMeans(FairClusterer):
         tol=1e-10,
         dtype="float64",
         random_state=0,
+        on_single_group="raise",
     ):
         self.n_clusters = n_clusters
         self.fairness_weight = fairness_weight
@@ -149,6 +153,7 @@ class FairMultipleKernelKMeans(FairClusterer):
         self.tol = tol
         self.dtype = dtype
         self.random_state = random_state
+        self.on_single_group = on_single_group
 
     def fit(self, X, y=None, *, sensitive_features):
         self._check_options()
@@ -156,7 +161,6 @@ class FairMultipleKernelKMeans(FairClusterer):
         stack = self._stack(X)
         n = stack[0].shape[0]
         c, codes = require_clusters(self.n_clusters, n), self._groups(sensitive_features, n)
-        self._warn_single_group()
         equal = np.full(len(stack), 1.0 / len(stack))
         start = starting_point(DenseGram(weighted(stack, equal)), self.init, c, rng)
 

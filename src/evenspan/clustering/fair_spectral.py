@@ -238,6 +238,8 @@ class FairSpectralClustering(FairClusterer):
         Starts of k-means, of which the best is kept.
     random_state : int, default 0
         Decides the starts of k-means and of Lanczos.
+    on_single_group : {"raise", "warn"}, default "raise"
+        What to do with one group only, to which there is nothing to be fair.
 
     Attributes
     ----------
@@ -300,6 +302,7 @@ class FairSpectralClustering(FairClusterer):
     """
 
     _options: ClassVar[Mapping[str, Option]] = {
+        **FairClusterer._options,
         "laplacian": one_of("normalized", "unnormalized"),
         "solver": one_of("auto", "null_space", "lanczos"),
         "n_init": whole(1),
@@ -316,6 +319,7 @@ class FairSpectralClustering(FairClusterer):
         solver="auto",
         n_init=10,
         random_state=0,
+        on_single_group="raise",
     ):
         self.n_clusters = n_clusters
         self.affinity = affinity
@@ -325,6 +329,7 @@ class FairSpectralClustering(FairClusterer):
         self.solver = solver
         self.n_init = n_init
         self.random_state = random_state
+        self.on_single_group = on_single_group
 
     def fit(self, X, y=None, *, sensitive_features):
         self._check_options()

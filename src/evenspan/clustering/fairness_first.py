@@ -12,7 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 from ..core.cluster_counts import tally
 from ..core.estimator import require_generator, warn_caller
 from ..core.options import Option, number, whole
-from .estimator import CentreClusterer, require_clusters
+from .estimator import CentreClusterer, FairClusterer, require_clusters
 from .transport import fair_counts, transport
 
 #: A change must lower the sum of squares by more than this, relative to the total scatter.
@@ -233,6 +233,8 @@ class FairnessFirstClustering(CentreClusterer):
         Largest number of passes of stage 3.
     random_state : int or numpy Generator, default 0
         For the k-means runs of stage 1.
+    on_single_group : {"raise", "warn"}, default "raise"
+        What to do with one group only, to which there is nothing to be fair.
 
     Attributes
     ----------
@@ -284,17 +286,19 @@ class FairnessFirstClustering(CentreClusterer):
     """
 
     _options: ClassVar[Mapping[str, Option]] = {
+        **FairClusterer._options,
         "threshold": number(0.0, 1.0),
         "n_init": whole(1),
         "max_iter": whole(1),
     }
 
-    def __init__(self, n_clusters=8, *, threshold=0.9, n_init=1, max_iter=100, random_state=0):
+    def __init__(self, n_clusters=8, *, threshold=0.9, n_init=1, max_iter=100, random_state=0, on_single_group="raise"):
         self.n_clusters = n_clusters
         self.threshold = threshold
         self.n_init = n_init
         self.max_iter = max_iter
         self.random_state = random_state
+        self.on_single_group = on_single_group
 
     def fit(self, X, y=None, *, sensitive_features):
         self._check_options()

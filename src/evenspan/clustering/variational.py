@@ -10,7 +10,7 @@ from sklearn.exceptions import ConvergenceWarning
 from ..core.errors import ConfigurationError, DataError
 from ..core.estimator import require_generator, warn_caller
 from ..core.options import Option, number, one_of, whole
-from .estimator import CentreClusterer, number_at_least, require_clusters
+from .estimator import CentreClusterer, FairClusterer, number_at_least, require_clusters
 from .variational_round import (
     BoundResult,
     KMeansCosts,
@@ -175,6 +175,8 @@ class VariationalFairClustering(CentreClusterer):
         Most updates in a round.
     random_state : int, default 0
         Decides the seeds, which are those of k-means++.
+    on_single_group : {"raise", "warn"}, default "raise"
+        What to do with one group only, to which there is nothing to be fair.
 
     Attributes
     ----------
@@ -245,6 +247,7 @@ class VariationalFairClustering(CentreClusterer):
     """
 
     _options: ClassVar[Mapping[str, Option]] = {
+        **FairClusterer._options,
         "objective": one_of("k-means", "k-median", "ncut"),
         "lipschitz": number(0.0, low_open=True).or_none(),
         "tol": number(0.0),
@@ -268,6 +271,7 @@ class VariationalFairClustering(CentreClusterer):
         bound_tol=1e-5,
         max_bound_iter=10_000,
         random_state=0,
+        on_single_group="raise",
     ):
         self.n_clusters = n_clusters
         self.fairness_weight = fairness_weight
@@ -281,6 +285,7 @@ class VariationalFairClustering(CentreClusterer):
         self.bound_tol = bound_tol
         self.max_bound_iter = max_bound_iter
         self.random_state = random_state
+        self.on_single_group = on_single_group
 
     def fit(self, X, y=None, *, sensitive_features):
         weight = number_at_least("fairness_weight", self.fairness_weight, 0.0)

@@ -1,0 +1,148 @@
+"""One voice: what every estimator says to the same mistake, and of which kind its error or warning is."""
+
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from evenspan.core.errors import (
+    ComponentsError,
+    ConfigurationError,
+    DataError,
+    FairError,
+    FairWarning,
+    FeatureTypeError,
+    GroupError,
+    SingleGroupWarning,
+)
+
+from .every import ALL, CLUSTERERS, PLAIN, TRANSFORMERS, fit, make
+from .samples import draw
+
+S = draw(counts=(60, 40, 20))
+X, GROUPS = S.X, S.groups  # 120 rows, 6 features, 3 groups
+FAIR = {name for name in ALL if name not in PLAIN}
+#: Those that compare two groups by nature, and those to which six groups leave no direction of six.
+TWO_GROUPS = {"ConvexFairPCA", "DisparityFairPCA", "RobustFairPCA"}
+ALL_DIRECTIONS = {"NullItOutPCA", "StreamingFairPCA"}
+
+
+def spoilt(value):
+    bad = X.copy()
+    bad[7, 2] = value
+    return bad
+
+
+MISTAKES = {
+    "a missing entry": (spoilt(np.nan), GROUPS, {}, DataError, ["NaN or inf", "2 (1)", "finite"], set(ALL)),
+    "an infinite entry": (spoilt(np.inf), GROUPS, {}, DataError, ["NaN or inf", "2 (1)", "finite"], set(ALL)),
+    "a column of text": (pd.DataFrame(X, columns=list("uvwxyz")).assign(w="high"), GROUPS, {}, FeatureTypeError,
+                         ["'w'", "not numeric", "Encode"], set(ALL)),
+    "no groups": (X, None, {}, GroupError, ["None", "one group label for each row"], FAIR),
+    "too few groups": (X, GROUPS[:50], {}, GroupError, ["50 rows", "X has 120", "one entry for each row"], FAIR),
+    "a missing label": (X, pd.Series(GROUPS).where(np.arange(120) > 2), {}, GroupError, ["3 missing", "Drop"], FAIR),
+    "labels of two kinds": (X, np.array([1, "a"] * 60, dtype=object), {}, GroupError, ["mixes", "one type"], FAIR),
+    "fractional labels": (X, np.linspace(0, 1, 120), {}, GroupError, ["fractional"], FAIR),
+    "one group": (X, ["all"] * 120, {}, GroupError, ["one group only", "'all'"], FAIR),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", MISTAKES)
+def test_the_same_mistake_has_the_same_answer(name):
+    table, groups, options, kind, words, whom = MISTAKES[name]
+    offenders = []
+    for estimator in sorted(whom):
+        with pytest.raises(ValueError) as told:
+            fit(make(estimator, **options), table, groups)
+        said = [type(told.value).__name__, *(word for word in words if word not in str(told.value))]
+        offenders += [] if said == [kind.__name__] else [(estimator, *said, str(told.value))]
+    assert offenders == []
+
+
+@pytest.mark.parametrize("size", [0, -1, 2.5, "3", True, 200])
+def test_the_number_of_components_or_clusters(size):
+    """What was asked for, and how many there can be."""
+    offenders = []
+    for name in ALL:
+        with pytest.raises(FairError) as told:
+            fit(make(name, size), X, GROUPS)
+        word = f"{'n_clusters' if name in CLUSTERERS else 'n_components'}={size!r}"
+        right = type(told.value) is ComponentsError and word in str(told.value)
+        offenders += [] if right else [(name, type(told.value).__name__, str(told.value))]
+    assert offenders == []
+
+
+def test_every_option_is_checked_by_its_name():
+    offenders = []
+    for name, kind in ALL.items():
+        for option in kind._options:
+            with pytest.raises(ConfigurationError) as told:
+                fit(make(name, **{option: object()}), X, GROUPS)
+            if not (str(told.value).startswith(f"{option}=<object") and "needed is" in str(told.value)):
+                offenders.append((name, option, str(told.value)))
+    assert offenders == []
+    assert {option for kind in ALL.values() for option in kind._options} >= {"tol", "max_iter", "attributes"}
+
+
+def test_a_seed_of_the_wrong_kind():
+    seeded = [name for name, kind in ALL.items() if "random_state" in kind().get_params()]
+    assert len(seeded) >= 12
+    for name in seeded:
+        with pytest.raises(ConfigurationError, match="random_state=-1; needed is None, a whole number"):
+            fit(make(name, random_state=-1), X, GROUPS)
+
+
+def test_one_group_where_it_is_allowed():
+    allowing = [name for name, kind in ALL.items() if "on_single_group" in kind().get_params()]
+    assert set(allowing) >= {"FairPCA", "LEACE", "FairKernelPCA", "FairKernelKMeans", "FairSpectralClustering"}
+    for name in allowing:
+        assert ALL[name]().on_single_group == "raise", name
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            fit(make(name, on_single_group="warn"), X, ["all"] * 120)
+        told = [one for one in caught if issubclass(one.category, SingleGroupWarning)]
+        assert len(told) == 1, (name, [str(one.message) for one in caught])
+        assert "one group only" in str(told[0].message), name
+        assert told[0].filename == __file__.replace("test_voice", "every"), name  # the line outside that led there
+
+
+def test_several_columns():
+    """Every combination of values is a group; ``attributes`` says whether each column counts alone."""
+    pairs = pd.DataFrame({"colour": GROUPS, "shape": np.array(["round", "square"])[np.arange(120) % 2]})
+    offenders = []
+    for name in sorted(FAIR):
+        model = make(name, 1 if name in TRANSFORMERS else 3)
+        if name in TWO_GROUPS:
+            with pytest.raises(GroupError, match="exactly two groups"):
+                fit(model, X, pairs)
+            continue
+        if name in ALL_DIRECTIONS:
+            with pytest.raises(ComponentsError, match="at most 0 are possible"):
+                fit(model, X, pairs)
+            continue
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            fit(model, X, pairs)
+        if model.group_labels_.dtype.names != ("colour", "shape") or len(model.group_labels_) != 6:
+            offenders.append(name)
+    assert offenders == []
+    with_option = {name: ALL[name]().attributes for name in ALL if "attributes" in ALL[name]().get_params()}
+    assert set(with_option.values()) == {"marginal"}
+    assert set(with_option) >= {"FairPCA", "FairKernelPCA", "LEACE", "NullItOutPCA", "INLP", "MMDFairPCA"}
+
+
+def test_warnings_have_one_base_and_iterations_say_whether_they_converged():
+    import evenspan
+
+    kinds = {one for one in FairWarning.__subclasses__() if one.__module__.startswith("evenspan")}
+    assert len(kinds) >= 8
+    assert issubclass(SingleGroupWarning, FairWarning)
+    assert evenspan.FairError is FairError
+    iterative = [name for name in ALL if "max_iter" in ALL[name]().get_params()]
+    for name in iterative:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            model = fit(make(name), X, GROUPS if name not in TWO_GROUPS else GROUPS == "azure")
+        assert hasattr(model, "converged_"), name
+        assert hasattr(model, "n_iter_"), name
