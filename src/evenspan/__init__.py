@@ -4,9 +4,8 @@ import importlib
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from .auditing.result import Audit
-    from .auditing.run import audit
-    from .auditing.table.encoding import TableEncoder
+    from .auditing.encode import TableEncoder
+    from .auditing.run import Audit, audit
     from .clustering import (
         FairKernelKMeans,
         FairMultipleKernelKMeans,
@@ -88,9 +87,9 @@ __all__ = [
 ]
 
 _HOMES = {
-    "Audit": "auditing.result",
+    "Audit": "auditing.run",
     "audit": "auditing.run",
-    "TableEncoder": "auditing.table.encoding",
+    "TableEncoder": "auditing.encode",
     "ClusterFrame": "metrics",
     "GroupFrame": "metrics",
     "GroupGapDisplay": "displays",

@@ -10,14 +10,13 @@ import pytest
 from sklearn.base import clone
 
 import evenspan
-from evenspan import metrics
-from evenspan.auditing.analysis.fitting import BINARY, QUICK, chosen_methods, fit_method
-from evenspan.auditing.analysis.judging import COLUMNS, METRICS
+from evenspan.auditing.fitting import BINARY, QUICK, chosen_methods, fit_method
+from evenspan.auditing.judge import COLUMNS, METRICS
 from evenspan.auditing.writing import file_name, require_free, transformer_names, write
 from evenspan.core.errors import ComponentsError, ConfigurationError, FairError, GroupError
 from evenspan.methods import METHODS
 
-from .drawn import frame, rows, sample
+from .tables import frame, rows, sample
 
 
 def value(table, **where):
@@ -39,20 +38,22 @@ def found(table):
         return evenspan.audit(table, sensitive="team", target="hired", n_boot=200)
 
 
-def test_equal_means_and_equal_losses_on_the_fitting_part(found):
-    seen = found.tables["methods"]
+def test_equal_means_and_equal_losses_on_the_fitting_part_and_nobody_below_the_frontier(found):
+    seen, line = found.tables["methods"], found.tables["frontier"]
     assert found.sizes == (1, 2, 3, 4)
     for k in found.sizes:
-        mine = seen[(seen["k"] == k) & (seen["part"] == "fitting") & (seen["group"] == "")]
+        mine = seen[(seen["k"] == k) & (seen["part"] == "fitting") & (seen["group"] == "")].dropna(subset="value")
         scale = value(mine, method="PCA", metric="average error")["value"]
-        pca = value(mine, method="PCA", metric="mean distance")["value"]
         assert value(mine, method="Fair PCA", metric="mean distance")["value"] < 1e-10 * np.sqrt(scale)
-        assert pca > 0.01 * np.sqrt(scale)
+        assert value(mine, method="PCA", metric="mean distance")["value"] > 0.01 * np.sqrt(scale)
         # Equal losses exist for two groups at every number of components.
         assert value(mine, method="Min-max loss", metric="loss gap")["value"] < 1e-7 * scale
         assert value(mine, method="PCA", metric="loss gap")["value"] > 1e-4 * scale
-        lowest = mine[mine["metric"] == "average error"].dropna(subset="value").sort_values("value")
-        assert lowest["method"].iloc[0] == "PCA"
+        assert mine[mine["metric"] == "average error"].sort_values("value")["method"].iloc[0] == "PCA"
+        smallest = line[(line["k"] == k) & (line["curve"] == "worst loss")].iloc[-1]
+        worst = mine[(mine["metric"] == "worst loss") & (mine["method"] != "LEACE")]
+        assert (worst["value"] >= smallest["bound"] - 1e-8).all()
+        assert np.isclose(value(worst, method="Min-max loss")["value"], smallest["y"], rtol=1e-5)
 
 
 def test_the_pipeline_gives_the_representation_that_the_numbers_are_of(found, table):
@@ -74,14 +75,12 @@ def test_the_pipeline_gives_the_representation_that_the_numbers_are_of(found, ta
             total = parts[0] * counts["fitting"] + parts[1] * counts["held out"]
             assert np.isclose(squares[table["team"] == group].sum(), total, rtol=1e-8)
     assert found.pipeline()[-1].n_components == found.recommendation["team"].k
-    with pytest.raises(ConfigurationError, match="Kernel"):
-        found.pipeline("Kernel")
-    with pytest.raises(ConfigurationError, match="k=9"):
-        found.pipeline(k=9)
-    with pytest.raises(ConfigurationError, match="attribute='age'"):
-        found.pipeline(attribute="age")
-    with pytest.raises(ConfigurationError, match="no answer for k=4"):
-        found.pipeline("Null-it-out PCA", k=4)
+    for asked, said in (
+        ({"method": "Kernel"}, "Kernel"), ({"k": 9}, "k=9"), ({"attribute": "age"}, "attribute='age'"),
+        ({"method": "Null-it-out PCA", "k": 4}, "no answer for k=4"),
+    ):  # fmt: skip
+        with pytest.raises(ConfigurationError, match=said):
+            found.pipeline(**asked)
 
 
 def test_tables_are_tidy_and_whole(found):
@@ -102,17 +101,6 @@ def test_tables_are_tidy_and_whole(found):
     assert set(found.tables["notes"]["kind"]) == {"method", "limit"}
 
 
-def test_methods_are_on_the_frontier_or_above_it(found):
-    line, seen = found.tables["frontier"], found.tables["methods"]
-    seen = seen[(seen["part"] == "fitting") & (seen["group"] == "")].dropna(subset="value")
-    for k in found.sizes:
-        mine = seen[seen["k"] == k]
-        smallest = line[(line["k"] == k) & (line["curve"] == "worst loss")].iloc[-1]
-        worst = mine[(mine["metric"] == "worst loss") & (mine["method"] != "LEACE")]
-        assert (worst["value"] >= smallest["bound"] - 1e-8).all()
-        assert np.isclose(value(worst, method="Min-max loss")["value"], smallest["y"], rtol=1e-5)
-
-
 def test_the_same_seed_gives_the_same_tables(table):
     def run(seed):
         return evenspan.audit(
@@ -121,28 +109,10 @@ def test_the_same_seed_gives_the_same_tables(table):
 
     first, again, other = run(3), run(3), run(4)
     for name, one in first.tables.items():
-        same = one[one["metric"] != "seconds"] if "metric" in one else one
-        two = again.tables[name]
-        pd.testing.assert_frame_equal(same, two[two["metric"] != "seconds"] if "metric" in two else two)
+        same, two = (x[x["metric"] != "seconds"] if "metric" in x else x for x in (one, again.tables[name]))
+        pd.testing.assert_frame_equal(same, two)
     differs = other.tables["methods"]["value"].to_numpy() != first.tables["methods"]["value"].to_numpy()
     assert differs.mean(axis=0) > 0.5
-
-
-def test_three_groups_and_what_does_not_apply_to_them():
-    seen = evenspan.audit(
-        frame(*rows((500, 400, 300), d=4)), sensitive="team", target="hired", k=[1, 2], n_boot=50,
-        methods=["Min-max loss", "u-FPCA", "Fair PCA"],
-    )  # fmt: skip
-    rows_of = seen.tables["methods"]
-    missing = rows_of[rows_of["method"] == "u-FPCA"]
-    assert missing["value"].isna().all()
-    assert missing["note"].str.contains("exactly two groups").all()
-    assert ("team", "u-FPCA", 2) not in seen.estimators
-    assert set(seen.tables["frontier"]["curve"]) == {"own best", "worst error", "worst loss"}
-    fair = rows_of[(rows_of["method"] == "Fair PCA") & (rows_of["part"] == "fitting") & (rows_of["k"] == 1)]
-    assert value(fair, metric="mean distance")["value"] < 1e-9
-    notes = seen.tables["notes"]
-    assert notes["note"].str.contains("u-FPCA, k = 1, 2:").any()
 
 
 def test_a_group_of_a_few_rows_is_left_out_and_that_is_said():
@@ -163,12 +133,11 @@ def test_a_group_of_a_few_rows_is_left_out_and_that_is_said():
 def test_as_many_components_as_directions_leave_nobody_an_error():
     X, labels = rows((500, 400), d=3)
     table = frame(X, labels).assign(x3=X[:, 0] - X[:, 1], x4=X[:, 1] + X[:, 2])
-    seen = evenspan.audit(table, sensitive="team", target="hired", n_boot=50)
+    seen = evenspan.audit(table, sensitive="team", target="hired", methods=["Min-max loss", "u-FPCA"], n_boot=50)
     assert seen.sizes == (1, 2, 3, 4)
     assert set(seen.tables["frontier"]["k"]) == {1, 2}
-    assert ("team", "PCA", 4) in seen.estimators
-    given = evenspan.audit(table, sensitive="team", target="hired", k=4, n_boot=50)
-    assert given.recommendation["team"].keeps_pca
+    assert {("team", "PCA", k) for k in seen.sizes} <= set(seen.estimators)
+    assert evenspan.audit(table, sensitive="team", target="hired", k=4, n_boot=50).recommendation["team"].keeps_pca
 
 
 def test_methods_on_points_are_fitted_to_points_and_say_so(table):
@@ -180,8 +149,11 @@ def test_methods_on_points_are_fitted_to_points_and_say_so(table):
     told = fit_method("MMD PCA", (2,), moments, few, "team", 0)
     assert f"Fitted to {few.n} of the" in told[2].note
     # An erasure is fitted once; what it leaves for k components are the first of those for more.
-    np.testing.assert_allclose(np.abs(whole[1].estimator.components_), np.abs(whole[2].estimator.components_[:1]))
-    assert clone(whole[1].estimator).n_components == 1
+    one, two = (whole[k].estimator for k in (1, 2))
+    X = pd.DataFrame(points.X, columns=list(moments.feature_names))
+    np.testing.assert_allclose(one.transform(X)[:, 0], two.transform(X)[:, 0])
+    np.testing.assert_allclose(one.subspace_.V, two.subspace_.V[:, :1])
+    assert clone(one).n_components == 1
 
 
 def test_warnings_of_methods_become_notes():
@@ -201,15 +173,10 @@ def test_which_methods():
     assert set(chosen_methods(None, [3, 2])) == set(QUICK)
     assert chosen_methods("all", [2]) == tuple(METHODS)
     assert chosen_methods(["Fair PCA"], [2]) == ("PCA", "Fair PCA")
-    with pytest.raises(ConfigurationError, match="'Fairest PCA'"):
-        chosen_methods(["Fairest PCA"], [2])
-    with pytest.raises(ConfigurationError, match="no name"):
-        chosen_methods([], [2])
 
 
-@pytest.mark.parametrize(
-    ("change", "error", "told"),
-    [
+def test_what_is_refused(table):
+    for change, error, told in (
         ({"k": 5}, ComponentsError, "at most 4"),
         ({"k": []}, ConfigurationError, "k is empty"),
         ({"k": 0}, FairError, "k=0"),
@@ -217,13 +184,11 @@ def test_which_methods():
         ({"n_boot": 3}, FairError, "n_boot=3"),
         ({"concern": "fairness"}, ConfigurationError, "'losses'"),
         ({"methods": ["PCAs"]}, ConfigurationError, "'PCAs'"),
-        ({"sensitive": "sex"}, FairError, "sex"),
+        ({"methods": []}, ConfigurationError, "no name"),
         ({"random_state": "x"}, ConfigurationError, "random_state"),
-    ],
-)
-def test_what_is_refused(table, change, error, told):
-    with pytest.raises(error, match=told):
-        evenspan.audit(**({"table": table, "sensitive": "team", "target": "hired"} | change))
+    ):
+        with pytest.raises(error, match=told):
+            evenspan.audit(**({"table": table, "sensitive": "team", "target": "hired"} | change))
 
 
 # -- a folder --------------------------------------------------------------------------------------------------------
@@ -289,12 +254,6 @@ def test_a_run_that_fails_leaves_no_report(small, tmp_path, monkeypatch):
     assert not list((tmp_path / "empty").iterdir())
 
 
-def test_names_of_files():
-    assert file_name("sex x race") == "sex-x-race"
-    assert file_name("Fair PCA (covariance)") == "fair-pca-covariance"
-    assert file_name("../..") == "file"
-
-
 def test_transformers_of_like_names_are_told_apart():
     """No file is written twice, whatever the sensitive columns are called."""
     advice = SimpleNamespace(k=3)
@@ -304,18 +263,8 @@ def test_transformers_of_like_names_are_told_apart():
         estimators={(name, "PCA", 3): None for name in ("a b", "a-b")},
     )
     names = transformer_names(audit)
+    assert [file_name(text) for text in ("sex x race", "Fair PCA (covariance)", "../..")] == [
+        "sex-x-race", "fair-pca-covariance", "file",
+    ]  # fmt: skip
     assert list(names.values()) == ["a-b", "a-b-2", "a-b-pca-k3", "a-b-pca-k3-2", "a-b-pca-k3-3"]
     assert names["PCA", 3, "a-b"] == "a-b-pca-k3-3"
-
-
-def test_errors_are_judged_by_the_metrics_of_the_package(found):
-    moments = found.sample.moments("team", "held_out")
-    subspace = found.estimators["team", "Min-max error", 2].subspace_
-    seen = found.tables["methods"]
-    mine = seen[(seen["method"] == "Min-max error") & (seen["k"] == 2) & (seen["part"] == "held out")]
-    errors = metrics.group_errors(moments, subspace)
-    np.testing.assert_allclose([value(mine, metric="error", group=g)["value"] for g in ("g0", "g1")], errors, rtol=1e-9)
-    assert np.isclose(value(mine, metric="error gap")["value"], np.ptp(errors), rtol=1e-7)
-    assert np.isclose(
-        value(mine, metric="explained variance")["value"], metrics.explained_variance(moments, subspace.V), rtol=1e-9
-    )

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -12,13 +13,14 @@ import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
-from compendium import cli
+from evenspan import cli
 from evenspan.auditing import command as cli_audit
-from evenspan.auditing import notebook
+from evenspan.auditing import execution, notebook, passes
 from evenspan.auditing.progress import FileProgress, Follower
+from evenspan.auditing.recommend import CONCERNS
 from evenspan.core.errors import ConfigurationError
 
-from .report_tables import plain
+from .tables import plain
 
 COMMAND = [sys.executable, "-m", "evenspan", "audit"]
 QUICK = ["--sensitive", "team", "-k", "1..2", "--methods", "Min-max loss", "--methods", "Fair PCA", "--bootstrap", "40"]
@@ -64,8 +66,6 @@ def test_from_a_table_to_a_report_and_again_with_other_parameters(table):
     assert pd.read_csv(folder / "tables" / "columns.csv", index_col="column").loc["nr", "used as"] == "number"
 
     # The notebook that lies there is itself a notebook with parameters, and writes its folder anew.
-    from evenspan.auditing import execution
-
     with execution.clean_room() as room:
         execution.run_kernel(folder / "audit.ipynb", room / "again.ipynb", {**_given(folder), "k": [3]}, folder, room)
     assert json.loads((folder / "settings.json").read_text())["k"] == [3]
@@ -134,42 +134,29 @@ def test_what_is_no_error_of_evenspan_keeps_the_notebook(table, monkeypatch):
     assert not (table.parent / "report").exists()
 
 
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        (["nothing.csv", "-s", "team"], "There is no nothing.csv"),
-        (["my people.csv", "-s", "team", "-k", "3..1"], "-k '3..1' cannot be read"),
-        (["my people.csv", "-s", "team", "-k", "many"], "3, or 2,5, or 1..10"),
-        (["my people.csv", "-s", "team", "--missing", "ignore"], "error, drop, mean, indicator"),
-        (["my people.csv", "-s", "team", "--concern", "all"], "losses, errors, means"),
-        (["my people.csv", "-s", "team", "-m", "all", "-m", "LEACE"], "--methods all goes with no other"),
-        (["my people.csv", "-s", "team", "-o", "."], "not from an audit (my people.csv)"),
-        (["my people.csv", "-s", "team", "-o", "my people.csv"], "is a file"),
-    ],
-)
-def test_refused_before_a_kernel_is_started(table, monkeypatch, words, said):
+def test_refused_before_a_kernel_is_started(table, monkeypatch):
     monkeypatch.chdir(table.parent)
     monkeypatch.setattr(notebook, "_execute", lambda *_: pytest.fail("the kernel was started"))
-    result = CliRunner().invoke(cli.app, ["audit", *words])
-    assert result.exit_code == 2
-    assert said in result.stderr
-    assert result.stderr.count("Error: ") == 1
+    for words, said in (
+        ("-k 3..1", "-k '3..1' cannot be read"),
+        ("-k many", "3, or 2,5, or 1..10"),
+        ("--missing ignore", "error, drop, mean, indicator"),
+        ("--concern all", "losses, errors, means"),
+        ("-m all -m LEACE", "--methods all goes with no other"),
+        ("-o .", "not from an audit (my people.csv)"),
+        ("-o ./my\\ people.csv", "is a file"),
+    ):
+        result = CliRunner().invoke(cli.app, ["audit", table.name, "-s", "team", *shlex.split(words)])
+        assert (result.exit_code, result.stderr.count("Error: "), said in result.stderr) == (2, 1, True), words
+    assert "There is no nothing.csv" in CliRunner().invoke(cli.app, ["audit", "nothing.csv", "-s", "team"]).stderr
 
 
-def test_sizes_are_read_as_written():
-    assert cli_audit.sizes("3") == [3]
-    assert cli_audit.sizes("2,5") == [2, 5]
-    assert cli_audit.sizes("1..4, 9,2") == [1, 2, 3, 4, 9]
-    with pytest.raises(ConfigurationError, match="cannot be read"):
-        cli_audit.sizes("0..2")
-
-
-def test_the_options_know_what_the_library_knows():
-    from evenspan.auditing.analysis.recommendation import CONCERNS
-    from evenspan.auditing.table import passes
-
+def test_sizes_are_read_as_written_and_the_options_are_those_of_the_library():
+    assert [cli_audit.sizes(text) for text in ("3", "2,5", "1..4, 9,2")] == [[3], [2, 5], [1, 2, 3, 4, 9]]
     assert tuple(CONCERNS) == cli_audit.CONCERNS
     assert cli_audit.MISSING == passes._RULES
+    with pytest.raises(ConfigurationError, match="cannot be read"):
+        cli_audit.sizes("0..2")
 
 
 def test_a_missing_package_is_named_with_its_extra(table, monkeypatch):

@@ -9,18 +9,37 @@ import pytest
 from scipy.stats import chi2_contingency
 from sklearn.metrics import roc_auc_score
 
-from evenspan.auditing.table.association import association, cramers_v, eta, gini
-from evenspan.auditing.table.columns import use_of
-from evenspan.auditing.table.scan import profile_columns
-from evenspan.auditing.table.sketch import KEPT, Sketch
-from evenspan.auditing.table.tables import open_table
+from evenspan.auditing.columns import KEPT, Sketch, profile_columns, use_of
+from evenspan.auditing.described import association, cramers_v, eta, gini
+from evenspan.auditing.read import open_table
 from evenspan.core.errors import DataError
 
-from .samples import diabetes, people, wine
+from .tables import diabetes, people, wine
 
 N = 120
 RNG = np.random.default_rng(3)
 DAYS = pd.Timestamp("2020-01-01") + pd.to_timedelta(RNG.integers(0, 900, N), unit="D")
+SIZES = RNG.choice(10**6, N, replace=False)
+#: What cells are, and what a column of them is taken for and used as.
+KINDS = [
+    ("numeric number", RNG.normal(size=N), RNG.integers(0, 5, N), RNG.integers(1, 3, N), SIZES, np.arange(10)),
+    ("numeric number", pd.array([*RNG.integers(0, 5, N - 1).tolist(), None], dtype="Int64")),
+    ("numeric number", [Decimal(str(v)) for v in RNG.integers(0, 900, N) / 7]),
+    (
+        "boolean 0/1",
+        RNG.integers(0, 2, N),
+        RNG.random(N) < 0.5,
+        [True, False, None] * 40,
+        ["TRUE", "False", "true"] * 40,
+    ),
+    ("category categories", ["a", "b", "c"] * 40, pd.Categorical(RNG.integers(0, 4, N))),
+    ("date days", DAYS, DAYS.tz_localize("Europe/Vienna"), DAYS.strftime("%Y-%m-%d"), [day.date() for day in DAYS]),
+    ("text left out", np.tile(DAYS[:60].strftime("%d/%m/%Y"), 2), [f"text {i % 60}" for i in range(N)]),
+    ("text left out", [[1], [2]] * 60, np.full(N, 1j)),
+    ("id-like left out", [f"text {i}" for i in range(N)], np.arange(N), np.arange(N)[::-1] * 10.0),
+    ("id-like left out", RNG.permutation(N) + 500),
+    ("constant left out", ["a"] * N, [1.5] * 60 + [None] * 60, [None] * N, [np.nan] * N),
+]
 
 
 def used(values, rows: int | None = None, name: str = "x"):
@@ -29,74 +48,35 @@ def used(values, rows: int | None = None, name: str = "x"):
     return use_of(profile_columns(table, [name], rows=rows)[name])
 
 
-@pytest.mark.parametrize("rows", [None, 7])
-@pytest.mark.parametrize(
-    ("values", "kind", "use"),
-    [
-        (RNG.normal(size=N), "numeric", "number"),
-        (RNG.integers(0, 5, N), "numeric", "number"),
-        (pd.array([*RNG.integers(0, 5, N - 1).tolist(), None], dtype="Int64"), "numeric", "number"),
-        ([Decimal(str(v)) for v in RNG.integers(0, 900, N) / 7], "numeric", "number"),
-        (RNG.integers(0, 2, N), "boolean", "0/1"),
-        (RNG.random(N) < 0.5, "boolean", "0/1"),
-        ([True, False, None] * 40, "boolean", "0/1"),
-        (["TRUE", "False", "true"] * 40, "boolean", "0/1"),
-        (RNG.integers(1, 3, N), "numeric", "number"),
-        (["a", "b", "c"] * 40, "category", "categories"),
-        (pd.Categorical(RNG.integers(0, 4, N)), "category", "categories"),
-        (DAYS, "date", "days"),
-        (DAYS.tz_localize("Europe/Vienna"), "date", "days"),
-        (DAYS.strftime("%Y-%m-%d"), "date", "days"),
-        ([day.date() for day in DAYS], "date", "days"),
-        (np.tile(DAYS[:60].strftime("%d/%m/%Y"), 2), "text", "left out"),
-        ([f"text {i % 60}" for i in range(N)], "text", "left out"),
-        ([f"text {i}" for i in range(N)], "id-like", "left out"),
-        (np.arange(N), "id-like", "left out"),
-        (np.arange(N)[::-1] * 10.0, "id-like", "left out"),
-        (RNG.permutation(N) + 500, "id-like", "left out"),
-        (["a"] * N, "constant", "left out"),
-        ([1.5] * 60 + [None] * 60, "constant", "left out"),
-        ([None] * N, "constant", "left out"),
-        ([np.nan] * N, "constant", "left out"),
-        ([[1], [2]] * 60, "text", "left out"),
-        (np.full(N, 1j), "text", "left out"),
-    ],
-)
-def test_kinds(values, kind, use, rows):
-    found = used(values, rows)
-    assert (found.kind, found.used) == (kind, use)
-    assert found.note or use != "left out"
+def test_kinds():
+    found = {
+        f"{expected}, {i}, rows={rows}": used(values, rows)
+        for at, (expected, *columns) in enumerate(KINDS) for i, values in enumerate(columns, 10 * at)
+        for rows in (None, 7)
+    }  # fmt: skip
+    assert [name for name, use in found.items() if f"{use.kind} {use.used}" != name.partition(",")[0]] == []
+    assert [name for name, use in found.items() if use.used == "left out" and not use.note] == []
 
 
 def test_whole_numbers_without_two_alike_are_ids_only_for_a_reason():
-    sizes = RNG.choice(10**6, N, replace=False)
-    assert used(sizes, name="inhabitants").used == "number"
-    assert "its name says so" in used(sizes, name="customer_id").note
-    assert used(sizes, name="CustomerID", rows=11).kind == "numeric"  # not a word of its own: kept
-    assert used(np.append(sizes, sizes[0]), name="customer_id").used == "number"
-    assert used(np.arange(10)).used == "number"  # too few to say
+    assert used(SIZES, name="inhabitants").used == "number"
+    assert "its name says so" in used(SIZES, name="customer_id").note
+    assert used(SIZES, name="CustomerID", rows=11).kind == "numeric"  # not a word of its own: kept
+    assert used(np.append(SIZES, SIZES[0]), name="customer_id").used == "number"
 
 
-def test_a_text_among_many_numbers_is_told_with_its_row():
-    values = [str(v) for v in range(N)]
-    values[77] = "n.a."
+@pytest.mark.parametrize("rows", [None, 10, 77, 78])
+def test_a_text_among_numbers_is_told_with_its_row_whatever_the_batches(tmp_path, rows):
+    many = [str(v) for v in range(N)]
+    many[77] = "n.a."
     with pytest.raises(DataError, match=r"'x': 119 of 120 values are numbers, but row 78 has 'n\.a\.'"):
-        used(values)
-    few = [str(v % 9) for v in range(N)]
+        used(many, rows)
+    few = pd.Series([str(v % 9) for v in range(N)])
     few[77] = "n.a."
-    found = used(few)
-    assert found.used == "categories"
-    assert "n.a." in found.categories
-    assert "row 78 has 'n.a.'" in found.note
-
-
-@pytest.mark.parametrize("rows", [None, 10, 77, 78, 79])
-def test_a_csv_column_that_turns_to_text_late_is_text_whatever_the_batches(tmp_path, rows):
-    values = pd.Series([str(v % 9) for v in range(N)])
-    values[77] = "n.a."
-    pd.DataFrame({"x": values, "y": values.where(values != "n.a.", "3")}).to_csv(tmp_path / "t.csv", index=False)
+    pd.DataFrame({"x": few, "y": few.where(few != "n.a.", "3")}).to_csv(tmp_path / "t.csv", index=False)
     profiles = profile_columns(open_table(tmp_path / "t.csv"), ["x", "y"], rows=rows)
     found = use_of(profiles["x"])
+    assert found == used(few, rows)
     assert found.categories == (*map(str, range(9)), "n.a.")
     assert "119 of 120 values are numbers, but row 78 has 'n.a.'" in found.note
     assert use_of(profiles["y"]).used == "number"
@@ -105,51 +85,36 @@ def test_a_csv_column_that_turns_to_text_late_is_text_whatever_the_batches(tmp_p
 @pytest.mark.parametrize("frame", [people(), diabetes(), wine()], ids=["people", "diabetes", "wine"])
 def test_batches_and_files_do_not_matter(frame, tmp_path):
     frame.to_csv(tmp_path / "t.csv", index=False)
-    names, found = list(frame), []
-    for source in (frame, tmp_path / "t.csv"):
-        for rows in (None, 1, 29, 50):
-            profiles = profile_columns(open_table(source), names, rows=rows)
-            found.append([(use_of(one), one.missing, one.distinct, one.infinite) for one in profiles.values()])
+    found = []
+    for source, rows in ((frame, None), (frame, 1), (frame, 50), (tmp_path / "t.csv", None), (tmp_path / "t.csv", 29)):
+        profiles = profile_columns(open_table(source), list(frame), rows=rows)
+        found.append([(use_of(one), one.missing, one.distinct, one.infinite) for one in profiles.values()])
     assert all(other == found[0] for other in found)
     assert [distinct for _, _, distinct, _ in found[0]] == frame.nunique().tolist()
 
 
 def test_mixed_types_of_python_are_text():
-    found = used([1, "1", 2.0, datetime.date(2020, 1, 1), None] * 20)
-    assert found.categories == ("1", "2", "2020-01-01")
+    assert used([1, "1", 2.0, datetime.date(2020, 1, 1), None] * 20).categories == ("1", "2", "2020-01-01")
 
 
-# -- the sketch -------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("pieces", [1, 3, 50])
+@pytest.mark.parametrize("pieces", [1, 50])
 def test_the_sketch_counts_and_does_not_depend_on_the_pieces(pieces):
     values = RNG.integers(0, 30_000, 100_000).astype(float)
-    sketch = Sketch()
+    sketch, distinct = Sketch(), Sketch()
     for part in np.array_split(values, pieces):
-        distinct, counts = np.unique(part, return_counts=True)
-        sketch.add(distinct, counts)
+        sketch.add(*np.unique(part, return_counts=True))
     whole = pd.Series(values).value_counts()
     assert all(whole[value] == count for value, count in sketch.counts_by_value().items())
     assert len(sketch.values) == KEPT
     assert abs(sketch.distinct(len(values)) / len(whole) - 1) < 5 / np.sqrt(KEPT)
-
-
-def test_the_sketch_is_exact_for_few_values_and_for_all_different_ones():
-    few, many = Sketch(), Sketch()
-    few.add(np.array(["b", "a", "b"], dtype=object), np.array([1, 5, 2]))
-    assert few.counts_by_value() == {"a": 5, "b": 3}
     for part in np.array_split(np.arange(50_000.0), 7):
-        many.add(part, np.ones(len(part), dtype=int))
-    assert many.distinct(50_000) == 50_000
-    many.add(np.array([many.values[0]], dtype=float), np.array([1]))
-    assert many.distinct(50_001) < 50_001
+        distinct.add(part, np.ones(len(part), dtype=int))
+    assert distinct.distinct(50_000) == 50_000
+    distinct.add(np.array([distinct.values[0]], dtype=float), np.array([1]))
+    assert distinct.distinct(50_001) < 50_001
 
 
-# -- association ------------------------------------------------------------------------------------------------------
-
-
-def test_association_is_one_for_a_copy_and_about_zero_for_noise():
+def test_association_is_one_for_a_copy_about_zero_for_noise_and_nothing_of_nothing():
     for G in (2, 3, 7):
         groups = RNG.choice(G, 3000, p=np.arange(1, G + 1) / np.arange(1, G + 1).sum())
         assert association(groups * 3, groups, category=True)[1] == pytest.approx(1)
@@ -157,6 +122,13 @@ def test_association_is_one_for_a_copy_and_about_zero_for_noise():
         assert copy == ("|2 AUC - 1|" if G == 2 else "eta", pytest.approx(1))
         assert association(RNG.integers(0, 40, 3000), groups, category=True)[1] < 0.1
         assert association(RNG.normal(size=3000), groups, category=False)[1] < 0.1
+    assert association(np.ones(9), np.arange(9) % 2, category=False)[0] == ""
+    assert np.isnan(association(np.arange(9), np.ones(9), category=True)[1])
+    # Codes that say who is who without an order: the mean and the ranks say little.
+    groups = RNG.choice(2, 900, p=[0.3, 0.7])
+    codes = np.where(groups == 1, 2, RNG.choice([1, 3], 900))
+    assert gini(codes, groups) < 0.2
+    assert association(codes.astype(float), groups, category=False) == ("Cramér's V", pytest.approx(1, rel=1e-3))
 
 
 def test_measures_are_those_of_other_libraries():
@@ -166,8 +138,7 @@ def test_measures_are_those_of_other_libraries():
     assert gini(-scores, groups) == pytest.approx(gini(scores, groups), rel=1e-12)
     jobs = (groups * 2 + RNG.integers(0, 3, 500)) % 4
     table = pd.crosstab(jobs, groups).to_numpy()
-    chi, n = chi2_contingency(table, correction=False).statistic, 500
-    r, c = table.shape
+    chi, n, (r, c) = chi2_contingency(table, correction=False).statistic, 500, table.shape
     square = chi / n - (r - 1) * (c - 1) / (n - 1)
     smaller = min(r - (r - 1) ** 2 / (n - 1), c - (c - 1) ** 2 / (n - 1)) - 1
     assert cramers_v(jobs, groups) == pytest.approx(np.sqrt(square / smaller), rel=1e-12)
@@ -176,15 +147,3 @@ def test_measures_are_those_of_other_libraries():
     within = sum(((values[three == g] - values[three == g].mean()) ** 2).sum() for g in range(3))
     total = ((values - values.mean()) ** 2).sum()
     assert eta(values, three) == pytest.approx(np.sqrt(1 - (within / 497) / (total / 499)), rel=1e-12)
-
-
-def test_codes_that_say_who_is_who_without_an_order_are_found():
-    groups = RNG.choice(2, 900, p=[0.3, 0.7])
-    codes = np.where(groups == 1, 2, RNG.choice([1, 3], 900))  # the mean and the ranks say little
-    assert gini(codes, groups) < 0.2
-    assert association(codes.astype(float), groups, category=False) == ("Cramér's V", pytest.approx(1, rel=1e-3))
-
-
-def test_nothing_is_said_of_nothing():
-    assert association(np.ones(9), np.arange(9) % 2, category=False)[0] == ""
-    assert np.isnan(association(np.arange(9), np.ones(9), category=True)[1])

@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 
 from evenspan import DisparityFairPCA, JointRange, MinMaxFairPCA
-from evenspan.auditing.analysis.frontier import CURVES, frontier
+from evenspan.auditing.frontier import CURVES, frontier
 from evenspan.core.linalg import top_eigenspace
 from evenspan.core.moments import GroupMoments
 from evenspan.reconstruction.frontier_curves import lower_left
 from evenspan.reconstruction.group_errors import errors, group_matrices
 
-from .drawn import rows
+from .tables import rows
 
 WORST = ("worst error", "worst loss")
 GAPS = ("error gap", "loss gap")
@@ -46,7 +46,7 @@ K = 2
 
 
 @pytest.mark.parametrize("G", [2, 3, 4])
-def test_no_projection_is_below_a_bound(G):
+def test_no_projection_is_below_a_bound_and_the_ends_are_reached(G):
     seen = moments(G)
     found, matrices = frontier(seen, K), group_matrices(seen, "fitted")
     E = np.array(list(near(matrices, np.random.default_rng(G))))
@@ -59,23 +59,15 @@ def test_no_projection_is_below_a_bound(G):
         # The control: bounds raised by a hundredth of the way from PCA to the smallest y are passed.
         drop = 0.01 * (curve.points[0, 1] - curve.points[-1, 1])
         assert (curve.points[:, 1] < curve.least(curve.points[:, 0]) + drop).any()
-
-
-@pytest.mark.parametrize("G", [2, 3, 4])
-def test_points_are_attained_and_meet_their_bounds_at_both_ends(G):
-    seen = moments(G)
-    found = frontier(seen, K)
-    for curve in found.curves.values():
-        x, y = curve.points.T
-        assert (np.diff(x) > 0).all()
-        assert (np.diff(y) < 0).all()
-        bound = curve.least(x)
-        drop = y[0] - y[-1]
-        assert (bound <= y + 1e-9 * x[0]).all()
-        assert np.isclose(y[-1], bound[-1], atol=2e-3 * drop if G > 2 else 1e-6 * x[0])
-        assert (y - bound <= 0.1 * drop).all()
+        # Points are attained from PCA on, and meet their bounds at both ends.
+        (x_on, y_on), bound = curve.points.T, curve.least(curve.points[:, 0])
+        assert (np.diff(x_on) > 0).all()
+        assert (np.diff(y_on) < 0).all()
+        assert (bound <= y_on + 1e-9 * scale).all()
+        assert (y_on - bound <= 10 * drop).all()
+        assert np.isclose(y_on[-1], bound[-1], atol=0.2 * drop if G > 2 else 1e-6 * scale)
         pca = np.trace(seen.scatter) / seen.n - top_eigenspace(seen.scatter / seen.n, K)[0].sum(axis=0)
-        assert np.isclose(x[0], pca, rtol=1e-10)
+        assert np.isclose(scale, pca, rtol=1e-10)
 
 
 def test_two_groups_can_always_lose_the_same():

@@ -2,7 +2,7 @@
 
 import pytest
 
-from .report_tables import audited
+from .tables import audited
 
 pytestmark = pytest.mark.browser
 

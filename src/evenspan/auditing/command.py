@@ -1,8 +1,11 @@
 """The command ``evenspan audit``: a table in, a report and fitted transformers out."""
 
+import contextlib
+import json
 import os
 import re
 import sys
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Annotated
 
@@ -125,45 +128,37 @@ def _seen_from(folder: Path, table: Path) -> str:
         return str(table.resolve())
 
 
-class _shown:  # noqa: N801 - reads as a verb in "with"
+@contextlib.contextmanager
+def _shown() -> Iterator[Callable[[list[dict]], None]]:
     """Progress in the terminal: a bar, or a line for each stage where there is no terminal."""
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-    def __enter__(self):
-        from rich.console import Console
-        from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+    console, stage = Console(stderr=True, highlight=False, markup=False), ""
+    if not console.is_terminal:
 
-        console = Console(stderr=True, highlight=False, markup=False)
-        self._stage, self._bar = "", None
-        if console.is_terminal:
-            columns = (
-                SpinnerColumn(),
-                TextColumn("{task.description}", markup=False),
-                BarColumn(),
-                TimeElapsedColumn(),
-            )
-            self._bar = Progress(*columns, console=console, transient=True)
-            self._bar.start()
-            self._task = self._bar.add_task("starting the notebook", total=None)
-        return self._follow
-
-    def _follow(self, news: list[dict]) -> None:
-        for step in news:
-            new, self._stage = step["stage"] != self._stage, step["stage"]
-            if self._bar is None:
-                if new:
+        def lines(news: list[dict]) -> None:
+            nonlocal stage
+            for step in news:
+                if step["stage"] != stage:
                     print(step["stage"], file=sys.stderr, flush=True)
-            else:
-                self._bar.update(self._task, description=step["stage"], total=step["total"], completed=step["done"])
+                stage = step["stage"]
 
-    def __exit__(self, *what) -> None:
-        if self._bar is not None:
-            self._bar.stop()
+        yield lines
+        return
+    columns = (SpinnerColumn(), TextColumn("{task.description}", markup=False), BarColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=console, transient=True) as bar:
+        task = bar.add_task("starting the notebook", total=None)
+
+        def moves(news: list[dict]) -> None:
+            for step in news:
+                bar.update(task, description=step["stage"], total=step["total"], completed=step["done"])
+
+        yield moves
 
 
 def _tell(folder: Path, output: Path) -> None:
     """Say where everything is, and the recommendation in one line for each attribute."""
-    import json
-
     typer.echo(f"Report: {output / 'report.html'}")
     parts = [f"{output / 'audit.ipynb'} (open, change, run again)"]
     for name, what in (("tables", "CSV files"), ("figures", "figures"), ("transformers", "fitted transformers")):

@@ -1,9 +1,10 @@
 """The notebook of an audit: executed in a folder of its own, whose name is given only to what is complete."""
 
+import contextlib
 import shutil
 import tempfile
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from importlib import resources, util
 from pathlib import Path
 from typing import Any
@@ -22,23 +23,6 @@ def source() -> Path:
     return Path(str(resources.files(__package__).joinpath(NOTEBOOK)))
 
 
-def require_packages() -> None:
-    """Refuse to begin when a package that a report needs is not installed."""
-    if missing := [name for name in NEEDED if util.find_spec(name) is None]:
-        raise ConfigurationError(
-            f"An audit needs {', '.join(missing)}, which is not installed. Run: pip install 'evenspan[audit]'"
-        )
-
-
-def require_unused(folder: Path, overwrite: bool) -> None:
-    """Refuse a name that is taken, unless an earlier audit has it and may be replaced."""
-    require_free(folder)
-    if folder.exists() and any(folder.iterdir()) and not overwrite:
-        raise ConfigurationError(
-            f"{folder} holds an earlier audit. Name another folder with -o, or add --overwrite to replace it."
-        )
-
-
 def run(
     parameters: Mapping[str, Any],
     folder: Path,
@@ -51,31 +35,19 @@ def run(
     The work is done in a hidden folder beside it and renamed at the end: until then, also when the run is interrupted
     or fails, ``folder`` is what it was. Paths among the parameters are relative to ``folder``.
 
-    Parameters
-    ----------
-    parameters : mapping
-        Values for names in the notebook's cell of parameters.
-    folder : Path
-        Where the report, the executed notebook, the tables and the transformers go.
-    overwrite : bool
-        Whether an earlier audit in ``folder`` is replaced.
-    follow : callable, optional
-        Gets the steps of the progress as they come, from another thread.
-
-    Returns
-    -------
-    Path
-        The folder.
-
-    Raises
-    ------
-    FairError
-        What evenspan raised in the notebook, in its own words.
-    ExecutionError
-        Something else went wrong there; the notebook up to that cell is kept beside ``folder``.
+    An earlier audit is only replaced with ``overwrite``; ``follow`` gets the steps of the progress as they come, from
+    another thread. What evenspan raises in the notebook is raised here in its own words; after anything else
+    (``ExecutionError``) the notebook up to that cell is kept beside ``folder``.
     """
-    require_packages()
-    require_unused(folder, overwrite)
+    if missing := [name for name in NEEDED if util.find_spec(name) is None]:
+        raise ConfigurationError(
+            f"An audit needs {', '.join(missing)}, which is not installed. Run: pip install 'evenspan[audit]'"
+        )
+    require_free(folder)
+    if folder.exists() and any(folder.iterdir()) and not overwrite:
+        raise ConfigurationError(
+            f"{folder} holds an earlier audit. Name another folder with -o, or add --overwrite to replace it."
+        )
     folder.parent.mkdir(parents=True, exist_ok=True)
     failed = folder.with_name(f"{folder.name}.failed.ipynb")
     failed.unlink(missing_ok=True)
@@ -129,29 +101,27 @@ def _own_error(name: str) -> type[FairError] | None:
     return found if isinstance(found, type) and issubclass(found, FairError) else None
 
 
-class _followed:  # noqa: N801 - reads as a verb in "with"
-    """Passes the steps of a progress file on, from a thread of its own, while the block runs."""
+@contextlib.contextmanager
+def _followed(steps: Path, follow: Callable | None) -> Iterator[None]:
+    """Inside, the steps of a progress file are passed on from a thread of its own."""
+    follower, over = Follower(steps), threading.Event()
 
-    def __init__(self, steps: Path, follow: Callable | None):
-        self._follower, self._follow, self._over = Follower(steps), follow, threading.Event()
-        self._thread = threading.Thread(target=self._look, daemon=True)
+    def pass_on() -> None:
+        if follow and (news := follower.news()):
+            follow(news)
 
-    def _look(self) -> None:
-        while not self._over.wait(0.2):
-            self._pass_on()
+    def look() -> None:
+        while not over.wait(0.2):
+            pass_on()
 
-    def _pass_on(self) -> None:
-        if self._follow and (news := self._follower.news()):
-            self._follow(news)
-
-    def __enter__(self):
-        self._thread.start()
-        return self
-
-    def __exit__(self, *what) -> None:
-        self._over.set()
-        self._thread.join()
-        self._pass_on()
+    thread = threading.Thread(target=look, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()
+        pass_on()
 
 
 def _give_name(partial: Path, folder: Path) -> None:

@@ -4,66 +4,58 @@ import base64
 import io
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
 from importlib import resources
-from typing import ClassVar
+from typing import NamedTuple
 
 #: Digits after the point are never more than these, however narrow an interval is.
 MOST_DECIMALS = 6
 
 
-@dataclass(frozen=True)
-class Text:
+class Text(NamedTuple):
     """A paragraph."""
 
     text: str
     quiet: bool = False
-    kind: ClassVar[str] = "text"
+    kind: str = "text"
 
 
-@dataclass(frozen=True)
-class Items:
+class Items(NamedTuple):
     """A list."""
 
     entries: Sequence[str]
-    kind: ClassVar[str] = "list"
+    kind: str = "list"
 
 
-@dataclass(frozen=True)
-class Head:
+class Head(NamedTuple):
     """A heading inside a section."""
 
     text: str
     id: str
-    kind: ClassVar[str] = "head"
+    kind: str = "head"
 
 
-@dataclass(frozen=True)
-class Code:
+class Code(NamedTuple):
     """Lines of code."""
 
     text: str
-    kind: ClassVar[str] = "code"
+    kind: str = "code"
 
 
-@dataclass(frozen=True)
-class Pairs:
+class Pairs(NamedTuple):
     """Names and values."""
 
     pairs: Sequence[tuple[str, str]]
-    kind: ClassVar[str] = "pairs"
+    kind: str = "pairs"
 
 
-@dataclass(frozen=True)
-class Column:
+class Column(NamedTuple):
     """The head of a table's column."""
 
     name: str
     number: bool = False
 
 
-@dataclass(frozen=True)
-class Cell:
+class Cell(NamedTuple):
     """One cell: its text, the interval below it, and whether it is a number or words."""
 
     text: str
@@ -71,26 +63,23 @@ class Cell:
     kind: str = "words"
 
 
-@dataclass(frozen=True)
-class Row:
+class Row(NamedTuple):
     """One row; the chosen one is marked."""
 
     cells: Sequence[Cell]
     chosen: bool = False
 
 
-@dataclass(frozen=True)
-class Table:
+class Table(NamedTuple):
     """A table with a caption; the first cell of a row names the row."""
 
     caption: str
     columns: Sequence[Column]
     rows: Sequence[Row]
-    kind: ClassVar[str] = "table"
+    kind: str = "table"
 
 
-@dataclass(frozen=True)
-class Picture:
+class Picture(NamedTuple):
     """A figure with its caption and the words for those who do not see it."""
 
     title: str
@@ -99,16 +88,15 @@ class Picture:
     caption: str
     width: int
     height: int
-    kind: ClassVar[str] = "figure"
+    kind: str = "figure"
 
 
-@dataclass(frozen=True)
-class Section:
+class Section(NamedTuple):
     """A part of the report under a heading of its own."""
 
     id: str
     title: str
-    blocks: list = field(default_factory=list)
+    blocks: list
     answer: bool = False
 
 

@@ -1,12 +1,17 @@
 """The tables of a report, from the frames of an audit: numbers with their intervals, the user's names as they are."""
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 
+from ..recommend import CONCERNS
 from .blocks import Cell, Column, Items, Row, Table, Text, number, plain, whole, words
 from .figures import FITTING, HELD_OUT
+
+if TYPE_CHECKING:
+    from ..run import Audit
 
 #: Rows of the table of columns that a report shows; the rest is in the CSV.
 MOST_COLUMNS = 150
@@ -25,8 +30,26 @@ SIDE_BY_SIDE = {
     "target R2": "target: R²",
 }
 BY_GROUP = {"error": "error", "share kept": "share kept", "loss": "loss", "mean offset": "offset of the mean"}
-WHERE = {FITTING: "on the rows that the methods were fitted to", HELD_OUT: "on held-out rows"}
+FITTED = "on the rows that the methods were fitted to"
 PERCENT = {"share kept", "explained variance", "target accuracy"}
+
+
+class View:
+    """One attribute of an audit: its rows, groups and recommendation, as figures and tables need them."""
+
+    def __init__(self, audit: "Audit", attribute: str):
+        methods, frontier, groups = (audit.tables[name] for name in ("methods", "frontier", "groups"))
+        advice = audit.recommendation[attribute]
+        self.attribute, self.k, self.best = attribute, int(advice.k), advice.method
+        self.gap, self.metric = CONCERNS[advice.concern].gap, CONCERNS[advice.concern].metric
+        self.rows = methods[methods["attribute"] == attribute]
+        self.frontier = frontier[frontier["attribute"] == attribute]
+        self.labels = tuple(groups.loc[groups["attribute"] == attribute, "group"].astype(str))
+        self.sizes = sorted(int(k) for k in self.rows["k"].unique())
+
+    def at(self, metric: str, method: str = "PCA", part: str = HELD_OUT) -> pd.Series | None:
+        """One number about all rows at the recommended number of components."""
+        return value_of(self.rows, metric=metric, method=method, part=part, k=self.k, group="")
 
 
 def columns_read(columns: pd.DataFrame) -> list:
@@ -49,11 +72,7 @@ def columns_read(columns: pd.DataFrame) -> list:
 def groups(frame: pd.DataFrame, attribute: str) -> Table:
     """The groups of one attribute with their counts."""
     some = frame[frame["attribute"] == attribute]
-    heads = [
-        Column("group"),
-        *(Column(name, True) for name in ("rows", "share", "fitting", "held out")),
-        Column("note"),
-    ]
+    heads = [*_heads("group", "rows", "share", "fitting", "held out"), Column("note")]
     rows = []
     for _, line in some.iterrows():
         share, note = number(float(line["share"]), percent=True), line["note"] or ("small" if line["small"] else "")
@@ -62,23 +81,23 @@ def groups(frame: pd.DataFrame, attribute: str) -> Table:
     return Table(f"Groups of {attribute}", heads, rows)
 
 
-def under_pca(rows: pd.DataFrame, attribute: str, k: int, part: str, sizes: pd.DataFrame) -> Table:
-    """Every group under standard PCA on the rows of a part."""
-    some = _rows(rows, attribute=attribute, method="PCA", part=part, k=k)
+def under_pca(view: View, sizes: pd.DataFrame) -> Table:
+    """Every group under standard PCA on held-out rows."""
+    some = _rows(view.rows, method="PCA", part=HELD_OUT, k=view.k)
     some = some[some["metric"].isin(BY_GROUP) & (some["group"] != "")]
-    counts = sizes[sizes["attribute"] == attribute].set_index("group")[part]
+    counts = sizes[sizes["attribute"] == view.attribute].set_index("group")[HELD_OUT]
     order = some[some["metric"] == "error"].sort_values("value", ascending=False, kind="stable")["group"]
     body = [
         Row([words(group), whole(counts.get(group, np.nan)), *(_value(some, metric, group) for metric in BY_GROUP)])
         for group in order
     ]
-    heads = [Column("group"), Column("rows", True), *(Column(name, True) for name in BY_GROUP.values())]
-    return Table(f"Groups of {attribute} under standard PCA with k = {k}, {WHERE[part]}", heads, body)
+    heads = _heads("group", "rows", *BY_GROUP.values())
+    return Table(f"Groups of {view.attribute} under standard PCA with k = {view.k}, on held-out rows", heads, body)
 
 
-def spread_under_pca(rows: pd.DataFrame, attribute: str, k: int, part: str) -> Table:
+def spread_under_pca(view: View) -> Table:
     """The differences between groups under standard PCA, with what chance alone would give."""
-    some = _rows(rows, attribute=attribute, method="PCA", part=part, k=k, group="")
+    some = _rows(view.rows, method="PCA", part=HELD_OUT, k=view.k, group="")
     named = {
         "error gap": "largest less smallest error",
         "loss gap": "largest less smallest loss",
@@ -91,79 +110,65 @@ def spread_under_pca(rows: pd.DataFrame, attribute: str, k: int, part: str) -> T
         one = some[some["metric"] == metric]
         if len(one):
             line = one.iloc[0]
-            body.append(
-                Row(
-                    [
-                        words(what),
-                        _number(line, metric),
-                        Cell(plain(float(line["chance"])), kind="number"),
-                        words(line["note"]),
-                    ]
-                )
-            )
-    heads = [
-        Column("what"),
-        Column("value and 95% interval", True),
-        Column("chance alone, at most", True),
-        Column("note"),
-    ]
-    return Table(
-        f"Differences between the groups of {attribute} under standard PCA with k = {k}, {WHERE[part]}", heads, body
+            chance = Cell(plain(float(line["chance"])), kind="number")
+            body.append(Row([words(what), _number(line, metric), chance, words(line["note"])]))
+    heads = [*_heads("what", "value and 95% interval", "chance alone, at most"), Column("note")]
+    caption = (
+        f"Differences between the groups of {view.attribute} under standard PCA with k = {view.k}, on held-out rows"
     )
+    return Table(caption, heads, body)
 
 
-def side_by_side(rows: pd.DataFrame, attribute: str, k: int, part: str, best: str, family: dict[str, str]) -> list:
-    """All methods at one number of components on the rows of a part, and why the others have no answer."""
-    some = _rows(rows, attribute=attribute, k=k, part=part, group="")
+def side_by_side(view: View, family: dict[str, str]) -> list:
+    """All methods at one number of components on held-out rows, and why the others have no answer."""
+    some = _rows(view.rows, k=view.k, part=HELD_OUT, group="")
     metrics = {metric: head for metric, head in SIDE_BY_SIDE.items() if some["metric"].eq(metric).any()}
     body, without = [], []
-    for method in _rows(rows, attribute=attribute, k=k)["method"].unique():
+    for method in _rows(view.rows, k=view.k)["method"].unique():
         mine = some[some["method"] == method]
         if not mine.loc[mine["metric"] == "average error", "value"].notna().any():
-            notes = _rows(rows, attribute=attribute, k=k, method=method)["note"]
+            notes = _rows(view.rows, k=view.k, method=method)["note"]
             without.append(f"{method}: {next((note for note in notes if note), 'no answer')}")
             continue
         cells = [words(method), words(family.get(method, ""))]
         cells += [_value(mine, metric, "") for metric in metrics]
-        body.append(Row(cells, chosen=method == best))
+        body.append(Row(cells, chosen=method == view.best))
     heads = [Column("method"), Column("equalises"), *(Column(head, True) for head in metrics.values())]
-    caption = f"All methods for {attribute} with k = {k}, {WHERE[part]}"
+    caption = f"All methods for {view.attribute} with k = {view.k}, on held-out rows"
     found = [Table(f"{caption}; the recommended one is shaded", heads, body)]
     if without:
         found += [Text("Methods without an answer here:"), Items(without)]
     return found
 
 
-def over_k(rows: pd.DataFrame, attribute: str, metric: str, part: str, best: str) -> Table:
-    """One metric of all methods on the rows of a part, by the number of components."""
-    some = _rows(rows, attribute=attribute, metric=metric, part=part, group="")
-    some, head = some[some["value"].notna()], SIDE_BY_SIDE.get(metric, metric)
+def over_k(view: View) -> Table:
+    """One metric of all methods on held-out rows, by the number of components."""
+    some = _rows(view.rows, metric=view.metric, part=HELD_OUT, group="")
+    some, head = some[some["value"].notna()], SIDE_BY_SIDE.get(view.metric, view.metric)
     sizes = sorted(some["k"].unique())
     body = []
     for method in some["method"].unique():
         mine = some[some["method"] == method].set_index("k")
-        cells = [_number(mine.loc[k], metric) if k in mine.index else words("") for k in sizes]
-        body.append(Row([words(method), *cells], chosen=method == best))
-    heads = [Column("method"), *(Column(f"k = {k}", True) for k in sizes)]
-    return Table(f"{head[0].upper()}{head[1:]} for {attribute} {WHERE[part]}, by the number of components", heads, body)
+        cells = [_number(mine.loc[k], view.metric) if k in mine.index else words("") for k in sizes]
+        body.append(Row([words(method), *cells], chosen=method == view.best))
+    heads = _heads("method", *(f"k = {k}" for k in sizes))
+    return Table(
+        f"{head[0].upper()}{head[1:]} for {view.attribute} on held-out rows, by the number of components", heads, body
+    )
 
 
-def both_parts(rows: pd.DataFrame, attribute: str, k: int, metrics: dict[str, str], best: str) -> Table:
+def both_parts(view: View, metrics: dict[str, str]) -> Table:
     """The same numbers on the rows that a method was fitted to and on those that it never saw."""
-    some = _rows(rows, attribute=attribute, k=k, group="")
-    heads, body = [Column("method")], []
-    for head in metrics.values():
-        heads += [Column(f"{head}, fitting", True), Column(f"{head}, held out", True)]
+    some = _rows(view.rows, k=view.k, group="")
+    heads = _heads("method", *(f"{head}, {part}" for head in metrics.values() for part in ("fitting", "held out")))
+    body = []
     for method in some["method"].unique():
         mine = some[(some["method"] == method) & some["value"].notna()]
         if mine.empty:
             continue
-        cells = []
-        for metric in metrics:
-            for part in ("fitting", HELD_OUT):
-                cells.append(_value(mine[mine["part"] == part], metric, ""))
-        body.append(Row([words(method), *cells], chosen=method == best))
-    return Table(f"Fitting part and held-out part for {attribute} with k = {k}", heads, body)
+        cells = [_value(mine[mine["part"] == part], m, "") for m in metrics for part in (FITTING, HELD_OUT)]
+        body.append(Row([words(method), *cells], chosen=method == view.best))
+    return Table(f"Fitting part and held-out part for {view.attribute} with k = {view.k}", heads, body)
 
 
 def value_of(rows: pd.DataFrame, **where) -> pd.Series | None:
@@ -177,6 +182,10 @@ def said(row: pd.Series, *, percent: bool = False) -> str:
     """A value with its interval, for a sentence: ``0.12 (0.10 to 0.15)``."""
     cell = number(float(row["value"]), float(row["low"]), float(row["high"]), percent=percent)
     return f"{cell.text} ({cell.interval})" if cell.interval else cell.text
+
+
+def _heads(first: str, *numbers: str) -> list[Column]:
+    return [Column(first), *(Column(name, True) for name in numbers)]
 
 
 def _rows(rows: pd.DataFrame, **where) -> pd.DataFrame:
@@ -211,32 +220,20 @@ def _any(value: object) -> Cell:
     return words(value, wide=len(str(value)) > 40)
 
 
-def own_best(frontier: pd.DataFrame, attribute: str, k: int) -> Table:
+def own_best(view: View) -> Table:
     """What each group's own best directions leave of it, beside standard PCA."""
-    some = frontier[(frontier["curve"] == "own best") & (frontier["k"] == k)]
+    some = view.frontier[(view.frontier["curve"] == "own best") & (view.frontier["k"] == view.k)]
     body = [
-        Row(
-            [
-                words(line["label"]),
-                number(float(line["x"])),
-                number(float(line["y"])),
-                number(float(line["y"] - line["x"])),
-            ]
-        )
-        for _, line in some.iterrows()
+        Row([words(label), *(number(float(value)) for value in (x, y, y - x))])
+        for label, x, y in zip(some["label"], some["x"], some["y"], strict=True)
     ]
-    heads = [
-        Column("group"),
-        Column("least error possible", True),
-        Column("error under PCA", True),
-        Column("loss", True),
-    ]
-    return Table(f"The least error of each group of {attribute} with k = {k}, {WHERE[FITTING]}", heads, body)
+    heads = _heads("group", "least error possible", "error under PCA", "loss")
+    return Table(f"The least error of each group of {view.attribute} with k = {view.k}, {FITTED}", heads, body)
 
 
-def bounds(frontier: pd.DataFrame, attribute: str, k: int) -> Table:
+def bounds(view: View) -> Table:
     """The smallest value of each criterion: reached by PCA, reached at best, and certified."""
-    some, body = frontier[frontier["k"] == k], []
+    some, body = view.frontier[view.frontier["k"] == view.k], []
     for curve in dict.fromkeys(some["curve"]):
         line = some[some["curve"] == curve]
         if curve in ("own best", "joint range") or not len(line):
@@ -249,6 +246,5 @@ def bounds(frontier: pd.DataFrame, attribute: str, k: int) -> Table:
         ]
         price = float(last["x"]) / scale - 1.0 if scale else np.nan
         body.append(Row([words(curve), *(number(value) for value in values), number(price, percent=True)]))
-    names = ("under PCA", "smallest reached", "certified: at least", "its price in average error")
-    heads = [Column("what"), *(Column(name, True) for name in names)]
-    return Table(f"How small each criterion can be for {attribute} with k = {k}, {WHERE[FITTING]}", heads, body)
+    heads = _heads("what", "under PCA", "smallest reached", "certified: at least", "its price in average error")
+    return Table(f"How small each criterion can be for {view.attribute} with k = {view.k}, {FITTED}", heads, body)

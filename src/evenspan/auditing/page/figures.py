@@ -18,21 +18,15 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from ..result import Audit
-
 #: More groups than these are not drawn one by one: the figure keeps those with the smallest and the largest values.
 MOST_GROUPS = 24
 #: Letters of a name that a figure shows.
 LETTERS = 28
 WIDTH = 7.2
 FITTING, HELD_OUT = "fitting", "held out"
-
-
-def make(audit: "Audit") -> "dict[str, Figure]":
-    """All figures of an audit by name, in the order of the report."""
-    from .gallery import gallery
-
-    return {name: drawn.figure for name, drawn in gallery(audit).items()}
+ATTAINABLE, EDGE, EQUAL = "#dfe9f2", "#222222", "#a8232b"
+#: How far from a line, in its own extents, a method may be and still be in the frame.
+REACH = 3.0
 
 
 def styled(draw: Callable) -> Callable:
@@ -91,28 +85,19 @@ def few_groups(values: pd.DataFrame) -> list[str]:
     return ordered[:half] + ordered[-half:]
 
 
+# -- what was measured -------------------------------------------------------------------------------------------------
+
+
 @styled
 def groups_under_pca(
-    rows: pd.DataFrame, metrics: Mapping[str, str], *, k: int, part: str, labels: Sequence[str], overall: float
+    rows: pd.DataFrame, metrics: Mapping[str, str], *, k: int, labels: Sequence[str], overall: float
 ) -> "Figure":
     """What standard PCA leaves of each group: a panel for each metric, filled marks held out, hollow ones fitted.
 
-    Parameters
-    ----------
-    rows : DataFrame
-        Rows of PCA for one attribute.
-    metrics : mapping of str to str
-        Title of the panel by metric.
-    k : int
-        Number of components.
-    part : str
-        By which rows groups are ordered.
-    labels : sequence of str
-        All groups of the attribute.
-    overall : float
-        Average of the first metric over these rows.
+    ``metrics`` gives the panels their titles; groups are ordered by held-out rows; ``labels`` are all of them;
+    ``overall`` is the average of the first metric.
     """
-    first = chosen(rows, metric=next(iter(metrics)), part=part, k=k)
+    first = chosen(rows, metric=next(iter(metrics)), part=HELD_OUT, k=k)
     names = few_groups(first)
     dress = group_looks(labels)
     fig, axes = _figure(1, len(metrics), 1.5 + 0.34 * len(names), sharey=True, squeeze=False)
@@ -131,11 +116,9 @@ def groups_under_pca(
 
 
 @styled
-def groups_over_k(
-    rows: pd.DataFrame, metric: str, title: str, *, part: str, labels: Sequence[str], at: int
-) -> "Figure":
-    """A metric of every group under standard PCA on the rows of a part, over the number of components."""
-    values = chosen(rows, metric=metric, part=part)
+def groups_over_k(rows: pd.DataFrame, metric: str, title: str, *, labels: Sequence[str], at: int) -> "Figure":
+    """A metric of every group under standard PCA on held-out rows, over the number of components."""
+    values = chosen(rows, metric=metric, part=HELD_OUT)
     names = few_groups(values[values["k"] == at])
     from matplotlib.lines import Line2D
 
@@ -156,27 +139,14 @@ def groups_over_k(
 
 
 @styled
-def gap_and_price(
-    rows: pd.DataFrame, gap: str, price: str, *, k: int, part: str, words: tuple[str, str], best: str
-) -> "Figure":
-    """Each method's gap between groups against what it costs all rows together, both on the rows of a part.
+def gap_and_price(rows: pd.DataFrame, gap: str, price: str, *, k: int, words: tuple[str, str], best: str) -> "Figure":
+    """Each method's gap between groups against what it costs all rows together, both on held-out rows.
 
-    Parameters
-    ----------
-    rows : DataFrame
-        Rows of one attribute.
-    gap, price : str
-        The two metrics.
-    k : int
-        Number of components.
-    part : str
-        Which rows.
-    words : tuple of str
-        What the axes say.
-    best : str
-        The recommended method; it gets a ring.
+    ``words`` is what the axes say; the recommended method ``best`` gets a ring.
     """
-    across, up = (chosen(rows, metric=metric, part=part, k=k, group="").set_index("method") for metric in (gap, price))
+    across, up = (
+        chosen(rows, metric=metric, part=HELD_OUT, k=k, group="").set_index("method") for metric in (gap, price)
+    )
     names = [name for name in across.index if name in up.index]
     dress = looks(names)
     fig, panel = _figure(height=4.6)
@@ -193,9 +163,9 @@ def gap_and_price(
 
 
 @styled
-def methods_over_k(rows: pd.DataFrame, metrics: Mapping[str, str], *, part: str) -> "Figure":
-    """Metrics of every method on the rows of a part over the number of components, a panel each."""
-    some = rows[(rows["part"] == part) & rows["metric"].isin(list(metrics)) & (rows["group"] == "")]
+def methods_over_k(rows: pd.DataFrame, metrics: Mapping[str, str]) -> "Figure":
+    """Metrics of every method on held-out rows over the number of components, a panel each."""
+    some = rows[(rows["part"] == HELD_OUT) & rows["metric"].isin(list(metrics)) & (rows["group"] == "")]
     dress = looks(some["method"].unique())
     fig, axes = _figure(1, len(metrics), 4.6, squeeze=False)
     for panel, (metric, title) in zip(axes[0], metrics.items(), strict=True):
@@ -210,9 +180,11 @@ def methods_over_k(rows: pd.DataFrame, metrics: Mapping[str, str], *, part: str)
 
 
 @styled
-def predictability(rows: pd.DataFrame, readers: Mapping[str, str], *, k: int, part: str) -> "Figure":
+def predictability(rows: pd.DataFrame, readers: Mapping[str, str], *, k: int) -> "Figure":
     """How well the attribute can be read from k components of each method, by each reader."""
-    some = rows[(rows["part"] == part) & (rows["group"] == "") & (rows["k"] == k) & rows["metric"].isin(list(readers))]
+    some = rows[
+        (rows["part"] == HELD_OUT) & (rows["group"] == "") & (rows["k"] == k) & rows["metric"].isin(list(readers))
+    ]
     names = list(some.loc[some["value"].notna(), "method"].unique())
     dress = looks(names)
     fig, axes = _figure(1, len(readers), 1.4 + 0.32 * len(names), sharey=True, squeeze=False)
@@ -269,3 +241,98 @@ def _parts_legend(fig: "Figure", line: str | None = None) -> None:
     if line:
         marks.append(Line2D([], [], color="#555555", linestyle="--", label=line))
     fig.legend(handles=marks, loc="outside lower center", ncols=3, fontsize="small")
+
+
+# -- what is possible at all -------------------------------------------------------------------------------------------
+
+
+@styled
+def attainable_pairs(
+    polygon: np.ndarray, edge: np.ndarray, points: Mapping[str, tuple[float, float]], labels: tuple[str, str], best: str
+) -> "Figure":
+    """All pairs of errors that projections of k components can reach: the whole set, and its lower left edge, closer.
+
+    ``polygon`` (m, 2) is the boundary in order, ``edge`` the part of it on which no error can fall without the other's
+    rising; ``points`` are the errors of the two groups on the fitting part by method.
+    """
+    from matplotlib.lines import Line2D
+    from matplotlib.patches import Patch
+
+    fig, panels = _figure(1, 2, 5.0)
+    dress = looks(points)
+    for panel in panels:
+        panel.fill(*polygon.T, color=ATTAINABLE, zorder=0)
+        panel.plot(*np.vstack([polygon, polygon[:1]]).T, color="#7f9cb5", linewidth=1.1)
+        panel.plot(*edge.T, color=EDGE, linewidth=2.2)
+        panel.axline((0.0, 0.0), slope=1.0, color=EQUAL, linestyle="--", linewidth=1.2)
+        for name, point in points.items():
+            _mark(panel, dress[name], point, name == best)
+        panel.set_xlabel(f"error of group {shown(labels[0])}")
+    panels[0].set_ylabel(f"error of group {shown(labels[1])}")
+    panels[0].set_title("all that is possible")
+    panels[1].set_title("closer")
+    _frame(panels[0], polygon, 0.04)
+    _frame(panels[1], np.vstack([edge, *inside(edge, points).values()]), 0.25)
+    keys = [
+        Patch(color=ATTAINABLE, label="possible"),
+        Line2D([], [], color=EDGE, linewidth=2.2, label="least errors, certified"),
+        Line2D([], [], color=EQUAL, linestyle="--", label="equal errors"),
+    ]
+    fig.legend(handles=[*keys, *handles(dress.values())], loc="outside lower center", ncols=3, fontsize="small")
+    return fig
+
+
+@styled
+def average_and(name: str, line: np.ndarray, points: Mapping[str, tuple[float, float]], best: str) -> "Figure":
+    """What a smaller gap, or worst group, costs all rows together: what was reached, what is out of reach, the methods.
+
+    ``line`` (m, 3) holds average error, the other number, and what that is at least for every projection of no larger
+    average error; ``points`` the first two by method, on the fitting part.
+    """
+    from matplotlib.lines import Line2D
+    from matplotlib.patches import Patch
+
+    fig, panel = _figure(height=4.6)
+    dress = looks(points)
+    x, y, bound = line.T
+    _frame(panel, np.vstack([line[:, :2], *inside(line[:, :2], points).values()]), 0.08, equal=False)
+    floor, right = panel.get_ylim()[0], panel.get_xlim()[1]
+    panel.fill_between(np.r_[x, right], floor, np.r_[bound, bound[-1]], color="#ececec", linewidth=0, zorder=0)
+    panel.axvspan(panel.get_xlim()[0], x[0], color="#ececec", linewidth=0, zorder=0)
+    panel.plot(x, y, color=EDGE, linewidth=2.0, marker="." if len(x) < 3 else "")
+    for method, point in points.items():
+        _mark(panel, dress[method], point, method == best)
+    panel.set(xlabel="average error", ylabel=name)
+    keys = [
+        Line2D([], [], color=EDGE, linewidth=2.0, label="reached by projections"),
+        Patch(color="#ececec", label="out of reach, certified"),
+    ]
+    fig.legend(handles=[*keys, *handles(dress.values())], loc="outside lower center", ncols=3, fontsize="small")
+    return fig
+
+
+def inside(line: np.ndarray, points: Mapping[str, tuple[float, float]]) -> dict[str, tuple[float, float]]:
+    """The points that are near a line: within ``REACH`` times its extent of it, and of one hundredth of its values.
+
+    A frame around all of them would make a short line a dot where one method is far away from it.
+    """
+    low, high = line.min(axis=0), line.max(axis=0)
+    room = REACH * np.maximum(high - low, 0.01 * np.abs(high))
+    return {
+        name: point
+        for name, point in points.items()
+        if (np.asarray(point) >= low - room).all() and (np.asarray(point) <= high + room).all()
+    }
+
+
+def _mark(panel, look, point, ringed: bool) -> None:
+    panel.plot(*point, linestyle="", markersize=look.size, zorder=4, **look.mark())
+    if ringed:
+        panel.plot(*point, "o", markersize=19, markerfacecolor="none", color=EDGE, zorder=5)
+
+
+def _frame(panel, points: np.ndarray, share: float, *, equal: bool = True) -> None:
+    low, high = points.min(axis=0), points.max(axis=0)
+    sides = np.maximum(high - low, 1e-6 * np.maximum(np.abs(high), np.finfo(float).tiny))
+    room = share * (np.full(2, sides.max(axis=0)) if equal else sides)
+    panel.set(xlim=(low[0] - room[0], high[0] + room[0]), ylim=(low[1] - room[1], high[1] + room[1]))

@@ -1,24 +1,34 @@
 """All figures of an audit by name, each with its title, its caption and words for those who do not see it."""
 
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 
-from . import figures, frontier_figures
+from . import figures
 from .blocks import listed, plain
-from .evidence import SIDE_BY_SIDE, WHERE, value_of
+from .evidence import SIDE_BY_SIDE, View, value_of
 from .figures import FITTING, HELD_OUT, chosen
-from .view import View, slug
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from ..result import Audit
+    from ..run import Audit
 
 READERS = {"linear AUC": "a linear reader", "kernel AUC": "a reader with a kernel"}
 _RING = "The ring is the recommended method."
+
+
+def slug(attribute: str, taken: set[str]) -> str:
+    """A name for files: lower-case letters, digits and hyphens, not yet taken."""
+    plain_name = re.sub(r"[^a-z0-9]+", "-", attribute.lower()).strip("-")[:40] or "attribute"
+    name, number = plain_name, 2
+    while name in taken:
+        name, number = f"{plain_name}-{number}", number + 1
+    taken.add(name)
+    return name
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,7 +45,7 @@ def gallery(audit: "Audit") -> dict[str, Drawn]:
     """Every figure of an audit: by attribute, in the order of the report; names serve as file names."""
     found, taken = {}, set()
     for attribute in audit.sample.attributes:
-        stem, view = slug(attribute, taken), View.of(audit, attribute)
+        stem, view = slug(attribute, taken), View(audit, attribute)
         found |= {f"{stem}-{name}": drawn for name, drawn in of_attribute(view).items()}
     return found
 
@@ -48,11 +58,10 @@ def of_attribute(view: View) -> dict[str, Drawn]:
     found["methods"] = _methods(view)
     if len(view.sizes) > 1:
         found["methods-over-k"] = _methods_over_k(view)
-    if chosen(view.rows, part=view.part, k=view.k)["metric"].isin(list(READERS)).any():
+    if chosen(view.rows, part=HELD_OUT, k=view.k)["metric"].isin(list(READERS)).any():
         found["predictability"] = _predictability(view)
     found |= _possible(view)
-    if view.part == HELD_OUT:
-        found["held-out"] = _held_out(view)
+    found["held-out"] = _held_out(view)
     return found
 
 
@@ -60,7 +69,7 @@ def _pca_groups(view: View) -> Drawn:
     pca = view.rows[view.rows["method"] == "PCA"]
     metrics = {"error": "error", "loss": "loss: error beyond the group's own best"}
     average = float(view.at("average error")["value"])
-    values = chosen(pca, metric="error", part=view.part, k=view.k).sort_values("value")
+    values = chosen(pca, metric="error", part=HELD_OUT, k=view.k).sort_values("value")
     first, last = values.iloc[0], values.iloc[-1]
     alt = (
         f"Dots with intervals for {len(values)} groups of {view.attribute}. The error goes from "
@@ -71,29 +80,29 @@ def _pca_groups(view: View) -> Drawn:
         f"Errors and losses of the groups of {view.attribute} under standard PCA with k = {view.k}, with 95% "
         "intervals. Filled marks: held-out rows; hollow marks: rows that PCA was fitted to."
     )
-    fig = figures.groups_under_pca(pca, metrics, k=view.k, part=view.part, labels=view.labels, overall=average)
+    fig = figures.groups_under_pca(pca, metrics, k=view.k, labels=view.labels, overall=average)
     return Drawn(fig, f"Standard PCA and {view.attribute}", caption, alt)
 
 
 def _pca_over_k(view: View) -> Drawn:
     pca = view.rows[view.rows["method"] == "PCA"]
     first, last = view.sizes[0], view.sizes[-1]
-    gaps = [value_of(pca, metric="error gap", part=view.part, k=k, group="") for k in (first, last)]
+    gaps = [value_of(pca, metric="error gap", part=HELD_OUT, k=k, group="") for k in (first, last)]
     alt = (
         f"One line for each group of {view.attribute}, falling with the number of components. The largest less the "
         f"smallest error is {plain(gaps[0]['value'])} with k = {first} and {plain(gaps[1]['value'])} with k = {last}."
     )
     caption = (
-        f"Error of each group of {view.attribute} under standard PCA {WHERE[view.part]}, by number of components. "
+        f"Error of each group of {view.attribute} under standard PCA on held-out rows, by number of components. "
         "Bands are 95% intervals."
     )
-    fig = figures.groups_over_k(pca, "error", "error", part=view.part, labels=view.labels, at=view.k)
+    fig = figures.groups_over_k(pca, "error", "error", labels=view.labels, at=view.k)
     return Drawn(fig, f"Standard PCA and {view.attribute} over k", caption, alt)
 
 
 def _methods(view: View) -> Drawn:
     head = SIDE_BY_SIDE.get(view.metric, view.metric)
-    values = chosen(view.rows, metric=view.metric, part=view.part, k=view.k, group="").sort_values("value")
+    values = chosen(view.rows, metric=view.metric, part=HELD_OUT, k=view.k, group="").sort_values("value")
     first, last = values.iloc[0], values.iloc[-1]
     alt = (
         f"One mark with two intervals for each of {len(values)} methods. The {head} goes from {plain(first['value'])} "
@@ -101,11 +110,11 @@ def _methods(view: View) -> Drawn:
         f"{plain(view.at(view.metric)['value'])}."
     )
     caption = (
-        f"Every method for {view.attribute} with k = {view.k} {WHERE[view.part]}: further left the {head} is smaller, "
+        f"Every method for {view.attribute} with k = {view.k} on held-out rows: further left the {head} is smaller, "
         f"further down all rows together lose less. Lines are 95% intervals. {_RING}"
     )
     fig = figures.gap_and_price(
-        view.rows, view.metric, "average error", k=view.k, part=view.part, words=(head, "average error"), best=view.best
+        view.rows, view.metric, "average error", k=view.k, words=(head, "average error"), best=view.best
     )
     return Drawn(fig, f"Methods for {view.attribute}", caption, alt)
 
@@ -117,16 +126,14 @@ def _methods_over_k(view: View) -> Drawn:
         f"Two panels with a line for each method, for k from {view.sizes[0]} to {view.sizes[-1]}: "
         f"{metrics[view.metric]} and average error. The numbers are in the table below."
     )
-    caption = f"Every method for {view.attribute} {WHERE[view.part]}, over the number of components."
-    return Drawn(
-        figures.methods_over_k(view.rows, metrics, part=view.part), f"Methods for {view.attribute} over k", caption, alt
-    )
+    caption = f"Every method for {view.attribute} on held-out rows, over the number of components."
+    return Drawn(figures.methods_over_k(view.rows, metrics), f"Methods for {view.attribute} over k", caption, alt)
 
 
 def _predictability(view: View) -> Drawn:
     said = []
     for metric, reader in READERS.items():
-        values = chosen(view.rows, metric=metric, part=view.part, k=view.k, group="").sort_values("value")
+        values = chosen(view.rows, metric=metric, part=HELD_OUT, k=view.k, group="").sort_values("value")
         if len(values):
             low, high = values.iloc[0], values.iloc[-1]
             said.append(
@@ -135,10 +142,10 @@ def _predictability(view: View) -> Drawn:
             )
     alt = f"A dot with its interval for each method in two panels: {' and '.join(said)}. A line marks guessing at 0.5."
     caption = (
-        f"How well {view.attribute} can be read from the {view.k} components of each method, {WHERE[view.part]}. "
+        f"How well {view.attribute} can be read from the {view.k} components of each method, on held-out rows. "
         "Readers are fitted to rows of the fitting part. Lines are 95% intervals."
     )
-    fig = figures.predictability(view.rows, READERS, k=view.k, part=view.part)
+    fig = figures.predictability(view.rows, READERS, k=view.k)
     return Drawn(fig, f"Predictability of {view.attribute}", caption, alt)
 
 
@@ -179,7 +186,7 @@ def _pairs(view: View, at_k: pd.DataFrame, polygon: np.ndarray) -> Drawn:
     )
     order = [name for name in view.rows["method"].unique() if name in errors.index]
     points = {name: tuple(errors.loc[name, list(labels)].astype(float)) for name in order}
-    fig = frontier_figures.attainable_pairs(polygon, lower_edge(polygon), points, labels, view.best)
+    fig = figures.attainable_pairs(polygon, lower_edge(polygon), points, labels, view.best)
     low = own["x"].to_numpy(dtype=float)
     alt = (
         f"A region of pairs of errors and {len(points)} methods in it. No projection leaves {labels[0]} less than "
@@ -205,7 +212,7 @@ def _curve(view: View, curve: str, rows: pd.DataFrame) -> Drawn:
         if x is not None and y is not None
     }
     line = rows[["x", "y", "bound"]].to_numpy(dtype=float)
-    fig = frontier_figures.average_and(curve, line, points, view.best)
+    fig = figures.average_and(curve, line, points, view.best)
     end = rows.iloc[-1]
     alt = (
         f"A falling line from PCA ({plain(line[0, 0])}, {plain(line[0, 1])}) to the smallest {curve} that was reached, "
@@ -221,7 +228,7 @@ def _curve(view: View, curve: str, rows: pd.DataFrame) -> Drawn:
 
 
 def _outside(line: np.ndarray, points: dict[str, tuple[float, float]], what: str) -> str:
-    far = [name for name in points if name not in frontier_figures.inside(line, points)]
+    far = [name for name in points if name not in figures.inside(line, points)]
     return f" Too far away for {what}: {listed(far)}." if far else ""
 
 

@@ -4,18 +4,16 @@ import importlib.metadata
 from typing import TYPE_CHECKING
 
 from ...methods import METHODS
-from .. import rerun
-from ..analysis.recommendation import CONCERNS
-from ..writing import transformer_names
+from .. import writing
+from ..recommend import CONCERNS
 from . import evidence
 from .blocks import Code, Head, Items, Pairs, Section, Text, listed, page, picture, plain
-from .evidence import SIDE_BY_SIDE, WHERE, said
+from .evidence import SIDE_BY_SIDE, View, said
 from .figures import FITTING, HELD_OUT
 from .gallery import Drawn, of_attribute
-from .view import View
 
 if TYPE_CHECKING:
-    from ..result import Audit
+    from ..run import Audit
 
 MEANING = {
     "error": "The error of a group is the mean squared distance between its rows and what k components keep of them, "
@@ -30,19 +28,8 @@ MEANING = {
 
 
 def render(audit: "Audit") -> str:
-    """The report as one HTML page: no script, no address outside it; whatever came from the table is escaped.
-
-    Parameters
-    ----------
-    audit : Audit
-        What was found.
-
-    Returns
-    -------
-    str
-        The page.
-    """
-    views = [View.of(audit, attribute) for attribute in audit.sample.attributes]
+    """The report as one HTML page: no script, no address outside it; whatever came from the table is escaped."""
+    views = [View(audit, attribute) for attribute in audit.sample.attributes]
     drawn = {view.attribute: of_attribute(view) for view in views}
     sections = [
         Section("answer", "The answer", _answer(audit, views), answer=True),
@@ -60,26 +47,14 @@ def render(audit: "Audit") -> str:
 
 
 def sentences(audit: "Audit", attribute: str) -> list[str]:
-    """The answer for one attribute in three sentences: what to use, the gap before and after, the price.
-
-    Parameters
-    ----------
-    audit : Audit
-        What was found.
-    attribute : str
-        One of its attributes.
-
-    Returns
-    -------
-    list of str
-    """
-    view, advice = View.of(audit, attribute), audit.recommendation[attribute]
-    concern, where = CONCERNS[advice.concern], WHERE[view.part]
+    """The answer for one attribute in three sentences: what to use, the gap before and after, the price."""
+    view, advice = View(audit, attribute), audit.recommendation[attribute]
+    concern = CONCERNS[advice.concern]
     before, head = view.at(concern.gap), SIDE_BY_SIDE[concern.gap]
     if advice.keeps_pca:
         return [
             f"For {attribute}: keep standard PCA, with k = {advice.k} components.",
-            f"Its {head} between the groups is {said(before)} {where}.",
+            f"Its {head} between the groups is {said(before)} on held-out rows.",
             advice.reason[1],
         ]
     after = view.at(concern.gap, advice.method)
@@ -87,7 +62,7 @@ def sentences(audit: "Audit", attribute: str) -> list[str]:
     more = "more" if price >= 0 else "less"
     return [
         f"For {attribute}: use {advice.method} with k = {advice.k} components.",
-        f"The {head} between the groups goes from {said(before)} with PCA to {said(after)}, {where}.",
+        f"The {head} between the groups goes from {said(before)} with PCA to {said(after)}, on held-out rows.",
         f"The price is {abs(price):.1%} {more} error of all rows together: "
         f"{plain(advice.figures['average after'])} instead of {plain(advice.figures['average before'])}.",
     ]
@@ -142,8 +117,8 @@ def _pca(audit: "Audit", views: list[View], drawn: dict) -> list:
     for view in views:
         blocks += _heading(views, view, "pca")
         blocks += _pictures(drawn[view.attribute], "pca-groups")
-        blocks.append(evidence.under_pca(view.rows, view.attribute, view.k, view.part, audit.sample.groups))
-        blocks.append(evidence.spread_under_pca(view.rows, view.attribute, view.k, view.part))
+        blocks.append(evidence.under_pca(view, audit.sample.groups))
+        blocks.append(evidence.spread_under_pca(view))
         blocks += _pictures(drawn[view.attribute], "pca-over-k")
     return blocks
 
@@ -159,11 +134,11 @@ def _methods(views: list[View], drawn: dict) -> list:
     for view in views:
         blocks += _heading(views, view, "methods")
         blocks += _pictures(drawn[view.attribute], "methods")
-        blocks += evidence.side_by_side(view.rows, view.attribute, view.k, view.part, view.best, family)
+        blocks += evidence.side_by_side(view, family)
         blocks += _pictures(drawn[view.attribute], "predictability")
         if len(view.sizes) > 1:
             blocks += _pictures(drawn[view.attribute], "methods-over-k")
-            blocks.append(evidence.over_k(view.rows, view.attribute, view.metric, view.part, view.best))
+            blocks.append(evidence.over_k(view))
     blocks.append(Text("Every number, for every k, part, group and method, is in tables/methods.csv.", True))
     return blocks
 
@@ -179,8 +154,8 @@ def _possible(audit: "Audit", views: list[View], drawn: dict) -> list:
         blocks += _heading(views, view, "possible")
         names = [name for name in drawn[view.attribute] if name == "possible" or name.startswith("frontier-")]
         blocks += _pictures(drawn[view.attribute], *names)
-        blocks.append(evidence.own_best(view.frontier, view.attribute, view.k))
-        blocks.append(evidence.bounds(view.frontier, view.attribute, view.k))
+        blocks.append(evidence.own_best(view))
+        blocks.append(evidence.bounds(view))
     return blocks
 
 
@@ -195,21 +170,16 @@ def _use(audit: "Audit", views: list[View]) -> list:
         blocks.append(
             Text("The fitted transformer takes raw rows with the columns of this table; groups are not needed:")
         )
-        blocks.append(Code(rerun.use(transformer_names(audit)[None, None, view.attribute])))
+        blocks.append(Code(writing.use(writing.transformer_names(audit)[None, None, view.attribute])))
     other = audit.tables["recommendation"]
     other = other[~other["asked"].astype(bool)]
     if len(other):
         blocks.append(Text("The same rule for what was not asked for gives:"))
-        found = [
-            f"{line['attribute']}, {CONCERNS[line['concern']].words}: "
-            + (
-                "keep PCA"
-                if line["method"] == "PCA"
-                else f"{line['method']} at {line['price']:+.1%} of the average error"
-            )
-            + "."
-            for _, line in other.iterrows()
-        ]
+        found = []
+        for _, line in other.iterrows():
+            use = f"{line['method']} at {line['price']:+.1%} of the average error"
+            answer = "keep PCA" if line["method"] == "PCA" else use
+            found.append(f"{line['attribute']}, {CONCERNS[line['concern']].words}: {answer}.")
         blocks.append(Items(found))
     return blocks
 
@@ -217,8 +187,6 @@ def _use(audit: "Audit", views: list[View]) -> list:
 def _held_out(views: list[View], drawn: dict) -> list:
     blocks = []
     for view in views:
-        if view.part == FITTING:
-            return [Text("Nothing was held out: all numbers are of the rows that the methods were fitted to.")]
         blocks += _heading(views, view, "held-out")
         blocks += _pictures(drawn[view.attribute], "held-out")
         head = SIDE_BY_SIDE.get(view.metric, view.metric)
@@ -230,7 +198,7 @@ def _held_out(views: list[View], drawn: dict) -> list:
             )
         )
         metrics = {name: SIDE_BY_SIDE[name] for name in dict.fromkeys(["average error", view.metric])}
-        blocks.append(evidence.both_parts(view.rows, view.attribute, view.k, metrics, view.best))
+        blocks.append(evidence.both_parts(view, metrics))
     return blocks
 
 
@@ -248,18 +216,10 @@ def _limits(audit: "Audit", views: list[View]) -> list:
 
 
 def _made(audit: "Audit") -> list:
-    return [
-        Pairs(rerun.described(audit)),
-        *rerun_blocks(audit.settings),
-    ]
-
-
-def rerun_blocks(settings: dict) -> list:
-    """The lines that make the audit again; a data frame has no name that a command could be given."""
-    blocks = [Head("Again, from Python", "again-python"), Code(rerun.call(settings))]
-    if settings["table"] == rerun.FRAME:
-        return blocks
-    return [Head("Again, from the command line", "again-command"), Code(rerun.command(settings)), *blocks]
+    blocks = [Pairs(writing.described(audit))]
+    if audit.settings["table"] != writing.FRAME:  # a data frame has no name that a command could be given
+        blocks += [Head("Again, from the command line", "again-command"), Code(writing.command(audit.settings))]
+    return [*blocks, Head("Again, from Python", "again-python"), Code(writing.call(audit.settings))]
 
 
 def _heading(views: list[View], view: View, section: str) -> list:

@@ -1,4 +1,4 @@
-r"""What a map does to the groups of one part: tidy rows with 95 % intervals.
+r"""What a map does to the groups of one part, fitting or held out: tidy rows with 95 % intervals.
 
 Errors are mean squared distances between rows and their reconstructions about the overall mean of the fitting part,
 summed over features. The loss of a group is its error less that of the best k directions for it alone, fitted to the
@@ -23,10 +23,12 @@ from functools import cached_property
 
 import numpy as np
 
-from ...core.answer import FairSubspace
-from ...metrics.bootstrap import interval, quantiles
-from ...metrics.linear_map import LinearMap
-from .blocked import Part
+from ..core.answer import FairSubspace
+from ..core.linalg import top_eigenspace
+from ..core.moments import GroupMoments
+from ..metrics.bootstrap import BlockSums, block_sums, cells_of, interval, multiplicities, quantiles
+from ..metrics.linear_map import LinearMap
+from ..reconstruction.group_errors import group_matrices
 
 LEVEL = 0.95
 #: Columns of tidy rows; ``group`` is empty for what concerns all rows.
@@ -67,79 +69,90 @@ class Row:
     note: str = ""
 
 
-@dataclass(frozen=True, eq=False)
-class Judgement:
-    """A map on one part: values by group and their draws.
+# -- one part of the rows, as blocks -----------------------------------------------------------------------------------
 
-    Parameters
-    ----------
-    part : Part
-        The rows that it is judged on.
-    answer : FairSubspace or LinearMap
-        The map.
-    own : ndarray of shape (m, G)
-        Squared residuals by block under each group's own best directions.
+
+class Part:
+    """Blocked moments of one part ("fitting" or "held out"), and the draws with which its blocks are resampled.
+
+    The moments have the attribute "block" and the one that is looked at. The draws (n_boot, m) say how often each block
+    is in each sample; they are the same for all methods, so that methods are compared in pairs.
     """
 
-    part: Part
-    answer: FairSubspace | LinearMap
-    own: np.ndarray
+    def __init__(self, name: str, moments: GroupMoments, attribute: str, n_boot: int, random_state):
+        self.name, self.moments, self.attribute = name, moments, attribute
+        labels, self._block, self._group = cells_of(moments, attribute)
+        self.labels = [str(label) for label in labels]
+        self.m = int(self._block.max(axis=0)) + 1
+        self.draws = multiplicities(self.m, n_boot, random_state).astype(float)
+        self.counts = self.laid_out(np.asarray(moments.counts, dtype=float))  # rows by block and group, (m, G)
+        self.resampled_counts = self.draws @ self.counts  # rows of the groups in every sample, (n_boot, G)
+        self._traces = np.einsum("cdd->c", moments.scatters)
 
     @cached_property
-    def _sums(self):
-        return self.part.sums(self.answer)
+    def plain(self) -> GroupMoments:
+        """The ordinary moments of the groups."""
+        return self.moments.marginal(self.attribute)
 
-    @cached_property
-    def n(self) -> np.ndarray:
-        """Rows of the groups (G,)."""
-        return self.part.counts.sum(axis=0)
+    def laid_out(self, values: np.ndarray) -> np.ndarray:
+        """Numbers of the cells, shape (cells, ...), by block and group, shape (m, G, ...)."""
+        table = np.zeros((self.m, len(self.labels), *values.shape[1:]))
+        table[self._block, self._group] = values
+        return table
 
-    @cached_property
-    def errors(self) -> np.ndarray:
-        """Errors of the groups (G,)."""
-        return self._sums.errors.sum(axis=0) / self.n
+    def sums(self, answer: FairSubspace | LinearMap) -> BlockSums:
+        """What every block contributes under a map."""
+        return block_sums(self.moments, answer, self.attribute)
 
-    @cached_property
-    def losses(self) -> np.ndarray:
-        """Losses of the groups (G,)."""
-        return self.errors - self.own.sum(axis=0) / self.n
+    def totals_about(self, point: np.ndarray) -> np.ndarray:
+        """Squared distances of the rows to a point (d,), by block and group, (m, G)."""
+        offsets = self.moments.means - point
+        return self.laid_out(self._traces + self.moments.counts * (offsets**2).sum(axis=1))
 
-    @cached_property
-    def means(self) -> np.ndarray:
-        """Means of the groups after the projection (G, k)."""
-        return self._sums.firsts.sum(axis=0) / self.n[:, None]
+    def offsets_from(self, point: np.ndarray) -> np.ndarray:
+        """Sums of the rows less a point, by block, (m, d)."""
+        return self.laid_out(self.moments.counts[:, None] * (self.moments.means - point)).sum(axis=1)
 
-    @cached_property
-    def drawn_errors(self) -> np.ndarray:
-        """Errors in every sample (n_boot, G)."""
-        return self.part.resampled(self._sums.errors)
+    def resampled(self, sums: np.ndarray) -> np.ndarray:
+        """Means of the groups in every sample, (n_boot, G, ...), of sums by block and group (m, G, ...)."""
+        flat = sums.reshape(len(sums), -1)
+        counts = self.resampled_counts.reshape(-1, self.counts.shape[1], *(1,) * (sums.ndim - 2))
+        drawn = (self.draws @ flat).reshape(-1, *sums.shape[1:])
+        return np.divide(drawn, counts, out=np.full(drawn.shape, np.nan), where=counts > 0)
 
-    @cached_property
-    def drawn_losses(self) -> np.ndarray:
-        """Losses in every sample (n_boot, G)."""
-        return self.drawn_errors - self.part.resampled(self.own)
 
-    @cached_property
-    def drawn_means(self) -> np.ndarray:
-        """Means in every sample (n_boot, G, k)."""
-        return self.part.resampled(self._sums.firsts)
+def own_directions(moments: GroupMoments, most: int) -> list[np.ndarray]:
+    """For every group its own best directions about the overall mean, the first ``most`` of them, each (d, most)."""
+    return [top_eigenspace(M, most)[1] for M in group_matrices(moments, "fitted")]
 
-    @cached_property
-    def average(self) -> float:
-        """Error over all rows."""
-        return float(self._sums.errors.sum(axis=None) / self.n.sum(axis=0))
 
-    @cached_property
-    def drawn_average(self) -> np.ndarray:
-        """The same in every sample (n_boot,)."""
-        return self.part.draws @ self._sums.errors.sum(axis=1) / self.part.resampled_counts.sum(axis=1)
+# -- a map on one part -------------------------------------------------------------------------------------------------
 
-    @cached_property
+
+class Judgement:
+    """A map on one part: values by group, and the same in every sample of blocks.
+
+    ``own`` (m, G) are squared residuals by block under each group's own best directions.
+    """
+
+    def __init__(self, part: Part, answer: FairSubspace | LinearMap, own: np.ndarray):
+        self.part, self.answer, self.sums = part, answer, part.sums(answer)
+        self.n = part.counts.sum(axis=0)
+        self.errors = self.sums.errors.sum(axis=0) / self.n  # (G,)
+        self.drawn_errors = part.resampled(self.sums.errors)  # (n_boot, G)
+        self.losses = self.errors - own.sum(axis=0) / self.n
+        self.drawn_losses = self.drawn_errors - part.resampled(own)
+        self.means = self.sums.firsts.sum(axis=0) / self.n[:, None]  # after the projection, (G, k)
+        self.drawn_means = part.resampled(self.sums.firsts)
+        self.average = float(self.sums.errors.sum(axis=None) / self.n.sum(axis=0))  # error over all rows
+        self.drawn_average = part.draws @ self.sums.errors.sum(axis=1) / part.resampled_counts.sum(axis=1)
+
+    @property
     def spread(self) -> float:
         """Root mean square deviation of the projected rows along a direction, about their mean."""
         n = self.n.sum(axis=0)
         mean = self.n @ self.means / n
-        variance = self._sums.squares.sum(axis=None) / n - float(mean @ mean)
+        variance = self.sums.squares.sum(axis=None) / n - float(mean @ mean)
         return float(np.sqrt(max(variance, 0.0) / len(mean)))
 
     def rows(self) -> Iterator[Row]:
@@ -180,12 +193,12 @@ class Judgement:
 
     def _share_kept(self) -> tuple[np.ndarray, np.ndarray]:
         totals = self.part.totals_about(self.answer.mean)
-        values = 1.0 - self._sums.errors.sum(axis=0) / totals.sum(axis=0)
+        values = 1.0 - self.sums.errors.sum(axis=0) / totals.sum(axis=0)
         return values, 1.0 - self.drawn_errors / self.part.resampled(totals)
 
     def _explained(self) -> Row:
         # About the mean of the part, or of the sample drawn from it: sums of squares less that of the mean.
-        part, squares, firsts = self.part, self._sums.squares.sum(axis=1), self._sums.firsts.sum(axis=1)
+        part, squares, firsts = self.part, self.sums.squares.sum(axis=1), self.sums.firsts.sum(axis=1)
         totals, means = part.totals_about(self.answer.mean).sum(axis=1), part.offsets_from(self.answer.mean)
 
         def share(draws):
@@ -211,7 +224,7 @@ class Judgement:
         apart = [np.linalg.norm(deviations[:, g] - deviations[:, h], axis=1) for g, h in pairs]
         return _largest("mean distance", sizes, np.column_stack(apart))
 
-    @cached_property
+    @property
     def _pairs(self) -> tuple[np.ndarray, np.ndarray]:
         return np.triu_indices(len(self.n), 1)
 

@@ -7,20 +7,18 @@ contributes.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 from scipy.stats import norm
 from sklearn.linear_model import LinearRegression, LogisticRegression
 
-from ... import metrics
-from ...core.answer import FairSubspace
-from ...metrics.bootstrap import interval
-from ...metrics.linear_map import LinearMap, encoder
-from ...metrics.prediction import TIED
-from ..sample import Points
-from .judging import LEVEL, Row
+from .. import metrics
+from ..core.answer import FairSubspace
+from ..metrics.bootstrap import interval
+from ..metrics.linear_map import LinearMap, encoder
+from ..metrics.prediction import TIED
+from .judge import LEVEL, Row
+from .passes import Points
 
 #: Rows that a reader is fitted to at most (the kernel's time grows with their square), and rows it is scored on.
 FITTED = {"linear": 10_000, "kernel": 1_500, "target": 10_000}
@@ -29,30 +27,21 @@ SCORED = {"linear": 4_000, "kernel": 2_000, "target": 4_000}
 LEAST = 10
 
 
-@dataclass(frozen=True, eq=False)
 class Readers:
     """Rows to read, dealt once and read in the representation of every method.
 
-    Parameters
-    ----------
-    fitting, scoring : Points
-        Of the two parts; the same twice where nothing is held out.
-    attribute : str
-        Which of their attributes is predicted.
-    part : str
-        Name of the part of ``scoring``.
-    n_boot : int
-        Samples of the scored rows.
-    seed : int
-        Of the rows drawn and of the samples.
+    ``fitting`` are points of the fitting part, ``scoring`` held-out ones; ``n_boot`` samples of the scored rows are the
+    same for all methods.
     """
 
-    fitting: Points
-    scoring: Points
-    attribute: str
-    part: str
-    n_boot: int
-    seed: int
+    def __init__(self, fitting: Points, scoring: Points, attribute: str, n_boot: int, seed: int):
+        self.fitting, self.scoring, self.n_boot, self.seed = fitting, scoring, n_boot, seed
+        names = [points.groups[attribute].to_numpy(dtype=str) for points in (fitting, scoring)]
+        self._labels = sorted({*names[0], *names[1]})
+        self._codes = tuple(np.searchsorted(self._labels, of_part) for of_part in names)
+        rng = np.random.default_rng((seed, 2))
+        self._orders = rng.permutation(fitting.n), rng.permutation(scoring.n)
+        self._drawn: dict[int, np.ndarray] = {}
 
     def rows(self, answer: FairSubspace | LinearMap) -> Iterator[Row]:
         """What is found under a map."""
@@ -62,7 +51,7 @@ class Readers:
             yield from self._target(answer)
 
     def _group(self, kind: str, answer: FairSubspace | LinearMap) -> Iterator[Row]:
-        at, to = self._fitting_rows(kind), self._scored_rows(kind)
+        at, to = self._rows(kind)
         codes, truth = self._codes[0][at], self._codes[1][to]
         E, F = (points.X[rows] @ encoder(answer) for points, rows in ((self.fitting, at), (self.scoring, to)))
         labels = self._labels[1:] if len(self._labels) == 2 else self._labels
@@ -90,7 +79,7 @@ class Readers:
         yield Row(name, value, float(low), float(high), chance, note=note)
 
     def _target(self, answer: FairSubspace | LinearMap) -> Iterator[Row]:
-        at, to = self._fitting_rows("target"), self._scored_rows("target")
+        at, to = self._rows("target")
         E, F = self.fitting.X[at] @ encoder(answer), self.scoring.X[to] @ encoder(answer)
         y, truth = self.fitting.y[at], self.scoring.y[to]
         offset, classes = E.mean(axis=0), np.unique(y)
@@ -122,33 +111,9 @@ class Readers:
         low, high = interval(share(self._weights(n)), LEVEL)
         return Row("target R2", float(share(np.ones(n))), float(low), float(high))
 
-    @cached_property
-    def _labels(self) -> list[str]:
-        return sorted(
-            {*self.fitting.groups[self.attribute].astype(str), *self.scoring.groups[self.attribute].astype(str)}
-        )
-
-    @cached_property
-    def _codes(self) -> tuple[np.ndarray, np.ndarray]:
-        return tuple(
-            np.searchsorted(self._labels, points.groups[self.attribute].to_numpy(dtype=str))
-            for points in (self.fitting, self.scoring)
-        )
-
-    @cached_property
-    def _orders(self) -> tuple[np.ndarray, np.ndarray]:
-        rng = np.random.default_rng((self.seed, 2))
-        return rng.permutation(self.fitting.n), rng.permutation(self.scoring.n)
-
-    def _fitting_rows(self, kind: str) -> np.ndarray:
-        return self._orders[0][: FITTED[kind]]
-
-    def _scored_rows(self, kind: str) -> np.ndarray:
-        return self._orders[1][: SCORED[kind]]
-
-    @cached_property
-    def _drawn(self) -> dict[int, np.ndarray]:
-        return {}
+    def _rows(self, kind: str) -> tuple[np.ndarray, np.ndarray]:
+        """The rows that a kind of reader is fitted to, and those it is scored on."""
+        return self._orders[0][: FITTED[kind]], self._orders[1][: SCORED[kind]]
 
     def _weights(self, n: int) -> np.ndarray:
         """How often each of n scored rows is in each sample, (draws, n); the same for all methods."""

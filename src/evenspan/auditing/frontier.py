@@ -13,12 +13,12 @@ from dataclasses import dataclass, field
 import numpy as np
 import pandas as pd
 
-from ...core.linalg import top_eigenspace
-from ...core.moments import GroupMoments
-from ...reconstruction.frontier_curves import Curve, Hull, gap_curve
-from ...reconstruction.group_errors import best_kept, group_matrices
-from ...reconstruction.group_errors import errors as errors_of
-from ...reconstruction.joint_range import JointRange
+from ..core.linalg import top_eigenspace
+from ..core.moments import GroupMoments
+from ..reconstruction.frontier_curves import Curve, Hull, gap_curve
+from ..reconstruction.group_errors import best_kept, group_matrices
+from ..reconstruction.group_errors import errors as errors_of
+from ..reconstruction.joint_range import JointRange
 
 COLUMNS = ["attribute", "k", "curve", "label", "x", "y", "bound"]
 #: Directions in which the joint range of two groups is drawn.
@@ -36,30 +36,14 @@ CURVES = {
 
 @dataclass(frozen=True, eq=False)
 class Frontier:
-    """The curves of one attribute and number of components, and the pairs of errors for two groups.
+    """The curves of one attribute and number of components, and the pairs of errors for two groups."""
 
-    Parameters
-    ----------
-    labels : list of str
-        Of the groups.
-    k : int
-        Number of components.
-    own : ndarray of shape (G,)
-        Error of each group under its own best k directions.
-    pca : ndarray of shape (G,)
-        Error of each group under the best k directions for all rows.
-    curves : dict of str to Curve
-        By what y is.
-    range : ndarray of shape (m, 2), optional
-        The closed boundary of all pairs of errors, for two groups.
-    """
-
-    labels: list[str]
+    labels: list[str]  # of the groups
     k: int
-    own: np.ndarray
-    pca: np.ndarray
-    curves: dict[str, Curve] = field(default_factory=dict)
-    range: np.ndarray | None = None
+    own: np.ndarray  # error of each group under its own best k directions, (G,)
+    pca: np.ndarray  # error of each group under the best k directions for all rows, (G,)
+    curves: dict[str, Curve] = field(default_factory=dict)  # by what y is
+    range: np.ndarray | None = None  # the closed boundary (m, 2) of all pairs of errors, for two groups
 
     def rows(self, attribute: str) -> pd.DataFrame:
         """Tidy rows; the first point of a curve is PCA, the last its smallest y."""
@@ -76,18 +60,7 @@ class Frontier:
 
 
 def frontier(moments: GroupMoments, k: int) -> Frontier:
-    """What projections onto k directions can do for these groups.
-
-    Parameters
-    ----------
-    moments : GroupMoments
-        Of the fitting part, by group.
-    k : int
-        Number of components, below the number of features.
-
-    Returns
-    -------
-    Frontier
+    """What projections onto k directions can do for these groups of the fitting part.
 
     Complexity
     ----------

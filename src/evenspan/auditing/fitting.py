@@ -16,13 +16,13 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from ...core.answer import FairSubspace
-from ...core.errors import ConfigurationError, FairError
-from ...core.estimator import SubspaceEstimator
-from ...core.moments import GroupMoments
-from ...methods import METHODS
-from ...reconstruction import MinMaxFairPCA
-from ..sample import Points
+from ..core.answer import FairSubspace
+from ..core.errors import ConfigurationError, FairError
+from ..core.estimator import SubspaceEstimator
+from ..core.moments import GroupMoments
+from ..methods import METHODS
+from ..reconstruction import MinMaxFairPCA
+from .passes import Points
 
 #: What principal components are compared with: always fitted, always first.
 PCA = "PCA"
@@ -58,18 +58,9 @@ class Fitted:
 
 
 def chosen_methods(methods: Sequence[str] | str | None, group_counts: Sequence[int]) -> tuple[str, ...]:
-    """The methods of an audit, PCA first.
+    """The names of the methods of an audit, PCA first, for attributes with so many groups.
 
-    Parameters
-    ----------
-    methods : None, "all" or list of str
-        None for those of ``QUICK``, without ``BINARY`` where no attribute has exactly two groups.
-    group_counts : sequence of int
-        How many groups each attribute has.
-
-    Returns
-    -------
-    tuple of str
+    None means those of ``QUICK``, without ``BINARY`` where no attribute has exactly two groups; "all" means all.
     """
     if methods is None:
         names = [name for name in QUICK if name not in BINARY or 2 in group_counts]
@@ -89,26 +80,9 @@ def chosen_methods(methods: Sequence[str] | str | None, group_counts: Sequence[i
 def fit_method(
     name: str, sizes: Sequence[int], moments: GroupMoments, points: Points, attribute: str, seed: int = 0
 ) -> dict[int, Fitted]:
-    """A method fitted for every number of components; a reason where it has no answer.
+    """A method fitted to the fitting part for every number of components; a reason where it has no answer.
 
-    Parameters
-    ----------
-    name : str
-        A key of ``METHODS``.
-    sizes : sequence of int
-        Numbers of components.
-    moments : GroupMoments
-        Of the fitting part, with its groups.
-    points : Points
-        Rows of the fitting part, for methods that group moments do not determine.
-    attribute : str
-        Which of the points' attributes makes the groups.
-    seed : int
-        For methods that draw random numbers.
-
-    Returns
-    -------
-    dict of int to Fitted
+    Methods that group moments do not determine are fitted to the points, whose ``attribute`` makes the groups.
     """
     method = METHODS[name]
     if method.equalises in ("errors", "losses"):

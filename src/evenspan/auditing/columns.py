@@ -1,0 +1,479 @@
+"""What the columns of a table hold, whatever type their cells came in, and what each of them is used as."""
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import date
+from decimal import Decimal
+from numbers import Real
+
+import numpy as np
+import pandas as pd
+
+from ..core.errors import DataError
+from .read import Table
+
+#: A category of more values than these is text, and left out.
+MAX_CATEGORIES = 50
+#: From this share of values that occur once a column of text names its rows.
+ID_SHARE = 0.9
+#: Fewer values than these say nothing about whether a column numbers the rows.
+ID_LEAST = 20
+#: Values that a sketch keeps. Up to this number all is exact; above, the number of values is known to about 3 %.
+KEPT = 1024
+_ID_NAME = re.compile(r"(^|[\W_])(id|ids|nr|no|num|number|key|index|uuid|rownames?)$", re.IGNORECASE)
+#: Dates written as 2024-02-29, with or without a time of day.
+_ISO_DATE = re.compile(r"\d{4}-\d{2}-\d{2}([ T]\d{2}:\d{2}(:\d{2}(\.\d+)?)?(Z|[+-]\d{2}:?\d{2})?)?")
+_DAY = pd.Timedelta(days=1)
+_TRUTH = {"true": 1.0, "false": 0.0, "1": 1.0, "0": 0.0}
+
+
+# -- cells -------------------------------------------------------------------------------------------------------------
+
+
+def text_of(value) -> str:
+    """A cell as text; whole numbers without a decimal point, so that 1, 1.0 and "1" give one text."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, bool | np.bool_):
+        return str(bool(value))
+    if isinstance(value, Real | Decimal):
+        number = float(value)
+        return str(int(number)) if number.is_integer() and abs(number) < 1e15 else repr(number)
+    return str(value)
+
+
+def coded(series: pd.Series) -> tuple[np.ndarray, np.ndarray]:
+    """Position of every cell among the distinct values (-1 if missing), and these values in order of appearance."""
+    if isinstance(series.dtype, pd.CategoricalDtype):
+        used, codes = np.unique(series.cat.codes.to_numpy(), return_inverse=True)
+        held = used[used >= 0]
+        return codes - int(len(used) > len(held)), np.asarray(series.cat.categories[held], dtype=object)
+    try:
+        codes, distinct = pd.factorize(series)
+    except TypeError:  # lists and other values without a hash
+        codes, distinct = pd.factorize(series.map(str, na_action="ignore"))
+    return codes, np.asarray(distinct, dtype=object)
+
+
+def texts(series: pd.Series) -> tuple[np.ndarray, np.ndarray]:
+    """Like ``coded``, with the distinct values as texts; values of one text may occur twice among them."""
+    codes, distinct = coded(series)
+    return codes, np.array([text_of(value) for value in distinct], dtype=object)
+
+
+def numbers(series: pd.Series, row: int = 0) -> np.ndarray:
+    """Every cell as float64, NaN if missing; ``DataError`` naming the first cell that is none."""
+    if series.dtype.kind in "biuf":
+        return series.to_numpy(dtype=np.float64, na_value=np.nan)
+    return _read(series, row, _numbers_of, "a number")
+
+
+def truths(series: pd.Series, row: int = 0) -> np.ndarray:
+    """Every cell as 0 or 1, NaN if missing; ``DataError`` naming the first cell that is neither true nor false."""
+    if series.dtype.kind == "b" and not series.hasnans:
+        return series.to_numpy(dtype=np.float64)
+    return _read(series, row, lambda found: [_TRUTH.get(text_of(value).lower(), np.nan) for value in found],
+                 "true or false")  # fmt: skip
+
+
+def days(series: pd.Series, row: int = 0) -> np.ndarray:
+    """Every date as days since 1 January 1970 (UTC), NaN if missing; ``DataError`` naming the first that is none."""
+    if series.dtype.kind == "M":
+        return _days_of(pd.to_datetime(series, utc=True))
+    return _read(series, row, _parsed_days, "a date such as 2024-02-29")
+
+
+def _read(series: pd.Series, row: int, of_values, needed: str) -> np.ndarray:
+    """Cells by what their distinct values are read as (NaN for none); the first that is none of these is told."""
+    codes, distinct = coded(series)
+    values = np.append(of_values(distinct), np.nan)[codes]
+    if (strange := np.isnan(values) & (codes >= 0)).any():
+        at = int(np.flatnonzero(strange)[0])
+        raise DataError(
+            f"column {series.name!r} has {text_of(series.iloc[at])!r} in row {row + at + 1:,}; needed is {needed}, as "
+            "in the table that was fitted. Correct the cell or leave it empty."
+        )
+    return values
+
+
+def _numbers_of(distinct: np.ndarray) -> np.ndarray:
+    return pd.to_numeric(pd.Series(distinct, dtype=object), errors="coerce").to_numpy(np.float64)
+
+
+def are_dates(distinct: np.ndarray) -> np.ndarray:
+    """For each value, whether it is a date, or a text such as 2024-02-29 that stands for a day that exists."""
+    if len(distinct) and isinstance(distinct[0], str) and not _ISO_DATE.fullmatch(distinct[0]):
+        return np.zeros(len(distinct), dtype=bool)  # saves the parsing of most columns of text
+    return ~np.isnan(_parsed_days(distinct))
+
+
+def _parsed_days(distinct: np.ndarray) -> np.ndarray:
+    written = [
+        value if isinstance(value, str) and _ISO_DATE.fullmatch(value)
+        else value.isoformat() if isinstance(value, date) and not pd.isna(value)
+        else None
+        for value in distinct
+    ]  # fmt: skip
+    stamps = pd.to_datetime(pd.Series(written, dtype=object), format="ISO8601", utc=True, errors="coerce")
+    return _days_of(stamps)
+
+
+def _days_of(stamps: pd.Series) -> np.ndarray:
+    return ((stamps - pd.Timestamp(0, tz="UTC")) / _DAY).to_numpy(dtype=np.float64)
+
+
+def looks_numeric(distinct: np.ndarray) -> np.ndarray:
+    """For each text, whether it can be read as a number."""
+    return ~np.isnan(_numbers_of(distinct))
+
+
+# -- how many different values -----------------------------------------------------------------------------------------
+
+
+class Sketch:
+    r"""The values with the smallest hashes, each with the number of times it occurred.
+
+    Which values are kept depends on their hashes alone: neither on the order of the rows nor on how they were cut into
+    batches. A value that is kept at the end was kept from its first occurrence on, so its count is exact. If the
+    k-th smallest hash is the fraction :math:`u` of the largest possible one, there are about :math:`(k - 1) / u`
+    different values.
+
+    References
+    ----------
+    Z. Bar-Yossef, T. S. Jayram, R. Kumar, D. Sivakumar and L. Trevisan (2002), Counting distinct elements in a data
+    stream, section 2.
+
+    Examples
+    --------
+    >>> sketch = Sketch()
+    >>> sketch.add(np.array(["b", "a"], dtype=object), np.array([2, 1]))
+    >>> sketch.add(np.array(["a"], dtype=object), np.array([4]))
+    >>> sketch.counts_by_value()
+    {'a': 5, 'b': 2}
+    """
+
+    def __init__(self):
+        self.hashes = np.empty(0, dtype=np.uint64)
+        self.counts = np.empty(0, dtype=np.int64)
+        self.values = np.empty(0, dtype=object)
+
+    def add(self, values: np.ndarray, counts: np.ndarray) -> None:
+        """Fold in values (m,), texts or float64, that occur ``counts`` (m,) times; a value may be among them twice."""
+        if values.dtype.kind == "f":
+            values = values + 0.0  # minus zero becomes zero
+        hashes = pd.util.hash_array(values, categorize=False)
+        if len(self.hashes) == KEPT:
+            small = hashes <= self.hashes[-1]
+            hashes, values, counts = hashes[small], values[small], counts[small]
+        if not len(hashes):
+            return
+        together = np.concatenate([self.hashes, hashes])
+        self.hashes, first, at = np.unique(together, return_index=True, return_inverse=True)
+        summed = np.bincount(at, weights=np.concatenate([self.counts, counts])).astype(np.int64)
+        self.values = np.concatenate([self.values, values.astype(object)])[first][:KEPT]
+        self.hashes, self.counts = self.hashes[:KEPT], summed[:KEPT]
+
+    @property
+    def full(self) -> bool:
+        """Whether there are more values than are kept."""
+        return len(self.hashes) == KEPT
+
+    @property
+    def once(self) -> float:
+        """Share of the different values that occur once."""
+        return float(np.mean(self.counts == 1, axis=0)) if len(self.counts) else 0.0
+
+    def distinct(self, n: int) -> int:
+        """Number of different values among n."""
+        if not self.full:
+            return len(self.hashes)
+        if self.once == 1.0:
+            return n
+        return min(n, round((KEPT - 1) / (float(self.hashes[-1]) / 2.0**64)))
+
+    def counts_by_value(self) -> dict:
+        """The kept values in order, with their counts."""
+        order = np.argsort(self.values, kind="stable")
+        return dict(zip(self.values[order].tolist(), self.counts[order].tolist(), strict=True))
+
+
+# -- a column after a pass ---------------------------------------------------------------------------------------------
+
+
+class ColumnProfile:
+    """What is known of one column after the batches so far."""
+
+    def __init__(self, name: str, *, as_text: bool = False):
+        self.name, self.as_text = name, as_text
+        self.n = self.missing = self.infinite = 0
+        self.types: dict[str, int] = {}  # number, truth, date, text or other -> cells
+        self.low, self.high, self.last = np.inf, -np.inf, None
+        self.whole = self.rising = self.falling = self.dates = self.truths = True
+        self.numeric_texts, self.first_word = 0, None
+        self.sketch = Sketch()
+
+    @property
+    def mixed(self) -> bool:
+        """Whether some batches held numbers and others text, so that it must be read again, as text throughout."""
+        return len(self.types) > 1
+
+    @property
+    def values(self) -> int:
+        """Cells that are not missing."""
+        return self.n - self.missing
+
+    @property
+    def distinct(self) -> int:
+        """Different values; above 1,024 an estimate."""
+        return self.sketch.distinct(self.values - self.infinite)
+
+    def add(self, series: pd.Series) -> None:
+        """Fold in the next rows."""
+        row, self.n = self.n, self.n + len(series)
+        kind = _kind(series) if not self.as_text else "text"
+        if kind is None:
+            self.missing += len(series)
+        elif kind in ("number", "truth"):
+            self._add_numbers(series, kind)
+        elif kind == "date":
+            self._add_dates(series)
+        else:
+            self._add_texts(series, row, kind)
+
+    def _count(self, kind: str, cells: int) -> None:
+        if cells:
+            self.types[kind] = self.types.get(kind, 0) + cells
+
+    def _add_numbers(self, series: pd.Series, kind: str) -> None:
+        values = numbers(series)
+        there = values[~np.isnan(values)]
+        finite = there[np.isfinite(there)]
+        self.missing += len(values) - len(there)
+        self.infinite += len(there) - len(finite)
+        self._count(kind, len(there))
+        if not len(finite):
+            return
+        codes, distinct = pd.factorize(finite)
+        self.sketch.add(distinct, np.bincount(codes))
+        self.low, self.high = min(self.low, distinct.min()), max(self.high, distinct.max())
+        if self.whole:
+            self.whole = bool((distinct == np.floor(distinct)).all())
+        if self.rising or self.falling:
+            steps = np.diff(finite if self.last is None else np.append(self.last, finite))
+            self.rising, self.falling = self.rising and (steps > 0).all(), self.falling and (steps < 0).all()
+            self.last = finite[-1]
+
+    def _add_dates(self, series: pd.Series) -> None:
+        codes, distinct = coded(series)
+        self.missing += int((codes < 0).sum(axis=0))
+        self._count("date", int((codes >= 0).sum(axis=0)))
+        texts = np.array([value.isoformat() for value in distinct], dtype=object)
+        self.sketch.add(texts, np.bincount(codes[codes >= 0], minlength=len(texts)))
+
+    def _add_texts(self, series: pd.Series, row: int, kind: str) -> None:
+        codes, distinct = coded(series)
+        texts = np.array([text_of(value) for value in distinct], dtype=object)
+        there = codes >= 0
+        self.missing += int((~there).sum(axis=0))
+        self._count(kind, int(there.sum(axis=0)))
+        if not len(texts):
+            return
+        counts = np.bincount(codes[there], minlength=len(texts))
+        self.sketch.add(texts, counts)
+        numeric = looks_numeric(texts)
+        self.numeric_texts += int(counts[numeric].sum(axis=0))
+        if self.first_word is None and not numeric.all():
+            at = int(np.flatnonzero(there & ~np.append(numeric, True)[codes])[0])
+            self.first_word = (row + at, texts[codes[at]])
+        self.dates = self.dates and bool(are_dates(distinct).all())
+        self.truths = self.truths and len(texts) <= 6 and {text.lower() for text in texts} <= {"true", "false"}
+
+
+def profile(batches: Iterable[pd.DataFrame], columns: Iterable[str], as_text: Iterable[str] = ()) -> dict:
+    """Profiles of the columns of some batches, by name; some are taken as text whatever they hold."""
+    texts = set(as_text)
+    profiles = {name: ColumnProfile(name, as_text=name in texts) for name in columns}
+    for frame in batches:
+        for name, one in profiles.items():
+            one.add(frame[name])
+    return profiles
+
+
+def profile_columns(table: Table, columns, batches=None, *, as_text=(), rows: int | None = None) -> dict:
+    """Profiles of some columns; those of several types are read once more, as text throughout."""
+    first = table.batches(columns, rows=rows) if batches is None else batches
+    profiles: dict[str, ColumnProfile] = profile(first, columns, as_text)
+    if mixed := [name for name, one in profiles.items() if one.mixed]:
+        profiles |= profile(table.batches(mixed, types=dict.fromkeys(mixed, "text"), rows=rows), mixed, mixed)
+    return profiles
+
+
+def _kind(series: pd.Series) -> str | None:
+    """The type of the cells: number, truth, date, text, other; None if all are missing."""
+    kind = series.dtype.kind
+    if kind in "biufM":
+        if series.isna().all():
+            return None
+        return {"b": "truth", "M": "date"}.get(kind, "number")
+    if kind in "cmV":
+        return "other"
+    if isinstance(series.dtype, pd.CategoricalDtype | pd.StringDtype):
+        return None if series.isna().all() else "text"
+    try:
+        distinct = pd.factorize(series)[1]
+    except TypeError:  # lists, dicts and other values without a hash
+        return "other"
+    found = {_kind_of(value) for value in distinct}
+    if len(found) > 1:
+        return "other" if "other" in found else "text"
+    return found.pop() if found else None
+
+
+def _kind_of(value) -> str:
+    if isinstance(value, bool | np.bool_):
+        return "truth"
+    if isinstance(value, str):
+        return "text"
+    if isinstance(value, Real | Decimal):
+        return "number"
+    return "date" if isinstance(value, date | np.datetime64) else "other"
+
+
+# -- what it is used as ------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class ColumnUse:
+    """What a column is, what it is used as, and why."""
+
+    name: str
+    kind: str  # numeric, boolean, category, date, text, constant or id-like
+    used: str  # number, 0/1, categories, days or left out
+    note: str = ""  # the reason, or what was done
+    categories: tuple[str, ...] = ()  # the values of a category, sorted
+
+
+def use_of(one: ColumnProfile, max_categories: int = MAX_CATEGORIES, *, keep: bool = False) -> ColumnUse:
+    """What a column is used as.
+
+    With ``keep`` numbers that look as if they numbered the rows are used. It is a ``DataError`` if a column that is to
+    be kept cannot be a feature, or if numbers would be lost because of a few texts among them.
+    """
+    found = _use(one, max_categories, keep)
+    if keep and found.used == "left out":
+        raise DataError(f"column {one.name!r} cannot be kept: {found.note}. Take it out of keep.")
+    return found
+
+
+def _use(one: ColumnProfile, max_categories: int, keep: bool) -> ColumnUse:
+    use = lambda kind, used, note="", categories=(): ColumnUse(one.name, kind, used, note, categories)  # noqa: E731
+    distinct = one.distinct
+    if "other" in one.types:
+        return use("text", "left out", "cells are neither numbers, texts, dates nor truth values")
+    if distinct == 0:
+        return use("constant", "left out", "no values")
+    if distinct == 1:
+        only = text_of(one.sketch.values[0])
+        return use("constant", "left out", f"one value only, {only!r}{', or missing' if one.missing else ''}")
+    if "truth" in one.types:
+        return use("boolean", "0/1")
+    if "number" in one.types:
+        if reason := _numbers_rows(one, distinct):
+            return use("numeric", "number", "kept on request") if keep else use("id-like", "left out", reason)
+        two = distinct == 2 and one.low == 0 and one.high == 1
+        return use("boolean", "0/1") if two else use("numeric", "number")
+    if "date" in one.types or one.dates:
+        return use("date", "days", "days since 1 January 1970")
+    if one.truths:
+        return use("boolean", "0/1")
+    return _use_of_text(one, use, distinct, max_categories)
+
+
+def _use_of_text(one: ColumnProfile, use, distinct: int, max_categories: int) -> ColumnUse:
+    share = one.numeric_texts / one.values
+    few = distinct <= max_categories
+    note = ""
+    if 0 < share < 1:
+        row, word = one.first_word
+        note = f"{one.numeric_texts:,} of {one.values:,} values are numbers, but row {row + 1:,} has {word!r}: read as "
+        note += "text"
+    if share >= ID_SHARE and not few:
+        what = note or "holds numbers written as text"
+        raise DataError(
+            f"column {one.name!r}: {what}, of which {distinct:,} are different, too many for categories. Correct these "
+            "cells (leave them empty if they are missing, convert text with pandas.to_numeric), or leave the column "
+            f"out: exclude=[{one.name!r}]."
+        )
+    if one.values >= ID_LEAST and one.sketch.once >= ID_SHARE:
+        return use("id-like", "left out", f"{distinct:,} different texts in {one.values:,} rows: it names the rows")
+    if not few:
+        why = f"{distinct:,} different texts, more than {max_categories}"
+        return use("text", "left out", f"{note}; {why}" if note else why)
+    categories = tuple(one.sketch.counts_by_value())
+    if len(categories) == 2:
+        note = f"{note}; " if note else ""
+        note += f"one column: 1 for {categories[1]!r}, 0 for {categories[0]!r}"
+    return use("category", "categories", note, categories)
+
+
+def _numbers_rows(one: ColumnProfile, distinct: int) -> str:
+    """Why a column of numbers is taken for the number of the row or of a customer; empty if it is not."""
+    values = one.values - one.infinite
+    if not one.whole or values < ID_LEAST or distinct < values:
+        return ""
+    different = "whole numbers, no two alike,"
+    if one.rising or one.falling:
+        return f"{different} {'rising' if one.rising else 'falling'} from row to row: it numbers the rows"
+    if one.high - one.low < 2 * values:
+        return f"{different} and nearly all from {one.low:.0f} to {one.high:.0f} occur: it numbers the rows"
+    if _ID_NAME.search(one.name):
+        return f"{different} and its name says so: it names the rows"
+    return ""
+
+
+def kind_of_text(one: ColumnProfile) -> str:
+    """The kind of a column that was not asked to be a feature, by the types of its cells alone."""
+    if one.distinct <= 1:
+        return "constant"
+    if one.types.keys() <= {"number"}:
+        return "numeric"
+    if one.types.keys() <= {"truth"}:
+        return "boolean"
+    if one.types.keys() <= {"date"} or one.dates:
+        return "date"
+    return "category" if one.distinct <= MAX_CATEGORIES else "text"
+
+
+@dataclass(frozen=True)
+class Target:
+    """The column to be predicted, and how it is read: as a number, or as a category."""
+
+    name: str
+    kind: str  # as in the table of columns
+    used: str  # target (number) or target (category)
+    note: str = ""  # what was done
+
+    @classmethod
+    def of(cls, one: ColumnProfile) -> "Target":
+        """The target that a column is; ``DataError`` if it can be none."""
+        use = use_of(one)
+        if use.kind == "id-like" and "number" in one.types:
+            return cls(one.name, "numeric", "target (number)")
+        if use.used == "left out":
+            raise DataError(
+                f"target {one.name!r} cannot be predicted: {use.note}. Needed are numbers, or texts of at most "
+                f"{MAX_CATEGORIES} different values."
+            )
+        if one.infinite:
+            raise DataError(f"target {one.name!r} has {one.infinite:,} infinite value(s); needed are finite numbers.")
+        if use.kind in ("category", "boolean") or one.distinct == 2:
+            return cls(one.name, use.kind, "target (category)")
+        return cls(one.name, use.kind, "target (number)", use.note)
+
+    def values(self, series: pd.Series, row: int = 0) -> np.ndarray:
+        """The target of some rows: float64, or texts; missing ones are NaN, or empty."""
+        if self.used == "target (number)":
+            return days(series, row) if self.kind == "date" else numbers(series, row)
+        cells, distinct = texts(series)
+        return np.append(distinct, "")[cells].astype(str)

@@ -1,0 +1,228 @@
+"""What the judge and the readers say of a map is what the rows say; intervals cover as often as they claim."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.linear_model import LinearRegression
+
+from evenspan import LEACE, FairPCA, StandardPCA, metrics
+from evenspan.auditing.judge import METRICS, Judgement, Part, largest_distance, own_directions, simultaneous, told_apart
+from evenspan.auditing.readers import LEAST, Readers
+from evenspan.core.moments import GroupMoments
+from evenspan.metrics.bootstrap import assign_blocks
+from evenspan.metrics.linear_map import LinearMap, encoder, linear_map
+
+from .tables import rows, sample
+
+K = 2
+
+
+def judged(found, estimator, part="fitting"):
+    fitting = Part("fitting", found.fitting["team"], "team", 200, 0)
+    moments = fitting.plain
+    estimator.fit_moments(moments)
+    on = fitting if part == "fitting" else Part("held out", found.held_out["team"], "team", 200, 1)
+    own = [on.sums(LinearMap(V, V, moments.mean)).errors[:, g] for g, V in enumerate(own_directions(moments, K))]
+    return Judgement(on, linear_map(estimator), np.column_stack(own)), moments
+
+
+@pytest.mark.parametrize("part", ["fitting", "held out"])
+@pytest.mark.parametrize("estimator", [StandardPCA(K), FairPCA(K), LEACE(K)], ids=lambda e: type(e).__name__)
+def test_every_linear_metric_is_that_of_the_rows(part, estimator):
+    found = sample(*rows())
+    judgement, moments = judged(found, estimator, part)
+    points = found.fitting_points if part == "fitting" else found.held_out_points
+    names = points.groups["team"].to_numpy()
+    T = (points.X - estimator.mean_) @ estimator.components_.T
+    residuals = ((points.X - estimator.mean_ - T @ estimator.subspace_.V.T) ** 2).sum(axis=1)
+    values = {(row.metric, row.group): row.value for row in judgement.rows()}
+    expected, errors, losses, means = {}, [], [], []
+    for label, V in zip(judgement.part.labels, own_directions(moments, K), strict=True):
+        mine = names == label
+        centred = points.X[mine] - moments.mean
+        errors.append(residuals[mine].mean(axis=0))
+        losses.append(errors[-1] - ((centred - centred @ V @ V.T) ** 2).sum(axis=1).mean(axis=0))
+        means.append(T[mine].mean(axis=0))
+        total = (centred**2).sum(axis=1).mean(axis=0)
+        expected |= {("error", label): errors[-1], ("loss", label): losses[-1]}
+        expected |= {("share kept", label): 1.0 - errors[-1] / total}
+        expected |= {("mean offset", label): np.linalg.norm(means[-1] - T.mean(axis=0))}
+    expected |= {("worst error", ""): max(errors), ("error gap", ""): np.ptp(errors)}
+    expected |= {("worst loss", ""): max(losses), ("loss gap", ""): np.ptp(losses)}
+    expected |= {("mean distance", ""): max(np.linalg.norm(a - b) for a in means for b in means)}
+    expected |= {("average error", ""): residuals.mean(axis=0)}
+    expected |= {("explained variance", ""): T.var(axis=0).sum(axis=0) / points.X.var(axis=0).sum(axis=0)}
+    assert values.keys() == expected.keys()
+    assert {metric for metric, _ in values} <= set(METRICS)
+    np.testing.assert_allclose([values[key] for key in expected], list(expected.values()), rtol=1e-8, atol=1e-10)
+
+
+def test_what_is_compared_in_pairs_are_the_numbers_of_the_rows():
+    judgement, _ = judged(sample(*rows()), StandardPCA(K))
+    values = {row.metric: row.value for row in judgement.rows() if not row.group}
+    for metric in ("average error", "error gap", "loss gap", "worst error", "worst loss", "mean distance"):
+        value, drawn = judgement.statistic(metric)
+        assert np.isclose(value, values[metric], rtol=1e-12)
+        assert abs(drawn.mean(axis=0) - value) < 0.2 * value
+
+
+def test_an_oblique_map_is_not_judged_as_the_projection_on_its_range():
+    estimator = LEACE(K)
+    judgement, moments = judged(sample(*rows()), estimator)
+    straight = metrics.group_errors(moments, estimator.subspace_)
+    assert np.abs(judgement.errors - straight).max() > 1e-3 * straight.max()
+
+
+def test_intervals_of_the_gap_cover_the_truth():
+    # Gaussian groups and a fixed direction: the true gap is known. 300 tables of 400 rows in 40 blocks; if 95 % hold,
+    # 275 to 295 of them do so with probability 0.99 (binomial: P(<= 274) = 0.004, P(>= 296) = 0.001); blocks make the
+    # intervals a little too short, hence the lower end of the band.
+    rng, hits, empty = np.random.default_rng(2024), 0, 0
+    scales = np.array([[2.0, 1.0, 1.0], [1.0, 1.4, 1.2]])
+    V = np.eye(3)[:, :1]
+    truth = abs((scales[0, 1:] ** 2).sum() - (scales[1, 1:] ** 2).sum())
+    for _ in range(300):
+        codes = (rng.random(400) < 0.35).astype(int)
+        X = rng.normal(size=(400, 3)) * scales[codes]
+        for fair in (False, True):  # the control: groups that do not differ
+            Y = X / scales[codes] if fair else X
+            blocks = pd.DataFrame({"block": assign_blocks(400, 40, rng), "team": np.array(["a", "b"])[codes]})
+            part = Part("held out", GroupMoments.from_data(Y, blocks), "team", 400, rng)
+            judgement = Judgement(part, LinearMap(V, V, np.zeros(3)), np.zeros((40, 2)))
+            gap = next(row for row in judgement.rows() if row.metric == "error gap")
+            if fair:
+                empty += gap.value <= gap.chance
+                assert (gap.low == 0.0) == (gap.value <= gap.chance)
+            else:
+                hits += gap.low <= truth <= gap.high
+    assert 272 <= hits <= 295
+    assert 272 <= empty <= 296
+
+
+def straight(X, labels):
+    """The projection on the first two columns, judged on all rows."""
+    part = Part("held out", sample(X, labels, held=0.0).fitting["team"], "team", 400, 1)
+    V = np.eye(X.shape[1])[:, :2]
+    judgement = Judgement(part, LinearMap(V, V, X.mean(axis=0)), np.zeros((part.m, len(part.labels))))
+    return judgement, {row.metric: row for row in judgement.rows() if not row.group}
+
+
+def test_percentiles_of_a_gap_would_not_cover_zero():
+    # Why gaps have intervals of another kind: groups that do not differ, and percentiles that exclude that.
+    rng = np.random.default_rng(0)
+    judgement, found = straight(rng.normal(size=(3000, 4)), rng.choice(["a", "b", "c", "d"], 3000))
+    row = found["mean distance"]
+    assert np.quantile(judgement.statistic("mean distance")[1], 0.025) > 0.03
+    assert row.low == 0.0
+    assert row.value <= row.chance
+
+
+def test_a_group_of_a_few_rows_hides_no_gap_between_two_others():
+    rng = np.random.default_rng(5)
+    labels = np.array(["a"] * 1500 + ["b"] * 1200 + ["few"] * 12)
+    X = rng.normal(size=(len(labels), 3)) + 0.25 * (labels == "b")[:, None]
+    X[labels == "b", 2] *= 1.6
+    judgement, found = straight(X, labels)
+    for metric in ("mean distance", "error gap"):
+        assert found[metric].low > 0
+        assert found[metric].value > found[metric].chance
+    # The noise of the small group alone would have hidden the distance of the others.
+    noise = np.quantile(largest_distance(judgement.drawn_means - judgement.means), 0.95)
+    assert found["mean distance"].value - found["mean distance"].low < noise
+    assert noise > found["mean distance"].value
+
+
+def test_margins_hold_together_and_follow_the_noise():
+    deviations = np.abs(np.random.default_rng(0).normal(size=(4000, 3))) * [1.0, 1.0, 50.0]
+    margins = simultaneous(deviations)
+    assert np.isclose((deviations <= margins).all(axis=1).mean(axis=0), 0.95, atol=1e-3)
+    assert margins[2] > 40 * margins[0]
+    assert np.isclose(simultaneous(deviations[:, :1])[0], np.quantile(deviations[:, 0], 0.95))
+    assert simultaneous(np.zeros((10, 2))).tolist() == [0.0, 0.0]
+    means = np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 3.0]])
+    np.testing.assert_allclose(largest_distance(np.stack([means, 2.0 * means])), [np.sqrt(10.0), 2.0 * np.sqrt(10.0)])
+
+
+def test_pairs_are_told_apart_in_the_same_samples():
+    rng = np.random.default_rng(0)
+    common = rng.normal(size=500)
+    difference, chance = told_apart((5.0, 5.0 + common), (4.9, 4.9 + common + 0.01 * rng.normal(size=500)))
+    assert difference > chance  # the noise is common
+    alone = told_apart((5.0, 5.0 + common), (4.9, 4.9 + rng.normal(size=500)))
+    assert alone[0] < alone[1]
+
+
+# -- readers -----------------------------------------------------------------------------------------------------------
+
+
+def read(found, estimator=None, n_boot=200):
+    """The readers of the held-out points, the map that they read, and what they find."""
+    readers = Readers(found.fitting_points, found.held_out_points, "team", n_boot, 0)
+    answer = linear_map((estimator or StandardPCA(K)).fit_moments(found.moments("team")))
+    return readers, answer, list(readers.rows(answer))
+
+
+def by_name(found):
+    return {row.metric: row for row in found if not row.group}
+
+
+@pytest.mark.parametrize("sizes", [(900, 500), (900, 500, 300)], ids=["two groups", "three groups"])
+def test_areas_are_those_of_the_judge(sizes):
+    found = sample(*rows(sizes))
+    _, seen, here = read(found)
+    parts = [(p.X @ encoder(seen), p.groups["team"].to_numpy()) for p in (found.fitting_points, found.held_out_points)]
+    area, row = metrics.group_auc("linear", *parts), by_name(here)["linear AUC"]
+    assert np.isclose(row.value, area, atol=2e-3)  # the same rows in another order
+    assert row.low < area < row.high
+    assert area > row.chance + 0.02
+    linear = [row for row in here if row.metric == "linear AUC"]
+    assert [row.group for row in linear] == (["g0", "g1", "g2", ""] if len(sizes) == 3 else [""])
+    assert linear[-1].value == max(row.value for row in linear)
+    assert linear[0].chance > 0.5
+
+
+def test_equal_means_leave_nothing_for_a_linear_reader_and_something_for_a_kernel():
+    found = sample(*rows((900, 500)))
+    before, after = (by_name(read(found, estimator)[2]) for estimator in (StandardPCA(K), FairPCA(K)))
+    assert before["linear AUC"].value > before["linear AUC"].chance
+    assert abs(after["linear AUC"].value - 0.5) < 0.05
+    assert after["kernel AUC"].value > after["kernel AUC"].chance + 0.05
+
+
+def test_areas_to_first_order_are_those_of_resampled_rows():
+    rng = np.random.default_rng(0)
+    member = rng.random(600) < 0.3
+    scores = np.round(rng.normal(size=600) + 0.8 * member, 1)  # with ties
+    here = read(sample(*rows((600, 400))), n_boot=1500)[0]
+    value, drawn = here._area(member, scores)
+    assert np.isclose(value, metrics.auc(member, scores), rtol=1e-12)
+    weights = here._weights(600)[:400].astype(int)
+    again = [metrics.auc(np.repeat(member, w), np.repeat(scores, w)) for w in weights]
+    np.testing.assert_allclose(drawn[:400], again, atol=1e-2)
+    assert np.isclose(np.std(drawn), np.std(again), rtol=0.15)
+    value, drawn = here._area(np.arange(50) < 20, np.zeros(50))  # scores that tell nothing
+    assert value == 0.5
+    assert (drawn == 0.5).all()
+
+
+def test_a_group_of_a_few_rows_is_not_read_and_that_is_said():
+    linear = [row for row in read(sample(*rows((900, 500, LEAST))))[2] if row.metric == "linear AUC"]
+    assert [row.group for row in linear] == ["g0", "g1", ""]
+    assert "g2" in linear[-1].note
+
+
+def test_the_target_as_a_class_as_a_number_and_as_nothing():
+    X, labels = rows((900, 500))
+    number = X[:, 0] + np.random.default_rng(0).normal(size=len(X)) + 5.0
+    for y, names in ((np.where(number > 5, "yes", "no"), ("target AUC", "target accuracy")), (number, ("target R2",))):
+        found = sample(X, labels, y=y)
+        mixed = sample(X, labels, y=np.random.default_rng(1).permutation(y))
+        here, other = (by_name(read(one, StandardPCA(4))[2]) for one in (found, mixed))
+        for metric in names:
+            assert here[metric].low < here[metric].value < here[metric].high
+            assert here[metric].value > max(0.55, other[metric].value + 0.2)
+    seen = read(found, StandardPCA(4))[1]
+    E, F = found.fitting_points.X @ encoder(seen), found.held_out_points.X @ encoder(seen)
+    share = LinearRegression().fit(E, found.fitting_points.y).score(F, found.held_out_points.y)
+    assert np.isclose(here["target R2"].value, share, rtol=1e-9)
+    assert not {"target AUC", "target R2"} & set(by_name(read(sample(X, labels))[2]))
