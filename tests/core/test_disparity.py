@@ -129,3 +129,13 @@ def test_refusals():
         DisparityFairPCA(2, search="brent").fit(X, sensitive_features=groups)
     with pytest.raises(GroupError, match="exactly two groups, but there are 3"):
         DisparityFairPCA(2).fit(X, sensitive_features=np.arange(200) % 3)
+
+
+def test_as_many_components_as_the_data_have_directions():
+    """Nothing is lost and nothing is to be shared: the cap is zero, and nothing is divided by it."""
+    X = np.zeros((40, 4))
+    X[:, :2] = np.random.default_rng(2).integers(-4, 5, size=(40, 2))
+    with np.errstate(divide="raise", invalid="raise"):
+        fitted = DisparityFairPCA(2, constrained=True).fit(X, sensitive_features=np.arange(40) % 2)
+    assert 0.0 <= fitted.certificate_.feasibility < 1e-9  # a cap of minus rounding made it -1
+    assert fitted.gap_ < 1e-12

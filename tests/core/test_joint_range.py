@@ -117,3 +117,12 @@ def test_refusals():
     s = draw()
     with pytest.raises(GroupError, match="exactly two groups, but there are 3"):
         JointRange.from_moments(GroupMoments.from_data(s.X, s.groups), 2)
+
+
+def test_a_direction_keeps_what_it_needs_and_not_all_eigenvectors():
+    rng = np.random.default_rng(0)
+    A, B = rng.normal(size=(2, 60, 60))
+    joint = JointRange(A @ A.T, B @ B.T, 2)
+    joint.boundary(32)
+    held = [array.base for found in joint.known() for array in (found.fixed, found.tied) if array.base is not None]
+    assert max((array.size for array in held), default=0) <= 3 * 60

@@ -8,7 +8,7 @@ import numpy as np
 from scipy.optimize import brentq
 
 from ..core.answer import Certificate, ky_fan_certificate
-from ..core.errors import ConfigurationError, ExecutionError, FairWarning
+from ..core.errors import ConfigurationError, FairWarning, NotSolvedError
 from ..core.estimator import warn_caller
 from ..core.linalg import complement, top_eigenspace
 from ..core.moments import GroupMoments
@@ -275,6 +275,8 @@ class ConvexFairPCA(ReconstructionEstimator):
         Mean squared reconstruction error and loss of each group, about the overall mean.
     certificate_ : Certificate
         Value of X and an upper bound on the relaxation.
+    converged_ : bool
+        Always True: an answer that is not solved to ``tol`` is an error.
     n_iter_ : int
         Steps of the splitting solver, or eigenvalue problems where the answer is exact.
 
@@ -332,7 +334,7 @@ class ConvexFairPCA(ReconstructionEstimator):
         settings = {name: getattr(self, name) for name in names}
         answer = solve_convex(moments, k, **settings)
         if answer.status not in ("exact", "solved"):
-            raise ExecutionError(
+            raise NotSolvedError(
                 f"the relaxation was not solved to tol={self.tol:g}: {answer.status}. Raise max_iter or tol; with a "
                 "very small delta use delta=0."
             )
@@ -344,6 +346,7 @@ class ConvexFairPCA(ReconstructionEstimator):
                 CollapsedRelaxationWarning,
             )
         self.fractional_, self.eigenvalues_ = answer.X, answer.eigenvalues
+        self.converged_ = True  # whatever was not solved has raised
         self.n_iter_ = max(int(answer.certificate.evaluations or 1), 1)
         self.mean_distance_ = float(np.linalg.norm((moments.means[1] - moments.means[0]) @ answer.V))
         return answer.V, answer.certificate

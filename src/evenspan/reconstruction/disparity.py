@@ -219,12 +219,14 @@ class DisparityFairPCA(ReconstructionEstimator):
         e_w, e_b = reached[family.order]
         self.alpha_, self.gap_ = alpha, float(np.ptp(reached, axis=0))
         self.smallest_gap_, self.cap_ = family.smallest_gap(), family.cap
-        over = max(float(reached.max(axis=0)) - family.cap, 0.0) / family.cap if self.constrained else 0.0
+        over = max(float(reached.max(axis=0)) - family.cap, 0.0)
+        # Relative to the cap; where k components lose nothing at all, that is zero, to the size of the data.
+        over /= max(family.cap, 1e-12 * float(np.trace(matrices, axis1=1, axis2=2).max()))
         certificate = Certificate(
             "mean error over projections of rank k with at most this difference of errors",
             float(family.shares @ reached),
             family.mean_error_bound(float(e_w - e_b), alpha),
-            feasibility=over,
+            feasibility=over if self.constrained else 0.0,
             sense="min",
             evaluations=evaluations,
         )

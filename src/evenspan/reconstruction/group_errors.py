@@ -5,7 +5,7 @@ from typing import Literal
 
 import numpy as np
 
-from ..core.answer import Certificate, FairSubspace
+from ..core.answer import Answer, Certificate, FairSubspace
 from ..core.errors import ComponentsError, ConfigurationError, DataError, GroupError
 from ..core.estimator import SubspaceEstimator, require_components
 from ..core.groups import label_text
@@ -70,7 +70,7 @@ class ReconstructionEstimator(SubspaceEstimator):
     def _solve(self, matrices: np.ndarray, moments: GroupMoments, k: int) -> tuple[np.ndarray, Certificate]:
         """Orthonormal V of shape (d, k) for the group matrices (G, d, d), with its certificate."""
 
-    def _answer(self, moments: GroupMoments) -> FairSubspace:
+    def _answer(self, moments: GroupMoments) -> Answer:
         if self._centring not in self._centrings:
             needed = " or ".join(map(repr, self._centrings))
             raise ConfigurationError(f"centring={self._centring!r}; needed is {needed}.")
@@ -87,9 +87,11 @@ class ReconstructionEstimator(SubspaceEstimator):
                     "such a group are zero whatever is kept. Check the data, or drop the group."
                 )
         V, certificate = self._solve(matrices, seen, k)
-        self.group_errors_ = errors(matrices, V)
-        self.group_losses_ = losses(matrices, V)
-        return FairSubspace(V, moments.mean, certificate, moments.scale() if self.standardize else None)
+        subspace = FairSubspace(V, moments.mean, certificate, moments.scale() if self.standardize else None)
+        # Errors are those of reconstruction about the fitted mean, as GroupFrame measures them, whatever is balanced.
+        about_mean = matrices if self._centring == "fitted" else group_matrices(seen, "fitted")
+        learnt = {"group_errors_": errors(about_mean, V), "group_losses_": losses(matrices, V)}
+        return Answer(subspace, learnt)
 
 
 def require_rank(n_components, d: int) -> int:

@@ -4,7 +4,7 @@ from typing import Literal
 
 import numpy as np
 
-from ..core.answer import Certificate, FairSubspace
+from ..core.answer import Answer, Certificate
 from ..core.errors import ConfigurationError, FairWarning
 from ..core.estimator import warn_caller
 from ..core.moments import GroupMoments
@@ -147,8 +147,12 @@ class JEVDPCA(ReconstructionEstimator):
         Lengths of the columns of U.
     orthogonality_ : float
         The largest absolute cosine between two of them.
-    group_losses_, group_errors_ : ndarray of shape (G,)
+    group_losses_ : ndarray of shape (G,)
         Of the projection on the components, with the second moments that ``centring`` names.
+    group_errors_ : ndarray of shape (G,)
+        Mean squared reconstruction error of each group about ``mean_``, as ``GroupFrame`` measures it.
+    converged_ : bool
+        Whether the joint diagonalisation did.
     certificate_ : Certificate
         The largest loss of the groups and a lower bound on that of any projection of rank k: the gap is the certified
         distance from fair PCA.
@@ -222,7 +226,7 @@ class JEVDPCA(ReconstructionEstimator):
                 "divide the features yourself."
             )
 
-    def _answer(self, moments: GroupMoments) -> FairSubspace:
+    def _answer(self, moments: GroupMoments) -> Answer:
         self._check()
         return super()._answer(moments)
 
@@ -230,6 +234,7 @@ class JEVDPCA(ReconstructionEstimator):
         shares = moments.counts / moments.n
         found = joint_diagonalise(matrices, self.mode, init=self.init, weights=shares, max_iter=self.max_iter)
         self.joint_basis_, self.status_, self.n_iter_ = found.U, found.status, found.n_iter
+        self.converged_ = found.status == "converged"
         self.criterion_, self.criterion_path_ = found.criterion, found.path
         self.column_norms_, self.orthogonality_ = found.column_norms, found.orthogonality
         self.chosen_ = order_columns(found.U, matrices, shares, k, self.order)

@@ -198,7 +198,9 @@ class JointRange:
         slack = tie * self.scale
         first = int(np.searchsorted(values, values[cut] - slack))
         last = int(np.searchsorted(values, values[cut] + slack, side="right"))
-        fixed, tied, shares = vectors[:, last:], vectors[:, first:last], np.zeros(last - first)
+        # Copies: a slice would keep all d eigenvectors of every direction.
+        fixed, tied = vectors[:, last:].copy(order="F"), vectors[:, first:last].copy(order="F")
+        shares = np.zeros(last - first)
         if first < cut:
             # Counter-clockwise the boundary runs along (sin, -cos); keeping most of it means not having come far.
             tangent = sin * (tied.T @ self.M0 @ tied) - cos * (tied.T @ self.M1 @ tied)

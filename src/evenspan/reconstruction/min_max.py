@@ -4,10 +4,10 @@ from numbers import Integral, Real
 
 import numpy as np
 
-from ..core.answer import Certificate, FairSubspace
+from ..core.answer import Answer, Certificate
 from ..core.errors import ConfigurationError
 from ..core.moments import GroupMoments
-from .group_errors import Centring, ReconstructionEstimator, best_kept, kept
+from .group_errors import Centring, ReconstructionEstimator, best_kept, group_matrices, kept
 from .min_max_exact import solve_min_max
 from .min_max_sdp import samadi
 from .multi_criteria import criteria_offsets, solve_multi_criteria
@@ -59,8 +59,10 @@ class MinMaxFairPCA(ReconstructionEstimator):
         Orthonormal rows. In mode "k+1" there can be one row more for every further group.
     mean_ : ndarray of shape (d,)
         What ``transform`` subtracts.
-    group_losses_, group_errors_ : ndarray of shape (G,)
-        Of the projection on the components; in mode "k+1" of ``operator_``.
+    group_losses_ : ndarray of shape (G,)
+        Of the projection on the components; in mode "k+1" of ``operator_``. About the point that ``centring`` names.
+    group_errors_ : ndarray of shape (G,)
+        Mean squared reconstruction error of each group about ``mean_``, as ``GroupFrame`` measures it.
     objective_ : float
         The largest loss or error, or the Nash social welfare.
     certificate_ : Certificate
@@ -74,6 +76,11 @@ class MinMaxFairPCA(ReconstructionEstimator):
         The answer by itself.
     group_labels_, group_counts_ : ndarray of shape (G,)
         The groups seen in ``fit``.
+    solver_ : str
+        What was done: "exact" for two groups only; "relaxation and rounding" also where ``solver="exact"`` got more
+        groups, for which no exact solver is known: the certificate's gap then says what was lost.
+    converged_ : bool
+        Whether the certificate's gap is closed, to 1e-6 of the objective.
     n_iter_ : int
         Eigenvalue problems solved, or steps of the weights; 1 where a program was solved as a whole.
 
@@ -148,26 +155,39 @@ class MinMaxFairPCA(ReconstructionEstimator):
         if not (isinstance(self.max_iter, Integral) and self.max_iter >= 1):
             raise ConfigurationError(f"max_iter={self.max_iter!r}; needed is a whole number of at least 1.")
 
-    def _answer(self, moments: GroupMoments) -> FairSubspace:
+    def _answer(self, moments: GroupMoments) -> Answer:
         self._check()
         if hasattr(self, "operator_"):
             del self.operator_
         answer = super()._answer(moments)
+        certificate = answer.subspace.certificate
+        learnt = {
+            "objective_": certificate.primal,
+            "n_iter_": max(int(certificate.evaluations or 1), 1),
+            "converged_": certificate.is_optimal(1e-6),
+        }
         if self.mode == "k+1":
             # The base measured the projection on the whole range; the answer is the operator.
-            self.group_errors_, self.group_losses_, self.operator_ = self._of_operator
-        self.__dict__.pop("_of_operator", None)
-        self.objective_ = answer.certificate.primal
-        self.n_iter_ = max(int(answer.certificate.evaluations or 1), 1)
-        return answer
+            seen = moments.standardised() if self.standardize else moments
+            matrices, k = group_matrices(seen, self._centring), self.n_components
+            found = operator_errors(matrices, self.operator_)
+            learnt |= {
+                "group_errors_": operator_errors(group_matrices(seen, "fitted"), self.operator_),
+                "group_losses_": found - np.trace(matrices, axis1=1, axis2=2) + best_kept(matrices, k),
+            }
+        return Answer(answer.subspace, {**answer.learnt, **learnt})
 
     def _solve(self, matrices: np.ndarray, moments: GroupMoments, k: int) -> tuple[np.ndarray, Certificate]:
         if self.solver == "mw":
+            self.solver_ = "multiplicative weights"
             return self._by_weights(matrices, k)
         if self.mode != "rank-k":
+            self.solver_ = "relaxation"
             return self._as_published(matrices, k)
         if self.solver == "exact" and len(matrices) == 2 and self.objective != "nsw":
+            self.solver_ = "exact"
             return solve_min_max(*matrices, k, self.objective)
+        self.solver_ = "relaxation and rounding"
         V, certificate, _ = solve_multi_criteria(matrices, k, self.objective)
         return V, certificate
 
@@ -189,7 +209,7 @@ class MinMaxFairPCA(ReconstructionEstimator):
             return V, self._certificate(matrices, V, a, relaxation.bound, relaxation.weights, k)
         errors = operator_errors(matrices, P)
         traces = np.trace(matrices, axis1=1, axis2=2)
-        self._of_operator = errors, errors - traces + best_kept(matrices, k), P
+        self.operator_ = P
         value = float((errors - traces + a).max())
         weights = tuple(float(w) for w in relaxation.weights)
         problem = f"largest {self.objective} of the groups over fractional projectors of trace {k}"

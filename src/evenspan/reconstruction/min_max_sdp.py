@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.optimize import linprog
 
-from ..core.errors import ConfigurationError, ExecutionError
+from ..core.errors import ConfigurationError, NotSolvedError
 from ..core.linalg import symmetrise
 from .operators import square_root_map
 
@@ -77,7 +77,7 @@ def clip_to_fantope(X: np.ndarray, k: int) -> np.ndarray:
 def solve_cone(build, d: int, k: int):
     """Solve ``build(cvxpy, X) -> (objective, constraints)`` over the fantope.
 
-    Returns the raw X, the constraints, the largest violation, solver and status; raises ExecutionError with status and
+    Returns the raw X, the constraints, the largest violation, solver and status; raises NotSolvedError with status and
     residual where a solver failed or violates its constraints. Whether the answer is optimal is left to the caller, who
     has a dual bound: what a solver calls inaccurate can be accurate enough, and the reverse.
     """
@@ -96,13 +96,13 @@ def solve_cone(build, d: int, k: int):
             warnings.filterwarnings("ignore", message="Solution may be inaccurate")
             problem.solve(solver=name, **options)
     except cp.error.SolverError as error:
-        raise ExecutionError(message.format(repr(str(error)), "unknown", instead)) from None
+        raise NotSolvedError(message.format(repr(str(error)), "unknown", instead)) from None
     if X.value is None:
-        raise ExecutionError(message.format(repr(problem.status), "unknown", instead))
+        raise NotSolvedError(message.format(repr(problem.status), "unknown", instead))
     values = np.linalg.eigvalsh(symmetrise(X.value))
     residual = float(max(-values[0], values[-1] - 1.0, (values.sum(axis=0) - k) / k, 0.0))
     if problem.status not in (cp.OPTIMAL, cp.OPTIMAL_INACCURATE) or residual > TOLERANCE[name]:
-        raise ExecutionError(message.format(repr(problem.status), f"{residual:.1e}", instead))
+        raise NotSolvedError(message.format(repr(problem.status), f"{residual:.1e}", instead))
     return symmetrise(X.value), constraints, residual, name, problem.status
 
 
@@ -128,10 +128,10 @@ def relax(matrices: np.ndarray, k: int, a: np.ndarray) -> Relaxation:
 
 
 def require_closed(name: str, status: str, d: int, k: int, value: float, bound: float, scale: float) -> None:
-    """Raise ExecutionError where value and bound of a solver's answer are further apart than its tolerance."""
+    """Raise NotSolvedError where value and bound of a solver's answer are further apart than its tolerance."""
     gap = abs(value - bound) / scale
     if not gap <= 10 * TOLERANCE[name]:
-        raise ExecutionError(
+        raise NotSolvedError(
             f"{name} reported {status!r}, but its answer is not optimal (d={d}, k={k}): value {value:.8g} against the "
             f"bound {bound:.8g} from its own multipliers, residual {gap:.1e} of the data's scale; needed is "
             f"{10 * TOLERANCE[name]:.0e}. Standardise the data, use solver='exact' for two groups, or solver='mw'."
@@ -163,7 +163,7 @@ def round_by_lp(matrices: np.ndarray, k: int, a: np.ndarray, X: np.ndarray) -> t
         method="highs-ds",
     )
     if answer.status != 0:
-        raise ExecutionError(
+        raise NotSolvedError(
             f"HiGHS did not solve the rounding programme (d={d}, k={k}, status {answer.status}: {answer.message}). "
             "Standardise the data, or use mode='rank-k'."
         )

@@ -73,6 +73,8 @@ class RobustFairPCA(ReconstructionEstimator):
         its share, and by how much its radius exceeds its smallest possible error.
     runs_ : ndarray of shape (restarts + 1,)
         Final objective of every start, the warm start last; None with the exact solver.
+    converged_ : bool
+        Whether the certificate's gap is closed, to 1e-6 of the objective.
     n_iter_ : int
         Steps of the descent, or eigenvalue problems of the exact solver.
     certificate_ : Certificate
@@ -130,6 +132,7 @@ class RobustFairPCA(ReconstructionEstimator):
 
     def _solve(self, matrices, moments, k):
         self._check(moments)
+        rng = require_generator(self.random_state)
         shares = moments.counts / moments.n
         self.radii_ = radii(moments.counts, self.alpha)
         found = conditions(matrices, k, self.radii_, shares, self.penalty)
@@ -155,6 +158,7 @@ class RobustFairPCA(ReconstructionEstimator):
         if self.solver == "exact":
             V, certificate = solve_exact(JointRange(*matrices, k), shares, self.radii_, self.penalty_)
             self.runs_, self.objective_, self.n_iter_ = None, certificate.primal, certificate.evaluations
+            self.converged_ = certificate.is_optimal(1e-6)
             return V, certificate
         run = descend(
             matrices,
@@ -163,13 +167,15 @@ class RobustFairPCA(ReconstructionEstimator):
             [(self.alpha, self.penalty_)],
             restarts=self.restarts,
             iterations=self.max_iter,
-            rng=require_generator(self.random_state),
+            rng=rng,
             retraction=self.retraction,
         )
         f = RobustObjective.of(shares, self.radii_, self.penalty_)
         V, self.runs_, self.n_iter_ = run.V[0], run.runs[0], self.max_iter
         self.objective_ = float(f.value(errors(matrices, V)))
-        return V, self._certify(matrices, k, f, V, shares)
+        certificate = self._certify(matrices, k, f, V, shares)
+        self.converged_ = certificate.is_optimal(1e-6)
+        return V, certificate
 
     def _certify(self, matrices, k, f, V, shares) -> Certificate:
         if len(matrices) == 2:

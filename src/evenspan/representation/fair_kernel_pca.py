@@ -395,6 +395,7 @@ class FairKernelPCA(Options, ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
         self
         """
         self._check_options()
+        require_generator(self.random_state)  # also where all rows are used and nothing is drawn
         # Fair PCA with the same options looks at the groups, and does the work in the feature space of landmarks.
         shared = inspect.signature(FairPCA).parameters.keys() & self.get_params(deep=False).keys()
         linear = FairPCA(**{name: getattr(self, name) for name in shared})
