@@ -220,8 +220,9 @@ class DisparityFairPCA(ReconstructionEstimator):
         self.alpha_, self.gap_ = alpha, float(np.ptp(reached, axis=0))
         self.smallest_gap_, self.cap_ = family.smallest_gap(), family.cap
         over = max(float(reached.max(axis=0)) - family.cap, 0.0)
-        # Relative to the cap; where k components lose nothing at all, that is zero, to the size of the data.
-        over /= max(family.cap, 1e-12 * float(np.trace(matrices, axis1=1, axis2=2).max()))
+        # Relative to the cap; where k components lose nothing, the cap is rounding and the data have the size.
+        size = float(np.trace(matrices, axis1=1, axis2=2).max())
+        over /= family.cap if family.cap > 1e-9 * size else size
         certificate = Certificate(
             "mean error over projections of rank k with at most this difference of errors",
             float(family.shares @ reached),
