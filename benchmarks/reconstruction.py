@@ -11,9 +11,9 @@ from run import ratios
 from scipy.linalg import eigh
 from scipy.sparse.linalg import eigsh
 
-from evenspan.reconstruction.min_max_exact import offsets, solve_dense, solve_min_max
+from evenspan.reconstruction.min_max import offsets, solve_dense, solve_min_max
 from evenspan.reconstruction.min_max_krylov import solve_min_max_krylov
-from evenspan.reconstruction.min_max_sdp import relax
+from evenspan.reconstruction.multi_criteria import relax
 from evenspan.reconstruction.multiplicative_weights import run
 
 

@@ -7,9 +7,8 @@ import pytest
 
 from evenspan import GroupMoments, StandardPCA
 from evenspan.core.errors import ConfigurationError
-from evenspan.reconstruction.convex import CollapsedRelaxationWarning, ConvexFairPCA, solve_convex
+from evenspan.reconstruction.convex import CollapsedRelaxationWarning, ConvexFairPCA, solve_bounded, solve_convex
 from evenspan.reconstruction.fantope import solve_fantope
-from evenspan.reconstruction.fantope_bound import solve_bounded
 
 from .samples import angle, draw
 

@@ -7,7 +7,7 @@ from evenspan import GroupMoments, StandardPCA, metrics
 from evenspan.core.errors import ConfigurationError, GroupError
 from evenspan.reconstruction.disparity import DisparityFairPCA, Family
 from evenspan.reconstruction.group_errors import errors
-from evenspan.reconstruction.min_max_exact import solve_min_max
+from evenspan.reconstruction.min_max import solve_min_max
 
 
 def sample(seed=0, d=6, spread=1.0):

@@ -12,7 +12,7 @@ from evenspan.core.errors import ConfigurationError
 from evenspan.reconstruction import JointDiagonalisationWarning, joint_criterion
 from evenspan.reconstruction.group_errors import group_matrices, losses
 from evenspan.reconstruction.jevd import distance_from_fair, order_columns, orthonormal_columns
-from evenspan.reconstruction.min_max_exact import solve_min_max
+from evenspan.reconstruction.min_max import solve_min_max
 from evenspan.reconstruction.multiplicative_weights import run
 
 from .samples import angle, draw

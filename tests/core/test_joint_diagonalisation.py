@@ -6,7 +6,7 @@ from scipy.stats import ortho_group
 
 from evenspan import GroupMoments, joint_diagonalise
 from evenspan.core.errors import ConfigurationError, DataError
-from evenspan.reconstruction import jacobi_diagonalise, joint_criterion, joint_rotation
+from evenspan.reconstruction import jacobi_diagonalise, joint_criterion, joint_diagonalisation
 from evenspan.reconstruction.group_errors import best_kept, group_matrices
 from evenspan.reconstruction.joint_jacobi import disjoint_pairs
 
@@ -176,10 +176,10 @@ def test_many_features_begin_in_single_precision_and_end_in_double():
 
 
 def test_no_step_of_single_precision_is_told_that_double_precision_does_not_confirm(monkeypatch):
-    monkeypatch.setattr(joint_rotation, "LARGE", 4)
-    precisions, cast = [], joint_rotation._Descent.cast
+    monkeypatch.setattr(joint_diagonalisation, "LARGE", 4)
+    precisions, cast = [], joint_diagonalisation._Descent.cast
     monkeypatch.setattr(
-        joint_rotation._Descent, "cast", lambda self, S, dtype: (precisions.append(dtype), cast(self, S, dtype))
+        joint_diagonalisation._Descent, "cast", lambda self, S, dtype: (precisions.append(dtype), cast(self, S, dtype))
     )
     for seed in range(20):
         for K, d in ((2, 6), (3, 12)):

@@ -8,12 +8,19 @@ from scipy.linalg import block_diag
 
 from evenspan import GroupFrame, GroupMoments, StandardPCA
 from evenspan.core.errors import ComponentsError, ConfigurationError, GroupError, NotSolvedError
-from evenspan.reconstruction.group_errors import errors, group_matrices, kept, losses
-from evenspan.reconstruction.min_max import MinMaxFairPCA
-from evenspan.reconstruction.min_max_exact import offsets, pick, solve_min_max
-from evenspan.reconstruction.min_max_sdp import relax, round_by_lp, samadi
+from evenspan.reconstruction.group_errors import (
+    errors,
+    group_matrices,
+    kept,
+    losses,
+    operator_errors,
+    operator_rank,
+    square_root_map,
+    truncate,
+)
+from evenspan.reconstruction.min_max import MinMaxFairPCA, offsets, pick, solve_min_max
+from evenspan.reconstruction.multi_criteria import relax, round_by_lp, samadi
 from evenspan.reconstruction.multiplicative_weights import correct_choice, released_choice, run
-from evenspan.reconstruction.operators import operator_errors, operator_rank, square_root_map, truncate
 
 from .samples import angle, draw
 

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from evenspan.core.errors import ComponentsError, ConfigurationError
-from evenspan.reconstruction import min_max_exact, min_max_krylov
+from evenspan.reconstruction import min_max, min_max_krylov
 from evenspan.reconstruction.group_errors import errors, losses
-from evenspan.reconstruction.min_max_exact import offsets, solve_dense, solve_min_max
+from evenspan.reconstruction.min_max import offsets, solve_dense, solve_min_max
 from evenspan.reconstruction.min_max_krylov import solve_min_max_krylov
 
 
@@ -119,7 +119,7 @@ def test_identical_groups_lose_nothing():
 
 
 def test_large_problems_are_handed_over_and_wide_ranks_are_not(monkeypatch):
-    monkeypatch.setattr(min_max_exact, "LARGE", 100)
+    monkeypatch.setattr(min_max, "LARGE", 100)
     seen = []
     monkeypatch.setattr(min_max_krylov, "solve_min_max_krylov", lambda *a, **settings: seen.append(a[2]))
     S = draw_pair("fast", 100)

@@ -5,18 +5,17 @@ import pytest
 
 from evenspan import StandardPCA
 from evenspan.core.errors import DataError
-from evenspan.reconstruction.group_errors import kept, losses
-from evenspan.reconstruction.min_max_exact import solve_min_max
-from evenspan.reconstruction.min_max_sdp import relax
+from evenspan.reconstruction.group_errors import kept, losses, operator_rank
+from evenspan.reconstruction.min_max import solve_min_max
 from evenspan.reconstruction.multi_criteria import (
     criteria_offsets,
     fill_trace,
     nash_welfare,
     rank_bound,
     reduce_rank,
+    relax,
     solve_multi_criteria,
 )
-from evenspan.reconstruction.operators import operator_rank
 
 from .samples import angle
 

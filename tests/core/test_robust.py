@@ -8,7 +8,7 @@ from evenspan.core.errors import ConfigurationError, GroupError
 from evenspan.reconstruction import StandardPCA
 from evenspan.reconstruction.group_errors import errors, group_matrices
 from evenspan.reconstruction.robust import RobustFairPCA
-from evenspan.reconstruction.robust_objective import objective
+from evenspan.reconstruction.robust_descent import objective
 
 from .samples import angle
 

@@ -7,9 +7,16 @@ from evenspan.core.errors import ConfigurationError
 from evenspan.core.linalg import complement, top_eigenspace
 from evenspan.reconstruction.group_errors import errors
 from evenspan.reconstruction.joint_range import JointRange
-from evenspan.reconstruction.robust_descent import _iterate, descend, random_starts, u_form
+from evenspan.reconstruction.robust_descent import (
+    RobustObjective,
+    _iterate,
+    descend,
+    objective,
+    radii,
+    random_starts,
+    u_form,
+)
 from evenspan.reconstruction.robust_exact import solve_exact
-from evenspan.reconstruction.robust_objective import RobustObjective, objective, radii
 
 from .samples import angle
 from .test_robust_objective import COUNTS, problem

@@ -8,8 +8,8 @@ from scipy.optimize import minimize
 from evenspan.core.errors import ConfigurationError
 from evenspan.core.linalg import complement
 from evenspan.reconstruction.group_errors import errors
-from evenspan.reconstruction.robust_bound import lower_bound
-from evenspan.reconstruction.robust_objective import (
+from evenspan.reconstruction.robust import lower_bound
+from evenspan.reconstruction.robust_descent import (
     RobustObjective,
     branch_values,
     closed_form,

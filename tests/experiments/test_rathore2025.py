@@ -15,7 +15,7 @@ from compendium.experiments import rathore2025_tables as tables
 from evenspan import JEVDPCA, DisparityFairPCA, GroupMoments, MinMaxFairPCA
 from evenspan.core.errors import ConfigurationError
 from evenspan.core.linalg import top_eigenspace
-from evenspan.reconstruction.min_max_exact import solve_min_max
+from evenspan.reconstruction.min_max import solve_min_max
 
 EXACTLY_MATCHED = {"diabetes": 19, "obesity": 14, "lsac_bw": 11, "npha": 10}
 

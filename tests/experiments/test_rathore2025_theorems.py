@@ -14,7 +14,7 @@ from compendium.experiments import rathore2025_theorems as theorems
 from evenspan.reconstruction.group_errors import group_matrices
 from evenspan.reconstruction.joint_diagonalisation import joint_criterion, joint_diagonalise
 from evenspan.reconstruction.joint_jacobi import jacobi_diagonalise
-from evenspan.reconstruction.min_max_exact import solve_min_max
+from evenspan.reconstruction.min_max import solve_min_max
 
 EXPECTED = {
     "R01": "holds",

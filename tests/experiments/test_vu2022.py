@@ -164,7 +164,7 @@ def test_exact_answers_are_never_above_the_published_descent(dataset):
     train = raw.standardised()
     grid = [(0.1, 0.5), (0.15, 2.5)]
     problem = [protocol.Problem(train, 3, 200, np.random.default_rng(0)) for _ in range(2)]
-    descent = vu2022_methods.robust_descent(problem[0], grid)
+    descent = vu2022_methods.published_descent(problem[0], grid)
     exact = vu2022_methods.robust_exact(problem[1], grid)
     for one, other in zip(descent, exact, strict=True):
         assert other.facts["objective"] <= one.facts["objective"] * (1 + 1e-9)

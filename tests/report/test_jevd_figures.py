@@ -12,7 +12,7 @@ from compendium.report import jevd_diagrams as diagrams
 from compendium.report import jevd_figures as figures
 from evenspan.displays.style import COLOURS
 from evenspan.reconstruction.group_errors import losses
-from evenspan.reconstruction.min_max_exact import solve_min_max
+from evenspan.reconstruction.min_max import solve_min_max
 
 PAIR = np.array([np.diag([3.0, 2.0, 0.0]), np.diag([0.0, 2.0, 5.0])])
 

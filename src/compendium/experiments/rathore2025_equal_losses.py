@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 
 from evenspan.reconstruction.group_errors import best_kept, errors, losses
-from evenspan.reconstruction.min_max_exact import solve_min_max
+from evenspan.reconstruction.min_max import solve_min_max
 
 from .claim_rules import Answer, rule
 

@@ -14,7 +14,7 @@ import pandas as pd
 
 from evenspan.core.moments import GroupMoments
 from evenspan.reconstruction.group_errors import group_matrices
-from evenspan.reconstruction.min_max_exact import solve_min_max
+from evenspan.reconstruction.min_max import solve_min_max
 
 from .. import paths
 from . import rathore2025_lsac_pools as pools

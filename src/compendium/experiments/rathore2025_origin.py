@@ -15,7 +15,7 @@ from evenspan.core.linalg import top_eigenspace
 from evenspan.core.moments import GroupMoments
 from evenspan.reconstruction.disparity import Family, search_reference, search_safe
 from evenspan.reconstruction.joint_diagonalisation import joint_diagonalise
-from evenspan.reconstruction.min_max_exact import solve_min_max
+from evenspan.reconstruction.min_max import solve_min_max
 
 from . import rathore2025_protocol as protocol
 from .rathore2025_protocol import CENTRINGS, HALF_DIGIT, PRINTED, PUBLISHED, TABLES

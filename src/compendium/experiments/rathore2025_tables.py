@@ -16,7 +16,7 @@ from evenspan.core.moments import GroupMoments
 from evenspan.reconstruction.disparity import Family, search_reference
 from evenspan.reconstruction.jevd import order_columns, orthonormal_columns
 from evenspan.reconstruction.joint_diagonalisation import JointDiagonalisation, joint_diagonalise
-from evenspan.reconstruction.min_max_exact import solve_min_max
+from evenspan.reconstruction.min_max import solve_min_max
 
 from . import rathore2025_protocol as protocol
 from .rathore2025_claims import claims as table_claims

@@ -11,7 +11,7 @@ import pandas as pd
 from evenspan.reconstruction.group_errors import best_kept, losses
 from evenspan.reconstruction.joint_diagonalisation import joint_criterion, joint_diagonalise
 from evenspan.reconstruction.joint_jacobi import jacobi_diagonalise
-from evenspan.reconstruction.min_max_exact import solve_min_max
+from evenspan.reconstruction.min_max import solve_min_max
 
 from .claim_rules import Answer, rule
 from .rathore2025_divergence import constraint_kept

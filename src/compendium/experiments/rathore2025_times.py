@@ -15,11 +15,11 @@ import pandas as pd
 from evenspan.core.linalg import top_eigenspace
 from evenspan.core.moments import GroupMoments
 from evenspan.reconstruction.disparity import Family, search_reference
+from evenspan.reconstruction.group_errors import square_root_map
 from evenspan.reconstruction.jevd import order_columns, orthonormal_columns
 from evenspan.reconstruction.joint_diagonalisation import joint_diagonalise
-from evenspan.reconstruction.min_max_exact import offsets, solve_min_max
-from evenspan.reconstruction.min_max_sdp import relax, round_by_lp
-from evenspan.reconstruction.operators import square_root_map
+from evenspan.reconstruction.min_max import offsets, solve_min_max
+from evenspan.reconstruction.multi_criteria import relax, round_by_lp
 
 from ..data import load, whole_moments
 from .rathore2025_divergence import synthetic_pair

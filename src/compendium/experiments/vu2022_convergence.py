@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from evenspan.reconstruction.robust_objective import RobustObjective, radii
+from evenspan.reconstruction.robust_descent import RobustObjective, radii
 
 from .claim_rules import Answer, rule
 from .vu2022_toy import COVARIANCES

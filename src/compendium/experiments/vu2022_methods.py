@@ -5,13 +5,12 @@ import itertools
 import numpy as np
 
 from evenspan.core.linalg import top_eigenspace
-from evenspan.reconstruction import multiplicative_weights, robust_objective
+from evenspan.reconstruction import multiplicative_weights, robust_descent
 from evenspan.reconstruction.convex import solve_convex
 from evenspan.reconstruction.disparity import DisparityFairPCA
-from evenspan.reconstruction.group_errors import group_matrices
+from evenspan.reconstruction.group_errors import group_matrices, operator_rank, square_root_map, truncate
 from evenspan.reconstruction.joint_range import JointRange
-from evenspan.reconstruction.min_max_exact import solve_min_max
-from evenspan.reconstruction.operators import operator_rank, square_root_map, truncate
+from evenspan.reconstruction.min_max import solve_min_max
 from evenspan.reconstruction.robust_descent import descend
 from evenspan.reconstruction.robust_exact import solve_exact
 
@@ -25,7 +24,7 @@ ROBUST_GRID = tuple(itertools.product(ALPHAS, PENALTIES))
 
 def radii(problem: Problem, alpha: float) -> np.ndarray:
     """Radius of the ambiguity ball of every group."""
-    return robust_objective.radii(problem.moments.counts, alpha)
+    return robust_descent.radii(problem.moments.counts, alpha)
 
 
 def standard(problem: Problem, grid) -> list[Answer]:
@@ -34,7 +33,7 @@ def standard(problem: Problem, grid) -> list[Answer]:
     return [Answer(V) for _ in grid]
 
 
-def robust_descent(problem: Problem, grid) -> list[Answer]:
+def published_descent(problem: Problem, grid) -> list[Answer]:
     """The published descent, all grid points and starts in one batch."""
     matrices, counts, drawn = group_matrices(problem.moments, "fitted"), problem.moments.counts, {"rng": problem.rng}
     if problem.released:
@@ -144,7 +143,7 @@ def _convex(problem: Problem, settings: list[dict]) -> list[Answer]:
 
 
 METHODS: dict[str, Method] = {
-    "RFPCA": Method(robust_descent, ("chosen alpha", "chosen lambda"), ROBUST_GRID),
+    "RFPCA": Method(published_descent, ("chosen alpha", "chosen lambda"), ROBUST_GRID),
     "FairPCA": Method(weights_operator, ("chosen rate",), tuple((rate,) for rate in RATES)),
     "CFPCA-Mean Con.": Method(convex_mean("released"), ("chosen delta",), tuple((delta,) for delta in DELTAS)),
     # Every point of the released grid is this one, and the first is chosen.

@@ -11,10 +11,16 @@ from scipy.optimize import minimize
 from evenspan.core.linalg import complement, top_eigenspace
 from evenspan.reconstruction.group_errors import errors
 from evenspan.reconstruction.joint_range import JointRange
-from evenspan.reconstruction.min_max_exact import solve_min_max
-from evenspan.reconstruction.robust_descent import descend
+from evenspan.reconstruction.min_max import solve_min_max
+from evenspan.reconstruction.robust_descent import (
+    closed_form,
+    conditions,
+    descend,
+    printed_objective,
+    radii,
+    worst_case,
+)
 from evenspan.reconstruction.robust_exact import solve_exact
-from evenspan.reconstruction.robust_objective import closed_form, conditions, printed_objective, radii, worst_case
 
 from .claim_rules import Answer, rule
 from .vu2022_convergence import decay, lipschitz, random_pair, subgradient

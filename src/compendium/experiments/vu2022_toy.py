@@ -6,7 +6,7 @@ import pandas as pd
 from evenspan.core.moments import GroupMoments
 from evenspan.reconstruction.group_errors import errors, group_matrices
 from evenspan.reconstruction.joint_range import JointRange
-from evenspan.reconstruction.min_max_exact import solve_min_max
+from evenspan.reconstruction.min_max import solve_min_max
 from evenspan.reconstruction.multiplicative_weights import run as run_weights
 from evenspan.reconstruction.robust_descent import descend
 from evenspan.reconstruction.robust_exact import solve_exact

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 
 from evenspan.metrics import covariance_gap, retained_variance
-from evenspan.reconstruction.min_max_exact import solve_min_max
+from evenspan.reconstruction.min_max import solve_min_max
 from evenspan.representation import NullItOutPCA
 
 from ..data import shipped_moments

@@ -5,7 +5,7 @@ import pandas as pd
 
 from evenspan.reconstruction.convex import solve_convex
 from evenspan.reconstruction.group_errors import errors
-from evenspan.reconstruction.min_max_exact import solve_min_max
+from evenspan.reconstruction.min_max import solve_min_max
 
 from ..data import shipped_moments
 from ..experiments import kleindessner2023_table as adult_table

@@ -3,10 +3,10 @@
 import numpy as np
 import pandas as pd
 
-from evenspan.reconstruction import robust_objective as ro
+from evenspan.reconstruction import robust_descent as ro
 from evenspan.reconstruction.group_errors import errors
 from evenspan.reconstruction.joint_range import JointRange
-from evenspan.reconstruction.min_max_exact import solve_min_max
+from evenspan.reconstruction.min_max import solve_min_max
 from evenspan.reconstruction.robust_exact import solve_exact
 
 from ..experiments import lee2023_theorems, rathore2025_theorems

@@ -10,7 +10,7 @@ from ..core.estimator import warn_caller
 from ..core.moments import GroupMoments
 from .group_errors import Centring, ReconstructionEstimator, losses
 from .joint_diagonalisation import MAX_ITER, JointDiagonalisation, joint_diagonalise, require_steps
-from .min_max_exact import solve_min_max
+from .min_max import solve_min_max
 from .multiplicative_weights import run
 
 Order = Literal["pooled", "average", "maxmin", "as_is"]

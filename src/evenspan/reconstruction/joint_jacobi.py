@@ -9,8 +9,15 @@ In the plane of columns p and q one angle minimises the criterion exactly: with
 
 import numpy as np
 
-from .joint_diagonalisation import ROUNDING, JointDiagonalisation, require_steps, require_symmetric, start_basis
-from .joint_rotation import offdiagonal_square, turned
+from .joint_diagonalisation import (
+    ROUNDING,
+    JointDiagonalisation,
+    offdiagonal_square,
+    require_steps,
+    require_symmetric,
+    start_basis,
+    turned,
+)
 
 
 def jacobi_diagonalise(

@@ -1,18 +1,234 @@
-"""Min-max fair PCA: the group that loses most loses as little as possible."""
+r"""Min-max fair PCA: the group that loses most loses as little as possible; exact for two groups.
 
+.. math::
+    \varphi(w) = w\, a_0 + (1 - w)\, a_1 - \operatorname{top}_k\bigl(w S_0 + (1 - w) S_1\bigr)
+        \;\le\; \max_g \bigl(a_g - \operatorname{tr} S_g P\bigr)
+        \qquad \text{for every weight } w \in [0, 1] \text{ and projector } P,
+
+with :math:`a_g = \operatorname{top}_k(S_g)` for losses and :math:`a_g = \operatorname{tr} S_g` for errors. The largest
+:math:`\varphi` equals the smallest maximum: at the best weight some leading eigenprojector has the slope that closes
+the gap. One eigendecomposition gives :math:`\varphi`, the interval of its slopes
+:math:`\varphi' \ni (a_0 - a_1) - \operatorname{tr} D P`, :math:`D = S_0 - S_1`, and where the k-th eigenvalue is simple
+
+.. math:: \varphi'' = -2 \sum_{i \le k < j} (u_i^\top D u_j)^2 / (\lambda_i - \lambda_j) .
+"""
+
+from dataclasses import dataclass
 from numbers import Integral, Real
+from typing import Literal
 
 import numpy as np
+from scipy import linalg
 
 from ..core.answer import Answer, Certificate
 from ..core.errors import ConfigurationError
+from ..core.linalg import symmetrise
 from ..core.moments import GroupMoments
-from .group_errors import Centring, ReconstructionEstimator, best_kept, group_matrices, kept
-from .min_max_exact import solve_min_max
-from .min_max_sdp import samadi
-from .multi_criteria import criteria_offsets, solve_multi_criteria
+from .group_errors import (
+    Centring,
+    ReconstructionEstimator,
+    best_kept,
+    group_matrices,
+    kept,
+    operator_errors,
+    operator_range,
+    require_rank,
+    square_root_map,
+    truncate,
+)
+from .multi_criteria import criteria_offsets, samadi, solve_multi_criteria
 from .multiplicative_weights import correct_choice, run
-from .operators import operator_errors, operator_range, square_root_map, truncate
+
+#: Widths, relative to the largest entry, of the cluster at the k-th eigenvalue from which an answer may be mixed.
+#: The narrowest that closes the gap is used; a wider one can cost at most its width times k.
+CLUSTERS = (0.0, 1e-13, 1e-12, 1e-11, 1e-10, 1e-9, 1e-8)
+#: Features from which, for ranks up to this share of them, block Krylov spaces replace full eigendecompositions.
+LARGE, SMALL_SHARE = 300, 0.05
+
+
+@dataclass(frozen=True, eq=False)
+class _Point:
+    """One weight, solved."""
+
+    w: float
+    dual: float
+    slope: float
+    curvature: float
+    values: np.ndarray
+    vectors: np.ndarray
+
+
+def offsets(matrices: np.ndarray, k: int, objective: Literal["loss", "error"]) -> np.ndarray:
+    """What is subtracted from, shape (G,): the most k components can keep of each group, or all of its variance."""
+    if objective == "loss":
+        return np.array([linalg.eigvalsh(S, check_finite=False)[-k:].sum(axis=0) for S in matrices])
+    return np.trace(matrices, axis1=1, axis2=2)
+
+
+def solve_min_max(
+    S0: np.ndarray, S1: np.ndarray, k: int, objective: Literal["loss", "error"] = "loss", *, rtol: float = 1e-10
+) -> tuple[np.ndarray, Certificate]:
+    """The projector of rank k with the smallest maximum of the two groups' losses (or errors), certified.
+
+    Parameters
+    ----------
+    S0, S1 : ndarray of shape (d, d)
+        Symmetric positive semidefinite matrices of the groups.
+    k : int
+        Rank, from 1 to d - 1.
+    objective : {"loss", "error"}
+        Balance the errors in excess of each group's own best, or the errors themselves. With errors the best weight
+        can be 0 or 1; the two errors then differ.
+    rtol : float
+        Stop when gap over value is below this, or when rounding allows no further progress. The certificate carries
+        the gap that was reached.
+
+    Returns
+    -------
+    V : ndarray of shape (d, k)
+        Orthonormal basis.
+    certificate : Certificate
+        With ``weights = (w, 1 - w)`` and the number of eigenvalue problems solved.
+    """
+    if objective not in ("loss", "error"):
+        raise ConfigurationError(f"objective={objective!r}; needed is 'loss' or 'error'.")
+    k = require_rank(k, len(S0))
+    if len(S0) >= LARGE and k <= SMALL_SHARE * len(S0):
+        from .min_max_krylov import solve_min_max_krylov
+
+        return solve_min_max_krylov(S0, S1, k, objective, rtol=rtol)
+    return solve_dense(symmetrise(S0), symmetrise(S1), k, objective, rtol=rtol)
+
+
+def solve_dense(
+    S0: np.ndarray, S1: np.ndarray, k: int, objective: Literal["loss", "error"], *, rtol: float
+) -> tuple[np.ndarray, Certificate]:
+    """``solve_min_max`` by full eigendecompositions, whatever the size."""
+    problem = f"largest {objective} of the two groups over projectors of rank {k}"
+    search = Search(S0, S1, k)
+    ends = search.eigen(0.0), search.eigen(1.0)
+    a = np.array([np.trace(S0), np.trace(S1)])
+    if objective == "loss":  # the two ends are the groups' own problems
+        a = np.array([ends[1][0][-k:].sum(axis=0), ends[0][0][-k:].sum(axis=0)])
+    V, primal, w, dual = search.solve(a, rtol, {0.0: ends[0], 1.0: ends[1]})
+    return V, Certificate(problem, primal, dual, 0.0, "min", (w, 1.0 - w), search.evaluations)
+
+
+class Search:
+    """The dual of one pair of matrices, its maximum, and the projector that attains it."""
+
+    def __init__(self, S0: np.ndarray, S1: np.ndarray, k: int):
+        self.S0, self.S1, self.D, self.k = S0, S1, S0 - S1, k
+        self.scale = float(max(np.abs(S0).max(), np.abs(S1).max()))
+        self.evaluations = 0
+
+    def eigen(self, w: float) -> tuple[np.ndarray, np.ndarray]:
+        self.evaluations += 1
+        return linalg.eigh(w * self.S0 + (1.0 - w) * self.S1, driver="evd", check_finite=False)
+
+    def point(self, w: float, a: np.ndarray, eigen: tuple[np.ndarray, np.ndarray]) -> _Point:
+        values, vectors = eigen
+        cut = len(values) - self.k
+        DU = self.D @ vectors[:, cut:]
+        slope = float(a[0] - a[1] - np.vdot(vectors[:, cut:], DU))
+        distance = values[cut:] - values[:cut, None]
+        # Vectors tied across the cut are interchangeable here; a kink shows in the slopes of the bracket instead.
+        bend = np.where(distance > 1e-12 * self.scale, (vectors[:, :cut].T @ DU) ** 2, 0.0)
+        curvature = -2.0 * float((bend / np.maximum(distance, 1e-12 * self.scale)).sum(axis=None))
+        dual = float(w * a[0] + (1.0 - w) * a[1] - values[cut:].sum(axis=0))
+        return _Point(float(w), dual, slope, curvature, values, vectors)
+
+    def solve(self, a: np.ndarray, rtol: float, known: dict) -> tuple[np.ndarray, float, float, float]:
+        """Basis, its value, the best weight and the dual value there."""
+        floor = 4.0 * np.finfo(float).eps * float(np.abs(a).sum(axis=0))
+        left, right = (self.point(w, a, known[w]) for w in (0.0, 1.0))
+        best: tuple[np.ndarray, float] | None = None
+        top = max(left, right, key=lambda p: p.dual)
+
+        def consider(p: _Point) -> bool:
+            nonlocal best, top
+            for V in self.candidates(p, a):
+                value = float((a - [np.vdot(V, self.S0 @ V), np.vdot(V, self.S1 @ V)]).max())
+                if best is None or value < best[1]:
+                    best = V, value
+            top = max(top, p, key=lambda q: q.dual)
+            return best[1] - top.dual <= max(rtol * abs(best[1]), floor)
+
+        # The maximum is at an end where the slope there points out of the interval, or where it contains zero.
+        if consider(left) or consider(right):
+            return best[0], best[1], top.w, top.dual
+        # Newton's method from the end of the bracket with the smaller slope; where that leaves the bracket, the point
+        # where the two tangents meet, which is of second order at a kink; halving where neither makes progress.
+        stalled = 0
+        for _ in range(100):
+            near = min(left, right, key=lambda p: abs(p.slope))
+            w = near.w - near.slope / near.curvature if near.curvature < 0 else -1.0
+            if not left.w < w < right.w:
+                w = left.w + _meeting(left, right)
+            if stalled >= 2:
+                w, stalled = 0.5 * (left.w + right.w), 0
+            if not left.w < w < right.w:
+                break
+            width = right.w - left.w
+            new = self.point(w, a, self.eigen(w))
+            left, right = (new, right) if new.slope > 0 else (left, new)
+            progress = right.w - left.w <= 0.25 * width or abs(new.slope) <= 0.25 * abs(near.slope)
+            stalled = 0 if progress else stalled + 1
+            if consider(new):
+                break
+        return best[0], best[1], top.w, top.dual
+
+    def candidates(self, p: _Point, a: np.ndarray):
+        """Leading eigenbases at a weight: the plain one, and mixtures of a cluster that balance the groups."""
+        d, k = len(p.values), self.k
+        cut = d - k
+        yield p.vectors[:, cut:]
+        seen = None
+        for width in CLUSTERS:
+            slack = width * self.scale
+            first = int(np.searchsorted(p.values, p.values[cut] - slack))
+            last = int(np.searchsorted(p.values, p.values[cut] + slack, side="right"))
+            if first == cut or (first, last) == seen:
+                continue
+            seen = first, last
+            W1, W2 = p.vectors[:, last:], p.vectors[:, first:last]
+            values, rotation = linalg.eigh(symmetrise(W2.T @ self.D @ W2), check_finite=False)
+            wanted = float(a[0] - a[1] - np.vdot(W1, self.D @ W1))
+            yield np.hstack([W1, W2 @ pick(values, rotation, k - W1.shape[1], wanted)])
+
+
+def _meeting(left: _Point, right: _Point) -> float:
+    """How far right of ``left`` the tangents at the two points meet."""
+    h = right.w - left.w
+    bend = left.slope - right.slope
+    if not bend > 0:
+        return 0.5 * h
+    return min(max((right.dual - left.dual - right.slope * h) / bend, 0.0), h)
+
+
+def pick(values: np.ndarray, vectors: np.ndarray, s: int, wanted: float) -> np.ndarray:
+    """s orthonormal columns from the eigenvectors of D whose trace against D is ``wanted``, or as near as possible.
+
+    From the s smallest eigenvalues (increasing order) one eigenvector after the other is exchanged for the one q - s
+    places up; the exchange that would pass the wanted trace is replaced by a rotation. Exchanged eigenvectors are
+    distinct, so the columns stay orthonormal.
+    """
+    q = len(values)
+    columns = vectors[:, :s].copy()
+    current = float(values[:s].sum(axis=0))
+    for j in range(s - 1, -1, -1):
+        if current >= wanted:
+            break
+        new = q - s + j
+        rise = float(values[new] - values[j])
+        if current + rise <= wanted:
+            columns[:, j] = vectors[:, new]
+        elif rise > 0:
+            share = (wanted - current) / rise
+            columns[:, j] = np.sqrt(1.0 - share) * vectors[:, j] + np.sqrt(share) * vectors[:, new]
+        current += rise
+    return columns
+
 
 OBJECTIVES, SOLVERS, MODES = ("loss", "error", "nsw"), ("exact", "sdp", "mw"), ("rank-k", "k+1", "truncate")
 

@@ -24,7 +24,7 @@ from ..core.answer import Certificate
 from ..core.errors import ConfigurationError
 from ..core.linalg import symmetrise
 from .group_errors import require_rank
-from .min_max_exact import Search, solve_dense
+from .min_max import Search, solve_dense
 
 #: Further columns that are carried along with the k wanted ones.
 BUFFER = 2
