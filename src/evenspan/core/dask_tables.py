@@ -3,21 +3,178 @@
 A chunk is worked on where it is made or stored; what travels between the workers are sums. They are added along a tree
 that the order of the chunks fixes, so that a result does not depend on how many workers there were, on which of them
 did what, or on one that was lost and whose chunks were done again.
+
+The cluster is the caller's, or one of this machine's processes. What Dask would tell of lost workers, schedulers and
+data is said in the words of whoever called.
 """
 
+import importlib
+import os
+import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import CancelledError
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
 
-from .dask_cluster import connected, finished, require
-from .errors import DataError, FairError, GroupError
+from .errors import ClusterError, ConfigurationError, DataError, FairError, GroupError
 from .groups import encode_groups
-from .inputs import feature_names, require_numeric_columns
+from .inputs import feature_names, require_numeric_columns, told
 from .running import RunningMoments
 from .streams import Stream
+
+#: Seconds without a single worker after which a computation is given up.
+PATIENCE = 30.0
+#: Seconds between two looks at whether there are workers.
+GLANCE = 1.0
+#: How often an operand that was lost with its workers is sent again.
+ATTEMPTS = 3
+
+
+def require(name: str):
+    """A module of Dask; ConfigurationError saying what to install when it is missing."""
+    try:
+        return importlib.import_module(name)
+    except ImportError as error:
+        raise ConfigurationError(
+            f"work on a cluster needs Dask, but {error.name or name} is not installed: pip install 'evenspan[scale]'."
+        ) from error
+
+
+@contextmanager
+def connected(client=None):
+    """A client of the cluster that is meant.
+
+    Parameters
+    ----------
+    client : distributed.Client or str, optional
+        A client, or the address of a scheduler. Without one the current client, and where there is none a cluster on
+        this machine, with one process for each core this process may use; it ends with the block.
+    """
+    distributed = require("distributed")
+    if isinstance(client, str):
+        try:
+            own = distributed.Client(client, set_as_default=False)
+        except (OSError, TimeoutError, ValueError) as error:
+            raise ClusterError(
+                f"no scheduler answers at {client!r} ({type(error).__name__}: {error}). Needed is the address of a "
+                "running one, such as tcp://10.0.0.1:8786, as dask-scheduler or client.scheduler_info() tells it."
+            ) from error
+        with own:
+            yield own
+        return
+    if client is None:
+        try:
+            client = distributed.default_client()
+        except ValueError:
+            with local_cluster() as own:
+                yield own
+            return
+    if not isinstance(client, distributed.Client):
+        raise ConfigurationError(
+            f"client is a {type(client).__name__}; needed is a distributed.Client, the address of a scheduler, or None."
+        )
+    if client.asynchronous:
+        raise ConfigurationError("the client is asynchronous; needed is one made with asynchronous=False.")
+    if client.status != "running":
+        raise ClusterError(f"the client is {client.status}; needed is one that is connected. Make a new one.")
+    yield client
+
+
+@contextmanager
+def local_cluster(n_workers: int | None = None):
+    """A client of a new cluster on this machine: processes with one thread each, one for each core unless told."""
+    distributed = require("distributed")
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    # Port 0 is any free one: that of the dashboard may be taken by another cluster.
+    options = {"n_workers": n_workers or cores, "threads_per_worker": 1, "dashboard_address": ":0"}
+    with (
+        distributed.LocalCluster(processes=True, **options) as cluster,
+        distributed.Client(cluster, set_as_default=False) as client,
+    ):
+        yield client
+
+
+def finished(client, graph, operand=None):
+    """The value of ``graph(sent)`` once it is computed, ``sent`` being the operand on every worker."""
+    for _ in range(ATTEMPTS):
+        future = None
+        try:
+            _has_workers(client)
+            sent = None if operand is None else client.scatter(operand, broadcast=True, hash=False)
+            future = client.compute(graph(sent), optimize_graph=False)
+            _wait(client, future)
+            if future.status == "finished":
+                return future.result()
+        except CancelledError:  # its worker died before the value was fetched
+            continue
+        except (OSError, TimeoutError) as error:  # among them errors of communication
+            raise ClusterError(
+                f"the scheduler at {_address(client)} is lost ({type(error).__name__}: {error}). Start it again, "
+                "connect a new client and repeat the call."
+            ) from error
+        finally:
+            if future is not None and not future.done():
+                future.cancel()
+        if future.status == "error":
+            raise _meant(future.exception())
+        # What was sent is lost with the workers that held it; everything else Dask computes again by itself.
+    raise ClusterError(
+        f"the computation was given up by the cluster at {_address(client)} in {ATTEMPTS} attempts: data on its "
+        "workers are lost, or it was restarted. Make persisted collections anew and repeat the call."
+    )
+
+
+def _meant(error: BaseException) -> BaseException:
+    """What an error of a worker means for the caller, who does not know how Dask puts it."""
+    if isinstance(error, require("distributed").KilledWorker):
+        told_so = ClusterError(
+            f"workers died again and again while working on {error.task}, as happens when a chunk and its sums do not "
+            "fit into their memory. Cut the table into smaller chunks, or give the workers more memory."
+        )
+    elif isinstance(error, ModuleNotFoundError):
+        told_so = ClusterError(
+            f"a worker cannot import {error.name!r}: {error}. Install the same packages on all machines of the cluster."
+        )
+    else:
+        return error
+    told_so.__cause__ = error
+    return told_so
+
+
+def _wait(client, future) -> None:
+    while not future.done():
+        try:
+            future.exception(timeout=GLANCE)
+        except TimeoutError:
+            _has_workers(client)
+
+
+def _has_workers(client) -> None:
+    """Return once there is a worker; ClusterError when there is none for a long time."""
+    patience = time.monotonic() + PATIENCE
+    while client.status != "running" or not client.nthreads():
+        if client.status in ("closing", "closed"):
+            raise ClusterError(
+                "the scheduler was shut down, or its client closed, in the middle of a computation. Start it again, "
+                "connect a new client and repeat the call."
+            )
+        if time.monotonic() > patience:
+            cause, cure = "has not answered", "Start it again, connect a new client"
+            if client.status == "running":
+                cause = "has had no worker"
+                cure = "Start workers with 'dask worker ADDRESS' (or see why they ended, as for want of memory)"
+            raise ClusterError(
+                f"the cluster at {_address(client)} {cause} for {PATIENCE:g} seconds. {cure} and repeat the call."
+            )
+        time.sleep(min(GLANCE, PATIENCE / 10))
+
+
+def _address(client) -> str:
+    return getattr(client.scheduler, "address", None) or "an unknown address"
+
 
 #: So many sums are added in one task of the tree, whose worker holds all of them at once.
 FAN_IN = 8
@@ -25,28 +182,15 @@ FAN_IN = 8
 
 @dataclass(eq=False)
 class Chunk:
-    """What is known of one chunk before it is made.
+    """What is known of one chunk before it is made."""
 
-    Parameters
-    ----------
-    number : int
-        Its place, counted from 0 as in ``X.blocks[number]``.
-    start, stop : int or None
-        Its rows, where sizes are known.
-    shape_of_table : tuple
-        The number of features and their names, as those of every chunk must be.
-    attributes : list of str or None
-        Columns of the chunk that hold the groups, if they come within the frame.
-    labels, codes : ndarray or None
-        The groups, if they were given as an array in memory: ``labels[codes]``.
-    """
-
-    number: int
-    start: int | None
+    number: int  # counted from 0, as in X.blocks[number]
+    start: int | None  # its rows start:stop, where sizes are known
     stop: int | None
-    shape_of_table: tuple[int, tuple[str, ...] | None]
-    attributes: list[str] | None = None
-    labels: np.ndarray | None = None
+    d: int  # features and their names, as every chunk must have them
+    names: tuple[str, ...] | None
+    attributes: list[str] | None = None  # columns that hold the groups, if they come within the frame
+    labels: np.ndarray | None = None  # the groups labels[codes], if they were given as an array in memory
     codes: np.ndarray | None = None
 
     @property
@@ -61,26 +205,22 @@ class Chunk:
             X = X.drop(columns=self.attributes)
         elif self.labels is not None:
             groups = self.labels[self.codes]
-        d, names = self.shape_of_table
         shape = tuple(np.shape(X))
-        if len(shape) != 2 or shape[1] != d:
-            raise DataError(f"it has shape {shape}; needed is (rows, {d}), the same features in every chunk.")
-        if names is not None and (found := feature_names(X)) != names:
-            raise DataError(f"it has features {list(found or ())[:5]}..., but the table says {list(names)[:5]}...")
+        if len(shape) != 2 or shape[1] != self.d:
+            raise DataError(f"it has shape {shape}; needed is (rows, {self.d}), the same features in every chunk.")
+        if self.names is not None and (found := feature_names(X)) != self.names:
+            raise DataError(f"it has features {list(found or ())[:5]}..., but the table says {list(self.names)[:5]}...")
         if len(groups) != shape[0]:
             raise GroupError(
                 f"there are {len(groups)} group labels for its {shape[0]} rows. Cut both in the same places."
             )
         return X, groups
 
-    @contextmanager
     def told(self):
         """Errors of evenspan raised inside are told with the number of the chunk and its rows."""
-        try:
-            yield
-        except FairError as error:
-            rows = "" if self.start is None else f", rows {self.start}:{self.stop}"
-            raise type(error)(f"chunk {self.number} (counted from 0{rows}): {error}") from error
+        return told(
+            f"chunk {self.number} (counted from 0{'' if self.start is None else f', rows {self.start}:{self.stop}'})"
+        )
 
 
 class ChunkedTable:
@@ -128,8 +268,8 @@ class ChunkedTable:
         for number in range(len(sizes)):
             start, stop = (int(bounds[number]), int(bounds[number + 1])) if known else (None, None)
             own = None if codes is None else codes[start:stop]
-            shape = (self.n_features, self.feature_names)
-            self.chunks.append(Chunk(number, start, stop, shape, attributes, labels, own))
+            what = (self.n_features, self.feature_names, attributes, labels, own)
+            self.chunks.append(Chunk(number, start, stop, *what))
         self.n_rows, self.labels = int(bounds[-1]) if known else None, labels
 
     def _made(self, chunk: Chunk) -> list:
@@ -138,25 +278,8 @@ class ChunkedTable:
     def map_reduce(self, work, combine, client, operand=None, chunks: slice = slice(None), groups_only: bool = False):
         """``combine`` of what ``work(X, groups, operand)`` returns for each chunk, along a tree in their order.
 
-        Parameters
-        ----------
-        work : callable
-            Returns the sums of one chunk. With ``groups_only`` it is given the groups alone.
-        combine : callable
-            Takes a list of such sums and returns their total.
-        client : distributed.Client
-            Computes it.
-        operand : object, optional
-            Sent to every worker once.
-        chunks : slice
-            Which chunks.
-        groups_only : bool
-            Whether the features are not needed.
-
-        Returns
-        -------
-        object
-            The total.
+        ``combine`` takes a list of sums and returns their total; the operand is sent to every worker once; with
+        ``groups_only`` the features are not made, and ``work`` is given the groups alone.
         """
         delayed = require("dask").delayed
 
@@ -209,10 +332,8 @@ def _sums(work: Callable, chunk: Chunk, groups_only: bool, operand, *given):
 
 
 def _total(combine: Callable, first: int, last: int, parts: list):
-    try:
+    with told(f"chunks {first} to {last} (counted from 0) together"):
         return combine(parts)
-    except FairError as error:
-        raise type(error)(f"chunks {first} to {last} (counted from 0) together: {error}") from error
 
 
 def _delayed(collection) -> list:

@@ -107,13 +107,17 @@ def require_finite(means: np.ndarray, scatters: np.ndarray, X, names: tuple[str,
 
 
 @contextmanager
-def in_batch(number: int, at: int | None = None, n: int | None = None):
-    """Errors of evenspan raised inside are told with the batch, counted from 1, and its rows, counted from 0."""
+def told(place: str):
+    """Errors of evenspan raised inside are told with the place where they arose."""
     try:
         yield
     except FairError as error:
-        rows = "" if at is None or n is None else f" (rows {at}:{at + n})"
-        raise type(error)(f"batch {number}{rows}: {error}") from error
+        raise type(error)(f"{place}: {error}") from error
+
+
+def in_batch(number: int, at: int, n: int | None):
+    """Errors of evenspan raised inside are told with the batch, counted from 1, and its rows, counted from 0."""
+    return told(f"batch {number}" if n is None else f"batch {number} (rows {at}:{at + n})")
 
 
 def rows_of(table, start: int, stop: int):

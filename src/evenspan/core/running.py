@@ -58,6 +58,10 @@ class RunningMoments:
         # Sums that travel between processes leave their working memory behind.
         return self.__dict__ | {"_space": None, "_ones": None}
 
+    def __sizeof__(self) -> int:
+        # What a cluster weighs them by, to decide where they are added.
+        return sum(part.nbytes for part in self.total or ())
+
     def add(self, X, sensitive_features, sample_weight=None) -> None:
         """Fold in the rows of X."""
         n, d, rows = row_blocks(X)

@@ -58,6 +58,10 @@ class BlockSums:
     squares: float = 0.0
     rows: int = 0
 
+    def __sizeof__(self) -> int:
+        # What a cluster weighs them by, to decide where they are added.
+        return self.counts.nbytes + self.sums.nbytes + self.products.nbytes
+
     def __iadd__(self, other: "BlockSums") -> "BlockSums":
         self.counts += other.counts
         self.sums += other.sums
@@ -93,6 +97,9 @@ class Operand:
     origin: np.ndarray
     squares: bool = False
 
+    def __sizeof__(self) -> int:
+        return sum(part.nbytes for part in (self.W, self.origin, *self.sides))
+
 
 def batch_sums(X: np.ndarray, codes: np.ndarray, G: int, operand: Operand) -> BlockSums:
     """The sums of one batch X (q, d) with group codes (q,): two products with X, and no other object larger than d x w.
@@ -100,8 +107,9 @@ def batch_sums(X: np.ndarray, codes: np.ndarray, G: int, operand: Operand) -> Bl
     The rows are never shifted. The inner product is, (X - o)'W = XW - o'W, and the outer one is corrected afterwards
     by a matrix of rank one.
     """
-    W, origin = operand.W, operand.origin
-    X = np.ascontiguousarray(X, dtype=W.dtype)
+    # What came over a network may begin at any byte. NumPy would copy it for each product, which adds in another order.
+    W, origin = np.require(operand.W, requirements=["ALIGNED"]), operand.origin
+    X = np.require(X, W.dtype, ["C_CONTIGUOUS", "ALIGNED"])
     with np.errstate(invalid="ignore", over="ignore"):
         # Narrow times wide: OpenBLAS needs a third less time for (W'X')' and (Z'X)' than for XW and X'Z.
         Y = (W.T @ X.T).T - origin @ W
