@@ -69,12 +69,15 @@ class SubspaceEstimator(Options, ClassNamePrefixFeaturesOutMixin, TransformerMix
                 f"fit_moments got a {type(moments).__name__}; needed are GroupMoments. Make them with "
                 "GroupMoments.from_data(X, sensitive_features), or call fit(X, sensitive_features=...)."
             )
-        self.n_features_in_ = moments.d
-        if moments.feature_names is not None:
-            self.feature_names_in_ = np.array(moments.feature_names, dtype=object)
+        self._set_features(moments.d, moments.feature_names)
+        return self._fit_moments(moments)
+
+    def _set_features(self, d: int, names) -> None:
+        self.n_features_in_ = d
+        if names is not None:
+            self.feature_names_in_ = np.array(names, dtype=object)
         elif hasattr(self, "feature_names_in_"):
             del self.feature_names_in_
-        return self._fit_moments(moments)
 
     def _moments(self, X, sensitive_features, sample_weight) -> GroupMoments:
         return GroupMoments.from_data(X, sensitive_features, sample_weight)

@@ -1,12 +1,11 @@
 """Blocks of rows for the noisy power method: from a stream, from known moments, or summed on a cluster."""
 
 from collections.abc import Iterator
-from contextlib import contextmanager
 from functools import partial
 
 import numpy as np
 
-from ..core.dask_tables import DaskStream, connected
+from ..core.dask_tables import DaskStream
 from ..core.errors import DataError, GroupError
 from ..core.groups import encode_groups, label_text, positions, union_labels
 from ..core.inputs import row_blocks
@@ -21,12 +20,7 @@ STEP_ENTRIES = 2**25
 class BlockReader:
     """Reads a stream block by block and returns the sums of each.
 
-    Parameters
-    ----------
-    stream : Stream
-        Where the rows come from.
-    groups : array-like, optional
-        The labels to expect. By default those that the stream knows, or those met until there are two.
+    ``groups`` are the labels to expect: by default those that the stream knows, or those met until there are two.
     """
 
     def __init__(self, stream: Stream, groups=None):
@@ -154,15 +148,6 @@ class DaskReader:
 
     A block is a whole pass, or as many whole chunks as are needed for its rows. Labels that the chunks hold themselves
     are gathered in a pass over the groups, unless they are named.
-
-    Parameters
-    ----------
-    stream : DaskStream
-        Where the rows come from.
-    client : distributed.Client
-        Computes the sums.
-    groups : array-like, optional
-        The labels to expect.
     """
 
     def __init__(self, stream: DaskStream, client, groups=None):
@@ -204,8 +189,7 @@ class DaskReader:
         total = self.table.map_reduce(work, added, self.client, operand, slice(first, last))
         if total.rows == 0:
             return None
-        # What came over the network may be a view of a buffer that cannot be written to.
-        return BlockSums(total.counts.copy(), total.sums.copy(), total.products.copy(), total.squares, total.rows)
+        return total.copy()  # what came over the network may be a view of a buffer that cannot be written to
 
     def _known_sizes(self) -> list[int]:
         if None in self._sizes:
@@ -228,14 +212,6 @@ class DaskReader:
         raise DataError(f"X has no rows in any of its {len(self.table.chunks)} chunks; needed is at least one.")
 
 
-@contextmanager
-def dask_reader(X, sensitive_features, groups=None) -> Iterator[DaskReader]:
-    """A reader of a DaskStream, or of a Dask collection and its groups, and the cluster for as long as it lasts."""
-    stream = X if isinstance(X, DaskStream) else DaskStream(X, sensitive_features)
-    with connected(stream.client) as client:
-        yield DaskReader(stream, client, groups)
-
-
 def chunk_products(expected: np.ndarray, G: int, X, groups, operand: Operand) -> BlockSums:
     """The sums of one chunk, made in steps that stay small."""
     n, d, rows = row_blocks(X)
@@ -255,12 +231,9 @@ def chunk_products(expected: np.ndarray, G: int, X, groups, operand: Operand) ->
 
 def added(parts: list[BlockSums]) -> BlockSums:
     """The total, from left to right; the parts stay as they are."""
-    total = parts[0]
-    for place, part in enumerate(parts[1:]):
-        if place:
-            total += part
-        else:
-            total = total + part
+    total = parts[0].copy()
+    for part in parts[1:]:
+        total += part
     return total
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from scipy import linalg
 
-from ..core.errors import ConfigurationError, DataError, FairWarning, GroupError
+from ..core.errors import DataError, FairWarning, GroupError
 from ..core.estimator import require_components, warn_caller
 from .null_it_out import Contrast, nullified_basis
 
@@ -35,27 +35,16 @@ class PowerOptions:
 
 @dataclass(eq=False)
 class BlockSums:
-    r"""Sums over rows x with groups, all taken about one origin o near the data. ``a + b`` are those of all rows.
+    r"""Sums over rows x with groups, all taken about one origin o near the data; those of more rows are added.
 
-    Parameters
-    ----------
-    counts : ndarray of shape (G,)
-        Rows of each group.
-    sums : ndarray of shape (G, d)
-        :math:`\sum_i (x_i - o)` over the rows of each group, in double precision.
-    products : ndarray of shape (L, d, w)
-        :math:`\sum_i l(i)\, (x_i - o)(x_i - o)^\top W` for the operand W (d, w): one slab where all rows count alike,
-        two (rows inside, rows outside each comparison) for the gap.
-    squares : float
-        :math:`\sum_i \|x_i - o\|^2`; 0 where it was not asked for.
-    rows : int
-        Number of rows.
+    ``products`` are :math:`\sum_i l(i)\, (x_i - o)(x_i - o)^\top W` for the operand W: one slab where all rows count
+    alike, two (rows inside, rows outside each comparison) for the gap.
     """
 
-    counts: np.ndarray
-    sums: np.ndarray
-    products: np.ndarray
-    squares: float = 0.0
+    counts: np.ndarray  # (G,) rows of each group
+    sums: np.ndarray  # (G, d) sums of x - o over them, in double precision
+    products: np.ndarray  # (L, d, w)
+    squares: float = 0.0  # sum of squared lengths of x - o; 0 where it was not asked for
     rows: int = 0
 
     def __sizeof__(self) -> int:
@@ -70,32 +59,19 @@ class BlockSums:
         self.rows += other.rows
         return self
 
-    def __add__(self, other: "BlockSums") -> "BlockSums":
-        copy = BlockSums(self.counts.copy(), self.sums.copy(), self.products.copy(), self.squares, self.rows)
-        copy += other
-        return copy
+    def copy(self) -> "BlockSums":
+        """The same sums, in memory of their own."""
+        return BlockSums(self.counts.copy(), self.sums.copy(), self.products.copy(), self.squares, self.rows)
 
 
 @dataclass(frozen=True, eq=False)
 class Operand:
-    """What every batch of a block is multiplied with.
+    """What every batch of a block is multiplied with."""
 
-    Parameters
-    ----------
-    W : ndarray of shape (d, w)
-        The columns; its dtype is that of the computation.
-    sides : tuple of ndarray of shape (G, w)
-        For each slab of products, which groups count in which column (booleans); empty when all rows count.
-    origin : ndarray of shape (d,)
-        A point near the data.
-    squares : bool
-        Whether the sum of squares is wanted.
-    """
-
-    W: np.ndarray
-    sides: tuple[np.ndarray, ...]
-    origin: np.ndarray
-    squares: bool = False
+    W: np.ndarray  # (d, w), in the dtype of the computation
+    sides: tuple[np.ndarray, ...]  # for each slab which groups count in which column (G, w); empty when all rows count
+    origin: np.ndarray  # (d,) a point near the data
+    squares: bool = False  # whether the sum of squares is wanted
 
     def __sizeof__(self) -> int:
         return sum(part.nbytes for part in (self.W, self.origin, *self.sides))
@@ -272,14 +248,12 @@ class FairPowerMethod:
         """What the batches of the current block are multiplied with."""
         if self.phase == "components":
             return Operand(taken_out(self.V, self.U, self.options.strength), (), self.origin, squares=True)
-        m = self.options.n_gap_directions
-        inside, outside = (
-            np.repeat(np.array([getattr(c, side) for c in self.contrasts]).T, m, axis=1)
-            if self.contrasts
-            else np.zeros((len(self.labels), 0), dtype=bool)
+        m, G = self.options.n_gap_directions, len(self.labels)
+        sides = tuple(
+            np.repeat(np.array([getattr(c, side) for c in self.contrasts], dtype=bool).reshape(-1, G).T, m, axis=1)
             for side in ("inside", "outside")
         )
-        return Operand(self.W, (inside, outside), self.origin, squares=self.options.mean_tol is not None)
+        return Operand(self.W, sides, self.origin, squares=self.options.mean_tol is not None)
 
     def add(self, sums: BlockSums) -> None:
         """Fold in the sums of some rows of the current block."""
@@ -323,17 +297,20 @@ class FairPowerMethod:
         if self.options.constraint == "vanilla":
             self.U = self.V[:, :0]
         else:
-            self._require_all_groups()
-            if self.options.n_gap_directions and not any(not entry["skipped"] for entry in self.history):
+            absent = [str(label) for label, count in zip(self.labels, self.counts, strict=True) if count == 0]
+            if absent:
+                raise GroupError(
+                    f"group(s) {', '.join(absent)} never appeared in {self.counts.sum(axis=0):g} rows. Give a stream "
+                    "that holds all groups, or leave the label out of groups=."
+                )
+            if self.options.n_gap_directions and all(entry["skipped"] for entry in self.history):
                 raise GroupError(
                     "no block had rows of all groups, so the gap of the groups was never estimated. Use larger blocks, "
                     "or on_missing='carry'."
                 )
             self.U = self._removed()
-        left = len(self.origin) - self.U.shape[1]
-        require_components(
-            self.options.n_components, left, len(self.origin), f" less {self.U.shape[1]} removed directions"
-        )
+        d, r = self.U.shape
+        require_components(self.options.n_components, d - r, d, f" less {r} removed directions")
         self.phase = "components"
 
     @property
@@ -344,14 +321,12 @@ class FairPowerMethod:
     @property
     def mean_gaps(self) -> np.ndarray:
         """Differences of the means (d, C), rows inside less rows outside, over all rows seen."""
-        columns = []
-        for contrast in self.contrasts:
-            inside, outside = (
-                self.sums[chosen].sum(axis=0) / self.counts[chosen].sum(axis=0)
-                for chosen in (contrast.inside, contrast.outside)
-            )
-            columns.append(inside - outside)
-        return np.column_stack(columns) if columns else np.zeros((len(self.origin), 0))
+
+        def mean(chosen):
+            return self.sums[chosen].sum(axis=0) / self.counts[chosen].sum(axis=0)
+
+        gaps = [mean(contrast.inside) - mean(contrast.outside) for contrast in self.contrasts]
+        return np.column_stack(gaps) if gaps else np.zeros((len(self.origin), 0))
 
     def mean_gap_ratios(self, removed: np.ndarray) -> np.ndarray:
         r"""Squared length of each mean gap outside the removed directions, over what noise alone would make it (C,).
@@ -383,8 +358,6 @@ class FairPowerMethod:
         self.counts = block.counts.copy() if self.counts is None else self.counts + block.counts
         self.sums = block.sums.copy() if self.sums is None else self.sums + block.sums
         self.squares += block.squares if self.phase == "gap" else 0.0
-
-    # -- the two steps ----------------------------------------------------------------------------------------------
 
     def _gap_step(self, block: BlockSums) -> float:
         m, bases, values, relative, change = self.options.n_gap_directions, [], [], [], 0.0
@@ -447,13 +420,9 @@ class FairPowerMethod:
         options, dtype = self.options, self.W.dtype
         directions = []
         if options.n_gap_directions:
-            kept = np.ones(self.W.shape[1], dtype=bool)
-            if options.gap_tol is not None:
-                kept = self.relative_gaps > options.gap_tol
-            m = options.n_gap_directions
-            directions = [
-                self.W[:, c * m : (c + 1) * m][:, kept[c * m : (c + 1) * m]] for c in range(len(self.contrasts))
-            ]
+            kept = self.relative_gaps > (-np.inf if options.gap_tol is None else options.gap_tol)
+            halves = [np.split(columns, len(self.contrasts), axis=-1) for columns in (self.W, kept)]
+            directions = [W[:, chosen] for W, chosen in zip(*halves, strict=True)]
         F = self.mean_gaps if options.constraint in ("all", "mean") else self.mean_gaps[:, :0]
         if options.mean_tol is not None and F.shape[1]:
             stacked = nullified_basis(directions, F[:, :0].astype(dtype))
@@ -462,28 +431,6 @@ class FairPowerMethod:
         reach = linalg.norm(self.sums / self.counts[:, None], axis=1).max(axis=0) + linalg.norm(self.origin)
         return nullified_basis(directions, F.astype(dtype), floor=4.0 * float(np.finfo(np.float64).eps * reach))
 
-    # -- what is missing --------------------------------------------------------------------------------------------
-
     def _lacks_a_group(self, counts: np.ndarray) -> bool:
         needed = max(self.options.min_group, 2.0 if self.options.center == "group" else 1.0)
         return any(counts[chosen].sum(axis=0) < needed for c in self.contrasts for chosen in (c.inside, c.outside))
-
-    def _require_all_groups(self) -> None:
-        absent = [str(label) for label, count in zip(self.labels, self.counts, strict=True) if count == 0]
-        if absent:
-            raise GroupError(
-                f"group(s) {', '.join(absent)} never appeared in {self.counts.sum(axis=0):g} rows. Give a stream that "
-                "holds all groups, or leave the label out of groups=."
-            )
-
-
-def require_phase(phase: str, current: str) -> str:
-    """The phase asked for, which may not lie before the current one."""
-    if phase not in PHASES:
-        raise ConfigurationError(f"phase={phase!r}; needed is one of {', '.join(PHASES)}.")
-    if phase == "gap" and current == "components":
-        raise ConfigurationError(
-            "phase='gap' after phase='components': what is removed is fixed when the second phase begins. Fit a new "
-            "estimator (clone it) to begin again."
-        )
-    return phase

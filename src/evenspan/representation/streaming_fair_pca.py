@@ -12,15 +12,15 @@ from typing import ClassVar
 import numpy as np
 
 from ..core.answer import Answer, Certificate, FairSubspace
-from ..core.dask_tables import DaskStream
+from ..core.dask_tables import DaskStream, connected
 from ..core.errors import ConfigurationError, DataError, FairWarning, ResultError
 from ..core.estimator import SubspaceEstimator, require_components, require_generator, warn_caller
 from ..core.groups import encode_groups
 from ..core.moments import GroupMoments
 from ..core.options import Option, number, one_of, whole
 from ..core.streams import ArrayStream, Stream, as_stream
-from .block_readers import BlockReader, ExactSums, dask_reader
-from .noisy_power import BlockSums, FairPowerMethod, PowerOptions, require_phase
+from .block_readers import BlockReader, DaskReader, ExactSums
+from .noisy_power import PHASES, BlockSums, FairPowerMethod, PowerOptions
 from .null_it_out import COMPARISON_OPTIONS, contrasts, removable
 
 
@@ -34,38 +34,35 @@ def steps(power: FairPowerMethod, reader, n_blocks: tuple[int, int], sizes: tupl
     ``reader`` gives the sums of blocks: ``start_pass(row)`` goes to a row of the data, ``read(rows, operand, G)``
     returns the ``BlockSums`` over so many rows (None: all that are left), or None at the end.
     """
-    for phase, wanted, size in zip(("gap", "components"), n_blocks, sizes, strict=True):
+    for phase, wanted, size in zip(PHASES, n_blocks, sizes, strict=True):
+        if phase == "gap" and power.phase == "components":
+            continue
+        if phase == "gap" and power.options.constraint == "vanilla":
+            wanted = 0
+        elif phase == "gap" and size is None and power.options.n_gap_directions == 0:
+            wanted = 1  # one pass gives the means of the groups; without gap directions there is nothing to iterate on
+        done = [entry for entry in power.history if entry["phase"] == phase]
+        if size is not None and wanted:
+            # What can be read only once goes on where the phase before has ended.
+            reader.start_pass(sum(entry["n_rows"] for entry in (power.history if reader.one_shot else done)))
+        for done_before in range(len(done), wanted):
+            if size is None:
+                reader.start_pass()
+                power.passes = done_before + 1 if phase == "gap" else power.passes
+            sums = reader.read(size, power.operand(), len(power.labels))
+            if sums is None:
+                seen = f"the stream ended after {done_before} of {wanted} blocks of {size} rows in phase {phase!r}"
+                if done_before == 0:
+                    raise DataError(
+                        f"{seen}: not one row was left. Give a stream that can be read again, or more rows."
+                    )
+                warn_caller(f"{seen}; the phase ends there. Ask for fewer or smaller blocks.", StreamEndedWarning)
+                break
+            power.add(sums)
+            power.end_block()
+            yield
         if phase == "gap":
-            if power.phase == "components":
-                continue
-            if power.options.constraint != "vanilla":
-                # One pass gives the means of the groups; without gap directions there is nothing to iterate on.
-                once = size is None and power.options.n_gap_directions == 0
-                yield from _phase(power, reader, phase, 1 if once else wanted, size)
             power.end_gap_phase()
-        else:
-            yield from _phase(power, reader, phase, wanted, size)
-
-
-def _phase(power: FairPowerMethod, reader, phase: str, wanted: int, size: int | None) -> Iterator[None]:
-    done = [entry for entry in power.history if entry["phase"] == phase]
-    if size is not None:
-        # What can be read only once goes on where the phase before has ended.
-        reader.start_pass(sum(entry["n_rows"] for entry in (power.history if reader.one_shot else done)))
-    for done_before in range(len(done), wanted):
-        if size is None:
-            reader.start_pass()
-            power.passes = done_before + 1 if phase == "gap" else power.passes
-        sums = reader.read(size, power.operand(), len(power.labels))
-        if sums is None:
-            seen = f"the stream ended after {done_before} of {wanted} blocks of {size} rows in phase {phase!r}"
-            if done_before == 0:
-                raise DataError(f"{seen}: not one row was left. Give a stream that can be read again, or more rows.")
-            warn_caller(f"{seen}; the phase ends there. Ask for fewer or smaller blocks.", StreamEndedWarning)
-            return
-        power.add(sums)
-        power.end_block()
-        yield
 
 
 def _pair(value) -> tuple:
@@ -82,27 +79,22 @@ PRECISION = Option(
 )
 
 
-VERSION = 1
-ARRAYS = ("origin", "W", "V", "U", "counts", "sums", "ritz", "relative_gaps", "variances")
-NUMBERS = ("phase", "fresh", "squares", "passes", "total_variance", "captured", "residual")
+#: Of the checkpoint's format.
+VERSION = 2
 
 
 def save_state(path, power: FairPowerMethod, sizes: tuple) -> None:
     """Write the state, in full or not at all: a run killed in between leaves the file of the block before."""
+    state = {name: value for name, value in vars(power).items() if value is not None}
+    del state["options"], state["contrasts"]  # the run that goes on has its own
+    if (pending := state.pop("pending", None)) is not None:
+        state |= {f"pending_{name}": value for name, value in vars(pending).items()}
+    state["history"] = json.dumps(power.history)
+    identity = json.dumps(_identity(power, sizes))
     path = Path(path)
-    arrays = {name: getattr(power, name) for name in ARRAYS if getattr(power, name) is not None}
-    header = {
-        "version": VERSION,
-        "identity": _identity(power, sizes),
-        "history": power.history,
-        **{name: getattr(power, name) for name in NUMBERS},
-    }
-    if power.pending is not None:
-        arrays |= {f"pending_{name}": getattr(power.pending, name) for name in ("counts", "sums", "products")}
-        header["pending"] = [power.pending.squares, power.pending.rows]
     partial = path.with_name(path.name + ".partial")
     with open(partial, "wb") as file:
-        np.savez(file, labels=power.labels, header=np.array(json.dumps(header)), **arrays)
+        np.savez(file, version=VERSION, identity=identity, **state)
         file.flush()
         os.fsync(file.fileno())
     os.replace(partial, path)
@@ -112,39 +104,33 @@ def load_state(path, fresh: FairPowerMethod, sizes: tuple) -> FairPowerMethod:
     """The state in the file, for a run that begins as ``fresh`` does; another run's file is refused."""
     try:
         with open(path, "rb") as raw, np.load(raw, allow_pickle=False) as file:
-            header = json.loads(str(file["header"]))
-            arrays = {name: file[name] for name in file.files if name != "header"}
-        identity, history = header["identity"], header["history"]
-        pending = header.get("pending")
-        if pending is not None:
-            parts = [arrays.pop(f"pending_{name}") for name in ("counts", "sums", "products")]
-            pending = BlockSums(*parts, float(pending[0]), int(pending[1]))
-        labels = arrays.pop("labels")
-        state = {name: arrays.get(name) for name in ARRAYS} | {name: header[name] for name in NUMBERS}
-        if header["version"] != VERSION or state["W"] is None or state["V"] is None:
+            state = {name: file[name] if file[name].ndim else file[name].item() for name in file.files}
+        version, identity, history = state.pop("version"), json.loads(state.pop("identity")), state.pop("history")
+        if version != VERSION or not {"labels", "origin", "W", "V"} <= state.keys():
             raise KeyError("version")
+        pending = {name: state.pop(name) for name in list(state) if name.startswith("pending_")}
+        state["pending"] = BlockSums(**{k.removeprefix("pending_"): v for k, v in pending.items()}) if pending else None
+        # What json made lists were tuples.
+        state["history"] = [
+            {name: tuple(value) if isinstance(value, list) else value for name, value in entry.items()}
+            for entry in json.loads(history)
+        ]
     except (OSError, ValueError, KeyError, TypeError, IndexError, EOFError, zipfile.BadZipFile) as error:
         raise ResultError(
             f"{path} is not a checkpoint of this version of evenspan ({error!r}). Delete it, or name another file."
         ) from error
-    wanted = _identity(fresh, sizes)
-    if not np.array_equal(labels, fresh.labels) or not np.allclose(arrays["origin"], fresh.origin, rtol=1e-6, atol=0):
+    same_labels = np.array_equal(state["labels"], fresh.labels)
+    if not same_labels or not np.allclose(state["origin"], fresh.origin, rtol=1e-6, atol=0):
         raise ConfigurationError(f"{path} was written for other data. Delete it, or name another file.")
+    wanted = _identity(fresh, sizes)
     if different := [name for name in wanted if identity.get(name) != wanted[name]]:
         shown = ", ".join(f"{name}={identity.get(name)!r} (now {wanted[name]!r})" for name in different)
         raise ConfigurationError(f"{path} was written with {shown}. Delete it, name another file, or use its options.")
-    history = [entry | {"group_counts": tuple(entry["group_counts"])} for entry in history]
-    history = [entry | {"ritz": None if entry["ritz"] is None else tuple(entry["ritz"])} for entry in history]
-    return FairPowerMethod(
-        options=fresh.options, labels=labels, contrasts=fresh.contrasts, pending=pending, history=history, **state
-    )
+    return FairPowerMethod(options=fresh.options, contrasts=fresh.contrasts, **state)
 
 
 def _identity(power: FairPowerMethod, sizes: tuple) -> dict:
     return json.loads(json.dumps(asdict(power.options) | {"block_size": sizes, "precision": power.W.dtype.name}))
-
-
-_GROUPS_TWICE = "sensitive_features was given with a stream, whose batches bring their own groups. Leave it out."
 
 
 class StreamingFairPCA(SubspaceEstimator):
@@ -162,19 +148,15 @@ class StreamingFairPCA(SubspaceEstimator):
 
     Parameters
     ----------
-    n_components : int, default 2
-        The number of components k.
-    n_gap_directions : int, default 2
-        The number m of gap directions to remove.
-    constraint : {"all", "covariance", "mean", "vanilla"}, default "all"
-        What is removed, as in ``NullItOutPCA``.
+    n_components, n_gap_directions, constraint, attributes, on_single_group : as in ``NullItOutPCA``
+        The numbers k of components and m of gap directions, what is removed, and what is compared.
     center : {"global", "none", "group"}, default "global"
         The point about which second moments are taken: the running mean of all rows read, zero (the authors'
         program), or for the gap the mean of the group in the block, which makes it the gap of covariances.
     n_blocks : int or pair of int, default 10
         Blocks, which are power steps, of each phase.
     block_size : int or pair of int, optional
-        Rows of a block. By default a block is one pass over the whole stream, and the answer tends to that of
+        Rows of a block; None makes a block of one pass over the whole stream, and the answer tends to that of
         ``NullItOutPCA``. Larger blocks mean less noise, more blocks a better converged iteration.
     on_missing : {"carry", "skip"}, default "carry"
         What happens at the end of a block in which a group has fewer than ``min_group`` rows: go on into the next
@@ -189,12 +171,8 @@ class StreamingFairPCA(SubspaceEstimator):
         0 to 1. Without it, m directions are removed even where the groups do not differ.
     mean_tol : float, optional
         Remove a mean gap only where what the gap directions leave of it is, squared, more than this many times what
-        sampling noise alone would leave; 10 is a cautious choice. Without it, noise of equal means is removed like a
-        gap, and it points along the directions of most variance.
-    attributes : {"marginal", "intersection"}, default "marginal"
-        With several attributes: compare the groups of each attribute by itself, or each combination of values.
-    on_single_group : {"raise", "warn"}, default "raise"
-        What to do when there is one group only; with "warn" nothing is removed for it.
+        sampling noise alone would leave; 10 is a cautious choice. Without it, noise of equal means is removed as well,
+        and it points along the directions of most variance.
     groups : array-like, optional
         All labels to expect. By default those of the array, or those met in a stream until there are two.
     dtype : {"float32", "float64"}, optional
@@ -204,18 +182,13 @@ class StreamingFairPCA(SubspaceEstimator):
 
     Attributes
     ----------
-    components_ : ndarray of shape (k, d)
-        Orthonormal rows, by decreasing variance in the last block.
-    nullified_ : ndarray of shape (r, d)
-        Orthonormal rows: everything removed.
-    gap_directions_ : ndarray of shape (m, d)
-        The last W of phase 1 as rows, those of all comparisons one after the other.
-    gap_ritz_values_ : ndarray of shape (m,)
-        Their Ritz values in the last block of phase 1, in squared units of the data.
-    relative_gaps_ : ndarray of shape (m,)
-        Difference of the two second moments along them as a share of their sum, from 0 (no gap there) to 1.
-    mean_ : ndarray of shape (d,)
-        What ``transform`` subtracts: the mean of all rows read, or zero.
+    nullified_, gap_directions_ : ndarray of shape (r, d) and (m, d)
+        As in ``NullItOutPCA``; the gap directions are the last W of phase 1.
+    gap_ritz_values_, relative_gaps_ : ndarray of shape (m,)
+        Their Ritz values in the last block of phase 1, in squared units of the data, and the difference of the two
+        second moments along them as a share of their sum, from 0 (no gap there) to 1.
+    components_, mean_, subspace_ : as in ``NullItOutPCA``
+        By decreasing variance in the last block; the mean of all rows read, or zero.
     explained_variance_, explained_variance_ratio_ : ndarray of shape (k,)
         Ritz values of the basis before the last step in the last block, and their share of all variance there.
     residual_ : float
@@ -228,8 +201,6 @@ class StreamingFairPCA(SubspaceEstimator):
     certificate_ : Certificate
         Variance in the last block captured by the basis before the last step (the answer captures no less of it), all
         variance there as an upper bound, and the constraint residual.
-    subspace_ : FairSubspace
-        The answer.
     group_labels_, group_counts_ : ndarray of shape (G,)
         The groups, and their rows among all rows read (a row counts once for each time it was read).
 
@@ -344,9 +315,8 @@ class StreamingFairPCA(SubspaceEstimator):
         """Read one batch; with ``end_block`` do a step with all that was read since the last one.
 
         Call it with ``phase="gap"`` for all blocks of phase 1, then with ``phase="components"``. After the first step
-        of phase 2 there is an answer, which every further one improves. All labels must be known at the first call:
-        they are ``groups``, or else those in that batch. ``fit`` keeps no state to go on
-        from: after it the first call begins anew and forgets what was fitted.
+        of phase 2 there is an answer, which every further one improves. All labels must be known at the first call: they
+        are ``groups``, or else those in that batch. After ``fit`` the first call begins anew.
 
         Parameters
         ----------
@@ -376,7 +346,14 @@ class StreamingFairPCA(SubspaceEstimator):
             self._power = self._begin(reader)
         reader.dtype = self._power.W.dtype
         power = self._power
-        if require_phase(phase, power.phase) == "components" and power.phase == "gap":
+        if phase not in PHASES:
+            raise ConfigurationError(f"phase={phase!r}; needed is one of {', '.join(PHASES)}.")
+        if phase == "gap" and power.phase == "components":
+            raise ConfigurationError(
+                "phase='gap' after phase='components': what is removed is fixed when the second phase begins. Fit a "
+                "new estimator (clone it) to begin again."
+            )
+        if phase != power.phase:
             power.end_gap_phase()
         reader.start_pass()
         power.add(reader.read(None, power.operand(), len(power.labels)))
@@ -467,29 +444,24 @@ class StreamingFairPCA(SubspaceEstimator):
 
     @contextmanager
     def _reader(self, X, sensitive_features):
-        on_cluster = isinstance(X, DaskStream)
-        if on_cluster or hasattr(X, "__dask_graph__"):
-            if on_cluster and sensitive_features is not None:
-                raise ConfigurationError(_GROUPS_TWICE)
-            with dask_reader(X, sensitive_features, self.groups) as reader:
-                self._set_features(reader.d, reader.stream.feature_names)
+        on_cluster = isinstance(X, DaskStream) or hasattr(X, "__dask_graph__")
+        batches = isinstance(X, Stream) or (not on_cluster and (callable(X) or hasattr(X, "__next__")))
+        if batches and sensitive_features is not None:
+            raise ConfigurationError(
+                "sensitive_features was given with a stream, whose batches bring their own groups. Leave it out."
+            )
+        if on_cluster:
+            stream = X if batches else DaskStream(X, sensitive_features)
+            with connected(stream.client) as client:
+                reader = DaskReader(stream, client, self.groups)
+                self._set_features(reader.d, stream.feature_names)
                 yield reader
             return
-        if isinstance(X, Stream) or callable(X) or hasattr(X, "__next__"):
-            if sensitive_features is not None:
-                raise ConfigurationError(_GROUPS_TWICE)
-            stream = as_stream(X)
-            reader = BlockReader(stream, self.groups)
-            self._set_features(reader.d, stream.feature_names)
+        if batches:
+            reader = BlockReader(as_stream(X), self.groups)
+            self._set_features(reader.d, reader.stream.feature_names)
             yield reader
             return
         table = self._table(X, reset=True)
         labels = encode_groups(sensitive_features, len(table))[0] if self.groups is None else self.groups
         yield BlockReader(ArrayStream(table, sensitive_features), labels)
-
-    def _set_features(self, d: int, names) -> None:
-        self.n_features_in_ = d
-        if names is not None:
-            self.feature_names_in_ = np.array(names, dtype=object)
-        elif hasattr(self, "feature_names_in_"):
-            del self.feature_names_in_
