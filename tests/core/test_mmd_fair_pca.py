@@ -156,9 +156,9 @@ def test_equal_opportunity_looks_at_the_favourable_rows_only():
     assert model.converged_
     assert metrics.mmd2(E[chosen], GROUPS[chosen], model.bandwidth_) == pytest.approx(model.mmd2_, rel=1e-9)
     for wrong, error, words in (
-        (None, DataError, "y is missing"),
+        (None, DataError, "needs the target"),
         (["yes", "no"], DataError, r"y has shape \(2,\)"),
-        (np.where(GROUPS == "azure", "no", "yes"), GroupError, "'azure' has no row with label 'yes'"),
+        (np.where(GROUPS == "azure", "no", "yes"), GroupError, "'azure' has no row with y == 'yes'"),
     ):
         with pytest.raises(error, match=words):
             fitted(y=wrong, **options)

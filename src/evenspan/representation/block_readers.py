@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from functools import partial
+from itertools import chain
 
 import numpy as np
 
@@ -26,9 +27,8 @@ class BlockReader:
     def __init__(self, stream: Stream, groups=None):
         self.stream, self.one_shot = stream, stream.one_shot
         self._batches: Iterator | None = None
-        self._rest: tuple | None = None
-        self._number = 0
-        self._at = 0  # rows of this pass that have been read
+        self._rest: tuple | None = None  # of the last batch
+        self._number = self._at = 0  # batches and rows of this pass that have been read
         first = self._peek(groups)
         self.d, self.dtype = first.shape[1], precision_of(first.dtype)
         self.origin = np.ascontiguousarray(first).mean(axis=0, dtype=np.float64)
@@ -45,18 +45,15 @@ class BlockReader:
 
     def read(self, rows: int | None, operand: Operand, G: int) -> BlockSums | None:
         """The sums over the next ``rows`` rows, or over all that are left; None when there are none."""
-        total = None
-        wanted = np.inf if rows is None else rows
+        return total_of(self._parts(np.inf if rows is None else rows, operand, G))
+
+    def _parts(self, wanted: float, operand: Operand, G: int) -> Iterator[BlockSums]:
         while wanted > 0 and (batch := self._next(wanted)) is not None:
             X, codes, number, at = batch
             with in_batch(number, at, len(X)):
                 part = batch_sums(X, codes, G, operand)
             wanted -= len(X)
-            if total is None:
-                total = part
-            else:
-                total += part
-        return total
+            yield part
 
     def _next(self, most: float) -> tuple | None:
         if self._rest is None:
@@ -76,10 +73,8 @@ class BlockReader:
     def _peek(self, groups) -> np.ndarray:
         """The first batch, left to be read again; on the way the labels are settled."""
         expected = groups if groups is not None else getattr(self.stream, "labels", None)
-        self._batches = iter(self.stream)
-        first = None
-        found = None
-        for X, given in self._batches:
+        batches, first, found = iter(self.stream), None, None
+        for X, given in batches:
             first = (X, given) if first is None else first
             labels = encode_groups(given, len(X))[0]
             found = labels if found is None else union_labels(found, labels)
@@ -89,10 +84,7 @@ class BlockReader:
             raise DataError("the stream has not one row; needed is at least one batch (X, groups).")
         self.labels = found if expected is None else encode_groups(expected)[0]
         if self.one_shot:
-            self._rest = first[0], expected_codes(self.labels, first[1], len(first[0]))
-            self._number = 1
-        else:
-            self._batches = None
+            self._batches = chain([first], batches)
         return np.asarray(first[0])
 
 
@@ -111,12 +103,8 @@ class ExactSums:
     def read(self, rows: int | None, operand: Operand, G: int) -> BlockSums:
         """The sums that a pass over the sample would give."""
         counts, W = self.moments.counts, operand.W
-        products = np.stack(
-            [
-                scatter @ W + count * np.outer(shift, shift @ W)
-                for scatter, count, shift in zip(self.moments.scatters, counts, self.shifts, strict=True)
-            ]
-        )
+        groups = zip(self.moments.scatters, counts, self.shifts, strict=True)
+        products = np.stack([S @ W + count * np.outer(shift, shift @ W) for S, count, shift in groups])
         sides = operand.sides or (np.ones((G, W.shape[1])),)
         slabs = np.stack([np.einsum("gdw,gw->dw", products, side.astype(np.float64)) for side in sides])
         squares = float(np.trace(self.moments.scatter))
@@ -199,17 +187,17 @@ class DaskReader:
     def _survey(self) -> np.ndarray:
         """The labels of all chunks, in one pass over the groups; on the way the sizes of the chunks."""
         labels, self._sizes = self.table.map_reduce(labels_and_size, gathered, self.client, groups_only=True)
-        if labels is None:
-            raise DataError(f"X has no rows in any of its {len(self.table.chunks)} chunks; needed is at least one.")
-        return labels
+        return self._found(labels)
 
     def _first(self) -> tuple[np.dtype, np.ndarray]:
-        for number in range(len(self.table.chunks)):
-            one = slice(number, number + 1)
-            found = self.table.map_reduce(type_and_mean, added, self.client, chunks=one)
-            if found is not None:
-                return found
-        raise DataError(f"X has no rows in any of its {len(self.table.chunks)} chunks; needed is at least one.")
+        ones = (slice(number, number + 1) for number in range(len(self.table.chunks)))
+        seen = (self.table.map_reduce(type_and_mean, added, self.client, chunks=one) for one in ones)
+        return self._found(next((found for found in seen if found is not None), None))
+
+    def _found(self, value):
+        if value is None:
+            raise DataError(f"X has no rows in any of its {len(self.table.chunks)} chunks; needed is at least one.")
+        return value
 
 
 def chunk_products(expected: np.ndarray, G: int, X, groups, operand: Operand) -> BlockSums:
@@ -220,19 +208,19 @@ def chunk_products(expected: np.ndarray, G: int, X, groups, operand: Operand) ->
         return BlockSums(np.zeros(G), np.zeros((G, d)), np.zeros((slabs, d, w), dtype=operand.W.dtype))
     codes = expected_codes(expected, groups, n)
     step = max(STEP_ENTRIES // d, 1)
-    parts = (
-        batch_sums(np.asarray(rows(a, min(a + step, n))), codes[a : a + step], G, operand) for a in range(0, n, step)
-    )
-    total = next(parts)
-    for part in parts:
-        total += part
-    return total
+    starts = range(0, n, step)
+    return total_of(batch_sums(np.asarray(rows(a, min(a + step, n))), codes[a : a + step], G, operand) for a in starts)
 
 
 def added(parts: list[BlockSums]) -> BlockSums:
     """The total, from left to right; the parts stay as they are."""
-    total = parts[0].copy()
-    for part in parts[1:]:
+    return total_of(chain([parts[0].copy()], parts[1:]))
+
+
+def total_of(parts: Iterator[BlockSums]) -> BlockSums | None:
+    """The total, from left to right, in the memory of the first part; None when there is none."""
+    total = next(parts, None)
+    for part in parts:
         total += part
     return total
 

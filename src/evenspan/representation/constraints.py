@@ -18,15 +18,16 @@ def require_groups(moments: GroupMoments, on_single_group: str, consequence: str
     """GroupError, or a warning, when an attribute takes one value only; ``consequence`` says what follows from it."""
     for attribute in moments.attributes:
         groups = moments.marginal(attribute)
-        if groups.G > 1:
-            continue
-        seen = (
-            f"attribute {attribute!r} has one group only ({label_text(groups.labels[0])!r}, {groups.n:g} row(s), one "
-            f"class): {consequence}"
-        )
-        if on_single_group == "raise":
-            raise GroupError(f"{seen}. Pass at least two groups, or set on_single_group='warn'.")
-        warn_caller(f"{seen}.", SingleGroupWarning)
+        if groups.G == 1:
+            refuse_single_group(attribute, groups.labels[0], f"{groups.n:g} row(s), ", on_single_group, consequence)
+
+
+def refuse_single_group(attribute: str, label, rows: str, on_single_group: str, consequence: str) -> None:
+    """The error or the warning for one attribute; ``rows`` says how many there are where that is known."""
+    seen = f"attribute {attribute!r} has one group only ({label_text(label)!r}, {rows}one class): {consequence}"
+    if on_single_group == "raise":
+        raise GroupError(f"{seen}. Pass at least two groups, or set on_single_group='warn'.")
+    warn_caller(f"{seen}.", SingleGroupWarning)
 
 
 def codes_by_attribute(labels: np.ndarray, codes: np.ndarray, attributes: str) -> list[np.ndarray]:

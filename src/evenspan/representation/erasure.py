@@ -1,12 +1,14 @@
-"""What the erasing methods share: the components taken from the space that survives."""
+"""What INLP and RLACE share: the walk of a fit, the counting of classifiers, components of the space that survives."""
 
+import warnings
 from typing import Literal
 
 import numpy as np
+from sklearn.exceptions import ConvergenceWarning
 
-from ..core.answer import Certificate, FairSubspace, ky_fan_certificate
+from ..core.answer import Answer, Certificate, FairSubspace, ky_fan_certificate
 from ..core.errors import FairWarning
-from ..core.estimator import require_components
+from ..core.estimator import PointsEstimator, require_components, require_generator, warn_caller
 from ..core.linalg import top_eigenspace
 from ..core.moments import GroupMoments
 from ..core.options import one_of
@@ -27,13 +29,48 @@ ERASURE_OPTIONS = {
 }
 
 
-def codes_to_erase(
-    moments: GroupMoments, codes: np.ndarray, attributes: str, on_single_group: str, method: str
-) -> list[np.ndarray]:
-    """The group of each row for each attribute that has several groups, or for the combinations of their values."""
-    groups = moments.cells() if attributes == "intersection" else moments
-    require_groups(groups, on_single_group, f"there is nothing for {method} to erase")
-    return [part for part in codes_by_attribute(moments.labels, codes, attributes) if part.max(axis=0) > 0]
+class ErasingEstimator(PointsEstimator):
+    """Base of the methods whose classifiers find a space to erase; a method implements ``_erased`` and ``_unfinished``.
+
+    ``_erased(X, parts, moments, rng)`` gives its orthonormal basis (d, r) and what was learnt. ``parts`` holds the
+    group of each row for each attribute that has several groups, or for the combinations of their values.
+    """
+
+    def _answer_points(self, X: np.ndarray, codes: np.ndarray, moments: GroupMoments) -> Answer:
+        groups = moments.cells() if self.attributes == "intersection" else moments
+        require_groups(groups, self.on_single_group, f"there is nothing for {type(self).__name__} to erase")
+        parts = [part for part in codes_by_attribute(moments.labels, codes, self.attributes) if part.max(axis=0) > 0]
+        rng = require_generator(self.random_state)
+        erased, learnt = self._erased(X, parts, moments, rng)
+        subspace = surviving_subspace(erased, moments, self.n_components, self.select, rng)
+        d, r = erased.shape
+        if not learnt["converged_"]:
+            warn_caller(self._unfinished(learnt), IncompleteErasureWarning)
+        return Answer(subspace, learnt | {"projection_": np.eye(d) - erased @ erased.T, "rank_": d - r})
+
+
+def fit_counting(classifier, X: np.ndarray, codes: np.ndarray) -> int:
+    """Fit, and count the reports of missing convergence; other warnings are passed on."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        classifier.fit(X, codes)
+    unheard = 0
+    for warning in caught:
+        if issubclass(warning.category, ConvergenceWarning):
+            unheard += 1
+        else:
+            warn_caller(str(warning.message), warning.category)
+    return unheard
+
+
+def majority_share(part: np.ndarray) -> float:
+    """Share of the largest group."""
+    return float(np.bincount(part).max(axis=0) / len(part))
+
+
+def surviving_basis(erased: np.ndarray) -> np.ndarray:
+    """Orthonormal basis (d, d - r) of the complement of the orthonormal columns (d, r)."""
+    return np.linalg.qr(erased, mode="complete")[0][:, erased.shape[1] :]
 
 
 def surviving_subspace(
@@ -49,7 +86,7 @@ def surviving_subspace(
     nothing about whether another space would have been a better one to erase.
     """
     d, r = erased.shape
-    basis = np.linalg.qr(erased, mode="complete")[0][:, r:]
+    basis = surviving_basis(erased)
     k = d - r if n_components is None else n_components
     k = require_components(k, d - r, d, f" less {r} erased")
     H = basis.T @ moments.scatter @ basis

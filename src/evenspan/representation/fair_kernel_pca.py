@@ -32,23 +32,11 @@ class IndefiniteKernelWarning(FairWarning):
 
 @dataclass(frozen=True, eq=False)
 class KernelDirections:
-    """Directions in feature space as combinations of anchors; they can apply themselves and nothing else.
+    """Directions in feature space as combinations of anchors; they can apply themselves and nothing else."""
 
-    Parameters
-    ----------
-    coef : ndarray of shape (m, k)
-        Coefficients A: the directions are orthonormal, A'KA = I, where K is the kernel matrix of the anchors.
-    offset : ndarray of shape (k,)
-        Subtracted from the coordinates: those of the mean, or zero.
-    eigenvalues : ndarray of shape (k,)
-        The objective along each direction.
-    certificate : Certificate
-        How far from optimal they can be.
-    """
-
-    coef: np.ndarray
-    offset: np.ndarray
-    eigenvalues: np.ndarray
+    coef: np.ndarray  # (m, k) coefficients A of orthonormal directions, A'KA = I for the kernel matrix K of the anchors
+    offset: np.ndarray  # (k,) subtracted from the coordinates: those of the mean, or zero
+    eigenvalues: np.ndarray  # (k,) the objective along each direction
     certificate: Certificate
 
     def apply(self, block: np.ndarray) -> np.ndarray:
@@ -137,8 +125,7 @@ def leading_directions(
     k = require_components(
         k, rank, d, f", {len(K)} rows; the kernel matrix has rank {rank} after {B.shape[1]} constraint(s)"
     )
-    if values[-1] < -RANK_CUT * size:
-        warn_indefinite(float(values[-1]), size)
+    warn_if_indefinite(float(values[-1]), size)
     coef = (q - B @ (W.T @ q)) / np.sqrt(mu)
     E = K @ coef
     residual = np.abs(Z.T @ E).max(initial=0.0) / np.sqrt(size)
@@ -175,8 +162,7 @@ def landmark_directions(
     K = kernel.matrix(X, landmarks)
     values, vectors = top_eigenspace(K, len(K))
     size = float(np.linalg.norm(values))
-    if values[-1] < -RANK_CUT * size:
-        warn_indefinite(float(values[-1]), size)
+    warn_if_indefinite(float(values[-1]), size)
     kept = values > RANK_CUT * size
     basis = vectors[:, kept] / np.sqrt(values[kept])
     if not kept.any():
@@ -221,14 +207,16 @@ def signs_of(E: np.ndarray) -> np.ndarray:
     return np.where(E[np.argmax(np.abs(E), axis=0), np.arange(E.shape[1])] < 0, -1.0, 1.0)
 
 
-def warn_indefinite(smallest: float, size: float) -> None:
+def warn_if_indefinite(smallest: float, size: float) -> None:
     """Say what an indefinite kernel leaves valid."""
-    warn_caller(
-        f"the kernel matrix has the eigenvalue {smallest:.3g} (its norm is {size:.3g}), so no feature space belongs to "
-        "it. Group means of the output still coincide, and only directions of positive eigenvalue are taken; that "
-        "no other answer keeps more does not hold. Use a positive semidefinite kernel, such as 'rbf', for that.",
-        IndefiniteKernelWarning,
-    )
+    if smallest < -RANK_CUT * size:
+        warn_caller(
+            f"the kernel matrix has the eigenvalue {smallest:.3g} (its norm is {size:.3g}), so no feature space "
+            "belongs to it. Group means of the output still coincide, and only directions of positive eigenvalue are taken; "
+            "that no other answer keeps more does not hold. Use a positive semidefinite kernel, such as 'rbf', for "
+            "that.",
+            IndefiniteKernelWarning,
+        )
 
 
 class FairKernelPCA(Options, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
@@ -262,11 +250,11 @@ class FairKernelPCA(Options, ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
     center : bool, default True
         Centre in feature space. False, as the authors do, takes second moments about zero. The linear kernel is
         then that of the centred points, so that it does not matter where zero lies.
-    match, covariance_fraction, tradeoff, tradeoff_power, criterion, positive_label, attributes : as in FairPCA
+    match, covariance_fraction, tradeoff, tradeoff_power, criterion, positive_label : as in ``FairPCA``
         The same in feature space, as far as the data span it. With ``tradeoff`` the k coordinates of standard
         kernel PCA are appended; with ``criterion="equal_opportunity"`` even ``gamma`` is that of the favourable rows.
-    numeric_attributes : sequence of column names or positions, default ()
-        Columns of ``sensitive_features`` that are quantities, not groups: every output becomes uncorrelated with them.
+    attributes, numeric_attributes : as in ``FairPCA``
+        What is compared, and the quantities that every output becomes uncorrelated with.
     n_landmarks : int, optional
         Represent points by their kernel values with so many random rows of the fitting sample, and never form the
         kernel matrix of all rows. More is closer to the full answer; all rows give it exactly.
@@ -292,9 +280,8 @@ class FairKernelPCA(Options, ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
     constraint_rank_ : int
         How many directions the constraints remove.
     certificate_ : Certificate
-        Objective, upper bound and constraint residual. The bound is the sum of the k largest eigenvalues of the
-        deflated matrix, computed apart from the directions. With landmarks or ``match="covariance"`` it is about the
-        directions that these leave.
+        Objective, constraint residual and upper bound: the sum of the k largest eigenvalues of the deflated matrix,
+        computed apart from the directions. With landmarks or ``match="covariance"`` it is about what these leave.
     directions_, standard_directions_ : KernelDirections
         The answer, and standard kernel PCA on the same rows (None without ``tradeoff``).
     tradeoff_weight_ : float or None

@@ -43,14 +43,6 @@ def covariance_disagreement(moments: GroupMoments, R: np.ndarray) -> np.ndarray:
     return sum(matrices)
 
 
-def covariance_matched_basis(moments: GroupMoments, R: np.ndarray, H: np.ndarray, size: int) -> np.ndarray:
-    """Basis Q (d - r, size), inside R, of the directions in which the group covariances disagree least.
-
-    H, the objective inside R, only decides between directions that disagree equally.
-    """
-    return smallest_eigenspace(covariance_disagreement(moments, R), size, preference=H)
-
-
 class FairPCA(SubspaceEstimator):
     r"""PCA among the projections that give all groups the same mean.
 
@@ -64,8 +56,7 @@ class FairPCA(SubspaceEstimator):
     Parameters
     ----------
     n_components : int, default 2
-        The number of components k, at most d - r, where r is the rank of the constraints (one less than the number of
-        groups, as a rule).
+        The number of components k, at most d less the rank of the constraints (as a rule the number of groups less 1).
     match : {"mean", "covariance"}, default "mean"
         "covariance" is the paper's Fair PCA-S: keep only the directions in which the group covariances disagree
         least, then keep the most variance among those.
@@ -87,8 +78,7 @@ class FairPCA(SubspaceEstimator):
     positive_label : default 1
         The favourable value of y.
     attributes : {"marginal", "intersection"}, default "marginal"
-        With several attributes: equal means for the groups of each attribute by itself, or for each combination of
-        values.
+        With several attributes: equal means for the groups of each by itself, or for each combination of values.
     numeric_attributes : sequence of column names or positions, default ()
         Columns of ``sensitive_features`` that are quantities, not groups: every projected feature becomes uncorrelated
         with them.
@@ -100,14 +90,8 @@ class FairPCA(SubspaceEstimator):
 
     Attributes
     ----------
-    components_ : ndarray of shape (k, d)
+    components_, mean_, explained_variance_, explained_variance_ratio_ : as in ``StandardPCA``
         Orthonormal rows, by decreasing eigenvalue.
-    mean_ : ndarray of shape (d,)
-        What ``transform`` subtracts.
-    explained_variance_ : ndarray of shape (k,)
-        Variance along each component (divisor n - 1), about the mean whatever ``center`` is.
-    explained_variance_ratio_ : ndarray of shape (k,)
-        The same as a share of the total variance.
     certificate_ : Certificate
         Objective, upper bound and constraint residual. With ``match="covariance"`` it certifies the second step only.
     constraint_rank_ : int
@@ -231,7 +215,7 @@ class FairPCA(SubspaceEstimator):
         if self.match == "covariance":
             kept = max(k, int(self.covariance_fraction * (groups.d - int(constant.sum(axis=0)))))
             if kept < len(H):
-                R = R @ covariance_matched_basis(groups, R, H, kept)
+                R = R @ smallest_eigenspace(covariance_disagreement(groups, R), kept, preference=H)
                 H = R.T @ S @ R
                 problem += f", inside the {kept} directions in which the group covariances disagree least"
         _, A = top_eigenspace(H, k)

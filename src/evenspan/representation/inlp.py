@@ -1,26 +1,24 @@
 """Iterative null-space projection (Ravfogel et al. 2020): remove what linear classifiers use, one after another."""
 
-import warnings
 from collections.abc import Mapping
 from typing import ClassVar
 
 import numpy as np
 from sklearn.base import clone
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import LinearSVC
 
-from ..core.answer import BLOCK, Answer
+from ..core.answer import BLOCK
 from ..core.errors import ConfigurationError
-from ..core.estimator import PointsEstimator, require_components, require_generator, warn_caller
+from ..core.estimator import require_components
 from ..core.moments import GroupMoments
 from ..core.options import Option, number, whole
-from .erasure import ERASURE_OPTIONS, IncompleteErasureWarning, codes_to_erase, surviving_subspace
+from .erasure import ERASURE_OPTIONS, ErasingEstimator, fit_counting, majority_share
 
 #: Weights below this, for features of unit size, count as zero: the value of the public program.
 VANISHED = 1e-8
 
 
-class INLP(PointsEstimator):
+class INLP(ErasingEstimator):
     r"""Iterative null-space projection: the intersection of the null spaces of successive linear classifiers.
 
     .. math::
@@ -46,19 +44,17 @@ class INLP(PointsEstimator):
     attributes : {"marginal", "intersection"}, default "marginal"
         With several attributes: one classifier for each of them in every iteration, all of which are removed, or one
         for the combinations of their values.
-    on_single_group : {"raise", "warn"}, default "raise"
-        What to do when there is one group only; with "warn" nothing is erased for it.
+    on_single_group : as in ``FairPCA``
+        With "warn" nothing is erased for an attribute with one group.
     random_state : int, Generator or None, default 0
         Seed of the random subspace, and of classifiers that draw.
 
     Attributes
     ----------
-    components_ : ndarray of shape (k, d)
+    components_, mean_, explained_variance_, explained_variance_ratio_ : as in ``StandardPCA``
         Orthonormal rows inside the surviving space.
-    projection_ : ndarray of shape (d, d)
-        The orthogonal projector P onto the surviving space.
-    rank_ : int
-        Rank of P.
+    projection_, rank_ : ndarray of shape (d, d), int
+        The orthogonal projector onto the surviving space, and its rank.
     n_iter_ : int
         How many classifiers were removed.
     accuracies_ : ndarray of shape (removed + 1,) or (removed + 1, p)
@@ -73,15 +69,11 @@ class INLP(PointsEstimator):
         the features are small.
     classifier_warnings_ : int
         How many classifiers reported that they had not converged.
-    explained_variance_, explained_variance_ratio_ : ndarray of shape (k,)
-        Variance along each component, and as a share of the total.
     certificate_ : Certificate
         Variance of the components against Ky Fan's bound inside the surviving space. The choice of that space is
         heuristic and has no bound.
-    subspace_ : FairSubspace
-        The answer by itself.
-    group_labels_, group_counts_ : ndarray of shape (G,)
-        The groups of the fitting sample.
+    subspace_, group_labels_, group_counts_ : as in ``StandardPCA``
+        The answer, and the groups of the fitting sample.
 
     Guarantees
     ----------
@@ -139,30 +131,35 @@ class INLP(PointsEstimator):
         self.on_single_group = on_single_group
         self.random_state = random_state
 
-    def _answer_points(self, X: np.ndarray, codes: np.ndarray, moments: GroupMoments) -> Answer:
-        parts = codes_to_erase(moments, codes, self.attributes, self.on_single_group, "INLP")
-        rng = require_generator(self.random_state)
+    def _erased(self, X: np.ndarray, parts: list, moments: GroupMoments, rng) -> tuple[np.ndarray, dict]:
         kept = 1 if self.n_components is None else require_components(self.n_components, moments.d - 1, moments.d, "")
-        erased, learnt = self._iterate(X, moments.mean, parts, kept, self._make_classifier(rng))
-        subspace = surviving_subspace(erased, moments, self.n_components, self.select, rng)
-        learnt |= {
-            "projection_": np.eye(moments.d) - erased @ erased.T,
-            "rank_": moments.d - erased.shape[1],
-        }
-        if not learnt["converged_"]:
-            warn_caller(
-                f"after {learnt['n_iter_']} iteration(s) a new classifier still has training accuracy "
-                f"{learnt['score_']:.4f} (the majority has {learnt['majority_share_']:.4f}). {self._advice(learnt)}",
-                IncompleteErasureWarning,
+        return self._iterate(X, moments.mean, parts, kept, self._make_classifier(rng))
+
+    def _unfinished(self, learnt: dict) -> str:
+        if learnt["vanished_"]:
+            advice = (
+                "Its weights vanished because the features are too small for its penalty. Standardise the data (for "
+                "instance with sklearn.preprocessing.StandardScaler)."
             )
-        return Answer(subspace, learnt)
+        elif learnt["score_"] < self.min_accuracy:
+            advice = "Lower min_accuracy to remove it."
+        elif self.max_iter is not None:
+            advice = "Raise max_iter."
+        elif (self.n_components or 1) > 1:
+            advice = "Ask for fewer components."
+        else:
+            advice = "Removing it, too, would leave nothing."
+        return (
+            f"after {learnt['n_iter_']} iteration(s) a new classifier still has training accuracy "
+            f"{learnt['score_']:.4f} (the majority has {learnt['majority_share_']:.4f}). {advice}"
+        )
 
     def _iterate(
         self, X: np.ndarray, mean: np.ndarray, parts: list[np.ndarray], kept: int, classifier
     ) -> tuple[np.ndarray, dict]:
         """Orthonormal basis (d, r) of the span of all removed weights, and what happened as fitted attributes."""
         d = X.shape[1]
-        shares = np.array([np.bincount(part).max(axis=0) / len(X) for part in parts])
+        shares = np.array([majority_share(part) for part in parts])
         Q, accuracies, unheard, XP = np.zeros((d, 0)), [], 0, np.empty(X.shape)
         while True:
             _erase(X, mean, Q, XP)
@@ -170,7 +167,12 @@ class INLP(PointsEstimator):
                 unit = float(np.linalg.norm(XP)) / np.sqrt(XP.size)
             weights, found = [], []
             for part in parts:
-                unheard += _fit_counting(classifier, XP, part)
+                unheard += fit_counting(classifier, XP, part)
+                if not hasattr(classifier, "coef_"):
+                    raise ConfigurationError(
+                        f"classifier={classifier!r} has no coef_ after fitting; needed is a linear classifier, for "
+                        "instance sklearn.linear_model.LogisticRegression()."
+                    )
                 weights.append(np.atleast_2d(classifier.coef_))
                 found.append(float(classifier.score(XP, part)))
             accuracies.append(found)
@@ -197,7 +199,7 @@ class INLP(PointsEstimator):
             XP /= unit
             silent = True
             for part in parts:
-                unheard += _fit_counting(classifier, XP, part)
+                unheard += fit_counting(classifier, XP, part)
                 silent &= bool(np.abs(classifier.coef_).max(axis=None) <= VANISHED)
         worst = int(np.argmax(np.array(found) - shares)) if parts else None
         learnt = {
@@ -220,18 +222,6 @@ class INLP(PointsEstimator):
             classifier.set_params(random_state=seed)
         return classifier
 
-    def _advice(self, learnt: dict) -> str:
-        if learnt["vanished_"]:
-            return (
-                "Its weights vanished because the features are too small for its penalty. Standardise the data (for "
-                "instance with sklearn.preprocessing.StandardScaler)."
-            )
-        if learnt["score_"] < self.min_accuracy:
-            return "Lower min_accuracy to remove it."
-        if self.max_iter is not None:
-            return "Raise max_iter."
-        return "Ask for fewer components." if (self.n_components or 1) > 1 else "Removing it, too, would leave nothing."
-
 
 def _erase(X: np.ndarray, mean: np.ndarray, Q: np.ndarray, out: np.ndarray) -> None:
     """The rows of X, centred and without their part in the span of Q, written block by block."""
@@ -240,22 +230,6 @@ def _erase(X: np.ndarray, mean: np.ndarray, Q: np.ndarray, out: np.ndarray) -> N
         rows = out[start : start + step]
         np.subtract(X[start : start + step], mean, out=rows)
         rows -= (rows @ Q) @ Q.T
-
-
-def _fit_counting(classifier, X: np.ndarray, codes: np.ndarray) -> int:
-    """Fit, and count the reports of missing convergence; other warnings are passed on."""
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        classifier.fit(X, codes)
-    if not hasattr(classifier, "coef_"):
-        raise ConfigurationError(
-            f"classifier={classifier!r} has no coef_ after fitting; needed is a linear classifier, for instance "
-            "sklearn.linear_model.LogisticRegression()."
-        )
-    for warning in caught:
-        if not issubclass(warning.category, ConvergenceWarning):
-            warn_caller(str(warning.message), warning.category)
-    return sum(issubclass(warning.category, ConvergenceWarning) for warning in caught)
 
 
 def _extend(Q: np.ndarray, W: np.ndarray) -> np.ndarray:

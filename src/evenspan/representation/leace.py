@@ -105,10 +105,8 @@ class LEACE(SubspaceEstimator):
     shrinkage : None, "auto" or float in [0, 1], default None
         Share of a multiple of the identity in the metric that decides which map is least. The guarantee holds for
         every share; 1 gives the orthogonal projector of fair PCA. "auto" estimates the share, for few rows.
-    attributes : {"marginal", "intersection"}, default "marginal"
-        With several attributes: the groups of each attribute by itself, or each combination of values.
-    on_single_group : {"raise", "warn"}, default "raise"
-        What to do when there is one group only; with "warn" nothing is erased.
+    attributes, on_single_group : as in ``FairPCA``
+        What is compared; with "warn" nothing is erased.
 
     Attributes
     ----------
@@ -121,8 +119,6 @@ class LEACE(SubspaceEstimator):
         axes of the erased points, times P: not orthonormal. P itself if n_components is None.
     axes_ : ndarray of shape (d, k) or None
         The principal axes, orthonormal; None, for the identity, if n_components is None.
-    mean_ : ndarray of shape (d,)
-        Mean of the fitting sample, which the map keeps.
     rank_removed_ : int
         Rank of I - P: one less than the number of groups, as a rule.
     displacement_ : float
@@ -136,8 +132,8 @@ class LEACE(SubspaceEstimator):
         Variance of the components against Ky Fan's bound on the erased points; None if n_components is None.
     subspace_ : FairSubspace
         The axes by themselves, for erased points.
-    group_labels_, group_counts_ : ndarray of shape (G,)
-        The groups of the fitting sample.
+    mean_, group_labels_, group_counts_ : as in ``StandardPCA``
+        Mean (which the map keeps) and groups of the fitting sample.
 
     Guarantees
     ----------

@@ -1,20 +1,19 @@
 """PCA under a bound on the maximum mean discrepancy between groups (Lee et al. 2022), by a penalty method."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from itertools import combinations
-from typing import ClassVar, NamedTuple
+from typing import ClassVar
 
 import numpy as np
 
 from ..core.answer import Answer, Certificate, FairSubspace
-from ..core.errors import DataError, FairWarning, GroupError
+from ..core.errors import DataError, FairWarning
 from ..core.estimator import PointsEstimator, require_components, require_generator, warn_caller
-from ..core.groups import label_text
 from ..core.kernels import median_bandwidth
 from ..core.linalg import top_eigenspace
 from ..core.moments import GroupMoments
 from ..core.options import Option, number, one_of, whole
-from .constraints import codes_by_attribute, require_groups
+from .constraints import codes_by_attribute, favourable_rows, require_groups
 from .stiefel import minimise, retract
 
 #: Rows of one block of kernel values: three blocks of this order fit into a processor's second cache.
@@ -31,15 +30,6 @@ SMALLEST_MOVE, LARGEST_WEIGHT = 1e-6, 1e10
 
 class UnmetToleranceWarning(FairWarning):
     """The penalty method ended before the discrepancy was within the tolerance and the components had settled."""
-
-
-class OuterIteration(NamedTuple):
-    """One minimisation with a fixed weight: share of variance, largest discrepancy, weight, and move of V."""
-
-    explained: float
-    mmd2: float
-    weight: float
-    move: float
 
 
 class DiscrepancyPenalty:
@@ -60,18 +50,9 @@ class DiscrepancyPenalty:
         \nabla_{e_i} = \frac{2}{\sigma^2} \sum_j M_{g(i) g(j)} w_i w_j \kappa(e_i, e_j) (e_j - e_i),
         \qquad \nabla_V = X^\top \nabla_E .
 
-    Parameters
-    ----------
-    X : ndarray of shape (n, d)
-        Centred rows. Equal rows of a group are merged, with weights.
-    codes : ndarray of shape (n,)
-        Group of each row, from 0 to G - 1, each of them present.
-    bandwidth : float
-        :math:`\sigma`.
-
-    Complexity
-    ----------
-    O(n^2 k + n d k) time, by symmetry half of the n^2 kernel values; O(n (d + k)) memory.
+    X (n, d) has centred rows, of which equal ones of a group are merged with weights; codes are from 0 to G - 1, each
+    of them present. An evaluation takes O(n^2 k + n d k) time, by symmetry for half of the n^2 kernel values, and
+    O(n (d + k)) memory.
     """
 
     def __init__(self, X: np.ndarray, codes: np.ndarray, bandwidth: float):
@@ -166,22 +147,15 @@ class MMDFairPCA(PointsEstimator):
         Outer iterations.
     max_inner : int, default 300
         Quasi-Newton steps of each outer iteration.
-    criterion : {"demographic_parity", "equal_opportunity"}, default "demographic_parity"
-        "equal_opportunity" takes the discrepancy over the rows with ``y == positive_label`` only. Variance and
-        bandwidth are those of all rows.
-    positive_label : default 1
-        The favourable value of y.
-    attributes : {"marginal", "intersection"}, default "marginal"
-        With several attributes: bound the discrepancies between the groups of each attribute by itself, or between the
-        combinations of their values.
-    on_single_group : {"raise", "warn"}, default "raise"
-        What to do when there is one group only; with "warn" the answer is standard PCA.
+    criterion, positive_label, attributes, on_single_group : as in ``FairPCA``
+        With "equal_opportunity" the discrepancy is that of the favourable rows; variance and bandwidth are those of all
+        rows. With one group only, "warn" gives standard PCA.
     random_state : int or numpy Generator, default 0
         Of the random starts. The answer is a local optimum, so another start can give another one.
 
     Attributes
     ----------
-    components_ : ndarray of shape (k, d)
+    components_, mean_, explained_variance_, explained_variance_ratio_ : as in ``StandardPCA``
         Orthonormal rows, by decreasing variance.
     converged_ : bool
         Whether the run ended by itself: tolerance met and, with the last gradient norm asked for, components at rest;
@@ -200,6 +174,8 @@ class MMDFairPCA(PointsEstimator):
         Values of the discrepancy with gradient, over the whole fit.
     certificate_ : Certificate
         The share of variance, that of standard PCA as a bound, and by how much the tolerance is passed.
+    subspace_, group_labels_, group_counts_ : as in ``StandardPCA``
+        The answer, and the groups of the fitting sample.
 
     Guarantees
     ----------
@@ -272,13 +248,8 @@ class MMDFairPCA(PointsEstimator):
     def fit(self, X, y=None, *, sensitive_features):
         favourable = None
         if self.criterion == "equal_opportunity":
-            if y is None:
-                raise DataError("y is missing; criterion='equal_opportunity' needs one label for each row of X.")
-            favourable = np.asarray(y) == self.positive_label
-            if favourable.shape != (len(X),):
-                raise DataError(
-                    f"y has shape {np.shape(y)}; needed is one label for each of the {len(X)} rows, shape ({len(X)},)."
-                )
+            _, weights = favourable_rows(y, self.positive_label, sensitive_features, len(X), marginal=False)
+            favourable = weights > 0
         return self._fit_points(X, sensitive_features, favourable=favourable)
 
     def _answer_points(self, X, codes, moments: GroupMoments, favourable: np.ndarray | None = None) -> Answer:
@@ -292,7 +263,6 @@ class MMDFairPCA(PointsEstimator):
         values, principal = top_eigenspace(C, k)
         bandwidth = median_bandwidth(X @ principal) if self.bandwidth == "median" else float(self.bandwidth)
         if favourable is not None:
-            self._require_favourable(moments, codes, favourable)
             X, codes = X[favourable], codes[favourable]
         parts = codes_by_attribute(moments.labels, codes, self.attributes)
         penalty = TotalPenalty([DiscrepancyPenalty(X, part, bandwidth) for part in parts if part.max(axis=0) > 0])
@@ -309,26 +279,12 @@ class MMDFairPCA(PointsEstimator):
                 UnmetToleranceWarning,
             )
         certificate = Certificate(
-            "share of variance over orthonormal V with bounded discrepancy",
-            float(np.trace(V.T @ C @ V)),
-            float(values.sum(axis=0)),
-            feasibility=max(mmd2 - self.tol, 0.0),
-            evaluations=penalty.evaluations,
-        )
-        learnt |= {
-            "bandwidth_": bandwidth,
-            "n_iter_": max(len(learnt["trace_"]), 1),
-            "n_evaluations_": penalty.evaluations,
-        }
+            "share of variance over orthonormal V with bounded discrepancy", float(np.trace(V.T @ C @ V)),
+            float(values.sum(axis=0)), feasibility=max(mmd2 - self.tol, 0.0), evaluations=penalty.evaluations,
+        )  # fmt: skip
+        learnt |= {"bandwidth_": bandwidth, "n_evaluations_": penalty.evaluations}
+        learnt["n_iter_"] = max(len(learnt["trace_"]), 1)
         return Answer(FairSubspace(V, moments.mean, certificate), learnt)
-
-    def _require_favourable(self, moments: GroupMoments, codes: np.ndarray, favourable: np.ndarray) -> None:
-        present = np.bincount(codes[favourable], minlength=moments.G)
-        if not present.all():
-            raise GroupError(
-                f"group {label_text(moments.labels[np.argmin(present)])!r} has no row with label "
-                f"{self.positive_label!r}, so it has no discrepancy among these. Merge or drop the group."
-            )
 
     def _search(self, penalty: TotalPenalty, C: np.ndarray, principal: np.ndarray) -> tuple[np.ndarray, dict]:
         """The penalty method, and what happened on its way as fitted attributes."""
@@ -336,12 +292,18 @@ class MMDFairPCA(PointsEstimator):
         if mmd2 <= 1e-14:  # rounding of sums of numbers of order 1: the groups do not differ
             return principal, {"mmd2_": mmd2, "converged_": True, "residual_": 0.0, "trace_": np.zeros((0, 4))}
         weight = (1.0 if self.penalty == "released" else 0.1) / mmd2
+
+        def objective(V):
+            value, _, slope = penalty.evaluate(V)
+            kept = C @ V
+            return weight * value - float(np.vdot(V, kept)), weight * slope - 2.0 * kept
+
         V, accuracy, trace, converged = self._start(penalty, C, principal.shape), COARSE, [], False
         for _ in range(self.max_iter):
-            found = minimise(_penalised(penalty, C, weight), V, gradient_norm=accuracy, max_steps=self.max_inner)
+            found = minimise(objective, V, gradient_norm=accuracy, max_steps=self.max_inner)
             move, V = float(np.linalg.norm(found.V - V)), found.V
             _, mmd2, _ = penalty.evaluate(V)
-            trace.append(OuterIteration(float(np.trace(V.T @ C @ V)), mmd2, weight, move))
+            trace.append((float(np.trace(V.T @ C @ V)), mmd2, weight, move))
             if move <= SMALLEST_MOVE and accuracy <= FINE and mmd2 <= self.tol:
                 converged = True
                 break
@@ -364,12 +326,3 @@ class MMDFairPCA(PointsEstimator):
             return value, slope
 
         return minimise(discrepancy, V, gradient_norm=RELATIVE, relative=True, max_steps=START_STEPS).V
-
-
-def _penalised(penalty: TotalPenalty, C: np.ndarray, weight: float) -> Callable:
-    def objective(V):
-        value, _, slope = penalty.evaluate(V)
-        kept = C @ V
-        return weight * value - float(np.vdot(V, kept)), weight * slope - 2.0 * kept
-
-    return objective

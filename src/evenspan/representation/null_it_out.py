@@ -9,12 +9,13 @@ import numpy as np
 from scipy import linalg
 
 from ..core.answer import Answer, Certificate, FairSubspace, ky_fan_certificate
-from ..core.errors import ComponentsError, GroupError, SingleGroupWarning
-from ..core.estimator import SubspaceEstimator, require_components, warn_caller
+from ..core.errors import ComponentsError, GroupError
+from ..core.estimator import SubspaceEstimator, require_components
 from ..core.groups import label_text
 from ..core.linalg import complement, symmetrise, top_eigenspace
 from ..core.moments import GroupMoments
 from ..core.options import Option, flag, number, one_of
+from .constraints import refuse_single_group
 
 #: What ``NullItOutPCA`` and ``StreamingFairPCA`` have in common.
 COMPARISON_OPTIONS = {
@@ -47,13 +48,7 @@ def contrasts(labels: np.ndarray, attributes: str = "marginal", on_single_group:
     for attribute, column in columns.items():
         values = np.unique(column)
         if len(values) == 1:
-            seen = (
-                f"attribute {attribute!r} has one group only ({label_text(values[0])!r}, one class): there is "
-                "nothing to be fair between"
-            )
-            if on_single_group == "raise":
-                raise GroupError(f"{seen}. Pass at least two groups, or set on_single_group='warn'.")
-            warn_caller(f"{seen}.", SingleGroupWarning)
+            refuse_single_group(attribute, values[0], "", on_single_group, "there is nothing to be fair between")
             continue
         for value in values[1:] if len(values) == 2 else values:
             inside = column == value
@@ -158,9 +153,7 @@ def nullified_basis(gap_directions: list[np.ndarray], mean_gaps: np.ndarray, *, 
         F = F - U @ (U.T @ F)
     left = linalg.norm(F, axis=0)
     F = F[:, left > rtol]
-    if F.shape[1] == 1:
-        F = F / linalg.norm(F)
-    return np.hstack([U, span(F, rtol)]) if F.shape[1] != 1 else np.hstack([U, F])
+    return np.hstack([U, F / linalg.norm(F) if F.shape[1] == 1 else span(F, rtol)])
 
 
 def constrained_components(S: np.ndarray, U: np.ndarray, k: int) -> tuple[np.ndarray, Certificate]:
@@ -208,32 +201,22 @@ class NullItOutPCA(SubspaceEstimator):
     strength : float in [0, 1], default 1
         Less than 1 only shrinks the coordinates along the removed directions, by the factor 1 - c:
         :math:`I - c\,UU^\top` takes the place of the projector, and no constraint holds.
-    attributes : {"marginal", "intersection"}, default "marginal"
-        With several attributes: compare the groups of each attribute by itself, or each combination of values.
-    on_single_group : {"raise", "warn"}, default "raise"
-        What to do when there is one group only; with "warn" nothing is removed for it.
+    attributes, on_single_group : as in ``FairPCA``
+        What is compared; with "warn" nothing is removed for an attribute with one group.
 
     Attributes
     ----------
-    components_ : ndarray of shape (k, d)
+    components_, mean_, explained_variance_, explained_variance_ratio_ : as in ``StandardPCA``
         Orthonormal rows, by decreasing variance.
     nullified_ : ndarray of shape (r, d)
         Orthonormal rows: a basis of everything removed, gap directions first.
-    gap_directions_ : ndarray of shape (m, d)
-        The directions removed for the gap matrix as rows; those of all comparisons, one after the other, for several
-        groups.
-    gap_eigenvalues_ : ndarray of shape (m,)
-        Their eigenvalues, in squared units of the data; with ``removal="balance"`` the larger absolute one of a pair.
-    mean_ : ndarray of shape (d,)
-        What ``transform`` subtracts.
-    explained_variance_, explained_variance_ratio_ : ndarray of shape (k,)
-        Variance along each component (divisor n - 1) about the overall mean, and its share of the total.
+    gap_directions_, gap_eigenvalues_ : ndarray of shape (m, d) and (m,)
+        What is removed for the gap matrix as rows, those of all comparisons one after the other, and their eigenvalues
+        in squared units of the data; with ``removal="balance"`` the larger absolute one of a pair.
     certificate_ : Certificate
         Captured sum of squares, its upper bound given the removed directions, and the constraint residual.
-    subspace_ : FairSubspace
-        The answer.
-    group_labels_, group_counts_ : ndarray of shape (G,)
-        The groups of the fitting sample.
+    subspace_, group_labels_, group_counts_ : as in ``StandardPCA``
+        The answer, and the groups of the fitting sample.
 
     Guarantees
     ----------
@@ -315,14 +298,13 @@ class NullItOutPCA(SubspaceEstimator):
                 found_here = balancing_directions(matrix, S, m, size) if balanced else gap_eigenspace(matrix, m, size)
                 values.append(found_here[0])
                 directions.append(found_here[1])
-        wanted = self.constraint in ("all", "mean") and mean_gaps
-        F = np.column_stack(mean_gaps) if wanted else np.zeros((moments.d, 0))
+        F = np.column_stack(mean_gaps) if mean_gaps else np.zeros((moments.d, 0))
+        F = F if self.constraint in ("all", "mean") else F[:, :0]
         U = nullified_basis(directions, F, floor=4.0 * np.finfo(np.float64).eps * np.sqrt(reach))
-        k = require_components(
-            self.n_components, moments.d - U.shape[1], moments.d, f" less {U.shape[1]} removed directions"
-        )
+        d, r = U.shape
+        k = require_components(self.n_components, d - r, d, f" less {r} removed directions")
         if self.strength < 1:
-            shrink = np.eye(moments.d) - self.strength * U @ U.T
+            shrink = np.eye(d) - self.strength * U @ U.T
             H = symmetrise(shrink @ S @ shrink)
             _, V = top_eigenspace(H, k)
             certificate = ky_fan_certificate(H, V, "trace of V'SV, S shrunk along the removed directions")

@@ -1,26 +1,22 @@
 """Relaxed linear adversarial concept erasure (Ravfogel et al. 2022): a game between a projection and a predictor."""
 
-import warnings
 from collections.abc import Mapping
-from dataclasses import dataclass
 from itertools import pairwise
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 from scipy import linalg
 from scipy.special import expit, softmax
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression, SGDClassifier
 from sklearn.metrics import log_loss
 
-from ..core.answer import Answer
 from ..core.errors import ComponentsError, DataError
-from ..core.estimator import PointsEstimator, require_components, require_generator, warn_caller
+from ..core.estimator import require_components
 from ..core.linalg import symmetrise
 from ..core.moments import GroupMoments
 from ..core.options import Option, number, whole
 from ..reconstruction.fantope import clip_to_sum
-from .erasure import ERASURE_OPTIONS, IncompleteErasureWarning, codes_to_erase, surviving_subspace
+from .erasure import ERASURE_OPTIONS, ErasingEstimator, fit_counting, majority_share, surviving_basis
 
 #: Weight of the penalty of every probe.
 ALPHA = 1e-4
@@ -84,7 +80,7 @@ class FantopePoint:
         return self.vectors[:, np.argsort(self.values, kind="stable")[::-1][:r]]
 
 
-class RLACE(PointsEstimator):
+class RLACE(ErasingEstimator):
     r"""Linear adversarial erasure: the projection on which the best linear predictor of the group does worst.
 
     .. math::
@@ -123,19 +119,17 @@ class RLACE(PointsEstimator):
     attributes : {"marginal", "intersection"}, default "marginal"
         With several attributes: one predictor for each of them, whose losses add up, or one for the combinations of
         their values.
-    on_single_group : {"raise", "warn"}, default "raise"
-        What to do when there is one group only; with "warn" nothing is erased for it.
+    on_single_group : as in ``FairPCA``
+        With "warn" nothing is erased for an attribute with one group.
     random_state : int, Generator or None, default 0
         Seed of the start, the batches and the probes.
 
     Attributes
     ----------
-    components_ : ndarray of shape (k, d)
+    components_, mean_, explained_variance_, explained_variance_ratio_ : as in ``StandardPCA``
         Orthonormal rows inside the surviving space.
-    projection_ : ndarray of shape (d, d)
-        The orthogonal projector of rank d - r onto the surviving space.
-    rank_ : int
-        d - r.
+    projection_, rank_ : ndarray of shape (d, d), int
+        The orthogonal projector onto the surviving space, and its rank.
     score_, majority_share_ : float
         Accuracy on the fitting sample of a logistic regression of the group on what ``projection_`` keeps, with the
         penalty of the probes, on data scaled to root mean square 1; and the share of the largest group. With several
@@ -150,14 +144,10 @@ class RLACE(PointsEstimator):
         Whether ``score_`` is less than ``epsilon`` above the majority share.
     probe_warnings_ : int
         How many probes reported that they had not converged.
-    explained_variance_, explained_variance_ratio_ : ndarray of shape (k,)
-        Variance along each component, and as a share of the total.
     certificate_ : Certificate
         Variance of the components against Ky Fan's bound inside the surviving space. The game itself has no bound.
-    subspace_ : FairSubspace
-        The answer by itself.
-    group_labels_, group_counts_ : ndarray of shape (G,)
-        The groups of the fitting sample.
+    subspace_, group_labels_, group_counts_ : as in ``StandardPCA``
+        The answer, and the groups of the fitting sample.
 
     Guarantees
     ----------
@@ -229,8 +219,7 @@ class RLACE(PointsEstimator):
         self.on_single_group = on_single_group
         self.random_state = random_state
 
-    def _answer_points(self, X: np.ndarray, codes: np.ndarray, moments: GroupMoments) -> Answer:
-        parts = codes_to_erase(moments, codes, self.attributes, self.on_single_group, "RLACE")
+    def _erased(self, X: np.ndarray, parts: list, moments: GroupMoments, rng) -> tuple[np.ndarray, dict]:
         d = moments.d
         r = sum(int(part.max(axis=0)) for part in parts) if self.rank is None or not parts else self.rank
         if parts and not 1 <= r < d:
@@ -240,24 +229,16 @@ class RLACE(PointsEstimator):
             )
         if self.n_components is not None:
             require_components(self.n_components, d - r, d, f" less {r} erased")
-        rng = require_generator(self.random_state)
         X = np.ascontiguousarray(X - moments.mean)  # the same to the last bit however X lies in memory
         erased, learnt = self._play(X, parts, r, rng) if parts else (np.zeros((d, 0)), NOTHING_TO_PLAY)
-        excess = learnt["score_"] - learnt["majority_share_"]
-        learnt = learnt | {
-            "converged_": excess < self.epsilon,
-            "projection_": symmetrise(np.eye(d) - erased @ erased.T),
-            "rank_": d - r,
-        }
-        subspace = surviving_subspace(erased, moments, self.n_components, self.select, rng)
-        if not learnt["converged_"]:
-            warn_caller(
-                f"after {learnt['n_iter_']} step(s) a logistic regression has accuracy {learnt['score_']:.4f}, more "
-                f"than {self.epsilon:g} above the majority share {learnt['majority_share_']:.4f}. Raise rank or "
-                "max_iter, or standardise the data.",
-                IncompleteErasureWarning,
-            )
-        return Answer(subspace, learnt)
+        return erased, learnt | {"converged_": learnt["score_"] - learnt["majority_share_"] < self.epsilon}
+
+    def _unfinished(self, learnt: dict) -> str:
+        return (
+            f"after {learnt['n_iter_']} step(s) a logistic regression has accuracy {learnt['score_']:.4f}, more than "
+            f"{self.epsilon:g} above the majority share {learnt['majority_share_']:.4f}. Raise rank or max_iter, or "
+            "standardise the data."
+        )
 
     def _play(self, X: np.ndarray, parts: list, r: int, rng: np.random.Generator) -> tuple[np.ndarray, dict]:
         """The erased space (d, r) of the best probe, and what happened as fitted attributes."""
@@ -303,8 +284,7 @@ class RLACE(PointsEstimator):
         }
 
 
-@dataclass(frozen=True, eq=False)
-class _Probe:
+class _Probe(NamedTuple):
     step: int
     loss: float
     accuracy: float
@@ -323,17 +303,12 @@ NOTHING_TO_PLAY = {
 }
 
 
-def _share(part: np.ndarray) -> float:
-    """Share of the largest group."""
-    return float(np.bincount(part).max(axis=0) / len(part))
-
-
 def _probe(X: np.ndarray, parts: list, erased: np.ndarray, step: int, rng) -> tuple[_Probe, int]:
     """For each attribute the best of three logistic classifiers, trained on the coordinates that the projection keeps.
 
     Their losses add up; the accuracy is that of the attribute whose accuracy is farthest from the majority share.
     """
-    T, losses, seen, unheard = X @ _kept(erased), [], [], 0
+    T, losses, seen, unheard = X @ surviving_basis(erased), [], [], 0
     for part in parts:
         found = []
         for _ in range(3):
@@ -341,38 +316,25 @@ def _probe(X: np.ndarray, parts: list, erased: np.ndarray, step: int, rng) -> tu
                 loss="log_loss", alpha=ALPHA, max_iter=25_000, tol=1e-4, n_iter_no_change=15,
                 random_state=int(rng.integers(2**31)),
             )  # fmt: skip
-            unheard += _fit_quietly(probe, T, part)
+            unheard += fit_counting(probe, T, part)
             loss = float(log_loss(part, probe.predict_proba(T), labels=probe.classes_))
             found.append((loss, float(probe.score(T, part))))
         loss, accuracy = min(found, key=lambda pair: pair[0])
         losses.append(loss)
-        seen.append((abs(accuracy - _share(part)), accuracy))
+        seen.append((abs(accuracy - majority_share(part)), accuracy))
     off, accuracy = max(seen, key=lambda pair: pair[0])
     return _Probe(step, sum(losses), accuracy, off, erased.copy()), unheard
 
 
 def _solved_score(X: np.ndarray, parts: list, erased: np.ndarray) -> tuple[float, float, int]:
     """Accuracy of a solved logistic regression, the majority share beside it, and how many did not converge."""
-    T, found, unheard = X @ _kept(erased), [], 0
+    T, found, unheard = X @ surviving_basis(erased), [], 0
     T = T * np.sqrt(X.size) / max(float(np.linalg.norm(X)), np.finfo(float).tiny)  # the penalty is for unit size
     for part in parts:
         probe = LogisticRegression(C=1.0 / (ALPHA * len(X)), max_iter=10_000)  # the objective of the probes
-        unheard += _fit_quietly(probe, T, part)
-        found.append((float(probe.score(T, part)), _share(part)))
+        unheard += fit_counting(probe, T, part)
+        found.append((float(probe.score(T, part)), majority_share(part)))
     return *max(found, key=lambda pair: pair[0] - pair[1]), unheard
-
-
-def _fit_quietly(probe, T: np.ndarray, codes: np.ndarray) -> int:
-    """Fit, and count the reports of missing convergence."""
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always", ConvergenceWarning)
-        probe.fit(T, codes)
-    return len(caught)
-
-
-def _kept(erased: np.ndarray) -> np.ndarray:
-    """Orthonormal basis (d, d - r) of the complement of the orthonormal columns (d, r)."""
-    return np.linalg.qr(erased, mode="complete")[0][:, erased.shape[1] :]
 
 
 def _residuals(X: np.ndarray, weights: np.ndarray, bias: np.ndarray, Z: np.ndarray, heads: np.ndarray) -> np.ndarray:

@@ -43,36 +43,16 @@ def minimise(
     max_steps: int,
     relative: bool = False,
 ) -> StiefelPoint:
-    r"""A stationary point of a smooth function of V, :math:`V^\top V = I`, from a given start.
+    r"""A stationary point of a smooth function of V, :math:`V^\top V = I`, from a given start (d, k).
 
-    Parameters
-    ----------
-    objective : callable
-        V to value and Euclidean gradient (d, k).
-    V : ndarray of shape (d, k)
-        Orthonormal columns.
-    gradient_norm : float
-        Stop when the Riemannian gradient is shorter than this.
-    max_steps : int
-        Stop after so many steps.
-    relative : bool
-        Whether ``gradient_norm`` is a share of the gradient's norm at the start.
+    ``objective`` takes V to its value and Euclidean gradient (d, k). It ends when the Riemannian gradient is shorter
+    than ``gradient_norm`` (``relative``: than that share of the gradient at the start), or after ``max_steps``.
 
-    Returns
-    -------
-    StiefelPoint
-
-    Notes
-    -----
     BFGS with the Euclidean metric, Armijo's rule and steps along the Q factor. The quadratic model is kept as the list
     of all its corrections, never as a matrix of order dk, and scaled by the first of them. Corrections made at one V
     are carried to the next by a rotation O of the whole space, the one that turns V into its successor within the span
     of both and leaves what is orthogonal to them alone: in the coordinates :math:`O^\top T` of a tangent matrix T they
-    do not change at all.
-
-    Complexity
-    ----------
-    O(m d k + d^2 k) for step m beside the objective; 2 m d k numbers are held.
+    do not change at all. Beside the objective step m costs O(m d k + d^2 k); 2 m d k numbers are held.
 
     References
     ----------

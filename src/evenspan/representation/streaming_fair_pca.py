@@ -148,8 +148,8 @@ class StreamingFairPCA(SubspaceEstimator):
 
     Parameters
     ----------
-    n_components, n_gap_directions, constraint, attributes, on_single_group : as in ``NullItOutPCA``
-        The numbers k of components and m of gap directions, what is removed, and what is compared.
+    n_components, n_gap_directions, constraint : as in ``NullItOutPCA``
+        The numbers k of components and m of gap directions, and what is removed.
     center : {"global", "none", "group"}, default "global"
         The point about which second moments are taken: the running mean of all rows read, zero (the authors'
         program), or for the gap the mean of the group in the block, which makes it the gap of covariances.
@@ -173,6 +173,8 @@ class StreamingFairPCA(SubspaceEstimator):
         Remove a mean gap only where what the gap directions leave of it is, squared, more than this many times what
         sampling noise alone would leave; 10 is a cautious choice. Without it, noise of equal means is removed as well,
         and it points along the directions of most variance.
+    attributes, on_single_group : as in ``NullItOutPCA``
+        What is compared.
     groups : array-like, optional
         All labels to expect. By default those of the array, or those met in a stream until there are two.
     dtype : {"float32", "float64"}, optional
@@ -315,8 +317,8 @@ class StreamingFairPCA(SubspaceEstimator):
         """Read one batch; with ``end_block`` do a step with all that was read since the last one.
 
         Call it with ``phase="gap"`` for all blocks of phase 1, then with ``phase="components"``. After the first step
-        of phase 2 there is an answer, which every further one improves. All labels must be known at the first call: they
-        are ``groups``, or else those in that batch. After ``fit`` the first call begins anew.
+        of phase 2 there is an answer, which every further one improves. All labels must be known at the first call:
+        they are ``groups``, or else those in that batch. After ``fit`` the first call begins anew.
 
         Parameters
         ----------
