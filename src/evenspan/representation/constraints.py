@@ -11,7 +11,11 @@ from ..core.groups import encode_groups, label_text
 from ..core.inputs import row_blocks
 from ..core.linalg import complement
 from ..core.moments import GroupMoments
+from ..core.options import one_of
 from ..core.running import BLOCK_ENTRIES, row_weights
+
+#: Options of every method here: which groups are compared, and what one group only is.
+GROUP_OPTIONS = {"attributes": one_of("marginal", "intersection"), "on_single_group": one_of("raise", "warn")}
 
 
 def require_groups(moments: GroupMoments, on_single_group: str, consequence: str) -> None:

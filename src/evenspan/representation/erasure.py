@@ -12,7 +12,7 @@ from ..core.estimator import PointsEstimator, require_components, require_genera
 from ..core.linalg import top_eigenspace
 from ..core.moments import GroupMoments
 from ..core.options import one_of
-from .constraints import codes_by_attribute, constant_features, require_groups
+from .constraints import GROUP_OPTIONS, codes_by_attribute, constant_features, require_groups
 
 Select = Literal["pca", "arbitrary"]
 
@@ -22,11 +22,7 @@ class IncompleteErasureWarning(FairWarning):
 
 
 #: Options of the methods that erase a space and take components of what survives.
-ERASURE_OPTIONS = {
-    "select": one_of("pca", "arbitrary"),
-    "attributes": one_of("marginal", "intersection"),
-    "on_single_group": one_of("raise", "warn"),
-}
+ERASURE_OPTIONS = {"select": one_of("pca", "arbitrary"), **GROUP_OPTIONS}
 
 
 class ErasingEstimator(PointsEstimator):

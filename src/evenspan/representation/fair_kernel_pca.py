@@ -212,9 +212,8 @@ def warn_if_indefinite(smallest: float, size: float) -> None:
     if smallest < -RANK_CUT * size:
         warn_caller(
             f"the kernel matrix has the eigenvalue {smallest:.3g} (its norm is {size:.3g}), so no feature space "
-            "belongs to it. Group means of the output still coincide, and only directions of positive eigenvalue are taken; "
-            "that no other answer keeps more does not hold. Use a positive semidefinite kernel, such as 'rbf', for "
-            "that.",
+            "belongs to it. Group means of the output still coincide, and only directions of positive eigenvalue are "
+            "taken; that no other answer keeps more does not hold. Use a positive semidefinite kernel, such as 'rbf'.",
             IndefiniteKernelWarning,
         )
 
@@ -265,20 +264,16 @@ class FairKernelPCA(Options, ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
 
     Attributes
     ----------
-    dual_coef_ : ndarray of shape (m, k)
-        Coefficients A of the directions with respect to ``X_fit_``.
-    X_fit_ : ndarray of shape (m, d)
-        The fitted rows with positive weight, or the landmarks among them; their positions with a precomputed kernel.
+    dual_coef_, X_fit_ : ndarray of shape (m, k) and (m, d)
+        Coefficients A of the directions with respect to the fitted rows with positive weight, or to the landmarks among
+        them (with a precomputed kernel their positions).
     eigenvalues_ : ndarray of shape (k,)
         Sum of squared coordinates of the fitted rows along each direction, decreasing.
-    kernel_ : Kernel
-        The kernel with all its parameters fixed.
-    gamma_ : float or None
-        The factor used.
-    rank_ : int
-        The largest possible k: how many eigenvalues of the deflated kernel matrix exceed 1e-10 times its norm.
-    constraint_rank_ : int
-        How many directions the constraints remove.
+    kernel_, gamma_ : Kernel, float or None
+        The kernel with all its parameters fixed, and its factor.
+    rank_, constraint_rank_ : int
+        The largest possible k, which is how many eigenvalues of the deflated kernel matrix exceed 1e-10 times its norm,
+        and how many directions the constraints remove.
     certificate_ : Certificate
         Objective, constraint residual and upper bound: the sum of the k largest eigenvalues of the deflated matrix,
         computed apart from the directions. With landmarks or ``match="covariance"`` it is about what these leave.

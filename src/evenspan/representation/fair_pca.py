@@ -15,6 +15,7 @@ from ..core.moments import GroupMoments
 from ..core.options import Option, flag, number, one_of
 from ..reconstruction.standard_pca import principal_subspace
 from .constraints import (
+    GROUP_OPTIONS,
     constant_features,
     fair_basis,
     favourable_rows,
@@ -96,12 +97,10 @@ class FairPCA(SubspaceEstimator):
         Objective, upper bound and constraint residual. With ``match="covariance"`` it certifies the second step only.
     constraint_rank_ : int
         The number r of directions that the constraints remove.
-    subspace_, standard_subspace_ : FairSubspace
-        The answer, and standard PCA on the same rows (None without ``tradeoff``).
-    tradeoff_weight_ : float or None
-        What the coordinates of standard PCA are multiplied by.
-    group_labels_, group_counts_ : ndarray of shape (G,)
-        The groups of the fitting sample.
+    subspace_, group_labels_, group_counts_ : as in ``StandardPCA``
+        The answer, and the groups of the fitting sample.
+    standard_subspace_, tradeoff_weight_ : FairSubspace, float
+        Standard PCA on the same rows, and what its coordinates are multiplied by; None without ``tradeoff``.
 
     Guarantees
     ----------
@@ -130,6 +129,7 @@ class FairPCA(SubspaceEstimator):
     """
 
     _options: ClassVar[Mapping[str, Option]] = {
+        **GROUP_OPTIONS,
         "match": one_of("mean", "covariance"),
         "covariance_fraction": number(0, 1, low_open=True),
         "center": flag(),
@@ -137,9 +137,7 @@ class FairPCA(SubspaceEstimator):
         "tradeoff": number(0, 1).or_none("no second block"),
         "tradeoff_power": number(0, low_open=True),
         "criterion": one_of("demographic_parity", "equal_opportunity"),
-        "attributes": one_of("marginal", "intersection"),
         "drop_constant": flag(),
-        "on_single_group": one_of("raise", "warn"),
     }
 
     def __init__(

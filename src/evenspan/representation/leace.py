@@ -13,8 +13,8 @@ from ..core.errors import DataError
 from ..core.estimator import SubspaceEstimator, require_components
 from ..core.linalg import symmetrise, top_eigenspace
 from ..core.moments import GroupMoments
-from ..core.options import Option, number, one_of
-from .constraints import mean_constraints, require_groups
+from ..core.options import Option, number
+from .constraints import GROUP_OPTIONS, mean_constraints, require_groups
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,10 +119,9 @@ class LEACE(SubspaceEstimator):
         axes of the erased points, times P: not orthonormal. P itself if n_components is None.
     axes_ : ndarray of shape (d, k) or None
         The principal axes, orthonormal; None, for the identity, if n_components is None.
-    rank_removed_ : int
-        Rank of I - P: one less than the number of groups, as a rule.
-    displacement_ : float
-        Mean squared distance between points and erased points, on the fitting sample.
+    rank_removed_, displacement_ : int, float
+        Rank of I - P (as a rule one less than the number of groups), and the mean squared distance between points and
+        erased points, on the fitting sample.
     explained_variance_, explained_variance_ratio_ : ndarray of shape (k,)
         Variance of the erased points along each axis, and as a share of the total variance of the data.
     certificate_ : Certificate
@@ -130,10 +129,8 @@ class LEACE(SubspaceEstimator):
         the cross-covariance that is left. It certifies the erasure; the choice of axes has ``axes_certificate_``.
     axes_certificate_ : Certificate or None
         Variance of the components against Ky Fan's bound on the erased points; None if n_components is None.
-    subspace_ : FairSubspace
-        The axes by themselves, for erased points.
-    mean_, group_labels_, group_counts_ : as in ``StandardPCA``
-        Mean (which the map keeps) and groups of the fitting sample.
+    subspace_, mean_, group_labels_, group_counts_ : as in ``StandardPCA``
+        The axes by themselves, for erased points; the mean, which the map keeps, and the groups of the fitting sample.
 
     Guarantees
     ----------
@@ -164,8 +161,7 @@ class LEACE(SubspaceEstimator):
 
     _options: ClassVar[Mapping[str, Option]] = {
         "shrinkage": number(0, 1).or_one_of("auto").or_none("no shrinkage"),
-        "attributes": one_of("marginal", "intersection"),
-        "on_single_group": one_of("raise", "warn"),
+        **GROUP_OPTIONS,
     }
 
     def __init__(self, n_components=None, *, shrinkage=None, attributes="marginal", on_single_group="raise"):
@@ -264,9 +260,8 @@ def _certify(eraser: Eraser, least: Eraser, S: np.ndarray, C: np.ndarray, displa
     r"""A lower bound on the displacement of every map that removes C.
 
     With :math:`E = I - P`, :math:`E C = C`, and any N, :math:`\operatorname{tr} (E - N) S (E - N)^\top \ge 0` gives
-    :math:`\operatorname{tr} E S E^\top \ge 2 \operatorname{tr} E S N^\top - \operatorname{tr} N S N^\top`. For
-    :math:`N = F G^\top` with :math:`S G = F` in the span of C the first term is
-    :math:`2 \lVert F \rVert^2`, whatever E.
+    :math:`\operatorname{tr} E S E^\top \ge 2 \operatorname{tr} E S N^\top - \operatorname{tr} N S N^\top`. For :math:`N
+    = F G^\top` with :math:`S G = F` in the span of C the first term is :math:`2 \lVert F \rVert^2`, whatever E.
     """
     problem = "mean squared displacement over all affine maps that leave no cross-covariance with the groups"
     if not C.shape[1]:

@@ -13,7 +13,7 @@ from ..core.kernels import median_bandwidth
 from ..core.linalg import top_eigenspace
 from ..core.moments import GroupMoments
 from ..core.options import Option, number, one_of, whole
-from .constraints import codes_by_attribute, favourable_rows, require_groups
+from .constraints import GROUP_OPTIONS, codes_by_attribute, favourable_rows, require_groups
 from .stiefel import minimise, retract
 
 #: Rows of one block of kernel values: three blocks of this order fit into a processor's second cache.
@@ -162,16 +162,12 @@ class MMDFairPCA(PointsEstimator):
         ``residual_`` says how stationary. Else there was an ``UnmetToleranceWarning``.
     mmd2_ : float
         Largest squared discrepancy between two groups on the fitting sample.
-    residual_ : float
-        Norm of the Riemannian gradient of the last penalised objective.
-    bandwidth_ : float
-        The bandwidth used.
+    residual_, bandwidth_ : float
+        Norm of the Riemannian gradient of the last penalised objective, and the bandwidth used.
     trace_ : ndarray of shape (n_outer, 4)
         Share of variance, ``mmd2_``, weight and move of the components after each outer iteration.
-    n_iter_ : int
-        Outer iterations.
-    n_evaluations_ : int
-        Values of the discrepancy with gradient, over the whole fit.
+    n_iter_, n_evaluations_ : int
+        Outer iterations, and values of the discrepancy with gradient over the whole fit.
     certificate_ : Certificate
         The share of variance, that of standard PCA as a bound, and by how much the tolerance is passed.
     subspace_, group_labels_, group_counts_ : as in ``StandardPCA``
@@ -212,8 +208,7 @@ class MMDFairPCA(PointsEstimator):
         "max_iter": whole(1),
         "max_inner": whole(1),
         "criterion": one_of("demographic_parity", "equal_opportunity"),
-        "attributes": one_of("marginal", "intersection"),
-        "on_single_group": one_of("raise", "warn"),
+        **GROUP_OPTIONS,
     }
 
     def __init__(

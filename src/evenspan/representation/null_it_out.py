@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from numbers import Integral
 from typing import ClassVar
 
 import numpy as np
@@ -14,15 +13,14 @@ from ..core.estimator import SubspaceEstimator, require_components
 from ..core.groups import label_text
 from ..core.linalg import complement, symmetrise, top_eigenspace
 from ..core.moments import GroupMoments
-from ..core.options import Option, flag, number, one_of
-from .constraints import refuse_single_group
+from ..core.options import Option, flag, number, one_of, whole
+from .constraints import GROUP_OPTIONS, refuse_single_group
 
 #: What ``NullItOutPCA`` and ``StreamingFairPCA`` have in common.
 COMPARISON_OPTIONS = {
     "constraint": one_of("all", "covariance", "mean", "vanilla"),
     "strength": number(0, 1),
-    "attributes": one_of("marginal", "intersection"),
-    "on_single_group": one_of("raise", "warn"),
+    **GROUP_OPTIONS,
 }
 
 
@@ -185,8 +183,7 @@ class NullItOutPCA(SubspaceEstimator):
     n_components : int, default 2
         The number of components k, at most d less the number of removed directions.
     n_gap_directions : int, default 2
-        The number m of directions of the gap matrix to remove. More make the groups more alike and keep less variance;
-        0 with ``constraint="all"`` is ``constraint="mean"``.
+        The number m of directions of the gap matrix to remove; more make the groups more alike and keep less variance.
     constraint : {"all", "covariance", "mean", "vanilla"}, default "all"
         What is removed: gap directions and the mean gap, only one of the two, or nothing (standard PCA).
     gap : {"covariance", "second_moment"}, default "covariance"
@@ -321,8 +318,8 @@ class NullItOutPCA(SubspaceEstimator):
 def removable(estimator, d: int) -> int:
     """The number m of gap directions that the constraint of an estimator asks for."""
     m = estimator.n_gap_directions
-    if not isinstance(m, Integral) or isinstance(m, bool) or m < 0:
-        raise ComponentsError(f"n_gap_directions={m!r}; needed is a whole number of at least 0.")
+    if not (option := whole(0)).allows(m):
+        raise ComponentsError(f"n_gap_directions={m!r}; needed is {option.needed}.")
     if estimator.constraint in ("mean", "vanilla"):
         return 0
     if m >= d:

@@ -136,10 +136,8 @@ class RLACE(ErasingEstimator):
         attributes, those of the one that is told best beyond that share.
     loss_ : float
         The logistic loss of the probe of ``projection_``, the largest of all probes.
-    history_ : ndarray of shape (number of probes, 3)
-        Step, loss and accuracy of each probe.
-    n_iter_ : int
-        Steps of each player.
+    history_, n_iter_ : ndarray of shape (number of probes, 3), int
+        Step, loss and accuracy of each probe, and the steps of each player.
     converged_ : bool
         Whether ``score_`` is less than ``epsilon`` above the majority share.
     probe_warnings_ : int
