@@ -5,11 +5,12 @@ from numbers import Integral
 import numpy as np
 import pandas as pd
 
+from ..core.answer import Certificate, ky_fan_certificate
 from ..core.errors import ConfigurationError, DataError, FeatureTypeError, GroupError, SingleGroupWarning
 from ..core.estimator import warn_caller
 from ..core.groups import encode_groups, label_text
 from ..core.inputs import row_blocks
-from ..core.linalg import complement
+from ..core.linalg import complement, top_eigenspace
 from ..core.moments import GroupMoments
 from ..core.options import one_of
 from ..core.running import BLOCK_ENTRIES, row_weights
@@ -84,6 +85,17 @@ def fair_basis(constraints: np.ndarray, size: float) -> np.ndarray:
     and must not remove a direction.
     """
     return complement(constraints, atol=1e-12 * size)
+
+
+def best_inside(
+    S: np.ndarray, basis: np.ndarray, k: int, problem: str, constraints: np.ndarray, size: float = 1.0
+) -> tuple[np.ndarray, Certificate]:
+    """The k directions V of largest V'SV in the span of an orthonormal basis (d, r), certified inside that span."""
+    H = basis.T @ S @ basis
+    _, A = top_eigenspace(H, k)
+    V = basis @ A
+    residual = float(np.abs(constraints.T @ V).max(initial=0.0)) / size
+    return V, ky_fan_certificate(H, A, problem, residual)
 
 
 def constant_features(moments: GroupMoments) -> np.ndarray:

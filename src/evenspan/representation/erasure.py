@@ -6,13 +6,12 @@ from typing import Literal
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from ..core.answer import Answer, Certificate, FairSubspace, ky_fan_certificate
+from ..core.answer import Answer, Certificate, FairSubspace
 from ..core.errors import FairWarning
 from ..core.estimator import PointsEstimator, require_components, require_generator, warn_caller
-from ..core.linalg import top_eigenspace
 from ..core.moments import GroupMoments
 from ..core.options import one_of
-from .constraints import GROUP_OPTIONS, codes_by_attribute, constant_features, require_groups
+from .constraints import GROUP_OPTIONS, best_inside, codes_by_attribute, constant_features, require_groups
 
 Select = Literal["pca", "arbitrary"]
 
@@ -85,12 +84,8 @@ def surviving_subspace(
     basis = surviving_basis(erased)
     k = d - r if n_components is None else n_components
     k = require_components(k, d - r, d, f" less {r} erased")
-    H = basis.T @ moments.scatter @ basis
-    _, A = top_eigenspace(H, k)
     problem = f"trace of V'SV over orthonormal V inside the {d - r} directions that survive the erasure"
-    V = basis @ A
-    residual = float(np.abs(erased.T @ V).max(initial=0.0))
-    certificate = ky_fan_certificate(H, A, problem, residual)
+    V, certificate = best_inside(moments.scatter, basis, k, problem, erased)
     if select == "arbitrary" and k < d - r:
         # Drawn in the space of all features: the same whatever basis of the surviving space rounding produced.
         draws, constant = rng.normal(size=(d, k)), constant_features(moments)

@@ -122,9 +122,8 @@ def leading_directions(
     # The rank is not known before; a size that is impossible is refused below, in terms of it.
     values, mu, q = leading_pairs(H, min(k, len(H)) if isinstance(k, Integral) and k > 0 else 1)
     rank = int((values > RANK_CUT * size).sum(axis=0))
-    k = require_components(
-        k, rank, d, f", {len(K)} rows; the kernel matrix has rank {rank} after {B.shape[1]} constraint(s)"
-    )
+    why = f", {len(K)} rows; the kernel matrix has rank {rank} after {B.shape[1]} constraint(s)"
+    k = require_components(k, rank, d, why)
     warn_if_indefinite(float(values[-1]), size)
     coef = (q - B @ (W.T @ q)) / np.sqrt(mu)
     E = K @ coef
@@ -132,13 +131,10 @@ def leading_directions(
     # The lengths of all directions weighed by what they carry: coefficients of small ones are long, and rounded.
     lengths = np.abs(coef.T @ E - np.eye(k)) * np.sqrt(np.outer(mu, mu)) / mu[0]
     primal = float(np.einsum("nk,nk->", q, H @ q))
-    certificate = Certificate(
-        "sum of squared coordinates over orthonormal directions in feature space"
-        + (" with equal group means" if B.shape[1] else ""),
-        primal,
-        float(values[:k].sum(axis=0)),
-        max(float(residual), float(lengths.max(initial=0.0))),
-    )
+    problem = "sum of squared coordinates over orthonormal directions in feature space"
+    problem += " with equal group means" if B.shape[1] else ""
+    feasibility = max(float(residual), float(lengths.max(initial=0.0)))
+    certificate = Certificate(problem, primal, float(values[:k].sum(axis=0)), feasibility)
     if certificate.gap < -1e-9 * abs(certificate.dual):
         raise NotSolvedError(
             f"the directions found reach {primal:.6g}, more than the bound {certificate.dual:.6g} allows: the kernel "
@@ -183,12 +179,8 @@ def landmark_directions(
     R = fair_basis(constraints, float(np.sqrt(np.trace(total))))
     fair = linalg.eigvalsh(symmetrise(R.T @ (groups.scatter if linear.center else total) @ R))
     rank = int((fair > RANK_CUT * np.linalg.norm(total)).sum(axis=0))
-    require_components(
-        linear.n_components,
-        rank,
-        X.shape[1],
-        f", {len(landmarks)} landmarks; their features have rank {rank} after {moments.d - R.shape[1]} constraint(s)",
-    )
+    why = f", {len(landmarks)} landmarks; their features have rank {rank} after {moments.d - R.shape[1]} constraint(s)"
+    require_components(linear.n_components, rank, X.shape[1], why)
     linear._store(linear._answer(moments, products), moments)
 
     def directions(subspace):
@@ -407,9 +399,8 @@ class FairKernelPCA(Options, ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
         rows = np.flatnonzero(weights)
         labels, codes = encode_groups(groups, n)
         weights, codes = weights[rows], codes[rows]
-        self.kernel_ = resolve_kernel(
-            self.kernel, X[rows], weights, gamma=self.gamma, degree=self.degree, coef0=self.coef0
-        )
+        options = {"gamma": self.gamma, "degree": self.degree, "coef0": self.coef0}
+        self.kernel_ = resolve_kernel(self.kernel, X[rows], weights, **options)
         if self.kernel_.name == "linear":
             # Centring the kernel matrix of points far from zero leaves no digits of what is to be compared.
             origin = np.average(X[rows], axis=0, weights=weights) if self.center else None

@@ -6,16 +6,17 @@ from typing import ClassVar
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from ..core.answer import Answer, FairSubspace, ky_fan_certificate
+from ..core.answer import Answer, FairSubspace
 from ..core.errors import ConfigurationError, GroupError
 from ..core.estimator import SubspaceEstimator, require_components
 from ..core.groups import label_text
-from ..core.linalg import smallest_eigenspace, symmetrise, top_eigenspace
+from ..core.linalg import smallest_eigenspace, symmetrise
 from ..core.moments import GroupMoments
 from ..core.options import Option, flag, number, one_of
 from ..reconstruction.standard_pca import principal_subspace
 from .constraints import (
     GROUP_OPTIONS,
+    best_inside,
     constant_features,
     fair_basis,
     favourable_rows,
@@ -208,23 +209,20 @@ class FairPCA(SubspaceEstimator):
         R = fair_basis(np.hstack([constraints, size * np.eye(groups.d)[:, constant]]), size)
         removed = groups.d - R.shape[1]
         k = require_components(self.n_components, R.shape[1], groups.d, f" less {removed} removed by the constraints")
-        H = R.T @ S @ R
         problem = "trace of U'SU over orthonormal U with equal group means"
         if self.match == "covariance":
             kept = max(k, int(self.covariance_fraction * (groups.d - int(constant.sum(axis=0)))))
-            if kept < len(H):
-                R = R @ smallest_eigenspace(covariance_disagreement(groups, R), kept, preference=H)
-                H = R.T @ S @ R
+            if kept < R.shape[1]:
+                disagreement = covariance_disagreement(groups, R)
+                R = R @ smallest_eigenspace(disagreement, kept, preference=R.T @ S @ R)
                 problem += f", inside the {kept} directions in which the group covariances disagree least"
-        _, A = top_eigenspace(H, k)
-        U = R @ A
-        residual = float(np.abs(constraints.T @ U).max(initial=0.0)) / size if size > 0 else 0.0
+        U, certificate = best_inside(S, R, k, problem, constraints, size if size > 0 else 1.0)
         learnt = {"constraint_rank_": removed, "standard_subspace_": None, "tradeoff_weight_": None}
         if self.tradeoff is not None:
             standard = principal_subspace(groups, k, center=self.center)
             learnt["standard_subspace_"] = FairSubspace(standard.V, mean, standard.certificate, scale)
             learnt["tradeoff_weight_"] = self.tradeoff**self.tradeoff_power
-        return Answer(FairSubspace(U, mean, ky_fan_certificate(H, A, problem, residual), scale), learnt)
+        return Answer(FairSubspace(U, mean, certificate, scale), learnt)
 
     def transform(self, X):
         check_is_fitted(self)

@@ -58,15 +58,13 @@ class INLP(ErasingEstimator):
     n_iter_ : int
         How many classifiers were removed.
     accuracies_ : ndarray of shape (removed + 1,) or (removed + 1, p)
-        Training accuracy of each classifier (of each of p attributes); the last was trained on the erased points and
-        not removed.
+        Training accuracy of each classifier (of each of p attributes); the last, trained on the erased points, was not
+        removed.
     score_, majority_share_ : float
         The last of them, and the share of the largest group: of the attribute that is told best beyond that share.
-    vanished_ : bool
-        Whether the weights of the last classifier vanished; every further iteration would repeat it.
-    converged_ : bool
-        Whether they did, or ``score_`` is at most the majority share. Not if the first classifier vanished only because
-        the features are small.
+    vanished_, converged_ : bool
+        Whether the weights of the last classifier vanished, so that every further iteration would repeat it; whether
+        they did, or ``score_`` is at most the majority share. Not if the first one vanished for small features only.
     classifier_warnings_ : int
         How many classifiers reported that they had not converged.
     certificate_ : Certificate
@@ -181,11 +179,8 @@ class INLP(ErasingEstimator):
             done = len(accuracies) - 1
             finished = done == self.max_iter if self.max_iter is not None else silent and done > 0
             # The same data give the same classifier again: whoever goes on changes nothing.
-            useful = [
-                W
-                for W, gone, accuracy in zip(weights, vanished, found, strict=True)
-                if not gone and accuracy >= self.min_accuracy
-            ]
+            told = ~vanished & (np.array(found) >= self.min_accuracy)
+            useful = [W for W, keep in zip(weights, told, strict=True) if keep]
             if finished or not useful:
                 break
             wider = _extend(Q, np.vstack(useful))

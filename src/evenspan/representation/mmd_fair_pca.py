@@ -1,7 +1,7 @@
 """PCA under a bound on the maximum mean discrepancy between groups (Lee et al. 2022), by a penalty method."""
 
 from collections.abc import Mapping
-from itertools import combinations
+from itertools import combinations, pairwise
 from typing import ClassVar
 
 import numpy as np
@@ -65,8 +65,8 @@ class DiscrepancyPenalty:
         ends = np.cumsum([len(rows) for rows, _ in parts])
         self._blocks = [
             (g, slice(start, min(start + BLOCK_ROWS, end)))
-            for g, (end, (rows, _)) in enumerate(zip(ends, parts, strict=True))
-            for start in range(end - len(rows), end, BLOCK_ROWS)
+            for g, (first, end) in enumerate(pairwise([0, *ends]))
+            for start in range(first, end, BLOCK_ROWS)
         ]
 
     def evaluate(self, V: np.ndarray) -> tuple[float, float, np.ndarray]:

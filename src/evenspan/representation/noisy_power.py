@@ -131,9 +131,8 @@ def _not_finite(X: np.ndarray) -> str:
     columns = np.flatnonzero(bad.any(axis=0))
     if not len(columns):
         return f"products of the rows overflow {X.dtype}: the values are finite but too large. Rescale the data."
-    shown = ", ".join(f"{j} ({int(bad[:, j].sum(axis=0))})" for j in columns[:5]) + (
-        ", ..." if len(columns) > 5 else ""
-    )
+    shown = ", ".join(f"{j} ({int(bad[:, j].sum(axis=0))})" for j in columns[:5])
+    shown += ", ..." if len(columns) > 5 else ""
     first = int(np.flatnonzero(bad.any(axis=1))[0])
     return (
         f"NaN or inf in column (number of entries) {shown}; the first is in row {first} of the batch. Needed are "

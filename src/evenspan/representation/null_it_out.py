@@ -14,7 +14,7 @@ from ..core.groups import label_text
 from ..core.linalg import complement, symmetrise, top_eigenspace
 from ..core.moments import GroupMoments
 from ..core.options import Option, flag, number, one_of, whole
-from .constraints import GROUP_OPTIONS, refuse_single_group
+from .constraints import GROUP_OPTIONS, best_inside, refuse_single_group
 
 #: What ``NullItOutPCA`` and ``StreamingFairPCA`` have in common.
 COMPARISON_OPTIONS = {
@@ -155,16 +155,12 @@ def nullified_basis(gap_directions: list[np.ndarray], mean_gaps: np.ndarray, *, 
 
 
 def constrained_components(S: np.ndarray, U: np.ndarray, k: int) -> tuple[np.ndarray, Certificate]:
-    """The k directions of largest S outside the span of U, from an explicit basis Z of its complement.
+    """The k directions of largest S outside the span of U, from an explicit basis of its complement.
 
     Eigenvectors of the projected matrix itself could lie in the span of U where S has too small a rank.
     """
-    Z = complement(U)
-    H = symmetrise(Z.T @ S @ Z)
-    _, A = top_eigenspace(H, k)
-    V = Z @ A
-    residual = float(np.abs(U.T @ V).max(initial=0.0))
-    return V, ky_fan_certificate(H, A, "trace of V'SV over orthonormal V without the removed directions", residual)
+    problem = "trace of V'SV over orthonormal V without the removed directions"
+    return best_inside(S, complement(U), k, problem, U)
 
 
 class NullItOutPCA(SubspaceEstimator):

@@ -101,9 +101,8 @@ class RLACE(ErasingEstimator):
     rank : int, optional
         How many directions are erased. None is the number of groups less one (summed over attributes), which can
         suffice; the published tables erase d - k.
-    select : {"pca", "arbitrary"}, default "pca"
-        Which k directions of the surviving space become the components: those of largest variance, or a random
-        subspace. With rank = d - k there is no choice.
+    select : as in ``INLP``
+        With rank = d - k there is no choice.
     max_iter : int, default 10000
         Steps of each player.
     learning_rate : float, default 0.005

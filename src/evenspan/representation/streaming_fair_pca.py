@@ -2,9 +2,8 @@
 
 import json
 import os
-import zipfile
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack
 from dataclasses import asdict
 from pathlib import Path
 from typing import ClassVar
@@ -17,6 +16,7 @@ from ..core.errors import ConfigurationError, DataError, FairWarning, ResultErro
 from ..core.estimator import SubspaceEstimator, require_components, require_generator, warn_caller
 from ..core.groups import encode_groups
 from ..core.moments import GroupMoments
+from ..core.moments_file import DAMAGE
 from ..core.options import Option, number, one_of, whole
 from ..core.streams import ArrayStream, Stream, as_stream
 from .block_readers import BlockReader, DaskReader, ExactSums
@@ -115,7 +115,7 @@ def load_state(path, fresh: FairPowerMethod, sizes: tuple) -> FairPowerMethod:
             {name: tuple(value) if isinstance(value, list) else value for name, value in entry.items()}
             for entry in json.loads(history)
         ]
-    except (OSError, ValueError, KeyError, TypeError, IndexError, EOFError, zipfile.BadZipFile) as error:
+    except DAMAGE as error:
         raise ResultError(
             f"{path} is not a checkpoint of this version of evenspan ({error!r}). Delete it, or name another file."
         ) from error
@@ -130,7 +130,8 @@ def load_state(path, fresh: FairPowerMethod, sizes: tuple) -> FairPowerMethod:
 
 
 def _identity(power: FairPowerMethod, sizes: tuple) -> dict:
-    return json.loads(json.dumps(asdict(power.options) | {"block_size": sizes, "precision": power.W.dtype.name}))
+    given = asdict(power.options) | {"block_size": sizes, "precision": power.W.dtype.name}
+    return json.loads(json.dumps(given, default=float))
 
 
 class StreamingFairPCA(SubspaceEstimator):
@@ -310,7 +311,8 @@ class StreamingFairPCA(SubspaceEstimator):
         self
         """
         self._check_options()
-        with self._reader(X, sensitive_features) as reader:
+        with ExitStack() as cluster:
+            reader = self._reader(X, sensitive_features, cluster)
             return self._store(self._summary(self._run(reader, checkpoint)))
 
     def partial_fit(self, X, y=None, *, sensitive_features, phase="gap", end_block=True):
@@ -388,17 +390,9 @@ class StreamingFairPCA(SubspaceEstimator):
         m, k = removable(self, reader.d), require_components(self.n_components, reader.d, reader.d, "")
         vanilla = self.constraint == "vanilla"
         found = () if vanilla else contrasts(reader.labels, self.attributes, self.on_single_group)
-        options = PowerOptions(
-            n_components=k,
-            n_gap_directions=m if found else 0,
-            constraint=self.constraint,
-            center=self.center,
-            on_missing=self.on_missing,
-            min_group=float(max(m, 1) if self.min_group is None else self.min_group),
-            strength=float(self.strength),
-            gap_tol=None if self.gap_tol is None else float(self.gap_tol),
-            mean_tol=None if self.mean_tol is None else float(self.mean_tol),
-        )
+        least = max(m, 1) if self.min_group is None else self.min_group
+        wanted = (self.constraint, self.center, self.on_missing, float(least), float(self.strength))
+        options = PowerOptions(k, m if found else 0, *wanted, self.gap_tol, self.mean_tol)
         # With several comparisons, or a tolerance, how many directions go is known only after the first phase.
         if len(found) == 1 and self.gap_tol is None and self.mean_tol is None:
             removed = options.n_gap_directions + (self.constraint in ("all", "mean"))
@@ -410,12 +404,8 @@ class StreamingFairPCA(SubspaceEstimator):
     def _summary(self, power: FairPowerMethod) -> Answer:
         basis, whole_variance = power.basis, power.total_variance
         removed = float(np.abs(power.U.T @ basis).max(initial=0.0)) if self.strength == 1 else 0.0
-        certificate = Certificate(
-            "variance in the last block captured by the basis before its step, without the removed directions",
-            power.captured,
-            whole_variance,
-            removed,
-        )
+        problem = "variance in the last block captured by the basis before its step, without the removed directions"
+        certificate = Certificate(problem, power.captured, whole_variance, removed)
         variances = np.maximum(power.variances, 0.0)
         learnt = {
             "nullified_": power.U.T,
@@ -444,26 +434,21 @@ class StreamingFairPCA(SubspaceEstimator):
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "components_")
 
-    @contextmanager
-    def _reader(self, X, sensitive_features):
+    def _reader(self, X, sensitive_features, cluster: ExitStack):
         on_cluster = isinstance(X, DaskStream) or hasattr(X, "__dask_graph__")
         batches = isinstance(X, Stream) or (not on_cluster and (callable(X) or hasattr(X, "__next__")))
         if batches and sensitive_features is not None:
             raise ConfigurationError(
                 "sensitive_features was given with a stream, whose batches bring their own groups. Leave it out."
             )
+        if not (on_cluster or batches):
+            table = self._table(X, reset=True)
+            labels = encode_groups(sensitive_features, len(table))[0] if self.groups is None else self.groups
+            return BlockReader(ArrayStream(table, sensitive_features), labels)
         if on_cluster:
             stream = X if batches else DaskStream(X, sensitive_features)
-            with connected(stream.client) as client:
-                reader = DaskReader(stream, client, self.groups)
-                self._set_features(reader.d, stream.feature_names)
-                yield reader
-            return
-        if batches:
+            reader = DaskReader(stream, cluster.enter_context(connected(stream.client)), self.groups)
+        else:
             reader = BlockReader(as_stream(X), self.groups)
-            self._set_features(reader.d, reader.stream.feature_names)
-            yield reader
-            return
-        table = self._table(X, reset=True)
-        labels = encode_groups(sensitive_features, len(table))[0] if self.groups is None else self.groups
-        yield BlockReader(ArrayStream(table, sensitive_features), labels)
+        self._set_features(reader.d, reader.stream.feature_names)
+        return reader
