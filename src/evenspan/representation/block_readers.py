@@ -6,7 +6,8 @@ from functools import partial
 
 import numpy as np
 
-from ..core.dask_tables import DaskStream, connected
+from ..core.dask_cluster import connected
+from ..core.dask_tables import DaskStream
 from ..core.errors import DataError, GroupError
 from ..core.groups import encode_groups, label_text, positions, union_labels
 from ..core.inputs import row_blocks
