@@ -15,7 +15,7 @@ from .bounds import certified, deflated_bound
 from .estimator import FairClusterer, number_at_least, require_clusters
 from .kernel_kmeans import starting_point
 from .kernels import Gram, KernelInput
-from .row_update import RowUpdates, row_updates, row_updates_many, swaps_and_moves
+from .row_update import RowUpdates, row_updates, swaps_and_moves
 from .weight_rule import as_rule, settle
 
 
@@ -226,10 +226,9 @@ class FairKernelKMeans(KernelInput, FairClusterer):
         weights = [number_at_least("a fairness weight", weight, 0.0) for weight in weights]
         model = clone(self)  # a fitted model keeps what it has learnt
         _, gram, codes, start = model._prepare(X, sensitive_features)
-        c, starts = int(start.max()) + 1, np.tile(start, (len(weights), 1))
-        runs = row_updates_many(gram, codes, starts, c, weights, max_sweeps=self.max_iter, tol=self.tol)
-        found = []
-        for weight, updates in zip(weights, runs, strict=True):
+        c, found = int(start.max()) + 1, []
+        for weight in weights:
+            updates = self._updates(gram, codes, start, weight)
             counts = ClusterCounts.from_labels(updates.labels, codes, c)
             counts = ClusterCounts(model.group_labels_, counts.clusters, counts.counts)
             found.append(TradeOffPoint(weight, updates.labels, counts, updates))
