@@ -12,11 +12,11 @@ from ..core.cluster_counts import ClusterCounts
 from ..core.errors import DataError
 from ..core.estimator import require_generator, warn_caller
 from ..core.options import Option, number, one_of, whole
-from .base_kernels import twelve_kernels
+from .base_kernels import PRECISION, twelve_kernels
 from .bounds import certified, deflated_bound
 from .estimator import FairClusterer, require_clusters
 from .kernel_kmeans import starting_point
-from .kernels import PRECISION, DenseGram, indicator, symmetric_kernel, warn_if_indefinite
+from .kernels import DenseGram, indicator, symmetric_kernel, warn_if_indefinite
 from .row_update import row_updates
 from .weight_rule import as_rule, settle
 

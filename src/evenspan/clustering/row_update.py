@@ -102,8 +102,8 @@ class _State:
         return self.objective
 
     def _terms(self, cluster: int) -> None:
-        # Joining gains twice (s + k_ii / 2) + base, staying less (2 s - k_ii) + rest. Plain numbers: after a move, which
-        # changes two clusters, calls on arrays of c entries would take most of the time.
+        # Joining gains twice (s + k_ii / 2) + base, staying less (2 s - k_ii) + rest. Plain numbers: a move changes
+        # two clusters only, and calls on arrays of c entries would take most of the time.
         n, q = float(self.sizes[cluster]), float(self.q[cluster])
         self.twice[cluster], self.base[cluster] = 2.0 / (n + 1.0), -q / (n * (n + 1.0))
         self.less[cluster] = 1.0 / (n - 1.0) if n > 1.0 else 0.0
