@@ -64,14 +64,10 @@ def twelve_kernels(X, *, dtype="float64") -> np.ndarray:
     ndarray of shape (12, n, n)
         In the order of ``KERNEL_NAMES``.
 
-    See Also
-    --------
-    base_kernel : One of them.
-
-    Notes
-    -----
-    12 n^2 numbers and one block of rows are all the memory that is used, and X once more if it is not of float64. When
-    less is free, DataError says how much is needed.
+    Complexity
+    ----------
+    12 n^2 numbers and one block of rows of memory, and X once more if it is not of float64. When less is free,
+    DataError says how much is needed.
 
     References
     ----------

@@ -47,24 +47,8 @@ def deflated_bound(gram: Gram, codes: np.ndarray, weight: float, n_clusters: int
     It is never above `spectral_bound`: the largest sum of the right side over all such H is at most the largest of the
     kernel's part less the lowest of the other.
 
-    Parameters
-    ----------
-    gram : Gram
-        The kernel matrix.
-    codes : ndarray of shape (n,)
-        Group of each point, from 0.
-    weight : float
-        The fairness weight.
-    n_clusters : int
-        Number of clusters c.
-    rng : numpy.random.Generator
-        For the start of the eigensolver.
-
-    Returns
-    -------
-    float
-        For more than 600 points from Lanczos steps, each eigenvalue raised by the length of its residual. An eigenvalue
-        that these steps overlook altogether would go unnoticed.
+    For more than 600 points the eigenvalues are those of Lanczos steps, each raised by the length of its residual. One
+    that these steps overlook altogether would go unnoticed.
     """
     n, m = gram.n, int(codes.max(initial=0)) + 1
     G = indicator(codes, m)
@@ -101,26 +85,12 @@ def leading_eigenpairs(
     precision: float = 0.0,
     few_products: bool = False,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The k largest eigenvalues, decreasing, and orthonormal eigenvectors (n, k).
+    """The k largest eigenvalues, decreasing, and orthonormal eigenvectors (n, k) of M, ``product(V)`` being M V.
 
-    Parameters
-    ----------
-    product : callable
-        ``product(V)`` gives M V for V of shape (n, m).
-    n, k : int
-        Size of M, and how many eigenvalues.
-    rng : numpy.random.Generator
-        For the start.
-    precision : float
-        Relative accuracy that the products allow; 0 for double precision.
-    few_products : bool
-        Each product costs so much, whatever the number of vectors, that blocks of vectors pay: a block Krylov space
-        with at most 12 products, ended when the residuals are below a thousandth of the largest eigenvalue.
-
-    Returns
-    -------
-    values : ndarray of shape (k,)
-    vectors : ndarray of shape (n, k)
+    A small matrix is decomposed whole, a large one by Lanczos steps, to the relative accuracy ``precision`` of the
+    products (0: double precision). ``few_products`` says that a product costs so much, whatever the number of vectors,
+    that blocks of vectors pay: a block Krylov space with at most 12 products, ended when the residuals are below a
+    thousandth of the largest eigenvalue.
     """
     if n <= max(DENSE, 3 * k):
         M = product(np.eye(n))

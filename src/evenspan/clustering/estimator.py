@@ -47,21 +47,6 @@ class FairClusterer(Options, ClusterMixin, BaseEstimator):
         """
 
     def fit_predict(self, X, y=None, *, sensitive_features):
-        """Fit and return the labels.
-
-        Parameters
-        ----------
-        X : array-like or DataFrame of shape (n, d)
-            What ``fit`` takes.
-        y : array-like of shape (n,), optional
-            Not used.
-        sensitive_features : array-like of shape (n,) or (n, p), Series or DataFrame
-            Group label of each row; each combination of p columns is a group.
-
-        Returns
-        -------
-        ndarray of shape (n,)
-        """
         return self.fit(X, y, sensitive_features=sensitive_features).labels_
 
     def _groups(self, sensitive_features, n: int) -> np.ndarray:
@@ -93,9 +78,8 @@ class CentreClusterer(FairClusterer):
     def predict(self, X) -> np.ndarray:
         """The cluster whose centre is nearest to each row.
 
-        New rows change nothing, and their groups play no part: how fair the answer is for them,
-        ``ClusterCounts.from_labels(labels, groups)`` and ``GroupFrame`` say. On the fitting sample it need not be
-        ``labels_``, which pay for fairness.
+        Groups play no part: how fair the answer is for new rows, ``ClusterCounts.from_labels(labels, groups)`` says. On
+        the fitting sample it need not be ``labels_``, which pay for fairness.
 
         Parameters
         ----------

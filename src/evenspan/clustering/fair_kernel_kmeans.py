@@ -16,7 +16,7 @@ from .estimator import FairClusterer, number_at_least, require_clusters
 from .kernel_kmeans import starting_point
 from .kernels import Gram, KernelInput
 from .row_update import RowUpdates, row_updates, swaps_and_moves
-from .weight_rule import as_rule, settle
+from .weight_rule import as_rule, settle, shares_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,10 +51,8 @@ class FairKernelKMeans(KernelInput, FairClusterer):
         presumes a kernel with ones on its diagonal; a `WeightRule` varies that rule.
     kernel : {"rbf", "polynomial", "sigmoid", "linear", "precomputed"} or callable, default "rbf"
         With "linear" nothing of size n x n is formed. "precomputed" takes the kernel matrix in place of X.
-    gamma : {"scale", "auto"} or float, default "scale"
-        The factor of "rbf", "polynomial" and "sigmoid".
-    degree, coef0 : int, float
-        Of "polynomial" and "sigmoid".
+    gamma, degree, coef0 : {"scale", "auto"} or float, int, float
+        The factor of "rbf", "polynomial" and "sigmoid"; the power and the constant of the last two.
     center, normalize : bool, default False
         Move the feature space to its mean; then put all points at length one. The paper does both.
     init : {"relaxed"} or array-like of shape (n,), default "relaxed"
@@ -76,18 +74,14 @@ class FairKernelKMeans(KernelInput, FairClusterer):
 
     Attributes
     ----------
-    labels_ : ndarray of shape (n,)
-        Cluster of each point, from 0.
+    labels_, initial_labels_ : ndarray of shape (n,)
+        Cluster of each point, from 0; and at the start, the same for all weights.
     counts_ : ClusterCounts
         Rows of each group in each cluster.
-    objective_ : float
-        The maximised trace, without shift.
-    fairness_weight_ : float
-        The weight used.
+    objective_, fairness_weight_ : float
+        The maximised trace, without shift, and the weight used.
     search_ : list of dict
         With a rule: weight, MNCE, balance, objective and sweeps of every weight tried.
-    initial_labels_ : ndarray of shape (n,)
-        The start, the same for all weights.
     n_sweeps_, n_moves_, n_swaps_ : int
         Passes, moves and swaps made.
     history_ : tuple of float
@@ -102,9 +96,8 @@ class FairKernelKMeans(KernelInput, FairClusterer):
 
     Guarantees
     ----------
-    The objective never falls, up to the precision of the kernel, and no cluster becomes empty. With at rest, no single
-    move improves. Adding a multiple of the identity to the kernel changes no label. A single group gives the clusters
-    of weight 0.
+    The objective never falls, up to the precision of the kernel, and no cluster becomes empty. Adding a multiple of the
+    identity to the kernel changes no label. A single group gives the clusters of weight 0.
 
     Complexity
     ----------
@@ -178,22 +171,19 @@ class FairKernelKMeans(KernelInput, FairClusterer):
         rule = as_rule(self.fairness_weight)
         X, gram, codes, start = self._prepare(X, sensitive_features)
         c, self.n_swaps_ = int(start.max()) + 1, 0
-
-        def facts(found: RowUpdates) -> dict:
-            counts = ClusterCounts.from_labels(found.labels, codes, c)
-            shares = {"mnce": counts.mnce, "balance": counts.balance}
-            return shares | {"objective": found.objective, "n_sweeps": found.n_sweeps}
-
         found, self.fairness_weight_, self.search_ = settle(
-            rule, lambda weight: self._updates(gram, codes, start, weight), facts
+            rule,
+            lambda weight: self._updates(gram, codes, start, weight),
+            lambda found: (
+                shares_of(found.labels, codes, c) | {"objective": found.objective, "n_sweeps": found.n_sweeps}
+            ),
         )
         if self.swaps:
             found, self.n_swaps_ = swaps_and_moves(gram, codes, found, c, self.fairness_weight_)
         self._store_labels(found.labels, codes, c)
         self._remember(X, gram, self.labels_)
-        self.initial_labels_ = start
-        self.objective_, self.history_, self.at_rest_ = found.objective, found.history, found.at_rest
-        self.converged_ = found.at_rest
+        self.initial_labels_, self.objective_, self.history_ = start, found.objective, found.history
+        self.at_rest_ = self.converged_ = found.at_rest
         self.n_sweeps_ = self.n_iter_ = found.n_sweeps
         self.n_moves_ = found.n_moves
         bound = deflated_bound(gram, codes, self.fairness_weight_, c, require_generator(self.random_state))

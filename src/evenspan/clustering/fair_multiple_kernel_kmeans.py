@@ -15,10 +15,10 @@ from ..core.options import Option, number, one_of, whole
 from .base_kernels import PRECISION, twelve_kernels
 from .bounds import certified, deflated_bound
 from .estimator import FairClusterer, require_clusters
-from .kernel_kmeans import starting_point
+from .kernel_kmeans import clustered_trace, starting_point
 from .kernels import DenseGram, indicator, symmetric_kernel, warn_if_indefinite
 from .row_update import row_updates
-from .weight_rule import as_rule, settle
+from .weight_rule import as_rule, settle, shares_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,24 +70,20 @@ class FairMultipleKernelKMeans(FairClusterer):
 
     Attributes
     ----------
-    labels_ : ndarray of shape (n,)
-        Cluster of each point, from 0.
+    labels_, initial_labels_ : ndarray of shape (n,)
+        Cluster of each point, from 0; and at the start, the same for all weights.
     counts_ : ClusterCounts
         Rows of each group in each cluster.
     kernel_weights_ : ndarray of shape (m,)
         The weights, non-negative with sum 1.
-    objective_ : float
-        The minimised sum.
+    objective_, fairness_weight_ : float
+        The minimised sum, and the weight of fairness used.
     history_ : tuple of float
         The objective after each round.
     n_rounds_ : int
         Alternations made.
-    fairness_weight_ : float
-        The weight of fairness used.
     search_ : list of dict
         With a rule: weight, MNCE, balance, objective and rounds of every weight tried.
-    initial_labels_ : ndarray of shape (n,)
-        The start, the same for all weights.
     at_rest_, converged_ : bool
         Whether the last round moved no point.
     certificate_ : Certificate
@@ -164,20 +160,17 @@ class FairMultipleKernelKMeans(FairClusterer):
         equal = np.full(len(stack), 1.0 / len(stack))
         start = starting_point(DenseGram(weighted(stack, equal)), self.init, c, rng)
 
-        def facts(found: Rounds) -> dict:
-            counts = ClusterCounts.from_labels(found.labels, codes, c)
-            shares = {"mnce": counts.mnce, "balance": counts.balance}
-            return shares | {"objective": found.history[-1], "n_rounds": len(found.history)}
-
         found, self.fairness_weight_, self.search_ = settle(
-            rule, lambda weight: self._alternate(stack, codes, start, c, weight), facts
+            rule,
+            lambda weight: self._alternate(stack, codes, start, c, weight),
+            lambda found: (
+                shares_of(found.labels, codes, c) | {"objective": found.history[-1], "n_rounds": len(found.history)}
+            ),
         )
         self._store_labels(found.labels, codes, c)
-        self.kernel_weights_, self.history_ = found.gamma, found.history
-        self.objective_, self.at_rest_ = found.history[-1], found.at_rest
-        self.converged_ = found.at_rest
-        self.n_rounds_ = self.n_iter_ = len(found.history)
-        self.initial_labels_ = start
+        self.initial_labels_, self.kernel_weights_, self.history_ = start, found.gamma, found.history
+        self.objective_, self.n_rounds_ = found.history[-1], len(found.history)
+        self.n_iter_, self.at_rest_, self.converged_ = self.n_rounds_, found.at_rest, found.at_rest
         self.certificate_ = self._certificate(stack, codes, c, rng)
         if not found.at_rest:
             warn_caller(
@@ -210,14 +203,8 @@ class FairMultipleKernelKMeans(FairClusterer):
         shift = weight * float(np.bincount(codes).max(axis=0)) * len(codes)
         for rounds in range(1, self.max_iter + 1):
             # the squared weights scale the fairness term of every kernel alike
-            found = row_updates(
-                DenseGram(weighted(stack, gamma)),
-                codes,
-                labels,
-                n_clusters,
-                weight * float((gamma**2).sum(axis=0)),
-                max_sweeps=1,
-            )
+            gram, scale = DenseGram(weighted(stack, gamma)), float((gamma**2).sum(axis=0))
+            found = row_updates(gram, codes, labels, n_clusters, weight * scale, max_sweeps=1)
             labels, moved = found.labels, found.n_moves
             within = traces - reached(stack, labels, n_clusters)
             added = fairness_part(ClusterCounts.from_labels(labels, codes, n_clusters), weight)
@@ -231,9 +218,8 @@ class FairMultipleKernelKMeans(FairClusterer):
 
     def _certificate(self, stack, codes, n_clusters: int, rng) -> Certificate:
         gram, scale = DenseGram(weighted(stack, self.kernel_weights_)), float((self.kernel_weights_**2).sum(axis=0))
-        terms = gram.sums(self.labels_, n_clusters).within(self.labels_) / self.counts_.sizes
         weight = scale * self.fairness_weight_
-        value = float(terms.sum(axis=0)) - weight * self.counts_.regulariser
+        value = clustered_trace(gram, self.labels_, n_clusters) - weight * self.counts_.regulariser
         bound = deflated_bound(gram, codes, weight, n_clusters, rng)
         problem = "trace of the weighted kernel less the weighted regulariser, over all clusterings"
         return certified(problem, value, bound, gram, weight)
@@ -263,18 +249,8 @@ def fairness_part(counts: ClusterCounts, weight: float) -> float:
 def kernel_weights(h: np.ndarray, size: float = 0.0) -> np.ndarray:
     r"""The minimiser of :math:`\sum_p \gamma_p^2 h_p` on the simplex, :math:`\gamma_p \propto 1 / h_p`.
 
-    Kernels that the clusters fit exactly, up to rounding, have :math:`h_p = 0`; they share all the weight.
-
-    Parameters
-    ----------
-    h : ndarray of shape (m,)
-        The remainders of the kernels.
-    size : float
-        The size of the traces whose difference h is; below a tiny part of it, h is rounding.
-
-    Returns
-    -------
-    ndarray of shape (m,)
+    Kernels that the clusters fit exactly have :math:`h_p = 0`, up to a tiny part of ``size``, the size of the traces
+    whose difference h is; they share all the weight.
     """
     fitted = h <= max(1e-13 * max(size, float(np.abs(h).max(axis=0))), 1e-300)
     if fitted.any():

@@ -229,11 +229,11 @@ class KernelInput:
         self.gamma_ = kernel.gamma
         if kernel.name == "linear":
             X = self._factor(X)
-            if self.storage in ("auto", "factor"):
-                return FactorGram(np.ascontiguousarray(X, dtype=dtype))
-            return (
-                BlockGram(kernel, X, dtype) if self.storage == "blocks" else DenseGram(dense_kernel(kernel, X, dtype))
-            )
+            if self.storage == "blocks":
+                return BlockGram(kernel, X, dtype)
+            if self.storage == "dense":
+                return DenseGram(dense_kernel(kernel, X, dtype))
+            return FactorGram(np.ascontiguousarray(X, dtype=dtype))
         if self.storage == "factor":
             raise ConfigurationError(
                 f"storage='factor' with kernel={kernel.name!r}: only the linear kernel is the product of the points. "

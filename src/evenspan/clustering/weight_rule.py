@@ -4,8 +4,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar
 
+import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
+from ..core.cluster_counts import ClusterCounts
 from ..core.errors import ConfigurationError, FairWarning
 from ..core.estimator import warn_caller
 from ..core.inputs import whole_number
@@ -69,12 +71,8 @@ class WeightRule:
 
         Returns
         -------
-        result : object
-            That of the last weight tried.
-        weights : list of float
-            All weights tried.
-        decided : bool
-            Whether the rule ended, rather than the weights.
+        result, weights, decided : object, list of float, bool
+            The result of the last weight, all weights tried, and whether the rule ended, rather than the weights.
         """
         weight, step, tried, best, waited, result = self.first, self.step, [], 0.0, 0, None
         while weight <= self.largest:
@@ -104,6 +102,12 @@ def as_rule(fairness_weight) -> float | WeightRule:
             f"fairness_weight={fairness_weight!r}; needed is 'auto', a number of at least 0, or a WeightRule."
         )
     return number_at_least("fairness_weight", fairness_weight, 0.0)
+
+
+def shares_of(labels: np.ndarray, codes: np.ndarray, n_clusters: int) -> dict[str, float]:
+    """MNCE and balance of a clustering, as a search records them."""
+    counts = ClusterCounts.from_labels(labels, codes, n_clusters)
+    return {"mnce": counts.mnce, "balance": counts.balance}
 
 
 def settle(
