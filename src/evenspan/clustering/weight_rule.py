@@ -71,7 +71,7 @@ class WeightRule:
 
         Returns
         -------
-        result, weights, decided : object, list of float, bool
+        tuple
             The result of the last weight, all weights tried, and whether the rule ended, rather than the weights.
         """
         weight, step, tried, best, waited, result = self.first, self.step, [], 0.0, 0, None
