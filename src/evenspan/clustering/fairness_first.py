@@ -140,47 +140,19 @@ def swap_points(partition: Partition, max_sweeps: int) -> tuple[int, int, bool]:
 
 
 def _sweep(p: Partition, members: np.ndarray) -> int:
-    tie, swaps, at = TIE * p.scatter, 0, 0
-    points = p.X[members]
-    width = max(ENTRIES // max(len(members), 1), NARROW)
-    while True:
-        hopeful = at + np.flatnonzero(_hopeful(p, members)[at:])
-        found = None
-        start, step = 0, NARROW
-        while start < len(hopeful) and found is None:
-            part = hopeful[start : start + step]
-            change = _swap_changes(p, members[part], members, points[part] @ points.T)
-            gaining = change.min(axis=1) < -tie
-            if gaining.any():
-                first = int(gaining.argmax())
-                found = int(part[first]), int(change[first].argmin())
-            start, step = start + step, min(2 * step, width)
-        if found is None:
-            return swaps
-        p.swap(int(members[found[0]]), int(members[found[1]]))
-        swaps, at = swaps + 1, found[0] + 1
-
-
-def _hopeful(p: Partition, members: np.ndarray) -> np.ndarray:
-    r"""Points for which a lower bound does not rule out that some swap helps; O(c) for each.
-
-    In the change for i in cluster a and j in b, :math:`x_j^\top (m_a - m_b)` is at most its maximum over b, and
-    :math:`\lVert x_i - x_j \rVert \le \lVert x_i - m_b \rVert + \max_{j} \lVert x_j - m_b \rVert`.
-    """
-    every, labels, inverse = np.arange(len(members)), p.labels[members], 1.0 / p.sizes
-    near = p.products[members] * inverse
-    own = near[every, labels][:, None]
-    within = np.einsum("kd,kd->k", p.sums, p.sums) * inverse**2
-    distances = np.sqrt(np.maximum(p.squares[members][:, None] - 2.0 * near + within, 0.0))
-    order = np.argsort(labels, kind="stable")
-    present, firsts = np.unique(labels[order], return_index=True)
-    nearest, radius = np.full((p.n_clusters, p.n_clusters), -np.inf), np.zeros(p.n_clusters)
-    nearest[:, present] = np.maximum.reduceat((near - own)[order], firsts, axis=0).T
-    radius[present] = np.maximum.reduceat(distances[every, labels][order], firsts)
-    bound = 2.0 * (own - near - nearest[labels])
-    bound -= (inverse[labels][:, None] + inverse) * (distances + radius) ** 2
-    bound[every, labels] = np.inf
-    return bound.min(axis=1) < 0.0
+    tie, swaps, at, step = TIE * p.scatter, 0, 0, NARROW
+    points, widest = p.X[members], max(ENTRIES // max(len(members), 1), NARROW)
+    while at < len(members):
+        part = slice(at, at + step)
+        change = _swap_changes(p, members[part], members, points[part] @ points.T)
+        gaining = change.min(axis=1) < -tie
+        first = int(gaining.argmax())
+        if gaining[first]:
+            p.swap(int(members[at + first]), int(members[change[first].argmin()]))
+            swaps, at, step = swaps + 1, at + first + 1, NARROW
+        else:
+            at, step = at + step, min(2 * step, widest)
+    return swaps
 
 
 def _swap_changes(p: Partition, rows: np.ndarray, members: np.ndarray, inner: np.ndarray) -> np.ndarray:
@@ -242,16 +214,12 @@ class FairnessFirstClustering(CentreClusterer):
         Cluster of each point; no cluster is empty.
     counts_ : ClusterCounts
         The counts :math:`n_{jk}`.
-    centers_ : ndarray of shape (c, d)
-        Means of the clusters.
-    inertia_ : float
-        The sum of squared distances to them.
+    centers_, inertia_ : ndarray of shape (c, d), float
+        Means of the clusters, and the sum of squared distances to them.
     stages_ : tuple of dict
         For each stage its name, the sum of squares ("inertia") and the balance after it.
-    n_moves_, n_swaps_ : int
-        Moves of stage 2, and swaps of stage 3.
-    n_iter_ : int
-        Passes of stage 3.
+    n_moves_, n_swaps_, n_iter_ : int
+        Moves of stage 2; swaps and passes of stage 3.
     at_rest_, converged_ : bool
         Whether no swap lowers the sum of squares further. It is then a local minimum in that sense; nothing more is
         known of how near it is to the lowest.
@@ -266,8 +234,8 @@ class FairnessFirstClustering(CentreClusterer):
 
     Complexity
     ----------
-    k-means in every group; O(n c log n) for the division; O(n (c + d)) for each move or swap; O(n^2 d / G) for a pass
-    of stage 3. Memory O(n (c + d)), and no n x n object.
+    k-means in every group; O(n) for each row that the division moves; O(n (c + d)) for each move or swap; O(n^2 d / G)
+    for a pass of stage 3. Memory O(n (c + d)), and no n x n object.
 
     References
     ----------
@@ -351,7 +319,7 @@ def fair_start(X: np.ndarray, codes: np.ndarray, n_clusters: int, rng: np.random
     sums, sizes = np.zeros_like(reference), np.zeros(n_clusters, dtype=np.int64)
     for j, points in enumerate(groups):
         if j == largest and len(points) >= n_clusters:
-            centres, labels = reference, _nearest(points, reference)
+            centres, labels = reference, _squared_distances(points, reference).argmin(axis=1)
         else:
             centres, labels = _means(points, min(n_clusters, len(points)), rng)
         own, matched = linear_sum_assignment(_squared_distances(centres, reference))
@@ -375,10 +343,6 @@ def _means(points: np.ndarray, k: int, rng: np.random.Generator) -> tuple[np.nda
         warnings.simplefilter("ignore", ConvergenceWarning)  # fewer different points than clusters: seen to above
         labels = means.fit_predict(points)
     return means.cluster_centers_, labels
-
-
-def _nearest(points: np.ndarray, centres: np.ndarray) -> np.ndarray:
-    return _squared_distances(points, centres).argmin(axis=1)
 
 
 def _squared_distances(points: np.ndarray, centres: np.ndarray) -> np.ndarray:

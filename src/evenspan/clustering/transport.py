@@ -1,10 +1,8 @@
 """Fair shares of clusters as whole numbers, and the cheapest assignment that has these numbers."""
 
-import heapq
 import itertools
 
 import numpy as np
-from scipy import sparse
 from scipy.optimize import Bounds, LinearConstraint, milp
 
 from ..core.errors import DataError
@@ -22,17 +20,6 @@ def fair_counts(group_sizes: np.ndarray, sizes: np.ndarray) -> np.ndarray:
 
     With m and M the lowest and highest rounded-down count of a cluster, the balance of the cluster is one of m/M,
     (m+1)/M, m/(M+1) and (m+1)/(M+1). So there are at most 4c values to try, each by a small integer programme.
-
-    Parameters
-    ----------
-    group_sizes : ndarray of shape (G,)
-        Rows of each group, at least 1.
-    sizes : ndarray of shape (c,)
-        Rows of each cluster, at least 1; the same sum.
-
-    Returns
-    -------
-    ndarray of shape (G, c), int64
     """
     n = int(sizes.sum(axis=0))
     low, rest = np.divmod(np.multiply.outer(group_sizes, sizes).astype(np.int64), n)
@@ -55,42 +42,18 @@ def fair_counts(group_sizes: np.ndarray, sizes: np.ndarray) -> np.ndarray:
 def _rounding(low: np.ndarray, rest: np.ndarray, group_sizes: np.ndarray, balance: float) -> np.ndarray | None:
     """The table nearest to the shares in which every cluster is so balanced; None where there is none."""
     G, c = low.shape
-    slack = 1e-12
-    down, up = low.min(axis=0), low.max(axis=0)
-    lowest, highest = low == down, low == up
-    wide = down >= (balance - slack) * (up + 1)  # any rounding will do
-    flat = ~wide & (down >= (balance - slack) * up)  # will do if no highest count is rounded up
-    raised = ~wide & (down + 1 >= (balance - slack) * (up + 1))  # will do if all lowest counts are rounded up
-    # both at once where neither is enough; one of the two, by a switch z, where either is
-    both = ~wide & ~flat & ~raised
-    if (both & (down + 1 < (balance - slack) * up)).any():
-        return None
-    switch = flat & raised
-    least = (lowest & ((raised & ~flat) | both)).astype(float)
-    most = ((rest > 0) & ~(highest & ((flat & ~raised) | both))).astype(float)
-    if (least > most).any():
-        return None
-    u = np.arange(G * c).reshape(G, c)
-    ties = [(u[j, k], G * c + k) for j, k in np.argwhere(switch & lowest)]
-    caps = [(G * c + k, u[j, k]) for j, k in np.argwhere(switch & highest)]
-    variables = sparse.eye(G * c, G * c + c, format="csr")  # the counts, then the switches
-    of_groups = sparse.kron(sparse.eye(G), np.ones((1, c)), format="csr") @ variables
-    of_clusters = sparse.kron(np.ones((1, G)), sparse.eye(c), format="csr") @ variables
+    u = np.eye(G * c).reshape(G, c, G * c)  # u[j, k] picks one of the variables: which counts are rounded up
     missing = group_sizes - low.sum(axis=1)
-    rows = [
-        LinearConstraint(of_groups, missing, missing),
-        LinearConstraint(of_clusters, 1 - low.sum(axis=0), np.inf),
+    constraints = [
+        LinearConstraint(u.sum(axis=1), missing, missing),
+        LinearConstraint(u.sum(axis=0), 1 - low.sum(axis=0), np.inf),
     ]
-    if ties or caps:
-        larger, smaller = np.array(ties + caps).T
-        index, ones = np.arange(len(larger)), np.ones(len(larger))
-        matrix = sparse.csr_matrix((ones, (index, larger)), shape=(len(larger), G * c + c))
-        matrix -= sparse.csr_matrix((ones, (index, smaller)), shape=(len(larger), G * c + c))
-        rows.append(LinearConstraint(matrix, 0.0, np.inf))
-    bounds = Bounds(np.append(least.ravel(), np.zeros(c)), np.append(most.ravel(), np.ones(c)))
-    cost = np.append(-rest.ravel() / group_sizes.sum(axis=0), np.zeros(c))
-    found = milp(cost, integrality=np.ones(len(cost)), bounds=bounds, constraints=rows)
-    return None if found.x is None else low + np.rint(found.x[: G * c]).astype(np.int64).reshape(G, c)
+    share = balance - 1e-12
+    for j, other in itertools.permutations(range(G), 2):
+        constraints.append(LinearConstraint(u[j] - share * u[other], share * low[other] - low[j], np.inf))
+    cost = -rest.ravel() / group_sizes.sum(axis=0)
+    found = milp(cost, integrality=np.ones(G * c), bounds=Bounds(0, (rest > 0).ravel()), constraints=constraints)
+    return None if found.x is None else low + np.rint(found.x).astype(np.int64).reshape(G, c)
 
 
 def transport(costs: np.ndarray, capacities: np.ndarray) -> np.ndarray:
@@ -98,25 +61,14 @@ def transport(costs: np.ndarray, capacities: np.ndarray) -> np.ndarray:
 
     .. math:: \min_{l} \sum_i c_{i l_i} \quad \text{subject to} \quad |\{i : l_i = k\}| = b_k .
 
-    Every row starts where it is cheapest. Then one row's worth at a time flows from a cluster with too many to one with
-    too few along the cheapest chain of moves; a chain that passes through a cluster pushes one of its rows on. No chain
-    of moves back to its start can then lower the cost, which is optimality.
-
-    Parameters
-    ----------
-    costs : ndarray of shape (n, c)
-        What each row costs in each cluster.
-    capacities : ndarray of shape (c,), int
-        The numbers of rows; their sum is n.
-
-    Returns
-    -------
-    ndarray of shape (n,)
-        Cluster of each row.
+    The costs are (n, c), the capacities b (c,) sum to n. Every row starts where it is cheapest. Then one row's worth at
+    a time flows from a cluster with too many to one with too few along the cheapest chain of moves; a chain that passes
+    through a cluster pushes one of its rows on. No chain of moves back to its start can then lower the cost, which is
+    optimality.
 
     Complexity
     ----------
-    O(n c log n + m c^2 log n) for m rows too many, and O(n c) memory.
+    O(n + c^3) for each row too many, and O(n c) memory.
 
     References
     ----------
@@ -126,34 +78,23 @@ def transport(costs: np.ndarray, capacities: np.ndarray) -> np.ndarray:
     labels = costs.argmin(axis=1)
     excess = np.bincount(labels, minlength=c) - capacities
     tie = TIE * float(np.abs(costs).max(initial=0.0))
-    # For every pair of clusters the rows of the first, those that lose least by going to the second on top.
-    heaps = [[[] for _ in range(c)] for _ in range(c)]
-    for k in range(c):
-        members = np.flatnonzero(labels == k)
-        for other in range(c):
-            if other != k:
-                losses = (costs[members, other] - costs[members, k]).tolist()
-                heaps[k][other] = list(zip(losses, members.tolist(), strict=True))
-                heapq.heapify(heaps[k][other])
-    change = np.full((c, c), np.inf)
+    # For every pair of clusters the row of the first that loses least by going to the second, and what it loses.
+    mover, change = np.zeros((c, c), dtype=np.intp), np.full((c, c), np.inf)
 
     def refresh(k: int) -> None:
-        for other in range(c):
-            heap = heaps[k][other]
-            while heap and labels[heap[0][1]] != k:
-                heapq.heappop(heap)
-            change[k, other] = heap[0][0] if heap else np.inf
+        members, change[k] = np.flatnonzero(labels == k), np.inf
+        if len(members):
+            losses = costs[members] - costs[members, k][:, None]
+            first = losses.argmin(axis=0)
+            mover[k], change[k] = members[first], losses[first, np.arange(c)]
+            change[k, k] = np.inf
 
     for k in range(c):
         refresh(k)
     for _ in range(int(excess[excess > 0].sum(axis=0))):
         path = _cheapest_path(change, excess, tie)
-        steps = [(heaps[k][other][0][1], other) for k, other in itertools.pairwise(path)]
-        for i, target in steps:
-            labels[i] = target
-            for other, loss in enumerate((costs[i] - costs[i, target]).tolist()):
-                if other != target:
-                    heapq.heappush(heaps[target][other], (loss, i))
+        for k, other in itertools.pairwise(path):
+            labels[mover[k, other]] = other
         for k in path:
             refresh(k)
         excess[path[0]] -= 1
