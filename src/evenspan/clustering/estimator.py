@@ -2,7 +2,7 @@
 
 from abc import abstractmethod
 from collections.abc import Mapping
-from numbers import Integral, Real
+from numbers import Integral
 from typing import ClassVar
 
 import numpy as np
@@ -16,7 +16,10 @@ from ..core.errors import ComponentsError, ConfigurationError, DataError, GroupE
 from ..core.estimator import validated, warn_caller
 from ..core.groups import encode_groups, label_text
 from ..core.inputs import feature_names, require_numeric_columns
-from ..core.options import Option, Options, one_of
+from ..core.options import Option, Options, number, one_of
+
+#: A weight of fairness.
+WEIGHT = Option(number(0.0).allows, "a finite number of at least 0")
 
 
 class FairClusterer(Options, ClusterMixin, BaseEstimator):
@@ -129,10 +132,3 @@ def require_clusters(n_clusters, n: int) -> int:
             f"n_clusters={n_clusters}, but there are only {n} points and no cluster may be empty. Ask for at most {n}."
         )
     return int(n_clusters)
-
-
-def number_at_least(name: str, value, least: float) -> float:
-    """The value as a float; ``ConfigurationError`` naming the argument unless it is finite and no smaller."""
-    if isinstance(value, bool) or not isinstance(value, Real) or not least <= value < np.inf:
-        raise ConfigurationError(f"{name}={value!r}; needed is a finite number of at least {least:g}.")
-    return float(value)

@@ -12,11 +12,11 @@ from ..core.cluster_counts import ClusterCounts
 from ..core.estimator import require_generator, warn_caller
 from ..core.options import Option, flag, number, whole
 from .bounds import certified, deflated_bound
-from .estimator import FairClusterer, number_at_least, require_clusters
+from .estimator import WEIGHT, FairClusterer, require_clusters
 from .kernel_kmeans import starting_point
 from .kernels import Gram, KernelInput
 from .row_update import RowUpdates, row_updates, swaps_and_moves
-from .weight_rule import as_rule, settle, shares_of
+from .weight_rule import WEIGHT_OR_RULE, settle, shares_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,6 +125,7 @@ class FairKernelKMeans(KernelInput, FairClusterer):
     _options: ClassVar[Mapping[str, Option]] = {
         **FairClusterer._options,
         **KernelInput._options,
+        "fairness_weight": WEIGHT_OR_RULE,
         "max_iter": whole(1),
         "tol": number(0.0),
         "swaps": flag(),
@@ -168,11 +169,10 @@ class FairKernelKMeans(KernelInput, FairClusterer):
         self.on_single_group = on_single_group
 
     def fit(self, X, y=None, *, sensitive_features):
-        rule = as_rule(self.fairness_weight)
         X, gram, codes, start = self._prepare(X, sensitive_features)
         c, self.n_swaps_ = int(start.max()) + 1, 0
         found, self.fairness_weight_, self.search_ = settle(
-            rule,
+            self.fairness_weight,
             lambda weight: self._updates(gram, codes, start, weight),
             lambda found: (
                 shares_of(found.labels, codes, c) | {"objective": found.objective, "n_sweeps": found.n_sweeps}
@@ -213,7 +213,7 @@ class FairKernelKMeans(KernelInput, FairClusterer):
         list of TradeOffPoint
             In the order of the weights. Points that are not at rest say so in ``updates.at_rest``.
         """
-        weights = [number_at_least("a fairness weight", weight, 0.0) for weight in weights]
+        weights = [float(WEIGHT.require("a fairness weight", weight)) for weight in weights]
         model = clone(self)  # a fitted model keeps what it has learnt
         _, gram, codes, start = model._prepare(X, sensitive_features)
         c, found = int(start.max()) + 1, []

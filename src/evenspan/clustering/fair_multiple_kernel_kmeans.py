@@ -18,7 +18,7 @@ from .estimator import FairClusterer, require_clusters
 from .kernel_kmeans import clustered_trace, starting_point
 from .kernels import DenseGram, indicator, symmetric_kernel, warn_if_indefinite
 from .row_update import row_updates
-from .weight_rule import as_rule, settle, shares_of
+from .weight_rule import WEIGHT_OR_RULE, settle, shares_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,6 +119,7 @@ class FairMultipleKernelKMeans(FairClusterer):
 
     _options: ClassVar[Mapping[str, Option]] = {
         **FairClusterer._options,
+        "fairness_weight": WEIGHT_OR_RULE,
         "kernels": one_of("twelve", "precomputed"),
         "weights_from": one_of("shifted", "unshifted"),
         "max_iter": whole(1),
@@ -153,7 +154,7 @@ class FairMultipleKernelKMeans(FairClusterer):
 
     def fit(self, X, y=None, *, sensitive_features):
         self._check_options()
-        rule, rng = as_rule(self.fairness_weight), require_generator(self.random_state)
+        rng = require_generator(self.random_state)
         stack = self._stack(X)
         n = stack[0].shape[0]
         c, codes = require_clusters(self.n_clusters, n), self._groups(sensitive_features, n)
@@ -161,7 +162,7 @@ class FairMultipleKernelKMeans(FairClusterer):
         start = starting_point(DenseGram(weighted(stack, equal)), self.init, c, rng)
 
         found, self.fairness_weight_, self.search_ = settle(
-            rule,
+            self.fairness_weight,
             lambda weight: self._alternate(stack, codes, start, c, weight),
             lambda found: (
                 shares_of(found.labels, codes, c) | {"objective": found.history[-1], "n_rounds": len(found.history)}
