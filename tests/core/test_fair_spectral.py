@@ -19,7 +19,6 @@ from evenspan.clustering.graphs import (
     kernel_neighbour_graph,
     looped,
     nearest_neighbour_graph,
-    require_affinity,
 )
 from evenspan.core.errors import ComponentsError, ConfigurationError, DataError, GroupError, SingleGroupWarning
 
@@ -332,6 +331,6 @@ def test_refusals_say_what_was_seen_and_needed(case):
 
 def test_graphs_refuse_what_is_none():
     with pytest.raises(DataError, match="NaN or inf"):
-        require_affinity(np.array([[0.0, np.nan], [np.nan, 0.0]]))
+        affinity_graph(np.array([[0.0, np.nan], [np.nan, 0.0]]), "precomputed")
     with pytest.raises(DataError, match="the kernel matrix is not symmetric"):
         kernel_neighbour_graph(np.triu(np.ones((3, 3))))

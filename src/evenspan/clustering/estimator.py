@@ -71,9 +71,6 @@ class FairClusterer(Options, ClusterMixin, BaseEstimator):
         counts = ClusterCounts.from_labels(self.labels_, codes, n_clusters)
         self.counts_ = ClusterCounts(self.group_labels_, counts.clusters, counts.counts)
 
-    def _table(self, X, **checks) -> np.ndarray:
-        return numeric_table(self, X, **checks)
-
 
 class CentreClusterer(FairClusterer):
     """Base of the clusterers whose clusters have centres among the features, ``centers_`` of shape (c, d)."""
@@ -94,7 +91,7 @@ class CentreClusterer(FairClusterer):
         ndarray of shape (m,)
         """
         check_is_fitted(self)
-        X = self._table(X, reset=False, accept_sparse=self.__sklearn_tags__().input_tags.sparse and "csr")
+        X = numeric_table(self, X, reset=False, accept_sparse=self.__sklearn_tags__().input_tags.sparse and "csr")
         if self.centers_ is None:
             raise ConfigurationError(
                 "clusters of a graph have no centres, so nothing can be predicted for new rows. Fit to all rows, "

@@ -7,14 +7,13 @@ from typing import ClassVar
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from ..core.answer import Certificate
 from ..core.cluster_counts import ClusterCounts
 from ..core.errors import DataError
 from ..core.estimator import require_generator, warn_caller
 from ..core.options import Option, number, one_of, whole
 from .base_kernels import PRECISION, twelve_kernels
 from .bounds import certified, deflated_bound
-from .estimator import FairClusterer, require_clusters
+from .estimator import FairClusterer, numeric_table, require_clusters
 from .kernel_kmeans import clustered_trace, starting_point
 from .kernels import DenseGram, indicator, symmetric_kernel, warn_if_indefinite
 from .row_update import row_updates
@@ -172,7 +171,12 @@ class FairMultipleKernelKMeans(FairClusterer):
         self.initial_labels_, self.kernel_weights_, self.history_ = start, found.gamma, found.history
         self.objective_, self.n_rounds_ = found.history[-1], len(found.history)
         self.n_iter_, self.at_rest_, self.converged_ = self.n_rounds_, found.at_rest, found.at_rest
-        self.certificate_ = self._certificate(stack, codes, c, rng)
+        # of the final kernel, whose fairness term has the sum of the squared weights as a factor
+        gram = DenseGram(weighted(stack, found.gamma))
+        weight = self.fairness_weight_ * float((found.gamma**2).sum(axis=0))
+        value = clustered_trace(gram, self.labels_, c) - weight * self.counts_.regulariser
+        problem = "trace of the weighted kernel less the weighted regulariser, over all clusterings"
+        self.certificate_ = certified(problem, value, deflated_bound(gram, codes, weight, c, rng), gram, weight)
         if not found.at_rest:
             warn_caller(
                 f"points still moved in the last of {self.n_rounds_} rounds. Raise max_iter.", ConvergenceWarning
@@ -182,7 +186,7 @@ class FairMultipleKernelKMeans(FairClusterer):
     def _stack(self, X) -> np.ndarray:
         """The kernel matrices (m, n, n), checked."""
         if self.kernels == "twelve":
-            return twelve_kernels(self._table(X), dtype=self.dtype)
+            return twelve_kernels(numeric_table(self, X), dtype=self.dtype)
         X = np.asarray(X)
         if X.ndim != 3 or not len(X):
             raise DataError(
@@ -216,14 +220,6 @@ class FairMultipleKernelKMeans(FairClusterer):
             if (rounds >= 3 and steady) or (moved == 0 and steady):
                 break
         return Rounds(labels, gamma, tuple(history), moved == 0)
-
-    def _certificate(self, stack, codes, n_clusters: int, rng) -> Certificate:
-        gram, scale = DenseGram(weighted(stack, self.kernel_weights_)), float((self.kernel_weights_**2).sum(axis=0))
-        weight = scale * self.fairness_weight_
-        value = clustered_trace(gram, self.labels_, n_clusters) - weight * self.counts_.regulariser
-        bound = deflated_bound(gram, codes, weight, n_clusters, rng)
-        problem = "trace of the weighted kernel less the weighted regulariser, over all clusterings"
-        return certified(problem, value, bound, gram, weight)
 
 
 def weighted(stack: np.ndarray, gamma: np.ndarray) -> np.ndarray:

@@ -14,7 +14,7 @@ from ..core.errors import ComponentsError, ConfigurationError
 from ..core.estimator import require_generator, warn_caller
 from ..core.linalg import complement, fix_signs, symmetrise, top_eigenspace
 from ..core.options import Option, one_of, whole
-from .estimator import FairClusterer, require_clusters
+from .estimator import FairClusterer, numeric_table, require_clusters
 from .graphs import affinity_graph, looped
 
 #: Up to so many samples "auto" takes the null space, whose certificate is a proof.
@@ -298,7 +298,7 @@ class FairSpectralClustering(FairClusterer):
         self._check_options()
         rng = require_generator(self.random_state)
         seed = int(rng.integers(2**31))
-        X = self._table(X, accept_sparse="csr")
+        X = numeric_table(self, X, accept_sparse="csr")
         n = X.shape[0]
         codes = self._groups(sensitive_features, n)
         c = require_clusters(self.n_clusters, n)

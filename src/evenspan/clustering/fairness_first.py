@@ -12,7 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 from ..core.cluster_counts import tally
 from ..core.estimator import require_generator, warn_caller
 from ..core.options import Option, number, whole
-from .estimator import CentreClusterer, FairClusterer, require_clusters
+from .estimator import CentreClusterer, FairClusterer, numeric_table, require_clusters
 from .transport import fair_counts, transport
 
 #: A change must lower the sum of squares by more than this, relative to the total scatter.
@@ -270,7 +270,7 @@ class FairnessFirstClustering(CentreClusterer):
 
     def fit(self, X, y=None, *, sensitive_features):
         self._check_options()
-        X = np.asarray(self._table(X), dtype=np.float64)
+        X = np.asarray(numeric_table(self, X), dtype=np.float64)
         codes = self._groups(sensitive_features, len(X))
         c = require_clusters(self.n_clusters, len(X))
         rng = require_generator(self.random_state)

@@ -63,7 +63,16 @@ def affinity_graph(X, affinity: str, *, n_neighbors: int = 20, gamma="scale"):
     if affinity == "nearest_neighbors":
         return nearest_neighbour_graph(X, n_neighbors)
     if affinity == "precomputed":
-        return require_affinity(X)
+        W = sparse.csr_array(X, dtype=np.float64) if sparse.issparse(X) else np.asarray(X, dtype=np.float64)
+        entries = _symmetric_entries(W, "the affinity matrix")
+        lowest = float(entries.min(initial=0.0))
+        if lowest < 0:
+            raise DataError(
+                f"the affinity matrix has {int((entries < 0).sum(axis=None))} negative entries, the lowest "
+                f"{lowest:.3g}; needed are weights of at least 0. A kernel becomes a graph by "
+                "evenspan.clustering.graphs.kernel_neighbour_graph."
+            )
+        return W
     if sparse.issparse(X):
         raise DataError(
             "X is sparse and affinity='rbf' is a full matrix of affinities. Pass X.toarray(), or choose "
@@ -72,20 +81,6 @@ def affinity_graph(X, affinity: str, *, n_neighbors: int = 20, gamma="scale"):
     n = len(X)
     W = resolve_kernel("rbf", X, np.ones(n), gamma=gamma, degree=3, coef0=1.0).matrix(X, np.arange(n))
     np.fill_diagonal(W, 0.0)
-    return W
-
-
-def require_affinity(W):
-    """W as a float64 csr_array or ndarray; DataError unless it is square, finite, symmetric and not negative."""
-    W = sparse.csr_array(W, dtype=np.float64) if sparse.issparse(W) else np.asarray(W, dtype=np.float64)
-    entries = _symmetric_entries(W, "the affinity matrix")
-    lowest = float(entries.min(initial=0.0))
-    if lowest < 0:
-        raise DataError(
-            f"the affinity matrix has {int((entries < 0).sum(axis=None))} negative entries, the lowest {lowest:.3g}; "
-            "needed are weights of at least 0. A kernel becomes a graph by evenspan.clustering.graphs."
-            "kernel_neighbour_graph."
-        )
     return W
 
 

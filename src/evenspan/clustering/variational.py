@@ -10,7 +10,7 @@ from sklearn.exceptions import ConvergenceWarning
 from ..core.errors import ConfigurationError, DataError
 from ..core.estimator import require_generator, warn_caller
 from ..core.options import Option, number, one_of, whole
-from .estimator import WEIGHT, CentreClusterer, FairClusterer, require_clusters
+from .estimator import WEIGHT, CentreClusterer, FairClusterer, numeric_table, require_clusters
 from .kernels import indicator
 from .variational_round import (
     BoundResult,
@@ -32,9 +32,8 @@ class VariationalResult:
 
     #: The weight of fairness.
     weight: float
-    #: Hard clusters (n,), soft assignments (c, n), and the centres of the hard clusters (their labels for "ncut").
+    #: Hard clusters (n,), and their centres (the labels for "ncut").
     labels: np.ndarray
-    S: np.ndarray
     centres: np.ndarray
     #: Energy of the hard clusters, and both terms of that of the soft assignments.
     clustering_energy: float
@@ -92,12 +91,11 @@ def variational_rounds(
         return bound, bound.S.argmax(axis=0)
 
     def result(bound, labels, centres, costs, history, degenerate=False, converged=False):
-        S = bound.S
         with np.errstate(divide="ignore"):
-            unfair = fairness_error(np.log(S @ indicators).T, shares) if weight == 0 else bound.fairness
-        energies = problem.energy(hard_assignments(labels, c), costs), problem.energy(S, costs), unfair
+            unfair = fairness_error(np.log(bound.S @ indicators).T, shares) if weight == 0 else bound.fairness
+        energies = problem.energy(hard_assignments(labels, c), costs), problem.energy(bound.S, costs), unfair
         return VariationalResult(
-            weight, labels, S, centres, *energies, tuple(history), bound, **totals,
+            weight, labels, centres, *energies, tuple(history), bound, **totals,
             degenerate=degenerate, converged=converged,
         )  # fmt: skip
 
@@ -275,7 +273,31 @@ class VariationalFairClustering(CentreClusterer):
 
     def fit(self, X, y=None, *, sensitive_features):
         codes, origin, rounds = self._prepare(X, sensitive_features)
-        return self._store(rounds(float(self.fairness_weight)), codes, origin)
+        found = rounds(float(self.fairness_weight))
+        self._store_labels(found.labels, codes, len(found.bound.S))
+        self.centers_ = None if self.objective == "ncut" else found.centres + origin
+        self.soft_labels_ = found.bound.S.T
+        self.energy_, self.clustering_energy_ = found.energy, found.clustering_energy
+        with np.errstate(divide="ignore"):
+            self.fairness_error_ = fairness_error(np.log(self.counts_.counts), self.group_counts_ / len(codes))
+        self.soft_fairness_error_ = found.soft_fairness_error
+        self.history_, self.n_iter_ = np.array(found.history), len(found.history)
+        self.bound_history_, self.n_updates_ = np.array(found.bound.history), found.n_updates
+        self.lipschitz_, self.n_doublings_ = found.lipschitz, found.n_doublings
+        self.n_reseeds_, self.degenerate_, self.converged_ = found.n_reseeds, found.degenerate, found.converged
+        if found.degenerate:
+            warn_caller(
+                f"with fairness_weight={found.weight:g} a cluster became empty after {found.n_reseeds} new sets of "
+                "seeds too; the answer is the last state without one. Use a smaller weight, or fewer clusters.",
+                ConvergenceWarning,
+            )
+        elif not found.converged:
+            warn_caller(
+                f"the energy still changes after {self.n_iter_} rounds and {found.n_updates} updates. Raise max_iter "
+                "or max_bound_iter.",
+                ConvergenceWarning,
+            )
+        return self
 
     def curve(self, X, weights: Iterable[float], *, sensitive_features) -> list[VariationalResult]:
         """The trade-off: an answer for each weight, all from the same seeds.
@@ -311,7 +333,7 @@ class VariationalFairClustering(CentreClusterer):
         lipschitz = (1.0 if objective == "ncut" else 2.0) if self.lipschitz is None else self.lipschitz
         options = {name: getattr(self, name) for name in ("tol", "max_iter", "bound_tol", "max_bound_iter")}
         rng = require_generator(self.random_state)
-        X = self._table(X, accept_sparse="csr").astype(np.float64, copy=False)
+        X = numeric_table(self, X, accept_sparse="csr").astype(np.float64, copy=False)
         codes = self._groups(sensitive_features, X.shape[0])
         c = require_clusters(self.n_clusters, X.shape[0])
         if objective == "ncut":
@@ -325,32 +347,6 @@ class VariationalFairClustering(CentreClusterer):
             return variational_rounds(problem, indicators, c, weight, lipschitz, start, seed, **options)
 
         return codes, getattr(problem, "origin", None), rounds
-
-    def _store(self, found: VariationalResult, codes: np.ndarray, origin: np.ndarray | None):
-        self._store_labels(found.labels, codes, len(found.S))
-        self.centers_ = None if self.objective == "ncut" else found.centres + origin
-        self.soft_labels_ = found.S.T
-        self.energy_, self.clustering_energy_ = found.energy, found.clustering_energy
-        with np.errstate(divide="ignore"):
-            self.fairness_error_ = fairness_error(np.log(self.counts_.counts), self.group_counts_ / len(codes))
-        self.soft_fairness_error_ = found.soft_fairness_error
-        self.history_, self.n_iter_ = np.array(found.history), len(found.history)
-        self.bound_history_, self.n_updates_ = np.array(found.bound.history), found.n_updates
-        self.lipschitz_, self.n_doublings_ = found.lipschitz, found.n_doublings
-        self.n_reseeds_, self.degenerate_, self.converged_ = found.n_reseeds, found.degenerate, found.converged
-        if found.degenerate:
-            warn_caller(
-                f"with fairness_weight={found.weight:g} a cluster became empty after {found.n_reseeds} new sets of "
-                "seeds too; the answer is the last state without one. Use a smaller weight, or fewer clusters.",
-                ConvergenceWarning,
-            )
-        elif not found.converged:
-            warn_caller(
-                f"the energy still changes after {self.n_iter_} rounds and {found.n_updates} updates. Raise max_iter "
-                "or max_bound_iter.",
-                ConvergenceWarning,
-            )
-        return self
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
