@@ -74,10 +74,8 @@ class FairKernelKMeans(KernelInput, FairClusterer):
 
     Attributes
     ----------
-    labels_, initial_labels_ : ndarray of shape (n,)
-        Cluster of each point, from 0; and at the start, the same for all weights.
-    counts_ : ClusterCounts
-        Rows of each group in each cluster.
+    labels_, initial_labels_, counts_ : ndarray of shape (n,), ndarray of shape (n,), ClusterCounts
+        Cluster of each point, from 0; at the start, the same for all weights; rows of each group in each cluster.
     objective_, fairness_weight_ : float
         The maximised trace, without shift, and the weight used.
     search_ : list of dict

@@ -69,10 +69,8 @@ class FairMultipleKernelKMeans(FairClusterer):
 
     Attributes
     ----------
-    labels_, initial_labels_ : ndarray of shape (n,)
-        Cluster of each point, from 0; and at the start, the same for all weights.
-    counts_ : ClusterCounts
-        Rows of each group in each cluster.
+    labels_, initial_labels_, counts_ : ndarray of shape (n,), ndarray of shape (n,), ClusterCounts
+        Cluster of each point, from 0; at the start, the same for all weights; rows of each group in each cluster.
     kernel_weights_ : ndarray of shape (m,)
         The weights, non-negative with sum 1.
     objective_, fairness_weight_ : float

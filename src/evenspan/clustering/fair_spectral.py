@@ -211,10 +211,8 @@ class FairSpectralClustering(FairClusterer):
 
     Attributes
     ----------
-    labels_ : ndarray of shape (n,)
-        Cluster of each row of X.
-    counts_ : ClusterCounts
-        How many rows of each group are in each cluster.
+    labels_, counts_ : ndarray of shape (n,), ClusterCounts
+        Cluster of each row of X, and how many rows of each group are in each cluster.
     embedding_ : ndarray of shape (n, c)
         The relaxed indicators H.
     eigenvalues_, eigengap_ : ndarray of shape (c,), float

@@ -151,10 +151,8 @@ class KernelKMeans(KernelInput, Options, ClusterMixin, BaseEstimator):
     ----------
     labels_ : ndarray of shape (n,)
         Cluster of each point, from 0.
-    objective_ : float
-        The maximised trace.
-    inertia_ : float
-        Sum of squared distances to the cluster means, the trace of K less the objective.
+    objective_, inertia_ : float
+        The maximised trace; the sum of squared distances to the cluster means, the trace of K less the objective.
     n_iter_ : int
         Steps from the best start; 1 for "relaxed".
     at_rest_, converged_ : bool

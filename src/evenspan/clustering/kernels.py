@@ -148,35 +148,22 @@ class CachedSums:
 
 
 class FactorSums(CachedSums):
-    """The same from sums of the rows of Z for each cluster, c x d; S is kept for a window of points only."""
-
-    def __init__(self, gram: FactorGram, labels: np.ndarray, n_clusters: int):
-        self.Z = gram.Z
-        super().__init__(gram, labels, n_clusters)
+    """The same from sums of the rows of Z for each cluster, c x d; S is computed for the window that is asked for."""
 
     def _fill(self, labels):
-        self.sums = np.zeros((self.n_clusters, self.Z.shape[1]))
+        self.Z, self.sums = self.gram.Z, np.zeros((self.n_clusters, self.gram.Z.shape[1]))
         order = np.argsort(labels, kind="stable")
         present, firsts = np.unique(labels[order], return_index=True)
         # ordered sums of blocks: no product with an indicator matrix of n x c
         for k, rows in zip(present, np.split(order, firsts[1:]), strict=True):
             self.sums[k] = self.Z[rows].sum(axis=0, dtype=np.float64)
-        self.start = self.stop = 0
-        self.S = np.empty((self.n_clusters, 0))
 
     def window(self, start, stop):
-        if not (self.start <= start and stop <= self.stop):
-            self.start, self.stop = start, max(stop, min(start + 512, len(self.Z)))
-            self.S = self.sums @ self.Z[self.start : self.stop].T
-        return self.S[:, start - self.start : stop - self.start]
+        return self.sums @ self.Z[start:stop].T
 
     def move(self, i, source, target):
         self.sums[source] -= self.Z[i]
         self.sums[target] += self.Z[i]
-        if i + 1 < self.stop:  # what lies before the point is not asked for again in this sweep
-            similar = self.Z[i + 1 : self.stop] @ self.Z[i]
-            self.S[source, i + 1 - self.start :] -= similar
-            self.S[target, i + 1 - self.start :] += similar
 
     def within(self, labels):
         self._fill(labels)

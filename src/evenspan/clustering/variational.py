@@ -171,10 +171,8 @@ class VariationalFairClustering(CentreClusterer):
 
     Attributes
     ----------
-    labels_ : ndarray of shape (n,)
-        Cluster of each row of X.
-    counts_ : ClusterCounts
-        How many rows of each group are in each cluster.
+    labels_, counts_ : ndarray of shape (n,), ClusterCounts
+        Cluster of each row of X, and how many rows of each group are in each cluster.
     centers_ : ndarray of shape (c, d) or None
         Means or medoids of the clusters; None for "ncut".
     soft_labels_ : ndarray of shape (n, c)
