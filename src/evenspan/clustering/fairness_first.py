@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import ClassVar
 
 import numpy as np
+from scipy import sparse
 from scipy.optimize import Bounds, LinearConstraint, linear_sum_assignment, milp
 from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
@@ -384,18 +385,42 @@ def fair_counts(group_sizes: np.ndarray, sizes: np.ndarray) -> np.ndarray:
 def _rounding(low: np.ndarray, rest: np.ndarray, group_sizes: np.ndarray, balance: float) -> np.ndarray | None:
     """The table nearest to the shares in which every cluster is so balanced; None where there is none."""
     G, c = low.shape
-    u = np.eye(G * c).reshape(G, c, G * c)  # u[j, k] picks one of the variables: which counts are rounded up
+    slack = 1e-12
+    down, up = low.min(axis=0), low.max(axis=0)
+    lowest, highest = low == down, low == up
+    wide = down >= (balance - slack) * (up + 1)  # any rounding will do
+    flat = ~wide & (down >= (balance - slack) * up)  # will do if no highest count is rounded up
+    raised = ~wide & (down + 1 >= (balance - slack) * (up + 1))  # will do if all lowest counts are rounded up
+    # both at once where neither is enough; one of the two, by a switch z, where either is
+    both = ~wide & ~flat & ~raised
+    if (both & (down + 1 < (balance - slack) * up)).any():
+        return None
+    switch = flat & raised
+    least = (lowest & ((raised & ~flat) | both)).astype(float)
+    most = ((rest > 0) & ~(highest & ((flat & ~raised) | both))).astype(float)
+    if (least > most).any():
+        return None
+    u = np.arange(G * c).reshape(G, c)
+    ties = [(u[j, k], G * c + k) for j, k in np.argwhere(switch & lowest)]
+    caps = [(G * c + k, u[j, k]) for j, k in np.argwhere(switch & highest)]
+    variables = sparse.eye(G * c, G * c + c, format="csr")  # the counts, then the switches
+    of_groups = sparse.kron(sparse.eye(G), np.ones((1, c)), format="csr") @ variables
+    of_clusters = sparse.kron(np.ones((1, G)), sparse.eye(c), format="csr") @ variables
     missing = group_sizes - low.sum(axis=1)
-    constraints = [
-        LinearConstraint(u.sum(axis=1), missing, missing),
-        LinearConstraint(u.sum(axis=0), 1 - low.sum(axis=0), np.inf),
+    rows = [
+        LinearConstraint(of_groups, missing, missing),
+        LinearConstraint(of_clusters, 1 - low.sum(axis=0), np.inf),
     ]
-    share = balance - 1e-12
-    for j, other in itertools.permutations(range(G), 2):
-        constraints.append(LinearConstraint(u[j] - share * u[other], share * low[other] - low[j], np.inf))
-    cost = -rest.ravel() / group_sizes.sum(axis=0)
-    found = milp(cost, integrality=np.ones(G * c), bounds=Bounds(0, (rest > 0).ravel()), constraints=constraints)
-    return None if found.x is None else low + np.rint(found.x).astype(np.int64).reshape(G, c)
+    if ties or caps:
+        larger, smaller = np.array(ties + caps).T
+        index, ones = np.arange(len(larger)), np.ones(len(larger))
+        matrix = sparse.csr_matrix((ones, (index, larger)), shape=(len(larger), G * c + c))
+        matrix -= sparse.csr_matrix((ones, (index, smaller)), shape=(len(larger), G * c + c))
+        rows.append(LinearConstraint(matrix, 0.0, np.inf))
+    bounds = Bounds(np.append(least.ravel(), np.zeros(c)), np.append(most.ravel(), np.ones(c)))
+    cost = np.append(-rest.ravel() / group_sizes.sum(axis=0), np.zeros(c))
+    found = milp(cost, integrality=np.ones(len(cost)), bounds=bounds, constraints=rows)
+    return None if found.x is None else low + np.rint(found.x[: G * c]).astype(np.int64).reshape(G, c)
 
 
 def transport(costs: np.ndarray, capacities: np.ndarray) -> np.ndarray:
