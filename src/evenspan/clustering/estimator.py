@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.metrics import pairwise_distances_argmin
 from sklearn.utils.validation import check_is_fitted
 
-from ..core.cluster_counts import ClusterCounts
+from ..core.cluster_counts import ClusterCounts, tally
 from ..core.errors import ComponentsError, ConfigurationError, DataError, GroupError, SingleGroupWarning
 from ..core.estimator import validated, warn_caller
 from ..core.groups import encode_groups, label_text
@@ -68,8 +68,11 @@ class FairClusterer(Options, ClusterMixin, BaseEstimator):
 
     def _store_labels(self, labels: np.ndarray, codes: np.ndarray, n_clusters: int) -> None:
         self.labels_ = np.asarray(labels, dtype=np.int64)
-        counts = ClusterCounts.from_labels(self.labels_, codes, n_clusters)
-        self.counts_ = ClusterCounts(self.group_labels_, counts.clusters, counts.counts)
+        self.counts_ = self._counts(self.labels_, codes, n_clusters)
+
+    def _counts(self, labels: np.ndarray, codes: np.ndarray, n_clusters: int) -> ClusterCounts:
+        counts = tally(codes, labels, len(self.group_labels_), n_clusters)
+        return ClusterCounts(self.group_labels_, np.arange(n_clusters), counts)
 
 
 class CentreClusterer(FairClusterer):

@@ -172,9 +172,11 @@ class FairKernelKMeans(KernelInput, FairClusterer):
         found, self.fairness_weight_, self.search_ = settle(
             self.fairness_weight,
             lambda weight: self._updates(gram, codes, start, weight),
-            lambda found: (
-                shares_of(found.labels, codes, c) | {"objective": found.objective, "n_sweeps": found.n_sweeps}
-            ),
+            lambda found: {
+                **shares_of(self._counts(found.labels, codes, c)),
+                "objective": found.objective,
+                "n_sweeps": found.n_sweeps,
+            },
         )
         if self.swaps:
             found, self.n_swaps_ = swaps_and_moves(gram, codes, found, c, self.fairness_weight_)
@@ -217,9 +219,7 @@ class FairKernelKMeans(KernelInput, FairClusterer):
         c, found = int(start.max()) + 1, []
         for weight in weights:
             updates = self._updates(gram, codes, start, weight)
-            counts = ClusterCounts.from_labels(updates.labels, codes, c)
-            counts = ClusterCounts(model.group_labels_, counts.clusters, counts.counts)
-            found.append(TradeOffPoint(weight, updates.labels, counts, updates))
+            found.append(TradeOffPoint(weight, updates.labels, model._counts(updates.labels, codes, c), updates))
         return found
 
     def _prepare(self, X, sensitive_features) -> tuple[np.ndarray, Gram, np.ndarray, np.ndarray]:

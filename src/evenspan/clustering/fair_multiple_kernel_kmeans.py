@@ -75,10 +75,8 @@ class FairMultipleKernelKMeans(FairClusterer):
         The weights, non-negative with sum 1.
     objective_, fairness_weight_ : float
         The minimised sum, and the weight of fairness used.
-    history_ : tuple of float
-        The objective after each round.
-    n_rounds_ : int
-        Alternations made.
+    history_, n_rounds_ : tuple of float, int
+        The objective after each round, and the number of rounds.
     search_ : list of dict
         With a rule: weight, MNCE, balance, objective and rounds of every weight tried.
     at_rest_, converged_ : bool
@@ -161,9 +159,11 @@ class FairMultipleKernelKMeans(FairClusterer):
         found, self.fairness_weight_, self.search_ = settle(
             self.fairness_weight,
             lambda weight: self._alternate(stack, codes, start, c, weight),
-            lambda found: (
-                shares_of(found.labels, codes, c) | {"objective": found.history[-1], "n_rounds": len(found.history)}
-            ),
+            lambda found: {
+                **shares_of(self._counts(found.labels, codes, c)),
+                "objective": found.history[-1],
+                "n_rounds": len(found.history),
+            },
         )
         self._store_labels(found.labels, codes, c)
         self.initial_labels_, self.kernel_weights_, self.history_ = start, found.gamma, found.history
@@ -210,8 +210,7 @@ class FairMultipleKernelKMeans(FairClusterer):
             found = row_updates(gram, codes, labels, n_clusters, weight * scale, max_sweeps=1)
             labels, moved = found.labels, found.n_moves
             within = traces - reached(stack, labels, n_clusters)
-            added = fairness_part(ClusterCounts.from_labels(labels, codes, n_clusters), weight)
-            h = within + added
+            h = within + fairness_part(self._counts(labels, codes, n_clusters), weight)
             gamma = kernel_weights(h if self.weights_from == "shifted" else within, float(traces.max(axis=0)) + shift)
             history.append(float((gamma**2 * h).sum(axis=0)))
             steady = rounds >= 2 and abs(history[-1] - history[-2]) < self.tol * abs(history[-1])

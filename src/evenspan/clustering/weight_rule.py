@@ -4,7 +4,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
-import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from ..core.cluster_counts import ClusterCounts
@@ -103,9 +102,8 @@ WEIGHT_OR_RULE = Option(
 )
 
 
-def shares_of(labels: np.ndarray, codes: np.ndarray, n_clusters: int) -> dict[str, float]:
-    """MNCE and balance of a clustering, as a search records them."""
-    counts = ClusterCounts.from_labels(labels, codes, n_clusters)
+def shares_of(counts: ClusterCounts) -> dict[str, float]:
+    """MNCE and balance, as a search records them."""
     return {"mnce": counts.mnce, "balance": counts.balance}
 
 
