@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from typing import ClassVar
 
 import numpy as np
-from scipy import sparse
 from scipy.optimize import Bounds, LinearConstraint, linear_sum_assignment, milp
 from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
@@ -400,23 +399,18 @@ def _rounding(low: np.ndarray, rest: np.ndarray, group_sizes: np.ndarray, balanc
     most = ((rest > 0) & ~(highest & ((flat & ~raised) | both))).astype(float)
     if (least > most).any():
         return None
-    u = np.arange(G * c).reshape(G, c)
-    ties = [(u[j, k], G * c + k) for j, k in np.argwhere(switch & lowest)]
-    caps = [(G * c + k, u[j, k]) for j, k in np.argwhere(switch & highest)]
-    variables = sparse.eye(G * c, G * c + c, format="csr")  # the counts, then the switches
-    of_groups = sparse.kron(sparse.eye(G), np.ones((1, c)), format="csr") @ variables
-    of_clusters = sparse.kron(np.ones((1, G)), sparse.eye(c), format="csr") @ variables
+    # the variables are which counts are rounded up, then the switches
+    pick, u, z = np.eye(G * c + c), np.arange(G * c).reshape(G, c), G * c + np.arange(c)
     missing = group_sizes - low.sum(axis=1)
     rows = [
-        LinearConstraint(of_groups, missing, missing),
-        LinearConstraint(of_clusters, 1 - low.sum(axis=0), np.inf),
+        LinearConstraint(pick[u].sum(axis=1), missing, missing),
+        LinearConstraint(pick[u].sum(axis=0), 1 - low.sum(axis=0), np.inf),
     ]
-    if ties or caps:
-        larger, smaller = np.array(ties + caps).T
-        index, ones = np.arange(len(larger)), np.ones(len(larger))
-        matrix = sparse.csr_matrix((ones, (index, larger)), shape=(len(larger), G * c + c))
-        matrix -= sparse.csr_matrix((ones, (index, smaller)), shape=(len(larger), G * c + c))
-        rows.append(LinearConstraint(matrix, 0.0, np.inf))
+    ordered = [(u[j, k], z[k]) for j, k in np.argwhere(switch & lowest)]
+    ordered += [(z[k], u[j, k]) for j, k in np.argwhere(switch & highest)]
+    if ordered:
+        larger, smaller = np.array(ordered).T
+        rows.append(LinearConstraint(pick[larger] - pick[smaller], 0.0, np.inf))
     bounds = Bounds(np.append(least.ravel(), np.zeros(c)), np.append(most.ravel(), np.ones(c)))
     cost = np.append(-rest.ravel() / group_sizes.sum(axis=0), np.zeros(c))
     found = milp(cost, integrality=np.ones(len(cost)), bounds=bounds, constraints=rows)
