@@ -74,8 +74,10 @@ class FairKernelKMeans(KernelInput, FairClusterer):
 
     Attributes
     ----------
-    labels_, initial_labels_, counts_ : ndarray of shape (n,), ndarray of shape (n,), ClusterCounts
-        Cluster of each point, from 0; at the start, the same for all weights; rows of each group in each cluster.
+    labels_, counts_, group_labels_, group_counts_ : ndarray, ClusterCounts, ndarray, ndarray
+        Cluster (n,) of each point, from 0; rows of each group in each cluster; the groups (G,) and their sizes.
+    initial_labels_ : ndarray of shape (n,)
+        The start, the same for all weights.
     objective_, fairness_weight_ : float
         The maximised trace, without shift, and the weight used.
     search_ : list of dict
@@ -89,8 +91,6 @@ class FairKernelKMeans(KernelInput, FairClusterer):
         local search.
     certificate_ : Certificate
         The objective and an upper bound over all clusterings, from eigenvalues of the kernel with its fairness term.
-    group_labels_, group_counts_ : ndarray of shape (G,)
-        The groups and their sizes.
 
     Guarantees
     ----------

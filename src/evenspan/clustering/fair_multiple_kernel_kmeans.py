@@ -69,8 +69,10 @@ class FairMultipleKernelKMeans(FairClusterer):
 
     Attributes
     ----------
-    labels_, initial_labels_, counts_ : ndarray of shape (n,), ndarray of shape (n,), ClusterCounts
-        Cluster of each point, from 0; at the start, the same for all weights; rows of each group in each cluster.
+    labels_, counts_, group_labels_, group_counts_ : ndarray, ClusterCounts, ndarray, ndarray
+        Cluster (n,) of each point, from 0; rows of each group in each cluster; the groups (G,) and their sizes.
+    initial_labels_ : ndarray of shape (n,)
+        The start, the same for all weights.
     kernel_weights_ : ndarray of shape (m,)
         The weights, non-negative with sum 1.
     objective_, fairness_weight_ : float
@@ -84,8 +86,6 @@ class FairMultipleKernelKMeans(FairClusterer):
     certificate_ : Certificate
         The trace that the clusters reach on the final weighted kernel, and an upper bound from its eigenvalues: how far
         the clusters can be from the best for these kernel weights. It says nothing about other kernel weights.
-    group_labels_, group_counts_ : ndarray of shape (G,)
-        The groups and their sizes.
 
     Guarantees
     ----------

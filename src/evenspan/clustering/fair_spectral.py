@@ -211,13 +211,11 @@ class FairSpectralClustering(FairClusterer):
 
     Attributes
     ----------
-    labels_, counts_ : ndarray of shape (n,), ClusterCounts
-        Cluster of each row of X, and how many rows of each group are in each cluster.
-    embedding_ : ndarray of shape (n, c)
-        The relaxed indicators H.
-    eigenvalues_, eigengap_ : ndarray of shape (c,), float
-        The smallest eigenvalues on the feasible vectors, increasing, and the distance to the next one. If it is zero, H
-        is one of many answers, and a warning says so.
+    labels_, counts_, group_labels_, group_counts_ : ndarray, ClusterCounts, ndarray, ndarray
+        Cluster (n,) of each point; rows of each group in each cluster; the groups (G,) and their sizes.
+    embedding_, eigenvalues_, eigengap_ : ndarray of shape (n, c), ndarray of shape (c,), float
+        The relaxed indicators H; the smallest eigenvalues on the feasible vectors, increasing; the distance to the next
+        one. If it is zero, H is one of many answers, and a warning says so.
     residuals_ : ndarray of shape (c,)
         Length of what remains of each eigenvalue equation, over the largest possible eigenvalue. A small one says that
         there is an eigenvalue near, not that it is one of the smallest.
@@ -232,8 +230,6 @@ class FairSpectralClustering(FairClusterer):
         Samples without an edge, which were given a self-loop of the smallest positive degree, with a warning.
     inertia_ : float
         Sum of squared distances of the rows of H to the centres of their clusters.
-    group_labels_, group_counts_ : ndarray of shape (G,)
-        The groups and their sizes.
 
     Guarantees
     ----------

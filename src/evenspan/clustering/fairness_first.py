@@ -212,8 +212,8 @@ class FairnessFirstClustering(CentreClusterer):
 
     Attributes
     ----------
-    labels_, counts_ : ndarray of shape (n,), ClusterCounts
-        Cluster of each point, and the counts :math:`n_{jk}`; no cluster is empty.
+    labels_, counts_, group_labels_, group_counts_ : ndarray, ClusterCounts, ndarray, ndarray
+        Cluster (n,) of each point, none empty; the counts :math:`n_{jk}`; the groups (G,) and their sizes.
     centers_, inertia_ : ndarray of shape (c, d), float
         Means of the clusters, and the sum of squared distances to them.
     stages_ : tuple of dict
@@ -223,8 +223,6 @@ class FairnessFirstClustering(CentreClusterer):
     at_rest_, converged_ : bool
         Whether no swap lowers the sum of squares further. It is then a local minimum in that sense; nothing more is
         known of how near it is to the lowest.
-    group_labels_, group_counts_ : ndarray of shape (G,)
-        The groups and their sizes.
 
     Guarantees
     ----------

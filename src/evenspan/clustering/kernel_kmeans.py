@@ -153,10 +153,8 @@ class KernelKMeans(KernelInput, Options, ClusterMixin, BaseEstimator):
         Cluster of each point, from 0.
     objective_, inertia_ : float
         The maximised trace; the sum of squared distances to the cluster means, the trace of K less the objective.
-    n_iter_ : int
-        Steps from the best start; 1 for "relaxed".
-    at_rest_, converged_ : bool
-        Whether no point is nearer to another mean; None for "relaxed", which is no descent.
+    n_iter_, at_rest_, converged_ : int, bool, bool
+        Steps from the best start, and whether no point is nearer to another mean; 1 and None for "relaxed".
     certificate_ : Certificate
         The objective and the sum of the c largest eigenvalues, which no clustering exceeds.
 

@@ -171,12 +171,10 @@ class VariationalFairClustering(CentreClusterer):
 
     Attributes
     ----------
-    labels_, counts_ : ndarray of shape (n,), ClusterCounts
-        Cluster of each row of X, and how many rows of each group are in each cluster.
-    centers_ : ndarray of shape (c, d) or None
-        Means or medoids of the clusters; None for "ncut".
-    soft_labels_ : ndarray of shape (n, c)
-        The assignments S; rows are on the simplex.
+    labels_, counts_, group_labels_, group_counts_ : ndarray, ClusterCounts, ndarray, ndarray
+        Cluster (n,) of each point; rows of each group in each cluster; the groups (G,) and their sizes.
+    centers_, soft_labels_ : ndarray of shape (c, d) or None, ndarray of shape (n, c)
+        Means or medoids of the clusters, None for "ncut"; the assignments S, whose rows are on the simplex.
     energy_, clustering_energy_ : float
         Energy of the soft assignments; clustering energy of the hard clusters: sum of squared distances, sum of
         distances, or normalised cut.
@@ -195,8 +193,6 @@ class VariationalFairClustering(CentreClusterer):
         is the last state without one, and a warning says so.
     converged_ : bool
         Whether both tolerances were reached; a warning says so if not.
-    group_labels_, group_counts_ : ndarray of shape (G,)
-        The groups and their sizes.
 
     Guarantees
     ----------
