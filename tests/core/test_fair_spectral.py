@@ -303,7 +303,7 @@ REFUSALS = {
     "clusters": ({"n_clusters": 381}, ComponentsError, ["n_clusters=381", "at most 380"]),
     "more than the constraints leave": ({"n_clusters": 379}, ComponentsError,
                                          ["n_clusters=379", "only 378", "2 group"]),
-    "affinity": ({"affinity": "cosine"}, ConfigurationError, ["'cosine'", "nearest_neighbors, rbf, precomputed"]),
+    "affinity": ({"affinity": "cosine"}, ConfigurationError, ["'cosine'", "'nearest_neighbors', 'rbf' or 'precomputed'"]),
     "laplacian": ({"laplacian": "random_walk"}, ConfigurationError, ["'random_walk'", "or 'unnormalized'"]),
     "solver": ({"solver": "arpack"}, ConfigurationError, ["'arpack'", "'auto', 'null_space' or 'lanczos'"]),
     "starts": ({"n_init": 0}, ConfigurationError, ["n_init=0"]),

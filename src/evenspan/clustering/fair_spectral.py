@@ -15,7 +15,7 @@ from ..core.estimator import require_generator, warn_caller
 from ..core.linalg import complement, fix_signs, symmetrise, top_eigenspace
 from ..core.options import Option, one_of, whole
 from .estimator import FairClusterer, numeric_table, require_clusters
-from .graphs import affinity_graph, looped
+from .graphs import AFFINITY, affinity_graph, looped
 
 #: Up to so many samples "auto" takes the null space, whose certificate is a proof.
 NULL_SPACE = 800
@@ -260,6 +260,8 @@ class FairSpectralClustering(FairClusterer):
 
     _options: ClassVar[Mapping[str, Option]] = {
         **FairClusterer._options,
+        "affinity": AFFINITY,
+        "n_neighbors": whole(1),
         "laplacian": one_of("normalized", "unnormalized"),
         "solver": one_of("auto", "null_space", "lanczos"),
         "n_init": whole(1),

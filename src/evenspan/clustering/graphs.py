@@ -4,13 +4,15 @@ import numpy as np
 from scipy import sparse
 from sklearn.neighbors import NearestNeighbors
 
-from ..core.errors import ConfigurationError, DataError
+from ..core.errors import DataError
 from ..core.estimator import warn_caller
 from ..core.inputs import whole_number
 from ..core.kernels import resolve_kernel
+from ..core.options import one_of
 from ..core.running import BLOCK_ENTRIES
 
-AFFINITIES = ("nearest_neighbors", "rbf", "precomputed")
+#: Where the weights of a graph come from.
+AFFINITY = one_of("nearest_neighbors", "rbf", "precomputed")
 
 
 def nearest_neighbour_graph(X, n_neighbors: int = 20) -> sparse.csr_array:
@@ -58,8 +60,6 @@ def _symmetrised(neighbours: np.ndarray) -> sparse.csr_array:
 
 def affinity_graph(X, affinity: str, *, n_neighbors: int = 20, gamma="scale"):
     """The affinity matrix (n, n) of the rows of X, dense or sparse as it comes, checked; that of "rbf" has no loops."""
-    if not isinstance(affinity, str) or affinity not in AFFINITIES:
-        raise ConfigurationError(f"affinity={affinity!r}; needed is one of {', '.join(AFFINITIES)}.")
     if affinity == "nearest_neighbors":
         return nearest_neighbour_graph(X, n_neighbors)
     if affinity == "precomputed":

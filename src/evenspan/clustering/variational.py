@@ -11,6 +11,7 @@ from ..core.errors import ConfigurationError, DataError
 from ..core.estimator import require_generator, warn_caller
 from ..core.options import Option, number, one_of, whole
 from .estimator import WEIGHT, CentreClusterer, FairClusterer, numeric_table, require_clusters
+from .graphs import AFFINITY
 from .kernels import indicator
 from .variational_round import (
     BoundResult,
@@ -227,6 +228,8 @@ class VariationalFairClustering(CentreClusterer):
         **FairClusterer._options,
         "fairness_weight": WEIGHT,
         "objective": one_of("k-means", "k-median", "ncut"),
+        "affinity": AFFINITY,
+        "n_neighbors": whole(1),
         "lipschitz": number(0.0, low_open=True).or_none(),
         "tol": number(0.0),
         "max_iter": whole(1),
@@ -319,7 +322,7 @@ class VariationalFairClustering(CentreClusterer):
         """Group codes, and the rounds as a function of the weight, after all checks of what was passed."""
         self._check_options()
         objective = self.objective
-        if isinstance(self.affinity, str) and self.affinity == "precomputed" and objective != "ncut":
+        if self.affinity == "precomputed" and objective != "ncut":
             raise ConfigurationError(
                 f"affinity='precomputed' with objective={objective!r}, which needs points. Use objective='ncut', or "
                 "pass features and leave affinity alone."
