@@ -1,5 +1,6 @@
 """Fairness-first clustering (Pan and Zhong 2023), rebuilt from its abstract: balance first, then the sum of squares."""
 
+import heapq
 import itertools
 import warnings
 from collections.abc import Mapping
@@ -427,7 +428,7 @@ def transport(costs: np.ndarray, capacities: np.ndarray) -> np.ndarray:
 
     Complexity
     ----------
-    O(n + c^3) for each row too many, and O(n c) memory.
+    O(n c log n + m c^2 log n) for m rows too many, and O(n c) memory.
 
     References
     ----------
@@ -437,23 +438,34 @@ def transport(costs: np.ndarray, capacities: np.ndarray) -> np.ndarray:
     labels = costs.argmin(axis=1)
     excess = np.bincount(labels, minlength=c) - capacities
     tie = TIE * float(np.abs(costs).max(initial=0.0))
-    # For every pair of clusters the row of the first that loses least by going to the second, and what it loses.
-    mover, change = np.zeros((c, c), dtype=np.intp), np.full((c, c), np.inf)
+    # For every pair of clusters the rows of the first, those that lose least by going to the second on top.
+    heaps = [[[] for _ in range(c)] for _ in range(c)]
+    for k in range(c):
+        members = np.flatnonzero(labels == k)
+        for other in range(c):
+            if other != k:
+                losses = (costs[members, other] - costs[members, k]).tolist()
+                heaps[k][other] = list(zip(losses, members.tolist(), strict=True))
+                heapq.heapify(heaps[k][other])
+    change = np.full((c, c), np.inf)
 
     def refresh(k: int) -> None:
-        members, change[k] = np.flatnonzero(labels == k), np.inf
-        if len(members):
-            losses = costs[members] - costs[members, k][:, None]
-            first = losses.argmin(axis=0)
-            mover[k], change[k] = members[first], losses[first, np.arange(c)]
-            change[k, k] = np.inf
+        for other in range(c):
+            heap = heaps[k][other]
+            while heap and labels[heap[0][1]] != k:
+                heapq.heappop(heap)
+            change[k, other] = heap[0][0] if heap else np.inf
 
     for k in range(c):
         refresh(k)
     for _ in range(int(excess[excess > 0].sum(axis=0))):
         path = _cheapest_path(change, excess, tie)
-        for k, other in itertools.pairwise(path):
-            labels[mover[k, other]] = other
+        steps = [(heaps[k][other][0][1], other) for k, other in itertools.pairwise(path)]
+        for i, target in steps:
+            labels[i] = target
+            for other, loss in enumerate((costs[i] - costs[i, target]).tolist()):
+                if other != target:
+                    heapq.heappush(heaps[target][other], (loss, i))
         for k in path:
             refresh(k)
         excess[path[0]] -= 1
