@@ -6,9 +6,9 @@ from typing import ClassVar
 
 import numpy as np
 from sklearn.base import clone
-from sklearn.exceptions import ConvergenceWarning
 
 from ..core.cluster_counts import ClusterCounts
+from ..core.errors import NotConvergedWarning
 from ..core.estimator import require_generator, warn_caller
 from ..core.options import Option, flag, number, whole
 from .bounds import certified, deflated_bound
@@ -192,7 +192,7 @@ class FairKernelKMeans(KernelInput, FairClusterer):
         if not found.at_rest:
             warn_caller(
                 f"after {found.n_sweeps} sweeps single moves still improve the objective. Raise max_iter.",
-                ConvergenceWarning,
+                NotConvergedWarning,
             )
         return self
 

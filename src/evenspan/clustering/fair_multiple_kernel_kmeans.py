@@ -5,10 +5,9 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from sklearn.exceptions import ConvergenceWarning
 
 from ..core.cluster_counts import ClusterCounts
-from ..core.errors import DataError
+from ..core.errors import DataError, NotConvergedWarning
 from ..core.estimator import require_generator, warn_caller
 from ..core.options import Option, number, one_of, whole
 from .base_kernels import PRECISION, twelve_kernels
@@ -177,7 +176,7 @@ class FairMultipleKernelKMeans(FairClusterer):
         self.certificate_ = certified(problem, value, deflated_bound(gram, codes, weight, c, rng), gram, weight)
         if not found.at_rest:
             warn_caller(
-                f"points still moved in the last of {self.n_rounds_} rounds. Raise max_iter.", ConvergenceWarning
+                f"points still moved in the last of {self.n_rounds_} rounds. Raise max_iter.", NotConvergedWarning
             )
         return self
 

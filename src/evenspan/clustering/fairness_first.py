@@ -12,7 +12,7 @@ from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 
 from ..core.cluster_counts import tally
-from ..core.errors import DataError
+from ..core.errors import DataError, NotConvergedWarning
 from ..core.estimator import require_generator, warn_caller
 from ..core.options import Option, number, whole
 from .estimator import CentreClusterer, FairClusterer, numeric_table, require_clusters
@@ -288,7 +288,7 @@ class FairnessFirstClustering(CentreClusterer):
             warn_caller(
                 f"after {self.max_iter} passes swaps still lower the sum of squares. Raise max_iter to go on; "
                 "at_rest_ is False until then.",
-                ConvergenceWarning,
+                NotConvergedWarning,
             )
         return self
 

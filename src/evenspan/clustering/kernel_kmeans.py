@@ -10,7 +10,7 @@ from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 
-from ..core.errors import ConfigurationError
+from ..core.errors import ConfigurationError, NotConvergedWarning
 from ..core.estimator import require_generator, warn_caller
 from ..core.options import Option, Options, one_of, whole
 from .bounds import certified, leading_eigenpairs
@@ -249,7 +249,7 @@ class KernelKMeans(KernelInput, Options, ClusterMixin, BaseEstimator):
                 warn_caller(
                     f"labels still changed after {self.max_iter} steps. Raise max_iter; with a kernel that is not "
                     "positive semidefinite the steps need not end.",
-                    ConvergenceWarning,
+                    NotConvergedWarning,
                 )
         self.labels_ = np.asarray(labels, dtype=np.int64)
         self._remember(X, gram, self.labels_)

@@ -5,9 +5,8 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from sklearn.exceptions import ConvergenceWarning
 
-from ..core.errors import ConfigurationError, DataError
+from ..core.errors import ConfigurationError, DataError, NotConvergedWarning
 from ..core.estimator import require_generator, warn_caller
 from ..core.options import Option, number, one_of, whole
 from .estimator import WEIGHT, CentreClusterer, FairClusterer, numeric_table, require_clusters
@@ -286,13 +285,13 @@ class VariationalFairClustering(CentreClusterer):
             warn_caller(
                 f"with fairness_weight={found.weight:g} a cluster became empty after {found.n_reseeds} new sets of "
                 "seeds too; the answer is the last state without one. Use a smaller weight, or fewer clusters.",
-                ConvergenceWarning,
+                NotConvergedWarning,
             )
         elif not found.converged:
             warn_caller(
                 f"the energy still changes after {self.n_iter_} rounds and {found.n_updates} updates. Raise max_iter "
                 "or max_bound_iter.",
-                ConvergenceWarning,
+                NotConvergedWarning,
             )
         return self
 

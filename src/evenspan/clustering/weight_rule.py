@@ -4,10 +4,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
-from sklearn.exceptions import ConvergenceWarning
-
 from ..core.cluster_counts import ClusterCounts
-from ..core.errors import FairWarning
+from ..core.errors import FairWarning, NotConvergedWarning
 from ..core.estimator import warn_caller
 from ..core.options import Option, Options, number, whole
 from .estimator import WEIGHT
@@ -130,7 +128,7 @@ def settle(
         warn_caller(
             f"MNCE still rose, or was still 0, at the largest weight tried, {weights[-1]:g}. Give WeightRule a larger "
             "'largest', or look at a list of weights of your own.",
-            ConvergenceWarning,
+            NotConvergedWarning,
         )
     elif best["mnce"] - end["mnce"] > rule.tolerance:
         warn_caller(

@@ -5,7 +5,7 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from ..core.answer import Certificate
-from ..core.errors import ConfigurationError, FairWarning
+from ..core.errors import ConfigurationError, NotConvergedWarning
 from ..core.estimator import warn_caller
 from ..core.options import flag, one_of, whole
 from .group_errors import CENTRINGS, ReconstructionEstimator, losses
@@ -17,7 +17,7 @@ Order = Literal["pooled", "average", "maxmin", "as_is"]
 ORDERS = ("pooled", "average", "maxmin", "as_is")
 
 
-class JointDiagonalisationWarning(FairWarning):
+class JointDiagonalisationWarning(NotConvergedWarning):
     """The joint diagonalisation behind the components did not converge."""
 
 
