@@ -24,12 +24,10 @@ from evenspan.clustering import FairKernelKMeans, WeightRule, base_kernel, twelv
 from evenspan.clustering.fairness_first import FairnessFirstClustering
 from evenspan.clustering.kernel_kmeans import relaxed_labels
 from evenspan.clustering.kernels import DenseGram
-from evenspan.clustering.row_update import row_updates, row_updates_many
+from evenspan.clustering.row_update import row_updates
 from evenspan.core.cluster_counts import ClusterCounts, tally
 
 SEEDS = 10
-#: The weights of the trade-off curves.
-CURVE = (0.0, 0.1, 0.5, 1.0, 2.0, 3.0, 4.0, 5.0, 10.0, 50.0, 200.0)
 
 
 def plain_updates(K: np.ndarray, codes: np.ndarray, labels: np.ndarray, c: int, weight: float):
@@ -92,25 +90,6 @@ def search_singly(gram, codes, starts, c):
         WeightRule().search(evaluate)
         found.append(path)
     return found
-
-
-def search_together(gram, codes, starts, c):
-    """The same with all starts that still search going forward together."""
-    rule, found = WeightRule(), [[] for _ in starts]
-    searching, before = list(range(len(starts))), np.zeros(len(starts))
-    for weight in rule.weights():
-        runs = row_updates_many(gram, codes, starts[searching], c, [weight] * len(searching))
-        going_on = []
-        for seed, run in zip(searching, runs, strict=True):
-            found[seed].append(run.labels)
-            reached = mnce(run.labels, codes, c)
-            if reached - before[seed] > rule.tolerance:
-                going_on.append(seed)
-            before[seed] = reached
-        searching = going_on
-        if not searching:
-            return found
-    raise RuntimeError("a search came to the largest weight undecided")
 
 
 def same(paths, others) -> bool:
@@ -183,35 +162,21 @@ def main() -> None:
     gram = DenseGram(K)
     starts = np.array([relaxed_labels(gram, c, np.random.default_rng(seed)) for seed in range(SEEDS)])
     paths = search_plainly(K, codes, starts, c)
-    for search in (search_singly, search_together):
-        if not same(paths, search(gram, codes, starts, c)):
-            raise AssertionError(f"{search.__name__} does not pass through the labels of the plain steps")
+    if not same(paths, search_singly(gram, codes, starts, c)):
+        raise AssertionError("the library does not pass through the labels of the plain steps")
     tried = sum(map(len, paths))
-    for label, search in (("together", search_together), ("one by one", search_singly)):
-        show(
-            f"plain steps / library, {name}, {SEEDS} starts {label}",
-            lambda: search_plainly(K, codes, starts, c),
-            lambda search=search: search(gram, codes, starts, c),
-        )
-
-    weights = np.repeat(CURVE, SEEDS)
-    everywhere = np.tile(starts, (len(CURVE), 1))
-    plain = [plain_updates(K, codes, labels, c, w) for labels, w in zip(everywhere, weights, strict=True)]
-    if not same([plain], [[run.labels for run in row_updates_many(gram, codes, everywhere, c, weights)]]):
-        raise AssertionError("row_updates_many does not end at the labels of the plain steps")
     show(
-        f"plain steps / library, {name}, {SEEDS} starts with {len(CURVE)} weights each, together",
-        lambda: [plain_updates(K, codes, labels, c, w) for labels, w in zip(everywhere, weights, strict=True)],
-        lambda: row_updates_many(gram, codes, everywhere, c, weights),
-        1,
+        f"plain steps / library, {name}, {SEEDS} starts",
+        lambda: search_plainly(K, codes, starts, c),
+        lambda: search_singly(gram, codes, starts, c),
     )
     P, sides = points(1000, 20)
     larger = DenseGram(base_kernel(P, 7))
     starts = np.array([relaxed_labels(larger, 10, np.random.default_rng(seed)) for seed in range(SEEDS)])
     show(
-        f"plain steps / library, made points, n = 1,000, {SEEDS} starts together",
+        f"plain steps / library, made points, n = 1,000, {SEEDS} starts",
         lambda: [plain_updates(larger.K, sides, labels, 10, 1.0) for labels in starts],
-        lambda: row_updates_many(larger, sides, starts, 10, [1.0] * SEEDS),
+        lambda: [row_updates(larger, sides, labels, 10, 1.0) for labels in starts],
         1,
     )
 

@@ -123,7 +123,7 @@ KNOWN: Mapping[str, Method] = {
             ("FairPCA (exact)", "min-max loss (certified)", "FairPCA_SDP_LP (uncentred)"),
             ("FairPCA (rank k)",),
         ),
-        lambda k, seed: MinMaxFairPCA(k, objective="loss", centring="fitted"),
+        lambda k, seed: MinMaxFairPCA(k, objective="loss", center="global"),
     ),
     "JEVD-PCA": Method(
         "losses",
@@ -135,14 +135,14 @@ KNOWN: Mapping[str, Method] = {
             ("JevdPCA (raw columns)",),
             ("JevdPCA (uncentred)",),
         ),
-        lambda k, seed: JEVDPCA(k, centring="global"),
+        lambda k, seed: JEVDPCA(k, center="global"),
     ),
     # -- errors -------------------------------------------------------------------------------------------------------
     "Min-max error": Method(
         "errors",
         "D",
         (("FairPCA (error, exact)", "min-max error"),),
-        lambda k, seed: MinMaxFairPCA(k, objective="error", centring="fitted"),
+        lambda k, seed: MinMaxFairPCA(k, objective="error", center="global"),
     ),
     "Robust PCA (radius 0)": Method("errors", "v", make=lambda k, seed: RobustFairPCA(k, alpha=0.0, penalty=1.0)),
     "Robust PCA": Method(

@@ -76,7 +76,7 @@ def test_two_groups_can_always_lose_the_same():
         curve = frontier(seen, K).curves["loss gap"]
         assert curve.points[0, 1] > 1e-3 * curve.points[0, 0]
         assert curve.points[-1, 1] < 1e-8 * curve.points[0, 0]
-        estimator = MinMaxFairPCA(K, objective="loss", centring="fitted").fit_moments(seen)
+        estimator = MinMaxFairPCA(K, objective="loss", center="global").fit_moments(seen)
         average = seen.counts @ estimator.group_errors_ / seen.n
         assert np.isclose(curve.points[-1, 0], average, rtol=1e-6)
 
@@ -85,7 +85,7 @@ def test_ends_of_the_curves_are_the_certified_optima_by_another_route():
     seen = moments(2)
     curves = frontier(seen, K).curves
     for objective in ("error", "loss"):
-        exact = MinMaxFairPCA(K, objective=objective, centring="fitted").fit_moments(seen)
+        exact = MinMaxFairPCA(K, objective=objective, center="global").fit_moments(seen)
         assert np.isclose(curves[f"worst {objective}"].points[-1, 1], exact.objective_, rtol=1e-6)
     disparity = DisparityFairPCA(K).fit_moments(seen)
     last = curves["error gap"].points[-1]

@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 from evenspan import GroupMoments
-from evenspan.core import dask_tables
+from evenspan.core import dask_cluster, dask_tables
 from evenspan.core.errors import ClusterError, ConfigurationError, DataError, FeatureTypeError, GroupError
 from evenspan.core.running import RunningMoments
 
@@ -25,7 +25,7 @@ distributed = pytest.importorskip("distributed")
 @pytest.fixture(scope="module")
 def client():
     """Two worker processes on this machine."""
-    with dask_tables.local_cluster(2) as own:
+    with dask_cluster.local_cluster(2) as own:
         yield own
 
 
@@ -187,8 +187,8 @@ def test_a_worker_killed_in_between_changes_no_bit(mortal):
 
 
 def test_workers_that_are_all_lost_are_told(mortal, monkeypatch):
-    monkeypatch.setattr(dask_tables, "PATIENCE", 0.6)
-    monkeypatch.setattr(dask_tables, "GLANCE", 0.1)
+    monkeypatch.setattr(dask_cluster, "PATIENCE", 0.6)
+    monkeypatch.setattr(dask_cluster, "GLANCE", 0.1)
     cluster, client = mortal
     timer = threading.Timer(0.3, cluster.scale, args=[0])
     timer.start()
@@ -206,7 +206,7 @@ def test_a_chunk_that_kills_its_workers_is_told():
     deadly = da.map_blocks(die, chunks=((5, 5), (4,)), dtype=float, meta=np.empty((0, 0)))
     with (
         dask.config.set({"distributed.scheduler.allowed-failures": 0}),
-        dask_tables.local_cluster(1) as client,
+        dask_cluster.local_cluster(1) as client,
         pytest.raises(ClusterError, match=r"workers died again and again .* smaller chunks"),
     ):
         GroupMoments.from_dask(deadly, np.arange(10) % 2, client=client)

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from evenspan import GroupMoments
-from evenspan.core import dask_tables
+from evenspan.core import dask_cluster
 from evenspan.core.dask_tables import DaskStream
 from evenspan.core.errors import ClusterError, ConfigurationError, DataError, GroupError
 from evenspan.representation import StreamingFairPCA
@@ -31,7 +31,7 @@ STATE = ("components_", "nullified_", "gap_directions_", "mean_", "explained_var
 @pytest.fixture(scope="module")
 def client():
     """Two worker processes on this machine."""
-    with dask_tables.local_cluster(2) as own:
+    with dask_cluster.local_cluster(2) as own:
         yield own
 
 
@@ -244,7 +244,7 @@ def test_empty_chunks_are_no_rows(client):
 
 def test_a_lost_scheduler_is_told(monkeypatch):
     groups = (np.arange(640) // 40) % 2
-    monkeypatch.setattr(dask_tables, "GLANCE", 0.1)
+    monkeypatch.setattr(dask_cluster, "GLANCE", 0.1)
     with (
         distributed.LocalCluster(n_workers=1, threads_per_worker=1, dashboard_address=":0") as cluster,
         distributed.Client(cluster, set_as_default=False) as own,

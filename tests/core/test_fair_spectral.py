@@ -19,7 +19,6 @@ from evenspan.clustering.graphs import (
     kernel_neighbour_graph,
     looped,
     nearest_neighbour_graph,
-    require_affinity,
 )
 from evenspan.core.errors import ComponentsError, ConfigurationError, DataError, GroupError, SingleGroupWarning
 
@@ -304,7 +303,8 @@ REFUSALS = {
     "clusters": ({"n_clusters": 381}, ComponentsError, ["n_clusters=381", "at most 380"]),
     "more than the constraints leave": ({"n_clusters": 379}, ComponentsError,
                                          ["n_clusters=379", "only 378", "2 group"]),
-    "affinity": ({"affinity": "cosine"}, ConfigurationError, ["'cosine'", "nearest_neighbors, rbf, precomputed"]),
+    "affinity": ({"affinity": "cosine"}, ConfigurationError,
+                 ["'cosine'", "'nearest_neighbors', 'rbf' or 'precomputed'"]),
     "laplacian": ({"laplacian": "random_walk"}, ConfigurationError, ["'random_walk'", "or 'unnormalized'"]),
     "solver": ({"solver": "arpack"}, ConfigurationError, ["'arpack'", "'auto', 'null_space' or 'lanczos'"]),
     "starts": ({"n_init": 0}, ConfigurationError, ["n_init=0"]),
@@ -332,6 +332,6 @@ def test_refusals_say_what_was_seen_and_needed(case):
 
 def test_graphs_refuse_what_is_none():
     with pytest.raises(DataError, match="NaN or inf"):
-        require_affinity(np.array([[0.0, np.nan], [np.nan, 0.0]]))
+        affinity_graph(np.array([[0.0, np.nan], [np.nan, 0.0]]), "precomputed")
     with pytest.raises(DataError, match="the kernel matrix is not symmetric"):
         kernel_neighbour_graph(np.triu(np.ones((3, 3))))

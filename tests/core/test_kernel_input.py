@@ -15,7 +15,6 @@ from evenspan.clustering.kernels import (
     FactorGram,
     KernelWarning,
     extreme_eigenvalues,
-    rescaled,
     symmetric_kernel,
 )
 from evenspan.core.errors import ConfigurationError, DataError
@@ -166,7 +165,7 @@ def test_a_factor_with_a_point_at_the_centre_warns_and_leaves_it():
     with pytest.warns(CentralPointWarning, match="1 point"):
         gram(X, kernel="linear", center=True, normalize=True, storage="dense")
     with pytest.raises(DataError, match="1 diagonal entries"):
-        rescaled(np.diag([1.0, 0.0, 2.0]), False, True)
+        gram(np.diag([1.0, 0.0, 2.0]), kernel="precomputed", normalize=True)
 
 
 @pytest.mark.parametrize(

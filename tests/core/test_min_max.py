@@ -327,7 +327,7 @@ def test_the_worst_error_of_three_groups_is_certified_and_pca_misses_it(sample):
         ({"objective": "nsw", "solver": "mw"}, "relaxation and rounding"),
         ({"learning_rate": 0.0}, "learning_rate"),
         ({"max_iter": 0}, "max_iter"),
-        ({"centring": "none"}, "centring"),
+        ({"center": "none"}, "center"),
     ],
 )
 def test_settings_that_mean_nothing_are_refused(pair, settings, message):

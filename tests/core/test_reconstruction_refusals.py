@@ -87,7 +87,7 @@ def test_methods_for_several_groups_take_three(method, options):
         (MinMaxFairPCA, {"objective": "loos"}, ["objective='loos'", "loss", "error"]),
         (MinMaxFairPCA, {"solver": "exakt"}, ["solver='exakt'", "exact", "sdp", "mw"]),
         (MinMaxFairPCA, {"solver": "mw", "mode": "k+1"}, ["mode='k+1'", "solver='mw'", "solver='sdp'"]),
-        (MinMaxFairPCA, {"solver": "mw", "learning_rate": 0.0}, ["learning_rate=0.0", "positive"]),
+        (MinMaxFairPCA, {"solver": "mw", "learning_rate": 0.0}, ["learning_rate=0.0", "greater than 0"]),
         (RobustFairPCA, {"alpha": -1.0}, ["alpha=-1.0"]),
         (RobustFairPCA, {"penalty": -0.1}, ["penalty=-0.1"]),
         (RobustFairPCA, {"solver": "adam"}, ["solver='adam'", "exact", "subgradient"]),
@@ -97,11 +97,11 @@ def test_methods_for_several_groups_take_three(method, options):
         (DisparityFairPCA, {"search": "grid"}, ["search='grid'", "safe", "reference"]),
         (JEVDPCA, {"mode": "printed"}, ["mode='printed'", "paper", "orthogonal"]),
         (JEVDPCA, {"order": "best"}, ["order='best'", "pooled", "average", "maxmin", "as_is"]),
-        (JEVDPCA, {"centring": "fitted"}, ["centring='fitted'", "group", "global", "none"]),
+        (JEVDPCA, {"center": "fitted"}, ["center='fitted'", "group", "global", "none"]),
         (JEVDPCA, {"init": "random"}, ["init='random'", "pooled", "identity"]),
         (JEVDPCA, {"init": np.eye(6)}, ["init=array", "pooled", "identity"]),
         (JEVDPCA, {"max_iter": 0}, ["max_iter=0", "whole number", "None"]),
-        (JEVDPCA, {"centring": "none", "standardize": True}, ["standardize=True", "centring='none'", "'global'"]),
+        (JEVDPCA, {"center": "none", "standardize": True}, ["standardize=True", "center='none'", "'global'"]),
     ],
 )
 def test_settings(method, options, words):

@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 
+from evenspan.clustering.fair_kernel_kmeans import FairKernelKMeans
 from evenspan.clustering.kernels import BlockGram, DenseGram, FactorGram
-from evenspan.clustering.row_update import _State, row_updates, row_updates_many
+from evenspan.clustering.row_update import _State, row_updates
 from evenspan.core.cluster_counts import ClusterCounts
 from evenspan.core.kernels import Kernel
 
@@ -357,26 +358,28 @@ def test_sums_are_computed_anew_after_many_moves():
     np.testing.assert_allclose(sums.within(labels), np.diagonal(Y.T @ K @ Y), rtol=1e-12)
 
 
-@pytest.mark.parametrize("together", [True, False])
-def test_many_runs_at_once_are_the_runs_one_by_one(together, monkeypatch):
-    if not together:
-        monkeypatch.setattr("evenspan.clustering.row_update.TOGETHER", 0)
-    K, codes, labels = scattered(60, 3, 4, seed=3)
-    other = scattered(60, 3, 4, seed=4)[2]
-    starts = np.array(
-        [labels, other, labels, np.array([3, 1, 0, 2])[labels], labels, np.r_[np.zeros(57, int), 1, 2, 3]]
-    )
-    weights = [0.0, 0.7, 25.0, 25.0, 0.0, 3.0]
-    for options in ({}, {"max_sweeps": 2}, {"max_sweeps": 50, "tol": 0.0}, {"tol": 1e9}):
-        many = row_updates_many(DenseGram(K), codes, starts, 4, weights, **options)
-        for found, start, weight in zip(many, starts, weights, strict=True):
-            alone = row_updates(DenseGram(K), codes, start, 4, weight, **options)
-            np.testing.assert_array_equal(found.labels, alone.labels)
-            assert (found.n_sweeps, found.n_moves, found.at_rest) == (alone.n_sweeps, alone.n_moves, alone.at_rest)
-            np.testing.assert_allclose(found.history, alone.history, rtol=1e-9)
-    assert len({found.labels.tobytes() for found in many}) > 3
-    alone = np.arange(60) % 30  # two in every cluster, some of which become one
-    many = row_updates_many(DenseGram(K), codes, np.array([alone, alone]), 30, [0.0, 9.0])
-    for found, weight in zip(many, (0.0, 9.0), strict=True):
-        np.testing.assert_array_equal(found.labels, row_updates(DenseGram(K), codes, alone, 30, weight).labels)
+def test_the_curve_is_a_fit_with_each_weight_from_one_start():
+    K, codes, start = scattered(60, 3, 4, seed=3)
+    weights = (0.0, 0.7, 25.0, 25.0, 3.0)
+    for options in ({}, {"max_iter": 2}, {"max_iter": 50, "tol": 0.0}, {"tol": 1e9}):
+        model = FairKernelKMeans(4, kernel="precomputed", init=start, **options)
+        points = model.curve(K, weights, sensitive_features=codes)
+        assert [point.weight for point in points] == list(weights)
+        assert not hasattr(model, "labels_")
+        for point in points:
+            own = {"max_sweeps": options.get("max_iter", 10), "tol": options.get("tol", 1e-10)}
+            alone = row_updates(DenseGram(K), codes, start, 4, point.weight, **own)
+            np.testing.assert_array_equal(point.labels, alone.labels)
+            assert point.updates.history == alone.history
+            assert (point.updates.n_sweeps, point.updates.at_rest) == (alone.n_sweeps, alone.at_rest)
+            assert point.counts.sizes.tolist() == np.bincount(alone.labels, minlength=4).tolist()
+        assert len({point.labels.tobytes() for point in points}) > 2
+
+
+def test_clusters_of_two_may_become_one_and_no_less():
+    K, codes, _ = scattered(60, 3, 4, seed=3)
+    pairs = np.arange(60) % 30
+    for weight in (0.0, 9.0):
+        found = row_updates(DenseGram(K), codes, pairs, 30, weight)
+        np.testing.assert_array_equal(found.labels, plain_sweeps(fair_matrix(K, codes, weight), pairs, 30).sweeps[-1])
         assert np.bincount(found.labels, minlength=30).min() == 1

@@ -10,6 +10,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from compendium.experiments.zhou2024_variants import standardize_and_scale
 from evenspan.clustering.graphs import kernel_neighbour_graph, nearest_neighbour_graph
+from evenspan.clustering.kernels import indicator
 from evenspan.clustering.variational import VariationalFairClustering
 from evenspan.clustering.variational_round import (
     KMeansCosts,
@@ -19,7 +20,6 @@ from evenspan.clustering.variational_round import (
     fairness_error,
     fairness_gradient,
     hard_assignments,
-    one_hot,
 )
 from evenspan.core.cluster_counts import ClusterCounts
 from evenspan.core.errors import (
@@ -51,7 +51,7 @@ def crossed(seed=3, counts=(90, 50, 30)):
 
 
 X, GROUPS, SIDE = crossed()
-INDICATORS = one_hot(np.unique(GROUPS, return_inverse=True)[1], 3)
+INDICATORS = indicator(np.unique(GROUPS, return_inverse=True)[1], 3)
 SHARES = INDICATORS.mean(axis=0)
 
 
@@ -166,7 +166,7 @@ def test_a_heavy_weight_gives_every_cluster_the_overall_shares():
 
 def test_the_smallest_problem_against_a_fine_grid():
     costs = np.array([[0.0, 0.3, 0.9], [0.8, 0.2, 0.1]])
-    indicators = one_hot(np.array([0, 0, 1]), 2)
+    indicators = indicator(np.array([0, 0, 1]), 2)
     shares, best = indicators.mean(axis=0), np.inf
     grid = np.linspace(0.005, 0.995, 34)
     for first, second, third in product(grid, repeat=3):

@@ -114,9 +114,9 @@ def test_rows_of_the_tables_are_the_methods_that_they_name():
     moments = protocol.women_first("npha", whole_moments("npha"))
     named = {
         "covFairPCA": DisparityFairPCA(3, constrained=True, search="reference"),
-        "FairPCA_SDP_LP": MinMaxFairPCA(3, centring="fitted"),
-        "JevdPCA": JEVDPCA(3, mode="paper", centring="global"),
-        "JevdPCA (orthogonal)": JEVDPCA(3, centring="global"),
+        "FairPCA_SDP_LP": MinMaxFairPCA(3, center="global"),
+        "JevdPCA": JEVDPCA(3, mode="paper", center="global"),
+        "JevdPCA (orthogonal)": JEVDPCA(3, center="global"),
     }
     for name, method in named.items():
         V = method.fit_moments(moments).components_.T

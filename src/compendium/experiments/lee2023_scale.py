@@ -14,7 +14,8 @@ import numpy as np
 import pandas as pd
 from threadpoolctl import threadpool_limits
 
-from evenspan.core.dask_tables import DaskStream, chunk_sums, local_cluster, merged_sums, require
+from evenspan.core.dask_cluster import local_cluster, require
+from evenspan.core.dask_tables import DaskStream, chunk_sums, merged_sums
 from evenspan.core.errors import ConfigurationError
 from evenspan.core.streams import ArrayStream
 from evenspan.representation.block_readers import BlockReader, DaskReader, chunk_products

@@ -1,7 +1,6 @@
 """The twelve base kernels of the multiple-kernel experiments: linear, polynomial, Gaussian; centred, unit diagonal."""
 
-import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +9,7 @@ from scipy import sparse
 from ..core.errors import ConfigurationError, DataError, FairWarning
 from ..core.estimator import warn_caller
 from ..core.inputs import row_blocks
+from ..core.options import Option
 from ..core.running import BLOCK_ENTRIES
 
 #: In the order of the paper's stacks; ``base_kernel`` counts them from 1.
@@ -27,11 +27,14 @@ KERNEL_NAMES = (
     "Gaussian, s^2 = 4 D^2",
     "Gaussian, s^2 = 8 D^2",
 )
-#: Constant and power of kernels 2 to 5.
-POLYNOMIALS = ((0.0, 2), (0.0, 4), (1.0, 2), (1.0, 4))
-#: Kernels from this number on are Gaussian, with the exponents q of s^2 = 2^q D^2.
-FIRST_GAUSSIAN = 6
-EXPONENTS = (-3, -2, -1, 0, 1, 2, 3)
+#: Constant and power of the polynomials; kernels from 6 on are Gaussian, number 9 with s = D.
+POLYNOMIALS = {2: (0.0, 2), 3: (0.0, 4), 4: (1.0, 2), 5: (1.0, 4)}
+FIRST_GAUSSIAN, UNIT_WIDTH = 6, 9
+#: The precision in which a kernel is stored.
+PRECISION = Option(
+    lambda value: isinstance(value, str | type | np.dtype) and value in ("float64", "float32", np.float64, np.float32),
+    "'float64' or 'float32'",
+)
 
 
 class CentralPointWarning(FairWarning):
@@ -60,14 +63,10 @@ def twelve_kernels(X, *, dtype="float64") -> np.ndarray:
     ndarray of shape (12, n, n)
         In the order of ``KERNEL_NAMES``.
 
-    See Also
-    --------
-    base_kernel : One of them.
-
-    Notes
-    -----
-    12 n^2 numbers and one block of rows are all the memory that is used, and X once more if it is not of float64. When
-    less is free, DataError says how much is needed.
+    Complexity
+    ----------
+    12 n^2 numbers and one block of rows of memory, and X once more if it is not of float64. When less is free,
+    DataError says how much is needed.
 
     References
     ----------
@@ -84,25 +83,7 @@ def twelve_kernels(X, *, dtype="float64") -> np.ndarray:
     >>> bool(np.allclose(np.diagonal(K, axis1=1, axis2=2), 1.0))
     True
     """
-    table, precision = _table(X), _precision(dtype)
-    n = table.shape[0]
-    remedy = "base_kernel makes one at a time, in a twelfth of it"
-    if precision.itemsize == 8:
-        remedy = f"dtype='float32' needs half of that; {remedy}"
-    require_memory(12 * n * n * precision.itemsize, f"twelve kernel matrices of {n} rows ({precision})", remedy)
-    stack = np.empty((12, n, n), dtype=precision)
-    gram, squares = stack[0], stack[11]
-    _fill_gram(gram, table)
-    mean_distance = _fill_squared_distances(squares, table)
-    for K, (constant, power) in zip(stack[1:5], POLYNOMIALS, strict=True):
-        np.add(gram, precision.type(constant), out=K)
-        _raise(K, power, table)
-    # The last one takes the place of the squared distances.
-    for K, q in zip(stack[FIRST_GAUSSIAN - 1 :], EXPONENTS, strict=True):
-        _gaussian(squares, mean_distance, q, K)
-    for number, K in enumerate(stack, 1):
-        _center_and_normalise(K, f"kernel {number} ({KERNEL_NAMES[number - 1]})")
-    return stack
+    return _kernels(X, range(1, 13), dtype)
 
 
 def base_kernel(X, number, *, dtype="float64") -> np.ndarray:
@@ -125,23 +106,46 @@ def base_kernel(X, number, *, dtype="float64") -> np.ndarray:
     if isinstance(number, bool | np.bool_) or not isinstance(number, int | np.integer) or not 1 <= number <= 12:
         listed = ", ".join(f"{i} {name}" for i, name in enumerate(KERNEL_NAMES, 1))
         raise ConfigurationError(f"number={number!r}; needed is a whole number from 1 to 12: {listed}.")
-    table, precision = _table(X), _precision(dtype)
-    n = table.shape[0]
-    remedy = "Use fewer rows, or a linear kernel, whose factor X takes its place"
+    return _kernels(X, [number], dtype)[0]
+
+
+def _kernels(X, numbers: Sequence[int], dtype) -> np.ndarray:
+    """Some of the twelve, (m, n, n); the first and the last hold inner products and squared distances meanwhile."""
+    if not PRECISION.allows(dtype):
+        raise ConfigurationError(f"dtype={dtype!r}; needed is {PRECISION.needed}.")
+    table, precision = _table(X), np.dtype(dtype)
+    m, n = len(numbers), table.shape[0]
+    if m > 1:
+        what, remedy = "twelve kernel matrices", "base_kernel makes one at a time, in a twelfth of it"
+    else:
+        what, remedy = "a kernel matrix", "Use fewer rows, or a linear kernel, whose factor X takes its place"
     if precision.itemsize == 8:
         remedy = f"dtype='float32' needs half of that; {remedy[0].lower()}{remedy[1:]}"
-    require_memory(n * n * precision.itemsize, f"a kernel matrix of {n} rows ({precision})", remedy)
-    K = np.empty((n, n), dtype=precision)
-    if number < FIRST_GAUSSIAN:
-        _fill_gram(K, table)
-        if number > 1:
-            constant, power = POLYNOMIALS[number - 2]
-            K += precision.type(constant)
-            _raise(K, power, table)
-    else:
-        _gaussian(K, _fill_squared_distances(K, table), EXPONENTS[number - FIRST_GAUSSIAN], K)
-    _center_and_normalise(K, f"kernel {number} ({KERNEL_NAMES[number - 1]})")
-    return K
+    require_memory(m * n * n * precision.itemsize, f"{what} of {n} rows ({precision})", remedy)
+    stack = np.empty((m, n, n), dtype=precision)
+    with np.errstate(over="ignore", invalid="ignore"):
+        if numbers[0] < FIRST_GAUSSIAN:
+            for rows, block in _blocks(table):
+                stack[0][rows] = block
+        if numbers[-1] >= FIRST_GAUSSIAN:
+            mean_distance = _fill_squared_distances(stack[-1], table)
+        for number, K in zip(numbers, stack, strict=True):
+            if number in POLYNOMIALS:
+                constant, power = POLYNOMIALS[number]
+                np.add(stack[0], precision.type(constant), out=K)
+                for _ in range(power // 2):  # 2 = one squaring, 4 = two
+                    np.multiply(K, K, out=K)
+                if not np.isfinite(np.diagonal(K)).all():  # the largest entries of a positive semidefinite matrix
+                    raise DataError(
+                        f"the power {power} of the inner products overflows {K.dtype} (entries of X up to "
+                        f"{float(abs(table).max()):.3g}). Scale the rows to unit length."
+                    )
+            elif number >= FIRST_GAUSSIAN:
+                np.multiply(stack[-1], precision.type(-0.5 / (2.0 ** (number - UNIT_WIDTH) * mean_distance**2)), out=K)
+                np.exp(K, out=K)
+    for number, K in zip(numbers, stack, strict=True):
+        _center_and_normalise(K, f"kernel {number} ({KERNEL_NAMES[number - 1]})")
+    return stack
 
 
 def center_and_normalise(K) -> np.ndarray:
@@ -177,8 +181,7 @@ def available_memory() -> int | None:
         fields = dict(line.split(":", 1) for line in Path("/proc/meminfo").read_text().splitlines() if ":" in line)
         limits.append(1024 * int(fields["MemAvailable"].split()[0]))
     except (OSError, KeyError, ValueError):
-        if {"SC_PHYS_PAGES", "SC_PAGE_SIZE"} <= set(getattr(os, "sysconf_names", ())):
-            limits.append(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
+        pass
     try:  # the limit of a container
         limit, used = (Path(f"/sys/fs/cgroup/memory.{name}").read_text().strip() for name in ("max", "current"))
         limits.append(int(limit) - int(used))
@@ -194,16 +197,6 @@ def require_memory(needed: int, what: str, remedy: str) -> None:
         raise DataError(
             f"{what} would take {needed / 2**30:.1f} GiB of memory, and {there / 2**30:.1f} GiB are free. {remedy}."
         )
-
-
-def _precision(dtype) -> np.dtype:
-    try:
-        precision = np.dtype(dtype)
-    except TypeError:
-        precision = np.dtype(object)
-    if precision not in (np.dtype(np.float32), np.dtype(np.float64)):
-        raise ConfigurationError(f"dtype={dtype!r}; needed is 'float64' or 'float32'.")
-    return precision
 
 
 def _table(X) -> np.ndarray | sparse.csr_matrix:
@@ -236,12 +229,6 @@ def _blocks(table) -> Iterator[tuple[slice, np.ndarray]]:
         yield rows, block.toarray() if sparse.issparse(block) else block
 
 
-def _fill_gram(K: np.ndarray, table) -> None:
-    with np.errstate(over="ignore", invalid="ignore"):
-        for rows, block in _blocks(table):
-            K[rows] = block
-
-
 def _fill_squared_distances(K: np.ndarray, table) -> float:
     """Squared distances into K; the mean distance, the zeros of the diagonal included."""
     if not sparse.issparse(table):
@@ -250,36 +237,18 @@ def _fill_squared_distances(K: np.ndarray, table) -> float:
     else:
         lengths = np.asarray(table.multiply(table).sum(axis=1)).ravel()
     n, total = len(lengths), 0.0
-    with np.errstate(over="ignore", invalid="ignore"):
-        for rows, block in _blocks(table):
-            block *= -2.0
-            block += lengths[rows, None]
-            block += lengths
-            np.maximum(block, 0.0, out=block)
-            block[np.arange(len(block)), np.arange(rows.start, rows.stop)] = 0.0
-            K[rows] = block
-            total += float(np.sqrt(block, out=block).sum(axis=None))
+    for rows, block in _blocks(table):
+        block *= -2.0
+        block += lengths[rows, None]
+        block += lengths
+        np.maximum(block, 0.0, out=block)
+        block[np.arange(len(block)), np.arange(rows.start, rows.stop)] = 0.0
+        K[rows] = block
+        total += float(np.sqrt(block, out=block).sum(axis=None))
     if not total > 0.0:
         what = "X has one sample only" if n == 1 else f"all {n} rows of X are equal"
         raise DataError(f"{what}, so the Gaussian kernels have no width. Needed are at least two different rows.")
     return total / n**2
-
-
-def _raise(K: np.ndarray, power: int, table) -> None:
-    with np.errstate(over="ignore", invalid="ignore"):
-        for _ in range(power // 2):  # 2 = one squaring, 4 = two
-            np.multiply(K, K, out=K)
-    if not np.isfinite(np.diagonal(K)).all():  # the largest entries of a positive semidefinite matrix
-        largest = float(abs(table).max())
-        raise DataError(
-            f"the power {power} of the inner products overflows {K.dtype} (entries of X up to {largest:.3g}). Scale "
-            "the rows to unit length."
-        )
-
-
-def _gaussian(squares: np.ndarray, mean_distance: float, q: int, K: np.ndarray) -> None:
-    np.multiply(squares, K.dtype.type(-0.5 / (2.0**q * mean_distance**2)), out=K)
-    np.exp(K, out=K)
 
 
 def _center_and_normalise(K: np.ndarray, name: str) -> None:

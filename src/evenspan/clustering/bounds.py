@@ -6,7 +6,7 @@ import numpy as np
 from scipy.sparse.linalg import LinearOperator, eigsh
 
 from ..core.answer import Certificate
-from ..core.cluster_counts import ClusterCounts, tally
+from ..core.cluster_counts import tally
 from ..core.errors import NotSolvedError
 from .kernels import DENSE, BlockGram, Gram, indicator
 
@@ -26,45 +26,19 @@ def certified(problem: str, reached: float, bound: float, gram: Gram, weight: fl
     return Certificate(problem, reached, max(bound, reached))
 
 
-def spectral_bound(eigenvalues: np.ndarray, counts: ClusterCounts, weight: float) -> float:
-    r"""The sum of the c largest eigenvalues of the kernel, less the weight times the lowest regulariser.
-
-    The scaled indicator :math:`H = Y (Y^\top Y)^{-1/2}` has orthonormal columns, so the trace of :math:`H^\top K H` is
-    at most the sum of the c largest eigenvalues (Ky Fan), and the regulariser is never below
-    :math:`\frac1n \sum_j |G_j|^2`.
-    """
-    return float(eigenvalues.sum(axis=0)) - weight * counts.lowest_regulariser
-
-
 def deflated_bound(gram: Gram, codes: np.ndarray, weight: float, n_clusters: int, rng: np.random.Generator) -> float:
-    r"""A sharper bound: kernel and fairness together, and the constant vector, which every clustering has, apart.
+    r"""What no clustering exceeds, from kernel and fairness together; the constant vector, which all have, is apart.
 
-    With :math:`M = K - \lambda G G^\top`, the columns of :math:`H` span the constant vector, so
+    With :math:`M = K - \lambda G G^\top` and the scaled indicator :math:`H = Y (Y^\top Y)^{-1/2}`, whose orthonormal
+    columns have the constant vector in their span,
 
     .. math:: \operatorname{tr} H^\top M H \le \tfrac1n \mathbf 1^\top M \mathbf 1 + \sum_{i < c} \lambda_i (P M P),
         \qquad P = I - \tfrac1n \mathbf 1 \mathbf 1^\top .
 
-    It is never above `spectral_bound`: the largest sum of the right side over all such H is at most the largest of the
-    kernel's part less the lowest of the other.
+    It is never above the sum of the c largest eigenvalues of K less the weight times the lowest regulariser.
 
-    Parameters
-    ----------
-    gram : Gram
-        The kernel matrix.
-    codes : ndarray of shape (n,)
-        Group of each point, from 0.
-    weight : float
-        The fairness weight.
-    n_clusters : int
-        Number of clusters c.
-    rng : numpy.random.Generator
-        For the start of the eigensolver.
-
-    Returns
-    -------
-    float
-        For more than 600 points from Lanczos steps, each eigenvalue raised by the length of its residual. An eigenvalue
-        that these steps overlook altogether would go unnoticed.
+    For more than 600 points the eigenvalues are those of Lanczos steps, each raised by the length of its residual. One
+    that these steps overlook altogether would go unnoticed.
     """
     n, m = gram.n, int(codes.max(initial=0)) + 1
     G = indicator(codes, m)
@@ -82,7 +56,7 @@ def deflated_bound(gram: Gram, codes: np.ndarray, weight: float, n_clusters: int
     few = isinstance(gram, BlockGram)
     values, vectors = leading_eigenpairs(product, n, n_clusters - 1, rng, precision=gram.precision, few_products=few)
     if n > DENSE:
-        values = values + residuals(product, values, vectors)
+        values = values + np.linalg.norm(product(vectors) - vectors * values, axis=0)
     return constant / n + float(values.sum(axis=0))
 
 
@@ -101,26 +75,12 @@ def leading_eigenpairs(
     precision: float = 0.0,
     few_products: bool = False,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The k largest eigenvalues, decreasing, and orthonormal eigenvectors (n, k).
+    """The k largest eigenvalues, decreasing, and orthonormal eigenvectors (n, k) of M, ``product(V)`` being M V.
 
-    Parameters
-    ----------
-    product : callable
-        ``product(V)`` gives M V for V of shape (n, m).
-    n, k : int
-        Size of M, and how many eigenvalues.
-    rng : numpy.random.Generator
-        For the start.
-    precision : float
-        Relative accuracy that the products allow; 0 for double precision.
-    few_products : bool
-        Each product costs so much, whatever the number of vectors, that blocks of vectors pay: a block Krylov space
-        with at most 12 products, ended when the residuals are below a thousandth of the largest eigenvalue.
-
-    Returns
-    -------
-    values : ndarray of shape (k,)
-    vectors : ndarray of shape (n, k)
+    A small matrix is decomposed whole, a large one by Lanczos steps, to the relative accuracy ``precision`` of the
+    products (0: double precision). ``few_products`` says that a product costs so much, whatever the number of vectors,
+    that blocks of vectors pay: a block Krylov space with at most 12 products, ended when the residuals are below a
+    thousandth of the largest eigenvalue.
     """
     if n <= max(DENSE, 3 * k):
         M = product(np.eye(n))
@@ -132,11 +92,6 @@ def leading_eigenpairs(
     values, vectors = eigsh(operator, k, which="LA", v0=rng.standard_normal(n), tol=precision)
     order = np.argsort(values)[::-1]
     return values[order], vectors[:, order]
-
-
-def residuals(product: Callable[[np.ndarray], np.ndarray], values: np.ndarray, vectors: np.ndarray) -> np.ndarray:
-    """How far each pair is from an eigenpair, the length of M v - value v; shape (k,)."""
-    return np.linalg.norm(product(vectors) - vectors * values, axis=0)
 
 
 def _block_krylov(product, start: np.ndarray, k: int, tol: float) -> tuple[np.ndarray, np.ndarray]:

@@ -2,7 +2,7 @@
 
 from abc import abstractmethod
 from collections.abc import Mapping
-from numbers import Integral, Real
+from numbers import Integral
 from typing import ClassVar
 
 import numpy as np
@@ -11,12 +11,15 @@ from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.metrics import pairwise_distances_argmin
 from sklearn.utils.validation import check_is_fitted
 
-from ..core.cluster_counts import ClusterCounts
+from ..core.cluster_counts import ClusterCounts, tally
 from ..core.errors import ComponentsError, ConfigurationError, DataError, GroupError, SingleGroupWarning
 from ..core.estimator import validated, warn_caller
 from ..core.groups import encode_groups, label_text
 from ..core.inputs import feature_names, require_numeric_columns
-from ..core.options import Option, Options, one_of
+from ..core.options import Option, Options, number, one_of
+
+#: A weight of fairness.
+WEIGHT = Option(number(0.0).allows, "a finite number of at least 0")
 
 
 class FairClusterer(Options, ClusterMixin, BaseEstimator):
@@ -47,21 +50,6 @@ class FairClusterer(Options, ClusterMixin, BaseEstimator):
         """
 
     def fit_predict(self, X, y=None, *, sensitive_features):
-        """Fit and return the labels.
-
-        Parameters
-        ----------
-        X : array-like or DataFrame of shape (n, d)
-            What ``fit`` takes.
-        y : array-like of shape (n,), optional
-            Not used.
-        sensitive_features : array-like of shape (n,) or (n, p), Series or DataFrame
-            Group label of each row; each combination of p columns is a group.
-
-        Returns
-        -------
-        ndarray of shape (n,)
-        """
         return self.fit(X, y, sensitive_features=sensitive_features).labels_
 
     def _groups(self, sensitive_features, n: int) -> np.ndarray:
@@ -80,11 +68,11 @@ class FairClusterer(Options, ClusterMixin, BaseEstimator):
 
     def _store_labels(self, labels: np.ndarray, codes: np.ndarray, n_clusters: int) -> None:
         self.labels_ = np.asarray(labels, dtype=np.int64)
-        counts = ClusterCounts.from_labels(self.labels_, codes, n_clusters)
-        self.counts_ = ClusterCounts(self.group_labels_, counts.clusters, counts.counts)
+        self.counts_ = self._counts(self.labels_, codes, n_clusters)
 
-    def _table(self, X, **checks) -> np.ndarray:
-        return numeric_table(self, X, **checks)
+    def _counts(self, labels: np.ndarray, codes: np.ndarray, n_clusters: int) -> ClusterCounts:
+        counts = tally(codes, labels, len(self.group_labels_), n_clusters)
+        return ClusterCounts(self.group_labels_, np.arange(n_clusters), counts)
 
 
 class CentreClusterer(FairClusterer):
@@ -93,9 +81,8 @@ class CentreClusterer(FairClusterer):
     def predict(self, X) -> np.ndarray:
         """The cluster whose centre is nearest to each row.
 
-        New rows change nothing, and their groups play no part: how fair the answer is for them,
-        ``ClusterCounts.from_labels(labels, groups)`` and ``GroupFrame`` say. On the fitting sample it need not be
-        ``labels_``, which pay for fairness.
+        Groups play no part: how fair the answer is for new rows, ``ClusterCounts.from_labels(labels, groups)`` says. On
+        the fitting sample it need not be ``labels_``, which pay for fairness.
 
         Parameters
         ----------
@@ -107,7 +94,7 @@ class CentreClusterer(FairClusterer):
         ndarray of shape (m,)
         """
         check_is_fitted(self)
-        X = self._table(X, reset=False, accept_sparse=self.__sklearn_tags__().input_tags.sparse and "csr")
+        X = numeric_table(self, X, reset=False, accept_sparse=self.__sklearn_tags__().input_tags.sparse and "csr")
         if self.centers_ is None:
             raise ConfigurationError(
                 "clusters of a graph have no centres, so nothing can be predicted for new rows. Fit to all rows, "
@@ -145,10 +132,3 @@ def require_clusters(n_clusters, n: int) -> int:
             f"n_clusters={n_clusters}, but there are only {n} points and no cluster may be empty. Ask for at most {n}."
         )
     return int(n_clusters)
-
-
-def number_at_least(name: str, value, least: float) -> float:
-    """The value as a float; ``ConfigurationError`` naming the argument unless it is finite and no smaller."""
-    if isinstance(value, bool) or not isinstance(value, Real) or not least <= value < np.inf:
-        raise ConfigurationError(f"{name}={value!r}; needed is a finite number of at least {least:g}.")
-    return float(value)

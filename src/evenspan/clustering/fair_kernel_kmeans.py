@@ -6,17 +6,17 @@ from typing import ClassVar
 
 import numpy as np
 from sklearn.base import clone
-from sklearn.exceptions import ConvergenceWarning
 
 from ..core.cluster_counts import ClusterCounts
+from ..core.errors import NotConvergedWarning
 from ..core.estimator import require_generator, warn_caller
 from ..core.options import Option, flag, number, whole
 from .bounds import certified, deflated_bound
-from .estimator import FairClusterer, number_at_least, require_clusters
+from .estimator import WEIGHT, FairClusterer, numeric_table, require_clusters
 from .kernel_kmeans import starting_point
 from .kernels import Gram, KernelInput
-from .row_update import RowUpdates, row_updates, row_updates_many, swaps_and_moves
-from .weight_rule import as_rule, settle
+from .row_update import RowUpdates, row_updates, swaps_and_moves
+from .weight_rule import WEIGHT_OR_RULE, settle, shares_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,10 +51,8 @@ class FairKernelKMeans(KernelInput, FairClusterer):
         presumes a kernel with ones on its diagonal; a `WeightRule` varies that rule.
     kernel : {"rbf", "polynomial", "sigmoid", "linear", "precomputed"} or callable, default "rbf"
         With "linear" nothing of size n x n is formed. "precomputed" takes the kernel matrix in place of X.
-    gamma : {"scale", "auto"} or float, default "scale"
-        The factor of "rbf", "polynomial" and "sigmoid".
-    degree, coef0 : int, float
-        Of "polynomial" and "sigmoid".
+    gamma, degree, coef0 : {"scale", "auto"} or float, int, float
+        The factor of "rbf", "polynomial" and "sigmoid"; the power and the constant of the last two.
     center, normalize : bool, default False
         Move the feature space to its mean; then put all points at length one. The paper does both.
     init : {"relaxed"} or array-like of shape (n,), default "relaxed"
@@ -76,18 +74,14 @@ class FairKernelKMeans(KernelInput, FairClusterer):
 
     Attributes
     ----------
-    labels_ : ndarray of shape (n,)
-        Cluster of each point, from 0.
-    counts_ : ClusterCounts
-        Rows of each group in each cluster.
-    objective_ : float
-        The maximised trace, without shift.
-    fairness_weight_ : float
-        The weight used.
-    search_ : list of dict
-        With a rule: weight, MNCE, balance, objective and sweeps of every weight tried.
+    labels_, counts_, group_labels_, group_counts_ : ndarray, ClusterCounts, ndarray, ndarray
+        Cluster (n,) of each point, from 0; rows of each group in each cluster; the groups (G,) and their sizes.
     initial_labels_ : ndarray of shape (n,)
         The start, the same for all weights.
+    objective_, fairness_weight_ : float
+        The maximised trace, without shift, and the weight used.
+    search_ : list of dict
+        With a rule: weight, MNCE, balance, objective and sweeps of every weight tried.
     n_sweeps_, n_moves_, n_swaps_ : int
         Passes, moves and swaps made.
     history_ : tuple of float
@@ -97,14 +91,11 @@ class FairKernelKMeans(KernelInput, FairClusterer):
         local search.
     certificate_ : Certificate
         The objective and an upper bound over all clusterings, from eigenvalues of the kernel with its fairness term.
-    group_labels_, group_counts_ : ndarray of shape (G,)
-        The groups and their sizes.
 
     Guarantees
     ----------
-    The objective never falls, up to the precision of the kernel, and no cluster becomes empty. With at rest, no single
-    move improves. Adding a multiple of the identity to the kernel changes no label. A single group gives the clusters
-    of weight 0.
+    The objective never falls, up to the precision of the kernel, and no cluster becomes empty. Adding a multiple of the
+    identity to the kernel changes no label. A single group gives the clusters of weight 0.
 
     Complexity
     ----------
@@ -132,6 +123,7 @@ class FairKernelKMeans(KernelInput, FairClusterer):
     _options: ClassVar[Mapping[str, Option]] = {
         **FairClusterer._options,
         **KernelInput._options,
+        "fairness_weight": WEIGHT_OR_RULE,
         "max_iter": whole(1),
         "tol": number(0.0),
         "swaps": flag(),
@@ -175,25 +167,23 @@ class FairKernelKMeans(KernelInput, FairClusterer):
         self.on_single_group = on_single_group
 
     def fit(self, X, y=None, *, sensitive_features):
-        rule = as_rule(self.fairness_weight)
         X, gram, codes, start = self._prepare(X, sensitive_features)
         c, self.n_swaps_ = int(start.max()) + 1, 0
-
-        def facts(found: RowUpdates) -> dict:
-            counts = ClusterCounts.from_labels(found.labels, codes, c)
-            shares = {"mnce": counts.mnce, "balance": counts.balance}
-            return shares | {"objective": found.objective, "n_sweeps": found.n_sweeps}
-
         found, self.fairness_weight_, self.search_ = settle(
-            rule, lambda weight: self._updates(gram, codes, start, weight), facts
+            self.fairness_weight,
+            lambda weight: self._updates(gram, codes, start, weight),
+            lambda found: {
+                **shares_of(self._counts(found.labels, codes, c)),
+                "objective": found.objective,
+                "n_sweeps": found.n_sweeps,
+            },
         )
         if self.swaps:
             found, self.n_swaps_ = swaps_and_moves(gram, codes, found, c, self.fairness_weight_)
         self._store_labels(found.labels, codes, c)
         self._remember(X, gram, self.labels_)
-        self.initial_labels_ = start
-        self.objective_, self.history_, self.at_rest_ = found.objective, found.history, found.at_rest
-        self.converged_ = found.at_rest
+        self.initial_labels_, self.objective_, self.history_ = start, found.objective, found.history
+        self.at_rest_ = self.converged_ = found.at_rest
         self.n_sweeps_ = self.n_iter_ = found.n_sweeps
         self.n_moves_ = found.n_moves
         bound = deflated_bound(gram, codes, self.fairness_weight_, c, require_generator(self.random_state))
@@ -202,7 +192,7 @@ class FairKernelKMeans(KernelInput, FairClusterer):
         if not found.at_rest:
             warn_caller(
                 f"after {found.n_sweeps} sweeps single moves still improve the objective. Raise max_iter.",
-                ConvergenceWarning,
+                NotConvergedWarning,
             )
         return self
 
@@ -223,23 +213,20 @@ class FairKernelKMeans(KernelInput, FairClusterer):
         list of TradeOffPoint
             In the order of the weights. Points that are not at rest say so in ``updates.at_rest``.
         """
-        weights = [number_at_least("a fairness weight", weight, 0.0) for weight in weights]
+        weights = [float(WEIGHT.require("a fairness weight", weight)) for weight in weights]
         model = clone(self)  # a fitted model keeps what it has learnt
         _, gram, codes, start = model._prepare(X, sensitive_features)
-        c, starts = int(start.max()) + 1, np.tile(start, (len(weights), 1))
-        runs = row_updates_many(gram, codes, starts, c, weights, max_sweeps=self.max_iter, tol=self.tol)
-        found = []
-        for weight, updates in zip(weights, runs, strict=True):
-            counts = ClusterCounts.from_labels(updates.labels, codes, c)
-            counts = ClusterCounts(model.group_labels_, counts.clusters, counts.counts)
-            found.append(TradeOffPoint(weight, updates.labels, counts, updates))
+        c, found = int(start.max()) + 1, []
+        for weight in weights:
+            updates = self._updates(gram, codes, start, weight)
+            found.append(TradeOffPoint(weight, updates.labels, model._counts(updates.labels, codes, c), updates))
         return found
 
     def _prepare(self, X, sensitive_features) -> tuple[np.ndarray, Gram, np.ndarray, np.ndarray]:
         """The table, kernel matrix, group codes and labels to start from, after all checks of what was passed."""
         self._check_options()
         rng = require_generator(self.random_state)
-        X = self._table(X)
+        X = numeric_table(self, X)
         codes = self._groups(sensitive_features, len(X))
         c = require_clusters(self.n_clusters, len(X))
         gram = self._gram(X)

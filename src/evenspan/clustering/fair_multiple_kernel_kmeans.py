@@ -5,20 +5,18 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from sklearn.exceptions import ConvergenceWarning
 
-from ..core.answer import Certificate
 from ..core.cluster_counts import ClusterCounts
-from ..core.errors import DataError
+from ..core.errors import DataError, NotConvergedWarning
 from ..core.estimator import require_generator, warn_caller
 from ..core.options import Option, number, one_of, whole
-from .base_kernels import twelve_kernels
+from .base_kernels import PRECISION, twelve_kernels
 from .bounds import certified, deflated_bound
-from .estimator import FairClusterer, require_clusters
-from .kernel_kmeans import starting_point
-from .kernels import PRECISION, DenseGram, indicator, symmetric_kernel, warn_if_indefinite
+from .estimator import FairClusterer, numeric_table, require_clusters
+from .kernel_kmeans import clustered_trace, starting_point
+from .kernels import DenseGram, indicator, symmetric_kernel, warn_if_indefinite
 from .row_update import row_updates
-from .weight_rule import as_rule, settle
+from .weight_rule import WEIGHT_OR_RULE, settle, shares_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,31 +68,23 @@ class FairMultipleKernelKMeans(FairClusterer):
 
     Attributes
     ----------
-    labels_ : ndarray of shape (n,)
-        Cluster of each point, from 0.
-    counts_ : ClusterCounts
-        Rows of each group in each cluster.
-    kernel_weights_ : ndarray of shape (m,)
-        The weights, non-negative with sum 1.
-    objective_ : float
-        The minimised sum.
-    history_ : tuple of float
-        The objective after each round.
-    n_rounds_ : int
-        Alternations made.
-    fairness_weight_ : float
-        The weight of fairness used.
-    search_ : list of dict
-        With a rule: weight, MNCE, balance, objective and rounds of every weight tried.
+    labels_, counts_, group_labels_, group_counts_ : ndarray, ClusterCounts, ndarray, ndarray
+        Cluster (n,) of each point, from 0; rows of each group in each cluster; the groups (G,) and their sizes.
     initial_labels_ : ndarray of shape (n,)
         The start, the same for all weights.
+    kernel_weights_ : ndarray of shape (m,)
+        The weights, non-negative with sum 1.
+    objective_, fairness_weight_ : float
+        The minimised sum, and the weight of fairness used.
+    history_, n_rounds_ : tuple of float, int
+        The objective after each round, and the number of rounds.
+    search_ : list of dict
+        With a rule: weight, MNCE, balance, objective and rounds of every weight tried.
     at_rest_, converged_ : bool
         Whether the last round moved no point.
     certificate_ : Certificate
         The trace that the clusters reach on the final weighted kernel, and an upper bound from its eigenvalues: how far
         the clusters can be from the best for these kernel weights. It says nothing about other kernel weights.
-    group_labels_, group_counts_ : ndarray of shape (G,)
-        The groups and their sizes.
 
     Guarantees
     ----------
@@ -123,6 +113,7 @@ class FairMultipleKernelKMeans(FairClusterer):
 
     _options: ClassVar[Mapping[str, Option]] = {
         **FairClusterer._options,
+        "fairness_weight": WEIGHT_OR_RULE,
         "kernels": one_of("twelve", "precomputed"),
         "weights_from": one_of("shifted", "unshifted"),
         "max_iter": whole(1),
@@ -157,38 +148,42 @@ class FairMultipleKernelKMeans(FairClusterer):
 
     def fit(self, X, y=None, *, sensitive_features):
         self._check_options()
-        rule, rng = as_rule(self.fairness_weight), require_generator(self.random_state)
+        rng = require_generator(self.random_state)
         stack = self._stack(X)
         n = stack[0].shape[0]
         c, codes = require_clusters(self.n_clusters, n), self._groups(sensitive_features, n)
         equal = np.full(len(stack), 1.0 / len(stack))
         start = starting_point(DenseGram(weighted(stack, equal)), self.init, c, rng)
 
-        def facts(found: Rounds) -> dict:
-            counts = ClusterCounts.from_labels(found.labels, codes, c)
-            shares = {"mnce": counts.mnce, "balance": counts.balance}
-            return shares | {"objective": found.history[-1], "n_rounds": len(found.history)}
-
         found, self.fairness_weight_, self.search_ = settle(
-            rule, lambda weight: self._alternate(stack, codes, start, c, weight), facts
+            self.fairness_weight,
+            lambda weight: self._alternate(stack, codes, start, c, weight),
+            lambda found: {
+                **shares_of(self._counts(found.labels, codes, c)),
+                "objective": found.history[-1],
+                "n_rounds": len(found.history),
+            },
         )
         self._store_labels(found.labels, codes, c)
-        self.kernel_weights_, self.history_ = found.gamma, found.history
-        self.objective_, self.at_rest_ = found.history[-1], found.at_rest
-        self.converged_ = found.at_rest
-        self.n_rounds_ = self.n_iter_ = len(found.history)
-        self.initial_labels_ = start
-        self.certificate_ = self._certificate(stack, codes, c, rng)
+        self.initial_labels_, self.kernel_weights_, self.history_ = start, found.gamma, found.history
+        self.objective_, self.n_rounds_ = found.history[-1], len(found.history)
+        self.n_iter_, self.at_rest_, self.converged_ = self.n_rounds_, found.at_rest, found.at_rest
+        # of the final kernel, whose fairness term has the sum of the squared weights as a factor
+        gram = DenseGram(weighted(stack, found.gamma))
+        weight = self.fairness_weight_ * float((found.gamma**2).sum(axis=0))
+        value = clustered_trace(gram, self.labels_, c) - weight * self.counts_.regulariser
+        problem = "trace of the weighted kernel less the weighted regulariser, over all clusterings"
+        self.certificate_ = certified(problem, value, deflated_bound(gram, codes, weight, c, rng), gram, weight)
         if not found.at_rest:
             warn_caller(
-                f"points still moved in the last of {self.n_rounds_} rounds. Raise max_iter.", ConvergenceWarning
+                f"points still moved in the last of {self.n_rounds_} rounds. Raise max_iter.", NotConvergedWarning
             )
         return self
 
     def _stack(self, X) -> np.ndarray:
         """The kernel matrices (m, n, n), checked."""
         if self.kernels == "twelve":
-            return twelve_kernels(self._table(X), dtype=self.dtype)
+            return twelve_kernels(numeric_table(self, X), dtype=self.dtype)
         X = np.asarray(X)
         if X.ndim != 3 or not len(X):
             raise DataError(
@@ -210,33 +205,17 @@ class FairMultipleKernelKMeans(FairClusterer):
         shift = weight * float(np.bincount(codes).max(axis=0)) * len(codes)
         for rounds in range(1, self.max_iter + 1):
             # the squared weights scale the fairness term of every kernel alike
-            found = row_updates(
-                DenseGram(weighted(stack, gamma)),
-                codes,
-                labels,
-                n_clusters,
-                weight * float((gamma**2).sum(axis=0)),
-                max_sweeps=1,
-            )
+            gram, scale = DenseGram(weighted(stack, gamma)), float((gamma**2).sum(axis=0))
+            found = row_updates(gram, codes, labels, n_clusters, weight * scale, max_sweeps=1)
             labels, moved = found.labels, found.n_moves
             within = traces - reached(stack, labels, n_clusters)
-            added = fairness_part(ClusterCounts.from_labels(labels, codes, n_clusters), weight)
-            h = within + added
+            h = within + fairness_part(self._counts(labels, codes, n_clusters), weight)
             gamma = kernel_weights(h if self.weights_from == "shifted" else within, float(traces.max(axis=0)) + shift)
             history.append(float((gamma**2 * h).sum(axis=0)))
             steady = rounds >= 2 and abs(history[-1] - history[-2]) < self.tol * abs(history[-1])
             if (rounds >= 3 and steady) or (moved == 0 and steady):
                 break
         return Rounds(labels, gamma, tuple(history), moved == 0)
-
-    def _certificate(self, stack, codes, n_clusters: int, rng) -> Certificate:
-        gram, scale = DenseGram(weighted(stack, self.kernel_weights_)), float((self.kernel_weights_**2).sum(axis=0))
-        terms = gram.sums(self.labels_, n_clusters).within(self.labels_) / self.counts_.sizes
-        weight = scale * self.fairness_weight_
-        value = float(terms.sum(axis=0)) - weight * self.counts_.regulariser
-        bound = deflated_bound(gram, codes, weight, n_clusters, rng)
-        problem = "trace of the weighted kernel less the weighted regulariser, over all clusterings"
-        return certified(problem, value, bound, gram, weight)
 
 
 def weighted(stack: np.ndarray, gamma: np.ndarray) -> np.ndarray:
@@ -263,18 +242,8 @@ def fairness_part(counts: ClusterCounts, weight: float) -> float:
 def kernel_weights(h: np.ndarray, size: float = 0.0) -> np.ndarray:
     r"""The minimiser of :math:`\sum_p \gamma_p^2 h_p` on the simplex, :math:`\gamma_p \propto 1 / h_p`.
 
-    Kernels that the clusters fit exactly, up to rounding, have :math:`h_p = 0`; they share all the weight.
-
-    Parameters
-    ----------
-    h : ndarray of shape (m,)
-        The remainders of the kernels.
-    size : float
-        The size of the traces whose difference h is; below a tiny part of it, h is rounding.
-
-    Returns
-    -------
-    ndarray of shape (m,)
+    Kernels that the clusters fit exactly have :math:`h_p = 0`, up to a tiny part of ``size``, the size of the traces
+    whose difference h is; they share all the weight.
     """
     fitted = h <= max(1e-13 * max(size, float(np.abs(h).max(axis=0))), 1e-300)
     if fitted.any():

@@ -14,8 +14,8 @@ from ..core.errors import ComponentsError, ConfigurationError
 from ..core.estimator import require_generator, warn_caller
 from ..core.linalg import complement, fix_signs, symmetrise, top_eigenspace
 from ..core.options import Option, one_of, whole
-from .estimator import FairClusterer, require_clusters
-from .graphs import affinity_graph, looped
+from .estimator import FairClusterer, numeric_table, require_clusters
+from .graphs import AFFINITY, affinity_graph, looped
 
 #: Up to so many samples "auto" takes the null space, whose certificate is a proof.
 NULL_SPACE = 800
@@ -27,29 +27,18 @@ MAX_RESTARTS = 2000
 
 @dataclass(frozen=True)
 class FairEmbedding:
-    """The relaxed answer: coordinates of the samples, with what is known of their optimality.
+    """The relaxed answer: coordinates of the samples, with what is known of their optimality."""
 
-    Parameters
-    ----------
-    H : ndarray of shape (n, c)
-        The coordinates.
-    eigenvalues : ndarray of shape (c,)
-        Of the Laplacian on the feasible vectors, increasing.
-    gap : float
-        By how much the next eigenvalue exceeds the last of them; inf if there is no next one.
-    residuals : ndarray of shape (c,)
-        Length of what remains of each eigenvalue equation, relative to the largest possible eigenvalue.
-    converged : bool
-        Whether Lanczos reached its tolerance; True for the null space.
-    certificate : Certificate or None
-        Of the trace; None for Lanczos.
-    """
-
+    #: The coordinates (n, c), and the eigenvalues (c,) of the Laplacian on the feasible vectors, increasing.
     H: np.ndarray
     eigenvalues: np.ndarray
+    #: By how much the next eigenvalue exceeds the last of them; inf if there is no next one.
     gap: float
+    #: Length of what remains of each eigenvalue equation (c,), relative to the largest possible eigenvalue.
     residuals: np.ndarray
+    #: Whether Lanczos reached its tolerance; True for the null space.
     converged: bool
+    #: Of the trace; None for Lanczos.
     certificate: Certificate | None
 
 
@@ -67,28 +56,10 @@ def constraint_residual(F: np.ndarray, H: np.ndarray) -> float:
 
 
 def fair_embedding(W, degrees: np.ndarray, F: np.ndarray, c: int, *, laplacian, solver, rng) -> FairEmbedding:
-    """The c smoothest orthonormal vectors on the graph W that are orthogonal to the columns of F.
+    """The c smoothest orthonormal vectors on the graph W that are orthogonal to the columns of F (n, m).
 
-    Parameters
-    ----------
-    W : csr_array or ndarray of shape (n, n)
-        Affinities, every degree positive.
-    degrees : ndarray of shape (n,)
-        Its row sums.
-    F : ndarray of shape (n, m)
-        Constraints; linearly dependent columns are allowed.
-    c : int
-        How many vectors.
-    laplacian : {"normalized", "unnormalized"}
-        In which inner product they are orthonormal: that of the degrees or the plain one.
-    solver : {"null_space", "lanczos"}
-        How they are found.
-    rng : Generator
-        Starts of Lanczos.
-
-    Returns
-    -------
-    FairEmbedding
+    Every degree is positive; columns of F may depend on each other. ``laplacian`` says in which inner product they are
+    orthonormal, that of the degrees or the plain one, and ``solver`` how they are found; ``rng`` starts Lanczos.
     """
     weights = degrees if laplacian == "normalized" else np.ones(len(degrees))
     shift = 2.0 * float((degrees / weights).max())  # by Gershgorin no eigenvalue is larger
@@ -189,19 +160,16 @@ def _largest(operator, start: np.ndarray, k: int, tol: float) -> tuple[np.ndarra
     n = len(start)
     matrix = LinearOperator((n, n), matvec=lambda y: operator(y.ravel()), dtype=np.float64)
     size = min(n, max(2 * k + 1, k + 20))
-    try:
-        values, vectors = eigsh(matrix, k, which="LA", v0=start, ncv=size, tol=tol, maxiter=MAX_RESTARTS)
-        return vectors[:, np.argsort(-values, kind="stable")], True
-    except ArpackNoConvergence:
-        size = min(n, 4 * size)
-    try:
-        values, vectors = eigsh(matrix, k, which="LA", v0=start, ncv=size, tol=1e-5, maxiter=MAX_RESTARTS)
-        return vectors[:, np.argsort(-values, kind="stable")], False
-    except ArpackNoConvergence as error:
-        raise ConfigurationError(
-            f"Lanczos found {len(error.eigenvalues)} of {k} eigenvectors in {MAX_RESTARTS} restarts: the smallest "
-            "eigenvalues of this graph lie too close together. Use solver='null_space', or more neighbours."
-        ) from error
+    for basis, accuracy in ((size, tol), (min(n, 4 * size), 1e-5)):
+        try:
+            values, vectors = eigsh(matrix, k, which="LA", v0=start, ncv=basis, tol=accuracy, maxiter=MAX_RESTARTS)
+            return vectors[:, np.argsort(-values, kind="stable")], accuracy == tol
+        except ArpackNoConvergence as error:
+            found = len(error.eigenvalues)
+    raise ConfigurationError(
+        f"Lanczos found {found} of {k} eigenvectors in {MAX_RESTARTS} restarts: the smallest eigenvalues of this graph "
+        "lie too close together. Use solver='null_space', or more neighbours."
+    )
 
 
 class FairSpectralClustering(FairClusterer):
@@ -243,36 +211,25 @@ class FairSpectralClustering(FairClusterer):
 
     Attributes
     ----------
-    labels_ : ndarray of shape (n,)
-        Cluster of each row of X.
-    counts_ : ClusterCounts
-        How many rows of each group are in each cluster.
-    embedding_ : ndarray of shape (n, c)
-        The relaxed indicators H.
-    eigenvalues_ : ndarray of shape (c,)
-        The smallest eigenvalues on the feasible vectors, increasing.
-    eigengap_ : float
-        Distance to the next eigenvalue. If it is zero, H is one of many answers, and a warning says so.
+    labels_, counts_, group_labels_, group_counts_ : ndarray, ClusterCounts, ndarray, ndarray
+        Cluster (n,) of each point; rows of each group in each cluster; the groups (G,) and their sizes.
+    embedding_, eigenvalues_, eigengap_ : ndarray of shape (n, c), ndarray of shape (c,), float
+        The relaxed indicators H; the smallest eigenvalues on the feasible vectors, increasing; the distance to the next
+        one. If it is zero, H is one of many answers, and a warning says so.
     residuals_ : ndarray of shape (c,)
         Length of what remains of each eigenvalue equation, over the largest possible eigenvalue. A small one says that
         there is an eigenvalue near, not that it is one of the smallest.
-    constraint_residual_ : float
-        Largest cosine between a column of F and a column of H.
+    constraint_residual_, constraint_rank_ : float, int
+        Largest cosine between a column of F and a column of H; the rank of F, the number of groups less one.
     certificate_ : Certificate or None
         Of the trace of :math:`H^\top (sD - L) H`, s being the largest possible eigenvalue: a proof with "null_space",
         None with "lanczos", where a second run from another start looks for an eigenvalue that the first has missed.
-    converged_ : bool
-        Whether Lanczos reached its tolerance; True with "null_space".
-    solver_ : str
-        The solver taken.
-    constraint_rank_ : int
-        The rank of F, the number of groups less one.
+    solver_, converged_ : str, bool
+        The solver taken, and whether Lanczos reached its tolerance; True with "null_space".
     n_loops_ : int
         Samples without an edge, which were given a self-loop of the smallest positive degree, with a warning.
     inertia_ : float
         Sum of squared distances of the rows of H to the centres of their clusters.
-    group_labels_, group_counts_ : ndarray of shape (G,)
-        The groups.
 
     Guarantees
     ----------
@@ -303,6 +260,8 @@ class FairSpectralClustering(FairClusterer):
 
     _options: ClassVar[Mapping[str, Option]] = {
         **FairClusterer._options,
+        "affinity": AFFINITY,
+        "n_neighbors": whole(1),
         "laplacian": one_of("normalized", "unnormalized"),
         "solver": one_of("auto", "null_space", "lanczos"),
         "n_init": whole(1),
@@ -335,7 +294,7 @@ class FairSpectralClustering(FairClusterer):
         self._check_options()
         rng = require_generator(self.random_state)
         seed = int(rng.integers(2**31))
-        X = self._table(X, accept_sparse="csr")
+        X = numeric_table(self, X, accept_sparse="csr")
         n = X.shape[0]
         codes = self._groups(sensitive_features, n)
         c = require_clusters(self.n_clusters, n)
@@ -346,8 +305,7 @@ class FairSpectralClustering(FairClusterer):
         found = fair_embedding(W, degrees, F, c, laplacian=self.laplacian, solver=self.solver_, rng=rng)
         self.embedding_, self.eigenvalues_, self.eigengap_ = found.H, found.eigenvalues, found.gap
         self.residuals_, self.converged_, self.certificate_ = found.residuals, found.converged, found.certificate
-        self.constraint_rank_ = F.shape[1]
-        self.constraint_residual_ = constraint_residual(F, found.H)
+        self.constraint_rank_, self.constraint_residual_ = F.shape[1], constraint_residual(F, found.H)
         means = KMeans(c, n_init=self.n_init, random_state=seed).fit(found.H)
         self.inertia_ = float(means.inertia_)
         self._store_labels(means.labels_, codes, c)

@@ -1,21 +1,24 @@
 """Fairness-first clustering (Pan and Zhong 2023), rebuilt from its abstract: balance first, then the sum of squares."""
 
+import heapq
+import itertools
 import warnings
 from collections.abc import Mapping
 from typing import ClassVar
 
 import numpy as np
-from scipy.optimize import linear_sum_assignment
+from scipy.optimize import Bounds, LinearConstraint, linear_sum_assignment, milp
 from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 
 from ..core.cluster_counts import tally
+from ..core.errors import DataError, NotConvergedWarning
 from ..core.estimator import require_generator, warn_caller
 from ..core.options import Option, number, whole
-from .estimator import CentreClusterer, FairClusterer, require_clusters
-from .transport import fair_counts, transport
+from .estimator import CentreClusterer, FairClusterer, numeric_table, require_clusters
 
-#: A change must lower the sum of squares by more than this, relative to the total scatter.
+#: A change must lower the sum of squares by more than this, relative to the total scatter; a chain of moves its cost,
+#: relative to the largest.
 TIE = 1e-12
 #: Points looked at together in the search for swaps: at least, and entries of their table at most.
 NARROW, ENTRIES = 16, 2**19
@@ -140,47 +143,19 @@ def swap_points(partition: Partition, max_sweeps: int) -> tuple[int, int, bool]:
 
 
 def _sweep(p: Partition, members: np.ndarray) -> int:
-    tie, swaps, at = TIE * p.scatter, 0, 0
-    points = p.X[members]
-    width = max(ENTRIES // max(len(members), 1), NARROW)
-    while True:
-        hopeful = at + np.flatnonzero(_hopeful(p, members)[at:])
-        found = None
-        start, step = 0, NARROW
-        while start < len(hopeful) and found is None:
-            part = hopeful[start : start + step]
-            change = _swap_changes(p, members[part], members, points[part] @ points.T)
-            gaining = change.min(axis=1) < -tie
-            if gaining.any():
-                first = int(gaining.argmax())
-                found = int(part[first]), int(change[first].argmin())
-            start, step = start + step, min(2 * step, width)
-        if found is None:
-            return swaps
-        p.swap(int(members[found[0]]), int(members[found[1]]))
-        swaps, at = swaps + 1, found[0] + 1
-
-
-def _hopeful(p: Partition, members: np.ndarray) -> np.ndarray:
-    r"""Points for which a lower bound does not rule out that some swap helps; O(c) for each.
-
-    In the change for i in cluster a and j in b, :math:`x_j^\top (m_a - m_b)` is at most its maximum over b, and
-    :math:`\lVert x_i - x_j \rVert \le \lVert x_i - m_b \rVert + \max_{j} \lVert x_j - m_b \rVert`.
-    """
-    every, labels, inverse = np.arange(len(members)), p.labels[members], 1.0 / p.sizes
-    near = p.products[members] * inverse
-    own = near[every, labels][:, None]
-    within = np.einsum("kd,kd->k", p.sums, p.sums) * inverse**2
-    distances = np.sqrt(np.maximum(p.squares[members][:, None] - 2.0 * near + within, 0.0))
-    order = np.argsort(labels, kind="stable")
-    present, firsts = np.unique(labels[order], return_index=True)
-    nearest, radius = np.full((p.n_clusters, p.n_clusters), -np.inf), np.zeros(p.n_clusters)
-    nearest[:, present] = np.maximum.reduceat((near - own)[order], firsts, axis=0).T
-    radius[present] = np.maximum.reduceat(distances[every, labels][order], firsts)
-    bound = 2.0 * (own - near - nearest[labels])
-    bound -= (inverse[labels][:, None] + inverse) * (distances + radius) ** 2
-    bound[every, labels] = np.inf
-    return bound.min(axis=1) < 0.0
+    tie, swaps, at, step = TIE * p.scatter, 0, 0, NARROW
+    points, widest = p.X[members], max(ENTRIES // max(len(members), 1), NARROW)
+    while at < len(members):
+        part = slice(at, at + step)
+        change = _swap_changes(p, members[part], members, points[part] @ points.T)
+        gaining = change.min(axis=1) < -tie
+        first = int(gaining.argmax())
+        if gaining[first]:
+            p.swap(int(members[at + first]), int(members[change[first].argmin()]))
+            swaps, at, step = swaps + 1, at + first + 1, NARROW
+        else:
+            at, step = at + step, min(2 * step, widest)
+    return swaps
 
 
 def _swap_changes(p: Partition, rows: np.ndarray, members: np.ndarray, inner: np.ndarray) -> np.ndarray:
@@ -238,25 +213,17 @@ class FairnessFirstClustering(CentreClusterer):
 
     Attributes
     ----------
-    labels_ : ndarray of shape (n,)
-        Cluster of each point; no cluster is empty.
-    counts_ : ClusterCounts
-        The counts :math:`n_{jk}`.
-    centers_ : ndarray of shape (c, d)
-        Means of the clusters.
-    inertia_ : float
-        The sum of squared distances to them.
+    labels_, counts_, group_labels_, group_counts_ : ndarray, ClusterCounts, ndarray, ndarray
+        Cluster (n,) of each point, none empty; the counts :math:`n_{jk}`; the groups (G,) and their sizes.
+    centers_, inertia_ : ndarray of shape (c, d), float
+        Means of the clusters, and the sum of squared distances to them.
     stages_ : tuple of dict
         For each stage its name, the sum of squares ("inertia") and the balance after it.
-    n_moves_, n_swaps_ : int
-        Moves of stage 2, and swaps of stage 3.
-    n_iter_ : int
-        Passes of stage 3.
+    n_moves_, n_swaps_, n_iter_ : int
+        Moves of stage 2; swaps and passes of stage 3.
     at_rest_, converged_ : bool
         Whether no swap lowers the sum of squares further. It is then a local minimum in that sense; nothing more is
         known of how near it is to the lowest.
-    group_labels_, group_counts_ : ndarray of shape (G,)
-        The groups of the fitting sample.
 
     Guarantees
     ----------
@@ -266,8 +233,8 @@ class FairnessFirstClustering(CentreClusterer):
 
     Complexity
     ----------
-    k-means in every group; O(n c log n) for the division; O(n (c + d)) for each move or swap; O(n^2 d / G) for a pass
-    of stage 3. Memory O(n (c + d)), and no n x n object.
+    k-means in every group; O(n) for each row that the division moves; O(n (c + d)) for each move or swap; O(n^2 d / G)
+    for a pass of stage 3. Memory O(n (c + d)), and no n x n object.
 
     References
     ----------
@@ -302,7 +269,7 @@ class FairnessFirstClustering(CentreClusterer):
 
     def fit(self, X, y=None, *, sensitive_features):
         self._check_options()
-        X = np.asarray(self._table(X), dtype=np.float64)
+        X = np.asarray(numeric_table(self, X), dtype=np.float64)
         codes = self._groups(sensitive_features, len(X))
         c = require_clusters(self.n_clusters, len(X))
         rng = require_generator(self.random_state)
@@ -321,7 +288,7 @@ class FairnessFirstClustering(CentreClusterer):
             warn_caller(
                 f"after {self.max_iter} passes swaps still lower the sum of squares. Raise max_iter to go on; "
                 "at_rest_ is False until then.",
-                ConvergenceWarning,
+                NotConvergedWarning,
             )
         return self
 
@@ -351,7 +318,7 @@ def fair_start(X: np.ndarray, codes: np.ndarray, n_clusters: int, rng: np.random
     sums, sizes = np.zeros_like(reference), np.zeros(n_clusters, dtype=np.int64)
     for j, points in enumerate(groups):
         if j == largest and len(points) >= n_clusters:
-            centres, labels = reference, _nearest(points, reference)
+            centres, labels = reference, _squared_distances(points, reference).argmin(axis=1)
         else:
             centres, labels = _means(points, min(n_clusters, len(points)), rng)
         own, matched = linear_sum_assignment(_squared_distances(centres, reference))
@@ -377,10 +344,149 @@ def _means(points: np.ndarray, k: int, rng: np.random.Generator) -> tuple[np.nda
     return means.cluster_centers_, labels
 
 
-def _nearest(points: np.ndarray, centres: np.ndarray) -> np.ndarray:
-    return _squared_distances(points, centres).argmin(axis=1)
-
-
 def _squared_distances(points: np.ndarray, centres: np.ndarray) -> np.ndarray:
     lengths = np.einsum("nd,nd->n", points, points)[:, None] + np.einsum("kd,kd->k", centres, centres)
     return np.maximum(lengths - 2.0 * points @ centres.T, 0.0)
+
+
+# -- fair shares as whole numbers, and the cheapest assignment that has them -------------------------------------------
+
+
+def fair_counts(group_sizes: np.ndarray, sizes: np.ndarray) -> np.ndarray:
+    r"""Whole numbers of rows of each group in each cluster, next to shares in proportion, as balanced as can be.
+
+    Every count is :math:`|G_j| n_k / n` rounded down or up, and the counts of a group sum to its size. Among these
+    tables those are taken whose balance is highest (the smallest count by the largest in the worst cluster), and among
+    these the nearest to the shares. No cluster is empty; its size may change by rounding.
+
+    With m and M the lowest and highest rounded-down count of a cluster, the balance of the cluster is one of m/M,
+    (m+1)/M, m/(M+1) and (m+1)/(M+1). So there are at most 4c values to try, each by a small integer programme.
+    """
+    n = int(sizes.sum(axis=0))
+    low, rest = np.divmod(np.multiply.outer(group_sizes, sizes).astype(np.int64), n)
+    down, up = low.min(axis=0), low.max(axis=0)
+    options = np.concatenate([(down + a) / np.maximum(up + b, 1) for a, b in ((0, 0), (0, 1), (1, 0), (1, 1))])
+    values = np.unique(np.append(options[options <= 1.0], 0.0))
+    first, last, best = 0, len(values) - 1, _rounding(low, rest, group_sizes, 0.0)
+    if best is None:
+        raise DataError(f"no counts for groups of {group_sizes.tolist()} in clusters of {sizes.tolist()} rows exist.")
+    while first < last:  # the highest value that some table reaches
+        middle = (first + last + 1) // 2
+        found = _rounding(low, rest, group_sizes, values[middle])
+        if found is None:
+            last = middle - 1
+        else:
+            first, best = middle, found
+    return best
+
+
+def _rounding(low: np.ndarray, rest: np.ndarray, group_sizes: np.ndarray, balance: float) -> np.ndarray | None:
+    """The table nearest to the shares in which every cluster is so balanced; None where there is none."""
+    G, c = low.shape
+    slack = 1e-12
+    down, up = low.min(axis=0), low.max(axis=0)
+    lowest, highest = low == down, low == up
+    wide = down >= (balance - slack) * (up + 1)  # any rounding will do
+    flat = ~wide & (down >= (balance - slack) * up)  # will do if no highest count is rounded up
+    raised = ~wide & (down + 1 >= (balance - slack) * (up + 1))  # will do if all lowest counts are rounded up
+    # both at once where neither is enough; one of the two, by a switch z, where either is
+    both = ~wide & ~flat & ~raised
+    if (both & (down + 1 < (balance - slack) * up)).any():
+        return None
+    switch = flat & raised
+    least = (lowest & ((raised & ~flat) | both)).astype(float)
+    most = ((rest > 0) & ~(highest & ((flat & ~raised) | both))).astype(float)
+    if (least > most).any():
+        return None
+    # the variables are which counts are rounded up, then the switches
+    pick, u, z = np.eye(G * c + c), np.arange(G * c).reshape(G, c), G * c + np.arange(c)
+    missing = group_sizes - low.sum(axis=1)
+    rows = [
+        LinearConstraint(pick[u].sum(axis=1), missing, missing),
+        LinearConstraint(pick[u].sum(axis=0), 1 - low.sum(axis=0), np.inf),
+    ]
+    ordered = [(u[j, k], z[k]) for j, k in np.argwhere(switch & lowest)]
+    ordered += [(z[k], u[j, k]) for j, k in np.argwhere(switch & highest)]
+    if ordered:
+        larger, smaller = np.array(ordered).T
+        rows.append(LinearConstraint(pick[larger] - pick[smaller], 0.0, np.inf))
+    bounds = Bounds(np.append(least.ravel(), np.zeros(c)), np.append(most.ravel(), np.ones(c)))
+    cost = np.append(-rest.ravel() / group_sizes.sum(axis=0), np.zeros(c))
+    found = milp(cost, integrality=np.ones(len(cost)), bounds=bounds, constraints=rows)
+    return None if found.x is None else low + np.rint(found.x[: G * c]).astype(np.int64).reshape(G, c)
+
+
+def transport(costs: np.ndarray, capacities: np.ndarray) -> np.ndarray:
+    r"""The cheapest assignment of rows to clusters with given numbers of rows in each.
+
+    .. math:: \min_{l} \sum_i c_{i l_i} \quad \text{subject to} \quad |\{i : l_i = k\}| = b_k .
+
+    The costs are (n, c), the capacities b (c,) sum to n. Every row starts where it is cheapest. Then one row's worth at
+    a time flows from a cluster with too many to one with too few along the cheapest chain of moves; a chain that passes
+    through a cluster pushes one of its rows on. No chain of moves back to its start can then lower the cost, which is
+    optimality.
+
+    Complexity
+    ----------
+    O(n c log n + m c^2 log n) for m rows too many, and O(n c) memory.
+
+    References
+    ----------
+    Successive shortest paths, as in R. K. Ahuja, T. L. Magnanti and J. B. Orlin (1993), Network Flows, section 9.7.
+    """
+    c = costs.shape[1]
+    labels = costs.argmin(axis=1)
+    excess = np.bincount(labels, minlength=c) - capacities
+    tie = TIE * float(np.abs(costs).max(initial=0.0))
+    # For every pair of clusters the rows of the first, those that lose least by going to the second on top.
+    heaps = [[[] for _ in range(c)] for _ in range(c)]
+    for k in range(c):
+        members = np.flatnonzero(labels == k)
+        for other in range(c):
+            if other != k:
+                losses = (costs[members, other] - costs[members, k]).tolist()
+                heaps[k][other] = list(zip(losses, members.tolist(), strict=True))
+                heapq.heapify(heaps[k][other])
+    change = np.full((c, c), np.inf)
+
+    def refresh(k: int) -> None:
+        for other in range(c):
+            heap = heaps[k][other]
+            while heap and labels[heap[0][1]] != k:
+                heapq.heappop(heap)
+            change[k, other] = heap[0][0] if heap else np.inf
+
+    for k in range(c):
+        refresh(k)
+    for _ in range(int(excess[excess > 0].sum(axis=0))):
+        path = _cheapest_path(change, excess, tie)
+        steps = [(heaps[k][other][0][1], other) for k, other in itertools.pairwise(path)]
+        for i, target in steps:
+            labels[i] = target
+            for other, loss in enumerate((costs[i] - costs[i, target]).tolist()):
+                if other != target:
+                    heapq.heappush(heaps[target][other], (loss, i))
+        for k in path:
+            refresh(k)
+        excess[path[0]] -= 1
+        excess[path[-1]] += 1
+    return labels
+
+
+def _cheapest_path(change: np.ndarray, excess: np.ndarray, tie: float) -> list[int]:
+    """Clusters from one with too many rows to one with too few, by Bellman and Ford."""
+    distance = np.where(excess > 0, 0.0, np.inf)
+    before = np.full(len(distance), -1)
+    every = np.arange(len(distance))
+    for _ in every[1:]:
+        through = distance[:, None] + change
+        best = through.argmin(axis=0)
+        value = through[best, every]
+        better = value < np.where(np.isfinite(distance), distance - tie, np.inf)
+        if not better.any():
+            break
+        distance[better], before[better] = value[better], best[better]
+    path = [int(np.where(excess < 0, distance, np.inf).argmin())]
+    while before[path[-1]] >= 0:
+        path.append(int(before[path[-1]]))
+    return path[::-1]

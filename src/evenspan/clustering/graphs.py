@@ -4,13 +4,15 @@ import numpy as np
 from scipy import sparse
 from sklearn.neighbors import NearestNeighbors
 
-from ..core.errors import ConfigurationError, DataError
+from ..core.errors import DataError
 from ..core.estimator import warn_caller
 from ..core.inputs import whole_number
 from ..core.kernels import resolve_kernel
+from ..core.options import one_of
 from ..core.running import BLOCK_ENTRIES
 
-AFFINITIES = ("nearest_neighbors", "rbf", "precomputed")
+#: Where the weights of a graph come from.
+AFFINITY = one_of("nearest_neighbors", "rbf", "precomputed")
 
 
 def nearest_neighbour_graph(X, n_neighbors: int = 20) -> sparse.csr_array:
@@ -19,17 +21,8 @@ def nearest_neighbour_graph(X, n_neighbors: int = 20) -> sparse.csr_array:
     :math:`N_{ij} = 1` if j is among the points nearest to i, i itself not counted: an edge weighs 1 if each of its ends
     is a neighbour of the other, and 1/2 if only one is.
 
-    Parameters
-    ----------
-    X : ndarray or sparse matrix of shape (n, d)
-        Points, compared by Euclidean distance.
-    n_neighbors : int
-        Neighbours of each point; all others, if there are fewer.
-
-    Returns
-    -------
-    csr_array of shape (n, n)
-        With at most 2 n ``n_neighbors`` entries; the diagonal is zero.
+    X holds points (n, d), dense or sparse, compared by Euclidean distance. Where there are fewer than ``n_neighbors``
+    others, all are neighbours. The graph (n, n) has at most 2 n ``n_neighbors`` entries and no loops.
     """
     k = min(whole_number("n_neighbors", n_neighbors, 1), X.shape[0] - 1)
     if k == 0:
@@ -41,22 +34,10 @@ def nearest_neighbour_graph(X, n_neighbors: int = 20) -> sparse.csr_array:
 def kernel_neighbour_graph(K: np.ndarray, n_neighbors: int = 20) -> sparse.csr_array:
     r"""The same graph for a kernel, whose distances are :math:`K_{ii} + K_{jj} - 2 K_{ij}`.
 
-    Centring a kernel does not change it, and of a centred kernel it makes weights that are not negative.
-
-    Parameters
-    ----------
-    K : ndarray of shape (n, n)
-        Symmetric kernel matrix; entries may be negative.
-    n_neighbors : int
-        Neighbours of each point; all others, if there are fewer.
-
-    Returns
-    -------
-    csr_array of shape (n, n)
-        With at most 2 n ``n_neighbors`` entries; the diagonal is zero.
+    Centring a kernel does not change it, and entries of K (n, n) may be negative: weights are not.
     """
     K = np.asarray(K)
-    _require_symmetric(K, "the kernel matrix")
+    _symmetric_entries(K, "the kernel matrix")
     n = len(K)
     k = min(whole_number("n_neighbors", n_neighbors, 1), n - 1)
     if k == 0:
@@ -78,29 +59,20 @@ def _symmetrised(neighbours: np.ndarray) -> sparse.csr_array:
 
 
 def affinity_graph(X, affinity: str, *, n_neighbors: int = 20, gamma="scale"):
-    """The affinity matrix of the rows of X, dense or sparse as it comes, checked.
-
-    Parameters
-    ----------
-    X : ndarray or sparse matrix of shape (n, d)
-        Points; with "precomputed" the affinity matrix itself.
-    affinity : {"nearest_neighbors", "rbf", "precomputed"}
-        Where the weights come from. "rbf" is dense, with zero diagonal.
-    n_neighbors : int
-        For "nearest_neighbors".
-    gamma : {"scale", "auto"} or float
-        For "rbf", as in ``resolve_kernel``.
-
-    Returns
-    -------
-    csr_array or ndarray of shape (n, n)
-    """
-    if not isinstance(affinity, str) or affinity not in AFFINITIES:
-        raise ConfigurationError(f"affinity={affinity!r}; needed is one of {', '.join(AFFINITIES)}.")
+    """The affinity matrix (n, n) of the rows of X, dense or sparse as it comes, checked; that of "rbf" has no loops."""
     if affinity == "nearest_neighbors":
         return nearest_neighbour_graph(X, n_neighbors)
     if affinity == "precomputed":
-        return require_affinity(X)
+        W = sparse.csr_array(X, dtype=np.float64) if sparse.issparse(X) else np.asarray(X, dtype=np.float64)
+        entries = _symmetric_entries(W, "the affinity matrix")
+        lowest = float(entries.min(initial=0.0))
+        if lowest < 0:
+            raise DataError(
+                f"the affinity matrix has {int((entries < 0).sum(axis=None))} negative entries, the lowest "
+                f"{lowest:.3g}; needed are weights of at least 0. A kernel becomes a graph by "
+                "evenspan.clustering.graphs.kernel_neighbour_graph."
+            )
+        return W
     if sparse.issparse(X):
         raise DataError(
             "X is sparse and affinity='rbf' is a full matrix of affinities. Pass X.toarray(), or choose "
@@ -112,22 +84,8 @@ def affinity_graph(X, affinity: str, *, n_neighbors: int = 20, gamma="scale"):
     return W
 
 
-def require_affinity(W):
-    """W as a float64 csr_array or ndarray; DataError unless it is square, finite, symmetric and not negative."""
-    W = sparse.csr_array(W, dtype=np.float64) if sparse.issparse(W) else np.asarray(W, dtype=np.float64)
-    _require_symmetric(W, "the affinity matrix")
-    entries = W.data if sparse.issparse(W) else W
-    lowest = float(entries.min(initial=0.0))
-    if lowest < 0:
-        raise DataError(
-            f"the affinity matrix has {int((entries < 0).sum(axis=None))} negative entries, the lowest {lowest:.3g}; "
-            "needed are weights of at least 0. A kernel becomes a graph by evenspan.clustering.graphs."
-            "kernel_neighbour_graph."
-        )
-    return W
-
-
-def _require_symmetric(W, name: str) -> None:
+def _symmetric_entries(W, name: str) -> np.ndarray:
+    """The entries, or those that are stored; DataError unless W is square, finite and symmetric."""
     if W.ndim != 2 or W.shape[0] != W.shape[1] or not W.shape[0]:
         raise DataError(f"{name} has shape {W.shape}; needed is (n, n), one row and one column for each sample.")
     entries = W.data if sparse.issparse(W) else W
@@ -140,6 +98,7 @@ def _require_symmetric(W, name: str) -> None:
             f"{name} is not symmetric: it and its transpose differ by up to {apart:.3g}, with entries up to "
             f"{largest:.3g}. Pass (W + W.T) / 2."
         )
+    return entries
 
 
 def looped(W) -> tuple:
@@ -157,12 +116,9 @@ def looped(W) -> tuple:
         raise DataError(f"the affinity graph of {count} samples has no edge; needed is at least one positive weight.")
     weight = float(degrees[~lonely].min())
     loops = np.where(lonely, weight, 0.0)
+    diagonal = sparse.diags_array(loops, format="csr") if sparse.issparse(W) else np.diag(loops)
     warn_caller(
         f"{count} of {len(degrees)} samples have no edge in the affinity graph; each is given a self-loop of weight "
         f"{weight:.3g}, the smallest degree of the others. More neighbours may connect them."
     )
-    return (
-        W + (sparse.diags_array(loops, format="csr") if sparse.issparse(W) else np.diag(loops)),
-        degrees + loops,
-        count,
-    )
+    return W + diagonal, degrees + loops, count

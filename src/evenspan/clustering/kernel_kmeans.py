@@ -10,7 +10,7 @@ from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 
-from ..core.errors import ConfigurationError
+from ..core.errors import ConfigurationError, NotConvergedWarning
 from ..core.estimator import require_generator, warn_caller
 from ..core.options import Option, Options, one_of, whole
 from .bounds import certified, leading_eigenpairs
@@ -20,15 +20,7 @@ from .kernels import BlockGram, FactorGram, Gram, KernelInput
 
 @dataclass(frozen=True, eq=False)
 class RelaxedStart:
-    """Labels to start from, and the leading eigenvalues that bound what any clustering can reach.
-
-    Attributes
-    ----------
-    labels : ndarray of shape (n,)
-        Cluster of each point, from 0; none is empty.
-    eigenvalues : ndarray of shape (c,)
-        The largest eigenvalues of the kernel matrix, decreasing.
-    """
+    """Labels (n,) to start from, none empty, and the c leading eigenvalues, which bound what any clustering reaches."""
 
     labels: np.ndarray
     eigenvalues: np.ndarray
@@ -38,22 +30,7 @@ def relaxed_start(gram: Gram, n_clusters: int, rng: np.random.Generator, *, n_in
     r"""Relaxed kernel k-means.
 
     The trace of :math:`H^\top K H` over all H with orthonormal columns is largest for the leading eigenvectors. Their
-    rows are scaled to unit length and clustered by k-means.
-
-    Parameters
-    ----------
-    gram : Gram
-        The kernel matrix.
-    n_clusters : int
-        Number of clusters.
-    rng : numpy.random.Generator
-        For the start of the eigensolver and of k-means.
-    n_init : int
-        Runs of k-means, of which the best is taken.
-
-    Returns
-    -------
-    RelaxedStart
+    rows are scaled to unit length and clustered by ``n_init`` runs of k-means.
 
     References
     ----------
@@ -78,9 +55,8 @@ def relaxed_labels(gram: Gram, n_clusters: int, rng: np.random.Generator) -> np.
 def leading_eigenvectors(gram: Gram, k: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
     """The k largest eigenvalues, decreasing, and their eigenvectors (n, k); in double precision.
 
-    A factor is decomposed through its d x d product, a small matrix whole, a large one by Lanczos steps, and one that
-    is computed block by block in few passes, to a thousandth. Eigenvectors without eigenvalue, beyond the rank,
-    are zero.
+    A factor is decomposed through its d x d product, other matrices as in `leading_eigenpairs`. Eigenvectors without
+    eigenvalue, beyond the rank, are zero.
     """
     if isinstance(gram, FactorGram) and gram.Z.shape[1] <= gram.n:
         Z = gram.Z
@@ -156,10 +132,8 @@ class KernelKMeans(KernelInput, Options, ClusterMixin, BaseEstimator):
         rows of length one, the start of fair kernel k-means; it can be far from a local optimum of the objective.
     kernel : {"rbf", "polynomial", "sigmoid", "linear", "precomputed"} or callable, default "rbf"
         With "linear" nothing of size n x n is formed. "precomputed" takes the kernel matrix in place of X.
-    gamma : {"scale", "auto"} or float, default "scale"
-        The factor of "rbf", "polynomial" and "sigmoid".
-    degree, coef0 : int, float
-        Of "polynomial" and "sigmoid".
+    gamma, degree, coef0 : {"scale", "auto"} or float, int, float
+        The factor of "rbf", "polynomial" and "sigmoid"; the power and the constant of the last two.
     center, normalize : bool, default False
         Move the feature space to its mean; then put all points at length one.
     n_init : int, default 10
@@ -177,14 +151,10 @@ class KernelKMeans(KernelInput, Options, ClusterMixin, BaseEstimator):
     ----------
     labels_ : ndarray of shape (n,)
         Cluster of each point, from 0.
-    objective_ : float
-        The maximised trace.
-    inertia_ : float
-        Sum of squared distances to the cluster means, the trace of K less the objective.
-    n_iter_ : int
-        Steps from the best start; 1 for "relaxed".
-    at_rest_, converged_ : bool
-        Whether no point is nearer to another mean; None for "relaxed", which is no descent.
+    objective_, inertia_ : float
+        The maximised trace; the sum of squared distances to the cluster means, the trace of K less the objective.
+    n_iter_, at_rest_, converged_ : int, bool, bool
+        Steps from the best start, and whether no point is nearer to another mean; 1 and None for "relaxed".
     certificate_ : Certificate
         The objective and the sum of the c largest eigenvalues, which no clustering exceeds.
 
@@ -270,7 +240,7 @@ class KernelKMeans(KernelInput, Options, ClusterMixin, BaseEstimator):
         start = relaxed_start(gram, c, rng, n_init=self.n_init)
         if self.algorithm == "relaxed":
             labels, self.n_iter_, self.at_rest_ = start.labels, 1, None
-            self.objective_ = _objective(gram, labels, c)
+            self.objective_ = clustered_trace(gram, labels, c)
         else:
             starts = [start.labels, *(rng.integers(c, size=gram.n) for _ in range(self.n_init - 1))]
             runs = [_lloyd(gram, fill_empty(gram, labels, c), c, self.max_iter) for labels in starts]
@@ -279,7 +249,7 @@ class KernelKMeans(KernelInput, Options, ClusterMixin, BaseEstimator):
                 warn_caller(
                     f"labels still changed after {self.max_iter} steps. Raise max_iter; with a kernel that is not "
                     "positive semidefinite the steps need not end.",
-                    ConvergenceWarning,
+                    NotConvergedWarning,
                 )
         self.labels_ = np.asarray(labels, dtype=np.int64)
         self._remember(X, gram, self.labels_)
@@ -290,7 +260,8 @@ class KernelKMeans(KernelInput, Options, ClusterMixin, BaseEstimator):
         return self
 
 
-def _objective(gram: Gram, labels: np.ndarray, n_clusters: int) -> float:
+def clustered_trace(gram: Gram, labels: np.ndarray, n_clusters: int) -> float:
+    r"""The trace :math:`\sum_k y_k^\top K y_k / n_k` of a clustering."""
     return float((gram.sums(labels, n_clusters).within(labels) / np.bincount(labels, minlength=n_clusters)).sum(axis=0))
 
 
@@ -302,6 +273,6 @@ def _lloyd(gram: Gram, labels: np.ndarray, n_clusters: int, max_iter: int) -> tu
         distances = (sums.within(labels)[:, None] / sizes - 2.0 * sums.window(0, gram.n)) / sizes
         new = fill_empty(gram, distances.argmin(axis=0), n_clusters)
         if np.array_equal(new, labels):
-            return labels, _objective(gram, labels, n_clusters), step, True
+            return labels, clustered_trace(gram, labels, n_clusters), step, True
         labels = new
-    return labels, _objective(gram, labels, n_clusters), max_iter, False
+    return labels, clustered_trace(gram, labels, n_clusters), max_iter, False

@@ -12,16 +12,11 @@ from ..core.errors import ConfigurationError, DataError, FairWarning
 from ..core.estimator import warn_caller
 from ..core.kernels import Kernel, resolve_kernel
 from ..core.options import Option, flag, one_of
-from .base_kernels import CentralPointWarning, center_and_normalise, require_memory
+from .base_kernels import PRECISION, CentralPointWarning, center_and_normalise, require_memory
 from .estimator import numeric_table
 
 #: Up to this number of rows all eigenvectors are computed.
 DENSE = 600
-#: The precision in which a kernel is stored.
-PRECISION = Option(
-    lambda value: isinstance(value, str | type | np.dtype) and value in ("float64", "float32", np.float64, np.float32),
-    "'float64' or 'float32'",
-)
 
 
 class KernelWarning(FairWarning):
@@ -50,7 +45,7 @@ class Gram(ABC):
     def block(self, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
         """The entries of some rows and columns."""
 
-    def sums(self, labels: np.ndarray, n_clusters: int) -> "ClusterSums":
+    def sums(self, labels: np.ndarray, n_clusters: int) -> "CachedSums":
         """The similarities of all points to all clusters, kept up to date while labels change."""
         return CachedSums(self, labels, n_clusters)
 
@@ -63,16 +58,13 @@ class DenseGram(Gram):
         self.diagonal = np.diagonal(K).astype(np.float64)
         self.precision = accuracy(K.dtype)
 
-    def product(self, Y: np.ndarray) -> np.ndarray:
-        """K Y for Y of shape (n, c)."""
+    def product(self, Y):
         return np.asarray(self.K @ Y.astype(self.K.dtype), dtype=np.float64)
 
-    def row(self, i: int) -> np.ndarray:
-        """Row i, shape (n,)."""
+    def row(self, i):
         return self.K[i]
 
-    def block(self, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
-        """The entries of some rows and columns."""
+    def block(self, rows, columns):
         return self.K[np.ix_(rows, columns)].astype(np.float64)
 
 
@@ -84,20 +76,16 @@ class FactorGram(Gram):
         self.diagonal = np.einsum("nd,nd->n", Z, Z, dtype=np.float64)
         self.precision = accuracy(Z.dtype)
 
-    def product(self, Y: np.ndarray) -> np.ndarray:
-        """Z (Z^T Y)."""
+    def product(self, Y):
         return np.asarray(self.Z @ (self.Z.T @ Y.astype(self.Z.dtype)), dtype=np.float64)
 
-    def row(self, i: int) -> np.ndarray:
-        """Row i, shape (n,)."""
+    def row(self, i):
         return self.Z @ self.Z[i]
 
-    def block(self, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
-        """The entries of some rows and columns."""
+    def block(self, rows, columns):
         return np.asarray(self.Z[rows] @ self.Z[columns].T, dtype=np.float64)
 
-    def sums(self, labels: np.ndarray, n_clusters: int) -> "ClusterSums":
-        """Sums of the rows of Z for each cluster, and similarities for a window of points."""
+    def sums(self, labels, n_clusters):
         return FactorSums(self, labels, n_clusters)
 
 
@@ -107,116 +95,77 @@ class BlockGram(Gram):
     def __init__(self, kernel: Kernel, X: np.ndarray, dtype=np.float32):
         self.kernel, self.X = kernel.moved(X.astype(dtype, copy=False))
         self.n, self.dtype = len(X), np.dtype(dtype)
-        parts = [np.diagonal(self.kernel.block(part, part)) for part in self._parts(64)]
-        self.diagonal = np.concatenate(parts).astype(np.float64)
+        parts = (self.X[a : a + 64] for a in range(0, self.n, 64))
+        self.diagonal = np.concatenate([np.diagonal(self.kernel.block(p, p)) for p in parts]).astype(np.float64)
         self.precision = accuracy(self.dtype)
 
-    def _parts(self, step: int):
-        return (self.X[a : a + step] for a in range(0, self.n, step))
-
-    def product(self, Y: np.ndarray) -> np.ndarray:
-        """K Y, a block of rows of K at a time."""
+    def product(self, Y):
         Y, found = Y.astype(self.dtype), np.empty(Y.shape)
         for rows, values in self.kernel.blocks(self.X, self.X):
-            if not np.isfinite(values).all():
-                raise DataError(
-                    f"the {self.kernel.name} kernel has NaN or infinite values on these data. Rescale the features, or "
-                    "choose a smaller gamma or degree."
-                )
-            found[rows] = values @ Y
+            found[rows] = self.kernel.finite(values) @ Y
         return found
 
-    def row(self, i: int) -> np.ndarray:
-        """Row i, shape (n,)."""
+    def row(self, i):
         return self.kernel.block(self.X[i : i + 1], self.X)[0]
 
-    def block(self, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
-        """The entries of some rows and columns."""
+    def block(self, rows, columns):
         return np.asarray(self.kernel.block(self.X[rows], self.X[columns]), dtype=np.float64)
 
 
-class ClusterSums(ABC):
-    r"""Similarities :math:`S_{ki} = y_k^\top K e_i` of points and clusters for labels that change one at a time."""
+class CachedSums:
+    r"""Similarities :math:`S_{ki} = y_k^\top K e_i` of points and clusters for labels that change one at a time.
 
-    @abstractmethod
-    def window(self, start: int, stop: int) -> np.ndarray:
-        """The columns ``start:stop`` of S, shape (c, stop - start)."""
-
-    @abstractmethod
-    def move(self, i: int, source: int, target: int) -> None:
-        """Point i has left one cluster for another."""
-
-    @abstractmethod
-    def within(self, labels: np.ndarray) -> np.ndarray:
-        r"""The sums :math:`q_k = y_k^\top K y_k` for the present labels, shape (c,)."""
-
-
-class CachedSums(ClusterSums):
-    """All of S, n x c; a move costs two updates of n numbers."""
+    All of S is held, c x n; a move costs two updates of n numbers.
+    """
 
     def __init__(self, gram: Gram, labels: np.ndarray, n_clusters: int):
-        self.gram, self.n_clusters, self.moves = gram, n_clusters, 0
+        self.gram, self.n_clusters = gram, n_clusters
         self._fill(labels)
 
     def _fill(self, labels: np.ndarray) -> None:
+        self.moves = 0
         self.S = np.ascontiguousarray(self.gram.product(indicator(labels, self.n_clusters)).T)
 
     def window(self, start: int, stop: int) -> np.ndarray:
-        """The columns ``start:stop`` of S."""
+        """The columns ``start:stop`` of S, shape (c, stop - start)."""
         return self.S[:, start:stop]
 
     def move(self, i: int, source: int, target: int) -> None:
-        """Two rows of S change by row i of K."""
+        """Point i has left one cluster for another: two rows of S change by row i of K."""
         row = self.gram.row(i)
         self.S[source] -= row
         self.S[target] += row
         self.moves += 1
 
     def within(self, labels: np.ndarray) -> np.ndarray:
-        """The sums q; after n moves S is computed anew, so that rounding does not accumulate."""
+        r"""The sums :math:`q_k = y_k^\top K y_k` for the present labels, shape (c,).
+
+        After n moves S is computed anew, so that rounding does not accumulate.
+        """
         if self.moves > self.gram.n:
             self._fill(labels)
-            self.moves = 0
         return np.bincount(labels, weights=self.S[labels, np.arange(len(labels))], minlength=self.n_clusters)
 
 
-class FactorSums(ClusterSums):
-    """Sums of the rows of Z for each cluster, c x d; S is kept for a window of points only."""
+class FactorSums(CachedSums):
+    """The same from sums of the rows of Z for each cluster, c x d; S is computed for the window that is asked for."""
 
-    def __init__(self, gram: FactorGram, labels: np.ndarray, n_clusters: int):
-        self.Z, self.n_clusters = gram.Z, n_clusters
-        self._fill(labels)
-
-    def _fill(self, labels: np.ndarray) -> None:
-        self.sums = np.zeros((self.n_clusters, self.Z.shape[1]))
+    def _fill(self, labels):
+        self.Z, self.sums = self.gram.Z, np.zeros((self.n_clusters, self.gram.Z.shape[1]))
         order = np.argsort(labels, kind="stable")
         present, firsts = np.unique(labels[order], return_index=True)
         # ordered sums of blocks: no product with an indicator matrix of n x c
         for k, rows in zip(present, np.split(order, firsts[1:]), strict=True):
             self.sums[k] = self.Z[rows].sum(axis=0, dtype=np.float64)
-        self.start = self.stop = 0
-        self.S = np.empty((self.n_clusters, 0))
 
-    def window(self, start: int, stop: int) -> np.ndarray:
-        """The columns ``start:stop`` of S."""
-        if not (self.start <= start and stop <= self.stop):
-            self.start, self.stop = start, max(stop, min(start + 512, len(self.Z)))
-            self.S = self.sums @ self.Z[self.start : self.stop].T
-        return self.S[:, start - self.start : stop - self.start]
+    def window(self, start, stop):
+        return self.sums @ self.Z[start:stop].T
 
-    def move(self, i: int, source: int, target: int) -> None:
-        """Two sums change by row i of Z."""
+    def move(self, i, source, target):
         self.sums[source] -= self.Z[i]
         self.sums[target] += self.Z[i]
-        if i + 1 >= self.stop:
-            return
-        # what lies before the point is not asked for again in this sweep
-        similar = self.Z[i + 1 : self.stop] @ self.Z[i]
-        self.S[source, i + 1 - self.start :] -= similar
-        self.S[target, i + 1 - self.start :] += similar
 
-    def within(self, labels: np.ndarray) -> np.ndarray:
-        """The sums q, from sums computed anew."""
+    def within(self, labels):
         self._fill(labels)
         return np.einsum("kd,kd->k", self.sums, self.sums)
 
@@ -247,9 +196,13 @@ class KernelInput:
         "dtype": PRECISION,
     }
 
+    @property
+    def _precomputed(self) -> bool:
+        return isinstance(self.kernel, str) and self.kernel == "precomputed"
+
     def _gram(self, X) -> Gram:
         dtype = np.dtype(self.dtype)
-        if isinstance(self.kernel, str) and self.kernel == "precomputed":
+        if self._precomputed:
             if self.storage in ("factor", "blocks"):
                 raise ConfigurationError(
                     f"storage={self.storage!r} with kernel='precomputed': the matrix is there already. Pass the points "
@@ -258,16 +211,16 @@ class KernelInput:
             K = self._rescaled(symmetric_kernel(X, dtype))
             warn_if_indefinite(K, "the precomputed kernel")
             return DenseGram(K)
-        weights = np.ones(len(X))
-        kernel = resolve_kernel(self.kernel, X, weights, gamma=self.gamma, degree=self.degree, coef0=self.coef0)
+        options = {"gamma": self.gamma, "degree": self.degree, "coef0": self.coef0}
+        kernel = resolve_kernel(self.kernel, X, np.ones(len(X)), **options)
         self.gamma_ = kernel.gamma
         if kernel.name == "linear":
             X = self._factor(X)
-            if self.storage in ("auto", "factor"):
-                return FactorGram(np.ascontiguousarray(X, dtype=dtype))
             if self.storage == "blocks":
                 return BlockGram(kernel, X, dtype)
-            return DenseGram(dense_kernel(kernel, X, dtype))
+            if self.storage == "dense":
+                return DenseGram(dense_kernel(kernel, X, dtype))
+            return FactorGram(np.ascontiguousarray(X, dtype=dtype))
         if self.storage == "factor":
             raise ConfigurationError(
                 f"storage='factor' with kernel={kernel.name!r}: only the linear kernel is the product of the points. "
@@ -311,12 +264,23 @@ class KernelInput:
         return Z
 
     def _rescaled(self, K: np.ndarray) -> np.ndarray:
+        """The kernel in a feature space moved to its mean, and with all points at length one."""
         if not (self.center or self.normalize):
             return K
-        self.kernel_means_ = K.mean(axis=0, dtype=np.float64) if self.center else np.zeros(len(K))
-        squares = np.diagonal(K) - 2.0 * self.kernel_means_ + self.kernel_means_.mean(axis=0)
+        self.kernel_means_ = means = K.mean(axis=0, dtype=np.float64) if self.center else np.zeros(len(K))
+        squares = np.diagonal(K) - 2.0 * means + means.mean(axis=0)
         self.kernel_lengths_ = np.sqrt(np.maximum(squares, 0.0)) if self.normalize else np.ones(len(K))
-        return rescaled(K, self.center, self.normalize)
+        if self.center and self.normalize:
+            return center_and_normalise(K)
+        if self.center:
+            return (K - means[:, None] - means + means.mean(axis=0)).astype(K.dtype)
+        lengths = self.kernel_lengths_.astype(K.dtype)
+        empty = int((lengths <= 1e-8 * lengths.max(initial=0.0)).sum(axis=0))
+        if empty:
+            raise DataError(
+                f"normalize=True, but {empty} diagonal entries of the kernel are zero. Remove those points."
+            )
+        return K / lengths[:, None] / lengths
 
     def _remember(self, X: np.ndarray, gram: Gram, labels: np.ndarray) -> None:
         c = int(labels.max()) + 1
@@ -328,9 +292,7 @@ class KernelInput:
     def predict(self, X) -> np.ndarray:
         """The cluster whose centre in the feature space is nearest to each row.
 
-        New rows change nothing, and their groups play no part: how fair the answer is for them,
-        ``ClusterCounts.from_labels(labels, groups)`` and ``GroupFrame`` say. On the fitting sample it need not be
-        ``labels_``, which pay for fairness.
+        Groups play no part: on the fitting sample the answer need not be ``labels_``, which pay for fairness.
 
         Parameters
         ----------
@@ -354,18 +316,17 @@ class KernelInput:
 
     def _kernel_rows(self, X: np.ndarray) -> Iterator[np.ndarray]:
         """Values of the centred and normalised kernel between new rows and the fitting sample, some rows at a time."""
-        precomputed = isinstance(self.kernel, str) and self.kernel == "precomputed"
-        if precomputed and self.normalize:
-            raise ConfigurationError(
-                "predict with kernel='precomputed' and normalize=True needs the lengths of the new points, which their "
-                "kernel values with others do not tell. Normalise the kernel before, and fit with normalize=False."
-            )
-        if precomputed:
-            kernel, blocks = None, [(slice(0, len(X)), X)]
+        if self._precomputed:
+            if self.normalize:
+                raise ConfigurationError(
+                    "predict with kernel='precomputed' and normalize=True needs the lengths of the new points, which "
+                    "their kernel values with others do not tell. Normalise the kernel before, and fit with "
+                    "normalize=False."
+                )
+            blocks = [(slice(0, len(X)), X)]
         else:
-            ones = np.ones(len(self.X_fit_))
             options = {"gamma": self.gamma_ or self.gamma, "degree": self.degree, "coef0": self.coef0}
-            kernel = resolve_kernel(self.kernel, self.X_fit_, ones, **options)
+            kernel = resolve_kernel(self.kernel, self.X_fit_, np.ones(len(self.X_fit_)), **options)
             blocks = kernel.blocks(X, self.X_fit_)
         for rows, K in blocks:
             if self.center or self.normalize:
@@ -381,7 +342,7 @@ class KernelInput:
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
-        tags.input_tags.pairwise = isinstance(self.kernel, str) and self.kernel == "precomputed"
+        tags.input_tags.pairwise = self._precomputed
         return tags
 
 
@@ -411,44 +372,22 @@ def symmetric_kernel(K, dtype=np.float64, what: str = "the precomputed kernel") 
 
 def dense_kernel(kernel: Kernel, X: np.ndarray, dtype) -> np.ndarray:
     """The whole kernel matrix, after a look at the memory that it needs."""
-    n = len(X)
-    dtype = np.dtype(dtype)
+    n, dtype = len(X), np.dtype(dtype)
     require_memory(
         n * n * dtype.itemsize,
         f"a kernel matrix of {n} points ({dtype})",
         "storage='blocks' computes it piece by piece, kernel='linear' (on the points, or on features of "
         "sklearn.kernel_approximation) needs no such matrix, and dtype='float32' needs half of float64",
     )
-    X = X.astype(dtype, copy=False)
+    kernel, X = kernel.moved(X.astype(dtype, copy=False))
     K = np.empty((n, n), dtype=dtype)
-    kernel, X = kernel.moved(X)
     with np.errstate(over="ignore", invalid="ignore"):
         for start in range(0, n, 1024):
             K[start : start + 1024] = kernel.block(X[start : start + 1024], X)
     if kernel.name == "rbf":
         np.fill_diagonal(K, 1.0)
-    if not np.isfinite(K).all():
-        raise DataError(
-            f"the {kernel.name} kernel has NaN or infinite values on these data. Rescale the features, or choose a "
-            "smaller gamma or degree."
-        )
+    kernel.finite(K)
     return symmetric_kernel(K, dtype, f"the {kernel.name} kernel") if kernel.name == "callable" else K
-
-
-def rescaled(K: np.ndarray, center: bool, normalize: bool) -> np.ndarray:
-    """The kernel in a feature space moved to its mean, and with all points at length one."""
-    if center and normalize:
-        return center_and_normalise(K)
-    if center:
-        means = K.mean(axis=0, dtype=np.float64)
-        return (K - means[:, None] - means + means.mean(axis=0)).astype(K.dtype)
-    lengths = np.sqrt(np.maximum(np.diagonal(K), 0.0))
-    if (lengths <= 1e-8 * lengths.max(initial=0.0)).any():
-        raise DataError(
-            f"normalize=True, but {int((lengths <= 1e-8 * lengths.max(initial=0.0)).sum(axis=0))} diagonal entries of "
-            "the kernel are zero. Remove those points."
-        )
-    return K / lengths[:, None] / lengths
 
 
 def warn_if_indefinite(K: np.ndarray, what: str) -> None:
@@ -465,22 +404,11 @@ def warn_if_indefinite(K: np.ndarray, what: str) -> None:
 
 def extreme_eigenvalues(K: np.ndarray, steps: int = 30) -> tuple[float, float]:
     """The smallest and the largest eigenvalue; for large matrices what so many Lanczos steps reach, from inside."""
-    n = len(K)
-    if n <= DENSE:
-        values = np.linalg.eigvalsh(np.asarray(K, dtype=np.float64))
-        return float(values[0]), float(values[-1])
-    start = np.random.default_rng(0).standard_normal(n)
-    Q, images = np.empty((n, 0)), np.empty((n, 0))
-    q = start / np.linalg.norm(start)
-    for _ in range(steps):
-        image = np.asarray(K @ q.astype(K.dtype), dtype=np.float64)
-        Q, images = np.column_stack([Q, q]), np.column_stack([images, image])
-        for _ in range(2):  # twice, so that the basis is orthonormal to rounding
-            image = image - Q @ (Q.T @ image)
-        length = np.linalg.norm(image)
-        if length <= 1e-12 * np.linalg.norm(images[:, -1]):
-            break
-        q = image / length
-    T = Q.T @ images
-    values = np.linalg.eigvalsh(0.5 * (T + T.T))
+    if len(K) > DENSE:
+        start = np.random.default_rng(0).standard_normal((len(K), 1))
+        Q = start / np.linalg.norm(start)
+        for _ in range(steps - 1):
+            Q, _ = np.linalg.qr(np.column_stack([Q, K @ Q[:, -1].astype(K.dtype)]))
+        K = Q.T @ np.asarray(K @ Q.astype(K.dtype), dtype=np.float64)
+    values = np.linalg.eigvalsh(np.asarray(0.5 * (K + K.T), dtype=np.float64))
     return float(values[0]), float(values[-1])

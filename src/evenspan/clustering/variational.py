@@ -5,12 +5,13 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from sklearn.exceptions import ConvergenceWarning
 
-from ..core.errors import ConfigurationError, DataError
+from ..core.errors import ConfigurationError, DataError, NotConvergedWarning
 from ..core.estimator import require_generator, warn_caller
 from ..core.options import Option, number, one_of, whole
-from .estimator import CentreClusterer, FairClusterer, number_at_least, require_clusters
+from .estimator import WEIGHT, CentreClusterer, FairClusterer, numeric_table, require_clusters
+from .graphs import AFFINITY
+from .kernels import indicator
 from .variational_round import (
     BoundResult,
     KMeansCosts,
@@ -19,7 +20,6 @@ from .variational_round import (
     bound_updates,
     fairness_error,
     hard_assignments,
-    one_hot,
 )
 
 #: How often empty clusters lead to new seeds.
@@ -32,9 +32,8 @@ class VariationalResult:
 
     #: The weight of fairness.
     weight: float
-    #: Hard clusters (n,), soft assignments (c, n), and the centres of the hard clusters (their labels for "ncut").
+    #: Hard clusters (n,), and their centres (the labels for "ncut").
     labels: np.ndarray
-    S: np.ndarray
     centres: np.ndarray
     #: Energy of the hard clusters, and both terms of that of the soft assignments.
     clustering_energy: float
@@ -77,8 +76,7 @@ def variational_rounds(
     """Alternate soft assignments and centres until the energy rests.
 
     ``problem`` is what is traded against fairness (one of the classes of costs), ``start`` its seeds; ``seed`` decides
-    the seeds that follow an empty cluster. ``tol`` and ``bound_tol`` are the relative changes of the energy between
-    rounds, and between bound updates, that end them.
+    those that follow an empty cluster. ``tol`` and ``bound_tol`` end rounds and bound updates.
     """
     rng = np.random.default_rng(seed)
     totals = {"n_updates": 0, "n_doublings": 0, "lipschitz": lipschitz, "n_reseeds": 0}
@@ -93,12 +91,11 @@ def variational_rounds(
         return bound, bound.S.argmax(axis=0)
 
     def result(bound, labels, centres, costs, history, degenerate=False, converged=False):
-        S = bound.S
         with np.errstate(divide="ignore"):
-            unfair = fairness_error(np.log(S @ indicators).T, shares) if weight == 0 else bound.fairness
-        energies = problem.energy(hard_assignments(labels, c), costs), problem.energy(S, costs), unfair
+            unfair = fairness_error(np.log(bound.S @ indicators).T, shares) if weight == 0 else bound.fairness
+        energies = problem.energy(hard_assignments(labels, c), costs), problem.energy(bound.S, costs), unfair
         return VariationalResult(
-            weight, labels, S, centres, *energies, tuple(history), bound, **totals,
+            weight, labels, centres, *energies, tuple(history), bound, **totals,
             degenerate=degenerate, converged=converged,
         )  # fmt: skip
 
@@ -153,7 +150,7 @@ class VariationalFairClustering(CentreClusterer):
         The number of clusters c.
     fairness_weight : float, default 1.0
         The weight lambda. It is worth as much as costs of that size, so that what it does depends on the scale of X and
-        on n; see ``choose_weight``.
+        on n.
     objective : {"k-means", "k-median", "ncut"}, default "k-means"
         Costs: squared distance to the mean of the cluster; distance to its medoid; derivative of the normalised cut.
     lipschitz : float, optional
@@ -161,18 +158,12 @@ class VariationalFairClustering(CentreClusterer):
     affinity : {"nearest_neighbors", "rbf", "precomputed"}, default "nearest_neighbors"
         The graph of "ncut". With "precomputed", X is a symmetric non-negative matrix (n, n), dense or sparse, and the
         seeds are found in its spectral embedding.
-    n_neighbors : int, default 20
-        For "ncut": neighbours in the symmetrised graph.
-    gamma : {"scale", "auto"} or float, default "scale"
-        For "ncut": the factor of "rbf".
-    tol : float, default 1e-4
-        Stop when the energy changes relatively by at most this from round to round.
-    max_iter : int, default 100
-        Most rounds.
-    bound_tol : float, default 1e-5
-        The same between updates of the soft assignments.
-    max_bound_iter : int, default 10000
-        Most updates in a round.
+    n_neighbors, gamma : int, {"scale", "auto"} or float
+        For "ncut": neighbours in the symmetrised graph; the factor of "rbf".
+    tol, max_iter : float, default 1e-4; int, default 100
+        Stop when the energy changes relatively by at most ``tol`` from round to round; most rounds.
+    bound_tol, max_bound_iter : float, default 1e-5; int, default 10000
+        The same between updates of the soft assignments, and in a round.
     random_state : int, default 0
         Decides the seeds, which are those of k-means++.
     on_single_group : {"raise", "warn"}, default "raise"
@@ -180,42 +171,28 @@ class VariationalFairClustering(CentreClusterer):
 
     Attributes
     ----------
-    labels_ : ndarray of shape (n,)
-        Cluster of each row of X.
-    counts_ : ClusterCounts
-        How many rows of each group are in each cluster.
-    centers_ : ndarray of shape (c, d) or None
-        Means or medoids of the clusters; None for "ncut".
-    soft_labels_ : ndarray of shape (n, c)
-        The assignments S; rows are on the simplex.
-    energy_ : float
-        Energy of the soft assignments.
-    clustering_energy_ : float
-        Clustering energy of the hard clusters: sum of squared distances, sum of distances, or normalised cut.
-    fairness_error_ : float
-        :math:`\sum_k \mathrm{KL}(u \| P_k)` of the hard clusters; infinite if a group is missing from a cluster.
-    soft_fairness_error_ : float
-        The same of the soft assignments, which may be much fairer than the clusters made of them.
-    history_ : ndarray of shape (rounds,)
-        Energy after every round since the last seeds.
-    n_iter_ : int
-        Rounds since the last seeds.
-    n_updates_ : int
-        Updates of the soft assignments in all rounds.
-    bound_history_ : ndarray
-        Energy after each update of the last round, for the centres of that round.
-    lipschitz_ : float
-        The largest L needed; larger than ``lipschitz`` where that would have made the energy rise.
-    n_doublings_ : int
-        How often L was doubled.
-    n_reseeds_ : int
-        How often an empty cluster led to new seeds; at most 3.
-    degenerate_ : bool
-        Whether a cluster was empty even then: the answer is the last state without one, and a warning says so.
+    labels_, counts_, group_labels_, group_counts_ : ndarray, ClusterCounts, ndarray, ndarray
+        Cluster (n,) of each point; rows of each group in each cluster; the groups (G,) and their sizes.
+    centers_, soft_labels_ : ndarray of shape (c, d) or None, ndarray of shape (n, c)
+        Means or medoids of the clusters, None for "ncut"; the assignments S, whose rows are on the simplex.
+    energy_, clustering_energy_ : float
+        Energy of the soft assignments; clustering energy of the hard clusters: sum of squared distances, sum of
+        distances, or normalised cut.
+    fairness_error_, soft_fairness_error_ : float
+        :math:`\sum_k \mathrm{KL}(u \| P_k)` of the hard clusters, infinite if a group is missing from a cluster; and of
+        the soft assignments, which may be much fairer than the clusters made of them.
+    history_, bound_history_ : ndarray
+        Energy after every round since the last seeds; and after each update of the last round, for its centres.
+    n_iter_, n_updates_ : int
+        Rounds since the last seeds, and updates of the soft assignments in all rounds.
+    lipschitz_, n_doublings_ : float, int
+        The largest L needed, larger than ``lipschitz`` where that would have made the energy rise, and how often it was
+        doubled.
+    n_reseeds_, degenerate_ : int, bool
+        How often, at most 3 times, an empty cluster led to new seeds. Whether a cluster was empty even then: the answer
+        is the last state without one, and a warning says so.
     converged_ : bool
         Whether both tolerances were reached; a warning says so if not.
-    group_labels_, group_counts_ : ndarray of shape (G,)
-        The groups.
 
     Guarantees
     ----------
@@ -248,7 +225,10 @@ class VariationalFairClustering(CentreClusterer):
 
     _options: ClassVar[Mapping[str, Option]] = {
         **FairClusterer._options,
+        "fairness_weight": WEIGHT,
         "objective": one_of("k-means", "k-median", "ncut"),
+        "affinity": AFFINITY,
+        "n_neighbors": whole(1),
         "lipschitz": number(0.0, low_open=True).or_none(),
         "tol": number(0.0),
         "max_iter": whole(1),
@@ -288,9 +268,32 @@ class VariationalFairClustering(CentreClusterer):
         self.on_single_group = on_single_group
 
     def fit(self, X, y=None, *, sensitive_features):
-        weight = number_at_least("fairness_weight", self.fairness_weight, 0.0)
         codes, origin, rounds = self._prepare(X, sensitive_features)
-        return self._store(rounds(weight), codes, origin)
+        found = rounds(float(self.fairness_weight))
+        self._store_labels(found.labels, codes, len(found.bound.S))
+        self.centers_ = None if self.objective == "ncut" else found.centres + origin
+        self.soft_labels_ = found.bound.S.T
+        self.energy_, self.clustering_energy_ = found.energy, found.clustering_energy
+        with np.errstate(divide="ignore"):
+            self.fairness_error_ = fairness_error(np.log(self.counts_.counts), self.group_counts_ / len(codes))
+        self.soft_fairness_error_ = found.soft_fairness_error
+        self.history_, self.n_iter_ = np.array(found.history), len(found.history)
+        self.bound_history_, self.n_updates_ = np.array(found.bound.history), found.n_updates
+        self.lipschitz_, self.n_doublings_ = found.lipschitz, found.n_doublings
+        self.n_reseeds_, self.degenerate_, self.converged_ = found.n_reseeds, found.degenerate, found.converged
+        if found.degenerate:
+            warn_caller(
+                f"with fairness_weight={found.weight:g} a cluster became empty after {found.n_reseeds} new sets of "
+                "seeds too; the answer is the last state without one. Use a smaller weight, or fewer clusters.",
+                NotConvergedWarning,
+            )
+        elif not found.converged:
+            warn_caller(
+                f"the energy still changes after {self.n_iter_} rounds and {found.n_updates} updates. Raise max_iter "
+                "or max_bound_iter.",
+                NotConvergedWarning,
+            )
+        return self
 
     def curve(self, X, weights: Iterable[float], *, sensitive_features) -> list[VariationalResult]:
         """The trade-off: an answer for each weight, all from the same seeds.
@@ -307,18 +310,18 @@ class VariationalFairClustering(CentreClusterer):
         Returns
         -------
         list of VariationalResult
-            In the order of the weights; the answers of ``fit`` with each weight. Those that have not converged, or
-            kept a former state, say so in ``converged`` and ``degenerate``.
+            The answers of ``fit`` with each weight. Those that have not converged, or kept a former state, say so in
+            ``converged`` and ``degenerate``.
         """
-        weights = [number_at_least("a fairness weight", weight, 0.0) for weight in weights]
+        weights = [float(WEIGHT.require("a fairness weight", weight)) for weight in weights]
         *_, rounds = self._prepare(X, sensitive_features)
         return [rounds(weight) for weight in weights]
 
     def _prepare(self, X, sensitive_features):
         """Group codes, and the rounds as a function of the weight, after all checks of what was passed."""
-        objective, precomputed = self.objective, isinstance(self.affinity, str) and self.affinity == "precomputed"
         self._check_options()
-        if precomputed and objective != "ncut":
+        objective = self.objective
+        if self.affinity == "precomputed" and objective != "ncut":
             raise ConfigurationError(
                 f"affinity='precomputed' with objective={objective!r}, which needs points. Use objective='ncut', or "
                 "pass features and leave affinity alone."
@@ -326,8 +329,7 @@ class VariationalFairClustering(CentreClusterer):
         lipschitz = (1.0 if objective == "ncut" else 2.0) if self.lipschitz is None else self.lipschitz
         options = {name: getattr(self, name) for name in ("tol", "max_iter", "bound_tol", "max_bound_iter")}
         rng = require_generator(self.random_state)
-        X = self._table(X, accept_sparse="csr")
-        X = X.astype(np.float64, copy=False)
+        X = numeric_table(self, X, accept_sparse="csr").astype(np.float64, copy=False)
         codes = self._groups(sensitive_features, X.shape[0])
         c = require_clusters(self.n_clusters, X.shape[0])
         if objective == "ncut":
@@ -335,38 +337,12 @@ class VariationalFairClustering(CentreClusterer):
         else:
             problem = (KMeansCosts if objective == "k-means" else KMedianCosts)(X)
         start, seed = problem.seeds(c, rng), int(rng.integers(2**31))
-        indicators = one_hot(codes, len(self.group_labels_))
-        return (
-            codes,
-            getattr(problem, "origin", None),
-            lambda weight: variational_rounds(problem, indicators, c, weight, lipschitz, start, seed, **options),
-        )
+        indicators = indicator(codes, len(self.group_labels_))
 
-    def _store(self, found: VariationalResult, codes: np.ndarray, origin: np.ndarray | None):
-        self._store_labels(found.labels, codes, len(found.S))
-        self.centers_ = None if self.objective == "ncut" else found.centres + origin
-        self.soft_labels_ = found.S.T
-        self.energy_, self.clustering_energy_ = found.energy, found.clustering_energy
-        with np.errstate(divide="ignore"):
-            self.fairness_error_ = fairness_error(np.log(self.counts_.counts), self.group_counts_ / len(codes))
-        self.soft_fairness_error_ = found.soft_fairness_error
-        self.history_, self.n_iter_ = np.array(found.history), len(found.history)
-        self.bound_history_, self.n_updates_ = np.array(found.bound.history), found.n_updates
-        self.lipschitz_, self.n_doublings_ = found.lipschitz, found.n_doublings
-        self.n_reseeds_, self.degenerate_, self.converged_ = found.n_reseeds, found.degenerate, found.converged
-        if found.degenerate:
-            warn_caller(
-                f"with fairness_weight={found.weight:g} a cluster became empty after {found.n_reseeds} new sets of "
-                "seeds too; the answer is the last state without one. Use a smaller weight, or fewer clusters.",
-                ConvergenceWarning,
-            )
-        elif not found.converged:
-            warn_caller(
-                f"the energy still changes after {self.n_iter_} rounds and {found.n_updates} updates. Raise max_iter "
-                "or max_bound_iter.",
-                ConvergenceWarning,
-            )
-        return self
+        def rounds(weight: float) -> VariationalResult:
+            return variational_rounds(problem, indicators, c, weight, lipschitz, start, seed, **options)
+
+        return codes, getattr(problem, "origin", None), rounds
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

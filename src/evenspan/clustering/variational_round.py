@@ -89,8 +89,7 @@ class NormalisedCutCosts:
         return found.H * np.sqrt(self.degrees.sum(axis=0))
 
     def update(self, labels: np.ndarray, c: int) -> np.ndarray:
-        """The hard clusters themselves: costs are linear about them."""
-        return labels
+        return labels  # about which the costs are linear
 
     def costs(self, centres: np.ndarray) -> np.ndarray:
         """The derivative of the cut by each assignment, shape (c, n), at hard clusters."""
@@ -100,11 +99,9 @@ class NormalisedCutCosts:
         return (within / volumes**2)[:, None] * self.degrees[None] - 2.0 * inside / volumes[:, None]
 
     def nearest(self, centres: np.ndarray, costs: np.ndarray) -> np.ndarray:
-        """The hard clusters that the costs are about."""
         return centres
 
     def energy(self, S: np.ndarray, costs: np.ndarray) -> float:
-        """The cut of soft or hard assignments S (c, n)."""
         inside, volumes = self._parts(S)
         return float(len(S) - (np.einsum("cn,cn->c", S, inside) / volumes).sum(axis=0))
 
@@ -145,22 +142,16 @@ MAX_DOUBLINGS = 1000
 class BoundResult:
     """Soft assignments, and how they were reached."""
 
-    #: Soft assignments (c, n); columns are on the simplex.
+    #: Soft assignments (c, n), whose columns are on the simplex; the energy of the start and after every update, which
+    #: never rises; and the fairness error of S.
     S: np.ndarray
-    #: The energy of the start and after every update; it never rises.
     history: tuple[float, ...]
-    #: The fairness error of S.
     fairness: float
     #: The largest L that was needed, and how often it was doubled because the energy would have risen.
     lipschitz: float
     n_doublings: int
     #: Whether the relative change of the energy fell below the tolerance.
     converged: bool
-
-
-def one_hot(codes: np.ndarray, G: int) -> np.ndarray:
-    """Indicator columns (n, G) of the groups."""
-    return (codes[:, None] == np.arange(G)).astype(np.float64)
 
 
 def fairness_error(log_mass: np.ndarray, shares: np.ndarray) -> float:
@@ -202,9 +193,9 @@ def bound_updates(
     the softmax of a multiple of the costs plus a table of groups and clusters, and these few numbers are what is
     updated.
 
-    ``lipschitz`` is L of the first update: a larger one makes smaller steps. It is doubled as long as the energy would
-    rise, and later halved again, down to this value, as far as the energy allows. The updates end when the energy
-    changes relatively by at most ``tol`` (times this L over the current one).
+    ``lipschitz`` is L of the first update: it is doubled as long as the energy would rise, and later halved again, down
+    to this value, as far as the energy allows. The updates end when the energy changes relatively by at most ``tol``
+    (times this L over the current one).
     """
     counts = indicators.sum(axis=0)
     shares, codes = counts / counts.sum(axis=0), indicators.argmax(axis=1)

@@ -1,15 +1,14 @@
 """How much fairness: the rule of the paper for the fairness weight, and its variations."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
-from sklearn.exceptions import ConvergenceWarning
-
-from ..core.errors import ConfigurationError, FairWarning
+from ..core.cluster_counts import ClusterCounts
+from ..core.errors import FairWarning, NotConvergedWarning
 from ..core.estimator import warn_caller
-from ..core.inputs import whole_number
-from .estimator import number_at_least
+from ..core.options import Option, Options, number, whole
+from .estimator import WEIGHT
 
 
 class WorseWeightWarning(FairWarning):
@@ -17,7 +16,7 @@ class WorseWeightWarning(FairWarning):
 
 
 @dataclass(frozen=True)
-class WeightRule:
+class WeightRule(Options):
     r"""Raise the fairness weight until fairness stops improving, and take the last one.
 
     With the defaults :math:`\lambda = 1, 2, 3, \dots` from the same start, ended by the first weight at which MNCE
@@ -52,12 +51,17 @@ class WeightRule:
     patience: int = 1
     largest: float = 1000.0
 
+    _options: ClassVar[Mapping[str, Option]] = {
+        "first": WEIGHT,
+        "step": Option(number(0.0, low_open=True).allows, "a number above 0, otherwise the weight never rises"),
+        "growth": number(1.0),
+        "tolerance": number(0.0),
+        "patience": whole(1),
+    }
+
     def __post_init__(self):
-        for name, least in (("first", 0.0), ("tolerance", 0.0), ("growth", 1.0), ("largest", self.first)):
-            number_at_least(name, getattr(self, name), least)
-        if number_at_least("step", self.step, 0.0) == 0.0:
-            raise ConfigurationError("step=0; needed is a number above 0, otherwise the weight never rises.")
-        whole_number("patience", self.patience, 1)
+        self._check_options()
+        number(self.first).require("largest", self.largest)
 
     def search(self, evaluate: Callable[[float], tuple[object, float]]) -> tuple[object, list[float], bool]:
         """Try weights until the rule ends.
@@ -69,12 +73,8 @@ class WeightRule:
 
         Returns
         -------
-        result : object
-            That of the last weight tried.
-        weights : list of float
-            All weights tried.
-        decided : bool
-            Whether the rule ended, rather than the weights.
+        tuple
+            The result of the last weight, all weights tried, and whether the rule ended, rather than the weights.
         """
         weight, step, tried, best, waited, result = self.first, self.step, [], 0.0, 0, None
         while weight <= self.largest:
@@ -93,30 +93,29 @@ class WeightRule:
         return result, tried, False
 
 
-def as_rule(fairness_weight) -> float | WeightRule:
-    """The fairness weight as a number or as the rule that finds it."""
-    if isinstance(fairness_weight, str) and fairness_weight == "auto":
-        return WeightRule()
-    if isinstance(fairness_weight, WeightRule):
-        return fairness_weight
-    if isinstance(fairness_weight, str):
-        raise ConfigurationError(
-            f"fairness_weight={fairness_weight!r}; needed is 'auto', a number of at least 0, or a WeightRule."
-        )
-    return number_at_least("fairness_weight", fairness_weight, 0.0)
+#: The fairness weight, or how it is found.
+WEIGHT_OR_RULE = Option(
+    lambda value: isinstance(value, WeightRule) or WEIGHT.or_one_of("auto").allows(value),
+    "'auto', a finite number of at least 0, or a WeightRule",
+)
+
+
+def shares_of(counts: ClusterCounts) -> dict[str, float]:
+    """MNCE and balance, as a search records them."""
+    return {"mnce": counts.mnce, "balance": counts.balance}
 
 
 def settle(
-    rule: float | WeightRule, solve: Callable[[float], object], facts: Callable[[object], dict]
+    fairness_weight, solve: Callable[[float], object], facts: Callable[[object], dict]
 ) -> tuple[object, float, list[dict]]:
     """Solve for the weight given, or for those that a rule asks for.
 
     ``solve(weight)`` gives a result, ``facts(result)`` what to record of it, with its ``"mnce"``. Returned are the last
     result, its weight, and with a rule what was recorded for each weight tried.
     """
-    if not isinstance(rule, WeightRule):
-        return solve(rule), rule, []
-    search = []
+    if not isinstance(fairness_weight, str | WeightRule):
+        return solve(float(fairness_weight)), float(fairness_weight), []
+    rule, search = WeightRule() if isinstance(fairness_weight, str) else fairness_weight, []
 
     def evaluate(weight: float) -> tuple[object, float]:
         result = solve(weight)
@@ -129,7 +128,7 @@ def settle(
         warn_caller(
             f"MNCE still rose, or was still 0, at the largest weight tried, {weights[-1]:g}. Give WeightRule a larger "
             "'largest', or look at a list of weights of your own.",
-            ConvergenceWarning,
+            NotConvergedWarning,
         )
     elif best["mnce"] - end["mnce"] > rule.tolerance:
         warn_caller(

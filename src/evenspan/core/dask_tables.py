@@ -3,178 +3,21 @@
 A chunk is worked on where it is made or stored; what travels between the workers are sums. They are added along a tree
 that the order of the chunks fixes, so that a result does not depend on how many workers there were, on which of them
 did what, or on one that was lost and whose chunks were done again.
-
-The cluster is the caller's, or one of this machine's processes. What Dask would tell of lost workers, schedulers and
-data is said in the words of whoever called.
 """
 
-import importlib
-import os
-import time
 from collections.abc import Callable, Iterator
-from concurrent.futures import CancelledError
-from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass
-from functools import partial
+from contextlib import nullcontext
+from dataclasses import dataclass, field
+from functools import cached_property, partial
 
 import numpy as np
 
-from .errors import ClusterError, ConfigurationError, DataError, FairError, GroupError
+from .dask_cluster import connected, finished, require
+from .errors import DataError, FairError, GroupError
 from .groups import encode_groups
 from .inputs import feature_names, require_numeric_columns, told
 from .running import RunningMoments
 from .streams import Stream
-
-#: Seconds without a single worker after which a computation is given up.
-PATIENCE = 30.0
-#: Seconds between two looks at whether there are workers.
-GLANCE = 1.0
-#: How often an operand that was lost with its workers is sent again.
-ATTEMPTS = 3
-
-
-def require(name: str):
-    """A module of Dask; ConfigurationError saying what to install when it is missing."""
-    try:
-        return importlib.import_module(name)
-    except ImportError as error:
-        raise ConfigurationError(
-            f"work on a cluster needs Dask, but {error.name or name} is not installed: pip install 'evenspan[scale]'."
-        ) from error
-
-
-@contextmanager
-def connected(client=None):
-    """A client of the cluster that is meant.
-
-    Parameters
-    ----------
-    client : distributed.Client or str, optional
-        A client, or the address of a scheduler. Without one the current client, and where there is none a cluster on
-        this machine, with one process for each core this process may use; it ends with the block.
-    """
-    distributed = require("distributed")
-    if isinstance(client, str):
-        try:
-            own = distributed.Client(client, set_as_default=False)
-        except (OSError, TimeoutError, ValueError) as error:
-            raise ClusterError(
-                f"no scheduler answers at {client!r} ({type(error).__name__}: {error}). Needed is the address of a "
-                "running one, such as tcp://10.0.0.1:8786, as dask-scheduler or client.scheduler_info() tells it."
-            ) from error
-        with own:
-            yield own
-        return
-    if client is None:
-        try:
-            client = distributed.default_client()
-        except ValueError:
-            with local_cluster() as own:
-                yield own
-            return
-    if not isinstance(client, distributed.Client):
-        raise ConfigurationError(
-            f"client is a {type(client).__name__}; needed is a distributed.Client, the address of a scheduler, or None."
-        )
-    if client.asynchronous:
-        raise ConfigurationError("the client is asynchronous; needed is one made with asynchronous=False.")
-    if client.status != "running":
-        raise ClusterError(f"the client is {client.status}; needed is one that is connected. Make a new one.")
-    yield client
-
-
-@contextmanager
-def local_cluster(n_workers: int | None = None):
-    """A client of a new cluster on this machine: processes with one thread each, one for each core unless told."""
-    distributed = require("distributed")
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    # Port 0 is any free one: that of the dashboard may be taken by another cluster.
-    options = {"n_workers": n_workers or cores, "threads_per_worker": 1, "dashboard_address": ":0"}
-    with (
-        distributed.LocalCluster(processes=True, **options) as cluster,
-        distributed.Client(cluster, set_as_default=False) as client,
-    ):
-        yield client
-
-
-def finished(client, graph, operand=None):
-    """The value of ``graph(sent)`` once it is computed, ``sent`` being the operand on every worker."""
-    for _ in range(ATTEMPTS):
-        future = None
-        try:
-            _has_workers(client)
-            sent = None if operand is None else client.scatter(operand, broadcast=True, hash=False)
-            future = client.compute(graph(sent), optimize_graph=False)
-            _wait(client, future)
-            if future.status == "finished":
-                return future.result()
-        except CancelledError:  # its worker died before the value was fetched
-            continue
-        except (OSError, TimeoutError) as error:  # among them errors of communication
-            raise ClusterError(
-                f"the scheduler at {_address(client)} is lost ({type(error).__name__}: {error}). Start it again, "
-                "connect a new client and repeat the call."
-            ) from error
-        finally:
-            if future is not None and not future.done():
-                future.cancel()
-        if future.status == "error":
-            raise _meant(future.exception())
-        # What was sent is lost with the workers that held it; everything else Dask computes again by itself.
-    raise ClusterError(
-        f"the computation was given up by the cluster at {_address(client)} in {ATTEMPTS} attempts: data on its "
-        "workers are lost, or it was restarted. Make persisted collections anew and repeat the call."
-    )
-
-
-def _meant(error: BaseException) -> BaseException:
-    """What an error of a worker means for the caller, who does not know how Dask puts it."""
-    if isinstance(error, require("distributed").KilledWorker):
-        told_so = ClusterError(
-            f"workers died again and again while working on {error.task}, as happens when a chunk and its sums do not "
-            "fit into their memory. Cut the table into smaller chunks, or give the workers more memory."
-        )
-    elif isinstance(error, ModuleNotFoundError):
-        told_so = ClusterError(
-            f"a worker cannot import {error.name!r}: {error}. Install the same packages on all machines of the cluster."
-        )
-    else:
-        return error
-    told_so.__cause__ = error
-    return told_so
-
-
-def _wait(client, future) -> None:
-    while not future.done():
-        try:
-            future.exception(timeout=GLANCE)
-        except TimeoutError:
-            _has_workers(client)
-
-
-def _has_workers(client) -> None:
-    """Return once there is a worker; ClusterError when there is none for a long time."""
-    patience = time.monotonic() + PATIENCE
-    while client.status != "running" or not client.nthreads():
-        if client.status in ("closing", "closed"):
-            raise ClusterError(
-                "the scheduler was shut down, or its client closed, in the middle of a computation. Start it again, "
-                "connect a new client and repeat the call."
-            )
-        if time.monotonic() > patience:
-            cause, cure = "has not answered", "Start it again, connect a new client"
-            if client.status == "running":
-                cause = "has had no worker"
-                cure = "Start workers with 'dask worker ADDRESS' (or see why they ended, as for want of memory)"
-            raise ClusterError(
-                f"the cluster at {_address(client)} {cause} for {PATIENCE:g} seconds. {cure} and repeat the call."
-            )
-        time.sleep(min(GLANCE, PATIENCE / 10))
-
-
-def _address(client) -> str:
-    return getattr(client.scheduler, "address", None) or "an unknown address"
-
 
 #: So many sums are added in one task of the tree, whose worker holds all of them at once.
 FAN_IN = 8
@@ -223,6 +66,21 @@ class Chunk:
         )
 
 
+@dataclass(eq=False)
+class Recipe:
+    """How the features of a chunk, and its groups if they are a collection too, are made on a worker."""
+
+    wanted: list  # their keys
+    tasks: dict = field(default_factory=dict)
+    outside: list = field(default_factory=list)  # keys of tasks of others that these need
+
+    def made(self, wanted: list, outside: list) -> list:
+        """The values of some keys, given those of the tasks of others."""
+        known = dict(zip(self.outside, outside, strict=True))
+        found = require("dask").get({**self.tasks, **known}, wanted) if wanted else []
+        return list(found)
+
+
 class ChunkedTable:
     """Features and groups of a Dask collection, chunk by chunk.
 
@@ -256,8 +114,8 @@ class ChunkedTable:
         if self.n_features == 0:
             raise DataError("X has 0 feature(s) while a minimum of 1 is required.")
         sizes = (np.nan,) * X.npartitions if is_frame else X.chunks[0]
-        self._parts = [_delayed(X)]
         labels = codes = None
+        self._parts = [_delayed(X)]
         if isinstance(groups, tuple):
             labels, codes = groups
         elif groups is not None:
@@ -275,18 +133,49 @@ class ChunkedTable:
     def _made(self, chunk: Chunk) -> list:
         return [part[chunk.number] for part in self._parts]
 
+    @cached_property
+    def _recipes(self) -> tuple[list["Recipe"], dict]:
+        """How each chunk is made, and the tasks that stay with Dask.
+
+        These are those that several chunks are made from, and what lies on the workers already. All others are done
+        together with the sums of their chunk: as tasks of their own, chunks would travel to idle workers.
+        """
+        of, future = require("dask.core").get_dependencies, require("distributed").Future
+        graphs = [made.__dask_graph__() for part in self._parts for made in part]
+        tasks = {key: task for graph in {id(one): one for one in graphs}.values() for key, task in graph.items()}
+        needs = {key: getattr(task, "dependencies", None) or of(tasks, key) for key, task in tasks.items()}
+        there = [key for key, task in tasks.items() if isinstance(task, future) or not needs[key] <= tasks.keys()]
+        owners = dict.fromkeys(there)
+        for chunk in self.chunks:
+            waiting = [made.key for made in self._made(chunk)]
+            while waiting:
+                key = waiting.pop()
+                if key in tasks and owners.get(key, -1) not in (chunk.number, None):
+                    owners[key] = None if key in owners else chunk.number
+                    waiting += needs[key]
+        recipes = [Recipe([made.key for made in self._made(chunk)]) for chunk in self.chunks]
+        for key, number in owners.items():
+            if number is not None:
+                recipes[number].tasks[key] = tasks[key]
+        for recipe in recipes:
+            needed = {*recipe.wanted}.union(*(needs[key] for key in recipe.tasks))
+            recipe.outside = sorted(needed - {*recipe.tasks}, key=str)
+        return recipes, {key: tasks[key] for key, number in owners.items() if number is None}
+
     def map_reduce(self, work, combine, client, operand=None, chunks: slice = slice(None), groups_only: bool = False):
         """``combine`` of what ``work(X, groups, operand)`` returns for each chunk, along a tree in their order.
 
         ``combine`` takes a list of sums and returns their total; the operand is sent to every worker once; with
         ``groups_only`` the features are not made, and ``work`` is given the groups alone.
         """
-        delayed = require("dask").delayed
+        delayed, delayed_key = require("dask").delayed, require("dask.delayed").Delayed
+        recipes, rest = self._recipes
 
         def one(chunk: Chunk, sent):
-            return delayed(partial(_sums, work, chunk, groups_only), pure=False, traverse=False)(
-                sent, *self._made(chunk)
-            )
+            recipe = recipes[chunk.number]
+            made = {part.key: part for part in self._made(chunk)}  # which may lie on the workers, without a task
+            outside = [delayed_key(key, rest) if key in rest else made[key] for key in recipe.outside]
+            return delayed(partial(_sums, work, chunk, groups_only, recipe), pure=False)(sent, outside)
 
         def tree(sent):
             level = [(one(chunk, sent), chunk.number) for chunk in self.chunks[chunks]]
@@ -323,11 +212,12 @@ class ChunkedTable:
             yield pair
 
 
-def _sums(work: Callable, chunk: Chunk, groups_only: bool, operand, *given):
+def _sums(work: Callable, chunk: Chunk, groups_only: bool, recipe: "Recipe", operand, outside: list):
     with chunk.told():
         if groups_only and chunk.attributes is None:
-            return work(given[-1] if chunk.labels is None else chunk.labels[chunk.codes])
-        X, groups = chunk.pair(*given)
+            groups = recipe.made(recipe.wanted[1:], outside)
+            return work(groups[0] if groups else chunk.labels[chunk.codes])
+        X, groups = chunk.pair(*recipe.made(recipe.wanted, outside))
         return work(groups) if groups_only else work(X, groups, operand)
 
 

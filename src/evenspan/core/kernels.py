@@ -99,14 +99,18 @@ class Kernel:
             rows = slice(start, min(start + step, len(X)))
             yield rows, self.block(X[rows], anchors)
 
-    def matrix(self, X: np.ndarray, rows: np.ndarray) -> np.ndarray:
-        """The symmetric kernel matrix of some rows of the fitting sample."""
-        K = self.block(X[rows], self.anchors(X, rows))
-        if not np.isfinite(K).all():
+    def finite(self, values: np.ndarray) -> np.ndarray:
+        """The values of this kernel; DataError unless they are finite."""
+        if not np.isfinite(values).all():
             raise DataError(
                 f"the {self.name} kernel has NaN or infinite values on these data. Rescale the features, or choose a "
                 "smaller gamma or degree."
             )
+        return values
+
+    def matrix(self, X: np.ndarray, rows: np.ndarray) -> np.ndarray:
+        """The symmetric kernel matrix of some rows of the fitting sample."""
+        K = self.finite(self.block(X[rows], self.anchors(X, rows)))
         if self.name in ("precomputed", "callable"):
             difference, largest = float(np.abs(K - K.T).max(initial=0.0)), float(np.abs(K).max(initial=0.0))
             if difference > 1e-10 * largest:

@@ -21,6 +21,12 @@ class Option:
     allows: Callable[[Any], bool]
     needed: str
 
+    def require(self, name: str, value: Any) -> Any:
+        """The value; ``ConfigurationError`` naming the argument unless it is allowed."""
+        if not self.allows(value):
+            raise ConfigurationError(f"{name}={value!r}; needed is {self.needed}.")
+        return value
+
     def or_none(self, meaning: str = "") -> "Option":
         """The same option, which may also be None; ``meaning`` says what None stands for."""
         return Option(
@@ -80,9 +86,7 @@ class Options:
 
     def _check_options(self) -> None:
         for name, option in self._options.items():
-            value = getattr(self, name)
-            if not option.allows(value):
-                raise ConfigurationError(f"{name}={value!r}; needed is {option.needed}.")
+            option.require(name, getattr(self, name))
 
 
 def _listed(words: tuple[str, ...]) -> str:

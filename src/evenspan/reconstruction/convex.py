@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from numbers import Integral, Real
-from typing import Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 from scipy.optimize import brentq
@@ -12,6 +12,7 @@ from ..core.errors import ConfigurationError, FairWarning, NotSolvedError
 from ..core.estimator import warn_caller
 from ..core.linalg import complement, top_eigenspace
 from ..core.moments import GroupMoments
+from ..core.options import flag, number, one_of, whole
 from .fantope import CHECK_EVERY, FantopeAnswer, Penalty, SplittingState, solve_fantope
 from .group_errors import ReconstructionEstimator, require_two_groups
 
@@ -412,6 +413,17 @@ class ConvexFairPCA(ReconstructionEstimator):
         self.max_iter = max_iter
         self.standardize = standardize
 
+    _options: ClassVar = {
+        "delta": number(0),
+        "mu": number(0),
+        "covariance": flag(),
+        "constraint": one_of("linear", "released"),
+        "penalty": one_of("largest", "sum"),
+        "tol": number(0, low_open=True),
+        "max_iter": whole(1),
+        "standardize": flag(),
+    }
+
     def _solve(self, matrices, moments, k):
         names = ("delta", "mu", "constraint", "covariance", "penalty", "tol", "max_iter")
         settings = {name: getattr(self, name) for name in names}
@@ -428,8 +440,14 @@ class ConvexFairPCA(ReconstructionEstimator):
                 f"{k}, and the components taken from it are nearly arbitrary. Lower mu.",
                 CollapsedRelaxationWarning,
             )
-        self.fractional_, self.eigenvalues_ = answer.X, answer.eigenvalues
-        self.converged_ = True  # whatever was not solved has raised
-        self.n_iter_ = max(int(answer.certificate.evaluations or 1), 1)
-        self.mean_distance_ = float(np.linalg.norm((moments.means[1] - moments.means[0]) @ answer.V))
-        return answer.V, answer.certificate
+        return (
+            answer.V,
+            answer.certificate,
+            {
+                "fractional_": answer.X,
+                "eigenvalues_": answer.eigenvalues,
+                "converged_": True,  # whatever was not solved has raised
+                "n_iter_": max(int(answer.certificate.evaluations or 1), 1),
+                "mean_distance_": float(np.linalg.norm((moments.means[1] - moments.means[0]) @ answer.V)),
+            },
+        )

@@ -1,12 +1,13 @@
 """PCA with a small difference of two groups' reconstruction errors, along one family of eigenvalue problems."""
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
 from ..core.answer import Certificate
-from ..core.errors import ConfigurationError
 from ..core.linalg import top_eigenspace
+from ..core.options import flag, one_of
 from .group_errors import ReconstructionEstimator, errors, require_two_groups
 from .joint_range import JointRange
 
@@ -208,17 +209,15 @@ class DisparityFairPCA(ReconstructionEstimator):
         self.search = search
         self.standardize = standardize
 
+    _options: ClassVar = {"constrained": flag(), "search": one_of("safe", "reference"), "standardize": flag()}
+
     def _solve(self, matrices, moments, k):
-        if self.search not in ("safe", "reference"):
-            raise ConfigurationError(f"search={self.search!r}; needed is 'safe' or 'reference'.")
         require_two_groups(moments, "DisparityFairPCA", "Use MinMaxFairPCA or RobustFairPCA for more than two.")
         family = Family(matrices, moments.counts / moments.n, k)
         run = search_safe if self.search == "safe" else search_reference
         V, alpha, evaluations = run(family, self.constrained)
         reached = errors(matrices, V)
         e_w, e_b = reached[family.order]
-        self.alpha_, self.gap_ = alpha, float(np.ptp(reached, axis=0))
-        self.smallest_gap_, self.cap_ = family.smallest_gap(), family.cap
         over = max(float(reached.max(axis=0)) - family.cap, 0.0)
         # Relative to the cap; where k components lose nothing, the cap is rounding and the data have the size.
         size = float(np.trace(matrices, axis1=1, axis2=2).max())
@@ -231,4 +230,13 @@ class DisparityFairPCA(ReconstructionEstimator):
             sense="min",
             evaluations=evaluations,
         )
-        return V, certificate
+        return (
+            V,
+            certificate,
+            {
+                "alpha_": alpha,
+                "gap_": float(np.ptp(reached, axis=0)),
+                "smallest_gap_": family.smallest_gap(),
+                "cap_": family.cap,
+            },
+        )

@@ -15,6 +15,8 @@ from ..core.moments import GroupMoments
 #: About the overall mean (the conditional second moment M_g), about the group's own mean (its covariance C_g), or about
 #: the origin (of rows that nobody centred).
 Centring = Literal["fitted", "group", "none"]
+#: The same as the option ``center`` of an estimator, whose fitted mean is that of all rows.
+CENTRINGS: dict[str, Centring] = {"group": "group", "global": "fitted", "none": "none"}
 
 
 def group_matrices(moments: GroupMoments, centring: Centring = "fitted") -> np.ndarray:
@@ -59,25 +61,22 @@ def losses(matrices: np.ndarray, V: np.ndarray) -> np.ndarray:
 class ReconstructionEstimator(SubspaceEstimator):
     """Base of the methods that weigh the reconstruction errors of groups against each other.
 
-    A method implements ``_solve(matrices, moments, k) -> (V, certificate)``; ``matrices`` are those of
-    ``group_matrices`` with the centring it names in ``_centring``, one of ``_centrings``.
+    A method implements ``_solve``. Its matrices are taken about the overall mean, unless its option ``center`` says
+    otherwise.
     """
 
-    _centring: Centring = "fitted"
-    _centrings: tuple[Centring, ...] = ("fitted", "group")
+    center = "global"
 
     @abstractmethod
-    def _solve(self, matrices: np.ndarray, moments: GroupMoments, k: int) -> tuple[np.ndarray, Certificate]:
-        """Orthonormal V of shape (d, k) for the group matrices (G, d, d), with its certificate."""
+    def _solve(self, matrices: np.ndarray, moments: GroupMoments, k: int) -> tuple[np.ndarray, Certificate, dict]:
+        """Orthonormal V of shape (d, k) for the group matrices (G, d, d), its certificate, and what else was learnt."""
 
     def _answer(self, moments: GroupMoments) -> Answer:
-        if self._centring not in self._centrings:
-            needed = " or ".join(map(repr, self._centrings))
-            raise ConfigurationError(f"centring={self._centring!r}; needed is {needed}.")
+        centring = CENTRINGS[self.center]
         require_several_groups(moments, type(self).__name__)
         k = require_rank(self.n_components, moments.d)
         seen = moments.standardised() if self.standardize else moments
-        matrices = np.array([symmetrise(M) for M in group_matrices(seen, self._centring)])
+        matrices = np.array([symmetrise(M) for M in group_matrices(seen, centring)])
         traces = np.trace(matrices, axis1=1, axis2=2)
         # Rows that are equal up to rounding have squares of rounding errors here.
         for label, trace in zip(moments.labels, traces, strict=True):
@@ -86,12 +85,12 @@ class ReconstructionEstimator(SubspaceEstimator):
                     f"group {label_text(label)!r} has no variance: all of its rows are equal. Reconstruction errors of "
                     "such a group are zero whatever is kept. Check the data, or drop the group."
                 )
-        V, certificate = self._solve(matrices, seen, k)
+        V, certificate, learnt = self._solve(matrices, seen, k)
         subspace = FairSubspace(V, moments.mean, certificate, moments.scale() if self.standardize else None)
         # Errors are those of reconstruction about the fitted mean, as GroupFrame measures them, whatever is balanced.
-        about_mean = matrices if self._centring == "fitted" else group_matrices(seen, "fitted")
-        learnt = {"group_errors_": errors(about_mean, V), "group_losses_": losses(matrices, V)}
-        return Answer(subspace, learnt)
+        about_mean = matrices if centring == "fitted" else group_matrices(seen, "fitted")
+        measured = {"group_errors_": errors(about_mean, V), "group_losses_": losses(matrices, V)}
+        return Answer(subspace, {**measured, **learnt})
 
 
 def require_rank(n_components, d: int) -> int:

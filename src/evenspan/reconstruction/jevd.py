@@ -1,24 +1,23 @@
 """JEVD-PCA: components from a basis that makes the second moments of all groups as diagonal as possible."""
 
-from typing import Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 
-from ..core.answer import Answer, Certificate
-from ..core.errors import ConfigurationError, FairWarning
+from ..core.answer import Certificate
+from ..core.errors import ConfigurationError, NotConvergedWarning
 from ..core.estimator import warn_caller
-from ..core.moments import GroupMoments
-from .group_errors import Centring, ReconstructionEstimator, losses
-from .joint_diagonalisation import MAX_ITER, JointDiagonalisation, joint_diagonalise, require_steps
+from ..core.options import flag, one_of, whole
+from .group_errors import CENTRINGS, ReconstructionEstimator, losses
+from .joint_diagonalisation import MAX_ITER, JointDiagonalisation, joint_diagonalise
 from .min_max import solve_min_max
 from .multiplicative_weights import run
 
 Order = Literal["pooled", "average", "maxmin", "as_is"]
 ORDERS = ("pooled", "average", "maxmin", "as_is")
-CENTRINGS: dict[str, Centring] = {"group": "group", "global": "fitted", "none": "none"}
 
 
-class JointDiagonalisationWarning(FairWarning):
+class JointDiagonalisationWarning(NotConvergedWarning):
     """The joint diagonalisation behind the components did not converge."""
 
 
@@ -116,7 +115,7 @@ class JEVDPCA(ReconstructionEstimator):
     order : {"pooled", "average", "maxmin", "as_is"}, default "pooled"
         How the k columns are chosen: by variance over all rows, by the mean of the groups' variances, greedily by the
         smallest largest loss, or the first k.
-    centring : {"group", "global", "none"}, default "group"
+    center : {"group", "global", "none"}, default "group"
         Second moments about each group's mean, the overall mean, or the origin. ``transform`` subtracts the overall
         mean in any case.
     init : {"pooled", "identity"}, default "pooled"
@@ -148,7 +147,7 @@ class JEVDPCA(ReconstructionEstimator):
     orthogonality_ : float
         The largest absolute cosine between two of them.
     group_losses_ : ndarray of shape (G,)
-        Of the projection on the components, with the second moments that ``centring`` names.
+        Of the projection on the components, with the second moments that ``center`` names.
     group_errors_ : ndarray of shape (G,)
         Mean squared reconstruction error of each group about ``mean_``, as ``GroupFrame`` measures it.
     converged_ : bool
@@ -194,7 +193,7 @@ class JEVDPCA(ReconstructionEstimator):
         *,
         mode="orthogonal",
         order="pooled",
-        centring="group",
+        center="group",
         init="pooled",
         max_iter=None,
         standardize=False,
@@ -202,46 +201,50 @@ class JEVDPCA(ReconstructionEstimator):
         self.n_components = n_components
         self.mode = mode
         self.order = order
-        self.centring = centring
+        self.center = center
         self.init = init
         self.max_iter = max_iter
         self.standardize = standardize
 
-    _centrings = tuple(CENTRINGS.values())
+    _options: ClassVar = {
+        "mode": one_of(*MAX_ITER),
+        "order": one_of(*ORDERS),
+        "center": one_of(*CENTRINGS),
+        "init": one_of("pooled", "identity"),
+        "max_iter": whole(1).or_none("the default of the mode"),
+        "standardize": flag(),
+    }
 
-    @property
-    def _centring(self) -> Centring:
-        return CENTRINGS[self.centring]
-
-    def _check(self) -> None:
-        allowed = {"mode": tuple(MAX_ITER), "order": ORDERS, "centring": tuple(CENTRINGS)}
-        for name, values in (allowed | {"init": ("pooled", "identity")}).items():
-            given = getattr(self, name)
-            if not isinstance(given, str) or given not in values:
-                raise ConfigurationError(f"{name}={given!r}; needed is one of {', '.join(values)}.")
-        require_steps(self.max_iter, 1)
-        if self.standardize and self.centring == "none":
+    def _check_options(self) -> None:
+        super()._check_options()
+        if self.standardize and self.center == "none":
             raise ConfigurationError(
-                "standardize=True with centring='none': standardised features are centred. Take centring='global', or "
+                "standardize=True with center='none': standardised features are centred. Take center='global', or "
                 "divide the features yourself."
             )
 
-    def _answer(self, moments: GroupMoments) -> Answer:
-        self._check()
-        return super()._answer(moments)
-
-    def _solve(self, matrices: np.ndarray, moments: GroupMoments, k: int) -> tuple[np.ndarray, Certificate]:
+    def _solve(self, matrices, moments, k):
         shares = moments.counts / moments.n
         found = joint_diagonalise(matrices, self.mode, init=self.init, weights=shares, max_iter=self.max_iter)
-        self.joint_basis_, self.status_, self.n_iter_ = found.U, found.status, found.n_iter
-        self.converged_ = found.status == "converged"
-        self.criterion_, self.criterion_path_ = found.criterion, found.path
-        self.column_norms_, self.orthogonality_ = found.column_norms, found.orthogonality
-        self.chosen_ = order_columns(found.U, matrices, shares, k, self.order)
-        V = orthonormal_columns(found.U[:, self.chosen_])
+        chosen = order_columns(found.U, matrices, shares, k, self.order)
+        V = orthonormal_columns(found.U[:, chosen])
         if found.status != "converged":
             warn_caller(_what_happened(found, self.mode), JointDiagonalisationWarning)
-        return V, distance_from_fair(matrices, V)
+        return (
+            V,
+            distance_from_fair(matrices, V),
+            {
+                "joint_basis_": found.U,
+                "chosen_": chosen,
+                "status_": found.status,
+                "converged_": found.status == "converged",
+                "n_iter_": found.n_iter,
+                "criterion_": found.criterion,
+                "criterion_path_": found.path,
+                "column_norms_": found.column_norms,
+                "orthogonality_": found.orthogonality,
+            },
+        )
 
 
 def _what_happened(found: JointDiagonalisation, mode: str) -> str:

@@ -14,18 +14,17 @@ the gap. One eigendecomposition gives :math:`\varphi`, the interval of its slope
 """
 
 from dataclasses import dataclass
-from numbers import Integral, Real
-from typing import Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 from scipy import linalg
 
-from ..core.answer import Answer, Certificate
+from ..core.answer import Certificate
 from ..core.errors import ConfigurationError
 from ..core.linalg import symmetrise
 from ..core.moments import GroupMoments
+from ..core.options import flag, number, one_of, whole
 from .group_errors import (
-    Centring,
     ReconstructionEstimator,
     best_kept,
     group_matrices,
@@ -230,7 +229,7 @@ def pick(values: np.ndarray, vectors: np.ndarray, s: int, wanted: float) -> np.n
     return columns
 
 
-OBJECTIVES, SOLVERS, MODES = ("loss", "error", "nsw"), ("exact", "sdp", "mw"), ("rank-k", "k+1", "truncate")
+MODES = ("rank-k", "k+1", "truncate")
 
 
 class MinMaxFairPCA(ReconstructionEstimator):
@@ -264,7 +263,7 @@ class MinMaxFairPCA(ReconstructionEstimator):
         Of multiplicative weights.
     scale_losses : bool, default True
         Divide losses by the most that any group can keep before they enter the exponent.
-    centring : {"group", "fitted"}, default "group"
+    center : {"group", "global"}, default "group"
         Errors about each group's own mean, or about the overall mean.
     standardize : bool, default False
         Divide every feature by its population standard deviation first; constant features stay 0.
@@ -276,7 +275,7 @@ class MinMaxFairPCA(ReconstructionEstimator):
     mean_ : ndarray of shape (d,)
         What ``transform`` subtracts.
     group_losses_ : ndarray of shape (G,)
-        Of the projection on the components; in mode "k+1" of ``operator_``. About the point that ``centring`` names.
+        Of the projection on the components; in mode "k+1" of ``operator_``. About the point that ``center`` names.
     group_errors_ : ndarray of shape (G,)
         Mean squared reconstruction error of each group about ``mean_``, as ``GroupFrame`` measures it.
     objective_ : float
@@ -334,7 +333,7 @@ class MinMaxFairPCA(ReconstructionEstimator):
         learning_rate=1.0,
         max_iter=1000,
         scale_losses=True,
-        centring="group",
+        center="group",
         standardize=False,
     ):
         self.n_components = n_components
@@ -344,17 +343,22 @@ class MinMaxFairPCA(ReconstructionEstimator):
         self.learning_rate = learning_rate
         self.max_iter = max_iter
         self.scale_losses = scale_losses
-        self.centring = centring
+        self.center = center
         self.standardize = standardize
 
-    @property
-    def _centring(self) -> Centring:
-        return self.centring
+    _options: ClassVar = {
+        "objective": one_of("loss", "error", "nsw"),
+        "solver": one_of("exact", "sdp", "mw"),
+        "mode": one_of(*MODES),
+        "learning_rate": number(0, low_open=True),
+        "max_iter": whole(1),
+        "scale_losses": flag(),
+        "center": one_of("group", "global"),
+        "standardize": flag(),
+    }
 
-    def _check(self) -> None:
-        for name, allowed in (("objective", OBJECTIVES), ("solver", SOLVERS), ("mode", MODES)):
-            if getattr(self, name) not in allowed:
-                raise ConfigurationError(f"{name}={getattr(self, name)!r}; needed is one of {', '.join(allowed)}.")
+    def _check_options(self) -> None:
+        super()._check_options()
         possible = {"exact": ("rank-k",), "sdp": MODES, "mw": ("rank-k", "truncate")}[self.solver]
         if self.mode not in possible:
             why = "its fractional answer can have any rank" if self.solver == "mw" else "its answer has rank k already"
@@ -366,46 +370,30 @@ class MinMaxFairPCA(ReconstructionEstimator):
                 f"objective='nsw' with solver={self.solver!r}, mode={self.mode!r}: Nash social welfare is not a "
                 "maximum over groups, and is solved by relaxation and rounding only. Take solver='sdp', mode='rank-k'."
             )
-        if not (isinstance(self.learning_rate, Real) and 0 < self.learning_rate < np.inf):
-            raise ConfigurationError(f"learning_rate={self.learning_rate!r}; needed is a positive number.")
-        if not (isinstance(self.max_iter, Integral) and self.max_iter >= 1):
-            raise ConfigurationError(f"max_iter={self.max_iter!r}; needed is a whole number of at least 1.")
 
-    def _answer(self, moments: GroupMoments) -> Answer:
-        self._check()
+    def _solve(self, matrices, moments, k):
         if hasattr(self, "operator_"):
             del self.operator_
-        answer = super()._answer(moments)
-        certificate = answer.subspace.certificate
-        learnt = {
-            "objective_": certificate.primal,
-            "n_iter_": max(int(certificate.evaluations or 1), 1),
-            "converged_": certificate.is_optimal(1e-6),
-        }
-        if self.mode == "k+1":
-            # The base measured the projection on the whole range; the answer is the operator.
-            seen = moments.standardised() if self.standardize else moments
-            matrices, k = group_matrices(seen, self._centring), self.n_components
-            found = operator_errors(matrices, self.operator_)
-            learnt |= {
-                "group_errors_": operator_errors(group_matrices(seen, "fitted"), self.operator_),
-                "group_losses_": found - np.trace(matrices, axis1=1, axis2=2) + best_kept(matrices, k),
-            }
-        return Answer(answer.subspace, {**answer.learnt, **learnt})
-
-    def _solve(self, matrices: np.ndarray, moments: GroupMoments, k: int) -> tuple[np.ndarray, Certificate]:
+        learnt = {}
         if self.solver == "mw":
-            self.solver_ = "multiplicative weights"
-            return self._by_weights(matrices, k)
-        if self.mode != "rank-k":
-            self.solver_ = "relaxation"
-            return self._as_published(matrices, k)
-        if self.solver == "exact" and len(matrices) == 2 and self.objective != "nsw":
-            self.solver_ = "exact"
-            return solve_min_max(*matrices, k, self.objective)
-        self.solver_ = "relaxation and rounding"
-        V, certificate, _ = solve_multi_criteria(matrices, k, self.objective)
-        return V, certificate
+            solver, (V, certificate) = "multiplicative weights", self._by_weights(matrices, k)
+        elif self.mode != "rank-k":
+            solver, (V, certificate, learnt) = "relaxation", self._as_published(matrices, moments, k)
+        elif self.solver == "exact" and len(matrices) == 2 and self.objective != "nsw":
+            solver, (V, certificate) = "exact", solve_min_max(*matrices, k, self.objective)
+        else:
+            solver, (V, certificate, _) = "relaxation and rounding", solve_multi_criteria(matrices, k, self.objective)
+        return (
+            V,
+            certificate,
+            {
+                "solver_": solver,
+                "objective_": certificate.primal,
+                "n_iter_": max(int(certificate.evaluations or 1), 1),
+                "converged_": certificate.is_optimal(1e-6),
+                **learnt,
+            },
+        )
 
     def _by_weights(self, matrices: np.ndarray, k: int) -> tuple[np.ndarray, Certificate]:
         a = criteria_offsets(matrices, k, self.objective)
@@ -417,19 +405,26 @@ class MinMaxFairPCA(ReconstructionEstimator):
             V = truncate(square_root_map(X), k)
         return V, self._certificate(matrices, V, a, found.bound, found.weights, k, self.max_iter)
 
-    def _as_published(self, matrices: np.ndarray, k: int) -> tuple[np.ndarray, Certificate]:
+    def _as_published(
+        self, matrices: np.ndarray, moments: GroupMoments, k: int
+    ) -> tuple[np.ndarray, Certificate, dict]:
         a = criteria_offsets(matrices, k, self.objective)
         _, _, P, relaxation = samadi(matrices, k, a)
         if self.mode == "truncate":
             V = truncate(P, k)
-            return V, self._certificate(matrices, V, a, relaxation.bound, relaxation.weights, k)
+            return V, self._certificate(matrices, V, a, relaxation.bound, relaxation.weights, k), {}
         errors = operator_errors(matrices, P)
         traces = np.trace(matrices, axis1=1, axis2=2)
-        self.operator_ = P
         value = float((errors - traces + a).max())
         weights = tuple(float(w) for w in relaxation.weights)
         problem = f"largest {self.objective} of the groups over fractional projectors of trace {k}"
-        return operator_range(P), Certificate(problem, value, relaxation.bound, 0.0, "min", weights)
+        # The base measures the projection on the whole range; the answer is the operator.
+        learnt = {
+            "operator_": P,
+            "group_errors_": operator_errors(group_matrices(moments, "fitted"), P),
+            "group_losses_": errors - traces + best_kept(matrices, k),
+        }
+        return operator_range(P), Certificate(problem, value, relaxation.bound, 0.0, "min", weights), learnt
 
     def _certificate(self, matrices, V, a, bound, weights, k, evaluations=None) -> Certificate:
         value = float((a - kept(matrices, V)).max())

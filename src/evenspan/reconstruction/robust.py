@@ -13,7 +13,7 @@ The right side is concave in s and is maximised by cutting planes. The bound nee
 chords, and for three groups and more the attainable errors need not form a convex set.
 """
 
-from numbers import Integral
+from typing import ClassVar
 
 import numpy as np
 from scipy.optimize import linprog
@@ -23,6 +23,7 @@ from ..core.errors import ConfigurationError, GroupError
 from ..core.estimator import require_generator, warn_caller
 from ..core.groups import label_text
 from ..core.linalg import symmetrise
+from ..core.options import flag, number, one_of, whole
 from .group_errors import ReconstructionEstimator, errors
 from .joint_range import JointRange
 from .robust_descent import RobustObjective, admissible_penalties, conditions, descend, radii, smallest_errors
@@ -207,16 +208,29 @@ class RobustFairPCA(ReconstructionEstimator):
         self.random_state = random_state
         self.standardize = standardize
 
+    _options: ClassVar = {
+        "alpha": number(0),
+        "penalty": number(0),
+        "solver": one_of("exact", "subgradient"),
+        "restarts": whole(0),
+        "max_iter": whole(1),
+        "retraction": one_of("qr", "polar"),
+        "on_violation": one_of("exact", "clip_lambda", "raise"),
+        "standardize": flag(),
+    }
+
     def _solve(self, matrices, moments, k):
-        self._check(moments)
+        if self.solver == "exact" and moments.G != 2:
+            raise GroupError(
+                f"solver='exact' handles exactly two groups, but there are {moments.G} "
+                f"({', '.join(repr(label_text(label)) for label in moments.labels)}). Use solver='subgradient'."
+            )
         rng = require_generator(self.random_state)
         shares = moments.counts / moments.n
-        self.radii_ = radii(moments.counts, self.alpha)
-        found = conditions(matrices, k, self.radii_, shares, self.penalty)
+        balls = radii(moments.counts, self.alpha)
+        found = conditions(matrices, k, balls, shares, self.penalty)
         names = [label_text(label) for label in moments.labels]
-        self.violations_ = {
-            names[g]: (float(found.penalty_excess[g]), float(found.radius_excess[g])) for g in found.violated
-        }
+        violations = {names[g]: (float(found.penalty_excess[g]), float(found.radius_excess[g])) for g in found.violated}
         if self.on_violation == "raise" and not found.hold:
             raise ConfigurationError(
                 f"penalty={self.penalty:g}, alpha={self.alpha:g}: the conditions of Theorem 3.2 of Vu et al. (2022) "
@@ -224,66 +238,52 @@ class RobustFairPCA(ReconstructionEstimator):
                 "needs neither condition."
             )
         used, clipped = admissible_penalties(
-            matrices, k, self.radii_[None], shares, np.array([self.penalty], dtype=float), self.on_violation
+            matrices, k, balls[None], shares, np.array([self.penalty], dtype=float), self.on_violation
         )
-        self.penalty_ = float(used[0])
+        penalty = float(used[0])
         if clipped[0]:
             warn_caller(
-                f"penalty={self.penalty:g} was lowered to the smallest share, {self.penalty_:.4g}, as asked for by "
+                f"penalty={self.penalty:g} was lowered to the smallest share, {penalty:.4g}, as asked for by "
                 "on_violation='clip_lambda'; on_violation='exact' keeps it."
             )
         if self.solver == "exact":
-            V, certificate = solve_exact(JointRange(*matrices, k), shares, self.radii_, self.penalty_)
-            self.runs_, self.objective_, self.n_iter_ = None, certificate.primal, certificate.evaluations
-            self.converged_ = certificate.is_optimal(1e-6)
-            return V, certificate
-        run = descend(
-            matrices,
-            moments.counts,
-            k,
-            [(self.alpha, self.penalty_)],
-            restarts=self.restarts,
-            iterations=self.max_iter,
-            rng=rng,
-            retraction=self.retraction,
-        )
-        f = RobustObjective.of(shares, self.radii_, self.penalty_)
-        V, self.runs_, self.n_iter_ = run.V[0], run.runs[0], self.max_iter
-        self.objective_ = float(f.value(errors(matrices, V)))
-        certificate = self._certify(matrices, k, f, V, shares)
-        self.converged_ = certificate.is_optimal(1e-6)
-        return V, certificate
-
-    def _certify(self, matrices, k, f, V, shares) -> Certificate:
-        if len(matrices) == 2:
-            _, exact = solve_exact(JointRange(*matrices, k), shares, self.radii_, self.penalty_)
-            dual, weights, evaluations = exact.dual, exact.weights, exact.evaluations
+            V, certificate = solve_exact(JointRange(*matrices, k), shares, balls, penalty)
+            runs, steps = None, certificate.evaluations
         else:
-            dual, weights, evaluations = lower_bound(matrices, k, f, V)
-        slip = float(np.abs(V.T @ V - np.eye(k)).max(initial=0.0))
-        weights = tuple(float(w) for w in weights)
-        return Certificate(PROBLEM, self.objective_, dual, slip, "min", weights, evaluations)
-
-    def _check(self, moments) -> None:
-        for name, allowed in (
-            ("solver", ("exact", "subgradient")),
-            ("retraction", ("qr", "polar")),
-            ("on_violation", ("exact", "clip_lambda", "raise")),
-        ):
-            if getattr(self, name) not in allowed:
-                raise ConfigurationError(
-                    f"{name}={getattr(self, name)!r}; needed is one of {', '.join(map(repr, allowed))}."
-                )
-        for name in ("alpha", "penalty"):
-            given = getattr(self, name)
-            if not np.isscalar(given) or isinstance(given, str) or not (np.isfinite(given) and given >= 0):
-                raise ConfigurationError(f"{name}={given!r}; needed is a finite number that is not negative.")
-        for name, least in (("restarts", 0), ("max_iter", 1)):
-            given = getattr(self, name)
-            if not isinstance(given, Integral) or isinstance(given, bool) or given < least:
-                raise ConfigurationError(f"{name}={given!r}; needed is a whole number, at least {least}.")
-        if self.solver == "exact" and moments.G != 2:
-            raise GroupError(
-                f"solver='exact' handles exactly two groups, but there are {moments.G} "
-                f"({', '.join(repr(label_text(label)) for label in moments.labels)}). Use solver='subgradient'."
+            run = descend(
+                matrices,
+                moments.counts,
+                k,
+                [(self.alpha, penalty)],
+                restarts=self.restarts,
+                iterations=self.max_iter,
+                rng=rng,
+                retraction=self.retraction,
             )
+            V, runs, steps = run.V[0], run.runs[0], self.max_iter
+            certificate = certified(matrices, RobustObjective.of(shares, balls, penalty), V, shares, balls, penalty)
+        return (
+            V,
+            certificate,
+            {
+                "radii_": balls,
+                "violations_": violations,
+                "penalty_": penalty,
+                "runs_": runs,
+                "objective_": certificate.primal,
+                "n_iter_": steps,
+                "converged_": certificate.is_optimal(1e-6),
+            },
+        )
+
+
+def certified(matrices, f: RobustObjective, V: np.ndarray, shares, balls, penalty: float) -> Certificate:
+    """The objective at any V beside the exact minimum for two groups, and a lower bound on it for more."""
+    k = V.shape[1]
+    if len(matrices) == 2:
+        _, exact = solve_exact(JointRange(*matrices, k), shares, balls, penalty)
+        dual, weights, evaluations = exact.dual, exact.weights, exact.evaluations
+    else:
+        dual, weights, evaluations = lower_bound(matrices, k, f, V)
+    value, slip = float(f.value(errors(matrices, V))), float(np.abs(V.T @ V - np.eye(k)).max(initial=0.0))
+    return Certificate(PROBLEM, value, dual, slip, "min", tuple(float(w) for w in weights), evaluations)

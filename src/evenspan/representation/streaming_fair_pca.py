@@ -11,7 +11,8 @@ from typing import ClassVar
 import numpy as np
 
 from ..core.answer import Answer, Certificate, FairSubspace
-from ..core.dask_tables import DaskStream, connected
+from ..core.dask_cluster import connected
+from ..core.dask_tables import DaskStream
 from ..core.errors import ConfigurationError, DataError, FairWarning, ResultError
 from ..core.estimator import SubspaceEstimator, require_components, require_generator, warn_caller
 from ..core.groups import encode_groups
