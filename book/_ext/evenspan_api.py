@@ -47,8 +47,8 @@ class PublicNames(SphinxDirective):
 
 
 def _skip(app, what, name, value, skip, options):
-    # scikit-learn makes the first from a template whose cross-references lead to its own glossary; the second are fitted
-    # attributes, which the docstring of their class lists.
+    # scikit-learn makes the first from a template whose cross-references lead to its own glossary; the second are
+    # fitted attributes, which the docstring of their class lists.
     request = name.startswith("set_") and name.endswith("_request")
     fitted = isinstance(value, property) and name.endswith("_")
     return True if request or fitted else None
