@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from compendium.experiments.vu2022_printed import u_form
 from evenspan.core.errors import ConfigurationError
 from evenspan.core.linalg import complement, top_eigenspace
 from evenspan.reconstruction.group_errors import errors
@@ -14,7 +15,6 @@ from evenspan.reconstruction.robust_descent import (
     objective,
     radii,
     random_starts,
-    u_form,
 )
 from evenspan.reconstruction.robust_exact import solve_exact
 

@@ -1,12 +1,14 @@
 """The global optimum of the robust objective: certified, never beaten, closed forms, and shared eigenvalue problems."""
 
 import itertools
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from evenspan.reconstruction.joint_range import JointRange
-from evenspan.reconstruction.robust_exact import Branches, edge_bound, solve_exact
+from evenspan.reconstruction.robust_descent import RobustObjective
+from evenspan.reconstruction.robust_exact import Branches, edge_bound, piece_bound, solve_exact
 
 KINDS = ("general", "diagonal", "low rank", "duplicated columns", "integers")
 
@@ -112,3 +114,24 @@ def test_the_bound_on_a_straight_piece_is_one(trial):
     lowest = min(f.value(tuple(a + t * (b - a))) for t in np.linspace(0, 1, 2001))
     bound = edge_bound(f, tuple(a), tuple(b))
     assert lowest - 0.02 <= bound <= lowest + 1e-9
+
+
+@pytest.mark.parametrize("penalty", [0.0, 0.2, 2.0])
+def test_the_two_branches_are_those_of_the_general_objective(penalty):
+    shares, balls = (0.7, 0.3), (0.3, 0.8)
+    f, general = Branches(shares, balls, penalty), RobustObjective.of(shares, balls, penalty)
+    for q in np.random.default_rng(3).uniform(0.0, 4.0, size=(20, 2)):
+        np.testing.assert_allclose(f(tuple(q)), general.branches(q), rtol=1e-13)
+        np.testing.assert_allclose(f.descent(tuple(q)), general.gradient(q), rtol=1e-13)
+
+
+def test_the_bound_on_a_thin_piece_is_below_the_corner_of_its_triangle():
+    middle, width, length = np.pi / 4, 9e-9, 1e6  # long enough for the corner's distance, 2e-3, to be no rounding
+    inward, along = np.array([np.cos(middle), np.sin(middle)]), np.array([np.sin(middle), -np.cos(middle)])
+    centre = np.array([2e6, 2e6])
+    a, b = centre - 0.5 * length * along, centre + 0.5 * length * along
+    corner = centre - 0.5 * length * np.tan(0.5 * width) * inward
+    left = SimpleNamespace(angle=middle - 0.5 * width, ends=np.array([a, a]))
+    right = SimpleNamespace(angle=middle + 0.5 * width, ends=np.array([b, b]))
+    f = Branches((0.5, 0.5), (0.0, 0.0), 0.0)
+    assert piece_bound(f, left, right) <= f.value(tuple(corner)) < f.value(tuple(centre)) - 1e-3

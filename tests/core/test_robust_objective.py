@@ -5,6 +5,7 @@ import pytest
 from scipy.linalg import sqrtm
 from scipy.optimize import minimize
 
+from compendium.experiments.vu2022_printed import closed_form, printed_objective
 from evenspan.core.errors import ConfigurationError
 from evenspan.core.linalg import complement
 from evenspan.reconstruction.group_errors import errors
@@ -12,10 +13,8 @@ from evenspan.reconstruction.robust import lower_bound
 from evenspan.reconstruction.robust_descent import (
     RobustObjective,
     branch_values,
-    closed_form,
     conditions,
     objective,
-    printed_objective,
     radii,
     worst_case,
 )

@@ -13,10 +13,8 @@ from evenspan.reconstruction.group_errors import errors
 from evenspan.reconstruction.joint_range import JointRange
 from evenspan.reconstruction.min_max import solve_min_max
 from evenspan.reconstruction.robust_descent import (
-    closed_form,
     conditions,
     descend,
-    printed_objective,
     radii,
     worst_case,
 )
@@ -24,6 +22,7 @@ from evenspan.reconstruction.robust_exact import solve_exact
 
 from .claim_rules import Answer, rule
 from .vu2022_convergence import decay, lipschitz, random_pair, subgradient
+from .vu2022_printed import closed_form, printed_objective
 from .vu2022_toy import COVARIANCES, FIGURE_1
 
 SEED = 20220

@@ -11,6 +11,7 @@ from evenspan.reconstruction.robust_exact import solve_exact
 
 from ..experiments import lee2023_theorems, rathore2025_theorems
 from ..experiments.claim_rules import NOT_SO, rule
+from ..experiments.vu2022_printed import printed_objective
 from ..experiments.vu2022_theorems import COVARIANCES
 from ..experiments.zhou2024_multiple_summary import gammas
 from ..experiments.zhou2024_summary import NAMES
@@ -130,10 +131,9 @@ def dropped_sum() -> Evidence:
     p, e = moments.counts / moments.n, ro.radii(moments.counts, 0.1)
     drawn = [np.linalg.qr(rng.normal(size=(moments.d, K)))[0] for _ in range(200)]
     printed, right = (
-        np.array([float(f(errors(M, V), p, (0.0, 0.0), 0.0)) for V in drawn])
-        for f in (ro.printed_objective, ro.objective)
+        np.array([float(f(errors(M, V), p, (0.0, 0.0), 0.0)) for V in drawn]) for f in (printed_objective, ro.objective)
     )
-    prefers = min(drawn, key=lambda V: float(ro.printed_objective(errors(M, V), p, e, 0.2)))
+    prefers = min(drawn, key=lambda V: float(printed_objective(errors(M, V), p, e, 0.2)))
     exact = solve_exact(JointRange(*M, K), p, e, 0.2)[0]
     ours, theirs = float(p @ errors(M, exact)), float(p @ errors(M, prefers))
     return Evidence(

@@ -1,7 +1,7 @@
 """PCA with bounds on mean and covariance gaps, through the convex relaxation of Olfat and Aswani."""
 
 from dataclasses import dataclass
-from numbers import Integral, Real
+from numbers import Real
 from typing import ClassVar, Literal
 
 import numpy as np
@@ -159,8 +159,7 @@ def solve_convex(
     Returns a ``ConvexAnswer``, also when the program was not solved to ``tol``; ``status`` then says so.
     """
     _check(delta, mu, covariance, constraint, penalty)
-    if not isinstance(max_iter, Integral) or max_iter < 1:
-        raise ConfigurationError(f"max_iter={max_iter!r}; needed is a whole number of at least 1.")
+    whole(1).require("max_iter", max_iter)
     if not isinstance(tol, Real) or not np.isfinite(tol):
         raise ConfigurationError(f"tol={tol!r}; needed is a number, the relative gap to stop at.")
     require_two_groups(moments, "ConvexFairPCA", "Use MinMaxFairPCA or RobustFairPCA for more than two.")
@@ -295,13 +294,11 @@ def _shifts(Q: np.ndarray, penalty: Penalty) -> float | tuple[float, float]:
 
 
 def _check(delta, mu, covariance, constraint, penalty):
-    if constraint not in ("linear", "released"):
-        raise ConfigurationError(f"constraint={constraint!r}; needed is 'linear' or 'released'.")
-    if penalty not in ("largest", "sum"):
-        raise ConfigurationError(f"penalty={penalty!r}; needed is 'largest' or 'sum'.")
-    if not (isinstance(delta, Real) and np.isfinite(delta) and delta >= 0):
-        raise ConfigurationError(f"delta={delta!r}; needed is a number of at least 0, the largest mean gap allowed.")
-    if not (isinstance(mu, Real) and np.isfinite(mu) and mu >= 0) or (mu > 0) != bool(covariance):
+    one_of("linear", "released").require("constraint", constraint)
+    one_of("largest", "sum").require("penalty", penalty)
+    number(0).require("delta", delta)
+    number(0).require("mu", mu)
+    if (mu > 0) != bool(covariance):
         raise ConfigurationError(
             f"mu={mu!r} with covariance={covariance!r}; the weight of the covariance penalty is above 0 with "
             "covariance=True and 0 without."

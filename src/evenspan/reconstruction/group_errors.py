@@ -6,11 +6,12 @@ from typing import Literal
 import numpy as np
 
 from ..core.answer import Answer, Certificate, FairSubspace
-from ..core.errors import ComponentsError, ConfigurationError, DataError, GroupError
+from ..core.errors import ComponentsError, DataError, GroupError
 from ..core.estimator import SubspaceEstimator, require_components
 from ..core.groups import label_text
 from ..core.linalg import symmetrise, top_eigenspace
 from ..core.moments import GroupMoments
+from ..core.options import one_of
 
 #: About the overall mean (the conditional second moment M_g), about the group's own mean (its covariance C_g), or about
 #: the origin (of rows that nobody centred).
@@ -29,8 +30,7 @@ def group_matrices(moments: GroupMoments, centring: Centring = "fitted") -> np.n
     ``centring="fitted"`` gives :math:`M_g` about the overall mean, ``"group"`` gives :math:`C_g`, and ``"none"`` gives
     :math:`M_g` with 0 in place of m.
     """
-    if centring not in ("fitted", "group", "none"):
-        raise ConfigurationError(f"centring={centring!r}; needed is 'fitted', 'group' or 'none'.")
+    one_of("fitted", "group", "none").require("centring", centring)
     matrices = moments.scatters / moments.counts[:, None, None]
     if centring != "group":
         offsets = moments.means - (moments.mean if centring == "fitted" else 0.0)

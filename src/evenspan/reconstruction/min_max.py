@@ -89,8 +89,7 @@ def solve_min_max(
     certificate : Certificate
         With ``weights = (w, 1 - w)`` and the number of eigenvalue problems solved.
     """
-    if objective not in ("loss", "error"):
-        raise ConfigurationError(f"objective={objective!r}; needed is 'loss' or 'error'.")
+    one_of("loss", "error").require("objective", objective)
     k = require_rank(k, len(S0))
     if len(S0) >= LARGE and k <= SMALL_SHARE * len(S0):
         from .min_max_krylov import solve_min_max_krylov

@@ -21,8 +21,8 @@ import numpy as np
 from scipy import linalg
 
 from ..core.answer import Certificate
-from ..core.errors import ConfigurationError
 from ..core.linalg import symmetrise
+from ..core.options import one_of
 from .group_errors import require_rank
 from .min_max import Search, solve_dense
 
@@ -85,8 +85,7 @@ def solve_min_max_krylov(
     K. Fan (1949), On a theorem of Weyl concerning eigenvalues of linear transformations I.
     Y. Saad (2011), Numerical Methods for Large Eigenvalue Problems, section 6.9 (block Krylov spaces).
     """
-    if objective not in ("loss", "error"):
-        raise ConfigurationError(f"objective={objective!r}; needed is 'loss' or 'error'.")
+    one_of("loss", "error").require("objective", objective)
     k = require_rank(k, len(S0))
     S = tuple(M if _symmetric(M) else symmetrise(M) for M in (S0, S1))
     answer = _Attempt(S, k, objective, rtol).run(certify) if 4 * (k + BUFFER) < len(S0) else None

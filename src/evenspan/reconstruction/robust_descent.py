@@ -33,6 +33,7 @@ import numpy as np
 
 from ..core.errors import ConfigurationError
 from ..core.linalg import top_eigenspace
+from ..core.options import one_of
 from .group_errors import best_kept
 
 
@@ -119,24 +120,6 @@ def branch_values(q, shares, radii, penalty) -> np.ndarray:
 def objective(q, shares, radii, penalty) -> np.ndarray:
     """The worst-case error plus penalised difference for group errors q (..., G), shape (...)."""
     return RobustObjective.of(shares, radii, penalty).value(q)
-
-
-def closed_form(q, shares, radii, penalty) -> np.ndarray:
-    """Theorem 3.2 and its correct extension without the cut at zero: right under its conditions only, shape (...)."""
-    f = RobustObjective.of(shares, radii, penalty)
-    roots = np.sqrt(np.maximum(q, 0.0))[..., None, :]
-    return (f.factors * (roots + f.shifts) ** 2).sum(axis=-1).max(axis=-1)
-
-
-def printed_objective(q, shares, radii, penalty) -> np.ndarray:
-    """Theorem B.2 *as printed*, for the counter-example: sum_b p_b (q_b + eps_b) is missing, though q depends on V."""
-    shares, e, penalty = np.asarray(shares, dtype=float), np.asarray(radii, dtype=float), np.asarray(penalty)
-    q = np.maximum(q, 0.0)
-    f = RobustObjective.of(shares, e, penalty)
-    cross = 2.0 * (np.abs(f.factors) * np.sqrt(e * q)[..., None, :]).sum(axis=-1)
-    a, b = ordered_pairs(len(shares)).T
-    moved = q + e
-    return (cross + penalty[..., None] * (moved[..., a] - moved[..., b])).max(axis=-1)
 
 
 def smallest_errors(matrices: np.ndarray, k: int) -> np.ndarray:
@@ -286,13 +269,9 @@ def descend(
     """
     matrices, counts = np.ascontiguousarray(matrices, dtype=float), np.asarray(counts, dtype=float)
     asked, shares = np.array(settings, dtype=float).reshape(-1, 2), counts / counts.sum(axis=0)
-    for name, given, allowed in (
-        ("retraction", retraction, ("qr", "polar")),
-        ("on_violation", on_violation, ("exact", "clip_lambda", "raise")),
-        ("variant", variant, ("published", "improved")),
-    ):
-        if given not in allowed:
-            raise ConfigurationError(f"{name}={given!r}; needed is one of {', '.join(map(repr, allowed))}.")
+    one_of("qr", "polar").require("retraction", retraction)
+    one_of("exact", "clip_lambda", "raise").require("on_violation", on_violation)
+    one_of("published", "improved").require("variant", variant)
     if starts is None and restarts and rng is None:
         raise ConfigurationError("random starts need a generator: pass rng, or the starts themselves.")
     if starts is not None and starts.shape != (expected := (len(asked), starts.shape[1], len(matrices[0]), k)):
@@ -397,22 +376,3 @@ def _inverse_root(gram: np.ndarray, retraction: Retraction) -> np.ndarray:
         return np.linalg.inv(np.linalg.cholesky(gram))
     values, vectors = np.linalg.eigh(gram)
     return (vectors / np.sqrt(values)[:, None, :]) @ vectors.swapaxes(1, 2)
-
-
-def u_form(
-    matrices: np.ndarray, f: RobustObjective, U: np.ndarray, iterations: int, *, retraction: Retraction = "qr"
-) -> np.ndarray:
-    """Algorithm 1 of Vu et al. (2022) literally, one run from the orthonormal U of shape (d, d - k): the last U."""
-    step = 1.0 / np.sqrt(iterations + 1.0)
-    for _ in range(iterations):
-        q = np.einsum("dk,gde,ek->g", U, matrices, U, optimize=True)
-        H = 2.0 * np.einsum("g,gde->de", f.gradient(q), matrices)
-        D = -step * (H @ U - U @ (U.T @ (H @ U)))
-        if retraction == "qr":
-            Q, T = np.linalg.qr(U + D)
-            U = Q * np.where(np.diag(T) < 0, -1.0, 1.0)
-        else:
-            # (U + D)(I + D'D)^(-1/2) as printed is this where U is orthonormal; its rounding errors would grow.
-            left, _, right = np.linalg.svd(U + D, full_matrices=False)
-            U = left @ right
-    return U
