@@ -139,3 +139,19 @@ def test_as_many_components_as_the_data_have_directions():
         fitted = DisparityFairPCA(2, constrained=True).fit(X, sensitive_features=np.arange(40) % 2)
     assert 0.0 <= fitted.certificate_.feasibility < 1e-9  # a cap of minus rounding made it -1
     assert fitted.gap_ < 1e-12
+
+
+def test_a_cap_that_the_released_search_exceeds_is_told_by_the_certificate():
+    rng = np.random.default_rng(116)
+    d = int(rng.integers(2, 6))
+    k, n = int(rng.integers(1, d)), rng.integers(5, 40, size=2)
+    X = np.vstack([rng.normal(size=(m, d)) * rng.uniform(0.1, 3, size=d) + rng.normal(size=d) for m in n])
+    groups = np.repeat(["a", "b"], n)
+    fits = {
+        search: DisparityFairPCA(k, constrained=True, search=search).fit(X, sensitive_features=groups)
+        for search in ("reference", "safe")
+    }
+    over = {search: fitted.group_errors_.max() / fitted.cap_ - 1.0 for search, fitted in fits.items()}
+    assert over["reference"] > 1e-6 > 1e-9 > over["safe"]
+    for search, fitted in fits.items():
+        assert fitted.certificate_.feasibility == pytest.approx(max(over[search], 0.0), rel=1e-6, abs=1e-12)
