@@ -8,8 +8,7 @@ import numpy as np
 from sklearn.base import clone
 
 from ..core.cluster_counts import ClusterCounts
-from ..core.errors import NotConvergedWarning
-from ..core.estimator import require_generator, warn_caller
+from ..core.estimator import NotConvergedWarning, require_generator, warn_caller
 from ..core.options import Option, flag, number, whole
 from .bounds import certified, deflated_bound
 from .estimator import WEIGHT, FairClusterer, numeric_table, require_clusters

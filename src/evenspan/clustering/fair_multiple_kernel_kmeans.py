@@ -7,8 +7,8 @@ from typing import ClassVar
 import numpy as np
 
 from ..core.cluster_counts import ClusterCounts
-from ..core.errors import DataError, NotConvergedWarning
-from ..core.estimator import require_generator, warn_caller
+from ..core.errors import DataError
+from ..core.estimator import NotConvergedWarning, require_generator, warn_caller
 from ..core.options import Option, number, one_of, whole
 from .base_kernels import PRECISION, twelve_kernels
 from .bounds import certified, deflated_bound

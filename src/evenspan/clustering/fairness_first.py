@@ -12,8 +12,8 @@ from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 
 from ..core.cluster_counts import tally
-from ..core.errors import DataError, NotConvergedWarning
-from ..core.estimator import require_generator, warn_caller
+from ..core.errors import DataError
+from ..core.estimator import NotConvergedWarning, require_generator, warn_caller
 from ..core.options import Option, number, whole
 from .estimator import CentreClusterer, FairClusterer, numeric_table, require_clusters
 

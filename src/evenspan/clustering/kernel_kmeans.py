@@ -10,8 +10,8 @@ from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 
-from ..core.errors import ConfigurationError, NotConvergedWarning
-from ..core.estimator import require_generator, warn_caller
+from ..core.errors import ConfigurationError
+from ..core.estimator import NotConvergedWarning, require_generator, warn_caller
 from ..core.options import Option, Options, one_of, whole
 from .bounds import certified, leading_eigenpairs
 from .estimator import numeric_table, require_clusters

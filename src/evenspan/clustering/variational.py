@@ -6,8 +6,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from ..core.errors import ConfigurationError, DataError, NotConvergedWarning
-from ..core.estimator import require_generator, warn_caller
+from ..core.errors import ConfigurationError, DataError
+from ..core.estimator import NotConvergedWarning, require_generator, warn_caller
 from ..core.options import Option, number, one_of, whole
 from .estimator import WEIGHT, CentreClusterer, FairClusterer, numeric_table, require_clusters
 from .graphs import AFFINITY

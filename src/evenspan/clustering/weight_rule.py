@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from ..core.cluster_counts import ClusterCounts
-from ..core.errors import FairWarning, NotConvergedWarning
-from ..core.estimator import warn_caller
+from ..core.errors import FairWarning
+from ..core.estimator import NotConvergedWarning, warn_caller
 from ..core.options import Option, Options, number, whole
 from .estimator import WEIGHT
 

@@ -1,7 +1,5 @@
 """The family of errors and that of warnings: every message says what was seen, what was needed and what to do."""
 
-from sklearn.exceptions import ConvergenceWarning
-
 #: With this code a process ends after telling such an error in its own words, without a traceback.
 TOLD = 2
 
@@ -67,7 +65,3 @@ class SurplusComponentsWarning(FairWarning):
 
 class SingleGroupWarning(FairWarning):
     """All rows are of one group: nothing is left to equalise."""
-
-
-class NotConvergedWarning(FairWarning, ConvergenceWarning):
-    """An iteration was stopped by its limit; the certificate says how far the answer is from optimal."""

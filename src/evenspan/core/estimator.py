@@ -8,14 +8,19 @@ from pathlib import Path
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .answer import Answer, FairSubspace
-from .errors import ComponentsError, ConfigurationError, DataError, SurplusComponentsWarning
+from .errors import ComponentsError, ConfigurationError, DataError, FairWarning, SurplusComponentsWarning
 from .groups import encode_groups
 from .inputs import require_numeric_columns, row_blocks
 from .moments import GroupMoments
 from .options import Options
+
+
+class NotConvergedWarning(FairWarning, ConvergenceWarning):
+    """An iteration was stopped by its limit; the certificate says how far the answer is from optimal."""
 
 
 class SubspaceEstimator(Options, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):

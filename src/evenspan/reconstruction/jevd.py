@@ -5,8 +5,8 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from ..core.answer import Certificate
-from ..core.errors import ConfigurationError, NotConvergedWarning
-from ..core.estimator import warn_caller
+from ..core.errors import ConfigurationError
+from ..core.estimator import NotConvergedWarning, warn_caller
 from ..core.options import flag, one_of, whole
 from .group_errors import CENTRINGS, ReconstructionEstimator, losses
 from .joint_diagonalisation import MAX_ITER, JointDiagonalisation, joint_diagonalise
