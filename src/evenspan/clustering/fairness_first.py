@@ -1,7 +1,5 @@
 """Fairness-first clustering (Pan and Zhong 2023), rebuilt from its abstract: balance first, then the sum of squares."""
 
-import heapq
-import itertools
 import warnings
 from collections.abc import Mapping
 from typing import ClassVar
@@ -16,9 +14,9 @@ from ..core.errors import DataError
 from ..core.estimator import NotConvergedWarning, require_generator, warn_caller
 from ..core.options import Option, number, whole
 from .estimator import CentreClusterer, FairClusterer, numeric_table, require_clusters
+from .transport import transport
 
-#: A change must lower the sum of squares by more than this, relative to the total scatter; a chain of moves its cost,
-#: relative to the largest.
+#: A change must lower the sum of squares by more than this, relative to the total scatter.
 TIE = 1e-12
 #: Points looked at together in the search for swaps: at least, and entries of their table at most.
 NARROW, ENTRIES = 16, 2**19
@@ -143,19 +141,47 @@ def swap_points(partition: Partition, max_sweeps: int) -> tuple[int, int, bool]:
 
 
 def _sweep(p: Partition, members: np.ndarray) -> int:
-    tie, swaps, at, step = TIE * p.scatter, 0, 0, NARROW
-    points, widest = p.X[members], max(ENTRIES // max(len(members), 1), NARROW)
-    while at < len(members):
-        part = slice(at, at + step)
-        change = _swap_changes(p, members[part], members, points[part] @ points.T)
-        gaining = change.min(axis=1) < -tie
-        first = int(gaining.argmax())
-        if gaining[first]:
-            p.swap(int(members[at + first]), int(members[change[first].argmin()]))
-            swaps, at, step = swaps + 1, at + first + 1, NARROW
-        else:
-            at, step = at + step, min(2 * step, widest)
-    return swaps
+    tie, swaps, at = TIE * p.scatter, 0, 0
+    points = p.X[members]
+    width = max(ENTRIES // max(len(members), 1), NARROW)
+    while True:
+        hopeful = at + np.flatnonzero(_hopeful(p, members)[at:])
+        found = None
+        start, step = 0, NARROW
+        while start < len(hopeful) and found is None:
+            part = hopeful[start : start + step]
+            change = _swap_changes(p, members[part], members, points[part] @ points.T)
+            gaining = change.min(axis=1) < -tie
+            if gaining.any():
+                first = int(gaining.argmax())
+                found = int(part[first]), int(change[first].argmin())
+            start, step = start + step, min(2 * step, width)
+        if found is None:
+            return swaps
+        p.swap(int(members[found[0]]), int(members[found[1]]))
+        swaps, at = swaps + 1, found[0] + 1
+
+
+def _hopeful(p: Partition, members: np.ndarray) -> np.ndarray:
+    r"""Points for which a lower bound does not rule out that some swap helps; O(c) for each.
+
+    In the change for i in cluster a and j in b, :math:`x_j^\top (m_a - m_b)` is at most its maximum over b, and
+    :math:`\lVert x_i - x_j \rVert \le \lVert x_i - m_b \rVert + \max_{j} \lVert x_j - m_b \rVert`.
+    """
+    every, labels, inverse = np.arange(len(members)), p.labels[members], 1.0 / p.sizes
+    near = p.products[members] * inverse
+    own = near[every, labels][:, None]
+    within = np.einsum("kd,kd->k", p.sums, p.sums) * inverse**2
+    distances = np.sqrt(np.maximum(p.squares[members][:, None] - 2.0 * near + within, 0.0))
+    order = np.argsort(labels, kind="stable")
+    present, firsts = np.unique(labels[order], return_index=True)
+    nearest, radius = np.full((p.n_clusters, p.n_clusters), -np.inf), np.zeros(p.n_clusters)
+    nearest[:, present] = np.maximum.reduceat((near - own)[order], firsts, axis=0).T
+    radius[present] = np.maximum.reduceat(distances[every, labels][order], firsts)
+    bound = 2.0 * (own - near - nearest[labels])
+    bound -= (inverse[labels][:, None] + inverse) * (distances + radius) ** 2
+    bound[every, labels] = np.inf
+    return bound.min(axis=1) < 0.0
 
 
 def _swap_changes(p: Partition, rows: np.ndarray, members: np.ndarray, inner: np.ndarray) -> np.ndarray:
@@ -233,7 +259,7 @@ class FairnessFirstClustering(CentreClusterer):
 
     Complexity
     ----------
-    k-means in every group; O(n) for each row that the division moves; O(n (c + d)) for each move or swap; O(n^2 d / G)
+    k-means in every group; O(n c log n) for the division; O(n (c + d)) for each move or swap; O(n^2 d / G)
     for a pass of stage 3. Memory O(n (c + d)), and no n x n object.
 
     References
@@ -414,79 +440,3 @@ def _rounding(low: np.ndarray, rest: np.ndarray, group_sizes: np.ndarray, balanc
     cost = np.append(-rest.ravel() / group_sizes.sum(axis=0), np.zeros(c))
     found = milp(cost, integrality=np.ones(len(cost)), bounds=bounds, constraints=rows)
     return None if found.x is None else low + np.rint(found.x[: G * c]).astype(np.int64).reshape(G, c)
-
-
-def transport(costs: np.ndarray, capacities: np.ndarray) -> np.ndarray:
-    r"""The cheapest assignment of rows to clusters with given numbers of rows in each.
-
-    .. math:: \min_{l} \sum_i c_{i l_i} \quad \text{subject to} \quad |\{i : l_i = k\}| = b_k .
-
-    The costs are (n, c), the capacities b (c,) sum to n. Every row starts where it is cheapest. Then one row's worth at
-    a time flows from a cluster with too many to one with too few along the cheapest chain of moves; a chain that passes
-    through a cluster pushes one of its rows on. No chain of moves back to its start can then lower the cost, which is
-    optimality.
-
-    Complexity
-    ----------
-    O(n c log n + m c^2 log n) for m rows too many, and O(n c) memory.
-
-    References
-    ----------
-    Successive shortest paths, as in R. K. Ahuja, T. L. Magnanti and J. B. Orlin (1993), Network Flows, section 9.7.
-    """
-    c = costs.shape[1]
-    labels = costs.argmin(axis=1)
-    excess = np.bincount(labels, minlength=c) - capacities
-    tie = TIE * float(np.abs(costs).max(initial=0.0))
-    # For every pair of clusters the rows of the first, those that lose least by going to the second on top.
-    heaps = [[[] for _ in range(c)] for _ in range(c)]
-    for k in range(c):
-        members = np.flatnonzero(labels == k)
-        for other in range(c):
-            if other != k:
-                losses = (costs[members, other] - costs[members, k]).tolist()
-                heaps[k][other] = list(zip(losses, members.tolist(), strict=True))
-                heapq.heapify(heaps[k][other])
-    change = np.full((c, c), np.inf)
-
-    def refresh(k: int) -> None:
-        for other in range(c):
-            heap = heaps[k][other]
-            while heap and labels[heap[0][1]] != k:
-                heapq.heappop(heap)
-            change[k, other] = heap[0][0] if heap else np.inf
-
-    for k in range(c):
-        refresh(k)
-    for _ in range(int(excess[excess > 0].sum(axis=0))):
-        path = _cheapest_path(change, excess, tie)
-        steps = [(heaps[k][other][0][1], other) for k, other in itertools.pairwise(path)]
-        for i, target in steps:
-            labels[i] = target
-            for other, loss in enumerate((costs[i] - costs[i, target]).tolist()):
-                if other != target:
-                    heapq.heappush(heaps[target][other], (loss, i))
-        for k in path:
-            refresh(k)
-        excess[path[0]] -= 1
-        excess[path[-1]] += 1
-    return labels
-
-
-def _cheapest_path(change: np.ndarray, excess: np.ndarray, tie: float) -> list[int]:
-    """Clusters from one with too many rows to one with too few, by Bellman and Ford."""
-    distance = np.where(excess > 0, 0.0, np.inf)
-    before = np.full(len(distance), -1)
-    every = np.arange(len(distance))
-    for _ in every[1:]:
-        through = distance[:, None] + change
-        best = through.argmin(axis=0)
-        value = through[best, every]
-        better = value < np.where(np.isfinite(distance), distance - tie, np.inf)
-        if not better.any():
-            break
-        distance[better], before[better] = value[better], best[better]
-    path = [int(np.where(excess < 0, distance, np.inf).argmin())]
-    while before[path[-1]] >= 0:
-        path.append(int(before[path[-1]]))
-    return path[::-1]
