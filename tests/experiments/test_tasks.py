@@ -298,9 +298,11 @@ def test_a_run_ended_again_and_again_ends_with_the_same_bytes(finished):
 
 def test_workers_end_with_a_killed_parent(results):
     process = start(jobs=1, seconds=20)
+    children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
     log = results.parents[3] / "_build" / "failed" / "toy-table" / "k2-pca.txt"
-    until(log.exists)
-    workers = [int(pid) for pid in Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()]
+    # The log is opened a moment before its worker is started.
+    until(lambda: log.exists() and children.read_text())
+    workers = [int(pid) for pid in children.read_text().split()]
     process.kill()
     process.wait()
     assert workers
