@@ -186,6 +186,28 @@ def test_a_worker_killed_in_between_changes_no_bit(mortal):
     assert_identical(found, expected)
 
 
+def test_a_total_lost_before_it_is_fetched_is_computed_again(client, monkeypatch):
+    groups, fetch, lost = np.arange(300) % 3, distributed.Future.result, []
+    expected = GroupMoments.from_dask(generated(6), groups, client=client)
+
+    def fail(times):
+        def result(future, *args, **options):
+            if len(lost) < times:
+                lost.append(future.key)
+                raise distributed.client.FutureCancelledError(future.key, "lost")
+            return fetch(future, *args, **options)
+
+        lost.clear()
+        monkeypatch.setattr(distributed.Future, "result", result)
+
+    fail(1)
+    assert_identical(GroupMoments.from_dask(generated(6), groups, client=client), expected)
+    assert len(lost) == 1
+    fail(1000)
+    with pytest.raises(ClusterError, match=f"given up .* in {dask_cluster.ATTEMPTS} attempts"):
+        GroupMoments.from_dask(generated(6), groups, client=client)
+
+
 def test_workers_that_are_all_lost_are_told(mortal, monkeypatch):
     monkeypatch.setattr(dask_cluster, "PATIENCE", 0.6)
     monkeypatch.setattr(dask_cluster, "GLANCE", 0.1)

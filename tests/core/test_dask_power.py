@@ -16,6 +16,7 @@ from evenspan.core.errors import ClusterError, ConfigurationError, DataError, Gr
 from evenspan.representation import StreamingFairPCA
 from evenspan.representation import block_readers as block_reader
 from evenspan.representation.block_readers import DaskReader
+from evenspan.representation.noisy_power import BlockSums
 from evenspan.representation.streaming_fair_pca import StreamEndedWarning
 
 from .samples import angle, draw, group_gap, size, two_attributes
@@ -240,6 +241,16 @@ def test_empty_chunks_are_no_rows(client):
     both = dd.concat([gone[gone["u"] > 1e9], table])
     far = StreamingFairPCA(**OPTIONS).fit(DaskStream(both, "sex", client=client))
     assert_same(far, StreamingFairPCA(**OPTIONS).fit(X, sensitive_features=groups))
+
+
+def test_a_total_leaves_its_parts_as_they_are():
+    # On a cluster a part that was needed twice would otherwise count twice.
+    parts = [BlockSums(np.full(2, x), np.full((2, 3), x), np.full((1, 3, 2), x), x, int(x)) for x in (1.0, 2.0, 4.0)]
+    for _ in range(2):
+        total = block_reader.added(parts)
+        for name in ("counts", "sums", "products", "squares", "rows"):
+            assert np.all(getattr(total, name) == 7)
+            assert [np.max(getattr(part, name)) for part in parts] == [1, 2, 4]
 
 
 def test_a_lost_scheduler_is_told(monkeypatch):

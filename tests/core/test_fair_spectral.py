@@ -5,8 +5,10 @@ from itertools import product
 import numpy as np
 import pytest
 from scipy import linalg, sparse
+from scipy.sparse.linalg import ArpackNoConvergence, eigsh
 from sklearn.metrics import adjusted_rand_score
 
+from evenspan.clustering import fair_spectral
 from evenspan.clustering.fair_spectral import (
     NULL_SPACE,
     FairSpectralClustering,
@@ -107,6 +109,26 @@ def test_the_solvers_agree_where_the_gap_is_positive(kind):
     assert angle(dense.H, thin.H) < 1e-6
     np.testing.assert_allclose(dense.H, thin.H, atol=1e-7 * np.abs(dense.H).max())  # the signs are fixed
     np.testing.assert_allclose(dense.gap, thin.gap, rtol=1e-4)
+
+
+def test_lanczos_that_does_not_reach_its_tolerance_says_so(monkeypatch):
+    W, reaches = nearest_neighbour_graph(X, 10), [1e-6]
+
+    def slow(*args, tol, **options):
+        if tol < reaches[0]:
+            raise ArpackNoConvergence("no convergence (%s)", np.zeros(2), np.zeros((len(W.shape), 2)))
+        return eigsh(*args, tol=tol, **options)
+
+    dense = embed(W, F, 4, "normalized", "lanczos")
+    monkeypatch.setattr(fair_spectral, "eigsh", slow)
+    with pytest.warns(UserWarning, match="Lanczos stopped before its tolerance"):
+        found = embed(W, F, 4, "normalized", "lanczos")
+    assert dense.converged
+    assert not found.converged
+    assert angle(found.H, dense.H) < 1e-3
+    reaches[0] = 1.0
+    with pytest.raises(ConfigurationError, match=r"Lanczos found 2 of 4 eigenvectors.*solver='null_space'"):
+        embed(W, F, 4, "normalized", "lanczos")
 
 
 def test_the_trace_is_certified_and_another_answer_is_not():

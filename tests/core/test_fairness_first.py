@@ -241,38 +241,36 @@ def test_swaps_change_no_count_and_end_where_no_swap_helps(seed):
             assert inertia(p.X, after) >= p.inertia - 1e-9
 
 
-@pytest.mark.parametrize("seed", range(8))
-def test_the_bound_hides_no_swap_that_helps(seed):
+def scattered(seed: int) -> Partition:
     rng = np.random.default_rng(seed)
     X, codes = rng.normal(size=(60, 2)) + rng.integers(0, 3, size=(60, 1)), rng.integers(0, 2, 60)
     labels = rng.integers(0, 4, 60)
     if seed % 2:
         labels[codes == 1] = labels[codes == 1] % 2  # clusters without a point of this group
         labels[:4] = np.arange(4)
-    p = Partition(X - X.mean(axis=0), codes, labels, 4)
+    return Partition(X - X.mean(axis=0), codes, labels, 4)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_the_bound_hides_no_swap_that_helps(seed):
+    p = scattered(seed)
     for _ in range(2):
         for group in range(2):
-            members = np.flatnonzero(codes == group)
+            members = np.flatnonzero(p.codes == group)
             change = local_search._swap_changes(p, members, members, p.X[members] @ p.X[members].T)
             hopeful = local_search._hopeful(p, members)
             assert hopeful[change.min(axis=1) < 0].all()
         swap_points(p, 50)
-    members = np.flatnonzero(codes == 0)
+    members = np.flatnonzero(p.codes == 0)
     assert not local_search._hopeful(p, members).all()  # and it does rule points out
 
 
 @pytest.mark.parametrize("seed", range(8))
 def test_at_rest_no_swap_helps(seed):
-    rng = np.random.default_rng(seed)
-    X, codes = rng.normal(size=(60, 2)) + rng.integers(0, 3, size=(60, 1)), rng.integers(0, 2, 60)
-    labels = rng.integers(0, 4, 60)
-    if seed % 2:
-        labels[codes == 1] = labels[codes == 1] % 2  # clusters without a point of this group
-        labels[:4] = np.arange(4)
-    p = Partition(X - X.mean(axis=0), codes, labels, 4)
+    p = scattered(seed)
 
     def best(group):
-        members = np.flatnonzero(codes == group)
+        members = np.flatnonzero(p.codes == group)
         return local_search._swap_changes(p, members, members, p.X[members] @ p.X[members].T).min()
 
     assert min(best(0), best(1)) < -1.0

@@ -1,5 +1,6 @@
 """The twelve base kernels of the multiple-kernel experiments: linear, polynomial, Gaussian; centred, unit diagonal."""
 
+import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -180,8 +181,9 @@ def available_memory() -> int | None:
     try:
         fields = dict(line.split(":", 1) for line in Path("/proc/meminfo").read_text().splitlines() if ":" in line)
         limits.append(1024 * int(fields["MemAvailable"].split()[0]))
-    except (OSError, KeyError, ValueError):
-        pass
+    except (OSError, KeyError, ValueError):  # not Linux: all the memory there is
+        if {"SC_PHYS_PAGES", "SC_PAGE_SIZE"} <= set(getattr(os, "sysconf_names", ())):
+            limits.append(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
     try:  # the limit of a container
         limit, used = (Path(f"/sys/fs/cgroup/memory.{name}").read_text().strip() for name in ("max", "current"))
         limits.append(int(limit) - int(used))

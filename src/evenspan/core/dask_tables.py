@@ -134,7 +134,7 @@ class ChunkedTable:
         return [part[chunk.number] for part in self._parts]
 
     @cached_property
-    def _recipes(self) -> tuple[list["Recipe"], dict]:
+    def _recipes(self) -> tuple[list[Recipe], dict]:
         """How each chunk is made, and the tasks that stay with Dask.
 
         These are those that several chunks are made from, and what lies on the workers already. All others are done
@@ -212,7 +212,7 @@ class ChunkedTable:
             yield pair
 
 
-def _sums(work: Callable, chunk: Chunk, groups_only: bool, recipe: "Recipe", operand, outside: list):
+def _sums(work: Callable, chunk: Chunk, groups_only: bool, recipe: Recipe, operand, outside: list):
     with chunk.told():
         if groups_only and chunk.attributes is None:
             groups = recipe.made(recipe.wanted[1:], outside)

@@ -1,5 +1,6 @@
 """PCA with bounds on mean and covariance gaps, through the convex relaxation of Olfat and Aswani."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from numbers import Real
 from typing import ClassVar, Literal
@@ -12,7 +13,7 @@ from ..core.errors import ConfigurationError, FairWarning, NotSolvedError
 from ..core.estimator import warn_caller
 from ..core.linalg import complement, top_eigenspace
 from ..core.moments import GroupMoments
-from ..core.options import flag, number, one_of, whole
+from ..core.options import Option, flag, number, one_of, whole
 from .fantope import CHECK_EVERY, FantopeAnswer, Penalty, SplittingState, solve_fantope
 from .group_errors import ReconstructionEstimator, require_two_groups
 
@@ -158,8 +159,14 @@ def solve_convex(
 
     Returns a ``ConvexAnswer``, also when the program was not solved to ``tol``; ``status`` then says so.
     """
-    _check(delta, mu, covariance, constraint, penalty)
-    whole(1).require("max_iter", max_iter)
+    given = {"delta": delta, "mu": mu, "constraint": constraint, "penalty": penalty, "max_iter": max_iter}
+    for name, value in given.items():
+        ConvexFairPCA._options[name].require(name, value)
+    if (mu > 0) != bool(covariance):
+        raise ConfigurationError(
+            f"mu={mu!r} with covariance={covariance!r}; the weight of the covariance penalty is above 0 with "
+            "covariance=True and 0 without."
+        )
     if not isinstance(tol, Real) or not np.isfinite(tol):
         raise ConfigurationError(f"tol={tol!r}; needed is a number, the relative gap to stop at.")
     require_two_groups(moments, "ConvexFairPCA", "Use MinMaxFairPCA or RobustFairPCA for more than two.")
@@ -293,18 +300,6 @@ def _shifts(Q: np.ndarray, penalty: Penalty) -> float | tuple[float, float]:
     return max(-float(values[0]), 0.0), max(float(values[-1]), 0.0)
 
 
-def _check(delta, mu, covariance, constraint, penalty):
-    one_of("linear", "released").require("constraint", constraint)
-    one_of("largest", "sum").require("penalty", penalty)
-    number(0).require("delta", delta)
-    number(0).require("mu", mu)
-    if (mu > 0) != bool(covariance):
-        raise ConfigurationError(
-            f"mu={mu!r} with covariance={covariance!r}; the weight of the covariance penalty is above 0 with "
-            "covariance=True and 0 without."
-        )
-
-
 class ConvexFairPCA(ReconstructionEstimator):
     r"""PCA with a bound on the mean gap of two groups, and a penalty on their covariance gap, by relaxation.
 
@@ -387,6 +382,17 @@ class ConvexFairPCA(ReconstructionEstimator):
     0.0
     """
 
+    _options: ClassVar[Mapping[str, Option]] = {
+        "delta": number(0),
+        "mu": number(0),
+        "covariance": flag(),
+        "constraint": one_of("linear", "released"),
+        "penalty": one_of("largest", "sum"),
+        "tol": number(0, low_open=True),
+        "max_iter": whole(1),
+        "standardize": flag(),
+    }
+
     def __init__(
         self,
         n_components=2,
@@ -409,17 +415,6 @@ class ConvexFairPCA(ReconstructionEstimator):
         self.tol = tol
         self.max_iter = max_iter
         self.standardize = standardize
-
-    _options: ClassVar = {
-        "delta": number(0),
-        "mu": number(0),
-        "covariance": flag(),
-        "constraint": one_of("linear", "released"),
-        "penalty": one_of("largest", "sum"),
-        "tol": number(0, low_open=True),
-        "max_iter": whole(1),
-        "standardize": flag(),
-    }
 
     def _solve(self, matrices, moments, k):
         names = ("delta", "mu", "constraint", "covariance", "penalty", "tol", "max_iter")

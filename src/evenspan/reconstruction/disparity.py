@@ -1,5 +1,6 @@
 """PCA with a small difference of two groups' reconstruction errors, along one family of eigenvalue problems."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -7,7 +8,7 @@ import numpy as np
 
 from ..core.answer import Certificate
 from ..core.linalg import top_eigenspace
-from ..core.options import flag, one_of
+from ..core.options import Option, flag, one_of
 from .group_errors import ReconstructionEstimator, errors, require_two_groups
 from .joint_range import JointRange
 
@@ -203,13 +204,17 @@ class DisparityFairPCA(ReconstructionEstimator):
     0.0
     """
 
+    _options: ClassVar[Mapping[str, Option]] = {
+        "constrained": flag(),
+        "search": one_of("safe", "reference"),
+        "standardize": flag(),
+    }
+
     def __init__(self, n_components=2, *, constrained=False, search="safe", standardize=False):
         self.n_components = n_components
         self.constrained = constrained
         self.search = search
         self.standardize = standardize
-
-    _options: ClassVar = {"constrained": flag(), "search": one_of("safe", "reference"), "standardize": flag()}
 
     def _solve(self, matrices, moments, k):
         require_two_groups(moments, "DisparityFairPCA", "Use MinMaxFairPCA or RobustFairPCA for more than two.")

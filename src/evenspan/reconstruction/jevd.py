@@ -1,5 +1,6 @@
 """JEVD-PCA: components from a basis that makes the second moments of all groups as diagonal as possible."""
 
+from collections.abc import Mapping
 from typing import ClassVar, Literal
 
 import numpy as np
@@ -7,7 +8,7 @@ import numpy as np
 from ..core.answer import Certificate
 from ..core.errors import ConfigurationError
 from ..core.estimator import NotConvergedWarning, warn_caller
-from ..core.options import flag, one_of, whole
+from ..core.options import Option, flag, one_of, whole
 from .group_errors import CENTRINGS, ReconstructionEstimator, losses
 from .joint_diagonalisation import MAX_ITER, JointDiagonalisation, joint_diagonalise
 from .min_max import solve_min_max
@@ -187,6 +188,15 @@ class JEVDPCA(ReconstructionEstimator):
     (0.0, [3.0, 0.0], 1.8)
     """
 
+    _options: ClassVar[Mapping[str, Option]] = {
+        "mode": one_of(*MAX_ITER),
+        "order": one_of(*ORDERS),
+        "center": one_of(*CENTRINGS),
+        "init": one_of("pooled", "identity"),
+        "max_iter": whole(1).or_none("the default of the mode"),
+        "standardize": flag(),
+    }
+
     def __init__(
         self,
         n_components=2,
@@ -205,15 +215,6 @@ class JEVDPCA(ReconstructionEstimator):
         self.init = init
         self.max_iter = max_iter
         self.standardize = standardize
-
-    _options: ClassVar = {
-        "mode": one_of(*MAX_ITER),
-        "order": one_of(*ORDERS),
-        "center": one_of(*CENTRINGS),
-        "init": one_of("pooled", "identity"),
-        "max_iter": whole(1).or_none("the default of the mode"),
-        "standardize": flag(),
-    }
 
     def _check_options(self) -> None:
         super()._check_options()

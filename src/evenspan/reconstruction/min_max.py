@@ -13,6 +13,7 @@ the gap. One eigendecomposition gives :math:`\varphi`, the interval of its slope
 .. math:: \varphi'' = -2 \sum_{i \le k < j} (u_i^\top D u_j)^2 / (\lambda_i - \lambda_j) .
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
@@ -23,7 +24,7 @@ from ..core.answer import Certificate
 from ..core.errors import ConfigurationError
 from ..core.linalg import symmetrise
 from ..core.moments import GroupMoments
-from ..core.options import flag, number, one_of, whole
+from ..core.options import Option, flag, number, one_of, whole
 from .group_errors import (
     ReconstructionEstimator,
     best_kept,
@@ -322,6 +323,17 @@ class MinMaxFairPCA(ReconstructionEstimator):
     array([2.117647, 2.117647])
     """
 
+    _options: ClassVar[Mapping[str, Option]] = {
+        "objective": one_of("loss", "error", "nsw"),
+        "solver": one_of("exact", "sdp", "mw"),
+        "mode": one_of(*MODES),
+        "learning_rate": number(0, low_open=True),
+        "max_iter": whole(1),
+        "scale_losses": flag(),
+        "center": one_of("group", "global"),
+        "standardize": flag(),
+    }
+
     def __init__(
         self,
         n_components=2,
@@ -344,17 +356,6 @@ class MinMaxFairPCA(ReconstructionEstimator):
         self.scale_losses = scale_losses
         self.center = center
         self.standardize = standardize
-
-    _options: ClassVar = {
-        "objective": one_of("loss", "error", "nsw"),
-        "solver": one_of("exact", "sdp", "mw"),
-        "mode": one_of(*MODES),
-        "learning_rate": number(0, low_open=True),
-        "max_iter": whole(1),
-        "scale_losses": flag(),
-        "center": one_of("group", "global"),
-        "standardize": flag(),
-    }
 
     def _check_options(self) -> None:
         super()._check_options()

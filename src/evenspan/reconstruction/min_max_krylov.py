@@ -54,12 +54,8 @@ def solve_min_max_krylov(
 
     Parameters
     ----------
-    S0, S1 : ndarray of shape (d, d)
-        Symmetric positive semidefinite matrices of the groups.
-    k : int
-        Rank, from 1 to d - 1.
-    objective : {"loss", "error"}
-        Balance the errors in excess of each group's own best, or the errors themselves.
+    S0, S1, k, objective
+        As for ``solve_min_max``.
     rtol : float
         Largest gap over value that is accepted.
     certify : bool

@@ -13,6 +13,7 @@ The right side is concave in s and is maximised by cutting planes. The bound nee
 chords, and for three groups and more the attainable errors need not form a convex set.
 """
 
+from collections.abc import Mapping
 from typing import ClassVar
 
 import numpy as np
@@ -23,7 +24,7 @@ from ..core.errors import ConfigurationError, GroupError
 from ..core.estimator import require_generator, warn_caller
 from ..core.groups import label_text
 from ..core.linalg import symmetrise
-from ..core.options import flag, number, one_of, whole
+from ..core.options import Option, flag, number, one_of, whole
 from .group_errors import ReconstructionEstimator, errors
 from .joint_range import JointRange
 from .robust_descent import RobustObjective, admissible_penalties, conditions, descend, radii, smallest_errors
@@ -183,6 +184,17 @@ class RobustFairPCA(ReconstructionEstimator):
     array([0.8, 0.8])
     """
 
+    _options: ClassVar[Mapping[str, Option]] = {
+        "alpha": number(0),
+        "penalty": number(0),
+        "solver": one_of("exact", "subgradient"),
+        "restarts": whole(0),
+        "max_iter": whole(1),
+        "retraction": one_of("qr", "polar"),
+        "on_violation": one_of("exact", "clip_lambda", "raise"),
+        "standardize": flag(),
+    }
+
     def __init__(
         self,
         n_components=2,
@@ -207,17 +219,6 @@ class RobustFairPCA(ReconstructionEstimator):
         self.on_violation = on_violation
         self.random_state = random_state
         self.standardize = standardize
-
-    _options: ClassVar = {
-        "alpha": number(0),
-        "penalty": number(0),
-        "solver": one_of("exact", "subgradient"),
-        "restarts": whole(0),
-        "max_iter": whole(1),
-        "retraction": one_of("qr", "polar"),
-        "on_violation": one_of("exact", "clip_lambda", "raise"),
-        "standardize": flag(),
-    }
 
     def _solve(self, matrices, moments, k):
         if self.solver == "exact" and moments.G != 2:

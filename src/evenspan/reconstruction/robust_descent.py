@@ -97,8 +97,8 @@ class RobustObjective:
         because there M_g U = 0 and any finite coefficient gives the same subgradient.
         """
         roots = np.sqrt(np.maximum(q, 0.0))[..., None, :]
-        ratios = np.divide(self.shifts, roots, out=np.zeros(np.broadcast_shapes(self.shifts.shape, roots.shape)),
-                           where=roots > 0)  # fmt: skip
+        none = np.zeros(np.broadcast_shapes(self.shifts.shape, roots.shape))
+        ratios = np.divide(self.shifts, roots, out=none, where=roots > 0)
         return self.factors * np.maximum(1.0 + ratios, 0.0)
 
     def gradient(self, q) -> np.ndarray:

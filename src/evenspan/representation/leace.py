@@ -260,8 +260,9 @@ def _certify(eraser: Eraser, least: Eraser, S: np.ndarray, C: np.ndarray, displa
     r"""A lower bound on the displacement of every map that removes C.
 
     With :math:`E = I - P`, :math:`E C = C`, and any N, :math:`\operatorname{tr} (E - N) S (E - N)^\top \ge 0` gives
-    :math:`\operatorname{tr} E S E^\top \ge 2 \operatorname{tr} E S N^\top - \operatorname{tr} N S N^\top`. For :math:`N
-    = F G^\top` with :math:`S G = F` in the span of C the first term is :math:`2 \lVert F \rVert^2`, whatever E.
+    :math:`\operatorname{tr} E S E^\top \ge 2 \operatorname{tr} E S N^\top - \operatorname{tr} N S N^\top`. For
+    :math:`N = F G^\top` with :math:`S G = F` in the span of C the first term is
+    :math:`2 \lVert F \rVert^2`, whatever E.
     """
     problem = "mean squared displacement over all affine maps that leave no cross-covariance with the groups"
     if not C.shape[1]:

@@ -274,9 +274,12 @@ class MMDFairPCA(PointsEstimator):
                 UnmetToleranceWarning,
             )
         certificate = Certificate(
-            "share of variance over orthonormal V with bounded discrepancy", float(np.trace(V.T @ C @ V)),
-            float(values.sum(axis=0)), feasibility=max(mmd2 - self.tol, 0.0), evaluations=penalty.evaluations,
-        )  # fmt: skip
+            "share of variance over orthonormal V with bounded discrepancy",
+            float(np.trace(V.T @ C @ V)),
+            float(values.sum(axis=0)),
+            feasibility=max(mmd2 - self.tol, 0.0),
+            evaluations=penalty.evaluations,
+        )
         learnt |= {"bandwidth_": bandwidth, "n_evaluations_": penalty.evaluations}
         learnt["n_iter_"] = max(len(learnt["trace_"]), 1)
         return Answer(FairSubspace(V, moments.mean, certificate), learnt)
