@@ -391,9 +391,17 @@ class StreamingFairPCA(SubspaceEstimator):
         m, k = removable(self, reader.d), require_components(self.n_components, reader.d, reader.d, "")
         vanilla = self.constraint == "vanilla"
         found = () if vanilla else contrasts(reader.labels, self.attributes, self.on_single_group)
-        least = max(m, 1) if self.min_group is None else self.min_group
-        wanted = (self.constraint, self.center, self.on_missing, float(least), float(self.strength))
-        options = PowerOptions(k, m if found else 0, *wanted, self.gap_tol, self.mean_tol)
+        options = PowerOptions(
+            n_components=k,
+            n_gap_directions=m if found else 0,
+            constraint=self.constraint,
+            center=self.center,
+            on_missing=self.on_missing,
+            min_group=float(max(m, 1) if self.min_group is None else self.min_group),
+            strength=float(self.strength),
+            gap_tol=self.gap_tol,
+            mean_tol=self.mean_tol,
+        )
         # With several comparisons, or a tolerance, how many directions go is known only after the first phase.
         if len(found) == 1 and self.gap_tol is None and self.mean_tol is None:
             removed = options.n_gap_directions + (self.constraint in ("all", "mean"))
