@@ -58,7 +58,7 @@
       field("Radius α", radius, [told[1]]),
       make("div", { class: "explorer-buttons", role: "group", "aria-label": "View" }, ...views, file),
     );
-    const picture = explorer.makeSvg("svg", { role: "img", class: "explorer-picture" });
+    const picture = explorer.makeSvg("svg", { role: "img", class: "explorer-picture", "aria-label": "Attainable pairs of errors" });
     const points = explorer.makeSvg("svg", { role: "group", class: "explorer-points", "aria-label": "Points of the methods" });
     const readout = make("p", { class: "explorer-readout", "aria-hidden": "true" });
     const plot = make("div", { class: "explorer-plot" }, picture, points);
