@@ -1,7 +1,7 @@
 # How everything is made. 'make book' and 'make full' call this; on a cluster call Snakemake yourself (book/rerun.md).
 #
 #   snakemake book    execute notebooks (embedded profile) and text chapters, then build the strict book
-#   snakemake full    the papers' whole protocols, one job per task; finished results are kept
+#   snakemake full    the papers' whole protocols, one job an execution; finished units are kept
 
 import hashlib
 import json
@@ -10,9 +10,8 @@ import sys
 from pathlib import Path
 
 from compendium import paths
-from compendium.experiments import states
-from compendium.experiments.catalogue import catalogue
-from compendium.report import execute, stage
+from compendium.catalogue import catalogue
+from compendium.book import execute, stage
 
 ROOT = paths.root()
 workdir: str(ROOT)
@@ -33,10 +32,8 @@ def files(*patterns):
 
 
 # What an executed page is made with: the numbers, the tables and the figures. What only runs or assembles is left out.
-KEPT = "archive archive_check book_join book_order book_pdf browser changed_numbers crate crate_entities ingredients"
-RUNS = {f"src/compendium/{name}.py" for name in ("cli", "cli_data", "cli_keep", "report/execute", "report/stage")}
-RUNS |= {f"src/compendium/report/{name}.py" for name in [*KEPT.split(), "page_style", "progress", "versions"]}
-LIBRARY = [name for name in files("src/**/*.py", "src/evenspan/auditing/page/report.*") if name not in RUNS]
+RUNS = [f"src/compendium/{name}" for name in ("cli", "keep/", "book/execute", "book/stage", "book/progress", "book/browser")]
+LIBRARY = [name for name in files("src/**/*.py", "src/evenspan/auditing/page/report.*") if not name.startswith(tuple(RUNS))]
 DATA = [
     str(p.relative_to(ROOT))
     for p in sorted((ROOT / "data").rglob("*"))
@@ -51,7 +48,6 @@ TEXTS = [f"_build/executed/chapters/{name}.ipynb" for name in CHAPTERS]
 wildcard_constraints:
     id="[A-Za-z0-9_-]+",
     execution="[A-Za-z0-9_-]+",
-    task="[^/]+",
     page="(" + "|".join(CHAPTERS or ["none"]) + ")",
 
 
@@ -59,14 +55,6 @@ localrules:
     book,
     full,
     ingredients,
-
-
-# An execution also stores results, which the pages link to and the ledger reads. Without them it is made again.
-if workflow.is_main_process:
-    for name in EXPERIMENTS:
-        for execution, result in states.inspect_build(name).items():
-            if not result.counts:
-                (ROOT / f"_build/executed/experiments/{name}/{execution}.ipynb").unlink(missing_ok=True)
 
 
 onstart:
@@ -109,29 +97,20 @@ rule experiment:
         given=lambda w: json.dumps(EXPERIMENTS[w.id].arguments(w.execution), sort_keys=True),
         python=PYTHON,
     shell:
-        "{params.python} -m compendium.report.execute {input.notebook} {output} --parameters {params.given:q}"
-
-
-def after(wildcards):
-    """Chapters that show this build's results say so in their front matter: 'after: experiments'."""
-    wanted = execute.front_matter(ROOT / "book" / f"{wildcards.page}.md").get("after")
-    if wanted not in (None, "experiments"):
-        raise WorkflowError(f"book/{wildcards.page}.md: 'after' is {wanted!r}; the only value is 'experiments'.")
-    return EXECUTED if wanted else []
+        "{params.python} -m compendium.book.execute {input.notebook} {output} --parameters {params.given:q}"
 
 
 rule chapter:
     input:
         text="book/{page}.md",
         ingredients="_build/executed/ingredients.sha256",
-        results=after,
         cited=lambda w: ["CITATION.cff"] if w.page == "cite" else [],
     output:
         "_build/executed/chapters/{page}.ipynb",
     params:
         python=PYTHON,
     shell:
-        "{params.python} -m compendium.report.execute {input.text} {output}"
+        "{params.python} -m compendium.book.execute {input.text} {output}"
 
 
 rule html:
@@ -152,38 +131,27 @@ rule html:
         builder=str(Path(PYTHON).with_name("jupyter-book")),
     # A strict check needs a fresh start: warnings of unchanged pages are not repeated.
     shell:
-        "rm -rf _build/html _build/.doctrees; {params.python} -m compendium.report.stage; "
+        "rm -rf _build/html _build/.doctrees; {params.python} -m compendium.book.stage; "
         "{params.builder} build _build/stage --config _config.yml --toc \"$PWD/_toc.yml\" --path-output . "
         "-W -n --keep-going -q > _build/book.log 2>&1 || {{ grep -E 'WARNING|ERROR|CRITICAL|[a-z]rror:' _build/book.log >&2; "
         "echo 'The book was not built; the whole log is _build/book.log' >&2; exit 1; }}; "
         "echo '         the book'"
 
 
-# ---- full profile: one job per task ----
-# What counts is kept; only what is missing, damaged or changed becomes a job. The marker files exist while a run lasts.
-
-if workflow.is_main_process:
-    shutil.rmtree(ROOT / "_build" / "full", ignore_errors=True)
-
-
-def unfinished(wildcards):
-    return [
-        f"_build/full/{name}/{task.name}.done"
-        for name in EXPERIMENTS
-        for task in states.inspect(name)
-        if not task.counts
-    ]
+# ---- full profile: one job an execution ----
+# An execution keeps the units that are stored and computes the others, on all cores, one execution after the other.
 
 
 rule full:
     input:
-        unfinished,
+        [f"_build/full/{i}/{e}.done" for i, x in EXPERIMENTS.items() for e in x.runs],
 
 
-rule task:
+rule units:
     output:
-        temp(touch("_build/full/{id}/{task}.done")),
+        temp(touch("_build/full/{id}/{execution}.done")),
+    threads: workflow.cores
     params:
         python=PYTHON,
     shell:
-        "{params.python} -m compendium run {wildcards.id} --profile full --task {wildcards.task:q}"
+        "{params.python} -m compendium run {wildcards.id} --profile full --execution {wildcards.execution} --jobs {threads}"

@@ -20,8 +20,7 @@ from reliability_alterations import measure_alterations
 from reliability_kills import measure_kills, measure_writing
 from reliability_runs import clone, measure_places
 
-from compendium import paths
-from compendium.experiments import provenance, records
+from compendium import paths, provenance, records
 
 
 def main() -> None:

@@ -11,13 +11,13 @@ import yaml
 from typer.testing import CliRunner
 
 from compendium import data as datasets
-from compendium import paths
+from compendium import paths, provenance, seals
 from compendium.cli import app
 from compendium.data import registry
-from compendium.experiments import provenance, seals
-from compendium.experiments.recheck import tolerances
-from compendium.experiments.store import read_results
-from compendium.report import ledger, verdicts
+from compendium.ledger import table as ledger
+from compendium.ledger import verdicts
+from compendium.recheck import tolerances
+from compendium.store import read_results
 from evenspan.core.errors import FairError
 
 #: Kinds of files, and the share of the trials that each gets.

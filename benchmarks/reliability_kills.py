@@ -20,10 +20,10 @@ LONGEST_WAIT, AT_ONCE = 12.0, 0.2
 #: Kills while a worker writes, and the experiment that they happen to.
 AIMED, SHORT = {"all while writing": 12, "workers only": 3, "scheduler only": 3}, "rathore2025-tables"
 PAUSE = 0.15
-# Put before everything else on the workers' path: writing then takes long enough to be hit.
+# Put before everything else on the path of a run: writing then takes long enough to be hit.
 SLOW = f"""
 import os, sys, time
-if "compendium.experiments._worker" in sys.orig_argv:
+if "compendium" in sys.orig_argv:
     fsync, replace = os.fsync, os.replace
     def slow_fsync(file):
         time.sleep({PAUSE}); fsync(file)

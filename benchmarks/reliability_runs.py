@@ -11,10 +11,9 @@ from pathlib import Path
 
 import pandas as pd
 
-from compendium import paths
-from compendium.experiments import records
-from compendium.experiments.recheck import compare as compare_rows
-from compendium.experiments.recheck import tolerances
+from compendium import paths, records
+from compendium.recheck import compare as compare_rows
+from compendium.recheck import tolerances
 
 #: Experiments without running times among their numbers, and how often each is killed at a random moment.
 KILLS = {

@@ -7,7 +7,9 @@ part of what is timed on both sides. The default table has 10.24 GB, of which a 
 import argparse
 import warnings
 
-from compendium.experiments import lee2023_scale, lee2023_scale_model
+import pandas as pd
+
+from compendium.papers.lee2023 import scale
 
 
 def main() -> None:
@@ -19,15 +21,15 @@ def main() -> None:
     given = parser.parse_args()
     warnings.simplefilter("error")
     table = {"d": given.features, "rows": given.rows, "chunks": given.chunks}
-    with lee2023_scale.clusters((1, 2)) as clients:
-        rows = lee2023_scale.side_by_side(clients, table, given.rounds)
-    found = lee2023_scale_model.speedups(rows)
+    with scale.clusters((1, 2)) as clients:
+        rows = pd.DataFrame(scale.side_by_side(clients, table, given.rounds))
+    found = scale.speedups(rows)
     print(f"{found['gigabytes'].iloc[0]:.2f} GB in {given.chunks} chunks, {given.rounds} rounds\n")
     print(f"{'time of one worker / time of two':<40}{'median':>8}{'min':>8}{'max':>8}")
     for row in found.itertuples():
         print(f"{row.method:<40}{row.median:>8.2f}{row.smallest:>8.2f}{row.largest:>8.2f}")
-    answer, told = lee2023_scale_model.two_workers(rows)
-    print(f"\nat least {lee2023_scale_model.WANTED:g} times as fast: {answer} ({told})")
+    answer, told = scale.two_workers(rows)
+    print(f"\nat least {scale.WANTED:g} times as fast: {answer} ({told})")
 
 
 if __name__ == "__main__":

@@ -1,5 +1,6 @@
 """For every test: no window, nothing written to the home folder. And a small checkout with one quick experiment."""
 
+import importlib
 import json
 import os
 import sys
@@ -10,8 +11,8 @@ import pytest
 
 from compendium import data as datasets
 from compendium import paths
+from compendium.book import browser as chromium
 from compendium.data.storage import status_of
-from compendium.report import browser as chromium
 from evenspan.core.errors import ConfigurationError
 
 os.environ.setdefault("MPLBACKEND", "Agg")
@@ -20,17 +21,13 @@ os.environ.setdefault("MPLCONFIGDIR", str(Path(__file__).resolve().parents[1] / 
 PROTOCOL = """
 import os, time
 import numpy as np
-import pandas as pd
 from evenspan.core.errors import FetchError
-from compendium.experiments.claim_rules import Answer
+from compendium.protocol import tidy
 
 SEED = 7
 METHODS = ("PCA", "Fair PCA", "Fair PCA-S (0.5)")
 
-def tasks():
-    return [{"k": k, "method": method} for k in (2, 10) for method in METHODS]
-
-def run_task(k, method):
+def judged(k, method):
     if os.environ.get("FAKE_FAIL") == method:
         raise ValueError(f"{method} was told to fail")
     if "FAKE_REFUSE" in os.environ:
@@ -40,34 +37,34 @@ def run_task(k, method):
     base = {"PCA": 20.0, "Fair PCA": 15.0, "Fair PCA-S (0.5)": 10.0}[method]
     rows = []
     for split in range(3):
+        key = {"dataset": "toy", "method": method, "k": k, "split": split}
         off = rng.normal() / 3 if k == 2 else (split - 1) / 8
-        rows.append(("toy", method, k, split, "released", "%Var", base + off))
-        rows.append(("toy", method, k, split, "held-out", "%Var", rng.normal()))
-        rows.append(("toy", method, k, split, "released", "MMD^2", rng.random()))
-    frame = pd.DataFrame(rows, columns=["dataset", "method", "k", "split", "protocol", "metric", "value"])
-    frame["reason"] = ""
-    if method == "Fair PCA-S (0.5)":
-        frame.loc[frame["metric"] == "MMD^2", ["value", "reason"]] = [np.nan, "no kernel width, said the test"]
-    return frame
+        rows += tidy({"%Var": base + off}, protocol="released", **key)
+        rows += tidy({"%Var": rng.normal()}, protocol="held-out", **key)
+        kept = None if method == "Fair PCA-S (0.5)" else rng.random()
+        rows += tidy({"MMD^2": kept}, "no kernel width, said the test", protocol="released", **key)
+    return rows
+"""
+
+CLAIMS = """
+from compendium.ledger.claim_rules import Answer
 
 def one_holds():
     return Answer("holds", "1 < 2, computed")
 
-claims = {"K01": one_holds, "K02": lambda: None}
+CLAIMS = {"toy-table": {"K01": one_holds, "K02": lambda: None}}
 """
 
 EXPERIMENTS = """
 toy-table:
   title: A table to test with
   paper: kleindessner2023
-  module: toy_project.protocol
-  notebook: notebooks/toy.ipynb
+  notebook: notebooks/toy/table.ipynb
   published: toy_k10
   published_datasets: {toy: Toy Income}
   parameters: {dataset: toy, k: 10, scale: 1.5, quick: true}
   choices: {dataset: [toy, other]}
   executions: {toy-k10: {k: 10}, toy-k2: {k: 2}}
-  profiles: {embedded: {quick: true}, full: {quick: false}}
 """
 
 PUBLISHED = """paper,table,dataset,method,metric,k,split,value,std,bold,unit,note
@@ -82,10 +79,16 @@ kleindessner2023,Toy table,Toy Income,INLP,MMD^2,10,,,,,,n/a
 
 
 def toy_notebook() -> dict:
-    """Parameters, and one cell that prints them."""
+    """Parameters, one cell that prints them, and one that runs three units."""
+    study = """from compendium import protocol
+from toy_project.protocol import METHODS, SEED, judged
+study = protocol.study("toy-table", dataset=dataset, k=k, scale=scale, quick=quick, profile=profile)
+results = study.run(judged, over=[{"k": k, "method": method} for method in METHODS], seed=SEED)
+study"""
     cells = [
         ("parameters", 'dataset = "toy"\nk = 10\nscale = 1.5\nquick = True\nprofile = "embedded"'),
         ("work", 'print(dataset, k, scale, quick, profile)\nassert k != 13, "thirteen"'),
+        ("run", study),
     ]
     return {
         "nbformat": 4,
@@ -109,12 +112,13 @@ def toy_notebook() -> dict:
 def toy_checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     """A checkout in a temporary folder: the rules and claims of the real one, and one experiment with its own table."""
     real = paths.root()
-    for folder in ("data/paper", "notebooks", "toy_project"):
+    for folder in ("data/paper", "notebooks/toy", "toy_project"):
         (tmp_path / folder).mkdir(parents=True)
     (tmp_path / "experiments.yml").write_text(EXPERIMENTS)
     (tmp_path / "toy_project" / "__init__.py").touch()
     (tmp_path / "toy_project" / "protocol.py").write_text(PROTOCOL)
-    (tmp_path / "notebooks" / "toy.ipynb").write_text(json.dumps(toy_notebook()))
+    (tmp_path / "toy_project" / "claims.py").write_text(CLAIMS)
+    (tmp_path / "notebooks" / "toy" / "table.ipynb").write_text(json.dumps(toy_notebook()))
     (tmp_path / "data" / "paper" / "toy_k10.csv").write_text(PUBLISHED)
     (tmp_path / "requirements.lock").write_text(f"numpy=={np.__version__}\n")
     for name in ("data/tolerances.yml", "data/paper/claims.csv"):
@@ -123,6 +127,7 @@ def toy_checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("PYTHONPATH", str(tmp_path), prepend=os.pathsep)
     monkeypatch.syspath_prepend(tmp_path)
     paths.root.cache_clear()
+    monkeypatch.setitem(sys.modules, "compendium.papers.toy.claims", importlib.import_module("toy_project.claims"))
     yield tmp_path
     paths.root.cache_clear()
     for name in [name for name in sys.modules if name.partition(".")[0] == "toy_project"]:
@@ -173,7 +178,7 @@ def reads(monkeypatch):
     """A function that puts rows in the place of the stored ones that a module reads; columns choose among them."""
 
     def put(module, rows):
-        def read(experiment, *given, names=None, **where):
+        def read(experiment, *, damaged=False, **where):
             found = rows[experiment] if isinstance(rows, dict) else rows
             for column, wanted in where.items():
                 found = found[found[column].isin([wanted] if isinstance(wanted, str | int | float) else list(wanted))]

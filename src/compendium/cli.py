@@ -43,8 +43,8 @@ app.add_typer(data_app, name="data")
 @app.command("list")
 def list_experiments() -> None:
     """Experiments, their executions, and how much of the full run is stored."""
-    from .experiments.catalogue import catalogue
-    from .experiments.states import summary
+    from .catalogue import catalogue
+    from .states import summary
 
     table = rows_of("experiment", "what", "executions", "stored")
     for entry in catalogue().values():
@@ -60,67 +60,56 @@ def run(
         typer.Option("--parameter", "-p", metavar="NAME VALUE", help="Set a parameter; may be repeated."),
     ] = None,
     profile: Annotated[
-        str, typer.Option(help="embedded: the notebook, offline. full: the paper's protocol.")
+        str, typer.Option(help="embedded: offline, minutes. full: the paper's protocol on the raw data.")
     ] = "embedded",
     execution: Annotated[str | None, typer.Option(help="One of the book's executions.")] = None,
-    task: Annotated[str | None, typer.Option(help="Full profile: only this task.")] = None,
-    jobs: Annotated[int | None, typer.Option(help="Full profile: tasks at once; default one per core.")] = None,
-    check: Annotated[bool, typer.Option("--check", help="Full profile: recompute and compare, store nothing.")] = False,
+    task: Annotated[str | None, typer.Option(help="Full profile: only this unit, without the notebook.")] = None,
+    jobs: Annotated[int | None, typer.Option(help="Full profile: units at once; default one per core.")] = None,
 ) -> None:
-    """Run an experiment: its notebook (embedded), or the tasks of the full run that are not stored yet."""
-    from .experiments.catalogue import experiment
+    """Run the notebook of an experiment; in the full profile after the units that are not stored yet.
+
+    Without parameters the full profile runs all executions of the book.
+    """
+    from .catalogue import experiment
+    from .protocol import replay
 
     entry = experiment(experiment_id)
     given = [_pair(text) for text in parameter or ()]
     arguments = entry.arguments(execution, profile, given)
     if profile == "embedded":
-        if task is not None or jobs is not None or check:
-            raise ConfigurationError("--task, --jobs and --check belong to the full profile; add --profile full.")
-        _run_notebook(entry, execution, arguments)
+        if task is not None or jobs is not None:
+            raise ConfigurationError("--task and --jobs belong to the full profile; add --profile full.")
+        _run_notebook(entry, arguments)
         return
-    # An execution fixes all parameters of the notebook; those that the tasks do not have choose nothing.
-    shared = set().union(*entry.tasks().values())
-    fixed = {name: value for name, value in entry.execution(execution).items() if name in shared} if execution else {}
-    fixed |= entry.converted(given)
-    _run_tasks(entry.id, fixed, task, jobs, check)
+    own = {name: value for name, value in arguments.items() if name != "profile"}
+    settings = [own] if execution or given else [entry.execution(name) for name in entry.runs]
+    known, computed, failed = [], 0, {}
+    try:
+        for setting in settings:
+            ran = replay(entry, setting, None if task is None else [task], jobs=jobs)
+            known += ran.known
+            computed, failed = computed + len(ran.units) - len(ran.failed), failed | ran.failed
+            if not ran.failed and task is None:
+                _run_notebook(entry, setting | {"profile": "full"})
+    except KeyboardInterrupt:
+        typer.echo("Interrupted. What is finished is stored; the same command continues.", err=True)
+        raise typer.Exit(130) from None
+    if task is not None and task not in known:
+        raise ConfigurationError(f"{entry.id} has no unit {task}; its units are {', '.join(known)}.")
+    kept = len(known if task is None else [task]) - computed - len(failed)
+    typer.echo(f"{entry.id}: {computed} computed, {kept} stored already, {len(failed)} failed")
+    _fail(failed)
 
 
-def _run_notebook(entry: Any, execution: str | None, arguments: dict[str, Any]) -> None:
-    from .experiments.catalogue import task_id
+def _run_notebook(entry: Any, arguments: dict[str, Any]) -> None:
+    from .book.execute import execute
+    from .catalogue import task_id
     from .paths import build, root
-    from .report.execute import execute
 
     own = {name: value for name, value in arguments.items() if name != "profile"}
     target = build("runs", entry.id, f"{entry.execution_for(own) or task_id(own)}.ipynb")
     execute(root() / entry.notebook, target, arguments)
     typer.echo(f"Executed notebook: {target}")
-
-
-def _run_tasks(experiment_id: str, fixed: dict[str, Any], task: str | None, jobs: int | None, check: bool) -> None:
-    from .experiments import tasks
-
-    names = tasks.select(experiment_id, fixed, None if task is None else [task])
-    try:
-        if check:
-            _report_check(*tasks.check(experiment_id, names, jobs))
-            return
-        summary = tasks.run(experiment_id, only=names, jobs=jobs)
-    except KeyboardInterrupt:
-        typer.echo("Interrupted. What is finished is stored; the same command continues.", err=True)
-        raise typer.Exit(130) from None
-    numbers = f"{len(summary.done)} computed, {len(summary.kept)} stored already, {len(summary.failed)} failed"
-    typer.echo(f"{experiment_id}: {numbers}")
-    _fail(summary.failed)
-
-
-def _report_check(comparisons: list, failed: dict[str, str]) -> None:
-    table = rows_of("task", "rows", "largest difference", "relative", "where", "verdict")
-    for one in comparisons:
-        numbers = (str(one.rows), f"{one.largest_absolute:.3g}", f"{one.largest_relative:.3g}")
-        table.add_row(one.name, *numbers, one.where, "agrees" if one.ok else "DIFFERS")
-    show(table)
-    wrong = {one.name: "the stored result differs by more than the tolerance" for one in comparisons if not one.ok}
-    _fail(failed | wrong)
 
 
 def _fail(failed: dict[str, str]) -> None:
@@ -152,8 +141,8 @@ def verify(
     jobs: Annotated[int | None, typer.Option(help="Tasks at once; default one per core.")] = None,
 ) -> None:
     """Compute stored results again from the raw data and compare them; or check that no file was altered."""
-    from .experiments import seals
-    from .report import verify as report
+    from . import seals
+    from . import verify as report
 
     experiments = experiment or ()
     ways = {"--sample": sample, "--part": part is not None, "--cell": cell, "--all": everything, "--touched": touched}
@@ -209,9 +198,10 @@ def ledger(
     check: Annotated[bool, typer.Option("--check", help="Fail if the committed ledger is out of date.")] = False,
 ) -> None:
     """Judge every published number: write the ledger, the counts of README.md and the checksums; show the counts."""
-    from .experiments import seals
-    from .report import ledger as report
-    from .report import ledger_page, ledger_state
+    from . import seals
+    from .ledger import page as ledger_page
+    from .ledger import state as ledger_state
+    from .ledger import table as report
 
     if summary and check:
         raise ConfigurationError("Give --summary or --check, not both.")

@@ -19,8 +19,8 @@ def crate(
     ] = None,
 ) -> None:
     """Write the results as an RO-Crate: every file described with its origin, seed, data, licence and checksum."""
+    from .keep import crate as report
     from .paths import build
-    from .report import crate as report
 
     described = report.write(output or build("crate"), experiment)
     typer.echo(f"Written: {described} ({_size(described.stat().st_size)})")
@@ -34,8 +34,8 @@ def archive(
     verify: Annotated[Path | None, typer.Option(metavar="FILE", help="Check an archive; write nothing.")] = None,
 ) -> None:
     """Write a release archive of sources, results and book with checksums; or check one."""
-    from .report import archive as report
-    from .report import archive_check
+    from .keep import archive as report
+    from .keep import archive_check
 
     if (output is None) == (verify is None) or (verify is not None and allow_dirty):
         raise ConfigurationError("Give either -o FOLDER, to write an archive, or --verify FILE alone, to check one.")
@@ -54,7 +54,7 @@ def pdf(
     book: _Book = None,
 ) -> None:
     """Print the built book as one PDF with outline, page numbers and inner links; needs Chromium."""
-    from .report import book_pdf
+    from .keep import book_pdf
 
     made = book_pdf.write(book, output, page or ())
     typer.echo(f"{made.printed} pages printed, {made.kept} kept from before")
@@ -70,8 +70,8 @@ def site(
     """Add the built book to a folder of versions that any web server can show."""
     from importlib.metadata import version as installed
 
+    from .keep import versions
     from .paths import build, root
-    from .report import versions
 
     made = versions.add(
         book or build("html"), output or root() / "_site", version or installed("evenspan"), replace=replace
@@ -82,7 +82,7 @@ def site(
 def changes(commit: Annotated[str, typer.Argument(metavar="COMMIT", help="Commit or tag to compare with.")]) -> None:
     """Count the stored numbers that differ from those of a commit, for the changelog."""
     from .cli_data import rows_of, show
-    from .report.changed_numbers import changed
+    from .keep.changed_numbers import changed
 
     table = rows_of("experiment", "in both", "differ", "new", "gone", "largest relative difference")
     found = changed(commit)

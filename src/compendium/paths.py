@@ -31,11 +31,9 @@ def data(*parts: str) -> Path:
     return root().joinpath("data", *parts)
 
 
-def results(profile: str, *parts: str) -> Path:
-    """Results of one profile. Full runs are committed; those of the embedded profile are build products."""
-    if profile == "full":
-        return root().joinpath("data", "results", "full", *parts)
-    return build("results", profile, *parts)
+def results(*parts: str) -> Path:
+    """Results of the full runs, which are committed."""
+    return data("results", "full", *parts)
 
 
 def build(*parts: str) -> Path:

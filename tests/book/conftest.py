@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from compendium import paths
-from compendium.report.browser import served
+from compendium.book.browser import served
 
 
 @pytest.fixture(scope="session")

@@ -11,7 +11,7 @@ import axe_playwright_python
 import pytest
 
 from compendium import paths
-from compendium.report.sight import contrast
+from compendium.book.sight import contrast
 
 pytestmark = pytest.mark.browser
 

@@ -3,7 +3,7 @@
 import pytest
 
 from compendium import paths
-from compendium.report.verdicts import Kind
+from compendium.ledger.verdicts import Kind
 
 pytestmark = pytest.mark.browser
 

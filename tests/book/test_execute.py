@@ -6,7 +6,7 @@ import nbformat
 import pytest
 
 from compendium import paths
-from compendium.report import execute
+from compendium.book import execute
 from evenspan.core.errors import ConfigurationError, ExecutionError, RegistryError
 
 HEAD = "---\nkernelspec: {name: python3, display_name: Python 3}\n---\n# Trial\n\n"

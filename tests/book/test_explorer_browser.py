@@ -7,7 +7,7 @@ import re
 import numpy as np
 import pytest
 
-from compendium.report import explorer
+from compendium.book import explorer
 from evenspan import DisparityFairPCA, MinMaxFairPCA, RobustFairPCA
 
 pytestmark = pytest.mark.browser

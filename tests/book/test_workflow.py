@@ -8,8 +8,8 @@ import pytest
 import yaml
 
 from compendium import paths
-from compendium.experiments.catalogue import catalogue
-from compendium.report import execute, stage
+from compendium.book import execute, stage
+from compendium.catalogue import catalogue
 from evenspan.core.errors import ExecutionError
 
 ROOT = paths.root()
@@ -71,8 +71,11 @@ def test_every_figure_of_a_chapter_has_caption_name_and_alternative_text(page):
         _check_figure(cell)
 
 
-@pytest.mark.parametrize("path", sorted((ROOT / "notebooks").glob("*.ipynb")), ids=lambda p: p.name)
-def test_notebook_is_thin(path):
+NOTEBOOKS = sorted((ROOT / "notebooks").rglob("*.ipynb"))
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: f"{path.parent.name}-{path.stem}")
+def test_a_notebook_shows_its_experiment(path):
     import json
 
     raw = json.loads(path.read_text(encoding="utf-8"))
@@ -80,7 +83,9 @@ def test_notebook_is_thin(path):
     assert not any(cell["outputs"] or cell["execution_count"] for cell in code), "committed with outputs"
     notebook = execute.read(path)
     assert "profile" in execute.defaults(notebook)
-    assert not any(line.startswith(("def ", "class ")) for cell in notebook.cells for line in cell.source.splitlines())
+    sources = [cell.source for cell in notebook.cells if cell.cell_type == "code"]
+    assert sum("study.run(" in source for source in sources) == 1
+    assert sum("protocol.study(" in source for source in sources) == 1
     for cell in notebook.cells:
         _check_figure(cell)
 

@@ -10,7 +10,7 @@ import pytest
 from scipy import sparse
 from sklearn.metrics.pairwise import euclidean_distances
 
-from compendium.experiments.zhou2024_points import unit_rows
+from compendium.papers.zhou2024.variants import unit_rows
 from evenspan.clustering import base_kernels
 from evenspan.clustering.base_kernels import (
     KERNEL_NAMES,

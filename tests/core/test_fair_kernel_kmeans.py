@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from sklearn.exceptions import ConvergenceWarning
 
-from compendium.experiments.zhou2024_published import PublishedRule
+from compendium.papers.zhou2024.protocol import PublishedRule
 from evenspan.clustering.bounds import certified, deflated_bound, leading_eigenpairs
 from evenspan.clustering.fair_kernel_kmeans import FairKernelKMeans
 from evenspan.clustering.kernels import BlockGram, DenseGram

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from compendium.experiments.vu2022_printed import u_form
+from compendium.papers.vu2022.methods import u_form
 from evenspan.core.errors import ConfigurationError
 from evenspan.core.linalg import complement, top_eigenspace
 from evenspan.reconstruction.group_errors import errors

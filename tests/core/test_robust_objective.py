@@ -5,7 +5,7 @@ import pytest
 from scipy.linalg import sqrtm
 from scipy.optimize import minimize
 
-from compendium.experiments.vu2022_printed import closed_form, printed_objective
+from compendium.papers.vu2022.methods import closed_form, printed_objective
 from evenspan.core.errors import ConfigurationError
 from evenspan.core.linalg import complement
 from evenspan.reconstruction.group_errors import errors

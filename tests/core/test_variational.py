@@ -8,7 +8,7 @@ from scipy import sparse
 from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 
-from compendium.experiments.zhou2024_variants import standardize_and_scale
+from compendium.papers.zhou2024.variants import standardize_and_scale
 from evenspan.clustering.graphs import kernel_neighbour_graph, nearest_neighbour_graph
 from evenspan.clustering.kernels import indicator
 from evenspan.clustering.variational import VariationalFairClustering

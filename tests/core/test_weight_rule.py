@@ -2,7 +2,7 @@
 
 import pytest
 
-from compendium.experiments.zhou2024_published import PublishedRule
+from compendium.papers.zhou2024.protocol import PublishedRule
 from evenspan import FairKernelKMeans
 from evenspan.clustering.weight_rule import WeightRule, WorseWeightWarning, settle
 from evenspan.core.errors import ConfigurationError

@@ -5,8 +5,34 @@ import shutil
 from pathlib import Path
 
 import pytest
+from matplotlib import pyplot as plt
 
-from compendium.experiments import records, store, tasks
+from compendium import records, store
+from compendium.catalogue import experiment
+from compendium.protocol import cells, replay
+
+
+@pytest.fixture(scope="session")
+def cells_of():
+    """What a notebook defines up to its results, in the embedded profile, by experiment and setting; each run once."""
+    known = {}
+
+    def cells_of(experiment_id: str, **setting) -> dict:
+        key = experiment_id, tuple(sorted(setting.items()))
+        if key not in known:
+            entry = experiment(experiment_id)
+            known[key] = cells(entry, entry.complete(setting))
+        return known[key]
+
+    return cells_of
+
+
+@pytest.fixture(autouse=True)
+def drawn_apart():
+    """What a notebook sets for its figures, and the figures, end with the test."""
+    with plt.rc_context():
+        yield
+    plt.close("all")
 
 
 @pytest.fixture
@@ -22,10 +48,25 @@ def template(tmp_path_factory):
 
 
 @pytest.fixture
-def finished(results, template):
+def run_toy():
+    """A function that runs units of the toy experiment that are not stored yet: what it computed, and what failed."""
+
+    def run_toy(*names: str, jobs: int = 2) -> tuple[list[str], dict[str, str]]:
+        entry, done, failed = experiment("toy-table"), [], {}
+        for execution in entry.executions:
+            ran = replay(entry, entry.execution(execution), names or None, jobs=jobs)
+            done += [name for name in ran.units if name not in ran.failed]
+            failed |= ran.failed
+        return done, failed
+
+    return run_toy
+
+
+@pytest.fixture
+def finished(results, template, run_toy):
     """A complete run: made once, copied for every other test."""
     if not list(template.iterdir()):
-        assert tasks.run("toy-table", jobs=2, progress=False).ok
+        assert not run_toy()[1]
         shutil.copytree(results, template, dirs_exist_ok=True)
     else:
         shutil.copytree(template, results)

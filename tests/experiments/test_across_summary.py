@@ -4,9 +4,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from compendium.experiments import across_summary as summary
-from compendium.experiments.across_data import comparable
-from compendium.experiments.across_judge import METRICS
+from compendium.papers.across import summary
+from compendium.papers.across.data import comparable
+from compendium.papers.across.judge import METRICS
 from evenspan.core.errors import ConfigurationError
 
 DATASETS = comparable(10)
@@ -45,16 +45,16 @@ def test_the_critical_difference_is_that_of_the_literature():
 
 def test_ranks_follow_the_direction_of_the_metric_and_share_ties(clear):
     found = summary.ranks("error gap", 10, clear)
-    assert list(found.table.index) == list(DATASETS)
-    assert (found.table.loc["adult", ["u-FPCA", "Fair PCA", "LEACE", "PCA"]] == [1, 2, 3, 4]).all()
+    assert list(found.index) == list(DATASETS)
+    assert (found.loc["adult", ["u-FPCA", "Fair PCA", "LEACE", "PCA"]] == [1, 2, 3, 4]).all()
     up = clear.assign(metric=clear["metric"].replace("error gap", "explained variance"))
-    assert (summary.ranks("explained variance", 10, up).table["PCA"] == 1).all()
+    assert (summary.ranks("explained variance", 10, up)["PCA"] == 1).all()
     tied = np.ones((len(DATASETS), 4))
     tied[:, 0] = 1 + 1e-7
     tied[:, 3] = 2.0
-    assert (summary.ranks("error gap", 10, rows_of(tied)).table["PCA"] == 2).all()
+    assert (summary.ranks("error gap", 10, rows_of(tied))["PCA"] == 2).all()
     below = np.tile([0.42, 0.5, 0.47, 0.8], (len(DATASETS), 1))
-    blind = summary.ranks("group AUC", 10, rows_of(below, metric="group AUC")).table
+    blind = summary.ranks("group AUC", 10, rows_of(below, metric="group AUC"))
     assert (blind[["PCA", "Fair PCA", "LEACE"]] == 2).all(axis=None)
 
 
@@ -62,11 +62,11 @@ def test_methods_without_a_value_everywhere_are_left_out_with_the_reason():
     values = np.tile([4.0, 3.0, 2.0, 1.0], (len(DATASETS), 1))
     values[2, 3] = np.nan
     found = summary.ranks("error gap", 10, rows_of(values))
-    assert "u-FPCA" not in found.table
-    reasons = dict(found.left_out.to_numpy())
+    assert "u-FPCA" not in found
+    reasons = dict(summary.values("error gap", 10, rows_of(values))[1].to_numpy())
     assert reasons["u-FPCA"] == f"no value on {DATASETS[2]}: too few features"
     assert reasons["RLACE"].endswith("not yet run")
-    assert (found.table["LEACE"] == 1).all()
+    assert (found["LEACE"] == 1).all()
     with pytest.raises(ConfigurationError, match="needed is one of relative error"):
         summary.ranks("gap", 10, rows_of(values))
     with pytest.raises(ConfigurationError, match="needed is one of 2, 5, 10"):
@@ -141,11 +141,3 @@ def test_no_projection_passes_the_frontier():
     empty = summary.frontier("bank_marketing", 2)
     assert empty.points.empty
     assert empty.line.empty
-
-
-def test_what_is_stored_can_be_summarised():
-    rows = summary.results()
-    if rows.empty:
-        assert summary.guide(rows).empty
-    else:
-        assert set(summary.means(rows)["method"]) <= set(summary.METHODS)

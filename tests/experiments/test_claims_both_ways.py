@@ -10,13 +10,14 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from compendium import paths
-from compendium.experiments import kleindessner2023_claims as adult
-from compendium.experiments import rathore2025_counting as counting
-from compendium.experiments import store, vu2022_claims, zhou2024_summary
-from compendium.experiments.claim_rules import HOLDS, IN_PART, NOT_SO, MissingNumbersError
-from compendium.experiments.store import reading
-from compendium.report import claims
+from compendium import paths, store
+from compendium.ledger import claims
+from compendium.ledger.claim_rules import HOLDS, IN_PART, NOT_SO, MissingNumbersError
+from compendium.papers.kleindessner2023 import claims as adult
+from compendium.papers.rathore2025 import claims as rathore2025_claims
+from compendium.papers.vu2022 import claims as vu2022_claims
+from compendium.papers.zhou2024 import claims as zhou2024_claims
+from compendium.store import reading
 from evenspan.core.errors import ResultError
 
 SEEDS = range(8)
@@ -48,9 +49,9 @@ def multiplied(values: pd.Series, rng: np.random.Generator) -> pd.Series:
     return values * rng.lognormal(sigma=1.0, size=len(values))
 
 
-def noisy(experiment: str, profile: str, how, seed: int) -> dict:
+def noisy(experiment: str, how, seed: int) -> dict:
     """The units of an experiment by path and name, with noise within each metric in the place of the values."""
-    units = {path: READ(path) for path in sorted(store.folder_of(experiment, profile).glob("*.json"))}
+    units = {path: READ(path) for path in sorted(store.folder_of(experiment).glob("*.json"))}
     keys = [(path, name) for path, found in units.items() for name in found]
     rows = pd.concat({key: units[key[0]][key[1]].frame for key in keys})
     rng = np.random.default_rng((seed, zlib.crc32(experiment.encode())))
@@ -94,12 +95,12 @@ def test_noise_in_the_place_of_our_results_moves_every_answer_that_is_not_listed
             made = functools.cache(functools.partial(noisy, how=how, seed=seed))
 
             def read(path, made=made):
-                return made(path.parent.name, path.parent.parent.name)[path]
+                return made(path.parent.name)[path]
 
             monkeypatch.setattr(store, "units_at", read)
             trying = waiting if seed in SEEDS[:2] else waiting - set(claims.UNMOVED)
             waiting -= {one for one in trying if moved(answered[one][0], "here", answered[one][1].here)}
-    assert waiting == set(claims.UNMOVED), "correct UNMOVED in report/claims.py, or the rule of the claim"
+    assert waiting == set(claims.UNMOVED), "correct UNMOVED in ledger/claims.py, or the rule of the claim"
 
 
 def not_asked(*given):
@@ -109,7 +110,7 @@ def not_asked(*given):
 def test_printed_tables_in_another_order_move_every_printed_answer_that_is_not_listed(answered, monkeypatch):
     waiting = {claim for claim, (_, answer, _) in answered.items() if answer.printed}
     folder, right = paths.data("paper"), pd.read_csv
-    for module in (adult, counting, vu2022_claims, zhou2024_summary):
+    for module in (adult, rathore2025_claims, vu2022_claims, zhou2024_claims):
         monkeypatch.setattr(module, "ours", not_asked)
     for how, seed in itertools.product((shuffled, multiplied), SEEDS):
 
@@ -128,9 +129,9 @@ def test_printed_tables_in_another_order_move_every_printed_answer_that_is_not_l
 
 def test_the_rule_is_the_same_for_printed_numbers_and_for_ours(monkeypatch):
     """With the paper's own numbers in the place of ours, both answers are one."""
-    monkeypatch.setattr(counting, "ours", counting.printed)
+    monkeypatch.setattr(rathore2025_claims, "ours", rathore2025_claims.printed)
     monkeypatch.setattr(vu2022_claims, "ours", vu2022_claims.printed)
-    monkeypatch.setattr(zhou2024_summary, "ours", zhou2024_summary.printed)
+    monkeypatch.setattr(zhou2024_claims, "ours", zhou2024_claims.printed)
     functions = {claim: function for claim, (_, function) in claims.registered().items()}
     asked = [f"R{i}" for i in (*range(12, 22),)] + [f"V{i}" for i in range(14, 22)] + ["Z08", "Z09"]
     for answer in (functions[claim]() for claim in asked):

@@ -4,12 +4,12 @@ import pandas as pd
 import pytest
 
 from compendium import paths
-from compendium.experiments import contradictions, contradictions_claims
-from compendium.experiments import contradictions_others as others
-from compendium.experiments.claim_rules import HOLDS, IN_PART, NOT_SO, Answer
-from compendium.experiments.contradictions_claims import BOTH, FIRST, OPEN, PART, SECOND, ByClaim, by_claim, by_count
-from compendium.experiments.zhou2024_search_arithmetic import printed
-from compendium.report import ledger
+from compendium.ledger import contradictions, contradictions_claims
+from compendium.ledger import contradictions_others as others
+from compendium.ledger import table as ledger
+from compendium.ledger.claim_rules import HOLDS, IN_PART, NOT_SO, Answer
+from compendium.ledger.contradictions_claims import BOTH, FIRST, OPEN, PART, SECOND, ByClaim, by_claim, by_count
+from compendium.papers.zhou2024.arithmetic import printed
 from evenspan.core.errors import ResultError
 
 QUICK = ["X01", "X03", "X06", "X15", "X19", "X23", "X29", "X30", "X31"]

@@ -1,37 +1,36 @@
 """Fair PCA's trade-off against reductions: the protocol's parts are what they are said to be, claims can fail."""
 
-import dataclasses
 import importlib.util
 
 import numpy as np
 import pandas as pd
 import pytest
 
+from compendium import records
 from compendium.data import Dataset, load
-from compendium.experiments import kleindessner2023_reductions as protocol
-from compendium.experiments import kleindessner2023_reductions_claims as claims
-from compendium.experiments import kleindessner2023_reductions_times as times
-from compendium.experiments.claim_rules import rule
-from compendium.experiments.records import checked
+from compendium.ledger.claim_rules import rule
+from compendium.papers.kleindessner2023 import claims, reductions, tradeoffs
+from compendium.records import checked, whole
 from evenspan.core.errors import ConfigurationError
 
-FULL, SMALL_SVM = claims.FULL_SIZE, protocol.STUDIES["svm"].size
+TABLE, LAMBDAS = "sklearn_diabetes", [round(0.1 * step, 1) for step in range(11)]
+QUESTIONS = claims.CLAIMS["kleindessner2023-reductions"]
 installed = pytest.mark.skipif(not importlib.util.find_spec("fairlearn"), reason="needs fairlearn")
 
 
 @pytest.fixture(scope="module")
 def parts():
     """A training and a test part of the bundled data, with groups that differ in size."""
-    data = load(protocol.SUBSTITUTE)
+    data = load(TABLE)
     kept = np.r_[np.flatnonzero(data.groups == data.groups[0]), np.flatnonzero(data.groups != data.groups[0])[:120]]
-    return protocol.drawn(
+    return reductions.drawn(
         Dataset("table", data.X[kept], data.y[kept], data.groups[kept], data.feature_names), 3, 200, 200, 100
     )
 
 
 def test_parts_are_drawn_by_the_released_generator_and_standardised_by_training():
-    data = load(protocol.SUBSTITUTE)
-    train, test = protocol.drawn(data, 2, 200, 250, 150)
+    data = load(TABLE)
+    train, test = reductions.drawn(data, 2, 200, 250, 150)
     order = np.random.RandomState(2222).permutation(data.n)
     np.testing.assert_allclose(train.X.mean(axis=0), 0.0, atol=1e-12)
     np.testing.assert_allclose(train.X.std(axis=0), 1.0)
@@ -39,17 +38,25 @@ def test_parts_are_drawn_by_the_released_generator_and_standardised_by_training(
     raw = data.X[order[:200]]
     np.testing.assert_allclose(test.X, (data.X[order[250:400]] - raw.mean(axis=0)) / raw.std(axis=0))
     with pytest.raises(ConfigurationError, match="do not fit the 442 rows"):
-        protocol.drawn(data, 0, 300, 300, 200)
+        reductions.drawn(data, 0, 300, 300, 200)
     with pytest.raises(ConfigurationError, match="do not fit"):
-        protocol.drawn(data, 0, 300, 200, 100)
+        reductions.drawn(data, 0, 300, 200, 100)
 
 
-@pytest.mark.parametrize("method", claims.FAIR)
-@pytest.mark.parametrize("goal", protocol.GOALS)
-def test_the_first_block_has_equal_means_and_the_second_has_not(parts, method, goal):
+@pytest.fixture
+def small(cells_of):
+    """The notebook on a small table; without reductions where fairlearn is not installed."""
+    pytest.importorskip("fairlearn")
+    return cells_of("kleindessner2023-reductions", datasets=TABLE, size=100, runs=1, bounds="0.001, 0.05")
+
+
+@pytest.mark.parametrize("method", reductions.FAIR)
+@pytest.mark.parametrize("goal", reductions.GOALS)
+def test_the_first_block_has_equal_means_and_the_second_has_not(parts, small, method, goal):
     """The guarantee is one of the first block, on the rows of the goal; weighting is that of the estimator itself."""
     train, _ = parts
-    fitted = protocol.representation(method, goal, train)
+    estimator = small["METHODS"][method](train.d).set_params(criterion=reductions.checked(goal))
+    fitted = reductions.fitted(estimator, train, reductions.LOGISTIC)
     E = fitted.transform(train.X)
     k = E.shape[1] // 2
     rows = np.ones(train.n, dtype=bool) if goal == "DP" else train.y == 1
@@ -58,23 +65,23 @@ def test_the_first_block_has_equal_means_and_the_second_has_not(parts, method, g
     assert gap[:k].max(axis=0) < 1e-9 < 1e-3 < gap[k:].max(axis=0)
     half = type(fitted)(**fitted.get_params() | {"tradeoff": 0.5, "tradeoff_power": 3})
     half.fit(train.X, train.y, sensitive_features=train.groups)
-    np.testing.assert_allclose(protocol.weighted(E, 0.125), half.transform(train.X), atol=1e-10)
+    np.testing.assert_allclose(reductions.weighted(E, 0.125), half.transform(train.X), atol=1e-10)
 
 
 def test_classifiers_have_the_printed_penalties(parts):
     train, _ = parts
-    logistic = protocol.classifier_for(claims.LOGISTIC, train)
-    svm = protocol.classifier_for(claims.SVM, train)
+    logistic = reductions.classifier_for(reductions.LOGISTIC, train)
+    svm = reductions.classifier_for(reductions.SVM, train)
     assert (svm.C, svm.gamma) == pytest.approx((1 / (2 * 200 * 5e-5), 1 / (train.d * train.X.var(axis=None))))
-    loose = protocol.classifier_for(claims.LOOSE, train)
+    loose = reductions.classifier_for(reductions.LOOSE, train)
     np.testing.assert_allclose([logistic.C, loose.C], [1 / (2 * 200 * 0.01), 1e4 / (2 * 200 * 0.01)])
 
 
 @installed
 def test_reductions_meet_their_bound_on_the_training_part_where_the_classifier_does_not(parts):
     train, _ = parts
-    plain = protocol.classifier_for(claims.LOGISTIC, train).fit(train.X, train.y).predict(train.X)
-    fitted = protocol.reduction("DP", 0.01, protocol.classifier_for(claims.LOGISTIC, train), train)
+    plain = reductions.classifier_for(reductions.LOGISTIC, train).fit(train.X, train.y).predict(train.X)
+    fitted = reductions.reduction("DP", 0.01, reductions.classifier_for(reductions.LOGISTIC, train), train)
     shares = np.array([p.predict(train.X) for p in fitted.predictors_]).T @ fitted.weights_.to_numpy()
     # fairlearn bounds the difference of a group from everybody, not that of two groups.
     gaps = [
@@ -84,91 +91,85 @@ def test_reductions_meet_their_bound_on_the_training_part_where_the_classifier_d
     assert gaps[0] <= 0.01 + fitted.best_gap_ + 1e-9 < gaps[1]
 
 
-@installed
-def test_one_run_has_every_point_and_is_the_same_again():
-    data, study = load(protocol.SUBSTITUTE), dataclasses.replace(protocol.EMBEDDED[0], bounds=(0.05,))
-    found = protocol.framed(list(protocol.one_run(data, "DP", study, 1)))
-    checked(found, "run")
-    pd.testing.assert_frame_equal(found, protocol.framed(list(protocol.one_run(data, "DP", study, 1))))
-    lines = claims.curves(found)
+def test_one_run_has_every_point_and_is_the_same_again(small):
+    found = small["results"]
+    checked(found.drop(columns="task"), "run")
+    again = whole(small["curves"](TABLE, "DP", 0, study="full-size svm"))
+    mine = found[found["task"] == f"{TABLE}-dp-full_size_svm-first0"]
+    assert records.lines(again) == records.lines(mine.drop(columns="task"))
+    lines = tradeoffs.curves(found[found["task"] == f"{TABLE}-dp-logistic-first0"])
     assert (lines["runs"] == 1).all()
     counts = lines.groupby(["classifier", "method", "weight"]).size()
-    assert counts[claims.LOGISTIC].to_dict() == {
-        **{(method, weight): 3 for method in claims.FAIR for weight in ("lambda", "lambda^3")},
-        **{(name, ""): 1 for name in (claims.REDUCTIONS, claims.UNCONSTRAINED, claims.CONSTANT)},
+    assert counts[reductions.LOGISTIC].to_dict() == {
+        **{(method, weight): 11 for method in reductions.FAIR for weight in ("lambda", "lambda^3")},
+        **{(reductions.REDUCTIONS, ""): 2, (reductions.UNCONSTRAINED, ""): 1, (reductions.CONSTANT, ""): 1},
     }
-    assert counts[claims.LOOSE].to_dict() == {("Fair PCA", "lambda"): 3}
-    still = lines[lines["method"] == claims.CONSTANT].iloc[0]
-    assert still[claims.DP] == still[claims.EO] == 0.0
-    scores = lines[lines["method"] == "Fair PCA"].set_index(["classifier", "weight", "parameter"])[claims.SCORES]
-    assert scores[claims.LOGISTIC, "lambda", 0.0] < 1e-12 < scores[claims.LOGISTIC, "lambda", 1.0]
+    assert counts[reductions.LOOSE].to_dict() == {("Fair PCA", "lambda"): 3}
+    still = lines[lines["method"] == reductions.CONSTANT].iloc[0]
+    assert still[reductions.DP] == still[reductions.EO] == 0.0
+    scores = lines[lines["method"] == "Fair PCA"].set_index(["classifier", "weight", "parameter"])[reductions.SCORES]
+    assert scores[reductions.LOGISTIC, "lambda", 0.0] < 1e-12 < scores[reductions.LOGISTIC, "lambda", 1.0]
     with pytest.raises(ConfigurationError, match="needed is one of DP, EO"):
-        next(protocol.one_run(data, "sufficiency", study, 0))
+        reductions.checked("sufficiency")
 
 
-def test_tasks_cover_every_run_once():
-    covered = [(t["dataset"], t["goal"], t["study"], run) for t in protocol.tasks()
-               for run in range(t["first"], t["first"] + protocol.STUDIES[t["study"]].together)]  # fmt: skip
-    assert len(covered) == len(set(covered)) == 2 * 2 * sum(study.runs for study in protocol.STUDIES.values())
-    assert [task["n"] for task in times.tasks()] == list(times.SIZES)
-
-
-@installed
-def test_times_are_ratios_side_by_side():
-    found = times.framed(list(times.one_run(load(protocol.SUBSTITUTE), "DP", 60, 0)))
-    checked(found, "times")
+def test_times_are_ratios_side_by_side(cells_of):
+    pytest.importorskip("fairlearn")
+    found = cells_of("kleindessner2023-reductions-times", dataset=TABLE, sizes="60", runs=1)["results"]
+    checked(found.drop(columns="task"), "times")
     assert (found["value"] > 0).all(axis=0)
-    ratios = claims.time_ratios(found)
-    assert ratios["method"].tolist() == [*times.TIMED, claims.REDUCTIONS]
+    ratios = tradeoffs.time_ratios(found)
+    assert ratios["method"].tolist() == [*reductions.FAIR[:3], reductions.REDUCTIONS]
     assert (ratios["n"] == 60).all()
     assert (ratios["fits"] == 3).all()
     share = found.loc[found["metric"] == "share of the representation", "value"]
     assert share.max(axis=0) < 1.0
-    with pytest.raises(ConfigurationError, match="goal="):
-        next(times.one_run(load(protocol.SUBSTITUTE), "?", 60, 0))
 
 
 def test_dominance_is_clear_and_counts_points():
-    own = pd.DataFrame({"accuracy": [0.80, 0.82, 0.84], claims.DP: [0.02, 0.05, 0.10]})
+    own = pd.DataFrame({"accuracy": [0.80, 0.82, 0.84], reductions.DP: [0.02, 0.05, 0.10]})
     better = own.assign(accuracy=own["accuracy"] + 0.01)
-    assert claims.dominated(own, better, claims.DP) == 1.0
-    assert claims.dominated(better, own, claims.DP) == 0.0
-    assert claims.dominated(own, own.assign(accuracy=own["accuracy"] + 0.9 * rule("K15", "clearly")), claims.DP) == 0.0
-    assert claims.dominated(own, own.iloc[[1]].assign(**{claims.DP: 0.01}), claims.DP) == pytest.approx(2 / 3)
+    assert tradeoffs.dominated(own, better, reductions.DP) == 1.0
+    assert tradeoffs.dominated(better, own, reductions.DP) == 0.0
+    barely = own.assign(accuracy=own["accuracy"] + 0.9 * rule("K15", "clearly"))
+    assert tradeoffs.dominated(own, barely, reductions.DP) == 0.0
+    one = own.iloc[[1]].assign(**{reductions.DP: 0.01})
+    assert tradeoffs.dominated(own, one, reductions.DP) == pytest.approx(2 / 3)
 
 
 def stored(*, rising=True, hiding=True, met=True, ahead=False, runs=3) -> pd.DataFrame:
     """Rows of a full run made up so that the claims hold, or one of them does not."""
     rows = []
 
-    def put(method, parameter, goal, accuracy, dp, eo, scores=None, classifier=claims.LOGISTIC, size=FULL):
+    def put(method, parameter, goal, accuracy, dp, eo, scores=None, classifier=reductions.LOGISTIC):
         for run in range(runs):
-            values = {"accuracy": accuracy, claims.DP: dp, claims.EO: eo + 0.001 * run, claims.SCORES: scores}
-            key = ("adult_uci", method, run, claims.protocol_name(goal, classifier, size))
+            named = ("accuracy", reductions.DP, reductions.EO, reductions.SCORES)
+            values = dict(zip(named, (accuracy, dp, eo + 0.001 * run, scores), strict=True))
+            key = ("adult_uci", method, run, reductions.protocol_name(goal, classifier, reductions.FULL_SIZE))
             rows.extend((*key, metric, parameter, value) for metric, value in values.items() if value is not None)
 
     for goal in ("DP", "EO"):
-        put(claims.UNCONSTRAINED, 0.0, goal, 0.85, 0.2, 0.15)
-        put(claims.CONSTANT, 0.0, goal, 0.75, 0.0, 0.0)
-        for at in protocol.TRADEOFFS:
+        put(reductions.UNCONSTRAINED, 0.0, goal, 0.85, 0.2, 0.15)
+        put(reductions.CONSTANT, 0.0, goal, 0.75, 0.0, 0.0)
+        for at in LAMBDAS:
             up = at if rising else -at
             eo = 0.05 + 0.1 * at if goal == "EO" and met else 0.3 + 0.1 * at
-            for weight in claims.POWERS.values():
-                for method in claims.FAIR:
+            for weight in reductions.POWERS.values():
+                for method in reductions.FAIR:
                     gap = at if not hiding else at**3
                     put(f"{method}, {weight}", at, goal, 0.8 + 0.05 * up, 0.1 + 0.1 * up, eo, gap)
-            put(claims.REDUCTIONS, at, goal, 0.8 + 0.05 * at + (0.02 if ahead else 0.0), 0.1 + 0.1 * at, eo)
+            put(reductions.REDUCTIONS, at, goal, 0.8 + 0.05 * at + (0.02 if ahead else 0.0), 0.1 + 0.1 * at, eo)
     for at, gap in ((0.0, 0.0), (0.1, 0.9), (1.0, 1.0)):
-        put("Fair PCA, lambda", at, "DP", 0.85, 0.2, 0.2, gap if hiding else 0.05 * at, claims.LOOSE)
+        put("Fair PCA, lambda", at, "DP", 0.85, 0.2, 0.2, gap if hiding else 0.05 * at, reductions.LOOSE)
     columns = ["dataset", "method", "split", "protocol", "metric", "parameter", "value"]
     return pd.DataFrame(rows, columns=columns).assign(k=pd.NA, task="x")
 
 
 def timed(factor: float) -> pd.DataFrame:
     rows = [
-        ("adult_uci", method, 0, f"DP, side by side, {n} points", claims.RATIO, 0.5, value)
+        ("adult_uci", method, 0, f"DP, side by side, {n} points", reductions.RATIO, 0.5, value)
         for n in (1000, 40_000)
-        for method, value in (("Fair PCA", 2.0), (claims.REDUCTIONS, 2.0 * factor))
+        for method, value in (("Fair PCA", 2.0), (reductions.REDUCTIONS, 2.0 * factor))
     ]
     columns = ["dataset", "method", "split", "protocol", "metric", "parameter", "value"]
     return pd.DataFrame(rows, columns=columns).assign(k=pd.NA, task="x")
@@ -177,9 +178,9 @@ def timed(factor: float) -> pd.DataFrame:
 @pytest.fixture
 def answers(reads):
     def given(claim, rows, ratios=None):
-        kept = {claims.EXPERIMENT: rows, claims.TIMES: ratios}
+        kept = {claims.COMPARISON: rows, claims.TIMES: ratios}
         reads(claims, kept)
-        return claims.claims[claim]()
+        return QUESTIONS[claim]()
 
     return given
 
@@ -208,8 +209,8 @@ def test_every_claim_can_come_out_otherwise(answers, claim, changed, factor, ans
 
 def test_a_second_block_that_a_regularised_model_uses_is_not_hidden(answers):
     rows = stored()
-    small = (rows["metric"] == claims.SCORES) & (rows["parameter"] == claims.SMALL)
-    tight = rows["protocol"] == claims.protocol_name("DP", claims.LOGISTIC, FULL)
+    small = (rows["metric"] == reductions.SCORES) & (rows["parameter"] == reductions.SMALL)
+    tight = rows["protocol"] == reductions.protocol_name("DP", reductions.LOGISTIC, reductions.FULL_SIZE)
     rows.loc[small & tight, "value"] = 1.5 * rule("K06", "hardly used")  # the control stays as it was
     assert answers("K06", rows).here == "holds in part"
 
@@ -224,13 +225,13 @@ def test_a_difference_within_its_error_is_none():
 def test_curves_of_a_constant_classifier_are_not_judged(answers):
     rows = stored()
     kernel = rows["method"].str.startswith("Fair kernel PCA")
-    rows.loc[kernel & rows["metric"].isin([claims.DP, claims.EO]), "value"] = 0.0
+    rows.loc[kernel & rows["metric"].isin([reductions.DP, reductions.EO]), "value"] = 0.0
     for claim in ("K06", "K07"):
         answer, evidence, _ = answers(claim, rows)
         assert answer == "holds"
         assert "predicts a constant throughout: Fair kernel PCA on adult_uci" in evidence
 
 
-@pytest.mark.parametrize("claim", claims.claims)
+@pytest.mark.parametrize("claim", QUESTIONS)
 def test_claims_wait_for_their_results(answers, claim):
     assert answers(claim, stored().iloc[:0], timed(2.0).iloc[:0]) is None

@@ -5,23 +5,28 @@ import pandas as pd
 import pytest
 from scipy.linalg import subspace_angles
 
-from compendium.experiments import kleindessner2023_illustration as illustration
-from compendium.experiments import kleindessner2023_synthetic as synthetic
-from compendium.experiments import records
-from evenspan import GroupMoments, StandardPCA
-from evenspan.core.errors import ConfigurationError
-from evenspan.representation import FairPCA
+from compendium import records
+from compendium.papers.kleindessner2023 import methods, synthetic
+from evenspan import FairPCA, GroupMoments, StandardPCA
+
+N = 500
 
 
 def mean_of(rows, protocol, metric):
     return rows.loc[(rows["protocol"] == protocol) & (rows["metric"] == metric), "value"].mean()
 
 
-@pytest.fixture(scope="module")
-def equal():
-    """The first experiment with the methods that moments determine, at the size of every build."""
-    names = ("PCA", "Fair PCA", synthetic.EXACT, "LEACE")
-    return {name: synthetic.equal_rows(name, synthetic.EMBEDDED_N) for name in names}
+@pytest.fixture(scope="session")
+def small(cells_of):
+    """The notebook with fewer points, one dimension and two splits."""
+    return cells_of("kleindessner2023-synthetic", n=N, draws=5, dimensions="20", splits=2)
+
+
+@pytest.fixture(scope="session")
+def equal(small):
+    """The first experiment by method."""
+    rows = small["results"]
+    return dict(list(rows[rows["dataset"].str.startswith("equal")].drop(columns="task").groupby("method")))
 
 
 def test_exact_moments_are_those_of_the_distributions():
@@ -34,7 +39,7 @@ def test_exact_moments_are_those_of_the_distributions():
 
 def test_with_exact_moments_there_is_nothing_to_match(equal):
     """Fair PCA on the moments of the distributions is PCA, and leaves PCA's discrepancy; PCA is the control."""
-    moments = synthetic.exact_moments(500)
+    moments = synthetic.exact_moments(N)
     fair, pca = (method(2).fit_moments(moments).components_.T for method in (FairPCA, StandardPCA))
     assert subspace_angles(fair[:, :1], pca[:, :1]).max() < 1e-7
     pca, exact = (mean_of(equal[name], "fresh sample", "MMD^2") for name in ("PCA", synthetic.EXACT))
@@ -47,41 +52,41 @@ def test_with_two_of_three_components_the_noise_of_the_means_decides(equal):
     for name in ("Fair PCA", "LEACE"):
         assert mean_of(equal[name], "in sample", "mean gap") < 1e-12 < mean_of(equal["PCA"], "in sample", "mean gap")
     assert mean_of(equal["Fair PCA"], "fresh sample", "%Var") < 60 < mean_of(equal["PCA"], "fresh sample", "%Var")
-    train, _ = synthetic.equal_samples(500, 3)
+    train, _ = synthetic.equal_samples(N, 1)
     fitted = FairPCA(2).fit(train.X, sensitive_features=train.groups)
     gap = np.subtract(*(train.X[train.groups == g].mean(axis=0) for g in (1, 0)))
     removed = np.linalg.svd(fitted.components_)[2][2]
     assert abs(removed @ gap) == pytest.approx(np.linalg.norm(gap))
 
 
-def test_matching_the_whole_distribution_does_something():
+def test_matching_the_whole_distribution_does_something(equal):
     """The discrepancy penalty on a small sample: far below PCA's discrepancy, also on fresh points."""
-    matched, pca = (synthetic.equal_rows(name, 150) for name in (synthetic.MATCHED, "PCA"))
+    matched, pca = equal[synthetic.MATCHED], equal["PCA"]
     assert set(matched["split"]) == {0}
     assert mean_of(matched, "in sample", "converged") in (0.0, 1.0)
     assert mean_of(matched, "fresh sample", "MMD^2") < 0.5 * mean_of(pca, "fresh sample", "MMD^2")
 
 
-def test_the_stored_map_is_what_the_method_does(equal):
-    for name, rows in equal.items():
-        records.checked(rows, name)
-        train, fresh = synthetic.equal_samples(synthetic.EMBEDDED_N, 0)
-        fitted = synthetic._fit_equal(name, train, 1.0)
-        M = synthetic.linear_map(fitted, 3)
-        T = fitted.transform(fresh.X)
-        np.testing.assert_allclose(T - T[0], (fresh.X - fresh.X[0]) @ M, atol=1e-10)
+def test_the_stored_map_is_what_the_method_does(small, equal):
+    train, fresh = synthetic.equal_samples(N, 0)
+    for name in ("PCA", "Fair PCA", "LEACE", "FPCA (0, 0.01)"):
+        fitted = methods.fit(small["EQUAL"][name], GroupMoments.from_data(train.X, train.groups))
+        E = synthetic.embedding(fitted, fresh.X)
+        stored = equal[name][equal[name]["split"] == 0].set_index("metric")["value"]
+        M = np.array([[stored[f"map {i} {j}"] for j in range(2)] for i in range(3)])
+        np.testing.assert_allclose(E - E[0], (fresh.X - fresh.X[0]) @ M, atol=1e-10)
     points = synthetic.scatter_points(pd.concat(equal.values()), shown=("PCA", "LEACE"))
     assert points.groupby(["method", "group"]).size().tolist() == [synthetic.DRAWN] * 4
     spread = points.groupby("method")[["x", "y"]].var().sum(axis=1)
     assert spread["PCA"] > spread["LEACE"]
 
 
-def test_equal_table_and_its_sentence_take_the_largest_sample(equal):
+def test_equal_table_and_its_sentence(equal):
     rows = pd.concat(equal.values())
-    larger = rows.assign(dataset="equal_moments-n7000", value=rows["value"] * 2)
-    table = synthetic.equal_table(pd.concat([rows, larger]))
-    assert set(table["points"]) == {7000}
-    assert set(table["draws"]) == {synthetic.DRAWS}
+    table = synthetic.equal_table(rows)
+    assert set(table["points"]) == {N}
+    assert table.loc[table["method"] != synthetic.MATCHED, "draws"].eq(5).all()
+    assert table["method"].tolist() == 2 * list(synthetic.EQUAL_METHODS)
     sentence = synthetic.nothing_to_match(rows)
     assert f"Within a tenth of this MMD^2: {synthetic.EXACT}." in sentence
     assert "Fair PCA (0.0" in sentence.split("Farther away:")[1]
@@ -89,17 +94,18 @@ def test_equal_table_and_its_sentence_take_the_largest_sample(equal):
     assert "Farther away: none." in synthetic.nothing_to_match(same)
 
 
-def test_latent_rows_judge_the_test_part(monkeypatch):
-    monkeypatch.setattr(synthetic, "SPLITS", 2)
-    pca, fair, kernel = (synthetic.latent_rows(name, 20) for name in ("PCA", "Fair PCA", "Fair Kernel PCA"))
-    for rows in (pca, fair, kernel):
-        records.checked(rows, "latent")
-        assert set(rows["split"]) == {0, 1}
+def test_latent_rows_judge_the_test_part(small):
+    rows = small["results"]
+    records.checked(rows.drop(columns="task"), "synthetic")
+    rows = rows[rows["dataset"] == "latent_groups-d20"]
+    assert set(rows["method"]) == {*synthetic.LATENT_METHODS} - {"RLACE"}  # takes minutes, and is not run at once
+    assert set(rows["split"]) == {0, 1}
+    pca, fair, kernel = (rows[rows["method"] == name] for name in ("PCA", "Fair PCA", "Fair Kernel PCA"))
     assert mean_of(fair, "test", "linear separability") > 0.3 > mean_of(pca, "test", "linear separability")
     assert mean_of(fair, "test", "MMD^2") < 0.5 * mean_of(pca, "test", "MMD^2")
     assert mean_of(fair, "test", "mean gap") > 1e-6, "the guarantee is in sample"
     assert set(kernel["metric"]) == {"linear separability", "mean gap"}
-    train, test = next(synthetic.latent_splits(20))
+    train, test = next(synthetic.latent_splits(20, 2))
     assert (train.n, test.n) == (336, 144)
     V = StandardPCA(5).fit(train.X, sensitive_features=train.groups).components_.T
     C = np.cov(test.X, rowvar=False)
@@ -110,7 +116,7 @@ def test_latent_rows_judge_the_test_part(monkeypatch):
 
 def test_standardising_methods_are_judged_on_the_points_as_they_are():
     """Loadings found on standardised features keep a share of the variance of the raw ones, whatever their units."""
-    train, test = next(synthetic.latent_splits(20))
+    train, test = next(synthetic.latent_splits(20, 2))
     fitted = FairPCA(5, standardize=True).fit(train.X, sensitive_features=train.groups)
     E = synthetic.embedding(fitted, test.X)
     np.testing.assert_allclose(E, test.X @ fitted.components_.T)
@@ -127,37 +133,23 @@ def test_latent_table_lays_the_reference_beside_ours():
     values = {("PCA", "%Var"): [58.0, 60.0], ("LEACE", "%Var"): [1.0, 3.0]}
     rows = [("latent_groups-d20", m, 5, s, "test", metric, v) for (m, metric), vs in values.items()
             for s, v in enumerate(vs)]  # fmt: skip
-    found = synthetic.latent_table(pd.DataFrame(rows, columns=synthetic.COLUMNS)).set_index("method")
+    found = synthetic.latent_table(pd.DataFrame(rows, columns=records.TIDY)).set_index("method")
     assert found.loc["PCA", ["d", "mean", "std", "smallest", "median", "largest"]].tolist() == [20, 59, 1, 58, 59, 60]
     assert found.loc["PCA", "reference"] == 58.6
     assert found.loc["PCA", "distance"] == pytest.approx(0.4)
     assert np.isnan(found.loc["LEACE", "reference"])
 
 
-def test_the_full_run_takes_the_place_of_this_build_method_by_method():
-    rows = pd.DataFrame(
-        [("a", "PCA", "this build"), ("a", "PCA", "full run"), ("a", "INLP", "this build"), ("b", "PCA", "this build")],
-        columns=["dataset", "method", "source"],
-    )
-    assert synthetic.best_source(rows).index.tolist() == [1, 2, 3]
-
-
-def test_tasks_and_refusals():
-    names = [(task["experiment"], task.get("d", 3)) for task in synthetic.tasks()]
-    assert names.count(("equal moments", 3)) == len(synthetic.EQUAL_METHODS)
-    assert names.count(("latent groups", 60)) == len(synthetic.LATENT_METHODS)
-    with pytest.raises(ConfigurationError, match="k=2; the second experiment has 5"):
-        synthetic.run(2)
-    with pytest.raises(ConfigurationError, match="k=5; the illustration has 2"):
-        illustration.run(5)
-
-
 # -- the illustration -------------------------------------------------------------------------------------------------
 
 
-def test_covariance_matching_closes_the_gap_and_costs_error():
-    rows = illustration.run(2)
-    records.checked(rows, "illustration")
+@pytest.fixture(scope="session")
+def illustration(cells_of):
+    return cells_of("kleindessner2023-illustration", draws=10)
+
+
+def test_covariance_matching_closes_the_gap_and_costs_error(illustration):
+    rows = illustration["results"]
     wide = rows.pivot(index="split", columns=["metric", "method"], values="value")
     gap, error = wide["covariance gap"], wide["reconstruction error"]
     assert (gap["Fair PCA-S (0.5)"] < 0.02 * gap["Fair PCA"]).all()
@@ -165,16 +157,17 @@ def test_covariance_matching_closes_the_gap_and_costs_error():
     assert (error["Fair PCA"] > error["PCA"]).all()
     assert wide["mean gap"][["Fair PCA", "Fair PCA-S (0.5)"]].max(axis=None) < 1e-10
     assert wide["mean gap"]["PCA"].min(axis=0) > 1e-3
-    assert illustration.as_expected(rows).startswith(f"In {len(wide)} of {len(wide)} samples")
-    assert f"in {len(wide)} its reconstruction" in illustration.as_expected(rows)
+    assert synthetic.as_expected(rows).startswith("In 10 of 10 samples")
+    assert "in 10 its reconstruction" in synthetic.as_expected(rows)
     flipped = rows.replace({"method": {"Fair PCA": "Fair PCA-S (0.5)", "Fair PCA-S (0.5)": "Fair PCA"}})
-    assert illustration.as_expected(flipped).startswith("In 0 of")
-    assert illustration.table(rows)["samples"].tolist() == [illustration.EMBEDDED_DRAWS] * 9
+    assert synthetic.as_expected(flipped).startswith("In 0 of")
+    assert synthetic.ranges(rows)["samples"].tolist() == [10] * 9
 
 
-def test_points_of_the_illustration_have_the_gaps_of_the_table():
-    points, value = illustration.scatter_points(1), illustration.judged(illustration.sample(1))
+def test_points_of_the_illustration_have_the_gaps_of_the_table(illustration):
+    points = synthetic.embedded(illustration["METHODS"], illustration["sample"](1))
+    value = illustration["results"].query("split == 1 and metric == 'covariance gap'").set_index("method")["value"]
     for method, rows in points.groupby("method"):
         covariances = [np.cov(rows.loc[rows["group"] == g, ["x", "y"]].T) for g in (0, 1)]
         gap = np.linalg.norm(covariances[0] - covariances[1])
-        assert gap == pytest.approx(value[method]["covariance gap"], rel=1e-10)
+        assert gap == pytest.approx(value[method], rel=1e-10)

@@ -8,7 +8,9 @@ import pandas as pd
 import pytest
 
 from compendium import paths
-from compendium.report import claims, ledger, ledger_page
+from compendium.ledger import claims
+from compendium.ledger import page as ledger_page
+from compendium.ledger import table as ledger
 
 pytestmark = pytest.mark.browser
 SHOWN = "table.ledger tbody tr:not([hidden])"
@@ -16,14 +18,14 @@ SHOWN = "table.ledger tbody tr:not([hidden])"
 
 @pytest.fixture(scope="module")
 def committed():
-    """The committed rows, without what a build computed."""
+    """The committed rows, all of them up to date."""
     return pd.read_csv(ledger.path(), dtype=str, keep_default_na=False)
 
 
 @pytest.fixture(scope="module")
 def tables(committed):
     """The HTML of the page's tables; no claim is computed, and one rests on what changed."""
-    frame = committed.assign(**dict.fromkeys([ledger.STATE, *ledger.BUILD_COLUMNS], ""))
+    frame = committed.assign(**{ledger.STATE: ""})
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(claims, "registered", dict)
         judged = claims.claims()

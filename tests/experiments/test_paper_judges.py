@@ -7,10 +7,10 @@ import pandas as pd
 import pytest
 from sklearn.svm import SVC
 
-from compendium.experiments import kleindessner2023_judge, zhou2024_judge
-from compendium.experiments import lee2023_judge as lee
-from compendium.experiments.vu2022_linear_separation import distance, linear_separation, linear_svm, principal_axes
-from compendium.experiments.zhou2024_judge import JointCounts, judge_clustering
+from compendium.papers.kleindessner2023 import judge as kleindessner2023_judge
+from compendium.papers.lee2023 import judge as lee
+from compendium.papers.vu2022.linear_separation import distance, linear_separation, linear_svm, principal_axes
+from compendium.papers.zhou2024.protocol import JointCounts, judge_clustering
 from evenspan import GroupMoments, StandardPCA, metrics
 from evenspan.core.errors import ConfigurationError, DataError, GroupError, ResultError
 
@@ -60,7 +60,7 @@ def test_the_gap_is_small_on_large_samples_and_a_constant_score_is_recognised(pe
 
 def test_the_bound_is_that_of_a_feasible_point_also_where_the_search_left_the_constraint():
     """Multipliers with a y not summing to 0 are scaled down first: their own value may lie above the optimum."""
-    from compendium.experiments.vu2022_linear_separation import _dual_value
+    from compendium.papers.vu2022.linear_separation import _dual_value
 
     X, second = two_groups(120, 3, 1.0)
     A = np.vstack([X.T, np.ones(120)]) * np.where(second, 1.0, -1.0)
@@ -146,7 +146,7 @@ def test_a_power_law_has_its_exponent_and_its_required_size():
     found = lee.quantile_slope(sizes, exact)
     assert (found.slope, found.low, found.high) == pytest.approx((-0.5, -0.5, -0.5))
     assert 10**found.intercept == pytest.approx(3.0)
-    np.testing.assert_allclose(lee.required_size(sizes, exact, 0.3, draws=10), 100.0)
+    np.testing.assert_allclose(lee.required_size(sizes, exact, 0.3), 100.0)
     noisy = exact[:1] * np.exp(0.3 * rng.standard_normal((200, 4)))
     found, wide = lee.quantile_slope(sizes, noisy), lee.quantile_slope(sizes, noisy[:10])
     assert found.low < -0.5 < found.high
@@ -156,42 +156,36 @@ def test_a_power_law_has_its_exponent_and_its_required_size():
     found = lee.quantile_slope(sizes[:3], np.tile([1.0, 0.1, -1.0], (10, 1)))
     assert (found.used, found.slope) == (2, pytest.approx(-1.0))
     assert np.isnan(lee.quantile_slope(sizes[:3], -np.ones((10, 3))).slope)
-    assert np.isnan(lee.required_size(sizes[:3], np.tile([0.1, 0.2, 0.3], (10, 1)), 0.01, draws=5)).all()
+    assert np.isnan(lee.required_size(sizes[:3], np.tile([0.1, 0.2, 0.3], (10, 1)), 0.01)).all()
     with pytest.raises(DataError, match="same number of runs"):
         lee.quantile_slope([1, 2, 3], np.ones((5, 2)))
 
 
-# -- Zhou et al. (2024): counts add, are kept on one line, and hold every metric ---------------------------------------
+# -- Zhou et al. (2024): counts are kept on one line, and hold every metric --------------------------------------------
 
 GROUPS = np.repeat(["a", "b", "c"], [200, 120, 60])
 CLASSES = np.random.default_rng(1).choice(["u", "v", "w", "x"], p=[0.4, 0.3, 0.2, 0.1], size=380)
 LABELS = np.random.default_rng(9).integers(4, size=380)
 
 
-def test_every_metric_is_that_of_the_library_and_halves_add_up():
+def test_every_metric_is_that_of_the_library():
     whole = JointCounts.from_labels(CLASSES, LABELS, GROUPS, 6)
     found = judge_clustering(whole)
-    assert tuple(found) == zhou2024_judge.CLUSTERING_METRICS
     expected = metrics.clustering_accuracy(CLASSES, LABELS), metrics.normalised_mutual_information(CLASSES, LABELS)
     assert (found["ACC"], found["NMI"], found["clusters"], found["empty clusters"]) == (*expected, 4, 2)
     assert (found["Bal"], found["MNCE"]) == (metrics.balance(LABELS, GROUPS), metrics.mnce(LABELS, GROUPS))
     frame = metrics.ClusterFrame.from_labels(LABELS, sensitive_features=GROUPS)
     assert (found["F"], found["fair gap"]) == tuple(frame.overall[["regulariser", "fair gap"]])
-    for first in (np.arange(380) < 200, np.arange(380) % 2 == 0):  # without the other groups, and with all in both
-        halves = [JointCounts.from_labels(CLASSES[part], LABELS[part], GROUPS[part], 6) for part in (first, ~first)]
-        assert halves[0] + halves[1] == whole != halves[0]
-    assert (whole.n, whole.class_by_cluster.shape, whole.group_by_cluster.shape) == (380, (4, 6), (3, 6))
-    with pytest.raises(TypeError):
-        whole + 1
+    assert (whole.n, whole.counts.shape) == (380, (4, 3, 6))
 
 
 def test_text_is_one_compact_line_that_gives_everything_back(tmp_path):
-    pairs = pd.DataFrame({"sex": GROUPS, "old": np.arange(380) % 2 == 0, "year": np.arange(380) % 3})
-    for y, groups in [(CLASSES, GROUPS), (LABELS, GROUPS == "a"), (CLASSES == "u", pairs),
+    for y, groups in [(CLASSES, GROUPS), (LABELS, GROUPS == "a"),
                       (np.full(380, 'quote " comma, star *'), np.full(380, "ein ü"))]:  # fmt: skip
         counts = JointCounts.from_labels(y, LABELS, groups, 6)
-        text = counts.to_text()
-        assert JointCounts.from_text(text) == counts
+        text, again = counts.to_text(), JointCounts.from_text(counts.to_text())
+        for axis in ("classes", "groups", "clusters", "counts"):
+            np.testing.assert_array_equal(getattr(again, axis), getattr(counts, axis), strict=True)
         assert "\n" not in text
         pd.DataFrame({"counts": [text]}).to_csv(tmp_path / "rows.csv", index=False)
         assert pd.read_csv(tmp_path / "rows.csv")["counts"][0] == text
@@ -231,10 +225,7 @@ def test_what_cannot_be_judged_is_refused():
         (ConfigurationError, "'defined' or 'released'", lambda: linear_separation(X, second, rng=rng, variant="exact")),
         (GroupError, "exactly two groups, but", lambda: linear_separation(X, np.arange(30) % 3, rng=rng)),
         (DataError, "in none of 5 folds", lambda: linear_separation(X, np.arange(30) == 0, rng=rng)),
-        (DataError, "labels run", lambda: JointCounts.from_labels([0, 1, 0], [0, 1, 5], list("aba"), 3)),
-        (DataError, "labels run", lambda: JointCounts.from_labels([0, 1, 0], list("pqq"), list("aba"), 3)),
         (DataError, "^y: ", lambda: JointCounts.from_labels([0, 1], [0, 1, 1], list("aba"))),
-        (DataError, "shape", lambda: JointCounts(np.arange(2), np.arange(2), np.arange(2), np.ones((2, 2), dtype=int))),
         (ConfigurationError, "Kernel SVM, Linear SVM, MLP", lambda: down("Forest", one, one, protocol="released")),
         (ConfigurationError, "released.*held-out", lambda: down("MLP", one, one, protocol="train")),
         (DataError, "one value only", lambda: down("MLP", one, one, protocol="released")),

@@ -7,17 +7,17 @@ import pandas as pd
 import pytest
 
 from compendium import data as datasets
-from compendium.experiments import rathore2025_lsac as protocol
-from compendium.experiments import rathore2025_lsac_pools as pools
-from compendium.experiments import rathore2025_lsac_search as search
+from compendium.papers.rathore2025 import lsac_search as search
+from compendium.papers.rathore2025 import readings
+from compendium.records import whole
 from evenspan import metrics
-from evenspan.core.errors import ConfigurationError
 from evenspan.reconstruction import StandardPCA
 
 
 @pytest.fixture(scope="module")
-def found():
-    return protocol.run(4)
+def found(cells_of):
+    results = cells_of("rathore2025-lsac")["results"]
+    return results[results["protocol"] == "released"]
 
 
 @pytest.fixture(scope="module")
@@ -29,10 +29,10 @@ def sample():
 
 
 def test_the_table_gives_every_number_of_pca_and_nearly_all_of_the_min_max_method(found):
-    agreement = protocol.agreement(found).set_index("method")
+    agreement = readings.table_4(found).set_index("method")
     assert agreement.loc["StandardPCA", "equal"] == agreement.loc["StandardPCA", "printed"] == 33
     assert agreement.loc["FairPCA_SDP_LP", "equal"] == 31
-    codings = protocol.coded(found)
+    codings = readings.coded(found)
     assert len(codings) == 12
     assert codings["min-max numbers equal"].max() <= 26
     assert (found.loc[found["metric"] == "PCA numbers equal", "value"] == 33).all()  # no code matters to it
@@ -51,7 +51,7 @@ def test_the_rows_of_pca_are_those_of_the_estimator_and_the_judge(found):
 
 
 def test_no_set_of_eigenvectors_gives_a_row_of_jevd_here(found):
-    sets = protocol.eigenvectors(found)
+    sets = readings.eigenvectors(found)
     assert len(sets) == 9
     assert (sets["r with a set that agrees"] == 0).all()
     assert sets["sets of"].iloc[0] == "eigenvectors of women about the origin"
@@ -60,27 +60,21 @@ def test_no_set_of_eigenvectors_gives_a_row_of_jevd_here(found):
 def test_sets_of_eigenvectors_are_recognised_where_they_are(monkeypatch):
     """Control: of a column that is made of women's eigenvectors in any order, every row is found."""
     moments = datasets.whole_moments("lsac_bw")
-    women = protocol.group_matrices(moments, "none")[0]
+    women = search.group_matrices(moments, "none")[0]
     order = np.random.default_rng(1).permutation(moments.d)
     V = np.linalg.eigh(women)[1][:, order]
     values = search.metrics(V, moments.scatter / moments.n, moments.means[0] - moments.means[1])
-    monkeypatch.setattr(protocol, "printed", lambda method: values.round(2))
-    rows = search.frame(protocol.eigenvector_sets(moments, "eigenvectors of women", women))
+    monkeypatch.setattr(search, "printed", lambda method: values.round(2))
+    rows = whole(search.eigenvector_sets(moments, "eigenvectors of women", women))
     assert (rows.loc[rows["metric"] == "sets that agree", "value"] >= 1).all()
     last = rows[(rows["k"] == 11) & (rows["metric"] == "nearest deviation")].iloc[0]
     left_out = set(range(12)) - {int(j) for j in last["reason"].removeprefix("eigenvectors ").split(", ")}
     assert left_out == {11 - int(order[-1])}
 
 
-def test_sums_of_subsets_are_in_binary_order():
-    values = np.array([1.0, 10.0, 100.0], dtype=np.float32)
-    assert search.sums(values, 1000.0).tolist() == [1000, 1001, 1010, 1011, 1100, 1101, 1110, 1111]
-
-
-def test_all_sets_are_tried_where_there_are_few(sample, monkeypatch):
+def test_all_sets_are_tried_where_there_are_few(sample):
     S, gap = sample
-    monkeypatch.setattr(search, "SIZES", (3, 4))
-    tried, sets = search.column_sets(S, gap, 2)
+    tried, sets = search.column_sets(S, gap, 2, (3, 4))
     seen = {tuple(row) for index in sets for row in index.tolist()}
     others = [0, 1, 3, 4, 5, 6]
     wanted = {tuple(sorted((2, *rest))) for size in (2, 3) for rest in combinations(others, size)}
@@ -91,7 +85,6 @@ def test_all_sets_are_tried_where_there_are_few(sample, monkeypatch):
 def test_the_bounds_leave_out_only_what_is_outside(sample, monkeypatch):
     """A target made from one set: with bounds the set is kept, and every set kept is inside them."""
     S, gap = sample
-    monkeypatch.setattr(search, "SIZES", (4,))
     target = [0, 2, 3, 5]
     values = np.linalg.eigvalsh(S[np.ix_(target, target)])[::-1]
     total = values.sum()
@@ -101,12 +94,13 @@ def test_the_bounds_leave_out_only_what_is_outside(sample, monkeypatch):
     made[:, 2] = (gap[target] ** 2).sum()
     monkeypatch.setattr(search, "printed", lambda method: made)
     monkeypatch.setattr(search, "ALL_UP_TO", 0)
-    tried, sets = search.column_sets(S, gap, 2)
+    tried, sets = search.column_sets(S, gap, 2, (4,))
     assert tried == 20
     kept = [row for index in sets for row in index.tolist()]
     assert target in kept
     assert len(kept) < tried
     low, high = search.total_range()
+    assert low < total < high
     for row in kept:
         assert low * (1 - search.TOTAL_SLACK) <= S[row, row].sum() <= high * (1 + search.TOTAL_SLACK)
         assert abs((gap[row] ** 2).sum() - made[0, 2]) <= search.GAP_SLACK + 1e-6
@@ -114,18 +108,12 @@ def test_the_bounds_leave_out_only_what_is_outside(sample, monkeypatch):
     assert abs(squares[0]) < values[3] ** 2 + 1e-9
 
 
-def test_the_total_that_the_printed_pairs_allow_contains_the_tables_own():
-    low, high = search.total_range()
-    moments = datasets.whole_moments("lsac_bw")
-    assert low < np.trace(moments.scatter) / moments.n < high < np.trace(datasets.whole_moments("lsac_clean").scatter)
-
-
 def test_codes_change_means_and_scatters_as_recoding_the_rows_does():
     rng = np.random.default_rng(2)
     names = ["race", "male", "fulltime", "pass_bar", "x"]
     table = pd.DataFrame(rng.integers(0, 2, size=(30, 5)).astype(float), columns=names).assign(x=rng.normal(size=30))
     table["fulltime"] += 1
-    for said, other in protocol.codings(pools.moments_of(table, "male")):
+    for said, other in search.codings(search.moments_of(table, "male")):
         name, _, rest = said.partition(" coded ")
         low, high = (int(text) for text in rest.partition(" instead")[0].split(", "))
         again = table.assign(**{name: np.where(table[name] == table[name].min(), low, high).astype(float)})
@@ -136,7 +124,7 @@ def test_codes_change_means_and_scatters_as_recoding_the_rows_does():
 
 def test_rules_for_rows():
     table = pd.DataFrame({"sex": [0, 1, 1, 0, np.nan, 1], "a": [1, np.nan, 3, 8, 5, 6], "b": [1, 2, 3, np.nan, 5, 6.0]})
-    few = pools.Pool(table, "sex", {"everybody": np.ones(6, bool), "some": np.arange(6) < 4})
+    few = search.Pool(table, "sex", {"everybody": np.ones(6, bool), "some": np.arange(6) < 4})
     rules = dict(few.rules())
     assert [len(rows) for rows in rules.values()] == [3, 5, 5, 5, 2, 4, 4, 4]
     assert rules["everybody; gaps filled with the median"]["a"].tolist() == [1, 4.5, 3, 8, 6]
@@ -149,50 +137,41 @@ def test_rules_for_rows():
     assert set(part.index) <= {0, 1, 2, 3, 5}
 
 
-def test_what_does_not_exist_is_refused_and_an_empty_search_is_shown_empty(found):
-    with pytest.raises(ConfigurationError, match="Table 4"):
-        protocol.run(3)
-    with pytest.raises(ConfigurationError, match="lsac_clean"):
-        protocol.run_task("adult")
-    assert protocol.searches(found).empty
-    assert protocol.nearest(found).empty
-
-
 @pytest.mark.raw
 def test_the_search_finds_the_table_and_only_its_codings(raw, monkeypatch):
     raw("lsac_bw")
     monkeypatch.setattr(search, "DRAWS", 60)
-    rows = protocol.run_task("lsac_clean")
-    (line,) = protocol.searches(rows).to_dict("records")
+    rows = search.searched("lsac_clean")
+    (line,) = readings.searches(rows).to_dict("records")
     assert (line["best: PCA numbers equal"], line["best: min-max numbers equal"]) == (33, 31)
     assert line["sets of columns"] == line["sets decomposed"]
     assert line["most by random rows"] < 26
-    best = protocol.nearest(rows, 10)
+    best = readings.nearest(rows, 10)
     assert best["rows kept"].iloc[0] == "white and black"
     assert (best["PCA numbers equal"] == 33).sum() == 3  # white, black, or the code of race for the twelfth column
     assert best["PCA numbers equal"].iloc[3] < 26
     assert best["rows"].iloc[0] == datasets.entry("lsac_bw").rows
-    pool = pools.pool("lsac_clean")
+    pool = search.pool_of("lsac_clean")
     kept = pool.rows("white and black", tuple(best["columns"].iloc[0].split(", ")))
-    moments, shipped = pools.moments_of(kept, "male"), datasets.whole_moments("lsac_bw")
+    moments, shipped = search.moments_of(kept, "male"), datasets.whole_moments("lsac_bw")
     np.testing.assert_allclose(moments.scatters, shipped.scatters, rtol=1e-9, atol=1e-6)
 
 
 @pytest.mark.raw
 def test_the_pools_have_numbers_and_the_sex_of_everybody(raw):
     raw("lsac", "lsac_clean", "lsac_bar", "lsac_bw")
-    for file in pools.FILES:
-        pool = pools.pool(file)
+    for file in search.FILES:
+        pool = search.pool_of(file)
         assert pool.table.dtypes.map(lambda kind: kind.kind).isin(["f", "i"]).all()
         assert pool.sex in pool.table
         assert pool.races["everybody"].all()
         assert all(kept.shape == (len(pool.table),) for kept in pool.races.values())
     with pytest.raises(KeyError):
-        pools.pool("adult")
+        search.pool_of("adult")
 
 
 def test_the_public_file_confirms_the_table_and_the_controls_do_not():
-    shown = protocol.public_file()
+    shown = readings.public_file()
     found, file, *controls = shown.to_dict("records")
     assert found.pop("difference of moments") == "0"
     assert float(file.pop("difference of moments")) < 1e-10

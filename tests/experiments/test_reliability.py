@@ -9,9 +9,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from compendium import paths
-from compendium.experiments import experiment, records
-from compendium.report import reliability as report
+from compendium import paths, records
+from compendium.ledger import reliability as report
+from compendium.store import units_of
 from evenspan.core.errors import ResultError
 
 BENCHMARKS = paths.root() / "benchmarks"
@@ -24,18 +24,19 @@ def bench(monkeypatch):
     return lambda name: importlib.import_module(f"reliability_{name}")
 
 
-def test_killed_while_writing_and_resumed_the_results_are_those_of_the_whole_run(bench, finished, toy_checkout):
+def test_killed_while_writing_and_resumed_the_results_are_those_of_the_whole_run(bench, results, toy_checkout):
     kills, runs = bench("kills"), bench("runs")
-    whole = toy_checkout / "whole"
-    shutil.copytree(finished, whole, ignore=shutil.ignore_patterns("toy-k10.*"))
-    protocol = toy_checkout / "toy_project" / "protocol.py"
-    protocol.write_text(protocol.read_text().replace("(2, 10)", "(2,)"))
+    listed = toy_checkout / "experiments.yml"
+    listed.write_text(listed.read_text().replace("{toy-k10: {k: 10}, toy-k2", "{toy-k2"))
+    checkout, whole = runs.Checkout(toy_checkout), toy_checkout / "whole"
+    checkout.say("run", "toy-table", "--profile", "full")
+    shutil.move(results, whole)
     slow = toy_checkout / "slow"
     slow.mkdir()
     (slow / "sitecustomize.py").write_text(kills.SLOW)
     rng = np.random.default_rng(5)
     made, ended = kills.killed_runs(
-        runs.Checkout(toy_checkout),
+        checkout,
         "toy-table",
         whole,
         wanted=1,
@@ -48,9 +49,8 @@ def test_killed_while_writing_and_resumed_the_results_are_those_of_the_whole_run
     assert (row["sound"], row["code"]) == (True, -9)
     assert row["processes"] >= 2
     assert complete.items() >= {"tasks": 3, "same_csv": 3, "other_files": 0, "again": 0}.items()
-    # The protocol was altered on purpose, and nothing else.
-    assert set(complete["fields"].split()) - records.VARYING <= {"code"}
-    assert not list(finished.glob("*"))
+    assert set(complete["fields"].split()) <= records.VARYING
+    assert not list(results.glob("*"))
 
 
 def edit(path, name, **fields):
@@ -77,7 +77,7 @@ def test_the_comparison_sees_what_differs(bench, finished, tmp_path):
 
 
 def test_only_whole_results_are_believed_and_states_are_named(bench, finished):
-    names = list(experiment("toy-table").tasks())
+    names = list(units_of("toy-table"))
     kills, runs = bench("kills"), bench("runs")
     assert set(runs.believed(finished)) == set(names)
     assert kills.states(finished, names) == {"CSV + record": 6}

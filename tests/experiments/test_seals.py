@@ -4,7 +4,7 @@ import subprocess
 
 import pytest
 
-from compendium.experiments import seals
+from compendium import seals
 from evenspan.core.errors import ResultError
 
 

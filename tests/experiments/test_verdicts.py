@@ -4,7 +4,7 @@ from decimal import Decimal
 
 import pytest
 
-from compendium.report.verdicts import EVIDENCE, Evidence, Kind, Peer, Rules, explanation, judge, printed_digits, rules
+from compendium.ledger.verdicts import EVIDENCE, Evidence, Kind, Peer, Rules, explanation, judge, printed_digits, rules
 from evenspan.core.errors import ResultError
 
 HALF, SHARE = Decimal("0.5"), Decimal("0.02")

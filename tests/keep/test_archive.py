@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from compendium import paths
-from compendium.report import archive, archive_check, book_pdf, ingredients
-from compendium.report import crate as crate_module
+from compendium.keep import archive, archive_check, book_pdf, ingredients
+from compendium.keep import crate as crate_module
 from evenspan.core.errors import ConfigurationError, ResultError
 
 
@@ -172,12 +172,12 @@ def test_sources_that_differ_from_the_commit_are_refused_or_marked(checkout, out
 
 
 def test_a_book_that_is_missing_or_old_is_refused(checkout, out):
-    (checkout / "notebooks" / "toy.ipynb").write_text("{}")
+    (checkout / "notebooks" / "toy" / "table.ipynb").write_text("{}")
     (checkout / "data" / "new.csv").write_text("a\n")
     (checkout / "data" / "paper" / "toy_k10.csv").unlink()
     with pytest.raises(ResultError) as error:
         archive.write(out / "a", allow_dirty=True)
-    for said in ("notebooks/toy.ipynb (changed)", "data/new.csv (new)", "toy_k10.csv (gone)", "Run 'make book'"):
+    for said in ("notebooks/toy/table.ipynb (changed)", "data/new.csv (new)", "toy_k10.csv (gone)", "Run 'make book'"):
         assert said in str(error.value)
     (checkout / "_build" / "html" / ingredients.NAME).unlink()
     with pytest.raises(ResultError, match="does not say what it was made from"):

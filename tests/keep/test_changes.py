@@ -7,8 +7,8 @@ import subprocess
 import pytest
 
 from compendium import paths
-from compendium.experiments.catalogue import catalogue
-from compendium.report.changed_numbers import changed
+from compendium.catalogue import catalogue
+from compendium.keep.changed_numbers import changed
 from evenspan.core.errors import ConfigurationError
 
 HEAD = "dataset,method,k,split,protocol,metric,value,reason\n"
@@ -86,5 +86,5 @@ def test_every_release_says_which_numbers_changed():
             assert experiment in known
             assert 0 < differing <= total
             if name == "Unreleased":  # the total is what is stored now
-                stored = paths.results("full", experiment).glob("*.csv")
+                stored = paths.results(experiment).glob("*.csv")
                 assert total == sum(path.read_bytes().count(b"\n") - 1 for path in stored)

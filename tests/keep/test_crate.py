@@ -9,9 +9,8 @@ import pandas as pd
 import pytest
 
 from compendium import data as datasets
-from compendium import paths
-from compendium.experiments import records, store
-from compendium.report import crate, crate_entities
+from compendium import paths, records, store
+from compendium.keep import crate, crate_entities
 from evenspan.core.errors import ConfigurationError, RegistryError, ResultError
 
 from .crate_check import faults
@@ -128,7 +127,7 @@ def test_every_column_and_every_run_is_described(folder, graph):
 
 
 def test_columns_of_all_results_have_a_description():
-    stored = paths.results("full").rglob("*.csv")
+    stored = paths.results().rglob("*.csv")
     columns = {name for path in stored for name in path.read_text(encoding="utf-8").splitlines()[0].split(",")}
     assert {"task", "dataset", "value", "workers"} <= columns <= crate_entities.COLUMNS.keys()
     with pytest.raises(ResultError, match="'colour' of the results has no description"):
@@ -163,10 +162,10 @@ def test_wrong_folders_and_names_are_refused(tmp_path):
 )
 def test_a_result_that_was_altered_is_not_described(tmp_path, monkeypatch, change, said):
     stored = tmp_path / "full" / SOME[0]
-    shutil.copytree(paths.results("full") / SOME[0], stored)
+    shutil.copytree(paths.results() / SOME[0], stored)
     table = next(stored.glob("*.csv"))
     table.write_text(change(table.read_text()))
-    monkeypatch.setattr(paths, "results", lambda profile, *parts: (tmp_path / profile).joinpath(*parts))
+    monkeypatch.setattr(paths, "results", lambda *parts: (tmp_path / "full").joinpath(*parts))
     with pytest.raises(ResultError, match=said):
         crate.write(tmp_path / "new", SOME[:1])
 

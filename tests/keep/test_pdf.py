@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from compendium import paths
-from compendium.experiments import records
-from compendium.report import book_order, book_pdf, browser
-from compendium.report.browser import chromium
+from compendium import paths, records
+from compendium.book import browser
+from compendium.book.browser import chromium
+from compendium.keep import book_order, book_pdf
 from evenspan.core.errors import ConfigurationError, ResultError
 
 TOC = """

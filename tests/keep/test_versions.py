@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from compendium.report import versions
-from compendium.report.browser import served
+from compendium.book.browser import served
+from compendium.keep import versions
 from evenspan.core.errors import ConfigurationError, ResultError
 
 
@@ -49,11 +49,6 @@ def test_a_version_that_is_added_changes_no_older_one(book, tmp_path):
     assert third.versions == ("0.10.0", "0.9.1", "0.9.0")
     assert digests(folder / "latest") == digests(folder / "0.10.0")
     assert (folder / "0.9.1" / "_static" / "part.html").read_text() == "<p>no head</p>"
-
-
-def test_the_order_of_versions():
-    names = ["1.0.0", "0.10.0", "0.10.0rc1", "0.10.0b2", "0.10.0a1", "0.10.0.dev3", "0.9.2", "0.9"]
-    assert sorted(names[3:] + names[:3], key=versions._order, reverse=True) == names
 
 
 def test_what_was_published_is_not_changed_in_silence(book, tmp_path):

@@ -7,11 +7,18 @@ import pandas as pd
 import pytest
 
 from compendium import paths
-from compendium.experiments import contradictions
-from compendium.experiments.states import Stored
-from compendium.experiments.store import read_records
-from compendium.report import errata, findings, findings_data, findings_figures, findings_programs, findings_theory
-from compendium.report.findings_evidence import Evidence, data_sets
+from compendium.ledger import (
+    contradictions,
+    errata,
+    findings,
+    findings_data,
+    findings_evidence,
+    findings_figures,
+    findings_theory,
+)
+from compendium.ledger.findings_evidence import Evidence, data_sets
+from compendium.states import Stored
+from compendium.store import read_records
 from evenspan.core.errors import ResultError
 
 BOOK = paths.root() / "book" / "findings"
@@ -78,8 +85,7 @@ def test_numbers_against_a_finding_stop_the_page(monkeypatch):
 
 
 def test_missing_results_are_said(monkeypatch):
-    for module in (findings_data, findings_programs, findings_theory):
-        monkeypatch.setattr(module, "full", lambda experiment: None)
+    monkeypatch.setattr(findings_evidence, "read_results", lambda experiment: pd.DataFrame())
     for key in ("swaps", "stops-short", "flattened-weights", "joint-gain", "wiped-blocks"):
         assert findings.MISSING in findings.show(key).data
 
@@ -161,5 +167,5 @@ def test_what_rests_on_changed_results_says_so(monkeypatch):
     key = "chance-balance"
     assert "changed or are damaged" not in findings.show(key).data
     every = [Stored(name, "changed") for name in read_records("zhou2024-search")]
-    monkeypatch.setattr("compendium.experiments.states.inspect", lambda name: every)
+    monkeypatch.setattr("compendium.states.inspect", lambda name: every)
     assert "changed or are damaged" in findings.show(key).data

@@ -4,7 +4,7 @@ import warnings
 
 import pytest
 
-from compendium.report.guide_messages import told
+from compendium.book.guide_messages import told
 from evenspan.core.errors import ExecutionError, GroupError
 
 

@@ -6,7 +6,7 @@ from matplotlib import pyplot as plt
 
 import evenspan
 from compendium import paths
-from compendium.report import guide_figures, guide_methods, guide_tables
+from compendium.book import guide_figures, guide_methods, guide_tables
 from evenspan.core.errors import ConfigurationError
 from evenspan.displays.method_looks import looks
 from evenspan.methods import METHODS

@@ -3,8 +3,8 @@
 import numpy as np
 from matplotlib import pyplot as plt
 
+from compendium.book.joint_range_figure import joint_range, lower_left
 from compendium.data import whole_moments
-from compendium.report.joint_range_figure import joint_range, lower_left
 from evenspan import JointRange, StandardPCA
 
 

@@ -7,8 +7,9 @@ import pandas as pd
 import pytest
 
 from compendium import paths
-from compendium.report import ledger, ledger_heat
-from compendium.report.verdicts import Kind
+from compendium.ledger import heat as ledger_heat
+from compendium.ledger import table as ledger
+from compendium.ledger.verdicts import Kind
 
 EMPTY = {
     "ours": "",

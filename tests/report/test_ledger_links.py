@@ -3,8 +3,10 @@
 import nbformat
 import pytest
 
-from compendium.experiments import experiment
-from compendium.report import ledger, ledger_links, stage
+from compendium.book import stage
+from compendium.catalogue import experiment
+from compendium.ledger import links as ledger_links
+from compendium.ledger import table as ledger
 from evenspan.core.errors import ResultError
 
 

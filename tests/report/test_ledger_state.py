@@ -4,7 +4,8 @@ import pandas as pd
 import pytest
 
 from compendium import paths
-from compendium.report import ledger, ledger_state
+from compendium.ledger import state as ledger_state
+from compendium.ledger import table as ledger
 from evenspan.core.errors import ResultError
 
 

@@ -14,7 +14,7 @@ from sklearn.decomposition import PCA
 
 import evenspan
 from compendium import paths
-from compendium.report.sight import MISSING, contrast, distance, lab
+from compendium.book.sight import MISSING, contrast, distance, lab
 from evenspan import metrics
 from evenspan.core.errors import ConfigurationError
 from evenspan.displays import method_looks, style

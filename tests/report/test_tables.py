@@ -5,13 +5,12 @@ import re
 import pandas as pd
 import pytest
 
-from compendium import paths
-from compendium.experiments import kleindessner2023_claims as from_results
-from compendium.experiments import kleindessner2023_table as protocol
-from compendium.experiments.session import stored
-from compendium.experiments.store import read_results
-from compendium.report import tables
-from compendium.report.verdicts import Kind
+from compendium import paths, protocol
+from compendium.book import tables
+from compendium.ledger.verdicts import Kind
+from compendium.papers.kleindessner2023 import claims as from_results
+from compendium.papers.kleindessner2023 import readings
+from compendium.store import read_results
 
 KNOWN = set(re.findall(r"\.(verdict-[a-z]+)::before", (paths.root() / "book/_static/evenspan.css").read_text()))
 
@@ -20,9 +19,13 @@ def classes(markup: str) -> set[str]:
     return set(re.findall(r"verdict-[a-z]+", markup))
 
 
+def study(dataset: str, k: int) -> protocol.Study:
+    return protocol.study("kleindessner2023-table", dataset=dataset, k=k)
+
+
 @pytest.fixture(scope="module")
 def adult():
-    return protocol.summary(stored("kleindessner2023-table", dataset="adult", k=10))
+    return readings.summary(read_results("kleindessner2023-table", dataset="adult", k=10))
 
 
 def test_every_answer_carries_a_mark_of_the_style_sheet(reads):
@@ -33,7 +36,7 @@ def test_every_answer_carries_a_mark_of_the_style_sheet(reads):
 
 
 def test_verdict_table_shows_published_and_ours_side_by_side(adult):
-    markup = tables.verdict_table("kleindessner2023-table", adult, dataset="adult", k=10).data
+    markup = tables.verdict_table(study("adult", 10), adult).data
     row = next(r for r in markup.split("<tr>") if ">%Var<" in r and ">Fair PCA<" in r)
     cells = re.findall(r"<td[^>]*>(.*?)</td>", row)
     assert cells[2:4] == ["19.62 ± 1.73", "19.62 ± 1.73"]
@@ -47,12 +50,12 @@ def test_numbers_that_were_not_run_are_counted(adult, monkeypatch):
     for missing, note in ((Kind.PENDING.value, True), (Kind.EXACT.value, False)):
         cells.loc[others, "verdict"] = missing
         monkeypatch.setattr(tables, "_cells", lambda *place: cells)
-        markup = tables.verdict_table("kleindessner2023-table", adult, dataset="adult", k=10).data
+        markup = tables.verdict_table(study("adult", 10), adult).data
         assert (f"{others.sum()} more numbers" in markup) == ("more numbers" in markup) == note
 
 
 def test_nothing_published_means_no_verdict(adult):
-    markup = tables.verdict_table("kleindessner2023-table", adult, dataset="compas", k=2).data
+    markup = tables.verdict_table(study("compas", 3), adult).data
     assert not classes(markup)
 
 
@@ -68,10 +71,12 @@ def test_no_number_is_a_dash():
 
 
 def test_links_lead_to_stored_files():
-    markup = tables.trail("kleindessner2023-table", dataset="german", k=2).data
+    shown = study("german", 2)
+    shown.units = {"german-k2-pca": {"dataset": "german", "k": 2, "method": "PCA"}}
+    markup = tables.trail(shown).data
     found = re.findall(r'href="\.\./\.\./_static/results/full/(.*?)"', markup)
     assert found == [f"kleindessner2023-table/german-k2.{kind}" for kind in ("csv", "json")]
-    assert all(paths.results("full", name).is_file() for name in found)
+    assert all(paths.results(name).is_file() for name in found)
 
 
 def test_a_sentence_is_text_not_markup():
@@ -79,7 +84,7 @@ def test_a_sentence_is_text_not_markup():
 
 
 def test_csv_beside_a_figure_is_written(tmp_path, monkeypatch):
-    monkeypatch.setattr(paths, "results", lambda *parts: tmp_path.joinpath(*parts))
+    monkeypatch.setattr(paths, "build", lambda *parts: tmp_path.joinpath(*parts))
     markup = tables.csv_link(pd.DataFrame({"n": [1, 2]}), "some/where", up=1).data
-    assert 'href="../_static/results/embedded/figures/some/where.csv"' in markup
-    assert (tmp_path / "embedded/figures/some/where.csv").read_text() == "n\n1\n2\n"
+    assert 'href="../_static/numbers/some/where.csv"' in markup
+    assert (tmp_path / "numbers/some/where.csv").read_text() == "n\n1\n2\n"

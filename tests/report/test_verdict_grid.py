@@ -3,7 +3,8 @@
 import pandas as pd
 import pytest
 
-from compendium.report import verdict_grid
+from compendium import protocol
+from compendium.ledger import verdict_grid
 
 ROW = {
     "cell": "rathore2025_table5_npha/001",
@@ -30,9 +31,12 @@ def made(monkeypatch):
 
 
 def test_a_cell_has_both_numbers_and_the_mark_of_its_verdict(made):
-    shown = verdict_grid.verdict_grid("rathore2025-tables", "R.E.", dataset="npha", caption="errors").data
+    study = protocol.study("rathore2025-tables", dataset="npha")
+    shown = verdict_grid.verdict_grid(study, "R.E.", caption="errors").data
     assert '1.23 | 1.20<br><span class="verdict verdict-close">close</span>' in shown
     assert '1.00 | –<br><span class="verdict verdict-pending">not yet run</span>' in shown
     assert "0.77" not in shown  # another metric
     assert "9.99" not in shown  # another data set
+    own = protocol.study("rathore2025-tables", dataset="npha", largest=3)
+    assert "Nothing is printed" in verdict_grid.verdict_grid(own, "R.E.", caption="errors").data
     assert shown.index("<th>A</th>") < shown.index("<th>B</th>")

@@ -5,9 +5,9 @@ from .celeba import UnreadableImagesWarning, celeba_attributes, celeba_batches, 
 from .clustering import ClusterData, clusterings, load_clustering
 from .dataset import Dataset
 from .fetch import fetch, verify
-from .fold_store import fold_moments, half_moments
+from .fold_store import WITH_FOLDS, fold_moments, half_moments
 from .loaders import load, load_split, loadable, splits
-from .moments_store import batches, make_moments, shipped_moments, whole_moments
+from .moments_store import batches, group_moments, make_moments, own_table, shipped_moments, whole_moments
 from .registry import Entry, RawFile, checksum, entry, names
 from .storage import Status, status
 from .synthetic import equal_moments, paired_splits, stretched_group, two_latent_groups
@@ -15,6 +15,7 @@ from .synthetic_gaps import GaussianPair, authors_pair, gap_controlled_pair
 from .uci_activities import load_daily_sports, load_har
 
 __all__ = [
+    "WITH_FOLDS",
     "ClusterData",
     "Dataset",
     "Entry",
@@ -36,6 +37,7 @@ __all__ = [
     "fetch",
     "fold_moments",
     "gap_controlled_pair",
+    "group_moments",
     "half_moments",
     "load",
     "load_celeba",
@@ -46,6 +48,7 @@ __all__ = [
     "loadable",
     "make_moments",
     "names",
+    "own_table",
     "paired_splits",
     "shipped_moments",
     "splits",

@@ -6,7 +6,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from evenspan.core.errors import RegistryError
+from evenspan import TableEncoder
+from evenspan.core.errors import ConfigurationError, RegistryError
 from evenspan.core.moments import GroupMoments
 
 from . import jevd_tables
@@ -132,3 +133,30 @@ def whole_moments(name: str) -> GroupMoments:
         )
     first, *others = fold_moments(name, 0).values()
     return sum(others, first)
+
+
+def own_table(path: str, groups: str) -> Dataset:
+    """A CSV file with a column of ``groups``; every text column becomes one column for each of its values."""
+    table = pd.read_csv(path)
+    if groups not in table:
+        raise ConfigurationError(f"groups={groups!r}; {path} has the columns {', '.join(table)}. Name one of these.")
+    X = TableEncoder(standardize=False).fit_transform(table.drop(columns=groups))
+    labels = table[groups].to_numpy()
+    return Dataset(Path(path).stem, X.to_numpy(float), labels, labels, tuple(X.columns))
+
+
+def group_moments(name: str, groups: str = "", *, from_points: bool = False) -> GroupMoments:
+    """Moments of all rows by group: of a registered data set, or of a table of one's own.
+
+    Parameters
+    ----------
+    name : str
+        A data set, or the path of a CSV file.
+    groups : str
+        The column of that file that holds the groups. Other text columns become one column for each of their values.
+    from_points : bool
+        Compute them from the raw data; otherwise they are those that are shipped.
+    """
+    if Path(name).suffix == ".csv":
+        return moments_of(own_table(name, groups))
+    return moments_of(load(name)) if from_points else whole_moments(name)

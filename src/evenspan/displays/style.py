@@ -16,8 +16,7 @@ TICKS = "#555555"
 #: Where a number comes from, the same in every figure: colour and marker, the printed ones hollow.
 SOURCES = {
     "published": (COLOURS[1], "D"),
-    "full run": (COLOURS[0], "o"),
-    "this build": (COLOURS[3], "x"),
+    "ours": (COLOURS[0], "o"),
 }
 
 SETTINGS = {

@@ -1,0 +1,114 @@
+"""Figures of the notebooks and chapters: each takes tidy data and returns a matplotlib figure."""
+
+import numpy as np
+import pandas as pd
+from matplotlib import pyplot as plt
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+
+from evenspan.core.answer import FairSubspace
+from evenspan.core.moments import GroupMoments
+from evenspan.displays.method_looks import group_looks, look
+from evenspan.displays.style import SOURCES
+
+
+def two_groups(X: np.ndarray, groups: np.ndarray, subspaces: dict[str, FairSubspace]) -> Figure:
+    """Points of two groups with the direction each method keeps (left), and what is left of the groups on it (right).
+
+    Parameters
+    ----------
+    X : ndarray of shape (n, 2)
+    groups : ndarray of shape (n,)
+        Two labels.
+    subspaces : dict of str to FairSubspace
+        At most three one-dimensional answers by the name of their method.
+    """
+    own = group_looks(np.unique(groups).tolist())
+    fig = plt.figure(figsize=(9.6, 4.6), layout="constrained")
+    grid = fig.add_gridspec(len(subspaces), 2, width_ratios=[1.15, 1])
+    plane = fig.add_subplot(grid[:, 0])
+    for label, (colour, marker, *_) in own.items():
+        inside = groups == label
+        plane.scatter(*X[inside].T, s=18, alpha=0.55, color=colour, marker=marker, label=f"group {label}", linewidth=0)
+        plane.plot(*X[inside].mean(axis=0), marker, color=colour, markersize=11, markeredgecolor="white")
+    reach = 0.5 * float(np.ptp(X, axis=0).max())
+    for (name, subspace), dash in zip(subspaces.items(), ("-", "--", ":"), strict=False):
+        ends = subspace.mean + np.outer([-reach, reach], subspace.V[:, 0])
+        plane.plot(*ends.T, dash, color=look(name).colour, linewidth=2.4, label=name)
+    plane.set_aspect("equal")
+    plane.set(xlabel="feature 1", ylabel="feature 2", title="The plane, the group means and the direction kept")
+    plane.legend(loc="upper left", fontsize="small")
+    panels = [fig.add_subplot(grid[row, 1]) for row in range(len(subspaces))]
+    for (name, subspace), panel in zip(subspaces.items(), panels, strict=True):
+        T = subspace.apply(X)[:, 0]
+        bins = np.linspace(T.min(), T.max(), 31)
+        for label, (colour, _, _, _, hatch) in own.items():
+            values = T[groups == label]
+            panel.hist(values, bins=bins, density=True, color=colour, alpha=0.45, hatch=hatch, edgecolor=colour)
+            panel.axvline(
+                values.mean(axis=0), color=colour, linewidth=2.4, linestyle="-" if not hatch else (0, (2, 1.4))
+            )
+        moments = GroupMoments.from_data(T[:, None], groups)
+        gap = float(np.ptp(moments.means[:, 0], axis=0))
+        kept = float(np.sqrt(moments.scatter[0, 0] / moments.n))
+        panel.set(yticks=[], title=f"{name}: group means {gap:.2f} apart, spread {kept:.2f}")
+        panel.grid(visible=False)
+    panels[-1].set_xlabel("coordinate along the direction")
+    return fig
+
+
+def metrics_by_method(summary: pd.DataFrame, metrics: list[str], published: pd.DataFrame | None = None) -> Figure:
+    """One panel a metric, one line a method: mean and standard deviation over the splits, from each source.
+
+    Parameters
+    ----------
+    summary : DataFrame
+        Columns ``method``, ``metric``, ``mean``, ``std``, and perhaps ``source``.
+    metrics : list of str
+        The panels, in order; metrics without any value are left out.
+    published : DataFrame, optional
+        The same columns for the paper's own numbers.
+    """
+    summary = summary if "source" in summary else summary.assign(source="ours")
+    rows = summary if published is None else pd.concat([published.assign(source="published"), summary])
+    metrics = [metric for metric in metrics if metric in set(rows["metric"])]
+    methods = list(dict.fromkeys(summary["method"]))
+    sources = [source for source in SOURCES if source in set(rows["source"])]
+    across = min(4, len(metrics))
+    down = -(-len(metrics) // across)
+    fig, axes = plt.subplots(
+        down, across, figsize=(2.7 * across + 1.2, 0.42 * len(methods) * down + 1.3 * down), sharey=True, squeeze=False,
+        layout="constrained",
+    )  # fmt: skip
+    for panel, metric in zip(axes.flat, metrics, strict=False):
+        for shift, source in enumerate(sources):
+            some = rows[(rows["metric"] == metric) & (rows["source"] == source)].set_index("method").reindex(methods)
+            y = np.arange(len(methods)) + 0.22 * (shift - (len(sources) - 1) / 2)
+            colour, marker = SOURCES[source]
+            panel.errorbar(
+                some["mean"],
+                y,
+                xerr=some["std"].fillna(0.0),
+                fmt=marker,
+                color=colour,
+                markerfacecolor="white" if source == "published" else colour,
+                markersize=6,
+                capsize=2,
+                linewidth=1,
+            )
+        panel.set_title(_readable(metric))
+        panel.set_yticks(range(len(methods)), methods)
+    axes[0, 0].invert_yaxis()
+    for panel in axes.flat[len(metrics) :]:
+        panel.set_visible(False)
+    handles = [
+        Line2D([], [], color=SOURCES[s][0], marker=SOURCES[s][1], linestyle="", label=s,
+               markerfacecolor="white" if s == "published" else SOURCES[s][0]) for s in sources
+    ]  # fmt: skip
+    fig.legend(handles=handles, loc="outside lower center", ncols=len(handles))
+    return fig
+
+
+def _readable(metric: str) -> str:
+    """A metric's name with its symbols: the tables spell them in plain text."""
+    return metric.replace("Delta_", "Δ ").replace("^2", "²")

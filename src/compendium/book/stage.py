@@ -1,0 +1,227 @@
+"""Assemble what the book is made of in ``_build/stage``, so that its addresses are clean.
+
+Pages that somebody wrote are copied from ``book/``; chapters and experiments come executed from ``_build/executed``;
+data cards and the ledger are generated; sources, notebooks and result tables are copied beside them so that pages can
+include and link to them. The folder is made anew each time: nothing stale can survive in it.
+"""
+
+import re
+import shutil
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import nbformat
+import yaml
+
+from compendium import data as datasets
+from compendium import paths
+from compendium.catalogue import Experiment, catalogue
+from evenspan.core.errors import ExecutionError, FairError, ResultError
+
+from ..keep import ingredients
+from ..ledger import links as ledger_links
+from ..ledger import page as ledger_page
+from ..ledger import table as ledger
+from . import execute
+
+_PAGE = {".md", ".ipynb"}
+#: Files below ``_build/examples`` by the chapter that writes them.
+EXAMPLES = {"yours/audit": "audit/report.html"}
+
+
+def chapters() -> list[str]:
+    """Text chapters that the build executes, as page names relative to ``book/``."""
+    book = paths.root() / "book"
+    pages = (p for p in sorted(book.rglob("*.md")) if execute.is_executable(p))
+    return [page.relative_to(book).with_suffix("").as_posix() for page in pages]
+
+
+def toc_pages(toc: Path) -> list[str]:
+    """Every page that the table of contents names, in its order; globs are left out."""
+
+    def walk(node: Any) -> Iterator[str]:
+        if isinstance(node, dict):
+            for key, value in node.items():
+                if key in {"file", "root"}:
+                    yield re.sub(r"\.(md|ipynb)$", "", value)
+                else:
+                    yield from walk(value)
+        elif isinstance(node, list):
+            for value in node:
+                yield from walk(value)
+
+    return list(walk(yaml.safe_load(toc.read_text(encoding="utf-8"))))
+
+
+def stage(destination: Path | None = None) -> Path:
+    """Assemble the source folder of the book and return it.
+
+    Raises
+    ------
+    ExecutionError
+        A chapter or experiment has not been executed, or the table of contents names a page that does not exist.
+    ResultError
+        The ledger links to a page, file or section that does not exist.
+    """
+    root, target = paths.root(), destination or paths.build("stage")
+    shutil.rmtree(target, ignore_errors=True)
+    _copy_book(root / "book", target)
+    _copy_chapters(target)
+    _copy_experiments(target)
+    for package in ("evenspan", "compendium"):
+        _copy_tree(root / "src" / package, target / "_src" / package, "*.py")
+    for shown in (root / "CITATION.cff", paths.data("tolerances.yml")):
+        _copy(shown, target / "_src" / shown.name)
+    _copy_tree(root / "notebooks", target / "_notebooks", "*.ipynb")
+    _copy_tree(paths.results(), target / "_static" / "results" / "full", "*.csv", "*.json")
+    _copy_tree(paths.build("numbers"), target / "_static" / "numbers", "*.csv")
+    _copy_examples(target)
+    _copy_tree(paths.data("paper"), target / "_static" / "paper", "*.csv")
+    _write_cards(target)
+    _write_ledger(target)
+    _write(target / ingredients.NAME, ingredients.listing())
+    _check_toc(target, root / "_toc.yml")
+    return target
+
+
+def _copy_book(book: Path, target: Path) -> None:
+    executed = {f"{name}.md" for name in chapters()}
+    for source in sorted(p for p in book.rglob("*") if p.is_file()):
+        name = source.relative_to(book)
+        if name.parts[0] == "_ext" or "__pycache__" in name.parts or name.as_posix() in executed:
+            continue
+        _copy(source, target / name)
+
+
+def _copy_chapters(target: Path) -> None:
+    for name in chapters():
+        _copy(_executed("chapters", f"{name}.ipynb"), target / f"{name}.ipynb")
+
+
+def _copy_experiments(target: Path) -> None:
+    for experiment in catalogue().values():
+        for execution in experiment.executions:
+            notebook = nbformat.read(_executed("experiments", experiment.id, f"{execution}.ipynb"), as_version=4)
+            _introduce(notebook, experiment, execution)
+            _rename_figures(notebook, execution)
+            page = target / "experiments" / experiment.id / f"{execution}.ipynb"
+            page.parent.mkdir(parents=True, exist_ok=True)
+            nbformat.write(notebook, page)
+
+
+def _copy_examples(target: Path) -> None:
+    """What a chapter wrote for readers to open, such as a whole report: a page that links to it must find it."""
+    for chapter, example in EXAMPLES.items():
+        if chapter in chapters() and not paths.build("examples", example).is_file():
+            raise ExecutionError(
+                f"{paths.build('examples', example)}, which book/{chapter}.md writes, is not there. Delete "
+                f"{paths.build('executed', 'chapters', f'{chapter}.ipynb')} and run 'make book'."
+            )
+    _copy_tree(paths.build("examples"), target / "_static" / "examples", "*.html", "*.csv", "*.svg", "*.npz", "*.json")
+
+
+def _executed(*parts: str) -> Path:
+    source = paths.build("executed", *parts)
+    if not source.is_file():
+        raise ExecutionError(f"{source} has not been made. Run 'make book'; a failed notebook is under _build/failed/.")
+    return source
+
+
+def _introduce(notebook, experiment: Experiment, execution: str) -> None:
+    """Give the page its own title, and say below it how to get, cite and run it again."""
+    opening = next((c for c in notebook.cells if c.cell_type == "markdown"), None)
+    if opening is None or not opening.source.startswith("# "):
+        raise ExecutionError(f"{experiment.notebook} must begin with a markdown cell that opens with a '# ' title.")
+    title, _, text = opening.source.partition("\n")
+    own = experiment.executions[execution]
+    what = [_named(experiment, value) if key == "dataset" else f"{key} = {value}" for key, value in own.items()]
+    options = "".join(f" -p {key} {value}" for key, value in own.items())
+    place = Path(experiment.notebook).relative_to("notebooks").as_posix()
+    opening.source = (
+        f"{': '.join(filter(None, (title.rstrip(), ', '.join(map(str, what)))))}\n\n"
+        f":::{{div}} provenance\n{{download}}`Get the notebook <../../_notebooks/{place}>` · "
+        f"[Cite this page](ch-cite) · Run it again: "
+        f"`python -m compendium run {experiment.id}{options}`\n:::\n{text}"
+    )
+
+
+def _named(experiment: Experiment, dataset: str) -> str:
+    """The paper's name of a data set; what only stands in for it is called so."""
+    name = experiment.published_datasets.get(dataset, (dataset,))[0]
+    return f"{name} (stand-in)" if dataset in experiment.stand_ins else name
+
+
+def _rename_figures(notebook, execution: str) -> None:
+    """Make figure names unique: one notebook is several pages, and a name may be given once in the book."""
+    for cell in notebook.cells:
+        figure = cell.metadata.get("mystnb", {}).get("figure", {})
+        if old := figure.get("name"):
+            figure["name"] = f"{old}-{execution}"
+            for other in notebook.cells:
+                if other.cell_type == "markdown":
+                    other.source = re.sub(rf"(?<=[`<]){re.escape(old)}(?=[`>])", figure["name"], other.source)
+
+
+def _write_cards(target: Path) -> None:
+    for name in datasets.names():
+        _write(target / "data" / "cards" / f"{name}.md", datasets.card(name))
+    index = datasets.card_index().replace("](", "](cards/")  # its links are those of a page beside the cards
+    _write(
+        target / "data" / "index.md",
+        "# Data cards\n\nOne card for each data set: where it comes from, under which licence, who is in it, which "
+        f"groups are compared, what is known to be wrong with it and what may not be concluded from it.\n\n{index}\n",
+    )
+
+
+def _write_ledger(target: Path) -> None:
+    pages = ledger.pages()
+    pages["_static/ledger-rows.mjs"] = ledger_page.rows_script(pages["_static/ledger.csv"])
+    for name, text in pages.items():
+        _write(target / name, text)
+    ledger_links.check(pages["ledger.md"], target)
+
+
+def _check_toc(target: Path, toc: Path) -> None:
+    present = {
+        p.relative_to(target).with_suffix("").as_posix()
+        for p in target.rglob("*")
+        if p.suffix in _PAGE and not p.relative_to(target).parts[0].startswith("_")
+    }
+    if missing := [page for page in toc_pages(toc) if page not in present]:
+        raise ExecutionError(
+            f"_toc.yml names pages that do not exist: {', '.join(missing)}. Write them or take them out."
+        )
+
+
+def _copy_tree(source: Path, target: Path, *patterns: str) -> None:
+    for pattern in patterns:
+        for file in sorted(source.rglob(pattern)):
+            _copy(file, target / file.relative_to(source))
+
+
+def _copy(source: Path, target: Path) -> None:
+    target.parent.mkdir(parents=True, exist_ok=True)
+    shutil.copyfile(source, target)
+
+
+def _write(target: Path, text: str) -> None:
+    if target.exists():
+        raise ResultError(f"Two sources make the same page, {target}. Rename one of them.")
+    target.parent.mkdir(parents=True, exist_ok=True)
+    target.write_text(text, encoding="utf-8")
+
+
+def main() -> int:
+    """Entry point of ``python -m compendium.book.stage``."""
+    try:
+        stage()
+    except FairError as error:
+        print(error, file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

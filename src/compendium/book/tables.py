@@ -1,0 +1,278 @@
+"""Tables of the notebooks and chapters, and the CSV files that stand beside tables and figures."""
+
+import html
+
+import pandas as pd
+from IPython.display import HTML
+
+from .. import data as datasets
+from .. import paths
+from ..catalogue import experiment
+from ..ledger.claims import ANSWERS, CHANGED, SIDES, UNMOVED, answered, badge, claims, unmoved
+from ..ledger.heat import mark, percent
+from ..ledger.links import stored
+from ..ledger.state import agreement, counted, sentences
+from ..ledger.table import counts, ledger, tally
+from ..ledger.verdicts import VERSION, Evidence, Kind
+from ..protocol import Study
+from ..store import file_of, units_of
+
+
+def csv_link(frame: pd.DataFrame, name: str, *, up: int = 2, text: str = "Numbers of this figure (CSV)") -> HTML:
+    """Write ``frame`` where the book finds it, and a link to it.
+
+    Parameters
+    ----------
+    frame : DataFrame
+    name : str
+        Path without ending, unique in the book: ``foundations/moments-shift``.
+    up : int
+        How many folders the page lies below the book's root.
+    text : str
+        What the link says.
+    """
+    path = paths.build("numbers", f"{name}.csv")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    frame.to_csv(path, index=False, lineterminator="\n")
+    return HTML(_link(f"{'../' * up}_static/numbers/{name}.csv", text))
+
+
+def table(rows: pd.DataFrame, *, caption: str, classes: str = "result-table") -> HTML:
+    """A frame as an HTML table with a caption; text cells may hold markup made by this package."""
+    body = rows.rename_axis(columns=None).to_html(
+        index=False, escape=False, border=0, classes=classes, justify="left", na_rep="–"
+    )
+    body = body.replace("<thead>", f"<caption>{html.escape(caption)}</caption>\n  <thead>", 1)
+    label = f'role="region" aria-label="{html.escape(caption)}"'
+    return HTML(f'<div class="table-scroll" tabindex="0" {label}>{body}</div>')
+
+
+def published(experiment_id: str, dataset: str, k: int) -> pd.DataFrame | None:
+    """The paper's own numbers for one data set and k as ``method, metric, mean, std``; None where it prints none."""
+    cells = _cells(experiment_id, dataset, k)
+    cells = cells[cells["published"] != ""]
+    if cells.empty:
+        return None
+    return pd.DataFrame(
+        {
+            "method": cells["method"],
+            "metric": cells["metric"],
+            "mean": cells["published"].astype(float),
+            "std": pd.to_numeric(cells["published_std"], errors="coerce"),
+        }
+    )
+
+
+def verdict_table(study: Study, rows: pd.DataFrame) -> HTML:
+    """Published and ours side by side, with verdicts; ours alone where nothing was published for a setting.
+
+    Parameters
+    ----------
+    study : Study
+        Of a notebook with the parameters ``dataset`` and ``k``.
+    rows : DataFrame
+        Mean and standard deviation by ``method, metric, protocol``.
+    """
+    entry = study.entry
+    cells = _cells(entry.id, study.setting["dataset"], study.setting["k"]) if study.published else pd.DataFrame()
+    run = cells[cells["ours"] != ""] if len(cells) else cells
+    if run.empty:
+        released = rows[rows["protocol"].isin(entry.published_protocols.values())]
+        texts = [mean_and_spread(m, s) for m, s in zip(released["mean"], released["std"], strict=True)]
+        several = ["protocol"] if released["protocol"].nunique() > 1 else []
+        shown = released[[*several, "metric", "method"]].assign(ours=texts)
+        nothing = "Nothing is printed for this setting, so that there is nothing to judge."
+        return HTML(f"<p>{nothing}</p>" + table(shown, caption="Mean ± standard deviation over the splits").data)
+    return judged_table(cells, run)
+
+
+def judged_table(cells: pd.DataFrame, run: pd.DataFrame) -> HTML:
+    """Rows of the ledger with numbers of ours: published, ours, verdict, deviation and control."""
+    shown = pd.DataFrame(
+        {
+            **_places(cells, run),
+            "metric": run["metric"],
+            "method": run["method"],
+            "published": [
+                _printed(value, std) for value, std in zip(run["published"], run["published_std"], strict=True)
+            ],
+            "ours": _column(run, "ours", "ours_std"),
+            "verdict": [mark(row) for row in run.to_dict("records")],
+            "deviation": [f"{float(v):+.1f}" if v else "" for v in run["deviation_digits"]],
+            "control": run["control"].map(percent),
+        }
+    )
+    pending = int((cells["verdict"] == Kind.PENDING.value).sum())
+    caption = (
+        "Mean ± standard deviation over the splits; deviation in units of the last printed digit; control: how many of "
+        "the other methods would have passed as well"
+    )
+    more = f"<p>{pending} more numbers of this table belong to methods that have not been run.</p>" if pending else ""
+    return HTML(table(shown, caption=caption).data + more)
+
+
+def trail(study: Study, *, up: int = 2) -> HTML:
+    """Links to everything behind a results page: rows and records, and the card of the data set."""
+    base, dataset = "../" * up, str(study.setting.get("dataset", ""))
+    folder = f"{base}_static/results/full/{study.entry.id}"
+    stored_units = units_of(study.entry.id)
+    files = dict.fromkeys(file_of(study.entry.id, name) for name in study.units if name in stored_units)
+    lines = {"Data card": f'<a href="{base}data/cards/{dataset}.html">{html.escape(dataset)}</a>'}
+    lines = lines if dataset in datasets.names() else {}
+    shown = ", ".join(f"{name} ({stored(f'{folder}/{name}')})" for name in files) if study.published else ""
+    lines["Numbers"] = shown or "computed just now, and not stored"
+    lines["This build"] = html.escape(study.note())
+    items = "".join(f"<li>{name}: {text}</li>" for name, text in lines.items())
+    return HTML(f'<ul class="trail">{items}</ul>')
+
+
+def judged_cells(study: Study, *columns: str, caption: str) -> HTML:
+    """The printed numbers of a study with ours and their verdicts, one line each, named by columns of the ledger."""
+    if not study.published:
+        return sentence("Nothing is printed for this setting.")
+    cells = ledger()
+    cells = cells[cells["cell"].str.rpartition("/")[0].isin(study.entry.published) & (cells["published"] != "")]
+    shown = cells[[*columns, "published"]].assign(
+        ours=[f"{float(value):.3g}" if value else "–" for value in cells["ours"]],
+        verdict=[mark(row) for row in cells.to_dict("records")],
+        control=cells["control"].map(percent),
+    )
+    return table(shown, caption=caption)
+
+
+def claim_table(ids: list[str]) -> HTML:
+    """Claims of a paper with the computed answers."""
+    judged = claims(ids)
+    shown = pd.DataFrame(
+        {
+            "claim": judged["id"],
+            "statement": judged["claim"].map(html.escape),
+            SIDES["here"]: [
+                badge(answer, state) for answer, state in zip(judged["here"], judged["state"], strict=True)
+            ],
+            SIDES["printed"]: judged["printed"].map(badge),
+            "evidence": judged["evidence"].map(html.escape),
+        }
+    )
+    return table(shown, caption="Claims and their computed answers")
+
+
+def verdict_counts(paper: str) -> HTML:
+    """How many of a paper's numbers received which verdict, by what they can show, with their control."""
+    rows = counts(ledger()).loc[paper]
+    return sentence(f"{rows['numbers'].sum(axis=0)} printed numbers: {'; '.join(sentences(rows))}.")
+
+
+def verdict_tally(rows: pd.DataFrame, by: list[str], *, caption: str) -> HTML:
+    """Verdicts of rows of the ledger by some of its columns, with what another method would have got.
+
+    Parameters
+    ----------
+    rows : DataFrame
+        Rows of :func:`compendium.ledger.table.ledger`.
+    by : list of str
+        Columns of the ledger.
+    caption : str
+    """
+    note = " (agree: exact or close, of times the same order; wrong method, wrong data: how many of those would agree)"
+    return table(counted(tally(rows, by)), caption=caption + note, classes=f"result-table words-{len(by)}")
+
+
+def verdict_versions() -> HTML:
+    """The judged numbers by paper under both versions of the rules, with the controls of each."""
+    versions = {version: ledger(version=version) for version in range(1, VERSION + 1)}
+    rows = pd.concat([rows.assign(rules=f"version {version}") for version, rows in versions.items()])
+    rows = rows[rows["evidence"] != Evidence.NONE.value].sort_values("paper", kind="stable")
+    rows = pd.concat([rows, rows.assign(paper="total")])
+    return verdict_tally(rows, ["paper", "rules"], caption="Judged numbers under both versions of the rules")
+
+
+def paper_claims(paper: str) -> HTML:
+    """How many of a paper's claims received which answer, on either side."""
+    judged, lines = claims(paper=paper), []
+    for side, name in SIDES.items():
+        answers = answered(judged, side).value_counts()
+        marks = [f"{answers[one]} {badge(one)}" for one in ANSWERS if one in answers]
+        marks += [f"{answers[CHANGED]} {Kind.CHANGED.badge()}"] if CHANGED in answers else []
+        if marks:
+            lines.append(f"{answers.sum(axis=0)} {name}: {', '.join(marks)}")
+    return HTML(f'<p class="verdict-counts">Of {len(judged)} claims {"; ".join(lines)}</p>')
+
+
+def unmoved_claims() -> HTML:
+    """The answers that our stored results cannot move, counted by what they rest on; those with a reason one by one."""
+    found = unmoved(claims())
+    named = found["id"].isin(UNMOVED)
+    lines = [
+        (len(some), ", ".join(some["id"]), html.escape(why))
+        for why, some in [*found[~named].groupby("why", sort=False), *found[named].groupby("why", sort=False)]
+    ]
+    shown = pd.DataFrame(lines, columns=["number", "claims", "rests on, or why nothing moves it"])
+    return table(shown, caption="Claims whose answer our stored results cannot move")
+
+
+def inexact(experiment_id: str, *, dataset: str, k: int) -> HTML:
+    """The judged cells that are not equal to the printed digits, with their deviation and the rule that applied."""
+    cells = _cells(experiment_id, dataset, k)
+    judged = cells[cells["deviation_digits"] != ""]
+    other = judged[judged["verdict"] != Kind.EXACT.value]
+    whole = tally(judged, ["paper"])
+    control = "" if whole.empty else f"; {agreement(whole.iloc[0])}"
+    if other.empty:
+        return sentence(f"Nothing: all {len(judged)} numbers are equal to the printed digits{control}.")
+    shown = pd.DataFrame(
+        {
+            **_places(cells, other),
+            "metric": other["metric"],
+            "method": other["method"],
+            "published": other["published"],
+            "ours": _column(other, "ours", "ours_std"),
+            "verdict": [Kind(verdict).badge() for verdict in other["verdict"]],
+            "deviation in last digits": [f"{float(v):+.1f}" for v in other["deviation_digits"]],
+            "in standard deviations": [f"{float(v):+.2f}" if v else "–" for v in other["deviation_sd"]],
+            "reason": other["reason"].map(html.escape),
+        }
+    )
+    return table(shown, caption=f"{len(other)} of {len(judged)} numbers are not equal to the printed digits{control}")
+
+
+def sentence(text: str) -> HTML:
+    """A paragraph whose numbers were computed in the cell that shows it."""
+    return HTML(f"<p>{html.escape(text)}</p>")
+
+
+def mean_and_spread(mean: float, std: float | None) -> str:
+    """``81.31 ± 1.23``: two decimals above ten, three below, a dash where there is no number."""
+    if mean is None or pd.isna(mean):
+        return "–"
+    digits = 2 if abs(mean) >= 10 else 3
+    spread = "" if std is None or pd.isna(std) else f" ± {std:.{digits}f}"
+    return f"{mean:.{digits}f}{spread}"
+
+
+def _cells(experiment_id: str, dataset: str, k: int) -> pd.DataFrame:
+    entry, rows = experiment(experiment_id), ledger()
+    stems = rows["cell"].str.rpartition("/")[0]
+    named = rows["dataset"].isin(entry.published_datasets.get(dataset, ()))
+    return rows[stems.isin(entry.published) & named & (rows["k"] == str(k))]
+
+
+def _places(cells: pd.DataFrame, run: pd.DataFrame) -> dict[str, pd.Series]:
+    """Which of several published tables a row belongs to; nothing where there is only one."""
+    return {"table": run["table"], "sample": run["split"]} if cells["table"].nunique() > 1 else {}
+
+
+def _printed(value: str, std: str) -> str:
+    return f"{value} ± {std}" if std else value or "–"
+
+
+def _column(rows: pd.DataFrame, value: str, std: str) -> list[str]:
+    numbers = (
+        (pd.to_numeric(v, errors="coerce"), pd.to_numeric(s, errors="coerce"))
+        for v, s in zip(rows[value], rows[std], strict=True)
+    )
+    return [mean_and_spread(mean, spread) for mean, spread in numbers]
+
+
+def _link(address: str, text: str) -> str:
+    return f'<p class="csv-link"><a href="{html.escape(address)}" download>{html.escape(text)}</a></p>'

@@ -1,0 +1,267 @@
+"""The list of experiments: ``experiments.yml`` read, checked and typed.
+
+Every name and value a user can give on the command line is checked here, so that an error can say which
+experiments, executions, parameters and values there are before anything runs.
+"""
+
+import math
+import re
+from collections.abc import Iterable, Mapping
+from functools import lru_cache
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import yaml
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    StrictBool,
+    StrictFloat,
+    StrictInt,
+    StrictStr,
+    ValidationError,
+    model_validator,
+)
+
+from evenspan.core.errors import ConfigurationError, RegistryError
+
+from .paths import root
+
+PROFILES = ("embedded", "full")
+Scalar = StrictBool | StrictInt | StrictFloat | StrictStr
+Text = Annotated[StrictStr, Field(min_length=1)]
+Name = Annotated[StrictStr, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*$")]
+Texts = Annotated[tuple[Text, ...], BeforeValidator(lambda given: [given] if isinstance(given, str) else given or [])]
+
+_TYPE_NAMES = {bool: "true or false", int: "a whole number", float: "a number", str: "a text"}
+
+
+class Entry(BaseModel):
+    """What every part of the list has in common: it cannot be changed, and an unknown field is a mistake."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Evidence(Entry):
+    """Numbers that are no free evidence: why, and which."""
+
+    kind: Literal["calibration", "selected", "measured time"]
+    reason: Text
+    dataset: Text | None = None
+    method: Text | None = None
+    metric: Text | None = None
+
+
+class Experiment(Entry):
+    """One entry of ``experiments.yml``."""
+
+    #: Name on the command line and in every path.
+    id: Name
+    title: Text
+    #: The key of the paper that it reruns.
+    paper: Text
+    #: Path of the notebook from the root of the checkout.
+    notebook: Annotated[StrictStr, Field(pattern=r"^notebooks/[A-Za-z0-9_/-]+\.ipynb$")]
+    #: Parameters of the notebook with their defaults; a default fixes the type.
+    parameters: dict[Name, Scalar]
+    #: Values a parameter may take, where they are limited.
+    choices: dict[Name, Annotated[tuple[Scalar, ...], Field(min_length=1)]] = {}
+    #: Pages of the book: one run of the notebook each, as the parameters that differ from the defaults.
+    executions: Annotated[dict[Name, dict[Name, Scalar]], Field(min_length=1)]
+    #: Runs of the full profile that belong to the results and have no page.
+    without_page: dict[Name, dict[Name, Scalar]] = {}
+    #: Published tables it is judged against (files of ``data/paper``).
+    published: Texts = ()
+    #: Our name of a data set -> its names in the published tables.
+    published_datasets: dict[Text, Annotated[Texts, Field(min_length=1)]] = {}
+    #: The table's ``split`` column -> our protocol.
+    published_protocols: dict[StrictStr, StrictStr] = {"": "released"}
+    #: Data sets that only stand in for those of the paper, with what is missing; their numbers are shown, not judged.
+    stand_ins: dict[Text, Text] = {}
+    #: Whose splits or starts its means are over; blank if each number comes once.
+    splits: Literal["", "authors", "own"] = ""
+    #: Over how many of them the paper took its means; None if it does not say.
+    repetitions: Annotated[StrictInt, Field(ge=1)] | None = None
+    evidence: tuple[Evidence, ...] = ()
+    #: Parameter of the units whose values have files of their own, where one for an execution would be too large.
+    files: StrictStr = ""
+
+    @model_validator(mode="after")
+    def _belongs_together(self) -> "Experiment":
+        if "profile" in self.parameters:
+            raise ValueError("parameters: every notebook has 'profile'; take it out")
+        if strange := [name for name in self.choices if name not in self.parameters]:
+            raise ValueError(f"choices: {listed(strange)} is none of the parameters {listed(self.parameters)}")
+        if strange := [name for name in self.stand_ins if name not in self.published_datasets]:
+            raise ValueError(f"stand_ins: {listed(strange)} is none of the data sets in published_datasets")
+        if self.repetitions and not self.splits:
+            raise ValueError("repetitions: needs 'splits' beside it")
+        for one in self.evidence:
+            if one.dataset is not None and one.dataset not in self.published_datasets:
+                raise ValueError(f"evidence: {one.dataset!r} is none of the data sets in published_datasets")
+        complete = [self.complete(given) for given in self.runs.values()]
+        if any(one in complete[:place] for place, one in enumerate(complete)):
+            raise ValueError("executions: needs different parameters in each execution")
+        return self
+
+    @property
+    def runs(self) -> dict[str, dict[str, Scalar]]:
+        """All runs of the full profile: those of the pages, and those without a page."""
+        return self.executions | self.without_page
+
+    @property
+    def room(self) -> str:
+        """The folder of the notebook: that of its paper, as below ``compendium.papers``."""
+        return Path(self.notebook).parent.name
+
+    def convert(self, name: str, text: str) -> Scalar:
+        """The value that ``-p name text`` means: the type is that of the default; the text is never evaluated."""
+        kind = type(self._default(name))
+        try:
+            value: Any = text
+            if kind is bool:
+                value = {"true": True, "false": False}[text.lower()]
+            elif kind is int and not re.fullmatch(r"[+-]?\d+", text):
+                raise ValueError
+            elif kind is not str:
+                value = kind(text)
+        except (ValueError, KeyError):
+            value = text
+        return self._checked(name, value)
+
+    def complete(self, given: Mapping[str, Scalar]) -> dict[str, Scalar]:
+        """All parameters of the notebook but for the profile, checked: those that are not given have their defaults."""
+        defaults = {name: self._checked(name, value) for name, value in self.parameters.items()}
+        return defaults | {name: self._checked(name, value) for name, value in given.items()}
+
+    def arguments(
+        self, execution: str | None = None, profile: str = "embedded", given: Iterable[tuple[str, str]] = ()
+    ) -> dict[str, Scalar]:
+        """Parameters of one run, ``profile`` among them: those of an execution, and what was given as text."""
+        if profile not in PROFILES:
+            raise ConfigurationError(f"There is no profile {profile!r}; the profiles are {listed(PROFILES)}.")
+        values = self.execution(execution) if execution is not None else dict(self.parameters)
+        own: dict[str, Scalar] = {}
+        for name, text in given:
+            if name in own:
+                raise ConfigurationError(f"{self.id}: parameter {name!r} is given twice; give it once.")
+            own[name] = self.convert(name, text)
+        return values | own | {"profile": profile}
+
+    def execution(self, name: str) -> dict[str, Scalar]:
+        """The complete parameters of one execution."""
+        if name not in self.runs:
+            raise RegistryError(
+                f"{self.id} has no execution {name!r}; its executions are {listed(self.runs)}. "
+                "Other settings are given with -p NAME VALUE."
+            )
+        return dict(self.parameters) | self.runs[name]
+
+    def execution_for(self, values: Mapping[str, object]) -> str | None:
+        """The execution that agrees with ``values`` in all of its parameters, or None."""
+        for name in self.runs:
+            if all(key in values and values[key] == value for key, value in self.execution(name).items()):
+                return name
+        return None
+
+    def _default(self, name: str) -> Scalar:
+        if name not in self.parameters:
+            known = ", ".join(f"{key} (default {value})" for key, value in self.parameters.items())
+            raise RegistryError(f"{self.id} has no parameter {name!r}; its parameters are {known or 'none'}.")
+        return self.parameters[name]
+
+    def _checked(self, name: str, value: object) -> Scalar:
+        kind = type(self._default(name))
+        if kind is float and type(value) is int:
+            value = float(value)
+        if type(value) is not kind or (kind is float and not math.isfinite(value)):
+            offer = f" ({listed(self.choices[name])})" if name in self.choices else ""
+            raise ConfigurationError(
+                f"{self.id}: parameter {name!r} needs {_TYPE_NAMES[kind]}{offer}, but got {value!r}."
+            )
+        if name in self.choices and value not in self.choices[name]:
+            raise ConfigurationError(
+                f"{self.id}: parameter {name!r} cannot be {value!r}; it can be {listed(self.choices[name])}."
+            )
+        return value
+
+
+def catalogue() -> dict[str, Experiment]:
+    """All experiments, in the order of ``experiments.yml``."""
+    path = root() / "experiments.yml"
+    return dict(_catalogue(path.name, path.read_text(encoding="utf-8")))
+
+
+def experiment(name: str) -> Experiment:
+    """One experiment by its name."""
+    known = catalogue()
+    if name not in known:
+        raise RegistryError(f"There is no experiment {name!r}; the experiments are {listed(known)}.")
+    return known[name]
+
+
+def task_id(task: Mapping[str, object]) -> str:
+    """A stable file name for the parameters of a unit: ``adult-k10-fair_pca``.
+
+    Texts stand alone, everything else with its name, in the order in which the unit gives them.
+
+    >>> task_id({"dataset": "adult", "k": 10, "method": "Fair PCA-S (0.85)"})
+    'adult-k10-fair_pca_s_0.85'
+    """
+    words = [value if isinstance(value, str) and value else f"{name}{value}" for name, value in task.items()]
+    slugs = [re.sub(r"[^a-z0-9.]+", "_", word.lower()).strip("_.") for word in words]
+    if not slugs or not all(slugs):
+        raise RegistryError(f"The unit {dict(task)} has a parameter without letters or digits; a file cannot be named.")
+    return "-".join(slugs)
+
+
+def listed(names: Iterable) -> str:
+    """Names for a message, separated by commas."""
+    return ", ".join(str(name) for name in names)
+
+
+class StrictLoader(yaml.SafeLoader):
+    """YAML in which a key given twice is an error: the parser would silently keep the last."""
+
+    def construct_mapping(self, node, deep=False):
+        seen = set()
+        for key_node, _ in node.value:
+            key = self.construct_object(key_node, deep=deep)
+            if key in seen:
+                raise RegistryError(f"experiments.yml: {key!r} is given twice (line {key_node.start_mark.line + 1}).")
+            seen.add(key)
+        return super().construct_mapping(node, deep)
+
+
+@lru_cache(maxsize=4)
+def _catalogue(name: str, text: str) -> Mapping[str, Experiment]:
+    try:
+        entries = yaml.load(text, Loader=StrictLoader)
+    except yaml.YAMLError as error:
+        raise RegistryError(f"{name} is not valid YAML: {error}. Correct it.") from error
+    if not isinstance(entries, dict) or not entries:
+        raise RegistryError(f"{name} must be a mapping of experiment names to entries, but holds {entries!r}.")
+    found = {}
+    for key, entry in entries.items():
+        if not isinstance(entry, dict):
+            raise RegistryError(f"{name}, {key}: needs a mapping of fields, but holds {entry!r}. Correct it there.")
+        try:
+            found[str(key)] = Experiment(id=str(key), **entry)
+        except (ConfigurationError, RegistryError) as error:
+            raise type(error)(f"{name}, {key}: {error}") from None
+        except ValidationError as error:
+            raise RegistryError(f"{name}, {key}: {said(error)}. Correct it there.") from None
+    return found
+
+
+def said(error: ValidationError) -> str:
+    """What is wrong with what was read, field by field, in one line."""
+    found = []
+    for one in error.errors():
+        place = ", ".join(str(part) for part in one["loc"] if not str(part).startswith(("function-", "str", "tuple")))
+        saw = "" if one["type"] in ("missing", "value_error") else f", but holds {one['input']!r}"
+        message = one["msg"].removeprefix("Value error, ")
+        found.append(f"{place}: {message}{saw}" if place else message)
+    return "; ".join(dict.fromkeys(found))

@@ -1,0 +1,148 @@
+"""The papers' claims and the answers that experiments computed for them.
+
+The room of a paper answers claims through ``CLAIMS`` in its module ``claims``: for each experiment a mapping from the
+number of a claim in ``data/paper/claims.csv`` to a function without arguments that returns a
+:class:`~compendium.ledger.claim_rules.Answer`, or None as long as the results it needs are missing. No answer is
+typed by hand. *Printed*, whether the paper agrees with its own tables, and *here*, what our computation and our stored
+runs say, are two answers, and are counted apart.
+"""
+
+import html
+import importlib
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
+
+import pandas as pd
+
+from evenspan.core.errors import ResultError
+
+from .. import paths
+from ..catalogue import catalogue
+from ..states import COUNTED, watched
+from ..store import reading
+from .claim_rules import HOLDS, IN_PART, NOT_COMPUTABLE, NOT_SO, OPEN, Answer
+from .verdicts import Kind
+
+CHANGED = Kind.CHANGED.value
+#: Possible answers, and the verdict whose mark they share.
+ANSWERS: dict[str, Kind] = {
+    HOLDS: Kind.EXACT,
+    IN_PART: Kind.ORDER,
+    NOT_SO: Kind.DIFFERS,
+    NOT_COMPUTABLE: Kind.NA,
+    OPEN: Kind.PENDING,
+}
+#: The two answers, as they stand above a column: by our computation or runs, and by what the paper itself prints.
+SIDES = {"here": "reproduced here", "printed": "as printed"}
+#: What ``here`` rests on: stored runs, or theory and shipped data computed anew; or nothing, where it is not asked.
+STORED, ANEW, NOTHING = "stored results", "computed anew", "printed numbers alone"
+_FAILS = "It does not hold in our results already, and noise makes no method the best everywhere; other results would."
+_BOUND = "An upper limit with much room: only growth could break it, and noise does not grow."
+#: Answers that read our stored results, and that no noise in the place of these moves, with the reason.
+UNMOVED = {
+    **dict.fromkeys(("K04", "R06"), _BOUND),
+    "K05": "It says that times are compared; noise changes the times, and not that there are some.",
+    "K16": "The images are not at hand, so that there is no answer to move.",
+    "L06": "Medians over many runs of sines near 0.1 and 1: noise in single runs does not bring them together.",
+    **dict.fromkeys(("R12", "R13", "R18", "V17", "V20"), _FAILS),
+}
+
+
+@dataclass(frozen=True)
+class ClaimAnswer:
+    """Both answers, their evidence, the experiment that computed them, the state of its results, and what they rest on.
+
+    An answer is empty where it makes no sense. The state is the worst of the rows that were read; it concerns ``here``
+    only, as printed numbers do not age.
+    """
+
+    printed: str
+    here: str
+    evidence: str
+    experiment: str
+    state: str = "current"
+    basis: str = NOTHING
+
+
+def registered() -> dict[str, tuple[str, Callable[[], Answer | None]]]:
+    """Functions by the claim they answer, with the experiment that offers them."""
+    found: dict[str, tuple[str, Callable]] = {}
+    known = set(_table()["id"])
+    for entry in catalogue().values():
+        module = importlib.import_module(f"compendium.papers.{entry.room}.claims")
+        for claim, function in module.CLAIMS.get(entry.id, {}).items():
+            if claim not in known:
+                raise ResultError(f"{entry.id} answers the claim {claim!r}, which is not in claims.csv.")
+            if claim in found:
+                raise ResultError(f"{entry.id} and {found[claim][0]} both answer the claim {claim}; keep one.")
+            found[claim] = (entry.id, function)
+    return found
+
+
+def answers(ids: Collection[str]) -> dict[str, ClaimAnswer]:
+    """What can be answered now of these claims, by claim."""
+    found: dict[str, ClaimAnswer] = {}
+    known: dict[str, dict] = {}
+    for claim, (experiment, function) in registered().items():
+        if claim not in ids:
+            continue
+        with reading() as reads:
+            answer, state, _ = watched(function, known)
+        if answer is None:
+            continue
+        given = [one for one in (answer.printed, answer.here) if one is not None]
+        if not given or not set(given) <= set(ANSWERS) or answer.printed == OPEN or not answer.evidence.strip():
+            raise ResultError(
+                f"{experiment} answers the claim {claim} with {answer!r}; needed is one of "
+                f"{', '.join(ANSWERS)}, with evidence."
+            )
+        basis = NOTHING if answer.here is None else STORED if reads else ANEW
+        found[claim] = ClaimAnswer(answer.printed or "", answer.here or "", answer.evidence, experiment, state, basis)
+    return found
+
+
+def badge(answer: str, state: str = "current") -> str:
+    """The mark of an answer; one that rests on changed results is shown as such, and counts as nothing else."""
+    if not answer:
+        return "–"
+    if state not in ("", *COUNTED):
+        return f'{Kind.CHANGED.badge()} <span class="ledger-before">before: {html.escape(answer)}</span>'
+    return f'<span class="{ANSWERS[answer].css}">{html.escape(answer)}</span>'
+
+
+def claims(ids: Sequence[str] | None = None, *, paper: str | None = None) -> pd.DataFrame:
+    """Claims with both answers, ``evidence``, ``experiment``, ``state``, ``basis``: all, some, or those of a paper."""
+    frame = _table()
+    if paper is not None:
+        frame = frame[frame["paper"] == paper].reset_index(drop=True)
+    if ids is not None:
+        if unknown := [claim for claim in ids if claim not in set(frame["id"])]:
+            raise ResultError(f"claims.csv has no claim {', '.join(unknown)}; it has {', '.join(frame['id'])}.")
+        frame = frame.set_index("id").loc[list(ids)].reset_index()
+    found = answers(list(frame["id"]))
+    nothing = ClaimAnswer("", OPEN, "", "", "", "")
+    for name in ClaimAnswer.__dataclass_fields__:
+        frame[name] = [getattr(found.get(claim, nothing), name) for claim in frame["id"]]
+    return frame
+
+
+def answered(judged: pd.DataFrame, side: str) -> pd.Series:
+    """The answers of one side as they are counted: on changed results as changed only, and none where none is."""
+    answers = judged[side]
+    if side == "here":
+        answers = answers.mask(~judged["state"].isin(["", *COUNTED]) & (answers != ""), CHANGED)
+    return answers[answers != ""]
+
+
+def unmoved(judged: pd.DataFrame) -> pd.DataFrame:
+    """Claims whose answer our stored results cannot move, with what the answer rests on, or why it cannot be moved."""
+    some = judged[(judged["basis"].isin([ANEW, NOTHING])) | judged["id"].isin(UNMOVED)]
+    why = [UNMOVED.get(claim, basis) for claim, basis in zip(some["id"], some["basis"], strict=True)]
+    return some[["id", "paper", "claim"]].assign(why=why).reset_index(drop=True)
+
+
+def _table() -> pd.DataFrame:
+    path = paths.data("paper", "claims.csv")
+    if not path.is_file():
+        raise ResultError(f"{path} is missing. Restore it from the repository.")
+    return pd.read_csv(path, dtype=str, keep_default_na=False)

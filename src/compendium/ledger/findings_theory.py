@@ -1,0 +1,284 @@
+"""Evidence for findings about statements and proofs: small closed examples, and counts on data."""
+
+import numpy as np
+import pandas as pd
+
+from evenspan.reconstruction import robust_descent as ro
+from evenspan.reconstruction.group_errors import errors
+from evenspan.reconstruction.joint_range import JointRange
+from evenspan.reconstruction.min_max import solve_min_max
+from evenspan.reconstruction.robust_exact import solve_exact
+
+from ..papers.lee2023 import theorems as lee2023_theorems
+from ..papers.rathore2025 import theorems as rathore2025_theorems
+from ..papers.vu2022.methods import printed_objective
+from ..papers.vu2022.theorems import COVARIANCES
+from ..papers.zhou2024.protocol import NAMES
+from ..papers.zhou2024.readings import gammas
+from ..papers.zhou2024.theorems import enumerate_samples
+from .claim_rules import NOT_SO, rule
+from .findings_evidence import Check, Evidence, K, data_sets, full, listed, matrices, title
+
+
+def joint_diagonaliser() -> Evidence:
+    """Theorem 4.1 of Rathore and Manwani: every square U, and a pair of diagonal matrices with one column."""
+    pair = np.array([np.diag([4.0, 1.0, 1.0]), np.diag([1.0, 1.0, 2.0])])
+    every = rathore2025_theorems.square_case(pair)[["loss of A", "loss of B"]].abs().max(axis=None)
+    choices = rathore2025_theorems.column_choices(pair)
+    one = choices[choices["r"] == 1].drop(columns="r")
+    unequal = (one["loss of A"] - one["loss of B"]).abs().min()
+    pairs = rathore2025_theorems.commuting_pairs(60)
+    rounding = rule("joint-diagonaliser", "rounding")
+    equal = int((pairs["smallest gap"] < rounding).sum())
+    return Evidence(
+        supported=every < rounding < unequal and equal < len(pairs),
+        sentence=(
+            f"With all three columns the losses of random rotations are at most {every:.0e}. With one column of "
+            "the exact "
+            f"diagonaliser U = I they differ by at least {unequal:g}. Of {len(pairs)} cases with random commuting "
+            "pairs "
+            f"and r < d, {equal} have any choice of columns with equal losses."
+        ),
+        table=one.map(lambda v: f"{v:g}" if isinstance(v, float) else v),
+        caption=(
+            "diag(4, 1, 1) and diag(1, 1, 2), U = I, one column: losses, and the smallest larger loss of any projection"
+        ),
+    )
+
+
+def gaps() -> pd.DataFrame:
+    """Smallest and largest gap of the errors over all projections, with the printed criterion and the right one."""
+    rows = []
+    for name, moments in data_sets().items():
+        M = matrices(name)
+        rank = int(np.linalg.matrix_rank(M[0] - M[1], tol=1e-9 * np.abs(M).max()))
+        low, high = JointRange(*M, K).extreme_gaps()
+        rows.append((title(name), moments.d, rank, rank <= K, low <= 0.0 <= high, float(low), float(high)))
+    return pd.DataFrame(rows, columns=["data", "d", "rank", "printed", "exists", "low", "high"])
+
+
+def equal_errors() -> Evidence:
+    """Proposition 2.2 of Vu et al.: the toy pair of the paper, and the data sets."""
+    values = np.linalg.eigvalsh(COVARIANCES[0] - COVARIANCES[1])
+    low, high = JointRange(*COVARIANCES, 1).extreme_gaps()
+    found = gaps()
+    wrong = found["printed"] != found["exists"]
+    shown = found[["data", "d", "rank"]].assign(
+        printed=found["printed"].map({True: "yes", False: "no"}), exists=found["exists"].map({True: "yes", False: "no"})
+    )
+    return Evidence(
+        supported=bool(values[0] < 0 < values[1] and low < 0 < high and wrong.any()),
+        sentence=(
+            f"The paper's toy covariances differ by a matrix with eigenvalues {values[0]:.2f} and "
+            f"{values[1]:.2f}, of rank "
+            f"2 > k = 1, and the gap of the errors runs from {low:.2f} to {high:.2f} through zero. On "
+            f"{int(wrong.sum())} "
+            f"of {len(found)} data sets the printed criterion gives the wrong answer."
+        ),
+        table=shown.rename(columns={"rank": "rank of the difference", "printed": "exists, as printed"}),
+        caption=f"Projections with equal errors, k = {K}, standardised, whole data",
+    )
+
+
+def unreachable_equality() -> Evidence:
+    """Data sets on which no projection has equal errors: the smallest gap over all projections is not zero."""
+    found = gaps()
+    never = found[~found["exists"]]
+    least = np.minimum(never["low"].abs(), never["high"].abs())
+    return Evidence(
+        supported=0 < len(never) < len(found),
+        sentence=(
+            f"On {len(never)} of {len(found)} data sets ({listed(never['data'])}) no projection of rank {K} has equal "
+            f"errors, whatever the method; the errors differ by at least {least.min():.2f} to {least.max():.2f} "
+            "there. On "
+            f"the other {len(found) - len(never)} there is one."
+        ),
+        table=never[["data", "d", "low", "high"]]
+        .rename(columns={"low": "smallest gap", "high": "largest gap"})
+        .round(2),
+        caption="Error of group 0 less error of group 1 over all projections, where zero is not attained",
+    )
+
+
+def levelling_down() -> Evidence:
+    """A penalty so heavy that errors have to be equal: where both groups lose against PCA."""
+    rows, worse = [], rule("levelling-down", "worse by")
+    for name, moments in data_sets().items():
+        M, p = matrices(name), moments.counts / moments.n
+        heavy = errors(M, solve_exact(JointRange(*M, K), p, (0.0, 0.0), 1000.0)[0])
+        pca = errors(M, np.linalg.eigh(np.tensordot(p, M, axes=1))[1][:, -K:])
+        loss = errors(M, solve_min_max(*M, K, "loss")[0])
+        rows.append((title(name), *pca, *heavy, bool((heavy > pca + worse).all()), bool((loss > pca + worse).all())))
+    columns = ["data", "PCA, 0", "PCA, 1", "heavy, 0", "heavy, 1", "worse", "loss worse"]
+    found = pd.DataFrame(rows, columns=columns)
+    both = found[found["worse"]]
+    return Evidence(
+        supported=len(both) > 0,
+        sentence=(
+            f"On {len(both)} of {len(found)} data sets ({listed(both['data'])}) both groups are worse off than "
+            "with PCA. "
+            "The smallest larger loss, which is what Samadi et al. ask for, does that on "
+            f"{int(found['loss worse'].sum())}."
+        ),
+        table=both[columns[:5]].round(3),
+        caption=f"Errors with the penalty 1000, k = {K}, where both groups lose",
+    )
+
+
+def dropped_sum() -> Evidence:
+    """Theorem B.2 of Vu et al.: the printed objective without penalty, and the projection that it prefers."""
+    rng, name = np.random.default_rng(22), "wine_quality"
+    M, moments = matrices(name), data_sets()[name]
+    p, e = moments.counts / moments.n, ro.radii(moments.counts, 0.1)
+    drawn = [np.linalg.qr(rng.normal(size=(moments.d, K)))[0] for _ in range(200)]
+    printed, right = (
+        np.array([float(f(errors(M, V), p, (0.0, 0.0), 0.0)) for V in drawn]) for f in (printed_objective, ro.objective)
+    )
+    prefers = min(drawn, key=lambda V: float(printed_objective(errors(M, V), p, e, 0.2)))
+    exact = solve_exact(JointRange(*M, K), p, e, 0.2)[0]
+    ours, theirs = float(p @ errors(M, exact)), float(p @ errors(M, prefers))
+    return Evidence(
+        supported=bool(
+            np.ptp(printed) < rule("dropped-sum", "rounding")
+            and np.ptp(right) > rule("dropped-sum", "varies by")
+            and theirs > ours
+        ),
+        sentence=(
+            f"Wine Quality, k = {K}, no penalty and no radius: over {len(drawn)} random projections the printed "
+            "objective "
+            f"varies by {np.ptp(printed):.0e}, the average error by {np.ptp(right):.2f}. With the penalty 0.2 the "
+            "projection "
+            f"among them that it prefers has the average error {theirs:.2f}; the minimiser of the problem has "
+            f"{ours:.2f}."
+        ),
+    )
+
+
+def convex_up_to_the_share() -> Evidence:
+    """The smallest eigenvalue of the matrices C, by penalty."""
+    rows = []
+    for name, moments in data_sets().items():
+        M, p = matrices(name), moments.counts / moments.n
+        for what, lam in (("the smaller share", p.min()), ("0.5", 0.5), ("2.5", 2.5)):
+            least = min(np.linalg.eigvalsh((p[a] + lam) * M[a] + (p[1 - a] - lam) * M[1 - a])[0] for a in (0, 1))
+            rows.append((what, title(name), float(least) < -rule("convex-up-to-the-share", "rounding")))
+    found = pd.DataFrame(rows, columns=["penalty", "data", "negative"]).groupby("penalty", sort=False)["negative"]
+    count = found.agg(["sum", "size"]).reset_index()
+    return Evidence(
+        supported=bool(count["sum"].iloc[0] == 0 and (count["sum"].iloc[1:] > 0).all()),
+        sentence=(
+            "Up to the smaller share of a group no data set has a negative eigenvalue; with the penalty 2.5, the "
+            "largest of "
+            f"the paper's grid, {int(count['sum'].iloc[-1])} of {int(count['size'].iloc[-1])} have one."
+        ),
+        table=count.rename(columns={"sum": "data sets with a negative eigenvalue", "size": "of"}),
+        caption="Matrices C of Theorem 3.2, standardised data",
+    )
+
+
+def proportional_clusters() -> Evidence:
+    """Theorem 1 of Zhou et al.: every table of counts of small samples."""
+    found = enumerate_samples()
+    rows = [
+        (groups, cases, found.contradicted.get(("Bal", groups), 0), found.contradicted.get(("MNCE", groups), 0))
+        for groups, cases in found.cases.items()
+    ]
+    n, first, (F, bal, mnce), second, (rival_F, rival_bal, rival_mnce) = found.examples["pair"]
+    clusters = [" and ".join(str(tuple(c)) for c in table.T.tolist()) for table in (first, second)]
+    missed = sum(row[3] for row in rows)
+    return Evidence(
+        supported=found.with_fair_one == 0 and found.wrong == 0 and missed > 0,
+        sentence=(
+            f"Where a proportional clustering exists ({found.fair} samples), the minimiser of F has the largest "
+            "balance and "
+            f"entropy in all but {found.with_fair_one}. Elsewhere it need not. With n = {n}, clusters "
+            f"{clusters[0]} have "
+            f"F = {F}, balance {bal:g} and entropy {mnce:g}; clusters {clusters[1]} have the larger F = {rival_F}, "
+            f"balance {rival_bal:g} and entropy {rival_mnce:.2f}."
+        ),
+        table=pd.DataFrame(
+            rows, columns=["groups", "samples", "minimiser misses the largest Bal", "misses the largest MNCE"]
+        ),
+        caption=f"All {found.tables:,} tables of counts of {sum(found.cases.values())} small samples",
+    )
+
+
+def flattened_weights() -> Evidence:
+    """The weights of twelve kernels with the shift and without, and what is left of the difference in the answer."""
+    rows = full("zhou2024-multiple")
+    lines, shifted, free = [], [], []
+    for dataset, some in rows.groupby("dataset", sort=False):
+        for method, own in gammas(some).groupby("method", sort=False):
+            equal = 1.0 / own["kernel"].max()
+            low, high = own["smallest"].min() / equal - 1.0, own["largest"].max() / equal - 1.0
+            if method in ("FMKKM", "FMKKM (unshifted)"):
+                lines.append((NAMES[dataset], method, f"{low:+.1%}", f"{high:+.1%}"))
+                (shifted if method == "FMKKM" else free).append(max(high, -low))
+    ends = rows[rows["metric"].isin(["ACC", "NMI", "Bal", "MNCE"])]
+    mean = ends.groupby(["dataset", "method", "metric"])["value"].mean().unstack("method")
+    apart = (mean["FMKKM"] - mean["FKKM (average kernel)"]).abs().groupby("dataset").max()
+    told = ", ".join(f"{NAMES[name]} {value:.3f}" for name, value in apart.items())
+    return Evidence(
+        supported=max(shifted) < min(free) and bool(apart.max() < rule("flattened-weights", "same answer")),
+        sentence=(
+            f"With the shift no weight is further than {max(shifted):.1%} from the uniform one; without it the "
+            "furthest is at "
+            f"least {min(free):.0%} away on every data set. Largest difference, in ACC, NMI, Bal or MNCE, between "
+            "several "
+            f"kernels with learnt weights and their plain average: {told}."
+        ),
+        table=pd.DataFrame(lines, columns=["data", "method", "smallest weight, off uniform", "largest, off uniform"]),
+        caption="Weights of twelve kernels over all seeds, full run",
+    )
+
+
+def too_many_removed() -> Evidence:
+    """Lee et al.: pairs (k, m) that the definition admits and that leave no room."""
+    rows = []
+    for d in lee2023_theorems.FEATURES:
+        pairs = lee2023_theorems.admitted(d)
+        rows.append((d, len(pairs), sum(k > d - m - 1 for k, m in pairs)))
+    answer = lee2023_theorems.defined_everywhere()
+    found = pd.DataFrame(rows, columns=["d", "pairs (k, m) admitted", "without a feasible projection"])
+    return Evidence(
+        supported=answer.here == NOT_SO and bool((found.iloc[:, 2] > 0).all()),
+        sentence=answer.evidence,
+        table=found,
+        caption="Pairs that the definition admits, and those with k > d - m - 1",
+    )
+
+
+def no_kernel_for_newcomers() -> Evidence:
+    """The fair kernel with the shift of the first people, on more people of the same kind."""
+    weight, draw, rows = 2.0, np.random.default_rng(5), []
+    for times in (1, 2, 4):
+        points, groups = draw.normal(size=(100 * times, 2)), np.repeat([0, 1], [60 * times, 40 * times])
+        kernel = np.exp(-((points[:, None] - points) ** 2).sum(axis=2) / 2)
+        fair = kernel + weight * 60 * np.eye(len(points)) - weight * (groups[:, None] == groups)
+        rows.append((len(points), 60 * times, float(np.linalg.eigvalsh(fair)[0])))
+    found = pd.DataFrame(rows, columns=["people", "largest group", "smallest eigenvalue"])
+    least = found["smallest eigenvalue"]
+    return Evidence(
+        supported=bool(least.iloc[0] > -rule("no-kernel-for-newcomers", "rounding") and least.iloc[-1] < 0),
+        sentence=(
+            f"With the shift of the first {rows[0][0]} people the smallest eigenvalue is {least.iloc[0]:.2f} for "
+            "them and "
+            f"{least.iloc[-1]:.2f} for {rows[-1][0]} people of the same kind."
+        ),
+        table=found.round(2),
+        caption=f"Gaussian kernel, fairness weight {weight:g}, the shift of the first {rows[0][0]} people throughout",
+    )
+
+
+evidence: dict[str, Check] = {
+    "joint-diagonaliser": joint_diagonaliser,
+    "equal-errors": equal_errors,
+    "unreachable-equality": unreachable_equality,
+    "levelling-down": levelling_down,
+    "dropped-sum": dropped_sum,
+    "convex-up-to-the-share": convex_up_to_the_share,
+    "too-many-removed": too_many_removed,
+    "proportional-clusters": proportional_clusters,
+    "flattened-weights": flattened_weights,
+    "no-kernel-for-newcomers": no_kernel_for_newcomers,
+}

@@ -1,0 +1,163 @@
+"""Where the ledger's links lead: pages of experiments, stored results with their records, data cards, chapters.
+
+A link to a page names the section in which the number or the claim stands, if the page has one. Before the book is
+built, :func:`check` looks every link up among the sources of its pages.
+"""
+
+import re
+from functools import cache
+from html import escape
+from html.parser import HTMLParser
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+import nbformat
+
+from evenspan.core.errors import ResultError
+
+from .. import paths
+from ..catalogue import Experiment, catalogue
+from ..store import file_of
+
+#: Calls that show a published number beside ours.
+_JUDGED = re.compile(r"\b(verdict_table|verdict_grid|verdicts|mark)\(")
+_HEADING = re.compile(r"^#{2,6} +(.+?)\s*$", re.MULTILINE)
+
+
+def stored(files: str) -> str:
+    """Links to the rows and the record of an execution."""
+    return f'<a href="{files}.csv">CSV</a> <a href="{files}.json">record</a>'
+
+
+class Places:
+    """Links of the ledger's rows; every notebook is read once."""
+
+    def __init__(self) -> None:
+        self._entries = catalogue()
+        self._notebooks: dict[str, list] = {}
+
+    def of_number(self, row: dict[str, str]) -> str:
+        """The row itself, the page, the stored results with their records, and the data card."""
+        name = row["cell"]
+        links = [f'<a href="#{escape(name.replace("/", "-"))}">{escape(name)}</a>']
+        experiment, execution = row["experiment"], row["execution"]
+        if execution:
+            section = self._section(self._entries[experiment], _JUDGED)
+            links.append(f'<a href="experiments/{experiment}/{execution}.html{section}">page</a>')
+        files = dict.fromkeys(file_of(experiment, name) for name in row["tasks"].split())
+        links += [stored(f"_static/results/full/{experiment}/{name}") for name in files]
+        if card := row["data_card"]:
+            links.append(f'<a href="data/cards/{card}.html">data</a>')
+        return " ".join(links)
+
+    def of_claim(self, row: dict[str, str]) -> str:
+        """The experiment that answers it, on its first page, and the chapter with all verdicts of the paper."""
+        links = [f'<a href="#claim-{escape(row["id"])}">{escape(row["id"])}</a>']
+        if row["experiment"]:
+            entry = self._entries[row["experiment"]]
+            # A claim stands in a list of names; the notebook of the experiment need not have one.
+            shown = re.compile(rf"\bclaim_table\([^)]*[\"']{re.escape(row['id'])}[\"']")
+            first = f"experiments/{entry.id}/{next(iter(entry.executions))}.html"
+            links.append(f'<a href="{first}{self._section(entry, shown)}">{escape(entry.id)}</a>')
+        chapter = f"papers/{row['paper']}/verdicts"
+        if (paths.root() / "book" / f"{chapter}.md").is_file():
+            links.append(f'<a href="{chapter}.html">verdicts</a>')
+        return " ".join(links)
+
+    def _section(self, entry: Experiment, wanted: re.Pattern) -> str:
+        """``#name`` of the section of the notebook's first cell in which ``wanted`` stands, or nothing."""
+        if entry.notebook not in self._notebooks:
+            self._notebooks[entry.notebook] = nbformat.read(paths.root() / entry.notebook, as_version=4).cells
+        section = ""
+        for cell in self._notebooks[entry.notebook]:
+            if cell.cell_type == "markdown" and (headings := _HEADING.findall(cell.source)):
+                section = f"#{slug(headings[-1])}"
+            elif cell.cell_type == "code" and wanted.search(cell.source):
+                return section
+        return ""
+
+
+def slug(heading: str) -> str:
+    """The name that a heading has on its page.
+
+    >>> slug("What differs, and why")
+    'what-differs-and-why'
+    """
+    return re.sub(r"[^a-z0-9]+", "-", heading.lower()).strip("-").lstrip("0123456789-")
+
+
+def check(page: str, folder: Path) -> None:
+    """Raise if a link of the ledger leads to something of which the book's source folder has no source.
+
+    Parameters
+    ----------
+    page : str
+        Markdown of the ledger.
+    folder : Path
+        The assembled source folder of the book.
+
+    Raises
+    ------
+    ResultError
+        With the row and the page, file or section that is missing.
+    """
+    found = _Links()
+    for block in re.findall(r"```\{raw\} html\n(.*?)\n```", page, re.DOTALL):
+        found.feed(block)
+    own = found.names | {slug(heading) for heading in _HEADING.findall(page)}
+    headings = cache(_headings)
+    missing = []
+    for row, address in found.links:
+        parts = urlsplit(address)
+        name, section = unquote(parts.path), unquote(parts.fragment)
+        if not name:
+            if section and section not in own:
+                missing.append((row, f"#{section}"))
+            continue
+        sources = [folder / name]
+        if name.endswith(".html"):
+            sources = [(folder / name).with_suffix(ending) for ending in (".md", ".ipynb")]
+        source = next((source for source in sources if source.is_file()), None)
+        if source is None:
+            missing.append((row, name))
+        elif section and section not in headings(source):
+            missing.append((row, f"{name}#{section}"))
+    if missing:
+        listed = "; ".join(f"{row or 'the page'} links to {name}" for row, name in missing[:5])
+        more = f"; and {len(missing) - 5} more" if len(missing) > 5 else ""
+        raise ResultError(
+            f"The ledger links to what is not in the book: {listed}{more}. Add the page to experiments.yml, data/cards "
+            "or the stored results, or take the link out of the row."
+        )
+
+
+def _headings(source: Path) -> set[str]:
+    if source.suffix == ".md":
+        text = source.read_text(encoding="utf-8")
+    else:
+        cells = nbformat.read(source, as_version=4).cells
+        text = "\n".join(cell.source for cell in cells if cell.cell_type == "markdown")
+    return {slug(heading) for heading in _HEADING.findall(text)}
+
+
+class _Links(HTMLParser):
+    """Links with the row in which they stand, and the names that can be linked to."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.links: list[tuple[str, str]] = []
+        self.names: set[str] = set()
+        self._row = ""
+
+    def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
+        given = dict(attributes)
+        if name := given.get("id"):
+            self.names.add(name)
+        if tag == "tr":
+            self._row = given.get("id") or ""
+        if tag == "a":
+            self.links.append((self._row, given.get("href") or ""))
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag == "tr":
+            self._row = ""

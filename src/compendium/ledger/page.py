@@ -1,0 +1,259 @@
+"""The ledger as a page: its state in one line, counts, a picture of every table, every number, every claim.
+
+All of it is plain HTML that reads without scripts; ``ledger.js`` adds filters that stay in the address, sorting and the
+download of what is shown. A row is named after its cell, so that it can be linked: ``ledger.html#file-007``.
+"""
+
+import csv
+import io
+import json
+from collections.abc import Iterable, Mapping
+from html import escape
+from urllib.parse import urlencode
+
+import pandas as pd
+
+from . import heat as ledger_heat
+from . import links as ledger_links
+from . import state as ledger_state
+from .claims import ANSWERS, CHANGED, SIDES, badge, claims
+from .heat import anchor, percent, shown
+from .verdicts import EVIDENCE, Kind, explanation, rules
+
+KINDS = {kind.value: kind for kind in Kind}
+#: Numbers with these verdicts stand beside a published one and do not agree with it.
+DIFFERING = {Kind.ORDER.value, Kind.DIFFERS.value}
+NUMBERS, CLAIMS = "all-numbers", "claims-of-the-papers"
+#: Columns with the name under which the script keeps their filter in the address; without a name there is none.
+# The verdict and what it is worth stand first, so that a phone shows them without scrolling.
+_HEAD = {
+    "Verdict": "verdict", "Evidence": "evidence", "Paper": "paper", "Table": "table", "Data set": "dataset",
+    "Method": "method", "Metric": "metric", "k": "k", "Published": "", "Ours": "",
+    "Off by, digits": "", "Off by, deviations": "", "Control": "", "Control, data": "", "State": "state", "Why": "",
+    "Trail": "",
+}  # fmt: skip
+_CLAIMS_HEAD = {
+    "Reproduced here": "answer", "As printed": "printed",
+    "Claim": "", "Paper": "claim-paper", "What it says": "", "Evidence": "", "Where": "",
+}  # fmt: skip
+#: Columns that are sorted by their size, whatever the sign.
+_SIZES = {"Off by, digits", "Off by, deviations"}
+
+
+def page(frame: pd.DataFrame, numbers: pd.DataFrame, judged: pd.DataFrame | None = None) -> str:
+    """Markdown of the page.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        The rows of the ledger.
+    numbers : DataFrame
+        Their counts.
+    judged : DataFrame, optional
+        The claims with their answers; by default they are computed.
+    """
+    judged = claims() if judged is None else judged
+    words = list(frame["published"]).count("")
+    pictures = "\n".join(f"### {paper}\n\n{_raw(figures)}\n" for paper, figures in ledger_heat.sections(frame))
+    return f"""---
+html_theme.sidebar_secondary.remove: true
+---
+
+# The ledger
+
+{_raw(_state(numbers, judged))}
+
+## Does it hold?
+
+{_raw(_counts(numbers, judged))}
+
+## Table by table
+
+One field for each number, with its verdict. A field leads to its row below, and to those beside it. The stronger
+its colour, the less ours agrees. A small field holds a number that cannot tell the methods apart, or has another reason
+to come out or not.
+
+{_raw(ledger_heat.legend())}
+
+{pictures}
+## What the verdicts mean
+
+The rules stand in `data/tolerances.yml`. Ours is the mean over the splits of the full run.
+
+{_raw(_definitions({kind.badge(): text for kind, text in explanation(rules()).items()}))}
+
+## What a number can show
+
+A verdict is worth what a wrong answer would not have got. **Control** is the share of the other methods of the same
+table, data set, metric, number of components and split whose result of ours would agree with the printed number under
+the same rule; **control, data** the share of the other data sets of the paper for which that of the same method would.
+To agree is to be exact or close; of a measured time, to stand in the same order.
+
+{_raw(_definitions({escape(kind.value): text for kind, text in EVIDENCE.items()}))}
+
+A number of ours is *current*; or *touched*, if code elsewhere was edited since it was computed; or *changed* or
+*damaged*, and then shown and counted nowhere.
+
+## All numbers
+
+{len(frame) - words:,} numbers, and {words} cells of the tables in which no number stands; these are listed and not
+counted. A deviation is ours minus published, in units of the last printed digit and in standard deviations.
+
+{_raw(_table(frame))}
+
+## Claims of the papers
+
+{len(judged)} claims. An answer is computed, never typed. *As printed* says whether the paper's own tables bear the
+claim out, *reproduced here* whether our computation or our runs do. An answer has changed
+if what it rests on has, and counts as nothing else.
+
+{_raw(_claims(judged))}
+"""
+
+
+def rows_script(table: str) -> str:
+    """The CSV of the ledger as a script that a page can load without a server: its lines by the cell they are about."""
+    head, *rows = csv.reader(io.StringIO(table))
+    lines = {row[0]: _line(row) for row in rows}
+    return f"window.evenspanLedger = {json.dumps({'head': _line(head), 'rows': lines}, ensure_ascii=False)};\n"
+
+
+def summary(table: pd.DataFrame) -> Iterable[str]:
+    """One line for each paper and kind of evidence, from :func:`compendium.ledger.table.counts`."""
+    papers = table.index.unique("paper")
+    width = max(map(len, papers))
+    for paper in papers:
+        for line in ledger_state.sentences(table.loc[paper]):
+            yield f"{paper:<{width}}  {line}"
+
+
+def _line(row: list[str]) -> str:
+    stream = io.StringIO()
+    csv.writer(stream, lineterminator="\n").writerow(row)
+    return stream.getvalue()
+
+
+def _state(numbers: pd.DataFrame, judged: pd.DataFrame) -> str:
+    places = {"table-by-table": "table by table", NUMBERS: "all numbers", CLAIMS: "claims"}
+    links = ", ".join(f'<a href="#{to}">{text}</a>' for to, text in places.items())
+    line = escape(ledger_state.one_line(numbers, judged))
+    return f'<p class="ledger-state">{line}</p>\n<p>Below: {links}.</p>'
+
+
+def _counts(numbers: pd.DataFrame, judged: pd.DataFrame) -> str:
+    """Both tables of counts; every count leads to the rows that were counted."""
+    kinds = [kind for kind in Kind if numbers[kind.value].any()]
+    head = ["Paper", "Evidence", "Numbers", "Agree", "Of another method", "Of other data", "Most fail"]
+    head += [*(kind.badge() for kind in kinds), "Shares"]
+    body = []
+    texts = ledger_state.counted(numbers)
+    for (_, row), shown_as in zip(numbers.iterrows(), texts.to_dict("records"), strict=True):
+        paper, evidence = shown_as["paper"], shown_as["evidence"]
+        own = {"evidence": evidence} | ({} if paper == "total" else {"paper": paper})
+        cells = [escape(evidence), _to(shown_as["numbers"], own, NUMBERS)]
+        cells += [shown_as[name] for name in ("agree", "wrong method", "wrong data", "most fail")]
+        cells += [_to(shown_as[kind.value], own | {"verdict": kind.value}, NUMBERS) for kind in kinds]
+        body.append((paper, [*cells, ledger_heat.bar(row, row["numbers"])]))
+    first = _plain("Numbers per paper, evidence and verdict", "ledger-counts ledger-evidence", head, body)
+    answers = {name: f'<span class="{kind.css}">{escape(name)}</span>' for name, kind in ANSWERS.items()}
+    answers |= {CHANGED: Kind.CHANGED.badge()}
+    tables = [first]
+    for side, choice in {"here": "answer", "printed": "printed"}.items():
+        body = []
+        for paper, row in ledger_state.claim_counts(judged, side).iterrows():
+            own = {} if paper == "total" else {"claim-paper": str(paper)}
+            cells = [_to(f"{row[name]:,}", own | {choice: name}, CLAIMS) for name in answers]
+            body.append((str(paper), [*cells, f"{row['claims']:,}"]))
+        label = f"Claims {SIDES[side]}"
+        tables.append(_plain(label, "ledger-counts", [f"Paper, {label.lower()}", *answers.values(), "Claims"], body))
+    return "\n".join(tables)
+
+
+def _to(text: str, filters: dict[str, str], place: str) -> str:
+    return f'<a href="?{escape(urlencode(filters))}#{place}">{text}</a>' if text != "0" else text
+
+
+def _plain(label: str, css: str, head: list[str], body: list[tuple[str, list[str]]]) -> str:
+    columns = "".join(f'<th scope="col">{name}</th>' for name in head)
+    rows = "".join(
+        f'<tr><th scope="row">{escape(name)}</th>' + "".join(f"<td>{cell}</td>" for cell in cells) + "</tr>\n"
+        for name, cells in body
+    )
+    return _scroll(label, f'<table class="{css}"><thead><tr>{columns}</tr></thead>\n<tbody>\n{rows}</tbody></table>')
+
+
+def _definitions(meanings: Mapping[str, str]) -> str:
+    return "<dl>" + "".join(f"<dt>{name}</dt><dd>{escape(text)}</dd>\n" for name, text in meanings.items()) + "</dl>"
+
+
+def _table(frame: pd.DataFrame) -> str:
+    where = ledger_links.Places()
+    body = "".join(_row(row, where) for row in frame.to_dict("records"))
+    # not "q" for the search: the theme's own search answers to that on every page
+    return '<p><a href="_static/ledger.csv" download>Download all rows as CSV</a></p>\n' + _scroll(
+        "All numbers",
+        '<table class="ledger" data-ledger="ledger" data-search="find" data-rows="_static/ledger-rows.mjs" '
+        f'data-differing="only what differs"><thead><tr>{_head(_HEAD)}</tr></thead>\n'
+        f"<tbody>\n{body}</tbody></table>",
+    )
+
+
+def _head(columns: dict[str, str]) -> str:
+    return "".join(
+        f'<th scope="col"{f" data-choice={key}" if key else ""}{" data-size" if name in _SIZES else ""}>{name}</th>'
+        for name, key in columns.items()
+    )
+
+
+def _row(row: dict[str, str], where: ledger_links.Places) -> str:
+    digits = int(row["printed_digits"])
+    unit = f" {row['unit']}" if row["unit"] and not row["metric"].startswith(row["unit"]) else ""
+    theirs = _pair(row["published"], row["published_std"]) if row["published"] else row["reason"].partition(": ")[2]
+    about = row["table"] + (f", {row['split']}" if row["split"] else "")
+    texts = [row["paper"], about, row["dataset"], row["method"], row["metric"] + unit, row["k"]]
+    numbers = [theirs, _pair(shown(row["ours"], digits), shown(row["ours_std"], digits))]
+    off = [_signed(row["deviation_digits"], 1), _signed(row["deviation_sd"], 2)]
+    controls = [percent(row["control"]), percent(row["control_data"]), row["state"]]
+    cells = [
+        KINDS[row["verdict"]].badge(),
+        *(escape(text) for text in (row["evidence"], *texts, *numbers, *off, *controls, row["reason"])),
+        where.of_number(row),
+    ]
+    marks = " data-differs" if row["verdict"] in DIFFERING else ""
+    marks += "" if row["ours"] else " data-words"
+    name = escape(anchor(row["cell"]))
+    opening = f'<tr id="{name}" data-cell="{escape(row["cell"])}"{marks}>'
+    return opening + "".join(f"<td>{cell}</td>" for cell in cells) + "</tr>\n"
+
+
+def _claims(frame: pd.DataFrame) -> str:
+    where = ledger_links.Places()
+    body = "".join(
+        f'<tr id="claim-{escape(row["id"])}"><td>{badge(row["here"], row["state"])}</td>'
+        f"<td>{badge(row['printed'])}</td>"
+        f"<td>{escape(row['id'])}</td><td>{escape(row['paper'])}</td><td>{escape(row['claim'])}</td><td>{escape(row['evidence'])}</td>"
+        f"<td>{where.of_claim(row)}</td></tr>\n"
+        for row in frame.to_dict("records")
+    )
+    return _scroll(
+        "Claims",
+        '<table class="ledger-claims" data-ledger="claims" data-search="claim-find">'
+        f"<thead><tr>{_head(_CLAIMS_HEAD)}</tr></thead>\n<tbody>\n{body}</tbody></table>",
+    )
+
+
+def _scroll(label: str, table: str) -> str:
+    # A region that scrolls must be reachable with the keyboard, and then needs a name.
+    return f'<div class="ledger-scroll" role="region" tabindex="0" aria-label="{label}">\n{table}\n</div>'
+
+
+def _raw(html: str) -> str:
+    return f"```{{raw}} html\n{html}\n```"
+
+
+def _pair(value: str, std: str) -> str:
+    return f"{value}\u00a0±\u00a0{std}" if value and std else value  # never broken into two lines
+
+
+def _signed(text: str, digits: int) -> str:
+    return f"{float(text):+z.{digits}f}" if text else ""

@@ -1,0 +1,317 @@
+"""The ledger: every number of the published tables beside ours, with its verdict and its trail.
+
+``data/results/ledger.csv`` is a function of committed files only: the published tables, the rules, the list of
+experiments and the stored results.
+
+Beside every verdict stand its controls: how many wrong answers the same rule would have let pass. A wrong answer is
+another method's number of ours on the same data, or the same method's on other data.
+"""
+
+import csv
+import io
+from collections import defaultdict
+from collections.abc import Sequence
+from pathlib import Path
+
+import pandas as pd
+
+from evenspan.core.errors import ResultError
+
+from .. import paths, records
+from . import page as ledger_page
+from .results import Ours, collect
+from .verdicts import VERSION, Evidence, Kind, Peer, Rules, Verdict, judge, passes, printed_digits, rules
+
+PUBLISHED = ("paper", "table", "dataset", "method", "metric", "k", "split", "value", "std", "bold", "unit", "note")
+#: Columns of ledger.csv.
+COLUMNS = (
+    "cell",
+    "paper",
+    "table",
+    "dataset",
+    "method",
+    "metric",
+    "k",
+    "split",
+    "unit",
+    "published",
+    "published_std",
+    "printed_digits",
+    "ours",
+    "ours_std",
+    "splits",
+    "verdict",
+    "deviation_digits",
+    "deviation_sd",
+    "reason",
+    "experiment",
+    "execution",
+    "tasks",
+    "data_card",
+    "evidence",
+    "control",
+    "control_data",
+)
+#: What a page adds and the committed ledger leaves out, because any edit of code changes it: the state of our number.
+STATE = "state"
+#: Files beside the published tables: what the papers claim, and where they contradict themselves.
+NOT_TABLES = frozenset({"claims", "contradictions"})
+
+
+def published() -> pd.DataFrame:
+    """Every cell of the published tables as text, in printed order; ``cell`` names it: ``file/row``."""
+    frames = []
+    for path in sorted(paths.data("paper").glob("*.csv")):
+        if path.stem in NOT_TABLES:
+            continue
+        try:
+            frame = pd.read_csv(path, dtype=str, keep_default_na=False)
+        except (UnicodeDecodeError, pd.errors.ParserError, pd.errors.EmptyDataError) as error:
+            raise ResultError(f"{path} is damaged ({error}). Restore it from the repository.") from error
+        if tuple(frame.columns) != PUBLISHED:
+            raise ResultError(f"{path} must have the columns {', '.join(PUBLISHED)}, but has {', '.join(frame)}.")
+        frame.insert(0, "cell", [f"{path.stem}/{row:03d}" for row in range(1, len(frame) + 1)])
+        frame.insert(1, "stem", path.stem)
+        key = ["dataset", "method", "metric", "k", "split"]
+        if (twice := frame.duplicated(key)).any():
+            raise ResultError(f"{path} has two rows for {frame.loc[twice, key].iloc[0].to_dict()}.")
+        frames.append(frame)
+    if not frames:
+        raise ResultError(f"No published table in {paths.data('paper')}. Restore the folder from the repository.")
+    return pd.concat(frames, ignore_index=True)
+
+
+def ledger(*, version: int = VERSION) -> pd.DataFrame:
+    """One row for each published cell, as text.
+
+    Parameters
+    ----------
+    version : int
+        Which version of the rules judges; the committed ledger has the present one.
+
+    Returns
+    -------
+    pandas.DataFrame
+        Columns ``COLUMNS`` and ``state``. Cells in which the paper prints words (``n/a``, ``fail to converge``) are
+        kept; they have an empty ``published`` and the words in ``reason``, and are not counted.
+    """
+    cells, current = published(), rules(version)
+    full = collect(cells)
+    # What a number is judged beside: other methods on the same data, and the same method on other data.
+    methods, datasets = defaultdict(dict), defaultdict(dict)
+    for cell in cells.itertuples():
+        if (ours := full.get(_key(cell))) and ours.counted:
+            methods[_place(cell)][cell.method] = (cell.value, ours)
+            datasets[_quantity(cell)][cell.dataset] = ours
+    rows = []
+    for (_stem, metric), column in cells.groupby(["stem", "metric"], sort=False):
+        digits = printed_digits(column.loc[column["value"] != "", "value"])
+        for cell in column.itertuples():
+            ours = full.get(_key(cell))
+            others = [one for method, one in methods[_place(cell)].items() if method != cell.method]
+            elsewhere = [one for dataset, one in datasets[_quantity(cell)].items() if dataset != cell.dataset]
+            row = {name: getattr(cell, name) for name in ("cell", "paper", "table", "dataset", "method")}
+            row |= {"metric": metric, "k": cell.k, "split": cell.split, "unit": cell.unit}
+            row |= {"published": cell.value, "published_std": cell.std, "printed_digits": digits}
+            row |= _verdict(cell, ours, digits, others, elsewhere, current)
+            row |= _trail(ours, cell.k)
+            rows.append({name: "" if value is None else str(value) for name, value in row.items()})
+    names = [*COLUMNS, STATE]
+    frame = pd.DataFrame(rows, columns=names, dtype=object).fillna("")
+    return frame.sort_values("cell", ignore_index=True)
+
+
+def tally(frame: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
+    """Numbers by verdict, with what wrong answers would have got; cells with words do not count.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        Rows of the ledger.
+    by : sequence of str
+        Columns of the ledger whose values become the rows, in the order in which they first appear.
+
+    Returns
+    -------
+    pandas.DataFrame
+        A column for each verdict, then ``numbers``; ``agree``, the share of them that is exact or close (of measured
+        times: in the same order); ``wrong method``, the mean share of the other methods that would have agreed as
+        well, or of the other data sets where a table has no methods; ``most fail``, of how many numbers less than half
+        of them would; and ``wrong data``, the mean share of the other data sets.
+    """
+    by, counted = list(by), frame[frame["published"] != ""]
+    timed = counted["evidence"] == Evidence.TIME.value
+    control = counted["control"].where(counted["method"] != "", counted["control_data"])
+    shares = counted[by].assign(
+        numbers=1,
+        agree=[passes(Kind(verdict), time) for verdict, time in zip(counted["verdict"], timed, strict=True)],
+        control=pd.to_numeric(control),
+        data=pd.to_numeric(counted["control_data"]),
+    )
+    shares["fail"] = shares["control"] < 1 / 2
+    kinds = pd.DataFrame({kind.value: counted["verdict"] == kind.value for kind in Kind})
+    groups = pd.concat([shares, kinds], axis=1).groupby(by, sort=False)
+    table = groups[[*kinds, "numbers"]].sum()
+    table["agree"] = groups["agree"].mean()
+    table["wrong method"], table["most fail"] = groups["control"].mean(), groups["fail"].sum()
+    table["wrong data"] = groups["data"].mean()
+    return table
+
+
+def counts(frame: pd.DataFrame) -> pd.DataFrame:
+    """The :func:`tally` by paper, the last is their ``total``, and kind of evidence."""
+    frame = pd.concat([frame, frame.assign(paper="total")])
+    order = [(paper, kind.value) for paper in dict.fromkeys(frame["paper"]) for kind in Evidence]
+    table = tally(frame, ["paper", "evidence"])
+    return table.loc[[place for place in order if place in table.index]]
+
+
+def to_csv(frame: pd.DataFrame) -> bytes:
+    """The committed columns as CSV; equal rows give equal bytes."""
+    stream = io.StringIO()
+    writer = csv.writer(stream, lineterminator="\n")
+    writer.writerow(COLUMNS)
+    writer.writerows(frame[list(COLUMNS)].itertuples(index=False, name=None))
+    return stream.getvalue().encode()
+
+
+def path() -> Path:
+    """Where the committed ledger is."""
+    return paths.data("results", "ledger.csv")
+
+
+def write(frame: pd.DataFrame) -> Path:
+    """Write the committed ledger."""
+    records.write(path(), to_csv(frame))
+    return path()
+
+
+def check(frame: pd.DataFrame) -> None:
+    """Raise if the committed ledger is not the one that the committed results give."""
+    if not path().is_file():
+        raise ResultError(f"{path()} is missing. Write it: python -m compendium ledger")
+    stored = path().read_bytes()
+    if stored == to_csv(frame):
+        return
+    old, new = stored.decode(errors="replace").splitlines(), to_csv(frame).decode().splitlines()
+    differing = [i for i in range(max(len(old), len(new))) if old[i : i + 1] != new[i : i + 1]]
+    where = "; line endings or the last line" if not differing else f", first in line {differing[0] + 1}"
+    raise ResultError(
+        f"{path()} differs from what the results give in {len(differing)} line(s){where}. Either a result, a rule or a "
+        "published table changed, or the file was edited by hand. "
+        "Write it again (python -m compendium ledger) and read the change."
+    )
+
+
+def pages() -> dict[str, str]:
+    """Generated files of the book by their place in its source: the page and the table to download."""
+    frame = ledger()
+    return {
+        "ledger.md": ledger_page.page(frame, counts(frame)),
+        "_static/ledger.csv": to_csv(frame[list(COLUMNS)]).decode(),
+    }
+
+
+def _key(cell) -> tuple[str, ...]:
+    return (cell.stem, cell.dataset, cell.method, cell.metric, cell.k, cell.split)
+
+
+def _place(cell) -> tuple[str, ...]:
+    return (cell.stem, cell.dataset, cell.metric, cell.k, cell.split)
+
+
+def _quantity(cell) -> tuple[str, ...]:
+    return (cell.paper, cell.method, cell.metric, cell.k, cell.split)
+
+
+def _verdict(
+    cell, ours: Ours | None, digits: int, others: list[tuple[str, Ours]], elsewhere: list[Ours], current: Rules
+) -> dict[str, object]:
+    """Verdict and controls of a cell, beside other methods on its data and its method on other data."""
+    row = {"ours": "", "ours_std": "", "splits": "", "evidence": Evidence.NONE.value}
+    if ours:
+        row |= {"ours": _number(ours.mean), "ours_std": _number(ours.std), "splits": ours.splits}
+        row |= {STATE: ours.state if ours.mean is not None else ""}
+    if not cell.value:
+        words = cell.note.rpartition("; ")[2]
+        return row | {"verdict": Kind.NA.value, "reason": f"the paper prints no number: {words}"}
+    if ours and (missing := ours.experiment.stand_ins.get(ours.dataset)):
+        return row | {"verdict": Kind.NA.value, "reason": missing}
+    if ours is None or ours.mean is None:
+        result = judge(cell.value, None, rules=current, digits=digits, reason=ours.reason if ours else "")
+        return row | {"verdict": result.kind.value, "reason": result.reason}
+    if not ours.counted:
+        return row | {"verdict": Kind.CHANGED.value, "reason": ours.changed}
+    declared = _declared(cell, ours, current)
+    timed = declared is Evidence.TIME
+
+    def judged(one: Ours) -> Verdict:
+        return judge(
+            cell.value,
+            one.mean,
+            rules=current,
+            digits=digits,
+            std=cell.std,
+            our_std=one.std,
+            draws=one.draws,
+            timed=timed,
+            peers=[Peer(value, other.mean) for value, other in others if value],
+        )
+
+    def control(wrong: list[Ours]) -> float | None:
+        return sum(passes(judged(one).kind, timed) for one in wrong) / len(wrong) if wrong else None
+
+    result, of_methods, of_data = judged(ours), control([one for _, one in others]), control(elsewhere)
+    share = of_methods if cell.method else of_data
+    reason = result.reason
+    if share is None:
+        alone = f"no other {'method' if cell.method else 'data set'} of ours to compare with"
+        reason = f"{reason}; {alone}" if reason else alone
+    weighed = Evidence.ALONE if share is None else Evidence.DISCRIMINATING if share < 1 else Evidence.WEAK
+    return row | {
+        "verdict": result.kind.value,
+        "deviation_digits": _short(result.deviation_digits),
+        "deviation_sd": _short(result.deviation_sd),
+        "reason": reason,
+        "evidence": (declared or weighed).value,
+        "control": _short(of_methods),
+        "control_data": _short(of_data),
+    }
+
+
+def _declared(cell, ours: Ours, current: Rules) -> Evidence | None:
+    """The kind of evidence that ``experiments.yml`` declares for a number; of a time none if seconds are compared."""
+    place = {"dataset": ours.dataset, "method": cell.method, "metric": cell.metric}
+    for one in ours.experiment.evidence:
+        kind = Evidence(one.kind)
+        if all(getattr(one, name) in (None, value) for name, value in place.items()):
+            return None if kind is Evidence.TIME and current.seconds else kind
+    return None
+
+
+def _trail(ours: Ours | None, k: str) -> dict[str, str]:
+    """Where our number comes from: experiment, execution (the book's page), tasks and data card."""
+    if ours is None:
+        return {}
+    cell = {"dataset": ours.dataset, "k": k}
+    execution = next(
+        (
+            name
+            for name in ours.experiment.executions
+            if all(cell[key] == str(v) for key, v in ours.experiment.execution(name).items() if key in cell)
+        ),
+        "",
+    )
+    trail = {"experiment": ours.experiment.id, "execution": execution}
+    # data that are not at hand have no number, and may have no card
+    known = ours.mean is not None or paths.data("cards", f"{ours.dataset}.md").is_file()
+    card = ours.dataset if known else ""
+    return trail | {"tasks": " ".join(ours.tasks), "data_card": card}
+
+
+def _number(value: float | None) -> str:
+    return "" if value is None else f"{value:.10g}"
+
+
+def _short(value) -> str:
+    return "" if value is None else f"{float(value):.4g}"

@@ -1,0 +1,38 @@
+"""A printed table with many values of k: one line for each k, printed and ours with the mark of the verdict."""
+
+import html
+
+import pandas as pd
+from IPython.display import HTML
+
+from ..book.tables import sentence, table
+from ..protocol import Study
+from .heat import mark
+from .table import ledger
+
+
+def verdict_grid(study: Study, metric: str, *, caption: str) -> HTML:
+    """One metric of a study: k downwards, methods across, each cell ``printed | ours`` with its verdict.
+
+    Parameters
+    ----------
+    study : Study
+        Of an experiment that is judged against printed tables with a column ``k``.
+    metric : str
+        As printed.
+    caption : str
+    """
+    if not study.published:
+        return sentence("Nothing is printed for this setting.")
+    rows = ledger()
+    rows = rows[rows["cell"].str.rpartition("/")[0].isin(study.entry.published) & (rows["published"] != "")]
+    rows = rows[rows["dataset"].isin(study.entry.published_datasets[study.setting["dataset"]])]
+    cells = rows[rows["metric"] == metric]
+    shown = cells.assign(text=[_text(row) for _, row in cells.iterrows()], k=cells["k"].astype(int))
+    wide = shown.pivot(index="k", columns="method", values="text")
+    return table(wide[list(dict.fromkeys(shown["method"]))].reset_index(), caption=caption)
+
+
+def _text(row: pd.Series) -> str:
+    ours = f"{float(row['ours']):.2f}" if row["ours"] else "–"
+    return f"{html.escape(row['published'])} | {ours}<br>{mark(row)}"

@@ -1,0 +1,12 @@
+"""Every linear method on every data set, under one judge: a comparison that no paper made.
+
+==========================  ==========================  ==========================================================
+in the book                 notebook (``across/``)      units
+==========================  ==========================  ==========================================================
+pages of three data sets,   ``methods.ipynb``           for each of 21 data sets one with the methods of moments,
+chapters *Across papers*                                and one for each method that needs the points
+==========================  ==========================  ==========================================================
+
+``data``: which tables, one preparation, one split. ``solvers``: methods fitted to a split. ``judge``: the measures.
+``summary``: means, ranks, what can be told apart. ``tables``, ``figures``: the pages.
+"""

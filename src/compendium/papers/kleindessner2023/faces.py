@@ -1,0 +1,260 @@
+"""A concept erased from faces: the last figure of Kleindessner et al. (2023), on a substitute and on made images.
+
+The paper erases glasses from CelebA, whose licence keeps it out of this project; whoever has it can call ``on_celeba``.
+What is shown instead are (1) the LFW faces at 24 x 24 pixels with sex as the attribute, a **substitute**, and (2)
+**synthetic** pictures with a bar planted across the eyes of 30 % of them, in one place or in a place that varies.
+
+Of real people only means over a group, or over at least 50 of them, are kept as pictures.
+"""
+
+import csv
+from collections.abc import Iterator, Mapping
+
+import numpy as np
+import pandas as pd
+from sklearn.base import BaseEstimator, clone
+from sklearn.model_selection import StratifiedKFold
+
+from evenspan import metrics
+from evenspan.core.errors import DataError
+from evenspan.core.moments import GroupMoments
+
+from ...data import Dataset, entry
+from ...data.celeba import celeba_batches, load_celeba
+from ...data.faces import PER_GROUP, SIDE
+from ...data.faces import SEED as DRAWN_WITH
+from ...data.fetch import fetch_file
+from ...records import tidy
+from .methods import SEED
+from .readings import in_order
+
+SUBSTITUTE = "lfw_24x24"
+#: What the rows of ``on_celeba`` are called.
+CELEBA = "celeba"
+#: Area under the ROC curve of a reader that finds nothing.
+CHANCE = 0.5
+#: Share of the synthetic pictures that have a bar; folds of a reader fitted to others; quarters along a direction.
+SHARE, FOLDS, SLICES = 0.3, 5, 4
+METHODS = ("PCA", "Fair PCA", "LEACE")
+#: Means over fewer images than these are never kept; LEACE looks like Fair PCA and is not kept as a picture.
+SMALLEST, PICTURED = 50, ("PCA", "Fair PCA")
+#: Grey values of stored pictures are rounded to this many decimals: a quarter of a grey level.
+DECIMALS = 3
+
+
+# -- samples -----------------------------------------------------------------------------------------------------------
+
+
+def people() -> np.ndarray:
+    """Name of the person on every image of the substitute, in the order of its rows."""
+    with fetch_file(entry(SUBSTITUTE), "lfw24_sources.csv").open(encoding="utf-8", newline="") as stream:
+        lines = list(csv.DictReader(stream))
+    male = np.array([int(line["male"]) for line in lines])
+    rng = np.random.default_rng(DRAWN_WITH)  # as the loader draws
+    rows = np.sort(np.concatenate([rng.choice(np.flatnonzero(male == g), PER_GROUP, replace=False) for g in (0, 1)]))
+    return np.array([lines[row]["name"].rpartition("_")[0] for row in rows])
+
+
+def halves(faces: Dataset, names: np.ndarray, split: int) -> tuple[Dataset, Dataset]:
+    """Half of the people to fit on, the others to judge by: nobody is in both parts."""
+    if len(names) != faces.n:
+        raise DataError(f"{len(names)} names for {faces.n} images; needed is one for each.")
+    persons = np.unique(names)
+    chosen = np.random.default_rng((SEED, split)).permutation(persons)[: len(persons) // 2]
+    first = np.isin(names, chosen)
+    return tuple(
+        Dataset(faces.name, faces.X[rows], faces.y[rows], faces.groups[rows], faces.feature_names, part, split)
+        for rows, part in ((first, "train"), (~first, "test"))
+    )
+
+
+def made(reach: int, n: int) -> tuple[Dataset, Dataset]:
+    """Synthetic pictures, n to fit on and n to judge by: a bright oval, smooth noise, and for some a dark bar.
+
+    The bar lies up to ``reach`` pixels higher or lower.
+    """
+    parts = []
+    for place, part in enumerate(("train", "test")):
+        rng = np.random.default_rng((SEED, reach, place))
+        height, width = np.mgrid[0:SIDE, 0:SIDE] / (SIDE - 1.0)
+        oval = 0.35 + 0.4 / (1.0 + np.exp(30.0 * (np.hypot((height - 0.5) / 0.46, (width - 0.5) / 0.36) - 1.0)))
+        waves = np.array([np.cos(np.pi * a * height) * np.cos(np.pi * b * width) / (1.0 + a + b)
+                          for a in range(6) for b in range(6) if a + b])  # fmt: skip
+        noise = np.tensordot(rng.normal(scale=0.08, size=(n, len(waves))), waves, axes=1)
+        groups = (rng.random(n) < SHARE).astype(int)
+        shift, strength = rng.integers(-reach, reach + 1, size=n), rng.uniform(0.25, 0.45, size=n)
+        rows = np.arange(SIDE)[None, :, None] - 9 - shift[:, None, None]
+        bar = ((rows >= 0) & (rows < 3)) & ((width > 0.18) & (width < 0.82))
+        images = oval + noise - (groups * strength)[:, None, None] * bar + rng.normal(scale=0.01, size=noise.shape)
+        names = tuple(f"pixel_{r:02d}_{c:02d}" for r in range(SIDE) for c in range(SIDE))
+        X = np.clip(images, 0.0, 1.0).reshape(n, -1)
+        parts.append(Dataset("made", X, groups.copy(), groups, names, part, 0))
+    return tuple(parts)
+
+
+# -- the judge ---------------------------------------------------------------------------------------------------------
+
+
+def judged(
+    methods: Mapping[str, BaseEstimator],
+    train: Dataset,
+    test: Dataset,
+    *,
+    shown: bool = False,
+    moments: GroupMoments | None = None,
+    **key: object,
+) -> list[dict]:
+    """All rows of one split; pictures only if ``shown``. Fitted are the moments of the training part, if no others."""
+    moments = GroupMoments.from_data(train.X, train.groups) if moments is None else moments
+    gap = moments.means[1] - moments.means[0]
+    rows = []
+    for name, estimator in methods.items():
+        fitted = clone(estimator).fit_moments(moments)
+        E, T = fitted.transform(train.X), fitted.transform(test.X)
+        error = np.mean((test.X - fitted.inverse_transform(T)) ** 2, axis=None)
+        found = [("held-out", "mean squared error", float(error))]
+        found += [("in sample", "mean gap", metrics.mean_gap(GroupMoments.from_data(E, train.groups)))]
+        found += [("held-out", "mean gap", metrics.mean_gap(GroupMoments.from_data(T, test.groups)))]
+        found += [("held-out", "share of the larger group", float(np.bincount(test.groups).max(axis=0) / test.n))]
+        for reader in metrics.READERS:
+            found += _read(reader, (E, train.groups), (T, test.groups))
+        for protocol, metric, value in found:
+            rows += tidy({metric: value}, method=name, protocol=protocol, pixel=None, **key)
+        for protocol, title, image in _shown(name, fitted, test, gap / np.linalg.norm(gap)) if shown else []:
+            for pixel, value in enumerate(image):
+                grey = {f"picture: {title}": round(float(value), DECIMALS)}
+                rows += tidy(grey, method=name, protocol=protocol, pixel=pixel, **key)
+    return rows
+
+
+def _read(reader: str, train: tuple, test: tuple) -> Iterator[tuple[str, str, float]]:
+    """Accuracy and area of a reader fitted with the projection's own sample, and of one fitted to other people.
+
+    The last is a reader whose labels the projection has not seen: fitted to four fifths of the test part, scored on the
+    rest, in turn.
+    """
+    scores = metrics.reader_scores(reader, *train, test[0])
+    yield from _scored("held-out", reader, scores, test[1])
+    scores = np.empty(len(test[1]))
+    for fitting, scoring in StratifiedKFold(FOLDS, shuffle=True, random_state=SEED).split(*test):
+        scores[scoring] = metrics.reader_scores(reader, test[0][fitting], test[1][fitting], test[0][scoring])
+    yield from _scored("new reader", reader, scores, test[1])
+
+
+def _scored(protocol: str, reader: str, scores: np.ndarray, groups: np.ndarray) -> Iterator[tuple[str, str, float]]:
+    yield protocol, f"accuracy ({reader})", metrics.accuracy(groups, (scores > 0).astype(int))
+    yield protocol, f"AUC ({reader})", metrics.auc(groups, scores)
+
+
+def _shown(name: str, fitted, test: Dataset, direction: np.ndarray) -> Iterator[tuple[str, str, np.ndarray]]:
+    """Means of the test part: of each group, and of quarters along the direction in which the group means differ."""
+    if name not in PICTURED:
+        return
+    along = np.argsort(test.X @ direction, kind="stable")
+    subsets = {f"group {g}": np.flatnonzero(test.groups == g) for g in (0, 1)}
+    subsets |= {f"quarter {i + 1}": part for i, part in enumerate(np.array_split(along, SLICES))}
+    for title, rows in subsets.items():
+        if len(rows) < SMALLEST:
+            raise DataError(
+                f"{title} has {len(rows)} images; a mean over fewer than {SMALLEST} would show single people."
+            )
+        if name == "PCA":
+            yield "original", title, test.X[rows].mean(axis=0)
+        yield "restored", title, fitted.inverse_transform(fitted.transform(test.X[rows])).mean(axis=0)
+    if name == "PCA":
+        yield "original", "direction", direction
+
+
+def on_celeba(folder, methods, attribute: str = "Eyeglasses", *, size=(50, 50), limit: int = 5000) -> pd.DataFrame:
+    """The experiment on CelebA itself, for those who have its images; no picture is kept.
+
+    Parameters
+    ----------
+    folder : str or Path
+        CelebA's own layout, see ``datasets.celeba.load_celeba``.
+    methods : mapping of str to estimator
+        Each with the same number of components, below the number of pixels.
+    attribute : str
+        What to erase.
+    size : tuple of int
+        Height and width of the shrunk images.
+    limit : int
+        Images of the training and of the test part that the readers see. The projections are fitted to the moments of
+        the whole training part.
+
+    Returns
+    -------
+    DataFrame
+        Rows as those of the substitute.
+    """
+    moments = GroupMoments.from_batches(celeba_batches(folder, attribute, size))
+    train, test = (load_celeba(folder, attribute, size, partition=part, limit=limit) for part in ("train", "test"))
+    k = next(iter(methods.values())).n_components
+    return pd.DataFrame(judged(methods, train, test, moments=moments, dataset=CELEBA, k=k, split=0))
+
+
+# -- tables and pictures -----------------------------------------------------------------------------------------------
+
+
+def summary(rows: pd.DataFrame) -> pd.DataFrame:
+    """Mean, smallest and largest value over the splits, without the pictures."""
+    some = rows[~rows["metric"].str.startswith("picture: ")]
+    found = some.groupby(["dataset", "method", "k", "protocol", "metric"], sort=False)["value"].agg(
+        mean="mean", smallest="min", largest="max", splits="size"
+    )
+    return in_order(found.reset_index(), METHODS)
+
+
+def reader_areas(found: pd.DataFrame) -> pd.DataFrame:
+    """Areas of a ``summary`` for a figure: column ``reader`` tells which reader, and to whom it was fitted.
+
+    Of the substitute where it has been run, otherwise of the synthetic pictures.
+    """
+    dataset = SUBSTITUTE if SUBSTITUTE in set(found["dataset"]) else "moving bar"
+    some = found[(found["dataset"] == dataset) & found["metric"].str.startswith("AUC")]
+    parts = []
+    for reader in metrics.READERS:
+        for protocol, where in (("held-out", "fitted with the projection"), ("new reader", "fitted to others")):
+            one = some[(some["metric"] == f"AUC ({reader})") & (some["protocol"] == protocol)]
+            parts.append(one.assign(reader=f"{reader} reader,\n{where}"))
+    return pd.concat(parts, ignore_index=True)
+
+
+def gallery(rows: pd.DataFrame) -> pd.DataFrame:
+    """Stored pictures of the substitute as a grid: subsets across; originals and restored means of each method down."""
+    some = rows[(rows["dataset"] == SUBSTITUTE) & rows["metric"].str.startswith("picture: ")]
+    row = some["method"].where(some["protocol"] != "original", "original")
+    some = some.assign(row=row, column=some["metric"].str.removeprefix("picture: "))
+    order = {name: place for place, name in enumerate(("original", *METHODS))}
+    names = ["group 0", "group 1", *(f"quarter {i + 1}" for i in range(SLICES)), "direction"]
+    column = some["column"].map({name: place for place, name in enumerate(names)})
+    ranked = some.assign(place=column, rank=some["row"].map(order)).sort_values(["rank", "place", "pixel"])
+    return ranked[["row", "column", "pixel", "value"]].drop_duplicates(["row", "column", "pixel"])
+
+
+def area_table(found: pd.DataFrame) -> pd.DataFrame:
+    """Everything but the pictures: one line a data set, k and method, the metrics across."""
+    wide = found.assign(name=found["metric"] + ", " + found["protocol"])
+    order = list(dict.fromkeys(wide["name"]))
+    wide = wide.pivot(index=["dataset", "k", "method"], columns="name", values="mean")
+    return wide[order].reset_index()
+
+
+def examples(methods: Mapping[str, BaseEstimator], reach: int, n: int, number: int = 6) -> pd.DataFrame:
+    """Single synthetic pictures of the test part that have the bar: as they are, and restored by each method."""
+    train, test = made(reach, n)
+    moments = GroupMoments.from_data(train.X, train.groups)
+    X = test.X[np.flatnonzero(test.groups == 1)[:number]]
+    images = {"original": X}
+    for name, estimator in methods.items():
+        fitted = clone(estimator).fit_moments(moments)
+        images[name] = fitted.inverse_transform(fitted.transform(X))
+    return pd.DataFrame(
+        [
+            (row, f"picture {i + 1}", pixel, value)
+            for row, block in images.items()
+            for i, image in enumerate(block)
+            for pixel, value in enumerate(image)
+        ],
+        columns=["row", "column", "pixel", "value"],
+    )

@@ -1,0 +1,172 @@
+"""What the comparison with the reductions of Agarwal et al. (2018) shares: samples, classifiers, weights, names.
+
+Run r permutes all rows with NumPy's legacy generator (``RandomState``) seeded by 1111 r, as the authors' program does;
+the first rows are for training, later ones for testing, standardised by the former. Representation and classifier are
+fitted on the training part.
+"""
+
+import time
+import warnings
+from collections.abc import Callable
+
+import numpy as np
+from sklearn.base import BaseEstimator, clone
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.linear_model import LogisticRegression
+from sklearn.svm import SVC
+
+from evenspan import metrics
+from evenspan.core.errors import ConfigurationError, SurplusComponentsWarning
+from evenspan.representation.fair_kernel_pca import FairKernelPCA
+
+from ...data import Dataset
+
+SEED = 1111
+GOALS = {"DP": "demographic_parity", "EO": "equal_opportunity"}
+#: Kernel PCA takes these many landmarks where there are more training points: an eigenproblem of 5,000 for every run
+#: would take longer than everything else.
+LANDMARKS = 1000
+
+# Names in the rows.
+FAIR = ("Fair PCA", "Fair PCA-S (0.5)", "Fair PCA-S (0.85)", "Fair kernel PCA")
+REDUCTIONS, UNCONSTRAINED, CONSTANT = "reductions", "no fairness", "constant"
+LOGISTIC, SVM = "logistic regression", "kernel SVM"
+#: Nearly without regularisation: the control of what small weights of the second block are said to do.
+LOOSE = f"{LOGISTIC} with 1/10000 of the penalty"
+#: Penalties of the classifiers, per training point.
+PENALTIES = {LOGISTIC: 0.01, LOOSE: 0.01 * 1e-4, SVM: 5e-5}
+#: The power of lambda that weights the second block, as it is named in a method: released, and printed.
+POWERS = {3: "lambda^3", 1: "lambda"}
+DP, EO, SCORES = "DP violation", "EO violation", "score gap"
+RATIO = f"time / {UNCONSTRAINED}"
+VIOLATIONS = {"DP": DP, "EO": EO}
+#: A lambda that is small, but not nothing.
+SMALL = 0.1
+FULL_SIZE = "5000 points"
+
+
+def named(method: str, power: int) -> str:
+    """The name of a representation with its second block weighted by lambda to that power."""
+    return f"{method}, {POWERS[power]}"
+
+
+def protocol_name(goal: str, classifier: str, size: str) -> str:
+    """How goal, classifier and size stand in the column ``protocol``."""
+    return f"{goal}, {classifier}, {size}"
+
+
+def checked(goal: str) -> str:
+    """The criterion of a goal, as the estimators call it."""
+    if goal not in GOALS:
+        raise ConfigurationError(f"goal={goal!r}; needed is one of {', '.join(GOALS)}.")
+    return GOALS[goal]
+
+
+# -- samples and classifiers -------------------------------------------------------------------------------------------
+
+
+def drawn(data: Dataset, run: int, train: int, start: int, test: int) -> tuple[Dataset, Dataset]:
+    """The first ``train`` rows after the permutation of a run and ``test`` rows from ``start``, standardised."""
+    if not train <= start or start + test > data.n:
+        raise ConfigurationError(
+            f"{train} training rows and {test} test rows from row {start} on do not fit the {data.n} rows of "
+            f"{data.name}. Ask for fewer."
+        )
+    order = np.random.RandomState(SEED * run).permutation(data.n)
+    first, then = order[:train], order[start : start + test]
+    mean, scale = data.X[first].mean(axis=0), data.X[first].std(axis=0)
+    scale[scale <= 1e-12 * np.abs(data.X[first]).max(axis=0)] = 1.0
+    return tuple(
+        Dataset(data.name, (data.X[rows] - mean) / scale, data.y[rows], data.groups[rows], data.feature_names)
+        for rows in (first, then)
+    )
+
+
+def classifier_for(name: str, train: Dataset) -> LogisticRegression | SVC:
+    """An unfitted classifier whose penalty and kernel width are those of the standardised training part."""
+    strength = 1.0 / (2.0 * train.n * PENALTIES[name])
+    if name == SVM:
+        return SVC(C=strength, gamma=bandwidth(train), cache_size=1000)
+    # Without much penalty the columns of a small second block need a solver that scale does not slow down.
+    return LogisticRegression(C=strength, max_iter=10_000, solver="newton-cholesky" if name == LOOSE else "lbfgs")
+
+
+def bandwidth(train: Dataset) -> float:
+    """The gamma of the kernel SVM: one over features times pooled variance."""
+    return 1.0 / (train.d * float(train.X.var(axis=None)))
+
+
+def judged(test: Dataset, prediction: np.ndarray) -> dict[str, float]:
+    """Accuracy and both violations on the test part."""
+    return {
+        "accuracy": metrics.accuracy(test.y, prediction),
+        DP: metrics.demographic_parity_difference(prediction, test.groups),
+        EO: metrics.equal_opportunity_difference(test.y, prediction, test.groups),
+    }
+
+
+# -- representations ---------------------------------------------------------------------------------------------------
+
+
+def fitted(estimator: BaseEstimator, train: Dataset, classifier: str) -> BaseEstimator:
+    """The fitted method; the kernel one has landmarks where it is large, and the bandwidth of an SVM behind it."""
+    estimator = clone(estimator)
+    if isinstance(estimator, FairKernelPCA):
+        rows = train.n if estimator.criterion == "demographic_parity" else int((train.y == 1).sum(axis=0))
+        gamma = bandwidth(train) if classifier == SVM else "scale"
+        estimator.set_params(gamma=gamma, n_landmarks=LANDMARKS if rows > LANDMARKS else None)
+    with warnings.catch_warnings():
+        # Rare levels do not occur in every training part, and k = d - 1 asks for their directions all the same.
+        warnings.simplefilter("ignore", SurplusComponentsWarning)
+        return estimator.fit(train.X, train.y, sensitive_features=train.groups)
+
+
+def weighted(E: np.ndarray, weight: float) -> np.ndarray:
+    """Both blocks side by side, the second multiplied by the weight (0 leaves columns of zeros, as released)."""
+    k = E.shape[1] // 2
+    return np.hstack([E[:, :k], weight * E[:, k:]])
+
+
+def predicted(name: str, weight: float, parts: tuple, train: Dataset) -> tuple[np.ndarray, dict[str, float]]:
+    """Predictions on the test part; of a linear classifier also how far the groups' mean training scores are apart.
+
+    ``parts`` are the representations, with both blocks at full weight, of the training and of the test part.
+    """
+    own, new = (weighted(E, weight) for E in parts)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", ConvergenceWarning)
+        model = classifier_for(name, train).fit(own, train.y)
+    if name == SVM:
+        return model.predict(new), {}
+    scores = model.decision_function(own)
+    means = [scores[train.groups == group].mean(axis=0) for group in np.unique(train.groups)]
+    return model.predict(new), {SCORES: float(np.ptp(means, axis=0) / scores.std(axis=0))}
+
+
+# -- reductions --------------------------------------------------------------------------------------------------------
+
+
+def reduction(goal: str, bound: float, classifier, train: Dataset):
+    """The fitted exponentiated gradient of fairlearn; what is not set here is its default.
+
+    fairlearn bounds the difference of each group from everybody, so that two groups may be up to twice the bound apart.
+    """
+    try:
+        from fairlearn.reductions import DemographicParity, ExponentiatedGradient, TruePositiveRateParity
+    except ImportError:
+        raise ConfigurationError(
+            "the comparison with reductions needs fairlearn, which is not installed. Install evenspan[experiments]."
+        ) from None
+    constraint = (DemographicParity if goal == "DP" else TruePositiveRateParity)(difference_bound=bound)
+    with warnings.catch_warnings():
+        # fairlearn 0.15 uses what pandas and scikit-learn are going to remove.
+        warnings.filterwarnings("ignore", category=DeprecationWarning, module="fairlearn")
+        warnings.filterwarnings("ignore", category=FutureWarning, module="fairlearn")
+        return ExponentiatedGradient(classifier, constraint).fit(train.X, train.y, sensitive_features=train.groups)
+
+
+def seconds(work: Callable[[], object]) -> tuple[float, object]:
+    """How long one call takes, and what it returns."""
+    start = time.perf_counter()
+    answer = work()
+    return time.perf_counter() - start, answer

@@ -1,0 +1,19 @@
+"""Lee et al. (2023): null-it-out fair PCA, and the fair noisy power method for streams.
+
+===============================  ==============================  ====================================================
+in the paper                     notebook (``lee2023/``)         units
+===============================  ==============================  ====================================================
+the theorem on learnability      ``learnability.ipynb``          one for each population and experiment, for each
+                                                                 factor of the bound, for each special effect
+the demonstration on a stream    ``comparison.ipynb``            one for each population
+tables, with the program only    ``table.ipynb``                 one for each data set, k and method, on the published
+                                                                 splits and on the paper's own tables
+eyeglasses removed from CelebA   ``images.ipynb``                one for each fit to made portraits, one for memory
+(cost, and what travels)         ``scale.ipynb``                 one for each size, one for two workers, for messages
+===============================  ==============================  ====================================================
+
+``protocol``: made populations, the two phases, and what is measured of an answer. ``judge``: errors, and how they fall
+with the data. ``readings``, ``table_readings``: what figures, tables and claims read from the rows. ``table`` and
+``own_tables``, ``images`` and ``memory``, ``scale``: what one notebook needs each. ``claims``, ``theorems``: the
+paper's claims, put to the test. ``figures``.
+"""

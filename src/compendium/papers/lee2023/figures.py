@@ -1,0 +1,401 @@
+"""Figures of the experiments on fair streaming PCA: each takes tidy data and returns a matplotlib figure."""
+
+from collections.abc import Iterable, Mapping
+
+import numpy as np
+import pandas as pd
+from matplotlib import pyplot as plt
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.ticker import LogLocator, NullFormatter, PercentFormatter
+
+from evenspan.displays import method_looks
+from evenspan.displays.style import COLOURS, INK, MARKERS, SOURCES, looks
+
+#: Below this a value is rounding noise, or has no logarithm because it is not above zero.
+TINY = 1e-8
+#: Metrics of images, and how their panels are headed.
+PANELS = {
+    "AUC (linear)": "AUC, linear reader",
+    "AUC (kernel)": "AUC, kernel reader",
+    "kept share of what glasses change": "share of the glasses kept",
+    "explained variance ratio": "share of variance kept",
+}
+
+
+def _panels(down: int, across: int, width: float, height: float, **shared) -> tuple[Figure, np.ndarray]:
+    """A figure of so many inches with a grid of panels, which may share axes."""
+    return plt.subplots(down, across, figsize=(width, height), squeeze=False, layout="constrained", **shared)
+
+
+def _legend(fig: Figure, handles: Iterable[Line2D], ncols: int | None = None, **options) -> Figure:
+    """The figure with one legend below all panels, on one line unless told."""
+    handles = list(handles)
+    fig.legend(handles=handles, loc="outside lower center", ncols=ncols or len(handles), **options)
+    return fig
+
+
+def _entry(label: str, colour: str = INK, marker: str = "", line: str = "", **options) -> Line2D:
+    return Line2D([], [], color=colour, marker=marker, linestyle=line, label=label, **options)
+
+
+def _dressed(names: Iterable) -> list[tuple]:
+    """A colour and a marker for each name."""
+    return list(zip(dict.fromkeys(names), COLOURS, MARKERS, strict=False))
+
+
+def _said(text: str) -> Figure:
+    fig, axes = _panels(1, 1, 6.4, 1.6)
+    axes[0, 0].text(0.5, 0.5, text, ha="center")
+    axes[0, 0].set_axis_off()
+    return fig
+
+
+# -- how many samples, and one stream ----------------------------------------------------------------------------------
+
+
+def errors(curves: pd.DataFrame, slopes: pd.DataFrame, delta: float) -> Figure:
+    """Quantiles 1 - delta against the rows of a block, both logarithmic: a row a measure, a column a population.
+
+    A hollow marker stands for a value that is rounding noise or not above zero, and lies below all others of its row.
+    ``curves`` and ``slopes`` are those of ``readings``; the slopes in the panels are those over all sizes.
+    """
+    generators, experiments = list(dict.fromkeys(curves["generator"])), _dressed(curves["experiment"])
+    fig, axes = _panels(2, len(generators), 3.7 * len(generators) + 0.6, 6.7, sharex=True, sharey="row")
+    overall = slopes[slopes["sizes"] == "all"].set_index(["generator", "experiment", "metric"]).sort_index()
+    for line, metric in zip(axes, ("eps_f", "eps_o"), strict=True):
+        row = curves[curves["metric"] == metric]
+        floor = 0.4 * float(row.loc[row["quantile"] > TINY, "quantile"].min())
+        for panel, generator in zip(line, generators, strict=True):
+            for (experiment, colour, marker), lift in zip(experiments, (0.02, 0.10, 0.18), strict=False):
+                some = row[(row["generator"] == generator) & (row["experiment"] == experiment)].sort_values("size")
+                above = (some["quantile"] > TINY).to_numpy()
+                size, drawn = some["size"], some["quantile"].where(above, floor)
+                panel.plot(size, drawn, color=colour, linewidth=1)
+                panel.plot(size[above], drawn[above], marker, color=colour)
+                panel.plot(size[~above], drawn[~above], marker, color=colour, markerfacecolor="white")
+                if (generator, experiment, metric) in overall.index:
+                    slope, low, high = overall.loc[(generator, experiment, metric), ["slope", "low", "high"]]
+                    text = f"slope {slope:.2f} [{low:.2f}, {high:.2f}]"
+                    panel.text(0.03, lift, text, transform=panel.transAxes, color=colour, fontsize="small")
+            panel.yaxis.set_major_locator(LogLocator(numticks=6))
+            panel.set(xscale="log", yscale="log", title=f"{metric}, {generator}")
+            panel.set_ylim(bottom=floor / 30.0)  # room for the slopes
+        line[0].set_ylabel(f"{metric}, {100 * (1 - delta):g} % quantile")
+    for panel in axes[-1]:
+        panel.set_xlabel("rows of a block")
+    return _legend(fig, [_entry(*look, "-") for look in experiments])
+
+
+def rows_needed(needs: pd.DataFrame, levels: dict[str, float]) -> Figure:
+    """Rows of one phase until eps_f and eps_o reach their ``levels``, against every factor, with 95 % intervals.
+
+    ``needs`` has the columns ``factor``, ``metric``, ``against``, ``rows``, ``low``, ``high``.
+    """
+    factors, shown = list(dict.fromkeys(needs["factor"])), _dressed(("eps_f", "eps_o"))
+    across = min(4, len(factors))
+    down = -(-len(factors) // across)
+    fig, axes = _panels(down, across, 2.9 * across + 0.6, 2.6 * down + 0.8, sharey=True)
+    for panel, factor in zip(axes.flat, factors, strict=False):
+        here = needs[needs["factor"] == factor]
+        for metric, colour, marker in shown:
+            some = here[here["metric"] == metric].sort_values("against")
+            ends = np.maximum([some["rows"] - some["low"], some["high"] - some["rows"]], 0.0)
+            panel.errorbar(some["against"], some["rows"], yerr=ends, color=colour, marker=marker, capsize=2)
+        panel.set(xscale="log", yscale="log", title=factor)
+        ticks = sorted(here["against"].unique())
+        panel.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
+        panel.xaxis.set_minor_formatter(NullFormatter())
+    for panel in axes.flat[len(factors) :]:
+        panel.axis("off")
+    for line in axes:
+        line[0].set_ylabel("rows of a phase")
+    return _legend(fig, [_entry(f"until {name} is {levels[name]:g}", *look, "-") for name, *look in shown])
+
+
+def strips(rows: pd.DataFrame, label: str) -> Figure:
+    """One line a ``method``, one mark a run at its ``value``, and a bar at the median; ``label`` says of what."""
+    methods = method_looks.looks(rows["method"])
+    fig, ((panel,),) = _panels(1, 1, 6.4, 0.45 * len(methods) + 1.0)
+    for y, (method, own) in enumerate(methods.items()):
+        values = np.sort(rows.loc[rows["method"] == method, "value"].to_numpy())
+        spread = y + 0.5 * (np.arange(len(values)) / max(len(values) - 1, 1) - 0.5)
+        panel.plot(values, spread, linestyle="", markersize=4, alpha=0.6, **own.mark())
+        panel.vlines(np.median(values), y - 0.38, y + 0.38, color=INK, linewidth=2)
+    panel.set_yticks(range(len(methods)), methods)
+    panel.set(xlabel=label, xlim=(0.0, 1.03))
+    panel.invert_yaxis()
+    return fig
+
+
+def by_shift(rows: pd.DataFrame, shown: dict[str, str]) -> Figure:
+    """The ``median`` against the length of a shift (``parameter``), a panel a measure and a line a way of centring.
+
+    ``shown`` has the measures and the labels of their axes.
+    """
+    fig, axes = _panels(1, len(shown), 3.3 * len(shown), 3.3)
+    methods = method_looks.looks(rows["method"])
+    for panel, (metric, label) in zip(axes.flat, shown.items(), strict=True):
+        for shift, (method, own) in enumerate(methods.items()):
+            some = rows[(rows["metric"] == metric) & (rows["method"] == method)].sort_values("parameter")
+            panel.plot(some["parameter"], some["median"], markersize=10 - 2.5 * shift, **own.line())
+        panel.set(xlabel="length of the overall mean", ylabel=label)
+        panel.set_ylim(bottom=0.0)
+    return _legend(fig, method_looks.handles(methods.values(), lines=True))
+
+
+def over_blocks(found: pd.DataFrame, measures: tuple[str, ...]) -> Figure:
+    """``median``, ``smallest`` and ``largest`` after every block of the second phase, a panel a measure."""
+    fig, axes = _panels(1, len(measures), 3.6 * len(measures), 3.5)
+    methods = method_looks.looks(found["method"])
+    for panel, metric in zip(axes.flat, measures, strict=True):
+        for shift, (method, own) in enumerate(methods.items()):
+            some = found[(found["metric"] == metric) & (found["method"] == method)].sort_values("block")
+            ends = some["smallest"], some["largest"]
+            panel.fill_between(some["block"], *ends, color=own.colour, alpha=0.2, linewidth=0)
+            panel.plot(some["block"], some["median"], markevery=(shift, 4), markersize=6, **own.line())
+        panel.set(title=metric, xlabel="block of the second phase")
+        panel.set_ylim(bottom=0.0)
+        panel.yaxis.set_major_formatter(PercentFormatter(1.0))
+    return _legend(fig, method_looks.handles(methods.values(), lines=True))
+
+
+# -- three tables ------------------------------------------------------------------------------------------------------
+
+
+def price_of_directions(price: pd.DataFrame, references: pd.DataFrame) -> Figure:
+    """What is kept, what gap is left and what readers still see, against the number of removed directions.
+
+    A panel a metric, a line for each family and protocol, in sample dashed and hollow; the ``references`` (``method``,
+    ``metric``, ``mean``) are horizontal lines. ``price`` is that of ``table_readings``; its m is 0 for the mean alone.
+    """
+    metrics, families = list(dict.fromkeys(price["metric"])), method_looks.looks(price["family"])
+    places = {m: place for place, m in enumerate(sorted(price["m"].unique()))}
+    dashes = dict(zip(dict.fromkeys(references["method"]), (":", "-."), strict=False))
+    fig, axes = _panels(1, len(metrics), 3.1 * len(metrics) + 0.6, 3.9)
+    for panel, metric in zip(axes.flat, metrics, strict=True):
+        of_metric = price[price["metric"] == metric]
+        for number, (family, own) in enumerate(families.items()):
+            aside = 0.08 * (number - (len(families) - 1) / 2)
+            for protocol, some in of_metric[of_metric["family"] == family].groupby("protocol", sort=False):
+                inside = protocol == "in sample"
+                panel.errorbar(
+                    some["m"].map(places) + aside, some["mean"], yerr=None if inside else some["std"],
+                    color=own.colour, marker=own.marker, linestyle="--" if inside else "-",
+                    markerfacecolor="white" if inside else own.colour, capsize=2, linewidth=1.3,
+                )  # fmt: skip
+        for row in references[references["metric"] == metric].itertuples():
+            panel.axhline(row.mean, color=INK, linestyle=dashes[row.method], linewidth=1)
+        if metric.startswith("AUC"):
+            panel.axhline(0.5, color="#999999", linewidth=0.8)
+        panel.set_title(metric.replace("AUC of the group", "AUC"))
+        panel.set_xticks(list(places.values()), [str(m) if m else "mean" for m in places])
+        panel.set_xlabel("m, gap directions removed")
+    entries = [_entry(family, own.colour, own.marker, "-") for family, own in families.items()]
+    entries += [_entry("test part", INK, "o", "-"), _entry("training part", INK, "o", "--", mfc="white")]
+    entries += [_entry(f"{method}, test part", line=dash, linewidth=1) for method, dash in dashes.items()]
+    return _legend(fig, entries)
+
+
+def convergence(points: pd.DataFrame, floor: float = 1e-16) -> Figure:
+    """How far power iterations are from their limit, against the ratio of eigenvalues to the power of the steps.
+
+    ``points`` has the columns ``what``, ``m``, ``rate``, ``sine``: a panel for each ``what``, a colour and marker for
+    each m. What is below ``floor``, rounding, is drawn there.
+    """
+    if points.empty:
+        return _said("No ratio is determined here: too few eigenvalues are above rounding.")
+    kinds, sizes = list(dict.fromkeys(points["what"])), _dressed(sorted(points["m"].unique()))
+    fig, axes = _panels(1, len(kinds), 4.3 * len(kinds) + 0.8, 4.2)
+    points = points.assign(rate=points["rate"].clip(lower=floor), sine=points["sine"].clip(lower=floor))
+    for panel, what in zip(axes.flat, kinds, strict=True):
+        of_kind = points[points["what"] == what]
+        for m, colour, marker in sizes:
+            some = of_kind[of_kind["m"] == m]
+            panel.plot(some["rate"], some["sine"], marker, color=colour, alpha=0.75, markersize=6)
+        ends = [of_kind["rate"].min(), 1.0]
+        panel.plot(ends, ends, color=INK, linewidth=1, linestyle=":")
+        panel.set(xscale="log", yscale="log", xlabel="(ratio of eigenvalues) ^ steps", title=what)
+        panel.set_ylim(top=2.0)
+    axes[0, 0].set_ylabel("sine of the largest angle")
+    entries = [_entry(f"m = {m}" if m else "mean", *look) for m, *look in sizes]
+    return _legend(fig, [*entries, _entry("sine = ratio ^ steps", line=":")])
+
+
+def beside_quoted(table: pd.DataFrame) -> Figure:
+    """Ours, with the deviation over the splits, and quoted numbers: one panel a metric, one line a method.
+
+    ``table`` has the columns ``method``, ``metric``, ``quoted``, ``mean``, ``std``.
+    """
+    if table.empty:
+        return _said("The authors' file has no numbers for this setting.")
+    metrics, methods = list(dict.fromkeys(table["metric"])), list(dict.fromkeys(table["method"]))
+    fig, axes = _panels(1, len(metrics), 2.7 * len(metrics) + 1.4, 0.27 * len(methods) + 1.3, sharey=True)
+    y, (ours, mark), (theirs, diamond) = np.arange(len(methods)), SOURCES["ours"], SOURCES["published"]
+    for panel, metric in zip(axes.flat, metrics, strict=True):
+        some = table[table["metric"] == metric].set_index("method").reindex(methods)
+        panel.errorbar(some["mean"], y, xerr=some["std"].fillna(0.0), fmt=mark, color=ours, capsize=2, linewidth=1)
+        panel.plot(some["quoted"], y, diamond, color=theirs, markerfacecolor="none", markersize=8)
+        panel.set_title(metric.replace("Delta_", "Δ ").replace("^2", "²"))
+        panel.set_yticks(y, methods)
+    axes[0, 0].set_ylim(len(methods) - 0.5, -0.5)
+    entries = [_entry("ours", ours, mark, "-"), _entry("in the authors' file", theirs, diamond, mfc="none")]
+    return _legend(fig, entries)
+
+
+# -- what a block costs, and what travels ------------------------------------------------------------------------------
+
+
+def growth(curves: pd.DataFrame) -> Figure:
+    """Time of a block against each size, both as multiples of the smallest, on logarithmic axes.
+
+    ``curves`` has the columns ``axis``, ``phase``, ``what``, ``growth`` (of the size), ``median``, ``smallest``,
+    ``largest``.
+    """
+    sizes = list(dict.fromkeys(curves["axis"]))
+    fig, axes = _panels(1, len(sizes), 2.9 * len(sizes), 3.9, sharey=True)
+    dress = dict(zip(dict.fromkeys(zip(curves["phase"], curves["what"], strict=True)), looks(), strict=False))
+    heights = [2.0**e for e in range(-2, 12) if curves["smallest"].min() / 2 < 2.0**e < 2 * curves["largest"].max()]
+    handles = {}
+    for panel, axis in zip(axes.flat, sizes, strict=True):
+        here = curves[curves["axis"] == axis]
+        ends = [1.0, here["growth"].max()]
+        panel.plot(ends, ends, color=INK, linewidth=1, linestyle=":", label="slope 1")
+        for (phase, what), line in here.groupby(["phase", "what"], sort=False):
+            colour, marker = dress[phase, what]
+            spread = [line["median"] - line["smallest"], line["largest"] - line["median"]]
+            panel.errorbar(
+                line["growth"], line["median"], yerr=spread, color=colour, marker=marker, capsize=2, linewidth=1.4,
+                linestyle="-" if what == "block" else "--", markersize=5, label=f"{phase}, {what}",
+            )  # fmt: skip
+        panel.set(xscale="log", yscale="log", xlabel=f"{axis} / smallest")
+        panel.set_title(f"{axis}, from {int(here['size'].min()):,}")
+        ticks = sorted(here["growth"].unique())
+        panel.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
+        panel.set_yticks(heights, [f"{height:g}" for height in heights])
+        panel.minorticks_off()
+        handles |= {handle.get_label(): handle for handle in panel.get_legend_handles_labels()[0]}
+    axes[0, 0].set_ylabel("processor time / smallest")
+    return _legend(fig, handles.values(), 3, fontsize="small")
+
+
+def two_workers(rows: pd.DataFrame, wanted: float) -> Figure:
+    """How many times as fast two workers are as one, and the ratio ``wanted``.
+
+    Every round is a point at its ``value``, on the line of its ``method``; the bar is at the median.
+    """
+    methods = _dressed(rows["method"])
+    fig, ((panel,),) = _panels(1, 1, 6.4, 0.55 * len(methods) + 1.3)
+    for place, (method, colour, marker) in enumerate(methods):
+        values = rows[rows["method"] == method]["value"]
+        panel.plot(values, np.full(len(values), place), marker, color=colour, markersize=7, alpha=0.8)
+        panel.plot(2 * [values.median()], [place - 0.28, place + 0.28], color=colour, linewidth=2.4)
+    panel.axvline(wanted, color=INK, linestyle="--", linewidth=1.2)
+    panel.axvline(2.0, color="#888888", linestyle=":", linewidth=1.2)
+    panel.set_yticks(range(len(methods)), [method for method, *_ in methods])
+    panel.set_ylim(len(methods) - 0.5, -0.5)
+    panel.set_xlim(min(0.9, rows["value"].min() - 0.1), max(2.1, rows["value"].max() + 0.1))
+    panel.set_xlabel(f"time of one worker / time of two (dashed: {wanted:g} asked for; dotted: 2)")
+    return fig
+
+
+def messages(table: pd.DataFrame) -> Figure:
+    """Bytes counted on the workers against those of the model, one point a case, with the diagonal.
+
+    ``table`` has the columns ``method``, ``workers``, ``bytes sent by workers``, ``model``.
+    """
+    fig, ((panel,),) = _panels(1, 1, 5.4, 4.6)
+    for workers, marker in zip(sorted(table["workers"].unique()), MARKERS, strict=False):
+        for method, colour, _ in _dressed(table["method"]):
+            some = table[(table["workers"] == workers) & (table["method"] == method)]
+            label = f"{method}, {workers} worker{'s' if workers > 1 else ''}"
+            at = some["model"], some["bytes sent by workers"]
+            panel.scatter(*at, s=42, color=colour, marker=marker, alpha=0.85, label=label)
+    both = table[["model", "bytes sent by workers"]]
+    ends = [both.min(axis=None) / 1.5, both.max(axis=None) * 1.5]
+    panel.plot(ends, ends, color=INK, linewidth=1)
+    panel.set(xscale="log", yscale="log", xlabel="bytes by the model", ylabel="bytes counted")
+    return _legend(fig, panel.get_legend_handles_labels()[0], 2, fontsize="small")
+
+
+def work_share(shares: pd.DataFrame) -> Figure:
+    """Share of a block's time that is work against the number of workers, one panel a link, one line a block size.
+
+    ``shares`` has the columns ``link``, ``n``, ``workers``, ``share of work``.
+    """
+    links = list(dict.fromkeys(shares["link"]))
+    fig, axes = _panels(1, len(links), 4.4 * len(links), 3.7, sharey=True)
+    for panel, link in zip(axes.flat, links, strict=True):
+        for (n, line), (colour, marker) in zip(shares[shares["link"] == link].groupby("n"), looks(), strict=False):
+            own = {"color": colour, "marker": marker, "markersize": 4, "markevery": 4}
+            panel.plot(line["workers"], line["share of work"], label=f"{n:,} rows in a block", **own)
+        panel.axhline(0.5, color=INK, linewidth=0.9, linestyle=":")
+        panel.set(xscale="log", ylim=(0, 1.02), xlabel="workers", title=link)
+        ticks = [1, 2, 5, 10, 20, 50, 100]
+        panel.set_xticks(ticks, map(str, ticks))
+        panel.minorticks_off()
+    axes[0, 0].set_ylabel("share of the time that is work")
+    return _legend(fig, axes[0, 0].get_legend_handles_labels()[0], 3, fontsize="small")
+
+
+# -- images ------------------------------------------------------------------------------------------------------------
+
+
+def pictures(shown: Mapping[str, np.ndarray]) -> Figure:
+    """Colour pictures, one row a title: arrays (c, h, w, 3) with values between 0 and 1, as many in every row."""
+    columns, height, width, _ = next(iter(shown.values())).shape
+    across, down = 1.15 * columns + 1.7, 1.15 * height / width * len(shown) + 0.2
+    fig, axes = _panels(len(shown), columns, across, down)
+    for line, (title, images) in zip(axes, shown.items(), strict=True):
+        for panel, image in zip(line, images, strict=True):
+            panel.imshow(image, vmin=0.0, vmax=1.0, interpolation="nearest")
+            panel.set(xticks=[], yticks=[])
+            panel.grid(visible=False)
+            panel.spines[:].set_visible(False)
+        line[0].set_ylabel(title.replace(", ", ",\n", 1), rotation=0, ha="right", va="center", color=INK)
+    return fig
+
+
+def by_setting(found: pd.DataFrame, along: str) -> Figure:
+    """What is left of the glasses and of the variance, one panel a metric and one line a size of the images.
+
+    ``found`` has the columns ``dataset``, those of ``PANELS``, and that of the horizontal axis, named by ``along``:
+    numbers are sorted, names stay in the order of the rows.
+    """
+    places = list(dict.fromkeys(found[along]))
+    if pd.api.types.is_numeric_dtype(found[along]):
+        places = sorted(places)
+    fig, axes = _panels(1, len(PANELS), 3.1 * len(PANELS), 3.9)
+    for panel, (metric, title) in zip(axes.flat, PANELS.items(), strict=True):
+        for name, colour, marker in _dressed(found["dataset"]):
+            some = found[found["dataset"] == name].drop_duplicates(along).set_index(along).reindex(places)
+            panel.plot(range(len(places)), some[metric], color=colour, marker=marker, linewidth=1, label=name)
+        area = metric.startswith("AUC")
+        if area:
+            panel.axhline(0.5, color=INK, linestyle="--", linewidth=1)
+        panel.set_ylim(0.4 if area else 0.0, 1.02)
+        panel.set_title(title, fontsize="medium")
+        panel.set_xticks(range(len(places)), map(str, places), rotation=35, ha="right")
+    return _legend(fig, axes[0, 0].get_legend_handles_labels()[0], 2, fontsize="small")
+
+
+def memory(models: pd.DataFrame, n: int, limit: float, marked: int) -> Figure:
+    """Bytes against features for n rows, as the measured peaks say when they are carried on.
+
+    ``models`` has the column ``method`` and the coefficients ``d^2``, ``n d``, ``n^2``, ``d``, ``n``. Lines are drawn
+    at ``limit`` bytes and at ``marked`` features.
+    """
+    fig, ((panel,),) = _panels(1, 1, 7.4, 4.6)
+    d = np.geomspace(100, 10**7, 21)
+    own = method_looks.looks(models["method"])
+    for number, line in enumerate(models.to_dict("records")):
+        values = line["d^2"] * d * d + line["n d"] * n * d + line["n^2"] * n * n + line["d"] * d + line["n"] * n
+        panel.plot(d, values, markevery=(number, 9), linewidth=1.2, **own[line["method"]].line())
+    near = {"textcoords": "offset points", "fontsize": "small"}
+    panel.axhline(limit, color=INK, linestyle=":", linewidth=1.2)
+    panel.annotate(f"{limit / 1e9:.0f} GB", (d[0], limit), (2, 4), **near)
+    panel.axvline(marked, color=INK, linestyle=":", linewidth=1.2)
+    panel.annotate(f"{marked:,} features", (marked, 1e5), (4, 2), **near)
+    panel.set(xscale="log", yscale="log", xlabel="features d", ylabel=f"bytes for {n:,} rows", ylim=(5e4, 1e15))
+    panel.legend(loc="upper left", fontsize="small", ncols=2)
+    return fig

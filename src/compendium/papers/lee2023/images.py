@@ -1,0 +1,195 @@
+"""The experiment of Lee et al. (2023) on images in their original resolution, on a **substitute** for CelebA.
+
+CelebA's licence keeps it out of this project; ``on_celeba`` runs the experiment for those who have it. What is run here
+instead are made portraits (:mod:`compendium.data.portraits`) of the same 218 x 178 x 3 = 116,412 values, glasses on
+the same share of them, drawn batch by batch and never held. What the glasses change is known exactly, so that what is
+left of it can be told without a reader as well.
+"""
+
+import time
+from collections.abc import Mapping
+
+import numpy as np
+import pandas as pd
+
+from evenspan import metrics
+from evenspan.core.moments import GroupMoments
+from evenspan.core.streams import FunctionStream, Stream
+from evenspan.representation import StreamingFairPCA
+
+from ...data.portraits import CELEBA_SHARE, PortraitStream, portraits
+from ...records import peak_memory, tidy, whole
+
+#: The method whose numbers are judged, and ours beside it: every image is in both groups, without and with glasses, so
+#: that the groups differ by nothing but the glasses.
+SHOWN, PAIRED = "m = 5", "m = 5, paired"
+ORDER = ("PCA", "mean", "m = 1", "m = 2", SHOWN, "m = 10", PAIRED)
+#: Height and width of the ablations and of the pictures; power steps of both phases.
+HALF, SMALL = (109, 89), (54, 44)
+BLOCKS = 5
+#: Seeds of the images for the fit, for the readers to learn from, and for the judge.
+FITTED, READ, JUDGED = 2023, 2024, 2025
+#: Images on which the planted change is measured.
+PLANTED = 256
+#: What the rows of ``on_celeba`` are called.
+CELEBA = "celeba"
+
+
+# -- data --------------------------------------------------------------------------------------------------------------
+
+
+def named(size: tuple[int, int]) -> str:
+    """What the results call portraits of this height and width."""
+    return f"portraits-{size[0]}x{size[1]}"
+
+
+def stream(size: tuple[int, int], seed: int, rows: int, **options) -> PortraitStream:
+    """Portraits of this height and width, with glasses on the share of CelebA."""
+    return PortraitStream(rows, size=size, share=CELEBA_SHARE, seed=seed, **options)
+
+
+def training(size: tuple[int, int], images: int, *, paired: bool = False) -> Stream:
+    """What a fit reads: each image once, or half as many both without and with glasses."""
+    if not paired:
+        return stream(size, FITTED, images)
+
+    def pairs():
+        both = (stream(size, FITTED, images // 2, batch_size=128, glasses=who) for who in ("none", "all"))
+        for (without, _), (with_, _) in zip(*both, strict=True):
+            yield np.vstack([without, with_]), np.repeat([0, 1], [len(without), len(with_)])
+
+    return FunctionStream(pairs)
+
+
+# -- the judge ---------------------------------------------------------------------------------------------------------
+
+
+def told(model: StreamingFairPCA, images: int) -> dict[str, float]:
+    """Sizes and certificates of a fit."""
+    d = model.n_features_in_
+    values = {
+        "images in each phase": images,
+        "features": d,
+        "directions removed": len(model.nullified_),
+        "d x d matrix, MiB": 4 * d * d / 2**20,
+        "all images, MiB": 4 * d * images / 2**20,
+        "residual": model.residual_,
+        "largest relative gap": model.relative_gaps_.max(initial=0.0),
+        "constraint residual": np.abs(model.components_ @ model.nullified_.T).max(initial=0.0),
+    }
+    return {metric: float(value) for metric, value in values.items()}
+
+
+def costs(seconds: float, size: tuple[int, int], images: int, passes: int) -> dict[str, float]:
+    """Time and memory of a fit; some images are drawn without a fit as well, to know what the drawing takes."""
+    peak, start, some = peak_memory(), time.perf_counter(), 1024
+    for _ in stream(size, READ, some):
+        pass
+    drawing = (time.perf_counter() - start) / some * images * passes
+    return {
+        "seconds": seconds,
+        "seconds without drawing": max(seconds - drawing, 0.0),
+        "images per second": images * passes / seconds,
+        "peak memory of the process, MiB": peak,
+    }
+
+
+def judgement(model: StreamingFairPCA, learn: Stream, judge: Stream) -> dict[str, float]:
+    """What the projection keeps of images that it has not seen, and what readers fitted to others find in them."""
+    (E, groups), (T, truth, total) = embedded(model, learn)[:2], embedded(model, judge)
+    moments = GroupMoments.from_data(T, truth)
+    found = {"explained variance ratio": float(T.var(axis=0).sum(axis=0) / total["all"])}
+    for g, name in ((0, "without"), (1, "with")):
+        found[f"explained variance ratio {name} glasses"] = float(T[truth == g].var(axis=0).sum(axis=0) / total[g])
+    found |= {
+        "share of glasses": float(truth.mean(axis=0)),
+        "mean gap": metrics.mean_gap(moments),
+        "mean gap of the images": total["gap"],
+        "covariance gap": metrics.covariance_gap(moments),
+    }
+    for reader in metrics.READERS:
+        scores = metrics.reader_scores(reader, E, groups == 1, T)
+        found[f"AUC ({reader})"] = metrics.auc(truth == 1, scores)
+    return found
+
+
+def embedded(model: StreamingFairPCA, stream: Stream) -> tuple[np.ndarray, np.ndarray, dict]:
+    """Embedding (n, k) and groups (n,) of a stream; also the variance of the images, overall and by group, and f."""
+    V, parts, labels = model.components_.T, [], []
+    sums, squares, counts = np.zeros((2, len(V)), V.dtype), [0.0, 0.0], [0, 0]
+    for X, groups in stream:
+        X = X - model.mean_.astype(V.dtype)
+        parts.append(X @ V)
+        labels.append(groups)
+        lengths = np.einsum("qd,qd->q", X, X, dtype=np.float64)
+        for g in (0, 1):
+            inside = groups == g
+            sums[g] += inside.astype(X.dtype) @ X
+            squares[g] += float(lengths[inside].sum(axis=0))
+            counts[g] += int(inside.sum(axis=0))
+    means, mean = [sums[g] / counts[g] for g in (0, 1)], (sums[0] + sums[1]) / sum(counts)
+    total = {g: squares[g] / counts[g] - float(means[g] @ means[g]) for g in (0, 1)}
+    total |= {"all": sum(squares) / sum(counts) - float(mean @ mean)}
+    total |= {"gap": float(np.linalg.norm(means[1] - means[0]))}
+    return np.vstack(parts).astype(np.float64), np.concatenate(labels), total
+
+
+def kept_change(model: StreamingFairPCA, none: Stream, every: Stream) -> float:
+    """Of the squared change that glasses make to images, the share that the projection keeps."""
+    kept = whole = 0.0
+    for (plain, _), (worn, _) in zip(none, every, strict=True):
+        change = worn - plain
+        kept += float(np.linalg.norm(change @ model.components_.T)) ** 2
+        whole += float(np.linalg.norm(change)) ** 2
+    return kept / whole
+
+
+def planted(model: StreamingFairPCA, size: tuple[int, int]) -> dict[str, float]:
+    """What is left of what glasses change, on images that the fit has not seen."""
+    none, every = (stream(size, JUDGED, PLANTED, glasses=who) for who in ("none", "all"))
+    return {"kept share of what glasses change": kept_change(model, none, every)}
+
+
+def on_celeba(
+    stream: Stream, learn: Stream, judge: Stream, *, k=1000, m=5, n_blocks=5, block_size=32_554
+) -> pd.DataFrame:
+    """The experiment on CelebA itself, for those who have its images, with the sizes of the paper.
+
+    ``stream``, ``learn`` and ``judge`` (``datasets.celeba.celeba_stream``) are the images to fit on, for the readers to
+    learn from, and to judge by; m directions of the gap are removed and k components kept; blocks are those of
+    ``StreamingFairPCA``. The rows are those of the substitute, for PCA and for the method.
+    """
+    rows = []
+    for name, constraint in (("PCA", "vanilla"), (f"m = {m}", "all")):
+        model = StreamingFairPCA(k, m, constraint=constraint, n_blocks=n_blocks, block_size=block_size).fit(stream)
+        key = {"dataset": CELEBA, "method": name, "k": k, "protocol": "held-out", "blocks": BLOCKS}
+        rows += tidy(judgement(model, learn, judge), **key)
+    return whole(rows)
+
+
+# -- tables and pictures ----------------------------------------------------------------------------------------------
+
+
+def examples(models: Mapping[str, StreamingFairPCA], size: tuple[int, int], number: int = 3) -> dict[str, np.ndarray]:
+    """Images with and without glasses: as they are, under each model, and what is removed; (2 number, h, w, 3) each.
+
+    Values are scaled back to between 0 and 1 and cut off.
+    """
+    X, groups = portraits(0, 400, size=size, seed=JUDGED)
+    X = X[np.concatenate([np.flatnonzero(groups == g)[:number] for g in (1, 0)])]
+    shown = {"as they are": X}
+    for name, model in models.items():
+        centred = X - model.mean_.astype(X.dtype)
+        shown[f"restored, {name}"] = model.mean_ + centred @ model.components_.T @ model.components_
+        if len(model.nullified_):
+            shown[f"removed, {name}"] = centred @ model.nullified_.T @ model.nullified_
+    return {name: np.clip((image.reshape(-1, *size, 3) + 1.0) / 2.0, 0.0, 1.0) for name, image in shown.items()}
+
+
+def by_setting(rows: pd.DataFrame) -> pd.DataFrame:
+    """One line a size, method and number of blocks, the metrics across."""
+    some = rows[rows["dataset"].str.startswith("portraits")]
+    some = some.assign(method=pd.Categorical(some["method"], ORDER))
+    keys = ["dataset", "method", "blocks"]
+    wide = some.pivot_table(index=keys, columns="metric", values="value", observed=True).reset_index()
+    return wide.astype({"method": str}).rename_axis(columns=None)

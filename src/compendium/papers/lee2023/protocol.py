@@ -1,0 +1,307 @@
+"""Made populations with their true answers, the two phases run on fresh rows, and what is measured of an answer.
+
+The phases are those of :class:`~evenspan.representation.StreamingFairPCA`, driven one by one, so that the second can
+be given the true directions and the first can be followed by the exact answer for the directions it found.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import islice
+from typing import Any
+
+import numpy as np
+
+from evenspan import metrics
+from evenspan.core.errors import ConfigurationError
+from evenspan.core.linalg import top_eigenspace
+from evenspan.representation.noisy_power import FairPowerMethod, PowerOptions, batch_sums, random_basis
+from evenspan.representation.null_it_out import NullItOutPCA, constrained_components, contrasts
+
+from ...data.synthetic_gaps import GaussianPair, authors_pair, gap_controlled_pair
+from . import judge
+
+SEED = 2023
+#: Blocks in each phase, as in the authors' program.
+BLOCKS = 25
+LABELS = np.array([0, 1])
+#: The gap-controlled population, from which every other one differs in one thing.
+BASE, SHARED, GAPS, MEAN_NORM = 0.5, (6.0, 5.0, 4.0), (5.0, -4.5, 4.0, -3.5), 2.0
+
+
+@dataclass(frozen=True, eq=False)
+class Setting:
+    """A population with the numbers of components and of gap directions, and the true answer for it."""
+
+    name: str
+    pair: GaussianPair
+    k: int
+    m: int
+
+    @cached_property
+    def fitted(self) -> NullItOutPCA:
+        """The exact solution for the moments of the population: covariances about the mean."""
+        return NullItOutPCA(self.k, self.m).fit_moments(self.pair.moments())
+
+    @property
+    def U(self) -> np.ndarray:
+        """All directions to be removed, (d, m + 1)."""
+        return self.fitted.nullified_.T
+
+    @property
+    def P(self) -> np.ndarray:
+        """Directions of the covariance gap, (d, m)."""
+        return self.fitted.gap_directions_.T
+
+    @property
+    def V(self) -> np.ndarray:
+        """The best components without them, (d, k)."""
+        return self.fitted.components_.T
+
+    def exact(self, U: np.ndarray) -> np.ndarray:
+        """The best components without the directions U, for the true covariance."""
+        return constrained_components(self.pair.covariance, U, self.k)[0]
+
+    def shifted(self, length: float) -> "Setting":
+        """The same with both means moved by a vector of random direction, orthogonal to their difference."""
+        f = self.pair.mean_difference
+        move = np.random.default_rng((SEED, 7)).standard_normal(self.pair.d)
+        move -= f * (move @ f) / (f @ f)
+        return replace(self, pair=self.pair.shifted(length * move / np.linalg.norm(move)))
+
+
+def gap_controlled(
+    d=60, shared=SHARED, gaps=GAPS, p=0.5, mean_norm=MEAN_NORM, k=None, m=None, name="gap-controlled"
+) -> Setting:
+    """The population with prescribed gaps; k and m are the numbers of large variances and gaps unless given."""
+    pair = gap_controlled_pair(d, shared, BASE, gaps, mean_norm, p, SEED)
+    return Setting(name, pair, len(shared) if k is None else k, len(gaps) if m is None else m)
+
+
+def setting(name: str) -> Setting:
+    """One of the three populations of the main experiment."""
+    return {
+        "gap-controlled": gap_controlled,
+        # The poster states d, k and m; a gap of rank m is our reading.
+        "authors d=10": lambda: Setting(name, authors_pair(10, 0.5, 3, 1.0, 0.3, 3.0, 1.0, SEED), 2, 3),
+        "authors d=30": lambda: Setting(name, authors_pair(30, 0.5, 3, 2.0, 0.3, 4.0, 2.0, SEED), 3, 3),
+    }[name]()
+
+
+NAMES = ("gap-controlled", "authors d=10", "authors d=30")
+#: What is estimated and what is given.
+BOTH, GIVEN, EXACT = EXPERIMENTS = ("both phases estimated", "true directions given", "exact answer for estimated U")
+
+
+def chosen(names: str, known: Mapping[str, Any]) -> dict[str, Any]:
+    """Those of ``known`` that a text names, with commas between them; none of them for an empty text."""
+    wanted = [name.strip() for name in names.split(",") if name.strip()]
+    if unknown := [name for name in wanted if name not in known]:
+        raise ConfigurationError(f"there is no {', '.join(unknown)}; known are {', '.join(known)}.")
+    return {name: known[name] for name in wanted}
+
+
+def fresh(case: Setting, size: int, *seed: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Blocks of rows that no other run and no other size has seen."""
+    return iter(case.pair.stream(size, (SEED, *seed, size)))
+
+
+def begin(case: Setting, seed: tuple[int, ...], *, center="none", on_missing="carry", min_group=1) -> FairPowerMethod:
+    """The method before its first block, with a random start."""
+    options = PowerOptions(case.k, case.m, "all", center, on_missing, min_group)
+    d, rng = case.pair.d, np.random.default_rng((SEED, *seed, 0))
+    return FairPowerMethod.begin(options, LABELS, contrasts(LABELS), np.zeros(d), np.dtype(np.float64), rng)
+
+
+def feed(power: FairPowerMethod, blocks: Iterator[tuple[np.ndarray, np.ndarray]], number: int) -> FairPowerMethod:
+    """Steps of the current phase with so many blocks."""
+    for X, groups in islice(blocks, number):
+        power.add(batch_sums(X, groups, 2, power.operand()))
+        power.end_block()
+    return power
+
+
+def estimated(case: Setting, seed: tuple[int, int], number: int, **options) -> tuple[FairPowerMethod, Iterator]:
+    """The first phase of a run with blocks of a size (``seed``), and the blocks that are left for the second."""
+    power, stream = begin(case, seed, **options), fresh(case, seed[1], seed[0])
+    feed(power, stream, number).end_gap_phase()
+    return power, stream
+
+
+def with_directions(case: Setting, seed: tuple[int, int], number: int) -> np.ndarray:
+    """The components after the second phase with the true directions."""
+    power = begin(case, seed)
+    power.U, power.phase = case.U, "components"
+    return feed(power, fresh(case, seed[1], seed[0]), number).basis
+
+
+def judged(case: Setting, V: np.ndarray, power: FairPowerMethod | None = None) -> dict[str, float]:
+    """Everything measured of an answer, and of the first phase before it where there was one."""
+    moments, C = case.pair.moments(), case.pair.covariance
+    found = {
+        "eps_o": judge.optimality_gap(V, case.V, C),
+        "eps_o relative": judge.optimality_gap(V, case.V, C, relative=True),
+        "eps_f": judge.fairness_gap(V, case.U),
+        "sine of V": judge.subspace_sine(V, case.V),
+        "mean gap": metrics.mean_gap(moments, V),
+        "covariance gap": metrics.covariance_gap(moments, V),
+    }
+    if power is not None:
+        found["sine of W"] = judge.subspace_sine(power.W, case.P)
+        found["sine of f"] = judge.direction_sine(power.mean_gaps[:, 0], case.pair.mean_difference)
+    return found
+
+
+# -- what the samples needed depend on ---------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Factor:
+    """A quantity that is varied: its levels, the population at a level, and how the bound grows with it."""
+
+    levels: tuple[float, ...]
+    population: Callable[[float], Setting]
+    #: For eps_f and eps_o, the largest exponent with which the factor enters the bound on the samples.
+    bound: dict[str, float]
+    #: Centring of the first phase.
+    center: str = "none"
+    #: What the exponent is taken with respect to, for a setting and a level.
+    against: Callable[[Setting, float], float] = lambda case, level: level
+    #: Blocks of the two phases at a level. Where eigenvalues come near each other the iteration itself needs more.
+    blocks: Callable[[float], tuple[int, int]] = lambda level: (BLOCKS, BLOCKS)
+
+
+def alternating(m: int) -> np.ndarray:
+    """Gaps of m directions with alternating signs; the smallest has size 3.5 for every m."""
+    return np.linspace(5.0, 3.5, m + 1)[1:] * (-1.0) ** np.arange(m)
+
+
+FACTORS = {
+    # The bound has d; the directions left to err in are fewer by those that are kept or removed.
+    "d": Factor((30, 60, 120, 240), lambda d: gap_controlled(d=int(d)), {"eps_f": 1, "eps_o": 1},
+                against=lambda case, d: d - case.k - case.m - 1),
+    "k": Factor((1, 2, 4, 8), lambda k: gap_controlled(shared=np.linspace(6.0, 4.0, int(k) + 1)[1:]),
+                {"eps_f": 2, "eps_o": 2}),
+    "m": Factor((1, 2, 4, 8), lambda m: gap_controlled(gaps=alternating(int(m))), {"eps_f": 1, "eps_o": 0}),
+    # About group means: about zero the gap matrix itself would change with p.
+    "p": Factor((0.5, 0.25, 0.1, 0.05), lambda p: gap_controlled(p=p), {"eps_f": -1, "eps_o": 0}, center="group"),
+    # The next eigenvalue comes nearer, and all others stay: no variance changes its size with the gap. It has the sign
+    # of the last one removed: eigenvalues of opposite sign are far from each other whatever their absolute values.
+    "gap of groups": Factor((0.75, 1.5, 3.0), lambda gap: gap_controlled(gaps=(*GAPS, gap - 3.5), m=len(GAPS)),
+                            {"eps_f": -3, "eps_o": 0}, blocks=lambda gap: (round(3 * BLOCKS / gap), BLOCKS)),
+    "gap of variances": Factor((0.75, 1.5, 3.0), lambda gap: gap_controlled(shared=(*SHARED, 4.0 - gap), k=len(SHARED)),
+                               {"eps_f": -2, "eps_o": -3}, blocks=lambda gap: (BLOCKS, round(3 * BLOCKS / gap))),
+    "scale of group gaps": Factor((0.5, 1.0, 2.0), lambda c: gap_controlled(gaps=c * np.array(GAPS)),
+                                  {"eps_f": -3, "eps_o": 0}),
+    "scale of all gaps": Factor((0.5, 1.0, 2.0), lambda c: gap_controlled(
+        gaps=c * np.array(GAPS), shared=BASE + c * (np.array(SHARED) - BASE)), {"eps_f": -3, "eps_o": -3}),
+}  # fmt: skip
+
+
+# -- a rare group, the point of centring, and two readings of "top" ----------------------------------------------------
+
+#: Where a number belongs, and what was measured there.
+Found = tuple[dict[str, object], dict[str, float]]
+#: Share of the rare group, rows of a block and number of blocks.
+RARE = {"p": 0.02, "size": 50, "blocks": 400}
+RELEASED = "released"
+#: Gaps, and how many directions are asked for. In the last case both orders agree.
+ORDERS = (((5.0, -8.0, 3.0), 1), ((5.0, -8.0, 3.0), 2), ((-8.0, -6.0, 5.0, 4.0), 2), ((8.0, 5.0, -3.0), 2))
+SIGNED, ABSOLUTE = "sine to the largest", "sine to the largest in absolute value"
+#: What happens to a block without a group, and from how many rows of each group on a step is made.
+ON_MISSING = {
+    "skip": {"on_missing": "skip", "min_group": 1},
+    "carry": {"on_missing": "carry", "min_group": 1},
+    "carry to 20 rows": {"on_missing": "carry", "min_group": 20},
+    "carry to 100 rows": {"on_missing": "carry", "min_group": 100},
+}
+#: The points about which second moments are taken.
+CENTRES = {"none": "about zero", "global": "about the running mean", "group": "about the group means"}
+
+
+def rare_group(runs: Iterable[int]) -> Iterator[Found]:
+    """The first phase where most blocks hold one or no row of the rare group."""
+    # Means this close leave the second moments about zero, those of the released program, with the same directions.
+    near = {"mean_norm": 0.5, "p": RARE["p"], "name": "gap-controlled, rare group"}
+    case = gap_controlled(d=20, shared=(3.0, 2.0), gaps=(5.0, -4.5), **near)
+    size, number = RARE["size"], RARE["blocks"]
+    for run in runs:
+        rng = np.random.default_rng((SEED, run))
+        found = {RELEASED: released(case, fresh(case, size, run), number, rng)}
+        for name, options in ON_MISSING.items():
+            power = begin(case, (run, size), **options)
+            feed(power, fresh(case, size, run), number)
+            found[name] = power.W, sum(entry["skipped"] for entry in power.history)
+        for name, (W, without) in found.items():
+            values = {"sine of W": judge.subspace_sine(W, case.P), "blocks without a step": without / number}
+            at = {"dataset": case.name, "k": case.k, "size": size, "blocks": number, "parameter": RARE["p"]}
+            yield at | {"method": name, "split": run}, values
+
+
+def released(case: Setting, blocks: Iterator, number: int, rng: np.random.Generator) -> tuple[np.ndarray, int]:
+    """The first phase as the authors' program does it, and how many of its products were zero.
+
+    It weights the sum over each group by the number of rows of the other. Without one group the product is zero, and
+    its orthonormal factor, which does not depend on the data, takes the place of everything learnt before.
+    """
+    W, zeros = random_basis(case.pair.d, case.m, rng, np.float64), 0
+    for X, groups in islice(blocks, number):
+        inside = groups == 1
+        n_1 = int(inside.sum(axis=0))
+        products = [X[rows].T @ (X[rows] @ W) for rows in (~inside, inside)]
+        gap = (len(X) - n_1) * products[1] - n_1 * products[0]
+        zeros += not gap.any()
+        W = np.linalg.qr(gap).Q
+    return W, zeros
+
+
+def shifted_mean(runs: Iterable[int]) -> Iterator[Found]:
+    """Both phases, as the overall mean moves away from zero."""
+    for length in (0.0, 1.5, 3.0):
+        case = gap_controlled().shifted(length)
+        for run in runs:
+            for center, name in CENTRES.items():
+                power, stream = estimated(case, (run, 1000), BLOCKS, center=center)
+                values = judged(case, feed(power, stream, BLOCKS).basis, power)
+                if length:
+                    mean = case.pair.moments().mean
+                    values["share of the mean in W"] = float(np.linalg.norm(power.W.T @ mean) / np.linalg.norm(mean))
+                yield {"method": name, "split": run, "size": 1000, "parameter": length}, values
+
+
+def order_of_eigenvalues(runs: Iterable[int]) -> Iterator[Found]:
+    """Which eigenvectors of the gap the first phase finds."""
+    for gaps, m in ORDERS:
+        case = gap_controlled(d=30, gaps=gaps, m=m)
+        targets = top_directions(case)
+        for run in runs:
+            power = begin(case, (run, 1000), center="group")
+            feed(power, fresh(case, 1000, run), BLOCKS)
+            at = {"dataset": order_name(gaps, m), "method": "phase 1", "split": run, "size": 1000, "parameter": m}
+            yield at, {name: judge.subspace_sine(power.W, target) for name, target in targets.items()}
+
+
+def top_directions(case: Setting) -> dict[str, np.ndarray]:
+    """Eigenvectors of the gap, of the m largest values and of the m largest in absolute value."""
+    values, vectors = np.linalg.eigh(case.pair.covariance_difference)
+    ranks = {SIGNED: -values, ABSOLUTE: -np.abs(values)}
+    return {name: vectors[:, np.argsort(rank)[: case.m]] for name, rank in ranks.items()}
+
+
+def order_name(gaps: tuple[float, ...], m: int) -> str:
+    """A case of ``ORDERS`` in words."""
+    return f"gaps {', '.join(f'{gap:g}' for gap in gaps)}; m = {m}"
+
+
+# -- vanilla, mean-matched and fair ------------------------------------------------------------------------------------
+
+
+def shares_left(pair: GaussianPair, V: np.ndarray) -> dict[str, float]:
+    """Variance kept, as a share of what PCA can keep, and what is left of the two gaps, as shares of their sizes."""
+    moments = pair.moments()
+    best = top_eigenspace(pair.covariance, V.shape[1])[1]
+    return {
+        "variance kept": 1.0 - judge.optimality_gap(V, best, pair.covariance, relative=True),
+        "mean gap": metrics.mean_gap(moments, V) / float(np.linalg.norm(pair.mean_difference)),
+        "covariance gap": metrics.covariance_gap(moments, V) / metrics.covariance_gap(moments),
+    }

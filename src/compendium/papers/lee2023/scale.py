@@ -1,0 +1,346 @@
+"""What a block of the fair noisy power method costs, and what travels: what is measured, and what the numbers say.
+
+Seconds of different machines cannot be compared. Within every repetition the method and the bare matrix products that
+no method can do without are timed in turn on the same rows, in processor seconds of one thread; exponents are fitted
+within one repetition. One worker and two take turns on the same generated table, by the clock on the wall. What travels
+between workers is counted, not timed, and compared with a model.
+"""
+
+import math
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+
+import numpy as np
+import pandas as pd
+from scipy import stats
+from threadpoolctl import threadpool_limits
+
+from evenspan.core.dask_cluster import local_cluster, require
+from evenspan.core.dask_tables import FAN_IN, DaskStream, chunk_sums, merged_sums
+from evenspan.representation.block_readers import DaskReader, chunk_products
+from evenspan.representation.noisy_power import FairPowerMethod, PowerOptions
+from evenspan.representation.null_it_out import contrasts
+
+from ...records import tidy
+
+SEED, COMPONENTS = 2023, 10
+#: Rows of a batch within a block.
+BATCH = 1024
+MOMENTS = "group moments"
+PHASES = ("phase 1 (gap)", "phase 2 (components)")
+#: What is measured with one worker and with two.
+BOTH = (MOMENTS, *PHASES)
+#: Two workers are asked to be so many times as fast as one, as the median over the rounds.
+WANTED = 1.5
+
+#: Assumptions of the extrapolation: operations of one worker and second, bytes of one link and second, of a number.
+RATE, BANDWIDTHS, NUMBER = 1e10, {"1 Gbit/s": 1.25e8, "10 Gbit/s": 1.25e9}, 4.0
+CHUNKS_PER_WORKER = 4
+#: Rows in a block; the first are the training images of CelebA.
+BLOCK_ROWS = (162_770, 1_000_000, 10_000_000)
+
+
+# -- one process -------------------------------------------------------------------------------------------------------
+
+
+def points(n: int, d: int, seed) -> tuple[np.ndarray, np.ndarray]:
+    """Rows of two groups, 30 and 70 %, whose means and covariances differ along the first features."""
+    rng = np.random.default_rng(seed)
+    groups = (rng.random(n) < 0.3).astype(np.int64)
+    X = rng.standard_normal((n, d))
+    X[:, : d // 10] *= 2.0
+    X[groups == 1, : d // 20] += 1.0
+    return X, groups
+
+
+def begun(d: int, k: int, m: int, phase: str) -> FairPowerMethod:
+    """The method before its first block, or, for the second phase, with m + 1 random directions removed."""
+    labels, rng = np.array([0, 1]), np.random.default_rng(SEED)
+    options = PowerOptions(k, m, "all", "global")
+    power = FairPowerMethod.begin(options, labels, contrasts(labels), np.zeros(d), np.dtype(np.float64), rng)
+    if phase == PHASES[1]:
+        power.U, power.phase = np.linalg.qr(rng.standard_normal((d, m + 1)))[0], "components"
+    return power
+
+
+def block(reader, power: FairPowerMethod) -> None:
+    """One pass as one block: the sums, then the step."""
+    reader.start_pass()
+    power.add(reader.read(None, power.operand(), 2))
+    power.end_block()
+
+
+def products(X: np.ndarray, W: np.ndarray) -> np.ndarray:
+    """The sum of X'(XW) over the same batches, and nothing else."""
+    total = np.zeros(W.shape)
+    for start in range(0, len(X), BATCH):
+        batch = X[start : start + BATCH]
+        total += batch.T @ (batch @ W)
+    return total
+
+
+def processor_seconds(work: Callable[[], object]) -> float:
+    """The least processor time of three calls, on one thread: what other programs do meanwhile does not count."""
+    with threadpool_limits(1):
+        return min(_seconds(work, time.process_time) for _ in range(3))
+
+
+def _seconds(work: Callable[[], object], clock: Callable[[], float]) -> float:
+    start = clock()
+    work()
+    return clock() - start
+
+
+# -- workers -----------------------------------------------------------------------------------------------------------
+
+
+@contextmanager
+def clusters(workers: tuple[int, ...]) -> Iterator[Mapping[int, object]]:
+    """Clients of clusters on this machine by their number of workers."""
+    with ExitStack() as stack:
+        yield {w: stack.enter_context(local_cluster(w)) for w in workers}
+
+
+def generated(d: int, rows: int, chunks: int):
+    """A Dask array and its groups, made chunk by chunk from the number of the chunk wherever they are needed."""
+    array = require("dask.array")
+
+    def make(block_info=None):
+        X, groups = points(rows, d, (SEED, block_info[None]["chunk-location"][0]))
+        return np.column_stack([groups, X])
+
+    whole = array.map_blocks(make, chunks=((rows,) * chunks, (d + 1,)), dtype=float, meta=np.empty((0, 0)))
+    return whole[:, 1:], whole[:, 0]
+
+
+def works(stream: DaskStream, client) -> dict[str, Callable[[], object]]:
+    """What is measured on a cluster: the group moments, and one block of either phase."""
+
+    def one_block(phase: str):
+        reader = DaskReader(stream, client, [0, 1])
+        power = begun(reader.d, COMPONENTS, COMPONENTS, phase)
+        return lambda: block(reader, power)
+
+    moments = {MOMENTS: lambda: stream.table.map_reduce(chunk_sums, merged_sums, client)}
+    return moments | {phase: one_block(phase) for phase in PHASES}
+
+
+def side_by_side(clients: Mapping[int, object], table: dict, rounds: int) -> list[dict]:
+    """One worker and two in turn on the same table. Making a chunk is work like summing it, and is counted."""
+    stream, small, rows = DaskStream(*generated(**table)), DaskStream(*generated(table["d"], 100, 4)), []
+    for client in clients.values():
+        for work in works(small, client).values():
+            work()  # what is imported at the first call is no one's time
+    measured = {w: works(stream, clients[w]) for w in (1, 2)}
+    size = {"n": table["rows"] * table["chunks"], "d": table["d"], "m": COMPONENTS, "chunks": table["chunks"]}
+    for split in range(rounds):
+        for method in BOTH:
+            turn = (1, 2) if split % 2 == 0 else (2, 1)
+            seconds = {w: _seconds(measured[w][method], time.perf_counter) for w in turn}
+            key = {"dataset": "generated", "method": method, "k": COMPONENTS, "split": split, "protocol": "workers"}
+            rows += tidy({"seconds": seconds[1]}, **key, **size, workers=1)
+            two = {"seconds": seconds[2], "speed-up": seconds[1] / seconds[2]}
+            rows += tidy(two, **key, **size, workers=2)
+    return rows
+
+
+def serialised_sizes(stream: DaskStream) -> dict[str, dict[str, float]]:
+    """Bytes of one partial sum and of the operand in the form in which a cluster sends them."""
+    X, groups = next(iter(stream))
+    found = {MOMENTS: {"bytes of a sum": _frames(chunk_sums(X, groups)), "bytes of the operand": 0.0}}
+    for phase in PHASES:
+        operand = begun(stream.n_features, COMPONENTS, COMPONENTS, phase).operand()
+        sums = chunk_products(np.array([0, 1]), 2, X, groups, operand)
+        found[phase] = {"bytes of a sum": _frames(sums), "bytes of the operand": _frames(operand)}
+    return found
+
+
+def _frames(value) -> float:
+    frames = require("distributed.protocol").serialize_bytelist(value)
+    return float(sum(memoryview(frame).nbytes for frame in frames))
+
+
+def sent(client) -> int:
+    """Bytes that the workers of a cluster have sent so far, as they count them."""
+    return sum(client.run(lambda dask_worker: dask_worker.transfer_outgoing_bytes_total).values())
+
+
+# -- how times grow ----------------------------------------------------------------------------------------------------
+
+
+def _by_axis(rows: pd.DataFrame) -> Iterator[tuple[str, str, str, pd.DataFrame]]:
+    """The size that grows, the phase and the metric, with their rows, in which the size is the index."""
+    some = rows[rows["protocol"].str.startswith("against ")]
+    for (protocol, phase, metric), group in some.groupby(["protocol", "method", "metric"], sort=False):
+        axis = protocol.removeprefix("against ")
+        yield axis, phase, metric, group.set_index(group[axis].astype("Int64").rename("size"))
+
+
+def exponents(rows: pd.DataFrame) -> pd.DataFrame:
+    """Slope of log time over log size for each phase and axis: mean over the repetitions and its 95 % interval.
+
+    Beside it that of the bare products, and the median of the ratio of the two at the largest size.
+    """
+    found = {}
+    for axis, phase, metric, group in _by_axis(rows):
+        ends = {"from": int(group.index.min()), "to": int(group.index.max())}
+        line = found.setdefault((axis, phase), {"axis": axis, "phase": phase} | ends)
+        if metric == "time / bare products":
+            line[metric] = float(group.loc[[group.index.max()], "value"].median())
+            continue
+        slopes = pd.Series(
+            [np.polyfit(np.log(one.index), np.log(one["value"]), 1)[0] for _, one in group.groupby("split")]
+        )
+        mean = slopes.mean(axis=0)
+        reach = stats.t.ppf(0.975, len(slopes) - 1) * slopes.sem(axis=0)  # NaN for one repetition
+        name = "block" if metric == "seconds" else "bare products"
+        line |= {name: mean, f"{name}, low": mean - reach, f"{name}, high": mean + reach}
+    return pd.DataFrame(found.values())
+
+
+def curves(rows: pd.DataFrame) -> pd.DataFrame:
+    """Median, smallest and largest time of a block at each size as a multiple of that at the smallest size."""
+    frames = []
+    for axis, phase, metric, group in _by_axis(rows[rows["metric"].str.startswith("seconds")]):
+        table = group.groupby("size")["value"].agg(median="median", smallest="min", largest="max")
+        table = (table / table["median"].iloc[0]).reset_index()
+        what = "block" if metric == "seconds" else "bare products"
+        growth = table["size"] / table["size"][0]
+        frames.append(table.assign(axis=axis, phase=phase, what=what, growth=growth))
+    return pd.concat(frames, ignore_index=True)
+
+
+def proportional(rows: pd.DataFrame) -> str:
+    """Which exponents agree with 1, and which lie below or above, by their intervals."""
+    told = {"agree with 1": [], "lie below 1": [], "lie above 1": []}
+    for line in exponents(rows).to_dict("records"):
+        low, high = line["block, low"], line["block, high"]
+        verdict = "lie above 1" if low > 1.0 else "lie below 1" if high < 1.0 else "agree with 1"
+        told[verdict].append(f"{line['axis']} in {line['phase']} ({line['block']:.2f})")
+    parts = [f"{verdict}: {', '.join(of) or 'none'}" for verdict, of in told.items()]
+    return f"Exponents that {'; that '.join(parts)}."
+
+
+# -- workers -----------------------------------------------------------------------------------------------------------
+
+
+def rounds(rows: pd.DataFrame) -> pd.DataFrame:
+    """The ratio of one worker's time to that of two in every round."""
+    some = rows[(rows["protocol"] == "workers") & (rows["metric"] == "speed-up")]
+    some = some.sort_values("method", key=lambda names: names.map(BOTH.index), kind="stable", ignore_index=True)
+    return some[["method", "split", "value", "n", "d", "chunks"]]
+
+
+def speedups(rows: pd.DataFrame) -> pd.DataFrame:
+    """How many times as fast two workers are as one: median, smallest and largest over the rounds."""
+    found = rounds(rows).groupby("method", sort=False).agg(
+        median=("value", "median"), smallest=("value", "min"), largest=("value", "max"), rounds=("value", "size"),
+        n=("n", "first"), d=("d", "first"), chunks=("chunks", "first"),
+    )  # fmt: skip
+    return found.assign(gigabytes=8e-9 * found["n"] * found["d"]).reset_index()
+
+
+def two_workers(rows: pd.DataFrame) -> tuple[str, str]:
+    """Whether two workers are fast enough on the largest table measured, by the median over at least three rounds."""
+    found = speedups(rows)
+    told = "; ".join(
+        f"{row.method} {row.median:.2f} (from {row.smallest:.2f} to {row.largest:.2f} in {row.rounds} rounds)"
+        for row in found.itertuples()
+    )
+    told = f"two workers / one on {found['gigabytes'].max():.3g} GB made by the workers: {told}"
+    if (found["rounds"] < 3).any():
+        return "not judged", f"{told}; three rounds are needed"
+    fast = found["median"] >= WANTED
+    return ("holds" if fast.all() else "holds in part" if fast.any() else "does not hold"), told
+
+
+# -- messages ----------------------------------------------------------------------------------------------------------
+
+
+def edges(chunks: int, workers: int | None = None) -> int:
+    """Sums that are handed on in the tree; with ``workers``, those that travel where every node's are spread evenly.
+
+    A node is done where most of its sums lie, so that of f sums on w workers f - ceil(f / w) travel.
+    """
+    total, level = 0, chunks
+    while level > 1:
+        full, rest = divmod(level, FAN_IN)
+        for size, count in ((FAN_IN, full), (rest, 1 if rest else 0)):
+            total += count * (size if workers is None else size - math.ceil(size / workers))
+        level = full + (rest > 0)
+    return total
+
+
+def modelled_bytes(chunks: int, workers: int, sum_bytes: float, operand_bytes: float) -> float:
+    """Bytes that workers send for one block: copies of the operand, sums in the tree, and the total to the client."""
+    return (workers - 1) * operand_bytes + edges(chunks, workers) * sum_bytes + sum_bytes
+
+
+def expected_sum_bytes(method: str, d: int, k: int, m: int) -> float:
+    """Numbers in one partial sum of two groups, times the bytes of a number; labels and headers come on top."""
+    if method == MOMENTS:
+        return 8.0 * (2 + 2 * d + 2 * d * d + d)
+    return 8.0 * (2 * d * m if method == PHASES[0] else d * k) + 16.0 * (d + 1)
+
+
+def message_table(rows: pd.DataFrame) -> pd.DataFrame:
+    """Measured bytes beside the model, for each number of workers and features: medians over the repetitions."""
+    some = rows[rows["protocol"] == "messages"]
+    keys = ["method", "workers", "d", "chunks", "k", "m"]
+    wide = some.groupby([*keys, "metric"], sort=False)["value"].median().unstack("metric").reset_index()
+    sums, operand = wide["bytes of a sum"], wide["bytes of the operand"]
+    model = list(map(modelled_bytes, wide["chunks"], wide["workers"], sums, operand))
+    formula = list(map(expected_sum_bytes, wide["method"], wide["d"], wide["k"], wide["m"]))
+    bound = (wide["workers"] > 1) * ((wide["workers"] - 1) * operand + wide["chunks"].map(edges) * sums) + sums
+    ratios = {"measured / model": wide["bytes sent by workers"] / model, "sum / formula": sums / formula}
+    wide = wide.assign(model=model, bound=bound, **ratios)
+    return wide.sort_values(["method", "workers", "d"], ignore_index=True)
+
+
+def within_model(rows: pd.DataFrame) -> str:
+    """How far the counted bytes are from the model, in a sentence."""
+    found = message_table(rows)
+    ratio, size = found["measured / model"], found["sum / formula"]
+    above = int((found["bytes sent by workers"] > 1.01 * found["bound"]).sum(axis=0))
+    workers = ", ".join(str(w) for w in sorted(found["workers"].unique()))
+    return (
+        f"With {workers} workers the bytes counted are {ratio.min(axis=0):.2f} to {ratio.max(axis=0):.2f} times those "
+        f"of the model; a sum is {size.min(axis=0):.2f} to {size.max(axis=0):.2f} times as large as its numbers alone; "
+        f"of {len(found)} counts {above or 'none'} lie(s) above the bound that every sum travels."
+    )
+
+
+def extrapolated(largest: int = 100) -> pd.DataFrame:
+    """Share of the time of a block of phase 2 that is work, against the number of workers, under the assumptions.
+
+    Work is two products; the operand is copied from worker to worker, in as many rounds as the workers can be doubled
+    in; a node of the tree receives the sums of others one after the other, level by level; nothing is overlapped.
+    Work and messages are both proportional to d and k, so that the share depends on neither.
+    """
+    rows = []
+    for link, bandwidth in BANDWIDTHS.items():
+        for n in BLOCK_ROWS:
+            for w in sorted({*range(1, 11), *range(10, largest + 1, 5)}):
+                work, travel = 4.0 * n / (RATE * w), _travel(w) * NUMBER / bandwidth
+                rows.append((link, n, w, CHUNKS_PER_WORKER * w, travel / work, work / (work + travel)))
+    return pd.DataFrame(rows, columns=["link", "n", "workers", "chunks", "travel / work", "share of work"])
+
+
+def rows_for_half(workers: int, link: str) -> float:
+    """Rows of a block from which on at least half of its time is work, under the same assumptions."""
+    return _travel(workers) * NUMBER / BANDWIDTHS[link] * RATE * workers / 4.0
+
+
+def half_told(workers: int = 100) -> str:
+    """The same in a sentence, for both speeds of the links."""
+    told = " and ".join(f"{rows_for_half(workers, link):,.0f} rows at {link}" for link in BANDWIDTHS)
+    return f"With {workers} workers half of a block's time is work from {told} on."
+
+
+def _travel(workers: int) -> float:
+    """Sums and operands that one link passes in turn during a block, in messages of d times k numbers."""
+    if workers == 1:
+        return 0.0
+    levels = math.ceil(math.log(CHUNKS_PER_WORKER * workers, FAN_IN) - 1e-12)
+    return levels * (FAN_IN - math.ceil(FAN_IN / workers)) + math.ceil(math.log2(workers))

@@ -1,0 +1,381 @@
+"""Figures of the experiments on joint diagonalisation: each takes tidy data and returns a matplotlib figure."""
+
+from collections.abc import Mapping
+
+import numpy as np
+import pandas as pd
+from matplotlib import pyplot as plt
+from matplotlib.axis import Axis
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
+from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter
+
+from evenspan.displays.method_looks import handles as legend_handles
+from evenspan.displays.method_looks import looks
+from evenspan.displays.style import COLOURS, INK, MARKERS, SOURCES
+from evenspan.reconstruction import JointRange
+
+from ...book.joint_range_figure import lower_left
+from .protocol import PRINTED, PUBLISHED, TABLES, printed
+from .readings import exponents
+
+#: Methods of ours that figures show beside the printed ones; the women's PCA diagonalises nothing jointly.
+BESIDE = ("JevdPCA (orthogonal)", "PCA of the women")
+#: Where the paper's fair methods were given rows that nobody centred: lines of these, dotted, stand beside the others.
+UNCENTRED = ("lsac_bw",)
+#: The method that the certified optimum stands for, and the metric that carries it.
+OPTIMUM, LEAST = "FairPCA_SDP_LP", "least worst loss"
+#: Two losses are equal if they differ by less than this share of the least worst loss.
+EQUAL_TO = 1e-6
+#: Colour of the line of equal losses.
+EQUAL = "#8a5a00"
+
+
+def _with_legend(fig: Figure, handles, ncols: int = 3) -> Figure:
+    fig.legend(handles=handles, loc="outside lower center", ncols=ncols, fontsize="small")
+    return fig
+
+
+def title(dataset: str) -> str:
+    """The printed name of a data set, or our name of another one."""
+    return TABLES[dataset].title if dataset in TABLES else dataset
+
+
+def panels(rows: pd.DataFrame) -> Figure:
+    """Three panels of Figure 1 for every data set in the rows: printed numbers as open marks, ours as lines.
+
+    Parameters
+    ----------
+    rows : DataFrame
+        Of the experiment on Tables 2 to 5, one or several data sets.
+    """
+    datasets = list(dict.fromkeys(rows["dataset"]))
+    fig, axes = plt.subplots(
+        len(datasets), 3, figsize=(11.0, 2.6 * len(datasets) + 1.0), squeeze=False, layout="constrained"
+    )
+    methods = looks((*PUBLISHED, *BESIDE))
+    for across, dataset in zip(axes, datasets, strict=True):
+        theirs = printed(dataset)
+        for panel, metric in zip(across, PRINTED, strict=True):
+            some = rows[(rows["dataset"] == dataset) & (rows["metric"] == metric)]
+            for number, (method, own) in enumerate(methods.items()):
+                colour = own.colour
+                line = some[some["method"] == method].sort_values("k")
+                dash = "-" if method in PUBLISHED else "--"
+                panel.plot(line["k"], line["value"], dash, color=colour, linewidth=1.4)
+                other = some[some["method"] == f"{method} (uncentred)"].sort_values("k")
+                if dataset in UNCENTRED and len(other):
+                    panel.plot(other["k"], other["value"], ":", color=colour, linewidth=1.6)
+                if method in PUBLISHED:
+                    column = theirs[method, metric]
+                    size = 9.5 - 1.5 * number
+                    drawn = own.open() | {"markersize": size, "linestyle": ""}
+                    panel.plot(column.index, column, **drawn)
+            panel.set_title(f"{title(dataset)}: {metric}")
+            if metric == "R.E.":
+                panel.set_yscale("log")
+                _plain_numbers(panel.yaxis)
+    for panel in axes.flat:
+        panel.xaxis.set_major_locator(MaxNLocator(integer=True))
+    for panel in axes[-1]:
+        panel.set_xlabel("dimensions r")
+    handles = [
+        Line2D([], [], color=own.colour, marker=own.marker if name in PUBLISHED else "", markerfacecolor="none",
+               linestyle="-" if name in PUBLISHED else "--", label=name) for name, own in methods.items()
+    ]  # fmt: skip
+    if set(datasets) & set(UNCENTRED):
+        handles.append(Line2D([], [], color=INK, linestyle=":", label="fitted on uncentred rows"))
+    return _with_legend(fig, handles)
+
+
+def losses(rows: pd.DataFrame) -> Figure:
+    """The larger of the two group losses, and who loses more, against r; the certified optimum as a bold line.
+
+    Parameters
+    ----------
+    rows : DataFrame
+        Of the experiment on Tables 2 to 5, one or several data sets.
+    """
+    datasets = list(dict.fromkeys(rows["dataset"]))
+    methods = looks(name for name in (*PUBLISHED, *BESIDE) if name != OPTIMUM)
+    fig, axes = plt.subplots(
+        2, len(datasets), figsize=(max(3.3 * len(datasets), 6.4), 5.6), squeeze=False, sharex="col",
+        layout="constrained",
+    )  # fmt: skip
+    for (upper, lower), dataset in zip(axes.T, datasets, strict=True):
+        wide = losses_by_k(rows[rows["dataset"] == dataset])
+        least = wide[OPTIMUM, LEAST]
+        upper.plot(least.index, least, color=INK, linewidth=2.6)
+        lower.axhline(0.0, color=INK, linewidth=2.6)
+        for method, own in methods.items():
+            if method not in wide:
+                continue
+            drawn = own.line() | {"markersize": 4.5, "linewidth": 1.3}
+            upper.plot(wide.index, wide[method, "worst loss"], **drawn)
+            more = (wide[method, "loss of women"] - wide[method, "loss of men"]) / least
+            lower.plot(wide.index, more, **drawn)
+        upper.set(title=title(dataset), yscale="log")
+        lower.set_yscale("symlog", linthresh=1.0)
+        lower.set_xlabel("dimensions r")
+        lower.xaxis.set_major_locator(MaxNLocator(integer=True))
+    axes[0, 0].set_ylabel("larger group loss")
+    axes[1, 0].set_ylabel("loss of women less that of men,\nin units of the least larger loss")
+    handles = [Line2D([], [], color=INK, linewidth=2.6, label="certified optimum (equal losses)")]
+    handles += legend_handles(methods.values(), lines=True)
+    return _with_legend(fig, handles)
+
+
+def loss_table(rows: pd.DataFrame) -> pd.DataFrame:
+    """For every r the certified least worst loss, and each method's worst loss with the difference of the two losses.
+
+    Parameters
+    ----------
+    rows : DataFrame
+        Of the experiment on Tables 2 to 5, one data set.
+    """
+    wide = losses_by_k(rows)
+    shown = {"r": wide.index, "certified optimum": [f"{value:.4g}" for value in wide[OPTIMUM, LEAST]]}
+    for method in [name for name in (*PUBLISHED, *BESIDE) if name in wide]:
+        worst, gap = wide[method, "worst loss"], wide[method, "loss gap"]
+        equal = gap <= EQUAL_TO * wide[OPTIMUM, LEAST].clip(lower=0.0)
+        shown[method] = [
+            "–" if w != w else f"{w:.4g} ({'equal' if same else f'{g:.2g}'})"
+            for w, g, same in zip(worst, gap, equal, strict=True)
+        ]
+    return pd.DataFrame(shown)
+
+
+def losses_by_k(rows: pd.DataFrame) -> pd.DataFrame:
+    """Losses of one data set: k down, ``(method, metric)`` across, methods without any left out."""
+    some = rows[rows["metric"].isin(["worst loss", "loss gap", "loss of women", "loss of men", LEAST])]
+    wide = some.pivot_table(index="k", columns=["method", "metric"], values="value", aggfunc="first")
+    there, first = wide.columns.get_level_values(0).unique(), pd.Index([*PUBLISHED, *BESIDE])
+    return wide[[*first[first.isin(there)], *there.difference(first, sort=False)]]
+
+
+def candidates(found: Mapping[str, pd.DataFrame]) -> Figure:
+    """The share of each printed column that the nearest candidates give again, a panel for each column.
+
+    Parameters
+    ----------
+    found : dict of str to DataFrame
+        By printed column: columns ``method``, ``equal``, ``numbers``, the nearest first.
+    """
+    lines = [len(some) for some in found.values()]
+    fig, axes = plt.subplots(
+        len(found), 1, figsize=(10.4, 0.3 * sum(lines) + 0.55 * len(found) + 0.6), sharex=True, squeeze=False,
+        gridspec_kw={"height_ratios": [max(n, 1) for n in lines]}, layout="constrained",
+    )  # fmt: skip
+    for panel, (column, some) in zip(axes.flat, found.items(), strict=True):
+        y = np.arange(len(some))
+        panel.hlines(y, 0.0, some["equal"] / some["numbers"], color="#bbbbbb", linewidth=1.2)
+        whole = some["equal"] == some["numbers"]
+        for which, colour, marker in ((whole, COLOURS[2], "D"), (~whole, COLOURS[0], "o")):
+            panel.plot(some["equal"][which] / some["numbers"][which], y[which], marker, color=colour, markersize=7)
+        for at, (equal, numbers) in enumerate(zip(some["equal"], some["numbers"], strict=True)):
+            panel.text(equal / numbers + 0.025, at, f"{equal:.0f} of {numbers:.0f}", va="center", fontsize="small")
+        panel.set_yticks(y, some["method"], fontsize="small")
+        panel.set(title=f"printed as {column}", xlim=(0.0, 1.15), ylim=(len(some) - 0.4, -0.6))
+        panel.grid(axis="y", visible=False)
+    axes[-1, 0].set_xlabel("share of the printed numbers that come out digit by digit")
+    return fig
+
+
+def factorial(table: pd.DataFrame) -> Figure:
+    """Every cell as a point: excess error and advantage in MMD^2 over PCA, with the sensitive column and without.
+
+    Parameters
+    ----------
+    table : DataFrame
+        Columns ``dataset``, ``sensitive column``, ``centring``, ``method``, ``mean excess R.E.``, ``mean advantage in
+        MMD^2``; one data set. What the paper prints for JevdPCA against StandardPCA is marked where that column is in.
+    """
+    (dataset,) = table["dataset"].unique()
+    theirs = printed(dataset)
+    against = (
+        float((theirs["JevdPCA", "R.E."] / theirs["StandardPCA", "R.E."]).mean(axis=0) - 1.0),
+        float((theirs["StandardPCA", "MMD^2"] - theirs["JevdPCA", "MMD^2"]).mean(axis=0)),
+    )
+    methods, centrings = list(dict.fromkeys(table["method"])), list(dict.fromkeys(table["centring"]))
+    fig, axes = plt.subplots(1, 2, figsize=(9.8, 4.6), sharey=True, layout="constrained")
+    for panel, (sex, title) in zip(axes, (("in", "Sensitive column in"), ("out", "Sensitive column out")), strict=True):
+        for method, marker in zip(methods, MARKERS, strict=False):
+            for centring, colour in zip(centrings, COLOURS, strict=False):
+                keys = table["sensitive column"].eq(sex) & table["method"].eq(method) & table["centring"].eq(centring)
+                panel.scatter(
+                    100.0 * table.loc[keys, "mean excess R.E."], table.loc[keys, "mean advantage in MMD^2"], s=42,
+                    marker=marker, facecolor="none", edgecolor=colour, linewidth=1.4,
+                )  # fmt: skip
+        panel.axhline(0.0, color="#888888", linewidth=1)
+        panel.set_xscale("symlog", linthresh=1.0)
+        panel.set_xlim(-0.5, 100.0 * table["mean excess R.E."].max() * 1.6)
+        panel.set(title=title, xlabel="mean excess of R.E. over PCA, per cent")
+    axes[0].plot(100.0 * against[0], against[1], "*", color=INK, markersize=14, zorder=5)
+    axes[0].set_ylabel("mean advantage in MMD² over PCA")
+    handles = [Line2D([], [], color=INK, marker="*", linestyle="none", markersize=11, label="printed JevdPCA")]
+    handles += [
+        Line2D([], [], color="#555555", marker=m, linestyle="none", markerfacecolor="none", label=name)
+        for name, m in zip(methods, MARKERS, strict=False)
+    ]
+    handles += [
+        Line2D([], [], color=c, marker="s", linestyle="none", label=f"centring: {name}")
+        for name, c in zip(centrings, COLOURS, strict=False)
+    ]
+    return _with_legend(fig, handles)
+
+
+def scaling(rows: pd.DataFrame) -> Figure:
+    """Seconds against size on logarithmic axes, a line for each method, with the exponent of the largest sizes.
+
+    Parameters
+    ----------
+    rows : DataFrame
+        Columns ``method``, ``d``, ``seconds``.
+    """
+    fig, panel = plt.subplots(figsize=(6.8, 4.4), layout="constrained")
+    own, slopes = looks(rows["method"], others=True), exponents(rows[["method", "d", "seconds"]])
+    for method, some in rows.groupby("method", sort=False):
+        line = some.sort_values("d")
+        label = f"{method}: d^{slopes[method]:.1f}" if len(line) > 2 else method
+        drawn = own[method].line() | {"markersize": 5.5, "linewidth": 1.4, "label": label}
+        panel.loglog(line["d"], line["seconds"], **drawn)
+    panel.set(xlabel="features d", ylabel="seconds")
+    return _with_legend(fig, panel.lines, ncols=2)
+
+
+def _plain_numbers(axis: Axis) -> None:
+    """Label a logarithmic axis with 0.5, 1, 2, 5, 10, ... instead of powers, and not more densely than is legible."""
+    low, high = axis.get_view_interval()
+    steps = (1.0, 2.0, 5.0) if high < 100.0 * low else (1.0,)
+    axis.set_major_locator(LogLocator(subs=steps, numticks=12))
+    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    axis.set_minor_formatter(NullFormatter())
+
+
+def time_ratios(found: pd.DataFrame) -> Figure:
+    """Training times as multiples of standard PCA's, printed and ours, one panel for each data set.
+
+    Parameters
+    ----------
+    found : DataFrame
+        Columns ``dataset``, ``method``, ``printed``, ``ours``; what is missing is left out.
+    """
+    datasets = [name for name in TABLES if name in set(found["dataset"])]
+    methods = [name for name in dict.fromkeys(found["method"]) if name != "StandardPCA"]
+    fig, axes = plt.subplots(
+        1, len(datasets), figsize=(2.7 * len(datasets) + 1.2, 0.42 * len(methods) + 1.9), sharey=True, squeeze=False,
+        layout="constrained",
+    )  # fmt: skip
+    for panel, dataset in zip(axes.flat, datasets, strict=True):
+        some = found[found["dataset"] == dataset].set_index("method").reindex(methods)
+        for source, (colour, marker) in (("printed", SOURCES["published"]), ("ours", SOURCES["ours"])):
+            face = "white" if source == "printed" else colour
+            panel.plot(some[source], range(len(methods)), marker, color=colour, mfc=face, markersize=7, label=source)
+        panel.axvline(1.0, color="#888888", linewidth=1)
+        panel.set(title=TABLES[dataset].title, xscale="log", xlabel="time / StandardPCA's")
+        _plain_numbers(panel.xaxis)
+    axes[0, 0].set_yticks(range(len(methods)), methods)
+    axes[0, 0].invert_yaxis()
+    return _with_legend(fig, axes[0, 0].get_legend_handles_labels()[0], ncols=2)
+
+
+# -- diagrams of the derivation ----------------------------------------------------------------------------------------
+
+
+def losses_plane(
+    matrices: np.ndarray, k: int, points: dict[str, tuple[float, float]], *, labels: tuple[str, str]
+) -> Figure:
+    """All pairs of group losses that projections of rank k reach, the certified frontier, and a mark for each point.
+
+    Parameters
+    ----------
+    matrices : ndarray of shape (2, d, d)
+    k : int
+    points : dict of str to (float, float)
+        Losses of the two groups by name.
+    labels : tuple of str
+        Names of the two groups.
+    """
+    joint = JointRange(*matrices, k)
+    own = np.array([joint.support(0.0).value, joint.support(np.pi / 2).value])
+    region, edge = joint.boundary(360) - own, lower_left(joint) - own
+    fig, panel = plt.subplots(figsize=(6.6, 5.0), layout="constrained")
+    panel.fill(*region.T, color="#dfe9f2", zorder=0)
+    panel.plot(*np.vstack([region, region[:1]]).T, color="#7f9cb5", linewidth=1.1)
+    panel.plot(*edge.T, color=INK, linewidth=2.2)
+    panel.axline((0.0, 0.0), slope=1.0, color=EQUAL, linestyle=":", linewidth=1.8)
+    own = looks(points, others=True)
+    for number, (name, point) in enumerate(points.items()):
+        drawn = own[name].open() | {"markersize": 13 - number, "markeredgewidth": 2.0}
+        panel.plot(*point, zorder=4, linestyle="none", clip_on=False, **drawn)
+    room = 0.06 * np.ptp(region, axis=0).max()
+    low, high = region.min(axis=0) - room, region.max(axis=0) + room
+    panel.set(xlim=(low[0], high[0]), ylim=(low[1], high[1]))
+    panel.set(xlabel=f"loss of {labels[0]}", ylabel=f"loss of {labels[1]}")
+    handles = [
+        Patch(color="#dfe9f2", label="attainable"),
+        Line2D([], [], color=INK, linewidth=2.2, label="certified frontier"),
+        Line2D([], [], color=EQUAL, linestyle=":", linewidth=1.8, label="equal losses"),
+    ]
+    return _with_legend(fig, handles + panel.get_legend_handles_labels()[0])
+
+
+def criterion_paths(paths: dict[str, dict[str, np.ndarray]]) -> Figure:
+    """The criterion at every step relative to the start: a colour for each data set, a dash for each kind of start.
+
+    Parameters
+    ----------
+    paths : dict of str to dict of str to ndarray
+        The criterion at the start and after every step, by data set and start.
+    """
+    fig, panel = plt.subplots(figsize=(7.2, 4.2), layout="constrained")
+    starts = list(dict.fromkeys(start for runs in paths.values() for start in runs))
+    dashes = dict(zip(starts, ("-", "--", ":"), strict=False))
+    handles = []
+    for (dataset, runs), colour, marker in zip(paths.items(), COLOURS, MARKERS, strict=False):
+        for start, path in runs.items():
+            path = np.asarray(path, dtype=float)
+            panel.plot(
+                np.arange(len(path)), path / path[0], dashes[start], color=colour, marker=marker, markersize=5.5,
+                markevery=max(len(path) // 8, 1), linewidth=1.5,
+            )  # fmt: skip
+        handles.append(Line2D([], [], color=colour, marker=marker, label=dataset))
+    handles += [Line2D([], [], color=INK, linestyle=dashes[start], label=f"from {start}") for start in starts]
+    panel.axhline(1.0, color="#888888", linewidth=1)
+    panel.set(yscale="log", xlabel="step", ylabel="criterion C, relative to the start")
+    panel.set_xscale("symlog", linthresh=1.0)
+    panel.set_xlim(left=-0.1)
+    return _with_legend(fig, handles)
+
+
+def subset_map(chosen: dict[int, tuple[int, ...]], d: int, *, xlabel: str) -> Figure:
+    """Which columns a basis consists of, one line for each number of dimensions: a filled mark for each that is in it.
+
+    Parameters
+    ----------
+    chosen : dict of int to tuple of int
+        Positions by number of dimensions.
+    d : int
+        How many positions there are.
+    xlabel : str
+    """
+    fig, panel = plt.subplots(figsize=(6.6, 0.32 * len(chosen) + 1.4), layout="constrained")
+    for k, members in chosen.items():
+        panel.plot(range(1, d + 1), [k] * d, "o", color="#cccccc", markerfacecolor="none", markersize=8)
+        inside = [j + 1 for j in members]
+        leading = [j for j in inside if j <= k]
+        panel.plot(leading, [k] * len(leading), "o", color=COLOURS[0], markersize=9)
+        other = [j for j in inside if j > k]
+        panel.plot(other, [k] * len(other), "s", color=COLOURS[1], markersize=9)
+    panel.axline((0.5, 0.5), slope=1.0, color=INK, linewidth=1)
+    panel.set(xlabel=xlabel, ylabel="dimensions", xlim=(0.4, d + 0.6), ylim=(max(chosen) + 0.6, min(chosen) - 0.6))
+    panel.set_xticks(range(1, d + 1))
+    panel.set_yticks(list(chosen))
+    panel.grid(False)
+    handles = [
+        Line2D([], [], color=COLOURS[0], marker="o", linestyle="none", label="one of the first"),
+        Line2D([], [], color=COLOURS[1], marker="s", linestyle="none", label="from further back"),
+        Line2D([], [], color="#cccccc", marker="o", markerfacecolor="none", linestyle="none", label="left out"),
+    ]
+    return _with_legend(fig, handles)

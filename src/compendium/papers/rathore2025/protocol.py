@@ -1,0 +1,250 @@
+"""The protocol shared by the experiments on Rathore and Manwani (2025): data sets, group matrices and the judge.
+
+The paper states neither preprocessing nor split. Its StandardPCA column says what they were: raw values, centred, not
+scaled, all rows for fitting and judging, and the sensitive column among the features.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from evenspan import metrics
+from evenspan.core.errors import ConfigurationError, RegistryError, ResultError
+from evenspan.core.linalg import top_eigenspace
+from evenspan.core.moments import GroupMoments
+from evenspan.reconstruction.group_errors import errors, group_matrices, losses
+from evenspan.reconstruction.jevd import order_columns, orthonormal_columns
+
+from ... import paths
+from ...data import group_moments, whole_moments
+
+#: The printed columns, and the printed metrics.
+PUBLISHED = ("covFairPCA", "FairPCA_SDP_LP", "JevdPCA", "StandardPCA")
+PRINTED = ("R.E.", "V.E.", "MMD^2")
+#: What is judged on all rows, which are also those fitted on: the paper does not say, so its `split` is blank.
+RELEASED = "released"
+#: Half a unit of the last printed digit, as the rule "exact" has it, with room for rounding of binary sums.
+HALF_DIGIT = 0.005 + 1e-9
+CENTRINGS = {"global": "fitted", "group": "group", "none": "none"}
+
+
+@dataclass(frozen=True)
+class Table:
+    """One data set of the paper: its printed name and table, how far r runs, and the columns that tell sex."""
+
+    title: str
+    stem: str
+    largest: int
+    sensitive: tuple[str, ...]
+    women: str
+
+
+#: Our name of a data set -> what the paper prints of it.
+TABLES: Mapping[str, Table] = {
+    "diabetes": Table("Diabetes", "rathore2025_table2_diabetes", 19, ("Sex",), "0"),
+    "obesity": Table("Obesity", "rathore2025_table3_obesity", 14, ("Gender_Female", "Gender_Male"), "Female"),
+    "lsac_bw": Table("LSAC", "rathore2025_table4_lsac", 11, ("male",), "0"),
+    "npha": Table("NPHA", "rathore2025_table5_npha", 10, ("Gender",), "2"),
+}
+#: The printed name of a data set -> ours.
+NAMES = {table.title: name for name, table in TABLES.items()}
+
+
+def printed(dataset: str) -> pd.DataFrame:
+    """The printed numbers of a data set: one line for each k, columns ``(method, metric)``; none of another one."""
+    if dataset not in TABLES:
+        return pd.DataFrame(columns=pd.MultiIndex.from_product([PUBLISHED, PRINTED])).rename_axis("k")
+    frame = pd.read_csv(paths.data("paper", f"{TABLES[dataset].stem}.csv"))
+    return frame.pivot(index="k", columns=["method", "metric"], values="value")
+
+
+def moments(dataset: str, groups: str = "", *, from_points: bool = False) -> GroupMoments:
+    """The moments of all rows of a table, from its points or as they are shipped: women first, then men.
+
+    Of another data set of two groups, or a table of one's own with the column ``groups``, in the order of its labels.
+    """
+    found = group_moments(dataset, groups, from_points=from_points)
+    if len(found.labels) != 2:
+        labels = ", ".join(map(str, found.labels))
+        raise ConfigurationError(f"{dataset} has the groups {labels}; needed are two. Take another data set or column.")
+    if dataset not in TABLES:
+        return found
+    first = [str(label) for label in found.labels].index(TABLES[dataset].women)
+    return rearranged(found, [first, 1 - first])
+
+
+def whole_moments_of(dataset: str) -> GroupMoments | None:
+    """Moments of all rows, or None where none are shipped in this checkout."""
+    try:
+        return whole_moments(dataset)
+    except (RegistryError, ResultError):
+        return None
+
+
+def ranks(dataset: str, found: GroupMoments, largest: int = 0) -> range:
+    """The numbers of components of a table: up to ``largest``, or as many as are printed, or up to ten."""
+    most = largest or (TABLES[dataset].largest if dataset in TABLES else min(10, found.d - 1))
+    if not 1 <= most < found.d:
+        raise ConfigurationError(
+            f"largest={largest}; {dataset} has {found.d} features, so that 1 to {found.d - 1} can be."
+        )
+    return range(1, most + 1)
+
+
+def rearranged(moments: GroupMoments, order: Sequence[int]) -> GroupMoments:
+    """The same moments with the groups in another order, as 0 and 1."""
+    parts = (moments.counts[order], moments.means[order], moments.scatters[order])
+    return GroupMoments(np.array([0, 1]), *parts, moments.feature_names)
+
+
+def without_sex(dataset: str, moments: GroupMoments) -> GroupMoments:
+    """The moments of the features that do not tell the group."""
+    told = TABLES[dataset].sensitive if dataset in TABLES else ()
+    return moments.select([name for name in moments.feature_names if name not in told])
+
+
+def uncentred(moments: GroupMoments) -> GroupMoments:
+    """What a method sees of rows that nobody centred: second moments about the origin, and a mean of zero."""
+    about_zero = moments.scatters + np.einsum("g,gd,ge->gde", moments.counts, moments.means, moments.means)
+    nothing = np.zeros_like(moments.means)
+    return GroupMoments(moments.labels, moments.counts, nothing, about_zero, moments.feature_names)
+
+
+def women(moments: GroupMoments) -> GroupMoments:
+    """The first group alone, about the mean of all rows."""
+    scatter = matrices(moments, "global")[:1] * moments.counts[0]
+    return GroupMoments(moments.labels[:1], moments.counts[:1], moments.mean[None], scatter, moments.feature_names)
+
+
+def matrices(moments: GroupMoments, centring: str) -> np.ndarray:
+    """The group matrices about the overall mean ("global"), each group's mean ("group") or the origin ("none")."""
+    if centring not in CENTRINGS:
+        raise ConfigurationError(f"centring={centring!r}; needed is one of {', '.join(CENTRINGS)}.")
+    return group_matrices(moments, CENTRINGS[centring])
+
+
+def pooled(moments: GroupMoments, S: np.ndarray) -> np.ndarray:
+    """The matrix of all rows: the group matrices weighted by the shares of the groups."""
+    return np.tensordot(moments.counts / moments.n, S, axes=1)
+
+
+def judged(moments: GroupMoments, W: np.ndarray) -> dict[str, float]:
+    """The three printed metrics of the columns of W, by their definitions: W need not be orthonormal.
+
+    R.E. is the mean of |x - WW'x|^2 over all centred rows, V.E. the variance of W'x over that of x, MMD^2 the squared
+    distance of the two groups' means of W'x.
+    """
+    per_group = metrics.operator_errors(moments, W @ W.T, mean=moments.mean, centring="fitted")
+    seen = moments.project(W)
+    return {
+        "R.E.": float(moments.counts @ per_group / moments.n),
+        "V.E.": float(np.trace(seen.scatter) / np.trace(moments.scatter)),
+        "MMD^2": metrics.mean_gap(moments, W) ** 2,
+    }
+
+
+def fairness(moments: GroupMoments, V: np.ndarray) -> dict[str, float]:
+    """What the paper defines fairness by and does not report: error and loss of each group about the overall mean."""
+    S = matrices(moments, "global")
+    found = {}
+    for name, values in (("error", errors(S, V)), ("loss", losses(S, V))):
+        found |= {f"{name} of {who}": float(value) for who, value in zip(("women", "men"), values, strict=True)}
+        found |= {f"worst {name}": float(values.max(axis=0)), f"{name} gap": float(np.ptp(values, axis=0))}
+    return found
+
+
+#: A method that was fitted once gives its columns (d, k) for every k, or the reason why there are none.
+Columns = Callable[[int], np.ndarray]
+
+
+def leading(H: np.ndarray) -> Columns:
+    """The leading eigenvectors of a symmetric matrix."""
+    _, V = top_eigenspace(H, len(H))
+    return lambda k: V[:, :k]
+
+
+def raw_columns(U: np.ndarray, pooled: np.ndarray) -> Columns:
+    """The columns of U as they are, in the order of their variance over all rows."""
+    variances = np.einsum("dj,de,ej->j", U, pooled, U) / (U**2).sum(axis=0)
+    order = np.argsort(-variances, kind="stable")
+    return lambda k: U[:, order[:k]]
+
+
+def orthonormal(U: np.ndarray, S: np.ndarray, shares: np.ndarray, k: int, order: str = "pooled") -> np.ndarray:
+    """The first k columns in the given order, of unit length, made orthonormal."""
+    return orthonormal_columns(U[:, order_columns(U, S, shares, k, order)])
+
+
+# -- sets of eigenvectors that give a printed row, whatever their order: a general solver returns them in none ---------
+
+
+#: Sets of eigenvectors are enumerated up to this many features: 2^21 sets.
+LARGEST_D = 21
+
+
+def turned(moments: GroupMoments, rng: np.random.Generator, angle: float) -> np.ndarray:
+    """The eigenvectors of all rows, each turned by about ``angle`` towards the others: variances remain much alike."""
+    A = rng.normal(size=(moments.d, moments.d)) * angle / np.sqrt(2.0 * moments.d)
+    half = 0.5 * (A - A.T)
+    eye = np.eye(moments.d)
+    return top_eigenspace(moments.scatter, moments.d)[1] @ np.linalg.solve(eye + half, eye - half)
+
+
+def matching_sets(dataset: str, moments: GroupMoments, V: np.ndarray, column: str) -> list[int]:
+    """For every printed row, how many sets of r columns of V give all three of its numbers to the printed digits."""
+    theirs = printed(dataset)[column]
+    return [len(explaining_sets(moments, V, k, theirs.loc[k])) for k in theirs.index]
+
+
+def explaining_sets(moments: GroupMoments, V: np.ndarray, k: int, row: Mapping[str, float]) -> list[tuple[int, ...]]:
+    """The sets of k columns of the orthonormal V that give the printed R.E., V.E. and MMD^2 of a row.
+
+    Found by building sets from both ends of the enumeration: the first half of the columns against the second.
+    """
+    C = moments.scatter / moments.n
+    kept = np.einsum("dj,de,ej->j", V, C, V)
+    gaps = ((moments.means[0] - moments.means[1]) @ V) ** 2
+    total = float(np.trace(C))
+    middle = len(kept) // 2
+    left, right = (_halves(kept[part], gaps[part]) for part in (slice(None, middle), slice(middle, None)))
+    wanted = total - row["R.E."]
+    found = []
+    order = np.argsort(right["kept"], kind="stable")
+    ascending = right["kept"][order]
+    possible = (left["size"] <= k) & (k - left["size"] <= len(kept) - middle)
+    for code, size, value, gap in zip(*(left[name][possible] for name in ("code", "size", "kept", "gap")), strict=True):
+        # A little more than needed; the conditions below decide.
+        low, high = np.searchsorted(ascending, [wanted - value - 2 * HALF_DIGIT, wanted - value + 2 * HALF_DIGIT])
+        inside = order[low:high]
+        sums, mmd = value + right["kept"][inside], gap + right["gap"][inside]
+        good = (
+            (right["size"][inside] == k - size)
+            & (np.abs(total - sums - row["R.E."]) <= HALF_DIGIT)
+            & (np.abs(sums / total - row["V.E."]) <= HALF_DIGIT)
+            & (np.abs(mmd - row["MMD^2"]) <= HALF_DIGIT)
+        )
+        for other in right["code"][inside[good]]:
+            bits = int(code) | (int(other) << middle)
+            found.append(tuple(j for j in range(len(kept)) if bits >> j & 1))
+    return sorted(found)
+
+
+def general_order(H: np.ndarray, k: int) -> tuple[int, ...]:
+    """Which eigenvectors of H, numbered by falling eigenvalue, a general eigen-solver returns as its first k.
+
+    H is shifted first, as the paper shifts the matrix of a group: by the mean of its k largest eigenvalues. The order
+    depends on the shift, and it may differ between machines and libraries.
+    """
+    values = np.linalg.eigvalsh(H)
+    returned, _ = np.linalg.eig(H - values[-k:].mean(axis=0) * np.eye(len(H)))
+    places = np.argsort(np.argsort(-returned.real, kind="stable"), kind="stable")
+    return tuple(int(place) for place in places[:k])
+
+
+def _halves(kept: np.ndarray, gaps: np.ndarray) -> dict[str, np.ndarray]:
+    """All subsets of some columns: their code, size, kept variance and squared gap."""
+    code = np.arange(2 ** len(kept))
+    member = (code[:, None] >> np.arange(len(kept))) & 1
+    return {"code": code, "size": member.sum(axis=1), "kept": member @ kept, "gap": member @ gaps}

@@ -1,0 +1,257 @@
+"""What tables, figures and claims read from the rows of the experiments: counts of equal numbers, ratios, exponents."""
+
+import numpy as np
+import pandas as pd
+
+from evenspan.core.moments import GroupMoments
+
+from ... import paths
+from ...data import entry, whole_moments
+from . import lsac_search as search
+from .protocol import HALF_DIGIT, PRINTED, PUBLISHED, TABLES, printed
+
+#: What a cell is called: sex, centring, method, start, order.
+SEPARATOR = " | "
+FACTORS = ["sensitive column", "centring", "method", "start", "order"]
+RANDOM = "random basis"
+SUMMED, SCALING = "summed over r", "scaling"
+#: The printed methods and ours, in the order of tables and figures.
+TIMED = (*PUBLISHED, "JevdPCA (orthogonal)", "min-max loss (certified)")
+
+
+# -- Tables 2 to 5 -----------------------------------------------------------------------------------------------------
+
+
+def agreement(rows: pd.DataFrame) -> pd.DataFrame:
+    """How many printed numbers each method of ours gives again to the printed digits, for each printed column."""
+    found = []
+    for dataset, part in rows[rows["metric"].isin(PRINTED)].groupby("dataset", sort=False):
+        wide = part.pivot(index="k", columns=["method", "metric"], values="value")
+        theirs = printed(dataset)
+        for method in wide.columns.get_level_values("method").unique():
+            for column in PUBLISHED:
+                off = (wide[method] - theirs[column]).abs()
+                for metric in PRINTED:
+                    equal = int((off[metric] <= HALF_DIGIT).sum(axis=0))
+                    found.append((dataset, method, column, metric, equal, int(theirs.shape[0])))
+    return pd.DataFrame(found, columns=["dataset", "method", "printed column", "metric", "equal", "numbers"])
+
+
+# -- where columns come from -------------------------------------------------------------------------------------------
+
+
+def best_candidates(rows: pd.DataFrame, column: str, most: int = 5) -> pd.DataFrame:
+    """The candidates that give most numbers of a printed column again, for each data set."""
+    names = [f"{metric} as in {column}" for metric in PRINTED]
+    some = rows[rows["metric"].isin([*names, f"rows as in {column}"])].drop_duplicates(["dataset", "method", "metric"])
+    wide = some.pivot(index=["dataset", "method"], columns="metric", values="value").reset_index()
+    wide["numbers"] = [3 * TABLES[name].largest for name in wide["dataset"]]
+    wide["equal"] = wide[names].sum(axis=1)
+    wide = wide.sort_values(["dataset", "equal", "method"], ascending=[True, False, True], kind="stable")
+    return wide.groupby("dataset", sort=False).head(most).reset_index(drop=True).rename_axis(columns=None)
+
+
+def explained_by_sets(rows: pd.DataFrame) -> pd.DataFrame:
+    """How many printed rows some set of basis vectors explains, by basis and printed column; of random bases the most.
+
+    Nothing where no sets were tried because there are too many features.
+    """
+    some = rows[rows["metric"].str.startswith("rows that a set explains: ")]
+    turned = some["method"].str.extract(f"{RANDOM} \\d+, (.*)", expand=False)
+    drawn = some["method"].str.extract(f"{RANDOM} (\\d+),", expand=False).astype(float).max()
+    control = f"most of {drawn:.0f} bases of principal components at random " + turned
+    some = some.assign(
+        basis=control.fillna(some["method"]), column=some["metric"].str.removeprefix("rows that a set explains: ")
+    )
+    wide = some.pivot_table(index="basis", columns="column", values="value", aggfunc="max", sort=False)
+    return wide.reindex(columns=["JevdPCA", *(c for c in PUBLISHED if c != "JevdPCA")]).astype("Int64").reset_index()
+
+
+# -- what makes distances small ----------------------------------------------------------------------------------------
+
+
+def cells(rows: pd.DataFrame) -> pd.DataFrame:
+    """One line for each cell and data set: its factors and what was measured."""
+    some = rows.drop_duplicates(["dataset", "method", "metric"])
+    wide = some.pivot(index=["dataset", "method"], columns="metric", values="value").reset_index()
+    factors = wide["method"].str.split(SEPARATOR, expand=True, regex=False)
+    factors.columns = FACTORS
+    return pd.concat([wide[["dataset"]], factors, wide.drop(columns=["dataset", "method"])], axis=1)
+
+
+def what_is_left(rows: pd.DataFrame) -> pd.DataFrame:
+    """Mean advantage in MMD^2 over PCA with the sensitive column among the features and without it, cell by cell."""
+    found = cells(rows)
+    index = ["dataset", *FACTORS[1:]]
+    wide = found.pivot(index=index, columns="sensitive column", values="mean advantage in MMD^2")
+    return wide.rename(columns={"in": "with", "out": "without"})[["with", "without"]].reset_index()
+
+
+# -- Table 1 -----------------------------------------------------------------------------------------------------------
+
+
+def printed_times() -> pd.DataFrame:
+    """The printed seconds: methods by data sets, the latter by our names."""
+    frame = pd.read_csv(paths.data("paper", "rathore2025_table1_times.csv"))
+    wide = frame.pivot(index="method", columns="dataset", values="value")
+    return wide[[one.title for one in TABLES.values()]].set_axis(list(TABLES), axis=1)
+
+
+def our_times(rows: pd.DataFrame, metric: str = "training time") -> pd.DataFrame:
+    """Our seconds, mean over the repetitions: methods by data sets."""
+    some = rows[(rows["protocol"] == SUMMED) & (rows["metric"] == metric)]
+    wide = some.pivot_table(index="method", columns="dataset", values="value", aggfunc="mean")
+    return wide.reindex(index=[m for m in TIMED if m in wide.index], columns=[n for n in TABLES if n in wide])
+
+
+def ratios(rows: pd.DataFrame, metric: str = "training time") -> pd.DataFrame:
+    """Times as multiples of StandardPCA's on the same data: printed, and ours beside it."""
+    parts = []
+    for source, wide in (("printed", printed_times()), ("ours", our_times(rows, metric))):
+        if "StandardPCA" in wide.index:
+            parts.append((wide / wide.loc["StandardPCA"]).stack().rename(source))
+    found = pd.concat(parts, axis=1).rename_axis(["method", "dataset"]).reset_index()
+    found = found.reindex(columns=["method", "dataset", "printed", "ours"])
+    return _in_order(found, "dataset", "method")
+
+
+def _in_order(found: pd.DataFrame, *columns: str) -> pd.DataFrame:
+    """Sorted by columns of names, in the order of tables, and of numbers."""
+    order = {name: place for place, name in enumerate((*TABLES, "eigh", *TIMED))}
+    return found.sort_values([*columns], key=lambda c: c if c.name == "d" else c.map(order), ignore_index=True)
+
+
+def same_order(rows: pd.DataFrame, metric: str = "training time") -> pd.DataFrame:
+    """For each data set: the printed methods from fast to slow, ours, and how many of the six pairs agree."""
+    theirs, mine = printed_times(), our_times(rows, metric).reindex(index=list(PUBLISHED))
+    found = []
+    for dataset in mine.dropna(axis=1):
+        one, other = theirs[dataset].sort_values(), mine[dataset].sort_values()
+        ahead = [(a, b) for i, a in enumerate(one.index) for b in one.index[i + 1 :]]
+        agree = sum(bool(other[a] < other[b]) for a, b in ahead)
+        found.append((dataset, ", ".join(one.index), ", ".join(other.index), agree, len(ahead)))
+    return pd.DataFrame(found, columns=["dataset", "printed", "ours", "pairs that agree", "pairs"])
+
+
+def curves(rows: pd.DataFrame, metric: str = "seconds", over: str = "median") -> pd.DataFrame:
+    """A metric of the scaling study, by default its median over the repetitions: ``method``, ``d`` and the metric."""
+    some = rows[(rows["protocol"] == SCALING) & (rows["metric"] == metric)]
+    some = some.assign(d=some["dataset"].str.removeprefix("synthetic-d").astype(int))
+    return _in_order(some.groupby(["method", "d"])["value"].agg(over).rename(metric).reset_index(), "method", "d")
+
+
+def completed(rows: pd.DataFrame, metric: str = "seconds") -> pd.DataFrame:
+    """``curves`` without the sizes at which a method did not converge on every pair: breaking off early is not fast."""
+    ended = curves(rows, "converged", "min")
+    found = curves(rows, metric).merge(ended[ended["converged"] < 1.0], on=["method", "d"], how="left")
+    return found[found["converged"].isna()].drop(columns="converged").reset_index(drop=True)
+
+
+def exponents(found: pd.DataFrame) -> pd.Series:
+    """Slope of log time over log d by least squares, over the upper half of the sizes of each method of ``curves``."""
+
+    def slope(line: pd.DataFrame) -> float:
+        upper = line.sort_values("d").iloc[len(line) // 2 :]
+        return float(np.polyfit(np.log(upper["d"]), np.log(upper.iloc[:, -1]), 1)[0]) if len(upper) > 1 else np.nan
+
+    return pd.Series({method: slope(line) for method, line in found.groupby("method", sort=False)}, name="exponent")
+
+
+def growth(rows: pd.DataFrame) -> pd.DataFrame:
+    """For every method of the scaling study: exponents of a run and of a step, largest d, how many pairs converge."""
+    whole, step = exponents(completed(rows)), exponents(curves(rows, "seconds per step"))
+    ended = rows[(rows["protocol"] == SCALING) & (rows["metric"] == "converged")].groupby("method")["value"]
+    told = ended.agg(lambda v: f"{v.sum():.0f} of {len(v)}")
+    largest = curves(rows).groupby("method")["d"].max()
+    table = pd.DataFrame(
+        {"exponent": whole, "exponent of a step": step, "largest d": largest.astype("Int64"), "converged": told}
+    )
+    order = ("eigh", *TIMED, "JevdPCA (from U = I)")
+    table = table.reindex([method for method in order if method in table.index]).round(2)
+    return table.rename_axis("method").reset_index()
+
+
+# -- which table is Table 4 --------------------------------------------------------------------------------------------
+
+
+def table_4(rows: pd.DataFrame) -> pd.DataFrame:
+    """How many of the 33 printed numbers of a method the table gives."""
+    seen = rows[(rows["metric"] == "numbers equal") & (rows["dataset"] == search.FOUND)].drop_duplicates("method")
+    numbers = {"printed": 3 * search.LARGEST, "equal": seen["value"].astype(int).to_numpy()}
+    return pd.DataFrame({"method": seen["method"].to_numpy(), **numbers})
+
+
+def searches(rows: pd.DataFrame) -> pd.DataFrame:
+    """One line for each file: what was tried, the best of it, and what chance gives."""
+    rows = rows[rows["protocol"] == "search"]
+    lines = []
+    for name in search.FILES:
+        own = rows[rows["dataset"] == name]
+        if own.empty:
+            continue
+        counts = own[(own["method"] == "") & (own["k"].isna())].set_index("metric")["value"]
+        first = own[own["split"] == 1].set_index("metric")["value"]
+        chance = own[own["metric"] == "most numbers equal"].set_index("method")["value"]
+        line = {"file": name} | {metric: int(value) for metric, value in counts.items()}
+        line |= {f"best: {metric}": int(first[metric]) for metric in ("PCA numbers equal", "min-max numbers equal")}
+        lines.append(line | {f"most by {what}": int(value) for what, value in chance.items()})
+    return pd.DataFrame(lines)
+
+
+def nearest(rows: pd.DataFrame, number: int = 3) -> pd.DataFrame:
+    """The best choices of columns and rows of each file, best first."""
+    rows = rows[(rows["protocol"] == "search") & rows["split"].between(1, number)]
+    keys = ["dataset", "split", "method"]
+    wide = rows.pivot(index=keys, columns="metric", values="value").reset_index()
+    parts = wide["method"].str.partition(" | ") if len(wide) else pd.DataFrame({0: [], 2: []})
+    wide = wide.assign(columns=parts[0], **{"rows kept": parts[2]})
+    order = wide["dataset"].map({name: place for place, name in enumerate(search.FILES)})
+    wide = wide.assign(order=order).sort_values(["order", "split"], ignore_index=True)
+    whole = ["rows", "PCA numbers equal", "min-max numbers equal"]
+    names = ["dataset", "split", "columns", "rows kept", *whole, "PCA deviation", "min-max deviation"]
+    wide = wide.rename_axis(columns=None).reindex(columns=names).astype(dict.fromkeys(whole, int))
+    return wide.rename(columns={"dataset": "file", "split": "place"})
+
+
+def public_file() -> pd.DataFrame:
+    """The table that was found and the public file of the same rows, by shipped moments, and two controls.
+
+    The last column is the largest difference of a group's mean or covariance from that of the table that was found.
+    """
+    found, lines = _by_group(whole_moments(search.FOUND)), []
+    for name in (search.FOUND, search.PUBLIC_FILE, "lsac_clean", "lsac_bar"):
+        own = whole_moments(name)
+        away = max(abs(ours - theirs).max(axis=None) for ours, theirs in zip(_by_group(own), found, strict=True))
+        lines.append(
+            {
+                "table": entry(name).title,
+                "rows": int(own.n),
+                "PCA numbers equal": int(search.equal(search.pca(own), "StandardPCA")),
+                "min-max numbers equal": int(search.equal(search.minmax(own), "FairPCA_SDP_LP")),
+                "difference of moments": f"{away:.1g}",
+            }
+        )
+    return pd.DataFrame(lines)
+
+
+def _by_group(moments: GroupMoments) -> tuple[np.ndarray, np.ndarray]:
+    """Means and covariances of the groups."""
+    return moments.means, moments.scatters / moments.counts[:, None, None]
+
+
+def coded(rows: pd.DataFrame) -> pd.DataFrame:
+    """What other codes of the columns with two values leave of the 33 numbers of the min-max method."""
+    seen = rows[rows["method"].str.contains(" coded ") & (rows["metric"] == "min-max numbers equal")]
+    seen = seen.drop_duplicates("method")
+    return pd.DataFrame({"coding": seen["method"].to_numpy(), "min-max numbers equal": seen["value"].astype(int)})
+
+
+def eigenvectors(rows: pd.DataFrame) -> pd.DataFrame:
+    """For each matrix: for how many r a set of its eigenvectors gives JevdPCA, and how near the nearest sets come."""
+    rows = rows[rows["method"].str.startswith("eigenvectors of ")].drop_duplicates(["method", "k", "metric"])
+    wide = rows.pivot(index=["method", "k"], columns="metric", values="value").reset_index()
+    wide["agrees"] = wide["sets that agree"] > 0
+    found = wide.groupby("method", sort=False).agg(
+        **{"r with a set that agrees": ("agrees", "sum"), "sum of the deviations": ("nearest deviation", "sum")}
+    )
+    return found.sort_values("sum of the deviations").reset_index().rename(columns={"method": "sets of"})

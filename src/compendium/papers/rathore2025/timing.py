@@ -1,0 +1,102 @@
+"""What the experiment on running times times: the programme as published, stopwatches, and random pairs that grow."""
+
+import time
+from collections.abc import Callable, Iterable
+
+import numpy as np
+
+from evenspan.core.linalg import symmetrise
+from evenspan.reconstruction.group_errors import square_root_map
+from evenspan.reconstruction.jevd import order_columns, orthonormal_columns
+from evenspan.reconstruction.joint_diagonalisation import joint_diagonalise
+from evenspan.reconstruction.min_max import offsets, solve_min_max
+from evenspan.reconstruction.multi_criteria import relax, round_by_lp
+
+#: A solver takes the group matrices, the shares of the groups and r; steps of it can be timed through ``lap``.
+Lap = Callable[[str], None]
+Solver = Callable[[np.ndarray, np.ndarray, int, Lap], object]
+
+
+def sdp_and_lp(S: np.ndarray, shares: np.ndarray, k: int, lap: Lap) -> tuple[np.ndarray, float]:
+    """FairPCA_SDP_LP as published: relaxation, rounding, operator. Returns the operator and the relaxation's value."""
+    a = offsets(S, k, "loss")
+    lap("own PCA of the groups")
+    relaxed = relax(S, k, a)
+    lap("SDP")
+    weights, vectors = round_by_lp(S, k, a, relaxed.X)
+    lap("LP")
+    P = square_root_map((vectors * weights) @ vectors.T)
+    lap("operator")
+    return P, relaxed.value
+
+
+def columns_of(mode: str) -> Solver:
+    """Joint diagonalisation from the pooled eigenvectors, and k of its columns; anew for every k, as printed."""
+
+    def solve(S, shares, k, lap):
+        found = joint_diagonalise(S, mode, init="pooled", weights=shares)
+        lap("diagonalisation")
+        V = orthonormal_columns(found.U[:, order_columns(found.U, S, shares, k, "pooled")])
+        lap("columns")
+        return V
+
+    return solve
+
+
+class Watch:
+    """Adds up the seconds of named laps."""
+
+    def __init__(self):
+        self.seconds: dict[str, float] = {}
+        self.at = time.perf_counter()
+
+    def __call__(self, name: str) -> None:
+        now = time.perf_counter()
+        self.seconds[name] = self.seconds.get(name, 0.0) + now - self.at
+        self.at = now
+
+
+def growth_steps(S: np.ndarray, mode: str, eigh: float) -> dict[str, float]:
+    """Steps of the joint diagonalisation, and what one of them costs, in seconds and in eigendecompositions."""
+    found = joint_diagonalise(S, mode)
+    one, more = ({"mode": mode, "max_iter": steps, "rtol": 0.0} for steps in (1, 5))
+    # The start is an eigendecomposition too, and no step: only what is added by further steps counts.
+    added = joint_diagonalise(S, **more).n_iter - 1
+    spent = shortest(lambda: joint_diagonalise(S, **more)) - shortest(lambda: joint_diagonalise(S, **one))
+    values = {"steps": found.n_iter, "converged": float(found.status == "converged")}
+    if added > 0 and spent > 0:
+        values |= {"seconds per step": spent / added, "step / eigh": spent / added / eigh}
+    return values
+
+
+def shortest(work: Callable[[], object], attempts: int = 5, enough: float = 0.5) -> float:
+    """Shortest of several timings in seconds; after the second no further one once ``enough`` seconds were spent."""
+    timings = []
+    while len(timings) < attempts and (sum(timings) < enough or len(timings) < 2):
+        start = time.perf_counter()
+        work()
+        timings.append(time.perf_counter() - start)
+    return min(timings)
+
+
+def off_the_optimum(S: np.ndarray, ranks: Iterable[int], values: list[float]) -> float:
+    """Largest difference of the programme's value and the exact optimum over all r, relative to the data's scale."""
+    exact = np.array([solve_min_max(*S, k, "loss")[1].primal for k in ranks])
+    scale = float(np.trace(S, axis1=1, axis2=2).max(axis=0)) / S.shape[1]
+    return float(np.abs(np.array(values) - exact).max(axis=0)) / scale
+
+
+def unheard(name: str) -> None:
+    """For times as a whole: laps are not asked for."""
+
+
+def synthetic_pair(d: int, rng: np.random.Generator, turn: float = 0.1) -> np.ndarray:
+    """Two covariances with well separated eigenvalues whose eigenvectors are turned a little against each other."""
+    Q = np.linalg.qr(rng.normal(size=(d, d)))[0]
+    A = rng.normal(size=(d, d)) * turn / np.sqrt(d)
+    skew = A - A.T
+    turned = np.linalg.solve(np.eye(d) - skew / 2, np.eye(d) + skew / 2)  # Cayley: orthogonal
+    values = np.geomspace(1.0, 100.0, d) * rng.uniform(0.9, 1.1, size=(2, d))
+    values[1] = values[1] * rng.uniform(0.5, 2.0, size=d)
+    bases = np.stack([Q, Q @ turned])
+    return np.array([symmetrise(S) for S in np.einsum("gde,ge,gfe->gdf", bases, values, bases)])

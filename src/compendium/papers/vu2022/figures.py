@@ -1,0 +1,190 @@
+"""Figures of the experiments on reconstruction errors: each takes tidy data and returns a matplotlib figure."""
+
+import numpy as np
+import pandas as pd
+from matplotlib import pyplot as plt
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+
+from evenspan.displays.method_looks import group_looks, look, looks
+from evenspan.displays.style import COLOURS, INK, MARKERS
+
+from ...book.figures import metrics_by_method
+from .readings import CURVES, FRONTIER
+
+
+def judged(rows: pd.DataFrame, metrics: list[str]) -> Figure:
+    """Mean and deviation of every method, one panel a metric; says so where no number is at hand yet.
+
+    Parameters
+    ----------
+    rows : DataFrame
+        Columns ``method``, ``metric``, ``source``, ``mean``, ``std``; those without a mean are left out.
+    metrics : list of str
+        The panels, in order.
+    """
+    rows = rows[rows["mean"].notna() & rows["metric"].isin(metrics)]
+    if len(rows):
+        return metrics_by_method(rows, metrics)
+    fig, panel = plt.subplots(figsize=(6.0, 1.2))
+    panel.text(0.0, 0.5, "No number is at hand: the full run of these data has not been stored.", color=INK)
+    panel.axis("off")
+    return fig
+
+
+def errors_by_k(curves: pd.DataFrame) -> Figure:
+    """Error of each group against the number of components: one panel a sample, one line a method and group.
+
+    Parameters
+    ----------
+    curves : DataFrame
+        Columns ``method``, ``protocol``, ``k``, ``metric`` (the group), ``value``.
+    """
+    methods, groups = looks(curves["method"]), sorted(curves["metric"].unique())
+    samples = [name for name in ("in-sample", "out-of-sample") if name in set(curves["protocol"])]
+    fig, axes = plt.subplots(1, len(samples), figsize=(4.9 * len(samples), 4.2), sharey=True, squeeze=False, layout="constrained")  # noqa: E501  # fmt: skip
+    for panel, sample in zip(axes.flat, samples, strict=True):
+        for method, own in methods.items():
+            for group, dash in zip(groups, ("-", "--"), strict=False):
+                some = curves[
+                    (curves["protocol"] == sample) & (curves["method"] == method) & (curves["metric"] == group)
+                ]
+                line = some.sort_values("k")
+                drawn = own.mark() | {"linestyle": dash, "markersize": 4.5, "linewidth": 1.5}
+                panel.plot(line["k"], line["value"], **drawn)
+        panel.set(title=sample, xlabel="components k")
+        panel.set_xticks(sorted(curves["k"].unique()))
+    axes[0, 0].set_ylabel("mean reconstruction error")
+    handles = [Line2D([], [], **(own.line() | {"linestyle": "-"})) for own in methods.values()]
+    handles += [Line2D([], [], color=INK, linestyle=d, label=g) for g, d in zip(groups, ("-", "--"), strict=False)]
+    fig.legend(handles=handles, loc="outside lower center", ncols=4, fontsize="small")
+    return fig
+
+
+def pareto(points: pd.DataFrame, *, gap: str = "ABDiff") -> Figure:
+    """Average error against the gap between groups: marks for each method, the frontier as a line.
+
+    Marks of the published methods are small and those of the others large, so that both are seen where they meet.
+
+    Parameters
+    ----------
+    points : DataFrame
+        Columns ``method``, ``ARE`` and the gap.
+    gap : str
+        Which gap stands on the second axis.
+    """
+    methods = [name for name in dict.fromkeys(points["method"]) if name != FRONTIER]
+    fig, panel = plt.subplots(figsize=(7.2, 4.8), layout="constrained")
+    line = points[points["method"] == FRONTIER].sort_values("ARE")
+    panel.plot(line["ARE"], line[gap], "-", color=INK, linewidth=1.6, label=FRONTIER, zorder=1)
+    for method, own in looks(methods).items():
+        some = points[points["method"] == method].dropna(subset=["ARE"])
+        large = method not in CURVES
+        drawn = own.mark() | ({"markerfacecolor": "none"} if own.fill == "none" else {})
+        panel.plot(
+            some["ARE"], some[gap], linestyle="", markersize=8.5 if large else 5.5, markeredgewidth=1.2,
+            zorder=2 + large, **drawn,
+        )  # fmt: skip
+    panel.set(xscale="log", xlabel="average reconstruction error (ARE)", ylabel=f"gap between groups: {gap}")
+    low, high = points["ARE"].min(), points["ARE"].max()
+    ticks = np.geomspace(low, high, 5) if high > low else [low]
+    panel.set_xticks(ticks, [f"{tick:.3g}" for tick in ticks])
+    panel.minorticks_off()
+    panel.legend(fontsize="small", loc="best")
+    return fig
+
+
+def toy_directions(X: np.ndarray, groups: np.ndarray, angles: pd.DataFrame) -> Figure:
+    """Two groups of points in the plane and the direction of every method as an arrow.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n, 2)
+    groups : ndarray of shape (n,)
+        0 and 1.
+    angles : DataFrame
+        Columns ``method``, ``parameter``, ``angle`` (degrees).
+    """
+    fig, panel = plt.subplots(figsize=(6.6, 5.4), layout="constrained")
+    for label, (colour, marker, *_) in group_looks((0, 1)).items():
+        inside = groups == label
+        panel.scatter(*X[inside].T, s=12, alpha=0.4, color=colour, marker=marker, linewidth=0, label=f"group {label}")
+    long = {name: (look(name).colour, dash) for name, dash in (("PCA", "-"), ("FairPCA (exact)", "--"))}
+    penalised = look("RFPCA (exact)").colour
+    robust = angles[angles["method"] == "RFPCA (exact)"]
+    for reach, angle in zip(np.linspace(2.2, 3.4, len(robust)), robust["angle"], strict=True):
+        end = reach * np.array([np.cos(np.radians(angle)), np.sin(np.radians(angle))])
+        panel.plot([0, end[0]], [0, end[1]], color=penalised, linewidth=1)
+        panel.plot(*end, ".", color=penalised, markersize=5)
+    for method, (colour, dash) in long.items():
+        angle = np.radians(float(angles.loc[angles["method"] == method, "angle"].iloc[0]))
+        panel.plot([0, 4.6 * np.cos(angle)], [0, 4.6 * np.sin(angle)], dash, color=colour, linewidth=2.4, label=method)
+    panel.plot([], [], ".-", color=penalised, label="RFPCA, growing penalty")
+    panel.set_aspect("equal")
+    panel.set(xlabel="feature 1", ylabel="feature 2")
+    panel.legend(loc="lower right", fontsize="small")
+    return fig
+
+
+def radius_band(band: pd.DataFrame) -> Figure:
+    """Test ARE + ABDiff against alpha: mean over the simulations with one standard deviation.
+
+    Parameters
+    ----------
+    band : DataFrame
+        Columns ``alpha``, ``mean``, ``std``.
+    """
+    fig, panel = plt.subplots(figsize=(7.0, 4.0), layout="constrained")
+    ends = (band["mean"] - band["std"], band["mean"] + band["std"])
+    panel.fill_between(band["alpha"], *ends, color=COLOURS[0], alpha=0.2)
+    panel.plot(band["alpha"], band["mean"], color=COLOURS[0], linewidth=2)
+    panel.set(xlabel="alpha (radius of group 1 is alpha / √N₁)", ylabel="test ARE + ABDiff")
+    return fig
+
+
+def descent_excess(found: pd.DataFrame) -> Figure:
+    """How far above the exact minimum the best and the worst start of the descent end, by penalty, a line a data set.
+
+    Parameters
+    ----------
+    found : DataFrame
+        Columns ``dataset``, ``lambda``, ``best``, ``worst``: relative excess, the largest over alpha is drawn.
+    """
+    floor = 1e-12
+    grouped = found.groupby(["dataset", "lambda"], sort=False)[["best", "worst"]].max().clip(lower=floor).reset_index()
+    names = list(dict.fromkeys(grouped["dataset"]))
+    fig, axes = plt.subplots(1, 2, figsize=(9.6, 4.6), sharey=True, layout="constrained")
+    dashes = ("-", "--", ":")
+    for panel, which in zip(axes, ("best", "worst"), strict=True):
+        for place, name in enumerate(names):
+            line = grouped[grouped["dataset"] == name].sort_values("lambda")
+            panel.plot(
+                line["lambda"], line[which], linestyle=dashes[place // len(COLOURS) % 3], linewidth=1.4, markersize=4.5,
+                color=COLOURS[place % len(COLOURS)], marker=MARKERS[place % len(MARKERS)], label=name,
+            )  # fmt: skip
+        panel.set(yscale="log", xlabel="penalty λ", title=f"{which} of the starts")
+    axes[0].set_ylabel("relative excess over the exact minimum")
+    fig.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=5, fontsize="small")
+    return fig
+
+
+def table_scatter(cells: pd.DataFrame) -> Figure:
+    """Our numbers against the published ones, a point for each data set and method, one panel for each metric.
+
+    Parameters
+    ----------
+    cells : DataFrame
+        Columns ``metric``, ``method``, ``published``, ``ours``.
+    """
+    metrics, methods = list(dict.fromkeys(cells["metric"])), looks(cells["method"])
+    fig, axes = plt.subplots(1, len(metrics), figsize=(4.2 * len(metrics), 4.2), squeeze=False, layout="constrained")
+    for panel, metric in zip(axes.flat, metrics, strict=True):
+        some = cells[cells["metric"] == metric]
+        for method, own in methods.items():
+            mine = some[some["method"] == method]
+            panel.plot(mine["published"], mine["ours"], linestyle="", markersize=5.5, **own.mark())
+        ends = [some[["published", "ours"]].min(axis=None), some[["published", "ours"]].max(axis=None)]
+        panel.plot(ends, ends, color=INK, linewidth=1)
+        panel.set(xscale="log", yscale="log", xlabel="published", ylabel="ours", title=metric)
+    fig.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=4, fontsize="small")
+    return fig

@@ -1,0 +1,205 @@
+"""The methods of the tables of Vu et al. (2022), ours beside them, and formulas as printed.
+
+Each method solves a whole grid at once.
+"""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from evenspan.core.linalg import top_eigenspace
+from evenspan.core.moments import GroupMoments
+from evenspan.reconstruction import multiplicative_weights, robust_descent
+from evenspan.reconstruction.convex import solve_convex
+from evenspan.reconstruction.disparity import DisparityFairPCA
+from evenspan.reconstruction.group_errors import group_matrices, operator_rank, square_root_map, truncate
+from evenspan.reconstruction.joint_range import JointRange
+from evenspan.reconstruction.min_max import solve_min_max
+from evenspan.reconstruction.robust_descent import Retraction, RobustObjective, descend, ordered_pairs
+from evenspan.reconstruction.robust_exact import solve_exact
+
+from .protocol import Answer, Problem
+
+RESTARTS = 20
+#: Relative gap to which the programs without closed form are solved.
+TOLERANCE = 1e-6
+
+
+def radii(problem: Problem, alpha: float) -> np.ndarray:
+    """Radius of the ambiguity ball of every group."""
+    return robust_descent.radii(problem.moments.counts, alpha)
+
+
+def standard(problem: Problem, grid) -> list[Answer]:
+    """Standard PCA of all rows."""
+    V = top_eigenspace(problem.moments.scatter, problem.k)[1]
+    return [Answer(V) for _ in grid]
+
+
+def published_descent(problem: Problem, grid) -> list[Answer]:
+    """The published descent, all grid points and starts in one batch."""
+    matrices, counts, drawn = group_matrices(problem.moments, "fitted"), problem.moments.counts, {"rng": problem.rng}
+    if problem.released:
+        drawn = {"starts": released_starts(problem, len(grid)), "warm_start": False}
+    found = descend(
+        matrices,
+        counts,
+        problem.k,
+        list(grid),
+        restarts=RESTARTS,
+        iterations=problem.iterations,
+        on_violation="clip_lambda",
+        **drawn,
+    )
+    return [
+        Answer(V, facts={"objective": value, "lambda clipped": clipped})
+        for V, value, clipped in zip(found.V, found.objective, found.clipped, strict=True)
+    ]
+
+
+def released_starts(problem: Problem, settings: int) -> np.ndarray:
+    """The starts of the released program for one grid point after the other, shape (settings, 1 + RESTARTS, d, k).
+
+    Leading eigenvectors of the pooled second moment come first, and a later start has to end strictly lower. The
+    program starts from random (d - k)-dimensional complements: the column spaces of Gaussian matrices.
+    """
+    d, k = problem.moments.d, problem.k
+    drawn = problem.rng.normal(size=(settings, RESTARTS, d, d - k))
+    pooled = top_eigenspace(problem.moments.second_moment, k)[1]
+    pooled = np.broadcast_to(pooled, (settings, 1, d, k))
+    return np.concatenate([pooled, np.linalg.qr(drawn, mode="complete")[0][..., d - k :]], axis=1)
+
+
+def robust_exact(problem: Problem, grid) -> list[Answer]:
+    """The same objective minimised exactly; the grid shares the eigenvalue problems."""
+    joint, answers = JointRange(*group_matrices(problem.moments, "fitted"), problem.k), []
+    for alpha, penalty in grid:
+        shares = problem.moments.counts / problem.moments.n
+        V, certificate = solve_exact(joint, shares, radii(problem, alpha), penalty)
+        answers.append(Answer(V, facts={"objective": certificate.primal, "certificate gap": certificate.gap}))
+    return answers
+
+
+def _weights(problem: Problem, grid, choice) -> list[np.ndarray]:
+    """Multiplicative weights, a run for each learning rate, and what a rule chooses of it."""
+    matrices = group_matrices(problem.about_groups, "group")
+    runs = multiplicative_weights.run(matrices, problem.k, [rate for (rate,) in grid], iterations=problem.iterations)
+    return [choice(matrices, run, problem.k) for run in runs]
+
+
+def weights_operator(problem: Problem, grid) -> list[Answer]:
+    """Multiplicative weights as released: the operator of full rank is what is judged."""
+    found = [square_root_map(X) for X in _weights(problem, grid, multiplicative_weights.released_choice)]
+    return [Answer(P=P, facts={"operator rank": operator_rank(P)}) for P in found]
+
+
+def weights_truncated(problem: Problem, grid) -> list[Answer]:
+    """The same operator cut to its k leading directions, with the choice made by the correct trace."""
+    return [Answer(truncate(X, problem.k)) for X in _weights(problem, grid, multiplicative_weights.correct_choice)]
+
+
+def min_max(objective: str):
+    """The exact min-max solver for the loss or the error."""
+
+    def solve(problem: Problem, grid) -> list[Answer]:
+        V, certificate = solve_min_max(*group_matrices(problem.about_groups, "group"), problem.k, objective)
+        return [Answer(V, facts={"objective": certificate.primal, "certificate gap": certificate.gap}) for _ in grid]
+
+    return solve
+
+
+def disparity(constrained: bool):
+    """u-FPCA and c-FPCA with the safe search."""
+
+    def solve(problem: Problem, grid) -> list[Answer]:
+        fitted = DisparityFairPCA(problem.k, constrained=constrained).fit_moments(problem.moments)
+        return [Answer(fitted.components_.T) for _ in grid]
+
+    return solve
+
+
+def convex_mean(constraint: str):
+    """CFPCA with the constraint on group means, as released or as defined."""
+
+    def solve(problem: Problem, grid) -> list[Answer]:
+        return _convex(problem, [{"delta": delta, "constraint": constraint} for (delta,) in grid])
+
+    return solve
+
+
+def convex_both(problem: Problem, grid) -> list[Answer]:
+    """CFPCA with means matched (delta = 0) and a weight on the difference of the covariances."""
+    return _convex(problem, [{"delta": 0.0, "mu": mu, "covariance": True} for (mu,) in grid])
+
+
+def _convex(problem: Problem, settings: list[dict]) -> list[Answer]:
+    """One program after the other, each from the end of the one before; an unsolved one has no answer."""
+    answers, state = [], None
+    for setting in settings:
+        found = solve_convex(problem.moments, problem.k, **setting, tol=TOLERANCE, state=state)
+        state = found.state or state
+        if found.status in ("exact", "solved"):
+            # Below 1 the relaxation is not tight, and the components are less and less determined.
+            answers.append(Answer(found.V, facts={"k-th eigenvalue": found.eigenvalues[problem.k - 1]}))
+        else:
+            answers.append(Answer(reason=f"the relaxation was not solved: {found.status}"))
+    return answers
+
+
+def frontier(moments: GroupMoments, k: int, points: int = 81) -> Iterator[Answer]:
+    """Smallest average error for every gap: the part of the joint range's boundary from PCA to equal errors.
+
+    The direction turns from the shares of the groups (PCA) to (1, -1) or (-1, 1), which has the smallest gap of all.
+    """
+    joint = JointRange(*group_matrices(moments, "fitted"), k)
+    shares = moments.counts / moments.n
+    start = float(np.arctan2(shares[1], shares[0]))
+    gap = float(np.subtract(*joint.support(start).ends[0]))
+    # The larger error is to fall, so its group gains weight.
+    end = -np.pi / 4 if gap > 0 else 3 * np.pi / 4
+    for angle in np.linspace(start, end, points):
+        found = joint.support(float(angle))
+        reached = float(np.subtract(*found.ends[0]))
+        yield Answer(found.basis(0.0))
+        if reached * gap < 0:
+            return
+
+
+# -- as printed: two formulas of the objective, and Algorithm 1 on the complement --------------------------------------
+
+
+def closed_form(q, shares, radii, penalty) -> np.ndarray:
+    """Theorem 3.2 and its correct extension without the cut at zero: right under its conditions only, shape (...)."""
+    f = RobustObjective.of(shares, radii, penalty)
+    roots = np.sqrt(np.maximum(q, 0.0))[..., None, :]
+    return (f.factors * (roots + f.shifts) ** 2).sum(axis=-1).max(axis=-1)
+
+
+def printed_objective(q, shares, radii, penalty) -> np.ndarray:
+    """Theorem B.2 *as printed*, for the counter-example: sum_b p_b (q_b + eps_b) is missing, though q depends on V."""
+    shares, e, penalty = np.asarray(shares, dtype=float), np.asarray(radii, dtype=float), np.asarray(penalty)
+    q = np.maximum(q, 0.0)
+    f = RobustObjective.of(shares, e, penalty)
+    cross = 2.0 * (np.abs(f.factors) * np.sqrt(e * q)[..., None, :]).sum(axis=-1)
+    a, b = ordered_pairs(len(shares)).T
+    moved = q + e
+    return (cross + penalty[..., None] * (moved[..., a] - moved[..., b])).max(axis=-1)
+
+
+def u_form(
+    matrices: np.ndarray, f: RobustObjective, U: np.ndarray, iterations: int, *, retraction: Retraction = "qr"
+) -> np.ndarray:
+    """Algorithm 1 of Vu et al. (2022) literally, one run from the orthonormal U of shape (d, d - k): the last U."""
+    step = 1.0 / np.sqrt(iterations + 1.0)
+    for _ in range(iterations):
+        q = np.einsum("dk,gde,ek->g", U, matrices, U, optimize=True)
+        H = 2.0 * np.einsum("g,gde->de", f.gradient(q), matrices)
+        D = -step * (H @ U - U @ (U.T @ (H @ U)))
+        if retraction == "qr":
+            Q, T = np.linalg.qr(U + D)
+            U = Q * np.where(np.diag(T) < 0, -1.0, 1.0)
+        else:
+            # (U + D)(I + D'D)^(-1/2) as printed is this where U is orthonormal; its rounding errors would grow.
+            left, _, right = np.linalg.svd(U + D, full_matrices=False)
+            U = left @ right
+    return U

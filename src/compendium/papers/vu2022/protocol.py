@@ -1,0 +1,268 @@
+"""The protocol shared by the experiments on Vu et al. (2022): preparation, cross-validation and the judge.
+
+It is that of the program its authors published, with its splits, folds, seeds and order of random numbers. Everything
+is computed on group moments, except Delta F_Lin, which needs the points of the test part.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from evenspan import metrics
+from evenspan.core.answer import Certificate, FairSubspace
+from evenspan.core.errors import ConfigurationError
+from evenspan.core.linalg import top_eigenspace
+from evenspan.core.moments import GroupMoments
+
+from ...data import Dataset, load, own_table
+from ...data.protocol_splits import fold_rows
+from .linear_separation import linear_separation, principal_axes
+
+SEED = 2022
+COMPONENTS = 3
+#: Our name of a data set -> its name in Tables 1 to 3; Table 4 spells one of them otherwise.
+DATASETS: Mapping[str, str] = {
+    "default_credit": "Default Credit",
+    "biodeg": "Biodeg",
+    "ecoli": "E. Coli",
+    "energy": "Energy",
+    "german_credit": "German Credit",
+    "image": "Image",
+    "letter": "Letter",
+    "magic": "Magic",
+    "parkinsons": "Parkinsons",
+    "skillcraft": "SkillCraft",
+    "statlog": "Statlog",
+    "steel": "Steel",
+    "taiwan_credit": "Taiwan Credit",
+    "wine_quality": "Wine Quality",
+    "lfw_24x24": "LFW",
+}
+#: The published tables of ABDiff and ARE.
+ERROR_TABLES = ("vu2022_table1_out_of_sample", "vu2022_table3_in_sample")
+#: That of Delta F_Lin.
+SEPARATION_TABLE = "vu2022_table4_linear_svm"
+#: Centred but not scaled: the printed errors of the faces are those of pixels / 255.
+UNSCALED = ("lfw_24x24",)
+#: Iterations of the published algorithms.
+ITERATIONS: Mapping[str, int] = {"lfw_24x24": 500}
+
+ALPHAS = (0.05, 0.1, 0.15)
+PENALTIES = (0.0, 0.5, 1.0, 1.5, 2.0, 2.5)
+RATES = (0.1, *np.linspace(0.25, 4.25, 17).tolist())
+DELTAS = (0.0, 0.1, 0.3, 0.5, 0.6, 0.7, 0.8, 0.9)
+TRADES = (1e-4, 1e-3, 1e-2, 0.05, 0.5)
+#: What stands at every point of that grid when the released program runs it: the grid's value is passed into the place
+#: of another argument, and the one that it is meant for keeps its default.
+RELEASED_TRADE = 1.0
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a method gives for one point of its grid: a basis (d, k), an operator (d, d), or a reason for neither."""
+
+    V: np.ndarray | None = None
+    P: np.ndarray | None = None
+    facts: Mapping[str, float] = field(default_factory=dict)
+    reason: str = ""
+
+    @property
+    def failed(self) -> bool:
+        """Whether there is nothing to judge."""
+        return self.V is None and self.P is None
+
+    def errors(self, moments: GroupMoments, means: np.ndarray | None = None) -> np.ndarray:
+        """Errors of the groups about the origin of prepared moments, or about given means of the groups."""
+        centring = {} if means is None else {"means": means}
+        centring["centring"] = "fitted" if means is None else "group"
+        origin = np.zeros(moments.d)
+        if self.V is None:
+            return metrics.operator_errors(moments, self.P, mean=origin, **centring)
+        given = FairSubspace(self.V, origin, Certificate("an answer to be judged", np.nan, np.nan))
+        return metrics.group_errors(moments, given, **centring)
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Prepared moments of a fitting sample with what the methods need to know beside them.
+
+    Parameters
+    ----------
+    moments : GroupMoments
+        Of the fitting sample, in its own units.
+    k, iterations : int
+        Components, and steps of the published algorithms.
+    rng : numpy.random.Generator or numpy.random.RandomState
+        Source of the random starts.
+    groups : GroupMoments, optional
+        Of the same rows in the units in which matrices about the groups' own means are taken, where these are others.
+    released : bool
+        Whether starts are drawn as the released program draws them: complements of the bases, from its one legacy
+        stream of a split, where every fit goes on where the fit before it stopped.
+    """
+
+    moments: GroupMoments
+    k: int
+    iterations: int
+    rng: np.random.Generator | np.random.RandomState
+    groups: GroupMoments | None = None
+    released: bool = False
+
+    @property
+    def about_groups(self) -> GroupMoments:
+        """Moments for matrices about the groups' own means."""
+        return self.moments if self.groups is None else self.groups
+
+
+#: Answers of a method for all points of its grid at once, so that they can share work.
+Solver = Callable[[Problem, Sequence[tuple]], list[Answer]]
+
+
+@dataclass(frozen=True)
+class Method:
+    """A row of the tables: a solver with its grid, and what the entries of a grid point are called."""
+
+    solve: Solver
+    names: tuple[str, ...] = ()
+    grid: tuple[tuple, ...] = ((),)
+
+
+def prepared(moments: GroupMoments, reference: GroupMoments, scaled: bool) -> GroupMoments:
+    """Moments in the units of the reference: standardised, or centred only."""
+    if scaled:
+        return moments.standardised(reference)
+    return GroupMoments(
+        moments.labels, moments.counts, moments.means - reference.mean, moments.scatters, moments.feature_names
+    )
+
+
+def judged(answer: Answer, train: GroupMoments, sample: GroupMoments) -> dict[str, float]:
+    """Every metric of an answer on a sample that is prepared as the training part is.
+
+    ABDiff centres each group by its mean in the training part, as the released program does. ARE and the worst error
+    are about the training mean.
+    """
+    plain = answer.errors(sample)
+    about_groups = answer.errors(sample, train.means)
+    return {
+        "ABDiff": float(np.ptp(about_groups, axis=0)),
+        "ARE": float(sample.counts @ plain / sample.n),
+        "ABDiff (overall mean)": float(np.ptp(plain, axis=0)),
+        "worst error": float(plain.max(axis=0)),
+    }
+
+
+def folds_of(parts: Mapping[str, GroupMoments]) -> tuple[list[GroupMoments], GroupMoments, GroupMoments]:
+    """Folds, training part (their sum) and test part."""
+    folds = [moments for name, moments in parts.items() if name != "test"]
+    return folds, sum(folds[1:], folds[0]), parts["test"]
+
+
+def scores(method: Method, dataset: str, parts: Mapping[str, GroupMoments], k: int, rng) -> np.ndarray:
+    """Validation ABDiff + ARE of every grid point, mean over the folds; infinite where a fold has no answer.
+
+    As in the released program a fold's rows are standardised by the fold's training part, but the rows of each group
+    are kept in the units of the whole training part: FairPCA is fitted in these, and ABDiff is measured in them.
+    """
+    folds, raw, _ = folds_of(parts)
+    scaled = dataset not in UNSCALED
+    folds = [prepared(fold, raw, scaled) for fold in folds]
+    found = np.empty((len(folds), len(method.grid)))
+    for i, held_out in enumerate(folds):
+        rest = [fold for j, fold in enumerate(folds) if j != i]
+        groups = sum(rest[1:], rest[0])
+        train, validation = prepared(groups, groups, scaled), prepared(held_out, groups, scaled)
+        problem = Problem(train, k, ITERATIONS.get(dataset, 1000), rng, groups, released=True)
+        for j, answer in enumerate(method.solve(problem, method.grid)):
+            if answer.failed:
+                found[i, j] = np.inf
+                continue
+            found[i, j] = judged(answer, train, validation)["ARE"] + judged(answer, groups, held_out)["ABDiff"]
+    return found.mean(axis=0)
+
+
+def fit_split(
+    method: Method, dataset: str, parts: Mapping[str, GroupMoments], k: int, seed: int
+) -> tuple[Answer, tuple, GroupMoments, GroupMoments]:
+    """Choose by cross-validation (the first smallest), fit again on the training part.
+
+    Returns the answer, the chosen grid point, and the prepared training and test part.
+    """
+    chosen, (train, test) = method.grid[0], prepared_parts(dataset, parts)
+    if not 1 <= k < train.d:
+        raise ConfigurationError(f"k={k}; {dataset} has {train.d} features, so that 1 to {train.d - 1} can be.")
+    # numpy.random.seed(seed) of the released program, passed instead of global.
+    rng = np.random.RandomState(seed)
+    if len(method.grid) > 1:
+        found = scores(method, dataset, parts, k, rng)
+        if not np.isfinite(found).any():
+            return Answer(reason="no point of the grid has an answer on every fold"), chosen, train, test
+        chosen = method.grid[int(np.argmin(found))]
+    problem = Problem(train, k, ITERATIONS.get(dataset, 1000), rng, released=True)
+    return method.solve(problem, [chosen])[0], chosen, train, test
+
+
+def prepared_parts(dataset: str, parts: Mapping[str, GroupMoments]) -> tuple[GroupMoments, GroupMoments]:
+    """Training and test part of a split, in the units of the training part."""
+    _, raw, test = folds_of(parts)
+    scaled = dataset not in UNSCALED
+    return prepared(raw, raw, scaled), prepared(test, raw, scaled)
+
+
+def judged_rows(method: Method, answer: Answer, chosen: tuple, train: GroupMoments, test: GroupMoments) -> Iterator:
+    """Rows ``(protocol, metric, value, reason)`` of one method on one split."""
+    if answer.failed:
+        for protocol in ("in-sample", "out-of-sample"):
+            for metric in ("ABDiff", "ARE"):
+                yield protocol, metric, np.nan, answer.reason
+        return
+    for protocol, sample in (("in-sample", train), ("out-of-sample", test)):
+        for metric, value in judged(answer, train, sample).items():
+            yield protocol, metric, value, ""
+    for name, value in (dict(zip(method.names, chosen, strict=False)) | dict(answer.facts)).items():
+        yield "fit", name, float(value), ""
+
+
+def separation_rows(
+    answer: Answer, k: int, train: GroupMoments, test: Dataset, seed: int, *, baseline: bool
+) -> Iterator:
+    """Delta F_Lin on the points of the test part, as released and as defined, and for permuted groups.
+
+    Of an operator of full rank the k leading eigenvectors are taken, as the released program does. The basis is then
+    rotated so that the training variance is diagonal in it, because the value depends on the basis. The released
+    program takes whatever basis an eigensolver gives of a space where all eigenvalues are equal, so that its folds and
+    random numbers would not bring back its values: those of this experiment are drawn here.
+    """
+    if answer.failed:
+        yield "out-of-sample", "Delta F_Lin", np.nan, answer.reason
+        return
+    V = top_eigenspace(answer.P, k)[1] if answer.V is None else answer.V
+    T = test.X @ principal_axes(V, train.second_moment)
+    for metric, variant in (("Delta F_Lin", "released"), ("Delta F_Lin (defined)", "defined")):
+        rng = np.random.default_rng((SEED, seed, 77))  # the same folds for both
+        yield "out-of-sample", metric, linear_separation(T, test.groups, rng=rng, variant=variant), ""
+    if baseline:
+        rng = np.random.default_rng((SEED, seed, 78))
+        shuffled = rng.permutation(test.groups)
+        value = linear_separation(T, shuffled, rng=rng, variant="defined")
+        yield "out-of-sample", "Delta F_Lin (permuted)", value, ""
+
+
+def points(dataset: str, groups: str = "") -> Dataset:
+    """The points of a data set of two groups, or of a table of one's own with the column ``groups``."""
+    found = own_table(dataset, groups) if groups else load(dataset)
+    if len(labels := np.unique(found.groups)) != 2:
+        raise ConfigurationError(f"{dataset} has the groups {', '.join(map(str, labels))}; these methods need two.")
+    return found
+
+
+def test_points(data: Dataset, seed: int) -> Dataset:
+    """Points of the test part in the units of the training part."""
+    rows = fold_rows(data.name, data.groups, seed)
+    index = np.sort(np.concatenate([part for name, part in rows.items() if name != "test"]))
+    train = data.X[index]
+    scale = np.ones(data.d) if data.name in UNSCALED else GroupMoments.from_data(train, data.groups[index]).scale()
+    test = rows["test"]
+    X = (data.X[test] - train.mean(axis=0)) / scale
+    return Dataset(data.name, X, data.y[test], data.groups[test], data.feature_names, "test", seed)

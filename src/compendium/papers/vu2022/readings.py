@@ -1,0 +1,192 @@
+"""What tables, figures and claims read from the rows of the experiments on Vu et al. (2022)."""
+
+import numpy as np
+import pandas as pd
+
+from ... import paths
+from . import protocol
+from .protocol import DATASETS
+
+#: Rows of the published tables, and those whose linear separation is measured beside them.
+PUBLISHED = ("RFPCA", "FairPCA", "CFPCA-Mean Con.", "CFPCA - Both Con.")
+#: The name of a data set in the printed tables -> ours.
+NAMES = {theirs: name for name, theirs in DATASETS.items()}
+#: The methods in the order of tables and figures.
+ORDER = (
+    *PUBLISHED,
+    "CFPCA - Both Con. (mu as meant)",
+    "PCA",
+    "RFPCA (exact)",
+    "FairPCA (rank k)",
+    "FairPCA (exact)",
+    "FairPCA (error, exact)",
+    "CFPCA-Mean Con. (linear)",
+    "u-FPCA",
+    "c-FPCA",
+)
+#: The curves of error against gap: the paper's, ours, and the line below which no projection lies.
+CURVES = ("RFPCA", "FairPCA", "CFPCA-Mean Con.")
+OURS = ("RFPCA (exact)", "FairPCA (rank k)", "CFPCA-Mean Con. (linear)")
+FRONTIER = "certified frontier"
+
+
+# -- Tables 1, 3 and 4 -------------------------------------------------------------------------------------------------
+
+
+def summary(rows: pd.DataFrame) -> pd.DataFrame:
+    """Mean and population standard deviation over the splits by method, protocol, metric and source."""
+    keys = ["dataset", "method", "k", "protocol", "metric"]
+    spread = rows.groupby(keys, sort=False)["value"].agg(
+        mean="mean", std=lambda v: float(np.std(v.dropna(), axis=0)) if v.count() > 1 else np.nan, splits="count"
+    )
+    return _by_method(spread.reset_index())
+
+
+def _by_method(found: pd.DataFrame) -> pd.DataFrame:
+    order = {name: place for place, name in enumerate(ORDER)}
+    return found.sort_values("method", key=lambda names: names.map(order), kind="stable", ignore_index=True)
+
+
+def beside_exact(found: pd.DataFrame, protocol_name: str) -> pd.DataFrame:
+    """ABDiff, ARE and their sum by method and source, in the order of the tables: what a reader compares first."""
+    some = found[(found["protocol"] == protocol_name) & found["metric"].isin(["ABDiff", "ARE"])]
+    wide = some.pivot(index="method", columns="metric", values="mean").assign(sum=lambda w: w["ABDiff"] + w["ARE"])
+    return wide.reindex(some["method"].unique()).round(4).reset_index()
+
+
+def agreement(rows: pd.DataFrame, methods: dict[str, str]) -> pd.DataFrame:
+    """How our means over the splits agree with the printed numbers, by method of ours and table.
+
+    Parameters
+    ----------
+    rows : DataFrame
+        Stored rows of this experiment.
+    methods : dict of str to str
+        Method of ours -> row of the printed tables that it is laid beside.
+
+    Returns
+    -------
+    DataFrame
+        ``ours``, ``table``, ``numbers`` compared, those that agree to ``four decimals``, ``median deviation``.
+    """
+    frames = []
+    for stem in (*protocol.ERROR_TABLES, protocol.SEPARATION_TABLE):
+        table = pd.read_csv(paths.data("paper", f"{stem}.csv"))
+        frames.append(table.assign(dataset=table["dataset"].str.replace("’", "").map(NAMES)))
+    printed, found = pd.concat(frames).dropna(subset=["value"]), []
+    for ours, theirs in methods.items():
+        means = rows[rows["method"] == ours].groupby(["dataset", "metric", "protocol"])["value"].mean().reset_index()
+        both = means.merge(
+            printed[printed["method"] == theirs],
+            left_on=["dataset", "metric", "protocol"],
+            right_on=["dataset", "metric", "split"],
+            suffixes=("", " printed"),
+        )
+        off = (both["value"] - both["value printed"]).abs()
+        both = both.assign(same=off <= 0.5e-4, off=off / both["value printed"].abs())
+        by_table = both.groupby("table").agg(numbers=("same", "size"), same=("same", "sum"), off=("off", "median"))
+        found.append(by_table.reset_index().assign(ours=ours))
+    names = {"same": "four decimals", "off": "median deviation"}
+    return pd.concat(found, ignore_index=True).rename(columns=names)[["ours", "table", "numbers", *names.values()]]
+
+
+# -- Table 2 -----------------------------------------------------------------------------------------------------------
+
+
+def table_2() -> pd.DataFrame:
+    """The printed words of Table 2: data sets by metric."""
+    printed = pd.read_csv(paths.data("paper", "vu2022_table2_datasets.csv"), dtype=str, keep_default_na=False)
+    return printed.pivot(index="dataset", columns="metric", values="value")
+
+
+def compared(rows: pd.DataFrame) -> pd.DataFrame:
+    """Printed and counted numbers side by side, one line for each data set."""
+    printed = table_2()
+    wide = rows.drop_duplicates(["dataset", "metric"]).pivot(index="dataset", columns="metric", values="value")
+    wide = wide.reindex(list(DATASETS)).astype("Int64")
+    for name in ("N", "d"):
+        wide[f"{name} printed"] = printed.loc[list(DATASETS.values()), name].astype("Int64").to_numpy()
+    order = ["N printed", "N", "d printed", "d", "d by the printed rule", "smallest group"]
+    wide = wide.rename_axis(columns=None)[order]
+    return wide.rename(index=DATASETS).rename_axis("data set").reset_index()
+
+
+# -- where the descent ends --------------------------------------------------------------------------------------------
+
+
+def excess(rows: pd.DataFrame) -> pd.DataFrame:
+    """By how much, relative to the exact minimum, the best and the worst start end above it."""
+    wide = rows.pivot(index=["dataset", "alpha", "lambda"], columns=["method", "metric"], values="value")
+    exact = wide["exact", "value"]
+    found = pd.DataFrame(
+        {
+            "best": wide["descent", "best start"] / exact - 1.0,
+            "worst": wide["descent", "worst start"] / exact - 1.0,
+            "gap": wide["exact", "certificate gap"] / exact,
+            "eigenvalue problems": wide["exact", "eigenvalue problems"],
+        }
+    )
+    return found.reset_index()
+
+
+def by_penalty(found: pd.DataFrame) -> pd.DataFrame:
+    """Largest excess of the best and of the worst start in per cent, by data set and lambda."""
+    grouped = found.groupby(["dataset", "lambda"], sort=False)[["best", "worst"]].max()
+    return (100.0 * grouped.clip(lower=0.0)).round(4).reset_index()
+
+
+# -- error against gap -------------------------------------------------------------------------------------------------
+
+
+def means(rows: pd.DataFrame) -> pd.DataFrame:
+    """One line for each point of a curve: ARE and ABDiff, mean over the seeds; the methods in a fixed order."""
+    index = ["dataset", "method", "point"]
+    wide = rows.pivot_table(index=index, columns="metric", values="value", aggfunc="mean").reset_index()
+    order = {name: place for place, name in enumerate((*CURVES, *OURS, "PCA", FRONTIER))}
+    return wide.sort_values(["method", "point"], key=lambda v: v.map(order) if v.name == "method" else v, kind="stable")
+
+
+def dominated(points: pd.DataFrame, by: pd.DataFrame) -> int:
+    """How many points have some point of the other curve at least as good in both axes and better in one."""
+    count = 0
+    for _, row in points.iterrows():
+        no_worse = (by["ARE"] <= row["ARE"]) & (by["ABDiff"] <= row["ABDiff"])
+        better = (by["ARE"] < row["ARE"]) | (by["ABDiff"] < row["ABDiff"])
+        count += bool((no_worse & better).any())
+    return count
+
+
+# -- errors as components are added ------------------------------------------------------------------------------------
+
+
+def gaps(rows: pd.DataFrame) -> pd.DataFrame:
+    """Mean over the splits of the gap between the two group errors, by method, protocol and k."""
+    index = ["dataset", "method", "protocol", "k", "split"]
+    wide = rows.pivot(index=index, columns="metric", values="value")
+    gap = (wide["error of group 0"] - wide["error of group 1"]).abs().rename("gap").reset_index()
+    keys = [name for name in index if name != "split"]
+    return gap.groupby(keys, sort=False)["gap"].mean().reset_index()
+
+
+def curves(rows: pd.DataFrame) -> pd.DataFrame:
+    """Mean error of each group over the splits, by method, protocol and k."""
+    keys = ["dataset", "method", "protocol", "k", "metric"]
+    return _by_method(rows.groupby(keys, sort=False)["value"].mean().reset_index())
+
+
+# -- the toy example ---------------------------------------------------------------------------------------------------
+
+
+def band(rows: pd.DataFrame) -> pd.DataFrame:
+    """Mean and standard deviation over the simulations for every alpha."""
+    some = rows[rows["metric"] == "ARE + ABDiff"].assign(alpha=lambda r: r["parameter"].astype(float))
+    found = some.groupby("alpha")["value"].agg(mean="mean", std=lambda v: float(np.std(v, axis=0)), n="size")
+    return found.reset_index()
+
+
+def angles(rows: pd.DataFrame, which: str) -> pd.DataFrame:
+    """Method, penalty and angle of one of "sample" and "population", one line each."""
+    some = rows[(rows["dataset"] == which) & (rows["metric"] == "angle")]
+    given = some["parameter"].astype(object)
+    some = some.assign(parameter=given.where(given.notna(), ""))  # a gap in the table: a method without one
+    return some[["method", "parameter", "value"]].rename(columns={"value": "angle"}).reset_index(drop=True)

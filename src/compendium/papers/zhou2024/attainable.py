@@ -1,0 +1,234 @@
+r"""What a clustering can reach for given sizes of the groups: all tables of counts, and the smallest regulariser.
+
+A clustering enters the fairness measures only through its table of counts: c non-zero vectors of whole numbers that add
+up to the sizes of the groups. The regulariser is the sum of :math:`\varphi(v) = |v|_2^2 / |v|_1` over them. Its minimum
+over tables is a whole-number program over vectors,
+
+.. math:: \min \sum_v x_v \varphi(v), \quad \sum_v x_v v = (|G_1|, \dots, |G_t|), \quad \sum_v x_v = c ,
+
+too many to list for real sizes. Vectors are added as they are needed: for prices u the best vector of every total is
+found exactly by taking the cheapest samples one by one, since the cost is convex in each count.
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import cache
+from itertools import combinations, combinations_with_replacement, product
+from operator import itemgetter
+
+import numpy as np
+from scipy.optimize import Bounds, LinearConstraint, linprog, milp
+
+from evenspan.core.errors import ResultError
+from evenspan.metrics.clustering import balance_of, fair_gap_of, mnce_of, regulariser_of
+
+from ...ledger.claim_rules import rule
+
+#: Enumerated samples: number of groups, of clusters, and largest number of samples.
+ENUMERATED = ((2, 2, 22), (2, 3, 13), (3, 2, 12), (3, 3, 8), (4, 2, 8))
+#: Expressions and persons of the Jaffe images.
+JAFFE = (30, 29, 32, 31, 30, 31, 30), 10
+#: A vector enters the program, 30 at a time, when it is cheaper than its prices by more than the first; of the listed
+#: ones those of the second reduced cost or less can be in a solution.
+CHEAPER, USABLE = 1e-10, 1e-6
+
+
+def tables(sizes: Sequence[int], c: int) -> Iterator[np.ndarray]:
+    """Every table (t, c) of non-empty clusters for these group sizes, once up to the order of the clusters."""
+    for columns in _columns(tuple(sizes), c, tuple(sizes)):
+        yield np.array(columns).T
+
+
+def _columns(left: tuple[int, ...], c: int, largest: tuple[int, ...]) -> Iterator[tuple]:
+    """Columns in falling order, none above the largest."""
+    if c == 1:
+        if any(left) and left <= largest:
+            yield (left,)
+        return
+    for first in product(*(range(size, -1, -1) for size in left)):
+        rest = tuple(size - taken for size, taken in zip(left, first, strict=True))
+        if any(first) and any(rest) and first <= largest:
+            for others in _columns(rest, c - 1, first):
+                yield (first, *others)
+
+
+@dataclass
+class Enumeration:
+    """What all clusterings of small samples say: counts of cases, and the smallest example of each contradiction."""
+
+    tables: int = 0
+    wrong: int = 0
+    fair: int = 0
+    cases: Counter[int] = field(default_factory=Counter)
+    contradicted: Counter[tuple[str, int]] = field(default_factory=Counter)
+    with_fair_one: int = 0
+    examples: dict[str, tuple] = field(default_factory=dict)
+
+    def keep(self, name: str, *example) -> None:
+        """Keep an example (n, table, values, table, values) if it is smaller than the one there is."""
+        if name not in self.examples or example[0] < self.examples[name][0]:
+            self.examples[name] = example
+
+
+def enumerate_samples(enumerated: Sequence[tuple[int, int, int]] = ENUMERATED) -> Enumeration:
+    """Every table of counts of every sample: the bounds of F, and whether its minimiser is fairest by Bal and MNCE."""
+    found = Enumeration()
+    for t, c, largest in enumerated:
+        for n in range(max(t, c), largest + 1):
+            for sizes in combinations_with_replacement(range(n, 0, -1), t):
+                if sum(sizes) == n:
+                    _one_sample(found, sizes, c)
+    return found
+
+
+def _one_sample(found: Enumeration, sizes: tuple[int, ...], c: int) -> None:
+    n, t, rounding = sum(sizes), len(sizes), rule("Z01", "rounding")
+    every = list(tables(sizes, c))
+    values = [(regulariser_of(table), balance_of(table), mnce_of(table)) for table in every]
+    for table, (F, _, _) in zip(every, values, strict=True):
+        proportional = bool((table * n == np.outer(sizes, table.sum(axis=0))).all())
+        pure = bool(((table > 0).sum(axis=0) == 1).all())
+        gap = fair_gap_of(table)
+        found.wrong += not 0 <= gap <= 1 or (gap == 0) != proportional or (n == F) != pure
+    found.tables += len(every)
+    least = min(F for F, _, _ in values)
+    minimisers = [i for i, (F, _, _) in enumerate(values) if least == F]
+    fair = fair_gap_of(every[minimisers[0]]) == 0
+    found.fair += fair
+    found.cases[t] += 1
+    for name, place in (("Bal", 1), ("MNCE", 2)):
+        # The most favourable minimiser against the best clustering of all.
+        mine = max(minimisers, key=lambda i, place=place: values[i][place])
+        best = max(range(len(values)), key=lambda i, place=place: (values[i][place], -values[i][0]))
+        if values[mine][place] < values[best][place] - rounding:
+            found.contradicted[name, t] += 1
+            found.with_fair_one += fair
+            found.keep(name, n, every[mine], values[mine], every[best], values[best])
+    if "pair" not in found.examples or n < found.examples["pair"][0]:
+        for i, j in combinations(sorted(range(len(values)), key=lambda i: values[i][0]), 2):
+            if values[i][0] < values[j][0] and all(values[i][m] < values[j][m] - rounding for m in (1, 2)):
+                found.keep("pair", n, every[i], values[i], every[j], values[j])
+
+
+@dataclass(frozen=True, eq=False)
+class Smallest:
+    """A table of counts (t, c), its regulariser, exactly, and a bound that no clustering into c clusters is below."""
+
+    table: np.ndarray
+    value: Fraction
+    bound: float
+
+    @property
+    def gap(self) -> float:
+        """What the table may be above the minimum, relative to it: rounding, when the program was solved."""
+        return (float(self.value) - self.bound) / self.bound
+
+
+def smallest_regulariser(sizes: Sequence[int], c: int) -> Smallest:
+    """The clustering into c non-empty clusters with the smallest regulariser, with its certificate.
+
+    ``sizes`` are the samples of each group, at least 1, and c is from 1 to their number. ``gap`` says how far the table
+    may be from the minimum: the program over fractions of vectors bounds that over whole vectors from below, and need
+    not be equal to it.
+    """
+    g = np.asarray(sizes)
+    n = int(g.sum(axis=0))
+    totals = np.arange(1, n - c + 2)
+    # The tangent of phi at the group sizes: vectors as near to proportional as whole numbers can be, for every total.
+    listed = {tuple(v) for v in cheapest(g, 2.0 * g / n, totals)[0].tolist()}
+    listed |= {
+        tuple(rest) for v in listed for k in range(1, c) if (rest := g - k * np.array(v)).min() >= 0 < rest.max()
+    }
+    listed |= {tuple(v) for v in np.eye(len(g), dtype=int).tolist()}
+    listed.add(tuple(_single_samples(g, c)[:, -1].tolist()))
+    while True:
+        V = np.array(sorted(listed))
+        costs = (V**2).sum(axis=1) / V.sum(axis=1)
+        rows, total = np.vstack([V.T, np.ones(len(V))]), np.append(g, c)
+        relaxed = linprog(costs, A_eq=rows, b_eq=total, method="highs-ds")
+        if relaxed.status != 0:
+            raise ResultError(f"the program over vectors of counts was not solved: {relaxed.message}")
+        u, w = relaxed.eqlin.marginals[:-1], relaxed.eqlin.marginals[-1]
+        best, values = cheapest(g, u, totals)
+        order = [i for i in np.argsort(values, kind="stable")[:30] if values[i] - w < -CHEAPER]
+        new = {tuple(best[i].tolist()) for i in order} - listed
+        if not new:
+            break
+        listed |= new
+    usable = costs - V @ u - w < USABLE
+    whole = milp(costs[usable], integrality=np.ones(int(usable.sum(axis=0))), bounds=Bounds(0, c),
+                 constraints=LinearConstraint(rows[:, usable], total, total), options={"mip_rel_gap": 0.0})  # fmt: skip
+    if whole.x is None:
+        raise ResultError(f"no whole solution among the usable vectors: {whole.message}")
+    times = np.round(whole.x).astype(int)
+    table = np.repeat(V[usable], times, axis=0).T
+    # For any prices u: a table costs at least u'g + c times the cheapest reduced cost of any vector.
+    bound = float(u @ g + c * values.min(axis=0))
+    return Smallest(table, regulariser_of(table), bound)
+
+
+def cheapest(g: np.ndarray, u: np.ndarray, totals: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """For every total m the vector v <= g with m samples and the smallest phi(v) - u'v, and that value."""
+    group = np.repeat(np.arange(len(g)), g)
+    place = np.concatenate([np.arange(1, size + 1) for size in g])
+    # The r-th sample of a group adds (r^2 - (r - 1)^2) / m - u_j.
+    added = (2 * place - 1) / totals[:, None] - u[group]
+    order = np.argsort(added, axis=1, kind="stable")
+    vectors = np.array([np.bincount(group[row[:m]], minlength=len(g)) for row, m in zip(order, totals, strict=True)])
+    return vectors, (vectors**2).sum(axis=1) / totals - vectors @ u
+
+
+def _single_samples(g: np.ndarray, c: int) -> np.ndarray:
+    """A table (t, c) that is always there: one sample in every cluster but the last."""
+    group = np.repeat(np.arange(len(g)), g)[: c - 1]
+    return np.column_stack([*np.eye(len(g), dtype=int)[group], g - np.bincount(group, minlength=len(g))])
+
+
+def largest_balance(sizes: Sequence[int], c: int) -> tuple[Fraction, np.ndarray]:
+    """The largest Bal of any clustering into c non-empty clusters, exactly, and a table (t, c) that has it.
+
+    Bal is at least beta when the counts of cluster k lie between some m_k and m_k / beta. Counts of every group can be
+    chosen so when its size is between the sum of the m_k and the sum of the largest whole numbers up to m_k / beta.
+    """
+    g = np.asarray(sizes)
+    low, high = int(g.min(axis=0)), int(g.max(axis=0))
+    best, table = Fraction(0), _single_samples(g, c)
+    if low < c:
+        return best, table
+    values = sorted({Fraction(p, q) for p in range(1, low + 1) for q in range(p, high + 1) if p * high <= q * low})
+    first, last = 0, len(values)
+    while first < last:
+        middle = (first + last) // 2
+        smallest = _smallest_counts(values[middle], low, high, c)
+        if smallest is None:
+            last = middle
+            continue
+        first, best = middle + 1, values[middle]
+        room = smallest * best.denominator // best.numerator - smallest
+        # Extra samples of each group, cluster by cluster as far as there is room.
+        filled = np.clip((g - low)[:, None] - (np.cumsum(room) - room), 0, room)
+        table = smallest + filled
+    return best, table
+
+
+def _smallest_counts(beta: Fraction, low: int, high: int, c: int) -> np.ndarray | None:
+    """Numbers m_1, ..., m_c from 1 that add up to ``low`` and whose m_k / beta, rounded down, reach ``high``."""
+
+    def held(x: int) -> int:
+        return x * beta.denominator // beta.numerator
+
+    @cache
+    def most(k: int, m: int) -> tuple[int, int]:
+        """The most that k clusters with m in all can hold of a group, and the number of the last of them."""
+        if k == 1:
+            return held(m), m
+        return max(((held(x) + most(k - 1, m - x)[0], x) for x in range(1, m - k + 2)), key=itemgetter(0))
+
+    if most(c, low)[0] < high:
+        return None
+    found = []
+    for k in range(c, 0, -1):
+        found.append(most(k, low - sum(found))[1])
+    return np.array(found)

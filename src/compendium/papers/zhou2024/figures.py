@@ -1,0 +1,347 @@
+"""Figures and verdicts of Zhou et al. (2024): tables of clusterings, curves over the weight, kernels as pictures."""
+
+import html
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import pandas as pd
+from IPython.display import HTML
+from matplotlib import pyplot as plt
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import FixedLocator, NullLocator
+
+from evenspan.displays import method_looks
+from evenspan.displays.method_looks import group_looks
+from evenspan.displays.style import COLOURS, INK, looks
+
+from ...book.tables import mean_and_spread, sentence, table
+from ...ledger.heat import mark
+from ...ledger.state import sentences
+from ...ledger.table import ledger, tally
+from ...ledger.verdicts import Kind
+from ...protocol import Study
+
+#: Between 0 and this weight the axis is linear, so that 0 has a place; then logarithmic.
+LINEAR_UP_TO = 0.1
+
+
+# -- what they share --------------------------------------------------------------------------------------------------
+
+
+def grid(
+    count: int, across: int, size: tuple[float, float], room: tuple[float, float] = (0.0, 0.0), **options
+) -> tuple[Figure, np.ndarray]:
+    """So many panels in rows of ``across``, each of a size in inches, with room for all of them; the rest is hidden."""
+    down = -(-count // across)
+    figsize = (size[0] * across + room[0], size[1] * down + room[1])
+    fig, axes = plt.subplots(down, across, figsize=figsize, squeeze=False, layout="constrained", **options)
+    for panel in axes.flat[count:]:
+        panel.set_visible(False)
+    return fig, axes
+
+
+def legend(fig: Figure, panel: Axes, ncols: int) -> None:
+    """One legend below all panels, from what the labels of one of them say."""
+    fig.legend(*panel.get_legend_handles_labels(), loc="outside lower center", ncols=ncols, fontsize="small")
+
+
+def arms(line: pd.DataFrame, middle: str) -> np.ndarray:
+    """Distances (2, n) down and up from the middle to the ends; rounding may put a mean of equal numbers off them."""
+    return np.maximum([line[middle] - line["smallest"], line["largest"] - line[middle]], 0.0)
+
+
+# -- the tables of clusterings ----------------------------------------------------------------------------------------
+
+
+def judged(summary: pd.DataFrame, metrics: Sequence[str], published: pd.DataFrame | None = None) -> Figure:
+    """Mean and spread of every method, one panel a metric, beside the printed numbers.
+
+    ``summary`` has the columns ``method``, ``metric``, ``mean`` and ``std``; rows without a mean are left out.
+    ``published`` has the first three.
+    """
+    rows = summary[summary["mean"].notna()]
+    methods = list(dict.fromkeys(rows["method"]))
+    y = np.arange(len(methods))
+    fig, axes = grid(len(metrics), len(metrics), (2.7, 0.42 * len(methods)), (1.2, 1.3), sharey=True)
+    for panel, metric in zip(axes.flat, metrics, strict=True):
+        if published is not None and len(published):
+            some = published[published["metric"] == metric].set_index("method").reindex(methods)
+            panel.plot(some["mean"], y - 0.15, "D", color=COLOURS[1], mfc="white", markersize=6, label="printed")
+        some = rows[rows["metric"] == metric].set_index("method").reindex(methods)
+        own = {"color": COLOURS[0], "markersize": 6, "capsize": 2, "linewidth": 1}
+        panel.errorbar(some["mean"], y + 0.1, xerr=some["std"].fillna(0.0), fmt="o", label="ours", **own)
+        panel.set_title(metric)
+        panel.set_yticks(y, methods)
+    axes[0, 0].invert_yaxis()
+    fig.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=2)
+    return fig
+
+
+def search_paths(paths: pd.DataFrame, metrics: list[str]) -> Figure:
+    """What a method measured at each weight that it tried, one line a seed; the last weight, which it kept, is marked.
+
+    ``paths`` has the columns ``split``, ``weight``, ``metric`` and ``value``; there is a panel for each metric.
+    """
+    fig, axes = grid(len(metrics), len(metrics), (4.2, 3.2))
+    for panel, metric in zip(axes.flat, metrics, strict=True):
+        own = paths[paths["metric"] == metric]
+        for (_, line), (colour, marker) in zip(own.groupby("split"), looks(), strict=False):
+            line = line.sort_values("weight")
+            panel.plot(line["weight"], line["value"], "-", color=colour, linewidth=1.0)
+            panel.plot(line["weight"].iloc[:-1], line["value"].iloc[:-1], marker, color=colour, markersize=3.5)
+            panel.plot(line["weight"].iloc[-1:], line["value"].iloc[-1:], marker, color=colour, markersize=8, mec=INK)
+        panel.set(title=metric, xlabel="fairness weight")
+        low, high = own["value"].min(), own["value"].max()
+        room = max(0.1 * (high - low), 0.02)  # lines on top of each other are seen as such, not as a zoom into nothing
+        panel.set_ylim(low - room, high + room)
+        panel.set_xticks(sorted(paths["weight"].unique()))
+    return fig
+
+
+def readings(table_: pd.DataFrame) -> Figure:
+    """How far each reading of each method is from the printed row; the reading that was fixed is a filled circle.
+
+    Columns are ``method``, ``reading`` and ``deviation``; the first reading of a method is the fixed one.
+    """
+    shown = table_.reset_index(drop=True)
+    fig, panel = plt.subplots(figsize=(7.6, 0.27 * len(shown) + 1.0), layout="constrained")
+    first = ~shown["method"].duplicated()
+    y = np.arange(len(shown)) + 0.5 * (first.cumsum() - 1)
+    panel.hlines(y, 0, shown["deviation"], color="#cccccc", linewidth=1.4)
+    panel.plot(shown.loc[first, "deviation"], y[first], "o", color=COLOURS[0], label="as fixed before")
+    panel.plot(shown.loc[~first, "deviation"], y[~first], "s", color=COLOURS[1], mfc="white", label="other reading")
+    panel.set_yticks(y, [f"{m}: {r}" for m, r in zip(shown["method"], shown["reading"], strict=True)], fontsize="small")
+    panel.invert_yaxis()
+    panel.set_xlim(left=0.0)
+    panel.set_xlabel("mean absolute deviation from the printed ACC, NMI, Bal and MNCE")
+    legend(fig, panel, 2)
+    return fig
+
+
+def kernel_weights(weights: pd.DataFrame, names: list[str]) -> Figure:
+    """The weight of every kernel, one marker a method: mean over the seeds, with the range; a line for equal weights.
+
+    ``weights`` has the columns ``method``, ``kernel`` (from 1), ``mean``, ``smallest`` and ``largest``; the names are
+    the kernels in words.
+    """
+    methods = method_looks.looks(weights["method"])
+    fig, panel = plt.subplots(figsize=(7.6, 0.42 * len(names) + 1.4), layout="constrained")
+    panel.axvline(1.0 / len(names), color="#888888", linestyle="--", linewidth=1.0)
+    for place, (method, look) in enumerate(methods.items()):
+        own = weights[weights["method"] == method].sort_values("kernel")
+        y = own["kernel"] + 0.2 * (place - (len(methods) - 1) / 2)
+        drawn = {"linestyle": "", "markersize": 5, "capsize": 2, "elinewidth": 1} | look.mark()
+        panel.errorbar(own["mean"], y, xerr=arms(own, "mean"), **drawn)
+    panel.set_yticks(range(1, len(names) + 1), [f"{i} {name}" for i, name in enumerate(names, 1)], fontsize="small")
+    panel.invert_yaxis()
+    panel.set_xlim(left=0.0)
+    panel.set_xlabel("kernel weight; dashed: equal weights")
+    handles = method_looks.handles(methods.values())
+    fig.legend(handles=handles, loc="outside lower center", ncols=min(len(handles), 3), fontsize="small")
+    return fig
+
+
+def quality_and_fairness(summary: pd.DataFrame, fairness: str, qualities: list[str]) -> Figure:
+    """Quality against fairness, one marker a method with its spread in both directions, one panel a quality.
+
+    ``summary`` has the columns ``method``, ``metric``, ``mean`` and ``std``.
+    """
+    rows = summary[summary["mean"].notna()]
+    wide = rows.fillna({"std": 0.0}).pivot(index="method", columns="metric", values=["mean", "std"])
+    fig, axes = grid(len(qualities), len(qualities), (4.4, 4.0))
+    for panel, metric in zip(axes.flat, qualities, strict=True):
+        for method, look in method_looks.looks(rows["method"]).items():
+            own = wide.loc[method]
+            drawn = {"linestyle": "", "markersize": 7, "capsize": 2, "elinewidth": 1} | look.mark()
+            (x, y), (across, up) = ((own[name, fairness], own[name, metric]) for name in ("mean", "std"))
+            panel.errorbar(x, y, xerr=across, yerr=up, **drawn)
+        panel.set(xlabel=fairness, ylabel=metric)
+    legend(fig, axes[0, 0], 4)
+    return fig
+
+
+def verdicts(study: Study, *, caption: str) -> HTML:
+    """The printed table of a study: methods downwards, metrics across, each cell printed | ours with its verdict."""
+    if not study.published:
+        return sentence("Nothing is printed for this setting.")
+    rows = ledger()
+    rows = rows[rows["cell"].str.rpartition("/")[0].isin(study.entry.published)]
+    rows = rows[rows["dataset"].isin(study.entry.published_datasets[study.setting["dataset"]])]
+    rows = rows[rows["published"] != ""]
+    shown = rows.assign(text=[_verdict(row) for _, row in rows.iterrows()])
+    wide = shown.pivot(index="method", columns="metric", values="text")
+    wide = wide.loc[list(dict.fromkeys(shown["method"])), list(dict.fromkeys(shown["metric"]))]
+    said = "; ".join(sentences(tally(rows, ["evidence"])))
+    note = f'<p class="verdict-counts">Of {len(rows)} printed numbers: {said}.</p>'
+    reasons = sorted(set(rows.loc[rows["verdict"] == Kind.NA.value, "reason"]))
+    note += "".join(f"<p>{html.escape(reason[0].upper() + reason[1:])}.</p>" for reason in reasons)
+    return HTML(table(wide.reset_index(), caption=caption).data + note)
+
+
+def _verdict(row: pd.Series) -> str:
+    ours = mean_and_spread(*(pd.to_numeric(row[name], errors="coerce") for name in ("ours", "ours_std")))
+    return f"{html.escape(row['published'])} | {ours}<br>{mark(row)}"
+
+
+# -- over the weight --------------------------------------------------------------------------------------------------
+
+
+def over_weight(
+    spread: pd.DataFrame, metrics: Sequence[str], chosen: Mapping[str, float] | None = None, *, across: int = 2
+) -> Figure:
+    """Each metric against the fairness weight: median as a line, the range over all runs as a band; a panel a metric.
+
+    ``spread`` has the columns ``method``, ``weight``, ``metric``, ``median``, ``smallest`` and ``largest``; rows
+    without a weight are left out. ``chosen`` is the weight by method that a rule has chosen: a vertical line with the
+    method's marker on top.
+    """
+    some = spread.dropna(subset=["weight"])
+    dress = method_looks.looks(some["method"], others=True)
+    fig, axes = grid(len(metrics), across, (4.3, 2.8), (0.3, 0.7))
+    for panel, metric in zip(axes.flat, metrics, strict=False):
+        for method, line in some[some["metric"] == metric].groupby("method", sort=False):
+            line, own = line.sort_values("weight"), dress[method]
+            ends = line["weight"], line["smallest"], line["largest"]
+            panel.fill_between(*ends, color=own.colour, alpha=0.18, linewidth=0)
+            panel.plot(line["weight"], line["median"], markersize=5, linewidth=1.2, **own.line())
+        for method, weight in (chosen or {}).items():
+            mark_ = {"color": dress[method].colour, "marker": dress[method].marker, "markevery": [1]}
+            panel.axvline(weight, **mark_, clip_on=False, linestyle="--", linewidth=1.2)
+        _weight_axis(panel, some["weight"])
+        panel.set_title(metric)
+    for panel in axes[-1]:
+        panel.set_xlabel("fairness weight λ")
+    legend(fig, axes[0, 0], 2 * across)
+    return fig
+
+
+def against(spread: pd.DataFrame, fairness: str, qualities: Sequence[str]) -> Figure:
+    """Quality against fairness: one marker for each method and weight, with the range over the runs in both directions.
+
+    Points of a method are joined in the order of its weights; methods without a weight (NaN) are single points. Columns
+    are those of :func:`over_weight`; there is a panel for each quality.
+    """
+    dress = method_looks.looks(spread["method"])
+    fig, axes = grid(len(qualities), len(qualities), (5.0, 4.6), (0.3, 0.0))
+    for panel, quality in zip(axes[0], qualities, strict=True):
+        for method, part in spread.groupby("method", sort=False):
+            x, y = (
+                part[part["metric"] == name].sort_values("weight").set_index("weight") for name in (fairness, quality)
+            )
+            lone = x.index.isna().all()
+            drawn = (dress[method].open() if lone else dress[method].line()) | {
+                "linewidth": 0.0 if lone else 1.0,
+                "markersize": 8 if lone else 5,
+                "markeredgewidth": 1.6 if lone else 0.6,
+            }
+            ends = {"xerr": arms(x, "median"), "yerr": arms(y, "median")}
+            panel.errorbar(x["median"], y["median"], **ends, elinewidth=0.7, alpha=0.9, **drawn)
+        panel.set(xlabel=fairness, ylabel=quality, title=f"{quality} against {fairness}")
+    legend(fig, axes[0, 0], 4)
+    return fig
+
+
+def bound(table: pd.DataFrame, chosen: float) -> Figure:
+    """A generalisation bound and its parts against the weight, logarithmic, with MNCE on a second axis.
+
+    Columns are ``weight``, ``empirical``, ``excess``, ``bound``, ``largest possible`` and ``MNCE``; the chosen weight
+    is marked.
+    """
+    fig, panel = plt.subplots(figsize=(7.6, 4.4), layout="constrained")
+    line = table.sort_values("weight")
+    shown = {
+        "empirical": "empirical term", "excess": "R(λ)", "bound": "their sum, the bound",
+        "largest possible": "largest possible value",
+    }  # fmt: skip
+    for (column, label), (colour, marker) in zip(shown.items(), looks(), strict=False):
+        drawn = {"color": colour, "marker": marker, "linestyle": ":" if column == "largest possible" else "-"}
+        panel.plot(line["weight"], line[column], linewidth=1.2, label=label, **drawn)
+    panel.set(yscale="log", xlabel="fairness weight λ", ylabel="squared distance in the fair kernel")
+    second = panel.twinx()
+    drawn = {"color": INK, "marker": "_", "linestyle": "-."}
+    second.plot(line["weight"], line["MNCE"], linewidth=1.2, label="MNCE (right)", **drawn)
+    second.set(ylabel="MNCE", ylim=(-0.03, 1.03))
+    second.grid(visible=False)
+    second.spines["right"].set_visible(True)
+    _weight_axis(panel, line["weight"])
+    panel.axvline(chosen, color="#777777", linestyle="--", linewidth=1.2, label="λ of the rule")
+    left, right = panel.get_legend_handles_labels(), second.get_legend_handles_labels()
+    fig.legend(left[0] + right[0], left[1] + right[1], loc="outside lower center", ncols=3, fontsize="small")
+    return fig
+
+
+def starts(points: pd.DataFrame, value: str, label: str) -> Figure:
+    """One value of every run by the start and the weight: a panel a weight, a row a start, a marker a run.
+
+    ``points`` has the columns ``start``, ``weight`` and that of the value; the label stands beside the axis.
+    """
+    names, weights = list(dict.fromkeys(points["start"])), sorted(points["weight"].unique())
+    fig, axes = grid(len(weights), len(weights), (2.6, 0.5 * len(names)), (1.4, 1.5), sharey=True)
+    for panel, weight in zip(axes[0], weights, strict=True):
+        for place, (name, (colour, marker)) in enumerate(zip(names, looks(), strict=False)):
+            some = points[(points["weight"] == weight) & (points["start"] == name)][value]
+            panel.plot(some, np.full(len(some), place), marker, color=colour, alpha=0.6, markersize=6)
+        panel.set_title(f"λ = {weight:g}")
+        panel.set_yticks(range(len(names)), names)
+        panel.set_ylim(len(names) - 0.5, -0.5)
+        panel.locator_params(axis="x", nbins=4)
+    fig.supxlabel(label, fontsize="medium")
+    return fig
+
+
+def _weight_axis(panel: Axes, weights: pd.Series) -> None:
+    top = float(weights.max())
+    panel.set_xscale("symlog", linthresh=LINEAR_UP_TO, linscale=0.5)
+    ticks = [0.0, *(10.0**e for e in range(-1, 6) if 10.0**e <= top)]
+    panel.xaxis.set_major_locator(FixedLocator(ticks))
+    panel.xaxis.set_minor_locator(NullLocator())
+    panel.set_xticklabels([f"{tick:g}" for tick in ticks])
+    panel.set_xlim(-0.25 * LINEAR_UP_TO, 1.4 * top)
+
+
+# -- clusters and kernels ---------------------------------------------------------------------------------------------
+
+
+def cluster_bars(counts: Mapping[str, np.ndarray], groups: Sequence[str]) -> Figure:
+    """Bars of how many points of each group every cluster holds: one panel an answer, clusters by their size.
+
+    ``counts`` are (G, c) by the title of the panel.
+    """
+    dress = group_looks(groups)
+    fig, axes = grid(len(counts), min(2, len(counts)), (4.6, 2.7), (0.4, 0.9), sharey=True)
+    for panel, (title, given) in zip(axes.flat, counts.items(), strict=False):
+        held = given[:, np.argsort(-given.sum(axis=0), kind="stable")]
+        places, floor = np.arange(held.shape[1]), np.zeros(held.shape[1])
+        for (name, own), row in zip(dress.items(), held, strict=True):
+            filling = {"color": own.colour, "hatch": own.hatch, "edgecolor": "white", "linewidth": 0.4}
+            panel.bar(places, row, bottom=floor, label=name, **filling)
+            floor = floor + row
+        panel.set_xticks(places, [str(place + 1) for place in places])
+        panel.grid(visible=False, axis="x")
+        panel.set_axisbelow(True)
+        panel.set_title(title)
+    for panel in axes[-1]:
+        panel.set_xlabel("cluster, the largest first")
+    for row in axes:
+        row[0].set_ylabel("points")
+    legend(fig, axes[0, 0], 7)
+    return fig
+
+
+def heat_maps(pictures: Mapping[str, tuple[np.ndarray, Sequence[float]]]) -> Figure:
+    """Kernels as pictures, each with its own colour bar; thin lines part the clusters or groups.
+
+    By the title of the panel: a kernel averaged down, with values (b, b), and where on the axes, as shares, parts end.
+    """
+    fig, axes = grid(len(pictures), 2, (4.4, 3.7), (0.0, 0.2))
+    for panel, (title, (values, edges)) in zip(axes.flat, pictures.items(), strict=False):
+        # Readable in grey as well: cividis is ordered by lightness and survives colour blindness.
+        shown = panel.imshow(values, cmap="cividis", interpolation="nearest")
+        for edge in edges:
+            panel.axhline(edge * len(values) - 0.5, color="white", linewidth=0.6)
+            panel.axvline(edge * len(values) - 0.5, color="white", linewidth=0.6)
+        panel.set(xticks=[], yticks=[], title=title)
+        panel.grid(visible=False)
+        fig.colorbar(shown, ax=panel, shrink=0.85)
+    return fig

@@ -1,0 +1,193 @@
+"""A kernel beside the fair kernel of Zhou et al. (2024): means over pairs of points, and what they say.
+
+No kernel matrix is kept, only means: over pairs of clusters, for pairs of one group and of two, and over blocks of the
+ordered matrix. All are means over pairs of *different* points, so that the diagonal, on which the fair kernel has its
+shift, is left out of them. The fair kernel differs from the standard one by the weight for each pair of one group, so
+that everything about it follows from the same means.
+"""
+
+from itertools import product
+
+import numpy as np
+import pandas as pd
+
+from .protocol import COUNTED, JointCounts
+
+#: How the points are ordered: by the first, and within it by the second.
+ORDERS = ("cluster, group", "group, cluster")
+ANSWERS = ("FKKM-f", "FKKM", "FMKKM-f", "FMKKM")
+TYPES = ("same cluster, same group", "same cluster, other group", "other cluster, same group",
+         "other cluster, other group")  # fmt: skip
+
+
+def over_pairs(K: np.ndarray, parts: np.ndarray, mask: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Sum of K, and number, of the pairs of different points that a mask allows, by the parts of both points."""
+    Y = (parts[:, None] == np.arange(parts.max() + 1)).astype(float)
+    own, found = np.arange(Y.shape[1]), []
+    for given in (K * mask, mask):
+        sums = Y.T @ (given @ Y)
+        sums[own, own] -= np.bincount(parts, weights=np.diagonal(given))
+        found.append(sums)
+    return tuple(found)
+
+
+def cell_means(K: np.ndarray, clusters: np.ndarray, groups: np.ndarray) -> dict[str, float]:
+    """Mean of K over pairs of different points, by their two clusters and by whether they are of the same group.
+
+    Keys are ``"a b same"`` and ``"a b other"`` with clusters a <= b, wherever there are such pairs.
+    """
+    alike, found = groups[:, None] == groups, {}
+    for name, mask in (("same", alike), ("other", ~alike)):
+        sums, pairs = over_pairs(K, clusters, mask)
+        for a, b in zip(*np.triu_indices(len(sums)), strict=True):
+            if pairs[a, b] > 0:
+                found[f"{a} {b} {name}"] = float(sums[a, b] / pairs[a, b])
+    return found
+
+
+def order_of(order: str, clusters: np.ndarray, groups: np.ndarray) -> np.ndarray:
+    """The points ordered by cluster and group or the other way round; otherwise as they come."""
+    first, second = (clusters, groups) if order == ORDERS[0] else (groups, clusters)
+    return np.lexsort((second, first))
+
+
+def cuts(n: int, blocks: int) -> np.ndarray:
+    """Where blocks of nearly equal length, with at least three points each, begin, and the end."""
+    return np.round(np.linspace(0, n, min(blocks, n // 3) + 1)).astype(int)
+
+
+def block_means(K: np.ndarray, order: np.ndarray, blocks: int) -> np.ndarray:
+    """Mean of K over pairs of different points in each block of the ordered matrix."""
+    lengths, block = np.diff(cuts(len(K), blocks)), np.empty(len(K), dtype=int)
+    block[order] = np.repeat(np.arange(len(lengths)), lengths)
+    sums, pairs = over_pairs(K, block, np.ones(K.shape, dtype=bool))
+    return sums / pairs
+
+
+# -- read from the rows -----------------------------------------------------------------------------------------------
+
+
+def counts_of(rows: pd.DataFrame, answer: str) -> JointCounts:
+    """The counts of one answer."""
+    some = rows[(rows["method"] == answer) & (rows["metric"] == COUNTED)]
+    return JointCounts.from_text(some["counts"].iloc[0])
+
+
+def weight_of(rows: pd.DataFrame) -> float:
+    """The weight of the fair kernel: that which the rule chooses for the single kernel."""
+    some = rows[(rows["method"] == "FKKM") & (rows["metric"] == "chosen weight")]
+    return float(some["value"].iloc[0])
+
+
+def picture(rows: pd.DataFrame, order: str, *, fair: bool) -> tuple[np.ndarray, list[float]]:
+    """The blocks (b, b) of one ordering, and where clusters or groups part, as shares of the points.
+
+    In the fair kernel every pair of one group has the weight less.
+    """
+    some = rows[(rows["method"] == order) & (rows["protocol"] == "blocks")]
+    places = np.array([[int(word) for word in metric.split()] for metric in some["metric"]])
+    means = np.zeros((places.max() + 1,) * 2)
+    means[places[:, 0], places[:, 1]] = means[places[:, 1], places[:, 0]] = some["value"]
+    table = counts_of(rows, "FKKM").group_by_cluster
+    clusters, groups = (np.repeat(part.ravel(), table.T.ravel()) for part in np.indices(table.T.shape))
+    sequence = order_of(order, clusters, groups)
+    n = len(sequence)
+    if fair:
+        alike = groups[:, None] == groups
+        means = means - weight_of(rows) * block_means(alike.astype(float), sequence, len(means))
+    parted = (clusters if order == ORDERS[0] else groups)[sequence]
+    return means, [float(place) / n for place in np.flatnonzero(np.diff(parted)) + 1]
+
+
+def types(rows: pd.DataFrame) -> pd.DataFrame:
+    """Mean of both kernels over the four types of pairs, by the clustering that tells them apart."""
+    weight, found = weight_of(rows), []
+    for answer, some in rows[rows["protocol"] == "cells"].groupby("method", sort=False):
+        table = counts_of(rows, answer).group_by_cluster
+        a, b, same = zip(*(metric.split() for metric in some["metric"]), strict=True)
+        a, b, same_group = np.array(a, int), np.array(b, int), np.array(same) == "same"
+        same_cluster, sizes, alike = a == b, table.sum(axis=0), table.T @ table
+        pairs = np.where(same_group, alike[a, b], sizes[a] * sizes[b] - alike[a, b]).astype(float)
+        # Within a cluster each pair once, none with itself.
+        pairs = np.where(same_cluster, (pairs - same_group * sizes[a]) / 2.0, pairs)
+        means = some["value"].to_numpy()
+        for name, (cluster, group) in zip(TYPES, product((True, False), repeat=2), strict=True):
+            chosen = (same_cluster == cluster) & (same_group == group)
+            total = float(pairs[chosen].sum(axis=0))
+            mean = float((pairs * means)[chosen].sum(axis=0)) / total if total else np.nan
+            found.append((answer, name, int(total), mean, mean - weight * group))
+    return pd.DataFrame(found, columns=["clusters of", "pairs", "number", "standard", "fair"])
+
+
+def contrasts(rows: pd.DataFrame) -> pd.DataFrame:
+    """How far pairs of one cluster of FKKM, and pairs of one group, are above the others, in both kernels."""
+    table = types(rows)
+    a, b, c, d = (
+        table[table["clusters of"] == "FKKM"].set_index("pairs").loc[list(TYPES), ["standard", "fair"]].to_numpy()
+    )
+    return pd.DataFrame({"cluster": (a + b - c - d) / 2, "group": (a + c - b - d) / 2}, index=["standard", "fair"]).T
+
+
+def correlation(rows: pd.DataFrame) -> float:
+    """Correlation of the entries of the two kernels over all pairs of different points."""
+    table = types(rows)
+    some = table[table["clusters of"] == "classes"]
+    weight, total = weight_of(rows), float(some["number"].sum(axis=0))
+    same = some[some["pairs"].str.endswith("same group")]
+    share = float(same["number"].sum(axis=0)) / total
+    overall = float((some["number"] * some["standard"]).sum(axis=0)) / total
+    within = float((same["number"] * same["standard"]).sum(axis=0) / same["number"].sum(axis=0))
+    std = float(rows[rows["metric"] == "standard deviation"]["value"].iloc[0])
+    both = share * (within - overall)
+    variance = std**2 - 2.0 * weight * both + weight**2 * share * (1.0 - share)
+    return (std**2 - weight * both) / (std * np.sqrt(variance))
+
+
+def in_words(rows: pd.DataFrame) -> str:
+    """What sets the pairs of points apart in either kernel, with the numbers."""
+    table = contrasts(rows)
+    before, after = table["standard"], table["fair"]
+    return (
+        f"In the standard kernel pairs of one cluster are {before['cluster']:.3f} above pairs of two, and pairs of one "
+        f"group {before['group']:+.3f} against pairs of two groups. In the fair kernel (λ = {weight_of(rows):g}) it is "
+        f"{after['cluster']:.3f} and {after['group']:+.3f}. The entries of the two kernels correlate with "
+        f"{correlation(rows):.3f}."
+    )
+
+
+def bars(rows: pd.DataFrame) -> tuple[dict[str, np.ndarray], list[str]]:
+    """Counts (G, c) of every answer, and the names of the groups."""
+    joint = {name: counts_of(rows, name) for name in ANSWERS}
+    tables = {name: counts.group_by_cluster for name, counts in joint.items()}
+    return tables, [str(label) for label in joint["FKKM"].groups]
+
+
+def bar_table(rows: pd.DataFrame) -> pd.DataFrame:
+    """The same, one line a bar's part."""
+    found, names = bars(rows)
+    lines = [
+        (answer, cluster, group, count)
+        for answer, table in found.items()
+        for cluster, counts in enumerate(table.T.tolist())
+        for group, count in zip(names, counts, strict=True)
+    ]
+    return pd.DataFrame(lines, columns=["answer", "cluster", "group", "points"])
+
+
+def fairness_in_words(rows: pd.DataFrame) -> str:
+    """Balance, MNCE and accuracy of every answer."""
+    wide = rows[rows["protocol"] == "answer"].pivot(index="method", columns="metric", values="value")
+    parts = [
+        f"{name} (λ = {own['chosen weight']:g}): Bal {own['Bal']:.3f}, MNCE {own['MNCE']:.3f}, ACC {own['ACC']:.3f}"
+        for name, own in wide.loc[list(ANSWERS)].iterrows()
+    ]
+    own = wide.loc["classes"]
+    return "; ".join(parts) + f". The classes themselves: Bal {own['Bal']:.3f}, MNCE {own['MNCE']:.3f}."
+
+
+def pictures(rows: pd.DataFrame) -> dict[str, tuple[np.ndarray, list[float]]]:
+    """Both kernels in both orders, by title: block means, and where clusters or groups part."""
+    return {
+        f"{kernel} kernel by {order}": picture(rows, order, fair=kernel == "fair")
+        for order, kernel in product(ORDERS, ("standard", "fair"))
+    }

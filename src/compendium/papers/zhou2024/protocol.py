@@ -1,0 +1,485 @@
+"""What the notebooks on Zhou et al. (2024) share: judge, data, estimators of this paper only, and rows of a run.
+
+The judge takes every metric from a table of counts, which is kept as a text in the rows.
+"""
+
+import inspect
+import json
+import warnings
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property, lru_cache, wraps
+from typing import ClassVar
+
+import numpy as np
+import pandas as pd
+from scipy import sparse
+from scipy.sparse import csgraph
+from sklearn.base import BaseEstimator, clone
+from sklearn.cluster import KMeans
+from sklearn.exceptions import ConvergenceWarning
+
+from evenspan.clustering.base_kernels import base_kernel, twelve_kernels
+from evenspan.clustering.fair_kernel_kmeans import FairKernelKMeans
+from evenspan.clustering.fair_multiple_kernel_kmeans import FairMultipleKernelKMeans, kernel_weights, weighted
+from evenspan.clustering.fairness_first import FairnessFirstClustering
+from evenspan.clustering.graphs import kernel_neighbour_graph, nearest_neighbour_graph
+from evenspan.clustering.kernel_kmeans import KernelKMeans, leading_eigenvectors
+from evenspan.clustering.kernels import DenseGram
+from evenspan.clustering.weight_rule import WeightRule
+from evenspan.core.errors import ConfigurationError, FetchError, ResultError
+from evenspan.core.groups import encode_groups
+from evenspan.metrics.clustering import (
+    accuracy_of,
+    balance,
+    balance_of,
+    clustering_accuracy,
+    encode_labels,
+    fair_gap_of,
+    information_of,
+    mnce_of,
+    regulariser_of,
+)
+
+from ...data.clustering import ClusterData, clusterings, load_clustering
+from ...protocol import tidy
+
+METRICS = ("ACC", "NMI", "Bal", "MNCE")
+#: Our name of a data set -> the printed one.
+NAMES = {
+    "jaffe": "Jaffe",
+    "mnist_usps": "MNIST-USPS",
+    "credit_card": "Credit Card",
+    "k1b": "K1b",
+    "har": "HAR",
+    "daily_sports": "D&S",
+}
+#: Not in the registry, because nobody can download a fixed version; read where a reader has put them.
+NOT_AT_HAND = {"har": "Human Activity Recognition Using Smartphones", "daily_sports": "Daily and Sports Activities"}
+MADE = "made"
+#: The kernel whose inner products are those of the features.
+LINEAR = 1
+#: The metric of the row that carries the counts of a run; its value is the number of samples.
+COUNTED = "n"
+
+
+@dataclass(frozen=True)
+class PublishedRule(WeightRule):
+    """The rule of the paper as released: it also ends at MNCE 0, if the second weight leaves MNCE there."""
+
+    ends_at_zero: ClassVar[bool] = True
+
+
+# -- the judge -------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class JointCounts:
+    """How many samples have a class, a group and a cluster: the sufficient statistic of every metric of a clustering.
+
+    ``classes`` (C,), ``groups`` (G,) and ``clusters`` (c,) are labels without repetition; a cluster may be empty.
+    ``counts`` is (C, G, c), int64. It takes O(n) to count; everything after that is O(C G c).
+    """
+
+    classes: np.ndarray
+    groups: np.ndarray
+    clusters: np.ndarray
+    counts: np.ndarray
+
+    @classmethod
+    def from_labels(cls, y, labels, sensitive_features, n_clusters: int | None = None) -> "JointCounts":
+        """Count samples: their class ``y``, which no method is shown, their cluster ``labels`` and their group.
+
+        With ``n_clusters`` the clusters are 0, ..., n_clusters - 1, so that empty ones are counted as such.
+        """
+        clusters, of_cluster = encode_labels(labels, "labels")
+        classes, of_class = encode_labels(y, "y", len(of_cluster))
+        groups, of_group = encode_groups(sensitive_features, len(of_cluster))
+        if n_clusters is not None:
+            clusters, of_cluster = np.arange(n_clusters), clusters[of_cluster]
+        counts = np.zeros((len(classes), len(groups), len(clusters)), dtype=np.int64)
+        np.add.at(counts, (of_class, of_group, of_cluster), 1)
+        return cls(classes, groups, clusters, counts)
+
+    @property
+    def n(self) -> int:
+        """The number of samples."""
+        return int(self.counts.sum(axis=None))
+
+    @property
+    def group_by_cluster(self) -> np.ndarray:
+        """Counts (G, c) of groups in clusters."""
+        return self.counts.sum(axis=0)
+
+    def to_text(self) -> str:
+        """One line of JSON: the labels of the three axes, and the counts, ``7*3`` meaning three times 7.
+
+        The group changes fastest, then the cluster, then the class: where a cluster has no sample of a class its zeros
+        stand in one run.
+        """
+        flat = self.counts.transpose(0, 2, 1).ravel()
+        starts = np.concatenate([[0], np.flatnonzero(np.diff(flat)) + 1])
+        lengths = np.diff(np.append(starts, len(flat)))
+        runs = [
+            f"{value}*{length}" if length > 1 else str(value)
+            for value, length in zip(flat[starts].tolist(), lengths.tolist(), strict=True)
+        ]
+        axes = [labels.tolist() for labels in (self.classes, self.groups, self.clusters)]
+        return json.dumps([*axes, " ".join(runs)], separators=(",", ":"), ensure_ascii=False)
+
+    @classmethod
+    def from_text(cls, text: str) -> "JointCounts":
+        """Read what ``to_text`` wrote."""
+        try:
+            *axes, runs = json.loads(text)
+            pairs = [(*run.split("*"), "1")[:2] for run in runs.split(" ")]
+            flat = np.repeat([int(value) for value, _ in pairs], [int(length) for _, length in pairs])
+            C, G, c = (len(labels) for labels in axes)
+            if flat.min() < 0 or not flat.any():
+                raise ValueError("counts are from 0, and not all 0")
+            return cls(*map(np.array, axes), flat.reshape(C, c, G).transpose(0, 2, 1))
+        except (ValueError, TypeError, AttributeError) as error:
+            raise ResultError(
+                f"{str(text)[:60]!r} is no text of joint counts ({error}). Needed is a line written by to_text."
+            ) from error
+
+
+def judge_clustering(counts: JointCounts) -> dict[str, float]:
+    """Every metric of a clustering from its counts, by name; MNCE is nan for one group.
+
+    Nothing depends on the order or the names of clusters, classes or groups. The fair gap is computed in fractions:
+    it is 0 exactly when every cluster has the shares of the groups in the whole sample.
+    """
+    table, groups = counts.counts.sum(axis=1), counts.group_by_cluster
+    occupied = int(groups.any(axis=0).sum(axis=0))
+    return {
+        "ACC": accuracy_of(table),
+        "NMI": information_of(table),
+        "Bal": balance_of(groups),
+        "MNCE": mnce_of(groups),
+        "F": float(regulariser_of(groups)),
+        "fair gap": float(fair_gap_of(groups)),
+        "clusters": occupied,
+        "empty clusters": groups.shape[1] - occupied,
+    }
+
+
+# -- data -------------------------------------------------------------------------------------------------------------
+
+
+class Problem:
+    """One data set with all that several runs share, read and made when it is first asked for."""
+
+    def __init__(self, data: str | ClusterData):
+        self.name = data if isinstance(data, str) else data.name
+        self._given = data
+        self._kept: dict[object, object] = {}
+
+    @cached_property
+    def data(self) -> ClusterData:
+        """Features or kernels, classes and groups."""
+        if isinstance(self._given, ClusterData):
+            return self._given
+        return made_set() if self._given == MADE else load_clustering(self._given)
+
+    @cached_property
+    def codes(self) -> np.ndarray:
+        """Groups as numbers."""
+        return encode_groups(self.data.groups, self.data.n)[1]
+
+    def keep(self, key: object, make: Callable[[], object]):
+        """What ``make`` gives, made once."""
+        if key not in self._kept:
+            self._kept[key] = make()
+        return self._kept[key]
+
+
+@lru_cache(maxsize=1)
+def problem(name: str) -> Problem:
+    """A data set by its name: one of ``compendium.data.clustering.clusterings()``, or the made one."""
+    if name not in (known := (*clusterings(), MADE)):
+        raise ConfigurationError(f"dataset={name!r}; needed is one of {', '.join(known)}.")
+    return Problem(name)
+
+
+#: What a method is given: from a problem to features, a kernel, a graph, or a stack of kernels.
+Given = Callable[[Problem], object]
+
+
+def kept(key: object) -> Callable[[Given], Given]:
+    """A decorator for what is made once for a problem."""
+
+    def decorated(make: Given) -> Given:
+        return wraps(make)(lambda problem: problem.keep(key, lambda: make(problem)))
+
+    return decorated
+
+
+@kept("features")
+def features(problem: Problem) -> np.ndarray:
+    """Rows for the methods of points; where the features are sparse or not published, a factor of their kernel."""
+    data = problem.data
+    if data.X is None:
+        return factor(kernel(LINEAR)(problem))
+    if sparse.issparse(data.X):
+        # A rotation of the rows: distances, means and therefore all answers are those of the sparse features.
+        return factor((data.X @ data.X.T).toarray())
+    return np.asarray(data.X, float)
+
+
+def kernel(number: int) -> Given:
+    """One of the twelve kernels: the published one, or made from the features."""
+
+    @kept(number)
+    def given(problem: Problem) -> np.ndarray:
+        X, kernels = problem.data.X, problem.data.kernels
+        return base_kernel(X, number) if kernels is None else np.array(kernels[number - 1], float)
+
+    return given
+
+
+def stack(above: int) -> Given:
+    """All twelve kernels (m, n, n), of more than so many points in single precision."""
+
+    @kept("stack")
+    def given(problem: Problem) -> np.ndarray:
+        X, kernels = problem.data.X, problem.data.kernels
+        dtype = np.float32 if problem.data.n > above else np.float64
+        return twelve_kernels(X, dtype=dtype) if kernels is None else np.array(kernels, dtype)
+
+    return given
+
+
+def average(above: int) -> Given:
+    """The mean of these kernels, in double precision."""
+    return kept("average")(lambda problem: stack(above)(problem).mean(axis=0, dtype=np.float64))
+
+
+def graph(neighbours: int, number: int) -> Given:
+    """The symmetric graph of nearest neighbours; where features are not published, of neighbours by a kernel."""
+
+    @kept("graph")
+    def given(problem: Problem):
+        if problem.data.X is None:
+            return kernel_neighbour_graph(kernel(number)(problem), neighbours)
+        return nearest_neighbour_graph(problem.data.X, neighbours)
+
+    return given
+
+
+def factor(K: np.ndarray) -> np.ndarray:
+    """Z (n, r) with K = Z Z^T."""
+    values, vectors = np.linalg.eigh(K)
+    kept = values > 1e-12 * values[-1]  # what is below is rounding
+    return vectors[:, kept] * np.sqrt(values[kept])
+
+
+def made_set() -> ClusterData:
+    """Three clusters along one axis, two groups along the other and farther apart: who ignores groups finds them."""
+    rng = np.random.default_rng(0)
+    rows = [(40, 0, 0), (26, 0, 1), (32, 1, 0), (20, 1, 1), (24, 2, 0), (14, 2, 1)]
+    y = np.repeat([row[1] for row in rows], [row[0] for row in rows])
+    groups = np.repeat([row[2] for row in rows], [row[0] for row in rows])
+    X = np.column_stack([3.0 * y, 4.0 * groups]) + 0.5 * rng.normal(size=(len(y), 2))
+    order = rng.permutation(len(y))
+    return ClusterData(MADE, X[order], None, y[order], groups[order], 3, "made for the build of the book")
+
+
+# -- estimators that only this paper needs ----------------------------------------------------------------------------
+
+
+class SpectralClustering(KernelKMeans):
+    """Spectral clustering of Ng, Jordan and Weiss on a graph (n, n), rounded as relaxed kernel k-means is.
+
+    The graph is normalised by its degrees; a negative degree counts by its size.
+    """
+
+    def __init__(self, n_clusters=8, *, n_init=10, random_state=0):
+        super().__init__(
+            n_clusters, algorithm="relaxed", kernel="precomputed", n_init=n_init, random_state=random_state
+        )
+
+    def fit(self, X, y=None):
+        self.n_parts_ = csgraph.connected_components(sparse.csr_array(X), directed=False)[0]
+        degrees = np.maximum(np.abs(np.asarray(X.sum(axis=1), float).ravel()), 1e-9)
+        dense = X.toarray() if sparse.issparse(X) else X
+        return super().fit(dense / np.sqrt(np.outer(degrees, degrees)))
+
+
+@dataclass(eq=False, repr=False)
+class MostBalanced(BaseEstimator):
+    """Variational fair clustering from the same seeds at every weight: best balance, then the lowest energy."""
+
+    estimator: BaseEstimator
+    weights: Sequence[float]
+    n_clusters: int = 8
+    random_state: int = 0
+
+    def fit(self, X, y=None, *, sensitive_features):
+        model = clone(self.estimator).set_params(n_clusters=self.n_clusters, random_state=self.random_state)
+        tried = model.curve(X, self.weights, sensitive_features=sensitive_features)
+        evenness = [balance(found.labels, sensitive_features) for found in tried]
+        self.best_ = tried[min(range(len(tried)), key=lambda i: (-evenness[i], tried[i].energy))]
+        self.labels_ = self.best_.labels
+        self.search_ = [
+            {"fairness_weight": found.weight, "balance": value, "energy": found.energy}
+            for found, value in zip(tried, evenness, strict=True)
+        ]
+        return self
+
+
+@dataclass(eq=False, repr=False)
+class BestKernel(BaseEstimator):
+    """Relaxed kernel k-means on the kernel of a stack with the largest share of its trace explained.
+
+    With ``oracle`` it is the kernel with the best accuracy: that uses the classes, which no method may.
+    """
+
+    oracle: bool = False
+    n_clusters: int = 8
+    random_state: int = 0
+
+    def fit(self, X, y=None):
+        own = {"algorithm": "relaxed", "kernel": "precomputed", "dtype": X.dtype.name}
+        models = [KernelKMeans(self.n_clusters, **own, random_state=self.random_state).fit(K) for K in X]
+        shares = [model.objective_ / np.trace(K, dtype=np.float64).item() for model, K in zip(models, X, strict=True)]
+        scores = [clustering_accuracy(y, model.labels_) for model in models] if self.oracle else shares
+        place = int(np.argmax(scores))
+        self.labels_, self.kernel_, self.explained_share_ = models[place].labels_, place + 1, shares[place]
+        return self
+
+
+@dataclass(eq=False, repr=False)
+class MultipleKernelKMeans(BaseEstimator):
+    """Multiple kernel k-means: orthonormal relaxed indicators and squared kernel weights, alternating; no groups.
+
+    A relative change of the objective up to ``tol`` ends the alternations, of which there are ``max_iter`` at most.
+    """
+
+    max_iter: int = 50
+    tol: float = 1e-6
+    n_clusters: int = 8
+    random_state: int = 0
+
+    def fit(self, X, y=None):
+        gamma, before, self.at_rest_ = np.full(len(X), 1.0 / len(X)), np.inf, False
+        traces = np.trace(X, axis1=1, axis2=2, dtype=np.float64)
+        rounds = 0
+        while rounds < self.max_iter and not self.at_rest_:
+            rounds += 1
+            gram = DenseGram(weighted(X, gamma))
+            H = leading_eigenvectors(gram, self.n_clusters, np.random.default_rng(0))[1]
+            h = traces - np.array([np.einsum("nk,nk->", H, DenseGram(K).product(H)) for K in X])
+            gamma = kernel_weights(h)
+            objective = float((gamma**2 * h).sum(axis=0))
+            self.at_rest_ = abs(before - objective) <= self.tol * objective
+            before = objective
+        self.n_rounds_, self.kernel_weights_, K = rounds, gamma, weighted(X, gamma)
+        own = {"algorithm": "relaxed", "kernel": "precomputed", "dtype": K.dtype.name}
+        self.labels_ = KernelKMeans(self.n_clusters, **own, random_state=self.random_state).fit(K).labels_
+        return self
+
+
+def fitted(estimator, X, data: ClusterData, seed: int, **options):
+    """An estimator with a seed, fitted: who takes groups is shown them, and classes are shown to an oracle only."""
+    model = clone(estimator).set_params(n_clusters=data.n_clusters, random_state=seed, **options)
+    if isinstance(model, KMeans):
+        model.set_params(random_state=int(np.random.default_rng(seed).integers(2**31)))
+    fair = "sensitive_features" in inspect.signature(model.fit).parameters
+    shown = {"sensitive_features": data.groups} if fair else {}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # that steps were used up is a row of its own
+        return model.fit(X, data.y if getattr(model, "oracle", False) else None, **shown)
+
+
+# -- rows of a run ----------------------------------------------------------------------------------------------------
+
+
+def said(model, X=None, groups=None) -> dict[str, float]:
+    """What a fitted model says of itself."""
+    model = getattr(model, "inner_", model)
+    if isinstance(model, KMeans):
+        return {"objective": model.inertia_, "sweeps": model.n_iter_}
+    if isinstance(model, SpectralClustering):
+        return {"parts of the graph": model.n_parts_}
+    if isinstance(model, MostBalanced):
+        best = model.best_
+        facts = {"weight": best.weight, "objective": best.energy, "sweeps": len(best.history)}
+        return facts | {"at rest": best.converged, "kept a former state": best.degenerate}
+    if isinstance(model, FairnessFirstClustering):
+        facts = {"objective": model.inertia_, "moves": model.n_moves_, "swaps": model.n_swaps_}
+        return facts | {"Bal after stage 1": model.stages_[0]["balance"], "at rest": model.at_rest_}
+    if isinstance(model, BestKernel):
+        return {"kernel": model.kernel_, "explained share": model.explained_share_}
+    if isinstance(model, MultipleKernelKMeans):
+        return {"rounds": model.n_rounds_, "at rest": model.at_rest_} | _weights(model)
+    if isinstance(model, FairMultipleKernelKMeans):
+        facts = {"weight": model.fairness_weight_, "objective": model.objective_, "rounds": model.n_rounds_}
+        facts |= {"at rest": model.at_rest_, "trace reached": model.certificate_.primal}
+        facts["trace bound"] = model.certificate_.dual
+        facts["rises of the objective"] = (np.diff(model.history_) > 1e-9 * model.history_[0]).sum(axis=0)
+        return facts | _weights(model)
+    if isinstance(model, FairKernelKMeans):
+        facts, moves = {}, model.n_moves_
+        if model.swaps:  # those before the first swap
+            single = clone(model).set_params(init=model.initial_labels_)
+            (before,) = single.curve(X, [model.fairness_weight_], sensitive_features=groups)
+            facts, moves = {"swaps": model.n_swaps_}, before.updates.n_moves
+        facts |= {"start at rest": moves == 0, "moves": moves, "weight": model.fairness_weight_}
+        facts |= {"objective": model.objective_, "certificate bound": model.certificate_.dual}
+        return facts | {"sweeps": model.n_sweeps_, "at rest": model.at_rest_}
+    return {}
+
+
+def _weights(model) -> dict[str, float]:
+    return {f"gamma {place:02d}": value for place, value in enumerate(model.kernel_weights_, 1)}
+
+
+def judged(counts: JointCounts, **key) -> list[dict]:
+    """Every metric of a clustering, and the row that keeps its counts."""
+    kept = tidy({COUNTED: counts.n}, **key, counts=counts.to_text())
+    return tidy(judge_clustering(counts), **key, counts="") + kept
+
+
+def rows_of(model, X, data: ClusterData, seconds: float, *, protocol: str, search: bool = True, **key) -> list[dict]:
+    """The rows of one run: every metric from its counts, what the method says of itself, and perhaps its search."""
+    counts = JointCounts.from_labels(data.y, by_first_row(model.labels_), data.groups, data.n_clusters)
+    rows = judged(counts, **key, protocol=protocol)
+    rows += tidy(said(model, X, data.groups) | {"seconds": seconds}, **key, protocol=f"{protocol}: fit")
+    names = {"mnce": "MNCE", "balance": "Bal", "n_sweeps": "sweeps"}
+    for step in getattr(model, "search_", ()) if search else ():
+        at = {"protocol": f"{protocol}: search", "variant": f"weight {step['fairness_weight']:g}"}
+        rows += tidy({names.get(k, k): v for k, v in step.items() if k != "fairness_weight"}, **key | at)
+    return rows
+
+
+def judged_again(stored: pd.DataFrame) -> list[dict]:
+    """The same from the counts of stored runs."""
+    columns = [name for name in stored.columns if name not in ("task", "metric", "value", "reason", "counts")]
+    kept, without = stored[stored["metric"] == COUNTED], stored[stored["value"].isna()]
+    found = without.drop(columns="task").to_dict("records")
+    return found + [
+        row
+        for line in kept.to_dict("records")
+        for row in judged(JointCounts.from_text(line["counts"]), **{name: line[name] for name in columns})
+    ]
+
+
+def by_first_row(labels: np.ndarray) -> np.ndarray:
+    """The same clusters, numbered in the order in which the rows meet them: names of clusters say nothing."""
+    _, first, codes = np.unique(labels, return_index=True, return_inverse=True)
+    return np.argsort(np.argsort(first))[codes]
+
+
+def absent(dataset: str, methods: Iterable[str]) -> list[dict]:
+    """Rows with the reason why there is no number, or none if a reader has the data."""
+    try:
+        load_clustering(dataset)
+    except FetchError:
+        reason = (
+            f"the data ({NOT_AT_HAND[dataset]}, UCI Machine Learning Repository) are not at hand; the loader reads the "
+            "original archive where a reader has it"
+        )
+        key = {"dataset": dataset, "split": "all", "protocol": "released", "variant": "", "counts": ""}
+        return [row for name in methods for row in tidy(dict.fromkeys(METRICS), reason, method=name, **key)]
+    return []

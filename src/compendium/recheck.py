@@ -1,0 +1,114 @@
+"""A stored result against the same task computed again."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+
+import numpy as np
+import pandas as pd
+import yaml
+
+from evenspan.core.errors import ResultError
+
+from . import paths
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """A stored result against the same task computed again."""
+
+    name: str
+    rows: int
+    largest_absolute: float
+    largest_relative: float
+    where: str
+    ok: bool
+    #: How many numbers differ by more than is allowed.
+    outside: int = 0
+
+
+@dataclass(frozen=True)
+class Tolerances:
+    """``(rtol, atol)`` by patterns of ``METRIC`` or ``METHOD: METRIC``, the first that fits, and for all others."""
+
+    patterns: tuple[tuple[str, float, float], ...]
+    others: tuple[float, float]
+
+    def of(self, metric: str, method: str = "") -> tuple[float, float]:
+        """``(rtol, atol)`` of one metric of one method."""
+        names = (metric, f"{method}: {metric}")
+        return next(
+            ((rtol, atol) for pattern, rtol, atol in self.patterns if any(fnmatchcase(one, pattern) for one in names)),
+            self.others,
+        )
+
+
+def compare(
+    name: str, stored: pd.DataFrame, again: pd.DataFrame, allowed: Tolerances, *, part: bool = False
+) -> Comparison:
+    """Largest difference between two results of one unit, and whether all rows agree.
+
+    With ``part`` the second may lack rows, or have them without a value: what was not computed is not compared.
+    """
+    key = [column for column in stored.columns if column not in ("value", "reason")]
+    if part:
+        again = _worded(again[again["value"].notna()].reindex(columns=[*key, "value"]), key)
+        stored = _worded(stored, key).merge(again[key], on=key)
+        if stored.empty and again.empty:
+            return Comparison(name, 0, 0.0, 0.0, "", True)
+    if sorted(key) != sorted(column for column in again.columns if column not in ("value", "reason")):
+        return Comparison(name, len(stored), np.inf, np.inf, "the columns differ", False)
+    both = stored.astype(dict.fromkeys(key, str)).merge(
+        again.astype(dict.fromkeys(key, str)), on=key, how="outer", indicator=True, suffixes=("_old", "_new")
+    )
+    if not (both["_merge"] == "both").all():
+        row = both.loc[both["_merge"] != "both", key].iloc[0].to_dict()
+        return Comparison(name, len(stored), np.inf, np.inf, f"only one of the two has {row}", False)
+    old, new = both["value_old"].to_numpy(), both["value_new"].to_numpy()
+    same = (old == new) | (np.isnan(old) & np.isnan(new))
+    with np.errstate(invalid="ignore", divide="ignore"):
+        difference = np.where(same, 0.0, np.abs(new - old))
+        relative = np.where(same, 0.0, difference / np.abs(old))
+        rtol, atol = np.array(
+            [allowed.of(*map(str, pair)) for pair in zip(both["metric"], both["method"], strict=True)]
+        ).T
+        ok = same | (difference <= atol + rtol * np.abs(old))  # a NaN on one side only compares as False
+    difference, relative = np.nan_to_num(difference, nan=np.inf), np.nan_to_num(relative, nan=np.inf)
+    worst = int(np.lexsort((difference, ~ok))[-1])  # the largest that does not agree, if there is one
+    named = (str(text) for column, text in both[key].iloc[worst].items() if column != "task")
+    where = " ".join(text for text in named if text not in ("nan", "<NA>", "")) if difference[worst] > 0 else ""
+    largest = (float(some.max()) for some in (difference, relative))
+    return Comparison(name, len(stored), *largest, where, bool(ok.all()), int((~ok).sum(axis=0)))
+
+
+def _worded(rows: pd.DataFrame, key: list[str]) -> pd.DataFrame:
+    """Rows with words as keys: what was read has blanks and whole numbers in other types than what was computed."""
+
+    def word(value: object) -> str:
+        try:
+            number = float(value)
+        except (TypeError, ValueError):
+            return "" if value is None or value is pd.NA else str(value)
+        return "" if np.isnan(number) else repr(number).removesuffix(".0")
+
+    return rows.assign(**{name: [word(value) for value in rows[name]] for name in key})
+
+
+def tolerances(experiment_id: str) -> Tolerances:
+    """Tolerances within which a unit computed again must agree (``data/tolerances.yml``)."""
+    path = paths.data("tolerances.yml")
+    try:
+        rules = yaml.safe_load(path.read_text(encoding="utf-8"))["recheck"]
+        own = rules["experiments"].get(experiment_id, {})
+        return Tolerances(
+            tuple((name, *_pair(rule)) for name, rule in [*own.items(), *rules["metrics"].items()]), _pair(rules)
+        )
+    except (OSError, yaml.YAMLError, KeyError, TypeError, ValueError, AttributeError) as error:
+        raise ResultError(
+            f"{path} must hold 'recheck' with rtol, atol, 'metrics' and 'experiments', whose patterns of metrics have "
+            f"such pairs, but reading it gave {error!r}. Correct it."
+        ) from error
+
+
+def _pair(rule: Mapping) -> tuple[float, float]:
+    return float(rule["rtol"]), float(rule["atol"])

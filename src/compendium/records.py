@@ -1,0 +1,201 @@
+"""Rows and records as text: one canonical form, so that equal results are equal bytes; and files never half written."""
+
+import contextlib
+import csv
+import hashlib
+import io
+import json
+import math
+import os
+import subprocess
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+
+import pandas as pd
+
+from evenspan.core.errors import ResultError
+
+from .paths import root
+
+TIDY = ("dataset", "method", "k", "split", "protocol", "metric", "value")
+#: Of two runs of one unit, equal results may differ in these fields of their records and in no other.
+VARYING = frozenset({"environment", "finished", "peak_memory_mib", "seconds"})
+
+
+def commit() -> tuple[str, bool | None]:
+    """The commit of the checkout, and whether code, notebooks, experiments or lock differ from it.
+
+    Outside a git checkout, also in a folder of another one, the commit is ``unknown: `` with the reason, and the flag
+    is None.
+    """
+    # --no-optional-locks: several tasks ask at once, and none may disturb a commit that the user is making.
+    git = ["git", "--no-optional-locks", "-C", str(root())]
+    decides = ["src", "notebooks", "experiments.yml", "pyproject.toml", "requirements.lock"]
+    try:
+        # An unpacked archive may lie in a checkout of something else, whose commit says nothing about it.
+        above = subprocess.run([*git, "rev-parse", "--show-prefix"], capture_output=True, text=True, check=True)
+        if above.stdout.strip():
+            return "unknown: not a git repository of its own", None
+        head = subprocess.run([*git, "rev-parse", "HEAD"], capture_output=True, text=True, check=True)
+        changed = subprocess.run(
+            [*git, "status", "--porcelain", "--", *decides], capture_output=True, text=True, check=True
+        )
+    except FileNotFoundError:
+        return "unknown: git is not installed", None
+    except subprocess.CalledProcessError as error:
+        reason = error.stderr.strip().splitlines()
+        return f"unknown: {reason[0] if reason else 'git failed'}", None
+    return head.stdout.strip(), bool(changed.stdout.strip())
+
+
+def peak_memory() -> float:
+    """Largest resident memory of this process so far, in MiB."""
+    import resource  # not on every system; asked for only where a task has run
+
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return round(peak / (2**20 if sys.platform == "darwin" else 2**10), 1)
+
+
+def digest(content: bytes) -> str:
+    """SHA-256 in hexadecimal."""
+    return hashlib.sha256(content).hexdigest()
+
+
+def write(path: Path, content: bytes) -> None:
+    """Write a file whole or not at all: a reader, or a run after a crash, never sees a part of it."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    partial = path.with_name(f".{path.name}.part")
+    with partial.open("wb") as stream:
+        stream.write(content)
+        stream.flush()
+        os.fsync(stream.fileno())
+    partial.replace(path)
+
+
+def tidy(values: Mapping[str, object], reason: str = "", **key: object) -> list[dict]:
+    """Rows of one answer: a row for each metric, with the same ``dataset``, ``method``, ``k``, ``split``, ``protocol``.
+
+    A value that is None has the ``reason`` why there is no number; so has the pair ``(None, reason)``.
+    """
+    found = []
+    for metric, value in values.items():
+        value, why = value if isinstance(value, tuple) else (value, reason if value is None else "")
+        found.append({"k": None, "split": 0} | key | {"metric": metric, "value": value, "reason": why})
+    return found
+
+
+def whole(rows: pd.DataFrame | list[dict]) -> pd.DataFrame:
+    """Tidy rows as one table, with whole numbers for ``k`` also where some rows have none."""
+    table = rows if isinstance(rows, pd.DataFrame) else pd.DataFrame(rows)
+    return table.astype({name: kind for name, kind in {"k": "Int64", "value": float}.items() if name in table})
+
+
+def lines(frame: pd.DataFrame) -> list[dict[str, str]]:
+    """Rows as text: columns and rows in a fixed order, shortest decimals that read back to the same float."""
+    columns = [*TIDY, *extra(frame)]
+    rows = [[_text(value) for value in row] for row in frame[columns].itertuples(index=False, name=None)]
+    return [dict(zip(columns, row, strict=True)) for row in sorted(rows, key=lambda row: [_rank(text) for text in row])]
+
+
+def extra(frame: pd.DataFrame) -> list[str]:
+    """The columns of rows beside the tidy ones, in the order in which they are written."""
+    return sorted(set(frame.columns) - set(TIDY))
+
+
+def rows_digest(rows: Sequence[Mapping[str, str]]) -> str:
+    """SHA-256 of the rows of a unit; columns in which it has nothing are those of its neighbours and do not count."""
+    return digest(_csv(_used(rows), rows))
+
+
+def to_csv(units: Mapping[str, Sequence[Mapping[str, str]]]) -> bytes:
+    """The rows of several units in one table, sorted by unit, which has the first column."""
+    columns = ["task", *_used([row for rows in units.values() for row in rows])]
+    return _csv(columns, [{"task": name, **row} for name in sorted(units) for row in units[name]])
+
+
+def frame(rows: Sequence[Mapping[str, str]], columns: Iterable[str]) -> pd.DataFrame:
+    """Rows as :func:`lines` gave them, with numbers where they stand for numbers; ``columns`` beside the tidy ones."""
+    columns = [*TIDY, *columns]
+    table = pd.DataFrame([[row.get(name, "") for name in columns] for row in rows], columns=columns, dtype=object)
+    table["k"] = pd.array([int(k) if k else None for k in table["k"]], dtype="Int64")
+    table["split"] = pd.Series([int(s) if s.isdigit() else s for s in table["split"]], dtype=object, index=table.index)
+    # Python's own conversion reads every float back bit for bit.
+    table["value"] = [float(value) if value else math.nan for value in table["value"]]
+    for name in table.columns.difference([*TIDY, "reason"]):
+        with contextlib.suppress(ValueError):
+            table[name] = pd.to_numeric(table[name])
+    return table
+
+
+def _used(rows: Sequence[Mapping[str, str]]) -> list[str]:
+    names = {name for row in rows for name, text in row.items() if text}
+    return [*TIDY, *sorted(names - set(TIDY))]
+
+
+def _csv(columns: list[str], rows: Iterable[Mapping[str, str]]) -> bytes:
+    stream = io.StringIO()
+    writer = csv.writer(stream, lineterminator="\n")
+    writer.writerow(columns)
+    writer.writerows([row.get(name, "") for name in columns] for row in rows)
+    return stream.getvalue().encode()
+
+
+def checked(frame: pd.DataFrame, source: str) -> pd.DataFrame:
+    """``frame`` if it is tidy: all columns, no key twice, and a reason wherever there is no value."""
+    if not isinstance(frame, pd.DataFrame):
+        raise ResultError(f"{source}: a unit must return rows or a DataFrame, but returned {type(frame).__name__}.")
+    if missing := [name for name in TIDY if name not in frame.columns]:
+        raise ResultError(f"{source}: the rows lack the column {', '.join(missing)}; they need {', '.join(TIDY)}.")
+    if frame.empty:
+        raise ResultError(f"{source}: there are no rows. A number that cannot be computed is a row with a reason.")
+    split_ok = frame["split"].map(lambda split: split == "all" or (_is_whole(split) and split >= 0))
+    if not split_ok.all():
+        raise ResultError(f"{source}: split {frame.loc[~split_ok, 'split'].iloc[0]} is neither a number nor 'all'.")
+    key = [name for name in frame.columns if name not in ("value", "reason")]
+    if (twice := frame.duplicated(key)).any():
+        raise ResultError(f"{source}: two rows have the same key {frame.loc[twice, key].iloc[0].to_dict()}.")
+    values = pd.to_numeric(frame["value"])
+    reasons = frame["reason"].fillna("").astype(str) if "reason" in frame else pd.Series("", index=frame.index)
+    bare = ~values.map(math.isfinite) & (reasons.str.strip() == "")
+    if bare.any():
+        row = frame.loc[bare, key].iloc[0].to_dict()
+        raise ResultError(f"{source}: {row} has no finite value and no reason; state it in a column 'reason'.")
+    return frame
+
+
+def read(path: Path) -> dict:
+    """A record; a damaged one is an error."""
+    try:
+        record = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, json.JSONDecodeError) as error:
+        raise ResultError(f"The record {path} cannot be read ({error}). Delete it and run the task again.") from error
+    if not isinstance(record, dict):
+        raise ResultError(f"The record {path} is not a mapping. Delete it and run the task again.")
+    return record
+
+
+def to_json(record: Mapping) -> bytes:
+    """A record as JSON: keys in order, one per line."""
+    return (json.dumps(record, indent=2, sort_keys=True, ensure_ascii=False, allow_nan=False) + "\n").encode()
+
+
+def _text(value: object) -> str:
+    if value is None or value is pd.NA:
+        return ""
+    if hasattr(value, "item"):  # a NumPy scalar: its own text would carry the type
+        value = value.item()
+    if isinstance(value, float):
+        return "" if math.isnan(value) else repr(value)
+    return str(value)
+
+
+def _rank(text: str) -> tuple:
+    try:
+        return (0, float(text), text)
+    except ValueError:
+        return (1, 0.0, text)
+
+
+def _is_whole(value: object) -> bool:
+    return not isinstance(value, bool) and hasattr(value, "__index__")

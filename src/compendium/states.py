@@ -1,0 +1,105 @@
+"""Whether what is stored counts: the state of every unit, and of what was read.
+
+===========  =====================================================================================================
+current      made, or computed again and found to agree, with the code, data and packages that are here
+touched      code or packages behind it were edited since; counted, labelled, and computed again by ``verify``
+changed      declared version, data or parameters are other ones, or computing it again disagreed; not counted
+damaged      rows and record do not belong together; not counted
+missing      not stored
+===========  =====================================================================================================
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from . import provenance
+from .catalogue import Experiment, experiment, task_id
+from .store import parsed, reading, units_at, units_of
+
+CURRENT, TOUCHED, CHANGED, DAMAGED, MISSING = STATES = ("current", "touched", "changed", "damaged", "missing")
+#: What is counted; everything else is named and left out.
+COUNTED = (CURRENT, TOUCHED)
+
+
+@dataclass(frozen=True)
+class Stored:
+    """One unit: its name, its state (one of ``STATES``) and why it is in it."""
+
+    name: str
+    state: str
+    reason: str = ""
+
+    @property
+    def counts(self) -> bool:
+        """Whether numbers that rest on it may be counted."""
+        return self.state in COUNTED
+
+
+def inspect(experiment_id: str) -> list[Stored]:
+    """State of every stored unit."""
+    entry = experiment(experiment_id)
+    return [state_of(entry, unit.name, unit.path) for unit in units_of(experiment_id).values()]
+
+
+def summary(experiment_id: str) -> str:
+    """How many units are stored, and how many of them are not current: ``24 units, 3 touched``."""
+    found = inspect(experiment_id)
+    counts = {state: sum(one.state == state for one in found) for state in STATES}
+    text = f"{len(found)} unit{'s' if len(found) != 1 else ''}"
+    return text + "".join(f", {counts[state]} {state}" for state in (TOUCHED, CHANGED, DAMAGED) if counts[state])
+
+
+def watched(function: Callable, known: dict[str, dict[str, Stored]]) -> tuple[object, str, tuple[str, ...]]:
+    """What a function returns, the worst state of the rows that it asked for, and the experiments in that state.
+
+    ``known`` keeps the states of an experiment from one call to the next.
+    """
+    with reading() as read:
+        value = function()
+    for name in {name for name, _ in read} - known.keys():
+        known[name] = {one.name: one for one in inspect(name)}
+    states = {(name, known[name][unit].state if unit in known[name] else CHANGED) for name, unit in read}
+    worst = max((state for _, state in states), key=STATES.index, default=CURRENT)
+    return value, worst, tuple(sorted(name for name, state in states if state == worst != CURRENT))
+
+
+def state_of(entry: Experiment, name: str, path: Path) -> Stored:
+    """State of one unit, whose record should be at ``path``."""
+    unit = units_at(path).get(name)
+    if unit is None:
+        return Stored(name, MISSING)
+    if unit.fault:
+        return Stored(name, DAMAGED, unit.fault)
+    record = unit.record
+    check = record.get("computed_again", {})
+    if sorted(task_id(record["parameters"]).split("-")) != sorted(name.split("-")):  # records sort their keys
+        return Stored(name, CHANGED, "its record states other parameters")
+    if "versions" not in record:
+        return Stored(name, CHANGED, "the versions of protocol and methods are unknown: its record states none")
+    now = provenance.versions(entry.id, (row["method"] for row in unit.rows))
+    if record["versions"] != now:
+        names = sorted(dict(record["versions"].items() ^ now.items()))
+        return Stored(name, CHANGED, f"another version of {', '.join(names)} was declared since")
+    if "disagreed" in check:
+        return Stored(name, CHANGED, f"computed again it disagreed: {check['disagreed']}")
+    data = record["data"] | check.get("data", {})
+    if other := [file for file, digest in data.items() if provenance.data_now(file) != digest]:
+        return Stored(name, CHANGED, f"its data changed since: {shortened(other)}")
+    whole = parsed(path)
+    made = [whole["environments"][one["environment"]] for one in (check, record) if one]
+    edited = min((_edited(environment) for environment in made), key=len)
+    return Stored(name, TOUCHED, f"edited since: {shortened(edited)}") if edited else Stored(name, CURRENT)
+
+
+def _edited(environment: Mapping) -> list[str]:
+    """What code and packages of an environment are other ones now."""
+    if environment["code"] is None:
+        return ["code that was noted in another way"]
+    packages = provenance.changed_packages(environment["packages"])
+    return [*provenance.changed_code(environment["code"]), *packages]
+
+
+def shortened(names: list[str]) -> str:
+    """Three names, and how many more there are."""
+    return ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")

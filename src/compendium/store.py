@@ -1,0 +1,281 @@
+"""What is stored: one tidy CSV and one record for each execution of an experiment. What of it counts: :mod:`.states`.
+
+A *unit* is what the study of a notebook computes, stores, resumes and checks as a whole. The rows of all units of an
+execution stand in one CSV, sorted; the record beside it has the parameters, data, versions and digest of every unit,
+and the *environments* (commit, code, packages, machine) in which they were made. Both files are written whole
+and under a lock, rows first, so that a run may be killed at any moment and continues at its last unit.
+"""
+
+import contextlib
+import csv
+import fcntl
+import io
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import cached_property, lru_cache
+from pathlib import Path
+
+import pandas as pd
+
+from evenspan.core.errors import RegistryError, ResultError
+
+from . import paths, provenance, records
+from .catalogue import Experiment, experiment, task_id
+
+# Those who want to know what is read while a block of theirs lasts.
+_WATCHING: list[set[tuple[str, str]]] = []
+
+
+@contextlib.contextmanager
+def reading() -> Iterator[set[tuple[str, str]]]:
+    """What is read inside of the block: experiment and unit of the rows that were asked for."""
+    found: set[tuple[str, str]] = set()
+    _WATCHING.append(found)
+    try:
+        yield found
+    finally:
+        _WATCHING.pop()
+
+
+def read_results(experiment_id: str, *, damaged: bool = False, **where: object) -> pd.DataFrame:
+    """Stored rows of an experiment, the name of their unit in ``task``; no rows, but all columns, if none is stored.
+
+    ``where`` names the rows that are needed: a column with its value, or with a list of values. A claim that rests on
+    what is read here inherits the state of these rows, and of no others. Rows without a record are those of an
+    interrupted run and are left out; rows that are not those that their record describes are an error; with ``damaged``
+    both are given, for those who name their state.
+    """
+    entry, frames = experiment(experiment_id), {}
+    for path in sorted(folder_of(experiment_id).glob("*.json")):
+        if not damaged:
+            parsed(path)  # one that cannot be read is an error, not an empty one
+        for name, unit in units_at(path).items():
+            if unit.fault and unit.record and not damaged:
+                raise ResultError(
+                    f"{path.with_suffix('.csv')}: {name} {unit.fault}. Compute it again: {_command(entry, name)}"
+                )
+            if unit.rows and (damaged or not unit.fault):
+                with contextlib.suppress(*([ValueError] if unit.fault else [])):  # altered into what is no number
+                    frames[name] = unit.frame
+    if not frames:
+        kinds = {"k": "Int64", "split": object, "value": float}
+        return pd.DataFrame({name: pd.Series(dtype=kinds.get(name, str)) for name in (*records.TIDY, "task")})
+    rows = pd.concat([frames[name] for name in sorted(frames)], ignore_index=True)
+    for column, wanted in where.items():
+        rows = rows[rows[column].isin([wanted] if isinstance(wanted, str | int | float) else list(wanted))]
+    for read in _WATCHING:
+        read.update((experiment_id, name) for name in rows["task"].unique())
+    return rows
+
+
+def unit_rows(experiment_id: str, name: str, folder: Path | None = None) -> pd.DataFrame:
+    """The rows of one unit with its own columns only; from another ``folder`` than that of the results if given."""
+    return units_of(experiment_id, folder)[name].frame.drop(columns="task")
+
+
+def read_records(experiment_id: str) -> dict[str, dict]:
+    """The record of every stored unit by its name, with the environment in which it was made and its ``file``."""
+    found = {}
+    for path in sorted(folder_of(experiment_id).glob("*.json")):
+        whole = records.read(path)
+        for name, unit in whole["units"].items():
+            made = whole["environments"][unit["environment"]]
+            found[name] = {"experiment": experiment_id, "unit": name, **made, **unit, "file": path.stem}
+    return found
+
+
+def store(
+    entry: Experiment,
+    task: Mapping[str, object],
+    frame: pd.DataFrame,
+    *,
+    made: provenance.Provenance,
+    seconds: float,
+    path: Path,
+    seed: object = None,
+) -> Path:
+    """Write the rows of a unit and its record into the files of an execution; returns the path of the CSV."""
+    name = task_id(task)
+    rows = records.lines(records.checked(frame, f"{entry.id}, {name}"))
+    unit = {
+        "parameters": dict(task),
+        "seed": task.get("seed", seed),
+        "command": _command(entry, name),
+        "data": made.data(task.get("dataset")),
+        "versions": provenance.versions(entry.id, frame["method"]),
+        "columns": records.extra(frame),
+        "rows": len(rows),
+        "sha256": records.rows_digest(rows),
+        "finished": datetime.now(UTC).isoformat(timespec="seconds"),
+        "seconds": round(seconds, 3),
+        "peak_memory_mib": records.peak_memory(),
+    }
+    with _locked(path):
+        put(path, entry.id, {name: (rows, unit, made.environment())})
+    return path.with_suffix(".csv")
+
+
+def put(path: Path, experiment_id: str, units: Mapping[str, tuple[list[dict], dict, dict]]) -> None:
+    """Put units in place of those of the same names: rows, record, environment. Whoever calls holds the lock."""
+    record = {"experiment": experiment_id, "environments": {}, "units": {}}
+    if path.is_file():
+        with contextlib.suppress(ResultError):  # a damaged record vouches for nothing and gives way
+            record = _checked(records.read(path), path)
+    kept = {name: rows for name, rows in _rows_by_unit(path.with_suffix(".csv")).items() if name in record["units"]}
+    for name, (rows, unit, environment) in units.items():
+        kept[name] = rows
+        record["units"][name] = unit | {"environment": _note(record, environment)}
+    _write(path, record, kept)
+
+
+def confirm(experiment_id: str, name: str, again: Path, disagreement: str = "") -> None:
+    """Note that a unit was computed again, in the files of ``again``, and agreed, or in what it did not."""
+    path = units_of(experiment_id)[name].path
+    fresh = records.read(again)
+    with _locked(path):
+        record = _checked(records.read(path), path)
+        unit, second = record["units"][name], fresh["units"][name]
+        environment = _note(record, fresh["environments"][second["environment"]])
+        check = {"finished": second["finished"], "environment": environment, "data": second["data"]}
+        unit["computed_again"] = check | ({"disagreed": disagreement} if disagreement else {})
+        _write(path, record, _rows_by_unit(path.with_suffix(".csv")))
+
+
+def folder_of(experiment_id: str) -> Path:
+    """Where the results of an experiment are."""
+    return paths.results(experiment_id)
+
+
+def file_of(experiment_id: str, name: str) -> str:
+    """The name, without ending, of the files that hold a unit."""
+    return units_of(experiment_id)[name].path.stem
+
+
+def units_of(experiment_id: str, folder: Path | None = None) -> dict[str, "Unit"]:
+    """Every unit that is stored, whatever is wrong with it, by its name; in another ``folder`` if given."""
+    found = sorted({path.with_suffix(".json") for path in (folder or folder_of(experiment_id)).glob("*.[cj]s[vo]*")})
+    return {name: unit for path in found for name, unit in units_at(path).items()}
+
+
+@dataclass(eq=False)
+class Unit:
+    """A unit as it lies there: its rows as text, its record, and what is wrong with the two."""
+
+    name: str
+    rows: list[dict[str, str]]
+    record: dict
+    path: Path
+    fault: str = ""
+
+    @cached_property
+    def frame(self) -> pd.DataFrame:
+        """The rows with numbers; claims and pages ask for the same ones many times."""
+        columns = self.record.get("columns", sorted(set(self.rows[0]) - set(records.TIDY)))
+        return records.frame(self.rows, columns).assign(task=self.name)
+
+
+def home(entry: Experiment, task: Mapping[str, object]) -> Path:
+    """The record that holds a unit: that of the execution to which it belongs, or of its data set."""
+    folder = folder_of(entry.id)
+    shared = {name: value for name, value in task.items() if name in entry.parameters}
+    fitting = [one for one in entry.executions if shared.items() <= entry.execution(one).items()]
+    if entry.files and entry.files not in task:
+        raise RegistryError(
+            f"{entry.id}: its results are kept apart by {entry.files!r} (files), but a unit has the parameters "
+            f"{', '.join(task)}. Name one that every unit has."
+        )
+    if len(fitting) == 1:
+        part = f"-{task_id({entry.files: task[entry.files]})}" if entry.files else ""
+        return folder / f"{fitting[0]}{part}.json"
+    return folder / f"{task_id({'dataset': str(task['dataset'])}) if 'dataset' in task else 'other'}.json"
+
+
+def _command(entry: Experiment, name: str) -> str:
+    return f"python -m compendium run {entry.id} --profile full --task {name}"
+
+
+def units_at(path: Path) -> Mapping[str, Unit]:
+    """All units of an execution by name; those without a record have a fault, and so have those that do not fit it."""
+    table = path.with_suffix(".csv")
+    content = [one.read_bytes() if one.is_file() else b"" for one in (path, table)]
+    return _units(path, *content) if any(content) else {}
+
+
+@lru_cache(maxsize=512)
+def _units(path: Path, described: bytes, table: bytes) -> Mapping[str, Unit]:
+    try:
+        record = _checked(records.read(path), path) if described else {"units": {}}
+    except ResultError:
+        record = {"units": {}}
+    rows = _split(table)
+    found = {}
+    for name in sorted(rows.keys() | record["units"].keys()):
+        unit, own = record["units"].get(name), rows.get(name, [])
+        fault = ""
+        if unit is None:
+            fault = "has rows without a record, as after an interruption or with a damaged record"
+        elif not own:
+            fault = "has a record without rows"
+        elif unit.get("sha256") != records.rows_digest(own):
+            fault = "was altered: its rows have not the digest that the record states"
+        found[name] = Unit(name, own, unit or {}, path, fault)
+    return found
+
+
+@lru_cache(maxsize=512)
+def _record(path: Path, changed: int) -> dict:
+    return _checked(records.read(path), path)
+
+
+def parsed(path: Path) -> dict:
+    """A record, read once as long as it stays the same."""
+    return _record(path, path.stat().st_mtime_ns)
+
+
+def _checked(record: dict, path: Path) -> dict:
+    if not all(isinstance(record.get(name), dict) for name in ("environments", "units")):
+        raise ResultError(f"The record {path} has no environments and units. Restore it, or run the experiment again.")
+    return record
+
+
+def _rows_by_unit(table: Path) -> dict[str, list[dict[str, str]]]:
+    return _split(table.read_bytes()) if table.is_file() else {}
+
+
+def _split(table: bytes) -> dict[str, list[dict[str, str]]]:
+    """Rows by unit. Whatever an altered file holds has a place here, so that the digests can tell."""
+    found: dict[str, list[dict[str, str]]] = {}
+    lines = csv.DictReader(io.StringIO(table.decode("utf-8", errors="replace"), newline=""), restkey="beyond")
+    with contextlib.suppress(csv.Error):  # a lost quotation mark; the units after it are without rows
+        for line in lines:
+            row = {name: ",".join(text) if isinstance(text, list) else text or "" for name, text in line.items()}
+            found.setdefault(row.pop("task", ""), []).append(row)
+    return found
+
+
+def _note(record: dict, environment: Mapping) -> str:
+    """The name of an environment in a record, where it is added."""
+    name = records.digest(records.to_json(environment))[:10]
+    record["environments"][name] = dict(environment)
+    return name
+
+
+def _write(path: Path, record: dict, rows: Mapping[str, list[dict[str, str]]]) -> None:
+    used = {
+        one["environment"] for unit in record["units"].values() for one in (unit, unit.get("computed_again")) if one
+    }
+    record["environments"] = {name: one for name, one in record["environments"].items() if name in used}
+    # The rows go first: a record never vouches for rows that are not there, as it has the digest of every unit.
+    records.write(path.with_suffix(".csv"), records.to_csv(rows))
+    records.write(path, records.to_json(record))
+
+
+@contextlib.contextmanager
+def _locked(path: Path) -> Iterator[None]:
+    """Only one process at a time changes the files of an execution; the lock ends with the process, however it ends."""
+    lock = paths.build("locks", f"{records.digest(str(path).encode())[:16]}.lock")
+    lock.parent.mkdir(parents=True, exist_ok=True)
+    with lock.open("w") as stream:
+        fcntl.flock(stream, fcntl.LOCK_EX)
+        yield

@@ -1,0 +1,91 @@
+"""Every notebook once with a setting that no page shows: it gives a result of its own, and no verdicts."""
+
+import pandas as pd
+import pytest
+
+from compendium.catalogue import catalogue, experiment
+from compendium.protocol import cells
+from evenspan.core.errors import FairError
+
+SETTINGS = {
+    "vu2022-tables": {"dataset": "energy", "k": 2, "splits": 1, "rates": "0.1", "penalties": "0, 1"},
+    "vu2022-data": {"largest_deviation": 1e9},
+    "vu2022-descent": {"datasets": "energy", "k": 2, "restarts": 5, "penalties": "0, 2"},
+    "vu2022-pareto": {"dataset": "energy", "k": 1, "seeds": 1},
+    "vu2022-components": {"dataset": "ecoli", "splits": 2, "penalty": 5.0},
+    "vu2022-toy": {"simulations": 2, "radii": 3, "penalties": "0, 1"},
+    "rathore2025-tables": {"dataset": "biodeg", "largest": 2},
+    "rathore2025-origin": {"random_bases": 1},
+    "rathore2025-factorial": {"dataset": "biodeg", "largest": 2},
+    "rathore2025-times": {"features": "6, 8, 12", "features_programme": "4, 5", "repetitions": 1},
+    "rathore2025-lsac": {"largest": 12},
+    "zhou2024-table": {"dataset": "made", "seeds": 2},
+    "zhou2024-multiple": {"dataset": "made", "seeds": 2, "rounds": 3},
+    "zhou2024-tradeoff": {"dataset": "made", "weights": "0, 1", "sweeps": 2, "seeds": 2},
+    "zhou2024-kernels": {"dataset": "made"},
+    "lee2023-table": {"dataset": "compas", "k": 3, "directions": "0, 2", "splits": 1},
+    "lee2023-learnability": {
+        **{"sizes": "316, 1000, 2000", "runs": 3, "factors": "d", "factor_sizes": "316, 1000", "factor_runs": 2},
+        "special_runs": 2,
+    },
+    "lee2023-comparison": {"directions": "2", "size": 500, "blocks": 4, "streams": 2},
+    "lee2023-scale": {
+        **{"n": "64, 128", "d": "16, 32", "k": "2, 4", "m": "2, 4", "repetitions": 1, "rows": 400, "chunks": 4},
+        **{"rounds": 1, "workers": "1"},
+    },
+    "lee2023-images": {
+        "k": 3,
+        "full_images": 40,
+        "images": 600,
+        "size": "20 x 16",
+        "first_blocks": "2",
+        "parts": "rank",
+    },
+    "across-methods": {"dataset": "sklearn_diabetes", "sizes": "2", "splits": 1},
+    "kleindessner2023-table": {"dataset": "compas", "k": 3, "splits": 2},
+    "kleindessner2023-runtime": {"sizes": "200 x 10, 300 x 10", "repetitions": 1},
+    "kleindessner2023-rival-times": {"features": "8, 10", "repetitions": 1},
+    "kleindessner2023-synthetic": {"n": 300, "draws": 2, "dimensions": "10", "splits": 1},
+    "kleindessner2023-illustration": {"draws": 3},
+    "kleindessner2023-faces": {"k": 20, "splits": 1, "images": 60},
+    "kleindessner2023-reductions": {"datasets": "sklearn_diabetes", "size": 100, "runs": 1},
+    "kleindessner2023-reductions-times": {"dataset": "sklearn_diabetes", "sizes": "100", "runs": 1},
+}
+
+
+#: What is searched in is not shipped in any form.
+NEEDS_RAW_DATA = {"zhou2024-search"}
+
+
+def test_every_notebook_has_a_setting_of_its_own():
+    assert set(SETTINGS) | NEEDS_RAW_DATA == set(catalogue())
+
+
+@pytest.mark.parametrize("name", SETTINGS)
+def test_a_setting_that_no_page_shows_gives_a_result_without_verdicts(name):
+    entry = experiment(name)
+    setting = entry.complete(SETTINGS[name])
+    assert entry.execution_for(setting) is None
+    space = cells(entry, setting, all_of_it=True)
+    results, study = space["results"], space["study"]
+    assert isinstance(results, pd.DataFrame)
+    assert results["value"].notna().any()
+    assert not study.compared
+    assert "is not one of the book's" in study.note()
+
+
+@pytest.mark.parametrize(
+    ("name", "setting", "said"),
+    [
+        ("rathore2025-tables", {"dataset": "nowhere"}, "nowhere"),
+        ("rathore2025-tables", {"largest": 99}, "largest=99"),
+        ("vu2022-tables", {"dataset": "energy", "k": 99, "splits": 1, "rates": "0.1"}, "99"),
+        ("vu2022-components", {"dataset": "adult"}, "it can be biodeg"),
+        ("zhou2024-search", {"draws": 20}, "set profile to 'full'"),
+        ("lee2023-comparison", {"generator": "mine"}, "it can be authors"),
+    ],
+)
+def test_an_impossible_setting_is_told(name, setting, said):
+    entry = experiment(name)
+    with pytest.raises(FairError, match=said):
+        cells(entry, entry.complete(setting))

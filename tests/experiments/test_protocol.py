@@ -1,0 +1,520 @@
+"""The engine and the store against a small experiment, with real processes and real interruptions."""
+
+import importlib
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from compendium import protocol, provenance, recheck, records, states, store, verify
+from compendium.catalogue import experiment, task_id
+from compendium.recheck import Tolerances
+from evenspan.core.errors import ConfigurationError, ExecutionError, RegistryError, ResultError
+
+NAMES = [f"k{k}-{method}" for k in (10, 2) for method in ("pca", "fair_pca", "fair_pca_s_0.5")]
+
+
+FILES = ["toy-k10.csv", "toy-k10.json", "toy-k2.csv", "toy-k2.json"]
+
+
+def contents(folder: Path, pattern: str = "*") -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in sorted(folder.glob(pattern))}
+
+
+def units() -> dict[str, dict]:
+    """The records without the fields that two equal runs may differ in, but for the environment's own."""
+    made = store.read_records("toy-table")
+    return {
+        name: {key: one[key] for key in ("parameters", "sha256", "versions", "data", "rows")}
+        for name, one in made.items()
+    }
+
+
+def by_name() -> dict[str, tuple[str, str]]:
+    return {one.name: (one.state, one.reason) for one in states.inspect("toy-table")}
+
+
+def edit(record: Path, change) -> None:
+    whole = json.loads(record.read_text())
+    change(whole)
+    record.write_bytes(records.to_json(whole))
+
+
+def judged(k: int, method: str) -> pd.DataFrame:
+    """The rows of one unit, without the engine."""
+    return records.whole(importlib.import_module("toy_project.protocol").judged(k, method))
+
+
+def checked(*names: str):
+    """Units computed again and compared."""
+    folder = store.folder_of("toy-table").parents[3] / "_build" / "check" / "toy-table"
+    return verify.again(experiment("toy-table"), names, folder=folder, jobs=2)
+
+
+def test_a_run_computes_every_unit_once(finished, run_toy):
+    assert sorted(by_name()) == sorted(NAMES)
+    assert list(contents(finished)) == FILES
+    assert states.summary("toy-table") == "6 units"
+    assert set(by_name().values()) == {("current", "")}
+    before = contents(finished)
+    assert run_toy() == ([], {})
+    assert contents(finished) == before
+
+
+def test_the_record_says_what_the_result_was_made_from(finished):
+    record = store.read_records("toy-table")["k2-pca"]
+    assert record["parameters"] == {"k": 2, "method": "PCA"}
+    assert (record["experiment"], record["unit"], record["seed"]) == ("toy-table", "k2-pca", 7)
+    assert record["command"] == "python -m compendium run toy-table --profile full --task k2-pca"
+    assert (record["data"], record["versions"]) == ({}, {"protocol": 1})
+    assert record["commit"].startswith("unknown: fatal: not a git repository")
+    assert record["packages"]["numpy"] == np.__version__
+    assert {"toy_project/protocol.py", "notebooks/toy/table.ipynb"} <= set(record["code"])
+    assert not any(name.startswith(("evenspan/report", "compendium/store")) for name in record["code"])
+    assert record["seconds"] >= 0
+    assert record["peak_memory_mib"] > 20
+    assert set(record) >= records.VARYING
+
+
+def test_results_read_back_as_they_were(finished):
+    frame = store.read_results("toy-table")
+    assert list(frame.columns) == [*records.TIDY, "reason", "task"]
+    assert len(frame) == 6 * 9
+    want = judged(10, "PCA").sort_values(["metric", "protocol", "split"])
+    got = frame[frame["task"] == "k10-pca"].sort_values(["metric", "protocol", "split"])
+    assert (got["value"].to_numpy() == want["value"].to_numpy()).all()
+    assert got["split"].map(type).eq(int).all()
+    assert frame["k"].dtype == "Int64"
+    some = store.read_results("toy-table", method=["PCA", "Fair PCA"], k=10, metric="%Var")
+    assert set(some["task"]) == {"k10-pca", "k10-fair_pca"}
+
+
+def test_nothing_stored_gives_an_empty_frame(results):
+    frame = store.read_results("toy-table")
+    assert (len(frame), list(frame.columns)) == (0, [*records.TIDY, "task"])
+    assert frame["k"].dtype == "Int64"
+    assert states.summary("toy-table") == "0 units"
+
+
+def test_the_bytes_do_not_depend_on_the_order_of_runs_or_the_number_of_cores(finished, run_toy, monkeypatch):
+    monkeypatch.setenv("OPENBLAS_NUM_THREADS", "2")
+    before = contents(finished, "*.csv")
+    (finished / "toy-k2.json").unlink()
+    run_toy("k2-fair_pca", jobs=1)
+    assert run_toy(jobs=1)[0] == ["k2-pca", "k2-fair_pca_s_0.5"]
+    assert contents(finished, "*.csv") == before
+    frame = judged(2, "PCA")
+    shuffled = frame.sample(frac=1, random_state=3)[list(reversed(frame.columns))]
+    assert records.lines(shuffled) == records.lines(frame)
+
+
+def one_unit(name, change):
+    """A change of one unit in a record."""
+    return lambda csv, record: edit(record, lambda whole: change(whole["units"][name]))
+
+
+DAMAGES = {
+    "k2-pca": (
+        lambda csv, record: csv.write_bytes(csv.read_bytes().replace(b"k2-pca,toy,PCA,2,0", b"k2-pca,toy,PCA,2,7", 1)),
+        ("damaged", "its rows have not the digest"),
+    ),
+    "k2-fair_pca": (
+        lambda csv, record: edit(record, lambda whole: whole["units"].pop("k2-fair_pca")),
+        ("damaged", "has rows without a record"),
+    ),
+    "k2-fair_pca_s_0.5": (
+        lambda csv, record: csv.write_bytes(re.sub(rb"k2-fair_pca_s_0.5,.*\n", b"", csv.read_bytes())),
+        ("damaged", "has a record without rows"),
+    ),
+    "k10-pca": (one_unit("k10-pca", lambda unit: unit["parameters"].update(k=11)), ("changed", "other parameters")),
+    "k10-fair_pca": (one_unit("k10-fair_pca", lambda unit: unit.pop("versions")), ("changed", "versions of protocol")),
+    "k10-fair_pca_s_0.5": (
+        one_unit("k10-fair_pca_s_0.5", lambda unit: unit["data"].update({"data/moments/lost.npz": "0" * 64})),
+        ("changed", "its data changed since: data/moments/lost.npz"),
+    ),
+}
+
+
+def test_every_damage_has_a_state_and_a_reason_and_is_computed_again(finished, run_toy):
+    before, described = contents(finished, "*.csv"), units()
+    for name, (damage, _) in DAMAGES.items():
+        place = finished / f"toy-{name.partition('-')[0]}.csv"
+        damage(place, place.with_suffix(".json"))
+    found = by_name()
+    for name, (_, (state, reason)) in DAMAGES.items():
+        assert found[name][0] == state
+        assert reason in found[name][1]
+    assert states.summary("toy-table") == "6 units, 3 changed, 3 damaged"
+    said = r"k2-fair_pca_s_0.5 has a record without rows. Compute it again: python -m compendium run"
+    with pytest.raises(ResultError, match=said):
+        store.read_results("toy-table")
+    shown = store.read_results("toy-table", damaged=True)
+    assert shown["task"].value_counts().to_dict() == dict.fromkeys(set(NAMES) - {"k2-fair_pca_s_0.5"}, 9)
+    assert len(run_toy()[0]) == 6
+    assert (contents(finished, "*.csv"), units()) == (before, described)
+    assert states.summary("toy-table") == "6 units"
+
+
+def test_a_lost_quotation_mark_is_damage(finished):
+    table = finished / "toy-k2.csv"
+    table.write_bytes(table.read_bytes().replace(b"k2-pca,toy,PCA", b'k2-pca,toy,"PCA', 1) + b"x" * 200_000)
+    assert {state for name, (state, _) in by_name().items() if name.startswith("k2-")} == {"current", "damaged"}
+    assert by_name()["k2-pca"][0] == "damaged"
+
+
+def test_a_record_that_cannot_be_read_vouches_for_nothing(finished, run_toy):
+    before = contents(finished, "*.csv")
+    for damage in (b"{", b"[]", b"\xff"):
+        (finished / "toy-k2.json").write_bytes(damage)
+        assert states.summary("toy-table") == "6 units, 3 damaged"
+        with pytest.raises(ResultError, match=r"toy-k2.json"):
+            store.read_results("toy-table")
+    assert len(run_toy()[0]) == 3
+    assert contents(finished, "*.csv") == before
+    (finished / "toy-k10.csv").unlink()
+    assert states.summary("toy-table") == "6 units, 3 damaged"
+
+
+def test_results_may_be_kept_apart_by_a_parameter(results, toy_checkout, run_toy):
+    listed = toy_checkout / "experiments.yml"
+    listed.write_text(listed.read_text() + "  files: method\n")
+    run_toy("k2-pca", "k2-fair_pca", "k10-pca")
+    assert sorted(contents(results, "*.csv")) == ["toy-k10-pca.csv", "toy-k2-fair_pca.csv", "toy-k2-pca.csv"]
+    assert len(store.read_results("toy-table")) == 27
+    assert states.summary("toy-table") == "3 units"
+    listed.write_text(listed.read_text().replace("files: method", "files: methods"))
+    with pytest.raises(RegistryError, match=r"kept apart by 'methods' .* Name one that every unit has"):
+        run_toy("k10-fair_pca")
+
+
+def test_an_edit_touches_and_a_version_changes(finished, toy_checkout, run_toy):
+    before = contents(finished)
+    with (toy_checkout / "toy_project" / "protocol.py").open("a") as source:
+        source.write("\n# edited\n")
+    assert set(by_name().values()) == {("touched", "edited since: toy_project/protocol.py")}
+    assert states.summary("toy-table") == "6 units, 6 touched"
+    assert run_toy() == ([], {})
+    assert contents(finished) == before
+    versions = toy_checkout / "data" / "versions.yml"
+    versions.write_text("methods: {Fair PCA: 2}\n")
+    assert by_name()["k2-fair_pca"] == ("changed", "another version of method Fair PCA was declared since")
+    assert by_name()["k2-pca"][0] == "touched"
+    versions.write_text("protocols: {toy-table: 2}\n")
+    assert {state for state, _ in by_name().values()} == {"changed"}
+    for wrong in ("protocols: {toy-table: first}", "other: {}", "methods: {PCA: 0}", "- 1", "a: b: c"):
+        versions.write_text(wrong)
+        with pytest.raises(ResultError, match=r"versions.yml"):
+            states.inspect("toy-table")
+
+
+def test_words_of_a_notebook_do_not_touch_its_numbers_and_its_code_does(finished, toy_checkout):
+    path = toy_checkout / "notebooks" / "toy" / "table.ipynb"
+    whole = json.loads(path.read_text())
+    words = {"cell_type": "markdown", "id": "words", "metadata": {}, "source": ["Seen, and not run."]}
+    after = whole["cells"][-1] | {"id": "after", "source": ["print('after the units')"]}
+    path.write_text(json.dumps(whole | {"cells": [words, *whole["cells"], after]}))
+    assert set(by_name().values()) == {("current", "")}
+    before = whole["cells"][-1] | {"id": "before", "source": ["scale = 2 * scale"]}
+    path.write_text(json.dumps(whole | {"cells": [*whole["cells"][:-1], before, whole["cells"][-1]]}))
+    assert set(by_name().values()) == {("touched", "edited since: notebooks/toy/table.ipynb")}
+
+
+def test_an_edit_during_a_run_is_not_recorded_as_what_ran(results, toy_checkout, run_toy):
+    source = toy_checkout / "toy_project" / "protocol.py"
+    run = "    time.sleep(float("
+    swap = f"    open({str(source)!r}, 'a').write('# edited while it ran')\n"
+    source.write_text(source.read_text().replace(run, swap + run, 1))
+    run_toy("k2-pca")
+    assert by_name()["k2-pca"] == ("touched", "edited since: toy_project/protocol.py")
+
+
+def test_other_packages_than_the_lock_has_touch(finished, toy_checkout):
+    (toy_checkout / "requirements.lock").write_text(f"numpy=={np.__version__} \\\n    --hash=x\npandas==0.1\n")
+    assert {reason for _, reason in by_name().values()} == {f"edited since: pandas {pd.__version__}"}
+
+
+def test_data_that_are_opened_are_recorded(toy_checkout):
+    entry, moments = experiment("toy-table"), toy_checkout / "data" / "moments" / "toy"
+    moments.mkdir(parents=True)
+    (moments / "whole.npz").write_bytes(b"moments")
+    with provenance.recorded() as made:
+        (moments / "whole.npz").read_bytes()
+        (toy_checkout / "data" / "tolerances.yml").read_bytes()
+    task = {"k": 2, "method": "PCA"}
+    rows = records.whole(protocol.tidy({"%Var": 1.0}, dataset="toy", protocol="released", **task))
+    store.store(entry, task, rows, made=made, seconds=1.0, path=store.home(entry, task))
+    assert list(store.read_records("toy-table")["k2-pca"]["data"]) == ["data/moments/toy/whole.npz"]
+    assert by_name()["k2-pca"][0] == "current"
+    (moments / "whole.npz").write_bytes(b"other moments")
+    assert by_name()["k2-pca"] == ("changed", "its data changed since: data/moments/toy/whole.npz")
+
+
+def start(jobs: int, seconds: float = 0.4, first: str = "pass") -> subprocess.Popen:
+    code = f"{first}; "
+    code += "from compendium import catalogue, protocol; entry = catalogue.experiment('toy-table'); "
+    code += f"[protocol.replay(entry, entry.execution(one), jobs={jobs}) for one in entry.executions]"
+    return subprocess.Popen(
+        [sys.executable, "-c", code],
+        env=os.environ | {"FAKE_SECONDS": str(seconds)},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        # A shell without job control starts background processes deaf to Ctrl-C, and their children inherit that.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+    )
+
+
+def until(condition, seconds: float = 120):
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, "waited too long"
+        time.sleep(0.01)
+
+
+def test_a_run_ended_again_and_again_ends_with_the_same_bytes(finished, run_toy):
+    whole, described = contents(finished, "*.csv"), units()
+
+    def done() -> dict[str, dict]:
+        return {name: one for name, one in store.read_records("toy-table").items() if one["finished"]}
+
+    for path in finished.glob("*"):
+        path.unlink()
+    for ending, enough in ((signal.SIGKILL, 1), (signal.SIGINT, 3), (signal.SIGTERM, 4)):
+        before = done()
+        process = start(jobs=2, seconds=1.0)
+        until(lambda: len(done()) >= enough)  # noqa: B023 - used within this turn only
+        process.send_signal(ending)
+        assert process.wait(timeout=120) != 0
+        # What was finished before is kept as it was.
+        assert before.items() <= done().items()
+    half = done()
+    assert 4 <= len(half) < len(NAMES)
+    assert len(run_toy()[0]) == len(NAMES) - len(half)
+    assert half.items() <= done().items()
+    assert (contents(finished, "*.csv"), units()) == (whole, described)
+
+
+def test_ctrl_c_while_a_worker_is_forked_is_not_lost(results):
+    """Python reports what is raised in the hooks around a fork, and goes on."""
+    hook = "import os, signal; os.register_at_fork(before=lambda: os.kill(os.getpid(), signal.SIGINT))"
+    assert start(jobs=1, seconds=0, first=hook).wait(timeout=120) == -signal.SIGINT
+    assert not store.read_records("toy-table")
+
+
+def test_workers_end_with_a_killed_parent(results):
+    process = start(jobs=1, seconds=20)
+    children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
+    log = results.parents[3] / "_build" / "failed" / "toy-table" / "k10-pca.txt"
+    # The log is opened a moment before its worker is started.
+    until(lambda: log.exists() and children.read_text())
+    workers = [int(pid) for pid in children.read_text().split()]
+    process.kill()
+    process.wait()
+    assert workers
+    until(lambda: not any(Path(f"/proc/{pid}/status").exists() and alive(pid) for pid in workers))
+    assert contents(results, "*") == {}
+
+
+def alive(pid: int) -> bool:
+    # An ended process that nobody has waited for yet is listed as a zombie.
+    try:
+        return "State:\tZ" not in Path(f"/proc/{pid}/status").read_text()
+    except OSError:
+        return False
+
+
+def test_a_failure_does_not_stop_the_others_and_keeps_its_text(results, monkeypatch, run_toy, capsys):
+    monkeypatch.setenv("FAKE_FAIL", "Fair PCA")
+    done, failed = run_toy(jobs=3)
+    assert failed == {f"k{k}-fair_pca": "ValueError: Fair PCA was told to fail" for k in (10, 2)}
+    assert len(done) == 4
+    text = (results.parents[3] / "_build" / "failed" / "toy-table" / "k2-fair_pca.txt").read_text()
+    assert "Traceback" in text
+    assert "in judged" in text
+    assert "k2-fair_pca failed: ValueError" in capsys.readouterr().out
+    with pytest.raises(ExecutionError, match=r"1 of 3 units failed(.|\n)*k2-fair_pca: ValueError: Fair PCA was told"):
+        protocol.cells(experiment("toy-table"), {"k": 2}, "full")
+    monkeypatch.delenv("FAKE_FAIL")
+    assert run_toy()[0] == ["k10-fair_pca", "k2-fair_pca"]
+
+
+def test_an_error_raised_on_purpose_is_told_whole_and_without_a_traceback(results, monkeypatch, run_toy):
+    monkeypatch.setenv("FAKE_REFUSE", "1")
+    assert run_toy("k2-pca")[1] == {"k2-pca": "points.csv: not there.\n  to do: fetch it"}
+
+
+def test_what_cannot_be_run_is_refused(results, run_toy):
+    with pytest.raises(ConfigurationError, match="jobs is -1"):
+        run_toy("k2-pca", jobs=-1)
+    with pytest.raises(ConfigurationError, match="profile='quick'"):
+        protocol.study("toy-table", profile="quick")
+    with pytest.raises(ConfigurationError, match="'k' needs a whole number, but got 'ten'"):
+        protocol.study("toy-table", k="ten")
+    with pytest.raises(ConfigurationError, match="same name 'k2-fair_pca'"):
+        protocol.study("toy-table").run(judged, [{"k": 2, "method": "Fair PCA"}, {"k": 2, "method": "fair pca"}])
+    with pytest.raises(ExecutionError, match=r"nothing is stored for .*k = 2(.|\n)*set profile to 'full'"):
+        protocol.study("toy-table", k=2).run(judged, [{"k": 2, "method": "PCA"}], again=[])
+
+
+def test_a_build_compares_what_it_computes_with_what_is_stored(finished, shift, toy_checkout):
+    entry = experiment("toy-table")
+    study = protocol.cells(entry, {"k": 2})["study"]
+    assert study.note() == "This build computed 24 of the 24 numbers itself; all are equal to the stored ones."
+    shift(finished / "toy-k2.json", "k2-pca", 1 + 1e-4)
+    space = protocol.cells(entry, {"k": 2})
+    assert "1 of them DIFFER from the stored ones by more than the recheck allows (toy PCA 2" in space["study"].note()
+    stored = store.read_results("toy-table", method="PCA", k=2)
+    shown = space["results"].query("method == 'PCA'")
+    assert sorted(shown["value"]) == sorted(stored["value"])  # the stored number is shown, whatever was computed
+    study = protocol.study("toy-table", k=2)
+    study.run(judged, [{"k": 2, "method": "Fair PCA"}, {"k": 2, "method": "PCA"}], again=[{"k": 2, "method": "PCA"}])
+    assert [one.name for one in study.compared] == ["k2-pca"]
+    (finished / "toy-k2.csv").write_text("damaged")
+    study = protocol.study("toy-table", k=2)
+    study.run(judged, [{"k": 2, "method": "PCA"}])
+    assert "Not shown: k2-pca (damaged: " in study.note()
+
+
+def test_another_setting_is_computed_and_stored_beside_the_build(finished, toy_checkout):
+    entry, before = experiment("toy-table"), contents(finished)
+    space = protocol.cells(entry, {"k": 3})
+    assert "k = 3" in space["study"].note()
+    assert len(space["results"]) == 27
+    assert contents(finished) == before
+    assert not (toy_checkout / "_build" / "results").exists()  # what is computed offline takes no time to repeat
+    full = protocol.cells(entry, {"k": 3}, "full")
+    assert sorted(full["results"]["value"].dropna()) == sorted(space["results"]["value"].dropna())
+    assert list((toy_checkout / "_build" / "results" / "toy-table").glob("*.csv"))
+    assert contents(finished) == before
+
+
+def test_a_unit_may_need_what_is_not_shipped(finished):
+    study = protocol.study("toy-table", k=5)
+
+    def unit(k, method):
+        if method == "PCA":
+            study.need_points("PCA")
+        return judged(k, method)
+
+    rows = study.run(unit, [{"k": 5, "method": name} for name in ("PCA", "Fair PCA")])
+    assert set(rows["method"]) == {"Fair PCA"}
+    assert "Not shown: k5-pca (PCA needs the raw data" in study.note()
+
+
+def test_checking_again_agrees_and_finds_a_changed_number(finished, shift):
+    comparisons, failed = checked("k2-pca")
+    assert not failed
+    assert [(c.name, c.rows, c.largest_absolute, c.ok) for c in comparisons] == [("k2-pca", 9, 0.0, True)]
+    shift(finished / "toy-k2.json", "k2-pca", 1 + 1e-4)
+    [comparison], _ = checked("k2-pca")
+    assert not comparison.ok
+    assert comparison.largest_relative == pytest.approx(1e-4, rel=1e-3)
+    assert "PCA" in comparison.where
+
+
+def test_compare_sees_missing_rows_columns_and_numbers():
+    def allowed(rtol: float, atol: float) -> Tolerances:
+        return Tolerances((("sec*", 10.0, 0.0),), (rtol, atol))
+
+    row = {"dataset": "d", "method": "m", "k": 1, "split": 0, "protocol": "p", "metric": "x", "value": 1.0}
+    one = pd.DataFrame([row, row | {"split": 1}])
+    by_method = Tolerances((("m: x", 10.0, 0.0),), (0.0, 0.0))
+    assert recheck.compare("t", one, one.assign(value=2.0), by_method).ok
+    assert not recheck.compare("t", one.assign(method="n"), one.assign(method="n", value=2.0), by_method).ok
+    near = one.assign(value=[1.0, 1.0 + 1e-9])
+    assert recheck.compare("t", one, near, allowed(1e-6, 0)).ok
+    assert not recheck.compare("t", one, near, allowed(1e-10, 0)).ok
+    assert not recheck.compare("t", one, one.iloc[:1], allowed(1, 1)).ok
+    assert not recheck.compare("t", one, one.assign(d=3), allowed(1, 1)).ok
+    assert not recheck.compare("t", one, one.assign(value=[1.0, np.nan]), allowed(1, 1)).ok
+    lost = one.assign(value=[1.0, np.nan])
+    assert recheck.compare("t", lost, lost, allowed(0, 0)).ok
+    timed = one.assign(metric=["seconds", "area"])
+    assert recheck.compare("t", timed, timed.assign(value=[5.0, 1.0]), allowed(1e-6, 0)).ok
+    found = recheck.compare("t", timed, timed.assign(value=[5.0, 1.1]), allowed(1e-6, 0))
+    assert (found.ok, "area" in found.where) == (False, True)
+
+
+def test_what_stands_beside_a_time_must_agree():
+    """The tolerances of a time, which no other metric of its experiment has: a recheck can fail everywhere."""
+    default = recheck.tolerances("vu2022-tables").others
+    assert recheck.tolerances("vu2022-tables").of("ARE") == default == (1e-6, 1e-9)
+    assert recheck.tolerances("lee2023-scale").of("seconds")[0] == 10.0
+    times = recheck.tolerances("rathore2025-times")
+    assert times.of("training time")[0] == 10.0
+    assert times.of("converged") == times.of("steps") == default
+    assert times.of("relaxation against exact optimum")[1] <= 1e-6
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda f: f.drop(columns="metric"), "lack the column metric"),
+        (lambda f: f.iloc[:0], "there are no rows"),
+        (lambda f: pd.concat([f, f.iloc[:1]]), "two rows have the same key"),
+        (lambda f: f.assign(split="first"), "split first is neither"),
+        (lambda f: f.assign(split=-1, k=range(len(f))), "split -1 is neither"),
+        (lambda f: f.assign(value=np.nan, reason=" "), "no finite value and no reason"),
+        (lambda f: f.drop(columns="reason").assign(value=np.inf), "no finite value and no reason"),
+        (lambda f: [1], "returned list"),
+    ],
+)
+def test_rows_that_are_not_tidy_are_refused(results, run_toy, change, said):
+    run_toy()
+    frame = judged(2, "PCA")
+    assert records.checked(frame, "toy") is frame
+    with pytest.raises(ResultError, match=said):
+        records.checked(change(frame), "toy")
+
+
+def test_names_of_tasks():
+    assert task_id({"dataset": "adult", "k": 10, "method": "MbF-PCA (10^-3)"}) == "adult-k10-mbf_pca_10_3"
+    assert task_id({"fair": True, "tau": 1e-6}) == "fairtrue-tau1e_06"
+    with pytest.raises(RegistryError, match="without letters or digits"):
+        task_id({"method": "((("})
+
+
+def test_the_commit_is_stated_with_what_differs_from_it(toy_checkout):
+    def git(*arguments: str) -> str:
+        command = ["git", "-c", "user.name=t", "-c", "user.email=t@t", *arguments]
+        return subprocess.run(command, cwd=toy_checkout, check=True, capture_output=True, text=True).stdout.strip()
+
+    git("init", "-q")
+    git("add", ".")
+    git("commit", "-qm", "first")
+    assert records.commit() == (git("rev-parse", "HEAD"), False)
+    (toy_checkout / "requirements.lock").write_text("numpy==2.5\n")
+    assert records.commit()[1] is True
+
+
+def test_a_folder_of_another_checkout_does_not_take_its_commit(toy_checkout, tmp_path_factory, monkeypatch):
+    outer = tmp_path_factory.mktemp("outer")
+    shutil.copytree(toy_checkout, outer / "inner")
+    for command in (
+        ["init", "-q"],
+        ["-c", "user.name=t", "-c", "user.email=t@t", "commit", "-q", "--allow-empty", "-m", "x"],
+    ):
+        subprocess.run(["git", *command], cwd=outer, check=True)
+    monkeypatch.setattr(records, "root", lambda: outer / "inner")
+    assert records.commit() == ("unknown: not a git repository of its own", None)
+
+
+def test_a_part_computed_now_is_compared_with_what_was_read():
+    """Blanks and whole numbers come from a file in other types; an altered number or a row too many is seen."""
+    row = {"dataset": "d", "method": "m", "k": None, "split": 0, "protocol": "p", "metric": "x", "value": 1.0}
+    stored = pd.DataFrame([row | {"weight": 2.0, "counts": np.nan}, row | {"weight": np.nan, "counts": "7", "k": 3}])
+    now = pd.DataFrame([row | {"weight": 2, "counts": ""}])
+    exactly = Tolerances((), (0.0, 0.0))
+    assert recheck.compare("t", stored, now, exactly, part=True).ok
+    assert not recheck.compare("t", stored, now.assign(value=1.1), exactly, part=True).ok
+    assert not recheck.compare("t", stored, now.assign(weight=3), exactly, part=True).ok
+    nothing = recheck.compare("t", stored, now.assign(value=np.nan), exactly, part=True)
+    assert (nothing.ok, nothing.rows) == (True, 0)

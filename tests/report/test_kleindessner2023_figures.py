@@ -1,0 +1,159 @@
+"""Figures of kleindessner2023: every number is drawn where it belongs, panels and series are named and told apart."""
+
+import itertools
+
+import numpy as np
+import pandas as pd
+import pytest
+from matplotlib import pyplot as plt
+
+from compendium.papers.kleindessner2023 import figures
+from evenspan.displays import style
+
+
+@pytest.fixture(autouse=True)
+def closed():
+    yield
+    plt.close("all")
+
+
+def crossed(columns: dict, **values) -> pd.DataFrame:
+    """Every combination of what the columns hold, each with the same values."""
+    return pd.DataFrame(itertools.product(*columns.values()), columns=list(columns)).assign(**values)
+
+
+def drawn(fig) -> set[float]:
+    """All numbers that stand in lines, bars and points of a figure."""
+    found = []
+    for panel in fig.axes:
+        found += [np.ravel(line.get_xydata()) for line in panel.lines]
+        for marks in panel.collections:
+            paths = marks.get_segments() if hasattr(marks, "get_segments") else [marks.get_offsets()]
+            found += [np.ravel(path) for path in paths]
+    return set(np.round(np.concatenate(found).astype(float), 6).tolist())
+
+
+def texts(fig) -> tuple[list[str], list[str]]:
+    """Titles of the panels, and entries of the legend, of the figure's own or of the first panel."""
+    titles = [panel.get_title(loc="left") or panel.get_title() for panel in fig.axes]
+    legend = (*fig.legends, fig.axes[0].get_legend())[0]
+    return titles, [text.get_text() for text in legend.get_texts()]
+
+
+METHODS, RANGE = {"method": ("PCA", "Fair PCA")}, {"smallest": 0.625, "largest": 0.875}
+PROTOCOLS = pd.DataFrame({"protocol": ["released", "held-out"], "mean": [81.5, 79.5]})
+CLASSIFIED = ["%Acc (MLP)", "Delta_DP (MLP)"]
+SAMPLES = {"protocol": ("in sample", "held-out"), "metric": ("mean gap", "MMD^2")}
+QUARTILES = {"lower": 0.65, "median": 0.7, "upper": 0.8, "reference": 0.9}
+SIZES = {"metric": ("%Var", "MMD^2"), "d": (20, 60)}
+POINTS = {"dataset": ("adult", "bank"), "classifier": ("SVM",), "size": ("all",), "parameter": (0.2, 0.0, 0.1)}
+AT = {"accuracy": 0.85, "gap": 0.04}
+SHOWN = {"metrics": {"equal means": "mean gap", "equal distributions": "MMD^2"}, "chance": {"MMD^2": 0.05}}
+RIVALS = {"method": ("constant", "Fair PCA", "reductions")}
+#: By figure: its data, and the other arguments.
+GIVEN = {
+    "protocols": (crossed({**METHODS, "metric": CLASSIFIED}).merge(PROTOCOLS, how="cross"), {"metrics": CLASSIFIED}),
+    "promises": (crossed(METHODS | SAMPLES, mean=0.3, low=0.1, high=0.4), SHOWN),
+    "embeddings": (crossed(METHODS | {"group": (0, 1), "x": (0.25, 7.5)}, y=-2.5), {}),
+    "spread_by_dimension": (crossed(METHODS | SIZES, **RANGE, **QUARTILES), {"metrics": ["MMD^2", "%Var"]}),
+    "readers": (crossed(METHODS | {"reader": ("linear", "kernel"), "k": (50, 575)}, mean=0.7, **RANGE), {}),
+    "time_ratios": (crossed(METHODS | {"n": (336, 20_000), "d": (100, 20)}, median=0.7, **RANGE), {}),
+    "times": (crossed(METHODS | {"n": (1000, 5000)}, mean=0.7, **RANGE), {"unit": "no fairness"}),
+    "tradeoff": (crossed(RIVALS | POINTS, **AT), {"violation": "gap", "trivial": ("constant",)}),
+    "powers": (crossed({"weight": ("lambda", "lambda^3")} | POINTS, **AT), {"violation": "gap"}),
+}
+DIMENSIONS = ["MMD², d = 20", "MMD², d = 60", "%Var, d = 20", "%Var, d = 60"]
+BOXES = ["median, quartiles and range over the splits", "mean of the reference"]
+ENDS, BOTH = set(RANGE.values()), list(METHODS["method"])
+
+
+@pytest.mark.parametrize(
+    ("name", "titles", "legend", "numbers"),
+    [
+        ("protocols", ["%Acc (MLP)", "Δ DP (MLP)"], ["same points (published)", "held out"], {81.5, 79.5}),
+        ("promises", list(SHOWN["metrics"]), ["in sample", "held-out"], {0.3, 0.1, 0.4, 0.05}),
+        ("embeddings", BOTH, ["group 0", "group 1"], {0.25, 7.5, -2.5}),
+        ("spread_by_dimension", DIMENSIONS, BOXES, ENDS | set(QUARTILES.values())),
+        ("readers", ["linear", "kernel"], BOTH, ENDS | {0.5, 0.7}),
+        ("time_ratios", ["n = 336 rows", "n = 20,000 rows"], BOTH, ENDS | {20.0, 100.0, 0.7}),
+        ("times", [""], BOTH, ENDS | {1000.0, 5000.0, 0.7}),
+        ("tradeoff", ["adult, SVM\nall", "bank, SVM\nall"], ["Fair PCA", "reductions", "constant"], set(AT.values())),
+        ("powers", ["adult", "bank"], ["λ³ (released)", "λ (printed)"], set(AT.values())),
+    ],
+)
+def test_every_figure_draws_its_numbers_and_names_panels_and_series(name, titles, legend, numbers):
+    data, others = GIVEN[name]
+    fig = getattr(figures, name)(data, **others)
+    fig.canvas.draw()
+    assert texts(fig) == (titles, legend)
+    assert numbers <= drawn(fig)
+    # Series that share a panel are told apart without their colour.
+    marks = [line.get_marker() for line in fig.axes[0].lines if line.get_marker() not in ("None", "_", "|", "")]
+    assert len(set(marks)) == len(legend) or name == "embeddings"
+
+
+def test_groups_have_their_own_marks_and_panels_one_scale_if_asked():
+    points = crossed(
+        METHODS | {"group": (0, 1), "x": (0.0, 1.0)}, y=lambda f: f["x"] * (1 + 3 * (f["method"] == "PCA"))
+    )
+    for shared in (True, False):
+        fig = figures.embeddings(points, shared=shared)
+        fig.canvas.draw()
+        assert len({marks.get_paths()[0].vertices.shape for marks in fig.axes[0].collections}) == 2
+        assert (fig.axes[0].get_ylim() == fig.axes[1].get_ylim()) is shared
+
+
+def test_what_was_not_measured_is_a_gap():
+    found = crossed(METHODS | SAMPLES, mean=2.0, low=1.0, high=3.0)
+    found = found[(found["method"] == "PCA") | (found["protocol"] == "held-out")]
+    panel = figures.promises(found, {"equal means": "mean gap"}, chance={}).axes[0]
+    inside, outside = (bars[0].get_xydata() for bars in panel.containers)
+    np.testing.assert_allclose(inside[:, 0], [2.0, np.nan])
+    np.testing.assert_allclose(outside[:, 0], [2.0, 2.0])
+    assert (np.abs(inside[:, 1] - outside[:, 1]) > 0.1).all(), "the two samples do not cover each other"
+    (text,) = figures.protocols(crossed(METHODS, metric="%Var", protocol="released"), ["%Acc (MLP)"]).axes[0].texts
+    assert "No classifier has been run" in text.get_text()
+
+
+def test_pictures_keep_their_pixels_and_their_scale():
+    image = np.arange(9) / 10.0
+    rows = [("original", "group 0", p, v) for p, v in enumerate(image)]
+    rows += [("original", "direction", p, v - 0.4) for p, v in enumerate(image)]
+    rows += [("PCA", "group 0", p, 1.0 - v) for p, v in enumerate(image)]
+    shuffled = pd.DataFrame(rows, columns=["row", "column", "pixel", "value"]).iloc[::-1]
+    ordered = shuffled.sort_values(["row", "column"], ascending=[False, False], kind="stable")
+    shown = [panel.images for panel in figures.pictures(ordered, 3).axes]
+    assert [len(images) for images in shown] == [1, 1, 1, 0]
+    np.testing.assert_allclose(shown[0][0].get_array(), image.reshape(3, 3))
+    np.testing.assert_allclose(shown[2][0].get_array(), 1.0 - image.reshape(3, 3))
+    assert shown[0][0].get_clim() == (0.0, 1.0)
+    assert shown[1][0].get_clim() == pytest.approx((-0.4, 0.4))
+    assert "No picture" in figures.pictures(shuffled.iloc[:0], 3).axes[0].texts[0].get_text()
+
+
+def test_a_curve_follows_its_parameter_and_tells_it():
+    points = crossed(POINTS, method="Fair PCA", weight="lambda").assign(
+        accuracy=lambda f: 0.8 + f["parameter"], gap=lambda f: f["parameter"] ** 2
+    )
+    line = figures.tradeoff(points, "gap").axes[0].lines[0]
+    np.testing.assert_allclose(line.get_xydata(), [[0.0, 0.8], [0.01, 0.9], [0.04, 1.0]])
+    assert [text.get_text() for text in figures.powers(points, "gap").axes[0].texts] == ["0.1"]
+
+
+@pytest.mark.parametrize(
+    ("largest", "ticks"), [(8.0, ["0.5", "1", "2", "5", "10"]), (900.0, ["1", "10", "100", "1000"])]
+)
+def test_ticks_of_time_ratios_are_as_fine_as_their_range_allows(largest, ticks):
+    found = crossed({"method": ("PCA",), "n": (336,), "d": (20, 60)}, median=1.0, smallest=0.9, largest=largest)
+    (panel,) = figures.time_ratios(found).axes
+    assert [tick.get_text() for tick in panel.get_yticklabels()] == ticks
+    assert [tick.get_text() for tick in panel.get_xticklabels()] == ["20", "60"]
+
+
+def test_looks_repeat_after_49_and_neighbours_share_nothing():
+    n = len(style.COLOURS) * len(style.MARKERS)
+    assert n == 49
+    pairs = list(itertools.islice(style.looks(), 2 * n))
+    assert len(set(pairs[:n])) == n
+    assert set(pairs) == set(pairs[:n])
+    assert all(one[0] != other[0] and one[1] != other[1] for one, other in itertools.pairwise(pairs[: n // 7]))
