@@ -188,8 +188,16 @@ def _report_verified(found: list) -> None:
     typer.echo(
         f"{len(good)} of {len(found)} tasks agree; {sum(one.numbers for one in good)} published numbers rest on them."
     )
-    wrong = "the stored result differs by more than the tolerance"
-    _fail({f"{one.experiment} {one.task}": one.failure or wrong for one in found if not one.ok})
+    _fail({f"{one.experiment} {one.task}": _disagreement(one) for one in found if not one.ok})
+
+
+def _disagreement(one) -> str:
+    if one.failure or not one.comparison.outside:
+        return one.failure or one.comparison.where
+    return (
+        f"{one.comparison.outside} of {one.comparison.rows} numbers differ from the stored ones by more than the "
+        f"tolerance, the most at {one.comparison.where}"
+    )
 
 
 @app.command()

@@ -6,6 +6,7 @@ the cheapest units are computed again at once, and a rotating part of everything
 
 import hashlib
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -17,6 +18,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from evenspan.auditing.execution import numeric_environment
 from evenspan.core.errors import ConfigurationError
 
 from . import paths, protocol, store
@@ -167,7 +169,8 @@ def again(
 ) -> tuple[list[Comparison], dict[str, str]]:
     """Compute stored units of an experiment again and compare: the comparisons, and the reason of each failure.
 
-    Every execution runs in a fresh interpreter, which has loaded nothing that its notebook does not ask for.
+    Every execution runs in a fresh interpreter, which has loaded nothing that its notebook does not ask for, and with
+    the routines that the stored numbers were made with: where rounding decides, others give other numbers.
     """
     shutil.rmtree(folder, ignore_errors=True)
     left, failed = list(names), {}
@@ -175,7 +178,8 @@ def again(
         if not left:
             break
         job = {"experiment": entry.id, "execution": execution, "names": left, "folder": str(folder), "jobs": jobs}
-        ended = subprocess.run([sys.executable, "-m", "compendium.verify", json.dumps(job)], check=False)
+        command = [sys.executable, "-m", "compendium.verify", json.dumps(job)]
+        ended = subprocess.run(command, env=os.environ | numeric_environment(), check=False)
         told = folder / f"{execution}.run"
         if not told.is_file():
             reason = f"{entry.notebook} with the execution {execution} ended with code {ended.returncode}"

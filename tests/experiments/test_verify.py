@@ -1,5 +1,6 @@
 """Numbers computed again: what is chosen, what differs is found, and what agrees is current again."""
 
+import subprocess
 from collections import Counter
 
 import pytest
@@ -8,6 +9,7 @@ from typer.testing import CliRunner
 from compendium import states, verify
 from compendium.cli import app
 from compendium.ledger import table as ledger
+from evenspan.auditing.execution import numeric_environment
 from evenspan.core.errors import ConfigurationError
 
 NAME = "toy-table"
@@ -68,12 +70,28 @@ def test_what_agrees_is_said_and_leaves_the_results_alone(finished):
     assert {path.name: path.read_bytes() for path in finished.iterdir()} == before
 
 
+def test_what_is_computed_again_uses_the_routines_of_the_stored_numbers(finished, monkeypatch):
+    asked = []
+    real = subprocess.run
+
+    def spy(*args, **given):
+        asked.append(given["env"])
+        return real(*args, **given)
+
+    monkeypatch.setenv("OPENBLAS_NUM_THREADS", "2")
+    monkeypatch.setenv("OPENBLAS_CORETYPE", "Nehalem")
+    monkeypatch.setattr(verify.subprocess, "run", spy)
+    assert run("--cell", "toy_k10/001").exit_code == 0
+    assert len(asked) == 1
+    assert numeric_environment().items() <= asked[0].items()
+
+
 def test_a_result_that_nobody_can_compute_again_is_found_and_not_counted(finished, shift, run_toy):
     shift(finished / "toy-k10.json", "k10-pca", 1.001)
     table = (finished / "toy-k10.csv").read_bytes()
     shown = run("--all", "--confirm")
     assert shown.exit_code == 1
-    assert "toy-table k10-pca: the stored result differs by more than the tolerance" in shown.output
+    assert "toy-table k10-pca: 1 of 9 numbers differ from the stored ones by more than the tolerance" in shown.output
     assert (finished / "toy-k10.csv").read_bytes() == table, "what differs does not take the place of what is stored"
     found = {one.name: (one.state, one.reason) for one in states.inspect(NAME)}
     assert found.pop("k10-pca")[1].startswith("computed again it disagreed: toy PCA 10 0")

@@ -59,6 +59,15 @@ def test_nothing_published_means_no_verdict(adult):
     assert not classes(markup)
 
 
+def test_a_long_table_is_folded_under_its_caption_and_whole():
+    rows = pd.DataFrame({"n": range(tables.LONGEST_OPEN + 1)})
+    folded = tables.table(rows, caption="All < of them").data
+    summary = f"<summary>{len(rows)} rows: All &lt; of them</summary>"
+    assert folded.startswith(f'<details class="long-table">{summary}')
+    assert folded.count("<td>") == len(rows)
+    assert "<details" not in tables.table(rows.iloc[:-1], caption="Some").data
+
+
 @pytest.mark.parametrize(
     ("mean", "std", "text"), [(81.314, 1.234, "81.31 ± 1.23"), (0.0436, 0.02, "0.044 ± 0.020"), (0.5, None, "0.500")]
 )

@@ -17,6 +17,9 @@ from ..ledger.verdicts import VERSION, Evidence, Kind
 from ..protocol import Study
 from ..store import file_of, units_of
 
+#: Rows beyond which a table stays folded under its caption until it is asked for.
+LONGEST_OPEN = 40
+
 
 def csv_link(frame: pd.DataFrame, name: str, *, up: int = 2, text: str = "Numbers of this figure (CSV)") -> HTML:
     """Write ``frame`` where the book finds it, and a link to it.
@@ -38,13 +41,18 @@ def csv_link(frame: pd.DataFrame, name: str, *, up: int = 2, text: str = "Number
 
 
 def table(rows: pd.DataFrame, *, caption: str, classes: str = "result-table") -> HTML:
-    """A frame as an HTML table with a caption; text cells may hold markup made by this package."""
+    """A frame as an HTML table with a caption, folded if long; text cells may hold markup made by this package."""
     body = rows.rename_axis(columns=None).to_html(
         index=False, escape=False, border=0, classes=classes, justify="left", na_rep="–"
     )
     body = body.replace("<thead>", f"<caption>{html.escape(caption)}</caption>\n  <thead>", 1)
     label = f'role="region" aria-label="{html.escape(caption)}"'
-    return HTML(f'<div class="table-scroll" tabindex="0" {label}>{body}</div>')
+    shown = f'<div class="table-scroll" tabindex="0" {label}>{body}</div>'
+    if len(rows) > LONGEST_OPEN:
+        shown = (
+            f'<details class="long-table"><summary>{len(rows)} rows: {html.escape(caption)}</summary>{shown}</details>'
+        )
+    return HTML(shown)
 
 
 def published(experiment_id: str, dataset: str, k: int) -> pd.DataFrame | None:
