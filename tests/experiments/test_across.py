@@ -10,10 +10,8 @@ from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from compendium import data as datasets
 from compendium.catalogue import experiment
 from compendium.data import Dataset
-from compendium.papers.across import data as across_data
-from compendium.papers.across import judge as across_judge
-from compendium.papers.across import solvers as across_solvers
-from compendium.papers.across.judge import METRICS, Answer, Judge
+from compendium.papers.across import protocol
+from compendium.papers.across.protocol import METRICS, Answer, Judge
 from compendium.records import checked
 from evenspan import RLACE, GroupMoments, MMDFairPCA
 from evenspan.core.errors import ConfigurationError
@@ -40,22 +38,22 @@ def quick(monkeypatch):
         "MMD PCA": lambda k, seed: MMDFairPCA(k, random_state=seed, max_iter=2, max_inner=20),
     }
     for name, make in quicker.items():
-        changed = dataclasses.replace(across_solvers.METHODS[name], make=make)
-        monkeypatch.setitem(across_solvers.METHODS, name, changed)
+        changed = dataclasses.replace(protocol.METHODS[name], make=make)
+        monkeypatch.setitem(protocol.METHODS, name, changed)
 
 
 @pytest.fixture(scope="module")
 def parts(made):
-    return across_data.parts_of(made, 3)
+    return protocol.parts_of(made, 3)
 
 
 def test_every_table_has_features_labels_and_a_reason_where_it_is_left_out():
     known = set(datasets.loadable())
-    assert set(across_data.DATASETS) <= known
-    assert known - set(across_data.DATASETS) == set(across_data.LEFT_OUT) - {"credit_card"}
-    assert tuple(experiment("across-methods").choices["dataset"]) == tuple(across_data.DATASETS)
-    for name, table in across_data.DATASETS.items():
-        moments = across_data.whole(name)
+    assert set(protocol.DATASETS) <= known
+    assert known - set(protocol.DATASETS) == set(protocol.LEFT_OUT) - {"credit_card"}
+    assert tuple(experiment("across-methods").choices["dataset"]) == tuple(protocol.DATASETS)
+    for name, table in protocol.DATASETS.items():
+        moments = protocol.whole(name)
         if moments is None:
             assert name == "bank_marketing"
             continue
@@ -67,20 +65,20 @@ def test_every_table_has_features_labels_and_a_reason_where_it_is_left_out():
 
 def test_the_group_and_the_label_are_not_among_the_features():
     names = datasets.whole_moments("obesity").feature_names
-    assert not [name for name in across_data.visible("obesity", names) if name.startswith(("Gender", "NObey"))]
-    assert len(across_data.visible("obesity", names)) == across_data.table("obesity").d
+    assert not [name for name in protocol.visible("obesity", names) if name.startswith(("Gender", "NObey"))]
+    assert len(protocol.visible("obesity", names)) == protocol.table("obesity").d
     with pytest.raises(ConfigurationError, match="compas has no column race_Caucasian"):
-        across_data.visible("compas", ("age", "priors_count"))
+        protocol.visible("compas", ("age", "priors_count"))
     with pytest.raises(ConfigurationError, match="needed is one of default_credit"):
-        across_data.table("adult_uci")
+        protocol.table("adult_uci")
 
 
 def test_parts_are_stratified_disjoint_and_in_units_of_the_training_part(made, parts):
-    train, test = across_data.split_rows(made.groups, 3)
+    train, test = protocol.split_rows(made.groups, 3)
     assert not set(train) & set(test)
     assert len(train) + len(test) == made.n
     assert (made.groups[train] == "b").sum() == int(0.7 * 61)
-    assert not np.array_equal(train, across_data.split_rows(made.groups, 4)[0])
+    assert not np.array_equal(train, protocol.split_rows(made.groups, 4)[0])
     assert parts.train_points.feature_names == tuple("abcdefg")  # the constant column is gone
     np.testing.assert_allclose(parts.train_points.X.mean(axis=0), 0.0, atol=1e-12)
     np.testing.assert_allclose(parts.train_points.X.std(axis=0), 1.0, rtol=1e-12)
@@ -129,23 +127,23 @@ def test_the_reader_finds_what_is_there_and_nothing_where_nothing_is():
     member = rng.random(900) < 0.3
     T = rng.normal(size=(900, 3)) * [1, 5, 1]
     T[:, 0] += 2.0 * member
-    scores = across_judge.discriminant(GroupMoments.from_data(T, member), T)
+    scores = protocol.discriminant(GroupMoments.from_data(T, member), T)
     theirs = LinearDiscriminantAnalysis().fit(T, member).decision_function(T)
     np.testing.assert_allclose(scores, theirs, rtol=1e-6, atol=1e-9)
     blind = np.column_stack([T[:, 1], np.ones(900)])
     blind[member] -= blind[member].mean(axis=0) - blind[~member].mean(axis=0)
-    nothing = across_judge.discriminant(GroupMoments.from_data(blind, member), blind)
+    nothing = protocol.discriminant(GroupMoments.from_data(blind, member), blind)
     assert np.ptp(nothing, axis=0) < 1e-9  # means are equal: the score is the same for all
 
 
 def test_every_method_answers_and_the_criteria_tell_them_apart(made, quick):
     """On one split: what a method equalises is smaller than with PCA in sample; PCA itself must fail each of them."""
-    full = across_data.parts_of(made, 0)
-    inside = across_data.Parts(full.train, full.train, full.train_points, full.train_points, full.by_label)
+    full = protocol.parts_of(made, 0)
+    inside = protocol.Parts(full.train, full.train, full.train_points, full.train_points, full.by_label)
     judge = Judge(inside, 2)
     found = {}
-    for name in across_solvers.METHODS:
-        fit = across_solvers.fit_all(name, (2,), inside, 0)[2]
+    for name in protocol.METHODS:
+        fit = protocol.fit_all(name, (2,), inside, 0)[2]
         assert fit.answer is not None, (name, fit.reason)
         assert fit.answer.encoder.shape == (7, 2)
         found[name] = {metric: value for metric, value, _ in judge.judged(fit.answer)}
@@ -164,8 +162,8 @@ def test_every_method_answers_and_the_criteria_tell_them_apart(made, quick):
 @pytest.mark.filterwarnings("ignore::evenspan.representation.IncompleteErasureWarning")
 def test_one_fit_of_an_erasure_serves_every_k(parts, quick):
     for name in ("INLP", "RLACE"):
-        method = across_solvers.METHODS[name]
-        cut = across_solvers.fit_all(name, (2, 3), parts, 1)
+        method = protocol.METHODS[name]
+        cut = protocol.fit_all(name, (2, 3), parts, 1)
         points = parts.train_points
         for k, fit in cut.items():
             direct = method.make(k, 1).fit(points.X, sensitive_features=points.groups).components_.T
@@ -173,14 +171,14 @@ def test_one_fit_of_an_erasure_serves_every_k(parts, quick):
 
 
 def test_a_split_without_an_answer_leaves_no_mean_over_the_others():
-    complete = dict.fromkeys((*METRICS, *across_judge.FACTS), (2.0, ""))
+    complete = dict.fromkeys((*METRICS, *protocol.FACTS), (2.0, ""))
     other = dict.fromkeys(complete, (3.0, ""))
-    rows = across_judge.summarised([complete, other])
+    rows = protocol.summarised([complete, other])
     assert rows["error gap"] == (2.5, "")
     assert rows["error gap, deviation"] == (pytest.approx(np.sqrt(0.5), rel=1e-6), "")
     assert rows["splits"] == (2.0, "")
     failed = dict.fromkeys(complete, (np.nan, "too few features"))
-    rows = across_judge.summarised([complete, failed])
+    rows = protocol.summarised([complete, failed])
     assert rows["error gap"][0] is None
     assert rows["error gap"][1] == "no value on 1 of 2 splits: too few features"
     assert "error gap, deviation" not in rows
@@ -189,12 +187,12 @@ def test_a_split_without_an_answer_leaves_no_mean_over_the_others():
 def test_a_setting_that_runs_offline_is_complete(cells_of):
     space = cells_of("across-methods", dataset="sklearn_diabetes", sizes="2, 12", splits=1)
     rows = checked(space["results"].drop(columns="task"), "sklearn_diabetes")
-    assert set(rows["method"]) == set(across_solvers.METHODS)
+    assert set(rows["method"]) == set(protocol.METHODS)
     assert set(rows["k"]) == {2}  # 12 is not below its 9 features
     pca = rows[rows["method"] == "PCA"].set_index("metric")["value"]
     assert pca["relative error"] == pytest.approx(1.0)
     assert 0.5 <= pca["group AUC"] <= 1.0
     # In sample, from moments alone: the same measures but for the readers'.
-    seen = dict(space["judged"](["PCA"], across_data.Parts(space["whole"], space["whole"]), 0))[("PCA", 2)]
+    seen = dict(space["judged"](["PCA"], protocol.Parts(space["whole"], space["whole"]), 0))[("PCA", 2)]
     assert seen["relative error"][0] == pytest.approx(1.0)
     assert np.isnan(seen["group AUC"][0])

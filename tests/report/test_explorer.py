@@ -8,9 +8,7 @@ import pytest
 
 from compendium import paths
 from compendium.book import explorer
-from compendium.papers.across.data import Parts
-from compendium.papers.across.judge import Judge
-from compendium.papers.across.solvers import fit_all
+from compendium.papers.across.protocol import DATASETS, Judge, Parts, fit_all
 from evenspan import DisparityFairPCA, JointRange, MinMaxFairPCA, RobustFairPCA, StandardPCA
 from evenspan.core.errors import ConfigurationError
 from evenspan.displays.method_looks import looks
@@ -62,8 +60,6 @@ def joint(page, known):
 
 
 def test_every_data_set_of_the_comparison_is_there_or_left_out_with_a_reason():
-    from compendium.papers.across.data import DATASETS
-
     assert set(DATASETS) <= set(explorer.names()) | set(explorer.LEFT_OUT)
     assert not set(explorer.names()) & set(explorer.LEFT_OUT)
     for name in explorer.names():

@@ -25,8 +25,7 @@ from evenspan.reconstruction.group_errors import group_matrices
 from ..data import whole_moments
 from ..data.registry import entry
 from ..papers.across import tables as across_tables
-from ..papers.across.data import DATASETS, whole
-from ..papers.across.solvers import EXPECTED
+from ..papers.across.protocol import DATASETS, EXPECTED, whole
 
 #: Features up to which the boundary takes a second or two on a processor four times slower than a desk computer's.
 MOST_FEATURES = 60

@@ -25,7 +25,7 @@ from evenspan.core.moments import GroupMoments
 from evenspan.methods import METHODS
 from evenspan.representation import FairKernelPCA
 
-from ..papers.across.solvers import CLOSED, EXPECTED
+from ..papers.across.protocol import CLOSED, EXPECTED
 
 #: Methods outside of the linear comparison, with what they make alike.
 KERNEL: Mapping[str, Callable[[], BaseEstimator]] = {"Fair kernel PCA": lambda: FairKernelPCA(2)}

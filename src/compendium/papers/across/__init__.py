@@ -7,6 +7,6 @@ pages of three data sets,   ``methods.ipynb``           for each of 21 data sets
 chapters *Across papers*                                and one for each method that needs the points
 ==========================  ==========================  ==========================================================
 
-``data``: which tables, one preparation, one split. ``solvers``: methods fitted to a split. ``judge``: the measures.
-``summary``: means, ranks, what can be told apart. ``tables``, ``figures``: the pages.
+``protocol``: which tables, one preparation, one split, the methods fitted to it, and the measures. ``summary``: means,
+ranks, what can be told apart. ``tables``, ``figures``: the pages.
 """

@@ -21,7 +21,6 @@ from evenspan.methods import METHODS
 #: The look of every method of the comparison, by its name in results.
 DRESSED = looks(METHODS)
 WASH, IMPOSSIBLE, BRANCH = "#ececec", "#f3dede", "#999999"
-NO_RANK = "No rank is at hand: the full run has not been stored."
 #: Measures that are set against the relative error; areas stand for themselves.
 GAINS = ("error gap", "loss gap", "mean distance", "covariance distance", "group AUC", "label AUC")
 AREAS = ("group AUC", "label AUC")
@@ -35,13 +34,10 @@ def rank_panels(ranks: pd.DataFrame) -> Figure:
     A bar reaches half a critical difference to either side. The band is the bar of the best method; methods whose bar
     meets it are filled, the others hollow.
 
-    Parameters
-    ----------
-    ranks : DataFrame
-        Columns ``metric``, ``method``, ``rank``, ``difference`` (the critical one) and ``blocks`` (data sets).
+    ``ranks`` are those of ``tables.rank_rows``.
     """
     if ranks.empty:
-        return words(NO_RANK)
+        return _nothing("rank")
     metrics = list(dict.fromkeys(ranks["metric"]))
     most = int(ranks.groupby("metric")["method"].nunique().max())
     fig, axes = _panels(len(metrics), 2, (4.9, 0.235 * most + 0.95), sharex=True)
@@ -67,15 +63,9 @@ def rank_panels(ranks: pd.DataFrame) -> Figure:
 
 
 def rank_shifts(ranks: pd.DataFrame) -> Figure:
-    """Average rank against the number of components, a panel for each measure and a line for each method.
-
-    Parameters
-    ----------
-    ranks : DataFrame
-        Columns ``metric``, ``method``, ``k``, ``rank``.
-    """
+    """Average rank against the number of components, a panel for each measure and a line for each method."""
     if ranks.empty:
-        return words(NO_RANK)
+        return _nothing("rank")
     metrics, sizes = list(dict.fromkeys(ranks["metric"])), sorted(ranks["k"].unique())
     fig, axes = _panels(len(metrics), 2, (4.6, 3.1), 1.3, sharex=True)
     for panel, metric in zip(axes.flat, metrics, strict=False):
@@ -96,18 +86,11 @@ def rank_shifts(ranks: pd.DataFrame) -> Figure:
 def frontiers(points: pd.DataFrame, lines: pd.DataFrame) -> Figure:
     """Gap against the error beyond that of PCA, a panel for each data set; what no projection reaches is shaded.
 
-    Axes are linear up to the ends of the frontier, marked by thin lines, and logarithmic beyond.
-
-    Parameters
-    ----------
-    points : DataFrame
-        Columns ``dataset``, ``method``, ``error`` (1 is PCA's), ``gap``.
-    lines : DataFrame
-        The certified frontier: columns ``dataset``, ``error``, ``gap``, from PCA to the smallest gap. A data set
-        without lines has no shading; its axes are linear up to the median error and to PCA's gap.
+    Both tables are those of ``tables.panels``. Axes are linear up to the ends of the certified frontier and logarithmic
+    beyond. A data set without lines has no shading; its axes are linear up to the median error and to PCA's gap.
     """
     if points.empty:
-        return words("No point is at hand: the full run has not been stored.")
+        return _nothing("point")
     names = list(dict.fromkeys(points["dataset"]))
     fig, axes = _panels(len(names), min(3, len(names)), (3.35, 2.75), 1.5)
     for panel, name in zip(axes.flat, names, strict=False):
@@ -132,15 +115,10 @@ def prices(means: pd.DataFrame) -> Figure:
     """What a method gets against what it pays, a panel for each measure of ``GAINS``: medians over the data sets.
 
     Both axes have lines from the lower to the upper quartile. Measures in ``AREAS`` are shown as they are, others
-    relative to PCA's value on the same data set.
-
-    Parameters
-    ----------
-    means : DataFrame
-        Columns ``dataset``, ``method``, ``metric``, ``mean``; one number of components.
+    relative to PCA's value on the same data set. ``means`` are those of one number of components.
     """
     if means.empty:
-        return words("No mean is at hand: the full run has not been stored.")
+        return _nothing("mean")
     fig, axes = _panels(len(GAINS), 2, (4.6, 3.5), 1.3)
     pays = _quartiles(means[means["metric"] == "relative error"])
     for panel, metric in zip(axes.flat, GAINS, strict=False):
@@ -170,16 +148,9 @@ def prices(means: pd.DataFrame) -> Figure:
 
 
 def decision(guide: pd.DataFrame) -> Figure:
-    """A tree from one question to a method: what has to be alike, which criterion says so, and what to use.
-
-    Parameters
-    ----------
-    guide : DataFrame
-        Columns ``question``, ``criterion``, ``method``, ``best``, as ``tables.choices`` gives them; rows of one
-        question follow one another.
-    """
+    """A tree from one question to a method, of ``tables.choices``: what has to be alike, which criterion says so."""
     if guide.empty:
-        return words("No choice is at hand: the full run has not been stored.")
+        return _nothing("choice")
     questions = list(dict.fromkeys(guide["question"]))
     fig, panel = plt.subplots(figsize=(9.2, 0.62 * len(guide) + 0.5), layout="constrained")
     panel.set(xlim=(0.0, 10.7), ylim=(len(guide) - 0.45, -0.55))
@@ -205,10 +176,9 @@ def decision(guide: pd.DataFrame) -> Figure:
     return fig
 
 
-def words(text: str) -> Figure:
-    """A figure that says why there is none."""
+def _nothing(what: str) -> Figure:
     fig, panel = plt.subplots(figsize=(6.0, 1.2))
-    panel.text(0.0, 0.5, text, color=INK)
+    panel.text(0.0, 0.5, f"No {what} is at hand: the full run has not been stored.", color=INK)
     panel.axis("off")
     return fig
 

@@ -2,11 +2,10 @@
 
 Written before the results were seen, the rules of this module are:
 
-- **Ranks.** At k, over the data sets with k at most half of their features (``across_data.comparable``), for label
-  metrics those with a label. Methods without a value on any of them are left out, with the reason. Values that are
-  equal to five digits are ties, which have the mean of their ranks. An AUC of the group below 0.5 counts as 0.5: a
-  reader that does worse than chance has learnt nothing. Means of methods with fewer splits (``evenspan.methods``) are
-  those over these.
+- **Ranks.** At k, over the data sets with k at most half of their features (``protocol.comparable``), for label metrics
+  those with a label. Methods without a value on any of them are left out. Values that are equal to five digits are
+  ties, which have the mean of their ranks. An AUC of the group below 0.5 counts as 0.5: a reader that does worse than
+  chance has learnt nothing. Means of methods with fewer splits (``evenspan.methods``) are those over these.
 - **What can be told apart.** Friedman's test over all ranked methods; two methods differ where their average ranks are
   more than Nemenyi's critical difference (5 %) apart. Data sets are the blocks: splits of one data set are not
   independent, and do not count as evidence by themselves.
@@ -14,16 +13,11 @@ Written before the results were seen, the rules of this module are:
   average rank is within the critical difference of the best. Of the candidates the one to use is the one with the
   smallest geometric mean of the relative error over the same data sets.
 
-One rule was added later, when the results of 13 data sets were known: Nemenyi's difference is so large that it cannot
-tell PCA from the best on most criteria, and a guide that takes what cannot be told apart for equal then says PCA. With
-``rule="pairs"`` the candidates are the methods that Wilcoxon's signed-rank test does not find worse than the best one
-by one (relative differences over the data sets, 5 %, Holm's correction). It is less cautious: the best was picked from
-the same results. Both answers are to be shown.
+The book puts the method of the best average rank before that of the guide. That was decided when results were known:
+Nemenyi's difference is so large that it cannot tell PCA from the best on most criteria.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 import pandas as pd
@@ -38,9 +32,7 @@ from evenspan.reconstruction import DisparityFairPCA
 
 from ...store import read_results
 from ..vu2022 import methods as vu2022
-from .data import COMPONENTS, Parts, comparable, table, whole
-from .judge import DEVIATION, METRICS, Judge
-from .solvers import fit_all
+from .protocol import COMPONENTS, DEVIATION, METRICS, Judge, Parts, comparable, fit_all, table, whole
 
 LEVEL = 0.05
 HELD_OUT = "held-out"
@@ -65,18 +57,6 @@ class Friedman:
         if self.p >= LEVEL:
             return list(self.ranks.index)
         return list(self.ranks.index[self.ranks <= self.ranks.iloc[0] + self.critical_difference])
-
-
-@dataclass(frozen=True, eq=False)
-class Frontier:
-    """In-sample errors and gaps of the methods, and the frontier that no projection passes.
-
-    ``points`` has the columns ``method, error, gap, projection``, ``line`` the columns ``error, gap``; errors are
-    relative to PCA's. LEACE is an oblique map, not a projection: its gap may lie beyond the line.
-    """
-
-    points: pd.DataFrame
-    line: pd.DataFrame
 
 
 def results() -> pd.DataFrame:
@@ -105,40 +85,28 @@ def means(rows: pd.DataFrame) -> pd.DataFrame:
     return found[[*keys, "metric", "mean", "low", "high", "splits", "reason"]].reset_index(drop=True)
 
 
-def values(metric: str, k: int, rows: pd.DataFrame | None = None) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Means of a metric, data sets down and methods across, and the methods left out with the reason."""
+def values(metric: str, k: int, rows: pd.DataFrame) -> pd.DataFrame:
+    """Means of a metric, data sets down and methods across; methods without a value on all of them are left out."""
     if metric not in METRICS:
         raise ConfigurationError(f"metric={metric!r}; needed is one of {', '.join(METRICS)}.")
     if k not in COMPONENTS:
         raise ConfigurationError(f"k={k!r}; needed is one of {', '.join(map(str, COMPONENTS))}.")
-    rows = results() if rows is None else rows
     rows = rows[(rows["metric"] == metric) & (rows["k"] == k) & (rows["protocol"] == HELD_OUT)]
     names = [name for name in comparable(k) if table(name).label or not metric.startswith("label")]
     names = [name for name in names if name in set(rows["dataset"])]
-    wide = rows.pivot(index="dataset", columns="method", values="value").reindex(names)
-    wide = wide.reindex(columns=list(METHODS))
-    reasons = rows.set_index(["method", "dataset"])["reason"]
-    missing = []
-    for method in wide.columns[wide.isna().any(axis=0)]:
-        where = list(wide.index[wide[method].isna()])
-        why = reasons.get((method, where[0]), "not yet run")
-        missing.append((method, f"no value on {', '.join(where)}: {why}"))
-    kept = wide.dropna(axis=1)
-    return kept.rename_axis(columns=None), pd.DataFrame(missing, columns=["method", "reason"])
+    wide = rows.pivot(index="dataset", columns="method", values="value").reindex(index=names, columns=list(METHODS))
+    return wide.dropna(axis=1).rename_axis(columns=None)
 
 
-def ranks(metric: str, k: int, rows: pd.DataFrame | None = None) -> pd.DataFrame:
+def ranks(metric: str, k: int, rows: pd.DataFrame) -> pd.DataFrame:
     """Ranks of the methods (columns) on every data set (index), 1 the best; of those that have a value everywhere."""
-    found = _comparable_values(values(metric, k, rows)[0], metric)
-    return found.rank(axis=1, ascending=METRICS[metric].lower, method="average")
+    found = values(metric, k, rows)
+    found = found.clip(lower=0.5) if metric == "group AUC" else found
+    tied = found.map(lambda value: float(f"{value:.{TIED_DIGITS}g}"))
+    return tied.rank(axis=1, ascending=METRICS[metric].lower, method="average")
 
 
-def _comparable_values(found: pd.DataFrame, metric: str) -> pd.DataFrame:
-    clipped = found.clip(lower=0.5) if metric == "group AUC" else found
-    return clipped.map(lambda value: float(f"{value:.{TIED_DIGITS}g}"))
-
-
-def friedman(metric: str, k: int, rows: pd.DataFrame | None = None) -> Friedman | None:
+def friedman(metric: str, k: int, rows: pd.DataFrame) -> Friedman | None:
     """Whether methods differ on a metric at all, and by how much their average ranks must; None without results."""
     found = ranks(metric, k, rows)
     N, m = found.shape
@@ -159,47 +127,68 @@ def critical_difference(methods: int, blocks: int, level: float = LEVEL) -> floa
     return float(q * np.sqrt(methods * (methods + 1) / (12.0 * blocks)))
 
 
-def not_worse_in_pairs(test: Friedman, rows: pd.DataFrame | None = None) -> list[str]:
-    """Methods that the signed-rank test does not find different from the one of best average rank."""
-    found = _comparable_values(values(test.metric, test.k, rows)[0], test.metric)
-    best = test.ranks.index[0]
-    p = pd.Series({name: _signed_rank(found[name], found[best]) for name in test.ranks.index if name != best})
-    p = p.sort_values(kind="stable")
-    holm = np.minimum(np.maximum.accumulate(p.to_numpy() * np.arange(len(p), 0, -1)), 1.0)
-    worse = set(p.index[holm < LEVEL])
-    return [name for name in test.ranks.index if name not in worse]
+def guide(rows: pd.DataFrame) -> pd.DataFrame:
+    """Which method to use for a criterion and what it costs: one line for each criterion and k.
+
+    Columns: ``criterion, metric, k``; the method to ``use`` with its ``rank`` and ``relative error``, the geometric
+    mean over the ``data sets``; the ``best`` by average rank with its ``best rank``, its ``best error`` and the number
+    of data sets on which it ``wins`` against PCA; ``critical difference``, ``p``, and all that are ``not worse``.
+    """
+    lines = []
+    for metric, k in ((metric, k) for metric in METRICS for k in COMPONENTS):
+        test = friedman(metric, k, rows)
+        if test is None:
+            continue
+        cost = values(COST, k, rows).reindex(list(test.datasets))
+        cost = np.exp(np.log(cost).mean(axis=0))
+        best, equal = test.ranks.index[0], test.not_worse()
+        use = min((name for name in equal if name in cost.index), key=lambda name: (cost[name], test.ranks[name]))
+        ranked = ranks(metric, k, rows)
+        lines.append(
+            {
+                "criterion": METRICS[metric].criterion,
+                "metric": metric,
+                "k": k,
+                "use": use,
+                "rank": test.ranks[use],
+                "relative error": cost[use],
+                "best": best,
+                "best rank": test.ranks[best],
+                "best error": cost[best],
+                "wins": int((ranked[best] < ranked["PCA"]).sum(axis=0)),
+                "critical difference": test.critical_difference,
+                "p": test.p,
+                "not worse": ", ".join(equal),
+                "data sets": len(test.datasets),
+            }
+        )
+    return pd.DataFrame(lines)
 
 
-def _signed_rank(one: pd.Series, other: pd.Series) -> float:
-    """p of Wilcoxon's test of the relative differences, 1 where there are none."""
-    size = np.maximum(np.abs(one), np.abs(other)).to_numpy()
-    difference = np.where(size > 0, (one - other).to_numpy() / np.where(size > 0, size, 1.0), 0.0)
-    return float(stats.wilcoxon(difference).pvalue) if difference.any() else 1.0
-
-
-def frontier(dataset: str, k: int) -> Frontier:
+def frontier(dataset: str, k: int) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Errors and gaps on all rows, from shipped moments: of the methods of moments, and the least that is possible.
 
-    Each point of the line has the least mean error of all projections with its gap or less: a boundary point of the
-    joint range of the two group errors. It ends at the smallest gap, the certified answer of u-FPCA. Without shipped
-    moments both tables are empty.
+    The points have the columns ``method, error, gap, projection``, the line ``error, gap``; errors are relative to
+    PCA's. Each point of the line has the least mean error of all projections with its gap or less: a boundary point of
+    the joint range of the two group errors. It ends at the smallest gap, the certified answer of u-FPCA. LEACE is an
+    oblique map, not a projection: its gap may lie beyond the line. Without shipped moments both tables are empty.
     """
-    moments = whole(dataset)
-    columns = ["method", "error", "gap", "projection"]
-    if moments is None:
-        return Frontier(pd.DataFrame(columns=columns), pd.DataFrame(columns=columns[1:3]))
-    parts = Parts(moments, moments)
-    judge, found = Judge(parts, k), []
-    for name in (name for name, method in METHODS.items() if not method.points):
-        answer = fit_all(name, (k,), parts, 0)[k].answer
-        if answer is not None:
-            seen = {metric: value for metric, value, _ in judge.judged(answer)}
-            oblique = np.abs(answer.map - answer.map.T).max() > 1e-8
-            found.append((name, seen[COST], seen["error gap"], not oblique))
-    return Frontier(pd.DataFrame(found, columns=columns), _line(moments, k, judge.base))
+    moments, found, line = whole(dataset), [], []
+    if moments is not None:
+        parts = Parts(moments, moments)
+        judge = Judge(parts, k)
+        for name in (name for name, method in METHODS.items() if not method.points):
+            answer = fit_all(name, (k,), parts, 0)[k].answer
+            if answer is not None:
+                seen = {metric: value for metric, value, _ in judge.judged(answer)}
+                oblique = np.abs(answer.map - answer.map.T).max() > 1e-8
+                found.append((name, seen[COST], seen["error gap"], not oblique))
+        line = _line(moments, k, judge.base)
+    points = pd.DataFrame(found, columns=["method", "error", "gap", "projection"])
+    return points, pd.DataFrame(line, columns=["error", "gap"])
 
 
-def _line(moments: GroupMoments, k: int, base: float) -> pd.DataFrame:
+def _line(moments: GroupMoments, k: int, base: float) -> list[tuple[float, float]]:
     def point(V: np.ndarray) -> tuple[float, float, float]:
         subspace = FairSubspace(V, moments.mean, Certificate("a boundary point", np.nan, np.nan))
         errors = metrics.group_errors(moments, subspace)
@@ -208,62 +197,4 @@ def _line(moments: GroupMoments, k: int, base: float) -> pd.DataFrame:
     last = point(DisparityFairPCA(k).fit_moments(moments).components_.T)
     along = [point(answer.V) for answer in vu2022.frontier(moments, k)]
     same_side = [p for p in along if p[2] * along[0][2] > 0 and p[1] > last[1]]
-    return pd.DataFrame([p[:2] for p in (*same_side, last)], columns=["error", "gap"])
-
-
-def guide(
-    rows: pd.DataFrame | None = None,
-    sizes: Sequence[int] = COMPONENTS,
-    rule: Literal["ranks", "pairs"] = "ranks",
-) -> pd.DataFrame:
-    """Which method to use for a criterion, why, and what it costs: one line for each criterion and k.
-
-    ``rule`` says how methods are told apart: by Nemenyi's difference of average ranks, or in pairs.
-
-    Columns: ``criterion, metric, k, use, because, costs, rank, best, best rank, critical difference, p, relative error,
-    not worse, data sets``; ``relative error`` is the geometric mean over the data sets.
-    """
-    if rule not in ("ranks", "pairs"):
-        raise ConfigurationError(f"rule={rule!r}; needed is 'ranks' or 'pairs'.")
-    rows, lines = results() if rows is None else rows, []
-    for metric, k in ((metric, k) for metric in METRICS for k in sizes):
-        test = friedman(metric, k, rows)
-        if test is None:
-            continue
-        cost = values(COST, k, rows)[0].reindex(list(test.datasets))
-        cost = np.exp(np.log(cost).mean(axis=0))
-        equal = not_worse_in_pairs(test, rows) if rule == "pairs" and test.p < LEVEL else test.not_worse()
-        candidates = [name for name in equal if name in cost.index]
-        use = min(candidates, key=lambda name: (cost[name], test.ranks[name]))
-        lines.append(
-            {
-                "criterion": METRICS[metric].criterion,
-                "metric": metric,
-                "k": k,
-                "use": use,
-                "because": _because(test, use, len(candidates)),
-                "costs": f"{100 * (cost[use] - 1):+.1f} % error over all rows",
-                "rank": test.ranks[use],
-                "best": test.ranks.index[0],
-                "best rank": test.ranks.iloc[0],
-                "critical difference": test.critical_difference,
-                "p": test.p,
-                "relative error": cost[use],
-                "not worse": ", ".join(equal),
-                "data sets": len(test.datasets),
-            }
-        )
-    return pd.DataFrame(lines)
-
-
-def _because(test: Friedman, use: str, candidates: int) -> str:
-    if test.p >= LEVEL:
-        return f"no two methods can be told apart (p = {test.p:.2f}), and it leaves the least error"
-    best = test.ranks.index[0]
-    if use == best:
-        said = f"its average rank, {test.ranks[use]:.1f}, is the best of {len(test.ranks)} methods"
-    else:
-        said = (
-            f"its average rank, {test.ranks[use]:.1f}, cannot be told from the best, {test.ranks.iloc[0]:.1f} ({best})"
-        )
-    return said + (f"; of the {candidates} that cannot be told apart it leaves the least error" * (candidates > 1))
+    return [p[:2] for p in (*same_side, last)]
