@@ -8,7 +8,7 @@ from sklearn.base import clone
 from compendium import records
 from compendium.catalogue import task_id
 from compendium.data.portraits import PortraitStream
-from compendium.papers.lee2023 import claims, images, memory
+from compendium.papers.lee2023 import claims, images
 from compendium.records import tidy, whole
 from compendium.store import read_results
 from evenspan.core.errors import ConfigurationError
@@ -92,15 +92,15 @@ def test_blocks_read_the_same_images(notebook, blocks):
 
 def made_peaks(bytes_of: dict) -> pd.DataFrame:
     """Peaks as if every method took exactly the given bytes."""
-    rows = [(name, memory.K, n, d) for name in bytes_of for n, d in (*memory.POINTS, *memory.WIDE)]
-    rows += [(memory.STREAMED, memory.LARGEST_K, 512, d) for d in (6250, 12_500, 50_000)]
-    key = {"dataset": memory.DATASET, "protocol": "peak allocation", "blocks": 2}
+    rows = [(name, images.K, n, d) for name in bytes_of for n, d in (*images.POINTS, *images.WIDE)]
+    rows += [(images.STREAMED, images.LARGEST_K, 512, d) for d in (6250, 12_500, 50_000)]
+    key = {"dataset": images.MEMORY, "protocol": "peak allocation", "blocks": 2}
     rows = [(name, k, f"bytes, n = {n}, d = {d}", bytes_of[name](n, d)) for name, k, n, d in rows]
     return whole(pd.DataFrame(rows, columns=["method", "k", "metric", "value"]).assign(**key))
 
 
 def streamed(fair, mean) -> dict:
-    return {memory.STREAMED: fair, memory.STREAMED_MEAN: mean}
+    return {images.STREAMED: fair, images.STREAMED_MEAN: mean}
 
 
 def test_memory_is_carried_on_as_it_was_made():
@@ -109,30 +109,32 @@ def test_memory_is_carried_on_as_it_was_made():
         "INLP": lambda n, d: 8 * n * d + 50 * n,
         "Fair Kernel PCA": lambda n, d: 24 * n * n + 8 * n * d,
     }
-    found = memory.models(made_peaks(others | streamed(lambda n, d: 900 * d, lambda n, d: 800 * d))).set_index("method")
+    found = images.carried_on(made_peaks(others | streamed(lambda n, d: 900 * d, lambda n, d: 800 * d))).set_index(
+        "method"
+    )
     assert (found["error"] < 1e-6).all()
     assert found.loc["Fair PCA", "d^2"] == pytest.approx(80, rel=1e-6)
     most = found["most features"]
-    assert most["Fair PCA"] == pytest.approx(np.sqrt(memory.LIMIT / 80), rel=1e-3)
-    assert most["INLP"] == pytest.approx(memory.LIMIT / 8 / 162_770, rel=0.01)
+    assert most["Fair PCA"] == pytest.approx(np.sqrt(images.LIMIT / 80), rel=1e-3)
+    assert most["INLP"] == pytest.approx(images.LIMIT / 8 / 162_770, rel=0.01)
     assert most["Fair Kernel PCA"] == 0.0, "635 GB for all pairs"
-    assert most[memory.STREAMED] == pytest.approx(memory.LIMIT / 900, rel=1e-3)
-    assert found.loc[memory.STREAMED, "bytes at full size"] == pytest.approx(900 * 116_412, rel=1e-3)
+    assert most[images.STREAMED] == pytest.approx(images.LIMIT / 900, rel=1e-3)
+    assert found.loc[images.STREAMED, "bytes at full size"] == pytest.approx(900 * 116_412, rel=1e-3)
 
 
 def test_what_is_measured_is_the_memory():
-    methods = ("Fair PCA", "Fair Kernel PCA", memory.STREAMED)
-    rows = whole(memory.memory_rows(((128, 32), (256, 64)), ((128, 400), (256, 800)), 1600, methods))
-    value = memory.sizes(records.checked(rows, "memory")).set_index(["method", "n", "d"])["value"]
+    methods = ("Fair PCA", "Fair Kernel PCA", images.STREAMED)
+    rows = whole(images.memory_rows(((128, 32), (256, 64)), ((128, 400), (256, 800)), 1600, methods))
+    value = images.peaks(records.checked(rows, "memory")).set_index(["method", "n", "d"])["value"]
     assert value["Fair PCA", 256, 64] > 2 * 8 * 64 * 64
     assert value["Fair Kernel PCA", 256, 64] > 2 * 8 * 256 * 256
     assert value["Fair Kernel PCA", 256, 64] > 3 * value["Fair Kernel PCA", 128, 32]
-    assert value[memory.STREAMED, 256, 800] < 8 * 800 * 800
-    assert memory.largest_runs(rows)[1] == pytest.approx(1.0, abs=0.15)
+    assert value[images.STREAMED, 256, 800] < 8 * 800 * 800
+    assert images.largest_runs(rows)[1] == pytest.approx(1.0, abs=0.15)
 
 
 def test_memory_claims_can_come_out_either_way(reads):
-    unit = 4 * (memory.LARGEST_K + memory.M + memory.LARGEST_BATCH)
+    unit = 4 * (images.LARGEST_K + images.M + images.LARGEST_BATCH)
     tall = lambda c: lambda n, d: c * d  # noqa: E731
     square = {"Fair PCA": lambda n, d: 80 * d * d}
     for methods, answers in (

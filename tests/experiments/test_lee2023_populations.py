@@ -9,10 +9,10 @@ import pytest
 from compendium import records
 from compendium.catalogue import task_id
 from compendium.ledger.claim_rules import Answer
-from compendium.papers.lee2023 import claims, judge, protocol, readings
+from compendium.papers.lee2023 import claims, protocol, readings
 from compendium.store import read_results
 from evenspan import NullItOutPCA
-from evenspan.core.errors import ConfigurationError
+from evenspan.core.errors import ConfigurationError, DataError
 from evenspan.core.streams import OneShotStream
 from evenspan.representation.streaming_fair_pca import StreamingFairPCA
 
@@ -51,18 +51,64 @@ def slope_rows(small, notebook):
     )
 
 
+def test_gaps_have_their_closed_forms_and_see_the_subspace_not_the_basis():
+    E, C = np.eye(4), np.diag([5.0, 3.0, 1.0, 0.5])
+    t, target, U = 0.3, E[:, :1], E[:, 2:]
+    V = (np.cos(t) * E[0] + np.sin(t) * E[2])[:, None]  # turned by t from the first axis to the third
+    assert protocol.optimality_gap(V, target, C) == pytest.approx(4.0 * np.sin(t) ** 2)
+    assert protocol.optimality_gap(V, target, C, relative=True) == pytest.approx(0.8 * np.sin(t) ** 2)
+    for sine in (
+        protocol.fairness_gap(V, U),
+        protocol.subspace_sine(V, target),
+        protocol.direction_sine(-7 * V[:, 0], target[:, 0]),
+    ):
+        assert sine == pytest.approx(np.sin(t))
+    # An unfair subspace may keep more than the best fair one.
+    assert protocol.optimality_gap(E[:, :1], E[:, 1:2], C) == pytest.approx(-2.0)
+    assert protocol.fairness_gap(E[:, 1:2], E[:, :0]) == 0.0
+    rng = np.random.default_rng(3)
+    V, T, R = (np.linalg.qr(rng.normal(size=shape))[0] for shape in ((4, 2), (4, 2), (2, 2)))
+    for measure in (lambda V: protocol.optimality_gap(V, T, C), lambda V: protocol.fairness_gap(V, T),
+                    lambda V: protocol.subspace_sine(V, T)):  # fmt: skip
+        assert measure(V @ R) == pytest.approx(measure(V), rel=1e-12)
+    with pytest.raises(DataError, match="different spaces"):
+        protocol.fairness_gap(E, np.eye(3))
+
+
+def test_a_power_law_has_its_exponent_and_its_required_size():
+    values = np.arange(1.0, 11.0)[:, None] * [1.0, 2.0]
+    np.testing.assert_array_equal(readings.upper_quantiles(values[::-1], 0.1), [9.0, 18.0])  # the worst run is dropped
+    sizes, rng = np.array([10, 100, 1000, 10_000]), np.random.default_rng(0)
+    exact = np.tile(3.0 * sizes**-0.5, (20, 1))
+    found = readings.quantile_slope(sizes, exact)
+    assert (found.slope, found.low, found.high) == pytest.approx((-0.5, -0.5, -0.5))
+    np.testing.assert_allclose(readings.required_size(sizes, exact, 0.3), 100.0)
+    noisy = exact[:1] * np.exp(0.3 * rng.standard_normal((200, 4)))
+    found, wide = readings.quantile_slope(sizes, noisy), readings.quantile_slope(sizes, noisy[:10])
+    assert found.low < -0.5 < found.high
+    assert 0.005 < found.high - found.low < 0.1
+    assert wide.high - wide.low > 2 * (found.high - found.low)
+    # What is not above zero has no logarithm; a line that does not fall reaches no level.
+    found = readings.quantile_slope(sizes[:3], np.tile([1.0, 0.1, -1.0], (10, 1)))
+    assert (found.used, found.slope) == (2, pytest.approx(-1.0))
+    assert np.isnan(readings.quantile_slope(sizes[:3], -np.ones((10, 3))).slope)
+    assert np.isnan(readings.required_size(sizes[:3], np.tile([0.1, 0.2, 0.3], (10, 1)), 0.01)).all()
+    with pytest.raises(DataError, match="same number of runs"):
+        readings.quantile_slope([1, 2, 3], np.ones((5, 2)))
+
+
 def test_the_true_answer_is_the_definition(small):
     """Eigenvectors of largest absolute value, the rest of the mean difference, and the best of what is left."""
     values, vectors = np.linalg.eigh(small.pair.covariance_difference)
     P = vectors[:, np.abs(values) > 1e-9]
     assert P.shape[1] == 4
-    assert judge.subspace_sine(small.P, P) < 1e-7
+    assert protocol.subspace_sine(small.P, P) < 1e-7
     f = small.pair.mean_difference
-    assert judge.subspace_sine(small.U, (f / np.linalg.norm(f))[:, None]) < 1e-7
+    assert protocol.subspace_sine(small.U, (f / np.linalg.norm(f))[:, None]) < 1e-7
     projector = np.eye(16) - small.U @ small.U.T
     top = np.linalg.eigh(projector @ small.pair.covariance @ projector)[1][:, -3:]
-    assert judge.subspace_sine(small.V, top) < 1e-7
-    assert judge.subspace_sine(small.exact(small.U), small.V) < 1e-7
+    assert protocol.subspace_sine(small.V, top) < 1e-7
+    assert protocol.subspace_sine(small.exact(small.U), small.V) < 1e-7
     vanilla = np.linalg.eigh(small.pair.covariance)[1][:, -3:]
     found = protocol.judged(small, vanilla)
     assert found["eps_o"] < 0.0 < 0.05 < found["eps_f"], "what PCA keeps more is what is forbidden"
@@ -75,8 +121,8 @@ def test_the_phases_are_those_of_the_estimator(small):
     start = np.random.default_rng((protocol.SEED, 3, 400, 0))
     estimator = StreamingFairPCA(3, 4, center="none", n_blocks=5, block_size=400, groups=[0, 1], random_state=start)
     estimator.fit(OneShotStream(islice(protocol.fresh(small, 400, 3), 10)))
-    assert judge.subspace_sine(estimator.nullified_.T, power.U) < 1e-9
-    assert judge.subspace_sine(estimator.components_.T, power.basis) < 1e-9
+    assert protocol.subspace_sine(estimator.nullified_.T, power.U) < 1e-9
+    assert protocol.subspace_sine(estimator.components_.T, power.basis) < 1e-9
 
 
 def test_true_directions_leave_no_unfairness_at_any_size(small, notebook):
@@ -180,12 +226,12 @@ def test_a_block_without_a_group_destroys_what_the_released_program_learnt(small
     X, groups = small.pair.sample(5000, np.random.default_rng(5))
     W, zeros = protocol.released(small, iter([(X, groups)] * 8), 8, np.random.default_rng(1))
     assert zeros == 0
-    assert judge.subspace_sine(W, small.P) < 0.2
+    assert protocol.subspace_sine(W, small.P) < 0.2
     only = X[groups == 0], groups[groups == 0]
     lost, zeros = protocol.released(small, iter([(X, groups)] * 8 + [only]), 9, np.random.default_rng(1))
     assert zeros == 1
     np.testing.assert_allclose(abs(lost), np.eye(16)[:, :4], atol=1e-12)
-    assert judge.subspace_sine(lost, small.P) > 0.5
+    assert protocol.subspace_sine(lost, small.P) > 0.5
     for on_missing in ("skip", "carry"):
         power = protocol.begin(small, (1,), on_missing=on_missing)
         protocol.feed(power, iter([(X, groups)] * 8), 8)

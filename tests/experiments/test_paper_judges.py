@@ -1,4 +1,4 @@
-"""Judges that one paper uses: separation by a line (Vu), gaps and slopes (Lee), counts kept as text (Zhou), memory."""
+"""Judges that one paper uses: separation by a line (Vu), counts kept as text (Zhou), memory."""
 
 import json
 
@@ -8,7 +8,6 @@ import pytest
 from sklearn.svm import SVC
 
 from compendium.papers.kleindessner2023 import judge as kleindessner2023_judge
-from compendium.papers.lee2023 import judge as lee
 from compendium.papers.vu2022.linear_separation import distance, linear_separation, linear_svm, principal_axes
 from compendium.papers.zhou2024.protocol import JointCounts, judge_clustering
 from evenspan import GroupMoments, StandardPCA, metrics
@@ -111,54 +110,6 @@ def test_separation_is_one_where_it_can_be_near_chance_where_it_must_and_blind_t
             found.append(separated(X @ basis, second, penalties=(1e-2, 1e-3)))
     assert np.ptp(values) < 1e-12
     assert np.ptp(plain) > 1e-3  # without the rotation the basis shows
-
-
-# -- Lee et al. (2023): closed forms in the plane, gaps below zero, slopes of exact power laws -------------------------
-
-E = np.eye(4)
-C = np.diag([5.0, 3.0, 1.0, 0.5])
-
-
-def test_gaps_have_their_closed_forms_and_see_the_subspace_not_the_basis():
-    t, target, U = 0.3, E[:, :1], E[:, 2:]
-    V = (np.cos(t) * E[0] + np.sin(t) * E[2])[:, None]  # turned by t from the first axis to the third
-    assert lee.optimality_gap(V, target, C) == pytest.approx(4.0 * np.sin(t) ** 2)
-    assert lee.optimality_gap(V, target, C, relative=True) == pytest.approx(0.8 * np.sin(t) ** 2)
-    for sine in (lee.fairness_gap(V, U), lee.subspace_sine(V, target), lee.direction_sine(-7 * V[:, 0], target[:, 0])):
-        assert sine == pytest.approx(np.sin(t))
-    # An unfair subspace may keep more than the best fair one.
-    assert lee.optimality_gap(E[:, :1], E[:, 1:2], C) == pytest.approx(-2.0)
-    assert lee.fairness_gap(E[:, 1:2], E[:, :0]) == 0.0
-    rng = np.random.default_rng(3)
-    V, T, R = (np.linalg.qr(rng.normal(size=shape))[0] for shape in ((4, 2), (4, 2), (2, 2)))
-    for measure in (lambda V: lee.optimality_gap(V, T, C), lambda V: lee.fairness_gap(V, T),
-                    lambda V: lee.subspace_sine(V, T)):  # fmt: skip
-        assert measure(V @ R) == pytest.approx(measure(V), rel=1e-12)
-    with pytest.raises(DataError, match="different spaces"):
-        lee.fairness_gap(E, np.eye(3))
-
-
-def test_a_power_law_has_its_exponent_and_its_required_size():
-    values = np.arange(1.0, 11.0)[:, None] * [1.0, 2.0]
-    np.testing.assert_array_equal(lee.upper_quantiles(values[::-1], 0.1), [9.0, 18.0])  # the worst run is dropped
-    sizes, rng = np.array([10, 100, 1000, 10_000]), np.random.default_rng(0)
-    exact = np.tile(3.0 * sizes**-0.5, (20, 1))
-    found = lee.quantile_slope(sizes, exact)
-    assert (found.slope, found.low, found.high) == pytest.approx((-0.5, -0.5, -0.5))
-    assert 10**found.intercept == pytest.approx(3.0)
-    np.testing.assert_allclose(lee.required_size(sizes, exact, 0.3), 100.0)
-    noisy = exact[:1] * np.exp(0.3 * rng.standard_normal((200, 4)))
-    found, wide = lee.quantile_slope(sizes, noisy), lee.quantile_slope(sizes, noisy[:10])
-    assert found.low < -0.5 < found.high
-    assert 0.005 < found.high - found.low < 0.1
-    assert wide.high - wide.low > 2 * (found.high - found.low)
-    # What is not above zero has no logarithm; a line that does not fall reaches no level.
-    found = lee.quantile_slope(sizes[:3], np.tile([1.0, 0.1, -1.0], (10, 1)))
-    assert (found.used, found.slope) == (2, pytest.approx(-1.0))
-    assert np.isnan(lee.quantile_slope(sizes[:3], -np.ones((10, 3))).slope)
-    assert np.isnan(lee.required_size(sizes[:3], np.tile([0.1, 0.2, 0.3], (10, 1)), 0.01)).all()
-    with pytest.raises(DataError, match="same number of runs"):
-        lee.quantile_slope([1, 2, 3], np.ones((5, 2)))
 
 
 # -- Zhou et al. (2024): counts are kept on one line, and hold every metric --------------------------------------------

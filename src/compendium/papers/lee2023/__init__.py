@@ -12,8 +12,7 @@ eyeglasses removed from CelebA   ``images.ipynb``                one for each fi
 (cost, and what travels)         ``scale.ipynb``                 one for each size, one for two workers, for messages
 ===============================  ==============================  ====================================================
 
-``protocol``: made populations, the two phases, and what is measured of an answer. ``judge``: errors, and how they fall
-with the data. ``readings``, ``table_readings``: what figures, tables and claims read from the rows. ``table`` and
-``own_tables``, ``images`` and ``memory``, ``scale``: what one notebook needs each. ``claims``, ``theorems``: the
-paper's claims, put to the test. ``figures``.
+``protocol``: made populations, the two phases, and the judge of an answer. ``readings``, ``table_readings``: what
+figures, tables and claims read from the rows. ``table``, ``images``, ``scale``: what one notebook needs each.
+``claims``, ``theorems``: the paper's claims, put to the test. ``figures``.
 """

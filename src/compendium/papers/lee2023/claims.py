@@ -13,11 +13,10 @@ from evenspan import metrics
 from ...data.portraits import CELEBA_SIZE, CELEBA_TRAIN
 from ...ledger.claim_rules import HOLDS, IN_PART, NOT_SO, Answer, by_parts, rule
 from ...store import read_results
-from . import judge, theorems
-from .images import BLOCKS, CELEBA, HALF, PAIRED, SHOWN, named
-from .memory import DATASET, LARGEST_BATCH, LARGEST_K, LIMIT, STREAMED, STREAMED_MEAN, M, largest_runs, models
+from . import images, theorems
+from .images import BLOCKS, CELEBA, HALF, LARGEST_K, LIMIT, MEMORY, PAIRED, SHOWN, STREAMED, STREAMED_MEAN
 from .protocol import ABSOLUTE, BOTH, EXACT, FACTORS, GIVEN, ORDERS, SIGNED, order_name
-from .readings import BEYOND, by_size, growth_table, slopes, special_table
+from .readings import BEYOND, by_size, growth_table, quantile_slope, slopes, special_table
 
 EXPERIMENT, IMAGES = "lee2023-learnability", "lee2023-images"
 MAIN = "gap-controlled"
@@ -74,7 +73,7 @@ def sample_size() -> Answer | None:
     for metric, experiment in (("eps_f", EXACT), ("eps_o", GIVEN)):
         chosen = (rows["protocol"] == "slopes") & (rows["dataset"] == MAIN) & (rows["method"] == experiment)
         sizes, values = by_size(rows[chosen], metric)
-        line = judge.quantile_slope(sizes[sizes >= BEYOND], values[:, sizes >= BEYOND])
+        line = quantile_slope(sizes[sizes >= BEYOND], values[:, sizes >= BEYOND])
         # Where the interval of the slope reaches 0, no number of samples is known to be enough.
         ends = (-1.0 / line.low, -1.0 / line.high if line.high < 0.0 else np.inf)
         bound = rule("L04", "exponent of 1/eps")
@@ -114,20 +113,20 @@ def top_eigenvectors() -> Answer | None:
 
 def little_memory() -> Answer | None:
     """L05: o(d^2) memory."""
-    images = f"portraits-{CELEBA_SIZE[0]}x{CELEBA_SIZE[1]}"
-    rows = read_results(IMAGES, dataset=[DATASET, images], method=[STREAMED, f"m = {M}"])
-    if DATASET not in set(rows["dataset"]):
+    full = images.named(CELEBA_SIZE)
+    rows = read_results(IMAGES, dataset=[MEMORY, full], method=[STREAMED, SHOWN])
+    if MEMORY not in set(rows["dataset"]):
         return None
-    some, slope, units = largest_runs(rows)
+    some, slope, units = images.largest_runs(rows)
     last = some.iloc[-1]
     evidence = (
-        f"Peak allocation at d = {last['d']:,}, k = {LARGEST_K}, m = {M}, batches of {LARGEST_BATCH}, single "
-        f"precision: {last['value'] / 1e9:.2f} GB, which is {units:.1f} times 4 d (k + m + q) bytes, where a d x d "
-        f"matrix would take {4 * last['d'] ** 2 / 1e9:.0f} GB. From d = {some['d'].iloc[0]:,} on it grows as d to the "
-        f"power {slope:.2f}."
+        f"Peak allocation at d = {last['d']:,}, k = {LARGEST_K}, m = {images.M}, batches of {images.LARGEST_BATCH}, "
+        f"single precision: {last['value'] / 1e9:.2f} GB, which is {units:.1f} times 4 d (k + m + q) bytes, where a "
+        f"d x d matrix would take {4 * last['d'] ** 2 / 1e9:.0f} GB. From d = {some['d'].iloc[0]:,} on it grows as d "
+        f"to the power {slope:.2f}."
     )
     peak = "peak memory of the process, MiB"
-    whole = rows[(rows["dataset"] == images) & (rows["method"] == f"m = {M}") & (rows["metric"] == peak)]
+    whole = rows[(rows["dataset"] == full) & (rows["method"] == SHOWN) & (rows["metric"] == peak)]
     if len(whole):
         evidence += (
             f" A process that fits images of {CELEBA_SIZE[0]} x {CELEBA_SIZE[1]} x 3 values reaches "
@@ -159,10 +158,10 @@ def most_scalable() -> Answer | None:
 
     The mean constraint alone must take fewer features, by more than a margin.
     """
-    rows = read_results(IMAGES, dataset=DATASET)
+    rows = read_results(IMAGES, dataset=MEMORY)
     if rows.empty:
         return None
-    most = models(rows).set_index("method")["most features"]
+    most = images.carried_on(rows).set_index("method")["most features"]
     others = most.drop([STREAMED, STREAMED_MEAN]).sort_values(ascending=False)
     evidence = (
         f"Most features that {LIMIT / 1e9:.0f} GB allow for {CELEBA_TRAIN:,} images, from measured peaks carried on: "
@@ -181,7 +180,7 @@ def glasses_removed() -> Answer | None:
     CelebA is not at hand here, so that no answer from the substitute is more than in part.
     """
     celeba = read_results(IMAGES, dataset=CELEBA)
-    rows = celeba if len(celeba) else read_results(IMAGES, dataset=named(CELEBA_SIZE))
+    rows = celeba if len(celeba) else read_results(IMAGES, dataset=images.named(CELEBA_SIZE))
     settings = {method: some.set_index("metric")["value"] for method, some in rows.groupby("method")}
     if not {"PCA", SHOWN} <= set(settings):
         return None
@@ -204,7 +203,7 @@ def glasses_removed() -> Answer | None:
         f"keeps {100 * before[change]:.1f} %, the method {100 * after[change]:.1f} %; variance kept "
         f"{100 * before[variance]:.1f} % and {100 * after[variance]:.1f} %."
     )
-    half = read_results(IMAGES, dataset=named(HALF), blocks=BLOCKS)
+    half = read_results(IMAGES, dataset=images.named(HALF), blocks=BLOCKS)
     if {"mean", SHOWN, PAIRED} <= set(half["method"]):
         value = 100 * half.set_index(["method", "metric"])["value"]
         evidence += (

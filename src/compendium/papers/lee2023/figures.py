@@ -1,4 +1,4 @@
-"""Figures of the experiments on fair streaming PCA: each takes tidy data and returns a matplotlib figure."""
+"""Figures of the experiments on fair streaming PCA, of tables that ``readings`` and the other modules make."""
 
 from collections.abc import Iterable, Mapping
 
@@ -58,7 +58,7 @@ def errors(curves: pd.DataFrame, slopes: pd.DataFrame, delta: float) -> Figure:
     """Quantiles 1 - delta against the rows of a block, both logarithmic: a row a measure, a column a population.
 
     A hollow marker stands for a value that is rounding noise or not above zero, and lies below all others of its row.
-    ``curves`` and ``slopes`` are those of ``readings``; the slopes in the panels are those over all sizes.
+    The slopes in the panels are those over all sizes.
     """
     generators, experiments = list(dict.fromkeys(curves["generator"])), _dressed(curves["experiment"])
     fig, axes = _panels(2, len(generators), 3.7 * len(generators) + 0.6, 6.7, sharex=True, sharey="row")
@@ -88,10 +88,7 @@ def errors(curves: pd.DataFrame, slopes: pd.DataFrame, delta: float) -> Figure:
 
 
 def rows_needed(needs: pd.DataFrame, levels: dict[str, float]) -> Figure:
-    """Rows of one phase until eps_f and eps_o reach their ``levels``, against every factor, with 95 % intervals.
-
-    ``needs`` has the columns ``factor``, ``metric``, ``against``, ``rows``, ``low``, ``high``.
-    """
+    """Rows of one phase until eps_f and eps_o reach their ``levels``, against every factor, with 95 % intervals."""
     factors, shown = list(dict.fromkeys(needs["factor"])), _dressed(("eps_f", "eps_o"))
     across = min(4, len(factors))
     down = -(-len(factors) // across)
@@ -129,10 +126,7 @@ def strips(rows: pd.DataFrame, label: str) -> Figure:
 
 
 def by_shift(rows: pd.DataFrame, shown: dict[str, str]) -> Figure:
-    """The ``median`` against the length of a shift (``parameter``), a panel a measure and a line a way of centring.
-
-    ``shown`` has the measures and the labels of their axes.
-    """
+    """The median against the length of a shift: a panel a measure, ``shown`` with its label, a line a centring."""
     fig, axes = _panels(1, len(shown), 3.3 * len(shown), 3.3)
     methods = method_looks.looks(rows["method"])
     for panel, (metric, label) in zip(axes.flat, shown.items(), strict=True):
@@ -145,7 +139,7 @@ def by_shift(rows: pd.DataFrame, shown: dict[str, str]) -> Figure:
 
 
 def over_blocks(found: pd.DataFrame, measures: tuple[str, ...]) -> Figure:
-    """``median``, ``smallest`` and ``largest`` after every block of the second phase, a panel a measure."""
+    """Median and range over the streams after every block of the second phase, a panel a measure."""
     fig, axes = _panels(1, len(measures), 3.6 * len(measures), 3.5)
     methods = method_looks.looks(found["method"])
     for panel, metric in zip(axes.flat, measures, strict=True):
@@ -166,8 +160,7 @@ def over_blocks(found: pd.DataFrame, measures: tuple[str, ...]) -> Figure:
 def price_of_directions(price: pd.DataFrame, references: pd.DataFrame) -> Figure:
     """What is kept, what gap is left and what readers still see, against the number of removed directions.
 
-    A panel a metric, a line for each family and protocol, in sample dashed and hollow; the ``references`` (``method``,
-    ``metric``, ``mean``) are horizontal lines. ``price`` is that of ``table_readings``; its m is 0 for the mean alone.
+    A panel a metric, a line for each family and protocol, in sample dashed and hollow; ``references`` are horizontal.
     """
     metrics, families = list(dict.fromkeys(price["metric"])), method_looks.looks(price["family"])
     places = {m: place for place, m in enumerate(sorted(price["m"].unique()))}
@@ -200,8 +193,7 @@ def price_of_directions(price: pd.DataFrame, references: pd.DataFrame) -> Figure
 def convergence(points: pd.DataFrame, floor: float = 1e-16) -> Figure:
     """How far power iterations are from their limit, against the ratio of eigenvalues to the power of the steps.
 
-    ``points`` has the columns ``what``, ``m``, ``rate``, ``sine``: a panel for each ``what``, a colour and marker for
-    each m. What is below ``floor``, rounding, is drawn there.
+    A panel for each iteration, a colour and marker for each m. What is below ``floor``, rounding, is drawn there.
     """
     if points.empty:
         return _said("No ratio is determined here: too few eigenvalues are above rounding.")
@@ -223,10 +215,7 @@ def convergence(points: pd.DataFrame, floor: float = 1e-16) -> Figure:
 
 
 def beside_quoted(table: pd.DataFrame) -> Figure:
-    """Ours, with the deviation over the splits, and quoted numbers: one panel a metric, one line a method.
-
-    ``table`` has the columns ``method``, ``metric``, ``quoted``, ``mean``, ``std``.
-    """
+    """Ours, with the deviation over the splits, and quoted numbers: one panel a metric, one line a method."""
     if table.empty:
         return _said("The authors' file has no numbers for this setting.")
     metrics, methods = list(dict.fromkeys(table["metric"])), list(dict.fromkeys(table["method"]))
@@ -247,11 +236,7 @@ def beside_quoted(table: pd.DataFrame) -> Figure:
 
 
 def growth(curves: pd.DataFrame) -> Figure:
-    """Time of a block against each size, both as multiples of the smallest, on logarithmic axes.
-
-    ``curves`` has the columns ``axis``, ``phase``, ``what``, ``growth`` (of the size), ``median``, ``smallest``,
-    ``largest``.
-    """
+    """Time of a block against each size, both as multiples of the smallest, on logarithmic axes."""
     sizes = list(dict.fromkeys(curves["axis"]))
     fig, axes = _panels(1, len(sizes), 2.9 * len(sizes), 3.9, sharey=True)
     dress = dict(zip(dict.fromkeys(zip(curves["phase"], curves["what"], strict=True)), looks(), strict=False))
@@ -280,10 +265,7 @@ def growth(curves: pd.DataFrame) -> Figure:
 
 
 def two_workers(rows: pd.DataFrame, wanted: float) -> Figure:
-    """How many times as fast two workers are as one, and the ratio ``wanted``.
-
-    Every round is a point at its ``value``, on the line of its ``method``; the bar is at the median.
-    """
+    """How many times as fast two workers are as one: a point a round, a bar at the median, a line at what is wanted."""
     methods = _dressed(rows["method"])
     fig, ((panel,),) = _panels(1, 1, 6.4, 0.55 * len(methods) + 1.3)
     for place, (method, colour, marker) in enumerate(methods):
@@ -300,10 +282,7 @@ def two_workers(rows: pd.DataFrame, wanted: float) -> Figure:
 
 
 def messages(table: pd.DataFrame) -> Figure:
-    """Bytes counted on the workers against those of the model, one point a case, with the diagonal.
-
-    ``table`` has the columns ``method``, ``workers``, ``bytes sent by workers``, ``model``.
-    """
+    """Bytes counted on the workers against those of the model, one point a case, with the diagonal."""
     fig, ((panel,),) = _panels(1, 1, 5.4, 4.6)
     for workers, marker in zip(sorted(table["workers"].unique()), MARKERS, strict=False):
         for method, colour, _ in _dressed(table["method"]):
@@ -319,10 +298,7 @@ def messages(table: pd.DataFrame) -> Figure:
 
 
 def work_share(shares: pd.DataFrame) -> Figure:
-    """Share of a block's time that is work against the number of workers, one panel a link, one line a block size.
-
-    ``shares`` has the columns ``link``, ``n``, ``workers``, ``share of work``.
-    """
+    """Share of a block's time that is work against the number of workers, one panel a link, one line a block size."""
     links = list(dict.fromkeys(shares["link"]))
     fig, axes = _panels(1, len(links), 4.4 * len(links), 3.7, sharey=True)
     for panel, link in zip(axes.flat, links, strict=True):
@@ -359,8 +335,7 @@ def pictures(shown: Mapping[str, np.ndarray]) -> Figure:
 def by_setting(found: pd.DataFrame, along: str) -> Figure:
     """What is left of the glasses and of the variance, one panel a metric and one line a size of the images.
 
-    ``found`` has the columns ``dataset``, those of ``PANELS``, and that of the horizontal axis, named by ``along``:
-    numbers are sorted, names stay in the order of the rows.
+    The horizontal axis is the column ``along``: numbers are sorted, names stay in the order of the rows.
     """
     places = list(dict.fromkeys(found[along]))
     if pd.api.types.is_numeric_dtype(found[along]):
@@ -380,11 +355,7 @@ def by_setting(found: pd.DataFrame, along: str) -> Figure:
 
 
 def memory(models: pd.DataFrame, n: int, limit: float, marked: int) -> Figure:
-    """Bytes against features for n rows, as the measured peaks say when they are carried on.
-
-    ``models`` has the column ``method`` and the coefficients ``d^2``, ``n d``, ``n^2``, ``d``, ``n``. Lines are drawn
-    at ``limit`` bytes and at ``marked`` features.
-    """
+    """Bytes against features for n rows (``images.carried_on``); lines at ``limit`` bytes and ``marked`` features."""
     fig, ((panel,),) = _panels(1, 1, 7.4, 4.6)
     d = np.geomspace(100, 10**7, 21)
     own = method_looks.looks(models["method"])

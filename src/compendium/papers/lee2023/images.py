@@ -1,23 +1,34 @@
-"""The experiment of Lee et al. (2023) on images in their original resolution, on a **substitute** for CelebA.
+"""The experiment of Lee et al. (2023) on images in their original resolution, and the memory that methods take.
 
 CelebA's licence keeps it out of this project; ``on_celeba`` runs the experiment for those who have it. What is run here
-instead are made portraits (:mod:`compendium.data.portraits`) of the same 218 x 178 x 3 = 116,412 values, glasses on
-the same share of them, drawn batch by batch and never held. What the glasses change is known exactly, so that what is
-left of it can be told without a reader as well.
+is a **substitute**: made portraits (:mod:`compendium.data.portraits`) of the same 218 x 178 x 3 = 116,412 values,
+glasses on the same share of them, drawn batch by batch and never held. What the glasses change is known exactly, so
+that what is left of it can be told without a reader as well.
+
+Memory is measured on small samples and carried on to the size of CelebA: the peak of all allocations that Python sees
+from the first row to the fitted answer, the rows included where a method has to hold them. The methods that start from
+group moments get the rows in batches.
 """
 
 import time
-from collections.abc import Mapping
+import tracemalloc
+import warnings
+from collections.abc import Iterator, Mapping
 
 import numpy as np
 import pandas as pd
+from scipy import optimize
+from sklearn.base import BaseEstimator, clone
 
 from evenspan import metrics
+from evenspan.core.errors import SurplusComponentsWarning
 from evenspan.core.moments import GroupMoments
 from evenspan.core.streams import FunctionStream, Stream
-from evenspan.representation import StreamingFairPCA
+from evenspan.representation import INLP, LEACE, FairKernelPCA, FairPCA, MMDFairPCA, NullItOutPCA, StreamingFairPCA
+from evenspan.representation.erasure import IncompleteErasureWarning
+from evenspan.representation.mmd_fair_pca import UnmetToleranceWarning
 
-from ...data.portraits import CELEBA_SHARE, PortraitStream, portraits
+from ...data.portraits import CELEBA_SHARE, CELEBA_SIZE, CELEBA_TRAIN, PortraitStream, portraits
 from ...records import peak_memory, tidy, whole
 
 #: The method whose numbers are judged, and ours beside it: every image is in both groups, without and with glasses, so
@@ -136,12 +147,12 @@ def embedded(model: StreamingFairPCA, stream: Stream) -> tuple[np.ndarray, np.nd
 
 def kept_change(model: StreamingFairPCA, none: Stream, every: Stream) -> float:
     """Of the squared change that glasses make to images, the share that the projection keeps."""
-    kept = whole = 0.0
+    kept = total = 0.0
     for (plain, _), (worn, _) in zip(none, every, strict=True):
         change = worn - plain
         kept += float(np.linalg.norm(change @ model.components_.T)) ** 2
-        whole += float(np.linalg.norm(change)) ** 2
-    return kept / whole
+        total += float(np.linalg.norm(change)) ** 2
+    return kept / total
 
 
 def planted(model: StreamingFairPCA, size: tuple[int, int]) -> dict[str, float]:
@@ -153,11 +164,10 @@ def planted(model: StreamingFairPCA, size: tuple[int, int]) -> dict[str, float]:
 def on_celeba(
     stream: Stream, learn: Stream, judge: Stream, *, k=1000, m=5, n_blocks=5, block_size=32_554
 ) -> pd.DataFrame:
-    """The experiment on CelebA itself, for those who have its images, with the sizes of the paper.
+    """The experiment on CelebA itself, for those who have its images (``data.celeba_stream``), with the paper's sizes.
 
-    ``stream``, ``learn`` and ``judge`` (``datasets.celeba.celeba_stream``) are the images to fit on, for the readers to
-    learn from, and to judge by; m directions of the gap are removed and k components kept; blocks are those of
-    ``StreamingFairPCA``. The rows are those of the substitute, for PCA and for the method.
+    ``stream``, ``learn`` and ``judge`` are the images to fit on, for the readers to learn from, and to judge by. The
+    rows are those of the substitute, for PCA and for the method.
     """
     rows = []
     for name, constraint in (("PCA", "vanilla"), (f"m = {m}", "all")):
@@ -193,3 +203,138 @@ def by_setting(rows: pd.DataFrame) -> pd.DataFrame:
     keys = ["dataset", "method", "blocks"]
     wide = some.pivot_table(index=keys, columns="metric", values="value", observed=True).reset_index()
     return wide.astype({"method": str}).rename_axis(columns=None)
+
+
+# -- memory ------------------------------------------------------------------------------------------------------------
+
+MEMORY = "memory"
+K, M = 10, 5
+#: Rows and features of the small samples: few rows of many features, many of few, and both; whole batches of rows.
+POINTS = ((128, 64), (128, 256), (128, 512), (512, 64), (512, 256), (1024, 16), (2048, 64), (4096, 16))
+#: The streaming method is measured at more features, with at least four batches in each block.
+WIDE = ((512, 1600), (512, 3200), (512, 6400), (512, 12_800), (2048, 3200))
+BATCH = 64
+#: The bound of the claim: features, components, removed directions and batch of the largest run, and its neighbours.
+LARGEST, LARGEST_K, LARGEST_BATCH = 50_000, 100, 256
+#: The limit under which the methods are compared.
+LIMIT = 16e9
+STREAMED, STREAMED_MEAN = "FNPM, m = 5", "mean constraint, streamed"
+
+
+def rows_of(n: int, d: int, batch: int = BATCH, dtype=np.float64) -> FunctionStream:
+    """Gaussian rows of two groups that differ in the mean and in the variance of the first feature, in batches."""
+
+    def make() -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        rng = np.random.default_rng((FITTED, n, d))
+        for start in range(0, n, batch):
+            groups = np.arange(start, min(start + batch, n)) % 3 == 0
+            X = rng.standard_normal((len(groups), d), dtype=dtype)
+            X[groups, 0] = 3 * X[groups, 0] + 1
+            yield X, groups
+
+    return FunctionStream(make)
+
+
+METHODS = {
+    "Fair PCA": FairPCA(K),
+    "Fair PCA-S": FairPCA(K, match="covariance"),
+    "LEACE": LEACE(K),
+    "null it out, exact": NullItOutPCA(K, M),
+    "INLP": INLP(K, max_iter=2),
+    "MbF-PCA": MMDFairPCA(K, max_iter=1, max_inner=2, random_state=FITTED),
+    "Fair Kernel PCA": FairKernelPCA(K),
+    STREAMED: StreamingFairPCA(K, M, n_blocks=2),
+    STREAMED_MEAN: StreamingFairPCA(K, constraint="mean", n_blocks=2),
+}
+
+
+def fit(estimator: BaseEstimator, stream: Stream) -> None:
+    """Fit to the stream, to rows that are held, or to the moments of the batches, as the method needs."""
+    if isinstance(estimator, StreamingFairPCA):
+        estimator.fit(stream)
+    elif isinstance(estimator, INLP | MMDFairPCA | FairKernelPCA):
+        parts = list(stream)
+        X, groups = np.concatenate([X for X, _ in parts]), np.concatenate([g for _, g in parts])
+        del parts
+        estimator.fit(X, sensitive_features=groups)
+    else:
+        estimator.fit_moments(GroupMoments.from_batches(stream))
+
+
+def peak_bytes(estimator: BaseEstimator, stream: Stream) -> int:
+    """Peak of what is allocated while a method is fitted."""
+    tracemalloc.start()
+    try:
+        with warnings.catch_warnings():
+            for expected in (UnmetToleranceWarning, IncompleteErasureWarning, SurplusComponentsWarning):
+                warnings.simplefilter("ignore", expected)  # cut short: its memory is asked for, not its answer
+            fit(clone(estimator), stream)
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+def memory_rows(points=POINTS, wide=WIDE, largest: int = LARGEST, methods=tuple(METHODS)) -> list[dict]:
+    """Peak bytes of the methods at several sizes, and of the streaming method at many features."""
+    rows = []
+
+    def measure(method: str, estimator: BaseEstimator, n: int, d: int, **form) -> None:
+        key = {"dataset": MEMORY, "method": method, "k": estimator.n_components, "protocol": "peak allocation"}
+        peak = float(peak_bytes(estimator, rows_of(n, d, **form)))
+        rows.extend(tidy({f"bytes, n = {n}, d = {d}": peak}, **key, blocks=2))
+
+    for method in methods:
+        streamed = method in (STREAMED, STREAMED_MEAN)
+        dtype = np.float32 if streamed else np.float64
+        peak_bytes(METHODS[method], rows_of(64, 32, dtype=dtype))  # what the first call imports is no one's memory
+        for n, d in wide if streamed else points:
+            measure(method, METHODS[method], n, d, dtype=dtype)
+    for d in (largest // 8, largest // 4, largest // 2, largest):
+        model = StreamingFairPCA(LARGEST_K, M, n_blocks=2)
+        measure(STREAMED, model, 2 * LARGEST_BATCH, d, batch=LARGEST_BATCH, dtype=np.float32)
+    return rows
+
+
+def peaks(rows: pd.DataFrame) -> pd.DataFrame:
+    """The measured peaks with their n and d as columns."""
+    some = rows[rows["dataset"] == MEMORY]
+    return some.join(some["metric"].str.extract(r"n = (?P<n>\d+), d = (?P<d>\d+)").astype(int))
+
+
+def terms(n, d) -> np.ndarray:
+    """What bytes may consist of: d squared, n d, n squared, d, n; shape (len, 5)."""
+    n, d = np.asarray(n, dtype=float), np.asarray(d, dtype=float)
+    return np.stack([d * d, n * d, n * n, d, n], axis=-1)
+
+
+def carried_on(rows: pd.DataFrame) -> pd.DataFrame:
+    """For every method the coefficients of its bytes, and the most features it can take for all images of CelebA.
+
+    Least squares of relative errors with coefficients that are not negative. Columns ``method``, the five terms,
+    ``error`` (the largest relative error of the fit), ``most features`` within the limit, and ``bytes at full size``.
+    """
+    measured, found = peaks(rows), []
+    measured = measured[measured["k"] == K]
+    for method in [method for method in METHODS if method in set(measured["method"])]:
+        some = measured[measured["method"] == method]
+        A, value = terms(some["n"], some["d"]), some["value"].to_numpy(dtype=float)
+        scale = A.max(axis=0)
+        weights = optimize.nnls(A / scale / value[:, None], np.ones(len(value)))[0] / scale
+        error = float(np.abs(A @ weights / value - 1.0).max(axis=0))
+        square, across, alone, line, each = weights
+        # The positive root of a d^2 + b d + c = limit.
+        a, b, c = square, across * CELEBA_TRAIN + line, alone * CELEBA_TRAIN**2 + each * CELEBA_TRAIN - LIMIT
+        most = 0.0 if c >= 0 else (2 * -c) / (b + np.sqrt(b * b - 4 * a * c)) if a > 0 or b > 0 else np.inf
+        full = float(terms(CELEBA_TRAIN, 3 * CELEBA_SIZE[0] * CELEBA_SIZE[1]) @ weights)
+        found.append((method, *weights, error, most, full))
+    names = ["d^2", "n d", "n^2", "d", "n", "error", "most features", "bytes at full size"]
+    return pd.DataFrame(found, columns=["method", *names])
+
+
+def largest_runs(rows: pd.DataFrame) -> tuple[pd.DataFrame, float, float]:
+    """The runs with many features, the fitted exponent of their peak in d, and the peak in units of 4 d (k + m + q)."""
+    some = peaks(rows)
+    some = some[some["k"] == LARGEST_K].sort_values("d")
+    slope = float(np.polyfit(np.log(some["d"]), np.log(some["value"]), 1)[0])
+    last = some.iloc[-1]
+    return some, slope, float(last["value"] / (4 * last["d"] * (LARGEST_K + M + LARGEST_BATCH)))

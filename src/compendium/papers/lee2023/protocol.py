@@ -1,4 +1,4 @@
-"""Made populations with their true answers, the two phases run on fresh rows, and what is measured of an answer.
+"""Made populations with their true answers, the two phases run on fresh rows, and the judge of an answer.
 
 The phases are those of :class:`~evenspan.representation.StreamingFairPCA`, driven one by one, so that the second can
 be given the true directions and the first can be followed by the exact answer for the directions it found.
@@ -13,13 +13,12 @@ from typing import Any
 import numpy as np
 
 from evenspan import metrics
-from evenspan.core.errors import ConfigurationError
+from evenspan.core.errors import ConfigurationError, DataError
 from evenspan.core.linalg import top_eigenspace
 from evenspan.representation.noisy_power import FairPowerMethod, PowerOptions, batch_sums, random_basis
 from evenspan.representation.null_it_out import NullItOutPCA, constrained_components, contrasts
 
 from ...data.synthetic_gaps import GaussianPair, authors_pair, gap_controlled_pair
-from . import judge
 
 SEED = 2023
 #: Blocks in each phase, as in the authors' program.
@@ -135,21 +134,71 @@ def with_directions(case: Setting, seed: tuple[int, int], number: int) -> np.nda
     return feed(power, fresh(case, seed[1], seed[0]), number).basis
 
 
+# -- the judge ---------------------------------------------------------------------------------------------------------
+
+
+def optimality_gap(V: np.ndarray, target: np.ndarray, covariance: np.ndarray, *, relative: bool = False) -> float:
+    r"""Variance that V keeps less than the target: :math:`\operatorname{tr}(T^\top \Sigma T - V^\top \Sigma V)`.
+
+    It is **below zero** where V keeps more, as a subspace may that violates the constraints of the target. ``relative``
+    divides by the largest variance that k directions can keep. Both are (d, k) with orthonormal columns.
+    """
+    _same_rows(V, target, covariance)
+    lost = float(np.einsum("dk,dk->", target, covariance @ target)) - float(np.einsum("dk,dk->", V, covariance @ V))
+    return lost / float(top_eigenspace(covariance, V.shape[1])[0].sum(axis=0)) if relative else lost
+
+
+def fairness_gap(V: np.ndarray, U: np.ndarray) -> float:
+    r"""Spectral norm :math:`\lVert U^\top V \rVert_2` for the true forbidden directions U (d, r) and V (d, k).
+
+    The sine of the largest angle between V and the complement of U: 0 when V is orthogonal to U, at most 1.
+    """
+    _same_rows(V, U)
+    return float(np.linalg.norm(U.T @ V, ord=2)) if U.shape[1] else 0.0
+
+
+def subspace_sine(V: np.ndarray, target: np.ndarray) -> float:
+    r"""Sine of the largest angle between two subspaces, :math:`\lVert T - V V^\top T \rVert_2`; orthonormal columns."""
+    _same_rows(V, target)
+    return float(np.linalg.norm(target - V @ (V.T @ target), ord=2)) if target.shape[1] else 0.0
+
+
+def direction_sine(v: np.ndarray, target: np.ndarray) -> float:
+    """Sine of the angle between the lines along two vectors (d,) of any length above zero."""
+    return subspace_sine(*(np.asarray(a, dtype=np.float64)[:, None] / np.linalg.norm(a) for a in (v, target)))
+
+
+def _same_rows(*matrices: np.ndarray) -> None:
+    if len({len(A) for A in matrices}) > 1:
+        raise DataError(f"subspaces of different spaces: {[len(A) for A in matrices]} features. They must agree.")
+
+
 def judged(case: Setting, V: np.ndarray, power: FairPowerMethod | None = None) -> dict[str, float]:
     """Everything measured of an answer, and of the first phase before it where there was one."""
     moments, C = case.pair.moments(), case.pair.covariance
     found = {
-        "eps_o": judge.optimality_gap(V, case.V, C),
-        "eps_o relative": judge.optimality_gap(V, case.V, C, relative=True),
-        "eps_f": judge.fairness_gap(V, case.U),
-        "sine of V": judge.subspace_sine(V, case.V),
+        "eps_o": optimality_gap(V, case.V, C),
+        "eps_o relative": optimality_gap(V, case.V, C, relative=True),
+        "eps_f": fairness_gap(V, case.U),
+        "sine of V": subspace_sine(V, case.V),
         "mean gap": metrics.mean_gap(moments, V),
         "covariance gap": metrics.covariance_gap(moments, V),
     }
     if power is not None:
-        found["sine of W"] = judge.subspace_sine(power.W, case.P)
-        found["sine of f"] = judge.direction_sine(power.mean_gaps[:, 0], case.pair.mean_difference)
+        found["sine of W"] = subspace_sine(power.W, case.P)
+        found["sine of f"] = direction_sine(power.mean_gaps[:, 0], case.pair.mean_difference)
     return found
+
+
+def shares_left(pair: GaussianPair, V: np.ndarray) -> dict[str, float]:
+    """Variance kept, as a share of what PCA can keep, and what is left of the two gaps, as shares of their sizes."""
+    moments = pair.moments()
+    best = top_eigenspace(pair.covariance, V.shape[1])[1]
+    return {
+        "variance kept": 1.0 - optimality_gap(V, best, pair.covariance, relative=True),
+        "mean gap": metrics.mean_gap(moments, V) / float(np.linalg.norm(pair.mean_difference)),
+        "covariance gap": metrics.covariance_gap(moments, V) / metrics.covariance_gap(moments),
+    }
 
 
 # -- what the samples needed depend on ---------------------------------------------------------------------------------
@@ -233,7 +282,7 @@ def rare_group(runs: Iterable[int]) -> Iterator[Found]:
             feed(power, fresh(case, size, run), number)
             found[name] = power.W, sum(entry["skipped"] for entry in power.history)
         for name, (W, without) in found.items():
-            values = {"sine of W": judge.subspace_sine(W, case.P), "blocks without a step": without / number}
+            values = {"sine of W": subspace_sine(W, case.P), "blocks without a step": without / number}
             at = {"dataset": case.name, "k": case.k, "size": size, "blocks": number, "parameter": RARE["p"]}
             yield at | {"method": name, "split": run}, values
 
@@ -278,7 +327,7 @@ def order_of_eigenvalues(runs: Iterable[int]) -> Iterator[Found]:
             power = begin(case, (run, 1000), center="group")
             feed(power, fresh(case, 1000, run), BLOCKS)
             at = {"dataset": order_name(gaps, m), "method": "phase 1", "split": run, "size": 1000, "parameter": m}
-            yield at, {name: judge.subspace_sine(power.W, target) for name, target in targets.items()}
+            yield at, {name: subspace_sine(power.W, target) for name, target in targets.items()}
 
 
 def top_directions(case: Setting) -> dict[str, np.ndarray]:
@@ -291,17 +340,3 @@ def top_directions(case: Setting) -> dict[str, np.ndarray]:
 def order_name(gaps: tuple[float, ...], m: int) -> str:
     """A case of ``ORDERS`` in words."""
     return f"gaps {', '.join(f'{gap:g}' for gap in gaps)}; m = {m}"
-
-
-# -- vanilla, mean-matched and fair ------------------------------------------------------------------------------------
-
-
-def shares_left(pair: GaussianPair, V: np.ndarray) -> dict[str, float]:
-    """Variance kept, as a share of what PCA can keep, and what is left of the two gaps, as shares of their sizes."""
-    moments = pair.moments()
-    best = top_eigenspace(pair.covariance, V.shape[1])[1]
-    return {
-        "variance kept": 1.0 - judge.optimality_gap(V, best, pair.covariance, relative=True),
-        "mean gap": metrics.mean_gap(moments, V) / float(np.linalg.norm(pair.mean_difference)),
-        "covariance gap": metrics.covariance_gap(moments, V) / metrics.covariance_gap(moments),
-    }

@@ -6,13 +6,15 @@ reaches the exponent of the bound to the tolerance of L04. The rules were fixed 
 """
 
 from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 
+from evenspan.core.errors import DataError
+
 from ...data import GaussianPair
 from ...ledger.claim_rules import rule
-from . import judge
 from .protocol import FACTORS, GIVEN, NAMES, ORDERS, SEED, order_name, setting
 
 #: Share of the runs that may be worse than what is reported.
@@ -26,6 +28,74 @@ SCALED = {
     "scale of group gaps": ("eps_f", "sine of W"),
     "scale of all gaps": ("eps_f", "sine of W", "eps_o relative", "sine of V"),
 }
+
+
+# -- how errors fall with the data -------------------------------------------------------------------------------------
+
+
+class Slope(NamedTuple):
+    """Of a least-squares line through the logarithms of upper quantiles, with the ends of its 95 % interval.
+
+    Sizes without a quantile above zero have no logarithm; ``used`` says how many have.
+    """
+
+    slope: float
+    low: float
+    high: float
+    used: int
+
+
+def upper_quantiles(values: np.ndarray, delta: float = DELTA, axis: int = 0) -> np.ndarray:
+    """The largest value of every column (one size, all runs) after dropping the worst share delta of the runs."""
+    return np.quantile(np.asarray(values, dtype=np.float64), 1.0 - delta, axis=axis, method="inverted_cdf")
+
+
+def quantile_slope(sizes: np.ndarray, values: np.ndarray, delta: float = DELTA) -> Slope:
+    """Slope of log10 of the upper quantile against log10 of the size, with a bootstrap interval over the runs.
+
+    For sizes (s,) and values (runs, s); negative values count as they are, and have no logarithm only if the quantile
+    is negative.
+    """
+    slopes = _lines(sizes, values, delta, 0)[0]
+    known = slopes[1:][np.isfinite(slopes[1:])]
+    low, high = np.quantile(known, [0.025, 0.975]) if len(known) else (np.nan, np.nan)
+    used = int((upper_quantiles(values, delta) > 0.0).sum(axis=0))
+    return Slope(float(slopes[0]), float(low), float(high), used)
+
+
+def required_size(sizes: np.ndarray, values: np.ndarray, level: float, delta: float = DELTA, seed=0) -> np.ndarray:
+    """Size at which the line of ``quantile_slope`` reaches a level above zero: as measured, then for bootstrap samples.
+
+    NaN where the line does not fall, so that no size is large enough.
+    """
+    slopes, intercepts = _lines(sizes, values, delta, seed)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        found = 10.0 ** ((np.log10(level) - intercepts) / slopes)
+    return np.where(slopes < 0.0, found, np.nan)
+
+
+def _lines(sizes, values, delta: float, seed) -> tuple[np.ndarray, np.ndarray]:
+    """Slope and intercept, as measured and for 1000 bootstrap samples; NaN where fewer than two quantiles are above 0.
+
+    The runs are drawn anew for each size, since they are independent.
+    """
+    sizes, values = np.asarray(sizes, dtype=np.float64), np.asarray(values, dtype=np.float64)
+    if values.ndim != 2 or sizes.shape != values.shape[1:] or not np.isfinite(values).all():
+        raise DataError(
+            f"sizes {sizes.shape} with values {values.shape}; needed are (s,) and (runs, s), without NaN. Give every "
+            "size the same number of runs."
+        )
+    picked = np.random.default_rng(seed).integers(len(values), size=(1000, *values.shape))
+    quantiles = upper_quantiles(np.take_along_axis(values[None], picked, axis=1), delta, axis=1)
+    quantiles = np.vstack([upper_quantiles(values, delta), quantiles])
+    x, above = np.log10(sizes), quantiles > 0.0
+    y = np.log10(np.where(above, quantiles, 1.0))
+    number = np.where(above.sum(axis=1) >= 2, above.sum(axis=1), np.nan)
+    x_mean, y_mean = (above * x).sum(axis=1) / number, (above * y).sum(axis=1) / number
+    centred = above * (x - x_mean[:, None])
+    with np.errstate(invalid="ignore"):
+        slopes = (centred * y).sum(axis=1) / (centred**2).sum(axis=1)
+    return slopes, y_mean - slopes * x_mean
 
 
 # -- how many samples --------------------------------------------------------------------------------------------------
@@ -76,7 +146,7 @@ def curves(rows: pd.DataFrame, delta: float = DELTA) -> pd.DataFrame:
         measured = {
             "size": sizes.astype(int),
             "median": np.median(values, axis=0),
-            "quantile": judge.upper_quantiles(values, delta),
+            "quantile": upper_quantiles(values, delta),
             "below zero": (values < 0.0).mean(axis=0),
             "runs": len(values),
         }
@@ -91,7 +161,7 @@ def slopes(rows: pd.DataFrame, delta: float = DELTA) -> pd.DataFrame:
         if (metric in ("eps_f", "mean gap", "covariance gap") and experiment == GIVEN) or metric == "eps_o relative":
             continue  # rounding noise only; and a constant times eps_o
         for text, chosen in (("all", sizes > 0), (f"from {BEYOND} rows", sizes >= BEYOND)):
-            line = judge.quantile_slope(sizes[chosen], values[:, chosen], delta=delta)
+            line = quantile_slope(sizes[chosen], values[:, chosen], delta)
             found.append((generator, experiment, metric, text, line.slope, line.low, line.high, line.used))
     columns = ["generator", "experiment", "metric", "sizes", "slope", "low", "high", "sizes used"]
     return pd.DataFrame(found, columns=columns)
@@ -104,7 +174,7 @@ def _needed(rows: pd.DataFrame, delta: float) -> Iterator[tuple[str, str, float,
         for number, (x, level) in enumerate(part.groupby("parameter")):
             sizes, values = by_size(level, metric)
             read = sizes * level["blocks"].iloc[0]
-            needed = judge.required_size(read, values, LEVELS[metric], delta=delta, seed=number)
+            needed = required_size(read, values, LEVELS[metric], delta, seed=number)
             yield protocol.removeprefix("growth in "), metric, float(x), needed
 
 
@@ -145,7 +215,7 @@ def monotone(rows: pd.DataFrame, delta: float = DELTA) -> pd.DataFrame:
         some = rows[(rows["protocol"] == f"growth in {factor}") & rows["metric"].isin(wanted)]
         for (metric, size), part in some.groupby(["metric", "size"]):
             wide = part.pivot(index="split", columns="parameter", values="value")
-            quantiles = judge.upper_quantiles(wide.to_numpy(), delta)
+            quantiles = upper_quantiles(wide.to_numpy(), delta)
             falls = "yes" if (np.diff(quantiles) < 0.0).all() else "no"
             found.append((factor, metric, int(size), *quantiles, falls))
     return pd.DataFrame(found, columns=["factor", "metric", "size", "gaps x 1/2", "gaps", "gaps x 2", "falls"])
@@ -156,7 +226,7 @@ def special_table(rows: pd.DataFrame, protocol: str, delta: float = DELTA) -> pd
     some = rows[rows["protocol"] == protocol]
     keys = ["dataset", "parameter", "method", "metric"]
     found = some.groupby(keys, sort=False)["value"].agg(
-        median="median", quantile=lambda v: float(judge.upper_quantiles(v, delta)), runs="size"
+        median="median", quantile=lambda v: float(upper_quantiles(v, delta)), runs="size"
     )
     return found.reset_index()
 

@@ -10,6 +10,8 @@ import math
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
+from functools import partial
+from itertools import product
 
 import numpy as np
 import pandas as pd
@@ -119,10 +121,9 @@ def works(stream: DaskStream, client) -> dict[str, Callable[[], object]]:
 
     def one_block(phase: str):
         reader = DaskReader(stream, client, [0, 1])
-        power = begun(reader.d, COMPONENTS, COMPONENTS, phase)
-        return lambda: block(reader, power)
+        return partial(block, reader, begun(reader.d, COMPONENTS, COMPONENTS, phase))
 
-    moments = {MOMENTS: lambda: stream.table.map_reduce(chunk_sums, merged_sums, client)}
+    moments = {MOMENTS: partial(stream.table.map_reduce, chunk_sums, merged_sums, client)}
     return moments | {phase: one_block(phase) for phase in PHASES}
 
 
@@ -222,9 +223,6 @@ def proportional(rows: pd.DataFrame) -> str:
     return f"Exponents that {'; that '.join(parts)}."
 
 
-# -- workers -----------------------------------------------------------------------------------------------------------
-
-
 def rounds(rows: pd.DataFrame) -> pd.DataFrame:
     """The ratio of one worker's time to that of two in every round."""
     some = rows[(rows["protocol"] == "workers") & (rows["metric"] == "speed-up")]
@@ -311,7 +309,7 @@ def within_model(rows: pd.DataFrame) -> str:
     )
 
 
-def extrapolated(largest: int = 100) -> pd.DataFrame:
+def extrapolated() -> pd.DataFrame:
     """Share of the time of a block of phase 2 that is work, against the number of workers, under the assumptions.
 
     Work is two products; the operand is copied from worker to worker, in as many rounds as the workers can be doubled
@@ -319,22 +317,16 @@ def extrapolated(largest: int = 100) -> pd.DataFrame:
     Work and messages are both proportional to d and k, so that the share depends on neither.
     """
     rows = []
-    for link, bandwidth in BANDWIDTHS.items():
-        for n in BLOCK_ROWS:
-            for w in sorted({*range(1, 11), *range(10, largest + 1, 5)}):
-                work, travel = 4.0 * n / (RATE * w), _travel(w) * NUMBER / bandwidth
-                rows.append((link, n, w, CHUNKS_PER_WORKER * w, travel / work, work / (work + travel)))
+    for (link, bandwidth), n, w in product(BANDWIDTHS.items(), BLOCK_ROWS, (*range(1, 11), *range(15, 101, 5))):
+        work, travel = 4.0 * n / (RATE * w), _travel(w) * NUMBER / bandwidth
+        rows.append((link, n, w, CHUNKS_PER_WORKER * w, travel / work, work / (work + travel)))
     return pd.DataFrame(rows, columns=["link", "n", "workers", "chunks", "travel / work", "share of work"])
 
 
-def rows_for_half(workers: int, link: str) -> float:
-    """Rows of a block from which on at least half of its time is work, under the same assumptions."""
-    return _travel(workers) * NUMBER / BANDWIDTHS[link] * RATE * workers / 4.0
-
-
 def half_told(workers: int = 100) -> str:
-    """The same in a sentence, for both speeds of the links."""
-    told = " and ".join(f"{rows_for_half(workers, link):,.0f} rows at {link}" for link in BANDWIDTHS)
+    """From how many rows of a block on at least half of its time is work, for both speeds of the links."""
+    rows = {link: _travel(workers) * NUMBER / speed * RATE * workers / 4.0 for link, speed in BANDWIDTHS.items()}
+    told = " and ".join(f"{number:,.0f} rows at {link}" for link, number in rows.items())
     return f"With {workers} workers half of a block's time is work from {told} on."
 
 

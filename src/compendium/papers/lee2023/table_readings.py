@@ -1,7 +1,6 @@
 """Tables and sentences from the judged rows of the tabular comparison of Lee et al. (2023)."""
 
 import re
-from itertools import pairwise
 
 import numpy as np
 import pandas as pd
@@ -9,8 +8,8 @@ import pandas as pd
 from ...store import read_results
 from ..kleindessner2023 import methods as rival_methods
 from ..kleindessner2023.judge import METRICS
-from .own_tables import FAIR_KERNEL_PCA, NAMES, QUOTED, SECOND, SECOND_METRICS, STALE, quoted
-from .table import AS_RELEASED, CONTROL, MIN_MAX, NO_VARIANCE, SECOND_MOMENT, label
+from . import table as own
+from .table import AS_RELEASED, CONTROL, MIN_MAX, NAMES, SECOND_MOMENT, label
 
 FAMILIES = ("offline", SECOND_MOMENT, "FNPM", AS_RELEASED, CONTROL)
 #: Ours in the figure that shows all methods; the tables have every m.
@@ -22,6 +21,7 @@ HELD_OUT = [f"{metric} ({name})" for name in ("Kernel SVM", "Linear SVM") for me
 HELD_OUT += ["mean gap", "covariance gap", *AREAS]
 #: Below this two subspaces, or a subspace and what it must avoid, agree to rounding.
 ROUNDING = 1e-7
+NONE = pd.Series(dtype=float)
 #: A quoted number is met where ours differs by no more than half of its last digit.
 MET = 0.5 + 1e-6
 
@@ -30,6 +30,12 @@ def directions(rows: pd.DataFrame) -> list[int]:
     """The numbers m of gap directions among the methods, 0 for the mean alone."""
     found = (re.fullmatch(r".*, (?:m=(\d+)|mean)", name) for name in rows["method"].unique())
     return sorted({int(one[1] or 0) for one in found if one})
+
+
+def over_splits(rows: pd.DataFrame, *keys: str) -> pd.DataFrame:
+    """Mean, deviation and number of the values over the splits, by some columns."""
+    value = rows.dropna(subset=["value"]).groupby(list(keys), sort=False)["value"]
+    return value.agg(mean="mean", std=lambda values: np.std(values, axis=0), splits="size").reset_index()
 
 
 def rivals(dataset: str, k: int) -> pd.DataFrame:
@@ -41,9 +47,7 @@ def rivals(dataset: str, k: int) -> pd.DataFrame:
 def one_judge(results: pd.DataFrame, dataset: str, k: int) -> pd.DataFrame:
     """Mean and deviation over the published splits of every method, rivals first, by protocol and metric."""
     ours = results[results["dataset"] == dataset]
-    rows = pd.concat([rivals(dataset, k), ours], ignore_index=True).dropna(subset=["value"])
-    found = rows.groupby(["method", "protocol", "metric"], sort=False)["value"]
-    found = found.agg(mean="mean", std=lambda values: float(np.std(values, axis=0)), splits="size").reset_index()
+    found = over_splits(pd.concat([rivals(dataset, k), ours], ignore_index=True), "method", "protocol", "metric")
     names = [label(family, m) for family in FAMILIES for m in directions(ours)]
     order = {name: place for place, name in enumerate([*rival_methods.METHODS, MIN_MAX, *names])}
     return found.sort_values("method", key=lambda names: names.map(order), kind="stable", ignore_index=True)
@@ -93,13 +97,12 @@ def distances(results: pd.DataFrame, dataset: str) -> pd.DataFrame:
         "sin(FNPM, offline Q), median": ("sine to offline", "median"),
         "part of FNPM in span(U), largest": ("constraint", "max"),
     }
-    rows = []
-    for m in directions(results):
-        value = fits(results, dataset, m)
-        if len(value):
-            value = value.reindex(columns=[metric for metric, _ in columns.values()])
-            rows.append({"m": m or "mean"} | {name: value[metric].agg(how) for name, (metric, how) in columns.items()})
-    return pd.DataFrame(rows)
+    every = {m or "mean": fits(results, dataset, m) for m in directions(results)}
+    return pd.DataFrame(
+        {"m": m} | {name: value.get(metric, NONE).agg(how) for name, (metric, how) in columns.items()}
+        for m, value in every.items()
+        if len(value)
+    )
 
 
 def convergence(results: pd.DataFrame, dataset: str, steps: int) -> pd.DataFrame:
@@ -124,12 +127,11 @@ def metric_differences(found: pd.DataFrame) -> pd.DataFrame:
     rows = []
     for m in directions(found):
         for other in ("offline", SECOND_MOMENT):
-            row = {"m": m or "mean", "FNPM less": other}
-            for name, key in columns.items():
-                fnpm, exact = (value.get((*key, label(family, m)), np.nan) for family in ("FNPM", other))
-                row[name] = fnpm - exact
-            rows.append(row)
-    table = pd.DataFrame(rows)
+            pairs = (
+                [value.get((*key, label(family, m)), np.nan) for family in ("FNPM", other)] for key in columns.values()
+            )
+            rows.append((m or "mean", other, *(fnpm - exact for fnpm, exact in pairs)))
+    table = pd.DataFrame(rows, columns=["m", "FNPM less", *columns])
     return table.dropna(axis=1, how="all").dropna(axis=0, how="all", subset=table.columns[2:].intersection(["%Var"]))
 
 
@@ -145,10 +147,12 @@ def mean_is_fair_pca(results: pd.DataFrame, dataset: str, k: int) -> str:
     fair = rivals(dataset, k).query("method == 'Fair PCA'")
     both = ours.merge(fair, on=["split", "protocol", "metric"], suffixes=("", "_fair"))
     both = both[~both["metric"].str.contains("MLP")].dropna(subset=["value", "value_fair"])
-    text = "offline with the constraint mean and Fair PCA: largest sine of an angle between their spans over the splits"
-    text += f" {sine_to_fair_pca(results, dataset):.1e}"
+    text = (
+        "offline with the constraint mean and Fair PCA: largest sine of an angle between their spans over the splits "
+        f"{sine_to_fair_pca(results, dataset):.1e}"
+    )
     if len(both):
-        worst = float((both["value"] - both["value_fair"]).abs().max())
+        worst = (both["value"] - both["value_fair"]).abs().max()
         text += (
             f"; largest difference of {len(both)} judged numbers that signs of components do not change: {worst:.1e}"
         )
@@ -160,7 +164,11 @@ def mean_is_fair_pca(results: pd.DataFrame, dataset: str, k: int) -> str:
 
 def price(results: pd.DataFrame, dataset: str) -> pd.DataFrame:
     """``family, m, metric, protocol, mean, std, splits`` of variance, gaps and readers' areas, if variance is left."""
-    rows = results[results["dataset"] == dataset].dropna(subset=["value"])
+    rows = results[results["dataset"] == dataset]
+    variance = (
+        (rows["metric"] == "%Var") & (rows["protocol"] == "in sample") & (rows["value"] > 100.0 * own.NO_VARIANCE)
+    )
+    found = over_splits(rows[rows["method"].isin(rows.loc[variance, "method"])], "method", "metric", "protocol")
     cells = [
         (label(family, m), family, m, metric, protocol)
         for family in ("offline", "FNPM", CONTROL)
@@ -168,13 +176,8 @@ def price(results: pd.DataFrame, dataset: str) -> pd.DataFrame:
         for metric, protocols in PRICE.items()
         for protocol in protocols
     ]
-    variance = (rows["metric"] == "%Var") & (rows["protocol"] == "in sample") & (rows["value"] > 100.0 * NO_VARIANCE)
-    rows = rows[rows["method"].isin(rows.loc[variance, "method"])]
-    found = rows.groupby(["method", "metric", "protocol"])["value"].agg(
-        mean=lambda values: values.mean(axis=0), std=lambda values: np.std(values, axis=0), splits="size"
-    )
     cells = pd.DataFrame(cells, columns=["method", "family", "m", "metric", "protocol"])
-    return cells.merge(found.reset_index(), on=["method", "metric", "protocol"]).drop(columns="method")
+    return cells.merge(found, on=["method", "metric", "protocol"]).drop(columns="method")
 
 
 def references(found: pd.DataFrame) -> pd.DataFrame:
@@ -194,7 +197,7 @@ def does_it_help(results: pd.DataFrame, dataset: str) -> str:
 
 
 def on_test_part(results: pd.DataFrame, dataset: str, area: str) -> pd.DataFrame:
-    """``family, m, mean, std, kept``: a reader's area under the curve beside the variance kept, on the test part."""
+    """``family, m, mean, std, kept``: the area of a reader beside the variance kept, on the test part."""
     found = price(results, dataset)
     kept = found[(found["metric"] == "%Var") & (found["protocol"] == "released")]
     kept = kept.rename(columns={"mean": "kept"})[["family", "m", "kept"]]
@@ -206,8 +209,9 @@ def lowest(results: pd.DataFrame, dataset: str) -> pd.DataFrame:
     rows = []
     for area in AREAS:
         for family, line in on_test_part(results, dataset, area).groupby("family", sort=False):
+            line = line.sort_values("m")
             best, start = line.loc[line["mean"].idxmin()], line[line["m"] == 0].iloc[0]
-            steps = [b <= a for a, b in pairwise(line.sort_values("m")["mean"])]
+            steps = np.diff(line["mean"]) <= 0
             rows.append(
                 {
                     "family": family,
@@ -239,10 +243,7 @@ def against_random(results: pd.DataFrame, dataset: str) -> str:
     if random.empty:
         return "The control has no answer in the range of variances of the offline ones."
     random = random.assign(own=np.interp(random["kept"], offline["kept"], offline["mean"]))
-    shown = [
-        f"m = {row.m}: {row.kept:.2f} % kept, {row.mean:.3f} against {row.own:.3f}"
-        for row in random.itertuples(index=False)
-    ]
+    shown = [f"m = {row.m}: {row.kept:.2f} % kept, {row.mean:.3f} against {row.own:.3f}" for row in random.itertuples()]
     return (
         f"Area of the kernel reader on the test part with random directions against that with gap directions at the "
         f"same variance: {'; '.join(shown)}. Gap directions have the smaller area in "
@@ -255,25 +256,21 @@ def against_random(results: pd.DataFrame, dataset: str) -> str:
 
 def released_selection(results: pd.DataFrame, dataset: str) -> pd.DataFrame:
     """Where the authors' offline program leaves its constraint: its answer beside that from an explicit basis."""
-    columns = [
-        *("table", "m", "largest part in span(U)", "%Var, as released", "%Var, explicit basis"),
-        "mean gap in sample, as released",
-    ]
+    columns = {
+        "%Var, as released": (AS_RELEASED, "released", "%Var"),
+        "%Var, explicit basis": ("offline", "released", "%Var"),
+        "mean gap in sample, as released": (AS_RELEASED, "in sample", "mean gap"),
+    }
     parts = []
     for name in (dataset, NAMES.get(dataset)):
         table = results[results["dataset"] == name]
         value = table.groupby(["method", "protocol", "metric"])["value"].agg(["mean", "max"])
         for m in directions(table):
-            released, offline = label(AS_RELEASED, m), label("offline", m)
-            worst = value["max"].get((released, "fit", "constraint"), np.nan)
+            worst = value["max"].get((label(AS_RELEASED, m), "fit", "constraint"), np.nan)
             if worst > ROUNDING:
-                cells = (
-                    (released, "released", "%Var"),
-                    (offline, "released", "%Var"),
-                    (released, "in sample", "mean gap"),
-                )
+                cells = ((label(family, m), *cell) for family, *cell in columns.values())
                 parts.append((name, m or "mean", worst, *(value["mean"].get(cell, np.nan) for cell in cells)))
-    return pd.DataFrame(parts, columns=columns)
+    return pd.DataFrame(parts, columns=["table", "m", "largest part in span(U)", *columns])
 
 
 # -- beside what the authors distribute --------------------------------------------------------------------------------
@@ -282,10 +279,8 @@ def released_selection(results: pd.DataFrame, dataset: str) -> pd.DataFrame:
 def beside_quoted(results: pd.DataFrame, dataset: str, k: int) -> pd.DataFrame:
     """Ours on the paper's own table, mean and deviation over the splits, beside the numbers in the authors' file."""
     rows = results[(results["dataset"] == NAMES.get(dataset)) & (results["protocol"] == "released")]
-    rows = rows.dropna(subset=["value"])
-    ours = rows.groupby(["method", "metric"])["value"].agg(mean="mean", std=lambda v: np.std(v, axis=0), splits="size")
-    table = quoted(dataset, k).join(ours, on=["method", "metric"])
-    units = table["metric"].map({metric: 10.0**-digits for metric, digits in QUOTED.items()})
+    table = own.quoted(dataset, k).merge(over_splits(rows, "method", "metric"), how="left")
+    units = table["metric"].map({metric: 10.0**-digits for metric, digits in own.QUOTED.items()})
     return table.assign(digits=((table["mean"] - table["quoted"]) / units).round(6))
 
 
@@ -330,25 +325,22 @@ def second_protocol(results: pd.DataFrame, dataset: str, k: int) -> pd.DataFrame
     """PCA under the program's second protocol beside the file's numbers."""
     rows = results[(results["dataset"] == NAMES.get(dataset)) & (results["protocol"] == "second")]
     value = rows.groupby("metric")["value"].mean()
-    pairs = zip(SECOND_METRICS, SECOND.get((dataset, k), ()), strict=False)
+    pairs = zip(own.SECOND_METRICS, own.SECOND.get((dataset, k), ()), strict=False)
     return pd.DataFrame([(m, q, value.get(m, np.nan)) for m, q in pairs], columns=["metric", "quoted", "ours"])
 
 
 def other_splits(dataset: str, k: int) -> str:
     """Whether the file's row of fair kernel PCA is that of the smaller published table, which the rivals' run has."""
-    if (dataset, k) not in FAIR_KERNEL_PCA:
-        reason = ": it took too long." if (dataset, k) in SECOND else "."
+    if (dataset, k) not in own.FAIR_KERNEL_PCA:
+        reason = ": it took too long." if (dataset, k) in own.SECOND else "."
         return f"The file has no row of fair kernel PCA here{reason}"
     rows = rivals(dataset, k)
     rows = rows[(rows["method"] == "Fair Kernel PCA") & (rows["protocol"] == "released")]
     value = rows.groupby("metric")["value"].mean()
-    quoted_here = dict(zip(HELD_OUT[:4], FAIR_KERNEL_PCA[dataset, k], strict=True))
+    quoted_here = dict(zip(HELD_OUT[:4], own.FAIR_KERNEL_PCA[dataset, k], strict=True))
     met = sum(abs(round(value[metric], 2) - number) < 1e-9 for metric, number in quoted_here.items())
-    shown = ", ".join(
-        f"{metric} {number:g} (ours on the published splits {value[metric]:.4g})"
-        for metric, number in quoted_here.items()
-    )
-    told = f"The file's row of fair kernel PCA: {shown}; {met} of 4 are equal to ours on the other table."
-    if (dataset, k) == (STALE["table"], STALE["k"]):
-        told += f" Its %Var of {STALE['method']} is {STALE['quoted']:g}, where PCA keeps {STALE['pca']:g}."
+    shown = [f"{name} {said:g} (ours on the published splits {value[name]:.4g})" for name, said in quoted_here.items()]
+    told = f"The file's row of fair kernel PCA: {', '.join(shown)}; {met} of 4 are equal to ours on the other table."
+    if (dataset, k) == (own.STALE["table"], own.STALE["k"]):
+        told += f" Its %Var of {own.STALE['method']} is {own.STALE['quoted']:g}, where PCA keeps {own.STALE['pca']:g}."
     return told

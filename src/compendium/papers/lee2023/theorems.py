@@ -17,7 +17,7 @@ from evenspan.representation import NullItOutPCA, StreamingFairPCA
 
 from ...data.synthetic_gaps import gap_controlled_pair
 from ...ledger.claim_rules import HOLDS, IN_PART, NOT_SO, Answer, by_truth, rule
-from .judge import optimality_gap
+from .protocol import optimality_gap
 
 SEED = 20230
 #: Random tables for L01, by their number of rows beyond k + m + 2, from which on the projected covariance has rank k.
@@ -173,6 +173,3 @@ def learns_equal_means() -> Answer:
         f"loses {small:.1%} and {large:.1%} of the largest variance, without its column for the means it loses "
         f"{control:.2%} in the end.",
     )
-
-
-claims = {"L01": equivalent_programs, "L02": defined_everywhere}
