@@ -12,7 +12,6 @@ from compendium.catalogue import experiment
 from compendium.data import Dataset
 from compendium.papers.across import protocol
 from compendium.papers.across.protocol import METRICS, Answer, Judge
-from compendium.records import checked
 from evenspan import RLACE, GroupMoments, MMDFairPCA
 from evenspan.core.errors import ConfigurationError
 
@@ -38,8 +37,7 @@ def quick(monkeypatch):
         "MMD PCA": lambda k, seed: MMDFairPCA(k, random_state=seed, max_iter=2, max_inner=20),
     }
     for name, make in quicker.items():
-        changed = dataclasses.replace(protocol.METHODS[name], make=make)
-        monkeypatch.setitem(protocol.METHODS, name, changed)
+        monkeypatch.setitem(protocol.METHODS, name, dataclasses.replace(protocol.METHODS[name], make=make))
 
 
 @pytest.fixture(scope="module")
@@ -171,28 +169,28 @@ def test_one_fit_of_an_erasure_serves_every_k(parts, quick):
 
 
 def test_a_split_without_an_answer_leaves_no_mean_over_the_others():
-    complete = dict.fromkeys((*METRICS, *protocol.FACTS), (2.0, ""))
-    other = dict.fromkeys(complete, (3.0, ""))
+    complete, other, failed = (
+        dict.fromkeys((*METRICS, *protocol.FACTS), value)
+        for value in ((2.0, ""), (3.0, ""), (None, "too few features"))
+    )
     rows = protocol.summarised([complete, other])
     assert rows["error gap"] == (2.5, "")
-    assert rows["error gap, deviation"] == (pytest.approx(np.sqrt(0.5), rel=1e-6), "")
+    assert rows["error gap, deviation"] == (0.7071068, "")  # seven digits are stored
     assert rows["splits"] == (2.0, "")
-    failed = dict.fromkeys(complete, (np.nan, "too few features"))
     rows = protocol.summarised([complete, failed])
-    assert rows["error gap"][0] is None
-    assert rows["error gap"][1] == "no value on 1 of 2 splits: too few features"
+    assert rows["error gap"] == (None, "no value on 1 of 2 splits: too few features")
     assert "error gap, deviation" not in rows
+    assert protocol.summarised([failed])["error gap"] == (None, "too few features")
 
 
-def test_a_setting_that_runs_offline_is_complete(cells_of):
+def test_the_notebook_judges_every_method_and_moments_alone_have_no_reader(cells_of):
     space = cells_of("across-methods", dataset="sklearn_diabetes", sizes="2, 12", splits=1)
-    rows = checked(space["results"].drop(columns="task"), "sklearn_diabetes")
+    rows = space["results"]
     assert set(rows["method"]) == set(protocol.METHODS)
     assert set(rows["k"]) == {2}  # 12 is not below its 9 features
     pca = rows[rows["method"] == "PCA"].set_index("metric")["value"]
     assert pca["relative error"] == pytest.approx(1.0)
     assert 0.5 <= pca["group AUC"] <= 1.0
-    # In sample, from moments alone: the same measures but for the readers'.
     seen = dict(space["judged"](["PCA"], protocol.Parts(space["whole"], space["whole"]), 0))[("PCA", 2)]
     assert seen["relative error"][0] == pytest.approx(1.0)
     assert np.isnan(seen["group AUC"][0])

@@ -11,7 +11,6 @@ from compendium.data.portraits import PortraitStream
 from compendium.papers.lee2023 import claims, images
 from compendium.records import tidy, whole
 from compendium.store import read_results
-from evenspan.core.errors import ConfigurationError
 from evenspan.core.streams import ArrayStream
 from evenspan.representation import StreamingFairPCA
 
@@ -82,25 +81,21 @@ def test_paired_images_are_in_both_groups():
     assert change[:, :3].max(axis=None) < 0.05 < 0.3 < change[:, 6:10].max(axis=None), "only the glasses differ"
 
 
-@pytest.mark.parametrize("blocks", [5, 20, 50])
-def test_blocks_read_the_same_images(notebook, blocks):
-    model = notebook["fitted"]("m = 1", (16, 16), 2000, blocks)
-    first, second = model.block_size
-    assert model.n_blocks == (blocks, 5)
-    assert first * blocks == second * 5 == 2000
+def test_blocks_of_any_number_read_the_same_images_and_every_stored_unit_is_one_of_the_notebook(notebook):
+    model = notebook["fitted"]("m = 1", (16, 16), 2000, 20)
+    assert (model.n_blocks, model.block_size) == ((20, 5), (100, 400))
+    units = [unit for some in notebook["over"].values() for unit in some]
+    assert {task_id(unit) for unit in units} == set(read_results("lee2023-images")["task"])
 
 
-def made_peaks(bytes_of: dict) -> pd.DataFrame:
+def made_peaks(others: dict, fair, mean) -> pd.DataFrame:
     """Peaks as if every method took exactly the given bytes."""
+    bytes_of = others | {images.STREAMED: fair, images.STREAMED_MEAN: mean}
     rows = [(name, images.K, n, d) for name in bytes_of for n, d in (*images.POINTS, *images.WIDE)]
     rows += [(images.STREAMED, images.LARGEST_K, 512, d) for d in (6250, 12_500, 50_000)]
     key = {"dataset": images.MEMORY, "protocol": "peak allocation", "blocks": 2}
     rows = [(name, k, f"bytes, n = {n}, d = {d}", bytes_of[name](n, d)) for name, k, n, d in rows]
     return whole(pd.DataFrame(rows, columns=["method", "k", "metric", "value"]).assign(**key))
-
-
-def streamed(fair, mean) -> dict:
-    return {images.STREAMED: fair, images.STREAMED_MEAN: mean}
 
 
 def test_memory_is_carried_on_as_it_was_made():
@@ -109,9 +104,7 @@ def test_memory_is_carried_on_as_it_was_made():
         "INLP": lambda n, d: 8 * n * d + 50 * n,
         "Fair Kernel PCA": lambda n, d: 24 * n * n + 8 * n * d,
     }
-    found = images.carried_on(made_peaks(others | streamed(lambda n, d: 900 * d, lambda n, d: 800 * d))).set_index(
-        "method"
-    )
+    found = images.carried_on(made_peaks(others, lambda n, d: 900 * d, lambda n, d: 800 * d)).set_index("method")
     assert (found["error"] < 1e-6).all()
     assert found.loc["Fair PCA", "d^2"] == pytest.approx(80, rel=1e-6)
     most = found["most features"]
@@ -137,15 +130,15 @@ def test_memory_claims_can_come_out_either_way(reads):
     unit = 4 * (images.LARGEST_K + images.M + images.LARGEST_BATCH)
     tall = lambda c: lambda n, d: c * d  # noqa: E731
     square = {"Fair PCA": lambda n, d: 80 * d * d}
-    for methods, answers in (
-        (streamed(tall(3 * unit), tall(3 * unit)), ("holds", "holds in part")),
-        (streamed(tall(7 * unit), tall(70 * unit)), ("holds in part", "holds")),
-        (streamed(lambda n, d: 90 * d * d, tall(unit)), ("does not hold", "does not hold")),
+    for fair, mean, *answers in (
+        (tall(3 * unit), tall(3 * unit), "holds", "holds in part"),
+        (tall(7 * unit), tall(70 * unit), "holds in part", "holds"),
+        (lambda n, d: 90 * d * d, tall(unit), "does not hold", "does not hold"),
     ):
-        reads(claims, made_peaks(square | methods))
-        assert (claims.little_memory().here, claims.most_scalable().here) == answers
+        reads(claims, made_peaks(square, fair, mean))
+        assert [claims.little_memory().here, claims.most_scalable().here] == answers
     process = tidy({"peak memory of the process, MiB": 700.0}, dataset="portraits-218x178", method=images.SHOWN)
-    reads(claims, pd.concat([made_peaks(square | streamed(tall(unit), tall(unit))), pd.DataFrame(process)]))
+    reads(claims, pd.concat([made_peaks(square, tall(unit), tall(unit)), pd.DataFrame(process)]))
     assert "reaches 700 MiB in all" in claims.little_memory().evidence
 
 
@@ -184,10 +177,3 @@ def test_whoever_has_celeba_gets_the_same_rows():
     value = records.checked(found, "celeba").set_index(["method", "metric"])["value"]
     for metric in ("mean gap", "explained variance ratio"):
         assert value["m = 2", metric] < value["PCA", metric]
-
-
-def test_wrong_parameters_are_refused_and_stored_units_are_found(cells_of, notebook):
-    with pytest.raises(ConfigurationError, match="there is no rang; known are full size, rank, blocks, memory"):
-        cells_of("lee2023-images", parts="rang")
-    units = [unit for some in notebook["over"].values() for unit in some]
-    assert {task_id(unit) for unit in units} == set(read_results("lee2023-images")["task"])

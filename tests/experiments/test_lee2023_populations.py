@@ -46,9 +46,8 @@ def tidied(found, case=None, **key) -> pd.DataFrame:
 
 @pytest.fixture(scope="module")
 def slope_rows(small, notebook):
-    return pd.concat(
-        [tidied(notebook["slopes"](small, which), small, protocol="slopes") for which in protocol.EXPERIMENTS]
-    )
+    found = [tidied(notebook["slopes"](small, which), small, protocol="slopes") for which in protocol.EXPERIMENTS]
+    return pd.concat(found)
 
 
 def test_gaps_have_their_closed_forms_and_see_the_subspace_not_the_basis():
@@ -190,32 +189,32 @@ def test_exponents_and_rows_needed_are_those_put_in():
     assert falls["scale of all gaps", "eps_f"] == {"no"}
 
 
-@pytest.mark.parametrize(
-    ("exponents", "answer"),
-    [
+def test_verdict_on_the_sample_size_compares_growth_with_the_bound(reads):
+    for exponents, answer in (
         ({"d eps_f": 0.9, "m eps_f": 0.6, "p eps_f": -0.9, "gap of groups eps_f": -2.0}, "holds"),
         ({"m eps_f": 1.5}, "holds in part"),
         ({"p eps_f": -1.6}, "holds in part"),
         ({"gap of variances eps_o": -4.0}, "holds in part"),
-    ],
-)
-def test_verdict_on_the_sample_size_compares_growth_with_the_bound(exponents, answer, reads):
-    reads(claims, power_law(exponents))
-    found, evidence, _ = claims.sample_size()
-    assert found == answer
-    assert "1/eps_f 2.0" in evidence
+    ):
+        reads(claims, power_law(exponents))
+        found, evidence, _ = claims.sample_size()
+        assert found == answer
+        assert "1/eps_f 2.0" in evidence
 
 
-@pytest.mark.parametrize("name", protocol.FACTORS)
-def test_every_factor_has_populations_that_differ_in_what_it_names(name):
-    factor = protocol.FACTORS[name]
-    cases = [factor.population(level) for level in factor.levels]
-    for size, values in {"d": [c.pair.d for c in cases], "k": [c.k for c in cases], "m": [c.m for c in cases]}.items():
-        assert len(set(values)) == (4 if name == size else 1)
-    values = [np.sort(abs(np.linalg.eigvalsh(case.pair.covariance_difference)))[::-1] for case in cases]
-    gaps = [v[case.m - 1] - v[case.m] for v, case in zip(values, cases, strict=True)]
-    if not name.startswith("scale"):
-        np.testing.assert_allclose(gaps, factor.levels if name == "gap of groups" else 3.5)
+def test_every_factor_has_populations_that_differ_in_what_it_names():
+    for name, factor in protocol.FACTORS.items():
+        cases = [factor.population(level) for level in factor.levels]
+        for size, values in {
+            "d": {c.pair.d for c in cases},
+            "k": {c.k for c in cases},
+            "m": {c.m for c in cases},
+        }.items():
+            assert len(values) == (4 if name == size else 1)
+        if not name.startswith("scale"):
+            values = [np.sort(abs(np.linalg.eigvalsh(case.pair.covariance_difference)))[::-1] for case in cases]
+            gaps = [v[case.m - 1] - v[case.m] for v, case in zip(values, cases, strict=True)]
+            np.testing.assert_allclose(gaps, factor.levels if name == "gap of groups" else 3.5)
 
 
 # -- special effects ---------------------------------------------------------------------------------------------------
@@ -288,18 +287,15 @@ def test_populations_state_the_gaps_of_the_theory():
     assert (table.loc[["authors d=10", "authors d=30"], "gap of groups"] < 0.2).all()
 
 
-@pytest.mark.parametrize(
-    ("rates", "equal_means", "together"),
-    [
-        ("holds", "holds", "holds"),
-        ("holds", "does not hold", "holds in part"),
+def test_learnability_is_judged_with_and_without_a_mean_gap(monkeypatch):
+    for rates, equal_means, together in (
+        ("holds", "holds", "holds"), ("holds", "does not hold", "holds in part"),
         ("holds in part", "holds", "holds in part"),
-    ],
-)
-def test_learnability_is_judged_with_and_without_a_mean_gap(monkeypatch, rates, equal_means, together):
-    monkeypatch.setattr(claims, "rates", lambda: Answer(rates, "Rates."))
-    monkeypatch.setattr(claims.theorems, "learns_equal_means", lambda: Answer(equal_means, "Equal means."))
-    assert claims.learnable() == Answer(together, "Rates. Equal means.")
+    ):  # fmt: skip
+        monkeypatch.setattr(claims, "rates", lambda rates=rates: Answer(rates, "Rates."))
+        found = Answer(equal_means, "Equal means.")
+        monkeypatch.setattr(claims.theorems, "learns_equal_means", lambda found=found: found)
+        assert claims.learnable() == Answer(together, "Rates. Equal means.")
 
 
 def test_without_stored_runs_there_is_no_answer(reads):

@@ -32,24 +32,16 @@ def clustered(notebook):
     return checked(whole(times + notebook["messages"]()), "cluster")
 
 
-def made(axis: str, power: float, noise=(1.0, 1.02, 0.99)) -> pd.DataFrame:
-    """Rows of a study in which seconds grow with the given power of one size."""
+def made(power: float, noise=(1.0, 1.02, 0.99)) -> pd.DataFrame:
+    """Rows of a study in which seconds grow with the given power of d."""
     rows = []
     for split, factor in enumerate(noise):
-        for size in (10, 20, 40):
-            seconds = 2e-3 * size ** (power * factor)
-            values = {"seconds": seconds, "seconds, bare products": 1e-3 * size}
-            values["time / bare products"] = seconds / (1e-3 * size)
-            key = {"method": scale.PHASES[0], "split": split, "protocol": f"against {axis}"}
-            rows += tidy(values, **key, **({"k": 5, "n": 100, "d": 50, "m": 5} | {axis: size}))
+        for d in (10, 20, 40):
+            block, bare = 2e-3 * d ** (power * factor), 1e-3 * d
+            values = {"seconds": block, "seconds, bare products": bare, "time / bare products": block / bare}
+            key = {"method": scale.PHASES[0], "split": split, "protocol": "against d", "k": 5, "n": 100, "d": d, "m": 5}
+            rows += tidy(values, **key)
     return pd.DataFrame(rows)
-
-
-def timed(ratios: dict[str, list[float]]) -> pd.DataFrame:
-    size = {"protocol": "workers", "n": 6_400_000, "d": 200, "chunks": 128}
-    rounds = [(method, split, value) for method, values in ratios.items() for split, value in enumerate(values)]
-    rows = [{"method": method, "split": split, "metric": "speed-up", "value": value} for method, split, value in rounds]
-    return pd.DataFrame(rows).assign(**size)
 
 
 @pytest.mark.parametrize("phase", scale.PHASES)
@@ -65,7 +57,7 @@ def test_the_block_that_is_timed_is_a_block(phase):
 
 @pytest.mark.parametrize(("power", "verdict"), [(1.0, "agree with 1"), (0.6, "lie below 1"), (2.0, "lie above 1")])
 def test_exponents_are_those_of_the_rows_and_can_disagree_with_one(power, verdict):
-    rows = made("d", power)
+    rows = made(power)
     (line,) = scale.exponents(rows).to_dict("records")
     assert line["block"] == pytest.approx(power, rel=0.02)
     assert line["bare products"] == pytest.approx(1.0)
@@ -74,7 +66,7 @@ def test_exponents_are_those_of_the_rows_and_can_disagree_with_one(power, verdic
     told = scale.proportional(rows)
     assert f"{verdict}: d in phase 1 (gap) ({line['block']:.2f})" in told
     assert told.count("none") == 2
-    (line,) = scale.exponents(made("n", power, (1.0,))).to_dict("records")
+    (line,) = scale.exponents(made(power, (1.0,))).to_dict("records")
     assert math.isnan(line["block, low"]), "one repetition has no interval"
 
 
@@ -91,7 +83,9 @@ FAST, SLOW = [1.2, 1.8, 1.9], [1.9, 1.4, 1.3]
     ],
 )
 def test_the_median_over_three_rounds_decides_about_two_workers(ratios, answer):
-    found, told = scale.two_workers(timed(ratios))
+    rows = [(method, split, value) for method, values in ratios.items() for split, value in enumerate(values)]
+    rows = pd.DataFrame(rows, columns=["method", "split", "value"]).assign(metric="speed-up", protocol="workers")
+    found, told = scale.two_workers(rows.assign(n=6_400_000, d=200, chunks=128))
     assert found == answer
     assert "10.2 GB" in told
 
@@ -119,23 +113,19 @@ def test_workers_send_what_the_model_says(clustered):
     assert table["sum / formula"].between(1.0, 1.4).all()
     assert "none lie(s) above the bound" in scale.within_model(clustered)
     # The rows of a chunk would be more than all that travels: none of them did.
-    moments = table[table["method"] != scale.MOMENTS]
-    assert (moments["bytes sent by workers"] < 8.0 * 64 * 50 * moments["d"]).all()
-
-
-def test_counts_above_the_bound_are_told():
+    blocks = table[table["method"] != scale.MOMENTS]
+    assert (blocks["bytes sent by workers"] < 8.0 * 64 * 50 * blocks["d"]).all()
+    # counts above the bound are told
     values = {"bytes sent by workers": 1e6, "bytes of a sum": 1e3, "bytes of the operand": 0.0}
     key = {"method": scale.MOMENTS, "k": 10, "protocol": "messages", "n": 3200, "d": 50, "m": 10}
-    rows = pd.DataFrame(tidy(values, **key, workers=2, chunks=64))
-    assert "of 1 counts 1 lie(s) above" in scale.within_model(rows)
+    assert "of 1 counts 1 lie(s) above" in scale.within_model(pd.DataFrame(tidy(values, **key, workers=2, chunks=64)))
 
 
 def test_more_workers_leave_less_of_the_time_for_work():
-    shares = scale.extrapolated()
-    ends = shares.groupby(["link", "n"])["share of work"].agg(["first", "last"])
-    assert (ends["first"] == 1.0).all()
-    assert (ends["last"] < 1.0).all()
-    at_100 = ends["last"]
+    shares = scale.extrapolated().set_index(["workers", "link", "n"])["share of work"]
+    at_100 = shares[100]
+    assert (shares[1] == 1.0).all()
+    assert (at_100 < 1.0).all()
     assert at_100["10 Gbit/s"][162_770] > at_100["1 Gbit/s"][162_770]
     assert at_100["1 Gbit/s"][10_000_000] > at_100["1 Gbit/s"][162_770]
     for link, bandwidth in scale.BANDWIDTHS.items():
