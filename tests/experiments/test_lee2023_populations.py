@@ -10,6 +10,7 @@ from compendium import records
 from compendium.catalogue import task_id
 from compendium.ledger.claim_rules import Answer
 from compendium.papers.lee2023 import claims, protocol, readings
+from compendium.papers.lee2023.protocol import direction_sine, fairness_gap, optimality_gap, subspace_sine
 from compendium.store import read_results
 from evenspan import NullItOutPCA
 from evenspan.core.errors import ConfigurationError, DataError
@@ -54,24 +55,19 @@ def test_gaps_have_their_closed_forms_and_see_the_subspace_not_the_basis():
     E, C = np.eye(4), np.diag([5.0, 3.0, 1.0, 0.5])
     t, target, U = 0.3, E[:, :1], E[:, 2:]
     V = (np.cos(t) * E[0] + np.sin(t) * E[2])[:, None]  # turned by t from the first axis to the third
-    assert protocol.optimality_gap(V, target, C) == pytest.approx(4.0 * np.sin(t) ** 2)
-    assert protocol.optimality_gap(V, target, C, relative=True) == pytest.approx(0.8 * np.sin(t) ** 2)
-    for sine in (
-        protocol.fairness_gap(V, U),
-        protocol.subspace_sine(V, target),
-        protocol.direction_sine(-7 * V[:, 0], target[:, 0]),
-    ):
+    assert optimality_gap(V, target, C) == pytest.approx(4.0 * np.sin(t) ** 2)
+    assert optimality_gap(V, target, C, relative=True) == pytest.approx(0.8 * np.sin(t) ** 2)
+    for sine in (fairness_gap(V, U), subspace_sine(V, target), direction_sine(-7 * V[:, 0], target[:, 0])):
         assert sine == pytest.approx(np.sin(t))
     # An unfair subspace may keep more than the best fair one.
-    assert protocol.optimality_gap(E[:, :1], E[:, 1:2], C) == pytest.approx(-2.0)
-    assert protocol.fairness_gap(E[:, 1:2], E[:, :0]) == 0.0
+    assert optimality_gap(E[:, :1], E[:, 1:2], C) == pytest.approx(-2.0)
+    assert fairness_gap(E[:, 1:2], E[:, :0]) == 0.0
     rng = np.random.default_rng(3)
     V, T, R = (np.linalg.qr(rng.normal(size=shape))[0] for shape in ((4, 2), (4, 2), (2, 2)))
-    for measure in (lambda V: protocol.optimality_gap(V, T, C), lambda V: protocol.fairness_gap(V, T),
-                    lambda V: protocol.subspace_sine(V, T)):  # fmt: skip
+    for measure in (lambda V: optimality_gap(V, T, C), lambda V: fairness_gap(V, T), lambda V: subspace_sine(V, T)):
         assert measure(V @ R) == pytest.approx(measure(V), rel=1e-12)
     with pytest.raises(DataError, match="different spaces"):
-        protocol.fairness_gap(E, np.eye(3))
+        fairness_gap(E, np.eye(3))
 
 
 def test_a_power_law_has_its_exponent_and_its_required_size():
@@ -101,13 +97,13 @@ def test_the_true_answer_is_the_definition(small):
     values, vectors = np.linalg.eigh(small.pair.covariance_difference)
     P = vectors[:, np.abs(values) > 1e-9]
     assert P.shape[1] == 4
-    assert protocol.subspace_sine(small.P, P) < 1e-7
+    assert subspace_sine(small.P, P) < 1e-7
     f = small.pair.mean_difference
-    assert protocol.subspace_sine(small.U, (f / np.linalg.norm(f))[:, None]) < 1e-7
+    assert subspace_sine(small.U, (f / np.linalg.norm(f))[:, None]) < 1e-7
     projector = np.eye(16) - small.U @ small.U.T
     top = np.linalg.eigh(projector @ small.pair.covariance @ projector)[1][:, -3:]
-    assert protocol.subspace_sine(small.V, top) < 1e-7
-    assert protocol.subspace_sine(small.exact(small.U), small.V) < 1e-7
+    assert subspace_sine(small.V, top) < 1e-7
+    assert subspace_sine(small.exact(small.U), small.V) < 1e-7
     vanilla = np.linalg.eigh(small.pair.covariance)[1][:, -3:]
     found = protocol.judged(small, vanilla)
     assert found["eps_o"] < 0.0 < 0.05 < found["eps_f"], "what PCA keeps more is what is forbidden"
@@ -120,8 +116,8 @@ def test_the_phases_are_those_of_the_estimator(small):
     start = np.random.default_rng((protocol.SEED, 3, 400, 0))
     estimator = StreamingFairPCA(3, 4, center="none", n_blocks=5, block_size=400, groups=[0, 1], random_state=start)
     estimator.fit(OneShotStream(islice(protocol.fresh(small, 400, 3), 10)))
-    assert protocol.subspace_sine(estimator.nullified_.T, power.U) < 1e-9
-    assert protocol.subspace_sine(estimator.components_.T, power.basis) < 1e-9
+    assert subspace_sine(estimator.nullified_.T, power.U) < 1e-9
+    assert subspace_sine(estimator.components_.T, power.basis) < 1e-9
 
 
 def test_true_directions_leave_no_unfairness_at_any_size(small, notebook):
@@ -175,9 +171,8 @@ def power_law(exponents: dict[str, float]) -> pd.DataFrame:
 
 
 def test_exponents_and_rows_needed_are_those_put_in():
-    rows = power_law(
-        {"d eps_f": 1.0, "p eps_f": -0.8, "scale of group gaps eps_f": -1.2, "scale of all gaps eps_f": 0.5}
-    )
+    scales = {"scale of group gaps eps_f": -1.2, "scale of all gaps eps_f": 0.5}
+    rows = power_law({"d eps_f": 1.0, "p eps_f": -0.8} | scales)
     table = readings.growth_table(rows).set_index(["factor", "metric"])["exponent"]
     assert table["d", "eps_f"] == pytest.approx(1.0, abs=0.03)
     assert table["p", "eps_f"] == pytest.approx(-0.8, abs=0.03)
@@ -205,12 +200,8 @@ def test_verdict_on_the_sample_size_compares_growth_with_the_bound(reads):
 def test_every_factor_has_populations_that_differ_in_what_it_names():
     for name, factor in protocol.FACTORS.items():
         cases = [factor.population(level) for level in factor.levels]
-        for size, values in {
-            "d": {c.pair.d for c in cases},
-            "k": {c.k for c in cases},
-            "m": {c.m for c in cases},
-        }.items():
-            assert len(values) == (4 if name == size else 1)
+        for size, values in zip("dkm", zip(*((c.pair.d, c.k, c.m) for c in cases), strict=True), strict=True):
+            assert len(set(values)) == (4 if name == size else 1)
         if not name.startswith("scale"):
             values = [np.sort(abs(np.linalg.eigvalsh(case.pair.covariance_difference)))[::-1] for case in cases]
             gaps = [v[case.m - 1] - v[case.m] for v, case in zip(values, cases, strict=True)]
@@ -225,12 +216,12 @@ def test_a_block_without_a_group_destroys_what_the_released_program_learnt(small
     X, groups = small.pair.sample(5000, np.random.default_rng(5))
     W, zeros = protocol.released(small, iter([(X, groups)] * 8), 8, np.random.default_rng(1))
     assert zeros == 0
-    assert protocol.subspace_sine(W, small.P) < 0.2
+    assert subspace_sine(W, small.P) < 0.2
     only = X[groups == 0], groups[groups == 0]
     lost, zeros = protocol.released(small, iter([(X, groups)] * 8 + [only]), 9, np.random.default_rng(1))
     assert zeros == 1
     np.testing.assert_allclose(abs(lost), np.eye(16)[:, :4], atol=1e-12)
-    assert protocol.subspace_sine(lost, small.P) > 0.5
+    assert subspace_sine(lost, small.P) > 0.5
     for on_missing in ("skip", "carry"):
         power = protocol.begin(small, (1,), on_missing=on_missing)
         protocol.feed(power, iter([(X, groups)] * 8), 8)

@@ -16,7 +16,7 @@ from ...store import read_results
 from . import images, theorems
 from .images import BLOCKS, CELEBA, HALF, LARGEST_K, LIMIT, MEMORY, PAIRED, SHOWN, STREAMED, STREAMED_MEAN
 from .protocol import ABSOLUTE, BOTH, EXACT, FACTORS, GIVEN, ORDERS, SIGNED, order_name
-from .readings import BEYOND, by_size, growth_table, quantile_slope, slopes, special_table
+from .readings import BEYOND, growth_table, slopes_beyond, special_table
 
 EXPERIMENT, IMAGES = "lee2023-learnability", "lee2023-images"
 MAIN = "gap-controlled"
@@ -39,8 +39,7 @@ def rates() -> Answer | None:
     rows = read_results(EXPERIMENT, protocol="slopes")
     if MAIN not in set(rows["dataset"]):
         return None
-    table = slopes(rows)
-    table = table[table["sizes"] == f"from {BEYOND} rows"].set_index(["generator", "experiment", "metric"])
+    table = slopes_beyond(rows)
     fair = rule("L03", "slope of eps_f, lowest"), rule("L03", "slope of eps_f, highest")
     optimal = rule("L03", "slope of eps_o, lowest"), rule("L03", "slope of eps_o, highest")
     done = []
@@ -69,11 +68,9 @@ def sample_size() -> Answer | None:
     rows = read_results(EXPERIMENT, protocol=["slopes", *growth])
     if not set(growth) <= set(rows["protocol"]):
         return None
-    texts, verdicts = [], []
+    fitted, texts, verdicts = slopes_beyond(rows), [], []
     for metric, experiment in (("eps_f", EXACT), ("eps_o", GIVEN)):
-        chosen = (rows["protocol"] == "slopes") & (rows["dataset"] == MAIN) & (rows["method"] == experiment)
-        sizes, values = by_size(rows[chosen], metric)
-        line = quantile_slope(sizes[sizes >= BEYOND], values[:, sizes >= BEYOND])
+        line = fitted.loc[(MAIN, experiment, metric)]
         # Where the interval of the slope reaches 0, no number of samples is known to be enough.
         ends = (-1.0 / line.low, -1.0 / line.high if line.high < 0.0 else np.inf)
         bound = rule("L04", "exponent of 1/eps")

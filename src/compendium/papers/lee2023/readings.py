@@ -162,9 +162,15 @@ def slopes(rows: pd.DataFrame, delta: float = DELTA) -> pd.DataFrame:
             continue  # rounding noise only; and a constant times eps_o
         for text, chosen in (("all", sizes > 0), (f"from {BEYOND} rows", sizes >= BEYOND)):
             line = quantile_slope(sizes[chosen], values[:, chosen], delta)
-            found.append((generator, experiment, metric, text, line.slope, line.low, line.high, line.used))
+            found.append((generator, experiment, metric, text, *line))
     columns = ["generator", "experiment", "metric", "sizes", "slope", "low", "high", "sizes used"]
     return pd.DataFrame(found, columns=columns)
+
+
+def slopes_beyond(rows: pd.DataFrame) -> pd.DataFrame:
+    """The slopes by which the theory is judged, those beyond the threshold, by population, experiment and measure."""
+    table = slopes(rows)
+    return table[table["sizes"] == f"from {BEYOND} rows"].set_index(["generator", "experiment", "metric"])
 
 
 def _needed(rows: pd.DataFrame, delta: float) -> Iterator[tuple[str, str, float, np.ndarray]]:
