@@ -123,14 +123,13 @@ def metric_differences(found: pd.DataFrame) -> pd.DataFrame:
     """FNPM less offline (gap of covariances) and less offline with second moments, mean over the splits, by m."""
     columns = {metric: ("released", metric) for metric in METRICS}
     columns |= {f"{name}, held out": ("held-out", name) for name in (*HELD_OUT[:2], *AREAS)}
-    value = found.set_index(["protocol", "metric", "method"])["mean"]
+    value = found.set_index(["protocol", "metric", "method"])["mean"].unstack("method").reindex(list(columns.values()))
+    nothing = pd.Series(np.nan, index=value.index)
     rows = []
     for m in directions(found):
         for other in ("offline", SECOND_MOMENT):
-            pairs = (
-                [value.get((*key, label(family, m)), np.nan) for family in ("FNPM", other)] for key in columns.values()
-            )
-            rows.append((m or "mean", other, *(fnpm - exact for fnpm, exact in pairs)))
+            fnpm, exact = (value.get(label(family, m), nothing) for family in ("FNPM", other))
+            rows.append((m or "mean", other, *(fnpm - exact)))
     table = pd.DataFrame(rows, columns=["m", "FNPM less", *columns])
     return table.dropna(axis=1, how="all").dropna(axis=0, how="all", subset=table.columns[2:].intersection(["%Var"]))
 
@@ -164,11 +163,7 @@ def mean_is_fair_pca(results: pd.DataFrame, dataset: str, k: int) -> str:
 
 def price(results: pd.DataFrame, dataset: str) -> pd.DataFrame:
     """``family, m, metric, protocol, mean, std, splits`` of variance, gaps and readers' areas, if variance is left."""
-    rows = results[results["dataset"] == dataset]
-    variance = (
-        (rows["metric"] == "%Var") & (rows["protocol"] == "in sample") & (rows["value"] > 100.0 * own.NO_VARIANCE)
-    )
-    found = over_splits(rows[rows["method"].isin(rows.loc[variance, "method"])], "method", "metric", "protocol")
+    rows = results[results["dataset"] == dataset].dropna(subset=["value"])
     cells = [
         (label(family, m), family, m, metric, protocol)
         for family in ("offline", "FNPM", CONTROL)
@@ -176,8 +171,13 @@ def price(results: pd.DataFrame, dataset: str) -> pd.DataFrame:
         for metric, protocols in PRICE.items()
         for protocol in protocols
     ]
+    left = rows[
+        (rows["metric"] == "%Var") & (rows["protocol"] == "in sample") & (rows["value"] > 100 * own.NO_VARIANCE)
+    ]
+    value = rows[rows["method"].isin(left["method"])].groupby(["method", "metric", "protocol"])["value"]
+    found = value.agg(mean=lambda values: values.mean(axis=0), std=lambda values: np.std(values, axis=0), splits="size")
     cells = pd.DataFrame(cells, columns=["method", "family", "m", "metric", "protocol"])
-    return cells.merge(found, on=["method", "metric", "protocol"]).drop(columns="method")
+    return cells.merge(found.reset_index(), on=["method", "metric", "protocol"]).drop(columns="method")
 
 
 def references(found: pd.DataFrame) -> pd.DataFrame:
