@@ -3,29 +3,19 @@
 import numpy as np
 import pytest
 
-from compendium.papers.vu2022 import convergence, theorems
+from compendium.papers.vu2022 import theorems
 
-EXPECTED = {
-    "V01": "does not hold",
-    "V02": "holds",
-    "V03": "holds",
-    "V04": "does not hold",
-    "V05": "does not hold",
-    "V06": "holds",
-    "V07": "does not hold",
-    "V08": "holds",
-    "V09": "holds",
-    "V10": "holds in part",
-    "V11": "does not hold",
-    "V13": "holds in part",
-    "V25": "does not hold",
-}
-branch, constants, path = convergence.printed_branch, convergence.constants, convergence.plane_path
+ANSWERS = {
+    "V01": "does not hold", "V02": "holds", "V03": "holds", "V04": "does not hold", "V05": "does not hold",
+    "V06": "holds", "V07": "does not hold", "V08": "holds", "V09": "holds", "V10": "holds in part",
+    "V11": "does not hold", "V13": "holds in part", "V25": "does not hold",
+}  # fmt: skip
+branch, constants, path = theorems.printed_branch, theorems.constants, theorems.plane_path
 
 
 def test_answers():
     found = {claim: function() for claim, function in theorems.claims.items()}
-    assert {claim: answer.here for claim, answer in found.items()} == EXPECTED
+    assert {claim: answer.here for claim, answer in found.items()} == ANSWERS
     assert all(answer.evidence.endswith(".") for answer in found.values())
 
 
@@ -53,5 +43,5 @@ def still(p, e, penalty, starts, length):
     ],
 )
 def test_what_is_planted_is_noticed(monkeypatch, claim, name, planted, answer):
-    monkeypatch.setattr(convergence if claim in ("V06", "V07", "V08") else theorems, name, planted)
+    monkeypatch.setattr(theorems, name, planted)
     assert theorems.claims[claim]().here == answer

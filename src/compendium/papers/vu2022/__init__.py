@@ -12,7 +12,6 @@ Figures 1 and 4                             ``toy.ipynb``              one for e
 ==========================================  =========================  ================================================
 
 ``protocol``: preparation, cross-validation and the judge, as the authors' program has them. ``methods``: solvers of a
-whole grid at once, and formulas as printed. ``linear_separation``: the judge of Table 4. ``toy``: the two Gaussians.
-``readings``: what figures, tables and claims read from the rows. ``figures``. ``claims``, ``theorems``: the paper's
-claims, put to the test.
+whole grid at once, and formulas as printed. ``linear_separation``: the judge of Table 4. ``readings``: what figures,
+tables and claims read from the rows. ``figures``. ``claims``, ``theorems``: the paper's claims, put to the test.
 """

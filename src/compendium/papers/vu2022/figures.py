@@ -14,15 +14,7 @@ from .readings import CURVES, FRONTIER
 
 
 def judged(rows: pd.DataFrame, metrics: list[str]) -> Figure:
-    """Mean and deviation of every method, one panel a metric; says so where no number is at hand yet.
-
-    Parameters
-    ----------
-    rows : DataFrame
-        Columns ``method``, ``metric``, ``source``, ``mean``, ``std``; those without a mean are left out.
-    metrics : list of str
-        The panels, in order.
-    """
+    """Mean and deviation of every method, one panel a metric; says so where no number is at hand yet."""
     rows = rows[rows["mean"].notna() & rows["metric"].isin(metrics)]
     if len(rows):
         return metrics_by_method(rows, metrics)
@@ -35,10 +27,7 @@ def judged(rows: pd.DataFrame, metrics: list[str]) -> Figure:
 def errors_by_k(curves: pd.DataFrame) -> Figure:
     """Error of each group against the number of components: one panel a sample, one line a method and group.
 
-    Parameters
-    ----------
-    curves : DataFrame
-        Columns ``method``, ``protocol``, ``k``, ``metric`` (the group), ``value``.
+    As :func:`~.readings.curves` gives them.
     """
     methods, groups = looks(curves["method"]), sorted(curves["metric"].unique())
     samples = [name for name in ("in-sample", "out-of-sample") if name in set(curves["protocol"])]
@@ -65,13 +54,6 @@ def pareto(points: pd.DataFrame, *, gap: str = "ABDiff") -> Figure:
     """Average error against the gap between groups: marks for each method, the frontier as a line.
 
     Marks of the published methods are small and those of the others large, so that both are seen where they meet.
-
-    Parameters
-    ----------
-    points : DataFrame
-        Columns ``method``, ``ARE`` and the gap.
-    gap : str
-        Which gap stands on the second axis.
     """
     methods = [name for name in dict.fromkeys(points["method"]) if name != FRONTIER]
     fig, panel = plt.subplots(figsize=(7.2, 4.8), layout="constrained")
@@ -95,16 +77,7 @@ def pareto(points: pd.DataFrame, *, gap: str = "ABDiff") -> Figure:
 
 
 def toy_directions(X: np.ndarray, groups: np.ndarray, angles: pd.DataFrame) -> Figure:
-    """Two groups of points in the plane and the direction of every method as an arrow.
-
-    Parameters
-    ----------
-    X : ndarray of shape (n, 2)
-    groups : ndarray of shape (n,)
-        0 and 1.
-    angles : DataFrame
-        Columns ``method``, ``parameter``, ``angle`` (degrees).
-    """
+    """Two groups of points in the plane and the direction of every method (in degrees) as an arrow."""
     fig, panel = plt.subplots(figsize=(6.6, 5.4), layout="constrained")
     for label, (colour, marker, *_) in group_looks((0, 1)).items():
         inside = groups == label
@@ -127,13 +100,7 @@ def toy_directions(X: np.ndarray, groups: np.ndarray, angles: pd.DataFrame) -> F
 
 
 def radius_band(band: pd.DataFrame) -> Figure:
-    """Test ARE + ABDiff against alpha: mean over the simulations with one standard deviation.
-
-    Parameters
-    ----------
-    band : DataFrame
-        Columns ``alpha``, ``mean``, ``std``.
-    """
+    """Test ARE + ABDiff against alpha: mean over the simulations with one standard deviation."""
     fig, panel = plt.subplots(figsize=(7.0, 4.0), layout="constrained")
     ends = (band["mean"] - band["std"], band["mean"] + band["std"])
     panel.fill_between(band["alpha"], *ends, color=COLOURS[0], alpha=0.2)
@@ -145,10 +112,7 @@ def radius_band(band: pd.DataFrame) -> Figure:
 def descent_excess(found: pd.DataFrame) -> Figure:
     """How far above the exact minimum the best and the worst start of the descent end, by penalty, a line a data set.
 
-    Parameters
-    ----------
-    found : DataFrame
-        Columns ``dataset``, ``lambda``, ``best``, ``worst``: relative excess, the largest over alpha is drawn.
+    The relative excess of :func:`~.readings.excess`; the largest over alpha is drawn.
     """
     floor = 1e-12
     grouped = found.groupby(["dataset", "lambda"], sort=False)[["best", "worst"]].max().clip(lower=floor).reset_index()
@@ -169,13 +133,7 @@ def descent_excess(found: pd.DataFrame) -> Figure:
 
 
 def table_scatter(cells: pd.DataFrame) -> Figure:
-    """Our numbers against the published ones, a point for each data set and method, one panel for each metric.
-
-    Parameters
-    ----------
-    cells : DataFrame
-        Columns ``metric``, ``method``, ``published``, ``ours``.
-    """
+    """Our numbers against the published ones, a point for each data set and method, one panel for each metric."""
     metrics, methods = list(dict.fromkeys(cells["metric"])), looks(cells["method"])
     fig, axes = plt.subplots(1, len(metrics), figsize=(4.2 * len(metrics), 4.2), squeeze=False, layout="constrained")
     for panel, metric in zip(axes.flat, metrics, strict=True):

@@ -17,6 +17,8 @@ from evenspan.core.linalg import fix_signs, top_eigenspace
 
 #: Most steps of the interior-point method.
 MAX_STEPS = 100
+#: It stops when the gap is below this share of the objective.
+TOL = 1e-10
 
 
 def linear_separation(
@@ -32,42 +34,18 @@ def linear_separation(
 
     .. math:: \sup_{h \text{ linear},\, t} \; \big| P(h > t \mid \text{group } 1) - P(h > t \mid \text{group } 0) \big|
 
-    is estimated from below: the columns of T are standardised, a soft-margin linear support vector machine is fitted to
-    the group, and the largest difference of the two empirical distributions of its score is returned. Its penalty is
-    the one with the largest sum of these distances on held-out folds.
+    is estimated from below: the columns of T (n, k) are standardised, a soft-margin linear support vector machine is
+    fitted to the two groups, and the largest difference of the two empirical distributions of its score is returned.
+    Its penalty is the first with the largest sum of these distances on held-out folds; folds in which a group is
+    missing, from either side, are left out.
 
-    Parameters
-    ----------
-    T : ndarray of shape (n, k)
-        The projected evaluation set. The value is not invariant to rotations of the columns, because they are
-        standardised one by one; rotate the basis with ``principal_axes`` first.
-    groups : array-like of shape (n,)
-        Group of every row; two groups.
-    rng : numpy.random.Generator
-        Draws the folds.
-    variant : {"defined", "released"}
-        "defined": rows with equal scores fall on the same side of every threshold. "released", as in the public
-        program: a threshold may lie between equal scores, in the order in which the rows happen to stand.
-    penalties : sequence of float
-        Candidates for C; of equally good ones the first is taken.
-    folds : int, default 5
-        Folds in which a group is missing, from either side, are left out.
+    "defined": rows with equal scores fall on the same side of every threshold. "released", as in the public program: a
+    threshold may lie between equal scores, in the order in which the rows happen to stand.
 
-    Returns
-    -------
-    float
-        Between 0 and 1.
-
-    Guarantees
-    ----------
-    Every fit is solved to a relative gap of 1e-10 (at worst 1e-6, or an error), so no fit fails silently. The value is
-    computed on the sample the score was fitted to: it is biased upwards, and under independence about 0.05 to 0.15 for
-    100 to 300 rows. Where a constant score is the best classifier (overlapping groups of unequal size), the direction
-    is that of the solver's path, so it does not depend on rounding.
-
-    Complexity
-    ----------
-    ``len(penalties) * folds + 1`` fits of O(n k^2) a step, and as many sorts.
+    The value is not invariant to rotations of the columns, because they are standardised one by one: rotate the basis
+    with ``principal_axes`` first. It is computed on the sample the score was fitted to, so it is biased upwards: under
+    independence about 0.05 to 0.15 for 100 to 300 rows. Where a constant score is the best classifier (overlapping
+    groups of unequal size), the direction is that of the solver's path, so it does not depend on rounding.
 
     References
     ----------
@@ -93,18 +71,14 @@ def linear_separation(
     Y = (T - T.mean(axis=0)) / np.where(varies, deviation, 1.0)
     Y[:, ~varies] = 0.0
     parts = np.array_split(rng.permutation(len(T)), folds)
+    masks = [np.isin(np.arange(len(T)), part) for part in parts]
+    masks = [inside for inside in masks if all(len(np.unique(second[side])) == 2 for side in (inside, ~inside))]
     held_out = np.zeros(len(penalties))
-    usable = 0
-    for part in parts:
-        inside = np.zeros(len(T), dtype=bool)
-        inside[part] = True
-        if not (_both(second[inside]) and _both(second[~inside])):
-            continue
-        usable += 1
+    for inside in masks:
         for i, penalty in enumerate(penalties):
             score = Y[inside] @ linear_svm(Y[~inside], second[~inside], penalty).w
             held_out[i] += distance(score, second[inside], variant)
-    if not usable:
+    if not masks:
         sizes = np.bincount(codes).tolist()
         raise DataError(
             f"in none of {folds} folds do both groups occur inside and outside (groups of {sizes} rows), so no penalty "
@@ -134,10 +108,6 @@ def principal_axes(V: np.ndarray, H: np.ndarray) -> np.ndarray:
     return fix_signs(V @ axes)
 
 
-def _both(second: np.ndarray) -> bool:
-    return bool(second.any() and not second.all())
-
-
 @dataclass(frozen=True, eq=False)
 class LinearSVM:
     """The answer: scores are ``X @ w + intercept``; ``primal`` and ``dual`` bracket the optimal objective.
@@ -155,8 +125,8 @@ class LinearSVM:
     constant: bool
 
 
-def linear_svm(X: np.ndarray, positive: np.ndarray, penalty: float, *, tol: float = 1e-10) -> LinearSVM:
-    r"""Solve the soft-margin linear support vector machine.
+def linear_svm(X: np.ndarray, positive: np.ndarray, penalty: float) -> LinearSVM:
+    r"""Solve the soft-margin linear support vector machine for roughly standardised points (n, p) of two classes.
 
     .. math:: \min_{w, b} \; \tfrac12 \lVert w \rVert^2 + C \sum_i \max\{0,\, 1 - y_i (w^\top x_i + b)\}
 
@@ -166,31 +136,8 @@ def linear_svm(X: np.ndarray, positive: np.ndarray, penalty: float, *, tol: floa
     .. math:: (K + A^\top D A)\, \Delta = r, \qquad A = \operatorname{diag}(y)\,[X \; 1], \quad
         K = \operatorname{diag}(1/C, \dots, 1/C, 0),
 
-    D being diagonal and positive.
-
-    Parameters
-    ----------
-    X : ndarray of shape (n, p)
-        Points, roughly standardised.
-    positive : ndarray of bool, shape (n,)
-        The class of every point; both occur.
-    penalty : float
-        C.
-    tol : float, default 1e-10
-        Stop when the gap is below this share of the objective.
-
-    Returns
-    -------
-    LinearSVM
-
-    Guarantees
-    ----------
-    ``dual`` is the value of a dual feasible point, hence below the optimum. A gap larger than 1e-6 of the objective at
-    the end raises an error.
-
-    Complexity
-    ----------
-    O(n p^2) a step; 10 to 30 steps.
+    D being diagonal and positive: O(n p^2) a step, and 10 to 30 steps, to a gap of ``TOL``. ``dual`` is the value of a
+    feasible point, hence below the optimum. A gap larger than 1e-6 of the objective at the end raises an error.
 
     References
     ----------
@@ -219,7 +166,7 @@ def linear_svm(X: np.ndarray, positive: np.ndarray, penalty: float, *, tol: floa
             best = LinearSVM(v[:p].copy(), float(v[p]), primal, dual, step, False)
         if best.primal - best.dual > 1e-8 * best.primal:
             path = v
-        if best.primal - best.dual <= tol * best.primal or step == MAX_STEPS:
+        if best.primal - best.dual <= TOL * best.primal or step == MAX_STEPS:
             break
         gap_a, gap_c = a * s, c * e
         mu = float(gap_a.sum(axis=0) + gap_c.sum(axis=0)) / (2 * n)
@@ -246,7 +193,7 @@ def linear_svm(X: np.ndarray, positive: np.ndarray, penalty: float, *, tol: floa
             f"{best.primal - best.dual:.1e} at objective {best.primal:.1e} after {best.steps} steps. Check the "
             "columns: they should be standardised and finite."
         )
-    constant = 2.0 * share * n - best.dual <= max(1e-9, tol) * best.dual  # what w = 0 reaches, against the bound
+    constant = 2.0 * share * n - best.dual <= 1e-9 * best.dual  # what w = 0 reaches, against the bound
     if constant:
         v = path
         primal = float(0.5 * (K @ v**2) + np.maximum(1.0 - v @ A, 0.0).sum(axis=0))

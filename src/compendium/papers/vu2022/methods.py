@@ -7,15 +7,16 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from evenspan.core.answer import Certificate
 from evenspan.core.linalg import top_eigenspace
 from evenspan.core.moments import GroupMoments
-from evenspan.reconstruction import multiplicative_weights, robust_descent
+from evenspan.reconstruction import multiplicative_weights
 from evenspan.reconstruction.convex import solve_convex
 from evenspan.reconstruction.disparity import DisparityFairPCA
 from evenspan.reconstruction.group_errors import group_matrices, operator_rank, square_root_map, truncate
 from evenspan.reconstruction.joint_range import JointRange
 from evenspan.reconstruction.min_max import solve_min_max
-from evenspan.reconstruction.robust_descent import Retraction, RobustObjective, descend, ordered_pairs
+from evenspan.reconstruction.robust_descent import Retraction, RobustObjective, descend, ordered_pairs, radii
 from evenspan.reconstruction.robust_exact import solve_exact
 
 from .protocol import Answer, Problem
@@ -23,11 +24,6 @@ from .protocol import Answer, Problem
 RESTARTS = 20
 #: Relative gap to which the programs without closed form are solved.
 TOLERANCE = 1e-6
-
-
-def radii(problem: Problem, alpha: float) -> np.ndarray:
-    """Radius of the ambiguity ball of every group."""
-    return robust_descent.radii(problem.moments.counts, alpha)
 
 
 def standard(problem: Problem, grid) -> list[Answer]:
@@ -38,19 +34,12 @@ def standard(problem: Problem, grid) -> list[Answer]:
 
 def published_descent(problem: Problem, grid) -> list[Answer]:
     """The published descent, all grid points and starts in one batch."""
-    matrices, counts, drawn = group_matrices(problem.moments, "fitted"), problem.moments.counts, {"rng": problem.rng}
+    drawn = {"rng": problem.rng}
     if problem.released:
         drawn = {"starts": released_starts(problem, len(grid)), "warm_start": False}
-    found = descend(
-        matrices,
-        counts,
-        problem.k,
-        list(grid),
-        restarts=RESTARTS,
-        iterations=problem.iterations,
-        on_violation="clip_lambda",
-        **drawn,
-    )
+    options = {"restarts": RESTARTS, "iterations": problem.iterations, "on_violation": "clip_lambda"}
+    matrices = group_matrices(problem.moments, "fitted")
+    found = descend(matrices, problem.moments.counts, problem.k, list(grid), **options, **drawn)
     return [
         Answer(V, facts={"objective": value, "lambda clipped": clipped})
         for V, value, clipped in zip(found.V, found.objective, found.clipped, strict=True)
@@ -72,12 +61,19 @@ def released_starts(problem: Problem, settings: int) -> np.ndarray:
 
 def robust_exact(problem: Problem, grid) -> list[Answer]:
     """The same objective minimised exactly; the grid shares the eigenvalue problems."""
-    joint, answers = JointRange(*group_matrices(problem.moments, "fitted"), problem.k), []
+    joint, counts, answers = (
+        JointRange(*group_matrices(problem.moments, "fitted"), problem.k),
+        problem.moments.counts,
+        [],
+    )
     for alpha, penalty in grid:
-        shares = problem.moments.counts / problem.moments.n
-        V, certificate = solve_exact(joint, shares, radii(problem, alpha), penalty)
-        answers.append(Answer(V, facts={"objective": certificate.primal, "certificate gap": certificate.gap}))
+        V, certificate = solve_exact(joint, counts / problem.moments.n, radii(counts, alpha), penalty)
+        answers.append(_certified(V, certificate))
     return answers
+
+
+def _certified(V: np.ndarray, certificate: Certificate) -> Answer:
+    return Answer(V, facts={"objective": certificate.primal, "certificate gap": certificate.gap})
 
 
 def _weights(problem: Problem, grid, choice) -> list[np.ndarray]:
@@ -102,8 +98,8 @@ def min_max(objective: str):
     """The exact min-max solver for the loss or the error."""
 
     def solve(problem: Problem, grid) -> list[Answer]:
-        V, certificate = solve_min_max(*group_matrices(problem.about_groups, "group"), problem.k, objective)
-        return [Answer(V, facts={"objective": certificate.primal, "certificate gap": certificate.gap}) for _ in grid]
+        answer = solve_min_max(*group_matrices(problem.about_groups, "group"), problem.k, objective)
+        return [_certified(*answer) for _ in grid]
 
     return solve
 

@@ -4,7 +4,7 @@ It is that of the program its authors published, with its splits, folds, seeds a
 is computed on group moments, except Delta F_Lin, which needs the points of the test part.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -53,9 +53,6 @@ PENALTIES = (0.0, 0.5, 1.0, 1.5, 2.0, 2.5)
 RATES = (0.1, *np.linspace(0.25, 4.25, 17).tolist())
 DELTAS = (0.0, 0.1, 0.3, 0.5, 0.6, 0.7, 0.8, 0.9)
 TRADES = (1e-4, 1e-3, 1e-2, 0.05, 0.5)
-#: What stands at every point of that grid when the released program runs it: the grid's value is passed into the place
-#: of another argument, and the one that it is meant for keeps its default.
-RELEASED_TRADE = 1.0
 
 
 @dataclass(frozen=True)
@@ -74,8 +71,7 @@ class Answer:
 
     def errors(self, moments: GroupMoments, means: np.ndarray | None = None) -> np.ndarray:
         """Errors of the groups about the origin of prepared moments, or about given means of the groups."""
-        centring = {} if means is None else {"means": means}
-        centring["centring"] = "fitted" if means is None else "group"
+        centring = {"centring": "fitted"} if means is None else {"centring": "group", "means": means}
         origin = np.zeros(moments.d)
         if self.V is None:
             return metrics.operator_errors(moments, self.P, mean=origin, **centring)
@@ -85,21 +81,12 @@ class Answer:
 
 @dataclass(frozen=True)
 class Problem:
-    """Prepared moments of a fitting sample with what the methods need to know beside them.
+    """Prepared moments of a fitting sample, in its own units, with what the methods need to know beside them.
 
-    Parameters
-    ----------
-    moments : GroupMoments
-        Of the fitting sample, in its own units.
-    k, iterations : int
-        Components, and steps of the published algorithms.
-    rng : numpy.random.Generator or numpy.random.RandomState
-        Source of the random starts.
-    groups : GroupMoments, optional
-        Of the same rows in the units in which matrices about the groups' own means are taken, where these are others.
-    released : bool
-        Whether starts are drawn as the released program draws them: complements of the bases, from its one legacy
-        stream of a split, where every fit goes on where the fit before it stopped.
+    ``iterations`` are steps of the published algorithms, ``rng`` gives random starts. ``groups``: moments of the same
+    rows in the units in which matrices about the groups' own means are taken, where these are others. ``released``:
+    starts are drawn as the released program draws them: complements of the bases, from its one legacy stream of a
+    split, where every fit goes on where the fit before it stopped.
     """
 
     moments: GroupMoments
@@ -210,23 +197,16 @@ def prepared_parts(dataset: str, parts: Mapping[str, GroupMoments]) -> tuple[Gro
     return prepared(raw, raw, scaled), prepared(test, raw, scaled)
 
 
-def judged_rows(method: Method, answer: Answer, chosen: tuple, train: GroupMoments, test: GroupMoments) -> Iterator:
-    """Rows ``(protocol, metric, value, reason)`` of one method on one split."""
+def judged_split(method: Method, answer: Answer, chosen: tuple, train: GroupMoments, test: GroupMoments) -> dict:
+    """Values by protocol and metric, or a reason, of one method on one split."""
     if answer.failed:
-        for protocol in ("in-sample", "out-of-sample"):
-            for metric in ("ABDiff", "ARE"):
-                yield protocol, metric, np.nan, answer.reason
-        return
-    for protocol, sample in (("in-sample", train), ("out-of-sample", test)):
-        for metric, value in judged(answer, train, sample).items():
-            yield protocol, metric, value, ""
-    for name, value in (dict(zip(method.names, chosen, strict=False)) | dict(answer.facts)).items():
-        yield "fit", name, float(value), ""
+        nothing = dict.fromkeys(("ABDiff", "ARE"), (np.nan, answer.reason))
+        return {"in-sample": nothing, "out-of-sample": dict(nothing)}
+    fit = dict(zip(method.names, chosen, strict=False)) | dict(answer.facts)
+    return {"in-sample": judged(answer, train, train), "out-of-sample": judged(answer, train, test), "fit": fit}
 
 
-def separation_rows(
-    answer: Answer, k: int, train: GroupMoments, test: Dataset, seed: int, *, baseline: bool
-) -> Iterator:
+def separation(answer: Answer, k: int, train: GroupMoments, test: Dataset, seed: int, *, baseline: bool) -> dict:
     """Delta F_Lin on the points of the test part, as released and as defined, and for permuted groups.
 
     Of an operator of full rank the k leading eigenvectors are taken, as the released program does. The basis is then
@@ -235,18 +215,16 @@ def separation_rows(
     random numbers would not bring back its values: those of this experiment are drawn here.
     """
     if answer.failed:
-        yield "out-of-sample", "Delta F_Lin", np.nan, answer.reason
-        return
+        return {"Delta F_Lin": (np.nan, answer.reason)}
     V = top_eigenspace(answer.P, k)[1] if answer.V is None else answer.V
-    T = test.X @ principal_axes(V, train.second_moment)
+    T, found = test.X @ principal_axes(V, train.second_moment), {}
     for metric, variant in (("Delta F_Lin", "released"), ("Delta F_Lin (defined)", "defined")):
         rng = np.random.default_rng((SEED, seed, 77))  # the same folds for both
-        yield "out-of-sample", metric, linear_separation(T, test.groups, rng=rng, variant=variant), ""
+        found[metric] = linear_separation(T, test.groups, rng=rng, variant=variant)
     if baseline:
         rng = np.random.default_rng((SEED, seed, 78))
-        shuffled = rng.permutation(test.groups)
-        value = linear_separation(T, shuffled, rng=rng, variant="defined")
-        yield "out-of-sample", "Delta F_Lin (permuted)", value, ""
+        found["Delta F_Lin (permuted)"] = linear_separation(T, rng.permutation(test.groups), rng=rng)
+    return found
 
 
 def points(dataset: str, groups: str = "") -> Dataset:
@@ -266,3 +244,29 @@ def test_points(data: Dataset, seed: int) -> Dataset:
     test = rows["test"]
     X = (data.X[test] - train.mean(axis=0)) / scale
     return Dataset(data.name, X, data.y[test], data.groups[test], data.feature_names, "test", seed)
+
+
+# -- the toy example: two centred Gaussians in the plane ---------------------------------------------------------------
+
+
+#: Rows of the two groups in Figure 1.
+FIGURE_1 = (500, 200)
+COVARIANCES = np.array([[[4.0, 0.0], [0.0, 0.2]], [[0.2, 0.4], [0.4, 3.0]]])
+
+
+def toy_sample(counts: tuple[int, int], rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+    """Points and groups of the two centred Gaussians."""
+    parts = [rng.standard_normal((n, 2)) @ np.linalg.cholesky(C).T for n, C in zip(counts, COVARIANCES, strict=True)]
+    return np.vstack(parts), np.repeat([0, 1], counts)
+
+
+def toy_population(counts: tuple[int, int]) -> GroupMoments:
+    """Moments of the distributions themselves, with the shares of the sample."""
+    n = np.array(counts, dtype=float)
+    return GroupMoments(np.array([0, 1]), n, np.zeros((2, 2)), COVARIANCES * n[:, None, None])
+
+
+def degrees(v: np.ndarray) -> float:
+    """Angle of a direction with the first axis, from -90 to 90 degrees."""
+    x, y = v.reshape(2)
+    return float(np.degrees(np.arctan2(y, x))) if x > 0 else float(np.degrees(np.arctan2(-y, -x)))

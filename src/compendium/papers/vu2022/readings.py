@@ -55,19 +55,10 @@ def beside_exact(found: pd.DataFrame, protocol_name: str) -> pd.DataFrame:
 
 
 def agreement(rows: pd.DataFrame, methods: dict[str, str]) -> pd.DataFrame:
-    """How our means over the splits agree with the printed numbers, by method of ours and table.
+    """How our means over the splits agree with the printed numbers: a line for each method of ours and table.
 
-    Parameters
-    ----------
-    rows : DataFrame
-        Stored rows of this experiment.
-    methods : dict of str to str
-        Method of ours -> row of the printed tables that it is laid beside.
-
-    Returns
-    -------
-    DataFrame
-        ``ours``, ``table``, ``numbers`` compared, those that agree to ``four decimals``, ``median deviation``.
+    Methods are given with the row of the printed tables that each is laid beside. ``numbers`` are compared, so many
+    agree to ``four decimals``; ``median deviation`` is relative.
     """
     frames = []
     for stem in (*protocol.ERROR_TABLES, protocol.SEPARATION_TABLE):
