@@ -11,23 +11,22 @@ from compendium.papers.rathore2025.timing import synthetic_pair
 from evenspan.reconstruction.joint_diagonalisation import joint_diagonalise
 from evenspan.reconstruction.min_max import solve_min_max
 
-EXPECTED = {
-    "R01": "holds",
-    "R02": "holds",
-    "R03": "does not hold",
-    "R04": "does not hold",
-    "R05": "does not hold",
+ANSWERS = {
+    "R01": "holds", "R02": "holds", "R03": "does not hold", "R04": "does not hold", "R05": "does not hold",
     "R26": "holds in part",
-}
+}  # fmt: skip
 
 
 def test_answers():
     found = {claim: function() for claim, function in theorems.claims.items()}
-    assert {claim: answer.here for claim, answer in found.items()} == EXPECTED
+    assert {claim: answer.here for claim, answer in found.items()} == ANSWERS
     assert all(answer.evidence.endswith(".") for answer in found.values())
+    assert "As printed (square U): true, and empty" in found["R03"].evidence
+    assert "For r < d columns, as used, which is the reading judged: does not hold." in found["R03"].evidence
+    assert "no U has equal losses" in found["R26"].evidence
 
 
-def test_theorem_4_1_does_not_hold():
+def test_counterexamples_and_searches():
     """C = 0 at U = I, no column with equal losses, and a better projection that is no joint eigenvector."""
     S = theorems.COUNTEREXAMPLES["diag(3, 2, 0) and diag(0, 2, 5)"]
     table = theorems.column_choices(S)
@@ -39,25 +38,9 @@ def test_theorem_4_1_does_not_hold():
     assert (found["C"] < 1e-20).all()
     assert (found["smallest gap"] > 1e-6).mean() > 0.5
     assert (found["best choice"] >= found["optimum"] - 1e-9).all()
-
-
-def test_with_all_columns_nothing_depends_on_the_basis():
-    table = theorems.square_case(theorems.COUNTEREXAMPLES["diag(4, 1, 1) and diag(1, 1, 2)"])
-    assert np.ptp(table.to_numpy(), axis=0).max() < 1e-12
-    assert table[["loss of A", "loss of B"]].abs().to_numpy().max() < 1e-12
-    # The printed trace with the shift of r = 1: 3 * 4 - 6 and 3 * 2 - 4.
-    assert table[["-tr U'M_A U", "-tr U'M_B U"]].iloc[0].tolist() == pytest.approx([6.0, 2.0])
-
-
-def test_brute_force_reaches_the_exact_optimum_and_errors_differ():
-    found = theorems.min_max_table(3)
-    assert (found["brute force"] >= found["exact"] - 1e-9).all()
-    assert found["difference"].max() < 1e-5
-    assert found["gap of errors, min-max error"].max() > 0.1
-    # The control minimises the larger error: it never has more of it than the min-max loss, and often less.
-    gain = found["larger error, min-max loss"] - found["larger error, min-max error"]
-    assert gain.min() > -1e-9
-    assert (gain > 1e-3).sum() >= 3
+    # With all columns nothing depends on the basis; the printed traces with the shift of r = 1 are 12 - 6 and 6 - 4.
+    square = theorems.square_case(theorems.COUNTEREXAMPLES["diag(4, 1, 1) and diag(1, 1, 2)"])
+    np.testing.assert_allclose(square, np.tile([0.0, 0.0, 6.0, 2.0], (20, 1)), atol=1e-12)
 
 
 @pytest.mark.parametrize("d", [2, 3, 5])
@@ -103,9 +86,6 @@ def test_what_is_planted_is_noticed(monkeypatch, claim, name, planted, answer):
 
 
 def test_theorem_4_1_would_hold_without_counterexamples(monkeypatch):
-    evidence = theorems.exact_diagonalisation_is_fair().evidence
-    assert evidence.startswith("As printed (square U): true, and empty")
-    assert "For r < d columns, as used, which is the reading judged: does not hold." in evidence
     table = theorems.column_choices(np.array([np.diag([3.0, 2.0, 1.0])] * 2))
     monkeypatch.setattr(theorems, "column_choices", lambda S: table.assign(**{"loss of B": table["loss of A"]}))
     none = pd.DataFrame(0.0, index=range(20), columns=["C", "smallest gap", "best choice"])
@@ -125,19 +105,17 @@ def test_the_first_step_lengthens_the_columns_as_computed():
 
 
 def test_the_basis_does_not_depend_on_r():
-    found = theorems.shift_invariance()
-    assert found["largest change of U"].max() < 1e-8
-    assert found["relative change of C"].max() < 1e-9
+    assert theorems.shift_invariance() < 1e-8
     S = synthetic_pair(6, np.random.default_rng(1))
     start = theorems.pooled_start(S)
     scaled = S * np.array([1.0, 2.0])[:, None, None]
-    moved = np.abs(theorems._few_steps(scaled, start) - theorems._few_steps(S, start)).max()
+    moved = np.abs(theorems.few_steps(scaled, start) - theorems.few_steps(S, start)).max()
     assert moved > 1e-6, "another scale of one group does change it"
 
 
 def test_algorithm_1_from_the_printed_start_mostly_fails_and_rotations_do_not():
     found = theorems.divergence()
-    assert len(found) == theorems.outcomes()["data sets"].sum() == 2 * 5 * 18
+    assert len(found) == 2 * 5 * 18
     bad = found["status"].isin(["diverged", "undefined step"])
     printed, pooled = (bad[found["start"] == start].mean() for start in theorems.STARTS)
     assert printed > 0.5
@@ -152,7 +130,6 @@ def test_algorithm_1_from_the_printed_start_mostly_fails_and_rotations_do_not():
 
 def test_three_groups_can_come_out_otherwise(monkeypatch):
     found = theorems.three_groups()
-    assert "no U has equal losses" in theorems.several_groups().evidence
     equal = found.assign(**{f"loss of group {g}": 1.0 for g in (1, 2, 3)})
     for planted, answer, words in (
         (equal, "holds", "the algebra extends. The fairness does too: "),

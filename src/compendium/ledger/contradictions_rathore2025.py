@@ -5,6 +5,7 @@ from collections.abc import Mapping
 import numpy as np
 import pandas as pd
 
+from ..data import whole_moments
 from ..papers.rathore2025.claims import Source, implied_totals, ours
 from ..papers.rathore2025.protocol import (
     HALF_DIGIT,
@@ -14,7 +15,6 @@ from ..papers.rathore2025.protocol import (
     judged,
     matrices,
     printed,
-    whole_moments_of,
 )
 from ..papers.rathore2025.readings import SUMMED, our_times, printed_times
 from ..store import read_results
@@ -66,9 +66,7 @@ def one_total_variance() -> Outcome:
     """X08: one of the columns R.E. and V.E. of JevdPCA on Diabetes is not what its name says; which, cannot be seen."""
     found = implied_totals()
     broken = found[~found["possible"]]
-    moments = whole_moments_of("diabetes")
-    if moments is None:
-        return None
+    moments = whole_moments("diabetes")
     theirs = printed("diabetes")[JEVD]
     V = np.linalg.eigh(matrices(moments, "global")[0])[1][:, ::-1]
     near = pd.DataFrame([judged(moments, V[:, :k]) for k in theirs.index], index=theirs.index)

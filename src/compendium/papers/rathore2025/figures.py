@@ -1,4 +1,7 @@
-"""Figures of the experiments on joint diagonalisation: each takes tidy data and returns a matplotlib figure."""
+"""Figures of the experiments on joint diagonalisation: each takes tidy data and returns a matplotlib figure.
+
+What ``rows`` are, where nothing else is said: those of the experiment on Tables 2 to 5, one or several data sets.
+"""
 
 from collections.abc import Mapping
 
@@ -37,19 +40,18 @@ def _with_legend(fig: Figure, handles, ncols: int = 3) -> Figure:
     return fig
 
 
+def _mark(label: str, marker: str, color: str = INK, **drawn) -> Line2D:
+    """A mark for the legend."""
+    return Line2D([], [], label=label, marker=marker, color=color, linestyle="none", **drawn)
+
+
 def title(dataset: str) -> str:
     """The printed name of a data set, or our name of another one."""
     return TABLES[dataset].title if dataset in TABLES else dataset
 
 
 def panels(rows: pd.DataFrame) -> Figure:
-    """Three panels of Figure 1 for every data set in the rows: printed numbers as open marks, ours as lines.
-
-    Parameters
-    ----------
-    rows : DataFrame
-        Of the experiment on Tables 2 to 5, one or several data sets.
-    """
+    """Three panels of Figure 1 for every data set in the rows: printed numbers as open marks, ours as lines."""
     datasets = list(dict.fromkeys(rows["dataset"]))
     fig, axes = plt.subplots(
         len(datasets), 3, figsize=(11.0, 2.6 * len(datasets) + 1.0), squeeze=False, layout="constrained"
@@ -60,18 +62,16 @@ def panels(rows: pd.DataFrame) -> Figure:
         for panel, metric in zip(across, PRINTED, strict=True):
             some = rows[(rows["dataset"] == dataset) & (rows["metric"] == metric)]
             for number, (method, own) in enumerate(methods.items()):
-                colour = own.colour
-                line = some[some["method"] == method].sort_values("k")
-                dash = "-" if method in PUBLISHED else "--"
-                panel.plot(line["k"], line["value"], dash, color=colour, linewidth=1.4)
-                other = some[some["method"] == f"{method} (uncentred)"].sort_values("k")
-                if dataset in UNCENTRED and len(other):
-                    panel.plot(other["k"], other["value"], ":", color=colour, linewidth=1.6)
+                for name, dash, width in (
+                    (method, "-" if method in PUBLISHED else "--", 1.4),
+                    (f"{method} (uncentred)", ":", 1.6),
+                ):
+                    line = some[some["method"] == name].sort_values("k")
+                    if name == method or (dataset in UNCENTRED and len(line)):
+                        panel.plot(line["k"], line["value"], dash, color=own.colour, linewidth=width)
                 if method in PUBLISHED:
-                    column = theirs[method, metric]
-                    size = 9.5 - 1.5 * number
-                    drawn = own.open() | {"markersize": size, "linestyle": ""}
-                    panel.plot(column.index, column, **drawn)
+                    drawn = own.open() | {"markersize": 9.5 - 1.5 * number, "linestyle": ""}
+                    panel.plot(theirs.index, theirs[method, metric], **drawn)
             panel.set_title(f"{title(dataset)}: {metric}")
             if metric == "R.E.":
                 panel.set_yscale("log")
@@ -90,13 +90,7 @@ def panels(rows: pd.DataFrame) -> Figure:
 
 
 def losses(rows: pd.DataFrame) -> Figure:
-    """The larger of the two group losses, and who loses more, against r; the certified optimum as a bold line.
-
-    Parameters
-    ----------
-    rows : DataFrame
-        Of the experiment on Tables 2 to 5, one or several data sets.
-    """
+    """The larger of the two group losses, and who loses more, against r; the certified optimum as a bold line."""
     datasets = list(dict.fromkeys(rows["dataset"]))
     methods = looks(name for name in (*PUBLISHED, *BESIDE) if name != OPTIMUM)
     fig, axes = plt.subplots(
@@ -127,13 +121,7 @@ def losses(rows: pd.DataFrame) -> Figure:
 
 
 def loss_table(rows: pd.DataFrame) -> pd.DataFrame:
-    """For every r the certified least worst loss, and each method's worst loss with the difference of the two losses.
-
-    Parameters
-    ----------
-    rows : DataFrame
-        Of the experiment on Tables 2 to 5, one data set.
-    """
+    """For every r of one data set the certified least worst loss, and each method's with the difference of the two."""
     wide = losses_by_k(rows)
     shown = {"r": wide.index, "certified optimum": [f"{value:.4g}" for value in wide[OPTIMUM, LEAST]]}
     for method in [name for name in (*PUBLISHED, *BESIDE) if name in wide]:
@@ -157,10 +145,7 @@ def losses_by_k(rows: pd.DataFrame) -> pd.DataFrame:
 def candidates(found: Mapping[str, pd.DataFrame]) -> Figure:
     """The share of each printed column that the nearest candidates give again, a panel for each column.
 
-    Parameters
-    ----------
-    found : dict of str to DataFrame
-        By printed column: columns ``method``, ``equal``, ``numbers``, the nearest first.
+    Given by printed column: ``method``, ``equal``, ``numbers``, the nearest first.
     """
     lines = [len(some) for some in found.values()]
     fig, axes = plt.subplots(
@@ -185,11 +170,8 @@ def candidates(found: Mapping[str, pd.DataFrame]) -> Figure:
 def factorial(table: pd.DataFrame) -> Figure:
     """Every cell as a point: excess error and advantage in MMD^2 over PCA, with the sensitive column and without.
 
-    Parameters
-    ----------
-    table : DataFrame
-        Columns ``dataset``, ``sensitive column``, ``centring``, ``method``, ``mean excess R.E.``, ``mean advantage in
-        MMD^2``; one data set. What the paper prints for JevdPCA against StandardPCA is marked where that column is in.
+    Of one data set, as :func:`~.readings.cells` gives them. What the paper prints for JevdPCA against StandardPCA is
+    marked where that column is in.
     """
     (dataset,) = table["dataset"].unique()
     theirs = printed(dataset)
@@ -213,25 +195,17 @@ def factorial(table: pd.DataFrame) -> Figure:
         panel.set(title=title, xlabel="mean excess of R.E. over PCA, per cent")
     axes[0].plot(100.0 * against[0], against[1], "*", color=INK, markersize=14, zorder=5)
     axes[0].set_ylabel("mean advantage in MMD² over PCA")
-    handles = [Line2D([], [], color=INK, marker="*", linestyle="none", markersize=11, label="printed JevdPCA")]
-    handles += [
-        Line2D([], [], color="#555555", marker=m, linestyle="none", markerfacecolor="none", label=name)
-        for name, m in zip(methods, MARKERS, strict=False)
-    ]
-    handles += [
-        Line2D([], [], color=c, marker="s", linestyle="none", label=f"centring: {name}")
-        for name, c in zip(centrings, COLOURS, strict=False)
-    ]
+    handles = [_mark("printed JevdPCA", "*", markersize=11)]
+    shapes, colours = zip(methods, MARKERS, strict=False), zip(centrings, COLOURS, strict=False)
+    handles += [_mark(name, marker, "#555555", markerfacecolor="none") for name, marker in shapes]
+    handles += [_mark(f"centring: {name}", "s", colour) for name, colour in colours]
     return _with_legend(fig, handles)
 
 
 def scaling(rows: pd.DataFrame) -> Figure:
     """Seconds against size on logarithmic axes, a line for each method, with the exponent of the largest sizes.
 
-    Parameters
-    ----------
-    rows : DataFrame
-        Columns ``method``, ``d``, ``seconds``.
+    Columns ``method``, ``d``, ``seconds``.
     """
     fig, panel = plt.subplots(figsize=(6.8, 4.4), layout="constrained")
     own, slopes = looks(rows["method"], others=True), exponents(rows[["method", "d", "seconds"]])
@@ -256,10 +230,7 @@ def _plain_numbers(axis: Axis) -> None:
 def time_ratios(found: pd.DataFrame) -> Figure:
     """Training times as multiples of standard PCA's, printed and ours, one panel for each data set.
 
-    Parameters
-    ----------
-    found : DataFrame
-        Columns ``dataset``, ``method``, ``printed``, ``ours``; what is missing is left out.
+    Columns ``dataset``, ``method``, ``printed``, ``ours``; what is missing is left out.
     """
     datasets = [name for name in TABLES if name in set(found["dataset"])]
     methods = [name for name in dict.fromkeys(found["method"]) if name != "StandardPCA"]
@@ -288,14 +259,7 @@ def losses_plane(
 ) -> Figure:
     """All pairs of group losses that projections of rank k reach, the certified frontier, and a mark for each point.
 
-    Parameters
-    ----------
-    matrices : ndarray of shape (2, d, d)
-    k : int
-    points : dict of str to (float, float)
-        Losses of the two groups by name.
-    labels : tuple of str
-        Names of the two groups.
+    For the matrices (2, d, d) of two groups with these labels; points are losses of both by name.
     """
     joint = JointRange(*matrices, k)
     own = np.array([joint.support(0.0).value, joint.support(np.pi / 2).value])
@@ -322,13 +286,7 @@ def losses_plane(
 
 
 def criterion_paths(paths: dict[str, dict[str, np.ndarray]]) -> Figure:
-    """The criterion at every step relative to the start: a colour for each data set, a dash for each kind of start.
-
-    Parameters
-    ----------
-    paths : dict of str to dict of str to ndarray
-        The criterion at the start and after every step, by data set and start.
-    """
+    """The criterion at the start and after every step, relative to the start, by data set (colour) and start (dash)."""
     fig, panel = plt.subplots(figsize=(7.2, 4.2), layout="constrained")
     starts = list(dict.fromkeys(start for runs in paths.values() for start in runs))
     dashes = dict(zip(starts, ("-", "--", ":"), strict=False))
@@ -350,32 +308,18 @@ def criterion_paths(paths: dict[str, dict[str, np.ndarray]]) -> Figure:
 
 
 def subset_map(chosen: dict[int, tuple[int, ...]], d: int, *, xlabel: str) -> Figure:
-    """Which columns a basis consists of, one line for each number of dimensions: a filled mark for each that is in it.
-
-    Parameters
-    ----------
-    chosen : dict of int to tuple of int
-        Positions by number of dimensions.
-    d : int
-        How many positions there are.
-    xlabel : str
-    """
+    """Which of d columns a basis consists of, a line for each number of dimensions: a filled mark for each in it."""
     fig, panel = plt.subplots(figsize=(6.6, 0.32 * len(chosen) + 1.4), layout="constrained")
     for k, members in chosen.items():
         panel.plot(range(1, d + 1), [k] * d, "o", color="#cccccc", markerfacecolor="none", markersize=8)
-        inside = [j + 1 for j in members]
-        leading = [j for j in inside if j <= k]
+        leading, other = [j + 1 for j in members if j < k], [j + 1 for j in members if j >= k]
         panel.plot(leading, [k] * len(leading), "o", color=COLOURS[0], markersize=9)
-        other = [j for j in inside if j > k]
         panel.plot(other, [k] * len(other), "s", color=COLOURS[1], markersize=9)
     panel.axline((0.5, 0.5), slope=1.0, color=INK, linewidth=1)
     panel.set(xlabel=xlabel, ylabel="dimensions", xlim=(0.4, d + 0.6), ylim=(max(chosen) + 0.6, min(chosen) - 0.6))
     panel.set_xticks(range(1, d + 1))
     panel.set_yticks(list(chosen))
     panel.grid(False)
-    handles = [
-        Line2D([], [], color=COLOURS[0], marker="o", linestyle="none", label="one of the first"),
-        Line2D([], [], color=COLOURS[1], marker="s", linestyle="none", label="from further back"),
-        Line2D([], [], color="#cccccc", marker="o", markerfacecolor="none", linestyle="none", label="left out"),
-    ]
+    handles = [_mark("one of the first", "o", COLOURS[0]), _mark("from further back", "s", COLOURS[1])]
+    handles.append(_mark("left out", "o", "#cccccc", markerfacecolor="none"))
     return _with_legend(fig, handles)

@@ -9,7 +9,7 @@ Every column is a number or a code of words. Columns that differ only by an affi
 gpa, male and sex) give the same numbers in standard PCA, so one of them is here.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
 from math import comb
@@ -19,12 +19,11 @@ import pandas as pd
 from sklearn.model_selection import train_test_split
 
 from evenspan.core.moments import GroupMoments
-from evenspan.reconstruction.group_errors import group_matrices
 from evenspan.reconstruction.min_max import solve_min_max
 
 from ...data import entry, jevd_tables
-from ...records import tidy, whole
-from .protocol import HALF_DIGIT, PRINTED, TABLES
+from ...records import tidy
+from .protocol import HALF_DIGIT, PRINTED, TABLES, matrices, pooled, possible_totals, subset_sums
 from .protocol import printed as printed_table
 
 FOUND = "lsac_bw"
@@ -39,10 +38,11 @@ LEFT_OUT = (
     *("ID", "sex", "gender", "parttime", "gpa", "indxgrp", "indxgrp2"),
     *("grad", "Dropout", "hisp", "dnn_bar_pass_prediction"),
 )
-FILLS = ("mean", "median", "zero")
-#: How a rule for rows ends, or how it goes on.
-COMPLETE, COMPLETE_HERE, PART = "; complete rows", "; rows complete in these columns", "; train share "
+RACES = {1: "white", 2: "black", 3: "other"}
 EVERYBODY = "everybody"
+#: How a rule for rows ends where columns have gaps, or how it goes on.
+COMPLETE, FILLED, COMPLETE_HERE = "; complete rows", "; gaps filled with the ", "; rows complete in these columns"
+FILLS, PART = ("mean", "median", "zero"), "; train share "
 SEED = 20254
 LARGEST = TABLES[FOUND].largest
 SIZES = (12, 13, 14)
@@ -66,35 +66,28 @@ class Pool:
     sex: str
     races: dict[str, np.ndarray]
 
-    def rules(self) -> Iterator[tuple[str, pd.DataFrame]]:
+    def rules(self) -> list[str]:
         """Every rule for rows: who is kept, and what is done about gaps."""
-        gaps = self.table.isna().any(axis=None)
-        for who, kept in self.races.items():
-            rows = self.table[kept & self.table[self.sex].notna()]
-            if not gaps:
-                yield who, rows
-                continue
-            yield f"{who}{COMPLETE}", rows.dropna()
-            for fill in FILLS:
-                yield f"{who}; gaps filled with the {fill}", filled(rows, fill)
+        ends = (COMPLETE, *(FILLED + fill for fill in FILLS)) if self.table.isna().any(axis=None) else ("",)
+        return [who + end for who, end in product(self.races, ends)]
 
-    def rows(self, rule: str, names: tuple[str, ...]) -> pd.DataFrame:
-        """The rows of a rule, with some columns; a rule that goes on with a train share gives the train part."""
+    def rows(self, rule: str, names: Iterable[str] = ()) -> pd.DataFrame:
+        """The rows of a rule with some columns or all; a rule that goes on with a train share gives the train part."""
+        names = list(names) or list(self.table)
         rule, part, split = rule.partition(PART)
-        who, _, gaps = rule.partition("; ")
-        rows = self.table[self.races[who] & self.table[self.sex].notna()]
-        if gaps.startswith("gaps filled"):
-            rows = filled(rows, gaps.rpartition(" ")[2])
-        rows = rows[list(names)].dropna() if f"; {gaps}" == COMPLETE_HERE else rows.dropna()[list(names)]
+        rows = self.table[self.races[rule.partition(";")[0]] & self.table[self.sex].notna()]
+        if FILLED in rule:
+            fill = rule.rpartition(" ")[2]
+            rows = rows.fillna(0.0 if fill == "zero" else rows.agg(fill))
+        rows = rows[names].dropna() if rule.endswith(COMPLETE_HERE) else rows.dropna()[names]
         if part:
             share, seed = split.split(", seed ")
             rows, _ = train_test_split(rows, train_size=float(share), random_state=int(seed))
         return rows
 
-
-def filled(rows: pd.DataFrame, fill: str) -> pd.DataFrame:
-    """The rows with every gap filled by the mean or median of its column, or by zero."""
-    return rows.fillna(0.0 if fill == "zero" else rows.agg(fill))
+    def moments(self, rule: str, names: Iterable[str] = ()) -> GroupMoments:
+        """Moments of these rows by sex."""
+        return moments_of(self.rows(rule, names), self.sex)
 
 
 def moments_of(table: pd.DataFrame, sex: str) -> GroupMoments:
@@ -104,53 +97,40 @@ def moments_of(table: pd.DataFrame, sex: str) -> GroupMoments:
 
 def pool_of(file: str) -> Pool:
     """The pool of one of the three files."""
-    return {"lsac": _lsac, "lsac_clean": _clean, "lsac_bar": _bar}[file]()
-
-
-def _lsac() -> Pool:
-    found = entry("lsac")
-    table = jevd_tables.read_lsac(found, found.files[0].name)
-    return Pool(*_indicators(table.rename(columns={"race": "race (1, 2, 3)"}), "race (1, 2, 3)"), _races(table["race"]))
-
-
-def _clean() -> Pool:
-    found = entry("lsac_bw")
-    clean, cited = (file.name for file in found.files)
-    table = jevd_tables.read_clean(found, clean)
-    race = pd.Series(jevd_tables.race_codes(found, table, jevd_tables.read_lsac(found, cited)))
-    table = table.rename(columns={"race": "white"}).assign(**{"race (1, 2, 3)": race})
-    return Pool(*_indicators(table, "race (1, 2, 3)"), _races(race))
-
-
-def _indicators(table: pd.DataFrame, race: str) -> tuple[pd.DataFrame, str]:
-    codes = {"white": 1, "black": 2, "other": 3}
-    indicators = {name: (table[race] == code).astype(float) for name, code in codes.items()}
-    return table.assign(**indicators), "male" if "male" in table else "sex"
-
-
-def _races(race: pd.Series) -> dict[str, np.ndarray]:
-    """All non-empty sets of the three races: white, black, other."""
-    names = {1: "white", 2: "black", 3: "other"}
-    found = {EVERYBODY: np.ones(len(race), bool)}
-    for mask in range(1, 7):
-        members = [code for code in names if mask >> (code - 1) & 1]
-        found[" and ".join(names[code] for code in members)] = race.isin(members).to_numpy()
-    return found
+    if file == "lsac_bar":
+        return _bar()
+    found = entry({"lsac": "lsac", "lsac_clean": FOUND}[file])
+    if file == "lsac":
+        table = jevd_tables.read_lsac(found, found.files[0].name).rename(columns={"race": "race (1, 2, 3)"})
+    else:
+        clean, cited = (one.name for one in found.files)
+        table = jevd_tables.read_clean(found, clean)
+        codes = jevd_tables.race_codes(found, table, jevd_tables.read_lsac(found, cited))
+        table = table.rename(columns={"race": "white"}).assign(**{"race (1, 2, 3)": codes})
+    race = table["race (1, 2, 3)"]
+    table = table.assign(**{name: (race == code).astype(float) for code, name in RACES.items()})
+    return Pool(table, "male" if "male" in table else "sex", _races(race))
 
 
 def _bar() -> Pool:
-    found = entry("lsac_bar")
-    table = jevd_tables.read(found, jevd_tables.BAR_COLUMNS, others=True)
-    race = table["race2"].map({"b white": 1, "a black": 2, "c other": 3})
-    races = _races(race)
+    table = jevd_tables.read(entry("lsac_bar"), jevd_tables.BAR_COLUMNS, others=True)
+    races = _races(table["race2"].map({"b white": 1, "a black": 2, "c other": 3}))
     for name in ("asian", "hisp", "other"):
         races[f"all but {name}"] = (table["race1"] != name).to_numpy()
     races["full-time"] = (table["fulltime"] == 1).to_numpy()
     coded = {name: table[name].astype("category").cat.codes.astype(float) for name in CODED}
     coded = {name: codes.where(table[name].notna()) for name, codes in coded.items()}
     white = (table["race1"] == "white").astype(float)
-    numbers = table.assign(**coded, white=white).drop(columns=list(LEFT_OUT)).astype(float)
-    return Pool(numbers, "male", races)
+    return Pool(table.assign(**coded, white=white).drop(columns=list(LEFT_OUT)).astype(float), "male", races)
+
+
+def _races(race: pd.Series) -> dict[str, np.ndarray]:
+    """All non-empty sets of the three races: white, black, other."""
+    found = {EVERYBODY: np.ones(len(race), bool)}
+    for mask in range(1, 7):
+        some = [code for code in RACES if mask >> (code - 1) & 1]
+        found[" and ".join(RACES[code] for code in some)] = race.isin(some).to_numpy()
+    return found
 
 
 # -- the fingerprint ---------------------------------------------------------------------------------------------------
@@ -179,29 +159,33 @@ def metrics(V: np.ndarray, S: np.ndarray, gap: np.ndarray) -> np.ndarray:
     return np.stack([total - kept, kept / total, means], axis=-1)
 
 
+def spread(moments: GroupMoments) -> tuple[np.ndarray, np.ndarray]:
+    """The covariance of all rows and the difference of the means."""
+    return moments.scatter / moments.n, moments.means[0] - moments.means[1]
+
+
 def pca(moments: GroupMoments) -> np.ndarray:
     """The three metrics of standard PCA, shape (11, 3)."""
-    S = moments.scatter / moments.n
-    return metrics(np.linalg.eigh(S)[1][:, ::-1], S, moments.means[0] - moments.means[1])
+    return pca_of(*spread(moments), np.arange(moments.d)[None])[0]
+
+
+def pca_of(S: np.ndarray, gap: np.ndarray, index: np.ndarray) -> np.ndarray:
+    """The metrics of standard PCA for many sets of columns (N, size) at once, shape (N, 11, 3)."""
+    blocks = S[index[:, :, None], index[:, None, :]]
+    return metrics(np.linalg.eigh(blocks)[1][:, :, ::-1], blocks, gap[index])
 
 
 def minmax(moments: GroupMoments) -> np.ndarray:
     """The smallest worst loss about the *origin* for every r, its answers judged on centred rows, shape (11, 3)."""
-    first, second = group_matrices(moments, "none")
-    S, gap = moments.scatter / moments.n, moments.means[0] - moments.means[1]
-    found = []
+    (S, gap), found = spread(moments), []
     for k in range(1, LARGEST + 1):
-        V, _ = solve_min_max(first, second, k)
+        V, _ = solve_min_max(*matrices(moments, "none"), k)
         kept = np.trace(V.T @ S @ V)
         found.append((np.trace(S) - kept, kept / np.trace(S), ((gap @ V) ** 2).sum(axis=0)))
     return np.array(found)
 
 
-def total_range() -> tuple[float, float]:
-    """Between which bounds the total variance must lie, by the printed pairs of R.E. and V.E. of standard PCA."""
-    R, E, _ = printed("StandardPCA").T
-    some = E < 1.0 - HALF_DIGIT  # 1.00 may mean that there is no error at all
-    return float(((R - 0.005) / (1.005 - E)).max(axis=0)), float(((R + 0.005) / (0.995 - E))[some].min(axis=0))
+# -- the search --------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -221,77 +205,77 @@ class Candidate:
         return f"{', '.join(self.names)} | {self.rule}"
 
 
-def best_of(candidates: Sequence[Candidate], number: int) -> list[Candidate]:
+def best_of(candidates: Iterable[Candidate], number: int) -> list[Candidate]:
     """The best ones, each set of columns and rule once; equal ones by their names."""
-    once = {str(candidate): candidate for candidate in candidates}
-    by_name = sorted(once.values(), key=str)
-    return sorted(by_name, key=lambda candidate: candidate.score, reverse=True)[:number]
+    by_name = sorted({str(one): one for one in candidates}.items())
+    return sorted((one for _, one in by_name), key=lambda one: one.score, reverse=True)[:number]
 
 
-def searched(file: str, sizes: Sequence[int] = SIZES) -> pd.DataFrame:
-    """All rules for rows and all sets of columns of one file: counts, the ten best, train parts, controls."""
+def searched(file: str, sizes: Sequence[int] = SIZES) -> list[dict]:
+    """All rules for rows and all sets of columns of one file: counts, the ten best, other rows for them, controls."""
     pool, best = pool_of(file), []
     counts = {"sets of columns": 0, "sets decomposed": 0, "rules for rows": 0}
-    for rule, rows in pool.rules():
+    for rule in pool.rules():
+        rows = pool.rows(rule)
         if rows[pool.sex].nunique() == 2:
             tried, computed, found = decomposed(moments_of(rows, pool.sex), pool.sex, rule, sizes)
             counts["sets of columns"] += tried
             counts["sets decomposed"] += computed
             counts["rules for rows"] += 1
             best = best_of([*best, *found], 4 * BEST)
-    others = [again for again in (own_gaps(pool, candidate) for candidate in best) if again]
-    others += train_parts(pool, best[0])
-    counts["other rows for the best"] = len(others)
-    found = [row(file, "", None, 0, name, value) for name, value in counts.items()]
-    seen = [(one, pool.rows(one.rule, one.names)) for one in best_of([*best, *others], BEST)]
-    seen = [(one, len(rows), minmax(moments_of(rows, pool.sex))) for one, rows in seen]
+    # The same columns with all rows that have no gap in these, instead of in any; and train parts of scikit-learn.
+    other = [(one, one.rule.removesuffix(COMPLETE) + COMPLETE_HERE) for one in best if one.rule.endswith(COMPLETE)]
+    parts = product(SHARES, SPLIT_SEEDS)
+    other += [(best[0], f"{best[0].rule}{PART}{share}, seed {seed}") for share, seed in parts]
+    other = [Candidate(one.names, rule, pca(pool.moments(rule, one.names))) for one, rule in other]
+    counts["other rows for the best"] = len(other)
+    key = {"dataset": file, "protocol": "search"}
+    found = tidy(counts, method="", **key)
+    seen = [(one, pool.moments(one.rule, one.names)) for one in best_of([*best, *other], BEST)]
+    seen = [(one, int(moments.n), minmax(moments)) for one, moments in seen]
     # Among those that PCA cannot tell apart, the min-max method decides: it saw the codes.
     seen.sort(key=lambda s: (s[0].score, equal(s[2], "FairPCA_SDP_LP")), reverse=True)
-    for place, (candidate, size, confirmed) in enumerate(seen, 1):
+    for place, (one, size, confirmed) in enumerate(seen, 1):
         facts = {
             "rows": size,
-            "PCA numbers equal": equal(candidate.values, "StandardPCA"),
+            "PCA numbers equal": equal(one.values, "StandardPCA"),
             "min-max numbers equal": equal(confirmed, "FairPCA_SDP_LP"),
-            "PCA deviation": deviation(candidate.values, "StandardPCA"),
+            "PCA deviation": deviation(one.values, "StandardPCA"),
             "min-max deviation": deviation(confirmed, "FairPCA_SDP_LP"),
         }
-        found += [row(file, str(candidate), len(candidate.names), place, name, value) for name, value in facts.items()]
-    return frame(found + controls(file, pool, seen[0][0]))
+        found += tidy(facts, method=str(one), k=len(one.names), split=place, **key)
+    for name, numbers in controls(pool, seen[0][0]).items():
+        facts = {"draws": len(numbers), "most numbers equal": numbers.max(axis=0), "mean": numbers.mean(axis=0)}
+        found += tidy(facts, method=name, **key)
+    return found
 
 
 def decomposed(moments: GroupMoments, sex: str, rule: str, sizes: Sequence[int]) -> tuple[int, int, list[Candidate]]:
     """Sets of columns there are, sets whose PCA was computed, and the best of these."""
-    S, gap = moments.scatter / moments.n, moments.means[0] - moments.means[1]
+    S, gap = spread(moments)
     tried, sets = column_sets(S, gap, moments.feature_names.index(sex), sizes)
-    computed, found = 0, []
+    found = []
     for index in sets:
-        computed += len(index)
         for part in np.array_split(index, len(index) // 10_000 + 1) if len(index) else ():
             values = pca_of(S, gap, part)
             order = np.lexsort((deviation(values, "StandardPCA"), -equal(values, "StandardPCA")))[: 4 * BEST]
             found += [Candidate(tuple(moments.feature_names[j] for j in part[i]), rule, values[i]) for i in order]
-    return tried, computed, best_of(found, 4 * BEST)
-
-
-def pca_of(S: np.ndarray, gap: np.ndarray, index: np.ndarray) -> np.ndarray:
-    """The metrics of standard PCA for many sets of columns (N, size) at once, shape (N, 11, 3)."""
-    blocks = S[index[:, :, None], index[:, None, :]]
-    return metrics(np.linalg.eigh(blocks)[1][:, :, ::-1], blocks, gap[index])
+    return tried, sum(map(len, sets)), best_of(found, 4 * BEST)
 
 
 def column_sets(S: np.ndarray, gap: np.ndarray, sex: int, sizes: Sequence[int] = SIZES) -> tuple[int, list[np.ndarray]]:
     """All sets of 12 to 14 columns with the one of sex: how many, and those within the bounds as indices by size."""
     variances, gaps = np.diag(S), gap**2
-    free = [j for j in range(len(S)) if j != sex and variances[j] > 0]
-    tried = sum(comb(len(free), size - 1) for size in sizes)
-    fixed, low, high, squares, least, most = [sex], -np.inf, np.inf, np.inf, -np.inf, np.inf
+    fixed, free = [sex], [j for j in range(len(S)) if j != sex and variances[j] > 0]
+    tried, bounded = sum(comb(len(free), size - 1) for size in sizes), False
+    low, high, least, most = -np.inf, np.inf, -np.inf, np.inf
     if tried > ALL_UP_TO:
-        low, high = total_range()
-        low, high, squares = low * (1 - TOTAL_SLACK), high * (1 + TOTAL_SLACK), SQUARES_SLACK
+        bounded, (low, high) = True, total_range()
+        low, high = low * (1 - TOTAL_SLACK), high * (1 + TOTAL_SLACK)
         least, most = (printed("StandardPCA")[-1, 2] + sign * GAP_SLACK for sign in (-1, 1))
         fixed, free = forced(variances, gaps, sex, free, high, least)
     total, distance, size = (
-        sums(x[free], x[fixed].sum(axis=0)) for x in (variances, gaps, np.ones(len(S), dtype=np.float32))
+        subset_sums(x[free], x[fixed].sum(axis=0), np.float32) for x in (variances, gaps, np.ones(len(S)))
     )
     inside = (total >= low) & (total <= high) & (distance >= least) & (distance <= most)
     found = []
@@ -301,9 +285,14 @@ def column_sets(S: np.ndarray, gap: np.ndarray, sex: int, sizes: Sequence[int] =
             continue
         chosen = np.nonzero(masks[:, None] >> np.arange(len(free)) & 1)[1].reshape(len(masks), wanted - len(fixed))
         index = np.hstack([np.array(free, dtype=int)[chosen], np.tile(fixed, (len(masks), 1))])
-        index = index[np.abs(excess(S, index)) <= squares] if np.isfinite(squares) else index
-        found.append(np.sort(index, axis=1))
+        found.append(np.sort(index[np.abs(excess(S, index)) <= SQUARES_SLACK] if bounded else index, axis=1))
     return tried, found
+
+
+def total_range() -> tuple[float, float]:
+    """Between which bounds the total variance must lie, by the printed pairs of R.E. and V.E. of standard PCA."""
+    least, most = possible_totals(pd.DataFrame(printed("StandardPCA"), columns=PRINTED))
+    return float(least.max(axis=0)), float(most.min(axis=0))
 
 
 def forced(variances, gaps, sex: int, free: list[int], high: float, least: float) -> tuple[list[int], list[int]]:
@@ -317,14 +306,6 @@ def forced(variances, gaps, sex: int, free: list[int], high: float, least: float
     return fixed, free
 
 
-def sums(values: np.ndarray, start: float) -> np.ndarray:
-    """Start plus the sum of every subset, shape (2^m,), in the order of the subsets as binary numbers."""
-    found = np.array([start], dtype=np.float32)
-    for value in values:
-        found = np.concatenate([found, found + np.float32(value)])
-    return found
-
-
 def excess(S: np.ndarray, index: np.ndarray) -> np.ndarray:
     """Sum of the squared eigenvalues of a set of columns less what the printed errors make of its total."""
     errors = printed("StandardPCA")[:, 0]
@@ -334,104 +315,62 @@ def excess(S: np.ndarray, index: np.ndarray) -> np.ndarray:
     return np.concatenate(seen) - (total - errors[0]) ** 2 - (np.diff(errors) ** 2).sum(axis=0)
 
 
-def own_gaps(pool: Pool, candidate: Candidate) -> Candidate | None:
-    """The same columns with all rows that have no gap in these, instead of in any."""
-    if not candidate.rule.endswith(COMPLETE):
-        return None
-    rule = candidate.rule.removesuffix(COMPLETE) + COMPLETE_HERE
-    return Candidate(candidate.names, rule, pca(moments_of(pool.rows(rule, candidate.names), pool.sex)))
-
-
-def train_parts(pool: Pool, candidate: Candidate) -> list[Candidate]:
-    """The same columns on train parts of the rows, as scikit-learn draws them."""
-    found = []
-    for share, seed in product(SHARES, SPLIT_SEEDS):
-        rule = f"{candidate.rule}{PART}{share}, seed {seed}"
-        found.append(Candidate(candidate.names, rule, pca(moments_of(pool.rows(rule, candidate.names), pool.sex))))
-    return found
-
-
-def controls(file: str, pool: Pool, best: Candidate) -> list[tuple]:
+def controls(pool: Pool, best: Candidate) -> dict[str, np.ndarray]:
     """How many numbers of PCA come out by chance: as many rows drawn from everybody, and twelve columns drawn."""
-    rng = np.random.default_rng(SEED)
-    rows = pool.rows(best.rule, best.names)
+    rng, draws = np.random.default_rng(SEED), []
+    size = len(pool.rows(best.rule, best.names))
     everybody = pool.rows(EVERYBODY + best.rule[len(best.rule.partition(";")[0]) :], best.names)
-    draws = []
     for _ in range(DRAWS):
-        drawn = everybody.iloc[rng.permutation(len(everybody))[: len(rows)]]
+        drawn = everybody.iloc[rng.permutation(len(everybody))[:size]]
         draws.append(equal(pca(moments_of(drawn, pool.sex)), "StandardPCA"))
-    moments = moments_of(pool.rows(best.rule, tuple(pool.table)), pool.sex)
-    S, gap = moments.scatter / moments.n, moments.means[0] - moments.means[1]
+    moments = pool.moments(best.rule)
+    S, gap = spread(moments)
     sex = moments.feature_names.index(pool.sex)
     others = [j for j in range(moments.d) if j != sex and S[j, j] > 0]
-    index = np.array([[sex, *rng.permutation(others)[: SIZES[0] - 1]] for _ in range(DRAWS)])
-    values = pca_of(S, gap, index)
+    values = pca_of(S, gap, np.array([[sex, *rng.permutation(others)[: SIZES[0] - 1]] for _ in range(DRAWS)]))
     other = np.abs(values - best.values).max(axis=(1, 2)) > HALF_DIGIT  # what was found is drawn from a small pool too
-    chance = {"random rows": np.array(draws), "random columns": equal(values[other], "StandardPCA")}
-    found = []
-    for name, numbers in chance.items():
-        facts = {"draws": len(numbers), "most numbers equal": numbers.max(axis=0), "mean": numbers.mean(axis=0)}
-        found += [row(file, name, None, 0, fact, value) for fact, value in facts.items()]
-    return found
-
-
-def row(dataset: str, method: str, k: int | None, place: int, name: str, value, reason: str = "") -> tuple:
-    """One tidy row; `split` is the place in the order of the search."""
-    return (dataset, method, k, place, "search" if dataset in FILES else "released", name, float(value), reason)
-
-
-def frame(rows: Sequence[tuple]) -> pd.DataFrame:
-    """Tidy rows as a data frame."""
-    columns = ["dataset", "method", "k", "split", "protocol", "metric", "value", "reason"]
-    return whole(pd.DataFrame(rows, columns=columns))
+    return {"random rows": np.array(draws), "random columns": equal(values[other], "StandardPCA")}
 
 
 # -- the table that was found ------------------------------------------------------------------------------------------
 
 
-def codings(moments: GroupMoments) -> list[tuple[str, GroupMoments]]:
+def codings(moments: GroupMoments) -> Iterator[tuple[str, GroupMoments]]:
     """Other codes of the columns with two values: nothing to PCA, but the origin of rows that are not centred."""
-    found = []
     for name, codes in {"race": (0, 1), "male": (0, 1), "fulltime": (1, 2), "pass_bar": (0, 1)}.items():
         for low, high in ((0, 1), (1, 0), (1, 2), (2, 1)):
-            if (low, high) != codes:
-                j, means, signs = moments.feature_names.index(name), moments.means.copy(), np.ones(moments.d)
-                signs[j] = high - low
-                means[:, j] = low + signs[j] * (means[:, j] - codes[0])
-                scatters = moments.scatters * np.outer(signs, signs)
-                other = GroupMoments(moments.labels, moments.counts, means, scatters, moments.feature_names)
-                found.append((f"{name} coded {low}, {high} instead of {codes[0]}, {codes[1]}", other))
-    return found
+            if (low, high) == codes:
+                continue
+            j, means, signs = moments.feature_names.index(name), moments.means.copy(), np.ones(moments.d)
+            signs[j] = high - low
+            means[:, j] = low + signs[j] * (means[:, j] - codes[0])
+            scatters = moments.scatters * np.outer(signs, signs)
+            other = GroupMoments(moments.labels, moments.counts, means, scatters, moments.feature_names)
+            yield f"{name} coded {low}, {high} instead of {codes[0]}, {codes[1]}", other
 
 
-def sources(moments: GroupMoments) -> list[tuple[str, np.ndarray]]:
+def sources(moments: GroupMoments) -> Iterator[tuple[str, np.ndarray]]:
     """The matrices whose eigenvectors are tried for the JevdPCA column."""
-    found = []
-    for centring, said in (("none", "the origin"), ("fitted", "the overall mean"), ("group", "their own mean")):
-        women, men = group_matrices(moments, centring)
-        share = moments.counts[0] / moments.n
-        for who, S in {"women": women, "men": men, "all": share * women + (1 - share) * men}.items():
-            found.append((f"eigenvectors of {who} about {said}", S))
-    return found
+    for centring, said in (("none", "the origin"), ("global", "the overall mean"), ("group", "their own mean")):
+        S = matrices(moments, centring)
+        for who, H in {"women": S[0], "men": S[1], "all": pooled(moments, S)}.items():
+            yield f"eigenvectors of {who} about {said}", H
 
 
 def eigenvector_sets(moments: GroupMoments, said: str, source: np.ndarray) -> list[dict]:
     """For every r: how many sets of r eigenvectors give all three printed numbers of JevdPCA, and the nearest set."""
-    S, gap = moments.scatter / moments.n, moments.means[0] - moments.means[1]
-    V = np.linalg.eigh(source)[1][:, ::-1]
-    members = np.arange(2**moments.d)[:, None] >> np.arange(moments.d) & 1
-    kept, means = members @ np.einsum("di,de,ei->i", V, S, V), members @ (gap @ V) ** 2
+    (S, gap), V = spread(moments), np.linalg.eigh(source)[1][:, ::-1]
+    member = np.arange(2**moments.d)[:, None] >> np.arange(moments.d) & 1
+    kept, means = member @ np.einsum("di,de,ei->i", V, S, V), member @ (gap @ V) ** 2
     values = np.stack([np.trace(S) - kept, kept / np.trace(S), means], axis=1)
     found = []
     for k, theirs in enumerate(printed("JevdPCA"), 1):
-        of_size = np.flatnonzero(members.sum(axis=1) == k)
+        of_size = np.flatnonzero(member.sum(axis=1) == k)
         agree = (np.abs(values[of_size] - theirs) <= HALF_DIGIT).all(axis=1).sum(axis=0)
         away = np.abs(np.log(np.maximum(values[of_size], 1e-6) / theirs)).sum(axis=1)
         nearest = of_size[away.argmin()]
-        names = ", ".join(str(j) for j in np.flatnonzero(members[nearest]))
-        facts = {"sets that agree": agree}
+        names = ", ".join(map(str, np.flatnonzero(member[nearest])))
+        facts = {"sets that agree": agree, "nearest deviation": (away.min(axis=0), f"eigenvectors {names}")}
         facts |= {f"nearest {name}": value for name, value in zip(PRINTED, values[nearest], strict=True)}
-        key = {"dataset": FOUND, "method": said, "k": k, "protocol": "released"}
-        found += tidy(facts, **key)
-        found += [tidy({"nearest deviation": away.min(axis=0)}, **key)[0] | {"reason": f"eigenvectors {names}"}]
+        found += tidy(facts, dataset=FOUND, method=said, k=k, protocol="released")
     return found

@@ -11,14 +11,14 @@ import numpy as np
 import pandas as pd
 
 from evenspan import metrics
-from evenspan.core.errors import ConfigurationError, RegistryError, ResultError
+from evenspan.core.errors import ConfigurationError
 from evenspan.core.linalg import top_eigenspace
 from evenspan.core.moments import GroupMoments
-from evenspan.reconstruction.group_errors import errors, group_matrices, losses
+from evenspan.reconstruction.group_errors import CENTRINGS, errors, group_matrices, losses
 from evenspan.reconstruction.jevd import order_columns, orthonormal_columns
 
 from ... import paths
-from ...data import group_moments, whole_moments
+from ...data import group_moments
 
 #: The printed columns, and the printed metrics.
 PUBLISHED = ("covFairPCA", "FairPCA_SDP_LP", "JevdPCA", "StandardPCA")
@@ -27,7 +27,6 @@ PRINTED = ("R.E.", "V.E.", "MMD^2")
 RELEASED = "released"
 #: Half a unit of the last printed digit, as the rule "exact" has it, with room for rounding of binary sums.
 HALF_DIGIT = 0.005 + 1e-9
-CENTRINGS = {"global": "fitted", "group": "group", "none": "none"}
 
 
 @dataclass(frozen=True)
@@ -41,7 +40,7 @@ class Table:
     women: str
 
 
-#: Our name of a data set -> what the paper prints of it.
+#: By our name of a data set.
 TABLES: Mapping[str, Table] = {
     "diabetes": Table("Diabetes", "rathore2025_table2_diabetes", 19, ("Sex",), "0"),
     "obesity": Table("Obesity", "rathore2025_table3_obesity", 14, ("Gender_Female", "Gender_Male"), "Female"),
@@ -73,14 +72,6 @@ def moments(dataset: str, groups: str = "", *, from_points: bool = False) -> Gro
         return found
     first = [str(label) for label in found.labels].index(TABLES[dataset].women)
     return rearranged(found, [first, 1 - first])
-
-
-def whole_moments_of(dataset: str) -> GroupMoments | None:
-    """Moments of all rows, or None where none are shipped in this checkout."""
-    try:
-        return whole_moments(dataset)
-    except (RegistryError, ResultError):
-        return None
 
 
 def ranks(dataset: str, found: GroupMoments, largest: int = 0) -> range:
@@ -120,9 +111,7 @@ def women(moments: GroupMoments) -> GroupMoments:
 
 def matrices(moments: GroupMoments, centring: str) -> np.ndarray:
     """The group matrices about the overall mean ("global"), each group's mean ("group") or the origin ("none")."""
-    if centring not in CENTRINGS:
-        raise ConfigurationError(f"centring={centring!r}; needed is one of {', '.join(CENTRINGS)}.")
-    return group_matrices(moments, CENTRINGS[centring])
+    return group_matrices(moments, CENTRINGS.get(centring, centring))
 
 
 def pooled(moments: GroupMoments, S: np.ndarray) -> np.ndarray:
@@ -177,10 +166,18 @@ def orthonormal(U: np.ndarray, S: np.ndarray, shares: np.ndarray, k: int, order:
     return orthonormal_columns(U[:, order_columns(U, S, shares, k, order)])
 
 
-# -- sets of eigenvectors that give a printed row, whatever their order: a general solver returns them in none ---------
+# -- what rounded numbers leave possible -------------------------------------------------------------------------------
 
 
-#: Sets of eigenvectors are enumerated up to this many features: 2^21 sets.
+def possible_totals(column: pd.DataFrame) -> tuple[pd.Series, pd.Series]:
+    """The least and the largest total variance for each rounded R.E. and V.E.: R.E. = total (1 - V.E.)."""
+    error, share = column["R.E."], column["V.E."]
+    least = (error - HALF_DIGIT).clip(lower=0.0) / (1.0 - (share - HALF_DIGIT))
+    room = 1.0 - (share + HALF_DIGIT)  # none where a share of 1.00 may mean that there is no error at all
+    return least, ((error + HALF_DIGIT) / room.where(room > 0)).fillna(np.inf)
+
+
+#: Sets of eigenvectors are enumerated up to this many features: 2^21 sets. A general solver returns them in no order.
 LARGEST_D = 21
 
 
@@ -192,43 +189,41 @@ def turned(moments: GroupMoments, rng: np.random.Generator, angle: float) -> np.
     return top_eigenspace(moments.scatter, moments.d)[1] @ np.linalg.solve(eye + half, eye - half)
 
 
+def subset_sums(values, start: float = 0.0, dtype=np.float64) -> np.ndarray:
+    """Start plus the sum of every subset, shape (2^m,): bit j of its number says whether value j is in it."""
+    found = np.array([start], dtype)
+    for value in np.asarray(values, dtype):
+        found = np.concatenate([found, found + value])
+    return found
+
+
+def all_sets(moments: GroupMoments, V: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Sizes (2^d,) and metrics (2^d, 3) of all sets of columns of the orthonormal V, numbered by their bits."""
+    S = moments.scatter / moments.n
+    kept = subset_sums(np.einsum("di,de,ei->i", V, S, V))
+    gaps = subset_sums(((moments.means[0] - moments.means[1]) @ V) ** 2)
+    total = np.trace(S)
+    return subset_sums(np.ones(V.shape[1])), np.stack([total - kept, kept / total, gaps], axis=1)
+
+
 def matching_sets(dataset: str, moments: GroupMoments, V: np.ndarray, column: str) -> list[int]:
     """For every printed row, how many sets of r columns of V give all three of its numbers to the printed digits."""
-    theirs = printed(dataset)[column]
-    return [len(explaining_sets(moments, V, k, theirs.loc[k])) for k in theirs.index]
+    theirs, every = printed(dataset)[column], all_sets(moments, V)
+    return [len(_equal(every, k, theirs.loc[k])) for k in theirs.index]
 
 
 def explaining_sets(moments: GroupMoments, V: np.ndarray, k: int, row: Mapping[str, float]) -> list[tuple[int, ...]]:
-    """The sets of k columns of the orthonormal V that give the printed R.E., V.E. and MMD^2 of a row.
+    """The sets of k columns of the orthonormal V that give the printed R.E., V.E. and MMD^2 of a row."""
+    found = _equal(all_sets(moments, V), k, row)
+    return sorted(tuple(j for j in range(V.shape[1]) if number >> j & 1) for number in found.tolist())
 
-    Found by building sets from both ends of the enumeration: the first half of the columns against the second.
-    """
-    C = moments.scatter / moments.n
-    kept = np.einsum("dj,de,ej->j", V, C, V)
-    gaps = ((moments.means[0] - moments.means[1]) @ V) ** 2
-    total = float(np.trace(C))
-    middle = len(kept) // 2
-    left, right = (_halves(kept[part], gaps[part]) for part in (slice(None, middle), slice(middle, None)))
-    wanted = total - row["R.E."]
-    found = []
-    order = np.argsort(right["kept"], kind="stable")
-    ascending = right["kept"][order]
-    possible = (left["size"] <= k) & (k - left["size"] <= len(kept) - middle)
-    for code, size, value, gap in zip(*(left[name][possible] for name in ("code", "size", "kept", "gap")), strict=True):
-        # A little more than needed; the conditions below decide.
-        low, high = np.searchsorted(ascending, [wanted - value - 2 * HALF_DIGIT, wanted - value + 2 * HALF_DIGIT])
-        inside = order[low:high]
-        sums, mmd = value + right["kept"][inside], gap + right["gap"][inside]
-        good = (
-            (right["size"][inside] == k - size)
-            & (np.abs(total - sums - row["R.E."]) <= HALF_DIGIT)
-            & (np.abs(sums / total - row["V.E."]) <= HALF_DIGIT)
-            & (np.abs(mmd - row["MMD^2"]) <= HALF_DIGIT)
-        )
-        for other in right["code"][inside[good]]:
-            bits = int(code) | (int(other) << middle)
-            found.append(tuple(j for j in range(len(kept)) if bits >> j & 1))
-    return sorted(found)
+
+def _equal(every: tuple[np.ndarray, np.ndarray], k: int, row: Mapping[str, float]) -> np.ndarray:
+    """Numbers of the sets of size k with the metrics of a row."""
+    sizes, values = every
+    of_size = np.flatnonzero(sizes == k)
+    off = np.abs(values[of_size] - [row[metric] for metric in PRINTED])
+    return of_size[(off <= HALF_DIGIT).all(axis=1)]
 
 
 def general_order(H: np.ndarray, k: int) -> tuple[int, ...]:
@@ -241,10 +236,3 @@ def general_order(H: np.ndarray, k: int) -> tuple[int, ...]:
     returned, _ = np.linalg.eig(H - values[-k:].mean(axis=0) * np.eye(len(H)))
     places = np.argsort(np.argsort(-returned.real, kind="stable"), kind="stable")
     return tuple(int(place) for place in places[:k])
-
-
-def _halves(kept: np.ndarray, gaps: np.ndarray) -> dict[str, np.ndarray]:
-    """All subsets of some columns: their code, size, kept variance and squared gap."""
-    code = np.arange(2 ** len(kept))
-    member = (code[:, None] >> np.arange(len(kept))) & 1
-    return {"code": code, "size": member.sum(axis=1), "kept": member @ kept, "gap": member @ gaps}

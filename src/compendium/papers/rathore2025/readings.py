@@ -3,8 +3,6 @@
 import numpy as np
 import pandas as pd
 
-from evenspan.core.moments import GroupMoments
-
 from ... import paths
 from ...data import entry, whole_moments
 from . import lsac_search as search
@@ -183,10 +181,9 @@ def table_4(rows: pd.DataFrame) -> pd.DataFrame:
 
 def searches(rows: pd.DataFrame) -> pd.DataFrame:
     """One line for each file: what was tried, the best of it, and what chance gives."""
-    rows = rows[rows["protocol"] == "search"]
     lines = []
     for name in search.FILES:
-        own = rows[rows["dataset"] == name]
+        own = rows[(rows["protocol"] == "search") & (rows["dataset"] == name)]
         if own.empty:
             continue
         counts = own[(own["method"] == "") & (own["k"].isna())].set_index("metric")["value"]
@@ -200,16 +197,14 @@ def searches(rows: pd.DataFrame) -> pd.DataFrame:
 
 def nearest(rows: pd.DataFrame, number: int = 3) -> pd.DataFrame:
     """The best choices of columns and rows of each file, best first."""
-    rows = rows[(rows["protocol"] == "search") & rows["split"].between(1, number)]
-    keys = ["dataset", "split", "method"]
-    wide = rows.pivot(index=keys, columns="metric", values="value").reset_index()
-    parts = wide["method"].str.partition(" | ") if len(wide) else pd.DataFrame({0: [], 2: []})
-    wide = wide.assign(columns=parts[0], **{"rows kept": parts[2]})
-    order = wide["dataset"].map({name: place for place, name in enumerate(search.FILES)})
-    wide = wide.assign(order=order).sort_values(["order", "split"], ignore_index=True)
+    some = rows[(rows["protocol"] == "search") & rows["split"].between(1, number)]
+    wide = some.pivot(index=["dataset", "split", "method"], columns="metric", values="value").reset_index()
+    wide["columns"], wide["rows kept"] = ([name.partition(" | ")[i] for name in wide["method"]] for i in (0, 2))
+    wide["dataset"] = pd.Categorical(wide["dataset"], search.FILES)
+    wide = wide.sort_values(["dataset", "split"], ignore_index=True).rename_axis(columns=None)
     whole = ["rows", "PCA numbers equal", "min-max numbers equal"]
     names = ["dataset", "split", "columns", "rows kept", *whole, "PCA deviation", "min-max deviation"]
-    wide = wide.rename_axis(columns=None).reindex(columns=names).astype(dict.fromkeys(whole, int))
+    wide = wide.reindex(columns=names).astype(dict.fromkeys(whole, int))
     return wide.rename(columns={"dataset": "file", "split": "place"})
 
 
@@ -218,10 +213,11 @@ def public_file() -> pd.DataFrame:
 
     The last column is the largest difference of a group's mean or covariance from that of the table that was found.
     """
-    found, lines = _by_group(whole_moments(search.FOUND)), []
+    known, lines = whole_moments(search.FOUND), []
     for name in (search.FOUND, search.PUBLIC_FILE, "lsac_clean", "lsac_bar"):
         own = whole_moments(name)
-        away = max(abs(ours - theirs).max(axis=None) for ours, theirs in zip(_by_group(own), found, strict=True))
+        covariances = [one.scatters / one.counts[:, None, None] for one in (own, known)]
+        away = max(np.abs(own.means - known.means).max(), np.abs(np.subtract(*covariances)).max())
         lines.append(
             {
                 "table": entry(name).title,
@@ -232,11 +228,6 @@ def public_file() -> pd.DataFrame:
             }
         )
     return pd.DataFrame(lines)
-
-
-def _by_group(moments: GroupMoments) -> tuple[np.ndarray, np.ndarray]:
-    """Means and covariances of the groups."""
-    return moments.means, moments.scatters / moments.counts[:, None, None]
 
 
 def coded(rows: pd.DataFrame) -> pd.DataFrame:

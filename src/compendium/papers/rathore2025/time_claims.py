@@ -8,7 +8,6 @@ from .protocol import NAMES, PUBLISHED, TABLES
 from .readings import SCALING, SUMMED, completed, curves, exponents, our_times, printed_times
 
 TIMES = "rathore2025-times"
-
 COVARIANCE, PROGRAMME, JEVD, PCA = PUBLISHED
 
 

@@ -12,7 +12,7 @@ from evenspan.reconstruction.joint_diagonalisation import joint_diagonalise
 from evenspan.reconstruction.min_max import offsets, solve_min_max
 from evenspan.reconstruction.multi_criteria import relax, round_by_lp
 
-#: A solver takes the group matrices, the shares of the groups and r; steps of it can be timed through ``lap``.
+#: A solver takes the group matrices, the shares of the groups and r, and tells a :class:`Watch` where a step ends.
 Lap = Callable[[str], None]
 Solver = Callable[[np.ndarray, np.ndarray, int, Lap], object]
 
@@ -84,10 +84,6 @@ def off_the_optimum(S: np.ndarray, ranks: Iterable[int], values: list[float]) ->
     exact = np.array([solve_min_max(*S, k, "loss")[1].primal for k in ranks])
     scale = float(np.trace(S, axis1=1, axis2=2).max(axis=0)) / S.shape[1]
     return float(np.abs(np.array(values) - exact).max(axis=0)) / scale
-
-
-def unheard(name: str) -> None:
-    """For times as a whole: laps are not asked for."""
 
 
 def synthetic_pair(d: int, rng: np.random.Generator, turn: float = 0.1) -> np.ndarray:
