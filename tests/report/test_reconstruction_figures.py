@@ -1,4 +1,4 @@
-"""Figures of the reconstruction experiments: every method is drawn, where its numbers are, and nothing else."""
+"""Figures of Rathore and Manwani (2025) and Vu et al. (2022): all that is given is drawn, where it is, and no more."""
 
 import itertools
 
@@ -7,13 +7,120 @@ import pandas as pd
 import pytest
 from matplotlib import pyplot as plt
 
+from compendium.papers.rathore2025 import figures as jevd
+from compendium.papers.rathore2025.protocol import PRINTED, PUBLISHED, printed
 from compendium.papers.vu2022 import figures
+from evenspan.displays.style import COLOURS
+from evenspan.reconstruction.group_errors import losses
+from evenspan.reconstruction.min_max import solve_min_max
+
+PAIR = np.array([np.diag([3.0, 2.0, 0.0]), np.diag([0.0, 2.0, 5.0])])
 
 
 @pytest.fixture(autouse=True)
 def closed():
     yield
     plt.close("all")
+
+
+def test_losses_plane_shows_points_above_the_frontier_and_the_optimum_on_it():
+    V, certificate = solve_min_max(*PAIR, 1)
+    points = {f"e{j + 1}": tuple(losses(PAIR, np.eye(3)[:, [j]])) for j in range(3)} | {"best": tuple(losses(PAIR, V))}
+    (panel,) = jevd.losses_plane(PAIR, 1, points, labels=("A", "B")).axes
+    drawn = {line.get_label(): line.get_xydata()[0] for line in panel.lines if line.get_label() in points}
+    for name, point in points.items():
+        np.testing.assert_allclose(drawn[name], point, atol=1e-9)
+    (edge,) = [line.get_xydata() for line in panel.lines if line.get_linewidth() == 2.2]
+    on_diagonal = np.interp(0.0, *(edge @ np.array([[1.0, 1.0], [-1.0, 0.0]])).T)
+    np.testing.assert_allclose(on_diagonal, certificate.primal, atol=0.05)
+    assert not any((edge > np.array(p) + 1e-9).all(axis=1).any() for p in points.values())
+    low, high = np.array([panel.get_xlim(), panel.get_ylim()]).T
+    assert all((low <= p).all() and (p <= high).all() for p in map(np.array, points.values()))
+
+
+def test_criterion_paths_start_at_one_and_keep_colour_by_data_and_dash_by_start():
+    runs = {"a": {"I": np.array([4.0, 2.0]), "average": [1.0, 3.0]}, "b": {"I": [5.0, 5.0, 1.0]}}
+    (panel,) = jevd.criterion_paths(runs).axes
+    lines = [line for line in panel.lines if len(line.get_xdata()) > 1 and line.get_marker() not in ("None", None)]
+    assert [line.get_ydata()[0] for line in lines] == [1.0, 1.0, 1.0]
+    np.testing.assert_allclose(lines[2].get_ydata(), [1.0, 1.0, 0.2])
+    assert [line.get_color() for line in lines] == [COLOURS[0], COLOURS[0], COLOURS[1]]
+    assert [line.get_linestyle() for line in lines] == ["-", "--", "-"]
+
+
+def test_subset_map_marks_what_is_in_and_what_comes_from_further_back():
+    (panel,) = jevd.subset_map({2: (0, 1), 3: (0, 1, 5)}, 7, xlabel="eigenvector").axes
+    filled = [line.get_xydata().tolist() for line in panel.lines if line.get_color() in COLOURS]
+    assert filled == [[[1, 2], [2, 2]], [], [[1, 3], [2, 3]], [[6, 3]]]
+
+
+@pytest.fixture
+def rows():
+    """Rows of the experiment on Tables 2 to 5 for one data set: three methods, two of them printed, and the optimum."""
+    found = []
+    for k in printed("npha").index:
+        for number, method in enumerate(("FairPCA_SDP_LP", "StandardPCA", "JevdPCA (orthogonal)")):
+            values = {"R.E.": 10.0 / k, "V.E.": k / 20, "MMD^2": 0.1 * k}
+            values |= {"loss of women": 0.1 + 0.02 * number, "loss of men": 0.1 - 0.01 * number}
+            values |= {"worst loss": 0.1 + 0.02 * number, "loss gap": 0.03 * number}
+            if not number:
+                values["least worst loss"] = 0.1
+            found += [("npha", method, k, name, value) for name, value in values.items()]
+    return pd.DataFrame(found, columns=["dataset", "method", "k", "metric", "value"])
+
+
+def test_panels_draw_every_printed_number_as_a_mark_and_ours_as_lines(rows):
+    fig = jevd.panels(rows)
+    assert [panel.get_title() for panel in fig.axes] == ["NPHA: R.E.", "NPHA: V.E.", "NPHA: MMD^2"]
+    theirs = printed("npha")
+    for panel, metric in zip(fig.axes, PRINTED, strict=True):
+        marks = [line.get_ydata() for line in panel.lines if line.get_marker() not in ("None", None, "")]
+        assert len(marks) == len(PUBLISHED)
+        for method, drawn in zip(PUBLISHED, marks, strict=True):
+            np.testing.assert_allclose(drawn, theirs[method, metric])
+
+
+def test_losses_have_the_optimum_below_every_method_and_the_table_says_where_they_are_equal(rows):
+    upper, lower = jevd.losses(rows).axes
+    optimum, *methods = [line.get_ydata() for line in upper.lines]
+    assert len(methods) == 2
+    assert all((optimum < line).all() for line in methods)
+    assert all((line.get_ydata() > 0).all() for line in lower.lines[1:])
+    table = jevd.loss_table(rows)
+    assert list(table) == ["r", "certified optimum", "FairPCA_SDP_LP", "StandardPCA", "JevdPCA (orthogonal)"]
+    assert table.loc[0, ["FairPCA_SDP_LP", "StandardPCA"]].tolist() == ["0.1 (equal)", "0.12 (0.03)"]
+
+
+def test_candidates_that_give_a_whole_column_are_marked():
+    some = pd.DataFrame({"method": ["a", "b"], "equal": [30, 12], "numbers": [30, 30]})
+    (panel,) = jevd.candidates({"JevdPCA": some}).axes
+    assert [line.get_xdata().tolist() for line in panel.lines] == [[1.0], [0.4]]
+    assert [text.get_text() for text in panel.texts] == ["30 of 30", "12 of 30"]
+
+
+def test_factorial_marks_the_printed_column_where_the_sensitive_one_is_in():
+    keys = itertools.product(("npha",), ("in", "out"), ("global", "group"), ("PCA", "JEVD"))
+    table = pd.DataFrame(keys, columns=["dataset", "sensitive column", "centring", "method"])
+    with_sex, without = jevd.factorial(table.assign(**{"mean excess R.E.": 0.1, "mean advantage in MMD^2": 0.2})).axes
+    (star,) = [line for line in with_sex.lines if line.get_marker() == "*"]
+    assert not any(line.get_marker() == "*" for line in without.lines)
+    theirs = printed("npha")
+    advantage = (theirs["StandardPCA", "MMD^2"] - theirs["JevdPCA", "MMD^2"]).mean(axis=0)
+    np.testing.assert_allclose(star.get_ydata(), [advantage])
+    assert sum(len(points.get_offsets()) for points in with_sex.collections) == 4
+
+
+def test_scaling_and_time_ratios():
+    d = np.array([50, 100, 200, 400])
+    times = pd.DataFrame({"method": "cubic", "d": d, "seconds": 1e-9 * d**3})
+    (panel,) = jevd.scaling(times).axes
+    assert panel.lines[0].get_label() == "cubic: d^3.0"
+    found = pd.DataFrame({"dataset": "npha", "method": ["JevdPCA", "StandardPCA"], "printed": [9.0, 1.0], "ours": 3.0})
+    (panel,) = jevd.time_ratios(found).axes
+    assert [line.get_xdata().tolist() for line in panel.lines[:2]] == [[9.0], [3.0]]
+
+
+# -- Vu et al. (2022) -------------------------------------------------------------------------------------------------
 
 
 def components() -> pd.DataFrame:
