@@ -137,9 +137,7 @@ def loss_table(rows: pd.DataFrame) -> pd.DataFrame:
 def losses_by_k(rows: pd.DataFrame) -> pd.DataFrame:
     """Losses of one data set: k down, ``(method, metric)`` across, methods without any left out."""
     some = rows[rows["metric"].isin(["worst loss", "loss gap", "loss of women", "loss of men", LEAST])]
-    wide = some.pivot_table(index="k", columns=["method", "metric"], values="value", aggfunc="first")
-    there, first = wide.columns.get_level_values(0).unique(), pd.Index([*PUBLISHED, *BESIDE])
-    return wide[[*first[first.isin(there)], *there.difference(first, sort=False)]]
+    return some.pivot_table(index="k", columns=["method", "metric"], values="value", aggfunc="first")
 
 
 def candidates(found: Mapping[str, pd.DataFrame]) -> Figure:

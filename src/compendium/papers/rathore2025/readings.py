@@ -102,10 +102,10 @@ def our_times(rows: pd.DataFrame, metric: str = "training time") -> pd.DataFrame
     return wide.reindex(index=[m for m in TIMED if m in wide.index], columns=[n for n in TABLES if n in wide])
 
 
-def ratios(rows: pd.DataFrame, metric: str = "training time") -> pd.DataFrame:
+def ratios(rows: pd.DataFrame) -> pd.DataFrame:
     """Times as multiples of StandardPCA's on the same data: printed, and ours beside it."""
     parts = []
-    for source, wide in (("printed", printed_times()), ("ours", our_times(rows, metric))):
+    for source, wide in (("printed", printed_times()), ("ours", our_times(rows))):
         if "StandardPCA" in wide.index:
             parts.append((wide / wide.loc["StandardPCA"]).stack().rename(source))
     found = pd.concat(parts, axis=1).rename_axis(["method", "dataset"]).reset_index()
@@ -119,9 +119,9 @@ def _in_order(found: pd.DataFrame, *columns: str) -> pd.DataFrame:
     return found.sort_values([*columns], key=lambda c: c if c.name == "d" else c.map(order), ignore_index=True)
 
 
-def same_order(rows: pd.DataFrame, metric: str = "training time") -> pd.DataFrame:
+def same_order(rows: pd.DataFrame) -> pd.DataFrame:
     """For each data set: the printed methods from fast to slow, ours, and how many of the six pairs agree."""
-    theirs, mine = printed_times(), our_times(rows, metric).reindex(index=list(PUBLISHED))
+    theirs, mine = printed_times(), our_times(rows).reindex(index=list(PUBLISHED))
     found = []
     for dataset in mine.dropna(axis=1):
         one, other = theirs[dataset].sort_values(), mine[dataset].sort_values()
@@ -138,10 +138,10 @@ def curves(rows: pd.DataFrame, metric: str = "seconds", over: str = "median") ->
     return _in_order(some.groupby(["method", "d"])["value"].agg(over).rename(metric).reset_index(), "method", "d")
 
 
-def completed(rows: pd.DataFrame, metric: str = "seconds") -> pd.DataFrame:
-    """``curves`` without the sizes at which a method did not converge on every pair: breaking off early is not fast."""
+def completed(rows: pd.DataFrame) -> pd.DataFrame:
+    """Seconds without the sizes at which a method did not converge on every pair: breaking off early is not fast."""
     ended = curves(rows, "converged", "min")
-    found = curves(rows, metric).merge(ended[ended["converged"] < 1.0], on=["method", "d"], how="left")
+    found = curves(rows).merge(ended[ended["converged"] < 1.0], on=["method", "d"], how="left")
     return found[found["converged"].isna()].drop(columns="converged").reset_index(drop=True)
 
 

@@ -139,12 +139,8 @@ def means(rows: pd.DataFrame) -> pd.DataFrame:
 
 def dominated(points: pd.DataFrame, by: pd.DataFrame) -> int:
     """How many points have some point of the other curve at least as good in both axes and better in one."""
-    count = 0
-    for _, row in points.iterrows():
-        no_worse = (by["ARE"] <= row["ARE"]) & (by["ABDiff"] <= row["ABDiff"])
-        better = (by["ARE"] < row["ARE"]) | (by["ABDiff"] < row["ABDiff"])
-        count += bool((no_worse & better).any())
-    return count
+    theirs, own = points[["ARE", "ABDiff"]].to_numpy()[:, None], by[["ARE", "ABDiff"]].to_numpy()
+    return int(((own <= theirs).all(axis=2) & (own < theirs).any(axis=2)).any(axis=1).sum(axis=0))
 
 
 # -- errors as components are added ------------------------------------------------------------------------------------

@@ -115,7 +115,8 @@ def _maximise(v, U, mean, Sigma, half, e, rng) -> float:
         return float(((x[:d] - mean) ** 2).sum(axis=0) + np.vdot(L, L) + np.trace(Sigma) - 2.0 * cross)
 
     def value(x):
-        return v * float(((U.T @ np.column_stack([x[:d], x[d:].reshape(d, d)])) ** 2).sum(axis=(0, 1)))
+        seen, root = U.T @ x[:d], U.T @ x[d:].reshape(d, d)
+        return v * float((seen**2).sum(axis=0) + np.vdot(root, root))
 
     found = minimize(
         lambda x: -value(x),
@@ -266,7 +267,8 @@ def lipschitz() -> Answer:
         U = np.linalg.qr(rng.normal(size=(400, d, d - k)))[0]
         W = np.linalg.qr(U + 1e-4 * rng.normal(size=U.shape))[0]
         W *= np.where(np.einsum("ndk,ndk->nk", U, W) < 0, -1.0, 1.0)[:, None, :]
-        change = np.abs(printed_value(moved(M, U), p, e, penalty) - printed_value(moved(M, W), p, e, penalty))
+        branches = [[printed_branch(moved(M, X), p, e, penalty, a) for a in (0, 1)] for X in (U, W)]
+        change = np.abs(np.subtract(*np.max(branches, axis=1)))  # of F, the larger branch, (6a)
         quotient = float((change / np.linalg.norm(U - W, axis=(1, 2))).max())
         printed, summed = max(printed, quotient / largest), max(summed, quotient / total)
         if penalty <= p.min(axis=0):
@@ -319,11 +321,6 @@ def printed_branch(q, p, e, penalty, a: int) -> np.ndarray:
     kappa = (p[a] + penalty) * e[a] + (p[b] - penalty) * e[b]
     roots = 2 * (p[a] + penalty) * np.sqrt(e[a] * q[..., a]) + 2 * abs(p[b] - penalty) * np.sqrt(e[b] * q[..., b])
     return kappa + roots + (p[a] + penalty) * q[..., a] + (p[b] - penalty) * q[..., b]
-
-
-def printed_value(q, p, e, penalty) -> np.ndarray:
-    """F as printed, (6a)."""
-    return np.maximum(*(printed_branch(q, p, e, penalty, a) for a in (0, 1)))
 
 
 def constants(M, p, e, penalty, columns: int) -> tuple[float, float]:
