@@ -31,8 +31,8 @@ class ClusterData:
         Features, scaled as ``note`` says; None where only kernels were published.
     kernels : ndarray of shape (m, n, n), or None
         Ready-made kernels, where there are any.
-    y : ndarray of shape (n,)
-        True classes; no method may see them.
+    y : ndarray of shape (n,), or None
+        True classes, which no method may see; None where they are unknown.
     groups : ndarray of shape (n,)
         Value of the sensitive attribute.
     n_clusters : int
@@ -44,7 +44,7 @@ class ClusterData:
     name: str
     X: np.ndarray | sparse.csr_matrix | None
     kernels: np.ndarray | None
-    y: np.ndarray
+    y: np.ndarray | None
     groups: np.ndarray
     n_clusters: int
     note: str
@@ -52,10 +52,10 @@ class ClusterData:
     def __post_init__(self):
         if self.X is None and self.kernels is None:
             raise DataError(f"{self.name}: there are neither features nor kernels; give one of them.")
-        shapes = {"y": self.y.shape, "groups": self.groups.shape}
+        shapes = {"groups": self.groups.shape} | ({} if self.y is None else {"y": self.y.shape})
         shapes |= {} if self.X is None else {"X": self.X.shape}
         shapes |= {} if self.kernels is None else {"kernels": self.kernels.shape}
-        wanted = {"y": (self.n,), "groups": (self.n,)}
+        wanted = {name: (self.n,) for name in ("groups", "y") if name in shapes}
         wanted |= {} if self.X is None else {"X": (self.n, self.X.shape[-1])}
         wanted |= {} if self.kernels is None else {"kernels": (len(self.kernels), self.n, self.n)}
         if shapes != wanted:
@@ -66,7 +66,7 @@ class ClusterData:
     @property
     def n(self) -> int:
         """Number of samples."""
-        return len(self.y)
+        return len(self.groups)
 
     @property
     def group_sizes(self) -> dict:

@@ -147,6 +147,10 @@ def quality_and_fairness(summary: pd.DataFrame, fairness: str, qualities: list[s
 
     ``summary`` has the columns ``method``, ``metric``, ``mean`` and ``std``.
     """
+    if not qualities:
+        fig = plt.figure(figsize=(4.4, 0.6))
+        fig.text(0.0, 0.5, "Without classes quality is unknown.")
+        return fig
     rows = summary[summary["mean"].notna()]
     wide = rows.fillna({"std": 0.0}).pivot(index="method", columns="metric", values=["mean", "std"])
     fig, axes = grid(len(qualities), len(qualities), (4.4, 4.0))
@@ -220,7 +224,7 @@ def against(spread: pd.DataFrame, fairness: str, qualities: Sequence[str]) -> Fi
     """Quality against fairness: one marker for each method and weight, with the range over the runs in both directions.
 
     Points of a method are joined in the order of its weights; methods without a weight (NaN) are single points. Columns
-    are those of :func:`over_weight`; there is a panel for each quality.
+    are those of :func:`over_weight`; there is a panel for each quality, turned over where lower is better.
     """
     dress = method_looks.looks(spread["method"])
     fig, axes = grid(len(qualities), len(qualities), (5.0, 4.6), (0.3, 0.0))
@@ -238,6 +242,8 @@ def against(spread: pd.DataFrame, fairness: str, qualities: Sequence[str]) -> Fi
             ends = {"xerr": arms(x, "median"), "yerr": arms(y, "median")}
             panel.errorbar(x["median"], y["median"], **ends, elinewidth=0.7, alpha=0.9, **drawn)
         panel.set(xlabel=fairness, ylabel=quality, title=f"{quality} against {fairness}")
+        if quality == "clustering objective":
+            panel.invert_yaxis()
     legend(fig, axes[0, 0], 4)
     return fig
 

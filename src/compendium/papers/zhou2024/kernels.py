@@ -11,7 +11,7 @@ from itertools import product
 import numpy as np
 import pandas as pd
 
-from .protocol import COUNTED, JointCounts
+from .protocol import COUNTED, JointCounts, told
 
 #: How the points are ordered: by the first, and within it by the second.
 ORDERS = ("cluster, group", "group, cluster")
@@ -131,7 +131,7 @@ def contrasts(rows: pd.DataFrame) -> pd.DataFrame:
 def correlation(rows: pd.DataFrame) -> float:
     """Correlation of the entries of the two kernels over all pairs of different points."""
     table = types(rows)
-    some = table[table["clusters of"] == "classes"]
+    some = table[table["clusters of"] == table["clusters of"].iloc[-1]]  # by whichever clusters, these are all pairs
     weight, total = weight_of(rows), float(some["number"].sum(axis=0))
     same = some[some["pairs"].str.endswith("same group")]
     share = float(same["number"].sum(axis=0)) / total
@@ -178,9 +178,11 @@ def fairness_in_words(rows: pd.DataFrame) -> str:
     """Balance, MNCE and accuracy of every answer."""
     wide = rows[rows["protocol"] == "answer"].pivot(index="method", columns="metric", values="value")
     parts = [
-        f"{name} (λ = {own['chosen weight']:g}): Bal {own['Bal']:.3f}, MNCE {own['MNCE']:.3f}, ACC {own['ACC']:.3f}"
+        f"{name} (λ = {own['chosen weight']:g}): Bal {own['Bal']:.3f}, MNCE {own['MNCE']:.3f}, ACC {told(own['ACC'])}"
         for name, own in wide.loc[list(ANSWERS)].iterrows()
     ]
+    if "classes" not in wide.index:
+        return "; ".join(parts) + "."
     own = wide.loc["classes"]
     return "; ".join(parts) + f". The classes themselves: Bal {own['Bal']:.3f}, MNCE {own['MNCE']:.3f}."
 

@@ -8,7 +8,8 @@ import json
 import warnings
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache, wraps
+from functools import cached_property, wraps
+from pathlib import Path
 from typing import ClassVar
 
 import numpy as np
@@ -42,6 +43,7 @@ from evenspan.metrics.clustering import (
 )
 
 from ...data.clustering import ClusterData, clusterings, load_clustering
+from ...data.scaling import standardised, unit_rows
 from ...protocol import tidy
 
 METRICS = ("ACC", "NMI", "Bal", "MNCE")
@@ -61,6 +63,8 @@ MADE = "made"
 LINEAR = 1
 #: The metric of the row that carries the counts of a run; its value is the number of samples.
 COUNTED = "n"
+#: Metrics that may have no number, and why.
+UNKNOWN = {**dict.fromkeys(("ACC", "NMI"), "the true classes are unknown"), "MNCE": "there is one group only"}
 
 
 @dataclass(frozen=True)
@@ -77,8 +81,9 @@ class PublishedRule(WeightRule):
 class JointCounts:
     """How many samples have a class, a group and a cluster: the sufficient statistic of every metric of a clustering.
 
-    ``classes`` (C,), ``groups`` (G,) and ``clusters`` (c,) are labels without repetition; a cluster may be empty.
-    ``counts`` is (C, G, c), int64. It takes O(n) to count; everything after that is O(C G c).
+    ``classes`` (C,), ``groups`` (G,) and ``clusters`` (c,) are labels without repetition; a cluster may be empty. Of
+    unknown classes there is one, None. ``counts`` is (C, G, c), int64. It takes O(n) to count; everything after that
+    is O(C G c).
     """
 
     classes: np.ndarray
@@ -90,10 +95,13 @@ class JointCounts:
     def from_labels(cls, y, labels, sensitive_features, n_clusters: int | None = None) -> "JointCounts":
         """Count samples: their class ``y``, which no method is shown, their cluster ``labels`` and their group.
 
-        With ``n_clusters`` the clusters are 0, ..., n_clusters - 1, so that empty ones are counted as such.
+        Without ``y`` the classes are unknown. With ``n_clusters`` the clusters are 0, ..., n_clusters - 1, so that
+        empty ones are counted as such.
         """
         clusters, of_cluster = encode_labels(labels, "labels")
-        classes, of_class = encode_labels(y, "y", len(of_cluster))
+        classes, of_class = np.array([None]), 0
+        if y is not None:
+            classes, of_class = encode_labels(y, "y", len(of_cluster))
         groups, of_group = encode_groups(sensitive_features, len(of_cluster))
         if n_clusters is not None:
             clusters, of_cluster = np.arange(n_clusters), clusters[of_cluster]
@@ -145,16 +153,16 @@ class JointCounts:
 
 
 def judge_clustering(counts: JointCounts) -> dict[str, float]:
-    """Every metric of a clustering from its counts, by name; MNCE is nan for one group.
+    """Every metric of a clustering from its counts, by name; what :data:`UNKNOWN` tells of is nan.
 
     Nothing depends on the order or the names of clusters, classes or groups. The fair gap is computed in fractions:
     it is 0 exactly when every cluster has the shares of the groups in the whole sample.
     """
     table, groups = counts.counts.sum(axis=1), counts.group_by_cluster
-    occupied = int(groups.any(axis=0).sum(axis=0))
+    occupied, known = int(groups.any(axis=0).sum(axis=0)), counts.classes[0] is not None
     return {
-        "ACC": accuracy_of(table),
-        "NMI": information_of(table),
+        "ACC": accuracy_of(table) if known else np.nan,
+        "NMI": information_of(table) if known else np.nan,
         "Bal": balance_of(groups),
         "MNCE": mnce_of(groups),
         "F": float(regulariser_of(groups)),
@@ -175,6 +183,11 @@ class Problem:
         self._given = data
         self._kept: dict[object, object] = {}
 
+    @property
+    def at_hand(self) -> bool:
+        """Whether no raw data of a paper are needed."""
+        return isinstance(self._given, ClusterData) or self._given == MADE
+
     @cached_property
     def data(self) -> ClusterData:
         """Features or kernels, classes and groups."""
@@ -194,12 +207,53 @@ class Problem:
         return self._kept[key]
 
 
-@lru_cache(maxsize=1)
-def problem(name: str) -> Problem:
-    """A data set by its name: one of ``compendium.data.clustering.clusterings()``, or the made one."""
-    if name not in (known := (*clusterings(), MADE)):
-        raise ConfigurationError(f"dataset={name!r}; needed is one of {', '.join(known)}.")
-    return Problem(name)
+def problem(dataset: str, groups: str = "", classes: str = "", clusters: int = 0) -> Problem:
+    """A data set by its name: one of ``compendium.data.clustering.clusterings()``, the made one, or a CSV file."""
+    if Path(dataset).suffix == ".csv":
+        return Problem(own_data(dataset, groups, classes, clusters))
+    if dataset not in (known := (*clusterings(), MADE)):
+        raise ConfigurationError(f"dataset={dataset!r}; needed is a CSV file or one of {', '.join(known)}.")
+    if groups or classes or clusters:
+        raise ConfigurationError(
+            f"groups={groups!r}, classes={classes!r} and clusters={clusters} are for a CSV file of your own; {dataset} "
+            "has groups, classes and a number of clusters already. Leave them out."
+        )
+    return Problem(dataset)
+
+
+def own_data(path: str, groups: str, classes: str = "", clusters: int = 0) -> ClusterData:
+    """A CSV file with a column of ``groups`` and perhaps one of true ``classes``; all others are numbers.
+
+    Columns are standardised and rows scaled to unit length, as the authors prepare their data. There are as many
+    clusters as classes unless their number is given.
+    """
+    try:
+        table = pd.read_csv(path)
+    except (OSError, ValueError) as error:
+        raise ConfigurationError(f"dataset={path!r} cannot be read ({error}). Give the path of a CSV file.") from error
+    named = {"groups": groups} | ({"classes": classes} if classes else {})
+    for said, name in named.items():
+        if name not in table:
+            raise ConfigurationError(f"{said}={name!r}; {path} has the columns {', '.join(table)}. Name one of these.")
+    X = table.drop(columns=list(set(named.values())))
+    for name in table.columns[table.isin([np.nan, np.inf, -np.inf]).any(axis=0)]:
+        raise ConfigurationError(f"{path}: the column {name} has cells without a value. Leave out their rows.")
+    for name in X.columns.difference(X.select_dtypes("number").columns, sort=False):
+        raise ConfigurationError(
+            f"{path}: the column {name} is not numeric (its first cell is {X[name].iloc[0]!r}); distances need "
+            "numbers. Leave it out, or write it as columns of numbers."
+        )
+    if X.shape[1] < 2:
+        raise ConfigurationError(f"{path} has {X.shape[1]} columns of features; rows of unit length need two or more.")
+    if (labels := table[groups].unique()).size < 2:
+        raise ConfigurationError(f"{path} has the groups {', '.join(map(str, labels))}; needed are two or more.")
+    found = clusters or (table[classes].nunique() if classes else 0)
+    if not 2 <= found <= len(table):
+        why = "" if classes else "; without a column of classes say how many"
+        raise ConfigurationError(f"clusters={found}; of {len(table)} rows 2 to {len(table)} can be looked for{why}.")
+    y = table[classes].to_numpy() if classes else None
+    note = "A table of one's own: columns standardised, rows of unit length."
+    return ClusterData(path, unit_rows(standardised(X.to_numpy(float))), None, y, table[groups].to_numpy(), found, note)
 
 
 #: What a method is given: from a problem to features, a kernel, a graph, or a stack of kernels.
@@ -438,7 +492,19 @@ def _weights(model) -> dict[str, float]:
 def judged(counts: JointCounts, **key) -> list[dict]:
     """Every metric of a clustering, and the row that keeps its counts."""
     kept = tidy({COUNTED: counts.n}, **key, counts=counts.to_text())
-    return tidy(judge_clustering(counts), **key, counts="") + kept
+    values = {m: (None, UNKNOWN[m]) if np.isnan(value) else value for m, value in judge_clustering(counts).items()}
+    return tidy(values, **key, counts="") + kept
+
+
+def known(rows: pd.DataFrame, metrics: Sequence[str]) -> list[str]:
+    """Those of the metrics that have a number; without classes ACC and NMI have none."""
+    have = set(rows.loc[rows["value"].notna(), "metric"])
+    return [metric for metric in metrics if metric in have]
+
+
+def told(value: float) -> str:
+    """A number in a sentence; what depends on classes may be unknown."""
+    return "unknown" if np.isnan(value) else f"{value:.3f}"
 
 
 def rows_of(model, X, data: ClusterData, seconds: float, *, protocol: str, search: bool = True, **key) -> list[dict]:

@@ -14,7 +14,7 @@ from evenspan.clustering.kernels import DenseGram
 
 from ...data.clustering import ClusterData
 from ...protocol import tidy
-from .protocol import COUNTED, JointCounts, judged
+from .protocol import COUNTED, JointCounts, judged, known, told
 from .theorems import bound, largest_error
 
 #: What is drawn against the weight, and how the methods are ordered.
@@ -71,6 +71,11 @@ def _facts(found) -> dict[str, float]:
     if found.swaps:
         facts["swaps"] = found.n_swaps_
     return facts | {"sweeps": found.n_sweeps_, "moves": found.n_moves_, "at rest": found.at_rest_}
+
+
+def qualities(rows: pd.DataFrame) -> list[str]:
+    """What tells how good clusters are: accuracy and information, or without classes the objective, lower is better."""
+    return known(rows, ("ACC", "NMI")) or ["clustering objective"]
 
 
 def unexplained(K: np.ndarray, labels: np.ndarray) -> float:
@@ -135,14 +140,14 @@ def rule_in_words(rows: pd.DataFrame) -> str:
     first = path[path["weight"] == 1.0]["value"]
     others = "".join(
         f" {name.removeprefix('rule, ').capitalize()}: λ = {other['weight']:g}, MNCE {other['MNCE']:.4f}, "
-        f"ACC {other['ACC']:.3f}."
+        f"ACC {told(other['ACC'])}."
         for name, other in table.drop(index="rule").iterrows()
     )
     return (
         f"MNCE of the grid is within {TOLERANCE} of its best ({best:.4f}) from λ = {saturation(rows):g} on. The rule "
         f"ends at λ = {own['from']:g} to {own['to']:g} (median {own['weight']:g}) with MNCE {own['MNCE']:.4f}; at its "
         f"first weight, 1, MNCE is {first.min():.4f} to {first.max():.4f}, so that it stops there in "
-        f"{int((first <= TOLERANCE).sum(axis=0))} of {len(first)} runs.{others} ACC under the rule: {own['ACC']:.3f}."
+        f"{int((first <= TOLERANCE).sum(axis=0))} of {len(first)} runs.{others} ACC under the rule: {told(own['ACC'])}."
     )
 
 
@@ -150,15 +155,18 @@ def shape_in_words(rows: pd.DataFrame, method: str = "FKKM") -> str:
     """Whether accuracy first rises, where fairness saturates, and what the largest weight costs."""
     curve = medians(rows, method)
     acc, mnce, lost = curve["ACC"], curve["MNCE"], curve["clustering objective"]
-    start, top, end = acc.index[0], acc.idxmax(), acc.index[-1]
-    begin = f"first rises, from {acc[start]:.3f} at λ = {start:g} to {acc[top]:.3f} at λ = {top:g}"
-    if top == start:
-        begin = f"is highest without fairness ({acc[start]:.3f})"
+    start, end = acc.index[0], acc.index[-1]
+    if acc.isna().all():
+        begin = f"ACC of {method} is unknown"
+    elif (top := acc.idxmax()) == start:
+        begin = f"ACC of {method} is highest without fairness ({acc[start]:.3f}), and is {acc[end]:.3f} at λ = {end:g}"
+    else:
+        begin = f"ACC of {method} first rises, from {acc[start]:.3f} at λ = {start:g} to {acc[top]:.3f} at λ = {top:g}"
+        begin += f", and is {acc[end]:.3f} at λ = {end:g}"
     return (
-        f"ACC of {method} {begin}, and is {acc[end]:.3f} at λ = {end:g}. MNCE goes from {mnce[start]:.4f} to "
-        f"{mnce.max():.4f} (λ = {mnce.idxmax():g}); it is within {TOLERANCE} of that from λ = "
-        f"{saturation(rows, method):g} on. The mean squared distance to the centres goes from {lost[start]:.4f} to "
-        f"{lost[end]:.4f}."
+        f"{begin}. MNCE goes from {mnce[start]:.4f} to {mnce.max():.4f} (λ = {mnce.idxmax():g}); it is within "
+        f"{TOLERANCE} of that from λ = {saturation(rows, method):g} on. The mean squared distance to the centres goes "
+        f"from {lost[start]:.4f} to {lost[end]:.4f}."
     )
 
 
@@ -170,6 +178,8 @@ def shapes_in_words(rows: pd.DataFrame) -> str:
 def rivals_in_words(rows: pd.DataFrame) -> str:
     """Which rivals have a point that FKKM beats in both directions, and the other way round."""
     wide = spread(rows).pivot(index=["method", "weight"], columns="metric", values="median").reset_index()
+    quality, *_ = qualities(rows)
+    wide["quality"] = wide[quality] if quality == "ACC" else -wide[quality]
     ours, parts = wide[wide["method"] == "FKKM"], []
     for name, theirs in ((name, wide[wide["method"] == name]) for name in METHODS[1:]):
         if len(theirs):
@@ -177,14 +187,14 @@ def rivals_in_words(rows: pd.DataFrame) -> str:
                 f"{name} {_beaten(theirs, ours)} of {len(theirs)} (its own beat {_beaten(ours, theirs)} of {len(ours)} "
                 "of FKKM)"
             )
-    return (
-        "Points with an FKKM point at least as high in both ACC and MNCE, and higher in one: " + "; ".join(parts) + "."
-    )
+    high, higher = ("high", "higher") if quality == "ACC" else ("good", "better")
+    asked = f"at least as {high} in both {quality} and MNCE, and {higher} in one"
+    return f"Points with an FKKM point {asked}: {'; '.join(parts)}."
 
 
 def _beaten(points: pd.DataFrame, by: pd.DataFrame) -> int:
     """How many points have another one that is no worse in both, and better in one."""
-    mine, others = (table[["ACC", "MNCE"]].to_numpy() for table in (points, by))
+    mine, others = (table[["quality", "MNCE"]].to_numpy() for table in (points, by))
     no_worse, better = (others >= mine[:, None]).all(axis=2), (others > mine[:, None]).any(axis=2)
     return int((no_worse & better).any(axis=1).sum(axis=0))
 
@@ -295,7 +305,7 @@ def price_in_words(rows: pd.DataFrame) -> str:
         none, end = table.loc[name].iloc[0], table.loc[name].iloc[-1]
         lost = end["clustering objective"]
         parts.append(
-            f"{name}: ACC {end['ACC']:.3f}, MNCE {end['MNCE']:.4f}, mean squared distance {lost:.4f}, which is "
+            f"{name}: ACC {told(end['ACC'])}, MNCE {end['MNCE']:.4f}, mean squared distance {lost:.4f}, which is "
             f"{lost - none['clustering objective']:.4f} more than without fairness"
         )
     return f"At λ = {end.name:g} " + "; ".join(parts) + "."
@@ -337,7 +347,7 @@ def starts_in_words(table: pd.DataFrame, rows: pd.DataFrame) -> str:
 def swaps(rows: pd.DataFrame) -> pd.DataFrame:
     """The same runs without and with swaps of two points, medians over the seeds, one line a weight."""
     some = rows[rows["protocol"].isin(["without swaps", "with swaps"])]
-    wide = some.pivot_table(index=["weight", "split"], columns=["metric", "protocol"], values="value")
+    wide = some.pivot(index=["weight", "split"], columns=["metric", "protocol"], values="value")
     gained = wide["objective", "with swaps"] - wide["objective", "without swaps"]
     found = pd.DataFrame({"swaps": wide["swaps", "with swaps"], "gain a point": gained / shape(rows)[0]})
     for metric in ("fair gap", "MNCE", "ACC", "clustering objective"):
@@ -350,8 +360,10 @@ def swaps_in_words(table: pd.DataFrame) -> str:
     """What swaps add."""
     best = table.loc[table["gain a point"].idxmax()]
     closer = table["fair gap, without swaps"] - table["fair gap, with swaps"]
+    moved = (table["ACC, with swaps"] - table["ACC, without swaps"]).abs().max()
+    by = "and how ACC moves is unknown" if np.isnan(moved) else f"ACC moves by at most {moved:.3f}"
     return (
         f"Swaps add up to {best['gain a point']:.2g} to the objective a point (λ = {best['weight']:g}, "
-        f"{best['swaps']:.0f} swaps); the fair gap falls by at most {max(closer.max(), 0.0):.2g}, ACC moves by at most "
-        f"{(table['ACC, with swaps'] - table['ACC, without swaps']).abs().max():.3f}. All medians over the seeds."
+        f"{best['swaps']:.0f} swaps); the fair gap falls by at most {max(closer.max(), 0.0):.2g}, {by}. All medians "
+        "over the seeds."
     )

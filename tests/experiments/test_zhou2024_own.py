@@ -1,0 +1,80 @@
+"""Every notebook on clusterings with a CSV file of one's own, with a column of classes and without one."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from compendium.catalogue import experiment
+from compendium.papers.zhou2024 import protocol as zhou2024
+from compendium.protocol import cells
+from evenspan.core.errors import ConfigurationError
+
+SETTINGS = {
+    "table": {"seeds": 1},
+    "multiple": {"seeds": 1, "rounds": 2},
+    "tradeoff": {"weights": "0, 1, 2", "sweeps": 3, "seeds": 2},
+    "kernels": {"blocks": 10},
+}
+
+
+@pytest.fixture(scope="module")
+def own(tmp_path_factory):
+    """A file with the made set: numbers, words for groups, and the classes; a function that changes its columns."""
+
+    def own(**columns):
+        made, path = zhou2024.made_set(), tmp_path_factory.mktemp("own") / "my.csv"
+        frame = pd.DataFrame(made.X, columns=["width", "height"]).assign(who=made.groups, kind=made.y)
+        frame["who"] = frame["who"].map({0: "f", 1: "m"})
+        frame.assign(**columns).to_csv(path, index=False)
+        return str(path)
+
+    return own
+
+
+@pytest.mark.parametrize("name", SETTINGS)
+def test_a_table_of_ones_own_is_clustered_and_without_classes_their_metrics_are_unknown(name, own):
+    entry, with_classes, without = experiment(f"zhou2024-{name}"), own(), own(kind=0.0)
+    found = {}
+    for path, more in ((with_classes, {"classes": "kind"}), (without, {"classes": "", "clusters": 3})):
+        setting = entry.complete({"dataset": path, "groups": "who"} | SETTINGS[name] | more)
+        space = cells(entry, setting, all_of_it=True)
+        rows, note = space["results"], space["study"].note()
+        assert "there are no verdicts" in note
+        assert "Not shown" not in note
+        assert (rows["dataset"] == path).all()
+        keys = [key for key in ("method", "protocol", "variant", "weight", "split", "metric") if key in rows]
+        found[more["classes"]] = rows.set_index(keys)
+    (known, unknown), metric = (found["kind"]["value"], found[""]["value"]), {}
+    for kind, values in (("known", known), ("unknown", unknown)):
+        metric[kind] = values.index.get_level_values("metric").isin(["ACC", "NMI"])
+    assert known.notna().all()
+    assert unknown[metric["unknown"]].isna().all()
+    rest = unknown[~metric["unknown"]].dropna()
+    assert set(found[""].loc[found[""]["value"].isna(), "reason"]) == {zhou2024.UNKNOWN["ACC"]}
+    # The column of classes takes no part: a constant one is a column of zeros, and all else is the same.
+    both = pd.concat([rest, known], axis=1, join="inner", keys=["without", "with"])
+    both = both[~both.index.get_level_values("metric").isin(["seconds", "objective"])]
+    assert len(both) > 40
+    np.testing.assert_allclose(both["without"], both["with"], rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("setting", "said"),
+    [
+        ({"groups": "sex"}, "groups='sex'.*has the columns width, height, who, kind. Name one"),
+        ({"classes": "sort"}, "classes='sort'.*has the columns width, height, who, kind. Name one"),
+        ({"dataset": "nowhere.csv"}, "'nowhere.csv' cannot be read"),
+        ({"dataset": "nowhere"}, "needed is a CSV file or one of jaffe, "),
+        ({"dataset": "made"}, "for a CSV file of your own"),
+        ({"classes": ""}, "clusters=0; of 156 rows 2 to 156 .*without a column of classes"),
+        ({"clusters": 1}, "clusters=1; "),
+        ({"clusters": 999}, "clusters=999; "),
+        ({"width": "wide"}, "column width is not numeric .*'wide'"),
+        ({"width": [np.nan] + [1.0] * 155}, "column width has cells without a value"),
+        ({"who": "f"}, "has the groups f; needed are two"),
+    ],
+)
+def test_what_is_no_table_to_cluster_is_told(own, setting, said):
+    columns = {name: setting.pop(name) for name in ("width", "who") if name in setting}
+    with pytest.raises(ConfigurationError, match=said):
+        zhou2024.problem(**{"dataset": own(**columns), "groups": "who", "classes": "kind"} | setting)
