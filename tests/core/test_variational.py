@@ -8,7 +8,7 @@ from scipy import sparse
 from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 
-from compendium.papers.zhou2024.variants import standardize_and_scale
+from compendium.data.scaling import standardised, unit_rows
 from evenspan.clustering.graphs import kernel_neighbour_graph, nearest_neighbour_graph
 from evenspan.clustering.kernels import indicator
 from evenspan.clustering.variational import VariationalFairClustering
@@ -341,13 +341,13 @@ def test_an_empty_cluster_leads_to_new_seeds_and_then_to_a_former_state():
 
 def test_standardised_columns_and_rows_of_unit_length():
     data = np.column_stack([1e3 + X[:, 0], 1e-3 * X[:, 1], np.full(len(X), 0.1), X[:, 2]])
-    scaled = standardize_and_scale(data)
+    scaled = unit_rows(standardised(data))
     np.testing.assert_allclose(np.linalg.norm(scaled, axis=1), 1.0, rtol=1e-12)
     assert (scaled[:, 2] == 0).all()
     standard = (data - data.mean(axis=0))[:, [0, 1, 3]] / data.std(axis=0)[[0, 1, 3]]
     cosine = np.einsum("nd,nd->n", scaled[:, [0, 1, 3]], standard) / np.linalg.norm(standard, axis=1)
     np.testing.assert_allclose(cosine, 1.0, rtol=1e-9)
-    assert (standardize_and_scale(np.ones((3, 2))) == 0).all()
+    assert (unit_rows(standardised(np.ones((3, 2)))) == 0).all()
 
 
 # -- flags and refusals --------------------------------------------------------------------------------------------

@@ -10,6 +10,7 @@ too many to list for real sizes. Vectors are added as they are needed: for price
 found exactly by taking the cheapest samples one by one, since the cost is convex in each count.
 """
 
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -17,6 +18,7 @@ from fractions import Fraction
 from functools import cache
 from itertools import combinations, combinations_with_replacement, product
 from operator import itemgetter
+from typing import NamedTuple
 
 import numpy as np
 from scipy.optimize import Bounds, LinearConstraint, linprog, milp
@@ -30,33 +32,33 @@ from ...ledger.claim_rules import rule
 ENUMERATED = ((2, 2, 22), (2, 3, 13), (3, 2, 12), (3, 3, 8), (4, 2, 8))
 #: Expressions and persons of the Jaffe images.
 JAFFE = (30, 29, 32, 31, 30, 31, 30), 10
-#: A vector enters the program, 30 at a time, when it is cheaper than its prices by more than the first; of the listed
-#: ones those of the second reduced cost or less can be in a solution.
-CHEAPER, USABLE = 1e-10, 1e-6
 
 
 def tables(sizes: Sequence[int], c: int) -> Iterator[np.ndarray]:
     """Every table (t, c) of non-empty clusters for these group sizes, once up to the order of the clusters."""
-    for columns in _columns(tuple(sizes), c, tuple(sizes)):
-        yield np.array(columns).T
 
+    def columns(left: tuple[int, ...], c: int, largest: tuple[int, ...]) -> Iterator[tuple]:
+        """In falling order, none above the largest."""
+        if c == 1:
+            if any(left) and left <= largest:
+                yield (left,)
+            return
+        for first in product(*(range(size, -1, -1) for size in left)):
+            if any(first) and first <= largest:
+                rest = tuple(size - taken for size, taken in zip(left, first, strict=True))
+                for others in columns(rest, c - 1, first):
+                    yield (first, *others)
 
-def _columns(left: tuple[int, ...], c: int, largest: tuple[int, ...]) -> Iterator[tuple]:
-    """Columns in falling order, none above the largest."""
-    if c == 1:
-        if any(left) and left <= largest:
-            yield (left,)
-        return
-    for first in product(*(range(size, -1, -1) for size in left)):
-        rest = tuple(size - taken for size, taken in zip(left, first, strict=True))
-        if any(first) and any(rest) and first <= largest:
-            for others in _columns(rest, c - 1, first):
-                yield (first, *others)
+    for found in columns(tuple(sizes), c, tuple(sizes)):
+        yield np.array(found).T
 
 
 @dataclass
 class Enumeration:
-    """What all clusterings of small samples say: counts of cases, and the smallest example of each contradiction."""
+    """What all clusterings of small samples say: counts of cases, and the smallest example of each contradiction.
+
+    An example is the number of samples, and twice a table and its F, Bal and MNCE.
+    """
 
     tables: int = 0
     wrong: int = 0
@@ -66,10 +68,40 @@ class Enumeration:
     with_fair_one: int = 0
     examples: dict[str, tuple] = field(default_factory=dict)
 
-    def keep(self, name: str, *example) -> None:
-        """Keep an example (n, table, values, table, values) if it is smaller than the one there is."""
-        if name not in self.examples or example[0] < self.examples[name][0]:
-            self.examples[name] = example
+    def add(self, sizes: tuple[int, ...], c: int) -> None:
+        """All clusterings into c clusters of a sample with these sizes of groups."""
+        n, t, rounding = sum(sizes), len(sizes), rule("Z01", "rounding")
+        every = list(tables(sizes, c))
+        values = [(regulariser_of(table), balance_of(table), mnce_of(table)) for table in every]
+        for table, (F, _, _) in zip(every, values, strict=True):
+            proportional = bool((table * n == np.outer(sizes, table.sum(axis=0))).all())
+            pure = bool(((table > 0).sum(axis=0) == 1).all())
+            gap = fair_gap_of(table)
+            self.wrong += not 0 <= gap <= 1 or (gap == 0) != proportional or (n == F) != pure
+        self.tables += len(every)
+        order = sorted(range(len(values)), key=lambda i: values[i][0])
+        least = values[order[0]][0]
+        minimisers = [i for i in order if values[i][0] == least]
+        fair = fair_gap_of(every[order[0]]) == 0
+        self.fair += fair
+        self.cases[t] += 1
+
+        def keep(name: str, i: int, j: int) -> None:
+            if name not in self.examples or n < self.examples[name][0]:
+                self.examples[name] = n, every[i], values[i], every[j], values[j]
+
+        for name, place in (("Bal", 1), ("MNCE", 2)):
+            # The most favourable minimiser against the best clustering of all.
+            mine = max(minimisers, key=lambda i, place=place: values[i][place])
+            best = max(range(len(values)), key=lambda i, place=place: (values[i][place], -values[i][0]))
+            if values[mine][place] < values[best][place] - rounding:
+                self.contradicted[name, t] += 1
+                self.with_fair_one += fair
+                keep(name, mine, best)
+        if "pair" not in self.examples or n < self.examples["pair"][0]:
+            for i, j in combinations(order, 2):
+                if values[i][0] < values[j][0] and all(values[i][m] < values[j][m] - rounding for m in (1, 2)):
+                    keep("pair", i, j)
 
 
 def enumerate_samples(enumerated: Sequence[tuple[int, int, int]] = ENUMERATED) -> Enumeration:
@@ -79,41 +111,11 @@ def enumerate_samples(enumerated: Sequence[tuple[int, int, int]] = ENUMERATED) -
         for n in range(max(t, c), largest + 1):
             for sizes in combinations_with_replacement(range(n, 0, -1), t):
                 if sum(sizes) == n:
-                    _one_sample(found, sizes, c)
+                    found.add(sizes, c)
     return found
 
 
-def _one_sample(found: Enumeration, sizes: tuple[int, ...], c: int) -> None:
-    n, t, rounding = sum(sizes), len(sizes), rule("Z01", "rounding")
-    every = list(tables(sizes, c))
-    values = [(regulariser_of(table), balance_of(table), mnce_of(table)) for table in every]
-    for table, (F, _, _) in zip(every, values, strict=True):
-        proportional = bool((table * n == np.outer(sizes, table.sum(axis=0))).all())
-        pure = bool(((table > 0).sum(axis=0) == 1).all())
-        gap = fair_gap_of(table)
-        found.wrong += not 0 <= gap <= 1 or (gap == 0) != proportional or (n == F) != pure
-    found.tables += len(every)
-    least = min(F for F, _, _ in values)
-    minimisers = [i for i, (F, _, _) in enumerate(values) if least == F]
-    fair = fair_gap_of(every[minimisers[0]]) == 0
-    found.fair += fair
-    found.cases[t] += 1
-    for name, place in (("Bal", 1), ("MNCE", 2)):
-        # The most favourable minimiser against the best clustering of all.
-        mine = max(minimisers, key=lambda i, place=place: values[i][place])
-        best = max(range(len(values)), key=lambda i, place=place: (values[i][place], -values[i][0]))
-        if values[mine][place] < values[best][place] - rounding:
-            found.contradicted[name, t] += 1
-            found.with_fair_one += fair
-            found.keep(name, n, every[mine], values[mine], every[best], values[best])
-    if "pair" not in found.examples or n < found.examples["pair"][0]:
-        for i, j in combinations(sorted(range(len(values)), key=lambda i: values[i][0]), 2):
-            if values[i][0] < values[j][0] and all(values[i][m] < values[j][m] - rounding for m in (1, 2)):
-                found.keep("pair", n, every[i], values[i], every[j], values[j])
-
-
-@dataclass(frozen=True, eq=False)
-class Smallest:
+class Smallest(NamedTuple):
     """A table of counts (t, c), its regulariser, exactly, and a bound that no clustering into c clusters is below."""
 
     table: np.ndarray
@@ -152,12 +154,13 @@ def smallest_regulariser(sizes: Sequence[int], c: int) -> Smallest:
             raise ResultError(f"the program over vectors of counts was not solved: {relaxed.message}")
         u, w = relaxed.eqlin.marginals[:-1], relaxed.eqlin.marginals[-1]
         best, values = cheapest(g, u, totals)
-        order = [i for i in np.argsort(values, kind="stable")[:30] if values[i] - w < -CHEAPER]
+        # Vectors enter 30 at a time, each clearly cheaper than its prices.
+        order = [i for i in np.argsort(values, kind="stable")[:30] if values[i] - w < -1e-10]
         new = {tuple(best[i].tolist()) for i in order} - listed
         if not new:
             break
         listed |= new
-    usable = costs - V @ u - w < USABLE
+    usable = costs - V @ u - w < 1e-6
     whole = milp(costs[usable], integrality=np.ones(int(usable.sum(axis=0))), bounds=Bounds(0, c),
                  constraints=LinearConstraint(rows[:, usable], total, total), options={"mip_rel_gap": 0.0})  # fmt: skip
     if whole.x is None:
@@ -194,23 +197,16 @@ def largest_balance(sizes: Sequence[int], c: int) -> tuple[Fraction, np.ndarray]
     """
     g = np.asarray(sizes)
     low, high = int(g.min(axis=0)), int(g.max(axis=0))
-    best, table = Fraction(0), _single_samples(g, c)
     if low < c:
-        return best, table
+        return Fraction(0), _single_samples(g, c)
     values = sorted({Fraction(p, q) for p in range(1, low + 1) for q in range(p, high + 1) if p * high <= q * low})
-    first, last = 0, len(values)
-    while first < last:
-        middle = (first + last) // 2
-        smallest = _smallest_counts(values[middle], low, high, c)
-        if smallest is None:
-            last = middle
-            continue
-        first, best = middle + 1, values[middle]
-        room = smallest * best.denominator // best.numerator - smallest
-        # Extra samples of each group, cluster by cluster as far as there is room.
-        filled = np.clip((g - low)[:, None] - (np.cumsum(room) - room), 0, room)
-        table = smallest + filled
-    return best, table
+    place = bisect_left(values, True, key=lambda beta: _smallest_counts(beta, low, high, c) is None)
+    best = values[place - 1]
+    smallest = _smallest_counts(best, low, high, c)
+    room = smallest * best.denominator // best.numerator - smallest
+    # Extra samples of each group, cluster by cluster as far as there is room.
+    filled = np.clip((g - low)[:, None] - (np.cumsum(room) - room), 0, room)
+    return best, smallest + filled
 
 
 def _smallest_counts(beta: Fraction, low: int, high: int, c: int) -> np.ndarray | None:

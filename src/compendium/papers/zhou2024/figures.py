@@ -1,4 +1,8 @@
-"""Figures and verdicts of Zhou et al. (2024): tables of clusterings, curves over the weight, kernels as pictures."""
+"""Figures and verdicts of Zhou et al. (2024): tables of clusterings, curves over the weight, kernels as pictures.
+
+A *summary* has the columns ``method``, ``metric``, ``mean`` and ``std``; a *spread* has ``method``, ``weight`` (NaN for
+a method without one), ``metric``, ``median``, ``smallest`` and ``largest``, the ends of the range over the runs.
+"""
 
 import html
 from collections.abc import Mapping, Sequence
@@ -32,7 +36,7 @@ LINEAR_UP_TO = 0.1
 def grid(
     count: int, across: int, size: tuple[float, float], room: tuple[float, float] = (0.0, 0.0), **options
 ) -> tuple[Figure, np.ndarray]:
-    """So many panels in rows of ``across``, each of a size in inches, with room for all of them; the rest is hidden."""
+    """So many panels in rows of ``across``, each of a size in inches, with room around them; the rest is hidden."""
     down = -(-count // across)
     figsize = (size[0] * across + room[0], size[1] * down + room[1])
     fig, axes = plt.subplots(down, across, figsize=figsize, squeeze=False, layout="constrained", **options)
@@ -47,7 +51,7 @@ def legend(fig: Figure, panel: Axes, ncols: int) -> None:
 
 
 def arms(line: pd.DataFrame, middle: str) -> np.ndarray:
-    """Distances (2, n) down and up from the middle to the ends; rounding may put a mean of equal numbers off them."""
+    """Distances (2, n) from the middle to the ends; rounding may put a mean of equal numbers off them."""
     return np.maximum([line[middle] - line["smallest"], line["largest"] - line[middle]], 0.0)
 
 
@@ -55,11 +59,7 @@ def arms(line: pd.DataFrame, middle: str) -> np.ndarray:
 
 
 def judged(summary: pd.DataFrame, metrics: Sequence[str], published: pd.DataFrame | None = None) -> Figure:
-    """Mean and spread of every method, one panel a metric, beside the printed numbers.
-
-    ``summary`` has the columns ``method``, ``metric``, ``mean`` and ``std``; rows without a mean are left out.
-    ``published`` has the first three.
-    """
+    """A summary, one panel a metric, beside the printed means; rows without a mean are left out."""
     rows = summary[summary["mean"].notna()]
     methods = list(dict.fromkeys(rows["method"]))
     y = np.arange(len(methods))
@@ -81,7 +81,7 @@ def judged(summary: pd.DataFrame, metrics: Sequence[str], published: pd.DataFram
 def search_paths(paths: pd.DataFrame, metrics: list[str]) -> Figure:
     """What a method measured at each weight that it tried, one line a seed; the last weight, which it kept, is marked.
 
-    ``paths`` has the columns ``split``, ``weight``, ``metric`` and ``value``; there is a panel for each metric.
+    ``paths`` has the columns ``split``, ``weight``, ``metric`` and ``value``.
     """
     fig, axes = grid(len(metrics), len(metrics), (4.2, 3.2))
     for panel, metric in zip(axes.flat, metrics, strict=True):
@@ -100,10 +100,7 @@ def search_paths(paths: pd.DataFrame, metrics: list[str]) -> Figure:
 
 
 def readings(table_: pd.DataFrame) -> Figure:
-    """How far each reading of each method is from the printed row; the reading that was fixed is a filled circle.
-
-    Columns are ``method``, ``reading`` and ``deviation``; the first reading of a method is the fixed one.
-    """
+    """The ``deviation`` of each ``reading`` of each ``method`` from the printed row; the first one is the fixed one."""
     shown = table_.reset_index(drop=True)
     fig, panel = plt.subplots(figsize=(7.6, 0.27 * len(shown) + 1.0), layout="constrained")
     first = ~shown["method"].duplicated()
@@ -122,8 +119,7 @@ def readings(table_: pd.DataFrame) -> Figure:
 def kernel_weights(weights: pd.DataFrame, names: list[str]) -> Figure:
     """The weight of every kernel, one marker a method: mean over the seeds, with the range; a line for equal weights.
 
-    ``weights`` has the columns ``method``, ``kernel`` (from 1), ``mean``, ``smallest`` and ``largest``; the names are
-    the kernels in words.
+    ``weights`` has the columns ``method``, ``kernel`` (from 1), ``mean``, ``smallest`` and ``largest``.
     """
     methods = method_looks.looks(weights["method"])
     fig, panel = plt.subplots(figsize=(7.6, 0.42 * len(names) + 1.4), layout="constrained")
@@ -143,10 +139,7 @@ def kernel_weights(weights: pd.DataFrame, names: list[str]) -> Figure:
 
 
 def quality_and_fairness(summary: pd.DataFrame, fairness: str, qualities: list[str]) -> Figure:
-    """Quality against fairness, one marker a method with its spread in both directions, one panel a quality.
-
-    ``summary`` has the columns ``method``, ``metric``, ``mean`` and ``std``.
-    """
+    """A summary's qualities against its fairness, one marker a method with its spread, one panel a quality."""
     if not qualities:
         fig = plt.figure(figsize=(4.4, 0.6))
         fig.text(0.0, 0.5, "Without classes quality is unknown.")
@@ -194,11 +187,9 @@ def _verdict(row: pd.Series) -> str:
 def over_weight(
     spread: pd.DataFrame, metrics: Sequence[str], chosen: Mapping[str, float] | None = None, *, across: int = 2
 ) -> Figure:
-    """Each metric against the fairness weight: median as a line, the range over all runs as a band; a panel a metric.
+    """Each metric of a spread against the weight: median as a line, range as a band; methods without one are left out.
 
-    ``spread`` has the columns ``method``, ``weight``, ``metric``, ``median``, ``smallest`` and ``largest``; rows
-    without a weight are left out. ``chosen`` is the weight by method that a rule has chosen: a vertical line with the
-    method's marker on top.
+    ``chosen`` is the weight by method that a rule has chosen: a vertical line with the method's marker on top.
     """
     some = spread.dropna(subset=["weight"])
     dress = method_looks.looks(some["method"], others=True)
@@ -221,10 +212,9 @@ def over_weight(
 
 
 def against(spread: pd.DataFrame, fairness: str, qualities: Sequence[str]) -> Figure:
-    """Quality against fairness: one marker for each method and weight, with the range over the runs in both directions.
+    """A spread's qualities against its fairness: one marker for each method and weight, with ranges; a panel a quality.
 
-    Points of a method are joined in the order of its weights; methods without a weight (NaN) are single points. Columns
-    are those of :func:`over_weight`; there is a panel for each quality, turned over where lower is better.
+    Points of a method are joined in the order of its weights; a panel is turned over where lower is better.
     """
     dress = method_looks.looks(spread["method"])
     fig, axes = grid(len(qualities), len(qualities), (5.0, 4.6), (0.3, 0.0))
@@ -233,12 +223,9 @@ def against(spread: pd.DataFrame, fairness: str, qualities: Sequence[str]) -> Fi
             x, y = (
                 part[part["metric"] == name].sort_values("weight").set_index("weight") for name in (fairness, quality)
             )
-            lone = x.index.isna().all()
-            drawn = (dress[method].open() if lone else dress[method].line()) | {
-                "linewidth": 0.0 if lone else 1.0,
-                "markersize": 8 if lone else 5,
-                "markeredgewidth": 1.6 if lone else 0.6,
-            }
+            drawn = dress[method].line() | {"linewidth": 1.0, "markersize": 5, "markeredgewidth": 0.6}
+            if x.index.isna().all():
+                drawn = dress[method].open() | {"linewidth": 0.0, "markersize": 8, "markeredgewidth": 1.6}
             ends = {"xerr": arms(x, "median"), "yerr": arms(y, "median")}
             panel.errorbar(x["median"], y["median"], **ends, elinewidth=0.7, alpha=0.9, **drawn)
         panel.set(xlabel=fairness, ylabel=quality, title=f"{quality} against {fairness}")
@@ -249,17 +236,11 @@ def against(spread: pd.DataFrame, fairness: str, qualities: Sequence[str]) -> Fi
 
 
 def bound(table: pd.DataFrame, chosen: float) -> Figure:
-    """A generalisation bound and its parts against the weight, logarithmic, with MNCE on a second axis.
-
-    Columns are ``weight``, ``empirical``, ``excess``, ``bound``, ``largest possible`` and ``MNCE``; the chosen weight
-    is marked.
-    """
+    """The bound of :func:`.tradeoff.generalisation` and its parts against the weight, with MNCE on a second axis."""
     fig, panel = plt.subplots(figsize=(7.6, 4.4), layout="constrained")
     line = table.sort_values("weight")
-    shown = {
-        "empirical": "empirical term", "excess": "R(λ)", "bound": "their sum, the bound",
-        "largest possible": "largest possible value",
-    }  # fmt: skip
+    shown = {"empirical": "empirical term", "excess": "R(λ)", "bound": "their sum, the bound"}
+    shown["largest possible"] = "largest possible value"
     for (column, label), (colour, marker) in zip(shown.items(), looks(), strict=False):
         drawn = {"color": colour, "marker": marker, "linestyle": ":" if column == "largest possible" else "-"}
         panel.plot(line["weight"], line[column], linewidth=1.2, label=label, **drawn)
@@ -278,10 +259,7 @@ def bound(table: pd.DataFrame, chosen: float) -> Figure:
 
 
 def starts(points: pd.DataFrame, value: str, label: str) -> Figure:
-    """One value of every run by the start and the weight: a panel a weight, a row a start, a marker a run.
-
-    ``points`` has the columns ``start``, ``weight`` and that of the value; the label stands beside the axis.
-    """
+    """One value of every run: a panel a ``weight``, a row a ``start``, a marker a run; the label is below the axes."""
     names, weights = list(dict.fromkeys(points["start"])), sorted(points["weight"].unique())
     fig, axes = grid(len(weights), len(weights), (2.6, 0.5 * len(names)), (1.4, 1.5), sharey=True)
     for panel, weight in zip(axes[0], weights, strict=True):
@@ -310,10 +288,7 @@ def _weight_axis(panel: Axes, weights: pd.Series) -> None:
 
 
 def cluster_bars(counts: Mapping[str, np.ndarray], groups: Sequence[str]) -> Figure:
-    """Bars of how many points of each group every cluster holds: one panel an answer, clusters by their size.
-
-    ``counts`` are (G, c) by the title of the panel.
-    """
+    """How many points of each group every cluster holds, by the size of clusters; (G, c) by the title of a panel."""
     dress = group_looks(groups)
     fig, axes = grid(len(counts), min(2, len(counts)), (4.6, 2.7), (0.4, 0.9), sharey=True)
     for panel, (title, given) in zip(axes.flat, counts.items(), strict=False):
@@ -336,10 +311,7 @@ def cluster_bars(counts: Mapping[str, np.ndarray], groups: Sequence[str]) -> Fig
 
 
 def heat_maps(pictures: Mapping[str, tuple[np.ndarray, Sequence[float]]]) -> Figure:
-    """Kernels as pictures, each with its own colour bar; thin lines part the clusters or groups.
-
-    By the title of the panel: a kernel averaged down, with values (b, b), and where on the axes, as shares, parts end.
-    """
+    """By title: a kernel averaged down (b, b), with a colour bar of its own, and where lines, as shares, part it."""
     fig, axes = grid(len(pictures), 2, (4.4, 3.7), (0.0, 0.2))
     for panel, (title, (values, edges)) in zip(axes.flat, pictures.items(), strict=False):
         # Readable in grey as well: cividis is ordered by lightness and survives colour blindness.

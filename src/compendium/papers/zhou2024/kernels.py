@@ -1,9 +1,8 @@
 """A kernel beside the fair kernel of Zhou et al. (2024): means over pairs of points, and what they say.
 
-No kernel matrix is kept, only means: over pairs of clusters, for pairs of one group and of two, and over blocks of the
-ordered matrix. All are means over pairs of *different* points, so that the diagonal, on which the fair kernel has its
-shift, is left out of them. The fair kernel differs from the standard one by the weight for each pair of one group, so
-that everything about it follows from the same means.
+All are means over pairs of *different* points, which leaves out the diagonal, where the fair kernel has its shift.
+Elsewhere it is less than the standard kernel by the weight for each pair of one group, so that everything about it
+follows from the same means.
 """
 
 from itertools import product
@@ -16,19 +15,15 @@ from .protocol import COUNTED, JointCounts, told
 #: How the points are ordered: by the first, and within it by the second.
 ORDERS = ("cluster, group", "group, cluster")
 ANSWERS = ("FKKM-f", "FKKM", "FMKKM-f", "FMKKM")
-TYPES = ("same cluster, same group", "same cluster, other group", "other cluster, same group",
-         "other cluster, other group")  # fmt: skip
+TYPES = [f"{cluster} cluster, {group} group" for cluster, group in product(("same", "other"), repeat=2)]
 
 
 def over_pairs(K: np.ndarray, parts: np.ndarray, mask: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Sum of K, and number, of the pairs of different points that a mask allows, by the parts of both points."""
     Y = (parts[:, None] == np.arange(parts.max() + 1)).astype(float)
-    own, found = np.arange(Y.shape[1]), []
-    for given in (K * mask, mask):
-        sums = Y.T @ (given @ Y)
-        sums[own, own] -= np.bincount(parts, weights=np.diagonal(given))
-        found.append(sums)
-    return tuple(found)
+    return tuple(
+        Y.T @ (given @ Y) - np.diag(np.bincount(parts, weights=np.diagonal(given))) for given in (K * mask, mask)
+    )
 
 
 def cell_means(K: np.ndarray, clusters: np.ndarray, groups: np.ndarray) -> dict[str, float]:
@@ -122,9 +117,7 @@ def types(rows: pd.DataFrame) -> pd.DataFrame:
 def contrasts(rows: pd.DataFrame) -> pd.DataFrame:
     """How far pairs of one cluster of FKKM, and pairs of one group, are above the others, in both kernels."""
     table = types(rows)
-    a, b, c, d = (
-        table[table["clusters of"] == "FKKM"].set_index("pairs").loc[list(TYPES), ["standard", "fair"]].to_numpy()
-    )
+    a, b, c, d = table[table["clusters of"] == "FKKM"].set_index("pairs").loc[TYPES, ["standard", "fair"]].to_numpy()
     return pd.DataFrame({"cluster": (a + b - c - d) / 2, "group": (a + c - b - d) / 2}, index=["standard", "fair"]).T
 
 
@@ -157,19 +150,18 @@ def in_words(rows: pd.DataFrame) -> str:
 
 def bars(rows: pd.DataFrame) -> tuple[dict[str, np.ndarray], list[str]]:
     """Counts (G, c) of every answer, and the names of the groups."""
-    joint = {name: counts_of(rows, name) for name in ANSWERS}
-    tables = {name: counts.group_by_cluster for name, counts in joint.items()}
-    return tables, [str(label) for label in joint["FKKM"].groups]
+    tables = {name: counts_of(rows, name).group_by_cluster for name in ANSWERS}
+    return tables, [str(label) for label in counts_of(rows, "FKKM").groups]
 
 
 def bar_table(rows: pd.DataFrame) -> pd.DataFrame:
     """The same, one line a bar's part."""
     found, names = bars(rows)
     lines = [
-        (answer, cluster, group, count)
+        (answer, cluster, group, table[place, cluster])
         for answer, table in found.items()
-        for cluster, counts in enumerate(table.T.tolist())
-        for group, count in zip(names, counts, strict=True)
+        for cluster in range(table.shape[1])
+        for place, group in enumerate(names)
     ]
     return pd.DataFrame(lines, columns=["answer", "cluster", "group", "points"])
 

@@ -48,7 +48,7 @@ def place(methods: pd.Series) -> pd.Series:
 def summary(rows: pd.DataFrame) -> pd.DataFrame:
     """Mean and population standard deviation over the seeds by method, metric and protocol (and reading)."""
     known = rows.assign(variant=rows["variant"].fillna("")) if "variant" in rows else rows
-    keys = ["dataset", "method", *(["variant"] if "variant" in rows else []), "protocol", "metric"]
+    keys = [name for name in ("dataset", "method", "variant", "protocol", "metric") if name in rows]
     spread = known.groupby(keys, sort=False)["value"].agg(
         mean="mean",
         std=lambda v: float(np.std(v.dropna(), axis=0)) if v.count() > 1 else np.nan,

@@ -48,8 +48,7 @@ ROWS = ("all", "first 5000", "random 5000", "random 2000", "random 1000", "first
         "random 1000 of each class")  # fmt: skip
 #: Above this number of rows the kernel is that by landmarks, and the confirmation is left out.
 EXACT_UP_TO = 5000
-FITS, DECISIVE = 0.5, 2.0
-LEVEL = 0.05
+FITS, DECISIVE, LEVEL = 0.5, 2.0, 0.05
 #: The methods that the searches compare.
 COMPARED = {CREDIT: ("K-means", "KKM"), K1B: ("K-means", "KKM", "FKKM-f")}
 WIDTH = 0.5  # of kernel 7, in mean distances
@@ -94,9 +93,8 @@ def coarse_scores(table: pd.DataFrame, wanted: Iterable[CreditCard], landmarks: 
         without = "" if choice.features == cards.FEATURES[0] else cards.LABELS[choice.label].column
         if (key := (kept.tobytes(), without, choice.scaling, c)) not in clustered:
             clustered[key] = coarse_clusters(cards.features_of(table, choice)[kept], c, landmarks)
-        values = {pair: v for m, found in clustered[key].items() for pair, v in judged(m, y, found, g).items()}
         admissible = bool(low <= binary_entropy(g.mean(axis=0)) <= high)
-        lines.append((choice, float(deviation(values, theirs)), admissible))
+        lines.append((choice, float(deviation(judged_all(y, clustered[key], g), theirs)), admissible))
     return pd.DataFrame(lines, columns=["choice", "score", "admissible"])
 
 
@@ -114,9 +112,8 @@ def landmark_embedding(X: np.ndarray, n_clusters: int, rng: np.random.Generator,
     With all rows as landmarks the kernel is exact. The mean distance is that of all rows to the landmarks.
     """
     L = X[np.sort(rng.permutation(len(X))[:landmarks])]
-    squares = np.maximum((X**2).sum(axis=1)[:, None] + (L**2).sum(axis=1) - 2.0 * X @ L.T, 0.0)
+    squares, among = (np.maximum((A**2).sum(axis=1)[:, None] + (L**2).sum(axis=1) - 2.0 * A @ L.T, 0.0) for A in (X, L))
     scale = 2.0 * (WIDTH * np.sqrt(squares).mean(axis=None)) ** 2
-    among = np.maximum((L**2).sum(axis=1)[:, None] + (L**2).sum(axis=1) - 2.0 * L @ L.T, 0.0)
     values, vectors = np.linalg.eigh(np.exp(-among / scale))
     kept = values > values[-1] * len(L) * np.finfo(float).eps
     Z = np.exp(-squares / scale) @ (vectors[:, kept] / np.sqrt(values[kept]))
@@ -140,7 +137,7 @@ def fine_score(table: pd.DataFrame, choice: CreditCard, seeds: int, landmarks: i
         else:
             H = landmark_embedding(X, c, rng, landmarks)
             found["KKM"] = KMeans(c, n_init=10, random_state=_drawn(rng)).fit_predict(H)
-        runs.append({key: v for m, labels in found.items() for key, v in judged(m, y, labels, groups).items()})
+        runs.append(judged_all(y, found, groups))
     means, theirs = {key: float(np.mean([run[key] for run in runs])) for key in runs[0]}, printed(CREDIT)
     values = {"score": float(deviation(means, theirs))}
     for method in COMPARED[CREDIT]:
@@ -152,10 +149,15 @@ def fine_score(table: pd.DataFrame, choice: CreditCard, seeds: int, landmarks: i
     return values
 
 
-def judged(method: str, y, labels, groups) -> dict[tuple[str, str], float]:
+def judged(y, labels, groups) -> dict[str, float]:
     """The four metrics of one clustering."""
     values = judge_clustering(JointCounts.from_labels(y, labels, groups))
-    return {(method, metric): float(values[metric]) for metric in METRICS}
+    return {metric: float(values[metric]) for metric in METRICS}
+
+
+def judged_all(y, found: dict[str, np.ndarray], groups) -> dict[tuple[str, str], float]:
+    """The same of several methods, by method and metric."""
+    return {(m, metric): v for m, labels in found.items() for metric, v in judged(y, labels, groups).items()}
 
 
 def confirmation(table: pd.DataFrame, choice: CreditCard, seeds: int) -> list[dict]:
@@ -170,8 +172,8 @@ def confirmation(table: pd.DataFrame, choice: CreditCard, seeds: int) -> list[di
         K, c = base_kernel(X, 7), len(np.unique(y))
         for method, weight in (("FKKM-f", 0.0), ("FKKM", PublishedRule())):
             model = FairKernelKMeans(c, weight, kernel="precomputed", random_state=seed, tol=1e-10)
-            found = judged(method, y, model.fit(K, sensitive_features=groups).labels_, groups)
-            rows += tidy({metric: value for (_, metric), value in found.items()}, **key, method=method, split=seed)
+            found = judged(y, model.fit(K, sensitive_features=groups).labels_, groups)
+            rows += tidy(found, **key, method=method, split=seed)
     return rows
 
 
@@ -267,16 +269,10 @@ def scores_of(groups: np.ndarray, clusters: dict[str, list[np.ndarray]]) -> np.n
 def named_groups(counts: sparse.csr_matrix) -> dict[str, np.ndarray]:
     """Groupings in two that the file itself offers; halves by size are exact, equal values in the order of the file."""
     n, place = counts.shape[0], np.arange(counts.shape[0])
-    by_terms, by_words = (
-        np.argsort(np.argsort(size, kind="stable"))
-        for size in (np.diff(counts.indptr), np.asarray(counts.sum(axis=1)).ravel())
-    )
-    found = {
-        "first and second half of the file": (place >= n // 2).astype(int),
-        "odd and even places in the file": place % 2,
-        "fewer and more different terms": (by_terms >= n // 2).astype(int),
-        "fewer and more words": (by_words >= n // 2).astype(int),
-    }
+    found = {"first and second half of the file": place, "odd and even places in the file": place % 2 * n}
+    for name, size in (("different terms", np.diff(counts.indptr)), ("words", np.asarray(counts.sum(axis=1)).ravel())):
+        found[f"fewer and more {name}"] = np.argsort(np.argsort(size, kind="stable"))
+    found = {name: (rank >= n // 2).astype(int) for name, rank in found.items()}
     documents = np.bincount(counts.indices, minlength=counts.shape[1])
     for term in np.argsort(np.abs(documents - n / 2), kind="stable")[:SPLITTING_TERMS]:
         found[f"without and with term {term}"] = (counts[:, [term]].toarray().ravel() > 0).astype(int)
@@ -332,7 +328,7 @@ def fair_rows(K: np.ndarray, y: np.ndarray, n_clusters: int, draws: int, fair_ha
     for draw in range(fair_halves):
         groups = k1b_halves(len(y), [SEEDS_OF[K1B], draws + draw])
         model = FairKernelKMeans(n_clusters, PublishedRule(), kernel="precomputed", random_state=draw)
-        values = judged("FKKM", y, model.fit(K, sensitive_features=groups).labels_, groups)
-        values = {metric: value for (_, metric), value in values.items()} | {"fairness weight": model.fairness_weight_}
+        values = judged(y, model.fit(K, sensitive_features=groups).labels_, groups)
+        values["fairness weight"] = model.fairness_weight_
         found += tidy(values, dataset=K1B, method="FKKM", split=draw, protocol="fair on random halves")
     return found

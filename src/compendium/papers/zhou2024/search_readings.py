@@ -44,13 +44,9 @@ def verdict(rows: pd.DataFrame) -> dict[str, object]:
     best, mine = float(found["score"].min()), found["label"] == label
     others = coarse.loc[coarse["label"] != label, "best admissible score"].dropna()
     other = min([*others, *found.loc[~mine, "score"]], default=float("inf"))
-    return {
-        "score": best,
-        "fits": best < FITS,
-        "best score of another label": other,
-        "best other score of this label": float(found.loc[mine & (found["score"] > best), "score"].min()),
-        "decisive": best < FITS and other >= DECISIVE * best,
-    }
+    second = float(found.loc[mine & (found["score"] > best), "score"].min())
+    said = {"score": best, "best score of another label": other, "best other score of this label": second}
+    return said | {"fits": best < FITS, "decisive": best < FITS and other >= DECISIVE * best}
 
 
 def by_label(rows: pd.DataFrame) -> pd.DataFrame:
@@ -67,11 +63,6 @@ def counts(rows: pd.DataFrame) -> dict[str, float]:
     """How many candidates there were, how many were admissible, and the median score."""
     some = rows[(rows["protocol"] == "coarse") & (rows["method"] == "")]
     return dict(zip(some["metric"], some["value"], strict=True))
-
-
-def shares(rows: pd.DataFrame) -> pd.DataFrame:
-    """The share of each candidate for the groups, in all rows and in the parts of them."""
-    return wide(rows, "groups").rename(columns={"method": "groups by"})
 
 
 def beside(rows: pd.DataFrame) -> pd.DataFrame:
@@ -167,8 +158,7 @@ def known_shares(dataset: str, rows: pd.DataFrame) -> dict[str, float]:
     """Smaller shares of groups that are compared with the table: those of the search, or equal halves."""
     if dataset == K1B:
         return {"equal halves": 0.5}
-    table = shares(rows)
-    sex = table.set_index("groups by").loc["sex"]
+    sex = wide(rows, "groups").set_index("method").loc["sex"]
     return {said: min(sex[column], 1.0 - sex[column]) for column, said in PARTS.items()}
 
 
@@ -179,7 +169,9 @@ def found_in(dataset: str, rows: pd.DataFrame) -> dict[str, pd.DataFrame]:
             "The best candidates after the fine search": fine(rows),
             "The choice beside the printed numbers; the last two methods had no part in the search": beside(rows),
             "The best candidate of each label and group in the coarse search": by_label(rows),
-            "Share of one group, by what may be the groups": shares(rows),
+            "Share of one group, by what may be the groups": wide(rows, "groups").rename(
+                columns={"method": "groups by"}
+            ),
         }
     else:
         found = {
@@ -235,11 +227,11 @@ def _on_k1b(rows: pd.DataFrame) -> list[str]:
 def _shown(frame: pd.DataFrame) -> pd.DataFrame:
     """Numbers at the digits of the printed table, entropies and shares at one more; words for true and false."""
     shown = frame.copy()
-    for name in shown.columns:
-        if shown[name].dtype == bool:
-            shown[name] = shown[name].map({True: "yes", False: "no"})
-        elif pd.api.types.is_float_dtype(shown[name]):
-            whole = (shown[name].dropna() % 1 == 0).all() and name in ("size of one group", "admissible")
+    for name, values in frame.items():
+        if values.dtype == bool:
+            shown[name] = values.map({True: "yes", False: "no"})
+        elif pd.api.types.is_float_dtype(values):
+            whole = name in ("size of one group", "admissible") and (values.dropna() % 1 == 0).all()
             digits = 0 if whole else 3 + name.startswith(("entropy", "share"))
-            shown[name] = [f"{value:.{digits}f}" if pd.notna(value) else "–" for value in shown[name]]
+            shown[name] = [f"{value:.{digits}f}" if pd.notna(value) else "–" for value in values]
     return shown

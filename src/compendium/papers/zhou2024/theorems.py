@@ -10,6 +10,7 @@ For Theorem 2 the fair kernel of two samples with groups g and g' is
 error of a sample is its squared distance to the nearest centre.
 """
 
+from bisect import bisect_left
 from collections.abc import Iterator
 from itertools import product
 from typing import NamedTuple
@@ -82,31 +83,26 @@ def inverse_weights(h: np.ndarray) -> np.ndarray:
 class Rounds(NamedTuple):
     """Where alternating ended: clusters (n,), weights of the kernels (m,), and whether the last round moved no point.
 
-    ``history`` is the objective at the start and after each of the two steps of every round.
+    ``history`` is the objective at the start and after each of the two steps of every one of the ``n_rounds``.
     """
 
     labels: np.ndarray
     weights: np.ndarray
-    history: tuple[float, ...]
+    history: list[float]
     at_rest: bool
-
-    @property
-    def n_rounds(self) -> int:
-        """Rounds until no point moved any more, or the number allowed."""
-        return len(self.history) // 2
+    n_rounds: int
 
 
 def alternate(kernels: np.ndarray, labels: np.ndarray, c: int, max_rounds: int) -> Rounds:
     """Steps 4 to 7 on fair kernels (m, n, n), from given labels and equal weights."""
-    weights = np.full(len(kernels), 1.0 / len(kernels))
-    history, moves = [float(weights**2 @ residuals(kernels, labels, c))], True
-    while moves and len(history) // 2 < max_rounds:
+    weights, moves, rounds = np.full(len(kernels), 1.0 / len(kernels)), True, 0
+    history = [float(weights**2 @ residuals(kernels, labels, c))]
+    while moves and rounds < max_rounds:
         labels, moves = sweep(np.einsum("p,pij->ij", weights**2, kernels), labels, c)
-        h = residuals(kernels, labels, c)
-        history.append(float(weights**2 @ h))
+        h, before, rounds = residuals(kernels, labels, c), weights, rounds + 1
         weights = inverse_weights(h)
-        history.append(float(weights**2 @ h))
-    return Rounds(labels, weights, tuple(history), not moves)
+        history += [float(before**2 @ h), float(weights**2 @ h)]
+    return Rounds(labels, weights, history, not moves, rounds)
 
 
 def partitions(n: int, c: int) -> Iterator[np.ndarray]:
@@ -182,10 +178,7 @@ def _example(example: tuple, name: str) -> str:
 
 
 def difference_of_matrices(margin: float = 0.0) -> Answer:
-    """Z02: random symmetric pairs at the edge of the condition; below it; and pairs that do not need it.
-
-    ``margin``, by the size of the entries, moves the edge: above zero, what the lemma does not say.
-    """
+    """Z02: random symmetric pairs at the edge of the condition (or less, by a margin); below it; and without need."""
     least, below, needless, rounding = np.inf, 0, 0, rule("Z02", "rounding")
     for trial in range(300):
         rng = np.random.default_rng((SEED, 2, trial))
@@ -253,14 +246,11 @@ def shifted_kernel() -> Answer:
 
 
 def best_changes(kernels: np.ndarray, codes: np.ndarray, projectors: np.ndarray, weight: float = 0.1) -> bool:
-    """Whether the best of all clusterings, each with its best weights, is another one with the shift of the algorithm.
-
-    It is compared with the smallest shift that makes these fair kernels semidefinite.
+    """Whether the best of all clusterings, each with its best weights, differs between the shift of the algorithm and
+    the smallest one that makes these fair kernels semidefinite.
     """
     smallest = max(-np.linalg.eigvalsh(fair_kernel(kernels, codes, weight, 0.0)).min(), 0.0)
-    values = []
-    for shift in (smallest, weight * np.bincount(codes).max()):
-        values.append(inverse_sums(fair_kernel(kernels, codes, weight, shift), projectors))
+    values = [inverse_sums(fair_kernel(kernels, codes, weight, shift), projectors) for shift in (smallest, None)]
     i, j = (int(value.argmax(axis=0)) for value in values)
     clearly = 1 + rule("Z03", "rounding")
     return bool(values[0][i] > values[0][j] * clearly and values[1][j] > values[1][i] * clearly)
@@ -295,6 +285,7 @@ def weight_update() -> Answer:
 
 
 def _solved(h: np.ndarray) -> np.ndarray:
+    """The weights of a numerical solver."""
     scaled, start = h / h.max(axis=0), np.full(len(h), 1.0 / len(h))
     found = minimize(
         lambda w: w**2 @ scaled, start, jac=lambda w: 2.0 * w * scaled, method="SLSQP", bounds=[(0.0, 1.0)] * len(h),
@@ -338,14 +329,10 @@ def convergence() -> Answer:
 
 # -- Theorem 2 --------------------------------------------------------------------------------------------------------
 
-BOUND_SEED = 20246
-DELTA = 0.05
-#: Held-out samples in all, and repetitions of every setting.
-HELD_OUT, REPEATS = 2000, 4
-SIZES, WEIGHTS = (50, 100, 200), (0.0, 0.1, 1.0, 5.0)
-CLUSTERS = 3
-#: A centre that is fixed beforehand: so many times the feature vector of the point 0.
-CENTRES = (1.0, 1000.0)
+BOUND_SEED, DELTA = 20246, 0.05
+#: Samples in all that are held out, clusters, and a centre fixed beforehand: so many times the vector of the point 0.
+HELD_OUT, CLUSTERS, CENTRES = 2000, 3, (1.0, 1000.0)
+SIZES, WEIGHTS, REPEATS = (50, 100, 200), (0.0, 0.1, 1.0, 5.0), 4
 
 
 def bound(
@@ -385,14 +372,9 @@ def largest_error(largest: float, weight: float, b: float = 1.0) -> float:
 
 def informative_from(c: int, t: int, share: float, weight: float) -> int:
     """The smallest n for which the bound is below the largest possible error, the largest group being a share of n."""
-    low, high = 1, 2
-    while bound(high, c, t, share * high, weight) >= largest_error(share * high, weight):
-        low, high = high, 2 * high
-    while high - low > 1:
-        middle = (low + high) // 2
-        vacuous = bound(middle, c, t, share * middle, weight) >= largest_error(share * middle, weight)
-        low, high = (middle, high) if vacuous else (low, middle)
-    return high
+    sizes = range(1, 10**12)
+    says = bisect_left(sizes, True, key=lambda n: bound(n, c, t, share * n, weight) < largest_error(share * n, weight))
+    return sizes[says]
 
 
 def expressions() -> Answer:

@@ -5,6 +5,8 @@ passes it. For a large weight it says what the best among the fair clusterings c
 that were not clustered.
 """
 
+from itertools import product
+
 import numpy as np
 import pandas as pd
 from sklearn.base import clone
@@ -39,38 +41,31 @@ def rows_of(data: ClusterData, K: np.ndarray, found, method: str, split, protoco
     rule has no weight of its own in the rows: what it chose, and what it tried, is said beside.
     """
     key = {"dataset": data.name, "method": method, "k": data.n_clusters, "split": split, "protocol": protocol}
-    point = isinstance(found, TradeOffPoint)
-    key["weight"], labels = (found.weight, found.labels) if point else (weight, getattr(found, "labels_", found))
-    facts = facts | {"clustering objective": unexplained(K, labels)} | _facts(found)
-    rows = judged(JointCounts.from_labels(data.y, labels, data.groups), **key) + tidy(facts, **key)
-    if isinstance(found, FairKernelKMeans):
-        for step in found.search_:
-            at = {"protocol": f"{protocol}: search", "weight": step["fairness_weight"]}
-            rows += tidy({"MNCE tried": step["mnce"]}, **key | at)
-    return rows
-
-
-def _facts(found) -> dict[str, float]:
+    key["weight"], labels, searched = weight, getattr(found, "labels_", found), []
     if isinstance(found, TradeOffPoint):
-        own = found.updates
-        return {"objective": own.objective, "sweeps": own.n_sweeps, "moves": own.n_moves, "at rest": own.at_rest}
-    if not isinstance(found, FairKernelKMeans | FairMultipleKernelKMeans):
-        return {}
-    ruled, facts = bool(found.search_), {"objective": found.objective_}
-    if ruled:
-        facts["chosen weight"] = found.fairness_weight_
+        key["weight"], labels, own = found.weight, found.labels, found.updates
+        facts |= {"objective": own.objective, "sweeps": own.n_sweeps, "moves": own.n_moves, "at rest": own.at_rest}
+    elif isinstance(found, FairKernelKMeans | FairMultipleKernelKMeans):
+        facts["objective"] = found.objective_
+        facts |= {"chosen weight": found.fairness_weight_} if found.search_ else {}
     if isinstance(found, FairMultipleKernelKMeans):
         gamma = found.kernel_weights_
         facts |= {"largest kernel weight": gamma.max(), "smallest kernel weight": gamma.min()}
-        return facts | {"rounds": found.n_rounds_}
-    if ruled:
+        facts["rounds"] = found.n_rounds_
+    elif isinstance(found, FairKernelKMeans):
+        facts |= {"sweeps": found.n_sweeps_, "moves": found.n_moves_, "at rest": found.at_rest_}
+        facts |= {"swaps": found.n_swaps_} if found.swaps else {}
+        searched = found.search_
+    tried = {step["fairness_weight"]: step["mnce"] for step in searched}
+    if tried:
         # Whether the rule ended, rather than the weights that it may try, told from what its search recorded.
-        tried = {step["fairness_weight"]: step["mnce"] for step in found.search_}
         ended = found.fairness_weight.search(lambda weight: (None, tried[weight]))[2]
-        facts |= {"weights tried": len(found.search_), "decided": ended}
-    if found.swaps:
-        facts["swaps"] = found.n_swaps_
-    return facts | {"sweeps": found.n_sweeps_, "moves": found.n_moves_, "at rest": found.at_rest_}
+        facts |= {"weights tried": len(tried), "decided": ended}
+    facts["clustering objective"] = unexplained(K, labels)
+    rows = judged(JointCounts.from_labels(data.y, labels, data.groups), **key) + tidy(facts, **key)
+    for at, mnce in tried.items():
+        rows += tidy({"MNCE tried": mnce}, **key | {"protocol": f"{protocol}: search", "weight": at})
+    return rows
 
 
 def qualities(rows: pd.DataFrame) -> list[str]:
@@ -80,8 +75,7 @@ def qualities(rows: pd.DataFrame) -> list[str]:
 
 def unexplained(K: np.ndarray, labels: np.ndarray) -> float:
     """Mean squared distance of a point to the centre of its cluster in the space of a kernel."""
-    clusters, codes = np.unique(labels, return_inverse=True)
-    gram, Y = DenseGram(K), (codes[:, None] == np.arange(len(clusters))).astype(float)
+    gram, Y = DenseGram(K), (labels[:, None] == np.unique(labels)).astype(float)
     inside = (Y * gram.product(Y)).sum(axis=0) / Y.sum(axis=0)
     return float((gram.diagonal.sum(axis=0) - inside.sum(axis=0)) / len(K))
 
@@ -125,10 +119,9 @@ def rules(rows: pd.DataFrame) -> pd.DataFrame:
         own = rows[rows["method"] == method]
         for name in own.loc[own["metric"] == "chosen weight", "protocol"].unique():
             wide = own[own["protocol"] == name].pivot(index="split", columns="metric", values="value")
-            weights = wide["chosen weight"]
-            line = {"method": method, "rule": name, "weight": weights.median()}
-            line |= {"from": weights.min(), "to": weights.max()}
-            found.append(line | {metric: wide[metric].median() for metric in METRICS})
+            weights, line = wide["chosen weight"], {"method": method, "rule": name}
+            line |= {"weight": weights.median(), "from": weights.min(), "to": weights.max()}
+            found.append(line | wide[list(METRICS)].median().to_dict())
     return pd.DataFrame(found)
 
 
@@ -171,7 +164,7 @@ def shape_in_words(rows: pd.DataFrame, method: str = "FKKM") -> str:
 
 
 def shapes_in_words(rows: pd.DataFrame) -> str:
-    """The same for every method that went over the weights with this kernel or with all, as far as they are stored."""
+    """The same with one kernel and with all, as far as they are stored."""
     return " ".join(shape_in_words(rows, method) for method in ("FKKM", "FMKKM") if method in set(rows["method"]))
 
 
@@ -205,9 +198,8 @@ def _beaten(points: pd.DataFrame, by: pd.DataFrame) -> int:
 def certificates(rows: pd.DataFrame) -> pd.DataFrame:
     """The best objective over the seeds beside the bound, by weight; both without what no clustering can change.
 
-    Of the rows of one data set: ``weight``; ``reached``, the same ``carried on`` from each weight to the next, and
-    ``bound`` (objective plus the weight times the smallest regulariser, by n); ``gap``, and ``share`` of the bound that
-    is reached.
+    Columns are ``weight``; ``reached``, the same ``carried on`` from each weight to the next, and ``bound`` (objective
+    plus the weight times the smallest regulariser, by n); ``gap``, and ``share`` of the bound that is reached.
     """
     objective = rows[(rows["method"] == "FKKM") & (rows["metric"] == "objective")]
     best = objective.groupby(["protocol", "weight"])["value"].max()
@@ -224,9 +216,8 @@ def certificates(rows: pd.DataFrame) -> pd.DataFrame:
 def certificate_lines(found: pd.DataFrame) -> pd.DataFrame:
     """The same as lines over the weight, ready to be drawn."""
     names = {"bound": "no clustering is above", "reached": "each weight from the start", "carried on": "carried on"}
-    long = found.melt("weight", list(names), var_name="method", value_name="median")
-    ends = long.assign(smallest=long["median"], largest=long["median"], metric="objective a point")
-    return ends.assign(method=ends["method"].map(names))
+    long = found.rename(columns=names).melt("weight", names.values(), var_name="method", value_name="median")
+    return long.assign(smallest=long["median"], largest=long["median"], metric="objective a point")
 
 
 def certificate_in_words(found: pd.DataFrame) -> str:
@@ -248,23 +239,17 @@ def generalisation(rows: pd.DataFrame) -> pd.DataFrame:
     The kernel has a unit diagonal, so that b = 1 and every point has the squared length :math:`1 + \alpha - \lambda`
     in the fair kernel. Two points are at most :math:`4 b + 2 \alpha` apart (squared), and so are a point and a mean of
     points; the range that the theorem itself gives the error is :math:`4 (b + \alpha) - 2 (1 + 1/t) \lambda`.
-
-    Of the rows of one data set: ``weight``, ``empirical``, ``excess``, ``bound``, ``largest possible``, ``range of the
-    theorem``, ``MNCE``.
     """
     grid = rows[(rows["protocol"] == "grid") & (rows["method"] == "FKKM")]
     medians = grid.pivot_table(index="weight", columns="metric", values="value", aggfunc="median")
     n, c, sizes = shape(rows)
     weights, t, largest = medians.index.to_numpy(float), len(sizes), int(sizes.max())
-    alpha = largest * weights
-    found = pd.DataFrame({"weight": weights})
-    found["empirical"] = 1.0 + alpha - weights - (medians["objective"].to_numpy() + alpha * c) / n
-    found["excess"] = [bound(n, c, t, largest, weight) for weight in weights]
-    found["bound"] = found["empirical"] + found["excess"]
+    alpha, excess = largest * weights, np.array([bound(n, c, t, largest, weight) for weight in weights])
+    empirical = 1.0 + alpha - weights - (medians["objective"].to_numpy() + alpha * c) / n
+    found = {"weight": weights, "empirical": empirical, "excess": excess, "bound": empirical + excess}
     found["largest possible"] = largest_error(largest, weights)
     found["range of the theorem"] = 4.0 * (1.0 + alpha) - 2.0 * (1.0 + 1.0 / t) * weights
-    found["MNCE"] = medians["MNCE"].to_numpy()
-    return found
+    return pd.DataFrame(found | {"MNCE": medians["MNCE"].to_numpy()})
 
 
 def vacuous(found: pd.DataFrame) -> str:
@@ -312,15 +297,10 @@ def price_in_words(rows: pd.DataFrame) -> str:
 
 
 def starts(rows: pd.DataFrame) -> pd.DataFrame:
-    """Every run of every start: ``start``, ``weight``, the objective relative to the best one seen, MNCE, ACC."""
+    """Every run of every start: ``start``, ``weight``, ``split``, all metrics, and how far it is ``below best``."""
     tried = rows.loc[rows["protocol"] == "start: relaxed", "weight"].unique()
-    some = rows[
-        rows["protocol"].str.startswith("start: ")
-        & rows["weight"].isin(tried)
-        & rows["metric"].isin(["objective", "MNCE", "ACC", "sweeps"])
-    ]
-    keys = ["protocol", "weight", "split"]
-    wide = some.pivot(index=keys, columns="metric", values="value").reset_index()
+    some = rows[rows["protocol"].str.startswith("start: ") & rows["weight"].isin(tried)]
+    wide = some.pivot(index=["protocol", "weight", "split"], columns="metric", values="value").reset_index()
     below = (wide.groupby("weight")["objective"].transform("max") - wide["objective"]) / shape(rows)[0]
     wide["below best"] = below.where(below > 1e-10, 0.0)  # those that differ by less are the same
     names = pd.CategoricalDtype(["relaxed", "carried on", "random"], ordered=True)
@@ -350,9 +330,8 @@ def swaps(rows: pd.DataFrame) -> pd.DataFrame:
     wide = some.pivot(index=["weight", "split"], columns=["metric", "protocol"], values="value")
     gained = wide["objective", "with swaps"] - wide["objective", "without swaps"]
     found = pd.DataFrame({"swaps": wide["swaps", "with swaps"], "gain a point": gained / shape(rows)[0]})
-    for metric in ("fair gap", "MNCE", "ACC", "clustering objective"):
-        for name in ("without swaps", "with swaps"):
-            found[f"{metric}, {name}"] = wide[metric, name]
+    for metric, name in product(("fair gap", "MNCE", "ACC", "clustering objective"), ("without swaps", "with swaps")):
+        found[f"{metric}, {name}"] = wide[metric, name]
     return found.groupby("weight").median().reset_index()
 
 

@@ -1,7 +1,7 @@
 """Other readings of the methods of Table 1, for what the slides leave open: shown beside the fixed ones, not judged."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from sklearn.base import BaseEstimator, clone
@@ -20,9 +20,9 @@ from evenspan.clustering.kernels import DenseGram
 from evenspan.core.errors import DataError
 
 from ...data import clustering_files as files
+from ...data import scaling
 from ...data.clustering import CREDIT_CARD
 from ...data.credit_card import FEATURES, LABELS, SCALINGS, credit_card_table, rows_of
-from ...data.scaling import tf_idf
 from .protocol import (
     LINEAR,
     Given,
@@ -36,10 +36,8 @@ from .protocol import (
     kernel,
 )
 
-#: The kernel and the graph of the fixed settings.
-KERNEL, NEIGHBOURS = 7, 20
-#: Where a quadratic kernel stands in the stack; with the linear one, points of unit length are found again.
-QUADRATIC = 4
+#: The kernel and the graph of the fixed settings, and where a quadratic kernel stands in the stack.
+KERNEL, NEIGHBOURS, QUADRATIC = 7, 20, 4
 
 
 # -- what methods are given -------------------------------------------------------------------------------------------
@@ -55,17 +53,17 @@ def unit_rows(linear, quadratic) -> np.ndarray:
 
     Both kernels (n, n) are centred and then scaled to a unit diagonal. The n points must span n - 1 directions.
     """
-    (v, gap), (u, _) = (_null_vector(np.asarray(K, dtype=np.float64)) for K in (linear, quadratic))
+    linear = np.asarray(linear, dtype=np.float64)
+    (v, gap), (u, _) = map(_null_vector, (linear, np.asarray(quadratic, dtype=np.float64)))
     if gap < 1e-9:
         raise DataError(
             f"the linear kernel has more than one eigenvalue near zero (the second is {gap:.1e} of the largest), so "
             "its points span fewer directions than their number less one and cannot be found. Ask for the features."
         )
-    K = np.asarray(linear, dtype=np.float64) * np.outer(v, v)
+    K = linear * np.outer(v, v)
     squares = np.maximum(np.diagonal(K)[:, None] + np.diagonal(K) - 2.0 * K, 0.0)
-    fourth = squares**2
     # Centred (2 - s D^2 / 2)^2 has the diagonal s a + s^2 b, in proportion to the squares of u.
-    a, b = (-2.0 * _centred_diagonal(squares), 0.25 * _centred_diagonal(fourth))
+    a, b = -2.0 * _centred_diagonal(squares), 0.25 * _centred_diagonal(squares**2)
     s = float(np.linalg.lstsq(np.column_stack([u**2, -b]), a, rcond=None)[0][1])
     values, vectors = np.linalg.eigh(1.0 - 0.5 * s * squares)
     return vectors * np.sqrt(np.maximum(values, 0.0))
@@ -88,7 +86,7 @@ def unscaled(problem: Problem):
     if problem.name == "mnist_usps":
         return files.read_mnist_usps()[0]
     if problem.name == "k1b":
-        return tf_idf(files.read_k1b()[0])
+        return scaling.tf_idf(files.read_k1b()[0])
     table = credit_card_table()
     dropped = [] if CREDIT_CARD.features == FEATURES[0] else list({LABELS[CREDIT_CARD.label].column, "SEX"})
     scaled = SCALINGS[CREDIT_CARD.scaling](table.drop(columns=dropped).to_numpy(float))
@@ -112,23 +110,9 @@ def clipped(given: Given) -> Given:
     return graph_of
 
 
-def standardised(problem: Problem) -> np.ndarray:
-    """The features with columns standardised before."""
-    return standardize_and_scale(features(problem))
-
-
-def standardize_and_scale(X) -> np.ndarray:
-    """Columns with mean 0 and standard deviation 1, then rows of unit length, as the authors prepare their data.
-
-    Constant columns become 0, and a row that equals the mean stays 0.
-    """
-    X = np.asarray(X, dtype=np.float64)
-    largest = np.abs(X).max(axis=0, initial=0.0)
-    X = X - X.mean(axis=0)
-    scale = X.std(axis=0)
-    X /= np.where(scale > 1e-12 * largest, scale, np.inf)  # a constant column is left with the rounding of its mean
-    lengths = np.linalg.norm(X, axis=1, keepdims=True)
-    return X / np.where(lengths > 0, lengths, 1.0)
+def scaled_columns(problem: Problem) -> np.ndarray:
+    """The features with columns standardised before, as the authors prepare their data."""
+    return scaling.unit_rows(scaling.standardised(features(problem)))
 
 
 # -- methods that are another reading ---------------------------------------------------------------------------------
@@ -186,19 +170,21 @@ class RowsNotScaled(BaseEstimator):
 
 @dataclass(frozen=True)
 class Reading:
-    """A method with what it is given, the data sets that this suits, and why it does not suit the others."""
+    """A method with what it is given; some are not for data without dense columns of their own."""
 
     estimator: BaseEstimator
     given: Given
-    suits: Callable[[Problem], bool] = lambda problem: True
-    reason: str = ""
+    columns: bool = False
+    #: Kernels have no columns of their own, and sparse features are not to be centred.
+    reason: ClassVar = (
+        "the features have no dense columns of their own: only kernels are published, or the counts are sparse"
+    )
+
+    def suits(self, problem: Problem) -> bool:
+        """Whether the data are such that it can be run."""
+        return not self.columns or isinstance(problem.data.X, np.ndarray)
 
 
-#: Kernels have no columns of their own, and sparse features are not to be centred.
-COLUMNS = {
-    "suits": lambda problem: isinstance(problem.data.X, np.ndarray),
-    "reason": "the features have no dense columns of their own: only kernels are published, or the counts are sparse",
-}
 ONE_START = "k-means from one start"
 UNSCALED = "kernel 7 of rows not scaled"
 STANDARDISED = "columns standardised before"
@@ -239,7 +225,7 @@ VARIANTS: dict[str, dict[str, Reading]] = {
     "VFC": {
         "weight 20": Reading(_vfc(20.0), features),
         "weight 50": Reading(_vfc(50.0), features),
-        STANDARDISED: Reading(_vfc(10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10000), standardised, **COLUMNS),
+        STANDARDISED: Reading(_vfc(10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10000), scaled_columns, True),
     },
     "FFC": {
         "half of the balance kept": Reading(FairnessFirstClustering(threshold=0.5), features),
@@ -264,11 +250,11 @@ SCALINGS_READ: dict[str, dict[str, Reading]] = {
     "SC": {f"{UNSCALED}, negative entries 0": Reading(SpectralClustering(), clipped(unscaled_kernel))},
     "FairSC": {f"{UNSCALED}, negative entries 0": Reading(CUT, clipped(unscaled_kernel))},
     "VFC": {
-        f"{STANDARDISED}, weight {weight:g}": Reading(_vfc(weight), standardised, **COLUMNS) for weight in (50.0, 100.0)
+        f"{STANDARDISED}, weight {weight:g}": Reading(_vfc(weight), scaled_columns, True) for weight in (50.0, 100.0)
     },
     "FFC": {
         "a quarter of the balance kept, rows not scaled": Reading(
-            FairnessFirstClustering(threshold=0.25), lambda problem: np.asarray(unscaled(problem), float), **COLUMNS
+            FairnessFirstClustering(threshold=0.25), lambda problem: np.asarray(unscaled(problem), float), True
         )
     },
     "FKKM-f": {UNSCALED: Reading(PLAIN, unscaled_kernel)},
