@@ -4,16 +4,26 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
+import pandas as pd
 from scipy import sparse
 
-from evenspan.core.errors import DataError, RegistryError
+from evenspan.core.errors import ConfigurationError, DataError, RegistryError
 
 from . import clustering_files as files
 from . import uci_activities
 from .credit_card import CREDIT_CARD, CREDIT_CARD_ALL, CreditCard, credit_card_arrays, credit_card_table
 from .scaling import standardised, tf_idf, unit_rows
 
-__all__ = ["CREDIT_CARD", "K1B_SEED", "ClusterData", "CreditCard", "clusterings", "k1b_halves", "load_clustering"]
+__all__ = [
+    "CREDIT_CARD",
+    "K1B_SEED",
+    "ClusterData",
+    "CreditCard",
+    "clusterings",
+    "k1b_halves",
+    "load_clustering",
+    "own_clustering",
+]
 
 #: The groups of K1b are not published: two halves at random, drawn with this seed.
 K1B_SEED = 2024
@@ -106,6 +116,41 @@ def load_clustering(name: str) -> ClusterData:
     if name not in LOADERS:
         raise RegistryError(f"there is no clustering data set {name!r}; there are {', '.join(LOADERS)}.")
     return LOADERS[name]()
+
+
+def own_clustering(path: str, groups: str, classes: str = "", clusters: int = 0) -> ClusterData:
+    """A CSV file with a column of ``groups`` and perhaps one of true ``classes``; all others are numbers.
+
+    Columns are standardised and rows scaled to unit length, as the authors prepare their data. There are as many
+    clusters as classes unless their number is given.
+    """
+    try:
+        table = pd.read_csv(path)
+    except (OSError, ValueError) as error:
+        raise ConfigurationError(f"dataset={path!r} cannot be read ({error}). Give the path of a CSV file.") from error
+    named = {"groups": groups} | ({"classes": classes} if classes else {})
+    for said, name in named.items():
+        if name not in table:
+            raise ConfigurationError(f"{said}={name!r}; {path} has the columns {', '.join(table)}. Name one of these.")
+    X = table.drop(columns=list(set(named.values())))
+    for name in table.columns[table.isin([np.nan, np.inf, -np.inf]).any(axis=0)]:
+        raise ConfigurationError(f"{path}: the column {name} has cells without a value. Leave out their rows.")
+    for name in X.columns.difference(X.select_dtypes("number").columns, sort=False):
+        raise ConfigurationError(
+            f"{path}: the column {name} is not numeric (its first cell is {X[name].iloc[0]!r}); distances need "
+            "numbers. Leave it out, or write it as columns of numbers."
+        )
+    if X.shape[1] < 2:
+        raise ConfigurationError(f"{path} has {X.shape[1]} columns of features; rows of unit length need two or more.")
+    if (labels := table[groups].unique()).size < 2:
+        raise ConfigurationError(f"{path} has the groups {', '.join(map(str, labels))}; needed are two or more.")
+    found = clusters or (table[classes].nunique() if classes else 0)
+    if not 2 <= found <= len(table):
+        why = "" if classes else "; without a column of classes say how many"
+        raise ConfigurationError(f"clusters={found}; of {len(table)} rows 2 to {len(table)} can be looked for{why}.")
+    y = table[classes].to_numpy() if classes else None
+    note = "A table of one's own: columns standardised, rows of unit length."
+    return ClusterData(path, unit_rows(standardised(X.to_numpy(float))), None, y, table[groups].to_numpy(), found, note)
 
 
 def k1b_halves(n: int, seed: int | list[int] = K1B_SEED) -> np.ndarray:

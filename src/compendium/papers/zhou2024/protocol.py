@@ -42,8 +42,7 @@ from evenspan.metrics.clustering import (
     regulariser_of,
 )
 
-from ...data.clustering import ClusterData, clusterings, load_clustering
-from ...data.scaling import standardised, unit_rows
+from ...data.clustering import ClusterData, clusterings, load_clustering, own_clustering
 from ...protocol import tidy
 
 METRICS = ("ACC", "NMI", "Bal", "MNCE")
@@ -180,8 +179,7 @@ class Problem:
 
     def __init__(self, data: str | ClusterData):
         self.name = data if isinstance(data, str) else data.name
-        self._given = data
-        self._kept: dict[object, object] = {}
+        self._given, self.kept = data, {}
 
     @property
     def at_hand(self) -> bool:
@@ -200,17 +198,11 @@ class Problem:
         """Groups as numbers."""
         return encode_groups(self.data.groups, self.data.n)[1]
 
-    def keep(self, key: object, make: Callable[[], object]):
-        """What ``make`` gives, made once."""
-        if key not in self._kept:
-            self._kept[key] = make()
-        return self._kept[key]
-
 
 def problem(dataset: str, groups: str = "", classes: str = "", clusters: int = 0) -> Problem:
     """A data set by its name: one of ``compendium.data.clustering.clusterings()``, the made one, or a CSV file."""
     if Path(dataset).suffix == ".csv":
-        return Problem(own_data(dataset, groups, classes, clusters))
+        return Problem(own_clustering(dataset, groups, classes, clusters))
     if dataset not in (known := (*clusterings(), MADE)):
         raise ConfigurationError(f"dataset={dataset!r}; needed is a CSV file or one of {', '.join(known)}.")
     if groups or classes or clusters:
@@ -221,41 +213,6 @@ def problem(dataset: str, groups: str = "", classes: str = "", clusters: int = 0
     return Problem(dataset)
 
 
-def own_data(path: str, groups: str, classes: str = "", clusters: int = 0) -> ClusterData:
-    """A CSV file with a column of ``groups`` and perhaps one of true ``classes``; all others are numbers.
-
-    Columns are standardised and rows scaled to unit length, as the authors prepare their data. There are as many
-    clusters as classes unless their number is given.
-    """
-    try:
-        table = pd.read_csv(path)
-    except (OSError, ValueError) as error:
-        raise ConfigurationError(f"dataset={path!r} cannot be read ({error}). Give the path of a CSV file.") from error
-    named = {"groups": groups} | ({"classes": classes} if classes else {})
-    for said, name in named.items():
-        if name not in table:
-            raise ConfigurationError(f"{said}={name!r}; {path} has the columns {', '.join(table)}. Name one of these.")
-    X = table.drop(columns=list(set(named.values())))
-    for name in table.columns[table.isin([np.nan, np.inf, -np.inf]).any(axis=0)]:
-        raise ConfigurationError(f"{path}: the column {name} has cells without a value. Leave out their rows.")
-    for name in X.columns.difference(X.select_dtypes("number").columns, sort=False):
-        raise ConfigurationError(
-            f"{path}: the column {name} is not numeric (its first cell is {X[name].iloc[0]!r}); distances need "
-            "numbers. Leave it out, or write it as columns of numbers."
-        )
-    if X.shape[1] < 2:
-        raise ConfigurationError(f"{path} has {X.shape[1]} columns of features; rows of unit length need two or more.")
-    if (labels := table[groups].unique()).size < 2:
-        raise ConfigurationError(f"{path} has the groups {', '.join(map(str, labels))}; needed are two or more.")
-    found = clusters or (table[classes].nunique() if classes else 0)
-    if not 2 <= found <= len(table):
-        why = "" if classes else "; without a column of classes say how many"
-        raise ConfigurationError(f"clusters={found}; of {len(table)} rows 2 to {len(table)} can be looked for{why}.")
-    y = table[classes].to_numpy() if classes else None
-    note = "A table of one's own: columns standardised, rows of unit length."
-    return ClusterData(path, unit_rows(standardised(X.to_numpy(float))), None, y, table[groups].to_numpy(), found, note)
-
-
 #: What a method is given: from a problem to features, a kernel, a graph, or a stack of kernels.
 Given = Callable[[Problem], object]
 
@@ -264,7 +221,13 @@ def kept(key: object) -> Callable[[Given], Given]:
     """A decorator for what is made once for a problem."""
 
     def decorated(make: Given) -> Given:
-        return wraps(make)(lambda problem: problem.keep(key, lambda: make(problem)))
+        @wraps(make)
+        def given(problem: Problem):
+            if key not in problem.kept:
+                problem.kept[key] = make(problem)
+            return problem.kept[key]
+
+        return given
 
     return decorated
 
@@ -343,9 +306,9 @@ def made_set() -> ClusterData:
 
 
 class SpectralClustering(KernelKMeans):
-    """Spectral clustering of Ng, Jordan and Weiss on a graph (n, n), rounded as relaxed kernel k-means is.
+    """Spectral clustering of Ng, Jordan and Weiss on a graph (n, n), normalised by the size of its degrees.
 
-    The graph is normalised by its degrees; a negative degree counts by its size.
+    It is rounded as relaxed kernel k-means is.
     """
 
     def __init__(self, n_clusters=8, *, n_init=10, random_state=0):
@@ -416,19 +379,19 @@ class MultipleKernelKMeans(BaseEstimator):
     random_state: int = 0
 
     def fit(self, X, y=None):
-        gamma, before, self.at_rest_ = np.full(len(X), 1.0 / len(X)), np.inf, False
+        gamma, before = np.full(len(X), 1.0 / len(X)), np.inf
         traces = np.trace(X, axis1=1, axis2=2, dtype=np.float64)
-        rounds = 0
-        while rounds < self.max_iter and not self.at_rest_:
-            rounds += 1
+        for rounds in range(1, self.max_iter + 1):
             gram = DenseGram(weighted(X, gamma))
             H = leading_eigenvectors(gram, self.n_clusters, np.random.default_rng(0))[1]
             h = traces - np.array([np.einsum("nk,nk->", H, DenseGram(K).product(H)) for K in X])
             gamma = kernel_weights(h)
             objective = float((gamma**2 * h).sum(axis=0))
-            self.at_rest_ = abs(before - objective) <= self.tol * objective
+            self.n_rounds_, self.at_rest_ = rounds, abs(before - objective) <= self.tol * objective
+            if self.at_rest_:
+                break
             before = objective
-        self.n_rounds_, self.kernel_weights_, K = rounds, gamma, weighted(X, gamma)
+        self.kernel_weights_, K = gamma, weighted(X, gamma)
         own = {"algorithm": "relaxed", "kernel": "precomputed", "dtype": K.dtype.name}
         self.labels_ = KernelKMeans(self.n_clusters, **own, random_state=self.random_state).fit(K).labels_
         return self
@@ -465,14 +428,14 @@ def said(model, X=None, groups=None) -> dict[str, float]:
         return facts | {"Bal after stage 1": model.stages_[0]["balance"], "at rest": model.at_rest_}
     if isinstance(model, BestKernel):
         return {"kernel": model.kernel_, "explained share": model.explained_share_}
-    if isinstance(model, MultipleKernelKMeans):
-        return {"rounds": model.n_rounds_, "at rest": model.at_rest_} | _weights(model)
-    if isinstance(model, FairMultipleKernelKMeans):
-        facts = {"weight": model.fairness_weight_, "objective": model.objective_, "rounds": model.n_rounds_}
-        facts |= {"at rest": model.at_rest_, "trace reached": model.certificate_.primal}
-        facts["trace bound"] = model.certificate_.dual
-        facts["rises of the objective"] = (np.diff(model.history_) > 1e-9 * model.history_[0]).sum(axis=0)
-        return facts | _weights(model)
+    if isinstance(model, MultipleKernelKMeans | FairMultipleKernelKMeans):
+        facts = {f"gamma {place:02d}": value for place, value in enumerate(model.kernel_weights_, 1)}
+        facts |= {"rounds": model.n_rounds_, "at rest": model.at_rest_}
+        if isinstance(model, FairMultipleKernelKMeans):
+            facts |= {"weight": model.fairness_weight_, "objective": model.objective_}
+            facts |= {"trace reached": model.certificate_.primal, "trace bound": model.certificate_.dual}
+            facts["rises of the objective"] = (np.diff(model.history_) > 1e-9 * model.history_[0]).sum(axis=0)
+        return facts
     if isinstance(model, FairKernelKMeans):
         facts, moves = {}, model.n_moves_
         if model.swaps:  # those before the first swap
@@ -483,10 +446,6 @@ def said(model, X=None, groups=None) -> dict[str, float]:
         facts |= {"objective": model.objective_, "certificate bound": model.certificate_.dual}
         return facts | {"sweeps": model.n_sweeps_, "at rest": model.at_rest_}
     return {}
-
-
-def _weights(model) -> dict[str, float]:
-    return {f"gamma {place:02d}": value for place, value in enumerate(model.kernel_weights_, 1)}
 
 
 def judged(counts: JointCounts, **key) -> list[dict]:
