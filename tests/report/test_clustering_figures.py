@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 from matplotlib import pyplot as plt
 from matplotlib.container import BarContainer
+from matplotlib.text import Text
 
 from compendium import protocol
 from compendium.papers.zhou2024 import figures
@@ -38,9 +39,9 @@ WEIGHTS = pd.DataFrame(
     columns=["method", "kernel", "mean", "smallest", "largest"],
 )
 BOUND = pd.DataFrame(
-    {"weight": [1.0, 0.0], "empirical": [2.0, 1.0], "excess": [30.0, 10.0], "bound": [32.0, 11.0],
-     "largest possible": [8.0, 4.0], "MNCE": [0.9, 0.2]}
-)  # fmt: skip
+    [(1.0, 2.0, 30.0, 32.0, 8.0, 0.9), (0.0, 1.0, 10.0, 11.0, 4.0, 0.2)],
+    columns=["weight", "empirical", "excess", "bound", "largest possible", "MNCE"],
+)
 STARTS = pd.DataFrame(product(("relaxed", "random"), (0.0, 5.0), range(3)), columns=["start", "weight", "split"])
 COUNTS = {"unfair": np.array([[5, 0, 1], [0, 7, 2], [1, 1, 9]]), "fair": np.array([[2, 3, 1], [3, 3, 3], [4, 4, 3]])}
 
@@ -49,6 +50,7 @@ COUNTS = {"unfair": np.array([[5, 0, 1], [0, 7, 2], [1, 1, 9]]), "fair": np.arra
 DRAWN = {
     "judged": (lambda: figures.judged(SUMMARY, ["ACC"], PRINTED), ["ACC"], ["printed", "ours"], [0.95, 0.5, 0.9]),
     "judged alone": (lambda: figures.judged(SUMMARY, ["ACC", "NMI"]), ["ACC", "NMI"], ["ours"], [0.5, 0.9]),
+    "without classes": (lambda: figures.quality_and_fairness(SUMMARY, "MNCE", []), [], [], []),
     "search_paths": (lambda: figures.search_paths(PATHS, ["MNCE"]), ["MNCE"], [], [1.0, 2.0, 3.0]),
     "readings": (lambda: figures.readings(READINGS), ["SC: other"], ["as fixed before", "other reading"], [0.1, 0.02]),
     "kernel_weights": (
@@ -92,11 +94,10 @@ def test_a_figure_has_its_labels_its_legend_and_its_numbers(name):
     fig = draw()
     fig.canvas.draw()
     panels = [panel for panel in fig.axes if panel.get_visible()]
-    said = {text for panel in panels for text in (panel.get_title(loc="left"), panel.get_title(), panel.get_xlabel())}
-    said |= {panel.get_ylabel() for panel in panels} | {t.get_text() for p in panels for t in p.get_yticklabels()}
+    said = {text.get_text() for panel in panels for text in panel.findobj(Text)}
     assert set(words) <= said
     assert [text.get_text() for legend in fig.legends for text in legend.get_texts()] == entries
-    drawn = np.concatenate([line.get_xdata() for line in panels[0].lines] or [[]]).astype(float)
+    drawn = np.concatenate([line.get_xdata() for panel in panels[:1] for line in panel.lines] or [[]]).astype(float)
     for number in numbers:
         assert np.isclose(drawn, number).any(), number
 
@@ -113,21 +114,13 @@ def test_bars_stack_the_groups_of_every_cluster_with_fillings_of_their_own():
 def test_verdicts_have_a_cell_for_every_printed_number(monkeypatch):
     """Printed and ours with the verdict; another setting has none."""
     rows = pd.DataFrame(
-        {
-            "cell": ["zhou2024_table1_single_kernel/001", "zhou2024_table1_single_kernel/002", "other/001"],
-            "dataset": "Jaffe",
-            "method": ["KKM", "FKKM", "KKM"],
-            "metric": "ACC",
-            "published": ["0.948", "1", "9"],
-            "ours": ["0.95", "1", "9"],
-            "ours_std": ["0.01", "0", "0"],
-            "verdict": ["close", "exact", "exact"],
-            "reason": ["within 2 %", "", ""],
-            "evidence": "discriminating",
-            "control": ["0.5", "0", "0"],
-            "control_data": "",
-        }
-    )
+        [
+            ("zhou2024_table1_single_kernel/001", "KKM", "0.948", "0.95", "0.01", "close", "within 2 %", "0.5"),
+            ("zhou2024_table1_single_kernel/002", "FKKM", "1", "1", "0", "exact", "", "0"),
+            ("other/001", "KKM", "9", "9", "0", "exact", "", "0"),
+        ],
+        columns=["cell", "method", "published", "ours", "ours_std", "verdict", "reason", "control"],
+    ).assign(dataset="Jaffe", metric="ACC", evidence="discriminating", control_data="")
     monkeypatch.setattr(figures, "ledger", lambda **given: rows)
     shown = figures.verdicts(protocol.study("zhou2024-table"), caption="Printed and ours").data
     assert "Of 2 printed numbers: 2 discriminating (1 exact, 1 close), 100 % agree" in shown
