@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 from scipy.optimize import brentq
 
-from ... import paths
+from . import readings
 from .protocol import METRICS, NAMES
 
 #: Data sets with two groups, by our names.
@@ -23,10 +23,8 @@ HALF_DIGIT = 0.0005
 
 def printed(dataset: str) -> pd.DataFrame:
     """The published metrics (rows) of the eight methods (columns), in the paper's order."""
-    table = pd.read_csv(paths.data("paper", "zhou2024_table1_single_kernel.csv"))
-    table = table[table["dataset"] == DATASETS[dataset]]
-    wide = table.pivot(index="metric", columns="method", values="value")
-    return wide.loc[list(METRICS), list(dict.fromkeys(table["method"]))].rename_axis(index=None, columns=None)
+    wide = readings.printed().query("dataset == @dataset").pivot(index="metric", columns="method", values="mean")
+    return wide.loc[list(METRICS), list(readings.METHODS)].rename_axis(index=None, columns=None)
 
 
 def binary_entropy(share):

@@ -1,7 +1,4 @@
-"""What the notebooks on Zhou et al. (2024) share: judge, data, estimators of this paper only, and rows of a run.
-
-The judge takes every metric from a table of counts, which is kept as a text in the rows.
-"""
+"""What the notebooks on Zhou et al. (2024) share: judge, data, estimators of this paper only, and rows of a run."""
 
 import inspect
 import json
@@ -9,6 +6,7 @@ import warnings
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, wraps
+from itertools import groupby
 from pathlib import Path
 from typing import ClassVar
 
@@ -124,15 +122,10 @@ class JointCounts:
         The group changes fastest, then the cluster, then the class: where a cluster has no sample of a class its zeros
         stand in one run.
         """
-        flat = self.counts.transpose(0, 2, 1).ravel()
-        starts = np.concatenate([[0], np.flatnonzero(np.diff(flat)) + 1])
-        lengths = np.diff(np.append(starts, len(flat)))
-        runs = [
-            f"{value}*{length}" if length > 1 else str(value)
-            for value, length in zip(flat[starts].tolist(), lengths.tolist(), strict=True)
-        ]
+        runs = [(value, len(list(run))) for value, run in groupby(self.counts.transpose(0, 2, 1).ravel().tolist())]
+        text = " ".join(f"{value}*{length}" if length > 1 else str(value) for value, length in runs)
         axes = [labels.tolist() for labels in (self.classes, self.groups, self.clusters)]
-        return json.dumps([*axes, " ".join(runs)], separators=(",", ":"), ensure_ascii=False)
+        return json.dumps([*axes, text], separators=(",", ":"), ensure_ascii=False)
 
     @classmethod
     def from_text(cls, text: str) -> "JointCounts":
@@ -158,10 +151,10 @@ def judge_clustering(counts: JointCounts) -> dict[str, float]:
     it is 0 exactly when every cluster has the shares of the groups in the whole sample.
     """
     table, groups = counts.counts.sum(axis=1), counts.group_by_cluster
-    occupied, known = int(groups.any(axis=0).sum(axis=0)), counts.classes[0] is not None
+    occupied, unknown = int(groups.any(axis=0).sum(axis=0)), counts.classes[0] is None
     return {
-        "ACC": accuracy_of(table) if known else np.nan,
-        "NMI": information_of(table) if known else np.nan,
+        "ACC": np.nan if unknown else accuracy_of(table),
+        "NMI": np.nan if unknown else information_of(table),
         "Bal": balance_of(groups),
         "MNCE": mnce_of(groups),
         "F": float(regulariser_of(groups)),
@@ -399,9 +392,8 @@ class MultipleKernelKMeans(BaseEstimator):
 
 def fitted(estimator, X, data: ClusterData, seed: int, **options):
     """An estimator with a seed, fitted: who takes groups is shown them, and classes are shown to an oracle only."""
-    model = clone(estimator).set_params(n_clusters=data.n_clusters, random_state=seed, **options)
-    if isinstance(model, KMeans):
-        model.set_params(random_state=int(np.random.default_rng(seed).integers(2**31)))
+    drawn = int(np.random.default_rng(seed).integers(2**31)) if isinstance(estimator, KMeans) else seed
+    model = clone(estimator).set_params(n_clusters=data.n_clusters, random_state=drawn, **options)
     fair = "sensitive_features" in inspect.signature(model.fit).parameters
     shown = {"sensitive_features": data.groups} if fair else {}
     with warnings.catch_warnings():
@@ -480,14 +472,11 @@ def rows_of(model, X, data: ClusterData, seconds: float, *, protocol: str, searc
 
 def judged_again(stored: pd.DataFrame) -> list[dict]:
     """The same from the counts of stored runs."""
-    columns = [name for name in stored.columns if name not in ("task", "metric", "value", "reason", "counts")]
-    kept, without = stored[stored["metric"] == COUNTED], stored[stored["value"].isna()]
-    found = without.drop(columns="task").to_dict("records")
-    return found + [
-        row
-        for line in kept.to_dict("records")
-        for row in judged(JointCounts.from_text(line["counts"]), **{name: line[name] for name in columns})
-    ]
+    found = stored[stored["value"].isna()].drop(columns="task").to_dict("records")
+    kept = stored[stored["metric"] == COUNTED].drop(columns=["task", "metric", "value", "reason"])
+    for key in kept.to_dict("records"):
+        found += judged(JointCounts.from_text(key.pop("counts")), **key)
+    return found
 
 
 def by_first_row(labels: np.ndarray) -> np.ndarray:
