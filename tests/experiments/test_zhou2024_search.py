@@ -18,7 +18,6 @@ from compendium.papers.zhou2024 import search_readings as readings
 from compendium.store import read_results
 from evenspan.clustering.base_kernels import base_kernel
 from evenspan.clustering.kernel_kmeans import KernelKMeans
-from evenspan.core.errors import ConfigurationError, ExecutionError
 from evenspan.metrics.clustering import balance, clustering_accuracy, mnce
 
 pytestmark = pytest.mark.filterwarnings("ignore:after 10 sweeps:sklearn.exceptions.ConvergenceWarning")
@@ -46,12 +45,9 @@ def test_one_run_states_the_share_of_its_groups():
 
 def test_means_over_runs_stay_inside_their_bounds_and_leave_the_identity():
     rng = np.random.default_rng(1)
-    groups, pairs = (rng.random(600) < 0.4).astype(int), []
-    for _ in range(20):
-        labels = rng.integers(0, 4, 600)
-        labels[rng.random(600) < rng.random() * groups] = 0
-        pairs.append((balance(labels, groups), mnce(labels, groups)))
-    mean_balance, mean_mnce = np.mean(pairs, axis=0)
+    groups = (rng.random(600) < 0.4).astype(int)
+    runs = [np.where(rng.random(600) < rng.random() * groups, 0, rng.integers(0, 4, 600)) for _ in range(20)]
+    mean_balance, mean_mnce = np.mean([(balance(labels, groups), mnce(labels, groups)) for labels in runs], axis=0)
     share = groups.mean(axis=0)
     h, largest = entropy([share, 1 - share]), share / (1 - share)
     assert mean_balance / largest < mean_mnce < arithmetic.entropy_of_balance(mean_balance) / h - 1e-3
@@ -59,8 +55,7 @@ def test_means_over_runs_stay_inside_their_bounds_and_leave_the_identity():
 
 
 def test_the_printed_columns_of_credit_card_disagree_about_the_groups():
-    pairs = arithmetic.out_of_order("credit_card")
-    assert set(pairs["methods"]) == {"KKM, FFC", "SC, FFC"}
+    assert set(arithmetic.out_of_order("credit_card")["methods"]) == {"KKM, FFC", "SC, FFC"}
     assert arithmetic.out_of_order("k1b").empty
     low, high = arithmetic.admissible_range("credit_card")
     table = arithmetic.implied("credit_card").set_index("method")
@@ -73,7 +68,7 @@ def test_the_printed_columns_of_credit_card_disagree_about_the_groups():
 def test_a_share_is_consistent_with_columns_made_from_it(monkeypatch):
     share, balances = 0.41, np.array([0.3, 0.5, 0.6])
     entropies = arithmetic.entropy_of_balance(balances) / entropy([share, 1 - share])
-    made = pd.DataFrame([balances.round(3), entropies.round(3)], ["Bal", "MNCE"], ["a", "b", "c"])
+    made = pd.DataFrame([balances.round(3), entropies.round(3)], ["Bal", "MNCE"], list("abc"))
     monkeypatch.setattr(arithmetic, "printed", lambda dataset: made)
     assert arithmetic.consistency("x", share)[["one run", "means over runs"]].all(axis=None)
     assert not arithmetic.consistency("x", 0.35)["one run"].any()
@@ -102,8 +97,7 @@ def test_the_score_counts_in_ranges_of_the_printed_metrics():
 @pytest.fixture
 def clients(monkeypatch):
     """Six hundred made clients whose repayment status stands in the bills."""
-    rng = np.random.default_rng(3)
-    n = 600
+    rng, n = np.random.default_rng(3), 600
     table = pd.DataFrame(rng.normal(size=(n, 24)) * 0.1, columns=list(cards.COLUMNS))
     table["PAY_1"] = rng.integers(-2, 4, n)
     for name in ("PAY_2", "PAY_3", "BILL_AMT1", "BILL_AMT2", "PAY_AMT1"):
@@ -139,8 +133,8 @@ def test_a_planted_choice_is_found(clients, monkeypatch):
     h = entropy(np.bincount(clients["SEX"].to_numpy()[cards.rows_of(clients, planted)])[1:])
     monkeypatch.setattr(search, "admissible_range", lambda dataset: (h - 0.02, h + 0.02))
     labels = [name for name in cards.LABELS if name == label or "limit" in name]
-    axes = (labels, [name for name in cards.GROUPS if name in ("sex", "married")], search.ROWS, cards.FEATURES)
-    wanted = [cards.CreditCard(*names, "standardised") for names in product(*axes)]
+    axes = labels, ("sex", "married"), search.ROWS, cards.FEATURES, ("standardised",)
+    wanted = [cards.CreditCard(*names) for names in product(*axes)]
 
     def found(printed):
         monkeypatch.setattr(search, "printed", lambda dataset: printed)
@@ -153,9 +147,7 @@ def test_a_planted_choice_is_found(clients, monkeypatch):
     assert verdict["score"] == pytest.approx(0.0, abs=1e-9)
     assert verdict["decisive"]
     assert readings.counts(rows)["candidates"] == len(wanted)
-    assert readings.beside(rows).groupby("method").size().eq(4).sum(axis=0) == len(
-        readings.found_in("credit_card", rows)
-    )
+    assert [len(frame) for frame in readings.found_in("credit_card", rows).values()] == [3, 16, 2 * len(labels), 7]
     assert all(words in said for words in (f"The choice: {planted}.", "it fits", "is decisive"))
     _, verdict, said = found(made + 5.0)
     assert not verdict["fits"]
@@ -166,9 +158,8 @@ def test_a_planted_choice_is_found(clients, monkeypatch):
 def test_a_choice_with_too_many_rows_for_its_kernel_says_so(clients, monkeypatch):
     monkeypatch.setattr(search, "EXACT_UP_TO", 100)
     choice = cards.CreditCard("default (2)", "sex", "all", cards.FEATURES[0], "raw")
-    rows = records.whole(search.confirmation(clients, choice, 1))
-    assert rows["value"].isna().all()
-    assert rows["reason"].str.contains("600 rows").all()
+    rows = search.confirmation(clients, choice, 1)
+    assert all(row["value"] is None and "600 rows" in row["reason"] for row in rows)
 
 
 # -- K1b on made data ---------------------------------------------------------------------------------------------
@@ -216,24 +207,14 @@ def test_a_named_grouping_is_chosen_only_if_it_beats_random_halves(documents, mo
     chosen = readings.selected_groups(rows)
     assert chosen == (name if planted else f"random halves, seed {K1B_SEED}")
     assert f"The rule chooses: {chosen}." in readings.sentences("k1b", rows)
-    assert len(readings.groupings(rows)) == 5 + search.SPLITTING_TERMS
     table = readings.halves(rows)
-    assert len(table) == 5
-    assert (table["from"] < table["median"]).all()
-    assert (table["median"] < table["to"]).all()
+    assert (table[["from", "median"]].to_numpy() < table[["median", "to"]]).all(axis=None)
     fair = readings.fair_on_halves(rows).set_index("metric")
     assert fair.loc["Bal", "min"] > table["mean"].max()  # fairness that was asked for is not that of chance
     assert [len(frame) for frame in readings.found_in("k1b", rows).values()] == [10, 5, 3, 8, 5, 9]
 
 
 # -- what is stored ---------------------------------------------------------------------------------------------------
-
-
-def test_another_search_needs_the_raw_files_and_another_data_set_is_refused(cells_of):
-    with pytest.raises(ExecutionError, match="set profile to 'full'"):
-        cells_of("zhou2024-search", dataset="k1b", draws=7)
-    with pytest.raises(ConfigurationError, match="k1b"):
-        cells_of("zhou2024-search", dataset="jaffe")
 
 
 def test_the_loaders_take_what_the_stored_search_selects():

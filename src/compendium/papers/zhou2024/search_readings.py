@@ -120,23 +120,17 @@ def own_place(rows: pd.DataFrame) -> pd.DataFrame:
     return found.rename_axis("method").reset_index()
 
 
-def ranges(rows: pd.DataFrame, protocol: str, keys: list[str]) -> pd.DataFrame:
-    """Mean, smallest and largest value of a protocol, by the keys."""
-    return rows[rows["protocol"] == protocol].groupby(keys)["value"].agg(["mean", "min", "max"])
+def ranges(rows: pd.DataFrame, protocol: str) -> pd.DataFrame:
+    """Mean, smallest and largest value of a protocol by method and metric, beside the printed numbers."""
+    found = rows[rows["protocol"] == protocol].groupby(["method", "metric"])["value"].agg(["mean", "min", "max"])
+    found.insert(0, "printed", printed(K1B).T.stack())
+    return found.reset_index()
 
 
 def fair_on_halves(rows: pd.DataFrame) -> pd.DataFrame:
-    """What FKKM reaches on random halves, beside its printed numbers."""
-    found = ranges(rows, "fair on random halves", ["metric"]).loc[[*METRICS, "fairness weight"]]
-    found.insert(0, "printed", printed(K1B)["FKKM"])
-    return found.reset_index()
-
-
-def blind(rows: pd.DataFrame) -> pd.DataFrame:
-    """ACC and NMI of the three methods that ran on K1b without groups, beside the printed numbers."""
-    found = ranges(rows, "blind", ["method", "metric"])
-    found.insert(0, "printed", printed(K1B).T.stack())
-    return found.reset_index()
+    """What FKKM reaches on random halves."""
+    found = ranges(rows, "fair on random halves").drop(columns="method").set_index("metric")
+    return found.loc[[*METRICS, "fairness weight"]].reset_index()
 
 
 # -- the page ---------------------------------------------------------------------------------------------------------
@@ -180,7 +174,7 @@ def found_in(dataset: str, rows: pd.DataFrame) -> dict[str, pd.DataFrame]:
             "The printed Bal beside random halves of the method's own clusters": own_place(rows),
             "Share of random halves with a smaller Bal than printed, by the sizes of the clusters": places(rows),
             "FKKM where the groups are random halves": fair_on_halves(rows),
-            "Methods that see no groups, on our terms and weights": blind(rows),
+            "Methods that see no groups, on our terms and weights": ranges(rows, "blind"),
         }
     return {caption: _shown(frame) for caption, frame in found.items()}
 

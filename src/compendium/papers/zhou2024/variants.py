@@ -101,13 +101,7 @@ def unscaled_kernel(problem: Problem) -> np.ndarray:
 
 def clipped(given: Given) -> Given:
     """A kernel as a graph: negative entries and the diagonal set to 0."""
-
-    def graph_of(problem: Problem) -> np.ndarray:
-        W = np.maximum(given(problem), 0.0)
-        np.fill_diagonal(W, 0.0)
-        return W
-
-    return graph_of
+    return lambda problem: np.maximum(given(problem), 0.0) * ~np.eye(problem.data.n, dtype=bool)
 
 
 def scaled_columns(problem: Problem) -> np.ndarray:
