@@ -148,16 +148,14 @@ def shape_in_words(rows: pd.DataFrame, method: str = "FKKM") -> str:
     """Whether accuracy first rises, where fairness saturates, and what the largest weight costs."""
     curve = medians(rows, method)
     acc, mnce, lost = curve["ACC"], curve["MNCE"], curve["clustering objective"]
-    start, end = acc.index[0], acc.index[-1]
-    if acc.isna().all():
-        begin = f"ACC of {method} is unknown"
-    elif (top := acc.idxmax()) == start:
-        begin = f"ACC of {method} is highest without fairness ({acc[start]:.3f}), and is {acc[end]:.3f} at λ = {end:g}"
-    else:
-        begin = f"ACC of {method} first rises, from {acc[start]:.3f} at λ = {start:g} to {acc[top]:.3f} at λ = {top:g}"
-        begin += f", and is {acc[end]:.3f} at λ = {end:g}"
+    start, end, said = acc.index[0], acc.index[-1], "is unknown"
+    if acc.notna().any():
+        top = acc.idxmax()
+        said = f"first rises, from {acc[start]:.3f} at λ = {start:g} to {acc[top]:.3f} at λ = {top:g}"
+        said = f"is highest without fairness ({acc[start]:.3f})" if top == start else said
+        said += f", and is {acc[end]:.3f} at λ = {end:g}"
     return (
-        f"{begin}. MNCE goes from {mnce[start]:.4f} to {mnce.max():.4f} (λ = {mnce.idxmax():g}); it is within "
+        f"ACC of {method} {said}. MNCE goes from {mnce[start]:.4f} to {mnce.max():.4f} (λ = {mnce.idxmax():g}); it is within "
         f"{TOLERANCE} of that from λ = {saturation(rows, method):g} on. The mean squared distance to the centres goes "
         f"from {lost[start]:.4f} to {lost[end]:.4f}."
     )
@@ -173,21 +171,19 @@ def rivals_in_words(rows: pd.DataFrame) -> str:
     wide = spread(rows).pivot(index=["method", "weight"], columns="metric", values="median").reset_index()
     quality, *_ = qualities(rows)
     wide["quality"] = wide[quality] if quality == "ACC" else -wide[quality]
-    ours, parts = wide[wide["method"] == "FKKM"], []
-    for name, theirs in ((name, wide[wide["method"] == name]) for name in METHODS[1:]):
+    points = {name: wide.loc[wide["method"] == name, ["quality", "MNCE"]].to_numpy() for name in METHODS}
+    ours, parts = points.pop("FKKM"), []
+    for name, theirs in points.items():
+        beaten, own = _beaten(theirs, ours), _beaten(ours, theirs)
         if len(theirs):
-            parts.append(
-                f"{name} {_beaten(theirs, ours)} of {len(theirs)} (its own beat {_beaten(ours, theirs)} of {len(ours)} "
-                "of FKKM)"
-            )
+            parts.append(f"{name} {beaten} of {len(theirs)} (its own beat {own} of {len(ours)} of FKKM)")
     high, higher = ("high", "higher") if quality == "ACC" else ("good", "better")
     asked = f"at least as {high} in both {quality} and MNCE, and {higher} in one"
     return f"Points with an FKKM point {asked}: {'; '.join(parts)}."
 
 
-def _beaten(points: pd.DataFrame, by: pd.DataFrame) -> int:
-    """How many points have another one that is no worse in both, and better in one."""
-    mine, others = (table[["quality", "MNCE"]].to_numpy() for table in (points, by))
+def _beaten(mine: np.ndarray, others: np.ndarray) -> int:
+    """How many points (n, 2) have another one that is no worse in both, and better in one."""
     no_worse, better = (others >= mine[:, None]).all(axis=2), (others > mine[:, None]).any(axis=2)
     return int((no_worse & better).any(axis=1).sum(axis=0))
 
