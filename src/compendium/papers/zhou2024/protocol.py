@@ -473,7 +473,8 @@ def rows_of(model, X, data: ClusterData, seconds: float, *, protocol: str, searc
 def judged_again(stored: pd.DataFrame) -> list[dict]:
     """The same from the counts of stored runs."""
     found = stored[stored["value"].isna()].drop(columns="task").to_dict("records")
-    kept = stored[stored["metric"] == COUNTED].drop(columns=["task", "metric", "value", "reason"])
+    of_counts = ["task", "metric", "value", "reason"]  # the last where some row has one
+    kept = stored[stored["metric"] == COUNTED].drop(columns=of_counts, errors="ignore")
     for key in kept.to_dict("records"):
         found += judged(JointCounts.from_text(key.pop("counts")), **key)
     return found

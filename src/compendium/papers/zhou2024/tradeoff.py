@@ -155,9 +155,9 @@ def shape_in_words(rows: pd.DataFrame, method: str = "FKKM") -> str:
         said = f"is highest without fairness ({acc[start]:.3f})" if top == start else said
         said += f", and is {acc[end]:.3f} at λ = {end:g}"
     return (
-        f"ACC of {method} {said}. MNCE goes from {mnce[start]:.4f} to {mnce.max():.4f} (λ = {mnce.idxmax():g}); it is within "
-        f"{TOLERANCE} of that from λ = {saturation(rows, method):g} on. The mean squared distance to the centres goes "
-        f"from {lost[start]:.4f} to {lost[end]:.4f}."
+        f"ACC of {method} {said}. MNCE goes from {mnce[start]:.4f} to {mnce.max():.4f} (λ = {mnce.idxmax():g}); it is "
+        f"within {TOLERANCE} of that from λ = {saturation(rows, method):g} on. The mean squared distance to the "
+        f"centres goes from {lost[start]:.4f} to {lost[end]:.4f}."
     )
 
 
