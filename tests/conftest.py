@@ -12,7 +12,7 @@ import pytest
 from compendium import data as datasets
 from compendium import paths
 from compendium.book import browser as chromium
-from compendium.data.storage import status_of
+from compendium.data.fetch import status_of
 from evenspan.core.errors import ConfigurationError
 
 os.environ.setdefault("MPLBACKEND", "Agg")

@@ -20,7 +20,8 @@ from compendium import data as datasets
 from compendium import paths, provenance, records, store
 from compendium.catalogue import experiment, task_id
 from compendium.cli import app
-from compendium.data import registry, storage, tables
+from compendium.data import registry, tables
+from compendium.data.fetch import place
 from compendium.records import tidy, whole
 from evenspan import GroupMoments
 from evenspan.core.errors import ConfigurationError, FairError, RegistryError, ResultError
@@ -269,7 +270,7 @@ def test_a_link_in_an_archive_is_not_followed(bank, tmp_path):
 
 def test_an_altered_archive_is_refused_before_it_is_opened(bank, tmp_path):
     entry = bank({MEMBER: TABLE})
-    path = storage.folder(entry) / "bank-additional.zip"
+    path = place(entry.folder) / "bank-additional.zip"
     path.write_bytes(path.read_bytes().replace(b"41;a", b"42;a"))
     with pytest.raises(FairError, match=r"bank-additional.zip: wrong content"):
         tables.load_bank_marketing(entry)

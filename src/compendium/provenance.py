@@ -31,7 +31,7 @@ OUTSIDE = (
     *(f"compendium/{name}.py" for name in ("catalogue", "paths", "protocol", "provenance", "recheck")),
     *(f"compendium/{name}.py" for name in ("records", "seals", "states", "store", "verify")),
     *("compendium/papers/*claims.py", "compendium/papers/*figures.py", "compendium/papers/*diagrams.py"),
-    *(f"compendium/data/{name}.py" for name in ("cards", "download", "fetch", "registry", "storage")),
+    *(f"compendium/data/{name}.py" for name in ("cards", "fetch", "registry")),
 )  # fmt: skip
 #: The packages of the checkout.
 PACKAGES = ("evenspan/", "compendium/")

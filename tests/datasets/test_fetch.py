@@ -6,9 +6,9 @@ import multiprocessing
 import socket
 
 import pytest
+import requests
 
-from compendium.data import download, storage
-from compendium.data.fetch import fetch_entry, fetch_file, verify_entry
+from compendium.data.fetch import fetch, fetch_file, status_of, verify
 from evenspan.core.errors import FetchError, RegistryError
 
 
@@ -21,15 +21,15 @@ def toy(server, cache, make_entry, body):
     """A served set of one file; what is kept of it; and ``fetch`` it."""
     server.contents = {"a.csv": body}
     entry = make_entry(server.contents, server.url)
-    return entry, cache / "toy", lambda: fetch_entry(entry, progress=False)
+    return entry, cache / "toy", lambda: fetch(entry, progress=False)
 
 
 def test_a_download_is_verified_and_the_second_one_asks_nothing(server, cache, make_entry, body):
     server.contents = {"a.csv": body, "b.csv": body[:1000]}
     entry = make_entry(server.contents, server.url)
-    paths = fetch_entry(entry, progress=False)
+    paths = fetch(entry, progress=False)
     assert [path.read_bytes() for path in paths] == [body, body[:1000]]
-    assert verify_entry(entry) == paths == fetch_entry(entry, progress=False)
+    assert verify(entry) == paths == fetch(entry, progress=False)
     assert len(server.requests) == 2
     assert left_over(cache / "toy") == ["a.csv", "b.csv"]
 
@@ -47,27 +47,27 @@ def test_loaders_fetch_the_one_file_they_need_and_progress_is_for_terminals(
     assert (out, err.strip()) == ("", "")  # some versions of rich end with an empty line
     monkeypatch.setenv("FORCE_COLOR", "1")  # rich then takes any stream for a terminal
     monkeypatch.setenv("TERM", "xterm")
-    fetch_entry(entry, progress=True)
+    fetch(entry, progress=True)
     out, err = capsys.readouterr()
     assert out == ""
     assert "toy: 1 file" in err
     (cache / "toy" / "b.csv").unlink()
-    fetch_entry(entry, progress=False)
+    fetch(entry, progress=False)
     assert capsys.readouterr() == ("", "")
 
 
 def test_an_interrupted_file_continues_where_it_stopped(server, toy, body):
-    entry, folder, fetch = toy
+    entry, folder, obtain = toy
     server.drop_after = {"a.csv": 200_000}
     with pytest.raises(FetchError, match="connection broke"):
-        fetch()
+        obtain()
     assert not (folder / "a.csv").exists()
     received = (folder / ".a.csv.part").stat().st_size
     assert 0 < received <= 200_000
-    assert storage.status_of(entry).present == 0
+    assert status_of(entry).present == 0
     with pytest.raises(FetchError, match="not there"):
-        verify_entry(entry)
-    assert fetch()[0].read_bytes() == body
+        verify(entry)
+    assert obtain()[0].read_bytes() == body
     assert server.requests == [("a.csv", None), ("a.csv", f"bytes={received}-")]
     assert left_over(folder) == ["a.csv"]
 
@@ -82,13 +82,13 @@ def test_a_server_without_ranges_sends_everything_again(server, toy, body, annou
 
 
 def test_another_part_than_asked_for_is_not_put_together(server, toy, body):
-    _, folder, fetch = toy
+    _, folder, obtain = toy
     server.shift, server.drop_after = 1, {"a.csv": 200_000}
     for said in ("connection broke", "another part than asked for"):
         with pytest.raises(FetchError, match=said):
-            fetch()
+            obtain()
     assert not (folder / "a.csv").exists()
-    assert fetch()[0].read_bytes() == body
+    assert obtain()[0].read_bytes() == body
 
 
 def test_a_set_continues_at_its_next_missing_file(server, cache, make_entry, body):
@@ -96,47 +96,47 @@ def test_a_set_continues_at_its_next_missing_file(server, cache, make_entry, bod
     server.drop_after = {"b.csv": 10}
     entry = make_entry(server.contents, server.url)
     with pytest.raises(FetchError, match=r"b\.csv"):
-        fetch_entry(entry, progress=False)
-    fetch_entry(entry, progress=False)
+        fetch(entry, progress=False)
+    fetch(entry, progress=False)
     assert [name for name, _ in server.requests] == ["a.csv", "b.csv", "b.csv", "c.csv"]
 
 
 def test_wrong_bytes_are_refused_with_both_checksums_and_not_kept(server, toy, body):
-    entry, folder, fetch = toy
+    entry, folder, obtain = toy
     wrong = b"x" + body[1:]
     server.contents = {"a.csv": wrong}
     with pytest.raises(FetchError, match="wrong content") as caught:
-        fetch()
+        obtain()
     for part in (server.url("a.csv"), entry.files[0].sha256, hashlib.sha256(wrong).hexdigest(), str(folder)):
         assert part in str(caught.value)
     assert left_over(folder) == []
     server.contents = {"a.csv": body * 2}
     with pytest.raises(FetchError, match=f"more than the {len(body)} bytes"):
-        fetch()
+        obtain()
     assert left_over(folder) == []
     server.contents, server.requests = {"a.csv": body[:1000]}, []
     (folder / ".a.csv.part").write_bytes(body[:2000])  # beyond the end: answers 416, then sends too little
     with pytest.raises(FetchError, match="wrong content"):
-        fetch()
+        obtain()
     assert [asked for _, asked in server.requests] == ["bytes=2000-", None]
     server.contents = {"a.csv": body}
     (folder / ".a.csv.part").write_bytes(b"x" * 1000)  # a wrong beginning is not kept for the next attempt
     with pytest.raises(FetchError, match="wrong content"):
-        fetch()
-    (path,) = fetch()
+        obtain()
+    (path,) = obtain()
     path.write_bytes(wrong)  # damaged later: refused by loaders and replaced by fetch
     with pytest.raises(FetchError, match="wrong content"):
         fetch_file(entry, "a.csv")
     with pytest.raises(FetchError, match="1 of 1 files"):
-        verify_entry(entry)
-    assert fetch()[0].read_bytes() == body
+        verify(entry)
+    assert obtain()[0].read_bytes() == body
 
 
 def test_what_is_in_the_way_is_said(server, toy, make_entry, body, tmp_path, monkeypatch):
-    _, folder, fetch = toy
+    _, folder, obtain = toy
     server.contents = {}
     with pytest.raises(FetchError, match="404") as caught:
-        fetch()
+        obtain()
     assert server.url("a.csv") in str(caught.value)
     assert "EVENSPAN_DATA" in str(caught.value)
     with socket.socket() as probe:
@@ -144,33 +144,33 @@ def test_what_is_in_the_way_is_said(server, toy, make_entry, body, tmp_path, mon
         port = probe.getsockname()[1]
     nobody = make_entry({"a.csv": body}, lambda name: f"http://127.0.0.1:{port}/{name}")
     with pytest.raises(FetchError, match="no connection") as caught:
-        fetch_entry(nobody, progress=False)
+        fetch(nobody, progress=False)
     assert nobody.files[0].sha256 in str(caught.value)
     never = make_entry({"a.csv": body}, lambda name: "", unavailable="never published.")
     with pytest.raises(FetchError, match=r"never published\."):
-        fetch_entry(never, progress=False)
-    assert storage.status_of(never).place == "not downloadable"
+        fetch(never, progress=False)
+    assert status_of(never).place == "not downloadable"
     server.contents = {"a.csv": body}
 
-    def full(self, response, target, start):
+    def full(self, size):
         raise OSError(errno.ENOSPC, "No space left on device")
 
     with monkeypatch.context() as patch:
-        patch.setattr(download.ResumingDownloader, "_copy", full)
+        patch.setattr(requests.Response, "iter_content", full)
         with pytest.raises(FetchError, match="disc is full"):
-            fetch()
+            obtain()
     assert left_over(folder) == []
     (tmp_path / "file").touch()
     monkeypatch.setenv("EVENSPAN_CACHE", str(tmp_path / "file"))
     with pytest.raises(FetchError, match=r"cannot be written[\s\S]*EVENSPAN_CACHE"):
-        fetch()
+        obtain()
 
 
 def test_processes_that_fetch_the_same_file_do_not_disturb_each_other(server, cache, make_entry, body):
     server.contents = {"a.csv": body * 10}
     entry = make_entry(server.contents, server.url)
     with multiprocessing.get_context("spawn").Pool(2) as pool:
-        results = pool.starmap(fetch_entry, [(entry, False)] * 2)
+        results = pool.starmap(fetch, [(entry, False)] * 2)
         pool.close()
         pool.join()
     assert {path.read_bytes() for (path,) in results} == {body * 10}
@@ -180,22 +180,22 @@ def test_processes_that_fetch_the_same_file_do_not_disturb_each_other(server, ca
 def test_a_mirror_is_read_in_place_never_filled_and_never_repaired(
     server, toy, cache, make_entry, body, tmp_path, monkeypatch
 ):
-    entry, _, fetch = toy
+    entry, _, obtain = toy
     mirror = tmp_path / "mirror" / "toy"
     mirror.mkdir(parents=True)
     (mirror / "a.csv").write_bytes(body)
     monkeypatch.setenv("EVENSPAN_DATA", str(mirror.parent))
-    assert fetch() == (mirror / "a.csv",)
+    assert obtain() == (mirror / "a.csv",)
     assert fetch_file(entry, "a.csv") == mirror / "a.csv"
-    assert storage.status_of(entry).place == "mirror"
+    assert status_of(entry).place == "mirror"
     server.contents = {"a.csv": body, "b.csv": body}
     two = make_entry(server.contents, server.url)
-    for obtain in (fetch_entry, verify_entry, lambda entry: fetch_file(entry, "b.csv")):
+    for way in (fetch, verify, lambda entry: fetch_file(entry, "b.csv")):
         with pytest.raises(FetchError, match=r"not there[\s\S]*nothing is downloaded into a mirror"):
-            obtain(two)
+            way(two)
     (mirror / "a.csv").write_bytes(body[:-1])
     with pytest.raises(FetchError, match="wrong content: 299999 bytes"):
-        fetch()
+        obtain()
     assert (mirror / "a.csv").read_bytes() == body[:-1]
     assert server.requests == []
     assert not cache.exists()

@@ -4,12 +4,11 @@ from .cards import card, card_index
 from .celeba import UnreadableImagesWarning, celeba_attributes, celeba_batches, celeba_stream, load_celeba
 from .clustering import ClusterData, clusterings, load_clustering
 from .dataset import Dataset
-from .fetch import fetch, verify
+from .fetch import Status, fetch, status, verify
 from .fold_store import WITH_FOLDS, fold_moments, half_moments
 from .loaders import load, load_split, loadable, splits
 from .moments_store import batches, group_moments, make_moments, own_table, shipped_moments, whole_moments
 from .registry import Entry, RawFile, checksum, entry, names
-from .storage import Status, status
 from .synthetic import equal_moments, paired_splits, stretched_group, two_latent_groups
 from .synthetic_gaps import GaussianPair, authors_pair, gap_controlled_pair
 from .uci_activities import load_daily_sports, load_har

@@ -9,9 +9,9 @@ import numpy as np
 
 from evenspan.core.errors import DataError, FetchError
 
-from . import storage
+from .fetch import place
 
-__all__ = ["load_daily_sports", "load_har", "place"]
+__all__ = ["load_daily_sports", "load_har"]
 
 HAR_FEATURES, HAR_ROWS, HAR_PARTS = 561, 10_299, ("train", "test")
 SPORTS_ACTIVITIES, SPORTS_PEOPLE, SPORTS_SEGMENTS, SPORTS_SHAPE = 19, 8, 60, (125, 45)
@@ -19,11 +19,6 @@ WHERE = {
     "har": "the archive of Human Activity Recognition Using Smartphones, UCI Machine Learning Repository, data set 240",
     "daily_sports": "the archive of Daily and Sports Activities, UCI Machine Learning Repository, data set 256",
 }
-
-
-def place(name: str) -> Path:
-    """The folder in which the unpacked archive is looked for: in the mirror if there is one, or in the cache."""
-    return (storage.mirror() or storage.cache()) / name
 
 
 def load_har(folder, *, complete: bool = True) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -29,9 +29,9 @@ from evenspan.reconstruction import StandardPCA
 from evenspan.representation import FairPCA, NullItOutPCA
 from evenspan.representation.null_it_out import constrained_components, contrasts, gap_eigenspace, group_gap
 
-from ...data import Dataset, load_split, registry, shipped_moments, storage
+from ...data import Dataset, entry, load_split, shipped_moments
 from ...data import load as load_registered
-from ...data.fetch import fetch_file
+from ...data.fetch import fetch_file, place, sha256
 from ...data.tables import ADULT_COLUMNS
 from ..kleindessner2023.judge import CLASSIFIERS, Row, judge_classifier, judge_moments
 
@@ -145,7 +145,7 @@ def own_table(name: str) -> tuple[np.ndarray, np.ndarray, np.ndarray, tuple[str,
 
 
 def _adult() -> tuple:
-    found, form = registry.entry("adult_uci"), {"header": None, "names": ADULT_COLUMNS, "skipinitialspace": True}
+    found, form = entry("adult_uci"), {"header": None, "names": ADULT_COLUMNS, "skipinitialspace": True}
     parts = [  # in the order in which the rows are permuted; the first file has a line before its rows
         pd.read_csv(fetch_file(found, file), skiprows=skipped, na_values="?", **form)
         for file, skipped in (("adult.test", 1), ("adult.data", 0))
@@ -177,8 +177,8 @@ def _compas() -> tuple:
 
 
 def _compas_file() -> Path:
-    path = (storage.mirror() or storage.cache()) / COMPAS_FOLDER / COMPAS_FILE
-    seen = storage.sha256(path) if path.is_file() else "no file"
+    path = place(COMPAS_FOLDER) / COMPAS_FILE
+    seen = sha256(path) if path.is_file() else "no file"
     if seen != COMPAS_SHA256:
         raise FetchError(
             f"{path}: saw {seen}, needed is {COMPAS_FILE} of ProPublica's analysis with SHA-256 {COMPAS_SHA256}. It is "
