@@ -283,7 +283,7 @@ def test_nothing_in_the_package_unpacks_to_disc():
     of the results of an earlier commit.
     """
     opened = [path.name for path in FILES if "zipfile" in path.read_text(encoding="utf-8")]
-    assert {"tables.py", "jevd_tables.py"} <= set(opened)
+    assert {"tables.py", "moments.py"} <= set(opened)
     packed = {path.name for path in FILES if "tarfile" in path.read_text(encoding="utf-8")}
     assert packed == {"archive.py", "archive_check.py", "changed_numbers.py"}
 
@@ -342,7 +342,7 @@ def test_a_pickled_object_in_a_moments_file_is_refused(tmp_path):
 def test_a_pickled_object_among_shipped_moments_is_refused(tmp_path, monkeypatch):
     name = "ecoli"
     record = paths.data("moments", name, "record.json").read_bytes()
-    monkeypatch.setattr("compendium.data.shipped.folder", lambda asked: tmp_path / asked)
+    monkeypatch.setattr("compendium.data.moments.folder", lambda asked: tmp_path / asked)
     (tmp_path / name).mkdir()
     (tmp_path / name / "record.json").write_bytes(record)
     hostile(tmp_path / name / "protocol.npz", tmp_path / "touched")

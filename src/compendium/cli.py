@@ -4,40 +4,25 @@ Everything is imported where it is needed, so that help appears at once. Numbers
 whose numerical libraries use one thread, so that they do not depend on the number of cores.
 """
 
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 from typer.core import TyperCommand
 
-from evenspan.cli import command
+from evenspan.cli import Group, command
 from evenspan.core.errors import ConfigurationError
 
-from .cli_data import data_app, rows_of, show
-from .cli_keep import register
-
-
-class _Run(TyperCommand):
-    """Accepts ``-p NAME VALUE``, which Typer's repeatable options cannot: the pair becomes one ``NAME=VALUE``."""
-
-    def parse_args(self, ctx, args):
-        joined, rest = [], list(args)
-        while rest:
-            word = rest.pop(0)
-            joined.append(word)
-            if word == "--":
-                joined, rest = joined + rest, []
-            elif word in ("-p", "--parameter") and rest:
-                if "=" in rest[0]:
-                    joined.append(rest.pop(0))
-                elif len(rest) > 1:
-                    joined.append(f"{rest.pop(0)}={rest.pop(0)}")
-                else:
-                    ctx.fail(f"-p needs a name and a value, but only {rest[0]!r} follows it.")
-        return super().parse_args(ctx, joined)
-
-
 app = command("The reproducible compendium of fair PCA: experiments, data, and the ledger of verdicts.")
+data_app = typer.Typer(cls=Group, no_args_is_help=True, help="Data sets: list, fetch, verify, describe.")
 app.add_typer(data_app, name="data")
+
+
+# -- experiments ------------------------------------------------------------------------------------------------------
 
 
 @app.command("list")
@@ -50,6 +35,18 @@ def list_experiments() -> None:
     for entry in catalogue().values():
         table.add_row(entry.id, f"{entry.title} ({entry.paper})", ", ".join(entry.executions), summary(entry.id))
     show(table)
+
+
+class _Run(TyperCommand):
+    """Accepts ``-p NAME VALUE``, which Typer's repeatable options cannot: the pair becomes one ``NAME=VALUE``."""
+
+    def parse_args(self, ctx, args):
+        joined, rest = [], list(args)
+        while rest:
+            joined.append(rest.pop(0))
+            if joined[-1] in ("-p", "--parameter") and len(rest) > 1 and "=" not in rest[0]:
+                joined.append(f"{rest.pop(0)}={rest.pop(0)}")
+        return super().parse_args(ctx, joined)
 
 
 @app.command(cls=_Run)
@@ -120,6 +117,13 @@ def _fail(failed: dict[str, str]) -> None:
         raise typer.Exit(1)
 
 
+def _pair(text: str) -> tuple[str, str]:
+    name, mark, value = text.partition("=")
+    if not mark:
+        raise ConfigurationError(f"-p needs a name and a value, but got only {text!r}.")
+    return name, value
+
+
 @app.command()
 def verify(
     sample: Annotated[
@@ -175,12 +179,9 @@ def verify(
 def _report_verified(found: list) -> None:
     table = rows_of("experiment", "task", "numbers", "rows", "largest difference", "relative", "verdict")
     for one in found:
-        said = one.comparison
-        shown = (
-            ("", "", "")
-            if said is None
-            else (str(said.rows), f"{said.largest_absolute:.3g}", f"{said.largest_relative:.3g}")
-        )
+        said, shown = one.comparison, ("", "", "")
+        if said is not None:
+            shown = str(said.rows), f"{said.largest_absolute:.3g}", f"{said.largest_relative:.3g}"
         verdict = "agrees" if one.ok else "NOT COMPUTED" if said is None else f"DIFFERS at {said.where}"
         table.add_row(one.experiment, one.task, str(one.numbers), *shown, verdict)
     show(table)
@@ -233,14 +234,75 @@ def ledger(
     show(shown)
 
 
+# -- data sets ---------------------------------------------------------------------------------------------------------
+
+Name = Annotated[str, typer.Argument(metavar="NAME", help="Name of a data set (python -m compendium data list).")]
+
+
+@data_app.command("list")
+def data_list() -> None:
+    """Data sets: where they are used, and which of their raw files are here."""
+    from . import data as datasets
+
+    table = rows_of("data set", "title", "files here", "where")
+    for one in datasets.status():
+        here = f"{one.present} of {one.files}" if one.files else "all"
+        table.add_row(one.name, one.title, here, f"{one.place}: {one.folder}" if one.folder else one.place)
+    show(table)
+
+
+@data_app.command("fetch")
+def data_fetch(name: Name) -> None:
+    """Download the raw files that are missing, and verify them."""
+    from . import data as datasets
+
+    files = datasets.fetch(name)
+    typer.echo(f"{name}: {len(files)} files are here and have their recorded checksums.")
+
+
+@data_app.command("verify")
+def data_verify(name: Name) -> None:
+    """Compare the raw files with their recorded checksums."""
+    from . import data as datasets
+
+    files = datasets.verify(name)
+    typer.echo(f"{name}: {len(files)} files have their recorded checksums.")
+
+
+@data_app.command("card")
+def data_card(name: Name) -> None:
+    """Show the data card."""
+    from . import data as datasets
+
+    typer.echo(datasets.card(name))
+
+
+@data_app.command("moments")
+def data_moments(name: Name) -> None:
+    """Compute the moments that the embedded profile uses from the verified raw files."""
+    from evenspan.auditing.execution import numeric_environment
+
+    from . import data as datasets
+
+    wanted = numeric_environment()
+    if not wanted.items() <= os.environ.items():
+        # The numerical libraries are loaded by now and read these settings once: a new process starts with them.
+        command = [sys.executable, "-m", "compendium", "data", "moments", name]
+        raise typer.Exit(subprocess.run(command, env=os.environ | wanted, check=False).returncode)
+    for path in datasets.make_moments(name):
+        typer.echo(f"Written: {path}")
+
+
+# -- what is made of it and kept ---------------------------------------------------------------------------------------
+
+_Book = Annotated[Path | None, typer.Option("--book", help="The built book; by default that of the checkout.")]
+
+
 @app.command()
 def build(
     cores: Annotated[int | None, typer.Option(min=1, help="Jobs at once; default one per core.")] = None,
 ) -> None:
     """Make the book: the same as 'make book', in the environment that is there."""
-    import shutil
-    import subprocess
-
     from .paths import root
 
     make = shutil.which("make")
@@ -250,14 +312,116 @@ def build(
     raise typer.Exit(subprocess.run(command, check=False).returncode)
 
 
-register(app)
+@app.command()
+def crate(
+    output: Annotated[
+        Path | None, typer.Option("-o", "--output", help="Folder of the crate; by default _build/crate.")
+    ] = None,
+    experiment: Annotated[
+        list[str] | None, typer.Option(help="Only this experiment; may be repeated. By default all.")
+    ] = None,
+) -> None:
+    """Write the results as an RO-Crate: every file described with its origin, seed, data, licence and checksum."""
+    from .keep import crate as report
+    from .paths import build
+
+    described = report.write(output or build("crate"), experiment)
+    typer.echo(f"Written: {described} ({_size(described.stat().st_size)})")
 
 
-def _pair(text: str) -> tuple[str, str]:
-    name, mark, value = text.partition("=")
-    if not mark:
-        raise ConfigurationError(f"-p needs a name and a value, but got only {text!r}.")
-    return name, value
+@app.command()
+def archive(
+    output: Annotated[Path | None, typer.Option("-o", "--output", help="Folder of the archive.")] = None,
+    allow_dirty: Annotated[
+        bool, typer.Option("--allow-dirty", help="Accept sources that differ from their commit; the name says so.")
+    ] = False,
+    verify: Annotated[Path | None, typer.Option(metavar="FILE", help="Check an archive; write nothing.")] = None,
+) -> None:
+    """Write a release archive of sources, results and book with checksums; or check one."""
+    from .keep import archive as report
+    from .keep import archive_check
+
+    if (output is None) == (verify is None) or (verify is not None and allow_dirty):
+        raise ConfigurationError("Give either -o FOLDER, to write an archive, or --verify FILE alone, to check one.")
+    if verify is not None:
+        files, digest = archive_check.verify(verify)
+        typer.echo(f"{verify}: {files} files are as they were listed.\nSHA-256 of the archive: {digest}")
+        return
+    made = report.write(output, allow_dirty=allow_dirty)
+    typer.echo(f"Written: {made.path} ({_size(made.bytes)}; {made.files} files, {_size(made.unpacked)} unpacked)")
+    typer.echo(f"SHA-256: {made.sha256}")
+
+
+@app.command()
+def pdf(
+    output: Annotated[Path | None, typer.Option("-o", "--output", help="Name of the PDF.")] = None,
+    page: Annotated[list[str] | None, typer.Option(help="Only this page of _toc.yml; may be repeated.")] = None,
+    book: _Book = None,
+) -> None:
+    """Print the built book as one PDF with outline, page numbers and inner links; needs Chromium."""
+    from .keep import book_pdf
+
+    made = book_pdf.write(book, output, page or ())
+    typer.echo(f"{made.printed} pages printed, {made.kept} kept from before")
+    typer.echo(f"Written: {made.path} ({made.leaves} leaves, {_size(made.bytes)})")
+
+
+@app.command()
+def site(
+    output: Annotated[Path | None, typer.Option("-o", "--output", help="Folder of versions; by default _site.")] = None,
+    version: Annotated[str | None, typer.Option(help="Name of the version; by default that of the package.")] = None,
+    replace: Annotated[bool, typer.Option("--replace", help="Replace this version if it is there.")] = False,
+    book: _Book = None,
+) -> None:
+    """Add the built book to a folder of versions that any web server can show."""
+    from importlib.metadata import version as installed
+
+    from .keep import versions
+    from .paths import build, root
+
+    made = versions.add(
+        book or build("html"), output or root() / "_site", version or installed("evenspan"), replace=replace
+    )
+    typer.echo(f"Written: {made.folder} ({made.files} files in this version; versions: {', '.join(made.versions)})")
+
+
+@app.command()
+def changes(commit: Annotated[str, typer.Argument(metavar="COMMIT", help="Commit or tag to compare with.")]) -> None:
+    """Count the stored numbers that differ from those of a commit, for the changelog."""
+    from .keep.changed_numbers import changed
+
+    table = rows_of("experiment", "in both", "differ", "new", "gone", "largest relative difference")
+    found = changed(commit)
+    for one in found:
+        table.add_row(one.experiment, *map(str, (one.both, one.differing, one.new, one.gone)), f"{one.largest:.3g}")
+    show(table)
+    typer.echo(f"{sum(one.differing for one in found)} numbers differ from those of {commit}.")
+
+
+# -- what is printed ---------------------------------------------------------------------------------------------------
+
+
+def rows_of(*columns: str):
+    """An empty table with these columns."""
+    from rich import box
+    from rich.table import Table
+
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for number, column in enumerate(columns):
+        table.add_column(column, no_wrap=number == 0, overflow="fold")
+    return table
+
+
+def show(rows) -> None:
+    """Print a table."""
+    from rich.console import Console
+
+    # In a pipe or a file nothing is wrapped to a screen that is not there.
+    Console(highlight=False, width=None if sys.stdout.isatty() else 400).print(rows)
+
+
+def _size(count: int) -> str:
+    return f"{count / 1e6:.1f} MB" if count >= 1e5 else f"{count / 1e3:.1f} kB"
 
 
 def main() -> None:

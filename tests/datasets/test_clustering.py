@@ -8,9 +8,10 @@ import pandas as pd
 import pytest
 from scipy import sparse
 
-from compendium.data import clustering, clustering_files, load_clustering, load_daily_sports, load_har, scaling
+from compendium.data import clustering, load_clustering, load_daily_sports, load_har
+from compendium.data import clustering_files as files
 from compendium.data import credit_card as cards
-from compendium.data import uci_activities as uci
+from compendium.data.fetch import place
 from evenspan.core.errors import ConfigurationError, DataError, FetchError, RegistryError
 
 RNG = np.random.default_rng(5)
@@ -21,26 +22,26 @@ RNG = np.random.default_rng(5)
 
 def test_scalings_are_their_definitions():
     X = RNG.normal(size=(6, 4)) * [[1], [10], [0], [0.1], [3], [1]]
-    dense = scaling.unit_rows(X)
-    np.testing.assert_allclose(scaling.unit_rows(sparse.csr_matrix(X)).toarray(), dense, atol=1e-15)
+    dense = files.unit_rows(X)
+    np.testing.assert_allclose(files.unit_rows(sparse.csr_matrix(X)).toarray(), dense, atol=1e-15)
     np.testing.assert_allclose(dense * np.linalg.norm(X, axis=1, keepdims=True), X, rtol=1e-12)
     np.testing.assert_allclose(np.linalg.norm(dense, axis=1), [1, 1, 0, 1, 1, 1], atol=1e-12)  # zeros stay
     X = np.column_stack([RNG.normal(3, 2, 40), np.full(40, 0.1), RNG.normal(size=40) * 1e-9])
-    Z, unit = scaling.standardised(X), scaling.min_max(X)
+    Z, unit = files.standardised(X), files.min_max(X)
     np.testing.assert_allclose([Z.mean(axis=0), Z.std(axis=0)], [[0] * 3, [1, 0, 1]], atol=1e-9)
     np.testing.assert_allclose([unit.min(axis=0), unit.max(axis=0)], [[0] * 3, [1, 0, 1]])
     counts = np.array([[2, 0, 1], [1, 0, 0], [3, 5, 0], [1, 0, 0]])
     weights = 1 + np.log(5 / (1 + (counts > 0).sum(axis=0)))  # rare terms weigh more
-    np.testing.assert_allclose(scaling.tf_idf(sparse.csr_matrix(counts)).toarray(), counts * weights, rtol=1e-12)
+    np.testing.assert_allclose(files.tf_idf(sparse.csr_matrix(counts)).toarray(), counts * weights, rtol=1e-12)
     with pytest.raises(DataError, match="-1"):
-        scaling.tf_idf(sparse.csr_matrix([[-1, 2]]))
+        files.tf_idf(sparse.csr_matrix([[-1, 2]]))
 
 
 # -- text, images -------------------------------------------------------------------------------------------------
 
 
 def test_counts_are_read_and_every_fault_is_named():
-    found = clustering_files.parse_counts(["2 4", "2 0 1 3 5", "1 2 7", ""])
+    found = files.parse_counts(["2 4", "2 0 1 3 5", "1 2 7", ""])
     assert found.toarray().tolist() == [[1, 0, 0, 5], [0, 0, 7, 0]]
     for lines, fault in (
         (["3 4", "1 0 1", "1 2 7"], "announces 3 rows"),
@@ -48,24 +49,24 @@ def test_counts_are_read_and_every_fault_is_named():
         (["2 4", "1 0 1", "1 4 7"], "0 to 3"),
     ):
         with pytest.raises(DataError, match=fault):
-            clustering_files.parse_counts(lines)
+            files.parse_counts(lines)
 
 
 def test_shrinking_takes_means_of_areas():
     images = RNG.random((3, 8, 8))
     small = images.reshape(3, 4, 2, 4, 2).mean(axis=(2, 4))
-    np.testing.assert_allclose(clustering_files.shrunk(images, 4), small, rtol=1e-12)
-    odd = clustering_files.shrunk(images, 3)  # no light is lost where the side is no divisor
+    np.testing.assert_allclose(files.shrunk(images, 4), small, rtol=1e-12)
+    odd = files.shrunk(images, 3)  # no light is lost where the side is no divisor
     np.testing.assert_allclose(odd.mean(axis=(1, 2)), images.mean(axis=(1, 2)), rtol=1e-12)
     with pytest.raises(ConfigurationError, match="side=9"):
-        clustering_files.shrunk(images, 9)
+        files.shrunk(images, 9)
 
 
 def test_an_idx_file_is_read(tmp_path):
     values = RNG.integers(0, 256, (3, 2, 4), dtype=np.uint8)
     head = bytes([0, 0, 8, 3]) + b"".join(size.to_bytes(4, "big") for size in values.shape)
     (tmp_path / "x.gz").write_bytes(gzip.compress(head + values.tobytes()))
-    np.testing.assert_array_equal(clustering_files._idx(tmp_path / "x.gz"), values)
+    np.testing.assert_array_equal(files._idx(tmp_path / "x.gz"), values)
 
 
 def test_a_missing_h5py_is_told_with_its_remedy(monkeypatch):
@@ -78,7 +79,7 @@ def test_a_missing_h5py_is_told_with_its_remedy(monkeypatch):
 
     monkeypatch.setattr(builtins, "__import__", without)
     with pytest.raises(ConfigurationError, match=r"pip install 'evenspan\[scale\]'"):
-        clustering_files._h5py()
+        files._h5py()
 
 
 # -- UCI's layouts ------------------------------------------------------------------------------------------------
@@ -129,7 +130,7 @@ def test_har_that_is_not_whole_is_refused(har):
 def sports(tmp_path, monkeypatch):
     """Two activities, two people, three segments each, in the layout of the archive."""
     for name, value in (("SPORTS_ACTIVITIES", 2), ("SPORTS_PEOPLE", 2), ("SPORTS_SEGMENTS", 3)):
-        monkeypatch.setattr(uci, name, value)
+        monkeypatch.setattr(files, name, value)
     rng = np.random.default_rng(1)
     for activity in (1, 2):
         for person in (1, 2):
@@ -184,12 +185,12 @@ def test_where_an_archive_is_missing_it_is_said_where_to_get_it(name, tmp_path, 
         load_clustering(name)
     monkeypatch.delenv("EVENSPAN_DATA")
     monkeypatch.setenv("EVENSPAN_CACHE", str(tmp_path / "cache"))
-    assert uci.place(name) == tmp_path / "cache" / name
+    assert place(name) == tmp_path / "cache" / name
 
 
 def test_archives_in_the_mirror_are_loaded(har, sports, monkeypatch):
     monkeypatch.setenv("EVENSPAN_DATA", str(har))
-    monkeypatch.setattr(uci, "HAR_ROWS", 11)
+    monkeypatch.setattr(files, "HAR_ROWS", 11)
     (har / "UCI HAR Dataset").rename(har / "har")
     (sports / "data").rename(sports / "daily_sports")  # both fixtures have the same folder
     for name, shape in (("har", (11, 561)), ("daily_sports", (12, 5625))):

@@ -10,7 +10,7 @@ import pytest
 
 from compendium import data as datasets
 from compendium import paths
-from compendium.data import jevd_tables
+from compendium.data import tables
 from evenspan import GroupMoments
 from evenspan.core.errors import DataError
 from evenspan.metrics import explained_variance
@@ -79,7 +79,7 @@ def test_diabetes_comes_in_blocks_and_in_the_order_of_the_file(raw):
     data, parts = datasets.load("diabetes"), list(datasets.batches("diabetes"))
     np.testing.assert_array_equal(np.vstack([X.to_numpy() for X, _ in parts]), data.X)
     np.testing.assert_array_equal(np.concatenate([groups for _, groups in parts]), data.groups)
-    assert max(len(X) for X, _ in parts) == jevd_tables.BLOCK_ROWS < data.n / 7
+    assert max(len(X) for X, _ in parts) == tables.BLOCK_ROWS < data.n / 7
     assert "Diabetes_binary" not in data.feature_names
 
 
@@ -109,7 +109,7 @@ def made(tmp_path, monkeypatch, make_entry):
         (tmp_path / name).mkdir(exist_ok=True)
         for file, body in files.items():
             (tmp_path / name / file).write_bytes(body)
-        return jevd_tables.LOADERS[name](make_entry(files, str, name=name))
+        return tables.LOADERS[name](make_entry(files, str, name=name))
 
     return load
 
@@ -118,7 +118,7 @@ def text(columns, *rows) -> bytes:
     return "\n".join(",".join(map(str, row)) for row in (columns, *rows)).encode() + b"\n"
 
 
-def arff(*rows, columns=jevd_tables.ARFF_COLUMNS) -> bytes:
+def arff(*rows, columns=tables.ARFF_COLUMNS) -> bytes:
     head = "".join(f"@attribute {name} {{0, 1}}\n" for name in columns)
     return (f"@relation made\n{head}@data\n" + "".join(",".join(map(str, row)) + "\n" for row in rows)).encode()
 
@@ -132,7 +132,7 @@ def zipped(body: bytes, inside: str = "diabetes_binary_health_indicators_BRFSS20
 
 def diabetes_body(n: int = 4000) -> bytes:
     rng = np.random.default_rng(5)
-    return text(jevd_tables.DIABETES_COLUMNS, *rng.integers(0, 2, size=(n, 22)).tolist())
+    return text(tables.DIABETES_COLUMNS, *rng.integers(0, 2, size=(n, 22)).tolist())
 
 
 PERSON = ["Male", 20, 1.8, 80, "yes", "no", 2, 3, "no", "no", 2, "no", 0, 1, "no", "Bike"]
@@ -142,19 +142,19 @@ CLEAN = [1, 2, 3, 4, 5, 6, 1, 2, 0, 3, "White", 1]
 def test_made_files_are_read(made):
     data = made("diabetes", zipped(diabetes_body()))
     assert (data.n, data.d) == (4000, 21)
-    padded = text([f"{name} " for name in jevd_tables.NPHA_COLUMNS], [f"   {j} " for j in range(15)])
+    padded = text([f"{name} " for name in tables.NPHA_COLUMNS], [f"   {j} " for j in range(15)])
     assert made("npha", padded).X.tolist() == [list(range(15))]
     levels = {"Insufficient_Weight": 0, "Normal_Weight": 0, "Overweight_Level_I": 0, "Overweight_Level_II": 0}
     levels |= {"Obesity_Type_I": 1, "Obesity_Type_II": 1, "Obesity_Type_III": 1}
     people = [[*PERSON, level] for level in levels] + [["Female", *PERSON[1:], "Normal_Weight"]]
-    data = made("obesity", text(jevd_tables.OBESITY_COLUMNS, *people))
+    data = made("obesity", text(tables.OBESITY_COLUMNS, *people))
     assert (data.groups.tolist(), data.y.tolist()) == (["Male"] * 7 + ["Female"], [*levels.values(), 0])
-    data = made("lsac_clean", text(jevd_tables.CLEAN_COLUMNS, CLEAN, [*CLEAN[:10], "Non-White", 0]))
+    data = made("lsac_clean", text(tables.CLEAN_COLUMNS, CLEAN, [*CLEAN[:10], "Non-White", 0]))
     assert data.X[:, data.feature_names.index("race")].tolist() == [1, 0]
     rows = [[*range(10), race, passed, 0] for race in ("b white", "a black", "c other") for passed in "PF"]
-    data = made("lsac_bar", text([*jevd_tables.BAR_COLUMNS, "more"], *rows, ["", *rows[0][1:]]))
+    data = made("lsac_bar", text([*tables.BAR_COLUMNS, "more"], *rows, ["", *rows[0][1:]]))
     assert data.X[:, -2:].tolist() == [[1, 1], [1, 0], [0, 1], [0, 0]]
-    assert data.feature_names == jevd_tables.CLEAN_COLUMNS
+    assert data.feature_names == tables.CLEAN_COLUMNS
     data = made("lsac_arff", arff(range(12), [*range(8), 0, 1, 6, 0]))  # whatever types its header declares
     column = dict(zip(data.feature_names, data.X.T.tolist(), strict=True))
     assert (column["race"], column["tier"], column["lsat"]) == ([9, 1], [10, 6], [2, 2])
@@ -171,7 +171,7 @@ def test_race_is_read_in_the_other_file_and_must_be_one_and_the_same(made):
         rows = rows[drop:] + [[*rows[i][:5], 3, *rows[i][6:]] for i in twice]
         return "\n".join(",".join(map(str, row)) for row in rows).encode()
 
-    clean = text(jevd_tables.CLEAN_COLUMNS, *people)
+    clean = text(tables.CLEAN_COLUMNS, *people)
     data = made("lsac_bw", clean, cited())
     assert data.X[:, data.feature_names.index("lsat")].tolist() == [30, 31, 32]
     assert data.X[:, data.feature_names.index("race")].tolist() == [1, 1, 0]
@@ -184,8 +184,8 @@ def test_race_is_read_in_the_other_file_and_must_be_one_and_the_same(made):
 
 
 def wrong_files():
-    npha, row = jevd_tables.NPHA_COLUMNS, list(range(15))
-    diabetes, whole = jevd_tables.DIABETES_COLUMNS, zipped(diabetes_body())
+    npha, row = tables.NPHA_COLUMNS, list(range(15))
+    diabetes, whole = tables.DIABETES_COLUMNS, zipped(diabetes_body())
     broken = bytearray(whole)
     broken[len(whole) // 3] ^= 0xFF
     body = diabetes_body(3).replace(b"\n", b"\nx", 2).replace(b"\nx", b"\n", 1)
@@ -198,12 +198,12 @@ def wrong_files():
         ("npha", text(npha, row, [0, "inf", *row[2:]]), "column Age has 'inf' in row 1 .*finite number"),
         ("npha", text(npha, row, [0, "-inf", *row[2:]]), "column Age has '-inf' in row 1 .*finite number"),
         ("npha", b"", "cannot be read"),
-        ("lsac_bar", text(jevd_tables.BAR_COLUMNS[:-1], range(11)), "without bar1"),
+        ("lsac_bar", text(tables.BAR_COLUMNS[:-1], range(11)), "without bar1"),
         ("lsac", text(range(11)), "11 columns; needed are 12"),
-        ("lsac_clean", text(jevd_tables.CLEAN_COLUMNS, [*CLEAN[:10], "Other", 1]), "column race"),
-        ("obesity", text(jevd_tables.OBESITY_COLUMNS, [*PERSON[:4], "", *PERSON[5:], "Obesity_Type_I"]), "empty cells"),
+        ("lsac_clean", text(tables.CLEAN_COLUMNS, [*CLEAN[:10], "Other", 1]), "column race"),
+        ("obesity", text(tables.OBESITY_COLUMNS, [*PERSON[:4], "", *PERSON[5:], "Obesity_Type_I"]), "empty cells"),
         ("obesity", b"\xff\xfe\x00\x81" * 9, "cannot be read"),
-        ("lsac_arff", arff(range(12), columns=jevd_tables.ARFF_COLUMNS[::-1]), "the header names pass_bar"),
+        ("lsac_arff", arff(range(12), columns=tables.ARFF_COLUMNS[::-1]), "the header names pass_bar"),
         ("lsac_arff", arff(range(11)), "rows have 11 cells"),
         ("lsac_arff", arff([*range(11), "?"]), "column pass_bar has"),
         ("lsac_arff", arff(), "cannot be read"),

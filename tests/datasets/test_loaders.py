@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from compendium import data as datasets
-from compendium.data import Dataset, bundled
+from compendium.data import Dataset, tables
 from evenspan.core.errors import DataError, RegistryError
 
 PUBLISHED = ("adult", "compas", "german")
@@ -174,9 +174,9 @@ def test_the_bundled_splits_are_seeded_disjoint_and_standardised():
 
 
 def test_other_bundled_values_are_refused(monkeypatch):
-    changed = bundled.load_diabetes(scaled=False)
+    changed = tables.load_diabetes(scaled=False)
     changed.data[0, 0] += 1
-    monkeypatch.setattr(bundled, "load_diabetes", lambda scaled: changed)
+    monkeypatch.setattr(tables, "load_diabetes", lambda scaled: changed)
     with pytest.raises(DataError, match=r"requirements\.lock"):
         datasets.load("sklearn_diabetes")
 

@@ -10,7 +10,8 @@ from sklearn.model_selection import KFold
 
 from compendium import data as datasets
 from compendium import paths
-from compendium.data import fold_store, moments_store, protocol_splits
+from compendium.data import moments as store
+from compendium.data.splits import HALF_SEEDS, SEEDS, fold_rows, half_rows, split_rows
 from evenspan import GroupMoments
 from evenspan.core.errors import ConfigurationError, GroupError, RegistryError, ResultError
 
@@ -49,10 +50,10 @@ def assert_of_rows(moments: GroupMoments, X: np.ndarray, groups: np.ndarray) -> 
 
 
 def test_published_splits_add_up_to_the_registry_standardised_and_small():
-    for name in moments_store.SHIPPED:
+    for name in store.SHIPPED:
         entry = datasets.entry(name)
         for split in range(10):
-            train, test = (datasets.shipped_moments(name, split, part) for part in moments_store.PARTS)
+            train, test = (datasets.shipped_moments(name, split, part) for part in store.PARTS)
             assert counted(train + test) == entry.groups
             assert train.feature_names == test.feature_names == entry.feature_names
             np.testing.assert_allclose(train.mean, 0, atol=1e-12)
@@ -64,13 +65,13 @@ def test_published_splits_add_up_to_the_registry_standardised_and_small():
 
 
 def test_whole_tables_and_folds_add_up_to_the_registry():
-    for name in moments_store.WHOLE:
+    for name in store.WHOLE:
         moments, entry = datasets.whole_moments(name), datasets.entry(name)
         assert counted(moments) == entry.groups
         assert (moments.n, moments.d, len(set(moments.feature_names))) == (entry.rows, entry.features, entry.features)
-    for name in fold_store.WITH_FOLDS:
-        entry, splits = datasets.entry(name), [datasets.fold_moments(name, s) for s in protocol_splits.SEEDS]
-        halves = protocol_splits.HALF_SEEDS if name in fold_store.WITH_HALVES else ()
+    for name in store.WITH_FOLDS:
+        entry, splits = datasets.entry(name), [datasets.fold_moments(name, s) for s in SEEDS]
+        halves = HALF_SEEDS if name in store.WITH_HALVES else ()
         splits += [datasets.half_moments(name, seed) for seed in halves]
         whole = [sum(list(parts.values())[1:], next(iter(parts.values()))) for parts in splits]
         most = whole[0].scatters.max()
@@ -82,7 +83,7 @@ def test_whole_tables_and_folds_add_up_to_the_registry():
 
 
 @pytest.mark.raw
-@pytest.mark.parametrize("name", moments_store.SHIPPED)
+@pytest.mark.parametrize("name", store.SHIPPED)
 def test_published_splits_are_those_of_the_raw_points(name, raw):
     raw(name)
     for i in range(datasets.splits(name)):
@@ -91,7 +92,7 @@ def test_published_splits_are_those_of_the_raw_points(name, raw):
 
 
 @pytest.mark.raw
-@pytest.mark.parametrize("name", moments_store.WHOLE)
+@pytest.mark.parametrize("name", store.WHOLE)
 def test_whole_tables_are_those_of_the_raw_points_and_made_again_by_the_command(name, raw, written):
     raw(name)
     data, real = datasets.load(name), written[1]
@@ -105,16 +106,16 @@ def test_whole_tables_are_those_of_the_raw_points_and_made_again_by_the_command(
 
 
 @pytest.mark.raw
-@pytest.mark.parametrize("name", fold_store.WITH_FOLDS)
+@pytest.mark.parametrize("name", store.WITH_FOLDS)
 def test_folds_are_those_of_the_raw_points(name, raw):
     raw(name)
     data = datasets.load(name)
     for seed in (0, 9):
         shipped = datasets.fold_moments(name, seed)
-        for part, rows in protocol_splits.fold_rows(name, data.groups, seed).items():
+        for part, rows in fold_rows(name, data.groups, seed).items():
             assert_of_rows(shipped[part], data.X[rows], data.groups[rows])
-    if name in fold_store.WITH_HALVES:
-        made, shipped = fold_store.parts_of(data, 4, halves=True), datasets.half_moments(name, 4)
+    if name in store.WITH_HALVES:
+        made, shipped = store.parts_of(data, 4, halves=True), datasets.half_moments(name, 4)
         for part, moments in made.items():
             most = np.abs(moments.scatters).max()
             np.testing.assert_allclose(shipped[part].scatters, moments.scatters, atol=1e-12 * most)
@@ -186,21 +187,21 @@ def test_what_is_not_shipped_is_said():
 
 def test_parts_are_disjoint_seeded_and_keep_the_share_of_every_group():
     groups = np.repeat([3, 1, 2], [690, 100, 44])
-    rows, again, other = (protocol_splits.split_rows(groups, seed) for seed in (4, 4, 5))
+    rows, again, other = (split_rows(groups, seed) for seed in (4, 4, 5))
     assert sorted(np.concatenate(list(rows.values())).tolist()) == list(range(len(groups)))
     assert [(groups[rows["test"]] == g).sum() for g in (3, 1, 2)] == [690 - 207, 70, 31]
     assert [len(rows[f"fold{i}"]) for i in range(3)] == [84, 83, 83]
     assert all(np.array_equal(rows[part], again[part]) for part in rows)
     assert not np.array_equal(rows["test"], other["test"])
-    even = protocol_splits.split_rows(np.repeat([0, 1], 90), 0, share=0.7)  # 0.7 * 90 is a little below 63
+    even = split_rows(np.repeat([0, 1], 90), 0, share=0.7)  # 0.7 * 90 is a little below 63
     assert len(even["test"]) == 2 * 27
-    halves = protocol_splits.half_rows(np.repeat([0, 1], [31, 20]), 0)
+    halves = half_rows(np.repeat([0, 1], [31, 20]), 0)
     assert {part: len(index) for part, index in halves.items()} == {"train": 25, "test": 26}
-    assert list(protocol_splits.fold_rows("lfw_24x24", np.repeat([0, 1], 30), 0)) == ["fold0", "fold1", "test"]
+    assert list(fold_rows("lfw_24x24", np.repeat([0, 1], 30), 0)) == ["fold0", "fold1", "test"]
     with pytest.raises(GroupError, match="has no row of group"):
-        protocol_splits.split_rows(np.repeat([0, 1], [50, 4]), 0)
+        split_rows(np.repeat([0, 1], [50, 4]), 0)
     with pytest.raises(ConfigurationError, match=r"share=1\.5"):
-        protocol_splits.split_rows(np.repeat([0, 1], 50), 0, share=1.5)
+        split_rows(np.repeat([0, 1], 50), 0, share=1.5)
 
 
 def test_rows_and_folds_are_those_of_the_authors_program():
@@ -214,7 +215,7 @@ def test_rows_and_folds_are_those_of_the_authors_program():
         test.append(places[int(0.3 * len(places)) :])
     order = np.concatenate(train)
     rng.shuffle(order)
-    rows = protocol_splits.split_rows(groups, 7)
+    rows = split_rows(groups, 7)
     assert set(rows["test"]) == set(np.concatenate(test))
     folds = [set(order[held_out]) for _, held_out in KFold(3, shuffle=True, random_state=7).split(order)]
     assert [set(rows[f"fold{i}"]) for i in range(3)] == folds
@@ -223,7 +224,7 @@ def test_rows_and_folds_are_those_of_the_authors_program():
 
 def test_numbers_survive_being_taken_apart_bit_for_bit():
     values = np.random.default_rng(0).normal(size=(3, 2, 5)) * 10.0 ** np.arange(-100, 150, 50)
-    np.testing.assert_array_equal(fold_store.restored(fold_store.shuffled(values), values.shape), values)
+    np.testing.assert_array_equal(store.restored(store.shuffled(values), values.shape), values)
 
 
 def test_rows_and_features_of_all_15_tables_of_the_paper():

@@ -5,7 +5,7 @@ from itertools import islice
 import numpy as np
 import pytest
 
-from compendium.data.synthetic_gaps import GaussianPair, authors_pair, gap_controlled_pair
+from compendium.data.synthetic import GaussianPair, authors_pair, gap_controlled_pair
 from evenspan import GroupMoments
 from evenspan.core.errors import ConfigurationError, DataError
 

@@ -104,7 +104,7 @@ def test_codes_change_means_and_scatters_as_recoding_the_rows_does():
         name, _, rest = said.partition(" coded ")
         low, high = (int(text) for text in rest.partition(" instead")[0].split(", "))
         again = table.assign(**{name: np.where(table[name] == table[name].min(), low, high).astype(float)})
-        direct = datasets.moments_store.GroupMoments.from_data(again, table["male"].to_numpy())
+        direct = GroupMoments.from_data(again, table["male"].to_numpy())
         np.testing.assert_allclose(other.means, direct.means, atol=1e-12)
         np.testing.assert_allclose(other.scatters, direct.scatters, atol=1e-12)
 

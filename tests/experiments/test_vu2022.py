@@ -6,8 +6,9 @@ import pytest
 
 from compendium import data as datasets
 from compendium import states
-from compendium.data import Dataset, protocol_splits
-from compendium.data.fold_store import parts_of
+from compendium.data import Dataset
+from compendium.data.moments import parts_of
+from compendium.data.splits import SEEDS, fold_rows
 from compendium.ledger import claims
 from compendium.ledger.claim_rules import OPEN
 from compendium.papers.vu2022 import claims as vu2022_claims
@@ -89,7 +90,7 @@ def test_a_fold_is_scored_as_in_the_released_program(made):
         seen.append(problem.rng.normal())
         return [Answer(V), Answer(W)]
 
-    rows = protocol_splits.fold_rows("energy", made.groups, 3)
+    rows = fold_rows("energy", made.groups, 3)
     folds = [rows[f"fold{i}"] for i in range(3)]
     X = made.X - made.X[np.concatenate(folds)].mean(axis=0)
     X = X / X[np.concatenate(folds)].std(axis=0)
@@ -136,7 +137,7 @@ def test_energy_comes_out_as_printed_and_the_exact_minimum_does_not(methods):
 
     def means(name):
         rows = []
-        for seed in protocol_splits.SEEDS:
+        for seed in SEEDS:
             method, parts = methods[name], datasets.fold_moments("energy", seed)
             answer, _, train, test = protocol.fit_split(method, "energy", parts, 3, seed)
             found = [protocol.judged(answer, train, sample) for sample in (test, train)]

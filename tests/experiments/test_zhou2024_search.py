@@ -12,7 +12,7 @@ from scipy.stats import entropy
 from compendium import records
 from compendium.data import credit_card as cards
 from compendium.data.clustering import K1B_SEED, k1b_halves
-from compendium.data.scaling import unit_rows
+from compendium.data.clustering_files import unit_rows
 from compendium.papers.zhou2024 import arithmetic, search
 from compendium.papers.zhou2024 import search_readings as readings
 from compendium.store import read_results

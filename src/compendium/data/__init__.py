@@ -3,15 +3,20 @@
 from .cards import card, card_index
 from .celeba import UnreadableImagesWarning, celeba_attributes, celeba_batches, celeba_stream, load_celeba
 from .clustering import ClusterData, clusterings, load_clustering
-from .dataset import Dataset
+from .clustering_files import load_daily_sports, load_har
 from .fetch import Status, fetch, status, verify
-from .fold_store import WITH_FOLDS, fold_moments, half_moments
-from .loaders import load, load_split, loadable, splits
-from .moments_store import batches, group_moments, make_moments, own_table, shipped_moments, whole_moments
+from .moments import WITH_FOLDS, fold_moments, group_moments, half_moments, make_moments, shipped_moments, whole_moments
 from .registry import Entry, RawFile, checksum, entry, names
-from .synthetic import equal_moments, paired_splits, stretched_group, two_latent_groups
-from .synthetic_gaps import GaussianPair, authors_pair, gap_controlled_pair
-from .uci_activities import load_daily_sports, load_har
+from .splits import load_split, paired_splits, splits
+from .synthetic import (
+    GaussianPair,
+    authors_pair,
+    equal_moments,
+    gap_controlled_pair,
+    stretched_group,
+    two_latent_groups,
+)
+from .tables import Dataset, batches, load, loadable, own_table
 
 __all__ = [
     "WITH_FOLDS",

@@ -3,9 +3,9 @@
 from evenspan.core.errors import ResultError
 
 from .. import paths
-from .loaders import loadable
+from .moments import has_moments
 from .registry import Entry, entry, names
-from .shipped import has_moments
+from .tables import loadable
 
 
 def card(name: str) -> str:

@@ -13,7 +13,7 @@ import numpy as np
 from evenspan.core.errors import ConfigurationError, DataError, FetchError
 from evenspan.core.stream_images import WHITE, ImageFolderStream, Unreadable, UnreadableImagesWarning
 
-from .dataset import Dataset
+from .tables import Dataset
 
 __all__ = [
     "UnreadableImagesWarning",

@@ -10,10 +10,9 @@ from scipy import sparse
 from evenspan.core.errors import ConfigurationError, DataError, RegistryError
 
 from . import clustering_files as files
-from . import uci_activities
+from .clustering_files import standardised, tf_idf, unit_rows
 from .credit_card import CREDIT_CARD, CREDIT_CARD_ALL, CreditCard, credit_card_arrays, credit_card_table
 from .fetch import place
-from .scaling import standardised, tf_idf, unit_rows
 
 __all__ = [
     "CREDIT_CARD",
@@ -220,13 +219,13 @@ def _har_means() -> ClusterData:
 
 
 def _har() -> ClusterData:
-    X, y, groups = uci_activities.load_har(place("har"))
+    X, y, groups = files.load_har(place("har"))
     note = "As published by UCI (data set 240), standardised, rows of unit length; read from the reader's own copy."
     return _data("har", unit_rows(standardised(X)), None, y, groups, note)
 
 
 def _daily_sports() -> ClusterData:
-    X, y, groups = uci_activities.load_daily_sports(place("daily_sports"))
+    X, y, groups = files.load_daily_sports(place("daily_sports"))
     note = (
         "All 125 x 45 readings of each segment (UCI data set 256), standardised, rows of unit length; read from the "
         "reader's own copy. The paper does not say which features it used."

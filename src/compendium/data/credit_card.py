@@ -11,9 +11,9 @@ import pandas as pd
 
 from evenspan.core.errors import ConfigurationError, DataError
 
+from .clustering_files import min_max, standardised, unit_rows
 from .fetch import fetch_file
 from .registry import entry
-from .scaling import min_max, standardised, unit_rows
 
 __all__ = [
     "CREDIT_CARD",

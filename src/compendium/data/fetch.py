@@ -222,7 +222,9 @@ def _download(entry: Entry, file: RawFile, advance: Callable[[int], None]) -> No
             seen = sha256(own)
             if seen != file.sha256:
                 own.write_bytes(b"")
-                advice = "nothing was kept. Try again; if it stays, the file at this address has been changed: report it."
+                advice = (
+                    "nothing was kept. Try again; if it stays, the file at this address has been changed: report it."
+                )
                 raise fault(entry, file, f"wrong content: SHA-256 {seen}.", advice)
             own.replace(where / file.name)
     except FetchError:

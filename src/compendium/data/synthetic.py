@@ -1,13 +1,21 @@
-"""Synthetic samples of the papers, written for a seed and for any size. Label and group coincide in all of them."""
+"""Synthetic data of the papers, for a seed and any size: samples, and Gaussian groups whose moments are known exactly.
+
+Label and group coincide in all samples.
+"""
 
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 
 import numpy as np
 from scipy import linalg, signal
 
-from evenspan.core.errors import ConfigurationError
+from evenspan.core.errors import ConfigurationError, DataError
+from evenspan.core.moments import GroupMoments
+from evenspan.core.streams import FunctionStream
 
-from .dataset import Dataset
+from .tables import Dataset
+
+# -- samples ----------------------------------------------------------------------------------------------------------
 
 LATENT = 1000
 # r of the five diagonal blocks of the latent covariance, group 1 and group 0
@@ -150,41 +158,6 @@ def stretched_group(seed, n_per_group: int = 500, d: int = 10) -> Dataset:
     return _dataset("stretched_group", [other @ stretch, plain])
 
 
-def paired_splits(data: Dataset, number: int, seed, train_share: float = 0.7) -> Iterator[tuple[Dataset, Dataset]]:
-    """Random train and test parts of a synthetic data set, with the same row numbers drawn in both groups.
-
-    Parameters
-    ----------
-    data : Dataset
-        Rows of group 1 first, then as many of group 0, as the generators of this module give them.
-    number : int
-        How many splits.
-    seed : int or numpy.random.Generator
-        Source of randomness.
-    train_share : float
-        Share of the training part.
-
-    Yields
-    ------
-    train, test : Dataset
-        Not standardised.
-    """
-    half = data.n // 2
-    if not (np.all(data.groups[:half] == 1) and np.all(data.groups[half:] == 0)) or data.n != 2 * half:
-        raise ConfigurationError(f"{data!r} must have all rows of group 1 first, then as many of group 0.")
-    rng = np.random.default_rng(seed)
-    cut = round(train_share * half)
-    for i in range(number):
-        order = rng.permutation(half)
-        parts = (("train", order[:cut]), ("test", order[cut:]))
-        train, test = (_rows(data, np.concatenate([rows, half + rows]), part, i) for part, rows in parts)
-        yield train, test
-
-
-def _rows(data: Dataset, rows: np.ndarray, part: str, split: int) -> Dataset:
-    return Dataset(data.name, data.X[rows], data.y[rows], data.groups[rows], data.feature_names, part, split)
-
-
 def _dataset(name: str, parts: list[np.ndarray]) -> Dataset:
     X = np.vstack(parts)
     groups = np.repeat([1, 0], [len(part) for part in parts])
@@ -195,3 +168,228 @@ def _positive(**numbers: int) -> None:
     for name, value in numbers.items():
         if value < 1:
             raise ConfigurationError(f"{name}={value} must be at least 1.")
+
+
+# -- two Gaussian groups: by the recipe of Lee et al. (2023), and with prescribed gaps --------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class GaussianPair:
+    """A mixture of two Gaussian groups, as a population: it can be sampled, streamed and asked for its moments.
+
+    Parameters
+    ----------
+    means : ndarray of shape (2, d)
+        Means of group 0 and group 1.
+    covariances : ndarray of shape (2, d, d)
+        Their covariances, positive semidefinite.
+    p : float
+        Share of group 1, between 0 and 1.
+    """
+
+    means: np.ndarray
+    covariances: np.ndarray
+    p: float
+    _roots: np.ndarray = field(init=False, repr=False)
+
+    def __post_init__(self):
+        means, covariances = (np.asarray(A, dtype=np.float64) for A in (self.means, self.covariances))
+        if means.ndim != 2 or len(means) != 2 or covariances.shape != (*means.shape, means.shape[1]):
+            raise DataError(
+                f"means {means.shape} with covariances {covariances.shape}; needed are (2, d) and (2, d, d)."
+            )
+        if not (np.isfinite(means).all() and np.isfinite(covariances).all()):
+            raise DataError("means or covariances hold NaN or infinite entries; needed are finite numbers.")
+        if np.abs(covariances - covariances.transpose(0, 2, 1)).max() > 1e-10 * np.abs(covariances).max():
+            raise DataError("a covariance is not symmetric. Pass its symmetric part.")
+        _require_share(self.p)
+        values, vectors = np.linalg.eigh(covariances)
+        if (values[:, 0] < -1e-10 * values[:, -1]).any():
+            raise DataError(f"a covariance has the eigenvalue {values.min():.3g}; needed are none below zero.")
+        roots = np.sqrt(np.maximum(values, 0.0))[:, :, None] * vectors.transpose(0, 2, 1)
+        for name, value in (("means", means), ("covariances", covariances), ("_roots", roots)):
+            object.__setattr__(self, name, value)
+
+    @property
+    def d(self) -> int:
+        """Number of features."""
+        return self.means.shape[1]
+
+    @property
+    def mean_difference(self) -> np.ndarray:
+        """Mean of group 1 minus mean of group 0, shape (d,)."""
+        return self.means[1] - self.means[0]
+
+    @property
+    def covariance_difference(self) -> np.ndarray:
+        """Covariance of group 1 minus covariance of group 0, shape (d, d)."""
+        return self.covariances[1] - self.covariances[0]
+
+    @property
+    def covariance(self) -> np.ndarray:
+        """Covariance of the mixture, shape (d, d)."""
+        shares, f = np.array([1.0 - self.p, self.p]), self.mean_difference
+        return np.tensordot(shares, self.covariances, axes=1) + self.p * (1.0 - self.p) * np.outer(f, f)
+
+    def shifted(self, vector) -> "GaussianPair":
+        """The same pair with a vector (d,) added to both means."""
+        return GaussianPair(self.means + np.asarray(vector, dtype=np.float64), self.covariances, self.p)
+
+    def moments(self, n: float = 1e12) -> GroupMoments:
+        """The exact moments as those of n rows; n is large, so that a divisor of n - 1 makes no difference."""
+        counts = n * np.array([1.0 - self.p, self.p])
+        return GroupMoments(np.array([0, 1]), counts, self.means, self.covariances * counts[:, None, None])
+
+    def sample(self, n: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+        """Rows (n, d) in random order and their groups (n,)."""
+        n_0 = n - rng.binomial(n, self.p)
+        noise = rng.standard_normal((n, self.d))
+        X = np.empty_like(noise)
+        for g, rows in enumerate((slice(n_0), slice(n_0, None))):
+            np.matmul(noise[rows], self._roots[g], out=X[rows])
+            X[rows] += self.means[g]
+        order = rng.permutation(n)
+        return X[order], (order >= n_0).astype(np.int64)
+
+    def stream(self, batch_size: int, seed, n_rows: int | None = None) -> FunctionStream:
+        """Fresh batches, without end or n_rows in all; every pass draws the same rows again.
+
+        Parameters
+        ----------
+        batch_size : int
+            Rows of a batch.
+        seed : int or sequence of int
+            Seed of the rows.
+        n_rows : int, optional
+            Rows of one pass; the last batch may be shorter.
+        """
+        for name, value in (("batch_size", batch_size), ("n_rows", 1 if n_rows is None else n_rows)):
+            if value < 1:
+                raise ConfigurationError(f"{name}={value} must be at least 1.")
+        return FunctionStream(lambda: self._batches(batch_size, seed, n_rows))
+
+    def _batches(self, batch_size: int, seed, n_rows: int | None) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        rng, left = np.random.default_rng(seed), np.inf if n_rows is None else n_rows
+        while left > 0:
+            yield self.sample(int(min(batch_size, left)), rng)
+            left -= batch_size
+
+
+def authors_pair(d: int, p: float, rank: int, mean_norm: float, eps: float, e0: float, e1: float, seed) -> GaussianPair:
+    r"""The synthetic groups of Lee et al. (2023): a shared spectrum, and own directions of each group beside it.
+
+    Group 1 has a mean of random direction, group 0 the one that makes the overall mean zero. In one random orthogonal
+    basis both have d - rank variances in common, squares of uniform numbers scaled to a largest value of
+    :math:`\min(e_0, e_1)`; group 0 has rank // 2 more directions of its own with largest variance :math:`e_0`, group 1
+    the others with largest variance :math:`e_1`. Both get :math:`\tfrac{\epsilon}{2} I` on top. The difference of the
+    covariances therefore has exactly rank - rank // 2 positive and rank // 2 negative eigenvalues. Squares of uniform
+    numbers leave **small, random gaps** between eigenvalues.
+
+    Parameters
+    ----------
+    d : int
+        Number of features.
+    p : float
+        Share of group 1.
+    rank : int
+        Rank of the difference of the covariances, at most d.
+    mean_norm : float
+        Length of the mean of group 1.
+    eps : float
+        Twice the variance that is added to every direction.
+    e0, e1 : float
+        Largest variance of the own directions of group 0 and group 1.
+    seed : int or sequence of int
+        Source of randomness.
+
+    Returns
+    -------
+    GaussianPair
+
+    References
+    ----------
+    Lee et al. (2023), Fair streaming principal component analysis, the synthetic data of their program. The recipe is
+    theirs, the random numbers are not.
+    """
+    if not 0 <= rank <= d:
+        raise ConfigurationError(f"rank={rank}; needed is a whole number from 0 to d={d}.")
+    _require_share(p)
+    rng = np.random.default_rng(seed)
+    mean = _direction(d, rng) * mean_norm
+    basis = _orthogonal(d, rng)
+    r0 = rank // 2
+    spectra = np.zeros((2, d))
+    spectra[:, rank:] = _squares(d - rank, min(e0, e1), rng)
+    spectra[0, :r0] = _squares(r0, e0, rng)
+    spectra[1, r0:rank] = _squares(rank - r0, e1, rng)
+    return _pair(np.array([-p / (1.0 - p) * mean, mean]), spectra + eps / 2.0, basis, p)
+
+
+def gap_controlled_pair(d: int, shared, base: float, gaps, mean_norm: float, p: float, seed) -> GaussianPair:
+    r"""Two groups with prescribed spectral gaps, so that the rates of the theory can be seen.
+
+    In one random orthogonal basis: the first directions have the variances ``shared`` in both groups; each of the next
+    has ``base`` plus its gap, a positive gap in group 1 only and the size of a negative one in group 0 only; all others
+    have ``base``. The means differ by a vector of random direction, and the overall mean is zero.
+
+    Parameters
+    ----------
+    d : int
+        Number of features.
+    shared : sequence of float
+        Large variances common to both groups.
+    base : float
+        Variance of every other direction.
+    gaps : sequence of float
+        The nonzero eigenvalues of the difference of the covariances, of either sign.
+    mean_norm : float
+        Distance of the means.
+    p : float
+        Share of group 1.
+    seed : int or sequence of int
+        Source of randomness.
+
+    Returns
+    -------
+    GaussianPair
+    """
+    shared, gaps = np.asarray(shared, dtype=np.float64), np.asarray(gaps, dtype=np.float64)
+    if len(shared) + len(gaps) > d:
+        raise ConfigurationError(
+            f"{len(shared)} shared directions and {len(gaps)} gaps need at least {len(shared) + len(gaps)} features, "
+            f"but d={d}."
+        )
+    rng = np.random.default_rng(seed)
+    f = _direction(d, rng) * mean_norm
+    own = slice(len(shared), len(shared) + len(gaps))
+    spectra = np.full((2, d), float(base))
+    spectra[:, : len(shared)] = shared
+    spectra[0, own] += np.maximum(-gaps, 0.0)
+    spectra[1, own] += np.maximum(gaps, 0.0)
+    return _pair(np.array([-p * f, (1.0 - p) * f]), spectra, _orthogonal(d, rng), p)
+
+
+def _require_share(p: float) -> None:
+    if not 0.0 < p < 1.0:
+        raise ConfigurationError(f"p={p}; needed is a share of group 1 strictly between 0 and 1.")
+
+
+def _pair(means: np.ndarray, spectra: np.ndarray, basis: np.ndarray, p: float) -> GaussianPair:
+    halves = np.sqrt(spectra)[:, :, None] * basis.T
+    # A product of a matrix with its own transpose is symmetric to the last bit.
+    return GaussianPair(means, np.array([half.T @ half for half in halves]), p)
+
+
+def _squares(size: int, largest: float, rng: np.random.Generator) -> np.ndarray:
+    values = rng.random(size) ** 2
+    return values * (largest / values.max()) if size else values
+
+
+def _direction(d: int, rng: np.random.Generator) -> np.ndarray:
+    vector = rng.standard_normal(d)
+    return vector / np.linalg.norm(vector)
+
+
+def _orthogonal(d: int, rng: np.random.Generator) -> np.ndarray:
+    Q, R = np.linalg.qr(rng.standard_normal((d, d)))
+    return Q * np.sign(np.diag(R))  # uniformly distributed over all bases

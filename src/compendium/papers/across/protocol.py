@@ -40,8 +40,7 @@ from evenspan.reconstruction.group_errors import group_matrices
 from evenspan.representation import IncompleteErasureWarning, UnmetToleranceWarning
 
 from ...data import Dataset, load, shipped_moments, whole_moments
-from ...data.fold_store import WITH_FOLDS
-from ...data.moments_store import SHIPPED, WHOLE, moments_of
+from ...data.moments import SHIPPED, WHOLE, WITH_FOLDS, moments_of
 
 SEED = 2027
 SPLITS = range(10)

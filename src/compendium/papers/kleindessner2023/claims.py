@@ -9,7 +9,7 @@ from evenspan import metrics
 
 from ... import paths
 from ...data import shipped_moments
-from ...data.faces import SIDE
+from ...data.tables import FACES_SIDE as SIDE
 from ...ledger.claim_rules import (
     NOT_COMPUTABLE,
     OPEN,

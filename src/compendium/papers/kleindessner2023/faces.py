@@ -21,9 +21,10 @@ from evenspan.core.moments import GroupMoments
 
 from ...data import Dataset, entry
 from ...data.celeba import celeba_batches, load_celeba
-from ...data.faces import PER_GROUP, SIDE
-from ...data.faces import SEED as DRAWN_WITH
 from ...data.fetch import fetch_file
+from ...data.tables import FACES_PER_GROUP as PER_GROUP
+from ...data.tables import FACES_SEED as DRAWN_WITH
+from ...data.tables import FACES_SIDE as SIDE
 from ...records import tidy
 from .methods import SEED
 from .readings import in_order

@@ -18,7 +18,7 @@ from evenspan.core.linalg import top_eigenspace
 from evenspan.representation.noisy_power import FairPowerMethod, PowerOptions, batch_sums, random_basis
 from evenspan.representation.null_it_out import NullItOutPCA, constrained_components, contrasts
 
-from ...data.synthetic_gaps import GaussianPair, authors_pair, gap_controlled_pair
+from ...data.synthetic import GaussianPair, authors_pair, gap_controlled_pair
 
 SEED = 2023
 #: Blocks in each phase, as in the authors' program.

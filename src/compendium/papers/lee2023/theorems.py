@@ -15,7 +15,7 @@ from evenspan.core.linalg import symmetrise, top_eigenspace
 from evenspan.core.moments import GroupMoments
 from evenspan.representation import NullItOutPCA, StreamingFairPCA
 
-from ...data.synthetic_gaps import gap_controlled_pair
+from ...data.synthetic import gap_controlled_pair
 from ...ledger.claim_rules import HOLDS, IN_PART, NOT_SO, Answer, by_truth, rule
 from .protocol import optimality_gap
 

@@ -21,7 +21,7 @@ from sklearn.model_selection import train_test_split
 from evenspan.core.moments import GroupMoments
 from evenspan.reconstruction.min_max import solve_min_max
 
-from ...data import entry, jevd_tables
+from ...data import entry, tables
 from ...records import tidy
 from .protocol import HALF_DIGIT, PRINTED, TABLES, matrices, pooled, possible_totals, subset_sums
 from .protocol import printed as printed_table
@@ -101,11 +101,10 @@ def pool_of(file: str) -> Pool:
         return _bar()
     found = entry({"lsac": "lsac", "lsac_clean": FOUND}[file])
     if file == "lsac":
-        table = jevd_tables.read_lsac(found, found.files[0].name).rename(columns={"race": "race (1, 2, 3)"})
+        table = tables.read_lsac(found).rename(columns={"race": "race (1, 2, 3)"})
     else:
-        clean, cited = (one.name for one in found.files)
-        table = jevd_tables.read_clean(found, clean)
-        codes = jevd_tables.race_codes(found, table, jevd_tables.read_lsac(found, cited))
+        table = tables.read_clean(found)
+        codes = tables.race_codes(found, table, tables.read_lsac(found, found.files[1].name))
         table = table.rename(columns={"race": "white"}).assign(**{"race (1, 2, 3)": codes})
     race = table["race (1, 2, 3)"]
     table = table.assign(**{name: (race == code).astype(float) for code, name in RACES.items()})
@@ -113,7 +112,7 @@ def pool_of(file: str) -> Pool:
 
 
 def _bar() -> Pool:
-    table = jevd_tables.read(entry("lsac_bar"), jevd_tables.BAR_COLUMNS, others=True)
+    table = tables.read(entry("lsac_bar"), tables.BAR_COLUMNS, others=True)
     races = _races(table["race2"].map({"b white": 1, "a black": 2, "c other": 3}))
     for name in ("asian", "hisp", "other"):
         races[f"all but {name}"] = (table["race1"] != name).to_numpy()

@@ -16,7 +16,7 @@ from evenspan.core.linalg import top_eigenspace
 from evenspan.core.moments import GroupMoments
 
 from ...data import Dataset, load, own_table
-from ...data.protocol_splits import fold_rows
+from ...data.splits import fold_rows
 from .linear_separation import linear_separation, principal_axes
 
 SEED = 2022
