@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from compendium.data.celeba import (
+from compendium.data import (
     UnreadableImagesWarning,
     celeba_attributes,
     celeba_batches,

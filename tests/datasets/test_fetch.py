@@ -21,15 +21,15 @@ def toy(server, cache, make_entry, body):
     """A served set of one file; what is kept of it; and ``fetch`` it."""
     server.contents = {"a.csv": body}
     entry = make_entry(server.contents, server.url)
-    return entry, cache / "toy", lambda: fetch(entry, progress=False)
+    return entry, cache / "toy", lambda: fetch(entry)
 
 
 def test_a_download_is_verified_and_the_second_one_asks_nothing(server, cache, make_entry, body):
     server.contents = {"a.csv": body, "b.csv": body[:1000]}
     entry = make_entry(server.contents, server.url)
-    paths = fetch(entry, progress=False)
+    paths = fetch(entry)
     assert [path.read_bytes() for path in paths] == [body, body[:1000]]
-    assert verify(entry) == paths == fetch(entry, progress=False)
+    assert verify(entry) == paths == fetch(entry)
     assert len(server.requests) == 2
     assert left_over(cache / "toy") == ["a.csv", "b.csv"]
 
@@ -47,13 +47,12 @@ def test_loaders_fetch_the_one_file_they_need_and_progress_is_for_terminals(
     assert (out, err.strip()) == ("", "")  # some versions of rich end with an empty line
     monkeypatch.setenv("FORCE_COLOR", "1")  # rich then takes any stream for a terminal
     monkeypatch.setenv("TERM", "xterm")
-    fetch(entry, progress=True)
+    fetch(entry)
     out, err = capsys.readouterr()
     assert out == ""
     assert "toy: 1 file" in err
-    (cache / "toy" / "b.csv").unlink()
-    fetch(entry, progress=False)
-    assert capsys.readouterr() == ("", "")
+    fetch(entry)  # nothing is missing
+    assert "toy" not in capsys.readouterr().err
 
 
 def test_an_interrupted_file_continues_where_it_stopped(server, toy, body):
@@ -96,8 +95,8 @@ def test_a_set_continues_at_its_next_missing_file(server, cache, make_entry, bod
     server.drop_after = {"b.csv": 10}
     entry = make_entry(server.contents, server.url)
     with pytest.raises(FetchError, match=r"b\.csv"):
-        fetch(entry, progress=False)
-    fetch(entry, progress=False)
+        fetch(entry)
+    fetch(entry)
     assert [name for name, _ in server.requests] == ["a.csv", "b.csv", "b.csv", "c.csv"]
 
 
@@ -144,11 +143,11 @@ def test_what_is_in_the_way_is_said(server, toy, make_entry, body, tmp_path, mon
         port = probe.getsockname()[1]
     nobody = make_entry({"a.csv": body}, lambda name: f"http://127.0.0.1:{port}/{name}")
     with pytest.raises(FetchError, match="no connection") as caught:
-        fetch(nobody, progress=False)
+        fetch(nobody)
     assert nobody.files[0].sha256 in str(caught.value)
     never = make_entry({"a.csv": body}, lambda name: "", unavailable="never published.")
     with pytest.raises(FetchError, match=r"never published\."):
-        fetch(never, progress=False)
+        fetch(never)
     assert status_of(never).place == "not downloadable"
     server.contents = {"a.csv": body}
 
@@ -170,7 +169,7 @@ def test_processes_that_fetch_the_same_file_do_not_disturb_each_other(server, ca
     server.contents = {"a.csv": body * 10}
     entry = make_entry(server.contents, server.url)
     with multiprocessing.get_context("spawn").Pool(2) as pool:
-        results = pool.starmap(fetch, [(entry, False)] * 2)
+        results = pool.map(fetch, [entry] * 2)
         pool.close()
         pool.join()
     assert {path.read_bytes() for (path,) in results} == {body * 10}

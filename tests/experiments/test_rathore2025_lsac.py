@@ -11,6 +11,7 @@ from compendium.papers.rathore2025 import lsac_search as search
 from compendium.papers.rathore2025 import readings
 from compendium.papers.rathore2025.protocol import judged
 from compendium.records import whole
+from evenspan import GroupMoments
 from evenspan.reconstruction import StandardPCA
 
 

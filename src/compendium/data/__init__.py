@@ -1,7 +1,9 @@
 """Data: the registry of sources, verified raw files, loaders, shipped moments, data cards and synthetic generators."""
 
+from evenspan.core.stream_images import UnreadableImagesWarning
+
 from .cards import card, card_index
-from .celeba import UnreadableImagesWarning, celeba_attributes, celeba_batches, celeba_stream, load_celeba
+from .celeba import celeba_attributes, celeba_batches, celeba_stream, load_celeba
 from .clustering import ClusterData, clusterings, load_clustering
 from .clustering_files import load_daily_sports, load_har
 from .fetch import Status, fetch, status, verify

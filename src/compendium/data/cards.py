@@ -9,20 +9,10 @@ from .tables import loadable
 
 
 def card(name: str) -> str:
-    """The card of a data set as a MyST page.
+    """The card of a data set of the registry as a MyST page, beginning with a level-1 heading.
 
-    The heading and the prose come from ``data/cards/NAME.md``; the table of facts after the heading is written here
-    from the registry, so that no number is typed twice.
-
-    Parameters
-    ----------
-    name : str
-        A data set of the registry.
-
-    Returns
-    -------
-    str
-        Markdown, beginning with a level-1 heading.
+    Heading and prose come from ``data/cards/NAME.md``; the table of facts after the heading is written here from the
+    registry, so that no number is typed twice.
     """
     found = entry(name)
     path = paths.data("cards", f"{name}.md")

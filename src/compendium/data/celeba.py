@@ -11,70 +11,14 @@ from typing import Literal
 import numpy as np
 
 from evenspan.core.errors import ConfigurationError, DataError, FetchError
-from evenspan.core.stream_images import WHITE, ImageFolderStream, Unreadable, UnreadableImagesWarning
+from evenspan.core.stream_images import WHITE, ImageFolderStream, Unreadable
 
 from .tables import Dataset
-
-__all__ = [
-    "UnreadableImagesWarning",
-    "celeba_attributes",
-    "celeba_batches",
-    "celeba_stream",
-    "image_folder",
-    "load_celeba",
-    "pixel_names",
-]
 
 PARTITIONS = {"train": 0, "validation": 1, "test": 2}
 #: Folders below the given one in which the distribution and its copies keep the lists, and the images.
 LIST_FOLDERS = (".", "Anno", "Eval")
 IMAGE_FOLDERS = ("img_align_celeba", "Img/img_align_celeba", "img_align_celeba/img_align_celeba")
-
-
-def load_celeba(
-    folder,
-    attribute: str = "Eyeglasses",
-    size: tuple[int, int] | None = (50, 50),
-    *,
-    grey: bool = True,
-    partition: str = "train",
-    limit: int | None = None,
-    on_unreadable: Unreadable = "error",
-) -> Dataset:
-    """Images of one part of CelebA as rows of pixel values between 0 and 1, with one attribute as the group.
-
-    Parameters
-    ----------
-    folder : str or Path
-        Holds ``img_align_celeba/*.jpg``, ``list_attr_celeba.txt`` and ``list_eval_partition.txt`` (or ``.csv``); the
-        folders ``Img``, ``Anno`` and ``Eval`` of the distribution are looked into as well.
-    attribute : str
-        One of the 40 attributes; group 1 are the images that have it.
-    size : tuple of int or None
-        Height and width to which every image is shrunk; None keeps the 218 x 178 pixels of the distribution.
-    grey : bool
-        One grey value for each pixel; otherwise red, green and blue, pixel after pixel.
-    partition : {"train", "validation", "test", "all"}
-        The official parts.
-    limit : int, optional
-        Only so many images, the first of the part.
-    on_unreadable : {"error", "skip"}
-        "skip" leaves missing and damaged images out and says in a warning how many and which.
-
-    Returns
-    -------
-    Dataset
-        The label repeats the group. All pixels are held at once: 3.2 GB for the full training part at 50 x 50. For
-        less, give the moments ``celeba_batches``.
-    """
-    stream = celeba_stream(
-        folder, attribute, size, grey=grey, partition=partition, limit=limit, on_unreadable=on_unreadable
-    )
-    parts = list(_in_double_precision(stream))
-    groups = np.concatenate([part[1] for part in parts])
-    name = "celeba" if partition == "all" else f"celeba ({partition})"
-    names = pixel_names(stream.image_size, grey)
-    return Dataset(name, np.vstack([part[0] for part in parts]), groups.copy(), groups, names)
 
 
 def celeba_stream(
@@ -89,24 +33,32 @@ def celeba_stream(
     on_unreadable: Unreadable = "error",
     batch_size: int = 256,
 ) -> ImageFolderStream:
-    """The same images as a stream that can be read as often as a method needs, in float32.
+    """Images of one part of CelebA with one attribute as the group, in float32, as often as a method needs them.
 
     Unless told otherwise it is the data of Lee et al. (2023): colour, the original 218 x 178 pixels, hence 116,412
     numbers in a row, scaled to lie between -1 and 1, in the order of the list.
 
     Parameters
     ----------
-    folder, attribute, size, grey, partition, limit, on_unreadable
-        As in ``load_celeba``.
+    folder : str or Path
+        Holds ``img_align_celeba/*.jpg``, ``list_attr_celeba.txt`` and ``list_eval_partition.txt`` (or ``.csv``); the
+        folders ``Img``, ``Anno`` and ``Eval`` of the distribution are looked into as well.
+    attribute : str
+        One of the 40 attributes; group 1 are the images that have it, group 0 those without.
+    size : tuple of int or None
+        Height and width to which every image is shrunk; None keeps the 218 x 178 pixels of the distribution.
+    grey : bool
+        One grey value for each pixel; otherwise red, green and blue, pixel after pixel.
+    partition : {"train", "validation", "test", "all"}
+        The official parts.
+    limit : int, optional
+        Only so many images, the first of the part.
     scale : {"signed", "unit"}
         Values from -1 to 1, or from 0 to 1.
+    on_unreadable : {"error", "skip"}
+        "skip" leaves missing and damaged images out and says in a warning how many and which.
     batch_size : int
         Images held at once.
-
-    Returns
-    -------
-    ImageFolderStream
-        Group 1 are the images with the attribute, group 0 those without.
     """
     if limit is not None and limit < 1:
         raise ConfigurationError(f"limit={limit!r}; needed is None or at least 1.")
@@ -123,42 +75,32 @@ def celeba_stream(
 
 
 def celeba_batches(
-    folder,
-    attribute: str = "Eyeglasses",
-    size: tuple[int, int] | None = (50, 50),
-    *,
-    grey: bool = True,
-    partition: str = "train",
-    limit: int | None = None,
-    on_unreadable: Unreadable = "error",
-    batch_size: int = 1024,
+    folder, attribute="Eyeglasses", size=(50, 50), *, grey=True, batch_size=1024, **part
 ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """The same images batch by batch, as ``GroupMoments.from_batches`` takes them.
+    """The images batch by batch, as ``GroupMoments.from_batches`` takes them: values from 0 to 1 in double precision.
 
-    Parameters
-    ----------
-    folder, attribute, size, grey, partition, limit, on_unreadable
-        As in ``load_celeba``.
-    batch_size : int
-        Images held at once.
-
-    Yields
-    ------
-    X : ndarray of shape (b, height * width), or three times as many columns without ``grey``
-    groups : ndarray of shape (b,)
-        1 where the attribute is present, 0 elsewhere.
+    ``part`` are ``partition``, ``limit`` and ``on_unreadable``; all parameters mean what they do in ``celeba_stream``.
     """
-    stream = celeba_stream(
-        folder,
-        attribute,
-        size,
-        grey=grey,
-        partition=partition,
-        limit=limit,
-        on_unreadable=on_unreadable,
-        batch_size=batch_size,
-    )
-    return _in_double_precision(stream)
+    return _doubles(celeba_stream(folder, attribute, size, grey=grey, batch_size=batch_size, **part))
+
+
+def load_celeba(folder, attribute="Eyeglasses", size=(50, 50), *, grey=True, partition="train", **part) -> Dataset:
+    """The images at once, values from 0 to 1 in double precision; the label repeats the group.
+
+    ``part`` are ``limit`` and ``on_unreadable``; all parameters mean what they do in ``celeba_stream``. All pixels are
+    held: 3.2 GB for the full training part at 50 x 50. For less, give the moments ``celeba_batches``.
+    """
+    stream = celeba_stream(folder, attribute, size, grey=grey, partition=partition, **part)
+    parts = list(_doubles(stream))
+    groups = np.concatenate([part[1] for part in parts])
+    name = "celeba" if partition == "all" else f"celeba ({partition})"
+    (height, width), colours = stream.image_size, ("",) if grey else ("_red", "_green", "_blue")
+    names = [f"pixel_{r:02d}_{c:02d}{colour}" for r in range(height) for c in range(width) for colour in colours]
+    return Dataset(name, np.vstack([part[0] for part in parts]), groups.copy(), groups, tuple(names))
+
+
+def _doubles(stream: ImageFolderStream) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    return ((rows / WHITE, groups) for rows, groups in stream.pixels())
 
 
 def celeba_attributes(folder) -> tuple[str, ...]:
@@ -177,12 +119,6 @@ def image_folder(folder) -> Path:
         f"{folder}: {what}. CelebA is handed out by its authors for non-commercial research; unpack the aligned images "
         f"to {folder / IMAGE_FOLDERS[0]} and put list_attr_celeba.txt and list_eval_partition.txt beside that folder."
     )
-
-
-def pixel_names(size: tuple[int, int], grey: bool = True) -> tuple[str, ...]:
-    """Names of the columns: ``pixel_00_07``, followed by ``_red``, ``_green``, ``_blue`` for coloured images."""
-    colours = ("",) if grey else ("_red", "_green", "_blue")
-    return tuple(f"pixel_{r:02d}_{c:02d}{colour}" for r in range(size[0]) for c in range(size[1]) for colour in colours)
 
 
 def _chosen(folder: Path, attribute: str, partition: str) -> list[tuple[str, int]]:
@@ -251,7 +187,3 @@ def _sign(name: str, value: str) -> int:
     if value not in ("1", "-1", "0"):
         raise DataError(f"the attribute of {name} is {value!r}; needed is 1 (present), or -1 or 0 (absent).")
     return int(value == "1")
-
-
-def _in_double_precision(stream: ImageFolderStream) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    return ((rows / WHITE, groups) for rows, groups in stream.pixels())

@@ -11,19 +11,8 @@ from evenspan.core.errors import ConfigurationError, DataError, RegistryError
 
 from . import clustering_files as files
 from .clustering_files import standardised, tf_idf, unit_rows
-from .credit_card import CREDIT_CARD, CREDIT_CARD_ALL, CreditCard, credit_card_arrays, credit_card_table
+from .credit_card import CREDIT_CARD, CREDIT_CARD_ALL, credit_card_arrays, credit_card_table
 from .fetch import place
-
-__all__ = [
-    "CREDIT_CARD",
-    "K1B_SEED",
-    "ClusterData",
-    "CreditCard",
-    "clusterings",
-    "k1b_halves",
-    "load_clustering",
-    "own_clustering",
-]
 
 #: The groups of K1b are not published: two halves at random, drawn with this seed.
 K1B_SEED = 2024
@@ -31,43 +20,26 @@ K1B_SEED = 2024
 
 @dataclass(frozen=True, eq=False)
 class ClusterData:
-    """What there is to cluster, and what the clusters are compared with.
+    """What there is to cluster, and what the clusters are compared with."""
 
-    Attributes
-    ----------
-    name : str
-        Name by which ``load_clustering`` knows it.
-    X : ndarray or csr_matrix of shape (n, d), or None
-        Features, scaled as ``note`` says; None where only kernels were published.
-    kernels : ndarray of shape (m, n, n), or None
-        Ready-made kernels, where there are any.
-    y : ndarray of shape (n,), or None
-        True classes, which no method may see; None where they are unknown.
-    groups : ndarray of shape (n,)
-        Value of the sensitive attribute.
-    n_clusters : int
-        Number of clusters to look for: that of the classes.
-    note : str
-        How the features were scaled, and what is not as in the paper.
-    """
-
-    name: str
-    X: np.ndarray | sparse.csr_matrix | None
-    kernels: np.ndarray | None
-    y: np.ndarray | None
-    groups: np.ndarray
-    n_clusters: int
-    note: str
+    name: str  #: by which ``load_clustering`` knows it
+    X: np.ndarray | sparse.csr_matrix | None  #: features (n, d), scaled as ``note`` says; None where there are kernels
+    kernels: np.ndarray | None  #: ready-made kernels (m, n, n), where only these were published
+    y: np.ndarray | None  #: true classes (n,), None where unknown; no method may see them
+    groups: np.ndarray  #: value of the sensitive attribute (n,)
+    n_clusters: int  #: number of clusters to look for: that of the classes where they are known
+    note: str  #: how the features were scaled, and what is not as in the paper
 
     def __post_init__(self):
         if self.X is None and self.kernels is None:
             raise DataError(f"{self.name}: there are neither features nor kernels; give one of them.")
-        shapes = {"groups": self.groups.shape} | ({} if self.y is None else {"y": self.y.shape})
-        shapes |= {} if self.X is None else {"X": self.X.shape}
-        shapes |= {} if self.kernels is None else {"kernels": self.kernels.shape}
-        wanted = {name: (self.n,) for name in ("groups", "y") if name in shapes}
-        wanted |= {} if self.X is None else {"X": (self.n, self.X.shape[-1])}
-        wanted |= {} if self.kernels is None else {"kernels": (len(self.kernels), self.n, self.n)}
+        shapes, wanted = {"groups": self.groups.shape}, {"groups": (self.n,)}
+        if self.y is not None:
+            shapes["y"], wanted["y"] = self.y.shape, (self.n,)
+        if self.X is not None:
+            shapes["X"], wanted["X"] = self.X.shape, (self.n, self.X.shape[-1])
+        if self.kernels is not None:
+            shapes["kernels"], wanted["kernels"] = self.kernels.shape, (len(self.kernels), self.n, self.n)
         if shapes != wanted:
             raise DataError(f"{self.name}: the shapes are {shapes}; needed are {wanted}.")
         if not 1 <= self.n_clusters <= self.n:
@@ -92,7 +64,7 @@ class ClusterData:
 
 def clusterings() -> tuple[str, ...]:
     """Names that ``load_clustering`` knows."""
-    return tuple(LOADERS)
+    return tuple(SOURCES)
 
 
 def load_clustering(name: str) -> ClusterData:
@@ -108,14 +80,13 @@ def load_clustering(name: str) -> ClusterData:
         One of ``clusterings()``. ``har_means`` is a substitute for ``har``, ``mnist_usps_large`` a larger pair than
         the paper's. What the paper does not say about ``credit_card`` and ``k1b`` rests on a recorded search;
         ``credit_card_all`` is its selection, ``credit_card`` a sample of 5,000 rows with the same settings.
-
-    Returns
-    -------
-    ClusterData
     """
-    if name not in LOADERS:
-        raise RegistryError(f"there is no clustering data set {name!r}; there are {', '.join(LOADERS)}.")
-    return LOADERS[name]()
+    if name not in SOURCES:
+        raise RegistryError(f"there is no clustering data set {name!r}; there are {', '.join(SOURCES)}.")
+    read, scale, note = SOURCES[name]
+    X, y, groups = read()
+    X, kernels = (None, X) if scale is None else (scale(X), None)
+    return ClusterData(name, X, kernels, y, groups, len(np.unique(y)), note)
 
 
 def own_clustering(path: str, groups: str, classes: str = "", clusters: int = 0) -> ClusterData:
@@ -160,93 +131,79 @@ def k1b_halves(n: int, seed: int | list[int] = K1B_SEED) -> np.ndarray:
     return groups
 
 
-def _jaffe() -> ClusterData:
-    kernels, y, groups = files.read_jaffe()
-    return _data("jaffe", None, kernels, y, groups, "The authors' twelve kernels, as published; no features.")
-
-
-def _mnist_usps() -> ClusterData:
-    X, y, groups = files.read_mnist_usps()
-    note = "Raw pixels, rows of unit length. The slides give no size: this pair fits their balances, and may be theirs."
-    return _data("mnist_usps", unit_rows(X), None, y, groups, note)
-
-
-def _mnist_usps_large() -> ClusterData:
+def _mnist_usps_large() -> tuple:
     (usps, digits), (mnist, others) = files.read_usps(), files.read_mnist(side=16)
     groups = np.repeat(["MNIST", "USPS"], [len(others), len(digits)])
-    note = "MNIST test images shrunk to 16 x 16 and all of USPS, raw pixels, rows of unit length; not the paper's pair."
-    X, y = unit_rows(np.vstack([mnist, usps])), np.concatenate([others, digits])
-    return _data("mnist_usps_large", X, None, y, groups, note)
+    return np.vstack([mnist, usps]), np.concatenate([others, digits]), groups
 
 
-def _one_source(name: str) -> ClusterData:
-    X, y = {"usps": files.read_usps, "mnist": files.read_mnist}[name]()
-    note = "Raw pixels, rows of unit length. Has no groups of its own: everything is one group."
-    return _data(name, unit_rows(X), None, y, np.repeat(name.upper(), len(y)), note)
+def _one_group(name: str, read: Callable) -> tuple:
+    X, y = read()
+    return X, y, np.repeat(name, len(y))
 
 
-def _credit_card() -> ClusterData:
-    note = (
-        f"Not stated by the paper: {CREDIT_CARD}. All but the rows was selected by a recorded search; these rows are "
-        "those whose share of men four printed columns state."
-    )
-    return _data("credit_card", *_credit_card_arrays(CREDIT_CARD), note)
-
-
-def _credit_card_all() -> ClusterData:
-    note = f"Not stated by the paper, selected by a recorded search: {CREDIT_CARD_ALL}."
-    return _data("credit_card_all", *_credit_card_arrays(CREDIT_CARD_ALL), note)
-
-
-def _credit_card_arrays(choice: CreditCard) -> tuple:
-    X, y, groups = credit_card_arrays(credit_card_table(), choice)
-    return X, None, y, groups
-
-
-def _k1b() -> ClusterData:
+def _k1b() -> tuple:
     counts, y = files.read_k1b()
-    note = (
+    return counts, y, k1b_halves(len(y))
+
+
+def _unscaled(X):
+    return X
+
+
+def _standard(X: np.ndarray) -> np.ndarray:
+    return unit_rows(standardised(X))
+
+
+ONE_SOURCE = "Raw pixels, rows of unit length. Has no groups of its own: everything is one group."
+
+#: How each is read (features or kernels, true classes, groups), how its features are scaled (None for kernels), and
+#: what is to be said of both.
+SOURCES: dict[str, tuple[Callable[[], tuple], Callable | None, str]] = {
+    "jaffe": (files.read_jaffe, None, "The authors' twelve kernels, as published; no features."),
+    "mnist_usps": (
+        files.read_mnist_usps,
+        unit_rows,
+        "Raw pixels, rows of unit length. The slides give no size: this pair fits their balances, and may be theirs.",
+    ),
+    "credit_card": (
+        lambda: credit_card_arrays(credit_card_table(), CREDIT_CARD),
+        _unscaled,
+        f"Not stated by the paper: {CREDIT_CARD}. All but the rows was selected by a recorded search; these rows are "
+        "those whose share of men four printed columns state.",
+    ),
+    "k1b": (
+        _k1b,
+        lambda counts: unit_rows(tf_idf(counts)),
         "tf-idf (count times 1 + the log of (1 + n) / (1 + documents with the term)), rows of unit length. The groups "
-        f"of the paper are not stated: these are two halves at random, drawn with seed {K1B_SEED}."
-    )
-    return _data("k1b", unit_rows(tf_idf(counts)), None, y, k1b_halves(len(y)), note)
-
-
-def _har_means() -> ClusterData:
-    X, y, groups = files.read_har_means()
-    note = "A substitute: averages by person and activity, standardised, rows of unit length; not the paper's HAR."
-    return _data("har_means", unit_rows(standardised(X)), None, y, groups, note)
-
-
-def _har() -> ClusterData:
-    X, y, groups = files.load_har(place("har"))
-    note = "As published by UCI (data set 240), standardised, rows of unit length; read from the reader's own copy."
-    return _data("har", unit_rows(standardised(X)), None, y, groups, note)
-
-
-def _daily_sports() -> ClusterData:
-    X, y, groups = files.load_daily_sports(place("daily_sports"))
-    note = (
+        f"of the paper are not stated: these are two halves at random, drawn with seed {K1B_SEED}.",
+    ),
+    "har": (
+        lambda: files.load_har(place("har")),
+        _standard,
+        "As published by UCI (data set 240), standardised, rows of unit length; read from the reader's own copy.",
+    ),
+    "daily_sports": (
+        lambda: files.load_daily_sports(place("daily_sports")),
+        _standard,
         "All 125 x 45 readings of each segment (UCI data set 256), standardised, rows of unit length; read from the "
-        "reader's own copy. The paper does not say which features it used."
-    )
-    return _data("daily_sports", unit_rows(standardised(X)), None, y, groups, note)
-
-
-def _data(name, X, kernels, y, groups, note) -> ClusterData:
-    return ClusterData(name, X, kernels, y, groups, len(np.unique(y)), note)
-
-
-LOADERS: dict[str, Callable[[], ClusterData]] = {
-    "jaffe": _jaffe,
-    "mnist_usps": _mnist_usps,
-    "credit_card": _credit_card,
-    "k1b": _k1b,
-    "har": _har,
-    "daily_sports": _daily_sports,
-    "har_means": _har_means,
-    "credit_card_all": _credit_card_all,
-    "mnist_usps_large": _mnist_usps_large,
-    "usps": lambda: _one_source("usps"),
-    "mnist": lambda: _one_source("mnist"),
+        "reader's own copy. The paper does not say which features it used.",
+    ),
+    "har_means": (
+        files.read_har_means,
+        _standard,
+        "A substitute: averages by person and activity, standardised, rows of unit length; not the paper's HAR.",
+    ),
+    "credit_card_all": (
+        lambda: credit_card_arrays(credit_card_table(), CREDIT_CARD_ALL),
+        _unscaled,
+        f"Not stated by the paper, selected by a recorded search: {CREDIT_CARD_ALL}.",
+    ),
+    "mnist_usps_large": (
+        _mnist_usps_large,
+        unit_rows,
+        "MNIST test images shrunk to 16 x 16 and all of USPS, raw pixels, rows of unit length; not the paper's pair.",
+    ),
+    "usps": (lambda: _one_group("USPS", files.read_usps), unit_rows, ONE_SOURCE),
+    "mnist": (lambda: _one_group("MNIST", files.read_mnist), unit_rows, ONE_SOURCE),
 }

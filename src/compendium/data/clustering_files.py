@@ -1,6 +1,7 @@
 """The clustering data of Zhou, Li and Du (2024) as their files have them, and scalings of features."""
 
 import gzip
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -123,10 +124,7 @@ def read_k1b() -> tuple[sparse.csr_matrix, np.ndarray]:
     """Counts of terms (2340, 21839), and the subject of each document, 0 to 5."""
     found = entry("k1b")
     counts = parse_counts(fetch_file(found, "sparse_k1b.txt").read_text().splitlines())
-    membership = np.array(
-        [line.split() for line in fetch_file(found, "k1b_correct.txt").read_text().splitlines() if line.strip()],
-        dtype=np.int64,
-    )
+    membership = np.loadtxt(fetch_file(found, "k1b_correct.txt"), dtype=np.int64)
     if membership.shape[1] != counts.shape[0] or not (membership.sum(axis=0) == 1).all():
         raise DataError(f"k1b: {counts.shape[0]} documents, but their subjects are a table of {membership.shape}.")
     return counts, membership.argmax(axis=0)
@@ -180,12 +178,8 @@ def load_har(folder, *, complete: bool = True) -> tuple[np.ndarray, np.ndarray, 
 
     Returns
     -------
-    X : ndarray of shape (n, 561)
-        Features as published.
-    y : ndarray of shape (n,)
-        Activity, 1 to 6.
-    groups : ndarray of shape (n,)
-        The person, 1 to 30.
+    X, y, groups : ndarray of shape (n, 561), (n,) and (n,)
+        Features as published; activity, 1 to 6; the person, 1 to 30.
     """
     base = _base(Path(folder), "UCI HAR Dataset", "train", "har")
     parts = []
@@ -222,12 +216,8 @@ def load_daily_sports(folder, *, complete: bool = True) -> tuple[np.ndarray, np.
 
     Returns
     -------
-    X : ndarray of shape (n, 5625)
-        125 readings of 45 sensors, one reading after the other.
-    y : ndarray of shape (n,)
-        Activity, 1 to 19.
-    groups : ndarray of shape (n,)
-        The person, 1 to 8.
+    X, y, groups : ndarray of shape (n, 5625), (n,) and (n,)
+        125 readings of 45 sensors, one reading after the other; activity, 1 to 19; the person, 1 to 8.
     """
     base = _base(Path(folder), "data", "a01", "daily_sports")
     names = [
@@ -264,18 +254,16 @@ def _base(folder: Path, inner: str, sign: str, name: str) -> Path:
 
 
 def _numbers(path: Path, name: str, separator: str | None = None) -> np.ndarray:
-    """A table of numbers as text; every line must have as many as the first."""
+    """A table of finite numbers as text; every line must have as many as the first."""
     try:
-        lines = [line.split(separator) for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
+        with warnings.catch_warnings(action="error"):  # numpy only warns of an empty file
+            table = np.loadtxt(path, delimiter=separator, comments=None, ndmin=2)
     except FileNotFoundError:
         raise FetchError(f"{path} is not there. Unpack {WHERE[name]} again.") from None
-    widths = [len(line) for line in lines]
-    if not lines or min(widths) != max(widths):
-        raise DataError(f"{path} is empty or cut off: its lines have {sorted(set(widths))} numbers. Get it again.")
-    try:
-        table = np.array(lines, dtype=float)
-    except ValueError as error:
-        raise DataError(f"{path} holds something that is not a number ({error}). Get it again.") from error
+    except (ValueError, UserWarning) as error:
+        raise DataError(
+            f"{path} is empty or cut off, or holds something that is not a number ({error}). Get it again."
+        ) from error
     if not np.isfinite(table).all():
         raise DataError(f"{path} holds missing or infinite numbers. Get it again.")
     return table

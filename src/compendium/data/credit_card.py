@@ -15,18 +15,6 @@ from .clustering_files import min_max, standardised, unit_rows
 from .fetch import fetch_file
 from .registry import entry
 
-__all__ = [
-    "CREDIT_CARD",
-    "CREDIT_CARD_ALL",
-    "FEATURES",
-    "GROUPS",
-    "LABELS",
-    "SCALINGS",
-    "CreditCard",
-    "credit_card_arrays",
-    "credit_card_table",
-]
-
 DEFAULT = "default payment next month"
 COLUMNS = (
     *("EDUCATION", "SEX", "LIMIT_BAL", "MARRIAGE", "AGE", "PAY_1", "PAY_2", "PAY_3", "PAY_4", "PAY_5", "PAY_6"),
@@ -40,28 +28,15 @@ LEFT_OUT = -99
 
 @dataclass(frozen=True)
 class CreditCard:
-    """One choice of everything that the paper leaves open.
+    """One choice of everything that the paper leaves open."""
 
-    Attributes
-    ----------
-    label, group : str
-        Names in ``LABELS`` and ``GROUPS``.
-    rows : str
-        "all"; "first 5000" or "random 5000"; "first 1000 of each class" or "random 1000 of each class".
-    features : str
-        Name in ``FEATURES``.
-    scaling : str
-        Name in ``SCALINGS``; rows have unit length afterwards.
-    seed : int
-        Of the rows drawn at random.
-    """
-
-    label: str
-    group: str
+    label: str  #: name in ``LABELS``
+    group: str  #: name in ``GROUPS``
+    #: "all"; "first 5000" or "random 5000"; "first 1000 of each class" or "random 1000 of each class".
     rows: str
-    features: str
-    scaling: str
-    seed: int = 0
+    features: str  #: name in ``FEATURES``
+    scaling: str  #: name in ``SCALINGS``; rows have unit length afterwards
+    seed: int = 0  #: of the rows drawn at random
 
     def __str__(self) -> str:
         drawn = f" (seed {self.seed})" if self.rows.startswith("random") else ""
@@ -79,14 +54,9 @@ class Label:
     classes: Callable[[pd.Series], np.ndarray]
 
 
-def _codes(*values: int) -> Callable[[pd.Series], np.ndarray]:
-    """Classes in the order of the values; rows with other values are left out."""
-    return lambda column: column.map({value: code for code, value in enumerate(values)}).fillna(LEFT_OUT).to_numpy(int)
-
-
-def _others_last(*values: int) -> Callable[[pd.Series], np.ndarray]:
-    """Classes in the order of the values; all other values are one more class."""
-    return lambda column: column.map({v: c for c, v in enumerate(values)}).fillna(len(values)).to_numpy(int)
+def _codes(*values: int, others: int = LEFT_OUT) -> Callable[[pd.Series], np.ndarray]:
+    """Classes in the order of the values; ``others`` is the class of rows with other values."""
+    return lambda column: column.map({value: code for code, value in enumerate(values)}).fillna(others).to_numpy(int)
 
 
 def _cut(*edges: float) -> Callable[[pd.Series], np.ndarray]:
@@ -106,16 +76,16 @@ def _every(column: pd.Series) -> np.ndarray:
 
 LABELS: dict[str, Label] = {
     "default (2)": Label(DEFAULT, _codes(0, 1)),
-    "education, others merged (4)": Label("EDUCATION", _others_last(1, 2, 3)),
-    "education, unknown merged (5)": Label("EDUCATION", _others_last(1, 2, 3, 4)),
+    "education, others merged (4)": Label("EDUCATION", _codes(1, 2, 3, others=3)),
+    "education, unknown merged (5)": Label("EDUCATION", _codes(1, 2, 3, 4, others=4)),
     "education, every code (7)": Label("EDUCATION", _every),
-    "marital status, others merged (3)": Label("MARRIAGE", _others_last(1, 2)),
+    "marital status, others merged (3)": Label("MARRIAGE", _codes(1, 2, others=2)),
     "age in decades (5)": Label("AGE", _cut(30, 40, 50, 60)),
     "age in quarters (4)": Label("AGE", _quantiles(4)),
     "limit in quarters (4)": Label("LIMIT_BAL", _quantiles(4)),
     "limit in fifths (5)": Label("LIMIT_BAL", _quantiles(5)),
     "last repayment status, -2 to 2 (5)": Label("PAY_1", _codes(-2, -1, 0, 1, 2)),
-    "last repayment status, 2 and more merged (5)": Label("PAY_1", _others_last(-2, -1, 0, 1)),
+    "last repayment status, 2 and more merged (5)": Label("PAY_1", _codes(-2, -1, 0, 1, others=4)),
     "last repayment status, every code (11)": Label("PAY_1", _every),
 }
 
@@ -163,19 +133,9 @@ def credit_card_table() -> pd.DataFrame:
 
 
 def credit_card_arrays(table: pd.DataFrame, choice: CreditCard) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Features, classes and groups of one choice.
+    """Features (n, d), classes (n,) and groups (n,) of one choice.
 
-    Parameters
-    ----------
-    table : DataFrame
-        As ``credit_card_table`` gives it. Quantiles, medians and scales are those of all its rows.
-    choice : CreditCard
-
-    Returns
-    -------
-    X : ndarray of shape (n, d)
-    y : ndarray of shape (n,)
-    groups : ndarray of shape (n,)
+    ``table`` is as ``credit_card_table`` gives it; quantiles, medians and scales are those of all its rows.
     """
     for value, known, what in (
         (choice.label, LABELS, "label"),

@@ -132,31 +132,22 @@ def status_of(entry: Entry) -> Status:
 # -- what is asked for ------------------------------------------------------------------------------------------------
 
 
-def fetch(name: str | Entry, progress: bool = True) -> tuple[Path, ...]:
+def fetch(name: str | Entry) -> tuple[Path, ...]:
     """Make every file of a data set present and verified, downloading what is missing.
 
     With a local mirror (``EVENSPAN_DATA``) nothing is downloaded: the mirror is read in place and verified. Otherwise
     files go to the cache (``EVENSPAN_CACHE``, or the operating system's place). A set that was interrupted continues at
     its next missing file, and a file in the middle where the server permits it.
 
-    Parameters
-    ----------
-    name : str or Entry
-        A data set of the registry.
-    progress : bool
-        Whether to draw a progress bar (on standard error) while something is downloaded.
-
-    Returns
-    -------
-    tuple of Path
-        The verified files, in the order of the registry; empty for data bundled with a library.
+    Returns the verified files, in the order of the registry; none for data bundled with a library. On a terminal a
+    progress bar is drawn (on standard error) while something is downloaded.
     """
     found = entry(name) if isinstance(name, str) else name
     if mirror() or found.unavailable:
         return verify(found)
     where = place(found.folder)
     missing = [file for file in found.files if not _right(where / file.name, file)]
-    with _bar(found, missing, progress and bool(missing)) as advance:
+    with _bar(found, missing) as advance:
         for file in missing:
             _download(found, file, advance)
     return tuple(where / file.name for file in found.files)
@@ -168,18 +159,15 @@ def fetch_file(entry: Entry, name: str) -> Path:
     path = place(entry.folder) / name
     if path.exists() or mirror() or entry.unavailable:
         return checked(entry, file)
-    with _bar(entry, [file], True) as advance:
+    with _bar(entry, [file]) as advance:
         _download(entry, file, advance)
     return path
 
 
 def verify(name: str | Entry) -> tuple[Path, ...]:
-    """Compare every file of a data set with its recorded SHA-256; nothing is downloaded.
+    """The files of a data set, each compared with its recorded SHA-256; nothing is downloaded.
 
-    Returns
-    -------
-    tuple of Path
-        The files. A missing or wrong one raises `FetchError`, which names all that are not right.
+    A missing or wrong one raises `FetchError`, which names all that are not right.
     """
     asked, found, faults = entry(name) if isinstance(name, str) else name, [], []
     for file in asked.files:
@@ -198,10 +186,10 @@ def _right(path: Path, file: RawFile) -> bool:
 
 
 @contextlib.contextmanager
-def _bar(entry: Entry, files: list[RawFile], shown: bool) -> Iterator[Callable[[int], None]]:
+def _bar(entry: Entry, files: list[RawFile]) -> Iterator[Callable[[int], None]]:
     columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TransferSpeedColumn())
     console = Console(stderr=True)
-    hidden = not (shown and console.is_terminal)  # in a log file a bar would only leave empty lines
+    hidden = not (files and console.is_terminal)  # in a log file a bar would only leave empty lines
     with Progress(*columns, console=console, disable=hidden, transient=True) as bar:
         task = bar.add_task(f"{entry.name}: {len(files)} file(s)", total=sum(file.bytes for file in files))
         yield lambda count: bar.advance(task, count)

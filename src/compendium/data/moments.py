@@ -73,19 +73,10 @@ def _raw_checksum(record: Path, modified: int) -> str:
 
 
 def make_moments(name: str) -> tuple[Path, ...]:
-    """Compute and write the moments of a data set: of every part of its splits, or of all its rows.
+    """Compute and write the moments of a data set with fixed splits or seeded folds, or of all its rows.
 
-    Parameters
-    ----------
-    name : str
-        A data set with fixed splits, with seeded folds, or one of the whole tables, whose raw files are present or can
-        be fetched.
-
-    Returns
-    -------
-    tuple of Path
-        The files written: ``data/moments/NAME/PART_SPLIT.npz`` for fixed splits, ``protocol.npz`` for seeded ones or
-        ``whole.npz`` for all rows, and ``record.json`` beside them.
+    Its raw files must be present or possible to fetch. Returns the files written: ``data/moments/NAME/PART_SPLIT.npz``
+    for fixed splits, ``protocol.npz`` for seeded ones or ``whole.npz`` for all rows, and ``record.json`` beside them.
     """
     found = entry(name)
     if not found.splits and name not in WITH_FOLDS and name not in WHOLE:
@@ -144,7 +135,7 @@ def group_moments(name: str, groups: str = "", *, from_points: bool = False) -> 
 
 
 def shipped_moments(name: str, split: int, part: str) -> GroupMoments:
-    """Stored moments of one part of one published split.
+    """Shipped moments of one part of one published split, by the values of the sensitive attribute.
 
     Parameters
     ----------
@@ -154,11 +145,6 @@ def shipped_moments(name: str, split: int, part: str) -> GroupMoments:
         Number of the split, from 0.
     part : {"train", "test"}
         Which part.
-
-    Returns
-    -------
-    GroupMoments
-        Groups are the values of the sensitive attribute.
     """
     check_split(entry(name), split)
     if part not in PARTS:
@@ -167,18 +153,10 @@ def shipped_moments(name: str, split: int, part: str) -> GroupMoments:
 
 
 def whole_moments(name: str) -> GroupMoments:
-    """Shipped moments of all rows, features not standardised.
+    """Shipped moments of all rows by the values of the sensitive attribute, features not standardised.
 
-    Parameters
-    ----------
-    name : str
-        One of the 14 tables of Vu et al. (2022), where they are the sum of the parts of split 0, or one of the six of
-        Rathore and Manwani (2025).
-
-    Returns
-    -------
-    GroupMoments
-        Groups are the values of the sensitive attribute.
+    For one of the 14 tables of Vu et al. (2022), where they are the sum of the parts of split 0, or one of the six of
+    Rathore and Manwani (2025).
     """
     if name in WHOLE:
         return GroupMoments.load(shipped_file(name, WHOLE_FILE))
@@ -193,12 +171,7 @@ def whole_moments(name: str) -> GroupMoments:
 def fold_moments(name: str, seed: int) -> dict[str, GroupMoments]:
     """Shipped moments of ``fold0``, ``fold1``, ``fold2`` and ``test`` of one 30 / 70 split; their sum is all rows.
 
-    Parameters
-    ----------
-    name : str
-        One of the 14 tables of Vu et al. (2022).
-    seed : int
-        0 to 9.
+    For the 14 tables of Vu et al. (2022), seeds 0 to 9.
     """
     return _parts(name, "folds", seed, SEEDS, WITH_FOLDS)
 

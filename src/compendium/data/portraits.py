@@ -37,7 +37,7 @@ class PortraitStream(Stream):
         Height and width; an image is a row of ``3 * height * width`` values between -1 and 1, red, green and blue of
         one pixel after the other.
     share : float
-        Probability of glasses.
+        Probability of glasses: the groups (``labels``) are 0 without and 1 with them.
     seed : int
         Another seed gives other images of the same distribution.
     batch_size : int
@@ -45,12 +45,6 @@ class PortraitStream(Stream):
     glasses : {"drawn", "none", "all"}
         Who wears them: "none" and "all" give the same images without and with glasses on everybody; the groups stay
         those that were drawn.
-
-    Attributes
-    ----------
-    n_rows, n_features : int
-    labels : ndarray of shape (2,)
-        0 without and 1 with glasses.
     """
 
     def __init__(self, n_rows, *, size=CELEBA_SIZE, share=CELEBA_SHARE, seed=0, batch_size=256, glasses="drawn"):
@@ -79,14 +73,9 @@ class PortraitStream(Stream):
 def portraits(
     start: int, stop: int, *, size=CELEBA_SIZE, share: float = CELEBA_SHARE, seed: int = 0, glasses: str = "drawn"
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Images ``start`` to ``stop - 1`` of the sequence that belongs to a seed.
+    """Images ``start`` to ``stop - 1`` of the sequence that belongs to a seed; a row is the same in whatever range.
 
-    Parameters
-    ----------
-    start, stop : int
-        Range of rows; a row is the same in whatever range it is asked for.
-    size, share, seed, glasses
-        As in ``PortraitStream``.
+    ``size``, ``share``, ``seed`` and ``glasses`` are as in ``PortraitStream``.
 
     Returns
     -------

@@ -14,72 +14,41 @@ from .. import paths
 
 @dataclass(frozen=True)
 class RawFile:
-    """One file: its name inside the data set's folder, its size, checksum, and address pinned to a commit."""
+    """One file of a data set."""
 
-    name: str
-    bytes: int
-    sha256: str
-    url: str
+    name: str  #: inside the data set's folder
+    bytes: int  #: size
+    sha256: str  #: checksum
+    url: str  #: address pinned to a commit
 
 
 @dataclass(frozen=True)
 class Entry:
-    """One data set of the registry.
+    """One data set of the registry."""
 
-    Attributes
-    ----------
-    name, title, folder : str
-        Public name, printed title, and the folder of its files below a mirror or the cache.
-    licence, origin : str
-        Licence as generally stated by the publisher, and where the files come from.
-    rows, features : int
-        What a loader returns.
-    splits : int
-        Number of fixed train and test splits, 0 if there are none.
-    sensitive : str
-        Which column is the sensitive attribute, and how it is coded.
-    groups, group_names : mapping
-        Rows per group by the value that the loader returns (as text), and these values in words.
-    papers : tuple of str
-        Keys of the papers that use it, as in ``data/paper``.
-    preprocessing, notes : str
-        What was done to the data, and what to know about them.
-    matches_paper : bool
-        Whether these are the data of the paper, as far as the published numbers can tell.
-    feature_names : tuple of str or None
-        Where the files carry no header.
-    files : tuple of RawFile
-        Empty for data bundled with a library.
-    unavailable : str
-        Why the files cannot be downloaded; empty if they can.
-    bundled_sha256 : str
-        Checksum of the values, for data bundled with a library.
-    measured : mapping
-        Counted in what the loader returns: ``duplicate_rows`` (features, label and group all equal to an earlier row),
-        ``rank`` of the centred features, ``label_mean`` by group. Empty without a loader.
-    """
-
-    name: str
-    title: str
-    folder: str
-    licence: str
-    origin: str
-    rows: int
-    features: int
-    splits: int
-    sensitive: str
-    groups: dict[str, int]
-    group_names: dict[str, str]
-    papers: tuple[str, ...]
-    preprocessing: str
-    notes: str
-    matches_paper: bool
-    files: tuple[RawFile, ...]
-    feature_names: tuple[str, ...] | None = None
-    unavailable: str = ""
-    bundled_sha256: str = ""
+    name: str  #: public name
+    title: str  #: printed title
+    folder: str  #: of its files, below a mirror or the cache
+    licence: str  #: as generally stated by the publisher
+    origin: str  #: where the files come from
+    rows: int  #: of what a loader returns
+    features: int  #: of what a loader returns
+    splits: int  #: number of fixed train and test splits, 0 if there are none
+    sensitive: str  #: which column is the sensitive attribute, and how it is coded
+    groups: dict[str, int]  #: rows per group, by the value that the loader returns (as text)
+    group_names: dict[str, str]  #: these values in words
+    papers: tuple[str, ...]  #: keys of the papers that use it, as in ``data/paper``
+    preprocessing: str  #: what was done to the data
+    notes: str  #: what to know about them
+    matches_paper: bool  #: whether these are the data of the paper, as far as the published numbers can tell
+    files: tuple[RawFile, ...]  #: empty for data bundled with a library
+    feature_names: tuple[str, ...] | None = None  #: where the files carry no header
+    unavailable: str = ""  #: why the files cannot be downloaded; empty if they can
+    bundled_sha256: str = ""  #: checksum of the values, for data bundled with a library
+    #: Counted in what the loader returns: ``duplicate_rows`` (features, label and group all equal to an earlier row),
+    #: ``rank`` of the centred features, ``label_mean`` by group. Empty without a loader.
     measured: dict = field(default_factory=dict)
-    bytes: int = field(init=False)
+    bytes: int = field(init=False)  #: size of all files
 
     def __post_init__(self):
         object.__setattr__(self, "bytes", sum(file.bytes for file in self.files))

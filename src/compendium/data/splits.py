@@ -23,19 +23,10 @@ def splits(name: str) -> int:
 
 
 def load_split(name: str, i: int) -> tuple[Dataset, Dataset]:
-    """Train and test part of one fixed split, z-scored with the training part.
+    """Train and test part of the i-th fixed split (from 0), z-scored with the training part.
 
-    Parameters
-    ----------
-    name : str
-        A data set with splits: adult, compas and german (as published with the code of fair manifold PCA),
-        sklearn_diabetes (ours, a seeded 70 / 30 split).
-    i : int
-        Number of the split, from 0.
-
-    Returns
-    -------
-    train, test : Dataset
+    Of adult, compas and german as published with the code of fair manifold PCA; of sklearn_diabetes ours, a seeded
+    70 / 30 split.
     """
     found = with_loader(name)
     if name not in WITH_SPLITS:
@@ -77,7 +68,7 @@ OTHER_FOLDS: Mapping[str, int] = {"lfw_24x24": 2}
 
 
 def split_rows(groups: np.ndarray, seed: int, *, share: float = TRAIN_SHARE, folds: int = FOLDS) -> dict:
-    """Row numbers of the parts of one split.
+    """Row numbers of the parts of one split, each sorted: ``fold0``, ``fold1``, ... (or ``train``) and ``test``.
 
     Parameters
     ----------
@@ -92,11 +83,6 @@ def split_rows(groups: np.ndarray, seed: int, *, share: float = TRAIN_SHARE, fol
     folds : int
         Equal parts of the training rows, the first ones larger by one where needed; folds are not stratified. 1 gives
         one part called ``train``.
-
-    Returns
-    -------
-    dict of str to ndarray
-        ``fold0``, ``fold1``, ... (or ``train``) and ``test``, each sorted.
     """
     if not 0 < share < 1 or folds < 1:
         raise ConfigurationError(f"share={share}, folds={folds}; needed are a share between 0 and 1 and a whole fold.")
@@ -139,21 +125,8 @@ def half_rows(groups: np.ndarray, seed: int) -> dict:
 def paired_splits(data: Dataset, number: int, seed, train_share: float = 0.7) -> Iterator[tuple[Dataset, Dataset]]:
     """Random train and test parts of a synthetic data set, with the same row numbers drawn in both groups.
 
-    Parameters
-    ----------
-    data : Dataset
-        Rows of group 1 first, then as many of group 0, as the generators of :mod:`.synthetic` give them.
-    number : int
-        How many splits.
-    seed : int or numpy.random.Generator
-        Source of randomness.
-    train_share : float
-        Share of the training part.
-
-    Yields
-    ------
-    train, test : Dataset
-        Not standardised.
+    ``data`` has the rows of group 1 first, then as many of group 0, as the generators of :mod:`.synthetic` give them.
+    ``number`` pairs are yielded, with ``train_share`` of the rows in the first part; neither is standardised.
     """
     half = data.n // 2
     if not (np.all(data.groups[:half] == 1) and np.all(data.groups[half:] == 0)) or data.n != 2 * half:

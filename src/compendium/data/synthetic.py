@@ -1,6 +1,6 @@
 """Synthetic data of the papers, for a seed and any size: samples, and Gaussian groups whose moments are known exactly.
 
-Label and group coincide in all samples.
+Label and group coincide in all samples. ``seed`` is what ``numpy.random.default_rng`` takes.
 """
 
 from collections.abc import Iterator
@@ -30,21 +30,7 @@ def two_latent_groups(d: int, seed, n_per_group: int = 240) -> Dataset:
     :math:`m` of norm 2 and :math:`s = \|\Sigma_1 - \Sigma_0\|_2`. Each covariance has five 200 x 200 blocks with
     entries :math:`r^{|i-j|} / (1 - r^2)`. A latent row is multiplied by a 1000 x d standard normal matrix, **drawn
     anew for each group** as in the code of the paper: the observed groups therefore differ in much more than these
-    two moments.
-
-    Parameters
-    ----------
-    d : int
-        Number of observed features.
-    seed : int or numpy.random.Generator
-        Source of randomness.
-    n_per_group : int
-        Rows per group; the paper has 240.
-
-    Returns
-    -------
-    Dataset
-        Rows of group 1 first, then those of group 0; not centred and not scaled.
+    two moments. Rows of group 1 come first; they are not centred and not scaled.
 
     References
     ----------
@@ -94,18 +80,7 @@ def equal_moments(seed, n_per_group: int = 5000) -> Dataset:
 
     Group 1 is an equal mixture of :math:`N(-\mathbf 1, 0.1 I)` and :math:`N(\mathbf 1, 0.1 I)`; group 0 is
     :math:`N(0, 0.1 I + \mathbf 1 \mathbf 1^\top)`. A method that matches means or covariances has nothing to do here.
-
-    Parameters
-    ----------
-    seed : int or numpy.random.Generator
-        Source of randomness.
-    n_per_group : int
-        Rows per group (even); the paper has 5000.
-
-    Returns
-    -------
-    Dataset
-        Rows of group 1 first (first the half around -1), then those of group 0.
+    Rows of group 1 come first, the half around -1 before the other; ``n_per_group`` is even.
 
     References
     ----------
@@ -127,22 +102,8 @@ STRETCH = np.array([[1.0, 0.0, 10.0], [1.0, 10.0, 10.0], [0.0, 10.0, 0.0]])
 def stretched_group(seed, n_per_group: int = 500, d: int = 10) -> Dataset:
     """Two standard normal groups, one of them stretched within its first three features.
 
-    Both have mean zero; rows of group 1 are multiplied from the right by a matrix that is the identity except for its
-    leading 3 x 3 block. It shows what matching covariances adds to matching means.
-
-    Parameters
-    ----------
-    seed : int or numpy.random.Generator
-        Source of randomness.
-    n_per_group : int
-        Rows per group.
-    d : int
-        Number of features, at least 3.
-
-    Returns
-    -------
-    Dataset
-        Rows of group 1 (stretched) first, then those of group 0.
+    Both have mean zero; rows of group 1, which come first, are multiplied from the right by a matrix that is the
+    identity except for its leading 3 x 3 block. It shows what matching covariances adds to matching means.
 
     References
     ----------
@@ -175,21 +136,11 @@ def _positive(**numbers: int) -> None:
 
 @dataclass(frozen=True, eq=False)
 class GaussianPair:
-    """A mixture of two Gaussian groups, as a population: it can be sampled, streamed and asked for its moments.
+    """A mixture of two Gaussian groups, as a population: it can be sampled, streamed and asked for its moments."""
 
-    Parameters
-    ----------
-    means : ndarray of shape (2, d)
-        Means of group 0 and group 1.
-    covariances : ndarray of shape (2, d, d)
-        Their covariances, positive semidefinite.
-    p : float
-        Share of group 1, between 0 and 1.
-    """
-
-    means: np.ndarray
-    covariances: np.ndarray
-    p: float
+    means: np.ndarray  #: of group 0 and group 1, shape (2, d)
+    covariances: np.ndarray  #: theirs, shape (2, d, d), positive semidefinite
+    p: float  #: share of group 1, between 0 and 1
     _roots: np.ndarray = field(init=False, repr=False)
 
     def __post_init__(self):
@@ -252,16 +203,9 @@ class GaussianPair:
         return X[order], (order >= n_0).astype(np.int64)
 
     def stream(self, batch_size: int, seed, n_rows: int | None = None) -> FunctionStream:
-        """Fresh batches, without end or n_rows in all; every pass draws the same rows again.
+        """Fresh batches, without end or n_rows in all, where the last may be shorter; every pass draws the same again.
 
-        Parameters
-        ----------
-        batch_size : int
-            Rows of a batch.
-        seed : int or sequence of int
-            Seed of the rows.
-        n_rows : int, optional
-            Rows of one pass; the last batch may be shorter.
+        ``seed`` is a whole number or a sequence of them.
         """
         for name, value in (("batch_size", batch_size), ("n_rows", 1 if n_rows is None else n_rows)):
             if value < 1:
@@ -299,12 +243,6 @@ def authors_pair(d: int, p: float, rank: int, mean_norm: float, eps: float, e0: 
         Twice the variance that is added to every direction.
     e0, e1 : float
         Largest variance of the own directions of group 0 and group 1.
-    seed : int or sequence of int
-        Source of randomness.
-
-    Returns
-    -------
-    GaussianPair
 
     References
     ----------
@@ -346,12 +284,6 @@ def gap_controlled_pair(d: int, shared, base: float, gaps, mean_norm: float, p: 
         Distance of the means.
     p : float
         Share of group 1.
-    seed : int or sequence of int
-        Source of randomness.
-
-    Returns
-    -------
-    GaussianPair
     """
     shared, gaps = np.asarray(shared, dtype=np.float64), np.asarray(gaps, dtype=np.float64)
     if len(shared) + len(gaps) > d:

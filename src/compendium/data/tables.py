@@ -29,33 +29,15 @@ BLOCK_ROWS = 2**15
 
 @dataclass(frozen=True, eq=False)
 class Dataset:
-    """Features, label and groups of one sample.
+    """Features, label and groups of one sample."""
 
-    Attributes
-    ----------
-    name : str
-        Name in the registry, or that of the generator.
-    X : ndarray of shape (n, d)
-        Features, float64.
-    y : ndarray of shape (n,)
-        Label.
-    groups : ndarray of shape (n,)
-        Value of the sensitive attribute.
-    feature_names : tuple of str
-        Names of the d features.
-    part : {"all", "train", "test"}
-        Which part of a split this is.
-    split : int or None
-        Number of the split, None if the data are not split.
-    """
-
-    name: str
-    X: np.ndarray
-    y: np.ndarray
-    groups: np.ndarray
-    feature_names: tuple[str, ...]
-    part: str = "all"
-    split: int | None = None
+    name: str  #: in the registry, or that of the generator
+    X: np.ndarray  #: features (n, d), float64
+    y: np.ndarray  #: label (n,)
+    groups: np.ndarray  #: value of the sensitive attribute (n,)
+    feature_names: tuple[str, ...]  #: of the d features
+    part: str = "all"  #: or "train" or "test" of a split
+    split: int | None = None  #: number of the split, None if the data are not split
 
     def __post_init__(self):
         n, d = self.X.shape
@@ -88,21 +70,11 @@ def loadable() -> tuple[str, ...]:
 
 
 def load(name: str) -> Dataset:
-    """One whole data set as arrays.
+    """One whole data set (one of ``loadable()``) as arrays, with ``part="all"``.
 
     Files come from the mirror or the cache; what is missing in the cache is downloaded first, and every file is
     compared with its recorded SHA-256 before it is read. Features are not standardised, except those of ``adult``,
     which were published only after z-scoring: they are the people of split 0 in the units of its training part.
-
-    Parameters
-    ----------
-    name : str
-        One of ``loadable()``.
-
-    Returns
-    -------
-    Dataset
-        With ``part="all"``.
     """
     found = with_loader(name)
     return LOADERS[name](found)
@@ -120,17 +92,10 @@ def with_loader(name: str) -> Entry:
 
 
 def batches(name: str) -> Iterator[tuple[pd.DataFrame, np.ndarray]]:
-    """Features and groups of all rows of a data set, in blocks where its file is read in blocks.
+    """Features and groups of all rows in the order of ``load``, in blocks where the file is read in blocks.
 
-    Parameters
-    ----------
-    name : str
-        One of ``loadable()``. ``diabetes`` (253,680 rows) is read block by block, the others come as one.
-
-    Yields
-    ------
-    X, groups : DataFrame and ndarray
-        Rows in the order of ``load``; ``GroupMoments.from_batches(batches(name))`` are the moments of all of them.
+    ``diabetes`` (253,680 rows) is read block by block, the others come as one. ``GroupMoments.from_batches`` of them
+    are the moments of all rows.
     """
     if name == "diabetes":
         for block in diabetes_blocks(entry(name)):
