@@ -32,7 +32,7 @@ def files(*patterns):
 
 
 # What an executed page is made with: the numbers, the tables and the figures. What only runs or assembles is left out.
-RUNS = [f"src/compendium/{name}" for name in ("cli", "keep/", "book/execute", "book/stage", "book/progress", "book/browser")]
+RUNS = [f"src/compendium/{name}" for name in ("cli", "keep/", "book/execute", "book/stage")]
 LIBRARY = [name for name in files("src/**/*.py", "src/evenspan/auditing/page/report.*") if not name.startswith(tuple(RUNS))]
 DATA = [
     str(p.relative_to(ROOT))

@@ -11,8 +11,8 @@ import pytest
 
 from compendium import data as datasets
 from compendium import paths
-from compendium.book import browser as chromium
 from compendium.data.fetch import status_of
+from compendium.keep import browser as chromium
 from evenspan.core.errors import ConfigurationError
 
 os.environ.setdefault("MPLBACKEND", "Agg")

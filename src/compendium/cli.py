@@ -339,12 +339,11 @@ def archive(
 ) -> None:
     """Write a release archive of sources, results and book with checksums; or check one."""
     from .keep import archive as report
-    from .keep import archive_check
 
     if (output is None) == (verify is None) or (verify is not None and allow_dirty):
         raise ConfigurationError("Give either -o FOLDER, to write an archive, or --verify FILE alone, to check one.")
     if verify is not None:
-        files, digest = archive_check.verify(verify)
+        files, digest = report.verify(verify)
         typer.echo(f"{verify}: {files} files are as they were listed.\nSHA-256 of the archive: {digest}")
         return
     made = report.write(output, allow_dirty=allow_dirty)
@@ -359,9 +358,9 @@ def pdf(
     book: _Book = None,
 ) -> None:
     """Print the built book as one PDF with outline, page numbers and inner links; needs Chromium."""
-    from .keep import book_pdf
+    from .keep import pdf as report
 
-    made = book_pdf.write(book, output, page or ())
+    made = report.write(book, output, page or ())
     typer.echo(f"{made.printed} pages printed, {made.kept} kept from before")
     typer.echo(f"Written: {made.path} ({made.leaves} leaves, {_size(made.bytes)})")
 

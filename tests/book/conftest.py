@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from compendium import paths
-from compendium.book.browser import served
+from compendium.keep.browser import served
 
 
 @pytest.fixture(scope="session")

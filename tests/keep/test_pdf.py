@@ -5,9 +5,8 @@ from pathlib import Path
 import pytest
 
 from compendium import paths, records
-from compendium.book import browser
-from compendium.book.browser import chromium
-from compendium.keep import book_order, book_pdf
+from compendium.keep import browser, built, pdf
+from compendium.keep.browser import chromium
 from evenspan.core.errors import ConfigurationError, ResultError
 
 TOC = """
@@ -53,7 +52,7 @@ def book(tmp_path, monkeypatch) -> Path:
 
 
 def test_the_order_is_that_of_the_contents(book):
-    found = book_order.entries(paths.root() / "_toc.yml", book)
+    found = built.contents(paths.root() / "_toc.yml", book)
     assert [(one.level, one.page, one.title) for one in found] == [
         (0, "index", ""),
         (0, "", "Start"),
@@ -66,24 +65,24 @@ def test_the_order_is_that_of_the_contents(book):
 
 
 def test_what_is_missing_is_said(book, monkeypatch, tmp_path):
-    monkeypatch.setattr(book_pdf, "program", lambda: "chromium")
+    monkeypatch.setattr(pdf, "program", lambda: "chromium")
     with pytest.raises(ConfigurationError, match="no page three"):
-        book_pdf.write(only=["three"])
+        pdf.write(only=["three"])
     with pytest.raises(ResultError, match="make book"):
-        book_pdf.write(tmp_path / "nothing")
+        pdf.write(tmp_path / "nothing")
     (book / "one.html").unlink()
     with pytest.raises(ResultError, match="lacks one"):
-        book_pdf.write()
+        pdf.write()
 
 
 def test_without_a_browser_the_message_says_what_to_install(book, monkeypatch):
     monkeypatch.delenv("EVENSPAN_CHROMIUM", raising=False)
     monkeypatch.setattr(browser.shutil, "which", lambda name: None)
     with pytest.raises(ConfigurationError, match="apt-get install chromium"):
-        book_pdf.write()
+        pdf.write()
     monkeypatch.setenv("EVENSPAN_CHROMIUM", "/nowhere/chromium")
     with pytest.raises(ConfigurationError, match="at /nowhere/chromium"):
-        book_pdf.write()
+        pdf.write()
 
 
 @pytest.mark.browser
@@ -99,7 +98,7 @@ def printed(absent, book):
         browser.program()
     except ConfigurationError as error:
         absent(str(error))
-    return book_pdf.write()
+    return pdf.write()
 
 
 @pytest.mark.browser
@@ -157,15 +156,15 @@ def test_a_small_book_on_paper(printed, book):
 @pytest.mark.browser
 def test_only_what_changed_is_printed_again(printed, book):
     first = printed.path.read_bytes()
-    again = book_pdf.write()
+    again = pdf.write()
     assert (again.printed, again.kept) == (0, 5)
     assert again.path.read_bytes() == first
-    assert book_pdf.current(book) == again.path
+    assert pdf.current(book) == again.path
     (book / "one.html").write_text((book / "one.html").read_text().replace("second leaf", "another leaf"))
-    assert (book_pdf.write().printed, book_pdf.write().kept) == (1, 5)
+    assert (pdf.write().printed, pdf.write().kept) == (1, 5)
     (book / "index.html").write_text((book / "index.html").read_text() + " ")
     with pytest.raises(ResultError, match="python -m compendium pdf"):
-        book_pdf.current(book)
+        pdf.current(book)
 
 
 @pytest.mark.browser
@@ -175,7 +174,7 @@ def test_pages_of_the_real_book(absent, tmp_path):
     html = paths.build("html")
     if not (html / "index.html").is_file():
         absent("The book has not been built: run 'make book' first.")
-    part = book_pdf.write(html, tmp_path / "part.pdf", ["rerun", "references"])
+    part = pdf.write(html, tmp_path / "part.pdf", ["rerun", "references"])
     read = PdfReader(part.path)
     assert part.leaves == len(read.pages) > 3
     assert [one.title for one in read.outline if not isinstance(one, list)] == ["Start", "Reference"]

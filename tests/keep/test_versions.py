@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from compendium.book.browser import served
 from compendium.keep import versions
+from compendium.keep.browser import served
 from evenspan.core.errors import ConfigurationError, ResultError
 
 

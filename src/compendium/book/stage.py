@@ -8,19 +8,16 @@ include and link to them. The folder is made anew each time: nothing stale can s
 import re
 import shutil
 import sys
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import nbformat
-import yaml
 
 from compendium import data as datasets
 from compendium import paths
 from compendium.catalogue import Experiment, catalogue
 from evenspan.core.errors import ExecutionError, FairError, ResultError
 
-from ..keep import ingredients
+from ..keep import built
 from ..ledger import links as ledger_links
 from ..ledger import page as ledger_page
 from ..ledger import table as ledger
@@ -39,20 +36,8 @@ def chapters() -> list[str]:
 
 
 def toc_pages(toc: Path) -> list[str]:
-    """Every page that the table of contents names, in its order; globs are left out."""
-
-    def walk(node: Any) -> Iterator[str]:
-        if isinstance(node, dict):
-            for key, value in node.items():
-                if key in {"file", "root"}:
-                    yield re.sub(r"\.(md|ipynb)$", "", value)
-                else:
-                    yield from walk(value)
-        elif isinstance(node, list):
-            for value in node:
-                yield from walk(value)
-
-    return list(walk(yaml.safe_load(toc.read_text(encoding="utf-8"))))
+    """Every page that the table of contents names, in its order; patterns are left out."""
+    return [line.page for line in built.contents(toc) if line.page]
 
 
 def stage(destination: Path | None = None) -> Path:
@@ -81,7 +66,7 @@ def stage(destination: Path | None = None) -> Path:
     _copy_tree(paths.data("paper"), target / "_static" / "paper", "*.csv")
     _write_cards(target)
     _write_ledger(target)
-    _write(target / ingredients.NAME, ingredients.listing())
+    _write(target / built.MADE_OF, built.made_of())
     _check_toc(target, root / "_toc.yml")
     return target
 

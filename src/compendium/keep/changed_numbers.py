@@ -43,10 +43,10 @@ def changed(commit: str) -> list[Change]:
         they are further apart than ``data/tolerances.yml`` allows a task that is computed again; ``largest`` is the
         largest relative difference among them.
     """
-    _git("rev-parse", "--verify", "--quiet", f"{commit}^{{commit}}")
+    git("rev-parse", "--verify", "--quiet", f"{commit}^{{commit}}")
     then: dict[str, dict[tuple, str]] = {}
-    listed = _git("ls-tree", "-r", "-z", "--name-only", commit, "--", _FOLDER).decode()
-    with tarfile.open(fileobj=io.BytesIO(_git("archive", commit, "--", _FOLDER) if listed else _EMPTY)) as tar:
+    listed = git("ls-tree", "-r", "-z", "--name-only", commit, "--", _FOLDER).decode()
+    with tarfile.open(fileobj=io.BytesIO(git("archive", commit, "--", _FOLDER) if listed else _EMPTY)) as tar:
         for member in tar:
             if member.name.endswith(".csv"):
                 rows = _rows(tar.extractfile(member).read().decode())
@@ -97,7 +97,8 @@ def _rows(text: str) -> dict[tuple, str]:
     return {tuple((k, v) for k, v in sorted(row.items()) if v and k not in apart): row["value"] for row in rows}
 
 
-def _git(*words: str) -> bytes:
+def git(*words: str) -> bytes:
+    """What git says of the checkout."""
     try:
         command = ["git", "--no-optional-locks", "-C", str(paths.root()), *words]
         return subprocess.run(command, capture_output=True, check=True).stdout

@@ -23,6 +23,7 @@ from packaging.version import InvalidVersion, Version
 from evenspan.core.errors import ConfigurationError, ResultError
 
 from .. import records
+from . import built
 
 _NOTE = "version-note.js"
 
@@ -65,8 +66,7 @@ def add(html: Path, folder: Path, version: str, *, replace: bool = False) -> Sit
         raise ConfigurationError(
             f"{version!r} is no version; it should look like 0.1.0, so that versions can be ordered."
         )
-    if not (html / "index.html").is_file():
-        raise ResultError(f"There is no book in {html}: run 'make book' first.")
+    built.there(html)
     known = _known(folder)
     if version in known and not replace:
         raise ResultError(
