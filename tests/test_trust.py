@@ -279,13 +279,13 @@ def test_an_altered_archive_is_refused_before_it_is_opened(bank, tmp_path):
 def test_nothing_in_the_package_unpacks_to_disc():
     """``faults`` looks for extractall, extract and unpack_archive; archives are opened member by member, by name.
 
-    Tar files are the release archive, which one module writes and another reads to compare digests, and what git gives
+    Tar files are the release archive, which is written and read to compare digests, and what git gives
     of the results of an earlier commit.
     """
     opened = [path.name for path in FILES if "zipfile" in path.read_text(encoding="utf-8")]
     assert {"tables.py", "moments.py"} <= set(opened)
     packed = {path.name for path in FILES if "tarfile" in path.read_text(encoding="utf-8")}
-    assert packed == {"archive.py", "archive_check.py", "changed_numbers.py"}
+    assert packed == {"archive.py", "changed_numbers.py"}
 
 
 def test_names_of_raw_files_stay_in_the_folder_of_their_data():
