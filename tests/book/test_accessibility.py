@@ -11,7 +11,8 @@ import axe_playwright_python
 import pytest
 
 from compendium import paths
-from compendium.book.sight import contrast
+
+from ..sight import contrast, hexadecimal
 
 pytestmark = pytest.mark.browser
 
@@ -150,11 +151,6 @@ def walk(page, most=400):
             break
         found.append(here)
     return found
-
-
-def hexadecimal(colour):
-    red, green, blue = (round(float(part)) for part in colour[colour.index("(") + 1 : -1].split(",")[:3])
-    return f"#{red:02x}{green:02x}{blue:02x}"
 
 
 @pytest.mark.parametrize("name", ["cite.html", "rerun.html"])

@@ -5,6 +5,8 @@ import pytest
 from compendium import paths
 from compendium.ledger.verdicts import Kind
 
+from ..sight import contrast, hexadecimal
+
 pytestmark = pytest.mark.browser
 
 HTML = paths.build("html")
@@ -97,38 +99,30 @@ def test_dark_mode(open_page):
     assert page.trouble == []
 
 
-def _relative_luminance(colour):
-    channels = [value / 255 for value in colour]
-    linear = [c / 12.92 if c <= 0.03928 else ((c + 0.055) / 1.055) ** 2.4 for c in channels]
-    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
-
-
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_verdict_marks_can_be_read(open_page, theme):
     page = open_page("index.html")
     colours = page.evaluate(
         """([theme, kinds]) => {
             document.documentElement.dataset.theme = theme;
-            const rgb = c => c.match(/[\\d.]+/g).slice(0, 3).map(Number);
-            const out = {ground: rgb(getComputedStyle(document.body).backgroundColor)};
+            const out = {ground: getComputedStyle(document.body).backgroundColor};
             for (const name of kinds) {
                 const mark = document.createElement('span');
                 mark.className = `verdict verdict-${name}`;
                 mark.textContent = name;
                 document.querySelector('.bd-article').append(mark);
-                out[name] = rgb(getComputedStyle(mark).color);
+                out[name] = getComputedStyle(mark).color;
                 out[`${name}-shape`] = getComputedStyle(mark, '::before').content;
             }
             return out;
         }""",
         [theme, KINDS],
     )
-    ground = _relative_luminance(colours.pop("ground"))
+    ground = hexadecimal(colours.pop("ground"))
     shapes = {name: colours.pop(name) for name in list(colours) if name.endswith("-shape")}
     assert len(set(shapes.values())) == len(KINDS), "two verdicts have the same shape"
     for name, colour in colours.items():
-        bright, dim = sorted([ground, _relative_luminance(colour)], reverse=True)
-        assert (bright + 0.05) / (dim + 0.05) >= 4.5, name
+        assert contrast(hexadecimal(colour), ground) >= 4.5, name
 
 
 BESIDE = [name for name in PAGES if 'class="beside docutils' in (HTML / name).read_text(encoding="utf-8")]

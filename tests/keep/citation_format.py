@@ -1,43 +1,28 @@
-"""The Citation File Format 1.2.0 as rules: which keys there are, what each holds, and which are required.
+"""The Citation File Format 1.2.0 as rules, as far as this repository's file goes, now and once it is released.
 
-Written from the format's guide, without the lists of countries and of SPDX licences: of licences only those that this
-repository may name are known, so that a new one is a decision and not a typing error.
+Written from the format's guide. Of its keys, types and licences those are known that the file may need, so that another
+one is a decision and not a typing error.
 """
 
 import datetime
-from functools import cache
 from typing import Any
 
 import jsonschema
 
-LICENCES = ["BSD-3-Clause", "CC-BY-4.0"]
 TEXT = {"type": "string", "minLength": 1}
-NUMBERED = {"anyOf": [TEXT, {"type": "number"}]}
-WHOLE = {"anyOf": [TEXT, {"type": "integer"}]}
+VERSION = {"anyOf": [TEXT, {"type": "number"}]}
+YEAR = {"type": "integer"}
 URL = {"type": "string", "pattern": r"^(https?|s?ftp)://.+"}
 DATE = {"type": "string", "pattern": r"^\d{4}-\d{2}-\d{2}$", "format": "date"}
 DOI = {"type": "string", "pattern": r"^10\.\d{4,9}(\.\d+)?/[A-Za-z0-9:/_;\-.()\[\]\\]+$"}
 ORCID = {"type": "string", "pattern": r"^https://orcid\.org/(\d{4}-){3}\d{3}[\dX]$"}
-EMAIL = {"type": "string", "pattern": r"^\S+@\S+\.\S{2,}$"}
-LICENCE = {"anyOf": [{"enum": LICENCES}, {"type": "array", "items": {"enum": LICENCES}, "minItems": 1}]}
-SWH = {"type": "string", "pattern": "^swh:1:(snp|rel|rev|dir|cnt):[0-9a-fA-F]{40}$"}
-IDENTIFIER = {
-    "anyOf": [
-        {
-            "type": "object",
-            "properties": {"type": {"const": name}, "value": kind, "description": TEXT},
-            "required": ["type", "value"],
-            "additionalProperties": False,
-        }
-        for name, kind in (("doi", DOI), ("url", URL), ("swh", SWH), ("other", TEXT))
-    ]
-}
+LICENCE = {"enum": ["BSD-3-Clause", "CC-BY-4.0"]}
 
 
-def mapping(required: list[str], **kinds: Any) -> dict:
-    """A mapping that holds these keys and no others."""
-    properties = {key: kind for keys, kind in kinds.values() for key in keys.split()}
-    return {"type": "object", "properties": properties, "required": required, "additionalProperties": False}
+def mapping(required: str, **kinds: dict) -> dict:
+    """A mapping that holds these keys, with hyphens for underscores, and no others."""
+    properties = {key.replace("_", "-"): kind for key, kind in kinds.items()}
+    return {"type": "object", "properties": properties, "required": required.split(), "additionalProperties": False}
 
 
 def several(kind: dict) -> dict:
@@ -45,87 +30,43 @@ def several(kind: dict) -> dict:
     return {"type": "array", "items": kind, "minItems": 1, "uniqueItems": True}
 
 
-ADDRESS = "address alias city fax region tel"
-PERSON = mapping(
-    [],
-    text=(ADDRESS + " affiliation family-names given-names name-particle name-suffix", TEXT),
-    country=("country", {"type": "string", "pattern": "^[A-Z]{2}$"}),
-    email=("email", EMAIL),
-    orcid=("orcid", ORCID),
-    code=("post-code", NUMBERED),
-    url=("website", URL),
+NAMES = {"given_names": TEXT, "family_names": TEXT, "name_particle": TEXT, "name_suffix": TEXT}
+PEOPLE = several({"anyOf": [mapping("", **NAMES, orcid=ORCID), mapping("name", name=TEXT, website=URL)]})
+IDENTIFIERS = several(
+    {"anyOf": [mapping("type value", type={"const": k}, value=v) for k, v in {"doi": DOI, "url": URL}.items()]}
 )
-ENTITY = mapping(
-    ["name"],
-    text=(ADDRESS + " location name", TEXT),
-    country=("country", {"type": "string", "pattern": "^[A-Z]{2}$"}),
-    date=("date-start date-end", DATE),
-    email=("email", EMAIL),
-    orcid=("orcid", ORCID),
-    code=("post-code", NUMBERED),
-    url=("website", URL),
-)
-PEOPLE = several({"anyOf": [PERSON, ENTITY]})
-_TYPES = (
-    "art article audiovisual bill blog book catalogue conference conference-paper data database dictionary edited-work "
-    "encyclopedia film-broadcast generic government-document grant hearing historical-work legal-case legal-rule "
-    "magazine-article manual map multimedia music newspaper-article pamphlet patent personal-communication proceedings "
-    "report serial slides software software-code software-container software-executable software-virtual-machine "
-    "sound-recording standard statute thesis unpublished video website"
-)
+SHARED = {"authors": PEOPLE, "title": TEXT, "doi": DOI, "url": URL, "license": LICENCE, "repository_code": URL}
 REFERENCE = mapping(
-    ["authors", "title", "type"],
-    type=("type", {"enum": _TYPES.split(" ")}),
-    status=("status", {"enum": ["abstract", "advance-online", "in-preparation", "in-press", "preprint", "submitted"]}),
-    text=(
-        "abbreviation abstract collection-title collection-type commit copyright data-type database department edition "
-        "entry filename format issue-date issue-title journal medium nihmsid notes scope term thesis-type title "
-        "volume-title",
-        TEXT,
-    ),
-    people=("authors contact editors editors-series recipients senders translators", PEOPLE),
-    entity=("conference database-provider institution location publisher", ENTITY),
-    doi=("doi collection-doi", DOI),
-    date=("date-accessed date-downloaded date-published date-released", DATE),
-    number=("issue number section version", NUMBERED),
-    whole=("end loc-end loc-start number-volumes pages start volume year year-original", WHOLE),
-    month=("month", {"anyOf": [{"type": "integer", "minimum": 1, "maximum": 12}, {"enum": [*map(str, range(1, 13))]}]}),
-    url=("license-url repository repository-artifact repository-code url", URL),
-    licence=("license", LICENCE),
-    identifiers=("identifiers", several(IDENTIFIER)),
-    words=("keywords patent-states", several(TEXT)),
-    languages=("languages", several({"type": "string", "pattern": "^[a-z]{2,3}$"})),
-    isbn=("isbn", {"type": "string", "pattern": r"^[0-9\- ]{10,17}X?$"}),
-    issn=("issn", {"type": "string", "pattern": r"^\d{4}-\d{3}[\dxX]$"}),
-    pmcid=("pmcid", {"type": "string", "pattern": r"^PMC[0-9]{7}$"}),
+    "authors title type",
+    **SHARED,
+    type={"enum": ["article", "book", "conference-paper", "software", "unpublished"]},
+    status={"enum": ["abstract", "advance-online", "in-preparation", "in-press", "preprint", "submitted"]},
+    collection_title=TEXT,
+    journal=TEXT,
+    notes=TEXT,
+    year=YEAR,
 )
 FILE = mapping(
-    ["authors", "cff-version", "message", "title"],
-    version_of_format=("cff-version", {"const": "1.2.0"}),
-    type=("type", {"enum": ["software", "dataset"]}),
-    text=("abstract commit message title", TEXT),
-    people=("authors contact", PEOPLE),
-    date=("date-released", DATE),
-    doi=("doi", DOI),
-    identifiers=("identifiers", several(IDENTIFIER)),
-    words=("keywords", several(TEXT)),
-    licence=("license", LICENCE),
-    url=("license-url repository repository-artifact repository-code url", URL),
-    version=("version", NUMBERED),
-    reference=("preferred-citation", REFERENCE),
-    references=("references", several(REFERENCE)),
+    "authors cff-version message title",
+    **SHARED,
+    cff_version={"const": "1.2.0"},
+    type={"enum": ["software", "dataset"]},
+    abstract=TEXT,
+    commit=TEXT,
+    message=TEXT,
+    date_released=DATE,
+    identifiers=IDENTIFIERS,
+    keywords=several(TEXT),
+    version=VERSION,
+    references=several(REFERENCE),
 )
-
-
-@cache
-def _validator() -> jsonschema.Draft7Validator:
-    jsonschema.Draft7Validator.check_schema(FILE)
-    return jsonschema.Draft7Validator(FILE, format_checker=jsonschema.Draft7Validator.FORMAT_CHECKER)
 
 
 def faults(citation: Any) -> list[str]:
     """What is wrong with a citation file that has been read, as sentences; nothing if it is valid."""
-    found = _validator().iter_errors(_plain(citation))
+    jsonschema.Draft7Validator.check_schema(FILE)
+    validator = jsonschema.Draft7Validator(FILE, format_checker=jsonschema.Draft7Validator.FORMAT_CHECKER)
+    found = validator.iter_errors(_plain(citation))
     return sorted(f"{'/'.join(map(str, one.absolute_path)) or 'the file'}: {one.message[:200]}" for one in found)
 
 

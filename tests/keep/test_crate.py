@@ -10,7 +10,7 @@ import pytest
 
 from compendium import data as datasets
 from compendium import paths, records, store
-from compendium.keep import crate, crate_entities
+from compendium.keep import crate
 from evenspan.core.errors import ConfigurationError, RegistryError, ResultError
 
 from .crate_check import faults
@@ -103,12 +103,12 @@ def test_results_name_their_record_seeds_commits_and_data(folder, graph):
 def test_data_are_named_as_the_record_names_them():
     adult = datasets.entry("adult")
     raw, moments = adult.files[0], "data/moments/adult/protocol.npz"
-    whole = crate_entities.made_from("data set adult", adult.checksum())
-    assert crate_entities.made_from(f"{adult.folder}/{raw.name}", raw.sha256) == whole
-    (own,) = crate_entities.made_from(f"{adult.folder}/{raw.name}", "0" * 64)
+    whole = crate.made_from("data set adult", adult.checksum())
+    assert crate.made_from(f"{adult.folder}/{raw.name}", raw.sha256) == whole
+    (own,) = crate.made_from(f"{adult.folder}/{raw.name}", "0" * 64)
     assert (own["name"], own["sha256"]) == (f"{adult.folder}/{raw.name}", "0" * 64)
-    assert crate_entities.made_from(moments, "1" * 64)[0]["name"] == moments
-    assert crate_entities.made_from("data set made up", "0" * 64) == []
+    assert crate.made_from(moments, "1" * 64)[0]["name"] == moments
+    assert crate.made_from("data set made up", "0" * 64) == []
 
 
 def test_every_column_and_every_run_is_described(folder, graph):
@@ -129,9 +129,9 @@ def test_every_column_and_every_run_is_described(folder, graph):
 def test_columns_of_all_results_have_a_description():
     stored = paths.results().rglob("*.csv")
     columns = {name for path in stored for name in path.read_text(encoding="utf-8").splitlines()[0].split(",")}
-    assert {"task", "dataset", "value", "workers"} <= columns <= crate_entities.COLUMNS.keys()
+    assert {"task", "dataset", "value", "workers"} <= columns <= crate.COLUMNS.keys()
     with pytest.raises(ResultError, match="'colour' of the results has no description"):
-        crate_entities.column("colour")
+        crate.column("colour")
 
 
 def test_two_runs_give_the_same_bytes(folder, tmp_path):
@@ -171,11 +171,11 @@ def test_a_result_that_was_altered_is_not_described(tmp_path, monkeypatch, chang
 
 
 def test_licences_are_known_by_address_or_quoted():
-    assert crate_entities.licence("CC BY 4.0 (UCI)")["@id"] == "https://creativecommons.org/licenses/by/4.0/"
-    assert crate_entities.licence("unstated (MNIST: CC BY-SA 3.0)")["name"] == "unstated (MNIST: CC BY-SA 3.0)"
-    earlier = crate_entities.data_set("adult", "0" * 64)[0]
+    assert crate.licence("CC BY 4.0 (UCI)")["@id"] == "https://creativecommons.org/licenses/by/4.0/"
+    assert crate.licence("unstated (MNIST: CC BY-SA 3.0)")["name"] == "unstated (MNIST: CC BY-SA 3.0)"
+    earlier = crate.data_set("adult", "0" * 64)[0]
     assert earlier["name"].endswith("an earlier state")
     assert "distribution" not in earlier
     one = {"@id": "#x", "name": "a"}
     with pytest.raises(ResultError, match="#x"):
-        crate_entities.unique([one, one, {"@id": "#x", "name": "b"}])
+        crate.unique([one, one, {"@id": "#x", "name": "b"}])

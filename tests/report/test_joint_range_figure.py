@@ -3,7 +3,7 @@
 import numpy as np
 from matplotlib import pyplot as plt
 
-from compendium.book.joint_range_figure import joint_range, lower_left
+from compendium.book.figures import joint_range, lower_left
 from compendium.data import whole_moments
 from evenspan import JointRange, StandardPCA
 

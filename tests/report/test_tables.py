@@ -68,14 +68,10 @@ def test_a_long_table_is_folded_under_its_caption_and_whole():
     assert "<details" not in tables.table(rows.iloc[:-1], caption="Some").data
 
 
-@pytest.mark.parametrize(
-    ("mean", "std", "text"), [(81.314, 1.234, "81.31 ± 1.23"), (0.0436, 0.02, "0.044 ± 0.020"), (0.5, None, "0.500")]
-)
-def test_numbers_as_printed(mean, std, text):
-    assert tables.mean_and_spread(mean, std) == text
-
-
-def test_no_number_is_a_dash():
+def test_numbers_as_printed_and_no_number_is_a_dash():
+    assert tables.mean_and_spread(81.314, 1.234) == "81.31 ± 1.23"
+    assert tables.mean_and_spread(0.0436, 0.02) == "0.044 ± 0.020"
+    assert tables.mean_and_spread(0.5, None) == "0.500"
     assert tables.mean_and_spread(float("nan"), 1.0) == "–"
 
 
@@ -88,8 +84,11 @@ def test_links_lead_to_stored_files():
     assert all(paths.results(name).is_file() for name in found)
 
 
-def test_a_sentence_is_text_not_markup():
+def test_a_sentence_is_text_not_markup_and_says_what_is_unknown():
     assert tables.sentence("a < b & c").data == "<p>a &lt; b &amp; c</p>"
+    missing = float("nan")
+    said = tables.sentence(f"{missing:.2f} of {-missing:+.1%}, ({missing}): nanometres, Nan, dt_nan").data
+    assert said == "<p>unknown of unknown, (unknown): nanometres, Nan, dt_nan</p>"
 
 
 def test_csv_beside_a_figure_is_written(tmp_path, monkeypatch):

@@ -1,6 +1,7 @@
 """Tables of the notebooks and chapters, and the CSV files that stand beside tables and figures."""
 
 import html
+import re
 
 import pandas as pd
 from IPython.display import HTML
@@ -19,6 +20,7 @@ from ..store import file_of, units_of
 
 #: Rows beyond which a table stays folded under its caption until it is asked for.
 LONGEST_OPEN = 40
+_MISSING = re.compile(r"(?<!\w)[+-]?nan\b( ?%)?")
 
 
 def csv_link(frame: pd.DataFrame, name: str, *, up: int = 2, text: str = "Numbers of this figure (CSV)") -> HTML:
@@ -245,8 +247,8 @@ def inexact(experiment_id: str, *, dataset: str, k: int) -> HTML:
 
 
 def sentence(text: str) -> HTML:
-    """A paragraph whose numbers were computed in the cell that shows it."""
-    return HTML(f"<p>{html.escape(text)}</p>")
+    """A paragraph whose numbers were computed in the cell that shows it; a number that is missing reads "unknown"."""
+    return HTML(f"<p>{html.escape(_MISSING.sub('unknown', text))}</p>")
 
 
 def mean_and_spread(mean: float, std: float | None) -> str:

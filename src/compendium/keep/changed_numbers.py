@@ -5,7 +5,7 @@ import io
 import math
 import subprocess
 import tarfile
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from evenspan.core.errors import ConfigurationError
 
@@ -13,11 +13,11 @@ from .. import paths
 from ..recheck import tolerances
 
 _FOLDER = "data/results/full"
-_EMPTY = bytes(1024)  # an archive without members
+#: Values by everything else that a row says, but for its unit and the reason of a missing one.
+_Numbers = dict[tuple, float]
 
 
-@dataclass(frozen=True)
-class Change:
+class Change(NamedTuple):
     """One experiment: how many of the numbers that are in both states differ, and how many are new or gone."""
 
     experiment: str
@@ -44,57 +44,46 @@ def changed(commit: str) -> list[Change]:
         largest relative difference among them.
     """
     git("rev-parse", "--verify", "--quiet", f"{commit}^{{commit}}")
-    then: dict[str, dict[tuple, str]] = {}
-    listed = git("ls-tree", "-r", "-z", "--name-only", commit, "--", _FOLDER).decode()
-    with tarfile.open(fileobj=io.BytesIO(git("archive", commit, "--", _FOLDER) if listed else _EMPTY)) as tar:
-        for member in tar:
-            if member.name.endswith(".csv"):
-                rows = _rows(tar.extractfile(member).read().decode())
-                then.setdefault(member.name.split("/")[3], {}).update(rows)
-    now: dict[str, dict[tuple, str]] = {}
+    then: dict[str, _Numbers] = {}
+    if git("ls-tree", commit, "--", _FOLDER):
+        with tarfile.open(fileobj=io.BytesIO(git("archive", commit, "--", _FOLDER))) as tar:
+            for member in tar:
+                if member.name.endswith(".csv"):
+                    text = tar.extractfile(member).read().decode()
+                    then.setdefault(member.name.split("/")[3], {}).update(_numbers(text))
+    now: dict[str, _Numbers] = {}
     for path in sorted(paths.root().joinpath(_FOLDER).glob("*/*.csv")):
-        now.setdefault(path.parent.name, {}).update(_rows(path.read_text(encoding="utf-8")))
+        now.setdefault(path.parent.name, {}).update(_numbers(path.read_text(encoding="utf-8")))
     found = [_change(name, then.get(name, {}), now.get(name, {})) for name in sorted(then.keys() | now.keys())]
     return [one for one in found if one.differing or one.new or one.gone]
 
 
-def _change(name: str, then: dict[tuple, str], now: dict[tuple, str]) -> Change:
-    allowed = tolerances(name)
-    same = [(key, then[key], now[key]) for key in then.keys() & now.keys()]
-    apart = [
-        (old, new)
-        for key, old, new in same
-        if not _agree(allowed.of(dict(key)["metric"], dict(key).get("method", "")), old, new)
-    ]
-    return Change(
-        name,
-        len(same),
-        len(apart),
-        len(now.keys() - then.keys()),
-        len(then.keys() - now.keys()),
-        max((_relative(old, new) for old, new in apart), default=0.0),
-    )
+def _change(name: str, then: _Numbers, now: _Numbers) -> Change:
+    allowed, both = tolerances(name), then.keys() & now.keys()
+    apart = []
+    for key in both:
+        said = dict(key)
+        if differs := _difference(then[key], now[key], *allowed.of(said["metric"], said.get("method", ""))):
+            apart.append(differs)
+    new, gone = len(now.keys() - then.keys()), len(then.keys() - now.keys())
+    return Change(name, len(both), len(apart), new, gone, max(apart, default=0.0))
 
 
-def _agree(allowed: tuple[float, float], old: str, new: str) -> bool:
-    if not old or not new:
-        return old == new
-    rtol, atol = allowed
-    return abs(float(new) - float(old)) <= atol + rtol * abs(float(old))
+def _difference(old: float, new: float, rtol: float, atol: float) -> float:
+    """Relative difference of two numbers that do not agree, infinite if one of them is missing; zero if they agree."""
+    if old == new or (math.isnan(old) and math.isnan(new)) or abs(new - old) <= atol + rtol * abs(old):
+        return 0.0
+    relative = abs(new - old) / max(abs(old), abs(new))
+    return math.inf if math.isnan(relative) else relative
 
 
-def _relative(old: str, new: str) -> float:
-    if not old or not new:
-        return math.inf
-    first, second = float(old), float(new)
-    return abs(first - second) / max(abs(first), abs(second))
-
-
-def _rows(text: str) -> dict[tuple, str]:
-    """Values by everything else that a row says, but for its unit and the reason of a missing one."""
+def _numbers(text: str) -> _Numbers:
     apart = ("value", "reason", "task")
-    rows = csv.DictReader(io.StringIO(text))
-    return {tuple((k, v) for k, v in sorted(row.items()) if v and k not in apart): row["value"] for row in rows}
+    found = {}
+    for row in csv.DictReader(io.StringIO(text)):
+        key = tuple((name, said) for name, said in sorted(row.items()) if said and name not in apart)
+        found[key] = float(row["value"] or "nan")
+    return found
 
 
 def git(*words: str) -> bytes:

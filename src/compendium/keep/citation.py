@@ -29,24 +29,10 @@ def citation() -> dict[str, Any]:
 def bibtex(cited: Mapping[str, Any], key: str = "evenspan", *, commit: str = "", changed: bool = False) -> str:
     """One BibTeX entry of what a citation file says of the software, or of one of its references.
 
-    Parameters
-    ----------
-    cited : mapping
-        The file as it was read, or one entry of its ``references``.
-    key : str
-        Name of the entry.
-    commit : str
-        Commit of the sources; empty where there is none, for instance in an unpacked archive.
-    changed : bool
-        Whether the sources differ from that commit.
+    ``cited`` is the file as it was read, or one entry of its ``references``; ``commit`` is empty where there is none,
+    for instance in an unpacked archive; ``changed`` says whether the sources differ from it. Without a date of release
+    the entry has no year and says that it is unreleased: a year is not invented.
 
-    Returns
-    -------
-    str
-        The entry. Without a date of release it has no year and says that it is unreleased: a year is not invented.
-
-    Examples
-    --------
     >>> print(bibtex({"authors": [{"name": "The A developers"}], "title": "A", "version": "1"}, "a"))
     @software{a,
       author = {{The A developers}},

@@ -15,8 +15,8 @@ an older one, and readers of the older one are told all the same.
 
 import json
 import shutil
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from packaging.version import InvalidVersion, Version
 
@@ -28,8 +28,7 @@ from . import built
 _NOTE = "version-note.js"
 
 
-@dataclass(frozen=True)
-class Site:
+class Site(NamedTuple):
     """The folder, all versions from the latest down, and the number of files of the one that was added."""
 
     folder: Path
@@ -38,23 +37,16 @@ class Site:
 
 
 def add(html: Path, folder: Path, version: str, *, replace: bool = False) -> Site:
-    """Add a built book to a folder of versions.
+    """Add a built book to a folder of versions, which is made if it does not exist.
 
     Parameters
     ----------
-    html : Path
-        The built book.
-    folder : Path
-        The folder of versions; it is made if it does not exist.
+    html, folder : Path
+        The built book, and the folder of versions.
     version : str
         Name of the version, such as ``0.1.0``.
     replace : bool
         Whether a version that is there may be replaced by this one.
-
-    Returns
-    -------
-    Site
-        What the folder holds now.
 
     Raises
     ------
@@ -62,7 +54,11 @@ def add(html: Path, folder: Path, version: str, *, replace: bool = False) -> Sit
         There is no book, the folder holds something else, or it has this version already.
     """
     html, folder = Path(html), Path(folder)
-    if not _named(version):
+    try:
+        named = str(Version(version)) == version
+    except InvalidVersion:
+        named = False
+    if not named:
         raise ConfigurationError(
             f"{version!r} is no version; it should look like 0.1.0, so that versions can be ordered."
         )
@@ -79,23 +75,17 @@ def add(html: Path, folder: Path, version: str, *, replace: bool = False) -> Sit
     for page in sorted(part.rglob("*.html")):
         _mark(page, part, version)
     records.write(part / "_static" / _NOTE, _SCRIPT.encode())
-    shutil.rmtree(folder / version, ignore_errors=True)
-    part.rename(folder / version)
+    _replace(part, folder / version)
     versions = tuple(sorted({*known, version}, key=Version, reverse=True))
     if versions[0] == version:
-        _renew_latest(folder, version)
+        shutil.rmtree(part, ignore_errors=True)
+        shutil.copytree(folder / version, part)
+        _replace(part, folder / "latest")
     text = json.dumps({"latest": versions[0], "versions": versions}, indent=2) + "\n"
     records.write(folder / "versions.js", f"window.evenspanVersions = {text.rstrip()};\n".encode())
     records.write(folder / "versions.json", text.encode())
     records.write(folder / "index.html", _first_page(versions).encode())
     return Site(folder, versions, sum(one.is_file() for one in (folder / version).rglob("*")))
-
-
-def _named(version: str) -> bool:
-    try:
-        return str(Version(version)) == version
-    except InvalidVersion:
-        return False
 
 
 def _known(folder: Path) -> list[str]:
@@ -113,12 +103,9 @@ def _known(folder: Path) -> list[str]:
     return []
 
 
-def _renew_latest(folder: Path, version: str) -> None:
-    new, latest = folder / ".latest.part", folder / "latest"
-    shutil.rmtree(new, ignore_errors=True)
-    shutil.copytree(folder / version, new)
-    shutil.rmtree(latest, ignore_errors=True)
-    new.rename(latest)
+def _replace(part: Path, folder: Path) -> None:
+    shutil.rmtree(folder, ignore_errors=True)
+    part.rename(folder)
 
 
 def _mark(page: Path, book: Path, version: str) -> None:

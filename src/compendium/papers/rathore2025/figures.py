@@ -19,7 +19,7 @@ from evenspan.displays.method_looks import looks
 from evenspan.displays.style import COLOURS, INK, MARKERS, SOURCES
 from evenspan.reconstruction import JointRange
 
-from ...book.joint_range_figure import lower_left
+from ...book.figures import lower_left
 from .protocol import PRINTED, PUBLISHED, TABLES, printed
 from .readings import exponents
 

@@ -1,0 +1,116 @@
+"""The guide's table of methods is what the methods do, its figure leaves none out, and its messages are those given."""
+
+import warnings
+
+import pandas as pd
+import pytest
+from matplotlib import pyplot as plt
+
+import evenspan
+from compendium import paths
+from compendium.book import guide
+from compendium.book.guide import told
+from evenspan.core.errors import ConfigurationError, ExecutionError, GroupError
+from evenspan.displays.method_looks import looks
+from evenspan.methods import METHODS
+
+
+@pytest.fixture(scope="module")
+def facts() -> pd.DataFrame:
+    return guide.facts()
+
+
+def test_all_methods_are_there_with_exported_classes_and_chapters(facts):
+    assert list(facts["method"][: len(METHODS)]) == list(METHODS)
+    assert set(facts["class"]) <= set(evenspan.__all__)
+    fair = {name for name in evenspan.__all__ if name.endswith(("PCA", "Clustering", "KMeans")) or name.isupper()}
+    assert fair - set(facts["class"]) == {"KernelKMeans"}, "a method that the guide does not know"
+    for page in facts["chapter"]:
+        assert (paths.root() / "book" / f"{page}.md").is_file(), page
+
+
+def test_what_was_found_agrees_with_what_is_known(facts):
+    table = facts.set_index("method")
+    assert set(table.index[table["groups"] == guide.TWO]) == {
+        "Robust PCA (radius 0)", "Robust PCA", "u-FPCA", "c-FPCA", "Convex PCA (mean)", "Convex PCA (both)"
+    }  # fmt: skip
+    assert (table.loc[table["groups"] == guide.TWO, "refusal"] != "").all()
+    for column, value, names in (
+        ("needs", guide.ROWS, ["INLP", "RLACE", "MMD PCA", "Fair kernel PCA", "FKKM"]),
+        ("needs", guide.MOMENTS, ["PCA", "Fair PCA", "LEACE", "Min-max loss"]),
+        ("certificate", guide.MET, ["PCA", "Fair PCA", "LEACE", "u-FPCA"]),
+        ("certificate", guide.BOUND, ["JEVD-PCA", "MMD PCA"]),
+        ("certificate", guide.NONE, ["FFC", "VFC"]),
+    ):
+        assert (table.loc[names, column] == value).all(), value
+    assert set(table.index[table["quantities"]]) == {"Fair PCA", "Fair PCA (covariance)", "Fair kernel PCA"}
+    # A spectral embedding, and the weights of several kernels, are of the rows that were fitted.
+    assert set(table.index[~table["new rows"].astype(bool)]) == {"FairSC", "FMKKM"}
+
+
+def test_a_shortlist_holds_what_fits():
+    assert guide.shortlist(alike="errors", groups=3) == ["Min-max error"]
+    assert "u-FPCA" in guide.shortlist(alike="errors")
+    assert "INLP" not in guide.shortlist(alike="means", rows=False)
+    assert len(guide.shortlist()) == len(guide.facts())
+    with pytest.raises(ConfigurationError, match="'everything'; needed is one of 'nothing', 'losses'"):
+        guide.shortlist(alike="everything")
+
+
+def test_the_figure_names_every_method_once(facts):
+    lines = guide.rows(facts)
+    assert sorted(line.text for line in lines if line.method is not None) == sorted(facts["method"])
+    figure = guide.outline(facts, looks(facts["method"]))
+    shown = [text.get_text() for text in figure.axes[0].texts]
+    assert all(shown.count(name) == 1 for name in facts["method"])
+    assert {"two", "any number", "rows", "moments"} <= set(shown)
+    plt.close(figure)
+    stranger = facts.iloc[[0]].assign(method="stranger", alike="luck")
+    with pytest.raises(ConfigurationError, match="stranger: no place in the outline"):
+        guide.rows(pd.concat([facts, stranger]))
+
+
+def test_tables_link_to_chapters(facts):
+    page = guide.methods(facts).data
+    assert page.count("<tr") == len(facts) + 1
+    assert 'href="../papers/kleindessner2023/derivation.html">Fair PCA<' in page
+    assert guide.refusals(facts).data.count("<tr") == 7
+    assert "MMD PCA" in guide.certified(facts).data
+    assert ">VFC<" not in guide.certified(facts).data
+
+
+def test_a_message_is_printed_once_with_its_class_in_short_lines(capsys):
+    with told(GroupError):
+        raise GroupError("one group only")
+    assert capsys.readouterr().out == "GroupError: one group only\n"
+    with told(UserWarning):
+        for _ in range(3):
+            warnings.warn("look out", UserWarning, stacklevel=1)
+    assert capsys.readouterr().out == "UserWarning: look out\n"
+    with told(ValueError, width=30):
+        raise ValueError("so many words that no narrow screen holds them in one line")
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) > 1
+    assert max(map(len, lines)) <= 30
+    assert " ".join(line.strip() for line in lines).endswith("holds them in one line")
+
+
+def test_silence_and_anything_else_are_errors_of_the_page():
+    for expected, said in (
+        ([GroupError], "GroupError, and did not"),
+        ([UserWarning], "UserWarning, and did not"),
+        ([], "did not"),
+    ):
+        with pytest.raises(ExecutionError, match=said), told(*expected):
+            pass
+    with pytest.raises(KeyError), told(GroupError):
+        raise KeyError("other")
+    with pytest.raises(ExecutionError, match="something else: RuntimeWarning: odd"), told(UserWarning):
+        warnings.warn("odd", RuntimeWarning, stacklevel=1)
+    with pytest.raises(ExecutionError, match="something else"), told(GroupError):
+        _warn_and_raise()
+
+
+def _warn_and_raise():
+    warnings.warn("odd", RuntimeWarning, stacklevel=1)
+    raise GroupError("x")
