@@ -47,26 +47,15 @@ def beside():
     return module
 
 
-def test_function_without_its_docstring(beside):
+def test_what_is_shown_of_a_source(beside):
     text, first, last = beside._excerpt(SOURCE, "double", docstring=False)
     assert text == "def double(x):\n    # a reason\n    return 2 * x"
     assert SOURCE.splitlines()[first - 1] == "def double(x):"
     assert SOURCE.splitlines()[last - 1] == "    return 2 * x"
-
-
-def test_function_with_its_docstring(beside):
     assert '"""Twice x.' in beside._excerpt(SOURCE, "double", docstring=True)[0]
-
-
-def test_method_comes_with_its_decorator_and_without_indentation(beside):
+    # A method comes with its decorator and without indentation; a body that is only a docstring stays.
     assert beside._excerpt(SOURCE, "Thing.size", docstring=True)[0].startswith("@property\ndef size(self):\n    ")
-
-
-def test_constant(beside):
     assert beside._excerpt(SOURCE, "RATE", docstring=True)[0] == "RATE = 0.5"
-
-
-def test_body_that_is_only_a_docstring_stays(beside):
     assert '"""Nothing else."""' in beside._excerpt(SOURCE, "only_docstring", docstring=False)[0]
 
 

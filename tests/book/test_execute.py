@@ -45,16 +45,11 @@ def test_parameters_are_checked_before_anything_runs(chapter, tmp_path, paramete
     assert not (tmp_path / "out.ipynb").exists()
 
 
-def test_whole_number_serves_as_float():
+def test_a_whole_number_serves_as_float_and_a_default_is_a_plain_value():
     execute.check({"fraction": 1}, {"fraction": 0.5}, paths.root())
-
-
-def test_default_must_be_a_plain_value():
-    notebook = nbformat.v4.new_notebook(
-        cells=[nbformat.v4.new_code_cell("k = len('abc')", metadata={"tags": ["parameters"]})]
-    )
+    cell = nbformat.v4.new_code_cell("k = len('abc')", metadata={"tags": ["parameters"]})
     with pytest.raises(ConfigurationError, match="plain value"):
-        execute.defaults(notebook)
+        execute.defaults(nbformat.v4.new_notebook(cells=[cell]))
 
 
 def test_two_runs_are_byte_identical_and_nothing_is_left(chapter, tmp_path, monkeypatch):
@@ -75,22 +70,16 @@ def test_two_runs_are_byte_identical_and_nothing_is_left(chapter, tmp_path, monk
     assert list(home.iterdir()) == []
 
 
-def test_failed_notebook_is_kept_apart(chapter, tmp_path):
-    target = tmp_path / "failing-trial.ipynb"
-    failed = paths.build("failed", "failing-trial.ipynb")
+def test_a_failed_notebook_is_kept_apart_and_a_warning_is_an_error(chapter, tmp_path):
+    target, failed = tmp_path / "failing-trial.ipynb", paths.build("failed", "failing-trial.ipynb")
     with pytest.raises(ExecutionError, match=r"begins with\n  1 / 0\nfailed: ZeroDivisionError: division by zero"):
         execute.execute(chapter(cell("x = 'before'\nx") + cell("1 / 0") + cell("'never'")), target, {})
-    assert not target.exists()
     assert "before" in failed.read_text(encoding="utf-8")
     failed.unlink()
-
-
-def test_warning_is_an_error(chapter, tmp_path):
-    source = chapter(cell("import warnings\nwarnings.warn('look out')"))
     with pytest.raises(ExecutionError, match=r"(?s)standard error.*look out"):
-        execute.execute(source, tmp_path / "warns-trial.ipynb", {})
-    assert not (tmp_path / "warns-trial.ipynb").exists()
-    paths.build("failed", "warns-trial.ipynb").unlink()
+        execute.execute(chapter(cell("import warnings\nwarnings.warn('look out')")), target, {})
+    failed.unlink()
+    assert not target.exists()
 
 
 def test_command_reports_in_one_line(chapter, tmp_path, capsys):
@@ -100,13 +89,10 @@ def test_command_reports_in_one_line(chapter, tmp_path, capsys):
     assert captured.err.startswith("trial.md has no parameter 'nope'")
 
 
-def test_front_matter_must_be_closed(tmp_path):
+def test_what_is_no_source_is_refused(tmp_path):
     page = tmp_path / "page.md"
     page.write_text("---\nkernelspec: {}\n# Title\n", encoding="utf-8")
     with pytest.raises(ConfigurationError, match="never closed"):
         execute.front_matter(page)
-
-
-def test_missing_source_says_what_is_needed(tmp_path):
     with pytest.raises(ExecutionError, match="does not exist"):
         execute.execute(tmp_path / "none.ipynb", tmp_path / "out.ipynb", {})

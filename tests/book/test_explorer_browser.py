@@ -10,6 +10,8 @@ import pytest
 from compendium.book import explorer
 from evenspan import DisparityFairPCA, MinMaxFairPCA, RobustFairPCA
 
+from ..sight import contrast, hexadecimal
+
 pytestmark = pytest.mark.browser
 
 BYTES = 1_500_000
@@ -282,8 +284,7 @@ def test_contrast_of_what_is_drawn(opened, theme):
     found = page.evaluate(
         """theme => {
             document.documentElement.dataset.theme = theme;
-            const rgb = c => c.match(/[\\d.]+/g).slice(0, 3).map(Number);
-            const of = (s, key) => [...document.querySelectorAll(s)].map(e => rgb(getComputedStyle(e)[key]));
+            const of = (s, key) => [...document.querySelectorAll(s)].map(e => getComputedStyle(e)[key]);
             const paper = of('.explorer-plot', 'backgroundColor')[0], ground = of('body', 'backgroundColor')[0];
             const side = '.explorer-side p, .explorer-side dd, .explorer li a, .explorer li, .explorer summary';
             const controls = '.explorer-controls label, .explorer-controls output';
@@ -294,21 +295,16 @@ def test_contrast_of_what_is_drawn(opened, theme):
                 [ground, 4.5, of(side, 'color')],
                 [of('.explorer-controls', 'backgroundColor')[0], 4.5, of(controls, 'color')],
                 ...[...document.querySelectorAll('.explorer-controls :is(button, select)')].map(e =>
-                    [rgb(getComputedStyle(e).backgroundColor), 4.5, [rgb(getComputedStyle(e).color)]]),
+                    [getComputedStyle(e).backgroundColor, 4.5, [getComputedStyle(e).color]]),
             ];
         }""",
         theme,
     )
 
-    def luminance(colour):
-        light = np.array(colour) / 255
-        return np.where(light <= 0.04045, light / 12.92, ((light + 0.055) / 1.055) ** 2.4) @ [0.2126, 0.7152, 0.0722]
-
     for ground, least, colours in found:
         assert colours
         for colour in colours:
-            dim, bright = sorted([luminance(ground), luminance(colour)])
-            assert (bright + 0.05) / (dim + 0.05) >= least, (ground, colour)
+            assert contrast(hexadecimal(ground), hexadecimal(colour)) >= least, (ground, colour)
 
 
 def test_on_a_phone_nothing_is_cut_off(opened):

@@ -32,6 +32,8 @@ def results(toy_checkout):
 
 def test_nothing_changed(results):
     assert changed("HEAD") == []
+    with pytest.raises(ConfigurationError, match="no such commit"):
+        changed("nowhere")
     results.write_text(HEAD + row(2, "") + row(0, "1.0000000001") + row(1, "2.0"))  # order, and the last digits
     assert changed("HEAD") == []
 
@@ -57,11 +59,6 @@ def test_numbers_are_the_same_ones_in_other_files(results):
     table.write_text(table.read_text().replace("2.0", "2.5"))
     (one,) = changed("HEAD")
     assert (one.both, one.differing, one.new, one.gone) == (3, 1, 0, 0)
-
-
-def test_a_commit_that_does_not_exist_is_refused(results):
-    with pytest.raises(ConfigurationError, match="no such commit"):
-        changed("nowhere")
 
 
 def sections(changelog: str) -> dict[str, str]:

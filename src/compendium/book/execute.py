@@ -69,7 +69,7 @@ def _failed_path(target: Path) -> Path:
     return paths.build("failed", target.name).with_suffix(".ipynb")
 
 
-def execute(source: Path, target: Path, parameters: Mapping[str, Any], cwd: Path | None = None) -> None:
+def execute(source: Path, target: Path, parameters: Mapping[str, Any]) -> None:
     """Execute ``source`` with ``parameters`` and write the executed notebook to ``target``.
 
     Parameters
@@ -80,8 +80,6 @@ def execute(source: Path, target: Path, parameters: Mapping[str, Any], cwd: Path
         The executed ``.ipynb``; written only when every cell succeeded.
     parameters : mapping
         Values for names in the cell tagged ``parameters``. An unknown name or another type is an error.
-    cwd : Path, optional
-        Working directory of the kernel; the checkout by default.
 
     Raises
     ------
@@ -103,7 +101,7 @@ def execute(source: Path, target: Path, parameters: Mapping[str, Any], cwd: Path
         prepared, executed = room / "in.ipynb", room / "out.ipynb"
         nbformat.write(notebook, prepared)
         try:
-            result = run_kernel(prepared, executed, dict(parameters), cwd or paths.root(), room)
+            result = run_kernel(prepared, executed, dict(parameters), paths.root(), room)
         except PapermillExecutionError as error:
             _keep(executed, failed)
             what = f"{error.ename}: {COLOUR.sub('', error.evalue)}"

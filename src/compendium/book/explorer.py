@@ -135,10 +135,9 @@ def data_set(name: str, chosen: Iterable[str] | None = None) -> dict:
     }
 
 
-def data(chosen: Iterable[str] | None = None) -> dict:
-    """The data of the page: looks of the methods, and every data set (or those that are named)."""
-    wanted = names() if chosen is None else tuple(chosen)
-    return {"methods": method_marks(), "sets": [data_set(name) for name in wanted]}
+def data() -> dict:
+    """The data of the page: looks of the methods, and every data set."""
+    return {"methods": method_marks(), "sets": [data_set(name) for name in names()]}
 
 
 def method_marks() -> list[dict]:

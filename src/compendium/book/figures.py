@@ -122,7 +122,6 @@ def joint_range(
     points: dict[str, tuple[float, float]],
     *,
     labels: tuple[str, str],
-    edge: np.ndarray | None = None,
 ) -> Figure:
     """The attainable pairs of errors with a point for each method: the whole set (left) and its frontier (right).
 
@@ -134,19 +133,18 @@ def joint_range(
         Errors of the two groups by method.
     labels : tuple of str
         Names of the two groups.
-    edge : ndarray of shape (m, 2), optional
-        The part of the boundary on which no error can fall without the other's rising; by default that of weights
-        that are not negative.
     """
     polygon = joint.boundary(360)
-    edge = lower_left(joint) if edge is None else edge
+    edge = lower_left(joint)
     own = looks(points, others=True)
+    least = (joint.support(0.0).value, joint.support(np.pi / 2).value)
     fig, (whole, near) = plt.subplots(1, 2, figsize=(10.4, 5.2), layout="constrained")
     for panel in (whole, near):
         panel.fill(*polygon.T, color="#dfe9f2", zorder=0)
         panel.plot(*np.vstack([polygon, polygon[:1]]).T, color="#7f9cb5", linewidth=1.1)
         panel.plot(*edge.T, color=INK, linewidth=2.2)
-        _equal_lines(panel, joint)
+        panel.axline((0.0, 0.0), slope=1.0, color="#a8232b", linestyle="--", linewidth=1.2)
+        panel.axline(least, slope=1.0, color="#8a5a00", linestyle=":", linewidth=1.6)
         for number, (name, point) in enumerate(points.items()):
             # Open marks of falling size: methods that give the same answer stay visible one inside the other.
             drawn = own[name].open() | {"markersize": max(14 - number, 5), "markeredgewidth": 1.9}
@@ -173,12 +171,6 @@ def lower_left(joint: JointRange, n: int = 91) -> np.ndarray:
     """The frontier (m, 2): boundary points for weights from all on the first group to all on the second."""
     supports = [joint.support(float(angle)) for angle in np.linspace(0.0, np.pi / 2, n)]
     return np.array([end for found in supports for end in found.ends])
-
-
-def _equal_lines(panel: Axes, joint: JointRange) -> None:
-    own = np.array([joint.support(0.0).value, joint.support(np.pi / 2).value])
-    panel.axline((0.0, 0.0), slope=1.0, color="#a8232b", linestyle="--", linewidth=1.2)
-    panel.axline(tuple(own), slope=1.0, color="#8a5a00", linestyle=":", linewidth=1.6)
 
 
 def _frame(panel: Axes, points: np.ndarray, share: float) -> None:

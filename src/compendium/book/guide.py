@@ -170,14 +170,14 @@ def _answers_from(estimator: BaseEstimator, moments: GroupMoments) -> bool:
     return True
 
 
-# ---- tables: up is how many folders the page lies below the book's root ----
+# ---- tables of a page that lies one folder below the book's root ----
 
 
-def methods(facts: pd.DataFrame, *, up: int = 1) -> HTML:
+def methods(facts: pd.DataFrame) -> HTML:
     """All methods: what they make alike, what they take, and what their answer says about itself."""
     shown = pd.DataFrame(
         {
-            "method": _linked(facts, up) + "<br><code>" + facts["class"] + "</code>",
+            "method": _linked(facts) + "<br><code>" + facts["class"] + "</code>",
             "alike": facts["alike"],
             "groups": facts["groups"],
             "fits to": facts["needs"],
@@ -189,24 +189,24 @@ def methods(facts: pd.DataFrame, *, up: int = 1) -> HTML:
     return table(shown, caption=caption, classes="result-table words-3")
 
 
-def certified(facts: pd.DataFrame, *, up: int = 1) -> HTML:
+def certified(facts: pd.DataFrame) -> HTML:
     """What each certificate speaks of, for methods that have one."""
     some = facts[facts["certificate"] != NONE]
     texts = {"certificate": some["certificate"].map(CERTIFICATES), "it speaks of": some["certifies"].map(html.escape)}
-    shown = pd.DataFrame({"method": _linked(some, up), **texts})
+    shown = pd.DataFrame({"method": _linked(some), **texts})
     return table(shown, caption="The problem that each certificate is about", classes="result-table words-3")
 
 
-def refusals(facts: pd.DataFrame, *, up: int = 1) -> HTML:
+def refusals(facts: pd.DataFrame) -> HTML:
     """What methods for two groups say to three."""
     some = facts[facts["refusal"] != ""]
-    shown = pd.DataFrame({"method": _linked(some, up), "what it says": some["refusal"].map(html.escape)})
+    shown = pd.DataFrame({"method": _linked(some), "what it says": some["refusal"].map(html.escape)})
     return table(shown, caption="What methods for two groups say to three", classes="result-table words-2")
 
 
-def _linked(facts: pd.DataFrame, up: int) -> pd.Series:
+def _linked(facts: pd.DataFrame) -> pd.Series:
     """The names of methods as links to the chapters that derive them."""
-    return f'<a href="{"../" * up}' + facts["chapter"] + '.html">' + facts["method"].map(html.escape) + "</a>"
+    return '<a href="../' + facts["chapter"] + '.html">' + facts["method"].map(html.escape) + "</a>"
 
 
 # ---- the figure: an outline from questions to names ----

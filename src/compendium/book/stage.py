@@ -40,7 +40,7 @@ def toc_pages(toc: Path) -> list[str]:
     return [line.page for line in built.contents(toc) if line.page]
 
 
-def stage(destination: Path | None = None) -> Path:
+def stage() -> Path:
     """Assemble the source folder of the book and return it.
 
     Raises
@@ -50,10 +50,11 @@ def stage(destination: Path | None = None) -> Path:
     ResultError
         The ledger links to a page, file or section that does not exist.
     """
-    root, target = paths.root(), destination or paths.build("stage")
+    root, target = paths.root(), paths.build("stage")
     shutil.rmtree(target, ignore_errors=True)
     _copy_book(root / "book", target)
-    _copy_chapters(target)
+    for name in chapters():
+        _copy(_executed("chapters", f"{name}.ipynb"), target / f"{name}.ipynb")
     _copy_experiments(target)
     for package in ("evenspan", "compendium"):
         _copy_tree(root / "src" / package, target / "_src" / package, "*.py")
@@ -78,11 +79,6 @@ def _copy_book(book: Path, target: Path) -> None:
         if name.parts[0] == "_ext" or "__pycache__" in name.parts or name.as_posix() in executed:
             continue
         _copy(source, target / name)
-
-
-def _copy_chapters(target: Path) -> None:
-    for name in chapters():
-        _copy(_executed("chapters", f"{name}.ipynb"), target / f"{name}.ipynb")
 
 
 def _copy_experiments(target: Path) -> None:

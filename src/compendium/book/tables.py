@@ -39,7 +39,8 @@ def csv_link(frame: pd.DataFrame, name: str, *, up: int = 2, text: str = "Number
     path = paths.build("numbers", f"{name}.csv")
     path.parent.mkdir(parents=True, exist_ok=True)
     frame.to_csv(path, index=False, lineterminator="\n")
-    return HTML(_link(f"{'../' * up}_static/numbers/{name}.csv", text))
+    address = html.escape(f"{'../' * up}_static/numbers/{name}.csv")
+    return HTML(f'<p class="csv-link"><a href="{address}" download>{html.escape(text)}</a></p>')
 
 
 def table(rows: pd.DataFrame, *, caption: str, classes: str = "result-table") -> HTML:
@@ -88,25 +89,20 @@ def verdict_table(study: Study, rows: pd.DataFrame) -> HTML:
     run = cells[cells["ours"] != ""] if len(cells) else cells
     if run.empty:
         released = rows[rows["protocol"].isin(entry.published_protocols.values())]
-        texts = [mean_and_spread(m, s) for m, s in zip(released["mean"], released["std"], strict=True)]
         several = ["protocol"] if released["protocol"].nunique() > 1 else []
-        shown = released[[*several, "metric", "method"]].assign(ours=texts)
+        shown = released[[*several, "metric", "method"]].assign(ours=_spreads(released, "mean", "std"))
         nothing = "Nothing is printed for this setting, so that there is nothing to judge."
         return HTML(f"<p>{nothing}</p>" + table(shown, caption="Mean ± standard deviation over the splits").data)
-    return judged_table(cells, run)
-
-
-def judged_table(cells: pd.DataFrame, run: pd.DataFrame) -> HTML:
-    """Rows of the ledger with numbers of ours: published, ours, verdict, deviation and control."""
     shown = pd.DataFrame(
         {
             **_places(cells, run),
             "metric": run["metric"],
             "method": run["method"],
             "published": [
-                _printed(value, std) for value, std in zip(run["published"], run["published_std"], strict=True)
+                f"{value} ± {std}" if std else value or "–"
+                for value, std in zip(run["published"], run["published_std"], strict=True)
             ],
-            "ours": _column(run, "ours", "ours_std"),
+            "ours": _spreads(run, "ours", "ours_std"),
             "verdict": [mark(row) for row in run.to_dict("records")],
             "deviation": [f"{float(v):+.1f}" if v else "" for v in run["deviation_digits"]],
             "control": run["control"].map(percent),
@@ -121,9 +117,9 @@ def judged_table(cells: pd.DataFrame, run: pd.DataFrame) -> HTML:
     return HTML(table(shown, caption=caption).data + more)
 
 
-def trail(study: Study, *, up: int = 2) -> HTML:
+def trail(study: Study) -> HTML:
     """Links to everything behind a results page: rows and records, and the card of the data set."""
-    base, dataset = "../" * up, str(study.setting.get("dataset", ""))
+    base, dataset = "../../", str(study.setting.get("dataset", ""))
     folder = f"{base}_static/results/full/{study.entry.id}"
     stored_units = units_of(study.entry.id)
     files = dict.fromkeys(file_of(study.entry.id, name) for name in study.units if name in stored_units)
@@ -236,7 +232,7 @@ def inexact(experiment_id: str, *, dataset: str, k: int) -> HTML:
             "metric": other["metric"],
             "method": other["method"],
             "published": other["published"],
-            "ours": _column(other, "ours", "ours_std"),
+            "ours": _spreads(other, "ours", "ours_std"),
             "verdict": [Kind(verdict).badge() for verdict in other["verdict"]],
             "deviation in last digits": [f"{float(v):+.1f}" for v in other["deviation_digits"]],
             "in standard deviations": [f"{float(v):+.2f}" if v else "–" for v in other["deviation_sd"]],
@@ -272,17 +268,6 @@ def _places(cells: pd.DataFrame, run: pd.DataFrame) -> dict[str, pd.Series]:
     return {"table": run["table"], "sample": run["split"]} if cells["table"].nunique() > 1 else {}
 
 
-def _printed(value: str, std: str) -> str:
-    return f"{value} ± {std}" if std else value or "–"
-
-
-def _column(rows: pd.DataFrame, value: str, std: str) -> list[str]:
-    numbers = (
-        (pd.to_numeric(v, errors="coerce"), pd.to_numeric(s, errors="coerce"))
-        for v, s in zip(rows[value], rows[std], strict=True)
-    )
-    return [mean_and_spread(mean, spread) for mean, spread in numbers]
-
-
-def _link(address: str, text: str) -> str:
-    return f'<p class="csv-link"><a href="{html.escape(address)}" download>{html.escape(text)}</a></p>'
+def _spreads(rows: pd.DataFrame, *columns: str) -> list[str]:
+    numbers = (pd.to_numeric(rows[column], errors="coerce") for column in columns)
+    return [mean_and_spread(mean, spread) for mean, spread in zip(*numbers, strict=True)]

@@ -160,8 +160,8 @@ def write(html: Path | None = None, output: Path | None = None, only: Collection
 def _print(html: Path, pages: Sequence[str]) -> tuple[dict[str, Path], int]:
     """The printed pages by name, the title page first under the empty name, and how many pages were printed anew."""
     folder, title = paths.build("pdf", "pages"), _title_page()
-    styles = (one.read_bytes() for one in sorted((html / "_static").rglob("*.css")))
-    shared = records.digest(b"".join((_WAY + _STYLE + _READY).encode() + one for one in styles))
+    styles = [one.read_bytes() for one in sorted((html / "_static").rglob("*.css"))]
+    shared = records.digest(b"".join([(_WAY + _STYLE + _READY).encode(), *styles]))
     wanted = {"": folder / f"{records.digest(title.encode())[:32]}.pdf"}
     wanted |= {page: folder / f"{_key(html, page, shared)}.pdf" for page in pages}
     todo = [page for page in wanted if not wanted[page].is_file()]
