@@ -76,10 +76,9 @@ def single_runs() -> Outcome:
     if single:
         return BOTH, "All columns can be single runs on data with the same two groups."
     return (BOTH if low < high else NEITHER), (
-        f"As single runs with two groups the columns state shares of the smaller group from "
-        f"{implied['share from'].min():.3f} to {implied['share to'].max():.3f}, and {len(ordered)} pairs of "
-        "methods are in "
-        f"different orders by the two measures. As means over several runs they "
+        "As single runs with two groups the columns state shares of the smaller group from "
+        f"{implied['share from'].min():.3f} to {implied['share to'].max():.3f}, and {len(ordered)} pairs of methods "
+        "are in different orders by the two measures. As means over several runs they "
         + (
             f"can all be right, for a share between {low:.3f} and {high:.3f}."
             if low < high
@@ -137,11 +136,10 @@ def larger_loss_or_error() -> Outcome:
     return (FIRST if equal["loss"] == total > equal["error"] and nearer else OPEN), (
         f"Of {total} numbers printed by Rathore and Manwani for Diabetes and NPHA the smallest larger loss gives "
         f"{equal['loss']}, the smallest larger error {equal['error']}. In Tables 1 and 3 of Vu et al. the median "
-        "deviation "
-        "of the FairPCA column is at most "
-        f"{off['FairPCA (exact)']:.2%} from the exact solution for the loss and {off['FairPCA (error, exact)']:.2%} "
-        f"from that for the error ({off['FairPCA']:.2%} from their program, which takes the loss). Both papers ran the "
-        "loss; the sentence about the error describes something else."
+        f"deviation of the FairPCA column is at most {off['FairPCA (exact)']:.2%} from the exact solution for the "
+        f"loss and {off['FairPCA (error, exact)']:.2%} from that for the error ({off['FairPCA']:.2%} from their "
+        "program, which takes the loss). Both papers ran the loss; the sentence about the error describes something "
+        "else."
     )
 
 
@@ -158,10 +156,9 @@ def two_discrepancies() -> Outcome:
     agrees = abs(kernel - theirs) <= 0.0005 < abs(square - theirs)
     return (BOTH if agrees and zero < 1e-9 < inside else OPEN), (
         f"Printed {theirs:g} for Fair PCA; with a Gaussian kernel on the test parts ours is {kernel:.4f}. On the "
-        f"training parts the means coincide (distance {zero:.0e}) and the kernel still finds {inside:.4f}, since "
-        "it sees "
-        f"more than means; on the test parts the square of the mean distance is {square:.3f}. Two quantities have one "
-        "name: a kernel distance of distributions there, the squared distance of means in the other paper."
+        f"training parts the means coincide (distance {zero:.0e}) and the kernel still finds {inside:.4f}, since it "
+        f"sees more than means; on the test parts the square of the mean distance is {square:.3f}. Two quantities "
+        "have one name: a kernel distance of distributions there, the squared distance of means in the other paper."
     )
 
 

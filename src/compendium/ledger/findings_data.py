@@ -84,9 +84,8 @@ def sensitive_column() -> Evidence:
     return Evidence(
         supported=bool(total.loc["in", "equal"] == total.loc["in", "numbers"] > total.loc["out", "equal"]),
         sentence=(
-            f"With the sensitive column among the features {total.loc['in', 'equal']} of "
-            f"{total.loc['in', 'numbers']} numbers "
-            f"of StandardPCA come out with the printed digits, without it {total.loc['out', 'equal']}."
+            f"With the sensitive column among the features {total.loc['in', 'equal']} of {total.loc['in', 'numbers']} "
+            f"numbers of StandardPCA come out with the printed digits, without it {total.loc['out', 'equal']}."
         ),
         table=found.rename(columns={"equal": "equal to the printed digits"}),
         caption="StandardPCA of Rathore and Manwani: raw values, centred, all rows",

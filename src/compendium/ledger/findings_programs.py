@@ -118,11 +118,9 @@ def stops_short() -> Evidence:
         ),
         sentence=(
             f"The best of all starts ends more than {least:.1%} above the certified minimum in {len(short)} of "
-            f"{len(found)} cases "
-            f"(data sets by points of the grid), on {short['dataset'].nunique()} of {found['dataset'].nunique()} "
-            "data sets; "
-            f"the worst start of a case by up to {found['worst'].max():.0%}. The gaps of the certificates are at most "
-            f"{found['gap'].max():.0e}."
+            f"{len(found)} cases (data sets by points of the grid), on {short['dataset'].nunique()} of "
+            f"{found['dataset'].nunique()} data sets; the worst start of a case by up to {found['worst'].max():.0%}. "
+            f"The gaps of the certificates are at most {found['gap'].max():.0e}."
         ),
         table=table,
         caption=f"Where the best start misses the minimum by more than {least:.1%}, the six largest",
@@ -172,9 +170,8 @@ def separation_in_sample() -> Evidence:
         supported=bool(chance.max() > rule("separation-in-sample", "above zero")),
         sentence=(
             f"Labels drawn at random, which separate nothing, score {chance.min():.3f} to {chance.max():.3f}. On "
-            f"{len(below)} "
-            f"of {len(wide)} data sets ({listed(DATASETS[name] for name in below.index)}) the mean-constrained "
-            f"method is within {near:.0%} of that or below it."
+            f"{len(below)} of {len(wide)} data sets ({listed(DATASETS[name] for name in below.index)}) the "
+            f"mean-constrained method is within {near:.0%} of that or below it."
         ),
         table=table,
         caption="Linear separation of the groups on the test parts, means over the splits, full run",
@@ -197,10 +194,9 @@ def erased_dimensions() -> Evidence:
         ),
         sentence=(
             f"k/d is {1000 / d:.1f} %; called to erase d - k directions INLP keeps {var['INLP']:.1f} % of the "
-            "variance and "
-            f"RLACE {var['RLACE']:.1f} %. Choosing what is kept by variance gives "
-            f"{var['INLP, most variance']:.1f} %, erasing "
-            f"one direction by RLACE and then doing PCA {var['RLACE, rank 1']:.1f} %."
+            f"variance and RLACE {var['RLACE']:.1f} %. Choosing what is kept by variance gives "
+            f"{var['INLP, most variance']:.1f} %, erasing one direction by RLACE and then doing PCA "
+            f"{var['RLACE, rank 1']:.1f} %."
         ),
         table=shown.round(3).reset_index(),
         caption="Adult, k = 10, published protocol, means over the splits",
@@ -220,11 +216,9 @@ def wiped_blocks() -> Evidence:
             and best.startswith("carry to")
         ),
         sentence=(
-            f"After {RARE['blocks']} blocks of {RARE['size']} rows with {RARE['p']:.0%} of one group the median "
-            "sine of the "
-            f"largest angle to the true directions is {sine['released']:.2f} as released, {sine['skip']:.2f} if "
-            "such blocks "
-            f"are skipped and {sine[best]:.2f} with '{best}'."
+            f"After {RARE['blocks']} blocks of {RARE['size']} rows with {RARE['p']:.0%} of one group the median sine "
+            f"of the largest angle to the true directions is {sine['released']:.2f} as released, {sine['skip']:.2f} "
+            f"if such blocks are skipped and {sine[best]:.2f} with '{best}'."
         ),
         table=wide[["sine of W", "blocks without a step"]].round(2).reset_index(),
         caption="A rare group in a stream of short blocks, medians over the runs",
@@ -242,9 +236,8 @@ def uncentred_stream() -> Evidence:
     return Evidence(
         supported=bool(zero > running + rule("uncentred-stream", "larger by")),
         sentence=(
-            "With the largest of the means that were tried, the sine of the largest angle to the true gap "
-            "directions is "
-            f"{zero:.2f} for moments about zero and {running:.2f} about the running mean."
+            "With the largest of the means that were tried, the sine of the largest angle to the true gap directions "
+            f"is {zero:.2f} for moments about zero and {running:.2f} about the running mean."
         ),
         table=wide[chosen]
         .round(3)

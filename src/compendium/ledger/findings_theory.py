@@ -33,11 +33,9 @@ def joint_diagonaliser() -> Evidence:
     return Evidence(
         supported=every < rounding < unequal and equal < len(pairs),
         sentence=(
-            f"With all three columns the losses of random rotations are at most {every:.0e}. With one column of "
-            "the exact "
-            f"diagonaliser U = I they differ by at least {unequal:g}. Of {len(pairs)} cases with random commuting "
-            "pairs "
-            f"and r < d, {equal} have any choice of columns with equal losses."
+            f"With all three columns the losses of random rotations are at most {every:.0e}. With one column of the "
+            f"exact diagonaliser U = I they differ by at least {unequal:g}. Of {len(pairs)} cases with random "
+            f"commuting pairs and r < d, {equal} have any choice of columns with equal losses."
         ),
         table=one.map(lambda v: f"{v:g}" if isinstance(v, float) else v),
         caption=(
@@ -69,11 +67,9 @@ def equal_errors() -> Evidence:
     return Evidence(
         supported=bool(values[0] < 0 < values[1] and low < 0 < high and wrong.any()),
         sentence=(
-            f"The paper's toy covariances differ by a matrix with eigenvalues {values[0]:.2f} and "
-            f"{values[1]:.2f}, of rank "
-            f"2 > k = 1, and the gap of the errors runs from {low:.2f} to {high:.2f} through zero. On "
-            f"{int(wrong.sum())} "
-            f"of {len(found)} data sets the printed criterion gives the wrong answer."
+            f"The paper's toy covariances differ by a matrix with eigenvalues {values[0]:.2f} and {values[1]:.2f}, of "
+            f"rank 2 > k = 1, and the gap of the errors runs from {low:.2f} to {high:.2f} through zero. On "
+            f"{int(wrong.sum())} of {len(found)} data sets the printed criterion gives the wrong answer."
         ),
         table=shown.rename(columns={"rank": "rank of the difference", "printed": "exists, as printed"}),
         caption=f"Projections with equal errors, k = {K}, standardised, whole data",
@@ -90,8 +86,7 @@ def unreachable_equality() -> Evidence:
         sentence=(
             f"On {len(never)} of {len(found)} data sets ({listed(never['data'])}) no projection of rank {K} has equal "
             f"errors, whatever the method; the errors differ by at least {least.min():.2f} to {least.max():.2f} "
-            "there. On "
-            f"the other {len(found) - len(never)} there is one."
+            f"there. On the other {len(found) - len(never)} there is one."
         ),
         table=never[["data", "d", "low", "high"]]
         .rename(columns={"low": "smallest gap", "high": "largest gap"})
@@ -115,9 +110,8 @@ def levelling_down() -> Evidence:
     return Evidence(
         supported=len(both) > 0,
         sentence=(
-            f"On {len(both)} of {len(found)} data sets ({listed(both['data'])}) both groups are worse off than "
-            "with PCA. "
-            "The smallest larger loss, which is what Samadi et al. ask for, does that on "
+            f"On {len(both)} of {len(found)} data sets ({listed(both['data'])}) both groups are worse off than with "
+            "PCA. The smallest larger loss, which is what Samadi et al. ask for, does that on "
             f"{int(found['loss worse'].sum())}."
         ),
         table=both[columns[:5]].round(3),
@@ -145,11 +139,9 @@ def dropped_sum() -> Evidence:
         ),
         sentence=(
             f"Wine Quality, k = {K}, no penalty and no radius: over {len(drawn)} random projections the printed "
-            "objective "
-            f"varies by {np.ptp(printed):.0e}, the average error by {np.ptp(right):.2f}. With the penalty 0.2 the "
-            "projection "
-            f"among them that it prefers has the average error {theirs:.2f}; the minimiser of the problem has "
-            f"{ours:.2f}."
+            f"objective varies by {np.ptp(printed):.0e}, the average error by {np.ptp(right):.2f}. With the penalty "
+            f"0.2 the projection among them that it prefers has the average error {theirs:.2f}; the minimiser of the "
+            f"problem has {ours:.2f}."
         ),
     )
 
@@ -168,8 +160,7 @@ def convex_up_to_the_share() -> Evidence:
         supported=bool(count["sum"].iloc[0] == 0 and (count["sum"].iloc[1:] > 0).all()),
         sentence=(
             "Up to the smaller share of a group no data set has a negative eigenvalue; with the penalty 2.5, the "
-            "largest of "
-            f"the paper's grid, {int(count['sum'].iloc[-1])} of {int(count['size'].iloc[-1])} have one."
+            f"largest of the paper's grid, {int(count['sum'].iloc[-1])} of {int(count['size'].iloc[-1])} have one."
         ),
         table=count.rename(columns={"sum": "data sets with a negative eigenvalue", "size": "of"}),
         caption="Matrices C of Theorem 3.2, standardised data",
@@ -190,11 +181,9 @@ def proportional_clusters() -> Evidence:
         supported=found.with_fair_one == 0 and found.wrong == 0 and missed > 0,
         sentence=(
             f"Where a proportional clustering exists ({found.fair} samples), the minimiser of F has the largest "
-            "balance and "
-            f"entropy in all but {found.with_fair_one}. Elsewhere it need not. With n = {n}, clusters "
-            f"{clusters[0]} have "
-            f"F = {F}, balance {bal:g} and entropy {mnce:g}; clusters {clusters[1]} have the larger F = {rival_F}, "
-            f"balance {rival_bal:g} and entropy {rival_mnce:.2f}."
+            f"balance and entropy in all but {found.with_fair_one}. Elsewhere it need not. With n = {n}, clusters "
+            f"{clusters[0]} have F = {F}, balance {bal:g} and entropy {mnce:g}; clusters {clusters[1]} have the "
+            f"larger F = {rival_F}, balance {rival_bal:g} and entropy {rival_mnce:.2f}."
         ),
         table=pd.DataFrame(
             rows, columns=["groups", "samples", "minimiser misses the largest Bal", "misses the largest MNCE"]
@@ -222,10 +211,8 @@ def flattened_weights() -> Evidence:
         supported=max(shifted) < min(free) and bool(apart.max() < rule("flattened-weights", "same answer")),
         sentence=(
             f"With the shift no weight is further than {max(shifted):.1%} from the uniform one; without it the "
-            "furthest is at "
-            f"least {min(free):.0%} away on every data set. Largest difference, in ACC, NMI, Bal or MNCE, between "
-            "several "
-            f"kernels with learnt weights and their plain average: {told}."
+            f"furthest is at least {min(free):.0%} away on every data set. Largest difference, in ACC, NMI, Bal or "
+            f"MNCE, between several kernels with learnt weights and their plain average: {told}."
         ),
         table=pd.DataFrame(lines, columns=["data", "method", "smallest weight, off uniform", "largest, off uniform"]),
         caption="Weights of twelve kernels over all seeds, full run",
@@ -261,9 +248,8 @@ def no_kernel_for_newcomers() -> Evidence:
     return Evidence(
         supported=bool(least.iloc[0] > -rule("no-kernel-for-newcomers", "rounding") and least.iloc[-1] < 0),
         sentence=(
-            f"With the shift of the first {rows[0][0]} people the smallest eigenvalue is {least.iloc[0]:.2f} for "
-            "them and "
-            f"{least.iloc[-1]:.2f} for {rows[-1][0]} people of the same kind."
+            f"With the shift of the first {rows[0][0]} people the smallest eigenvalue is {least.iloc[0]:.2f} for them "
+            f"and {least.iloc[-1]:.2f} for {rows[-1][0]} people of the same kind."
         ),
         table=found.round(2),
         caption=f"Gaussian kernel, fairness weight {weight:g}, the shift of the first {rows[0][0]} people throughout",
