@@ -208,7 +208,6 @@ def ledger(
 ) -> None:
     """Judge every published number: write the ledger, the counts of README.md and the checksums; show the counts."""
     from . import seals
-    from .ledger import page as ledger_page
     from .ledger import state as ledger_state
     from .ledger import table as report
 
@@ -217,7 +216,7 @@ def ledger(
     frame = report.ledger()
     table = report.counts(frame)
     if summary:
-        typer.echo("\n".join(ledger_page.summary(table)))
+        typer.echo("\n".join(ledger_state.summary(table)))
         return
     if check:
         report.check(frame)

@@ -4,11 +4,11 @@ import pandas as pd
 import pytest
 
 from compendium import paths
-from compendium.ledger import contradictions, contradictions_claims
-from compendium.ledger import contradictions_others as others
+from compendium.ledger import contradictions
+from compendium.ledger import contradictions as others
 from compendium.ledger import table as ledger
 from compendium.ledger.claim_rules import HOLDS, IN_PART, NOT_SO, Answer
-from compendium.ledger.contradictions_claims import BOTH, FIRST, OPEN, PART, SECOND, ByClaim, by_claim, by_count
+from compendium.ledger.contradictions import BOTH, CHECKS, FIRST, MARKS, OPEN, PART, SECOND, ByClaim, by_count
 from compendium.papers.zhou2024.arithmetic import printed
 from evenspan.core.errors import ResultError
 
@@ -26,7 +26,7 @@ def elsewhere(tmp_path, monkeypatch):
 def test_every_description_has_a_check_and_both_sides():
     frame = contradictions.described()
     assert list(frame["id"]) == [f"X{number:02d}" for number in range(1, len(frame) + 1)]
-    assert set(frame["id"]) == set(contradictions.checks)
+    assert set(frame["id"]) == set(CHECKS)
     assert (frame["says"] != frame["against"]).all()
 
 
@@ -34,7 +34,7 @@ def test_descriptions_hold_no_outcome():
     frame = contradictions.described()
     assert not {"outcome", "evidence", "answer"} & set(frame.columns)
     text = " ".join(frame["says"]) + " ".join(frame["against"])
-    assert not any(outcome in text for outcome in contradictions.OUTCOMES)
+    assert not any(outcome in text for outcome in MARKS)
 
 
 def test_the_file_is_not_read_as_a_published_table():
@@ -44,7 +44,7 @@ def test_the_file_is_not_read_as_a_published_table():
 def test_quick_checks_give_an_outcome_with_evidence():
     found = contradictions.resolved(QUICK)
     assert list(found["id"]) == QUICK
-    assert set(found["outcome"]) <= {*contradictions.OUTCOMES, contradictions.PENDING}
+    assert set(found["outcome"]) <= set(MARKS)
     assert (found["evidence"].str.len() > 40).all()
 
 
@@ -72,28 +72,28 @@ def test_a_damaged_file_is_refused(elsewhere, monkeypatch, change, message):
 
 def test_answers_of_claims_become_outcomes(monkeypatch):
     given = {}
-    monkeypatch.setattr(contradictions_claims, "answer_of", lambda claim: given[claim])
-    check = by_claim("C1", in_part=BOTH)
+    monkeypatch.setattr(contradictions, "answer_of", lambda claim: given[claim])
+    check = ByClaim("C1", in_part=BOTH)
     for answer, outcome in ((HOLDS, FIRST), (IN_PART, BOTH), (NOT_SO, SECOND), ("not computable", OPEN)):
         given["C1"] = Answer(answer, "computed", NOT_SO)
         assert check() == (outcome, f"computed (Claim C1: {answer}.)")
-    assert by_claim("C1", side="printed")()[0] == SECOND
+    assert ByClaim("C1", side="printed")()[0] == SECOND
     given["C1"] = None
     assert check() is None
     given["C1"] = Answer("not yet judged", "printed only", HOLDS)
     assert check() is None
-    assert by_claim("C1", side="printed")()[0] == FIRST
+    assert ByClaim("C1", side="printed")()[0] == FIRST
 
 
 def test_the_weakest_of_several_claims_decides(monkeypatch):
     given = {"C1": Answer(HOLDS, "one"), "C2": Answer(IN_PART, "other")}
-    monkeypatch.setattr(contradictions_claims, "answer_of", lambda claim: given[claim])
-    assert by_claim("C1", "C2", also="More.")() == (
+    monkeypatch.setattr(contradictions, "answer_of", lambda claim: given[claim])
+    assert ByClaim("C1", "C2", also="More.")() == (
         PART, "one (Claim C1: holds.) other (Claim C2: holds in part.) More.",
     )  # fmt: skip
 
 
-PAIRS = {name: check for name, check in contradictions.checks.items() if isinstance(check, ByClaim)}
+PAIRS = {name: check for name, check in CHECKS.items() if isinstance(check, ByClaim)}
 
 
 @pytest.mark.parametrize("name", PAIRS)
@@ -109,7 +109,7 @@ def test_a_contradiction_never_says_otherwise_than_its_claims(name):
 
 def test_an_unknown_claim_is_refused():
     with pytest.raises(ResultError, match="C99"):
-        contradictions_claims.answer_of("C99")
+        contradictions.answer_of("C99")
 
 
 def test_counts_become_outcomes():

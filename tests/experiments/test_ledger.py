@@ -12,7 +12,7 @@ from compendium import paths, states, store
 from compendium.catalogue import experiment
 from compendium.ledger import claims
 from compendium.ledger import page as ledger_page
-from compendium.ledger import results as ledger_results
+from compendium.ledger import state as ledger_state
 from compendium.ledger import table as ledger
 from compendium.ledger.verdicts import Kind
 from compendium.records import whole
@@ -196,7 +196,7 @@ def test_a_changed_number_is_shown_and_no_witness(finished, monkeypatch):
     fresh = ledger.ledger().set_index("cell")
     others = [one for one in states.inspect("toy-table") if one.name != "k10-pca"]
     found = [*others, states.Stored("k10-pca", "changed", "its data changed since")]
-    monkeypatch.setattr(ledger_results, "inspect", lambda name: found)
+    monkeypatch.setattr(ledger, "inspect", lambda name: found)
     frame = ledger.ledger()
     cells = frame.set_index("cell")
     row = cells.loc["toy_k10/001"]
@@ -264,14 +264,14 @@ def test_a_table_without_methods_is_controlled_by_other_data():
 
 def test_interchanged_methods_lower_the_counts_of_every_paper(monkeypatch):
     """Each method's results under the next one's name: what discriminates must notice."""
-    fresh, read = ledger.ledger(), ledger_results.read_results
+    fresh, read = ledger.ledger(), ledger.read_results
     names = ledger.published().groupby("paper")["method"].unique()
 
     def interchanged(name, *which, **how):
         rows, cycle = read(name, *which, **how), list(names[experiment(name).paper])
         return rows.assign(method=rows["method"].replace(dict(zip(cycle, [*cycle[1:], cycle[0]], strict=True))))
 
-    monkeypatch.setattr(ledger_results, "read_results", interchanged)
+    monkeypatch.setattr(ledger, "read_results", interchanged)
     both = {"ours": fresh, "wrong": ledger.ledger()}
     some = (fresh["evidence"] == "discriminating") & (fresh["method"] != "")
     agree = pd.DataFrame({name: of["verdict"].isin(["exact", "close"]) for name, of in both.items()})
@@ -289,7 +289,7 @@ def test_the_rows_of_the_download_are_those_of_the_file(finished):
 
 
 def test_summary_has_a_line_for_each_kind_of_evidence(finished):
-    lines = list(ledger_page.summary(ledger.counts(ledger.ledger())))
+    lines = list(ledger_state.summary(ledger.counts(ledger.ledger())))
     assert lines[0].startswith("kleindessner2023  3 discriminating (1 exact, 1 close, 1 same order), 67 % agree")
     assert lines[1:3] == [
         "kleindessner2023  1 no control (1 differs)",

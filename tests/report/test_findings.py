@@ -1,5 +1,6 @@
 """Findings: list, sections and evidence agree; a number that does not bear a statement out stops the page."""
 
+import dataclasses
 import re
 
 import numpy as np
@@ -7,20 +8,13 @@ import pandas as pd
 import pytest
 
 from compendium import paths
-from compendium.ledger import (
-    contradictions,
-    errata,
-    findings,
-    findings_data,
-    findings_evidence,
-    findings_figures,
-    findings_theory,
-)
+from compendium.ledger import contradictions, findings, findings_data, findings_evidence, findings_theorems
 from compendium.ledger.findings_evidence import Evidence, data_sets
 from compendium.states import Stored
 from compendium.store import read_records
 from evenspan.core.errors import ResultError
 
+PAGES = ("theorems", "programs", "data")
 BOOK = paths.root() / "book" / "findings"
 SECTION = re.compile(r"^\(finding-([a-z-]+)\)=\n## (.+)$", re.MULTILINE)
 #: Quick ones of each page, from examples, shipped moments, printed tables or stored results.
@@ -31,7 +25,7 @@ QUICK = [
 
 
 def test_sections_and_list_are_the_same_in_the_same_order():
-    for page in findings.PAGES:
+    for page in PAGES:
         text = (BOOK / f"{page}.md").read_text(encoding="utf-8")
         listed = [(one.key, one.title) for one in findings.FINDINGS if one.page == page]
         assert SECTION.findall(text) == listed
@@ -40,7 +34,7 @@ def test_sections_and_list_are_the_same_in_the_same_order():
 
 
 def test_every_section_says_what_it_means_for_somebody():
-    for page in findings.PAGES:
+    for page in PAGES:
         parts = re.split(
             r"^\(finding-[a-z-]+\)=$", (BOOK / f"{page}.md").read_text(encoding="utf-8"), flags=re.MULTILINE
         )
@@ -52,16 +46,13 @@ def test_every_section_says_what_it_means_for_somebody():
 def test_list_and_evidence_name_the_same_findings():
     keys = [one.key for one in findings.FINDINGS]
     assert len(keys) == len(set(keys))
-    assert set(keys) == set(findings.checks())
-    for page, found in findings.PAGES.items():
-        assert set(found) == {one.key for one in findings.FINDINGS if one.page == page}
     assert {one.paper for one in findings.FINDINGS} == set(findings.PAPERS)
     assert {kind for one in findings.FINDINGS for kind in one.kinds} == set(findings.KINDS)
 
 
 def test_no_section_types_a_result():
     """Prose may name parameters and theorem numbers, but no decimal fraction and no share."""
-    for page in (*findings.PAGES, "index"):
+    for page in (*PAGES, "index"):
         text = (BOOK / f"{page}.md").read_text(encoding="utf-8")
         prose = re.sub(r"```.*?```", "", text, flags=re.DOTALL)
         prose = re.sub(r"(Theorem|Section|Proposition) [A-Z0-9.]+", "", prose)
@@ -79,7 +70,8 @@ def test_evidence_bears_the_statement_out(key):
 
 
 def test_numbers_against_a_finding_stop_the_page(monkeypatch):
-    monkeypatch.setattr(findings, "checks", lambda: {"swaps": lambda: Evidence(False, "No swap helps.")})
+    against = dataclasses.replace(findings.finding("swaps"), check=lambda: Evidence(False, "No swap helps."))
+    monkeypatch.setattr(findings, "finding", lambda key: against)
     with pytest.raises(ResultError, match=r"no longer bear out the finding .swaps.*No swap helps"):
         findings.show("swaps")
 
@@ -99,13 +91,13 @@ def test_equal_errors_could_be_ruled_out_by_the_data(monkeypatch):
     """Control: groups that differ by a semidefinite matrix of rank k + 1 agree with the printed criterion."""
     A = np.diag([4.0, 3.0, 2.0, 1.0, 0.5])
     pair = np.array([A + np.diag([1.0, 1.0, 1.0, 1.0, 0.0]), A])
-    monkeypatch.setattr(findings_theory, "data_sets", lambda: {"magic": data_sets()["magic"]})
-    monkeypatch.setattr(findings_theory, "matrices", lambda name: pair)
-    gaps = findings_theory.gaps()
-    assert gaps.loc[0, "rank"] == findings_theory.K + 1
+    monkeypatch.setattr(findings_theorems, "data_sets", lambda: {"magic": data_sets()["magic"]})
+    monkeypatch.setattr(findings_theorems, "matrices", lambda name: pair)
+    gaps = findings_theorems.gaps()
+    assert gaps.loc[0, "rank"] == findings_theorems.K + 1
     assert not gaps.loc[0, "exists"]
     assert gaps.loc[0, "low"] > 0
-    assert not findings_theory.equal_errors().supported
+    assert not findings_theorems.equal_errors().supported
 
 
 def test_swaps_that_move_the_shares_do_not_support_the_finding(monkeypatch):
@@ -128,30 +120,29 @@ def test_figures_show_every_line():
         [("A", "one", 0.5, 0.4, 0.0), ("B", "two", 0.2, 0.3, 0.01)],
         columns=["data", "method", "printed", "with", "without"],
     )
-    axes = findings_figures.advantages(advantages).axes[0]
+    axes = findings_data.draw_advantages(advantages).axes[0]
     assert [label.get_text() for label in axes.get_yticklabels()] == ["A: one", "B: two"]
     gaps = pd.DataFrame({"data": list("ab"), "exists": [True, False], "low": [-1.0, 1.0], "high": [2.0, 4.0]})
-    axes = findings_figures.gaps(gaps).axes[0]
+    axes = findings_theorems.draw_gaps(gaps).axes[0]
     marks = {line.get_label(): sorted(line.get_xdata()) for line in axes.lines if not line.get_label().startswith("_")}
     assert marks == {"zero is among them": [-0.5, 1.0], "zero is not attained": [0.25, 1.0]}
 
 
 def test_errata_table_has_a_row_and_a_mark_for_each():
     frame = contradictions.described().assign(outcome=contradictions.PENDING, evidence="1 < 2", changed="")
-    for place, outcome in enumerate(contradictions.OUTCOMES):
+    for place, outcome in enumerate(contradictions.MARKS):
         frame.loc[place, "outcome"] = outcome
-    assert "verdict-changed" not in errata.table(frame).data
-    frame.loc[3, "changed"] = "vu2022-tables"
-    markup = errata.table(frame).data
+    assert "verdict-changed" not in contradictions.table(frame).data
+    frame.loc[10, "changed"] = "vu2022-tables"
+    markup = contradictions.table(frame).data
     assert markup.count("verdict-changed") == 1
-    assert set(errata.MARKS) == {*contradictions.OUTCOMES, contradictions.PENDING}
     assert markup.count("<tr id=") == len(frame)
     assert "1 &lt; 2" in markup
     marks = set(re.findall(r"verdict-[a-z]+", markup))
     known = re.findall(r"\.(verdict-[a-z]+)::before", (paths.root() / "book/_static/evenspan.css").read_text())
     assert marks <= set(known)
     assert markup.index("data-choice=outcome") < markup.index("data-choice=paper") < markup.index("data-choice=kind")
-    counted = errata.counted(frame).data
+    counted = contradictions.counted(frame).data
     assert f">{len(frame)}<" in counted
 
 

@@ -76,7 +76,7 @@ def test_many_missing_pages_are_counted(folder):
 def test_rows_without_a_page_or_data_link_to_themselves_alone():
     blank = {"experiment": "", "execution": "", "tasks": "", "data_card": ""}
     given = {"cell": "toy_k2/001"} | blank | {f"build_{name}": "" for name in blank}
-    assert ledger_links.Places().of_number(given) == '<a href="#toy_k2-001">toy_k2/001</a>'
+    assert ledger_links.of_number(given) == '<a href="#toy_k2-001">toy_k2/001</a>'
 
 
 def test_a_number_leads_to_the_section_that_shows_it():
@@ -88,21 +88,19 @@ def test_a_number_leads_to_the_section_that_shows_it():
         "data_card": "biodeg",
     }
     given |= {f"build_{name}": "" for name in ("experiment", "execution", "tasks", "data_card")}
-    places = ledger_links.Places()
-    links = places.of_number(given)
+    links = ledger_links.of_number(given)
     assert 'href="experiments/vu2022-tables/biodeg.html#verdicts"' in links
     assert links.count(">CSV<") == links.count(">record<") == 1, "both tasks stand in the files of one execution"
     assert 'href="_static/results/full/vu2022-tables/biodeg.json"' in links
-    both = places.of_number(given | {"tasks": "biodeg-k3-rfpca ecoli-k3-rfpca"})
+    both = ledger_links.of_number(given | {"tasks": "biodeg-k3-rfpca ecoli-k3-rfpca"})
     assert both.count(">CSV<") == both.count(">record<") == 2
 
 
 def test_a_claim_leads_to_the_page_that_answers_it_and_to_the_chapter():
-    places = ledger_links.Places()
     first = f"vu2022-pareto/{next(iter(experiment('vu2022-pareto').executions))}.html"
-    shown = places.of_claim({"id": "V26", "paper": "vu2022", "experiment": "vu2022-pareto"})
+    shown = ledger_links.of_claim({"id": "V26", "paper": "vu2022", "experiment": "vu2022-pareto"})
     assert f'href="experiments/{first}#' in shown
     assert 'href="papers/vu2022/verdicts.html"' in shown
-    other = places.of_claim({"id": "V99", "paper": "vu2022", "experiment": "vu2022-pareto"})
+    other = ledger_links.of_claim({"id": "V99", "paper": "vu2022", "experiment": "vu2022-pareto"})
     assert f'href="experiments/{first}"' in other, "its notebook does not show it: no section"
-    assert "experiments/" not in places.of_claim({"id": "V99", "paper": "vu2022", "experiment": ""})
+    assert "experiments/" not in ledger_links.of_claim({"id": "V99", "paper": "vu2022", "experiment": ""})

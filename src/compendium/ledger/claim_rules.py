@@ -10,22 +10,14 @@ answers a claim asks for them by these names and types none.
 """
 
 from collections.abc import Callable, Iterable, Mapping
-from functools import lru_cache
-from pathlib import Path
-from types import MappingProxyType
-from typing import Annotated, NamedTuple
+from typing import NamedTuple
 
 import pandas as pd
-import yaml
-from pydantic import Field, StrictFloat, StrictInt, TypeAdapter, ValidationError
 
 from evenspan.core.errors import ResultError
 
-from .. import paths
-from ..catalogue import Entry, Text, said
+from .verdicts import ClaimRule, tolerances
 
-FILE, SECTIONS = "tolerances.yml", ("claims", "findings")
-COLUMNS = ["claim", "rule", "value", "words"]
 HOLDS, IN_PART, NOT_SO = "holds", "holds in part", "does not hold"
 #: Named states that are no answers: with its reason in the evidence, and waiting for results.
 NOT_COMPUTABLE, OPEN = "not computable", "not yet judged"
@@ -84,16 +76,12 @@ def both(told: Callable[[Source], tuple[str, str]], printed: Source, ours: Sourc
     return Answer(mine, f"Printed: {words}. Ours: {own}.", theirs)
 
 
-class Rule(Entry):
-    """A number with its meaning; ``said`` are the words of the claim that it is taken from, empty if it is ours."""
-
-    value: StrictInt | Annotated[StrictFloat, Field(allow_inf_nan=False)]
-    words: Text
-    said: Text = Field("", validate_default=False)
-
-
-Rules = Mapping[str, Mapping[str, Rule]]
-_SECTION = TypeAdapter(dict[str, Annotated[dict[str, Rule], Field(min_length=1)]])
+def rules() -> dict[str, Mapping[str, ClaimRule]]:
+    """All rules by claim or finding, and name, in the order of the file."""
+    given = tolerances()
+    if twice := given.claims.keys() & given.findings.keys():
+        raise ResultError(f"tolerances.yml: {', '.join(twice)} has rules in both sections. Give it one.")
+    return {**given.claims, **given.findings}
 
 
 def rule(claim: str, name: str) -> float:
@@ -115,50 +103,10 @@ def rule(claim: str, name: str) -> float:
     >>> rule("V14", "data sets")
     11
     """
-    found = rules()
-    if name not in found.get(claim, {}):
-        have = ", ".join(found.get(claim, {})) or "none"
+    named = rules().get(claim, {})
+    if name not in named:
         raise ResultError(
-            f"{FILE} has no rule {name!r} for {claim}; it has {have}. Add it to its section, with its value "
-            "and its words, or correct the name."
+            f"tolerances.yml has no rule {name!r} for {claim}; it has {', '.join(named) or 'none'}. Add it to its "
+            "section, with its value and its words, or correct the name."
         )
-    return found[claim][name].value
-
-
-def rules() -> Rules:
-    """All rules by claim or finding, and name, in the order of the file."""
-    path = paths.data(FILE)
-    try:
-        return _read(path, path.stat().st_mtime_ns)
-    except OSError as error:
-        raise ResultError(f"{path} cannot be read ({error}). Restore it; the rules are defined there.") from error
-
-
-def described() -> pd.DataFrame:
-    """One line for each rule: ``claim``, ``rule``, ``value``, ``words``."""
-    return pd.DataFrame(
-        [
-            (claim, name, one.value, f"{one.words} (the claim: “{one.said}”)" if one.said else one.words)
-            for claim, named in rules().items()
-            for name, one in named.items()
-        ],
-        columns=COLUMNS,
-    ).astype({"value": object})
-
-
-@lru_cache(maxsize=4)
-def _read(path: Path, changed: int) -> Rules:
-    found = {}
-    try:
-        given = yaml.safe_load(path.read_text(encoding="utf-8"))
-        for name in SECTIONS:
-            section = _SECTION.validate_python((given if isinstance(given, dict) else {}).get(name))
-            if twice := found.keys() & section.keys():
-                raise ResultError(f"{path.name}: {', '.join(twice)} has rules in both sections. Give it one.")
-            found |= section
-    except yaml.YAMLError as error:
-        raise ResultError(f"{path.name} is not YAML ({error}). Correct it; the rules are defined there.") from error
-    except ValidationError as error:
-        wanted = "rules by name, each with value (a number: 1.0e-9, not 1e-9), words and perhaps said"
-        raise ResultError(f"{path.name}, section {name}: {said(error)}. It needs {wanted}.") from None
-    return MappingProxyType(found)
+    return named[name].value

@@ -9,8 +9,7 @@ runs say, are two answers, and are counted apart.
 
 import html
 import importlib
-from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 
 import pandas as pd
 
@@ -48,22 +47,6 @@ UNMOVED = {
 }
 
 
-@dataclass(frozen=True)
-class ClaimAnswer:
-    """Both answers, their evidence, the experiment that computed them, the state of its results, and what they rest on.
-
-    An answer is empty where it makes no sense. The state is the worst of the rows that were read; it concerns ``here``
-    only, as printed numbers do not age.
-    """
-
-    printed: str
-    here: str
-    evidence: str
-    experiment: str
-    state: str = "current"
-    basis: str = NOTHING
-
-
 def registered() -> dict[str, tuple[str, Callable[[], Answer | None]]]:
     """Functions by the claim they answer, with the experiment that offers them."""
     found: dict[str, tuple[str, Callable]] = {}
@@ -79,28 +62,6 @@ def registered() -> dict[str, tuple[str, Callable[[], Answer | None]]]:
     return found
 
 
-def answers(ids: Collection[str]) -> dict[str, ClaimAnswer]:
-    """What can be answered now of these claims, by claim."""
-    found: dict[str, ClaimAnswer] = {}
-    known: dict[str, dict] = {}
-    for claim, (experiment, function) in registered().items():
-        if claim not in ids:
-            continue
-        with reading() as reads:
-            answer, state, _ = watched(function, known)
-        if answer is None:
-            continue
-        given = [one for one in (answer.printed, answer.here) if one is not None]
-        if not given or not set(given) <= set(ANSWERS) or answer.printed == OPEN or not answer.evidence.strip():
-            raise ResultError(
-                f"{experiment} answers the claim {claim} with {answer!r}; needed is one of "
-                f"{', '.join(ANSWERS)}, with evidence."
-            )
-        basis = NOTHING if answer.here is None else STORED if reads else ANEW
-        found[claim] = ClaimAnswer(answer.printed or "", answer.here or "", answer.evidence, experiment, state, basis)
-    return found
-
-
 def badge(answer: str, state: str = "current") -> str:
     """The mark of an answer; one that rests on changed results is shown as such, and counts as nothing else."""
     if not answer:
@@ -111,7 +72,15 @@ def badge(answer: str, state: str = "current") -> str:
 
 
 def claims(ids: Sequence[str] | None = None, *, paper: str | None = None) -> pd.DataFrame:
-    """Claims with both answers, ``evidence``, ``experiment``, ``state``, ``basis``: all, some, or those of a paper."""
+    """Claims with what can be answered now: all, some, or those of a paper.
+
+    Returns
+    -------
+    DataFrame
+        The columns of ``claims.csv``; both answers, ``printed`` and ``here``, empty where one makes no sense;
+        ``evidence``; the ``experiment`` that computed them; ``state``, the worst of the rows that were read, which
+        concerns ``here`` only, as printed numbers do not age; and ``basis``, what ``here`` rests on.
+    """
     frame = _table()
     if paper is not None:
         frame = frame[frame["paper"] == paper].reset_index(drop=True)
@@ -119,11 +88,28 @@ def claims(ids: Sequence[str] | None = None, *, paper: str | None = None) -> pd.
         if unknown := [claim for claim in ids if claim not in set(frame["id"])]:
             raise ResultError(f"claims.csv has no claim {', '.join(unknown)}; it has {', '.join(frame['id'])}.")
         frame = frame.set_index("id").loc[list(ids)].reset_index()
-    found = answers(list(frame["id"]))
-    nothing = ClaimAnswer("", OPEN, "", "", "", "")
-    for name in ClaimAnswer.__dataclass_fields__:
-        frame[name] = [getattr(found.get(claim, nothing), name) for claim in frame["id"]]
-    return frame
+    offered, known = registered(), {}
+    rows = [_answer(claim, *offered[claim], known) if claim in offered else _UNANSWERED for claim in frame["id"]]
+    return frame.join(pd.DataFrame(rows, columns=list(_UNANSWERED)))
+
+
+_UNANSWERED = {"printed": "", "here": OPEN, "evidence": "", "experiment": "", "state": "", "basis": ""}
+
+
+def _answer(
+    claim: str, experiment: str, function: Callable[[], Answer | None], known: dict[str, dict]
+) -> dict[str, str]:
+    with reading() as reads:
+        answer, state, _ = watched(function, known)
+    if answer is None:
+        return _UNANSWERED
+    given = {one for one in (answer.printed, answer.here) if one is not None}
+    if not given or not given <= set(ANSWERS) or answer.printed == OPEN or not answer.evidence.strip():
+        needed = f"one of {', '.join(ANSWERS)}, with evidence"
+        raise ResultError(f"{experiment} answers the claim {claim} with {answer!r}; needed is {needed}.")
+    basis = NOTHING if answer.here is None else STORED if reads else ANEW
+    sides = {"printed": answer.printed or "", "here": answer.here or ""}
+    return sides | {"evidence": answer.evidence, "experiment": experiment, "state": state, "basis": basis}
 
 
 def answered(judged: pd.DataFrame, side: str) -> pd.Series:

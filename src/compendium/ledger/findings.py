@@ -15,12 +15,12 @@ from evenspan.core.errors import ResultError
 
 from ..book import tables
 from ..states import COUNTED, watched
+from . import findings_data as data
+from . import findings_programs as programs
+from . import findings_theorems as theorems
 from .claim_rules import MissingNumbersError
-from .errata import choices
-from .findings_data import evidence as of_data
 from .findings_evidence import Check, Evidence
-from .findings_programs import evidence as of_programs
-from .findings_theory import evidence as of_theory
+from .page import choices
 from .verdicts import Kind
 
 _NUMBER = re.compile(r"[+-]?(\d[\d.,]*|nan)( ?%)?")
@@ -33,100 +33,98 @@ KINDS = {
     "recount": "counted in the printed numbers",
     "reading of code": "read in the released program, whose effect is measured below",
 }
-PAGES = {"theorems": of_theory, "programs": of_programs, "data": of_data}
 MISSING = "The stored full run that this rests on is not in this checkout."
 PAPERS = ("rathore2025", "kleindessner2023", "lee2023", "vu2022", "zhou2024")
 
 
 @dataclass(frozen=True)
 class Finding:
-    """One finding: its key, the page of its section, the heading, the paper, kinds of evidence, whom it concerns."""
+    """One finding: the function of its evidence, the heading, the paper, kinds of evidence, whom it concerns."""
 
-    key: str
-    page: str
+    check: Check
     title: str
     paper: str
     kinds: tuple[str, ...]
     affects: str
 
     @property
-    def address(self) -> str:
-        """Where the section is, seen from the overview."""
-        return f"{self.page}.html#finding-{self.key}"
+    def key(self) -> str:
+        """The name of the function, as sections and rules write it."""
+        return self.check.__name__.replace("_", "-")
+
+    @property
+    def page(self) -> str:
+        """The page of its section, which is named as the module of the function."""
+        return self.check.__module__.rpartition("findings_")[2]
 
 
 R, K, L, V, Z = PAPERS
 _PROOF, _EXACT, _RUN, _COUNT, _CODE = KINDS
 
 FINDINGS = (
-    Finding("joint-diagonaliser", "theorems", "Exact joint diagonalisation does not give equal losses", R, (_PROOF,),
+    Finding(theorems.joint_diagonaliser, "Exact joint diagonalisation does not give equal losses", R, (_PROOF,),
             "whoever relies on Theorem 4.1 for fewer columns than features"),
-    Finding("equal-errors", "theorems", "Equal errors need no low rank", V, (_PROOF, _EXACT),
+    Finding(theorems.equal_errors, "Equal errors need no low rank", V, (_PROOF, _EXACT),
             "whoever asks whether equal errors are attainable"),
-    Finding("unreachable-equality", "theorems", "On some data no projection has equal errors", V, (_EXACT,),
+    Finding(theorems.unreachable_equality, "On some data no projection has equal errors", V, (_EXACT,),
             "whoever reports a remaining gap as a weakness of a method"),
-    Finding("levelling-down", "theorems", "A heavy penalty can make both groups worse off", V, (_EXACT,),
+    Finding(theorems.levelling_down, "A heavy penalty can make both groups worse off", V, (_EXACT,),
             "users of penalties on a difference"),
-    Finding("dropped-sum", "theorems", "Several groups: a sum that depends on the projection", V, (_PROOF, _EXACT),
+    Finding(theorems.dropped_sum, "Several groups: a sum that depends on the projection", V, (_PROOF, _EXACT),
             "implementers of Theorem B.2"),
-    Finding("convex-up-to-the-share", "theorems", "Convexity ends at the smaller share", V, (_PROOF, _EXACT),
+    Finding(theorems.convex_up_to_the_share, "Convexity ends at the smaller share", V, (_PROOF, _EXACT),
             "readers of the rate of convergence"),
-    Finding("too-many-removed", "theorems", "Not every k and m leave a projection", L, (_PROOF,),
+    Finding(theorems.too_many_removed, "Not every k and m leave a projection", L, (_PROOF,),
             "whoever chooses how many directions to remove"),
-    Finding("proportional-clusters", "theorems", "Maximal fairness where a proportional clustering exists", Z,
+    Finding(theorems.proportional_clusters, "Maximal fairness where a proportional clustering exists", Z,
             (_PROOF, _EXACT), "whoever reads a small regulariser as the fairest clustering"),
-    Finding("flattened-weights", "theorems", "A shift that one kernel ignores flattens the weights of several", Z,
+    Finding(theorems.flattened_weights, "A shift that one kernel ignores flattens the weights of several", Z,
             (_PROOF, _RUN), "users of several kernels"),
-    Finding("no-kernel-for-newcomers", "theorems", "The fair kernel is no kernel for the next person", Z,
+    Finding(theorems.no_kernel_for_newcomers, "The fair kernel is no kernel for the next person", Z,
             (_PROOF,), "readers of the generalisation bound"),
-    Finding("full-rank-baseline", "programs", "A baseline scored as an operator of full rank", V, (_CODE, _RUN),
+    Finding(programs.full_rank_baseline, "A baseline scored as an operator of full rank", V, (_CODE, _RUN),
             "readers of the FairPCA columns"),
-    Finding("centring-advantage", "programs", "An advantage that comes from centring", V, (_EXACT,),
+    Finding(programs.centring_advantage, "An advantage that comes from centring", V, (_EXACT,),
             "whoever compares methods that see the groups about different means"),
-    Finding("inert-grid", "programs", "A grid of tolerances that hardly moves", V, (_CODE, _EXACT),
+    Finding(programs.inert_grid, "A grid of tolerances that hardly moves", V, (_CODE, _EXACT),
             "readers of the CFPCA columns with the mean constraint"),
-    Finding("weight-outside-the-grid", "programs", "A column with a weight outside its grid", V, (_CODE, _RUN),
+    Finding(programs.weight_outside_the_grid, "A column with a weight outside its grid", V, (_CODE, _RUN),
             "readers of the CFPCA columns with both constraints"),
-    Finding("stops-short", "programs", "The descent stops short of a minimum that is known", V, (_EXACT, _RUN),
+    Finding(programs.stops_short, "The descent stops short of a minimum that is known", V, (_EXACT, _RUN),
             "users of subgradient descent with a constant step"),
-    Finding("fitted-on-scored", "programs", "Classifiers scored on the points they were fitted on", K, (_CODE, _RUN),
+    Finding(programs.fitted_on_scored, "Classifiers scored on the points they were fitted on", K, (_CODE, _RUN),
             "readers of accuracies, those of kernel classifiers above all"),
-    Finding("separation-in-sample", "programs", "Separation has a baseline above zero", V, (_CODE, _RUN),
+    Finding(programs.separation_in_sample, "Separation has a baseline above zero", V, (_CODE, _RUN),
             "readers of Table 4"),
-    Finding("erased-dimensions", "programs", "Erasing d - k dimensions is not erasing a concept", K, (_CODE, _RUN),
+    Finding(programs.erased_dimensions, "Erasing d - k dimensions is not erasing a concept", K, (_CODE, _RUN),
             "readers of the INLP and RLACE rows"),
-    Finding("wiped-blocks", "programs", "A block without a group wipes the memory", L, (_CODE, _RUN),
+    Finding(programs.wiped_blocks, "A block without a group wipes the memory", L, (_CODE, _RUN),
             "users of streams with a rare group"),
-    Finding("uncentred-stream", "programs", "Uncentred streams spend directions on the mean", L, (_CODE, _RUN),
+    Finding(programs.uncentred_stream, "Uncentred streams spend directions on the mean", L, (_CODE, _RUN),
             "users of streams that are not centred"),
-    Finding("joint-gain", "data", "Where the gain in MMD² comes from", R, (_RUN,),
+    Finding(data.joint_gain, "Where the gain in MMD² comes from", R, (_RUN,),
             "whoever wants equal means from a joint diagonalisation"),
-    Finding("sensitive-column", "data", "The sensitive attribute was left among the features", R, (_EXACT, _COUNT),
+    Finding(data.sensitive_column, "The sensitive attribute was left among the features", R, (_EXACT, _COUNT),
             "readers of all four tables; whoever prepares such data"),
-    Finding("one-group", "data", "A joint column that is one group's own PCA", R, (_EXACT,),
+    Finding(data.one_group, "A joint column that is one group's own PCA", R, (_EXACT,),
             "readers of Table 3"),
-    Finding("certified-baseline", "data", "A baseline that is the certified optimum", R, (_EXACT,),
+    Finding(data.certified_baseline, "A baseline that is the certified optimum", R, (_EXACT,),
             "whoever wants to beat it on its own criterion"),
-    Finding("same-splits", "data", "Splits, folds and starts that are published", V, (_CODE, _RUN),
+    Finding(data.same_splits, "Splits, folds and starts that are published", V, (_CODE, _RUN),
             "whoever wants to check the paper row by row"),
-    Finding("chance-balance", "data", "Balances within chance", Z, (_RUN,),
+    Finding(data.chance_balance, "Balances within chance", Z, (_RUN,),
             "readers of the K1b rows"),
-    Finding("stated-shares", "data", "What balance and entropy give away together", Z, (_PROOF, _COUNT),
+    Finding(data.stated_shares, "What balance and entropy give away together", Z, (_PROOF, _COUNT),
             "readers of rows with two groups"),
-    Finding("swaps", "data", "At heavy weights part of the price is the search", Z, (_RUN,),
+    Finding(data.swaps, "At heavy weights part of the price is the search", Z, (_RUN,),
             "users of large fairness weights"),
-    Finding("noise-of-means", "data", "Where means are equal, matching them removes noise", K, (_RUN,),
+    Finding(data.noise_of_means, "Where means are equal, matching them removes noise", K, (_RUN,),
             "users with few features and groups that hardly differ"),
-    Finding("fewer-directions", "data", "Equal covariances with half as many directions", L, (_PROOF, _EXACT),
+    Finding(data.fewer_directions, "Equal covariances with half as many directions", L, (_PROOF, _EXACT),
             "users who remove gap directions"),
-    Finding("beyond-means", "data", "Equal means hide nothing from a kernel", K, (_RUN,),
+    Finding(data.beyond_means, "Equal means hide nothing from a kernel", K, (_RUN,),
             "whoever promises that a representation does not tell the group"),
 )  # fmt: skip
-
-
-def checks() -> dict[str, Check]:
-    """The functions that compute the evidence, by key."""
-    return {key: check for found in PAGES.values() for key, check in found.items()}
 
 
 def finding(key: str) -> Finding:
@@ -141,7 +139,7 @@ def evidence(key: str) -> Evidence | None:
     """The evidence, computed now; refuses if the numbers no longer bear the statement out; None without results."""
     one = finding(key)
     try:
-        found = checks()[key]()
+        found = one.check()
     except MissingNumbersError:
         return None
     if not found.supported:
@@ -160,18 +158,19 @@ def show(key: str) -> HTML:
     about = f'<p class="finding-about">Evidence: {kinds}. Concerns {html.escape(one.affects)}.</p>'
     if found is None:
         return HTML(about + tables.sentence(MISSING).data)
-    shown = (
-        ""
-        if found.table is None
-        else tables.table(_escaped(found.table), caption=found.caption, classes=_classes(found.table)).data
-    )
-    return HTML(about + shown + tables.sentence(found.sentence).data + _old(() if state in COUNTED else behind))
+    if found.table is not None:
+        about += tables.table(_escaped(found.table), caption=found.caption, classes=_classes(found.table)).data
+    old = ""
+    if state not in COUNTED:
+        names = ", ".join(map(html.escape, behind))
+        old = f"<p>{Kind.CHANGED.badge()} Some stored results of {names} changed or are damaged.</p>"
+    return HTML(about + tables.sentence(found.sentence).data + old)
 
 
 def overview() -> HTML:
     """All findings with paper, kind of evidence, whom they concern, and a link to the section."""
     rows = (
-        f'<tr><td><a href="{html.escape(one.address)}">{html.escape(one.title)}</a></td><td>{one.paper}</td>'
+        f'<tr><td><a href="{one.page}.html#finding-{one.key}">{html.escape(one.title)}</a></td><td>{one.paper}</td>'
         f"<td>{', '.join(one.kinds)}</td><td>{html.escape(one.affects)}</td></tr>\n"
         for one in FINDINGS
     )
@@ -188,22 +187,11 @@ def kinds() -> HTML:
     return tables.table(frame, caption="Kinds of evidence")
 
 
-def _old(experiments: tuple[str, ...]) -> str:
-    if not experiments:
-        return ""
-    names = ", ".join(html.escape(name) for name in experiments)
-    return f"<p>{Kind.CHANGED.badge()} Some stored results of {names} changed or are damaged.</p>"
-
-
 def _classes(frame: pd.DataFrame) -> str:
     """How many columns the style sheet aligns as words: those before the first that holds numbers, three at most."""
-    words = [
-        not frame.iloc[:, j].map(lambda value: bool(_NUMBER.fullmatch(str(value)))).all() for j in range(frame.shape[1])
-    ]
-    leading = next((place for place, text in enumerate(words) if not text), len(words))
-    return {0: "result-table words-1", 1: "result-table words-1", 2: "result-table"}.get(
-        leading, "result-table words-3"
-    )
+    numbers = [frame.iloc[:, j].map(lambda v: bool(_NUMBER.fullmatch(str(v)))).all() for j in range(frame.shape[1])]
+    leading = numbers.index(True) if any(numbers) else len(numbers)
+    return "result-table" if leading == 2 else f"result-table words-{1 if leading < 2 else 3}"
 
 
 def _escaped(frame: pd.DataFrame) -> pd.DataFrame:

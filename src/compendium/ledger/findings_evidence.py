@@ -1,6 +1,6 @@
 """What the evidence of a finding is, and the data that several findings share."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 
@@ -11,7 +11,10 @@ from evenspan.core.moments import GroupMoments
 from evenspan.reconstruction.group_errors import group_matrices
 
 from ..data import whole_moments
+from ..papers.kleindessner2023.readings import summary
+from ..papers.rathore2025.protocol import HALF_DIGIT, judged
 from ..papers.vu2022.protocol import COMPONENTS, DATASETS, UNSCALED
+from ..papers.vu2022.readings import agreement
 from ..store import read_results
 from .claim_rules import MissingNumbersError
 
@@ -44,6 +47,14 @@ class Evidence:
 Check = Callable[[], Evidence]
 
 
+def full(experiment: str) -> pd.DataFrame:
+    """The stored rows of an experiment; without any the finding waits for them."""
+    rows = read_results(experiment)
+    if rows.empty:
+        raise MissingNumbersError(f"Nothing is stored of {experiment}. Compute it: set profile to 'full'.")
+    return rows
+
+
 @cache
 def data_sets() -> dict[str, GroupMoments]:
     """The data sets of the reconstruction paper that are shipped, standardised, by our name."""
@@ -60,14 +71,30 @@ def matrices(name: str, centring: str = "fitted") -> np.ndarray:
     return group_matrices(data_sets()[name], centring)
 
 
-def full(experiment: str) -> pd.DataFrame:
-    """The stored rows of an experiment; without any the finding waits for them."""
-    rows = read_results(experiment)
-    if rows.empty:
-        raise MissingNumbersError(f"Nothing is stored of {experiment}. Compute it: set profile to 'full'.")
-    return rows
+def beside_printed(columns: Mapping[str, str]) -> pd.DataFrame:
+    """Agreement of our methods with printed columns of the reconstruction paper, without the faces."""
+    rows = full("vu2022-tables")
+    return in_text(agreement(rows[rows["dataset"] != "lfw_24x24"], columns), "median deviation", "{:.3%}")
 
 
-def listed(names) -> str:
+def adult_means(protocol: str) -> pd.DataFrame:
+    """Means over the splits of Adult at k = 10, methods by metrics."""
+    found = summary(full("kleindessner2023-table"))
+    found = found[(found["dataset"] == "adult") & (found["k"] == 10) & (found["protocol"] == protocol)]
+    return found.pivot(index="method", columns="metric", values="mean")
+
+
+def come_out(moments: GroupMoments, theirs: pd.DataFrame, basis: Callable[[int], np.ndarray]) -> int:
+    """How many numbers of a column of the joint-diagonalisation paper ``basis(k)`` gives, in every printed digit."""
+    values = np.array([list(judged(moments, basis(k)).values()) for k in theirs.index])
+    return int((np.abs(values - theirs.to_numpy()) <= HALF_DIGIT).sum(axis=None))
+
+
+def in_text(frame: pd.DataFrame, column: str, form: str) -> pd.DataFrame:
+    """The frame with one column of numbers as text."""
+    return frame.assign(**{column: frame[column].map(form.format)})
+
+
+def listed(names: Iterable[object]) -> str:
     """Names with commas, or "none"."""
     return ", ".join(map(str, names)) or "none"

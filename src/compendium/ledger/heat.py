@@ -5,7 +5,6 @@ number's row in the ledger and says what stands there.
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from html import escape
 
 import pandas as pd
@@ -15,37 +14,24 @@ from .verdicts import Evidence, Kind
 #: What may vary within a published table, in the order in which it becomes rows, then columns, then further grids.
 AXES = ("dataset", "method", "k", "split")
 HEADINGS = {"dataset": "Data set", "method": "Method", "k": "k", "split": "Sample", "metric": "Metric"}
-_KINDS = {kind.value: kind for kind in Kind}
+KINDS = {kind.value: kind for kind in Kind}
 
 
-@dataclass(frozen=True)
-class Grid:
-    """A picture: which quantity goes down, which goes across, and the rows of the ledger in it."""
+def grids(cells: pd.DataFrame) -> Iterator[tuple[str, str, str, pd.DataFrame]]:
+    """The pictures of one published table: title, which quantity goes down, which goes across, and the cells in it.
 
-    title: str
-    down: str
-    across: str
-    cells: pd.DataFrame
-
-
-def grids(cells: pd.DataFrame) -> Iterator[Grid]:
-    """The pictures of one published table.
-
-    Parameters
-    ----------
-    cells : DataFrame
-        Its rows of the ledger. Where two quantities vary beside the metric, every metric has a picture of its own;
-        where only one does, metrics stand side by side in one picture.
+    Where two quantities vary beside the metric, every metric has a picture of its own; where only one does, metrics
+    stand side by side in one picture.
     """
     varying = [axis for axis in AXES if cells[axis].nunique() > 1]
     if len(varying) < 2:
         axis = varying[0] if varying else "method"
-        yield Grid("", *(("metric", axis) if axis == "k" else (axis, "metric")), cells)
+        yield "", *(("metric", axis) if axis == "k" else (axis, "metric")), cells
         return
     down, across, *further = varying
     for key, part in cells.groupby(["metric", *further], sort=False):
         title = ", ".join([key[0], *(f"{HEADINGS[a]} {value}" for a, value in zip(further, key[1:], strict=True))])
-        yield Grid(title, down, across, part)
+        yield title, down, across, part
 
 
 def sections(frame: pd.DataFrame) -> Iterator[tuple[str, str]]:
@@ -83,27 +69,25 @@ def _figure(cells: pd.DataFrame) -> str:
     return (
         f'<figure class="ledger-heat"><figcaption>{escape(named + where)}</figcaption>\n'
         f'<div class="ledger-grids" role="region" tabindex="0" aria-label="Verdicts of {escape(named)}">\n'
-        + "\n".join(_grid(grid) for grid in grids(cells))
+        + "\n".join(_grid(*grid) for grid in grids(cells))
         + "\n</div></figure>"
     )
 
 
-def _grid(grid: Grid) -> str:
-    placed = {(row[grid.down], row[grid.across]): row for row in grid.cells.to_dict("records")}
-    columns = list(grid.cells[grid.across].unique())
+def _grid(title: str, down: str, across: str, cells: pd.DataFrame) -> str:
+    placed = {(row[down], row[across]): row for row in cells.to_dict("records")}
+    columns = list(cells[across].unique())
     head = "".join(f'<th scope="col"><span>{escape(name)}</span></th>' for name in columns)
     body = "".join(
         f'<tr><th scope="row">{escape(name)}</th>'
         + "".join(_field(placed.get((name, column))) for column in columns)
         + "</tr>\n"
-        for name in grid.cells[grid.down].unique()
+        for name in cells[down].unique()
     )
-    caption = f"<caption>{escape(grid.title)}</caption>" if grid.title else ""
-    corner = f"<td>{HEADINGS[grid.down]}</td>"
-    kind = " ledger-numbered" if grid.across == "k" else ""
+    caption = f"<caption>{escape(title)}</caption>" if title else ""
     return (
-        f'<table class="ledger-grid{kind}">{caption}<thead><tr>{corner}{head}</tr></thead>\n'
-        f"<tbody>\n{body}</tbody></table>"
+        f'<table class="ledger-grid{" ledger-numbered" if across == "k" else ""}">{caption}'
+        f"<thead><tr><td>{HEADINGS[down]}</td>{head}</tr></thead>\n<tbody>\n{body}</tbody></table>"
     )
 
 
@@ -112,7 +96,7 @@ def _field(row: dict[str, str] | None) -> str:
         return "<td></td>"
     light = "" if row["evidence"] in (Evidence.DISCRIMINATING.value, Evidence.NONE.value) else " heat-light"
     return (
-        f'<td class="heat {_css(_KINDS[row["verdict"]])}{light}">'
+        f'<td class="heat {_css(KINDS[row["verdict"]])}{light}">'
         f'<a href="#{escape(anchor(row["cell"]))}" title="{escape(_said(row))}"></a></td>'
     )
 
@@ -133,17 +117,17 @@ def percent(share: str) -> str:
 
 
 def _said(row: dict[str, str]) -> str:
-    where = ", ".join(text for text in (row["dataset"], row["method"], row["metric"]) if text)
-    k = f", k = {row['k']}" if row["k"] else ""
-    numbers = [f"published {row['published']}"] if row["published"] else []
-    numbers += [f"ours {shown(row['ours'], int(row['printed_digits']))}"] if row["ours"] else []
-    parts = [row["verdict"], *numbers, *_worth(row)]
-    return f"{where}{k}: {'; '.join(parts)}"
+    where = [text for text in (row["dataset"], row["method"], row["metric"]) if text]
+    where += [f"k = {row['k']}"] if row["k"] else []
+    parts = [row["verdict"]]
+    parts += [f"published {row['published']}"] if row["published"] else []
+    parts += [f"ours {shown(row['ours'], int(row['printed_digits']))}"] if row["ours"] else []
+    return f"{', '.join(where)}: {'; '.join([*parts, *_worth(row)])}"
 
 
 def mark(row: Mapping[str, str]) -> str:
     """The mark of a row's verdict; its reason and its control appear on hovering."""
-    return _KINDS[row["verdict"]].badge("; ".join(_worth(row)))
+    return KINDS[row["verdict"]].badge("; ".join(_worth(row)))
 
 
 def _worth(row: Mapping[str, str]) -> Iterator[str]:

@@ -16,7 +16,7 @@ import nbformat
 from evenspan.core.errors import ResultError
 
 from .. import paths
-from ..catalogue import Experiment, catalogue
+from ..catalogue import catalogue
 from ..store import file_of
 
 #: Calls that show a published number beside ours.
@@ -29,52 +29,51 @@ def stored(files: str) -> str:
     return f'<a href="{files}.csv">CSV</a> <a href="{files}.json">record</a>'
 
 
-class Places:
-    """Links of the ledger's rows; every notebook is read once."""
+def of_number(row: dict[str, str]) -> str:
+    """Links of a row: itself, the page, the stored results with their records, and the data card."""
+    name, experiment = row["cell"], row["experiment"]
+    links = [f'<a href="#{escape(name.replace("/", "-"))}">{escape(name)}</a>']
+    if execution := row["execution"]:
+        section = _section(paths.root() / catalogue()[experiment].notebook, _JUDGED)
+        links.append(f'<a href="experiments/{experiment}/{execution}.html{section}">page</a>')
+    files = dict.fromkeys(file_of(experiment, name) for name in row["tasks"].split())
+    links += [stored(f"_static/results/full/{experiment}/{name}") for name in files]
+    if card := row["data_card"]:
+        links.append(f'<a href="data/cards/{card}.html">data</a>')
+    return " ".join(links)
 
-    def __init__(self) -> None:
-        self._entries = catalogue()
-        self._notebooks: dict[str, list] = {}
 
-    def of_number(self, row: dict[str, str]) -> str:
-        """The row itself, the page, the stored results with their records, and the data card."""
-        name = row["cell"]
-        links = [f'<a href="#{escape(name.replace("/", "-"))}">{escape(name)}</a>']
-        experiment, execution = row["experiment"], row["execution"]
-        if execution:
-            section = self._section(self._entries[experiment], _JUDGED)
-            links.append(f'<a href="experiments/{experiment}/{execution}.html{section}">page</a>')
-        files = dict.fromkeys(file_of(experiment, name) for name in row["tasks"].split())
-        links += [stored(f"_static/results/full/{experiment}/{name}") for name in files]
-        if card := row["data_card"]:
-            links.append(f'<a href="data/cards/{card}.html">data</a>')
-        return " ".join(links)
+def of_claim(row: dict[str, str]) -> str:
+    """Links of a claim: itself, the first page of the experiment that answers it, the chapter with all verdicts."""
+    claim = escape(row["id"])
+    links = [f'<a href="#claim-{claim}">{claim}</a>']
+    if row["experiment"]:
+        entry = catalogue()[row["experiment"]]
+        # A claim stands in a list of names; the notebook of the experiment need not have one.
+        shown = re.compile(rf"\bclaim_table\([^)]*[\"']{re.escape(row['id'])}[\"']")
+        first = f"experiments/{entry.id}/{next(iter(entry.executions))}.html"
+        links.append(f'<a href="{first}{_section(paths.root() / entry.notebook, shown)}">{escape(entry.id)}</a>')
+    chapter = f"papers/{row['paper']}/verdicts"
+    if (paths.root() / "book" / f"{chapter}.md").is_file():
+        links.append(f'<a href="{chapter}.html">verdicts</a>')
+    return " ".join(links)
 
-    def of_claim(self, row: dict[str, str]) -> str:
-        """The experiment that answers it, on its first page, and the chapter with all verdicts of the paper."""
-        links = [f'<a href="#claim-{escape(row["id"])}">{escape(row["id"])}</a>']
-        if row["experiment"]:
-            entry = self._entries[row["experiment"]]
-            # A claim stands in a list of names; the notebook of the experiment need not have one.
-            shown = re.compile(rf"\bclaim_table\([^)]*[\"']{re.escape(row['id'])}[\"']")
-            first = f"experiments/{entry.id}/{next(iter(entry.executions))}.html"
-            links.append(f'<a href="{first}{self._section(entry, shown)}">{escape(entry.id)}</a>')
-        chapter = f"papers/{row['paper']}/verdicts"
-        if (paths.root() / "book" / f"{chapter}.md").is_file():
-            links.append(f'<a href="{chapter}.html">verdicts</a>')
-        return " ".join(links)
 
-    def _section(self, entry: Experiment, wanted: re.Pattern) -> str:
-        """``#name`` of the section of the notebook's first cell in which ``wanted`` stands, or nothing."""
-        if entry.notebook not in self._notebooks:
-            self._notebooks[entry.notebook] = nbformat.read(paths.root() / entry.notebook, as_version=4).cells
-        section = ""
-        for cell in self._notebooks[entry.notebook]:
-            if cell.cell_type == "markdown" and (headings := _HEADING.findall(cell.source)):
-                section = f"#{slug(headings[-1])}"
-            elif cell.cell_type == "code" and wanted.search(cell.source):
-                return section
-        return ""
+@cache
+def _section(notebook: Path, wanted: re.Pattern) -> str:
+    """``#name`` of the section of the notebook's first cell in which ``wanted`` stands, or nothing."""
+    section = ""
+    for cell in _cells(notebook):
+        if cell.cell_type == "markdown" and (headings := _HEADING.findall(cell.source)):
+            section = f"#{slug(headings[-1])}"
+        elif cell.cell_type == "code" and wanted.search(cell.source):
+            return section
+    return ""
+
+
+@cache
+def _cells(notebook: Path) -> list:
+    return nbformat.read(notebook, as_version=4).cells
 
 
 def slug(heading: str) -> str:
@@ -87,19 +86,9 @@ def slug(heading: str) -> str:
 
 
 def check(page: str, folder: Path) -> None:
-    """Raise if a link of the ledger leads to something of which the book's source folder has no source.
+    """Raise if a link in the ledger's Markdown leads to what has no source in the book's assembled source folder.
 
-    Parameters
-    ----------
-    page : str
-        Markdown of the ledger.
-    folder : Path
-        The assembled source folder of the book.
-
-    Raises
-    ------
-    ResultError
-        With the row and the page, file or section that is missing.
+    The error names the row and the page, file or section that is missing.
     """
     found = _Links()
     for block in re.findall(r"```\{raw\} html\n(.*?)\n```", page, re.DOTALL):
@@ -135,8 +124,9 @@ def _headings(source: Path) -> set[str]:
     if source.suffix == ".md":
         text = source.read_text(encoding="utf-8")
     else:
-        cells = nbformat.read(source, as_version=4).cells
-        text = "\n".join(cell.source for cell in cells if cell.cell_type == "markdown")
+        text = "\n".join(
+            cell.source for cell in nbformat.read(source, as_version=4).cells if cell.cell_type == "markdown"
+        )
     return {slug(heading) for heading in _HEADING.findall(text)}
 
 

@@ -7,20 +7,20 @@ download of what is shown. A row is named after its cell, so that it can be link
 import csv
 import io
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from html import escape
 from urllib.parse import urlencode
 
 import pandas as pd
+from IPython.display import HTML
 
 from . import heat as ledger_heat
 from . import links as ledger_links
 from . import state as ledger_state
 from .claims import ANSWERS, CHANGED, SIDES, badge, claims
-from .heat import anchor, percent, shown
+from .heat import KINDS, anchor, percent, shown
 from .verdicts import EVIDENCE, Kind, explanation, rules
 
-KINDS = {kind.value: kind for kind in Kind}
 #: Numbers with these verdicts stand beside a published one and do not agree with it.
 DIFFERING = {Kind.ORDER.value, Kind.DIFFERS.value}
 NUMBERS, CLAIMS = "all-numbers", "claims-of-the-papers"
@@ -107,8 +107,25 @@ counted. A deviation is ours minus published, in units of the last printed digit
 claim out, *reproduced here* whether our computation or our runs do. An answer has changed
 if what it rests on has, and counts as nothing else.
 
-{_raw(_claims(judged))}
+{_raw(_filtered("Claims", "claims", "claim-find", _CLAIMS_HEAD, _claims(judged)))}
 """
+
+
+def choices(name: str, label: str, head: Mapping[str, str], rows: Iterable[str]) -> HTML:
+    """A table over which ``ledger.js`` puts a search and choices; without the script it is a plain table.
+
+    Parameters
+    ----------
+    name : str
+        Of the table, unique on its page.
+    label : str
+        What the table holds, for those who cannot see it.
+    head : mapping of str to str
+        Heading of each column -> name of its choice, empty for none.
+    rows : iterable of str
+        Table rows as HTML.
+    """
+    return HTML(_filtered(label, name, f"{name}-q", head, rows))
 
 
 def rows_script(table: str) -> str:
@@ -116,15 +133,6 @@ def rows_script(table: str) -> str:
     head, *rows = csv.reader(io.StringIO(table))
     lines = {row[0]: _line(row) for row in rows}
     return f"window.evenspanLedger = {json.dumps({'head': _line(head), 'rows': lines}, ensure_ascii=False)};\n"
-
-
-def summary(table: pd.DataFrame) -> Iterable[str]:
-    """One line for each paper and kind of evidence, from :func:`compendium.ledger.table.counts`."""
-    papers = table.index.unique("paper")
-    width = max(map(len, papers))
-    for paper in papers:
-        for line in ledger_state.sentences(table.loc[paper]):
-            yield f"{paper:<{width}}  {line}"
 
 
 def _line(row: list[str]) -> str:
@@ -154,10 +162,9 @@ def _counts(numbers: pd.DataFrame, judged: pd.DataFrame) -> str:
         cells += [shown_as[name] for name in ("agree", "wrong method", "wrong data", "most fail")]
         cells += [_to(shown_as[kind.value], own | {"verdict": kind.value}, NUMBERS) for kind in kinds]
         body.append((paper, [*cells, ledger_heat.bar(row, row["numbers"])]))
-    first = _plain("Numbers per paper, evidence and verdict", "ledger-counts ledger-evidence", head, body)
+    tables = [_plain("Numbers per paper, evidence and verdict", "ledger-counts ledger-evidence", head, body)]
     answers = {name: f'<span class="{kind.css}">{escape(name)}</span>' for name, kind in ANSWERS.items()}
     answers |= {CHANGED: Kind.CHANGED.badge()}
-    tables = [first]
     for side, choice in {"here": "answer", "printed": "printed"}.items():
         body = []
         for paper, row in ledger_state.claim_counts(judged, side).iterrows():
@@ -187,8 +194,7 @@ def _definitions(meanings: Mapping[str, str]) -> str:
 
 
 def _table(frame: pd.DataFrame) -> str:
-    where = ledger_links.Places()
-    body = "".join(_row(row, where) for row in frame.to_dict("records"))
+    body = "".join(map(_row, frame.to_dict("records")))
     # not "q" for the search: the theme's own search answers to that on every page
     return '<p><a href="_static/ledger.csv" download>Download all rows as CSV</a></p>\n' + _scroll(
         "All numbers",
@@ -198,14 +204,22 @@ def _table(frame: pd.DataFrame) -> str:
     )
 
 
-def _head(columns: dict[str, str]) -> str:
+def _filtered(label: str, name: str, search: str, head: Mapping[str, str], rows: Iterable[str]) -> str:
+    return _scroll(
+        escape(label),
+        f'<table class="ledger-claims" data-ledger="{name}" data-search="{search}">'
+        f"<thead><tr>{_head(head)}</tr></thead>\n<tbody>\n{''.join(rows)}</tbody></table>",
+    )
+
+
+def _head(columns: Mapping[str, str]) -> str:
     return "".join(
         f'<th scope="col"{f" data-choice={key}" if key else ""}{" data-size" if name in _SIZES else ""}>{name}</th>'
         for name, key in columns.items()
     )
 
 
-def _row(row: dict[str, str], where: ledger_links.Places) -> str:
+def _row(row: dict[str, str]) -> str:
     digits = int(row["printed_digits"])
     unit = f" {row['unit']}" if row["unit"] and not row["metric"].startswith(row["unit"]) else ""
     theirs = _pair(row["published"], row["published_std"]) if row["published"] else row["reason"].partition(": ")[2]
@@ -217,7 +231,7 @@ def _row(row: dict[str, str], where: ledger_links.Places) -> str:
     cells = [
         KINDS[row["verdict"]].badge(),
         *(escape(text) for text in (row["evidence"], *texts, *numbers, *off, *controls, row["reason"])),
-        where.of_number(row),
+        ledger_links.of_number(row),
     ]
     marks = " data-differs" if row["verdict"] in DIFFERING else ""
     marks += "" if row["ours"] else " data-words"
@@ -226,25 +240,16 @@ def _row(row: dict[str, str], where: ledger_links.Places) -> str:
     return opening + "".join(f"<td>{cell}</td>" for cell in cells) + "</tr>\n"
 
 
-def _claims(frame: pd.DataFrame) -> str:
-    where = ledger_links.Places()
-    body = "".join(
-        f'<tr id="claim-{escape(row["id"])}"><td>{badge(row["here"], row["state"])}</td>'
-        f"<td>{badge(row['printed'])}</td>"
-        f"<td>{escape(row['id'])}</td><td>{escape(row['paper'])}</td><td>{escape(row['claim'])}</td><td>{escape(row['evidence'])}</td>"
-        f"<td>{where.of_claim(row)}</td></tr>\n"
-        for row in frame.to_dict("records")
-    )
-    return _scroll(
-        "Claims",
-        '<table class="ledger-claims" data-ledger="claims" data-search="claim-find">'
-        f"<thead><tr>{_head(_CLAIMS_HEAD)}</tr></thead>\n<tbody>\n{body}</tbody></table>",
-    )
+def _claims(frame: pd.DataFrame) -> Iterator[str]:
+    for row in frame.to_dict("records"):
+        texts = [escape(row[name]) for name in ("id", "paper", "claim", "evidence")]
+        cells = [badge(row["here"], row["state"]), badge(row["printed"]), *texts, ledger_links.of_claim(row)]
+        yield f'<tr id="claim-{texts[0]}">' + "".join(f"<td>{cell}</td>" for cell in cells) + "</tr>\n"
 
 
 def _scroll(label: str, table: str) -> str:
     # A region that scrolls must be reachable with the keyboard, and then needs a name.
-    return f'<div class="ledger-scroll" role="region" tabindex="0" aria-label="{label}">\n{table}\n</div>'
+    return f'<div class="ledger-scroll" role="region" tabindex="0" aria-label="{label}">\n{table}</div>'
 
 
 def _raw(html: str) -> str:

@@ -33,20 +33,15 @@ def record(part: str) -> dict:
 
 
 def read(name: str) -> pd.DataFrame:
-    """One measured table; a file that differs from the digest in its record is an error.
-
-    Parameters
-    ----------
-    name : {"places", "kills", "killed-runs", "writing", "writing-runs", "alterations"}
-    """
-    path = paths.data("results", "reliability", f"{name}.csv")
+    """One measured table, a name of ``PARTS``; a file that differs from the digest in its record is an error."""
+    path, part = paths.data("results", "reliability", f"{name}.csv"), PARTS[name]
+    again = f"from the repository, or measure again: python benchmarks/reliability.py {part} --work FOLDER"
     if not path.is_file():
-        raise ResultError(f"{path} is missing. Restore it from the repository, or measure again: {_again(name)}")
+        raise ResultError(f"{path} is missing. Restore it {again}")
     content = path.read_bytes()
-    if record(PARTS[name])["sha256"].get(path.name) != records.digest(content):
+    if record(part)["sha256"].get(path.name) != records.digest(content):
         raise ResultError(
-            f"{path} was altered: it is not the one that {PARTS[name]}.json beside it describes. Restore both from the "
-            f"repository, or measure again: {_again(name)}"
+            f"{path} was altered: it is not the one that {part}.json beside it describes. Restore both {again}"
         )
     return pd.read_csv(io.BytesIO(content), keep_default_na=False, na_values=[""], encoding="utf-8")
 
@@ -54,13 +49,9 @@ def read(name: str) -> pd.DataFrame:
 def killed(kills: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFrame:
     """Kills by who was killed and in which experiment, with the outcome of the resumed runs."""
     by = ["killed", "experiment"]
-    made = kills.groupby(by, sort=False).agg(
-        kills=("sound", "size"), sound=("sound", "sum"), slowest=("seconds_to_end", "max")
-    )
-    names = ["tasks", "same_csv", "same_record", "other_files", "again"]
-    ended = runs.groupby(by, sort=False)[names].sum()
-    ended.insert(0, "runs", runs.groupby(by, sort=False).size())
-    return made.join(ended).reset_index()
+    made = kills.groupby(by, sort=False).agg(kills=("sound", "size"), sound=("sound", "sum"))
+    ended = runs.assign(runs=1).groupby(by, sort=False)
+    return made.join(ended[["runs", "tasks", "same_csv", "same_record", "other_files", "again"]].sum()).reset_index()
 
 
 def caught(kills: pd.DataFrame) -> pd.DataFrame:
@@ -75,27 +66,30 @@ def noticed(alterations: pd.DataFrame) -> pd.DataFrame:
     """Altered bytes by kind of file: how many each of those asked noticed, and how many it named."""
     rows = []
     for kind, some in alterations.groupby("kind", sort=False):
-        row: dict[str, object] = {"kind": kind, "altered": len(some)}
+        row = {"kind": kind, "altered": len(some)}
         for asked in ASKED:
             put = some[some[asked] != "not asked"]
             told = put[put[asked] != "unseen"]
             row[asked] = f"{len(told)} of {len(put)}, {told[f'{asked}: named'].sum()} by name" if len(put) else "–"
-        seen = (some[list(ASKED)].isin(["told", "crashed"])).any(axis=1)
-        row["noticed by one of them"] = int(seen.sum())
-        rows.append(row)
+        rows.append(row | {"noticed by one of them": int(_seen(some).sum())})
     return pd.DataFrame(rows)
+
+
+def _seen(alterations: pd.DataFrame) -> pd.Series:
+    """Which alterations one of those asked noticed."""
+    return alterations[list(ASKED)].isin(["told", "crashed"]).any(axis=1)
 
 
 def agreement(places: pd.DataFrame) -> pd.DataFrame:
     """By place and kind of run: how much is equal to the first place, and to what the repository holds."""
     rows = []
-    for (place, what), some in places[places["what"].isin(["full run", "notebook"])].groupby(
-        ["place", "what"], sort=False
-    ):
-        full, tasks = what == "full run", int(some["tasks"].sum())
-        row = {"place": place, "what": what, "experiments": len(some), "results": tasks}
-        row |= {"same bytes": int(some["same_csv"].sum()), "same record": int(some["same_record"].sum())}
-        row["same page"] = "–" if full else str(int((some["same_notebook"].astype(str) == "True").sum()))
+    runs = places[places["what"].isin(["full run", "notebook"])]
+    for (place, what), some in runs.groupby(["place", "what"], sort=False):
+        full, pages = what == "full run", (some["same_notebook"].astype(str) == "True").sum()
+        total = some[["tasks", "same_csv", "same_record"]].sum().astype(int)
+        row = {"place": place, "what": what, "experiments": len(some), "results": total["tasks"]}
+        row |= {"same bytes": total["same_csv"], "same record": total["same_record"]}
+        row["same page"] = "–" if full else str(pages)
         row["as committed"] = str(int(some["same_as_committed"].sum())) if full else "–"
         row["within tolerance"] = str(int(some["within_tolerance"].sum())) if full else "–"
         rows.append(row)
@@ -112,29 +106,16 @@ def all_kills() -> tuple[pd.DataFrame, pd.DataFrame]:
 
 def kills_table() -> HTML:
     """Kills and what the resumed runs gave."""
-    found = killed(*all_kills())
-    shown = pd.DataFrame(
-        {
-            "killed": found["killed"],
-            "experiment": found["experiment"],
-            "kills": found["kills"],
-            "nothing half-made taken for a result": found["sound"],
-            "runs completed": found["runs"],
-            "results": found["tasks"],
-            "same bytes": found["same_csv"],
-            "same record": found["same_record"],
-            "files left over": found["other_files"],
-            "computed by another run": found["again"],
-        }
-    )
+    names = {"sound": "nothing half-made taken for a result", "runs": "runs completed", "tasks": "results"}
+    names |= {"same_csv": "same bytes", "same_record": "same record", "other_files": "files left over"}
+    shown = killed(*all_kills()).rename(columns=names | {"again": "computed by another run"})
     return tables.table(shown, caption="Killed runs, resumed, against the run that was left alone")
 
 
 def caught_table() -> HTML:
     """What kills left behind."""
-    return tables.table(
-        caught(all_kills()[0]), caption="Files of unfinished tasks after a kill: tasks, by who was killed"
-    )
+    shown = caught(all_kills()[0])
+    return tables.table(shown, caption="Files of unfinished tasks after a kill: tasks, by who was killed")
 
 
 def places_table() -> HTML:
@@ -182,10 +163,8 @@ def own_commit_summary() -> HTML:
 
 def alterations_summary() -> HTML:
     """How many altered bytes were noticed at all, and named by the seals."""
-    rows = read("alterations")
-    seals = ASKED[0]
-    seen = rows[list(ASKED)].isin(["told", "crashed"]).any(axis=1).sum()
-    sealed, named = (rows[seals] != "unseen").sum(), rows[f"{seals}: named"].sum()
+    rows, seals = read("alterations"), ASKED[0]
+    seen, sealed, named = _seen(rows).sum(), (rows[seals] != "unseen").sum(), rows[f"{seals}: named"].sum()
     crashed = (rows[list(ASKED)] == "crashed").any(axis=1).sum()
     return tables.sentence(
         f"{seen} of {len(rows)} alterations were noticed, {sealed} by {seals}, which named the file in {named} cases. "
@@ -195,14 +174,9 @@ def alterations_summary() -> HTML:
 
 def conditions(*parts: str) -> HTML:
     """How parts of the measurement were made: commands, commit, machine class, cores and date."""
-    made = [record(part) for part in parts]
     lines = (
         f"<p>Measured by <code>{html.escape(one['command'])}</code> at commit <code>{one['commit'][:10]}</code>, "
         f"{html.escape(one['machine'])}, {one['cores']} cores, {one['finished'][:10]}.</p>"
-        for one in made
+        for one in map(record, parts)
     )
     return HTML("".join(lines))
-
-
-def _again(name: str) -> str:
-    return f"python benchmarks/reliability.py {PARTS[name]} --work FOLDER"

@@ -1,4 +1,7 @@
-"""The state of the ledger in words: one line for the first page, and the block of counts in ``README.md``."""
+"""The state of the ledger in words: one line for the first page, and the block of counts in ``README.md``.
+
+``counts`` is from :func:`compendium.ledger.table.counts`, ``judged`` from :func:`compendium.ledger.claims.claims`.
+"""
 
 import re
 from collections.abc import Iterator
@@ -25,33 +28,17 @@ _PLURAL = {
 def claim_counts(judged: pd.DataFrame, side: str) -> pd.DataFrame:
     """Claims per paper (rows, the last is their total) and answer (columns), ``changed`` for those on changed results.
 
-    Parameters
-    ----------
-    judged : DataFrame
-        From :func:`compendium.ledger.claims.claims`.
-    side : {"here", "printed"}
-        Which answer is counted; claims without it are not.
+    ``side``, "here" or "printed", says which answer is counted; claims without it are not.
     """
     said = answered(judged, side)
-    papers = judged["paper"].unique()
-    table = pd.crosstab(judged.loc[said.index, "paper"], said).reindex(sorted(papers), fill_value=0)
-    table = table.reindex(columns=[*ANSWERS, CHANGED], fill_value=0)
+    table = pd.crosstab(judged.loc[said.index, "paper"], said)
+    table = table.reindex(index=sorted(judged["paper"].unique()), columns=[*ANSWERS, CHANGED], fill_value=0)
     table.loc["total"] = table.sum(axis=0)
-    table["claims"] = table.sum(axis=1)
-    table.columns.name = None
-    return table
+    return table.assign(claims=table.sum(axis=1)).rename_axis(index="paper", columns=None)
 
 
 def one_line(counts: pd.DataFrame, judged: pd.DataFrame) -> str:
-    """The whole ledger in one line: numbers by evidence, how many agree and their control, and claims by answer.
-
-    Parameters
-    ----------
-    counts : DataFrame
-        From :func:`compendium.ledger.table.counts`.
-    judged : DataFrame
-        From :func:`compendium.ledger.claims.claims`.
-    """
+    """The whole ledger in one line: numbers by evidence, how many agree and their control, and claims by answer."""
     numbers = counts.loc["total"]
     line = f"{numbers['numbers'].sum(axis=0):,} published numbers: {'; '.join(sentences(numbers, verdicts=False))}."
     line += f" {len(judged):,} claims"
@@ -61,13 +48,22 @@ def one_line(counts: pd.DataFrame, judged: pd.DataFrame) -> str:
     return line + "."
 
 
+def summary(counts: pd.DataFrame) -> Iterator[str]:
+    """One line for each paper and kind of evidence."""
+    papers = counts.index.unique("paper")
+    width = max(map(len, papers))
+    for paper in papers:
+        for line in sentences(counts.loc[paper]):
+            yield f"{paper:<{width}}  {line}"
+
+
 def sentences(counts: pd.DataFrame, *, verdicts: bool = True) -> Iterator[str]:
     """One clause for each kind of evidence: its numbers, their verdicts, how many agree, and how many wrong ones would.
 
     Parameters
     ----------
     counts : DataFrame
-        From :func:`compendium.ledger.table.counts`, the rows of one paper or of the total.
+        The rows of one paper or of the total.
     verdicts : bool
         Whether the verdicts are counted one by one even where the share that agrees sums them up.
     """
@@ -83,33 +79,29 @@ def agreement(row: pd.Series) -> str:
     return f"{row['agree']:.0%} agree, a wrong method would in {row['wrong method']:.0%}".replace("%", " %")
 
 
-def readme(text: str, counts: pd.DataFrame, judged: pd.DataFrame) -> str:
-    """The text of ``README.md`` with its block of counts made anew; everything outside of the markers is kept.
+def counted(table: pd.DataFrame) -> pd.DataFrame:
+    """A tally or counts as text: what was counted, shares in per cent with their controls, verdicts that occur."""
+    kinds = [kind.value for kind in Kind if table[kind.value].any()]
+    shown = table[["numbers", *kinds]].map("{:,}".format)
+    controlled = table["wrong method"].notna()
+    for name in ("agree", "wrong method", "wrong data"):
+        shown[name] = (100 * table[name]).map("{:.0f} %".format).where(controlled & table[name].notna(), "–")
+    shown["most fail"] = table["most fail"].map("{:,}".format).where(controlled, "–")
+    return shown[["numbers", "agree", "wrong method", "wrong data", "most fail", *kinds]].reset_index()
 
-    Raises
-    ------
-    ResultError
-        The markers do not stand in the text exactly once, in this order.
-    """
+
+def readme(text: str, counts: pd.DataFrame, judged: pd.DataFrame) -> str:
+    """The text of ``README.md`` with its block of counts made anew; everything outside of the markers is kept."""
     if (text.count(BEGIN), text.count(END)) != (1, 1) or text.index(BEGIN) > text.index(END):
         raise ResultError(
             f"README.md needs the markers {BEGIN} and {END} once each, in this order; it has {text.count(BEGIN)} and "
             f"{text.count(END)}. Put them round the place of the counts."
         )
-    block = "\n".join(
-        [
-            BEGIN,
-            one_line(counts, judged),
-            "",
-            *_markdown(counted(counts)),
-            *(
-                line
-                for side, name in SIDES.items()
-                for line in ("", *_markdown(_of_claims(judged, side, f"claims, {name}")))
-            ),
-            END,
-        ]
-    )
+    lines = [BEGIN, one_line(counts, judged), "", *_markdown(counted(counts))]
+    for side, name in SIDES.items():
+        table = claim_counts(judged, side).reset_index()[["paper", "claims", *ANSWERS, CHANGED]]
+        lines += ["", *_markdown(table.rename(columns={"claims": f"claims, {name}"}))]
+    block = "\n".join([*lines, END])
     return re.sub(f"{BEGIN}.*{END}", lambda _: block, text, flags=re.DOTALL)
 
 
@@ -135,28 +127,6 @@ def _said(row: pd.Series, names: list[str]) -> Iterator[str]:
     for name in names:
         if row[name]:
             yield f"{row[name]:,.0f} {name if row[name] == 1 else _PLURAL.get(name, name)}"
-
-
-def counted(table: pd.DataFrame) -> pd.DataFrame:
-    """A tally as text: what was counted, the shares in per cent with their controls, and the verdicts that occur.
-
-    Parameters
-    ----------
-    table : DataFrame
-        From :func:`compendium.ledger.table.tally` or :func:`compendium.ledger.table.counts`.
-    """
-    kinds = [kind.value for kind in Kind if table[kind.value].any()]
-    shown = table[["numbers", *kinds]].map("{:,}".format)
-    controlled = table["wrong method"].notna()
-    for name in ("agree", "wrong method", "wrong data"):
-        shown[name] = (100 * table[name]).map("{:.0f} %".format).where(controlled & table[name].notna(), "–")
-    shown["most fail"] = table["most fail"].map("{:,}".format).where(controlled, "–")
-    return shown[["numbers", "agree", "wrong method", "wrong data", "most fail", *kinds]].reset_index()
-
-
-def _of_claims(judged: pd.DataFrame, side: str, title: str) -> pd.DataFrame:
-    table = claim_counts(judged, side).rename_axis("paper").reset_index()
-    return table[["paper", "claims", *ANSWERS, CHANGED]].rename(columns={"claims": title})
 
 
 def _markdown(table: pd.DataFrame) -> Iterator[str]:

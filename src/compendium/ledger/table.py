@@ -7,10 +7,11 @@ Beside every verdict stand its controls: how many wrong answers the same rule wo
 another method's number of ours on the same data, or the same method's on other data.
 """
 
-import csv
-import io
+import itertools
+import math
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import pandas as pd
@@ -18,40 +19,21 @@ import pandas as pd
 from evenspan.core.errors import ResultError
 
 from .. import paths, records
+from ..catalogue import Experiment, catalogue
+from ..states import COUNTED, DAMAGED, STATES, Stored, inspect
+from ..store import read_results
 from . import page as ledger_page
-from .results import Ours, collect
 from .verdicts import VERSION, Evidence, Kind, Peer, Rules, Verdict, judge, passes, printed_digits, rules
 
 PUBLISHED = ("paper", "table", "dataset", "method", "metric", "k", "split", "value", "std", "bold", "unit", "note")
 #: Columns of ledger.csv.
 COLUMNS = (
-    "cell",
-    "paper",
-    "table",
-    "dataset",
-    "method",
-    "metric",
-    "k",
-    "split",
-    "unit",
-    "published",
-    "published_std",
-    "printed_digits",
-    "ours",
-    "ours_std",
-    "splits",
-    "verdict",
-    "deviation_digits",
-    "deviation_sd",
-    "reason",
-    "experiment",
-    "execution",
-    "tasks",
-    "data_card",
-    "evidence",
-    "control",
-    "control_data",
-)
+    "cell", "paper", "table", "dataset", "method", "metric", "k", "split", "unit", "published", "published_std",
+    "printed_digits", "ours", "ours_std", "splits", "verdict", "deviation_digits", "deviation_sd", "reason",
+    "experiment", "execution", "tasks", "data_card", "evidence", "control", "control_data",
+)  # fmt: skip
+#: A protocol that gives a metric exactly from moments serves wherever the published protocol has no row of its own.
+MOMENTS = "moments"
 #: What a page adds and the committed ledger leaves out, because any edit of code changes it: the state of our number.
 STATE = "state"
 #: Files beside the published tables: what the papers claim, and where they contradict themselves.
@@ -81,19 +63,101 @@ def published() -> pd.DataFrame:
     return pd.concat(frames, ignore_index=True)
 
 
+@dataclass(frozen=True)
+class Ours:
+    """Our side of a cell: mean and population standard deviation over the splits, or why there is none; its state."""
+
+    mean: float | None
+    std: float | None
+    splits: int
+    reason: str
+    experiment: Experiment
+    dataset: str
+    tasks: tuple[str, ...]
+    state: str = "current"
+    changed: str = ""
+
+    @property
+    def counted(self) -> bool:
+        """Whether it may be judged, and bear witness for or against other numbers."""
+        return self.mean is not None and self.state in COUNTED and self.dataset not in self.experiment.stand_ins
+
+    @property
+    def draws(self) -> tuple[int, int | None] | None:
+        """Our number of random splits or starts and the paper's, where they are not the same ones."""
+        return (self.splits, self.experiment.repetitions) if self.experiment.splits == "own" else None
+
+
+def collect(cells: pd.DataFrame) -> dict[tuple[str, ...], Ours]:
+    """Our numbers by the key of the cell they belong to."""
+    found: dict[tuple[str, ...], Ours] = {}
+    for entry in catalogue().values():
+        if not entry.published:
+            continue
+        printed = cells[cells["stem"].isin(entry.published)]
+        rows = read_results(entry.id, damaged=True)
+        # Of all that an experiment measures, what the tables print is a small part.
+        rows = rows[rows["method"].isin(printed["method"]) & rows["metric"].isin(printed["metric"])]
+        states = {unit.name: unit for unit in inspect(entry.id)}
+        for key, ours in _means(entry, rows, states):
+            if key in found:
+                raise ResultError(
+                    f"{entry.id} and {found[key].experiment.id} both give a number for {', '.join(key)}. Only one "
+                    "experiment may judge a cell; correct experiments.yml."
+                )
+            found[key] = ours
+    return found
+
+
+def _means(
+    entry: Experiment, frame: pd.DataFrame, states: Mapping[str, Stored]
+) -> Iterable[tuple[tuple[str, ...], Ours]]:
+    frame = frame[frame["dataset"].isin(list(entry.published_datasets))]
+    for split, protocol in entry.published_protocols.items():
+        groups: dict[tuple[str, ...], tuple[str, pd.DataFrame]] = {}
+        for wanted in (protocol, MOMENTS):
+            rows = frame[frame["protocol"] == wanted]
+            for (dataset, method, metric, k), group in rows.groupby(["dataset", "method", "metric", "k"], dropna=False):
+                for stem, theirs in itertools.product(entry.published, entry.published_datasets[dataset]):
+                    key = (stem, theirs, method, metric, "" if pd.isna(k) else str(k), split)
+                    groups.setdefault(key, (dataset, group))
+        for key, (dataset, group) in groups.items():
+            yield key, _mean(entry, dataset, group, key, states)
+
+
+def _mean(
+    entry: Experiment,
+    dataset: str,
+    group: pd.DataFrame,
+    key: tuple[str, ...],
+    states: Mapping[str, Stored],
+) -> Ours:
+    numbered = group[group["split"].map(lambda split: split != "all")]
+    group = numbered if len(numbered) else group
+    tasks = tuple(sorted(set(group["task"])))
+    found = {task: states[task] for task in tasks}
+    state = max((unit.state for unit in found.values()), key=STATES.index)
+    changed = "; ".join(f"{task}: {unit.reason}" for task, unit in found.items() if not unit.counts)
+    if state != DAMAGED and group["split"].duplicated().any():
+        raise ResultError(
+            f"{entry.id} has two numbers for one split of {', '.join(key)}, in the tasks {', '.join(tasks)}. Remove "
+            "the results of tasks that the protocol no longer has."
+        )
+    values = group["value"].tolist()
+    if not all(map(math.isfinite, values)):
+        reasons = sorted({str(reason) for reason in group.loc[~group["value"].map(math.isfinite), "reason"]})
+        return Ours(None, None, len(group), "; ".join(reasons), entry, dataset, tasks, state, changed)
+    # fsum rounds once: the mean does not depend on the order of the splits. Equal values have no spread, nor its noise.
+    mean = math.fsum(values) / len(values) if min(values) < max(values) else values[0]
+    std = math.sqrt(math.fsum((value - mean) ** 2 for value in values) / len(values)) if len(values) > 1 else None
+    return Ours(mean, std, len(group), "", entry, dataset, tasks, state, changed)
+
+
 def ledger(*, version: int = VERSION) -> pd.DataFrame:
-    """One row for each published cell, as text.
+    """One row for each published cell, as text, judged by one version of the rules: columns ``COLUMNS`` and ``state``.
 
-    Parameters
-    ----------
-    version : int
-        Which version of the rules judges; the committed ledger has the present one.
-
-    Returns
-    -------
-    pandas.DataFrame
-        Columns ``COLUMNS`` and ``state``. Cells in which the paper prints words (``n/a``, ``fail to converge``) are
-        kept; they have an empty ``published`` and the words in ``reason``, and are not counted.
+    Cells in which the paper prints words (``n/a``, ``fail to converge``) are kept; they have an empty ``published`` and
+    the words in ``reason``, and are not counted.
     """
     cells, current = published(), rules(version)
     full = collect(cells)
@@ -104,20 +168,18 @@ def ledger(*, version: int = VERSION) -> pd.DataFrame:
             methods[_place(cell)][cell.method] = (cell.value, ours)
             datasets[_quantity(cell)][cell.dataset] = ours
     rows = []
-    for (_stem, metric), column in cells.groupby(["stem", "metric"], sort=False):
+    for _, column in cells.groupby(["stem", "metric"], sort=False):
         digits = printed_digits(column.loc[column["value"] != "", "value"])
         for cell in column.itertuples():
             ours = full.get(_key(cell))
             others = [one for method, one in methods[_place(cell)].items() if method != cell.method]
             elsewhere = [one for dataset, one in datasets[_quantity(cell)].items() if dataset != cell.dataset]
-            row = {name: getattr(cell, name) for name in ("cell", "paper", "table", "dataset", "method")}
-            row |= {"metric": metric, "k": cell.k, "split": cell.split, "unit": cell.unit}
+            row = {name: getattr(cell, name) for name in COLUMNS[:9]}
             row |= {"published": cell.value, "published_std": cell.std, "printed_digits": digits}
             row |= _verdict(cell, ours, digits, others, elsewhere, current)
             row |= _trail(ours, cell.k)
             rows.append({name: "" if value is None else str(value) for name, value in row.items()})
-    names = [*COLUMNS, STATE]
-    frame = pd.DataFrame(rows, columns=names, dtype=object).fillna("")
+    frame = pd.DataFrame(rows, columns=[*COLUMNS, STATE], dtype=object).fillna("")
     return frame.sort_values("cell", ignore_index=True)
 
 
@@ -168,11 +230,7 @@ def counts(frame: pd.DataFrame) -> pd.DataFrame:
 
 def to_csv(frame: pd.DataFrame) -> bytes:
     """The committed columns as CSV; equal rows give equal bytes."""
-    stream = io.StringIO()
-    writer = csv.writer(stream, lineterminator="\n")
-    writer.writerow(COLUMNS)
-    writer.writerows(frame[list(COLUMNS)].itertuples(index=False, name=None))
-    return stream.getvalue().encode()
+    return frame.to_csv(columns=list(COLUMNS), index=False, lineterminator="\n").encode()
 
 
 def path() -> Path:
@@ -208,7 +266,7 @@ def pages() -> dict[str, str]:
     frame = ledger()
     return {
         "ledger.md": ledger_page.page(frame, counts(frame)),
-        "_static/ledger.csv": to_csv(frame[list(COLUMNS)]).decode(),
+        "_static/ledger.csv": to_csv(frame).decode(),
     }
 
 
@@ -294,14 +352,9 @@ def _trail(ours: Ours | None, k: str) -> dict[str, str]:
     if ours is None:
         return {}
     cell = {"dataset": ours.dataset, "k": k}
-    execution = next(
-        (
-            name
-            for name in ours.experiment.executions
-            if all(cell[key] == str(v) for key, v in ours.experiment.execution(name).items() if key in cell)
-        ),
-        "",
-    )
+    given = {name: ours.experiment.execution(name) for name in ours.experiment.executions}
+    fitting = (name for name, own in given.items() if all(cell[x] == str(own[x]) for x in cell.keys() & own.keys()))
+    execution = next(fitting, "")
     trail = {"experiment": ours.experiment.id, "execution": execution}
     # data that are not at hand have no number, and may have no card
     known = ours.mean is not None or paths.data("cards", f"{ours.dataset}.md").is_file()

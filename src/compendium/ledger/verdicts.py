@@ -8,15 +8,22 @@ rules. What a verdict is worth is said by its control: the same rules applied to
 
 import enum
 import html
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
+from functools import lru_cache
+from pathlib import Path
+from typing import Annotated, Literal
 
 import yaml
+from pydantic import AfterValidator, Field, StrictBool, StrictFloat, StrictInt, ValidationError
 
 from evenspan.core.errors import ResultError
 
 from .. import paths
+from ..catalogue import Entry, Text, said
+
+VERSION = 2
 
 
 class Kind(enum.Enum):
@@ -53,9 +60,74 @@ class Evidence(enum.Enum):
     NONE = "none"
 
 
+Number = StrictInt | Annotated[StrictFloat, Field(allow_inf_nan=False)]
+_Size = Annotated[Number, Field(ge=0), AfterValidator(lambda size: Decimal(str(size)))]
+_Count = Annotated[StrictInt, Field(ge=1)]
+
+
+class _Exact(Entry):
+    units_of_last_digit: _Size
+
+
+class _Close(Entry):
+    relative: _Size
+    relative_without_spread: _Size
+    standard_errors: _Size
+    standard_deviations: _Size
+    seconds: StrictBool
+
+
+class _SameOrder(Entry):
+    other_methods: _Count
+
+
+class ClaimRule(Entry):
+    """A number with its meaning; ``said`` are the words of the claim that it is taken from, empty if it is ours."""
+
+    value: Number
+    words: Text
+    said: Text = Field("", validate_default=False)
+
+
+_ClaimRules = Mapping[str, Annotated[Mapping[str, ClaimRule], Field(min_length=1)]]
+
+
+class Tolerances(Entry):
+    """The file ``data/tolerances.yml``; ``recheck`` is read by :mod:`compendium.recheck`."""
+
+    version: Literal[VERSION]
+    significant_digits: _Count
+    exact: _Exact
+    close: _Close
+    version_1: _Close
+    same_order: _SameOrder
+    recheck: dict
+    claims: _ClaimRules
+    findings: _ClaimRules
+
+
+def tolerances() -> Tolerances:
+    """The rules by which numbers, claims and findings are judged, checked."""
+    path = paths.data("tolerances.yml")
+    try:
+        return _read(path, path.stat().st_mtime_ns)
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        raise ResultError(f"{path} cannot be read ({error}). Restore it; the verdicts are defined there.") from error
+    except ValidationError as error:
+        raise ResultError(
+            f"{path.name}: {said(error)}. Correct it (a number is written 1.0e-9, not 1e-9); its head and the rules "
+            "beside it say what is needed."
+        ) from None
+
+
+@lru_cache(maxsize=4)
+def _read(path: Path, changed: int) -> Tolerances:
+    return Tolerances.model_validate(yaml.safe_load(path.read_text(encoding="utf-8")))
+
+
 @dataclass(frozen=True)
 class Rules:
-    """The numbers of ``data/tolerances.yml`` that decide a verdict."""
+    """The numbers that decide a verdict."""
 
     significant_digits: int
     units_of_last_digit: Decimal
@@ -65,6 +137,17 @@ class Rules:
     standard_deviations: Decimal
     seconds: bool
     other_methods: int
+
+
+def rules(version: int = VERSION) -> Rules:
+    """The rules of a version; those of version 1 are kept to be compared with."""
+    given = tolerances()
+    return Rules(
+        significant_digits=given.significant_digits,
+        units_of_last_digit=given.exact.units_of_last_digit,
+        other_methods=given.same_order.other_methods,
+        **dict(given.close if version == VERSION else given.version_1),
+    )
 
 
 @dataclass(frozen=True)
@@ -87,44 +170,6 @@ class Verdict:
     deviation_digits: Decimal | None = None
     deviation_sd: Decimal | None = None
     reason: str = ""
-
-
-VERSION = 2
-_CLOSE = {
-    "relative": float,
-    "relative_without_spread": float,
-    "standard_errors": float,
-    "standard_deviations": float,
-    "seconds": bool,
-}
-_WANTED = {
-    "version": VERSION,
-    "significant_digits": int,
-    "exact": {"units_of_last_digit": float},
-    "close": _CLOSE,
-    "version_1": _CLOSE,
-    "same_order": {"other_methods": int},
-    "recheck": dict,
-    "claims": dict,
-    "findings": dict,
-}
-
-
-def rules(version: int = VERSION) -> Rules:
-    """The rules of ``data/tolerances.yml``, checked; those of version 1 are kept to be compared with."""
-    path = paths.data("tolerances.yml")
-    try:
-        given = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-        raise ResultError(f"{path} cannot be read ({error}). Restore it; the verdicts are defined there.") from error
-    _check(given, _WANTED, path.name)
-    close = given["close" if version == VERSION else f"version_{version}"]
-    return Rules(
-        significant_digits=given["significant_digits"],
-        units_of_last_digit=Decimal(str(given["exact"]["units_of_last_digit"])),
-        **{name: value if type(value) is bool else Decimal(str(value)) for name, value in close.items()},
-        other_methods=given["same_order"]["other_methods"],
-    )
 
 
 def printed_digits(values: Iterable[str]) -> int:
@@ -198,19 +243,16 @@ def judge(
         if abs(gap) <= rules.units_of_last_digit * unit:
             return Verdict(Kind.EXACT, **deviations)
         share = rules.relative if my_sd else rules.relative_without_spread
-        if abs(gap) <= share * abs(theirs):
-            return Verdict(Kind.CLOSE, **deviations, reason=f"within {_percent(share)} of the published number")
+        allowed = {f"{_percent(share)} of the published number": share * abs(theirs)}
         for spread, whose in ((their_sd, "published"), (my_sd, "our")):
-            if spread is not None and abs(gap) <= rules.standard_deviations * spread:
-                return Verdict(
-                    Kind.CLOSE, **deviations, reason=f"within {rules.standard_deviations:f} {whose} deviations"
-                )
-        if my_sd and draws and abs(gap) <= rules.standard_errors * _standard_error(their_sd, my_sd, *draws):
-            return Verdict(
-                Kind.CLOSE,
-                **deviations,
-                reason=f"within {rules.standard_errors:f} standard errors of the difference of the means",
-            )
+            if spread is not None:
+                allowed[f"{rules.standard_deviations:f} {whose} deviations"] = rules.standard_deviations * spread
+        if my_sd and draws:
+            words = f"{rules.standard_errors:f} standard errors of the difference of the means"
+            allowed[words] = rules.standard_errors * _standard_error(their_sd, my_sd, *draws)
+        for words, most in allowed.items():
+            if abs(gap) <= most:
+                return Verdict(Kind.CLOSE, **deviations, reason=f"within {words}")
     same = 0
     for peer in peers:
         side, our_side = _side(theirs, number(peer.published), unit), _side(mine, _decimal(peer.ours, rules), unit)
@@ -283,22 +325,3 @@ def _side(one: Decimal, other: Decimal, unit: Decimal) -> int:
 
 def _percent(share: Decimal) -> str:
     return f"{(share * 100).normalize():f} %"
-
-
-def _check(given: object, wanted: object, where: str) -> None:
-    if isinstance(wanted, dict):
-        if not isinstance(given, dict) or set(given) != set(wanted):
-            raise ResultError(f"{where} must have exactly the entries {', '.join(wanted)}, but holds {given!r}.")
-        for key, kind in wanted.items():
-            _check(given[key], kind, f"{where}, {key}")
-        return
-    if wanted in (dict, bool):
-        good, needed = type(given) is wanted, "a mapping" if wanted is dict else "true or false"
-    elif type(wanted) is int:
-        good, needed = given == wanted, f"the value {wanted}"
-    elif wanted is int:
-        good, needed = type(given) is int and given >= 1, "a whole number of at least 1"
-    else:
-        good, needed = type(given) in (int, float) and given >= 0, "a number of at least 0"
-    if not good:
-        raise ResultError(f"{where} needs {needed}, but holds {given!r}. Correct data/tolerances.yml.")
