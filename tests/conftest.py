@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from nbformat.v4 import new_code_cell, new_notebook
 
 from compendium import data as datasets
 from compendium import paths
@@ -85,27 +86,14 @@ from toy_project.protocol import METHODS, SEED, judged
 study = protocol.study("toy-table", dataset=dataset, k=k, scale=scale, quick=quick, profile=profile)
 results = study.run(judged, over=[{"k": k, "method": method} for method in METHODS], seed=SEED)
 study"""
-    cells = [
-        ("parameters", 'dataset = "toy"\nk = 10\nscale = 1.5\nquick = True\nprofile = "embedded"'),
-        ("work", 'print(dataset, k, scale, quick, profile)\nassert k != 13, "thirteen"'),
-        ("run", study),
-    ]
-    return {
-        "nbformat": 4,
-        "nbformat_minor": 5,
-        "metadata": {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}},
-        "cells": [
-            {
-                "cell_type": "code",
-                "id": f"cell-{tag}",
-                "metadata": {"tags": [tag]},
-                "source": source,
-                "outputs": [],
-                "execution_count": None,
-            }
-            for tag, source in cells
-        ],
+    cells = {
+        "parameters": 'dataset = "toy"\nk = 10\nscale = 1.5\nquick = True\nprofile = "embedded"',
+        "work": 'print(dataset, k, scale, quick, profile)\nassert k != 13, "thirteen"',
+        "run": study,
     }
+    made = [new_code_cell(source, id=f"cell-{tag}", metadata={"tags": [tag]}) for tag, source in cells.items()]
+    kernel = {"name": "python3", "display_name": "Python 3", "language": "python"}
+    return new_notebook(cells=made, metadata={"kernelspec": kernel})
 
 
 @pytest.fixture

@@ -5,14 +5,13 @@ import json
 import pickle
 import re
 import stat
-import subprocess
-import sys
 import zipfile
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
+from papermill.translators import PythonTranslator
 from typer.testing import CliRunner
 
 import evenspan
@@ -24,7 +23,7 @@ from compendium.data import registry, tables
 from compendium.data.fetch import place
 from compendium.records import tidy, whole
 from evenspan import GroupMoments
-from evenspan.core.errors import ConfigurationError, FairError, RegistryError, ResultError
+from evenspan.core.errors import FairError, RegistryError, ResultError
 
 SOURCE = Path(evenspan.__file__).parents[1]
 EXTENSIONS = paths.root() / "book" / "_ext"
@@ -123,94 +122,59 @@ HOSTILE = (
 )
 
 
-@pytest.mark.parametrize("text", HOSTILE)
-@pytest.mark.parametrize("name", ["dataset", "k", "scale", "quick"])
-def test_hostile_values_of_limited_or_numeric_parameters_are_refused(toy_checkout, name, text):
-    mark = toy_checkout / "touched"
-    ended = CliRunner().invoke(app, ["run", "toy-table", "-p", name, text.format(mark)])
-    assert ended.exit_code == 2
-    assert f"parameter '{name}'" in ended.output
-    assert not mark.exists()
-
-
-@pytest.mark.parametrize("text", HOSTILE)
 @pytest.mark.parametrize(
-    "words", [["run", "{}"], ["run", "toy-table", "--profile", "full", "--task", "{}"], ["data", "card", "{}"]]
+    ("words", "said"),
+    [
+        *((["run", "toy-table", "-p", name, "{}"], f"'{name}'") for name in ("dataset", "k", "scale", "quick")),
+        (["run", "{}"], "no experiment"),
+        (["run", "toy-table", "--profile", "full", "--task", "{}"], "toy-table"),
+        (["data", "card", "{}"], "no data set"),
+    ],
 )
-def test_hostile_names_are_refused(toy_checkout, words, text):
+def test_hostile_values_and_names_are_refused(toy_checkout, words, said):
     (toy_checkout / "data" / "registry.toml").write_bytes((SOURCE.parent / "data" / "registry.toml").read_bytes())
     mark = toy_checkout / "touched"
-    ended = CliRunner().invoke(app, [word.replace("{}", text.format(mark)) for word in words])
-    assert ended.exit_code == 2
-    assert ended.exception is None or isinstance(ended.exception, SystemExit)
-    assert not mark.exists()
+    for text in HOSTILE:
+        ended = CliRunner().invoke(app, [word.replace("{}", text.format(mark)) for word in words])
+        assert ended.exit_code == 2, text
+        assert said in ended.output or text == "-rf", text
+        assert ended.exception is None or isinstance(ended.exception, SystemExit)
+        assert not mark.exists()
 
 
-@pytest.mark.parametrize("text", [text for text in HOSTILE if "\x00" not in text])
-def test_a_hostile_free_text_reaches_the_notebook_as_that_text(toy_checkout, text):
+def test_a_hostile_free_text_reaches_the_notebook_as_that_text(toy_checkout):
     """The one way in is a parameter without limited values: papermill writes it into a cell as a quoted text."""
     listed = toy_checkout / "experiments.yml"
     listed.write_text(listed.read_text().replace("  choices: {dataset: [toy, other]}\n", ""))
-    mark = toy_checkout / "touched"
-    given = text.format(mark)
-    value = experiment("toy-table").convert("dataset", given)
-    assert value == given
-    from papermill.translators import PythonTranslator
-
-    cell = PythonTranslator.codify({"dataset": value})
-    [statement] = ast.parse(cell).body
-    assert ast.literal_eval(statement.value) == given
+    for text in HOSTILE:
+        given = text.replace("\x00", "").format(toy_checkout / "touched")
+        value = experiment("toy-table").convert("dataset", given)
+        assert value == given
+        [statement] = ast.parse(PythonTranslator.codify({"dataset": value})).body
+        assert ast.literal_eval(statement.value) == given
 
 
-def test_no_shell_sees_a_parameter(toy_checkout):
-    """The command itself, in a process of its own, with a text that a shell would run."""
-    mark = toy_checkout / "touched"
-    command = [
-        sys.executable,
-        "-m",
-        "compendium",
-        "run",
-        "toy-table",
-        "-p",
-        "dataset",
-        f"$(touch {mark}); touch {mark}",
-    ]
-    ended = subprocess.run(command, capture_output=True, text=True, check=False, cwd=toy_checkout)
-    assert ended.returncode == 2
-    assert "it can be toy, other" in ended.stderr
-    assert "Traceback" not in ended.stderr
-    assert not mark.exists()
-
-
-@pytest.mark.parametrize(
-    "text",
-    ["../../evil", "/etc/evil", "a/../../b", "..", "x\x00y", "C:\\evil", "~/evil", "a\nb", "$(touch x)", "é/../x"],
-)
-def test_names_of_tasks_stay_in_their_folder(text, tmp_path):
-    try:
-        name = task_id({"dataset": text, "k": 2})
-    except RegistryError:
-        return
-    assert re.fullmatch(r"[a-z0-9._-]+", name)
-    assert (tmp_path / f"{name}.csv").resolve().parent == tmp_path.resolve()
-    assert not name.startswith(".")
-
-
-def test_a_hostile_protocol_value_is_stored_below_the_results(toy_checkout):
-    entry = experiment("toy-table")
-    given = {"dataset": "../../../evil", "method": "PCA"}
+def test_names_of_units_stay_in_their_folder(toy_checkout):
+    texts = ["../../evil", "/etc/evil", "a/../../b", "x\x00y", "C:\\evil", "~/evil", "a\nb", "$(touch x)", "é/../x"]
+    for text in texts:
+        assert re.fullmatch(r"[a-z0-9_-][a-z0-9._-]*", task_id({"dataset": text, "k": 2}))
+    for text in ("..", "((("):
+        with pytest.raises(RegistryError, match="without letters or digits"):
+            task_id({"dataset": text, "k": 2})
+    entry, given = experiment("toy-table"), {"dataset": "../../../evil", "method": "PCA"}
     rows = whole(tidy({"%Var": 1.0}, k=3, protocol="released", **given))
     path = store.home(entry, given)
     stored = store.store(entry, given, rows, made=provenance.Provenance(), seconds=0.0, path=path)
     assert stored.resolve().is_relative_to((toy_checkout / "data" / "results" / "full" / "toy-table").resolve())
 
 
-@pytest.mark.parametrize("name", ["../evil", "a/b", "/etc", "..", ".hidden"])
-def test_an_experiment_cannot_be_named_like_a_path(toy_checkout, name):
+def test_an_experiment_cannot_be_named_like_a_path(toy_checkout):
     listed = toy_checkout / "experiments.yml"
-    listed.write_text(listed.read_text().replace("toy-table:", f"{json.dumps(name)}:"))
-    with pytest.raises(RegistryError, match="id: String should match pattern"):
-        experiment(name)
+    given = listed.read_text()
+    for name in ("../evil", "a/b", "/etc", "..", ".hidden"):
+        listed.write_text(given.replace("toy-table:", f"{json.dumps(name)}:"))
+        with pytest.raises(RegistryError, match="id: String should match pattern"):
+            experiment(name)
 
 
 # ---- archives and files ----
@@ -250,7 +214,7 @@ def below(folder: Path) -> set[str]:
 
 def test_members_of_archives_are_read_and_never_unpacked(bank, tmp_path):
     secret = tmp_path / "secret.csv"
-    secret.write_bytes(TABLE.replace(b"41", b"99"))
+    secret.write_bytes(TABLE)
     outside = {"../evil.csv": b"x", "/tmp/evenspan-evil.csv": b"x", "..\\evil.csv": b"x"}
     entry = bank({MEMBER: TABLE} | outside, {"link.csv": str(secret)})
     before = below(tmp_path)
@@ -258,14 +222,8 @@ def test_members_of_archives_are_read_and_never_unpacked(bank, tmp_path):
     assert (loaded.n, list(loaded.groups)) == (3, [1, 0, 1])
     assert below(tmp_path) == before
     assert not Path("/tmp/evenspan-evil.csv").exists()
-
-
-def test_a_link_in_an_archive_is_not_followed(bank, tmp_path):
-    secret = tmp_path / "secret.csv"
-    secret.write_bytes(TABLE)
-    entry = bank({}, {MEMBER: str(secret)})
-    with pytest.raises(KeyError, match="age"):  # what is read is the text of the link, which is no table
-        tables.load_bank_marketing(entry)
+    with pytest.raises(KeyError, match="age"):  # what is read of a link is its own text, which is no table
+        tables.load_bank_marketing(bank({}, {MEMBER: str(secret)}))
 
 
 def test_an_altered_archive_is_refused_before_it_is_opened(bank, tmp_path):
@@ -322,13 +280,6 @@ def hostile(path: Path, mark: Path) -> None:
     np.savez(path, **(arrays | {"means": means}))
 
 
-def test_the_hostile_file_would_work_elsewhere(tmp_path):
-    hostile(tmp_path / "m.npz", tmp_path / "touched")
-    with np.load(tmp_path / "m.npz", allow_pickle=True) as stored:
-        assert stored["means"].dtype == object
-    assert (tmp_path / "touched").exists()
-
-
 def test_a_pickled_object_in_a_moments_file_is_refused(tmp_path):
     hostile(tmp_path / "m.npz", tmp_path / "touched")
     with pytest.raises(ResultError, match=r"m.npz is not a moments file .*allow_pickle=False.*Make it again"):
@@ -337,6 +288,9 @@ def test_a_pickled_object_in_a_moments_file_is_refused(tmp_path):
     with pytest.raises(ResultError, match=r"bare.npz is not a moments file"):
         GroupMoments.load(tmp_path / "bare.npz")
     assert not (tmp_path / "touched").exists()
+    with np.load(tmp_path / "m.npz", allow_pickle=True) as stored:  # elsewhere it would work
+        assert stored["means"].dtype == object
+    assert (tmp_path / "touched").exists()
 
 
 def test_a_pickled_object_among_shipped_moments_is_refused(tmp_path, monkeypatch):
@@ -363,10 +317,3 @@ def test_text_in_results_is_only_text(toy_checkout):
     store.store(entry, task, frame, made=provenance.Provenance(), seconds=0.0, path=store.home(entry, task))
     back = store.read_results("toy-table")
     assert set(back["note"]) == set(cells)
-
-
-def test_a_damaged_parameter_name_is_told(toy_checkout):
-    with pytest.raises(ConfigurationError, match="given twice"):
-        experiment("toy-table").arguments(given=[("k", "2"), ("k", "3")])
-    with pytest.raises(RegistryError, match="has no parameter '__class__'"):
-        experiment("toy-table").convert("__class__", "x")

@@ -4,12 +4,13 @@ Every name and value a user can give on the command line is checked here, so tha
 experiments, executions, parameters and values there are before anything runs.
 """
 
+import contextlib
 import math
 import re
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import yaml
 from pydantic import (
@@ -118,17 +119,12 @@ class Experiment(Entry):
 
     def convert(self, name: str, text: str) -> Scalar:
         """The value that ``-p name text`` means: the type is that of the default; the text is never evaluated."""
-        kind = type(self._default(name))
-        try:
-            value: Any = text
-            if kind is bool:
-                value = {"true": True, "false": False}[text.lower()]
-            elif kind is int and not re.fullmatch(r"[+-]?\d+", text):
-                raise ValueError
-            elif kind is not str:
+        kind, value = type(self._default(name)), text
+        if kind is bool:
+            value = {"true": True, "false": False}.get(text.lower(), text)
+        elif kind is float or (kind is int and re.fullmatch(r"[+-]?\d+", text)):
+            with contextlib.suppress(ValueError):
                 value = kind(text)
-        except (ValueError, KeyError):
-            value = text
         return self._checked(name, value)
 
     def complete(self, given: Mapping[str, Scalar]) -> dict[str, Scalar]:
@@ -161,14 +157,11 @@ class Experiment(Entry):
 
     def execution_for(self, values: Mapping[str, object]) -> str | None:
         """The execution that agrees with ``values`` in all of its parameters, or None."""
-        for name in self.runs:
-            if all(key in values and values[key] == value for key, value in self.execution(name).items()):
-                return name
-        return None
+        return next((name for name in self.runs if self.execution(name).items() <= values.items()), None)
 
     def _default(self, name: str) -> Scalar:
         if name not in self.parameters:
-            known = ", ".join(f"{key} (default {value})" for key, value in self.parameters.items())
+            known = listed(f"{key} (default {value})" for key, value in self.parameters.items())
             raise RegistryError(f"{self.id} has no parameter {name!r}; its parameters are {known or 'none'}.")
         return self.parameters[name]
 

@@ -44,7 +44,7 @@ from . import paths, provenance, records, store
 from .catalogue import PROFILES, Experiment, experiment, task_id
 from .provenance import RUNS_UNITS
 from .recheck import Comparison, compare, tolerances
-from .states import TOUCHED, Stored, shortened, state_of
+from .states import TOUCHED, shortened, state_of
 
 #: The embedded profile computes units again whose full run took at most so many seconds, if the notebook does not say.
 SECONDS = 10.0
@@ -60,16 +60,7 @@ class NotAtHandError(FairError):
 
 
 def study(experiment_id: str, *, profile: str = "embedded", **setting) -> "Study":
-    """A run of a notebook with its parameters, which are those of its entry in ``experiments.yml``.
-
-    Parameters
-    ----------
-    experiment_id : str
-        An entry of ``experiments.yml``.
-    profile : {"embedded", "full"}
-    **setting
-        Every other parameter of the notebook.
-    """
+    """A run of a notebook with its parameters, which are those of its entry in ``experiments.yml``."""
     if profile not in PROFILES:
         raise ConfigurationError(f"profile={profile!r}; needed is one of {', '.join(PROFILES)}.")
     entry = experiment(experiment_id)
@@ -102,7 +93,7 @@ class Study:
     def run(
         self, unit: Unit, over: Iterable[Mapping], *, again: float | Collection[Mapping] = SECONDS, seed=None
     ) -> pd.DataFrame:
-        """Rows of all units: read, or computed as far as the profile allows.
+        """Rows of all units, with their names in ``task``: read, or computed as far as the profile allows.
 
         Parameters
         ----------
@@ -116,21 +107,21 @@ class Study:
             Which units the embedded profile computes again: those that took at most so many seconds, or these.
         seed : int, optional
             Noted in the records.
-
-        Returns
-        -------
-        pandas.DataFrame
-            With a column ``task``, the name of the unit.
         """
         self.units = _named(over)
         if _replaying:
             _replaying[-1].take(self, unit, seed)
-        elif self.full:
-            self._complete(unit, seed)
-        rows = [self._read(name) for name in self.units]
+            raise _Done
+        if self.full and (failed := Replay().take(self, unit, seed)):
+            reasons = "\n".join(f"{name}: {reason}" for name, reason in failed.items())
+            raise ExecutionError(
+                f"{self.entry.id}: {len(failed)} of {len(self.units)} units failed. Remove the cause and run the "
+                f"notebook again; finished units are kept.\n{reasons}"
+            )
+        rows = {name: self._read(name) for name in self.units}
         if not self.full:
-            rows = self._again(unit, dict(zip(self.units, rows, strict=True)), again)
-        found = [frame for frame in rows if frame is not None]
+            self._again(unit, rows, again)
+        found = [frame for frame in rows.values() if frame is not None]
         if not found:
             raise ExecutionError(
                 f"{self.entry.id}: nothing is stored for {self._said()}, and nothing of it can be computed from what "
@@ -155,32 +146,6 @@ class Study:
         if not self.full:
             raise NotAtHandError(f"{what} needs the raw data: set profile to 'full'")
 
-    def states(self) -> dict[str, Stored]:
-        """The state of every unit in the store."""
-        return {name: state_of(self.entry, name, self._home(task)) for name, task in self.units.items()}
-
-    def _complete(self, unit: Unit, seed) -> None:
-        states = self.states()
-        todo = [name for name, one in states.items() if not one.counts]
-        say = _printer(len(todo))
-        if kept := len(states) - len(todo):
-            say(f"{self.entry.id}: {kept} of {len(states)} units are stored already")
-        if touched := sum(one.state == TOUCHED for one in states.values()):
-            say(
-                f"code behind {touched} of these was edited since, and they are kept; to compute them again and "
-                f"compare: python -m compendium verify --experiment {self.entry.id} --touched --confirm"
-            )
-        for name in todo:
-            if states[name].reason:
-                say(f"{name} is computed again: {states[name].reason}")
-        failed = compute(self, unit, todo, seed, None, None, say)
-        if failed:
-            reasons = "\n".join(f"{name}: {reason}" for name, reason in failed.items())
-            raise ExecutionError(
-                f"{self.entry.id}: {len(failed)} of {len(states)} units failed. Remove the cause and run the notebook "
-                f"again; finished units are kept.\n{reasons}"
-            )
-
     def _read(self, name: str) -> pd.DataFrame | None:
         path = self._home(self.units[name])
         found = state_of(self.entry, name, path)
@@ -190,30 +155,27 @@ class Study:
             self.left_out[name] = f"{found.state}: {found.reason}"
         return None
 
-    def _again(self, unit: Unit, stored: Mapping, again: float | Collection[Mapping]) -> list[pd.DataFrame | None]:
-        """The stored rows, compared with what is computed now; and what is computed where nothing is stored."""
+    def _again(self, unit: Unit, rows: dict[str, pd.DataFrame | None], again: float | Collection[Mapping]) -> None:
+        """Compute units now: compare them with the stored rows, or put them where nothing is stored."""
         wanted = None if isinstance(again, int | float) else set(_named(again))
-        allowed, found = tolerances(self.entry.id), []
+        allowed = tolerances(self.entry.id)
         for name, task in self.units.items():
-            rows = stored[name]
             due = name in wanted if wanted is not None else self.took(task) <= again
-            if due or not self.published:
-                try:
-                    computed = _rows(unit, task, f"{self.entry.id}, {name}")
-                    # As they would be read from the store, so that both can be compared and shown alike.
-                    computed = records.frame(records.lines(computed), records.extra(computed)).assign(task=name)
-                except NotAtHandError as error:
-                    self.left_out[name] = str(error)
-                    computed = None
-                if rows is None:
-                    rows = computed
-                    self.fresh += 0 if computed is None else int(computed["value"].notna().sum(axis=0))
-                elif computed is not None:
-                    compared = compare(name, rows, computed, allowed, part=True)
-                    self.compared.append(compared)
-            found.append(rows)
-        self.numbers = sum(int(rows["value"].notna().sum(axis=0)) for rows in found if rows is not None)
-        return found
+            if self.published and not due:
+                continue
+            try:
+                computed = _rows(unit, task, f"{self.entry.id}, {name}")
+            except NotAtHandError as error:
+                self.left_out[name] = str(error)
+                continue
+            # As they would be read from the store, so that both can be compared and shown alike.
+            computed = records.frame(records.lines(computed), records.extra(computed)).assign(task=name)
+            if rows[name] is None:
+                rows[name] = computed
+                self.fresh += _count(computed)
+            else:
+                self.compared.append(compare(name, rows[name], computed, allowed, part=True))
+        self.numbers = sum(_count(frame) for frame in rows.values() if frame is not None)
 
     def _home(self, task: Mapping) -> Path:
         if self.published:
@@ -238,6 +200,7 @@ class Study:
         if self.full:
             return f"All {len(self.units)} units of the full protocol are stored.{lost}"
         computed = sum(one.rows for one in self.compared)
+        outside = sum(one.outside for one in self.compared)
         made = f"{computed + self.fresh:,}" if computed + self.fresh else "none"
         text = f"This build computed {made} of the {self.numbers:,} numbers itself"
         if self.fresh:
@@ -246,12 +209,11 @@ class Study:
             worst = max(self.compared, key=lambda one: (one.outside, one.largest_absolute))
             if not worst.largest_absolute:
                 text += "; all are equal to the stored ones"
-            elif outside := sum(one.outside for one in self.compared):
-                text += (
-                    f"; {outside} of them DIFFER from the stored ones by more than the recheck allows ({worst.where})"
-                )
+            elif outside:
+                text += f"; {outside} of them DIFFER from the stored ones by more than the recheck allows"
             else:
-                text += f"; the largest difference from the stored ones is {worst.largest_absolute:.1g} ({worst.where})"
+                text += f"; the largest difference from the stored ones is {worst.largest_absolute:.1g}"
+            text += f" ({worst.where})" if worst.largest_absolute else ""
         return f"{text}.{lost}"
 
     def _repr_html_(self) -> str:
@@ -264,48 +226,85 @@ class Study:
 # -- many units at once -------------------------------------------------------------------------------------------
 
 
-def compute(
-    study: Study, unit: Unit, names: Collection[str], seed, folder: Path | None, jobs: int | None, say: Callable
-) -> dict[str, str]:
-    """Compute units, each in a process of its own, and store each as it ends; the reason of every failure.
+@dataclass
+class Replay:
+    """The units of a run that are computed: all or those of these ``names``, ``jobs`` at once or as many as cores.
 
-    A process is forked from this one, so that a unit may be a function of a notebook. It ends with this one, however
-    this one ends. ``folder`` is another place for the files than that of the study.
+    In another ``folder`` results are to be compared; in the place where they belong only those units are computed that
+    are not stored yet, or do not count.
     """
-    jobs = jobs or int(os.environ.get("EVENSPAN_JOBS", 0)) or _cores()
-    if jobs < 1:
-        raise ConfigurationError(f"jobs is {jobs}, but at least 1 process is needed.")
-    if "fork" not in multiprocessing.get_all_start_methods():
-        raise ConfigurationError("The full profile needs a system that can fork processes, such as Linux or macOS.")
-    context = multiprocessing.get_context("fork")
-    waiting, running, failed = list(reversed(names)), {}, {}
-    alive, held = os.pipe()
-    try:
-        while waiting or running:
-            while waiting and len(running) < jobs:
-                name = waiting.pop()
-                path = (folder / study._home(study.units[name]).name) if folder else study._home(study.units[name])
-                log = paths.build("failed", study.entry.id, f"{name}.txt")
-                process = context.Process(target=_work, args=(study, unit, name, seed, path, log, alive, held))
-                with _ctrl_c_waits():
-                    process.start()
-                    running[process.sentinel] = (process, name, log, time.perf_counter())
-            for sentinel in wait(list(running)):
-                process, name, log, start = running.pop(sentinel)
+
+    names: Collection[str] | None = None
+    folder: Path | None = None
+    jobs: int | None = None
+    #: What the run has, which of it was computed, and what of that failed and why.
+    known: list[str] = field(default_factory=list)
+    units: list[str] = field(default_factory=list)
+    failed: dict[str, str] = field(default_factory=dict)
+
+    def take(self, study: Study, unit: Unit, seed) -> dict[str, str]:
+        """Compute the units of a study, each in a process of its own, and store each as it ends; what failed and why.
+
+        A process is forked from this one, so that a unit may be a function of a notebook. It ends with this one,
+        however this one ends.
+        """
+        self.known = list(study.units)
+        self.units = [name for name in study.units if self.names is None or name in self.names]
+        if self.folder is None:
+            self.units = _not_stored(study, self.units)
+        jobs = _cores() if self.jobs is None else self.jobs
+        if jobs < 1:
+            raise ConfigurationError(f"jobs is {jobs}, but at least 1 process is needed.")
+        if "fork" not in multiprocessing.get_all_start_methods():
+            raise ConfigurationError("The full profile needs a system that can fork, such as Linux or macOS.")
+        context = multiprocessing.get_context("fork")
+        waiting, running = list(reversed(self.units)), {}
+        alive, held = os.pipe()
+        try:
+            while waiting or running:
+                while waiting and len(running) < jobs:
+                    name = waiting.pop()
+                    home = study._home(study.units[name])
+                    path = self.folder / home.name if self.folder else home
+                    log = paths.build("failed", study.entry.id, f"{name}.txt")
+                    process = context.Process(target=_work, args=(study, unit, name, seed, path, log, alive, held))
+                    with _ctrl_c_waits():
+                        process.start()
+                        running[process.sentinel] = (process, name, log, time.perf_counter())
+                for sentinel in wait(list(running)):
+                    process, name, log, start = running.pop(sentinel)
+                    process.join()
+                    if process.exitcode == 0:
+                        log.unlink(missing_ok=True)
+                        said = f"{name}: {time.perf_counter() - start:.1f} s"
+                    else:
+                        self.failed[name] = _reason(log, process.exitcode)
+                        said = f"{name} failed: {self.failed[name].partition(chr(10))[0]}\n  all of it: {log}"
+                    print(f"[{len(self.units) - len(waiting) - len(running)}/{len(self.units)}] {said}", flush=True)
+        finally:
+            for process, *_ in running.values():
+                process.kill()
                 process.join()
-                if process.exitcode == 0:
-                    log.unlink(missing_ok=True)
-                    say(f"{name}: {time.perf_counter() - start:.1f} s", advance=True)
-                else:
-                    failed[name] = _reason(log, process.exitcode)
-                    say(f"{name} failed: {failed[name].partition(chr(10))[0]}\n  all of it: {log}", advance=True)
-    finally:
-        for process, *_ in running.values():
-            process.kill()
-            process.join()
-        os.close(held)
-        os.close(alive)
-    return failed
+            os.close(held)
+            os.close(alive)
+        return self.failed
+
+
+def _not_stored(study: Study, names: Collection[str]) -> list[str]:
+    """Those of some units that are to be computed; says why, and what is kept."""
+    states = {name: state_of(study.entry, name, study._home(study.units[name])) for name in names}
+    kept = [one for one in states.values() if one.counts]
+    if kept:
+        print(f"{study.entry.id}: {len(kept)} of {len(states)} units are stored already")
+    if touched := sum(one.state == TOUCHED for one in kept):
+        print(
+            f"code behind {touched} of these was edited since, and they are kept; to compute them again and compare: "
+            f"python -m compendium verify --experiment {study.entry.id} --touched --confirm"
+        )
+    for name, one in states.items():
+        if one.reason and not one.counts:
+            print(f"{name} is computed again: {one.reason}")
+    return [name for name, one in states.items() if not one.counts]
 
 
 @contextlib.contextmanager
@@ -336,7 +335,7 @@ def _work(study: Study, unit: Unit, name: str, seed, path: Path, log: Path, aliv
         os.dup2(stream.fileno(), 2)
         code, task = 0, study.units[name]
         try:
-            with provenance.recorded(study.entry.notebook) as made:
+            with provenance.Provenance(study.entry.notebook) as made:
                 start = time.perf_counter()
                 rows = _rows(unit, task, f"{study.entry.id}, {name}")
                 seconds = time.perf_counter() - start
@@ -379,15 +378,8 @@ def _cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def _printer(total: int) -> Callable:
-    count = 0
-
-    def say(text: str, *, advance: bool = False) -> None:
-        nonlocal count
-        count += advance
-        print(f"[{count}/{total}] {text}" if advance else text, flush=True)
-
-    return say
+def _count(rows: pd.DataFrame) -> int:
+    return int(rows["value"].notna().sum(axis=0))
 
 
 def _named(over: Iterable[Mapping]) -> dict[str, dict]:
@@ -407,30 +399,6 @@ class _Done(BaseException):
     """The units of a notebook are dealt with, and the rest of it is not needed."""
 
 
-@dataclass
-class Replay:
-    """Some units of one execution, computed by the notebook's own cells."""
-
-    names: Collection[str] | None
-    folder: Path | None
-    jobs: int | None
-    known: list[str] = field(default_factory=list)
-    units: list[str] = field(default_factory=list)
-    failed: dict[str, str] = field(default_factory=dict)
-
-    def take(self, study: Study, unit: Unit, seed) -> None:
-        """Called by the study in place of its own run."""
-        self.known = list(study.units)
-        wanted = study.units if self.names is None else [name for name in study.units if name in self.names]
-        if self.folder is None:
-            states = study.states()
-            wanted = [name for name in wanted if not states[name].counts]
-        self.units = list(wanted)
-        say = _printer(len(self.units))
-        self.failed = compute(study, unit, self.units, seed, self.folder, self.jobs, say)
-        raise _Done
-
-
 _replaying: list[Replay] = []
 
 
@@ -444,16 +412,7 @@ def replay(
 ) -> Replay:
     """Run a notebook's cells in the full profile, without a kernel, up to its units, and compute these.
 
-    Parameters
-    ----------
-    entry, setting
-        The experiment and the parameters of its notebook.
-    names : collection of str, optional
-        Units; all by default.
-    folder : Path, optional
-        Where results go that are to be compared; by default they are stored, as far as they are not yet.
-    jobs : int, optional
-        Processes at once; by default one for each core.
+    ``names``, ``folder`` and ``jobs`` are those of :class:`Replay`.
     """
     run = Replay(names, folder, jobs)
     _replaying.append(run)

@@ -13,16 +13,20 @@ import os
 import platform
 import re
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from fnmatch import fnmatchcase
-from functools import cache, lru_cache
+from functools import cache
 from pathlib import Path
+from typing import Annotated, Literal
 
 import yaml
+from pydantic import BeforeValidator, Field, StrictInt, TypeAdapter, ValidationError
 
 from evenspan.core.errors import RegistryError, ResultError
 
+from . import data as datasets
 from . import paths, records
+from .catalogue import said
 
 #: Modules that run, store, fetch, describe or judge what is stored, and cannot move a number.
 OUTSIDE = (
@@ -33,17 +37,16 @@ OUTSIDE = (
     *("compendium/papers/*claims.py", "compendium/papers/*figures.py", "compendium/papers/*diagrams.py"),
     *(f"compendium/data/{name}.py" for name in ("cards", "fetch", "registry")),
 )  # fmt: skip
+SOURCES = Path(__file__).resolve().parents[1]
 #: The packages of the checkout.
 PACKAGES = ("evenspan/", "compendium/")
 #: Folders below ``data/`` whose files decide numbers.
 DATA = ("data/moments/", "data/paper/")
 SET = "data set"
-#: Units that were stored before versions were declared have these.
+#: The version of what ``data/versions.yml`` does not name.
 FIRST = 1
-
 #: What the cell of a notebook calls that runs its units.
 RUNS_UNITS = "study.run("
-
 #: Of a folder with more raw files than these the checksum of the whole data set is noted.
 SINGLY = 20
 
@@ -51,25 +54,35 @@ _listening: list["Provenance"] = []
 
 
 class Provenance:
-    """Filled while a unit is computed: see :func:`recorded`."""
+    """What a unit of a ``notebook`` is made with: code as it is now, and data that are opened in a ``with`` of this."""
 
     def __init__(self, notebook: str = "") -> None:
         self._cells = {notebook: cells_digest(paths.root() / notebook)} if notebook else {}
         self.commit, self.dirty = records.commit()
-        self._digests = {name: records.digest(path.read_bytes()) for name, path in _checkout()}
+        ours = {_name(path): path for package in PACKAGES for path in (SOURCES / package).rglob("*.py")}
+        self._before = {name: records.digest(path.read_bytes()) for name, path in (_loaded() | ours).items()}
         self.opened: set[str] = set()
+
+    def __enter__(self) -> "Provenance":
+        _listen()
+        _listening.append(self)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        _listening.remove(self)
 
     def environment(self) -> dict[str, object]:
         """Commit, code, packages, interpreter and kind of machine; equal for most units of one run."""
         lock = paths.root() / "requirements.lock"
-        code = {name: self._digests.get(name) or records.digest(path.read_bytes()) for name, path in _loaded()}
-        code |= self._cells
+        code = {name: self._before.get(name) or _digest(path) for name, path in _loaded().items()} | self._cells
+        providers = _providers()
+        packages = {name for module in list(sys.modules) for name in providers.get(module.partition(".")[0], ())}
         return {
             "commit": self.commit,
             "dirty": self.dirty,
             "code": {name: digest[:16] for name, digest in sorted(code.items())},
-            "packages": _packages(),
-            "lock_sha256": records.digest(lock.read_bytes()) if lock.is_file() else None,
+            "packages": {name: importlib.metadata.version(name) for name in sorted(packages)},
+            "lock_sha256": _digest(lock) if lock.is_file() else None,
             "python": platform.python_version(),
             "machine": f"{platform.system()} {platform.machine()}",
         }
@@ -87,7 +100,7 @@ class Provenance:
                 name = f"data/{place[len(own_data) :].replace(os.sep, '/')}"
             if (name in registered or name.startswith(DATA)) and (now := data_now(name)):
                 found[name] = now
-        for entry in _entries() if len(found) > SINGLY else ():
+        for entry in map(datasets.entry, datasets.names()) if len(found) > SINGLY else ():
             own = {f"{entry.folder}/{file.name}" for file in entry.files} & found.keys()
             if len(own) > SINGLY:
                 found = {name: now for name, now in found.items() if name not in own}
@@ -97,29 +110,21 @@ class Provenance:
         return found
 
 
-@contextlib.contextmanager
-def recorded(notebook: str = "") -> Iterator[Provenance]:
-    """A :class:`Provenance` that listens to what is opened inside of the block; a unit of a ``notebook`` names it."""
-    made = Provenance(notebook)
-    _listen()
-    _listening.append(made)
-    try:
-        yield made
-    finally:
-        _listening.remove(made)
+def edited(environment: Mapping) -> list[str]:
+    """Code of a recorded environment that is other code now or gone, and packages of versions that the lock has not.
+
+    Packages that the lock does not name at all do not count.
+    """
+    if environment["code"] is None:
+        return ["code that was noted in another way"]
+    lock = paths.root() / "requirements.lock"
+    allowed = _locked(lock) if lock.is_file() else {}
+    code = [name for name, digest in environment["code"].items() if _code_now(name) != digest]
+    packages = environment["packages"].items()
+    return code + [f"{name} {version}" for name, version in packages if version not in allowed.get(name, {version})]
 
 
-def code_now(name: str) -> str | None:
-    """The digest of a file of the checkout as records have it, None if it is not there."""
-    path = _sources() / name if name.startswith(PACKAGES) else paths.root() / name
-    try:
-        if path.suffix == ".ipynb":
-            return cells_digest(path)[:16]
-        return _digest(path, path.stat().st_mtime_ns)[:16]
-    except OSError:
-        return None
-
-
+@records.kept
 def cells_digest(notebook: Path) -> str:
     """The digest of a notebook's code as far as numbers depend on it: up to the cell that runs the units."""
     sources = []
@@ -133,79 +138,62 @@ def cells_digest(notebook: Path) -> str:
 
 def data_now(name: str) -> str | None:
     """The checksum of ``FOLDER/FILE`` or ``data set NAME`` in the registry, or of a file below ``data/``; or None."""
-    from . import data as datasets
-
     if name.startswith(f"{SET} "):
         with contextlib.suppress(RegistryError):
             return datasets.checksum(name.removeprefix(f"{SET} "))
         return None
     if name.startswith("data/"):
         path = paths.root() / name
-        return _digest(path, path.stat().st_mtime_ns) if path.is_file() else None
+        return _digest(path) if path.is_file() else None
     return _registered().get(name)
-
-
-def locked() -> Mapping[str, frozenset[str]]:
-    """The versions of every package that ``requirements.lock`` allows."""
-    lock = paths.root() / "requirements.lock"
-    return _locked(lock, lock.stat().st_mtime_ns) if lock.is_file() else {}
 
 
 def versions(experiment_id: str, methods: Iterable[str]) -> dict[str, int]:
     """Declared versions of a protocol and of the methods that it ran (``data/versions.yml``)."""
     path = paths.data("versions.yml")
-    given = _declared(path, path.stat().st_mtime_ns) if path.is_file() else {}
-    named = sorted({str(method) for method in methods})
-    own = {f"method {name}": given.get("methods", {}).get(name, FIRST) for name in named}
+    given = _declared(path) if path.is_file() else {}
+    known = given.get("methods", {})
+    own = {f"method {name}": known[name] for name in sorted({str(method) for method in methods} & known.keys())}
     return {"protocol": given.get("protocols", {}).get(experiment_id, FIRST)} | {
         name: version for name, version in own.items() if version != FIRST
     }
 
 
-def changed_code(recorded: Mapping[str, str]) -> list[str]:
-    """Files of a recorded code that are other ones now, or gone."""
-    return [name for name, digest in recorded.items() if code_now(name) != digest]
+Versions = Annotated[dict[str, Annotated[StrictInt, Field(ge=FIRST)]], BeforeValidator(lambda given: given or {})]
+_DECLARED = TypeAdapter(dict[Literal["protocols", "methods"], Versions])
 
 
-def changed_packages(recorded: Mapping[str, str]) -> list[str]:
-    """Packages whose recorded version the lock does not have; those that it does not name at all do not count."""
-    known = locked()
-    return [f"{name} {version}" for name, version in recorded.items() if name in known and version not in known[name]]
+@records.kept
+def _declared(path: Path) -> Mapping[str, Mapping[str, int]]:
+    try:
+        return _DECLARED.validate_python(yaml.safe_load(path.read_text(encoding="utf-8")) or {})
+    except (yaml.YAMLError, ValidationError) as error:
+        why = said(error) if isinstance(error, ValidationError) else f"it is not YAML ({error})"
+        raise ResultError(f"{path.name}: {why}. Correct it; the versions are declared there.") from error
 
 
-def _sources() -> Path:
-    return Path(__file__).resolve().parents[1]
+def _name(path: Path) -> str:
+    """A file as records name it: from its package on, or from the checkout on; blank if it is in neither."""
+    ours = any(path.is_relative_to(SOURCES / package) for package in PACKAGES)
+    base = SOURCES if ours else paths.root().resolve()
+    return path.relative_to(base).as_posix() if path.is_relative_to(base) else ""
 
 
-def _checkout() -> Iterator[tuple[str, Path]]:
-    """Every Python file that a protocol may load, by the name that records give it."""
-    sources = _sources()
-    for package in PACKAGES:
-        for path in sorted((sources / package).rglob("*.py")):
-            yield path.relative_to(sources).as_posix(), path
-    yield from ((name, path) for name, path in _loaded() if not name.startswith(PACKAGES))
-
-
-def _loaded() -> Iterator[tuple[str, Path]]:
+def _loaded() -> dict[str, Path]:
     """The files of the checkout that this process has loaded, but for those that cannot move a number."""
-    sources, root = _sources(), paths.root().resolve()
+    found = {}
     for module in list(sys.modules.values()):
         path = Path(getattr(module, "__file__", None) or "/").resolve()
-        if path.suffix != ".py" or "site-packages" in path.parts:
-            continue
-        inside = any(path.is_relative_to(sources / package) for package in PACKAGES)
-        base = sources if inside else root
-        if path.is_relative_to(base):
-            name = path.relative_to(base).as_posix()
-            if not any(fnmatchcase(name, pattern) for pattern in OUTSIDE):
-                yield name, path
+        if path.suffix == ".py" and "site-packages" not in path.parts and (name := _name(path)):
+            found[name] = path
+    return {name: path for name, path in found.items() if not any(fnmatchcase(name, pattern) for pattern in OUTSIDE)}
 
 
-def _packages() -> dict[str, str]:
-    """Versions of the installed packages of which something is loaded."""
-    providers = _providers()
-    names = {name for module in list(sys.modules) for name in providers.get(module.partition(".")[0], ())}
-    return {name: importlib.metadata.version(name) for name in sorted(names)}
+def _code_now(name: str) -> str | None:
+    path = (SOURCES if name.startswith(PACKAGES) else paths.root()) / name
+    with contextlib.suppress(OSError):
+        return (cells_digest if path.suffix == ".ipynb" else _digest)(path)[:16]
+    return None
 
 
 @cache
@@ -215,58 +203,38 @@ def _providers() -> Mapping[str, list[str]]:
 
 @cache
 def _listen() -> None:
-    sys.addaudithook(_hear)
+    """Hear of every file that this process opens from now on."""
+
+    def hear(event: str, arguments: tuple) -> None:
+        if event == "open" and _listening and isinstance(arguments[0], str | os.PathLike):
+            place = os.fspath(arguments[0])
+            if isinstance(place, str) and not place.endswith((".py", ".pyc", ".so")):
+                for one in _listening:
+                    one.opened.add(place)
+
+    sys.addaudithook(hear)
 
 
-def _hear(event: str, arguments: tuple) -> None:
-    if event == "open" and _listening and isinstance(arguments[0], str | os.PathLike):
-        place = os.fspath(arguments[0])
-        if isinstance(place, str) and not place.endswith((".py", ".pyc", ".so")):
-            for one in _listening:
-                one.opened.add(place)
-
-
-def _entries() -> list:
-    from . import data as datasets
-
-    return [datasets.entry(name) for name in datasets.names()]
+@records.kept
+def _digest(path: Path) -> str:
+    return records.digest(path.read_bytes())
 
 
 def _registered() -> Mapping[str, str]:
     registry = paths.data("registry.toml")
-    return _raw(registry, registry.stat().st_mtime_ns) if registry.is_file() else {}
+    return _raw(registry) if registry.is_file() else {}
 
 
-@lru_cache(maxsize=4)
-def _raw(registry: Path, changed: int) -> Mapping[str, str]:
-    return {f"{entry.folder}/{file.name}": file.sha256 for entry in _entries() for file in entry.files}
+@records.kept
+def _raw(registry: Path) -> Mapping[str, str]:
+    entries = map(datasets.entry, datasets.names())
+    return {f"{entry.folder}/{file.name}": file.sha256 for entry in entries for file in entry.files}
 
 
-@lru_cache(maxsize=4096)
-def _digest(path: Path, changed: int) -> str:
-    return records.digest(path.read_bytes())
-
-
-@lru_cache(maxsize=4)
-def _locked(path: Path, changed: int) -> Mapping[str, frozenset[str]]:
+@records.kept
+def _locked(lock: Path) -> Mapping[str, set[str]]:
+    """The versions of every package that a lock allows; it may have another one for another Python."""
     found: dict[str, set[str]] = {}
-    for name, version in re.findall(r"^([A-Za-z0-9_.-]+)==([^\s;\\]+)", path.read_text(encoding="utf-8"), re.MULTILINE):
+    for name, version in re.findall(r"^([A-Za-z0-9_.-]+)==([^\s;\\]+)", lock.read_text(encoding="utf-8"), re.MULTILINE):
         found.setdefault(name, set()).add(version)
-    return {name: frozenset(some) for name, some in found.items()}
-
-
-@lru_cache(maxsize=4)
-def _declared(path: Path, changed: int) -> Mapping[str, Mapping[str, int]]:
-    try:
-        given = yaml.safe_load(path.read_text(encoding="utf-8")) or {}
-    except yaml.YAMLError as error:
-        raise ResultError(f"{path.name} is not YAML ({error}). Correct it; the versions are declared there.") from error
-    sound = isinstance(given, dict) and set(given) <= {"protocols", "methods"}
-    tables = [table or {} for table in given.values()] if sound else []
-    if not sound or not all(
-        isinstance(table, dict) and all(type(v) is int and v >= FIRST for v in table.values()) for table in tables
-    ):
-        raise ResultError(
-            f"{path.name} must hold 'protocols' and 'methods', each with whole numbers from {FIRST}, but has {given!r}."
-        )
-    return {name: table or {} for name, table in given.items()}
+    return found

@@ -1,4 +1,4 @@
-"""A stored result against the same task computed again."""
+"""A stored result against the same unit computed again: the largest difference, and whether it is allowed."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ from . import paths
 
 @dataclass(frozen=True)
 class Comparison:
-    """A stored result against the same task computed again."""
+    """How two results of a unit compare: over how many rows, by how much they differ at most, and where."""
 
     name: str
     rows: int
@@ -36,11 +36,10 @@ class Tolerances:
 
     def of(self, metric: str, method: str = "") -> tuple[float, float]:
         """``(rtol, atol)`` of one metric of one method."""
-        names = (metric, f"{method}: {metric}")
-        return next(
-            ((rtol, atol) for pattern, rtol, atol in self.patterns if any(fnmatchcase(one, pattern) for one in names)),
-            self.others,
-        )
+        for pattern, *allowed in self.patterns:
+            if fnmatchcase(metric, pattern) or fnmatchcase(f"{method}: {metric}", pattern):
+                return tuple(allowed)
+        return self.others
 
 
 def compare(
@@ -50,39 +49,39 @@ def compare(
 
     With ``part`` the second may lack rows, or have them without a value: what was not computed is not compared.
     """
-    key = [column for column in stored.columns if column not in ("value", "reason")]
-    if part:
-        again = _worded(again[again["value"].notna()].reindex(columns=[*key, "value"]), key)
-        stored = _worded(stored, key).merge(again[key], on=key)
-        if stored.empty and again.empty:
+    apart = ("value", "reason", "task")
+    key = [column for column in stored.columns if column not in apart]
+    if part:  # what has nothing in a column lacks it
+        again = again[again["value"].notna()].reindex(columns=[*key, "value"])
+        if again.empty:
             return Comparison(name, 0, 0.0, 0.0, "", True)
-    if sorted(key) != sorted(column for column in again.columns if column not in ("value", "reason")):
+    elif {*key} != {*again.columns} - {*apart}:
         return Comparison(name, len(stored), np.inf, np.inf, "the columns differ", False)
-    both = stored.astype(dict.fromkeys(key, str)).merge(
-        again.astype(dict.fromkeys(key, str)), on=key, how="outer", indicator=True, suffixes=("_old", "_new")
+    both = _worded(stored, key).merge(
+        _worded(again, key), on=key, how="outer", indicator=True, suffixes=("_old", "_new")
     )
+    if part:
+        both = both[both["_merge"] != "left_only"]
     if not (both["_merge"] == "both").all():
         row = both.loc[both["_merge"] != "both", key].iloc[0].to_dict()
-        return Comparison(name, len(stored), np.inf, np.inf, f"only one of the two has {row}", False)
+        return Comparison(name, len(both), np.inf, np.inf, f"only one of the two has {row}", False)
     old, new = both["value_old"].to_numpy(), both["value_new"].to_numpy()
     same = (old == new) | (np.isnan(old) & np.isnan(new))
     with np.errstate(invalid="ignore", divide="ignore"):
         difference = np.where(same, 0.0, np.abs(new - old))
         relative = np.where(same, 0.0, difference / np.abs(old))
-        rtol, atol = np.array(
-            [allowed.of(*map(str, pair)) for pair in zip(both["metric"], both["method"], strict=True)]
-        ).T
+        rtol, atol = np.array([allowed.of(*pair) for pair in zip(both["metric"], both["method"], strict=True)]).T
         ok = same | (difference <= atol + rtol * np.abs(old))  # a NaN on one side only compares as False
     difference, relative = np.nan_to_num(difference, nan=np.inf), np.nan_to_num(relative, nan=np.inf)
     worst = int(np.lexsort((difference, ~ok))[-1])  # the largest that does not agree, if there is one
-    named = (str(text) for column, text in both[key].iloc[worst].items() if column != "task")
-    where = " ".join(text for text in named if text not in ("nan", "<NA>", "")) if difference[worst] > 0 else ""
-    largest = (float(some.max()) for some in (difference, relative))
-    return Comparison(name, len(stored), *largest, where, bool(ok.all()), int((~ok).sum(axis=0)))
+    where = " ".join(filter(None, both[key].iloc[worst])) if difference[worst] > 0 else ""
+    return Comparison(
+        name, len(both), float(difference.max()), float(relative.max()), where, bool(ok.all()), int((~ok).sum(axis=0))
+    )
 
 
 def _worded(rows: pd.DataFrame, key: list[str]) -> pd.DataFrame:
-    """Rows with words as keys: what was read has blanks and whole numbers in other types than what was computed."""
+    """Values by keys in words: what was read has blanks and whole numbers in other types than what was computed."""
 
     def word(value: object) -> str:
         try:
@@ -91,7 +90,7 @@ def _worded(rows: pd.DataFrame, key: list[str]) -> pd.DataFrame:
             return "" if value is None or value is pd.NA else str(value)
         return "" if np.isnan(number) else repr(number).removesuffix(".0")
 
-    return rows.assign(**{name: [word(value) for value in rows[name]] for name in key})
+    return rows[["value"]].assign(**{name: [word(value) for value in rows[name]] for name in key})
 
 
 def tolerances(experiment_id: str) -> Tolerances:
@@ -99,10 +98,8 @@ def tolerances(experiment_id: str) -> Tolerances:
     path = paths.data("tolerances.yml")
     try:
         rules = yaml.safe_load(path.read_text(encoding="utf-8"))["recheck"]
-        own = rules["experiments"].get(experiment_id, {})
-        return Tolerances(
-            tuple((name, *_pair(rule)) for name, rule in [*own.items(), *rules["metrics"].items()]), _pair(rules)
-        )
+        patterns = [*rules["experiments"].get(experiment_id, {}).items(), *rules["metrics"].items()]
+        return Tolerances(tuple((name, *_pair(rule)) for name, rule in patterns), _pair(rules))
     except (OSError, yaml.YAMLError, KeyError, TypeError, ValueError, AttributeError) as error:
         raise ResultError(
             f"{path} must hold 'recheck' with rtol, atol, 'metrics' and 'experiments', whose patterns of metrics have "

@@ -9,8 +9,10 @@ import math
 import os
 import subprocess
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import lru_cache, wraps
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
@@ -29,24 +31,24 @@ def commit() -> tuple[str, bool | None]:
     Outside a git checkout, also in a folder of another one, the commit is ``unknown: `` with the reason, and the flag
     is None.
     """
-    # --no-optional-locks: several tasks ask at once, and none may disturb a commit that the user is making.
-    git = ["git", "--no-optional-locks", "-C", str(root())]
-    decides = ["src", "notebooks", "experiments.yml", "pyproject.toml", "requirements.lock"]
+
+    def git(*words: str) -> str:
+        # --no-optional-locks: several units ask at once, and none may disturb a commit that the user is making.
+        command = ["git", "--no-optional-locks", "-C", str(root()), *words]
+        return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+
     try:
         # An unpacked archive may lie in a checkout of something else, whose commit says nothing about it.
-        above = subprocess.run([*git, "rev-parse", "--show-prefix"], capture_output=True, text=True, check=True)
-        if above.stdout.strip():
+        prefix, head = git("rev-parse", "--show-prefix", "HEAD").splitlines()
+        if prefix:
             return "unknown: not a git repository of its own", None
-        head = subprocess.run([*git, "rev-parse", "HEAD"], capture_output=True, text=True, check=True)
-        changed = subprocess.run(
-            [*git, "status", "--porcelain", "--", *decides], capture_output=True, text=True, check=True
-        )
+        decides = ["src", "notebooks", "experiments.yml", "pyproject.toml", "requirements.lock"]
+        return head, bool(git("status", "--porcelain", "--", *decides))
     except FileNotFoundError:
         return "unknown: git is not installed", None
     except subprocess.CalledProcessError as error:
         reason = error.stderr.strip().splitlines()
         return f"unknown: {reason[0] if reason else 'git failed'}", None
-    return head.stdout.strip(), bool(changed.stdout.strip())
 
 
 def peak_memory() -> float:
@@ -60,6 +62,18 @@ def peak_memory() -> float:
 def digest(content: bytes) -> str:
     """SHA-256 in hexadecimal."""
     return hashlib.sha256(content).hexdigest()
+
+
+def kept(read: Callable[[Path], Any]) -> Callable[[Path], Any]:
+    """What a function reads from a file, read once as long as the file stays the same."""
+    known = lru_cache(maxsize=4096)(lambda path, *_: read(path))
+
+    @wraps(read)
+    def last(path: Path) -> Any:
+        found = path.stat()
+        return known(path, found.st_mtime_ns, found.st_size)
+
+    return last
 
 
 def write(path: Path, content: bytes) -> None:
@@ -121,7 +135,7 @@ def frame(rows: Sequence[Mapping[str, str]], columns: Iterable[str]) -> pd.DataF
     table["k"] = pd.array([int(k) if k else None for k in table["k"]], dtype="Int64")
     table["split"] = pd.Series([int(s) if s.isdigit() else s for s in table["split"]], dtype=object, index=table.index)
     # Python's own conversion reads every float back bit for bit.
-    table["value"] = [float(value) if value else math.nan for value in table["value"]]
+    table["value"] = pd.Series([float(value) if value else math.nan for value in table["value"]], dtype=float)
     for name in table.columns.difference([*TIDY, "reason"]):
         with contextlib.suppress(ValueError):
             table[name] = pd.to_numeric(table[name])
@@ -149,7 +163,7 @@ def checked(frame: pd.DataFrame, source: str) -> pd.DataFrame:
         raise ResultError(f"{source}: the rows lack the column {', '.join(missing)}; they need {', '.join(TIDY)}.")
     if frame.empty:
         raise ResultError(f"{source}: there are no rows. A number that cannot be computed is a row with a reason.")
-    split_ok = frame["split"].map(lambda split: split == "all" or (_is_whole(split) and split >= 0))
+    split_ok = frame["split"].map(lambda split: split == "all" or (pd.api.types.is_integer(split) and split >= 0))
     if not split_ok.all():
         raise ResultError(f"{source}: split {frame.loc[~split_ok, 'split'].iloc[0]} is neither a number nor 'all'.")
     key = [name for name in frame.columns if name not in ("value", "reason")]
@@ -195,7 +209,3 @@ def _rank(text: str) -> tuple:
         return (0, float(text), text)
     except ValueError:
         return (1, 0.0, text)
-
-
-def _is_whole(value: object) -> bool:
-    return not isinstance(value, bool) and hasattr(value, "__index__")

@@ -9,7 +9,7 @@ missing      not stored
 ===========  =====================================================================================================
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -75,11 +75,9 @@ def state_of(entry: Experiment, name: str, path: Path) -> Stored:
     check = record.get("computed_again", {})
     if sorted(task_id(record["parameters"]).split("-")) != sorted(name.split("-")):  # records sort their keys
         return Stored(name, CHANGED, "its record states other parameters")
-    if "versions" not in record:
-        return Stored(name, CHANGED, "the versions of protocol and methods are unknown: its record states none")
-    now = provenance.versions(entry.id, (row["method"] for row in unit.rows))
-    if record["versions"] != now:
-        names = sorted(dict(record["versions"].items() ^ now.items()))
+    noted, now = record.get("versions", {}), provenance.versions(entry.id, (row["method"] for row in unit.rows))
+    if noted != now:
+        names = sorted(dict(noted.items() ^ now.items()))
         return Stored(name, CHANGED, f"another version of {', '.join(names)} was declared since")
     if "disagreed" in check:
         return Stored(name, CHANGED, f"computed again it disagreed: {check['disagreed']}")
@@ -88,16 +86,8 @@ def state_of(entry: Experiment, name: str, path: Path) -> Stored:
         return Stored(name, CHANGED, f"its data changed since: {shortened(other)}")
     whole = parsed(path)
     made = [whole["environments"][one["environment"]] for one in (check, record) if one]
-    edited = min((_edited(environment) for environment in made), key=len)
+    edited = min((provenance.edited(environment) for environment in made), key=len)
     return Stored(name, TOUCHED, f"edited since: {shortened(edited)}") if edited else Stored(name, CURRENT)
-
-
-def _edited(environment: Mapping) -> list[str]:
-    """What code and packages of an environment are other ones now."""
-    if environment["code"] is None:
-        return ["code that was noted in another way"]
-    packages = provenance.changed_packages(environment["packages"])
-    return [*provenance.changed_code(environment["code"]), *packages]
 
 
 def shortened(names: list[str]) -> str:

@@ -14,6 +14,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cached_property, lru_cache
+from itertools import chain
 from pathlib import Path
 
 import pandas as pd
@@ -59,8 +60,7 @@ def read_results(experiment_id: str, *, damaged: bool = False, **where: object) 
                 with contextlib.suppress(*([ValueError] if unit.fault else [])):  # altered into what is no number
                     frames[name] = unit.frame
     if not frames:
-        kinds = {"k": "Int64", "split": object, "value": float}
-        return pd.DataFrame({name: pd.Series(dtype=kinds.get(name, str)) for name in (*records.TIDY, "task")})
+        return records.frame([], []).assign(task="")
     rows = pd.concat([frames[name] for name in sorted(frames)], ignore_index=True)
     for column, wanted in where.items():
         rows = rows[rows[column].isin([wanted] if isinstance(wanted, str | int | float) else list(wanted))]
@@ -69,16 +69,11 @@ def read_results(experiment_id: str, *, damaged: bool = False, **where: object) 
     return rows
 
 
-def unit_rows(experiment_id: str, name: str, folder: Path | None = None) -> pd.DataFrame:
-    """The rows of one unit with its own columns only; from another ``folder`` than that of the results if given."""
-    return units_of(experiment_id, folder)[name].frame.drop(columns="task")
-
-
 def read_records(experiment_id: str) -> dict[str, dict]:
     """The record of every stored unit by its name, with the environment in which it was made and its ``file``."""
     found = {}
     for path in sorted(folder_of(experiment_id).glob("*.json")):
-        whole = records.read(path)
+        whole = parsed(path)
         for name, unit in whole["units"].items():
             made = whole["environments"][unit["environment"]]
             found[name] = {"experiment": experiment_id, "unit": name, **made, **unit, "file": path.stem}
@@ -111,35 +106,20 @@ def store(
         "seconds": round(seconds, 3),
         "peak_memory_mib": records.peak_memory(),
     }
-    with _locked(path):
-        put(path, entry.id, {name: (rows, unit, made.environment())})
-    return path.with_suffix(".csv")
-
-
-def put(path: Path, experiment_id: str, units: Mapping[str, tuple[list[dict], dict, dict]]) -> None:
-    """Put units in place of those of the same names: rows, record, environment. Whoever calls holds the lock."""
-    record = {"experiment": experiment_id, "environments": {}, "units": {}}
-    if path.is_file():
-        with contextlib.suppress(ResultError):  # a damaged record vouches for nothing and gives way
-            record = _checked(records.read(path), path)
-    kept = {name: rows for name, rows in _rows_by_unit(path.with_suffix(".csv")).items() if name in record["units"]}
-    for name, (rows, unit, environment) in units.items():
+    with _opened(path, entry.id) as (record, kept):
         kept[name] = rows
-        record["units"][name] = unit | {"environment": _note(record, environment)}
-    _write(path, record, kept)
+        record["units"][name] = unit | {"environment": _note(record, made.environment())}
+    return path.with_suffix(".csv")
 
 
 def confirm(experiment_id: str, name: str, again: Path, disagreement: str = "") -> None:
     """Note that a unit was computed again, in the files of ``again``, and agreed, or in what it did not."""
-    path = units_of(experiment_id)[name].path
     fresh = records.read(again)
-    with _locked(path):
-        record = _checked(records.read(path), path)
-        unit, second = record["units"][name], fresh["units"][name]
+    with _opened(units_of(experiment_id)[name].path, experiment_id) as (record, _):
+        second = fresh["units"][name]
         environment = _note(record, fresh["environments"][second["environment"]])
         check = {"finished": second["finished"], "environment": environment, "data": second["data"]}
-        unit["computed_again"] = check | ({"disagreed": disagreement} if disagreement else {})
-        _write(path, record, _rows_by_unit(path.with_suffix(".csv")))
+        record["units"][name]["computed_again"] = check | ({"disagreed": disagreement} if disagreement else {})
 
 
 def folder_of(experiment_id: str) -> Path:
@@ -204,10 +184,9 @@ def units_at(path: Path) -> Mapping[str, Unit]:
 
 @lru_cache(maxsize=512)
 def _units(path: Path, described: bytes, table: bytes) -> Mapping[str, Unit]:
-    try:
-        record = _checked(records.read(path), path) if described else {"units": {}}
-    except ResultError:
-        record = {"units": {}}
+    record = {"units": {}}
+    with contextlib.suppress(ResultError):  # a damaged record vouches for nothing
+        record = _read(path) if described else record
     rows = _split(table)
     found = {}
     for name in sorted(rows.keys() | record["units"].keys()):
@@ -223,24 +202,15 @@ def _units(path: Path, described: bytes, table: bytes) -> Mapping[str, Unit]:
     return found
 
 
-@lru_cache(maxsize=512)
-def _record(path: Path, changed: int) -> dict:
-    return _checked(records.read(path), path)
-
-
-def parsed(path: Path) -> dict:
-    """A record, read once as long as it stays the same."""
-    return _record(path, path.stat().st_mtime_ns)
-
-
-def _checked(record: dict, path: Path) -> dict:
+def _read(path: Path) -> dict:
+    record = records.read(path)
     if not all(isinstance(record.get(name), dict) for name in ("environments", "units")):
         raise ResultError(f"The record {path} has no environments and units. Restore it, or run the experiment again.")
     return record
 
 
-def _rows_by_unit(table: Path) -> dict[str, list[dict[str, str]]]:
-    return _split(table.read_bytes()) if table.is_file() else {}
+#: A record, read once as long as it stays the same; one that cannot be read is an error.
+parsed = records.kept(_read)
 
 
 def _split(table: bytes) -> dict[str, list[dict[str, str]]]:
@@ -254,28 +224,34 @@ def _split(table: bytes) -> dict[str, list[dict[str, str]]]:
     return found
 
 
+@contextlib.contextmanager
+def _opened(path: Path, experiment_id: str) -> Iterator[tuple[dict, dict[str, list[dict[str, str]]]]]:
+    """Record and rows of an execution, to be changed in a block, at whose end both files are written.
+
+    Only one process at a time is in such a block; the lock ends with the process, however it ends. Rows without a
+    record, and what a damaged record described, give way.
+    """
+    lock = paths.build("locks", f"{records.digest(str(path).encode())[:16]}.lock")
+    lock.parent.mkdir(parents=True, exist_ok=True)
+    with lock.open("w") as stream:
+        fcntl.flock(stream, fcntl.LOCK_EX)
+        record = {"experiment": experiment_id, "environments": {}, "units": {}}
+        table = path.with_suffix(".csv")
+        with contextlib.suppress(ResultError):
+            record = _read(path) if path.is_file() else record
+        rows = _split(table.read_bytes()) if table.is_file() else {}
+        rows = {name: own for name, own in rows.items() if name in record["units"]}
+        yield record, rows
+        noted = chain.from_iterable((unit, unit.get("computed_again")) for unit in record["units"].values())
+        used = {one["environment"] for one in noted if one}
+        record["environments"] = {name: one for name, one in record["environments"].items() if name in used}
+        # The rows go first: a record never vouches for rows that are not there, as it has the digest of every unit.
+        records.write(table, records.to_csv(rows))
+        records.write(path, records.to_json(record))
+
+
 def _note(record: dict, environment: Mapping) -> str:
     """The name of an environment in a record, where it is added."""
     name = records.digest(records.to_json(environment))[:10]
     record["environments"][name] = dict(environment)
     return name
-
-
-def _write(path: Path, record: dict, rows: Mapping[str, list[dict[str, str]]]) -> None:
-    used = {
-        one["environment"] for unit in record["units"].values() for one in (unit, unit.get("computed_again")) if one
-    }
-    record["environments"] = {name: one for name, one in record["environments"].items() if name in used}
-    # The rows go first: a record never vouches for rows that are not there, as it has the digest of every unit.
-    records.write(path.with_suffix(".csv"), records.to_csv(rows))
-    records.write(path, records.to_json(record))
-
-
-@contextlib.contextmanager
-def _locked(path: Path) -> Iterator[None]:
-    """Only one process at a time changes the files of an execution; the lock ends with the process, however it ends."""
-    lock = paths.build("locks", f"{records.digest(str(path).encode())[:16]}.lock")
-    lock.parent.mkdir(parents=True, exist_ok=True)
-    with lock.open("w") as stream:
-        fcntl.flock(stream, fcntl.LOCK_EX)
-        yield

@@ -11,29 +11,29 @@ import re
 import shutil
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 
 from evenspan.auditing.execution import numeric_environment
 from evenspan.core.errors import ConfigurationError
 
 from . import paths, protocol, store
-from .catalogue import Experiment, catalogue, experiment
+from .catalogue import Experiment, catalogue, experiment, listed
 from .ledger.table import ledger
 from .recheck import Comparison, compare, tolerances
 from .states import DAMAGED, TOUCHED, inspect
-from .store import file_of, read_records, unit_rows
+from .store import file_of, units_of
 
 Task = tuple[str, str]
 
 
 @dataclass(frozen=True)
 class Verified:
-    """One task computed again: the numbers that rest on it, and how it compares or why it could not be."""
+    """One unit computed again: the numbers that rest on it, and how it compares or why it could not be."""
 
     experiment: str
     task: str
@@ -47,28 +47,41 @@ class Verified:
         return self.comparison is not None and self.comparison.ok
 
 
+# -- what is computed again ---------------------------------------------------------------------------------------
+
+
 def numbers() -> dict[str, tuple[Task, ...]]:
-    """The tasks behind each published number that has any, by its cell."""
+    """The units behind each published number that has any, by its cell."""
     frame = ledger()
     frame = frame[(frame["published"] != "") & (frame["tasks"] != "")]
     return {row.cell: tuple((row.experiment, name) for name in row.tasks.split()) for row in frame.itertuples()}
 
 
+def of_cells(cells: Iterable[str] | None = None) -> list[Task]:
+    """The units behind some cells of the ledger, by default behind all."""
+    behind = numbers()
+    chosen = behind if cells is None else list(cells)
+    if unknown := [cell for cell in chosen if cell not in behind]:
+        raise ConfigurationError(
+            f"No result of ours stands behind {listed(unknown)}. A cell is written as in {listed(list(behind)[:3])}."
+        )
+    return sorted({task for cell in chosen for task in behind[cell]})
+
+
 def sample(size: str, seed: str) -> list[Task]:
-    """The tasks behind numbers drawn at random: ``size`` is a count (``20``) or a share (``5%``) of them.
+    """The units behind numbers drawn at random: ``size`` is a count (``20``) or a share (``5%``) of them.
 
     The seed may be any text, such as the name of a commit.
     """
-    behind = numbers()
+    cells = sorted(numbers())
     match = re.fullmatch(r"(\d+(?:\.\d+)?)(%?)", size)
-    count = 0 if match is None else round(float(match[1]) * (len(behind) / 100 if match[2] else 1))
-    if not 1 <= count <= len(behind):
+    count = 0 if match is None else round(float(match[1]) * (len(cells) / 100 if match[2] else 1))
+    if not 1 <= count <= len(cells):
         raise ConfigurationError(
-            f"The sample {size!r} must be a count from 1 to {len(behind)} or a share such as 5% of these numbers."
+            f"The sample {size!r} must be a count from 1 to {len(cells)} or a share such as 5% of these numbers."
         )
     rng = np.random.default_rng(int.from_bytes(hashlib.sha256(seed.encode()).digest()[:8], "big"))
-    drawn = rng.choice(sorted(behind), size=count, replace=False)
-    return sorted({task for cell in drawn for task in behind[cell]})
+    return of_cells(rng.choice(cells, size=count, replace=False))
 
 
 def part(number: int, seconds: float) -> list[Task]:
@@ -77,7 +90,7 @@ def part(number: int, seconds: float) -> list[Task]:
     ``number`` counts on beyond the last part, so that a running number goes through all of them again and again. A unit
     that takes longer alone is in no part.
     """
-    behind = sorted({task for several in numbers().values() for task in several})
+    behind = of_cells()
     took = _seconds(behind)
     parts: list[list[Task]] = [[]]
     for i in np.random.default_rng(0).permutation(len(behind)):
@@ -99,82 +112,79 @@ def touched(seconds: float | None = None, experiments: Collection[str] = ()) -> 
     ]
     if seconds is None:
         return found
-    took, chosen, spent, seen = _seconds(found), [], 0.0, set()
+    took = _seconds(found)
     cheapest = sorted(found, key=lambda task: (took[task], task))
     firsts = [(task, (task[0],)) for task in cheapest]
     methods = [(task, (task[0], unit_methods(task))) for task in cheapest]
+    chosen, seen = {}, set()
     for task, group in [*firsts, *methods]:
-        if group not in seen and (task in chosen or spent + took[task] <= seconds):
+        more = chosen | {task: took[task]}
+        if group not in seen and sum(more.values()) <= seconds:
+            chosen = more
             seen.add(group)
-            if task not in chosen:
-                chosen.append(task)
-                spent += took[task]
     return sorted(chosen)
 
 
 def unit_methods(task: Task) -> tuple[str, ...]:
     """The methods of which a unit has rows."""
-    return tuple(sorted(set(unit_rows(*task)["method"])))
-
-
-def of_cells(cells: Iterable[str]) -> list[Task]:
-    """The tasks behind some cells of the ledger."""
-    behind = numbers()
-    if unknown := [cell for cell in cells if cell not in behind]:
-        near = ", ".join(list(behind)[:3])
-        raise ConfigurationError(
-            f"No result of ours stands behind {', '.join(unknown)}. A cell is written as in {near}."
-        )
-    return sorted({task for cell in cells for task in behind[cell]})
+    return tuple(sorted({row["method"] for row in _unit(task).rows}))
 
 
 def stored(experiments: Collection[str] = ()) -> list[Task]:
     """All stored units of the full run, or of some experiments."""
     known = catalogue()
     if unknown := [name for name in experiments if name not in known]:
-        raise ConfigurationError(f"There is no experiment {', '.join(unknown)}; there are {', '.join(known)}.")
+        raise ConfigurationError(f"There is no experiment {listed(unknown)}; there are {listed(known)}.")
     return [(name, unit.name) for name in experiments or known for unit in inspect(name) if unit.state != DAMAGED]
 
 
-def verify(chosen: Collection[Task], *, jobs: int | None = None, confirm: bool = False) -> list[Verified]:
-    """Compute tasks again and compare, within the tolerances of ``data/tolerances.yml``.
+def _unit(task: Task) -> store.Unit:
+    experiment_id, name = task
+    return units_of(experiment_id)[name]
 
-    Parameters
-    ----------
-    chosen : collection of pairs
-        Experiment and task.
-    jobs : int, optional
-        Processes at once.
-    confirm : bool
-        Note in the record when and with which code the unit was computed again, and whether it agreed: what did is
-        current, what did not is no longer counted. The stored rows stay.
+
+def _seconds(chosen: Iterable[Task]) -> dict[Task, float]:
+    units = {name: units_of(name) for name in {name for name, _ in chosen}}
+    return {(name, unit): float(units[name][unit].record["seconds"]) for name, unit in chosen}
+
+
+# -- computing it again -------------------------------------------------------------------------------------------
+
+
+def verify(chosen: Collection[Task], *, jobs: int | None = None, confirm: bool = False) -> list[Verified]:
+    """Compute units again and compare, within the tolerances of ``data/tolerances.yml``; ``jobs`` processes at once.
+
+    With ``confirm`` the records note when and with which code a unit was computed again, and whether it agreed: what
+    did is current, what did not is no longer counted. The stored rows stay.
     """
-    carried = pd.Series([task for several in numbers().values() for task in several], dtype=object).value_counts()
+    carried = Counter(task for several in numbers().values() for task in several)
     found = []
     for name in dict.fromkeys(one for one, _ in chosen):
-        wanted = [task for one, task in chosen if one == name]
-        folder = paths.build("check", name)
-        compared, failed = again(experiment(name), wanted, folder=folder, jobs=jobs)
-        for one in compared:
+        wanted, folder = [task for one, task in chosen if one == name], paths.build("check", name)
+        failed = _again(experiment(name), wanted, folder, jobs)
+        old, new, allowed = units_of(name), units_of(name, folder), tolerances(name)
+        for task in sorted(wanted, key=lambda task: task in failed):
+            if task in failed:
+                found.append(Verified(name, task, carried[name, task], None, failed[task]))
+                continue
+            one = compare(task, old[task].frame, new[task].frame, allowed)
             if confirm:
-                record = folder / f"{file_of(name, one.name)}.json"
-                store.confirm(name, one.name, record, "" if one.ok else one.where or "the rows differ")
-            found.append(Verified(name, one.name, int(carried.get((name, one.name), 0)), one))
-        found += [Verified(name, task, int(carried.get((name, task), 0)), None, why) for task, why in failed.items()]
+                store.confirm(name, task, new[task].path, "" if one.ok else one.where or "the rows differ")
+            found.append(Verified(name, task, carried[name, task], one))
     return found
 
 
-def again(
-    entry: Experiment, names: Collection[str], *, folder: Path, jobs: int | None
-) -> tuple[list[Comparison], dict[str, str]]:
-    """Compute stored units of an experiment again and compare: the comparisons, and the reason of each failure.
+def _again(entry: Experiment, names: Collection[str], folder: Path, jobs: int | None) -> dict[str, str]:
+    """Compute stored units of an experiment again, with results in ``folder``; the reason of each failure.
 
     Every execution runs in a fresh interpreter, which has loaded nothing that its notebook does not ask for, and with
     the routines that the stored numbers were made with: where rounding decides, others give other numbers.
     """
     shutil.rmtree(folder, ignore_errors=True)
     left, failed = list(names), {}
-    for execution in _executions(entry, names):
+    files = {file_of(entry.id, name) for name in names}
+    # Those executions first to whose files some units belong.
+    for execution in sorted(entry.runs, key=lambda run: not any(f"{file}-".startswith(f"{run}-") for file in files)):
         if not left:
             break
         job = {"experiment": entry.id, "execution": execution, "names": left, "folder": str(folder), "jobs": jobs}
@@ -183,37 +193,21 @@ def again(
         told = folder / f"{execution}.run"
         if not told.is_file():
             reason = f"{entry.notebook} with the execution {execution} ended with code {ended.returncode}"
-            return [], failed | dict.fromkeys(left, reason)
+            return failed | dict.fromkeys(left, reason)
         done = json.loads(told.read_text(encoding="utf-8"))
         failed |= done["failed"]
         left = [name for name in left if name not in done["units"]]
-    failed |= dict.fromkeys(left, f"{entry.notebook} no longer has this unit")
-    pairs = {
-        name: (unit_rows(entry.id, name), unit_rows(entry.id, name, folder)) for name in names if name not in failed
-    }
-    return [compare(name, *pair, tolerances(entry.id)) for name, pair in pairs.items()], failed
-
-
-def _executions(entry: Experiment, names: Collection[str]) -> list[str]:
-    """The executions, those first to whose files some units belong."""
-    files = {file_of(entry.id, name) for name in names}
-    return sorted(entry.runs, key=lambda name: not any(f"{file}-".startswith(f"{name}-") for file in files))
+    return failed | dict.fromkeys(left, f"{entry.notebook} no longer has this unit")
 
 
 def main(job: str) -> None:
-    """Units of one execution for :func:`again`, in an interpreter of its own."""
+    """Units of one execution for :func:`_again`, in an interpreter of its own."""
     asked = json.loads(job)
     entry, folder = experiment(asked["experiment"]), Path(asked["folder"])
     run = protocol.replay(entry, entry.execution(asked["execution"]), asked["names"], folder=folder, jobs=asked["jobs"])
     folder.mkdir(parents=True, exist_ok=True)
     done = {"units": run.units, "failed": run.failed}
     (folder / f"{asked['execution']}.run").write_text(json.dumps(done), encoding="utf-8")
-
-
-def _seconds(chosen: Iterable[Task]) -> dict[Task, float]:
-    chosen = list(chosen)
-    known = {name: read_records(name) for name in {name for name, _ in chosen}}
-    return {(name, unit): float(known[name][unit]["seconds"]) for name, unit in chosen}
 
 
 if __name__ == "__main__":

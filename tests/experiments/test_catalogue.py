@@ -44,8 +44,6 @@ def test_arguments_come_from_defaults_execution_and_command_line(toy_checkout):
         ("q", "1", RegistryError, r"no parameter 'q'; its parameters are dataset \(default toy\), k \(default 10\)"),
         ("k", "ten", ConfigurationError, "'k' needs a whole number, but got 'ten'"),
         ("k", "1.0", ConfigurationError, "'k' needs a whole number, but got '1.0'"),
-        ("k", "1e3", ConfigurationError, "'k' needs a whole number"),
-        ("k", "__import__('os')", ConfigurationError, "needs a whole number"),
         ("scale", "wide", ConfigurationError, "'scale' needs a number, but got 'wide'"),
         ("scale", "nan", ConfigurationError, "'scale' needs a number"),
         ("quick", "1", ConfigurationError, "'quick' needs true or false, but got '1'"),

@@ -4,7 +4,6 @@ import importlib
 import json
 import os
 import re
-import shutil
 import signal
 import subprocess
 import sys
@@ -15,14 +14,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from compendium import protocol, provenance, recheck, records, states, store, verify
-from compendium.catalogue import experiment, task_id
+from compendium import protocol, provenance, recheck, records, states, store
+from compendium.catalogue import experiment
 from compendium.recheck import Tolerances
 from evenspan.core.errors import ConfigurationError, ExecutionError, RegistryError, ResultError
 
 NAMES = [f"k{k}-{method}" for k in (10, 2) for method in ("pca", "fair_pca", "fair_pca_s_0.5")]
-
-
 FILES = ["toy-k10.csv", "toy-k10.json", "toy-k2.csv", "toy-k2.json"]
 
 
@@ -54,23 +51,16 @@ def judged(k: int, method: str) -> pd.DataFrame:
     return records.whole(importlib.import_module("toy_project.protocol").judged(k, method))
 
 
-def checked(*names: str):
-    """Units computed again and compared."""
-    folder = store.folder_of("toy-table").parents[3] / "_build" / "check" / "toy-table"
-    return verify.again(experiment("toy-table"), names, folder=folder, jobs=2)
+# -- what is stored -----------------------------------------------------------------------------------------------
 
 
-def test_a_run_computes_every_unit_once(finished, run_toy):
-    assert sorted(by_name()) == sorted(NAMES)
+def test_a_run_computes_every_unit_once_and_records_what_it_was_made_from(finished, run_toy):
     assert list(contents(finished)) == FILES
     assert states.summary("toy-table") == "6 units"
-    assert set(by_name().values()) == {("current", "")}
+    assert by_name() == dict.fromkeys(NAMES, ("current", ""))
     before = contents(finished)
     assert run_toy() == ([], {})
     assert contents(finished) == before
-
-
-def test_the_record_says_what_the_result_was_made_from(finished):
     record = store.read_records("toy-table")["k2-pca"]
     assert record["parameters"] == {"k": 2, "method": "PCA"}
     assert (record["experiment"], record["unit"], record["seed"]) == ("toy-table", "k2-pca", 7)
@@ -79,7 +69,7 @@ def test_the_record_says_what_the_result_was_made_from(finished):
     assert record["commit"].startswith("unknown: fatal: not a git repository")
     assert record["packages"]["numpy"] == np.__version__
     assert {"toy_project/protocol.py", "notebooks/toy/table.ipynb"} <= set(record["code"])
-    assert not any(name.startswith(("evenspan/report", "compendium/store")) for name in record["code"])
+    assert not any(name.startswith(("evenspan/auditing", "compendium/store")) for name in record["code"])
     assert record["seconds"] >= 0
     assert record["peak_memory_mib"] > 20
     assert set(record) >= records.VARYING
@@ -96,12 +86,11 @@ def test_results_read_back_as_they_were(finished):
     assert frame["k"].dtype == "Int64"
     some = store.read_results("toy-table", method=["PCA", "Fair PCA"], k=10, metric="%Var")
     assert set(some["task"]) == {"k10-pca", "k10-fair_pca"}
-
-
-def test_nothing_stored_gives_an_empty_frame(results):
-    frame = store.read_results("toy-table")
-    assert (len(frame), list(frame.columns)) == (0, [*records.TIDY, "task"])
-    assert frame["k"].dtype == "Int64"
+    for path in finished.iterdir():
+        path.unlink()
+    nothing = store.read_results("toy-table")
+    assert (len(nothing), list(nothing.columns)) == (0, [*records.TIDY, "task"])
+    assert nothing.dtypes[["k", "value"]].tolist() == ["Int64", float]
     assert states.summary("toy-table") == "0 units"
 
 
@@ -115,6 +104,41 @@ def test_the_bytes_do_not_depend_on_the_order_of_runs_or_the_number_of_cores(fin
     frame = judged(2, "PCA")
     shuffled = frame.sample(frac=1, random_state=3)[list(reversed(frame.columns))]
     assert records.lines(shuffled) == records.lines(frame)
+
+
+def test_results_may_be_kept_apart_by_a_parameter(results, toy_checkout, run_toy):
+    listed = toy_checkout / "experiments.yml"
+    listed.write_text(listed.read_text() + "  files: method\n")
+    run_toy("k2-pca", "k2-fair_pca", "k10-pca")
+    assert sorted(contents(results, "*.csv")) == ["toy-k10-pca.csv", "toy-k2-fair_pca.csv", "toy-k2-pca.csv"]
+    assert len(store.read_results("toy-table")) == 27
+    assert states.summary("toy-table") == "3 units"
+    listed.write_text(listed.read_text().replace("files: method", "files: methods"))
+    with pytest.raises(RegistryError, match=r"kept apart by 'methods' .* Name one that every unit has"):
+        run_toy("k10-fair_pca")
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda f: f.drop(columns="metric"), "lack the column metric"),
+        (lambda f: f.iloc[:0], "there are no rows"),
+        (lambda f: pd.concat([f, f.iloc[:1]]), "two rows have the same key"),
+        (lambda f: f.assign(split="first"), "split first is neither"),
+        (lambda f: f.assign(split=-1, k=range(len(f))), "split -1 is neither"),
+        (lambda f: f.assign(value=np.nan, reason=" "), "no finite value and no reason"),
+        (lambda f: f.drop(columns="reason").assign(value=np.inf), "no finite value and no reason"),
+        (lambda f: [1], "returned list"),
+    ],
+)
+def test_rows_that_are_not_tidy_are_refused(toy_checkout, change, said):
+    frame = judged(2, "PCA")
+    assert records.checked(frame, "toy") is frame
+    with pytest.raises(ResultError, match=said):
+        records.checked(change(frame), "toy")
+
+
+# -- what of it counts --------------------------------------------------------------------------------------------
 
 
 def one_unit(name, change):
@@ -136,7 +160,7 @@ DAMAGES = {
         ("damaged", "has a record without rows"),
     ),
     "k10-pca": (one_unit("k10-pca", lambda unit: unit["parameters"].update(k=11)), ("changed", "other parameters")),
-    "k10-fair_pca": (one_unit("k10-fair_pca", lambda unit: unit.pop("versions")), ("changed", "versions of protocol")),
+    "k10-fair_pca": (one_unit("k10-fair_pca", lambda unit: unit.pop("versions")), ("changed", "version of protocol")),
     "k10-fair_pca_s_0.5": (
         one_unit("k10-fair_pca_s_0.5", lambda unit: unit["data"].update({"data/moments/lost.npz": "0" * 64})),
         ("changed", "its data changed since: data/moments/lost.npz"),
@@ -164,14 +188,7 @@ def test_every_damage_has_a_state_and_a_reason_and_is_computed_again(finished, r
     assert states.summary("toy-table") == "6 units"
 
 
-def test_a_lost_quotation_mark_is_damage(finished):
-    table = finished / "toy-k2.csv"
-    table.write_bytes(table.read_bytes().replace(b"k2-pca,toy,PCA", b'k2-pca,toy,"PCA', 1) + b"x" * 200_000)
-    assert {state for name, (state, _) in by_name().items() if name.startswith("k2-")} == {"current", "damaged"}
-    assert by_name()["k2-pca"][0] == "damaged"
-
-
-def test_a_record_that_cannot_be_read_vouches_for_nothing(finished, run_toy):
+def test_files_that_cannot_be_read_vouch_for_nothing(finished, run_toy):
     before = contents(finished, "*.csv")
     for damage in (b"{", b"[]", b"\xff"):
         (finished / "toy-k2.json").write_bytes(damage)
@@ -182,18 +199,10 @@ def test_a_record_that_cannot_be_read_vouches_for_nothing(finished, run_toy):
     assert contents(finished, "*.csv") == before
     (finished / "toy-k10.csv").unlink()
     assert states.summary("toy-table") == "6 units, 3 damaged"
-
-
-def test_results_may_be_kept_apart_by_a_parameter(results, toy_checkout, run_toy):
-    listed = toy_checkout / "experiments.yml"
-    listed.write_text(listed.read_text() + "  files: method\n")
-    run_toy("k2-pca", "k2-fair_pca", "k10-pca")
-    assert sorted(contents(results, "*.csv")) == ["toy-k10-pca.csv", "toy-k2-fair_pca.csv", "toy-k2-pca.csv"]
-    assert len(store.read_results("toy-table")) == 27
-    assert states.summary("toy-table") == "3 units"
-    listed.write_text(listed.read_text().replace("files: method", "files: methods"))
-    with pytest.raises(RegistryError, match=r"kept apart by 'methods' .* Name one that every unit has"):
-        run_toy("k10-fair_pca")
+    table = finished / "toy-k2.csv"
+    table.write_bytes(table.read_bytes().replace(b"k2-pca,toy,PCA", b'k2-pca,toy,"PCA', 1) + b"x" * 200_000)
+    assert {state for name, (state, _) in by_name().items() if name.startswith("k2-")} == {"current", "damaged"}
+    assert by_name()["k2-pca"][0] == "damaged", "the quotation mark that is lost is in its rows"
 
 
 def test_an_edit_touches_and_a_version_changes(finished, toy_checkout, run_toy):
@@ -208,11 +217,11 @@ def test_an_edit_touches_and_a_version_changes(finished, toy_checkout, run_toy):
     versions.write_text("methods: {Fair PCA: 2}\n")
     assert by_name()["k2-fair_pca"] == ("changed", "another version of method Fair PCA was declared since")
     assert by_name()["k2-pca"][0] == "touched"
-    versions.write_text("protocols: {toy-table: 2}\n")
+    versions.write_text("protocols: {toy-table: 2}\nmethods:\n")
     assert {state for state, _ in by_name().values()} == {"changed"}
     for wrong in ("protocols: {toy-table: first}", "other: {}", "methods: {PCA: 0}", "- 1", "a: b: c"):
         versions.write_text(wrong)
-        with pytest.raises(ResultError, match=r"versions.yml"):
+        with pytest.raises(ResultError, match=r"versions.yml: (.|\n)*Correct it"):
             states.inspect("toy-table")
 
 
@@ -246,7 +255,7 @@ def test_data_that_are_opened_are_recorded(toy_checkout):
     entry, moments = experiment("toy-table"), toy_checkout / "data" / "moments" / "toy"
     moments.mkdir(parents=True)
     (moments / "whole.npz").write_bytes(b"moments")
-    with provenance.recorded() as made:
+    with provenance.Provenance() as made:
         (moments / "whole.npz").read_bytes()
         (toy_checkout / "data" / "tolerances.yml").read_bytes()
     task = {"k": 2, "method": "PCA"}
@@ -256,6 +265,24 @@ def test_data_that_are_opened_are_recorded(toy_checkout):
     assert by_name()["k2-pca"][0] == "current"
     (moments / "whole.npz").write_bytes(b"other moments")
     assert by_name()["k2-pca"] == ("changed", "its data changed since: data/moments/toy/whole.npz")
+
+
+def test_the_commit_is_that_of_this_checkout_with_what_differs_from_it(toy_checkout, monkeypatch):
+    def git(*arguments: str) -> str:
+        command = ["git", "-c", "user.name=t", "-c", "user.email=t@t", *arguments]
+        return subprocess.run(command, cwd=toy_checkout, check=True, capture_output=True, text=True).stdout.strip()
+
+    git("init", "-q")
+    git("add", ".")
+    git("commit", "-qm", "first")
+    assert records.commit() == (git("rev-parse", "HEAD"), False)
+    (toy_checkout / "requirements.lock").write_text("numpy==2.5\n")
+    assert records.commit()[1] is True
+    monkeypatch.setattr(records, "root", lambda: toy_checkout / "data")  # an archive unpacked in another checkout
+    assert records.commit() == ("unknown: not a git repository of its own", None)
+
+
+# -- runs that are ended ------------------------------------------------------------------------------------------
 
 
 def start(jobs: int, seconds: float = 0.4, first: str = "pass") -> subprocess.Popen:
@@ -277,6 +304,14 @@ def until(condition, seconds: float = 120):
     while not condition():
         assert time.monotonic() < end, "waited too long"
         time.sleep(0.01)
+
+
+def alive(pid: int) -> bool:
+    # An ended process that nobody has waited for yet is listed as a zombie.
+    try:
+        return "State:\tZ" not in Path(f"/proc/{pid}/status").read_text()
+    except OSError:
+        return False
 
 
 def test_a_run_ended_again_and_again_ends_with_the_same_bytes(finished, run_toy):
@@ -319,19 +354,11 @@ def test_workers_end_with_a_killed_parent(results):
     process.kill()
     process.wait()
     assert workers
-    until(lambda: not any(Path(f"/proc/{pid}/status").exists() and alive(pid) for pid in workers))
+    until(lambda: not any(alive(pid) for pid in workers))
     assert contents(results, "*") == {}
 
 
-def alive(pid: int) -> bool:
-    # An ended process that nobody has waited for yet is listed as a zombie.
-    try:
-        return "State:\tZ" not in Path(f"/proc/{pid}/status").read_text()
-    except OSError:
-        return False
-
-
-def test_a_failure_does_not_stop_the_others_and_keeps_its_text(results, monkeypatch, run_toy, capsys):
+def test_a_failure_does_not_stop_the_others_and_is_told(results, monkeypatch, run_toy, capsys):
     monkeypatch.setenv("FAKE_FAIL", "Fair PCA")
     done, failed = run_toy(jobs=3)
     assert failed == {f"k{k}-fair_pca": "ValueError: Fair PCA was told to fail" for k in (10, 2)}
@@ -342,13 +369,12 @@ def test_a_failure_does_not_stop_the_others_and_keeps_its_text(results, monkeypa
     assert "k2-fair_pca failed: ValueError" in capsys.readouterr().out
     with pytest.raises(ExecutionError, match=r"1 of 3 units failed(.|\n)*k2-fair_pca: ValueError: Fair PCA was told"):
         protocol.cells(experiment("toy-table"), {"k": 2}, "full")
+    assert "toy-table: 2 of 3 units are stored already" in capsys.readouterr().out
+    monkeypatch.setenv("FAKE_REFUSE", "1")  # raised on purpose: the whole of it, without a traceback
+    assert run_toy("k2-fair_pca")[1] == {"k2-fair_pca": "points.csv: not there.\n  to do: fetch it"}
     monkeypatch.delenv("FAKE_FAIL")
+    monkeypatch.delenv("FAKE_REFUSE")
     assert run_toy()[0] == ["k10-fair_pca", "k2-fair_pca"]
-
-
-def test_an_error_raised_on_purpose_is_told_whole_and_without_a_traceback(results, monkeypatch, run_toy):
-    monkeypatch.setenv("FAKE_REFUSE", "1")
-    assert run_toy("k2-pca")[1] == {"k2-pca": "points.csv: not there.\n  to do: fetch it"}
 
 
 def test_what_cannot_be_run_is_refused(results, run_toy):
@@ -364,7 +390,10 @@ def test_what_cannot_be_run_is_refused(results, run_toy):
         protocol.study("toy-table", k=2).run(judged, [{"k": 2, "method": "PCA"}], again=[])
 
 
-def test_a_build_compares_what_it_computes_with_what_is_stored(finished, shift, toy_checkout):
+# -- what a build computes ----------------------------------------------------------------------------------------
+
+
+def test_a_build_compares_what_it_computes_with_what_is_stored(finished, shift):
     entry = experiment("toy-table")
     study = protocol.cells(entry, {"k": 2})["study"]
     assert study.note() == "This build computed 24 of the 24 numbers itself; all are equal to the stored ones."
@@ -409,38 +438,51 @@ def test_a_unit_may_need_what_is_not_shipped(finished):
     assert "Not shown: k5-pca (PCA needs the raw data" in study.note()
 
 
-def test_checking_again_agrees_and_finds_a_changed_number(finished, shift):
-    comparisons, failed = checked("k2-pca")
-    assert not failed
-    assert [(c.name, c.rows, c.largest_absolute, c.ok) for c in comparisons] == [("k2-pca", 9, 0.0, True)]
-    shift(finished / "toy-k2.json", "k2-pca", 1 + 1e-4)
-    [comparison], _ = checked("k2-pca")
-    assert not comparison.ok
-    assert comparison.largest_relative == pytest.approx(1e-4, rel=1e-3)
-    assert "PCA" in comparison.where
+# -- two results of one unit --------------------------------------------------------------------------------------
+
+ROW = {"dataset": "d", "method": "m", "k": 1, "split": 0, "protocol": "p", "metric": "x", "value": 1.0}
+TWO = pd.DataFrame([ROW, ROW | {"split": 1}])
+EXACTLY = Tolerances((), (0.0, 0.0))
 
 
-def test_compare_sees_missing_rows_columns_and_numbers():
-    def allowed(rtol: float, atol: float) -> Tolerances:
-        return Tolerances((("sec*", 10.0, 0.0),), (rtol, atol))
+@pytest.mark.parametrize(
+    ("again", "rtol", "ok"),
+    [
+        (TWO.assign(value=[1.0, 1.0 + 1e-9]), 1e-6, True),
+        (TWO.assign(value=[1.0, 1.0 + 1e-9]), 1e-10, False),
+        (TWO.iloc[:1], 1.0, False),
+        (TWO.assign(d=3), 1.0, False),
+        (TWO.assign(value=[1.0, np.nan]), 1.0, False),
+    ],
+)
+def test_compare_sees_missing_rows_columns_and_numbers(again, rtol, ok):
+    assert recheck.compare("t", TWO, again, Tolerances((), (rtol, 0.0))).ok == ok
 
-    row = {"dataset": "d", "method": "m", "k": 1, "split": 0, "protocol": "p", "metric": "x", "value": 1.0}
-    one = pd.DataFrame([row, row | {"split": 1}])
+
+def test_compare_allows_what_a_pattern_says_and_names_the_largest_difference():
     by_method = Tolerances((("m: x", 10.0, 0.0),), (0.0, 0.0))
-    assert recheck.compare("t", one, one.assign(value=2.0), by_method).ok
-    assert not recheck.compare("t", one.assign(method="n"), one.assign(method="n", value=2.0), by_method).ok
-    near = one.assign(value=[1.0, 1.0 + 1e-9])
-    assert recheck.compare("t", one, near, allowed(1e-6, 0)).ok
-    assert not recheck.compare("t", one, near, allowed(1e-10, 0)).ok
-    assert not recheck.compare("t", one, one.iloc[:1], allowed(1, 1)).ok
-    assert not recheck.compare("t", one, one.assign(d=3), allowed(1, 1)).ok
-    assert not recheck.compare("t", one, one.assign(value=[1.0, np.nan]), allowed(1, 1)).ok
-    lost = one.assign(value=[1.0, np.nan])
-    assert recheck.compare("t", lost, lost, allowed(0, 0)).ok
-    timed = one.assign(metric=["seconds", "area"])
-    assert recheck.compare("t", timed, timed.assign(value=[5.0, 1.0]), allowed(1e-6, 0)).ok
-    found = recheck.compare("t", timed, timed.assign(value=[5.0, 1.1]), allowed(1e-6, 0))
-    assert (found.ok, "area" in found.where) == (False, True)
+    assert recheck.compare("t", TWO, TWO.assign(value=2.0), by_method).ok
+    assert not recheck.compare("t", TWO.assign(method="n"), TWO.assign(method="n", value=2.0), by_method).ok
+    lost = TWO.assign(value=[1.0, np.nan])
+    assert recheck.compare("t", lost, lost, EXACTLY).ok
+    timed = TWO.assign(metric=["seconds", "area"], value=[1.0, 2.0])
+    allowed = Tolerances((("sec*", 10.0, 0.0),), (1e-6, 0.0))
+    assert recheck.compare("t", timed, timed.assign(value=[5.0, 2.0]), allowed).ok
+    found = recheck.compare("t", timed, timed.assign(value=[5.0, 2.1]), allowed)
+    assert (found.ok, found.where, found.outside) == (False, "d m 1 1 p area", 1)
+    assert (found.rows, found.largest_absolute, found.largest_relative) == (2, 4.0, 4.0)
+
+
+def test_a_part_computed_now_is_compared_with_what_was_read():
+    """Blanks and whole numbers come from a file in other types; an altered number or a row too many is seen."""
+    row = ROW | {"k": None}
+    stored = pd.DataFrame([row | {"weight": 2.0, "counts": np.nan}, row | {"weight": np.nan, "counts": "7", "k": 3}])
+    now = pd.DataFrame([row | {"weight": 2, "counts": ""}])
+    assert recheck.compare("t", stored, now, EXACTLY, part=True).ok
+    assert not recheck.compare("t", stored, now.assign(value=1.1), EXACTLY, part=True).ok
+    assert not recheck.compare("t", stored, now.assign(weight=3), EXACTLY, part=True).ok
+    nothing = recheck.compare("t", stored, now.assign(value=np.nan), EXACTLY, part=True)
+    assert (nothing.ok, nothing.rows) == (True, 0)
 
 
 def test_what_stands_beside_a_time_must_agree():
@@ -452,69 +494,3 @@ def test_what_stands_beside_a_time_must_agree():
     assert times.of("training time")[0] == 10.0
     assert times.of("converged") == times.of("steps") == default
     assert times.of("relaxation against exact optimum")[1] <= 1e-6
-
-
-@pytest.mark.parametrize(
-    ("change", "said"),
-    [
-        (lambda f: f.drop(columns="metric"), "lack the column metric"),
-        (lambda f: f.iloc[:0], "there are no rows"),
-        (lambda f: pd.concat([f, f.iloc[:1]]), "two rows have the same key"),
-        (lambda f: f.assign(split="first"), "split first is neither"),
-        (lambda f: f.assign(split=-1, k=range(len(f))), "split -1 is neither"),
-        (lambda f: f.assign(value=np.nan, reason=" "), "no finite value and no reason"),
-        (lambda f: f.drop(columns="reason").assign(value=np.inf), "no finite value and no reason"),
-        (lambda f: [1], "returned list"),
-    ],
-)
-def test_rows_that_are_not_tidy_are_refused(results, run_toy, change, said):
-    run_toy()
-    frame = judged(2, "PCA")
-    assert records.checked(frame, "toy") is frame
-    with pytest.raises(ResultError, match=said):
-        records.checked(change(frame), "toy")
-
-
-def test_names_of_tasks():
-    assert task_id({"dataset": "adult", "k": 10, "method": "MbF-PCA (10^-3)"}) == "adult-k10-mbf_pca_10_3"
-    assert task_id({"fair": True, "tau": 1e-6}) == "fairtrue-tau1e_06"
-    with pytest.raises(RegistryError, match="without letters or digits"):
-        task_id({"method": "((("})
-
-
-def test_the_commit_is_stated_with_what_differs_from_it(toy_checkout):
-    def git(*arguments: str) -> str:
-        command = ["git", "-c", "user.name=t", "-c", "user.email=t@t", *arguments]
-        return subprocess.run(command, cwd=toy_checkout, check=True, capture_output=True, text=True).stdout.strip()
-
-    git("init", "-q")
-    git("add", ".")
-    git("commit", "-qm", "first")
-    assert records.commit() == (git("rev-parse", "HEAD"), False)
-    (toy_checkout / "requirements.lock").write_text("numpy==2.5\n")
-    assert records.commit()[1] is True
-
-
-def test_a_folder_of_another_checkout_does_not_take_its_commit(toy_checkout, tmp_path_factory, monkeypatch):
-    outer = tmp_path_factory.mktemp("outer")
-    shutil.copytree(toy_checkout, outer / "inner")
-    for command in (
-        ["init", "-q"],
-        ["-c", "user.name=t", "-c", "user.email=t@t", "commit", "-q", "--allow-empty", "-m", "x"],
-    ):
-        subprocess.run(["git", *command], cwd=outer, check=True)
-    monkeypatch.setattr(records, "root", lambda: outer / "inner")
-    assert records.commit() == ("unknown: not a git repository of its own", None)
-
-
-def test_a_part_computed_now_is_compared_with_what_was_read():
-    """Blanks and whole numbers come from a file in other types; an altered number or a row too many is seen."""
-    row = {"dataset": "d", "method": "m", "k": None, "split": 0, "protocol": "p", "metric": "x", "value": 1.0}
-    stored = pd.DataFrame([row | {"weight": 2.0, "counts": np.nan}, row | {"weight": np.nan, "counts": "7", "k": 3}])
-    now = pd.DataFrame([row | {"weight": 2, "counts": ""}])
-    exactly = Tolerances((), (0.0, 0.0))
-    assert recheck.compare("t", stored, now, exactly, part=True).ok
-    assert not recheck.compare("t", stored, now.assign(value=1.1), exactly, part=True).ok
-    assert not recheck.compare("t", stored, now.assign(weight=3), exactly, part=True).ok
-    nothing = recheck.compare("t", stored, now.assign(value=np.nan), exactly, part=True)
-    assert (nothing.ok, nothing.rows) == (True, 0)

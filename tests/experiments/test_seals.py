@@ -20,29 +20,27 @@ def test_what_is_sealed_agrees(sealed):
     assert seals.write().read_bytes() == seals.path().read_bytes()
 
 
-@pytest.mark.parametrize("name", ["paper/toy_k10.csv", "tolerances.yml", "paper/claims.csv"])
-def test_an_altered_byte_names_its_file(sealed, name):
-    content = bytearray((sealed / name).read_bytes())
+def test_altered_missing_and_new_files_are_named(sealed):
+    table, other = sealed / "paper" / "toy_k10.csv", sealed / "paper" / "other.csv"
+    content = bytearray(table.read_bytes())
     content[len(content) // 2] ^= 1
-    (sealed / name).write_bytes(content)
-    with pytest.raises(ResultError, match=rf"file data/{name} was altered") as caught:
+    table.write_bytes(content)
+    with pytest.raises(ResultError, match=r"file data/paper/toy_k10.csv was altered") as caught:
         seals.check()
-    assert str(caught.value).count(" was altered") == 1
-
-
-def test_missing_and_new_files_are_named(sealed):
-    (sealed / "paper" / "toy_k10.csv").rename(sealed / "paper" / "other.csv")
+    assert str(caught.value).count("\n  file ") == 1
+    table.rename(other)
     with pytest.raises(ResultError, match=r"file data/paper/other.csv is not sealed(.|\n)*toy_k10.csv is missing"):
         seals.check()
 
 
-@pytest.mark.parametrize("place", [0, 40, 70, -3])
-def test_an_altered_list_is_found(sealed, place):
-    content = bytearray(seals.path().read_bytes())
-    content[place] ^= 1
-    seals.path().write_bytes(content)
-    with pytest.raises(ResultError, match=r"checksums.txt seals \d+ files, but"):
-        seals.check()
+def test_an_altered_list_is_found(sealed):
+    content = seals.path().read_bytes()
+    for place in (0, 40, 70, -3):
+        altered = bytearray(content)
+        altered[place] ^= 1
+        seals.path().write_bytes(altered)
+        with pytest.raises(ResultError, match=r"checksums.txt seals \d+ files, but"):
+            seals.check()
     seals.path().unlink()
     with pytest.raises(ResultError, match=r"checksums.txt is missing"):
         seals.check()
