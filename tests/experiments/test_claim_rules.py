@@ -23,7 +23,7 @@ SETTINGS = {
     "lee2023.scale": {
         "WANTED",
         3,
-    },  # what we asked of two workers, over how many rounds; the paper claims nothing of it
+    },  # asked of two workers by us, over how many rounds; no claim rests on it
     "vu2022.theorems": {3, "FLOOR"},  # every third problem is of another kind; a gap that no search can tell from none
     # of the published program, told beside the answer; the probability that the theorem itself is stated with
     "zhou2024.theorems": {"PUBLISHED_ROUNDS", "DELTA"},

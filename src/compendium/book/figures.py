@@ -1,4 +1,9 @@
-"""Figures of the notebooks and chapters: each takes data and returns a matplotlib figure."""
+"""Figures of the notebooks and chapters: each takes tidy data and returns a matplotlib figure.
+
+First what the figures of all papers are made of: panels, a legend below them, words where nothing can be drawn.
+"""
+
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 import pandas as pd
@@ -13,6 +18,42 @@ from evenspan.core.moments import GroupMoments
 from evenspan.displays.method_looks import group_looks, look, looks
 from evenspan.displays.style import INK, SOURCES
 from evenspan.reconstruction import JointRange
+
+
+def panels(down: int, across: int, size: tuple[float, float], **shared) -> tuple[Figure, np.ndarray]:
+    """A figure of so many inches with a grid of panels, which may share axes."""
+    return plt.subplots(down, across, figsize=size, squeeze=False, layout="constrained", **shared)
+
+
+def entry(label: str, colour: str = INK, marker: str = "", line: str = "", **options) -> Line2D:
+    """An entry of a legend."""
+    return Line2D([], [], color=colour, marker=marker, linestyle=line, label=label, **options)
+
+
+def explained(fig: Figure, entries: Iterable[Line2D], ncols: int | None = None, **options) -> Figure:
+    """The figure with one legend below all panels, on one line unless told."""
+    entries = list(entries)
+    fig.legend(handles=entries, loc="outside lower center", ncols=ncols or len(entries), **options)
+    return fig
+
+
+def words(text: str) -> Figure:
+    """Words in the place of a figure for which a setting has no numbers."""
+    fig, panel = plt.subplots(figsize=(6.0, 0.6))
+    panel.text(0.0, 0.5, text, color=INK)
+    panel.axis("off")
+    return fig
+
+
+def line_each(panel: Axes, names: Sequence[str]) -> None:
+    """A line of the panel for every name, the first on top."""
+    panel.set_yticks(range(len(names)), names)
+    panel.set_ylim(len(names) - 0.5, -0.5)
+
+
+def readable(metric: str) -> str:
+    """A metric's name with its symbols: the tables spell them in plain text."""
+    return metric.replace("Delta_", "Δ ").replace("^2", "²")
 
 
 def two_groups(X: np.ndarray, groups: np.ndarray, subspaces: dict[str, FairSubspace]) -> Figure:
@@ -41,8 +82,8 @@ def two_groups(X: np.ndarray, groups: np.ndarray, subspaces: dict[str, FairSubsp
     plane.set_aspect("equal")
     plane.set(xlabel="feature 1", ylabel="feature 2", title="The plane, the group means and the direction kept")
     plane.legend(loc="upper left", fontsize="small")
-    panels = [fig.add_subplot(grid[row, 1]) for row in range(len(subspaces))]
-    for (name, subspace), panel in zip(subspaces.items(), panels, strict=True):
+    sides = [fig.add_subplot(grid[row, 1]) for row in range(len(subspaces))]
+    for (name, subspace), panel in zip(subspaces.items(), sides, strict=True):
         T = subspace.apply(X)[:, 0]
         bins = np.linspace(T.min(), T.max(), 31)
         for label, (colour, _, _, _, hatch) in own.items():
@@ -56,7 +97,7 @@ def two_groups(X: np.ndarray, groups: np.ndarray, subspaces: dict[str, FairSubsp
         kept = float(np.sqrt(moments.scatter[0, 0] / moments.n))
         panel.set(yticks=[], title=f"{name}: group means {gap:.2f} apart, spread {kept:.2f}")
         panel.grid(visible=False)
-    panels[-1].set_xlabel("coordinate along the direction")
+    sides[-1].set_xlabel("coordinate along the direction")
     return fig
 
 
@@ -79,42 +120,24 @@ def metrics_by_method(summary: pd.DataFrame, metrics: list[str], published: pd.D
     sources = [source for source in SOURCES if source in set(rows["source"])]
     across = min(4, len(metrics))
     down = -(-len(metrics) // across)
-    fig, axes = plt.subplots(
-        down, across, figsize=(2.7 * across + 1.2, 0.42 * len(methods) * down + 1.3 * down), sharey=True, squeeze=False,
-        layout="constrained",
-    )  # fmt: skip
+    fig, axes = panels(down, across, (2.7 * across + 1.2, 0.42 * len(methods) * down + 1.3 * down), sharey=True)
     for panel, metric in zip(axes.flat, metrics, strict=False):
         for shift, source in enumerate(sources):
             some = rows[(rows["metric"] == metric) & (rows["source"] == source)].set_index("method").reindex(methods)
             y = np.arange(len(methods)) + 0.22 * (shift - (len(sources) - 1) / 2)
             colour, marker = SOURCES[source]
             panel.errorbar(
-                some["mean"],
-                y,
-                xerr=some["std"].fillna(0.0),
-                fmt=marker,
-                color=colour,
-                markerfacecolor="white" if source == "published" else colour,
-                markersize=6,
-                capsize=2,
-                linewidth=1,
-            )
-        panel.set_title(_readable(metric))
+                some["mean"], y, xerr=some["std"].fillna(0.0), fmt=marker, color=colour,
+                markerfacecolor="white" if source == "published" else colour, markersize=6, capsize=2, linewidth=1,
+            )  # fmt: skip
+        panel.set_title(readable(metric))
         panel.set_yticks(range(len(methods)), methods)
     axes[0, 0].invert_yaxis()
     for panel in axes.flat[len(metrics) :]:
         panel.set_visible(False)
-    handles = [
-        Line2D([], [], color=SOURCES[s][0], marker=SOURCES[s][1], linestyle="", label=s,
-               markerfacecolor="white" if s == "published" else SOURCES[s][0]) for s in sources
-    ]  # fmt: skip
-    fig.legend(handles=handles, loc="outside lower center", ncols=len(handles))
-    return fig
-
-
-def _readable(metric: str) -> str:
-    """A metric's name with its symbols: the tables spell them in plain text."""
-    return metric.replace("Delta_", "Δ ").replace("^2", "²")
+    return explained(
+        fig, [entry(name, *SOURCES[name], mfc="white" if name == "published" else None) for name in sources]
+    )
 
 
 def joint_range(
@@ -157,14 +180,12 @@ def joint_range(
     _frame(near, edge, 0.3)
     handles = [
         Patch(color="#dfe9f2", label="attainable"),
-        Line2D([], [], color=INK, linewidth=2.2, label="certified frontier"),
-        Line2D([], [], color="#a8232b", linestyle="--", label="equal errors"),
-        Line2D([], [], color="#8a5a00", linestyle=":", linewidth=2, label="equal losses"),
+        entry("certified frontier", line="-", linewidth=2.2),
+        entry("equal errors", "#a8232b", line="--"),
+        entry("equal losses", "#8a5a00", line=":", linewidth=2),
+        *near.get_legend_handles_labels()[0],
     ]
-    fig.legend(
-        handles=handles + near.get_legend_handles_labels()[0], loc="outside lower center", ncols=4, fontsize="small"
-    )
-    return fig
+    return explained(fig, handles, 4, fontsize="small")
 
 
 def lower_left(joint: JointRange, n: int = 91) -> np.ndarray:

@@ -17,7 +17,6 @@ from evenspan.reconstruction.min_max import solve_min_max
 from .. import data as datasets
 from .. import paths
 from ..book import tables
-from ..data import whole_moments
 from ..papers.kleindessner2023 import claims as adult
 from ..papers.kleindessner2023.readings import summary
 from ..papers.lee2023.claims import EXPERIMENT as LEARNABILITY
@@ -244,7 +243,7 @@ def one_total_variance() -> Outcome:
     """X08: one of the columns R.E. and V.E. of JevdPCA on Diabetes is not what its name says; which, cannot be seen."""
     found = implied_totals()
     broken = found[~found["possible"]]
-    moments = whole_moments("diabetes")
+    moments = datasets.whole_moments("diabetes")
     theirs = rathore.printed("diabetes")[JEVD]
     V = np.linalg.eigh(rathore.matrices(moments, "global")[0])[1][:, ::-1]
     near = pd.DataFrame([rathore.judged(moments, V[:, :k]) for k in theirs.index], index=theirs.index)

@@ -1,8 +1,9 @@
 """Figures of the experiments on fair representations: each takes tidy data and returns a matplotlib figure."""
 
+from collections.abc import Iterable, Sequence
+
 import numpy as np
 import pandas as pd
-from matplotlib import pyplot as plt
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
@@ -11,8 +12,10 @@ from matplotlib.ticker import MaxNLocator, NullFormatter
 from evenspan.displays.method_looks import Look, group_looks, handles, looks
 from evenspan.displays.style import COLOURS, INK, MARKERS, SOURCES
 
-#: Colour, marker and fill of what was measured in sample and held out.
-LOOKS = {"in sample": (COLOURS[1], "o", "white"), "held-out": (COLOURS[0], "s", COLOURS[0])}
+from ...book.figures import entry, explained, line_each, panels, readable, words
+
+#: Colour, marker and fill of what was measured on the fitting points, and of what was held out.
+FITTING, HELD_OUT = (COLOURS[1], "o", "white"), (COLOURS[0], "s", COLOURS[0])
 #: Weights of the second block as they are written in a legend.
 WEIGHTS = {"lambda^3": "λ³ (released)", "lambda": "λ (printed)", "": ""}
 
@@ -23,21 +26,17 @@ WEIGHTS = {"lambda^3": "λ³ (released)", "lambda": "λ (printed)", "": ""}
 def protocols(summary: pd.DataFrame, metrics: list[str]) -> Figure:
     """Each metric as published (fitted and scored on the same points) and held out, one line a method.
 
-    Parameters
-    ----------
-    summary : DataFrame
-        Columns ``method``, ``metric``, ``protocol``, ``mean``.
-    metrics : list of str
-        Accuracies and disparities in turn; each kind becomes a row of panels.
+    ``summary`` has the columns ``method``, ``metric``, ``protocol``, ``mean``. The metrics are accuracies and
+    disparities in turn; each kind becomes a row of panels.
     """
     methods = list(dict.fromkeys(summary["method"]))
     rows = summary[summary["protocol"].isin(["released", "held-out"])]
     if not rows["metric"].isin(metrics).any():
-        return _nothing("No classifier has been run with this setting: that needs the points.")
+        return words("No classifier has been run with this setting: that needs the points.")
     kinds = list(dict.fromkeys(metric.split(" (")[0] for metric in metrics))
     across = len(metrics) // len(kinds)
     size = (3.0 * across + 1.2, (0.34 * len(methods) + 0.8) * len(kinds) + 0.4)
-    fig, axes = _panels(len(kinds), across, size, sharey=True, sharex="row")
+    fig, axes = panels(len(kinds), across, size, sharey=True, sharex="row")
     y = np.arange(len(methods))
     for kind, line in zip(kinds, axes, strict=True):
         for panel, metric in zip(line, [m for m in metrics if m.startswith(f"{kind} (")], strict=True):
@@ -46,13 +45,9 @@ def protocols(summary: pd.DataFrame, metrics: list[str]) -> Figure:
             panel.hlines(y, both["released"], both["held-out"], color="#aaaaaa", linewidth=2)
             panel.plot(both["released"], y, "o", color=COLOURS[1], markerfacecolor="white", markeredgewidth=1.8)
             panel.plot(both["held-out"], y, "s", color=COLOURS[0])
-            panel.set_title(metric.replace("Delta_", "Δ "))
-            _lines(panel, methods)
-    return _explained(
-        fig,
-        {"color": COLOURS[1], "marker": "o", "mfc": "white", "linestyle": "", "label": "same points (published)"},
-        {"color": COLOURS[0], "marker": "s", "linestyle": "", "label": "held out"},
-    )
+            panel.set_title(readable(metric))
+            line_each(panel, methods)
+    return explained(fig, _samples("same points (published)", "held out"))
 
 
 def promises(found: pd.DataFrame, metrics: dict[str, str], *, chance: dict[str, float]) -> Figure:
@@ -68,24 +63,30 @@ def promises(found: pd.DataFrame, metrics: dict[str, str], *, chance: dict[str, 
         Metric -> value at which nothing is learnt, drawn as a dashed line.
     """
     methods = list(dict.fromkeys(found["method"]))
-    size = (2.6 * len(metrics) + 1.6, 0.36 * len(methods) + 1.3)
-    fig, axes = _panels(1, len(metrics), size, sharey=True)
+    fig, axes = panels(1, len(metrics), (2.6 * len(metrics) + 1.6, 0.36 * len(methods) + 1.3), sharey=True)
     for panel, (title, metric) in zip(axes[0], metrics.items(), strict=True):
-        for shift, (protocol, (colour, marker, fill)) in zip((-0.13, 0.13), LOOKS.items(), strict=True):
+        for shift, protocol, look in ((-0.13, "in sample", FITTING), (0.13, "held-out", HELD_OUT)):
             some = found[(found["metric"] == metric) & (found["protocol"] == protocol)]
-            some = some.set_index("method").reindex(methods)
-            reach = [some["mean"] - some["low"], some["high"] - some["mean"]]
+            some, (colour, marker, fill) = some.set_index("method").reindex(methods), look
             panel.errorbar(
-                some["mean"], np.arange(len(methods)) + shift, xerr=reach, fmt=marker, color=colour,
-                markerfacecolor=fill, markersize=5, capsize=2, linewidth=1,
+                some["mean"], np.arange(len(methods)) + shift, xerr=_reach(some, "low", "mean", "high"), fmt=marker,
+                color=colour, markerfacecolor=fill, markersize=5, capsize=2, linewidth=1,
             )  # fmt: skip
         if metric in chance:
             panel.axvline(chance[metric], color="#777777", linestyle="--", linewidth=1)
-        panel.set_title(title)
-        panel.set_xlabel(metric.replace("^2", "²"))
-        _lines(panel, methods)
-    marks = [(name, *own) for name, own in LOOKS.items()]
-    return _explained(fig, *({"color": c, "marker": m, "mfc": f, "linestyle": "", "label": n} for n, c, m, f in marks))
+        panel.set(title=title, xlabel=readable(metric))
+        line_each(panel, methods)
+    return explained(fig, _samples("in sample", "held-out"))
+
+
+def _samples(fitting: str, held_out: str) -> list[Line2D]:
+    looks = {fitting: FITTING, held_out: HELD_OUT}
+    return [entry(name, colour, marker, mfc=fill) for name, (colour, marker, fill) in looks.items()]
+
+
+def _reach(line: pd.DataFrame, low: str, middle: str, high: str) -> list[pd.Series]:
+    """What an error bar needs: how far the ends are from the middle."""
+    return [line[middle] - line[low], line[high] - line[middle]]
 
 
 # -- synthetic data and pictures ---------------------------------------------------------------------------------------
@@ -94,17 +95,13 @@ def promises(found: pd.DataFrame, metrics: dict[str, str], *, chance: dict[str, 
 def embeddings(points: pd.DataFrame, *, shared: bool = True) -> Figure:
     """Two-dimensional representations, one panel a method, a colour and a marker for each group.
 
-    Parameters
-    ----------
-    points : DataFrame
-        Columns ``method``, ``group``, ``x``, ``y``.
-    shared : bool
-        Whether all panels have the scale of the widest.
+    ``points`` has the columns ``method``, ``group``, ``x``, ``y``; if ``shared``, all panels have the scale of the
+    widest.
     """
     methods, groups = list(dict.fromkeys(points["method"])), group_looks(sorted(points["group"].unique()))
     wide, high = (float(np.ptp(points[axis], axis=0)) for axis in ("x", "y"))
     height = 1.3 + 3.2 * (min(max(high / wide, 0.35), 1.0) if shared else 0.8)
-    fig, axes = _panels(1, len(methods), (3.7 * len(methods), height), sharex=shared, sharey=shared)
+    fig, axes = panels(1, len(methods), (3.7 * len(methods), height), sharex=shared, sharey=shared)
     for panel, method in zip(axes.flat, methods, strict=True):
         for group, own in groups.items():
             some = points[(points["method"] == method) & (points["group"] == group)]
@@ -112,27 +109,18 @@ def embeddings(points: pd.DataFrame, *, shared: bool = True) -> Figure:
         panel.set(title=method, xlabel="component 1")
         panel.set_aspect("equal", adjustable="box" if shared else "datalim")
     axes[0, 0].set_ylabel("component 2")
-    marks = [(f"group {group}", own.colour, own.marker) for group, own in groups.items()]
-    return _explained(fig, *({"color": c, "marker": m, "linestyle": "", "label": name} for name, c, m in marks))
+    return explained(fig, [entry(f"group {group}", own.colour, own.marker) for group, own in groups.items()])
 
 
 def spread_by_dimension(found: pd.DataFrame, metrics: list[str]) -> Figure:
     """Boxes over the splits: one row of panels a metric, one column a dimension, one line a method.
 
     The thin line runs from the smallest to the largest value, the thick one between the quartiles; the circle is the
-    median, the diamond the mean of the reference.
-
-    Parameters
-    ----------
-    found : DataFrame
-        Columns ``method``, ``metric``, ``d``, ``smallest``, ``lower``, ``median``, ``upper``, ``largest``,
-        ``reference``.
-    metrics : list of str
-        The rows of panels, in order.
+    median, the diamond the mean of the reference. ``found`` is a ``latent_table`` of :mod:`.synthetic`.
     """
     methods, dimensions = list(dict.fromkeys(found["method"])), sorted(found["d"].unique())
     size = (3.0 * len(dimensions) + 2.2, (0.27 * len(methods) + 0.7) * len(metrics) + 0.5)
-    fig, axes = _panels(len(metrics), len(dimensions), size, sharey=True, sharex="row")
+    fig, axes = panels(len(metrics), len(dimensions), size, sharey=True, sharex="row")
     y, (ours, mark), (theirs, diamond) = np.arange(len(methods)), SOURCES["ours"], SOURCES["published"]
     for line, metric in zip(axes, metrics, strict=True):
         for panel, d in zip(line, dimensions, strict=True):
@@ -141,37 +129,28 @@ def spread_by_dimension(found: pd.DataFrame, metrics: list[str]) -> Figure:
             panel.hlines(y, some["lower"], some["upper"], color=ours, linewidth=5, alpha=0.5)
             panel.plot(some["median"], y, mark, color=ours, markersize=5)
             panel.plot(some["reference"], y, diamond, color=theirs, markersize=5, markerfacecolor="white")
-            panel.set_title(f"{metric.replace('^2', '²')}, d = {d}")
-            _lines(panel, methods)
+            panel.set_title(f"{readable(metric)}, d = {d}")
+            line_each(panel, methods)
         line[0].set_xlim(left=min(0.0, line[0].get_xlim()[0]))  # after all of the row is drawn
-    return _explained(
-        fig,
-        {"color": ours, "marker": mark, "label": "median, quartiles and range over the splits"},
-        {"color": theirs, "marker": diamond, "mfc": "white", "linestyle": "", "label": "mean of the reference"},
-    )
+    median = entry("median, quartiles and range over the splits", ours, mark, "-")
+    return explained(fig, [median, entry("mean of the reference", theirs, diamond, mfc="white")])
 
 
 def pictures(rows: pd.DataFrame, side: int) -> Figure:
     """Square grey pictures in a grid, black at 0 and white at 1; in the column "direction" zero is grey.
 
-    Parameters
-    ----------
-    rows : DataFrame
-        Columns ``row``, ``column``, ``pixel``, ``value``; a place in the grid without pixels stays empty.
-    side : int
-        Height and width of a picture in pixels.
+    ``rows`` has the columns ``row``, ``column``, ``pixel``, ``value``; a place in the grid without pixels stays empty.
+    A picture has ``side`` times ``side`` pixels.
     """
     if rows.empty:
-        return _nothing("No picture is at hand: these data have not been run with this setting.")
+        return words("No picture is at hand: these data have not been run with this setting.")
     down, across = list(dict.fromkeys(rows["row"])), list(dict.fromkeys(rows["column"]))
-    size = (1.45 * len(across) + 1.6, 1.5 * len(down) + 0.4)
-    fig, axes = _panels(len(down), len(across), size)
+    fig, axes = panels(len(down), len(across), (1.45 * len(across) + 1.6, 1.5 * len(down) + 0.4))
     for line, name in zip(axes, down, strict=True):
         for panel, column in zip(line, across, strict=True):
             panel.set(xticks=[], yticks=[])
             panel.grid(visible=False)
-            for spine in panel.spines.values():
-                spine.set_visible(False)
+            panel.spines[:].set_visible(False)
             some = rows[(rows["row"] == name) & (rows["column"] == column)].sort_values("pixel")
             if len(some):
                 image = some["value"].to_numpy(dtype=float).reshape(side, side)
@@ -187,26 +166,23 @@ def pictures(rows: pd.DataFrame, side: int) -> Figure:
 def readers(found: pd.DataFrame) -> Figure:
     """How well the group can be read, one panel a reader and one line a method; the broken line is chance.
 
-    Parameters
-    ----------
-    found : DataFrame
-        Columns ``reader``, ``method``, ``k``, ``mean``, ``smallest``, ``largest``: areas under the ROC curve.
+    ``found`` has the columns ``reader``, ``method``, ``k``, ``mean``, ``smallest``, ``largest``: areas under the ROC
+    curve.
     """
     names, methods = list(dict.fromkeys(found["reader"])), list(dict.fromkeys(found["method"]))
-    fig, axes = _panels(1, len(names), (3.3 * len(names), 3.9), sharey=True)
+    fig, axes = panels(1, len(names), (3.3 * len(names), 3.9), sharey=True)
     sizes = sorted(found["k"].unique())
     for panel, name in zip(axes.flat, names, strict=True):
         for shift, (method, own) in enumerate(looks(methods).items()):
             some = found[(found["reader"] == name) & (found["method"] == method)].set_index("k").reindex(sizes)
             x = np.arange(len(sizes)) + 0.12 * (shift - (len(methods) - 1) / 2)
-            reach = [some["mean"] - some["smallest"], some["largest"] - some["mean"]]
+            reach = _reach(some, "smallest", "mean", "largest")
             panel.errorbar(x, some["mean"], yerr=reach, linestyle="", capsize=2, **own.mark())
         panel.axhline(0.5, color=INK, linestyle="--", linewidth=1)
         panel.set(title=name, xlabel="components k", xlim=(-0.5, len(sizes) - 0.5))
         panel.set_xticks(range(len(sizes)), [str(k) for k in sizes])
     axes[0, 0].set_ylabel("area under the ROC curve")
-    fig.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=len(methods))
-    return fig
+    return explained(fig, axes[0, 0].get_legend_handles_labels()[0])
 
 
 # -- running times -----------------------------------------------------------------------------------------------------
@@ -215,50 +191,34 @@ def readers(found: pd.DataFrame) -> Figure:
 def time_ratios(curve: pd.DataFrame) -> Figure:
     """Fitting time relative to standard PCA against the number of features, one panel for each number of rows.
 
-    Parameters
-    ----------
-    curve : DataFrame
-        Columns ``method``, ``n``, ``d``, ``median``, ``smallest``, ``largest``.
+    ``curve`` has the columns ``method``, ``n``, ``d``, ``median``, ``smallest``, ``largest``.
     """
     sizes = sorted(curve["n"].unique())
-    fig, axes = _panels(1, len(sizes), (4.6 * len(sizes) + 0.6, 3.8), sharey=True)
-    own = looks(curve["method"])
+    fig, axes = panels(1, len(sizes), (4.6 * len(sizes) + 0.6, 3.8), sharey=True)
+    low, high = curve["smallest"].min(), curve["largest"].max()
+    finest = (1, 2, 5) if high < 100 * low else (1,)
+    steps = [s * 10.0**e for e in range(-2, 7) for s in finest if low / 2 < s * 10.0**e < high * 2]
     for panel, n in zip(axes.flat, sizes, strict=True):
-        of_size = curve[curve["n"] == n].sort_values("d", kind="stable")
-        for method, line in of_size.groupby("method", sort=False):
-            below, above = line["median"] - line["smallest"], line["largest"] - line["median"]
-            panel.errorbar(line["d"], line["median"], yerr=[below, above], capsize=2, **own[method].line())
-        panel.set(xscale="log", yscale="log", xlabel="features d", title=f"n = {n:,} rows")
+        of_size = curve[curve["n"] == n]
+        _times(panel, of_size, "d", "median", looks(curve["method"]))
+        panel.set(xlabel="features d", title=f"n = {n:,} rows")
         ticks = sorted(of_size["d"].unique())
         panel.set_xticks(ticks, [str(tick) for tick in ticks])
         panel.minorticks_off()
-        low, high = curve["smallest"].min(), curve["largest"].max()
-        finest = (1, 2, 5) if high < 100 * low else (1,)
-        steps = [s * 10.0**e for e in range(-2, 7) for s in finest if low / 2 < s * 10.0**e < high * 2]
         panel.set_yticks(steps, [f"{step:g}" for step in steps])
     axes[0, 0].set_ylabel("fitting time / standard PCA")
-    fig.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=5, fontsize="small")
-    return fig
+    return explained(fig, axes[0, 0].get_legend_handles_labels()[0], 5, fontsize="small")
 
 
 def times(found: pd.DataFrame, unit: str) -> Figure:
-    """Fitting time as a multiple of one unit against the number of training points, both logarithmic.
+    """Fitting time as a multiple of one unit against the number of training points.
 
-    Parameters
-    ----------
-    found : DataFrame
-        Columns ``method``, ``n``, ``mean``, ``smallest``, ``largest``.
-    unit : str
-        What the times are multiples of.
+    ``found`` has the columns ``method``, ``n``, ``mean``, ``smallest``, ``largest``.
     """
-    fig, panel = plt.subplots(figsize=(6.4, 4.2), layout="constrained")
-    own = looks(found["method"])
-    for method, line in found.groupby("method", sort=False):
-        line = line.sort_values("n")
-        ends = [line["mean"] - line["smallest"], line["largest"] - line["mean"]]
-        panel.errorbar(line["n"], line["mean"], yerr=ends, capsize=2, **own[method].line())
+    fig, ((panel,),) = panels(1, 1, (6.4, 4.2))
+    _times(panel, found, "n", "mean", looks(found["method"]))
     panel.axhline(1.0, color="#888888", linewidth=1.0, linestyle=":")
-    panel.set(xscale="log", yscale="log", xlabel="training points n", ylabel=f"fitting time / {unit}")
+    panel.set(xlabel="training points n", ylabel=f"fitting time / {unit}")
     ticks = sorted(found["n"].unique())
     panel.set_xticks(ticks, [f"{tick:,}" for tick in ticks], fontsize="small", rotation=30)
     panel.xaxis.set_minor_formatter(NullFormatter())
@@ -266,10 +226,18 @@ def times(found: pd.DataFrame, unit: str) -> Figure:
     return fig
 
 
+def _times(panel: Axes, found: pd.DataFrame, size: str, middle: str, own: dict[str, Look]) -> None:
+    """A line for each method with its range, both axes logarithmic."""
+    for method, line in found.sort_values(size, kind="stable").groupby("method", sort=False):
+        reach = _reach(line, "smallest", middle, "largest")
+        panel.errorbar(line[size], line[middle], yerr=reach, capsize=2, **own[method].line())
+    panel.set(xscale="log", yscale="log")
+
+
 # -- trade-offs --------------------------------------------------------------------------------------------------------
 
 
-def tradeoff(points: pd.DataFrame, violation: str, trivial: tuple[str, ...] = ()) -> Figure:
+def tradeoff(points: pd.DataFrame, violation: str, trivial: Sequence[str] = ()) -> Figure:
     """Accuracy against the violation, a row of panels for each classifier and size, a column for each data set.
 
     Points of one method are joined in the order of their parameter. Upper left is better.
@@ -280,44 +248,34 @@ def tradeoff(points: pd.DataFrame, violation: str, trivial: tuple[str, ...] = ()
         Columns ``dataset``, ``classifier``, ``size``, ``method``, ``parameter``, ``accuracy`` and the violation.
     violation : str
         The column of the horizontal axis.
-    trivial : tuple of str
+    trivial : sequence of str
         Methods without a parameter: they come last.
     """
     methods = [name for name in dict.fromkeys(points["method"]) if name not in trivial]
     own = looks([*methods, *trivial])
     lines = list(points.groupby(["classifier", "size"], sort=False).groups)
     columns = list(dict.fromkeys(points["dataset"]))
-    fig, axes = _panels(len(lines), len(columns), (4.4 * len(columns) + 0.4, 3.1 * len(lines) + 0.9))
-    for line, row in zip(lines, axes, strict=True):
+    fig, axes = panels(len(lines), len(columns), (4.4 * len(columns) + 0.4, 3.1 * len(lines) + 0.9))
+    for (classifier, size), row in zip(lines, axes, strict=True):
         for dataset, panel in zip(columns, row, strict=True):
-            here = (points["classifier"] == line[0]) & (points["size"] == line[1]) & (points["dataset"] == dataset)
+            here = (points["classifier"] == classifier) & (points["size"] == size) & (points["dataset"] == dataset)
             for method, some in points[here].groupby("method", sort=False):
                 _curve(panel, some, violation, own[method])
-            panel.set_title(f"{dataset}, {line[0]}\n{line[1]}")
-    return _finished(fig, axes, violation, handles(own.values(), lines=True))
+            panel.set_title(f"{dataset}, {classifier}\n{size}")
+    return _finished(fig, axes, violation, own.values())
 
 
 def powers(points: pd.DataFrame, violation: str) -> Figure:
     """The same points of one representation with the second block weighted by lambda and by its third power.
 
     A column of panels for each data set; the values of lambda at the ends and in the middle stand beside their markers.
-
-    Parameters
-    ----------
-    points : DataFrame
-        Columns ``dataset``, ``weight``, ``parameter``, ``accuracy`` and the violation.
-    violation : str
-        The column of the horizontal axis.
+    ``points`` is as above, with a column ``weight``.
     """
     weights = [name for name in WEIGHTS if name in set(points["weight"])]
-    own = {
-        weight: Look(colour, marker, dash, WEIGHTS[weight], fill, 5.5, "", "")
-        for weight, colour, marker, dash, fill in zip(
-            weights, COLOURS, MARKERS, ("-", "--", ":"), ("full", "none", "full"), strict=False
-        )
-    }
+    signs = zip(weights, COLOURS, MARKERS, ("-", "--", ":"), ("full", "none", "full"), strict=False)
+    own = {name: Look(colour, mark, dash, WEIGHTS[name], fill, 5.5, "", "") for name, colour, mark, dash, fill in signs}
     columns = list(dict.fromkeys(points["dataset"]))
-    fig, axes = _panels(1, len(columns), (4.4 * len(columns) + 0.4, 4.0))
+    fig, axes = panels(1, len(columns), (4.4 * len(columns) + 0.4, 4.0))
     for dataset, panel in zip(columns, axes[0], strict=True):
         for shift, weight in enumerate(weights):
             some = points[(points["dataset"] == dataset) & (points["weight"] == weight)]
@@ -328,7 +286,7 @@ def powers(points: pd.DataFrame, violation: str) -> Figure:
                     textcoords="offset points", color=own[weight].colour, fontsize="small",
                 )  # fmt: skip
         panel.set_title(dataset)
-    return _finished(fig, axes, violation, handles(own.values(), lines=True))
+    return _finished(fig, axes, violation, own.values())
 
 
 def _curve(panel: Axes, some: pd.DataFrame, violation: str, own: Look) -> None:
@@ -336,36 +294,11 @@ def _curve(panel: Axes, some: pd.DataFrame, violation: str, own: Look) -> None:
     panel.plot(line[violation], line["accuracy"], markersize=5.5, linewidth=0.8, alpha=0.9, **own.line())
 
 
-def _finished(fig: Figure, axes: np.ndarray, violation: str, entries: list[Line2D]) -> Figure:
+def _finished(fig: Figure, axes: np.ndarray, violation: str, own: Iterable[Look]) -> Figure:
     for panel in axes.flat:
         panel.xaxis.set_major_locator(MaxNLocator(5))
     for panel in axes[-1]:
         panel.set_xlabel(f"{violation} on the test part")
-    for row in axes:
-        row[0].set_ylabel("accuracy on the test part")
-    fig.legend(handles=entries, loc="outside lower center", ncols=4, fontsize="small")
-    return fig
-
-
-def _panels(down: int, across: int, size: tuple[float, float], **shared) -> tuple[Figure, np.ndarray]:
-    return plt.subplots(down, across, figsize=size, squeeze=False, layout="constrained", **shared)
-
-
-def _lines(panel: Axes, methods: list[str]) -> None:
-    """A line for every method, the first on top."""
-    panel.set_yticks(range(len(methods)), methods)
-    panel.set_ylim(len(methods) - 0.5, -0.5)
-
-
-def _explained(fig: Figure, *marks: dict) -> Figure:
-    """The figure with a legend below it, an entry for each mark."""
-    fig.legend(handles=[Line2D([], [], **mark) for mark in marks], loc="outside lower center", ncols=len(marks))
-    return fig
-
-
-def _nothing(text: str) -> Figure:
-    """Words in the place of a figure for which a setting has no numbers."""
-    fig, panel = plt.subplots(figsize=(6.0, 0.6))
-    panel.text(0.0, 0.5, text, color=INK)
-    panel.axis("off")
-    return fig
+    for panel in axes[:, 0]:
+        panel.set_ylabel("accuracy on the test part")
+    return explained(fig, handles(own, lines=True), 4, fontsize="small")
