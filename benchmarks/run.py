@@ -10,7 +10,7 @@ import time
 import numpy as np
 from sklearn.decomposition import PCA
 
-from compendium.papers.kleindessner2023.timing import algorithm_1
+from compendium.papers.kleindessner2023.protocol import algorithm_1
 from evenspan import FairPCA, GroupMoments
 
 

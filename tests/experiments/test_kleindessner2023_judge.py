@@ -1,29 +1,44 @@
-"""What is measured of one method of the table: each row from the part its protocol names, each gap with a reason."""
+"""How the methods of the table are fitted, and what is measured of one: each row from the part its protocol names."""
 
+import itertools
 import warnings
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
+import pandas as pd
 import pytest
+from scipy.linalg import subspace_angles
+from sklearn.base import clone
 
+from compendium import records
 from compendium.data import Dataset
-from compendium.papers.kleindessner2023 import judge
+from compendium.ledger.table import published
+from compendium.papers.kleindessner2023 import claims, protocol, readings
 from evenspan import ConvexFairPCA, FairKernelPCA, FairPCA, GroupMoments, StandardPCA, metrics
+from evenspan.core.errors import ConfigurationError, DataError
+
+COLUMNS = ["protocol", "metric", "value", "reason"]
 
 
 def draw(n, seed) -> Dataset:
-    """Two groups of unequal size, mean and scale."""
+    """Two groups of unequal size, mean and scale; labels that depend on both."""
     rng = np.random.default_rng(seed)
     groups = (np.arange(n) % 3 == 0).astype(int)
-    X = rng.normal(size=(n, 5)) * [3, 2, 1.5, 1, 0.7] * np.array([[1.0], [0.5]])[groups]
-    X += np.outer(groups, [1.0, -2.0, 0.5, 0.0, 1.0])
+    X = rng.normal(size=(n, 6)) * [3, 2, 1.5, 1, 0.7, 0.4] * np.array([[1.0], [0.5]])[groups]
+    X += np.outer(groups, [1.0, -2.0, 0.5, 0.0, 1.0, 0.3])
     y = (X[:, 0] + X[:, 2] + rng.normal(size=n) > 1.0).astype(int)
-    return Dataset("made", X, y, groups, tuple("abcde"))
+    return Dataset("made", X, y, groups, tuple("abcdef"))
 
 
 @pytest.fixture(scope="module")
 def parts():
     return draw(90, 1), draw(60, 2)
+
+
+@pytest.fixture(scope="module")
+def moments(parts):
+    return [GroupMoments.from_data(part.X, part.groups) for part in parts]
 
 
 @pytest.fixture(scope="module")
@@ -36,9 +51,133 @@ def kernel(parts):
     return FairKernelPCA(2, center=False).fit(parts[0].X, sensitive_features=parts[0].groups)
 
 
+# -- the notebook: on shipped moments (97 features), and on data whose points are at hand ------------------------------
+
+
+@pytest.fixture
+def on_moments(cells_of):
+    return cells_of("kleindessner2023-table", dataset="adult", k=5, splits=1)
+
+
+@pytest.fixture
+def on_points(cells_of):
+    return cells_of("kleindessner2023-table", dataset="sklearn_diabetes", k=2, splits=1)
+
+
+RELAXED, CENTRED = {"mu": 0.01, "covariance": True}, {"center": False}
+MATCHED = CENTRED | {"match": "covariance"}
+#: With 97 features and k = 5, adversaries remove 92 directions.
+SETTINGS = {
+    "FPCA (0.1, 0.01)": RELAXED | {"delta": 0.1},
+    "FPCA (0, 0.01)": RELAXED | {"delta": 0.0},
+    "MbF-PCA (10^-3)": {"tol": 1e-3},
+    "MbF-PCA (10^-6)": {"tol": 1e-6},
+    "INLP": {"max_iter": 92, "select": "arbitrary"},
+    "INLP, most variance": {"max_iter": 92, "select": "pca"},
+    "RLACE": {"rank": 92},
+    "RLACE, rank 1": {"rank": 1, "select": "pca"},
+    "Fair PCA": CENTRED,
+    "Fair PCA-S (0.5)": MATCHED | {"covariance_fraction": 0.5},
+    "Fair PCA-S (0.85)": MATCHED | {"covariance_fraction": 0.85},
+    "Fair Kernel PCA": CENTRED,
+}
+
+
+def test_the_notebook_has_the_rows_of_the_poster_with_the_settings_that_they_state_and_ours(on_moments):
+    poster = published()
+    poster = poster[poster["stem"] == "kleindessner2023_adult_k10"]
+    assert list(protocol.PRINTED) == list(dict.fromkeys(poster["method"]))
+    assert list(dict.fromkeys(poster["metric"])) == protocol.METRICS
+    assert list(on_moments["METHODS"]) == list(protocol.METHODS)
+    params = {name: estimator.get_params() for name, estimator in on_moments["METHODS"].items()}
+    assert {own["n_components"] for own in params.values()} == {5}
+    assert {name: {key: params[name][key] for key in own} for name, own in SETTINGS.items()} == SETTINGS
+
+
+def test_shipped_moments_give_what_they_determine_and_the_rest_needs_points(on_moments):
+    study, rows = on_moments["study"], on_moments["results"]
+    assert not study.published
+    needs = {name for name, one in on_moments["METHODS"].items() if isinstance(one, protocol.OF_POINTS)}
+    assert set(rows["method"]) == {*protocol.METHODS} - needs >= {"PCA", "Fair PCA", "FPCA (0, 0.01)", "LEACE"}
+    assert {name.removeprefix("adult-k5-") for name in study.left_out} >= {"inlp", "rlace", "fair_kernel_pca"}
+    assert (rows[rows["protocol"] != "fit"].groupby("method").size() == 5).all()
+
+
+def test_every_method_is_judged_on_the_parts_of_its_split(on_points):
+    rows, (train, test) = on_points["results"], on_points["parts"](0)[0]
+    records.checked(rows.drop(columns="task"), "diabetes")
+    assert set(rows["method"]) == set(protocol.METHODS)
+    mine = rows[rows["method"] == "Fair PCA"]
+    assert set(mine["protocol"]) == {"released", "held-out", "in sample"}
+    assert set(mine.loc[mine["protocol"] == "released", "metric"]) >= set(protocol.METRICS)
+    fitted = FairPCA(2, center=False).fit(train.X, sensitive_features=train.groups)
+    centred = train.X - train.X.mean(axis=0)
+    sigma = metrics.median_bandwidth(centred @ np.linalg.svd(centred)[2][:2].T)  # that of standard PCA, for all methods
+    E, value = fitted.transform(test.X), mine.set_index(["protocol", "metric"])["value"]
+    assert value["released", "MMD^2"] == pytest.approx(metrics.mmd2(E, test.groups, sigma))
+    share = E.var(axis=0).sum(axis=0) / test.X.var(axis=0).sum(axis=0)
+    assert value["released", "%Var"] == pytest.approx(100 * share)
+    assert value["in sample", "mean gap"] < 1e-10 < value["held-out", "mean gap"]
+
+
+def test_bases_of_fixed_methods_and_seeds_of_drawing_ones_are_varied(on_points, monkeypatch):
+    monkeypatch.setitem(on_points, "SEEDS", {"RLACE": 2})
+    monkeypatch.setattr(protocol, "DRAWS", 2)
+    monkeypatch.setitem(on_points["METHODS"], "RLACE", on_points["METHODS"]["RLACE"].set_params(max_iter=50))
+    fixed, drawn = (pd.DataFrame(on_points["judged"](name, 0), columns=COLUMNS) for name in ("PCA", "RLACE"))
+    assert set(fixed["protocol"]) == {"released", "held-out", "in sample", "signs 00", "signs 01"}
+    assert set(drawn["protocol"]) == {"released", "held-out", "in sample", "fit", "seed 01", "seed 02"}
+    (train, _), (of_train, of_test) = on_points["parts"](0)
+    assert drawn.loc[drawn["metric"] == "%Var", "value"].nunique() == 3
+    for number in (1, 2):
+        again = protocol.fit(on_points["METHODS"]["RLACE"], of_train, train, seed=protocol.SEED + number)
+        mine = drawn[drawn["protocol"] == f"seed {number:02d}"].set_index("metric")["value"]
+        assert set(mine.index) == set(protocol.METRICS)
+        assert mine["%Var"] == pytest.approx(100 * metrics.explained_variance(of_test, again.components_.T))
+
+
+# -- fitting -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", protocol.METHODS)
+def test_a_method_draws_needs_points_and_is_certified_as_the_room_says(parts, on_moments, name):
+    short = {"INLP": {"max_iter": 4}, "RLACE": {"max_iter": 200, "rank": 1 if "rank 1" in name else 4}}
+    own = short.get(name.partition(",")[0], {})  # a short game shows it as well
+    estimator = clone(on_moments["METHODS"][name]).set_params(n_components=2, **own)
+    train, test = parts
+    if name.startswith("INLP"):  # a training part of rank 3: then more directions are left than needed, and it draws
+        axes = np.linalg.svd(train.X, full_matrices=False)[2][:3]
+        train = replace(train, X=train.X @ axes.T @ axes)
+    moments = GroupMoments.from_data(train.X, train.groups)
+    points = isinstance(estimator, protocol.OF_POINTS)
+    if points:
+        with pytest.raises(ConfigurationError, match="points of the training part"):
+            protocol.fit(estimator, moments)
+    fitted = [protocol.fit(estimator, moments, train if points else None, seed=seed) for seed in (3, 4)]
+    first, other = (one.transform(test.X) @ one.transform(test.X).T for one in fitted)
+    draws = isinstance(estimator, protocol.DRAWING) and name != "INLP, most variance"
+    assert draws == (not np.allclose(first, other, rtol=1e-12, atol=1e-12))
+    assert (name != protocol.KERNEL) == hasattr(fitted[0], "components_")
+    assert not isinstance(estimator, protocol.EXACT) or fitted[0].certificate_.is_optimal()
+
+
+def test_what_has_to_be_certified_and_is_not_is_an_error(moments):
+    class Open(FairPCA):
+        def _answer(self, moments):
+            answer = super()._answer(moments)
+            certificate = replace(answer.subspace.certificate, dual=1.01 * answer.subspace.certificate.dual)
+            return replace(answer, subspace=replace(answer.subspace, certificate=certificate))
+
+    with pytest.raises(ArithmeticError, match="Open is not certified optimal"):
+        protocol.fit(Open(2), moments[0])
+
+
+# -- what is measured --------------------------------------------------------------------------------------------------
+
+
 def values(rows) -> dict[tuple[str, str], float]:
     rows = list(rows)
-    found = {(protocol, metric): value for protocol, metric, value, _ in rows}
+    found = {(where, metric): value for where, metric, value, _ in rows}
     assert len(found) == len(rows), "a metric was measured twice under one protocol"
     return found
 
@@ -49,157 +188,166 @@ def gaps(part: Dataset, V) -> tuple[float, float]:
     return mean, np.linalg.norm(np.cov(sides[0], rowvar=False) - np.cov(sides[1], rowvar=False), ord=2)
 
 
-def test_what_moments_give_is_what_the_points_give(parts, fitted):
-    train, test = parts
-    V = fitted.components_.T
-    found = values(judge.judge_moments("Fair PCA", fitted, *(GroupMoments.from_data(p.X, p.groups) for p in parts)))
-    share = (test.X @ V).var(axis=0).sum(axis=0) / test.X.var(axis=0).sum(axis=0)
-    assert found.pop(("released", "%Var")) == pytest.approx(100 * share)
-    expected = {
-        (protocol, metric): gap
-        for protocol, part in (("in sample", train), ("held-out", test))
-        for metric, gap in zip(("mean gap", "covariance gap"), gaps(part, V), strict=True)
-    }
-    assert found == pytest.approx(expected, abs=1e-12)
+def test_what_moments_give_is_what_the_points_give(parts, moments, fitted):
+    # Loadings that are no basis are judged as they are applied; a judge of subspaces would refuse them.
+    loadings = np.eye(6)[:, :2] * [2.0, 0.5] + 0.5 * np.eye(6)[:, 3:5]
+    for V in (fitted.components_.T, loadings):
+        found = values(protocol.judge_moments("Fair PCA", SimpleNamespace(components_=V.T), *moments))
+        share = (parts[1].X @ V).var(axis=0).sum(axis=0) / parts[1].X.var(axis=0).sum(axis=0)
+        expected = {("released", "%Var"): 100 * share} | {
+            (where, metric): gap
+            for where, part in zip(("in sample", "held-out"), parts, strict=True)
+            for metric, gap in zip(("mean gap", "covariance gap"), gaps(part, V), strict=True)
+        }
+        assert found == pytest.approx(expected, abs=1e-12)
+    found = values(protocol.judge_moments("Fair PCA", fitted, *moments))
     assert found["held-out", "mean gap"] > 0.05 > 1e-10 > found["in sample", "mean gap"]
 
 
-def test_variance_is_that_of_the_map_as_it_is_applied(parts):
-    """Loadings that are no basis are judged as they are; a judge of subspaces would refuse them."""
-    moments = [GroupMoments.from_data(p.X, p.groups) for p in parts]
-    B = np.array([[2.0, 0.0], [0.0, 0.5], [0.0, 0.0], [0.0, 0.5], [0.0, 0.0]])
-    found = values(judge.judge_moments("FPCA (0, 0.01)", SimpleNamespace(components_=B.T), *moments))
-    share = (parts[1].X @ B).var(axis=0).sum(axis=0) / parts[1].X.var(axis=0).sum(axis=0)
-    assert found["released", "%Var"] == pytest.approx(100 * share) != 100
-
-
-def test_the_published_columns_are_judged_on_the_test_part(parts, fitted):
-    test = parts[1]
-    rows = list(judge.judge_released("Fair PCA", fitted, test, 1.7))
-    found = values(rows)
-    assert {protocol for protocol, _ in found} == {"released"}
-    assert {metric for _, metric in found} == {*judge.METRICS, *(f"Delta_EO ({c})" for c in judge.CLASSIFIERS)} - {
-        "%Var"
-    }
-    E = test.X @ fitted.components_.T
-    assert found["released", "MMD^2"] == pytest.approx(metrics.mmd2(E, test.groups, 1.7))
-    for name in ("Kernel SVM", "Linear SVM"):
-        guess = judge.CLASSIFIERS[name]().fit(E, test.y).predict(E)
-        assert found["released", f"%Acc ({name})"] == pytest.approx(100 * np.mean(guess == test.y, axis=0))
-        rates = [guess[test.groups == g].mean(axis=0) for g in (0, 1)]
-        assert found["released", f"Delta_DP ({name})"] == pytest.approx(abs(rates[0] - rates[1]))
-        hits = [guess[(test.groups == g) & (test.y == 1)].mean(axis=0) for g in (0, 1)]
-        assert found["released", f"Delta_EO ({name})"] == pytest.approx(abs(hits[0] - hits[1]))
-    assert all(reason == "" for *_, reason in rows)
-
-
-def test_held_out_classifiers_learn_from_the_training_part(parts, fitted):
+def test_published_columns_are_fitted_to_the_test_part_and_the_others_to_the_training_part(parts, fitted):
     train, test = parts
-    found = values(judge.judge_points("Fair PCA", fitted, train, test, 1.7))
     E, F = (part.X @ fitted.components_.T for part in parts)
-    for name in ("Kernel SVM", "Linear SVM"):
-        guess = judge.CLASSIFIERS[name]().fit(E, train.y).predict(F)
-        assert found["held-out", f"%Acc ({name})"] == pytest.approx(100 * np.mean(guess == test.y, axis=0))
-    assert found["in sample", "MMD^2"] == pytest.approx(metrics.mmd2(E, train.groups, 1.7))
+    released = values(protocol.judge_released("Fair PCA", fitted, test, 1.7))
+    assert {metric for _, metric in released} == {
+        *(m for m in protocol.METRICS if m != "%Var"), *(f"Delta_EO ({c})" for c in protocol.CLASSIFIERS)
+    }  # fmt: skip
+    found = released | values(protocol.judge_points("Fair PCA", fitted, train, test, 1.7))
+    for (where, X, y), name in itertools.product(
+        (("released", F, test.y), ("held-out", E, train.y)), ("Kernel SVM", "Linear SVM")
+    ):
+        guess = protocol.CLASSIFIERS[name]().fit(X, y).predict(F)
+        rates = [guess[test.groups == g].mean(axis=0) for g in (0, 1)]
+        hits = [guess[(test.groups == g) & (test.y == 1)].mean(axis=0) for g in (0, 1)]
+        assert found[where, f"%Acc ({name})"] == pytest.approx(100 * np.mean(guess == test.y, axis=0))
+        assert found[where, f"Delta_DP ({name})"] == pytest.approx(abs(rates[0] - rates[1]))
+        assert found[where, f"Delta_EO ({name})"] == pytest.approx(abs(hits[0] - hits[1]))
+    for where, X, part in (("released", F, test), ("in sample", E, train)):
+        assert found[where, "MMD^2"] == pytest.approx(metrics.mmd2(X, part.groups, 1.7))
     positive = test.y.mean(axis=0)
     assert found["released", "%Majority"] == pytest.approx(100 * max(positive, 1 - positive))
-    for reader in metrics.READERS:
-        fit = E, train.groups
-        assert found["in sample", f"AUC of the group ({reader})"] == metrics.group_auc(reader, fit, fit)
-        assert found["held-out", f"AUC of the group ({reader})"] == metrics.group_auc(reader, fit, (F, test.groups))
+    for reader, (where, X, part) in itertools.product(
+        metrics.READERS, (("in sample", E, train), ("held-out", F, test))
+    ):
+        area = metrics.group_auc(reader, (E, train.groups), (X, part.groups))
+        assert found[where, f"AUC of the group ({reader})"] == area
+    plain = values(protocol.judge_points("PCA", StandardPCA(2).fit(train.X), train, test, 1.7))
+    for where in ("in sample", "held-out"):
+        key = (where, "AUC of the group (linear)")
+        assert found[key] < 0.62 < 0.7 < plain[key]
 
 
-def test_no_reader_hides_that_plain_pca_tells_the_group(parts, fitted):
-    plain = StandardPCA(2).fit(parts[0].X)
-    for protocol in ("in sample", "held-out"):
-        key = (protocol, "AUC of the group (linear)")
-        control, fair = (values(judge.judge_points("PCA", one, *parts, 1.7))[key] for one in (plain, fitted))
-        assert fair < 0.62 < 0.7 < control
-
-
-def test_metrics_of_linear_maps_are_left_out_of_the_kernel_method(parts, kernel):
-    moments = [GroupMoments.from_data(p.X, p.groups) for p in parts]
-    assert not list(judge.judge_moments("Fair Kernel PCA", kernel, *moments))
-    rows = [
-        *judge.judge_released("Fair Kernel PCA", kernel, parts[1], 1.7),
-        *judge.judge_points("Fair Kernel PCA", kernel, *parts, 1.7),
-    ]
+def test_metrics_of_linear_maps_are_left_out_of_the_kernel_method(parts, moments, kernel):
+    assert not list(protocol.judge_moments(protocol.KERNEL, kernel, *moments))
+    rows = [*protocol.judge_released(protocol.KERNEL, kernel, parts[1], 1.7)]
+    rows += protocol.judge_points(protocol.KERNEL, kernel, *parts, 1.7)
     found = {metric for _, metric in values(rows)}
     assert not found & {"%Var", "MMD^2", "mean gap"}
-    assert found >= {*judge.PREDICTION_METRICS, "%Majority", "AUC of the group (kernel)"}
+    assert found >= {*protocol.PREDICTION_METRICS, "%Majority", "AUC of the group (kernel)"}
 
 
-def test_where_a_disparity_does_not_exist_the_row_says_why(parts, fitted):
+def test_where_a_disparity_does_not_exist_the_row_says_why_and_a_bug_is_no_reason(parts, fitted, monkeypatch):
     test = parts[1]
     E = fitted.transform(test.X)
-    one = np.where(test.groups == 1, 0, test.y)  # group 1 has no positive label
-    rows = list(judge.judge_classifier("Linear SVM", None, (E, one, test.groups), "released"))
-    assert [metric for _, metric, _, _ in rows] == [f"{m} (Linear SVM)" for m in ("%Acc", "Delta_DP", "Delta_EO")]
-    for protocol, _, value, reason in rows:
-        assert protocol == "released"
-        assert np.isnan(value)
-        assert "'1' has no row with label 1" in reason
+    part = E, np.where(test.groups == 1, 0, test.y), test.groups  # group 1 has no positive label
+    rows = list(protocol.judge_classifier("Linear SVM", part, part, "released"))
+    assert [row[:2] for row in rows] == [("released", f"{m} (Linear SVM)") for m in ("%Acc", "Delta_DP", "Delta_EO")]
+    assert all(np.isnan(value) and "'1' has no row with label 1" in reason for *_, value, reason in rows)
+    one = E, np.ones(test.n), test.groups
+    with pytest.raises(DataError, match="one value only"):
+        protocol.downstream("MLP", one, one)
 
-
-def test_only_refusals_become_reasons(monkeypatch, parts):
-    def broken(*args, **kwargs):
+    def broken(*args):
         raise ValueError("a bug")
 
-    monkeypatch.setattr(judge, "downstream", broken)
-    test = parts[1]
+    monkeypatch.setattr(protocol, "downstream", broken)
     with pytest.raises(ValueError, match="a bug"):
-        list(judge.judge_classifier("MLP", None, (test.X, test.y, test.groups), "released"))
+        list(protocol.judge_classifier("MLP", part, part, "released"))
+
+
+@pytest.mark.parametrize("classifier", sorted(protocol.CLASSIFIERS))
+def test_released_scores_memory_and_held_out_reads_only_the_training_part(classifier):
+    """Labels that have nothing to do with the points: only memory can score above one half."""
+    rng = np.random.default_rng(2)
+    train, test = ((rng.normal(size=(150, 8)), rng.integers(0, 2, 150), rng.integers(0, 2, 150)) for _ in range(2))
+    held_out, disparity, _ = protocol.downstream(classifier, train, test)
+    other, same, _ = protocol.downstream(classifier, train, (test[0], 1 - test[1], test[2]))
+    assert same == disparity  # the same predictions
+    assert other == pytest.approx(100 - held_out)
+    assert abs(held_out - 50) < 15
+    assert protocol.downstream(classifier, test, test)[0] > (90 if classifier == "Kernel SVM" else held_out)
 
 
 def test_basis_study_changes_the_basis_and_nothing_else(monkeypatch):
     rng = np.random.default_rng(6)
     data = Dataset("made", rng.normal(size=(60, 5)), rng.integers(0, 2, 60), rng.integers(0, 2, 60), tuple("abcde"))
+    half = replace(data, X=data.X[:30], y=data.y[:30], groups=data.groups[:30])
     fitted = FairPCA(2, center=False).fit(data.X, sensitive_features=data.groups)
-    seen = []
 
-    def answer(name, train, test, protocol):
-        assert (name, protocol) == ("MLP", "released")
-        seen.append(test[0])
-        return {"accuracy": 0.5, "demographic_parity": 0.25, "equal_opportunity": 0.0}
+    def bases(part, seed):
+        """The rows, and the signs of both columns in every draw."""
+        seen, T = [], fitted.transform(part.X)[:, ::-1]
 
-    monkeypatch.setattr(judge, "downstream", answer)
-    rows = list(judge.judge_bases(fitted, data, 5))
-    assert len(rows) == 2 * judge.DRAWS
+        def answer(name, fitting, scoring):
+            assert (name, fitting[1] is part.y) == ("MLP", fitting is scoring)
+            np.testing.assert_allclose(np.abs(scoring[0]), np.abs(T), atol=1e-12)
+            signs = np.unique(np.sign(scoring[0] / T), axis=0)
+            assert len(signs) == 1, "one sign for a column"
+            seen.append(signs[0].tolist())
+            return 50.0, 0.25, 0.0
+
+        monkeypatch.setattr(protocol, "downstream", answer)
+        return list(protocol.judge_bases(fitted, part, seed)), seen
+
+    rows, signs = bases(data, 5)
+    assert len(rows) == 2 * len({where for where, *_ in rows}) == 2 * protocol.DRAWS
     assert rows[:2] == [("signs 00", "%Acc (MLP)", 50.0, ""), ("signs 00", "Delta_DP (MLP)", 0.25, "")]
-    assert len({protocol for protocol, *_ in rows}) == judge.DRAWS
-    assert len({E.tobytes() for E in seen}) == 4, "two columns have four bases"
-    T = fitted.transform(data.X)
-    for E in seen:
-        np.testing.assert_allclose(np.abs(E), np.abs(T[:, ::-1]), atol=1e-12)
-        assert len(np.unique(np.sign(E / T[:, ::-1]), axis=0)) == 1, "one sign for a column"
+    assert len({tuple(one) for one in signs}) == 4, "two columns have four bases"
     # The same signs on every split of a draw, others for another seed.
-    signs = [np.sign(E / T[:, ::-1])[0] for E in seen]
-    seen.clear()
-    other = fitted.transform(data.X[:30])
-    half = Dataset("made", data.X[:30], data.y[:30], data.groups[:30], data.feature_names)
-    list(judge.judge_bases(fitted, half, 5))
-    np.testing.assert_array_equal([np.sign(E / other[:, ::-1])[0] for E in seen], signs)
-    seen.clear()
-    list(judge.judge_bases(fitted, half, 6))
-    assert not np.array_equal([np.sign(E / other[:, ::-1])[0] for E in seen], signs)
+    assert bases(half, 5)[1] == signs != bases(half, 6)[1]
 
 
-def test_convergence_is_kept_where_there_is_something_to_converge(fitted, kernel):
-    assert not [*judge.judge_fit(fitted), *judge.judge_fit(kernel)]
+def test_convergence_is_kept_where_there_is_something_to_converge(moments, fitted, kernel):
+    assert not [*protocol.judge_fit(fitted), *protocol.judge_fit(kernel)]
     done = SimpleNamespace(n_iter_=np.array([3, 7, 5]), converged_=True, residual_=1e-9)
-    assert list(judge.judge_fit(done)) == [
-        ("fit", "iterations", 7.0, ""),
-        ("fit", "converged", 1.0, ""),
-        ("fit", "residual", 1e-9, ""),
-    ]
-    (row,) = judge.judge_fit(SimpleNamespace(converged_=np.False_))
+    rows = [("fit", "iterations", 7.0, ""), ("fit", "converged", 1.0, ""), ("fit", "residual", 1e-9, "")]
+    assert list(protocol.judge_fit(done)) == rows
+    (row,) = protocol.judge_fit(SimpleNamespace(converged_=np.False_))
     assert row[:3] == ("fit", "converged", 0.0)
     assert "not converged" in row[3]
-
-
-def test_of_a_convex_program_the_steps_alone_are_kept(parts):
-    moments = GroupMoments.from_data(parts[0].X, parts[0].groups)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # that the answer is far from a projector is not the point
-        solved = ConvexFairPCA(2, delta=0.0, mu=0.01, covariance=True, penalty="sum", tol=1e-5).fit_moments(moments)
-    assert [row[1] for row in judge.judge_fit(solved)] == ["iterations"]
+        solved = ConvexFairPCA(2, delta=0.0, mu=0.01, covariance=True, penalty="sum", tol=1e-5).fit_moments(moments[0])
+    assert [row[1] for row in protocol.judge_fit(solved)] == ["iterations"], "of a convex program the steps alone"
+
+
+# -- running times -----------------------------------------------------------------------------------------------------
+
+
+def test_algorithm_1_as_printed_spans_the_same_subspace(parts, fitted):
+    X, groups = parts[0].X, parts[0].groups
+    U = protocol.algorithm_1(X, groups, 2)
+    assert subspace_angles(U, fitted.components_.T).max() < 1e-7
+    assert (np.diff(((X @ U) ** 2).sum(axis=0)) > 0).all(), "the program returns increasing eigenvalues"
+
+
+def test_the_shortest_of_several_timings_counts(monkeypatch):
+    clock = itertools.chain.from_iterable((10.0 * i, 10.0 * i + spent) for i, spent in enumerate((3.0, 1.0, 2.0)))
+    monkeypatch.setattr(protocol.time, "perf_counter", lambda: next(clock))
+    assert protocol.seconds(lambda: "answer", 3) == (1.0, "answer")
+
+
+@pytest.mark.parametrize("name", ["kleindessner2023-runtime", "kleindessner2023-rival-times"])
+def test_times_are_told_as_multiples_of_those_of_pca(cells_of, monkeypatch, name):
+    small = {"sizes": "20 x 8"} if name.endswith("runtime") else {"features": "8"}
+    cells = cells_of(name, k=2, repetitions=2, **small)
+    assert set(cells["results"].loc[cells["results"]["method"] == "PCA", "value"]) == {1.0}
+    curve = readings.curve(cells["results"], training_rows=336)
+    assert curve[["n", "d"]].drop_duplicates().to_numpy().tolist() == [[20 if name.endswith("-runtime") else 336, 8]]
+    names = cells["results"]["method"].nunique()
+    seconds = itertools.cycle(np.arange(1.0, names + 1) / 4)
+    monkeypatch.setattr(protocol, "seconds", lambda work, attempts=1: (next(seconds), None))
+    again = cells["timed"](**next(iter(cells["study"].units.values())))
+    assert again[0]["method"] == "PCA"
+    assert [row["value"] for row in again] == 2 * list(range(1, names + 1))
+    if name.endswith("rival-times"):
+        assert {row["method"] for row in again} == {*claims.QUICK, *claims.SLOW}

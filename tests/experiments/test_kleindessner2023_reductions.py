@@ -9,7 +9,7 @@ import pytest
 from compendium import records
 from compendium.data import Dataset, load
 from compendium.ledger.claim_rules import rule
-from compendium.papers.kleindessner2023 import claims, reductions, tradeoffs
+from compendium.papers.kleindessner2023 import claims, reductions
 from compendium.records import checked, whole
 from evenspan.core.errors import ConfigurationError
 
@@ -97,7 +97,7 @@ def test_one_run_has_every_point_and_is_the_same_again(small):
     again = whole(small["curves"](TABLE, "DP", 0, study="full-size svm"))
     mine = found[found["task"] == f"{TABLE}-dp-full_size_svm-first0"]
     assert records.lines(again) == records.lines(mine.drop(columns="task"))
-    lines = tradeoffs.curves(found[found["task"] == f"{TABLE}-dp-logistic-first0"])
+    lines = reductions.curves(found[found["task"] == f"{TABLE}-dp-logistic-first0"])
     assert (lines["runs"] == 1).all()
     counts = lines.groupby(["classifier", "method", "weight"]).size()
     assert counts[reductions.LOGISTIC].to_dict() == {
@@ -118,7 +118,7 @@ def test_times_are_ratios_side_by_side(cells_of):
     found = cells_of("kleindessner2023-reductions-times", dataset=TABLE, sizes="60", runs=1)["results"]
     checked(found.drop(columns="task"), "times")
     assert (found["value"] > 0).all(axis=0)
-    ratios = tradeoffs.time_ratios(found)
+    ratios = reductions.time_ratios(found)
     assert ratios["method"].tolist() == [*reductions.FAIR[:3], reductions.REDUCTIONS]
     assert (ratios["n"] == 60).all()
     assert (ratios["fits"] == 3).all()
@@ -129,12 +129,12 @@ def test_times_are_ratios_side_by_side(cells_of):
 def test_dominance_is_clear_and_counts_points():
     own = pd.DataFrame({"accuracy": [0.80, 0.82, 0.84], reductions.DP: [0.02, 0.05, 0.10]})
     better = own.assign(accuracy=own["accuracy"] + 0.01)
-    assert tradeoffs.dominated(own, better, reductions.DP) == 1.0
-    assert tradeoffs.dominated(better, own, reductions.DP) == 0.0
+    assert reductions.dominated(own, better, reductions.DP) == 1.0
+    assert reductions.dominated(better, own, reductions.DP) == 0.0
     barely = own.assign(accuracy=own["accuracy"] + 0.9 * rule("K15", "clearly"))
-    assert tradeoffs.dominated(own, barely, reductions.DP) == 0.0
+    assert reductions.dominated(own, barely, reductions.DP) == 0.0
     one = own.iloc[[1]].assign(**{reductions.DP: 0.01})
-    assert tradeoffs.dominated(own, one, reductions.DP) == pytest.approx(2 / 3)
+    assert reductions.dominated(own, one, reductions.DP) == pytest.approx(2 / 3)
 
 
 def stored(*, rising=True, hiding=True, met=True, ahead=False, runs=3) -> pd.DataFrame:

@@ -6,7 +6,7 @@ import pytest
 from scipy.linalg import subspace_angles
 
 from compendium import records
-from compendium.papers.kleindessner2023 import methods, synthetic
+from compendium.papers.kleindessner2023 import protocol, synthetic
 from evenspan import FairPCA, GroupMoments, StandardPCA
 
 N = 500
@@ -70,7 +70,7 @@ def test_matching_the_whole_distribution_does_something(equal):
 def test_the_stored_map_is_what_the_method_does(small, equal):
     train, fresh = synthetic.equal_samples(N, 0)
     for name in ("PCA", "Fair PCA", "LEACE", "FPCA (0, 0.01)"):
-        fitted = methods.fit(small["EQUAL"][name], GroupMoments.from_data(train.X, train.groups))
+        fitted = protocol.fit(small["EQUAL"][name], GroupMoments.from_data(train.X, train.groups))
         E = synthetic.embedding(fitted, fresh.X)
         stored = equal[name][equal[name]["split"] == 0].set_index("metric")["value"]
         M = np.array([[stored[f"map {i} {j}"] for j in range(2)] for i in range(3)])

@@ -76,6 +76,11 @@ def both(told: Callable[[Source], tuple[str, str]], printed: Source, ours: Sourc
     return Answer(mine, f"Printed: {words}. Ours: {own}.", theirs)
 
 
+def listed(values: Mapping[str, float] | pd.Series, form: str) -> str:
+    """Named numbers as they stand in an evidence: ``PCA 1.20, LEACE 1.05`` with the format ``.2f``."""
+    return ", ".join(f"{name} {value:{form}}" for name, value in values.items())
+
+
 def rules() -> dict[str, Mapping[str, ClaimRule]]:
     """All rules by claim or finding, and name, in the order of the file."""
     given = tolerances()

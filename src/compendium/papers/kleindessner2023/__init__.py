@@ -13,8 +13,7 @@ Trade-offs, fair PCA and reductions   ``reductions.ipynb``                  some
 Running times, beside reductions      ``reductions_times.ipynb``            one for each number of training points
 ====================================  ====================================  ==========================================
 
-``methods``: the rows of the table, and how a method is fitted. ``judge``: what is measured of one. ``readings``: what
-tables, figures and claims read from the rows. ``claims``, ``theorems``: the paper's claims, put to the test.
-``figures``. ``synthetic``, ``faces``, ``timing``, ``reductions`` with its readings ``tradeoffs``: what the other
-notebooks need.
+``protocol``: the rows of the table, how a method is fitted and what is measured of it. ``readings``: what tables,
+figures and claims read of the table and of running times. ``synthetic``, ``faces``, ``reductions``: what the other
+notebooks need, with readings of their own. ``claims``, ``theorems``: the paper's claims, put to the test. ``figures``.
 """

@@ -26,7 +26,7 @@ from ...data.tables import FACES_PER_GROUP as PER_GROUP
 from ...data.tables import FACES_SEED as DRAWN_WITH
 from ...data.tables import FACES_SIDE as SIDE
 from ...records import tidy
-from .methods import SEED
+from .protocol import SEED
 from .readings import in_order
 
 SUBSTITUTE = "lfw_24x24"
@@ -34,13 +34,14 @@ SUBSTITUTE = "lfw_24x24"
 CELEBA = "celeba"
 #: Area under the ROC curve of a reader that finds nothing.
 CHANCE = 0.5
-#: Share of the synthetic pictures that have a bar; folds of a reader fitted to others; quarters along a direction.
-SHARE, FOLDS, SLICES = 0.3, 5, 4
+#: Share of the synthetic pictures that have a bar; folds of a reader fitted to others.
+SHARE, FOLDS = 0.3, 5
 METHODS = ("PCA", "Fair PCA", "LEACE")
-#: Means over fewer images than these are never kept; LEACE looks like Fair PCA and is not kept as a picture.
-SMALLEST, PICTURED = 50, ("PCA", "Fair PCA")
-#: Grey values of stored pictures are rounded to this many decimals: a quarter of a grey level.
-DECIMALS = 3
+#: LEACE looks like Fair PCA and is not kept as a picture; means over fewer images than these are never kept; the
+#: decimals of grey values: a quarter of a grey level.
+PICTURED, SMALLEST, DECIMALS = ("PCA", "Fair PCA"), 50, 3
+#: Of which images of the test part a mean is shown.
+SUBSETS = ("group 0", "group 1", "quarter 1", "quarter 2", "quarter 3", "quarter 4")
 
 
 # -- samples -----------------------------------------------------------------------------------------------------------
@@ -107,54 +108,49 @@ def judged(
 ) -> list[dict]:
     """All rows of one split; pictures only if ``shown``. Fitted are the moments of the training part, if no others."""
     moments = GroupMoments.from_data(train.X, train.groups) if moments is None else moments
-    gap = moments.means[1] - moments.means[0]
+    direction = moments.means[1] - moments.means[0]
     rows = []
     for name, estimator in methods.items():
         fitted = clone(estimator).fit_moments(moments)
         E, T = fitted.transform(train.X), fitted.transform(test.X)
-        error = np.mean((test.X - fitted.inverse_transform(T)) ** 2, axis=None)
-        found = [("held-out", "mean squared error", float(error))]
-        found += [("in sample", "mean gap", metrics.mean_gap(GroupMoments.from_data(E, train.groups)))]
-        found += [("held-out", "mean gap", metrics.mean_gap(GroupMoments.from_data(T, test.groups)))]
-        found += [("held-out", "share of the larger group", float(np.bincount(test.groups).max(axis=0) / test.n))]
+        found = {
+            ("held-out", "mean squared error"): np.mean((test.X - fitted.inverse_transform(T)) ** 2, axis=None),
+            ("in sample", "mean gap"): metrics.mean_gap(GroupMoments.from_data(E, train.groups)),
+            ("held-out", "mean gap"): metrics.mean_gap(GroupMoments.from_data(T, test.groups)),
+            ("held-out", "share of the larger group"): np.bincount(test.groups).max(axis=0) / test.n,
+        }
         for reader in metrics.READERS:
-            found += _read(reader, (E, train.groups), (T, test.groups))
-        for protocol, metric, value in found:
-            rows += tidy({metric: value}, method=name, protocol=protocol, pixel=None, **key)
-        for protocol, title, image in _shown(name, fitted, test, gap / np.linalg.norm(gap)) if shown else []:
-            for pixel, value in enumerate(image):
-                grey = {f"picture: {title}": round(float(value), DECIMALS)}
-                rows += tidy(grey, method=name, protocol=protocol, pixel=pixel, **key)
+            for protocol, scores in _scores(reader, (E, train.groups), (T, test.groups)):
+                found[protocol, f"accuracy ({reader})"] = metrics.accuracy(test.groups, (scores > 0).astype(int))
+                found[protocol, f"AUC ({reader})"] = metrics.auc(test.groups, scores)
+        for (protocol, metric), value in found.items():
+            rows += tidy({metric: float(value)}, method=name, protocol=protocol, pixel=None, **key)
+        if shown and name in PICTURED:
+            for protocol, title, image in _shown(name, fitted, test, direction / np.linalg.norm(direction)):
+                for pixel, value in enumerate(image):
+                    grey = {f"picture: {title}": round(float(value), DECIMALS)}
+                    rows += tidy(grey, method=name, protocol=protocol, pixel=pixel, **key)
     return rows
 
 
-def _read(reader: str, train: tuple, test: tuple) -> Iterator[tuple[str, str, float]]:
-    """Accuracy and area of a reader fitted with the projection's own sample, and of one fitted to other people.
+def _scores(reader: str, train: tuple, test: tuple) -> Iterator[tuple[str, np.ndarray]]:
+    """Scores of the test part, of a reader fitted with the projection's own sample, and of one fitted to other people.
 
     The last is a reader whose labels the projection has not seen: fitted to four fifths of the test part, scored on the
     rest, in turn.
     """
-    scores = metrics.reader_scores(reader, *train, test[0])
-    yield from _scored("held-out", reader, scores, test[1])
+    yield "held-out", metrics.reader_scores(reader, *train, test[0])
     scores = np.empty(len(test[1]))
     for fitting, scoring in StratifiedKFold(FOLDS, shuffle=True, random_state=SEED).split(*test):
         scores[scoring] = metrics.reader_scores(reader, test[0][fitting], test[1][fitting], test[0][scoring])
-    yield from _scored("new reader", reader, scores, test[1])
-
-
-def _scored(protocol: str, reader: str, scores: np.ndarray, groups: np.ndarray) -> Iterator[tuple[str, str, float]]:
-    yield protocol, f"accuracy ({reader})", metrics.accuracy(groups, (scores > 0).astype(int))
-    yield protocol, f"AUC ({reader})", metrics.auc(groups, scores)
+    yield "new reader", scores
 
 
 def _shown(name: str, fitted, test: Dataset, direction: np.ndarray) -> Iterator[tuple[str, str, np.ndarray]]:
     """Means of the test part: of each group, and of quarters along the direction in which the group means differ."""
-    if name not in PICTURED:
-        return
     along = np.argsort(test.X @ direction, kind="stable")
-    subsets = {f"group {g}": np.flatnonzero(test.groups == g) for g in (0, 1)}
-    subsets |= {f"quarter {i + 1}": part for i, part in enumerate(np.array_split(along, SLICES))}
-    for title, rows in subsets.items():
+    subsets = [*(np.flatnonzero(test.groups == g) for g in (0, 1)), *np.array_split(along, len(SUBSETS) - 2)]
+    for title, rows in zip(SUBSETS, subsets, strict=True):
         if len(rows) < SMALLEST:
             raise DataError(
                 f"{title} has {len(rows)} images; a mean over fewer than {SMALLEST} would show single people."
@@ -167,12 +163,12 @@ def _shown(name: str, fitted, test: Dataset, direction: np.ndarray) -> Iterator[
 
 
 def on_celeba(folder, methods, attribute: str = "Eyeglasses", *, size=(50, 50), limit: int = 5000) -> pd.DataFrame:
-    """The experiment on CelebA itself, for those who have its images; no picture is kept.
+    """The experiment on CelebA itself, for those who have its images: rows as of the substitute, without a picture.
 
     Parameters
     ----------
     folder : str or Path
-        CelebA's own layout, see ``datasets.celeba.load_celeba``.
+        CelebA's own layout, see ``data.celeba.load_celeba``.
     methods : mapping of str to estimator
         Each with the same number of components, below the number of pixels.
     attribute : str
@@ -182,11 +178,6 @@ def on_celeba(folder, methods, attribute: str = "Eyeglasses", *, size=(50, 50), 
     limit : int
         Images of the training and of the test part that the readers see. The projections are fitted to the moments of
         the whole training part.
-
-    Returns
-    -------
-    DataFrame
-        Rows as those of the substitute.
     """
     moments = GroupMoments.from_batches(celeba_batches(folder, attribute, size))
     train, test = (load_celeba(folder, attribute, size, partition=part, limit=limit) for part in ("train", "test"))
@@ -211,12 +202,11 @@ def reader_areas(found: pd.DataFrame) -> pd.DataFrame:
 
     Of the substitute where it has been run, otherwise of the synthetic pictures.
     """
-    dataset = SUBSTITUTE if SUBSTITUTE in set(found["dataset"]) else "moving bar"
-    some = found[(found["dataset"] == dataset) & found["metric"].str.startswith("AUC")]
+    found = found[found["dataset"] == (SUBSTITUTE if SUBSTITUTE in set(found["dataset"]) else "moving bar")]
     parts = []
     for reader in metrics.READERS:
         for protocol, where in (("held-out", "fitted with the projection"), ("new reader", "fitted to others")):
-            one = some[(some["metric"] == f"AUC ({reader})") & (some["protocol"] == protocol)]
+            one = found[(found["metric"] == f"AUC ({reader})") & (found["protocol"] == protocol)]
             parts.append(one.assign(reader=f"{reader} reader,\n{where}"))
     return pd.concat(parts, ignore_index=True)
 
@@ -224,38 +214,32 @@ def reader_areas(found: pd.DataFrame) -> pd.DataFrame:
 def gallery(rows: pd.DataFrame) -> pd.DataFrame:
     """Stored pictures of the substitute as a grid: subsets across; originals and restored means of each method down."""
     some = rows[(rows["dataset"] == SUBSTITUTE) & rows["metric"].str.startswith("picture: ")]
-    row = some["method"].where(some["protocol"] != "original", "original")
-    some = some.assign(row=row, column=some["metric"].str.removeprefix("picture: "))
-    order = {name: place for place, name in enumerate(("original", *METHODS))}
-    names = ["group 0", "group 1", *(f"quarter {i + 1}" for i in range(SLICES)), "direction"]
-    column = some["column"].map({name: place for place, name in enumerate(names)})
-    ranked = some.assign(place=column, rank=some["row"].map(order)).sort_values(["rank", "place", "pixel"])
-    return ranked[["row", "column", "pixel", "value"]].drop_duplicates(["row", "column", "pixel"])
+    grid = some[["pixel", "value"]].assign(
+        row=pd.Categorical(some["method"].where(some["protocol"] != "original", "original"), ["original", *METHODS]),
+        column=pd.Categorical(some["metric"].str.removeprefix("picture: "), [*SUBSETS, "direction"]),
+    )
+    grid = grid.sort_values(["row", "column", "pixel"]).astype({"row": str, "column": str})
+    return grid[["row", "column", "pixel", "value"]].drop_duplicates(["row", "column", "pixel"])
 
 
 def area_table(found: pd.DataFrame) -> pd.DataFrame:
     """Everything but the pictures: one line a data set, k and method, the metrics across."""
     wide = found.assign(name=found["metric"] + ", " + found["protocol"])
-    order = list(dict.fromkeys(wide["name"]))
-    wide = wide.pivot(index=["dataset", "k", "method"], columns="name", values="mean")
-    return wide[order].reset_index()
+    table = wide.pivot(index=["dataset", "k", "method"], columns="name", values="mean")
+    return table[wide["name"].unique()].reset_index()
 
 
 def examples(methods: Mapping[str, BaseEstimator], reach: int, n: int, number: int = 6) -> pd.DataFrame:
     """Single synthetic pictures of the test part that have the bar: as they are, and restored by each method."""
     train, test = made(reach, n)
-    moments = GroupMoments.from_data(train.X, train.groups)
-    X = test.X[np.flatnonzero(test.groups == 1)[:number]]
-    images = {"original": X}
-    for name, estimator in methods.items():
-        fitted = clone(estimator).fit_moments(moments)
-        images[name] = fitted.inverse_transform(fitted.transform(X))
+    moments, X = GroupMoments.from_data(train.X, train.groups), test.X[np.flatnonzero(test.groups == 1)[:number]]
+    fitted = {name: clone(estimator).fit_moments(moments) for name, estimator in methods.items()}
+    images = {"original": X} | {name: one.inverse_transform(one.transform(X)) for name, one in fitted.items()}
     return pd.DataFrame(
         [
             (row, f"picture {i + 1}", pixel, value)
             for row, block in images.items()
-            for i, image in enumerate(block)
-            for pixel, value in enumerate(image)
+            for (i, pixel), value in np.ndenumerate(block)
         ],
         columns=["row", "column", "pixel", "value"],
     )

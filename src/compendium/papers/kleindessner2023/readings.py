@@ -1,7 +1,7 @@
 """What tables, figures and claims read from the rows of the experiments on Kleindessner et al. (2023).
 
 The synthetic experiments (:mod:`.synthetic`), the pictures (:mod:`.faces`) and the comparison with reductions
-(:mod:`.tradeoffs`) have readings of their own.
+(:mod:`.reductions`) have readings of their own.
 """
 
 from collections.abc import Sequence
@@ -10,8 +10,7 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
-from .judge import METRICS
-from .methods import METHODS
+from .protocol import METHODS, METRICS, PREDICTION_METRICS
 
 
 def in_order(frame: pd.DataFrame, methods: Sequence[str]) -> pd.DataFrame:
@@ -44,21 +43,21 @@ def basis_ranges(found: pd.DataFrame) -> pd.DataFrame:
 
 def seed_ranges(found: pd.DataFrame) -> pd.DataFrame:
     """The same for methods that draw, over their seeds: every column of the table, the recorded seed included."""
-    drawn = set(found.loc[found["protocol"].str.startswith("seed"), "method"])
-    chosen = found["protocol"].str.startswith("seed") | (found["protocol"] == "released")
-    return _ranges(found[chosen & found["method"].isin(drawn) & found["metric"].isin(METRICS)])
+    other = found["protocol"].str.startswith("seed")
+    drawn = found["method"].isin(found.loc[other, "method"]) & found["metric"].isin(METRICS)
+    return _ranges(found[(other | (found["protocol"] == "released")) & drawn])
 
 
 def _ranges(draws: pd.DataFrame) -> pd.DataFrame:
-    ranges = draws.groupby(["method", "metric"], sort=False)["mean"].agg(["min", "median", "max", "size"])
-    return ranges.rename(columns={"min": "smallest", "max": "largest", "size": "draws"}).reset_index()
+    grouped = draws.groupby(["method", "metric"], sort=False)["mean"]
+    return grouped.agg(smallest="min", median="median", largest="max", draws="size").reset_index()
 
 
 def protocol_effect(found: pd.DataFrame) -> pd.DataFrame:
     """Published protocol less held-out protocol for every classifier column, by method; means over the splits."""
-    both = found[found["protocol"].isin(["released", "held-out"]) & found["metric"].isin(METRICS[2:])]
+    both = found[found["protocol"].isin(["released", "held-out"]) & found["metric"].isin(PREDICTION_METRICS)]
     wide = both.pivot(index=["metric", "method"], columns="protocol", values="mean").dropna()
-    order = pd.MultiIndex.from_product([METRICS[2:], METHODS], names=["metric", "method"])
+    order = pd.MultiIndex.from_product([PREDICTION_METRICS, METHODS], names=["metric", "method"])
     wide = wide.reindex(order.intersection(wide.index, sort=False))
     return wide.assign(effect=wide["released"] - wide["held-out"])[["released", "held-out", "effect"]].reset_index()
 
@@ -89,8 +88,7 @@ def intervals(rows: pd.DataFrame) -> pd.DataFrame:
     The splits share people, so the intervals say how much the draw of the split matters; for other people they are
     somewhat too narrow. The MMD of the test part stands under the published protocol and is renamed here.
     """
-    some = rows[rows["metric"].isin(PROMISES.values())].copy()
-    some["protocol"] = some["protocol"].where(some["protocol"] != "released", "held-out")
+    some = rows[rows["metric"].isin(PROMISES.values())].replace({"protocol": {"released": "held-out"}})
     some = some[some["protocol"].isin(["in sample", "held-out"])].dropna(subset=["value"])
     found = some.groupby(["method", "metric", "protocol"], sort=False)["value"].agg(["mean", "std", "size"])
     half = stats.t.ppf(0.975, found["size"] - 1) * found["std"] / np.sqrt(found["size"])
@@ -116,17 +114,14 @@ DISTRIBUTED = {
 
 def beside_distributed(rows: pd.DataFrame) -> pd.DataFrame:
     """Ours, mean and standard deviation over the splits, beside every distributed number."""
-    found = summary(rows)
-    ours = found[found["protocol"] == "released"].set_index(["dataset", "method", "k", "metric"])[["mean", "std"]]
-    printed = pd.DataFrame(
-        [
-            (dataset, method, k, metric, value)
-            for (method, k, metric), values in DISTRIBUTED.items()
-            for dataset, value in zip(("compas", "german", "adult"), values, strict=True)
-        ],
-        columns=["dataset", "method", "k", "metric", "distributed"],
-    )
-    return printed.join(ours, on=["dataset", "method", "k", "metric"])
+    keys = ["dataset", "method", "k", "metric"]
+    found = summary(rows[rows["protocol"] == "released"]).set_index(keys)[["mean", "std"]]
+    distributed = [
+        (dataset, *key, value)
+        for key, values in DISTRIBUTED.items()
+        for dataset, value in zip(("compas", "german", "adult"), values, strict=True)
+    ]
+    return pd.DataFrame(distributed, columns=[*keys, "distributed"]).join(found, on=keys)
 
 
 # -- running times -----------------------------------------------------------------------------------------------------
@@ -159,13 +154,14 @@ def ratio_table(found: pd.DataFrame) -> pd.DataFrame:
 def growth(found: pd.DataFrame) -> pd.Series:
     """How fast each ratio of a :func:`curve` grows: the exponent of d, fitted to the medians, by method and n."""
     grouped = found.groupby(["method", "n"], sort=False)
-    return pd.Series({key: _exponent(part["d"], part["median"]) for key, part in grouped if len(part) > 1})
+    return pd.Series({key: exponent(part["d"], part["median"]) for key, part in grouped if len(part) > 1})
 
 
 def distributed_growth() -> dict[str, float]:
     """The same exponent for the times that were distributed, seconds themselves instead of ratios."""
-    return {name: _exponent(list(times), list(times.values())) for name, times in DISTRIBUTED_SECONDS.items()}
+    return {name: exponent(list(times), list(times.values())) for name, times in DISTRIBUTED_SECONDS.items()}
 
 
-def _exponent(d: Sequence, times: Sequence) -> float:
-    return float(np.polyfit(np.log(d), np.log(times), 1)[0])
+def exponent(sizes: Sequence, times: Sequence) -> float:
+    """The power of the sizes with which the times grow."""
+    return float(np.polyfit(np.log(sizes), np.log(times), 1)[0])

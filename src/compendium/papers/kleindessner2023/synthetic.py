@@ -19,7 +19,7 @@ from evenspan.reconstruction import StandardPCA
 from evenspan.representation import MMDFairPCA
 
 from ...data import Dataset, equal_moments, paired_splits, two_latent_groups
-from .methods import SEED
+from .protocol import SEED
 from .readings import in_order
 
 #: Points that decide the bandwidth of the first experiment: all pairs of 10,000 would take 400 MB.
@@ -57,9 +57,8 @@ def equal_samples(n: int, draw: int) -> tuple[Dataset, Dataset]:
 
 def exact_moments(n: int) -> GroupMoments:
     """Moments of the two distributions themselves, with the sizes of the sample: the groups have the same."""
-    counts = np.array([n, n], dtype=float)
-    covariance = 0.1 * np.eye(3) + 1.0
-    return GroupMoments(np.array([0, 1]), counts, np.zeros((2, 3)), covariance * (counts[:, None, None] - 1.0))
+    scatter = (n - 1.0) * (0.1 * np.eye(3) + 1.0)
+    return GroupMoments(np.array([0, 1]), np.array([n, n], dtype=float), np.zeros((2, 3)), np.array([scatter] * 2))
 
 
 def latent_splits(d: int, number: int) -> Iterator[tuple[Dataset, Dataset]]:
@@ -116,29 +115,48 @@ def gaps(E: np.ndarray, groups: np.ndarray) -> dict[str, float]:
 # -- what the numbers say ----------------------------------------------------------------------------------------------
 
 
+def _points(representations: Mapping[str, np.ndarray], groups: np.ndarray) -> pd.DataFrame:
+    """Points of a scatter plot, the first two components: columns ``method``, ``group``, ``x``, ``y``."""
+    frames = [
+        pd.DataFrame({"method": method, "group": groups, "x": E[:, 0], "y": E[:, 1]})
+        for method, E in representations.items()
+    ]
+    return pd.concat(frames, ignore_index=True)
+
+
 def scatter_points(rows: pd.DataFrame, shown: tuple[str, ...] = ("PCA", "Fair PCA", MATCHED)) -> pd.DataFrame:
-    """Some points of the first fresh sample under the stored maps: columns ``method``, ``group``, ``x``, ``y``."""
+    """Some points of the first fresh sample under the stored maps."""
     n = size(rows)
     maps = rows[rows["metric"].str.startswith("map ") & (rows["split"].astype(str) == "0")]
-    maps = maps.pivot(index="method", columns="metric", values="value")
+    maps = maps.pivot(index="method", columns="metric", values="value").sort_index(axis=1)
     fresh = equal_samples(n, 0)[1]
     some = np.concatenate([np.flatnonzero(fresh.groups == g)[:: max(1, n // DRAWN)] for g in (0, 1)])
-    frames = []
-    for method in [name for name in shown if name in maps.index]:
-        M = np.array([[maps.loc[method, f"map {i} {j}"] for j in range(2)] for i in range(3)])
-        E = fresh.X[some] @ M
-        frames.append(pd.DataFrame({"method": method, "group": fresh.groups[some], "x": E[:, 0], "y": E[:, 1]}))
-    return pd.concat(frames, ignore_index=True)
+    found = {name: fresh.X[some] @ maps.loc[name].to_numpy().reshape(3, 2) for name in shown if name in maps.index}
+    return _points(found, fresh.groups[some])
 
 
 def equal_table(rows: pd.DataFrame) -> pd.DataFrame:
     """The first experiment: mean over the draws, one line a method and sample, metrics across."""
     some = rows[rows["dataset"].str.startswith("equal_moments") & ~rows["metric"].str.startswith("map ")]
-    wide = some.groupby(["protocol", "method", "metric"], sort=False)["value"].mean().unstack("metric")
-    draws = some.drop_duplicates(["method", "split", "protocol"]).groupby(["protocol", "method"]).size()
-    wide = in_order(wide.assign(points=size(rows), draws=draws).reset_index(), EQUAL_METHODS)
+    grouped = some.groupby(["protocol", "method"])
+    wide = some.pivot_table(index=["protocol", "method"], columns="metric", values="value", aggfunc="mean")
+    wide = in_order(wide.assign(points=size(rows), draws=grouped["split"].nunique()).reset_index(), EQUAL_METHODS)
     columns = ["protocol", "method", "points", "draws", "%Var", "MMD^2", "mean gap", "covariance gap"]
     return wide.sort_values("protocol", kind="stable", ignore_index=True)[columns]
+
+
+def nothing_to_match(rows: pd.DataFrame) -> str:
+    """What the first experiment shows, in sentences."""
+    found = equal_table(rows)
+    found = found[found["protocol"] == "fresh sample"].set_index("method")
+    value, kept = found["MMD^2"], found["%Var"]
+    others = [name for name in value.index if name != "PCA"]
+    alike = [name for name in others if abs(value[name] / value["PCA"] - 1.0) < 0.1]
+    farther = [f"{name} ({value[name]:.5f}, keeping {kept[name]:.1f} %)" for name in others if name not in alike]
+    return (
+        f"On fresh points PCA leaves an MMD^2 of {value['PCA']:.4f} and keeps {kept['PCA']:.1f} % of the variance. "
+        f"Within a tenth of this MMD^2: {', '.join(alike) or 'none'}. Farther away: {', '.join(farther) or 'none'}."
+    )
 
 
 def latent_table(rows: pd.DataFrame) -> pd.DataFrame:
@@ -151,25 +169,10 @@ def latent_table(rows: pd.DataFrame) -> pd.DataFrame:
     found = some.groupby(["method", "metric", "d"], sort=False)["value"].agg(
         mean="mean", std=lambda v: float(np.std(v, axis=0)), smallest="min", lower=lambda v: v.quantile(0.25),
         median="median", upper=lambda v: v.quantile(0.75), largest="max",
-    ).reset_index()  # fmt: skip
-    given = {
-        (*key, d): value for key, values in REFERENCE.items() for d, value in zip((20, 60, 100), values, strict=True)
-    }
-    reference = [given.get(key, np.nan) for key in zip(found["method"], found["metric"], found["d"], strict=True)]
-    found = found.assign(reference=reference, distance=lambda f: (f["mean"] - f["reference"]) / f["std"])
-    return in_order(found, LATENT_METHODS)
-
-
-def nothing_to_match(rows: pd.DataFrame) -> str:
-    """What the first experiment shows, in sentences."""
-    found = equal_table(rows)
-    found = found[found["protocol"] == "fresh sample"].set_index("method")
-    value, kept = found["MMD^2"], found["%Var"]
-    alike = [name for name in value.index if name != "PCA" and abs(value[name] / value["PCA"] - 1.0) < 0.1]
-    lower = [f"{name} ({value[name]:.5f}, keeping {kept[name]:.1f} %)" for name in value.index if name not in alike]
-    text = f"On fresh points PCA leaves an MMD^2 of {value['PCA']:.4f} and keeps {kept['PCA']:.1f} % of the variance. "
-    text += f"Within a tenth of this MMD^2: {', '.join(alike) or 'none'}. "
-    return text + f"Farther away: {', '.join(name for name in lower if not name.startswith('PCA (')) or 'none'}."
+    )  # fmt: skip
+    reference = pd.DataFrame(REFERENCE, index=pd.Index([20, 60, 100], name="d")).unstack().rename("reference")
+    found = found.join(reference.rename_axis(found.index.names)).reset_index()
+    return in_order(found.assign(distance=(found["mean"] - found["reference"]) / found["std"]), LATENT_METHODS)
 
 
 def size(rows: pd.DataFrame) -> int:
@@ -181,12 +184,9 @@ def size(rows: pd.DataFrame) -> int:
 
 
 def embedded(methods: Mapping[str, BaseEstimator], data: Dataset) -> pd.DataFrame:
-    """The representations of one sample: columns ``method``, ``group``, ``x``, ``y``, the first two components."""
-    frames = []
-    for method, estimator in methods.items():
-        E = clone(estimator).fit(data.X, sensitive_features=data.groups).transform(data.X)
-        frames.append(pd.DataFrame({"method": method, "group": data.groups, "x": E[:, 0], "y": E[:, 1]}))
-    return pd.concat(frames, ignore_index=True)
+    """The representations of one sample, as points."""
+    fitted = {name: clone(one).fit(data.X, sensitive_features=data.groups) for name, one in methods.items()}
+    return _points({name: one.transform(data.X) for name, one in fitted.items()}, data.groups)
 
 
 def ranges(rows: pd.DataFrame) -> pd.DataFrame:

@@ -2,7 +2,7 @@
 
 A derivation shows why a theorem holds (the book gives them); a search for counter-examples shows that nothing was
 overlooked, and comes out false if something was. Each search returns the largest violation it found and, where the
-theorem says *only if*, how clearly the other side fails; ``claims`` turns both into an answer.
+theorem says *only if*, how clearly the other side fails.
 """
 
 import warnings
@@ -15,10 +15,8 @@ from evenspan.metrics import demographic_parity_difference, mean_gap
 from evenspan.representation import FairKernelPCA, FairPCA
 from evenspan.representation.constraints import fair_basis, mean_constraints
 
-from ...ledger.claim_rules import Answer, by_truth, rule
-from .judge import CLASSIFIERS
-
-SEED = 2023
+from ...ledger.claim_rules import Answer, by_truth, listed, rule
+from .protocol import CLASSIFIERS, SEED
 
 
 def problems(number: int = 40, *, groups: tuple[int, ...] = (2, 3, 5)) -> Iterator[tuple]:
@@ -119,27 +117,26 @@ def independence_gives_parity() -> Answer:
     The rate of positive predictions is estimated on new points, so what remains is compared with its standard error;
     the control has equal group means and unequal spreads, which is all that fair PCA promises.
     """
-    worst, control, n = 0.0, 0.0, 20_000
+    worst, n = {"independent": 0.0, "control": 0.0}, 20_000
     for trial in range(2):
         rng = np.random.default_rng((SEED, 13, trial))
         z, new = rng.integers(0, 2, 600), rng.integers(0, 2, n)
         draws = [rng.normal(size=(len(g), 3)) for g in (z, new)]
         y = (draws[0][:, 0] + z + 0.5 * rng.normal(size=len(z)) > 0.5).astype(int)  # groups differ in their labels
         spreads = [F * np.where(g == 1, 2.0, 0.5)[:, None] for F, g in zip(draws, (z, new), strict=True)]
-        for name in CLASSIFIERS:
-            for (F, F_new), independent in ((draws, True), (spreads, False)):
-                prediction = CLASSIFIERS[name]().fit(F, y).predict(F_new)
+        for make in CLASSIFIERS.values():
+            for kind, (F, F_new) in zip(worst, (draws, spreads), strict=True):
+                prediction = make().fit(F, y).predict(F_new)
                 rate = prediction.mean(axis=0)
-                if not 0 < rate < 1:
-                    continue  # a constant prediction satisfies it trivially
-                error = np.sqrt(rate * (1 - rate) * (1 / (new == 0).sum(axis=0) + 1 / (new == 1).sum(axis=0)))
-                size = demographic_parity_difference(prediction, new) / error
-                worst, control = (max(worst, size), control) if independent else (worst, max(control, size))
+                if 0 < rate < 1:  # a constant prediction satisfies it trivially
+                    error = np.sqrt(rate * (1 - rate) * (1 / (new == 0).sum(axis=0) + 1 / (new == 1).sum(axis=0)))
+                    worst[kind] = max(worst[kind], demographic_parity_difference(prediction, new) / error)
     evidence = (
         f"Three classifiers, seed {SEED}, {n:,} new points: largest disparity of an independent representation "
-        f"{worst:.1f} standard errors; with equal means and unequal spreads {control:.0f}."
+        f"{worst['independent']:.1f} standard errors; with equal means and unequal spreads {worst['control']:.0f}."
     )
-    return Answer(by_truth(worst < rule("K13", "standard errors") < control), evidence)
+    holds = worst["independent"] < rule("K13", "standard errors") < worst["control"]
+    return Answer(by_truth(holds), evidence)
 
 
 def _orthonormal(rng: np.random.Generator, d: int, k: int) -> np.ndarray:
@@ -155,8 +152,7 @@ def _largest_correlation(T: np.ndarray, z: np.ndarray, rng: np.random.Generator)
 def _answer(search: dict[str, float], rounding: float, control: float = 0.0) -> Answer:
     """Holds if nothing is above rounding, and each control (its name begins with "smallest") above its threshold."""
     good = [value >= control if name.startswith("smallest") else value <= rounding for name, value in search.items()]
-    evidence = "Random problems, seed {}: {}.".format(SEED, ", ".join(f"{name} {v:.2g}" for name, v in search.items()))
-    return Answer(by_truth(all(good)), evidence)
+    return Answer(by_truth(all(good)), f"Random problems, seed {SEED}: {listed(search, '.2g')}.")
 
 
 claims = {

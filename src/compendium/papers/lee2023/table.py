@@ -7,7 +7,7 @@ split, the first 70 % are the training part, and both parts are z-scored with it
 test parts what the authors' file says, to its last digit, on all three.
 
 ``ReleasedOffline`` follows the authors' offline program; ``RandomRemoval`` is a control. Rows of the judge are
-``(protocol, metric, value, reason)``, as those of :mod:`compendium.papers.kleindessner2023.judge`.
+``(protocol, metric, value, reason)``, as those of :mod:`compendium.papers.kleindessner2023.protocol`.
 """
 
 import warnings
@@ -33,7 +33,7 @@ from ...data import Dataset, entry, load_split, shipped_moments
 from ...data import load as load_registered
 from ...data.fetch import fetch_file, place, sha256
 from ...data.tables import ADULT_COLUMNS
-from ..kleindessner2023.judge import CLASSIFIERS, Row, judge_classifier, judge_moments
+from ..kleindessner2023.protocol import CLASSIFIERS, Row, judge_classifier, judge_moments
 
 SECOND_MOMENT, AS_RELEASED, CONTROL = "offline, second moment", "as released", "random"
 #: "min-max" is PCA of Samadi et al.
@@ -358,11 +358,11 @@ def judged(family: str, fitted, split: Split, width: float | None) -> Iterator[R
                 area = metrics.group_auc(reader, inside[::2], part[::2])
                 yield protocol, f"AUC of the group ({reader})", area, ""
     if own and family != AS_RELEASED and (train.name != NAMES["adult"] or train.split < OWN_ADULT_SVM_SPLITS):
-        yield from judge_classifier("Kernel SVM", None, outside, "released")
+        yield from judge_classifier("Kernel SVM", outside, outside, "released")
     if not own and family not in (AS_RELEASED, CONTROL):
         for classifier in CLASSIFIERS:
             if classifier != "MLP" or family != SECOND_MOMENT:
-                yield from judge_classifier(classifier, None, outside, "released")
+                yield from judge_classifier(classifier, outside, outside, "released")
             if classifier != "MLP":
                 yield from judge_classifier(classifier, inside, outside, "held-out")
     if own and family == "PCA":

@@ -6,8 +6,8 @@ import numpy as np
 import pandas as pd
 
 from ...store import read_results
-from ..kleindessner2023 import methods as rival_methods
-from ..kleindessner2023.judge import METRICS
+from ..kleindessner2023.protocol import METHODS as RIVALS
+from ..kleindessner2023.protocol import METRICS
 from . import table as own
 from .table import AS_RELEASED, CONTROL, MIN_MAX, NAMES, SECOND_MOMENT, label
 
@@ -49,13 +49,13 @@ def one_judge(results: pd.DataFrame, dataset: str, k: int) -> pd.DataFrame:
     ours = results[results["dataset"] == dataset]
     found = over_splits(pd.concat([rivals(dataset, k), ours], ignore_index=True), "method", "protocol", "metric")
     names = [label(family, m) for family in FAMILIES for m in directions(ours)]
-    order = {name: place for place, name in enumerate([*rival_methods.METHODS, MIN_MAX, *names])}
+    order = {name: place for place, name in enumerate([*RIVALS, MIN_MAX, *names])}
     return found.sort_values("method", key=lambda names: names.map(order), kind="stable", ignore_index=True)
 
 
 def shown_methods(found: pd.DataFrame) -> pd.DataFrame:
     """The published protocol of all rivals and of ours with a few m."""
-    names = [*rival_methods.METHODS, MIN_MAX, *(label(family, m) for family in ("offline", "FNPM") for m in SHOWN)]
+    names = [*RIVALS, MIN_MAX, *(label(family, m) for family in ("offline", "FNPM") for m in SHOWN)]
     some = found[(found["protocol"] == "released") & found["metric"].isin(METRICS)]
     return some[some["method"].isin(names)].assign(source="ours")
 

@@ -1,0 +1,217 @@
+"""The protocol of the table: its rows, how a method is fitted, what is measured of it; and a stopwatch.
+
+Rows are named as printed. Those that the paper does not have are marked as ours: LEACE, which appeared later, and INLP
+and RLACE as they are meant to be used, where the surviving directions are chosen for their variance. The settings of
+the methods, those of the public program, stand in the notebooks.
+
+The judge gives rows ``(protocol, metric, value, reason)``. ``released`` fits and scores every classifier on the same
+test points, as published; ``held-out`` fits it on the training part. ``in sample`` and ``held-out`` gaps are those of
+the training and of the test part.
+"""
+
+import time
+import warnings
+from collections.abc import Callable, Iterable, Iterator
+
+import numpy as np
+from scipy import linalg
+from sklearn.base import BaseEstimator, clone
+from sklearn.neural_network import MLPClassifier
+from sklearn.svm import SVC
+
+from evenspan import metrics
+from evenspan.core.errors import ConfigurationError, DataError, FairError, SurplusComponentsWarning
+from evenspan.core.moments import GroupMoments
+from evenspan.reconstruction import ConvexFairPCA, StandardPCA
+from evenspan.reconstruction.convex import CollapsedRelaxationWarning
+from evenspan.representation import INLP, LEACE, RLACE, FairKernelPCA, FairPCA, MMDFairPCA
+from evenspan.representation.erasure import IncompleteErasureWarning
+from evenspan.representation.mmd_fair_pca import UnmetToleranceWarning
+
+from ...data import Dataset
+
+#: Seed of every method that draws.
+SEED = 2023
+KERNEL = "Fair Kernel PCA"
+#: The rows that the poster prints, in its order, and ours.
+PRINTED = ("PCA", "FPCA (0.1, 0.01)", "FPCA (0, 0.01)", "MbF-PCA (10^-3)", "MbF-PCA (10^-6)", "INLP", "RLACE",
+           "Fair PCA", KERNEL, "Fair PCA-S (0.5)", "Fair PCA-S (0.85)")  # fmt: skip
+METHODS = (*PRINTED, "INLP, most variance", "RLACE, rank 1", "LEACE")
+
+#: Methods that draw at random, those that group moments do not determine, and those whose certificate must close.
+DRAWING = (MMDFairPCA, INLP, RLACE)
+OF_POINTS = (*DRAWING, FairKernelPCA)
+EXACT = (StandardPCA, FairPCA, FairKernelPCA, LEACE)
+#: Said by the fitted estimator as well, where the results keep it.
+EXPECTED = (
+    SurplusComponentsWarning,  # COMPAS has training rank 9 and the paper's grid asks for 10 components
+    CollapsedRelaxationWarning,
+    UnmetToleranceWarning,
+    IncompleteErasureWarning,
+)
+
+#: The three downstream classifiers, with the settings of the public program.
+CLASSIFIERS: dict[str, Callable] = {
+    "Kernel SVM": lambda: SVC(kernel="rbf", gamma=1.0, C=1.0),
+    "Linear SVM": lambda: SVC(kernel="linear", C=1.0),
+    "MLP": lambda: MLPClassifier(hidden_layer_sizes=(10, 5), max_iter=10_000, random_state=999),
+}
+#: Columns of the published table, and those of them that a classifier decides.
+PREDICTION_METRICS = [f"{metric} ({name})" for name in CLASSIFIERS for metric in ("%Acc", "Delta_DP")]
+METRICS = ["%Var", "MMD^2", *PREDICTION_METRICS]
+#: Bases of one subspace that the MLP is given.
+DRAWS = 20
+
+Row = tuple[str, str, float, str]
+
+
+def fit(estimator: BaseEstimator, moments: GroupMoments, train: Dataset | None = None, *, seed: int = SEED):
+    """A fitted copy of the estimator, checked against its own certificate where that has to close.
+
+    ``train`` is needed by the methods that group moments do not determine; ``seed`` goes to those that draw.
+    """
+    fitted, name = clone(estimator), type(estimator).__name__
+    if "random_state" in fitted.get_params():
+        fitted.set_params(random_state=seed)
+    with warnings.catch_warnings():
+        for category in EXPECTED:
+            warnings.simplefilter("ignore", category)
+        if not isinstance(fitted, OF_POINTS):
+            fitted.fit_moments(moments)
+        elif train is None:
+            raise ConfigurationError(f"{name} needs the points of the training part, not their moments only.")
+        else:
+            fitted.fit(train.X, sensitive_features=train.groups)
+    if isinstance(fitted, EXACT) and not fitted.certificate_.is_optimal():
+        raise ArithmeticError(f"{name} is not certified optimal: {fitted.certificate_}")
+    return fitted
+
+
+# -- the judge ---------------------------------------------------------------------------------------------------------
+
+
+def bandwidth(moments: GroupMoments, train: Dataset, k: int) -> float:
+    """The MMD bandwidth shared by all methods: the median heuristic on standard PCA of the training part."""
+    return metrics.median_bandwidth(fit(StandardPCA(k), moments).transform(train.X))
+
+
+def judge_moments(name: str, fitted: BaseEstimator, train: GroupMoments, test: GroupMoments) -> Iterator[Row]:
+    """Metrics that group moments determine."""
+    if name == KERNEL:
+        return
+    V = fitted.components_.T
+    yield "released", "%Var", 100.0 * metrics.retained_variance(test, V), ""
+    for metric, gap in (("mean gap", metrics.mean_gap), ("covariance gap", metrics.covariance_gap)):
+        yield "in sample", metric, gap(train, V), ""
+        yield "held-out", metric, gap(test, V), ""
+
+
+def judge_released(name: str, fitted: BaseEstimator, test: Dataset, bandwidth: float) -> Iterator[Row]:
+    """What the published table needs of the test points."""
+    part = fitted.transform(test.X), test.y, test.groups
+    if name != KERNEL:
+        yield "released", "MMD^2", metrics.mmd2(part[0], test.groups, bandwidth), ""
+    for classifier in CLASSIFIERS:
+        yield from judge_classifier(classifier, part, part, "released")
+
+
+def judge_points(name: str, fitted: BaseEstimator, train: Dataset, test: Dataset, bandwidth: float) -> Iterator[Row]:
+    """What else needs the points: the held-out protocol, and readers that try to tell the group."""
+    inside, outside = parts = [(fitted.transform(part.X), part.y, part.groups) for part in (train, test)]
+    if name != KERNEL:
+        yield "in sample", "MMD^2", metrics.mmd2(inside[0], train.groups, bandwidth), ""
+    # The accuracy of the constant prediction, to recognise a classifier that has learnt nothing.
+    yield "released", "%Majority", 100.0 * max(np.mean(test.y == 1, axis=0), np.mean(test.y != 1, axis=0)), ""
+    for classifier in CLASSIFIERS:
+        yield from judge_classifier(classifier, inside, outside, "held-out")
+    for reader in metrics.READERS:
+        for protocol, part in zip(("in sample", "held-out"), parts, strict=True):
+            area = metrics.group_auc(reader, inside[::2], part[::2])
+            yield protocol, f"AUC of the group ({reader})", area, ""
+
+
+def judge_classifier(classifier: str, fitting: tuple, scoring: tuple, protocol: str) -> Iterator[Row]:
+    """Accuracy and disparities of one classifier; where they do not exist, the reason.
+
+    Both parts, which may be the same, are ``(embedding (n, k), labels (n,), groups (n,))``.
+    """
+    values, reason = (np.nan, np.nan, np.nan), ""
+    try:
+        values = downstream(classifier, fitting, scoring)
+    except FairError as error:  # a class or a group is absent in this part
+        reason = str(error)
+    for metric, value in zip(("%Acc", "Delta_DP", "Delta_EO"), values, strict=True):
+        yield protocol, f"{metric} ({classifier})", value, reason
+
+
+def downstream(classifier: str, fitting: tuple, scoring: tuple) -> tuple[float, float, float]:
+    """Accuracy in per cent, demographic-parity and equal-opportunity difference; parts as above."""
+    E, y, groups = scoring
+    if len(np.unique(fitting[1])) < 2:
+        raise DataError("the labels take one value only, so there is nothing to learn.")
+    prediction = CLASSIFIERS[classifier]().fit(*fitting[:2]).predict(E)
+    return (
+        100.0 * metrics.accuracy(y, prediction),
+        metrics.demographic_parity_difference(prediction, groups),
+        metrics.equal_opportunity_difference(y, prediction, groups),
+    )
+
+
+def judge_bases(fitted: BaseEstimator, test: Dataset, seed: int) -> Iterator[Row]:
+    """The MLP on the same representation with bases that a solver might as well have returned.
+
+    Columns by increasing eigenvalue, as the authors' program orders them, with random signs; the same signs on every
+    split of a draw, so that each draw gives one column of the table.
+    """
+    T = fitted.transform(test.X)[:, ::-1]
+    for draw in range(DRAWS):
+        signs = np.random.default_rng((seed, draw)).choice([-1.0, 1.0], size=T.shape[1])
+        part = T * signs, test.y, test.groups
+        yield from (row for row in judge_classifier("MLP", part, part, f"signs {draw:02d}") if row[1] in METRICS)
+
+
+def judge_draw(rows: Iterable[Row], draw: int) -> Iterator[Row]:
+    """The columns of the published table among the rows of a method that was fitted again from another seed."""
+    for protocol, metric, value, reason in rows:
+        if protocol == "released" and metric in METRICS:
+            yield f"seed {draw:02d}", metric, value, reason
+
+
+def judge_fit(fitted: BaseEstimator) -> Iterator[Row]:
+    """Whether an iterative method converged, after how many steps, and how large its residual was left.
+
+    Of a convex program, which is solved or fails, the steps alone.
+    """
+    if hasattr(fitted, "n_iter_"):
+        yield "fit", "iterations", float(np.max(fitted.n_iter_, axis=None)), ""
+    if hasattr(fitted, "converged_") and not isinstance(fitted, ConvexFairPCA):
+        reason = "" if fitted.converged_ else "not converged: the last iterate is judged"
+        yield "fit", "converged", float(fitted.converged_), reason
+    if hasattr(fitted, "residual_"):
+        yield "fit", "residual", float(fitted.residual_), ""
+
+
+# -- running times: all methods in turn on the same data, as only ratios can be compared between machines --------------
+
+
+def seconds(work: Callable[[], object], attempts: int = 1) -> tuple[float, object]:
+    """What the work costs when nothing else disturbs it, the shortest of several timings; and what it returned."""
+    spent = []
+    for _ in range(attempts):
+        start = time.perf_counter()
+        answer = work()
+        spent.append(time.perf_counter() - start)
+    return min(spent), answer
+
+
+def algorithm_1(X: np.ndarray, groups: np.ndarray, k: int) -> np.ndarray:
+    """Algorithm 1 of the paper as printed: on the points, with a null space by singular values, for two groups.
+
+    Signs and order (increasing eigenvalues) are left as the solvers give them.
+    """
+    z = (groups == np.unique(groups)[1]).astype(np.float64)
+    R = linalg.null_space(((z - z.mean(axis=0)) @ X)[None, :])
+    XR = X @ R
+    m = XR.shape[1]
+    _, A = linalg.eigh(XR.T @ XR, subset_by_index=(m - k, m - 1))
+    return R @ A
