@@ -40,7 +40,7 @@ _TYPE_NAMES = {bool: "true or false", int: "a whole number", float: "a number", 
 
 
 class Entry(BaseModel):
-    """What every part of the list has in common: it cannot be changed, and an unknown field is a mistake."""
+    """A part of the list: it cannot be changed, and an unknown field is a mistake."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -56,37 +56,23 @@ class Evidence(Entry):
 
 
 class Experiment(Entry):
-    """One entry of ``experiments.yml``."""
+    """One entry of ``experiments.yml``, whose head says what the fields mean; ``id`` is its name in every path."""
 
-    #: Name on the command line and in every path.
     id: Name
     title: Text
-    #: The key of the paper that it reruns.
     paper: Text
-    #: Path of the notebook from the root of the checkout.
     notebook: Annotated[StrictStr, Field(pattern=r"^notebooks/[A-Za-z0-9_/-]+\.ipynb$")]
-    #: Parameters of the notebook with their defaults; a default fixes the type.
     parameters: dict[Name, Scalar]
-    #: Values a parameter may take, where they are limited.
     choices: dict[Name, Annotated[tuple[Scalar, ...], Field(min_length=1)]] = {}
-    #: Pages of the book: one run of the notebook each, as the parameters that differ from the defaults.
     executions: Annotated[dict[Name, dict[Name, Scalar]], Field(min_length=1)]
-    #: Runs of the full profile that belong to the results and have no page.
     without_page: dict[Name, dict[Name, Scalar]] = {}
-    #: Published tables it is judged against (files of ``data/paper``).
     published: Texts = ()
-    #: Our name of a data set -> its names in the published tables.
     published_datasets: dict[Text, Annotated[Texts, Field(min_length=1)]] = {}
-    #: The table's ``split`` column -> our protocol.
     published_protocols: dict[StrictStr, StrictStr] = {"": "released"}
-    #: Data sets that only stand in for those of the paper, with what is missing; their numbers are shown, not judged.
     stand_ins: dict[Text, Text] = {}
-    #: Whose splits or starts its means are over; blank if each number comes once.
     splits: Literal["", "authors", "own"] = ""
-    #: Over how many of them the paper took its means; None if it does not say.
     repetitions: Annotated[StrictInt, Field(ge=1)] | None = None
     evidence: tuple[Evidence, ...] = ()
-    #: Parameter of the units whose values have files of their own, where one for an execution would be too large.
     files: StrictStr = ""
 
     @model_validator(mode="after")

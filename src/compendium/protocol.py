@@ -255,8 +255,6 @@ class Replay:
         jobs = _cores() if self.jobs is None else self.jobs
         if jobs < 1:
             raise ConfigurationError(f"jobs is {jobs}, but at least 1 process is needed.")
-        if "fork" not in multiprocessing.get_all_start_methods():
-            raise ConfigurationError("The full profile needs a system that can fork, such as Linux or macOS.")
         context = multiprocessing.get_context("fork")
         waiting, running = list(reversed(self.units)), {}
         alive, held = os.pipe()

@@ -7,6 +7,7 @@ import io
 import json
 import math
 import os
+import resource
 import subprocess
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -53,8 +54,6 @@ def commit() -> tuple[str, bool | None]:
 
 def peak_memory() -> float:
     """Largest resident memory of this process so far, in MiB."""
-    import resource  # not on every system; asked for only where a task has run
-
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return round(peak / (2**20 if sys.platform == "darwin" else 2**10), 1)
 

@@ -112,10 +112,10 @@ def touched(seconds: float | None = None, experiments: Collection[str] = ()) -> 
     ]
     if seconds is None:
         return found
-    took = _seconds(found)
+    took, units = _seconds(found), {name: units_of(name) for name in {name for name, _ in found}}
     cheapest = sorted(found, key=lambda task: (took[task], task))
-    firsts = [(task, (task[0],)) for task in cheapest]
-    methods = [(task, (task[0], unit_methods(task))) for task in cheapest]
+    firsts = [(one, one[0]) for one in cheapest]
+    methods = [(one, (one[0], frozenset(row["method"] for row in units[one[0]][one[1]].rows))) for one in cheapest]
     chosen, seen = {}, set()
     for task, group in [*firsts, *methods]:
         more = chosen | {task: took[task]}
@@ -125,22 +125,12 @@ def touched(seconds: float | None = None, experiments: Collection[str] = ()) -> 
     return sorted(chosen)
 
 
-def unit_methods(task: Task) -> tuple[str, ...]:
-    """The methods of which a unit has rows."""
-    return tuple(sorted({row["method"] for row in _unit(task).rows}))
-
-
 def stored(experiments: Collection[str] = ()) -> list[Task]:
     """All stored units of the full run, or of some experiments."""
     known = catalogue()
     if unknown := [name for name in experiments if name not in known]:
         raise ConfigurationError(f"There is no experiment {listed(unknown)}; there are {listed(known)}.")
     return [(name, unit.name) for name in experiments or known for unit in inspect(name) if unit.state != DAMAGED]
-
-
-def _unit(task: Task) -> store.Unit:
-    experiment_id, name = task
-    return units_of(experiment_id)[name]
 
 
 def _seconds(chosen: Iterable[Task]) -> dict[Task, float]:

@@ -370,9 +370,9 @@ def test_a_failure_does_not_stop_the_others_and_is_told(results, monkeypatch, ru
     with pytest.raises(ExecutionError, match=r"1 of 3 units failed(.|\n)*k2-fair_pca: ValueError: Fair PCA was told"):
         protocol.cells(experiment("toy-table"), {"k": 2}, "full")
     assert "toy-table: 2 of 3 units are stored already" in capsys.readouterr().out
+    monkeypatch.delenv("FAKE_FAIL")
     monkeypatch.setenv("FAKE_REFUSE", "1")  # raised on purpose: the whole of it, without a traceback
     assert run_toy("k2-fair_pca")[1] == {"k2-fair_pca": "points.csv: not there.\n  to do: fetch it"}
-    monkeypatch.delenv("FAKE_FAIL")
     monkeypatch.delenv("FAKE_REFUSE")
     assert run_toy()[0] == ["k10-fair_pca", "k2-fair_pca"]
 
