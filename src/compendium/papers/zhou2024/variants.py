@@ -20,7 +20,6 @@ from evenspan.clustering.kernels import DenseGram
 from evenspan.core.errors import DataError
 
 from ...data import clustering_files as files
-from ...data import scaling
 from ...data.clustering import CREDIT_CARD
 from ...data.credit_card import FEATURES, LABELS, SCALINGS, credit_card_table, rows_of
 from .protocol import (
@@ -86,7 +85,7 @@ def unscaled(problem: Problem):
     if problem.name == "mnist_usps":
         return files.read_mnist_usps()[0]
     if problem.name == "k1b":
-        return scaling.tf_idf(files.read_k1b()[0])
+        return files.tf_idf(files.read_k1b()[0])
     table = credit_card_table()
     dropped = [] if CREDIT_CARD.features == FEATURES[0] else list({LABELS[CREDIT_CARD.label].column, "SEX"})
     scaled = SCALINGS[CREDIT_CARD.scaling](table.drop(columns=dropped).to_numpy(float))
@@ -106,7 +105,7 @@ def clipped(given: Given) -> Given:
 
 def scaled_columns(problem: Problem) -> np.ndarray:
     """The features with columns standardised before, as the authors prepare their data."""
-    return scaling.unit_rows(scaling.standardised(features(problem)))
+    return files.unit_rows(files.standardised(features(problem)))
 
 
 # -- methods that are another reading ---------------------------------------------------------------------------------
