@@ -107,7 +107,8 @@ def test_what_was_changed_is_named(checkout, out):
         ("SHA256SUMS is missing", {archive.SUMS: None}, []),
         ("SHA256SUMS was altered", {archive.SUMS: b"\n"}, []),
         ("source/new.py was added", {}, [f"{top}/source/new.py"]),
-        ("is outside of the archive's folder", {}, ["../x"]),
+        ("../x is outside of the archive's folder", {}, ["../x"]),
+        ("other/x is outside of the archive's folder", {}, ["other/x"]),
         ("book/index.html is there twice", {}, [f"{top}/book/index.html"]),
     ]
     for said, changes, added in damages:

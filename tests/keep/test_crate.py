@@ -1,8 +1,13 @@
 """The crate: valid for the format, true to the files, and the same bytes each time."""
 
 import hashlib
+import io
 import json
+import logging
+import os
 import shutil
+import warnings
+from importlib.resources import files
 from pathlib import Path
 
 import pandas as pd
@@ -13,8 +18,7 @@ from compendium import paths, records, store
 from compendium.keep import crate
 from evenspan.core.errors import ConfigurationError, RegistryError, ResultError
 
-from .crate_check import faults
-
+CONTEXT = "https://w3id.org/ro/crate/1.3/context"
 SOME = ("vu2022-toy", "rathore2025-times", "kleindessner2023-runtime")
 # What the format recommends and cannot be said without inventing it.
 NOT_KNOWN = {
@@ -44,6 +48,40 @@ def graph(folder) -> dict[str, dict]:
 
 def listed(value) -> list[str]:
     return [one["@id"] for one in (value if isinstance(value, list) else [value])]
+
+
+def faults(folder: Path, cache: Path, severity: str) -> list[str]:
+    """What the validator finds in a crate at a severity and above, without any network; the cache is one's own."""
+    os.environ["ROCRATE_VALIDATOR_AUTO_WARM"] = "0"
+    from requests import Request
+    from requests.adapters import HTTPAdapter
+    from requests_cache import CachedSession
+    from rocrate_validator.models import Severity, ValidationSettings
+    from rocrate_validator.services import validate
+    from urllib3 import HTTPResponse
+
+    # The vocabulary comes with the package rocrate, and is put where the validator looks before it asks the network.
+    content = files("rocrate").joinpath("data/ro-crate.jsonld").read_bytes()
+    assert CONTEXT.encode() in content[:100], "rocrate comes with another version of the vocabulary"
+    session = CachedSession(cache_name=str(cache / "http"), backend="sqlite", expire_after=-1)
+    kind = {"Content-Type": "application/ld+json"}
+    raw = HTTPResponse(io.BytesIO(content), kind, 200, preload_content=False, request_url=CONTEXT)
+    session.cache.save_response(HTTPAdapter().build_response(session.prepare_request(Request("GET", CONTEXT)), raw))
+    session.close()
+    settings = ValidationSettings(
+        rocrate_uri=str(folder),
+        profile_identifier="ro-crate-1.3",
+        requirement_severity=Severity[severity],
+        cache_path=cache / "http",
+        offline=True,
+    )
+    logging.disable(logging.WARNING)
+    with warnings.catch_warnings():
+        # The validator uses parts of rdflib that are going to be replaced; that is not our concern.
+        warnings.simplefilter("ignore", DeprecationWarning)
+        issues = validate(settings).get_issues()
+    logging.disable(logging.NOTSET)
+    return [f"{one.check.identifier} {one.severity.name} {one.violatingEntity}: {one.message}" for one in issues]
 
 
 @pytest.mark.slow

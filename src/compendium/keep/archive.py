@@ -56,19 +56,9 @@ class Written(NamedTuple):
 
 
 def write(folder: Path, *, allow_dirty: bool = False) -> Written:
-    """Write the archive of the checkout into a folder and, beside it, its checksum.
+    """Write the archive of the checkout into a folder, which is made if need be, and beside it its checksum.
 
-    Parameters
-    ----------
-    folder : Path
-        Where; it is made if it does not exist.
-    allow_dirty : bool
-        Accept sources that differ from their commit; the name of the archive says so.
-
-    Returns
-    -------
-    Written
-        What was written.
+    ``allow_dirty`` accepts sources that differ from their commit; the name of the archive says so.
 
     Raises
     ------
@@ -178,18 +168,8 @@ Cite it as source/CITATION.cff says. Licences: source/LICENSE (code), source/LIC
 def verify(path: Path) -> tuple[int, str]:
     """Check every file of an archive against the list inside, and the archive against the checksum beside it.
 
-    Parameters
-    ----------
-    path : Path
-        The archive. If ``PATH.sha256`` lies beside it, the archive itself must have that checksum.
-
-    Returns
-    -------
-    files : int
-        How many files agree.
-    sha256 : str
-        Checksum of the archive. Compare it with a published one: a list that was altered together with the files
-        cannot be told from within.
+    Returns how many files agree, and the checksum of the archive. Compare it with a published one: a list that was
+    altered together with the files cannot be told from within.
 
     Raises
     ------

@@ -29,19 +29,11 @@ class Change(NamedTuple):
 
 
 def changed(commit: str) -> list[Change]:
-    """Compare the results of the full runs with those of a commit.
+    """Compare the results of the full runs with those of a commit, which may be a tag, a branch or a hash.
 
-    Parameters
-    ----------
-    commit : str
-        Any name of a commit: a tag, a branch, a hash.
-
-    Returns
-    -------
-    list of Change
-        Experiments with a number that differs, is new or is gone, in the order of their names. Two numbers differ if
-        they are further apart than ``data/tolerances.yml`` allows a task that is computed again; ``largest`` is the
-        largest relative difference among them.
+    Returns the experiments with a number that differs, is new or is gone, in the order of their names. Two numbers
+    differ if they are further apart than ``data/tolerances.yml`` allows a task that is computed again; ``largest`` is
+    the largest relative difference among them.
     """
     git("rev-parse", "--verify", "--quiet", f"{commit}^{{commit}}")
     then: dict[str, _Numbers] = {}

@@ -1,6 +1,5 @@
 """How to cite: BibTeX made from ``CITATION.cff``, so that there is one place to correct."""
 
-import datetime
 from collections.abc import Mapping
 from typing import Any
 
@@ -44,16 +43,21 @@ def bibtex(cited: Mapping[str, Any], key: str = "evenspan", *, commit: str = "",
     kind = cited.get("type", "software")
     software = kind in {"software", "dataset"}
     venue = {"conference-paper": "booktitle", "article": "journal"}.get(kind, "howpublished")
+    if software:
+        note = ["" if cited.get("date-released") else "Unreleased"]
+        note += [f"commit {commit}" + (" with changes" if changed else "")] if commit else []
+    else:
+        note = [str(cited.get("status", "")).capitalize()]
     fields = {
         "author": " and ".join(_name(author) for author in cited["authors"]),
         # Double braces keep the capitals as they are written.
         "title": f"{{{_escaped(cited['title'])}}}",
         venue: _escaped(cited.get("collection-title") or cited.get("journal") or ""),
-        "year": _year(cited),
+        "year": str(cited.get("year") or cited.get("date-released") or "")[:4],
         "version": _escaped(cited.get("version", "")) if software else "",
         "doi": cited.get("doi", ""),
         "url": cited.get("url") or cited.get("repository-code") or "",
-        "note": _note(cited, software, commit, changed),
+        "note": ", ".join(filter(None, note)),
     }
     lines = [f"  {name} = {{{value}}}" for name, value in fields.items() if value]
     return f"@{'software' if software else _ENTRY.get(kind, 'misc')}{{{key},\n" + ",\n".join(lines) + "\n}"
@@ -78,22 +82,6 @@ def number(row: Mapping[str, Any], cited: Mapping[str, Any], commit: str = "", c
     trail = "".join(f", {name} {value}" for name, value in found if value)
     said = f"published {row['published'] or 'none'}, {ours} ({row['verdict']})"
     return f"{what}{size}: {said}. {state(cited, commit, changed)}, ledger {row['cell']}{trail}."
-
-
-def _note(cited: Mapping[str, Any], software: bool, commit: str, changed: bool) -> str:
-    if not software:
-        return str(cited.get("status", "")).capitalize()
-    parts = [] if cited.get("date-released") else ["Unreleased"]
-    if commit:
-        parts.append(f"commit {commit}" + (" with changes" if changed else ""))
-    return ", ".join(parts)
-
-
-def _year(cited: Mapping[str, Any]) -> str:
-    if "year" in cited:
-        return str(cited["year"])
-    released = cited.get("date-released")
-    return str(released.year) if isinstance(released, datetime.date) else str(released or "")[:4]
 
 
 def _name(author: Mapping[str, str]) -> str:

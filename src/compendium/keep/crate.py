@@ -101,19 +101,9 @@ def unique(entities: Iterable[Entity]) -> list[Entity]:
 
 
 def write(folder: Path, only: Collection[str] | None = None) -> Path:
-    """Write the results and their description into an empty folder, or into one that holds an earlier crate.
+    """Write the results, or those of some experiments, and their description into a folder; returns the description.
 
-    Parameters
-    ----------
-    folder : Path
-        Where; what an earlier crate left there is removed.
-    only : collection of str, optional
-        Experiments to describe; all by default.
-
-    Returns
-    -------
-    Path
-        The file that describes the folder.
+    The folder is new, empty or holds an earlier crate, which is replaced.
     """
     try:
         from rocrate.rocrate import ROCrate

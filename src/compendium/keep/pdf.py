@@ -115,21 +115,14 @@ def current(html: Path) -> Path | None:
 
 
 def write(html: Path | None = None, output: Path | None = None, only: Collection[str] = ()) -> Printed:
-    """Print the built book.
+    """Print the built book, by default all pages of that of the checkout into a file below ``_build/pdf``.
 
     Parameters
     ----------
-    html : Path, optional
-        The built book; that of the checkout by default.
-    output : Path, optional
-        Name of the PDF; below ``_build/pdf`` by default.
+    html, output : Path, optional
+        The built book, and the name of the PDF.
     only : collection of str
-        Pages to print, as in ``_toc.yml``; all by default.
-
-    Returns
-    -------
-    Printed
-        What was written.
+        Pages to print, as in ``_toc.yml``.
 
     Raises
     ------

@@ -37,21 +37,12 @@ class Site(NamedTuple):
 
 
 def add(html: Path, folder: Path, version: str, *, replace: bool = False) -> Site:
-    """Add a built book to a folder of versions, which is made if it does not exist.
-
-    Parameters
-    ----------
-    html, folder : Path
-        The built book, and the folder of versions.
-    version : str
-        Name of the version, such as ``0.1.0``.
-    replace : bool
-        Whether a version that is there may be replaced by this one.
+    """Add a built book to a folder of versions, which is made if it does not exist, under a name such as ``0.1.0``.
 
     Raises
     ------
     ResultError
-        There is no book, the folder holds something else, or it has this version already.
+        There is no book, the folder holds something else, or it has this version already and is not to ``replace`` it.
     """
     html, folder = Path(html), Path(folder)
     try:
