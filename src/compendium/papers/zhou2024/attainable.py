@@ -140,11 +140,7 @@ def smallest_regulariser(sizes: Sequence[int], c: int) -> Smallest:
     totals = np.arange(1, n - c + 2)
     # The tangent of phi at the group sizes: vectors as near to proportional as whole numbers can be, for every total.
     listed = {tuple(v) for v in cheapest(g, 2.0 * g / n, totals)[0].tolist()}
-    listed |= {
-        tuple(rest) for v in listed for k in range(1, c) if (rest := g - k * np.array(v)).min() >= 0 < rest.max()
-    }
-    listed |= {tuple(v) for v in np.eye(len(g), dtype=int).tolist()}
-    listed.add(tuple(_single_samples(g, c)[:, -1].tolist()))
+    listed |= {tuple(v) for v in _single_samples(g, c).T.tolist()}
     while True:
         V = np.array(sorted(listed))
         costs = (V**2).sum(axis=1) / V.sum(axis=1)
