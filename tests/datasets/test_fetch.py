@@ -18,41 +18,41 @@ def left_over(folder):
 
 @pytest.fixture
 def toy(server, cache, make_entry, body):
-    """A served set of one file; what is kept of it; and ``fetch`` it."""
+    """A served set of one file, the folder in which it is kept, and what obtains it."""
     server.contents = {"a.csv": body}
     entry = make_entry(server.contents, server.url)
     return entry, cache / "toy", lambda: fetch(entry)
 
 
-def test_a_download_is_verified_and_the_second_one_asks_nothing(server, cache, make_entry, body):
-    server.contents = {"a.csv": body, "b.csv": body[:1000]}
-    entry = make_entry(server.contents, server.url)
-    paths = fetch(entry)
-    assert [path.read_bytes() for path in paths] == [body, body[:1000]]
-    assert verify(entry) == paths == fetch(entry)
-    assert len(server.requests) == 2
-    assert left_over(cache / "toy") == ["a.csv", "b.csv"]
-
-
-def test_loaders_fetch_the_one_file_they_need_and_progress_is_for_terminals(
+def test_a_set_is_verified_continues_at_its_next_missing_file_and_asks_nothing_when_complete(
     server, cache, make_entry, body, capsys, monkeypatch
 ):
+    server.contents = {"a.csv": body, "b.csv": body[::-1], "c.csv": body[:5]}
+    server.drop_after = {"b.csv": 10}
+    entry = make_entry(server.contents, server.url)
+    with pytest.raises(FetchError, match=r"b\.csv"):
+        fetch(entry)
+    out, err = capsys.readouterr()
+    assert (out, err.strip()) == ("", ""), "progress is for terminals"  # some versions of rich end with an empty line
+    monkeypatch.setenv("FORCE_COLOR", "1")  # rich then takes any stream for a terminal
+    monkeypatch.setenv("TERM", "xterm")
+    paths = fetch(entry)
+    out, err = capsys.readouterr()
+    assert (out, "toy: 2 file" in err) == ("", True)
+    assert [path.read_bytes() for path in paths] == [body, body[::-1], body[:5]]
+    assert verify(entry) == paths == fetch(entry)
+    assert [name for name, _ in server.requests] == ["a.csv", "b.csv", "b.csv", "c.csv"]
+    assert left_over(cache / "toy") == ["a.csv", "b.csv", "c.csv"]
+    assert "toy" not in capsys.readouterr().err
+
+
+def test_loaders_fetch_the_one_file_they_need(server, cache, make_entry, body):
     server.contents = {"a.csv": body, "b.csv": body}
     entry = make_entry(server.contents, server.url)
     assert fetch_file(entry, "b.csv").read_bytes() == body
     assert [name for name, _ in server.requests] == ["b.csv"]
     with pytest.raises(RegistryError, match=r"no file 'c\.csv'.*a\.csv, b\.csv"):
         fetch_file(entry, "c.csv")
-    out, err = capsys.readouterr()
-    assert (out, err.strip()) == ("", "")  # some versions of rich end with an empty line
-    monkeypatch.setenv("FORCE_COLOR", "1")  # rich then takes any stream for a terminal
-    monkeypatch.setenv("TERM", "xterm")
-    fetch(entry)
-    out, err = capsys.readouterr()
-    assert out == ""
-    assert "toy: 1 file" in err
-    fetch(entry)  # nothing is missing
-    assert "toy" not in capsys.readouterr().err
 
 
 def test_an_interrupted_file_continues_where_it_stopped(server, toy, body):
@@ -90,16 +90,6 @@ def test_another_part_than_asked_for_is_not_put_together(server, toy, body):
     assert obtain()[0].read_bytes() == body
 
 
-def test_a_set_continues_at_its_next_missing_file(server, cache, make_entry, body):
-    server.contents = {"a.csv": body, "b.csv": body[::-1], "c.csv": body[:5]}
-    server.drop_after = {"b.csv": 10}
-    entry = make_entry(server.contents, server.url)
-    with pytest.raises(FetchError, match=r"b\.csv"):
-        fetch(entry)
-    fetch(entry)
-    assert [name for name, _ in server.requests] == ["a.csv", "b.csv", "b.csv", "c.csv"]
-
-
 def test_wrong_bytes_are_refused_with_both_checksums_and_not_kept(server, toy, body):
     entry, folder, obtain = toy
     wrong = b"x" + body[1:]
@@ -134,17 +124,15 @@ def test_wrong_bytes_are_refused_with_both_checksums_and_not_kept(server, toy, b
 def test_what_is_in_the_way_is_said(server, toy, make_entry, body, tmp_path, monkeypatch):
     _, folder, obtain = toy
     server.contents = {}
-    with pytest.raises(FetchError, match="404") as caught:
+    with pytest.raises(FetchError, match=r"404[\s\S]*EVENSPAN_DATA") as caught:
         obtain()
     assert server.url("a.csv") in str(caught.value)
-    assert "EVENSPAN_DATA" in str(caught.value)
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
     nobody = make_entry({"a.csv": body}, lambda name: f"http://127.0.0.1:{port}/{name}")
-    with pytest.raises(FetchError, match="no connection") as caught:
+    with pytest.raises(FetchError, match=f"no connection[\\s\\S]*{nobody.files[0].sha256}"):
         fetch(nobody)
-    assert nobody.files[0].sha256 in str(caught.value)
     never = make_entry({"a.csv": body}, lambda name: "", unavailable="never published.")
     with pytest.raises(FetchError, match=r"never published\."):
         fetch(never)
@@ -196,6 +184,4 @@ def test_a_mirror_is_read_in_place_never_filled_and_never_repaired(
     with pytest.raises(FetchError, match="wrong content: 299999 bytes"):
         obtain()
     assert (mirror / "a.csv").read_bytes() == body[:-1]
-    assert server.requests == []
-    assert not cache.exists()
-    assert left_over(mirror) == ["a.csv"]
+    assert (server.requests, cache.exists(), left_over(mirror)) == ([], False, ["a.csv"])

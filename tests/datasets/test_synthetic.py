@@ -1,4 +1,6 @@
-"""Generators: sizes, and the moments that theory gives."""
+"""Generators: the moments that theory gives, seeds, and streams that can be read again."""
+
+from itertools import islice
 
 import numpy as np
 import pytest
@@ -6,7 +8,22 @@ from scipy import linalg
 
 from compendium import data as datasets
 from compendium.data import synthetic
-from evenspan.core.errors import ConfigurationError
+from compendium.data.synthetic import GaussianPair, authors_pair, gap_controlled_pair
+from evenspan import GroupMoments
+from evenspan.core.errors import ConfigurationError, DataError
+
+GAPS = (5.0, -4.5, 4.0, -3.5)
+
+
+def assert_drawn_from(X: np.ndarray, mean, C: np.ndarray) -> None:
+    """Mean and covariance of the rows are the stated ones within five standard deviations of the entries."""
+    deviation = np.sqrt(np.diag(C) / len(X))
+    assert (abs(X.mean(axis=0) - mean) < 5 * deviation).all()
+    bound = 5.5 * np.sqrt((np.outer(np.diag(C), np.diag(C)) + C**2) / len(X))
+    assert (abs((X - mean).T @ (X - mean) / len(X) - C) < bound).all()
+
+
+# -- samples --------------------------------------------------------------------------------------------------------
 
 
 def latent_covariance(group: int) -> np.ndarray:
@@ -16,14 +33,9 @@ def latent_covariance(group: int) -> np.ndarray:
 
 
 def test_autoregressive_rows_have_the_stated_covariance():
-    n, size, r = 40_000, 6, 0.9
-    rows = synthetic.autoregressive_rows(r, n, size, np.random.default_rng(0))
-    i, j = np.indices((size, size))
-    C = r ** abs(i - j) / (1 - r**2)
-    # the standard deviation of an entry of the sample covariance, five times
-    bound = 5 * np.sqrt((np.outer(np.diag(C), np.diag(C)) + C**2) / n)
-    assert (abs(rows.T @ rows / n - C) < bound).all()
-    assert (abs(rows.mean(axis=0)) < 5 * np.sqrt(np.diag(C) / n)).all()
+    i, j = np.indices((6, 6))
+    rows = synthetic.autoregressive_rows(0.9, 40_000, 6, np.random.default_rng(0))
+    assert_drawn_from(rows, 0.0, 0.9 ** abs(i - j) / (1 - 0.9**2))
 
 
 def test_the_scale_is_the_spectral_norm_of_the_whole_difference():
@@ -36,8 +48,7 @@ def test_latent_rows_have_the_stated_mean_and_variances(group):
     n = 3000
     rows = synthetic.latent_rows(group, n, np.random.default_rng(group))
     C = latent_covariance(group) / synthetic.covariance_distance()
-    mean = np.full(1000, 0.0 if group else 2 / np.sqrt(1000))
-    assert np.linalg.norm(mean) == pytest.approx(0.0 if group else 2.0)
+    mean = np.full(1000, 0.0 if group else 2 / np.sqrt(1000))  # of norm 2
     # variance of the average over all coordinates, and of single coordinates
     assert abs((rows - mean).mean()) < 5 * np.sqrt(C.sum()) / 1000 / np.sqrt(n)
     assert (abs(rows.var(axis=0) / np.diag(C) - 1) < 6 * np.sqrt(2 / n)).all()
@@ -47,8 +58,7 @@ def test_latent_rows_have_the_stated_mean_and_variances(group):
 
 def test_two_latent_groups_are_seeded_and_observed_through_different_maps():
     data = datasets.two_latent_groups(20, seed=1)
-    assert (data.n, data.d) == (480, 20)
-    assert data.groups.tolist() == [1] * 240 + [0] * 240
+    assert (data.X.shape, data.groups.tolist()) == ((480, 20), [1] * 240 + [0] * 240)
     np.testing.assert_array_equal(data.y, data.groups)
     np.testing.assert_array_equal(data.X, datasets.two_latent_groups(20, seed=1).X)
     assert not np.array_equal(data.X, datasets.two_latent_groups(20, seed=2).X)
@@ -58,27 +68,19 @@ def test_two_latent_groups_are_seeded_and_observed_through_different_maps():
 
 
 def test_equal_moments_differ_in_shape_only():
-    n = 20_000
-    data = datasets.equal_moments(seed=0, n_per_group=n)
-    C = 0.1 * np.eye(3) + 1
+    data = datasets.equal_moments(seed=0, n_per_group=20_000)
     for g in (0, 1):
-        X = data.X[data.groups == g]
-        assert X.shape == (n, 3)
-        assert (abs(X.mean(axis=0)) < 5 * np.sqrt(1.1 / n)).all()
-        assert abs(X.T @ X / n - C).max() < 5 * np.sqrt(2 * 1.1**2 / n)
+        assert_drawn_from(data.X[data.groups == g], 0.0, 0.1 * np.eye(3) + 1)
     along = [(data.X[data.groups == g].mean(axis=1) ** 4).mean() for g in (0, 1)]
     assert along[1] < 0.6 * along[0]  # two lumps have lighter tails than a Gaussian of the same variance
 
 
 def test_the_stretched_group_has_the_stated_covariance():
-    n = 20_000
-    data = datasets.stretched_group(seed=0, n_per_group=n, d=5)
+    data = datasets.stretched_group(seed=0, n_per_group=20_000, d=5)
     A = np.eye(5)
     A[:3, :3] = [[1, 0, 10], [1, 10, 10], [0, 10, 0]]
     for g, C in ((0, np.eye(5)), (1, A.T @ A)):
-        X = data.X[data.groups == g]
-        bound = 5 * np.sqrt((np.outer(np.diag(C), np.diag(C)) + C**2) / n)
-        assert (abs(X.T @ X / n - C) < bound).all()
+        assert_drawn_from(data.X[data.groups == g], 0.0, C)
 
 
 def test_paired_splits_use_the_same_rows_in_both_groups():
@@ -96,12 +98,103 @@ def test_paired_splits_use_the_same_rows_in_both_groups():
     assert len(set(seen)) == 10
 
 
-def test_impossible_sizes_are_refused():
-    for call in (
-        lambda: datasets.two_latent_groups(0, seed=0),
-        lambda: datasets.equal_moments(seed=0, n_per_group=5),
-        lambda: datasets.stretched_group(seed=0, d=2),
-        lambda: list(datasets.paired_splits(datasets.load("sklearn_diabetes"), 2, seed=0)),
+# -- Gaussian pairs -------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def controlled():
+    return gap_controlled_pair(12, (7.0, 6.0), 0.5, GAPS, 2.0, 0.3, seed=4)
+
+
+@pytest.fixture(scope="module")
+def authors():
+    return authors_pair(11, 0.3, 5, 1.5, 0.2, 4.0, 2.0, seed=9)
+
+
+def test_gaps_are_the_eigenvalues_of_the_difference(controlled):
+    values = np.linalg.eigvalsh(controlled.covariance_difference)
+    np.testing.assert_allclose(values[abs(values) > 1e-9], sorted(GAPS), rtol=1e-12)
+    for g, own in ((0, [4.5 + 0.5, 3.5 + 0.5]), (1, [5.5, 4.5])):
+        wanted = sorted([7.0, 6.0, *own, *[0.5] * 8])
+        np.testing.assert_allclose(np.linalg.eigvalsh(controlled.covariances[g]), wanted, rtol=1e-12)
+    assert np.linalg.norm(controlled.mean_difference) == pytest.approx(2.0)
+    np.testing.assert_allclose(0.7 * controlled.means[0] + 0.3 * controlled.means[1], 0.0, atol=1e-15)
+
+
+def test_the_authors_recipe_has_the_stated_signs_and_sizes(authors):
+    values = np.linalg.eigvalsh(authors.covariance_difference)
+    assert ((values > 1e-9).sum(), (values < -1e-9).sum()) == (3, 2)
+    assert values[0] == pytest.approx(-4.0)
+    assert values[-1] == pytest.approx(2.0)
+    np.testing.assert_allclose(0.7 * authors.means[0] + 0.3 * authors.means[1], 0.0, atol=1e-15)
+    assert np.linalg.norm(authors.means[1]) == pytest.approx(1.5)
+    for covariance in authors.covariances:
+        assert np.linalg.eigvalsh(covariance)[0] >= 0.1 - 1e-12
+    both = np.linalg.eigvalsh(authors.covariances.sum(axis=0))
+    assert both[-1] == pytest.approx(4.0 + 2 * 0.1)  # own directions of one group are empty in the other
+
+
+@pytest.mark.parametrize("name", ["controlled", "authors"])
+def test_moments_are_exact_and_samples_agree_with_them(name, request):
+    pair = request.getfixturevalue(name)
+    moments = pair.moments()
+    np.testing.assert_allclose(moments.scatter / moments.n, pair.covariance, atol=1e-12)
+    np.testing.assert_allclose(moments.mean, 0.0, atol=1e-12)
+    n = 60_000
+    X, groups = pair.sample(n, np.random.default_rng(1))
+    drawn = GroupMoments.from_data(X, groups)
+    assert abs(drawn.counts[1] / n - 0.3) < 5 * np.sqrt(0.21 / n)
+    for g in (0, 1):
+        assert_drawn_from(X[groups == g], pair.means[g], pair.covariances[g])
+        assert abs(drawn.means[1 - g] - pair.means[g]).max() > 0.2  # the control: the labels belong to the rows
+    halves = groups.reshape(2, -1).mean(axis=1)  # in random order
+    assert abs(halves[0] - halves[1]) < 5 * np.sqrt(2 * 0.21 / (n / 2))
+
+
+def test_half_of_each_group_about_zero_makes_both_gaps_one():
+    """With p = 1/2 and mean zero the second moments differ as the covariances do; with p = 0.3 they do not."""
+    for p, same in ((0.5, True), (0.3, False)):
+        pair = gap_controlled_pair(8, (4.0,), 0.5, (3.0, -2.0), 2.0, p, seed=1)
+        second = [C + np.outer(m, m) for C, m in zip(pair.covariances, pair.means, strict=True)]
+        f = pair.mean_difference
+        difference = second[1] - second[0] - pair.covariance_difference
+        np.testing.assert_allclose(difference, (1 - 2 * p) * np.outer(f, f), atol=1e-12)
+        assert (abs(difference).max() < 1e-12) == same
+
+
+def test_a_shift_moves_both_means_and_nothing_else(controlled):
+    moved = controlled.shifted(np.arange(12.0))
+    np.testing.assert_allclose(moved.mean_difference, controlled.mean_difference, atol=1e-12)
+    np.testing.assert_allclose(moved.moments().mean, np.arange(12.0), atol=1e-9)
+    np.testing.assert_allclose(moved.covariance, controlled.covariance, atol=1e-12)
+
+
+def test_streams_can_be_read_again_and_end_where_they_are_told(controlled):
+    endless = controlled.stream(50, seed=(3, 1))
+    first, again = (np.vstack([X for X, _ in islice(iter(endless), 4)]) for _ in range(2))
+    np.testing.assert_array_equal(first, again)
+    assert not np.array_equal(first[:50], first[50:100])
+    assert [len(X) for X, _ in controlled.stream(50, seed=3, n_rows=120)] == [50, 50, 20]
+    other = next(iter(controlled.stream(50, seed=(3, 2))))[0]
+    assert not np.array_equal(other, first[:50])
+
+
+def test_impossible_sizes_and_populations_are_refused():
+    means, unit = np.zeros((2, 2)), np.array([np.eye(2)] * 2)
+    for call, error, text in (
+        (lambda: GaussianPair(means, np.eye(2), 0.5), DataError, r"needed are \(2, d\) and \(2, d, d\)"),
+        (lambda: GaussianPair(means, unit + np.array([[0, 1], [0, 0]]), 0.5), DataError, "not symmetric"),
+        (lambda: GaussianPair(means, -unit, 0.5), DataError, "eigenvalue -1"),
+        (lambda: GaussianPair(means * np.nan, unit, 0.5), DataError, "NaN"),
+        (lambda: GaussianPair(means, unit, 1.0), ConfigurationError, "p=1.0"),
+        (lambda: authors_pair(4, 1.0, 2, 1.0, 0.1, 1.0, 1.0, 0), ConfigurationError, "p=1.0"),
+        (lambda: authors_pair(4, 0.5, 5, 1.0, 0.1, 1.0, 1.0, 0), ConfigurationError, "rank=5"),
+        (lambda: gap_controlled_pair(3, (1, 2), 0.5, (1, 2), 1.0, 0.5, 0), ConfigurationError, "at least 4"),
+        (lambda: GaussianPair(means, unit, 0.5).stream(0, 1), ConfigurationError, "batch_size=0"),
+        (lambda: datasets.two_latent_groups(0, seed=0), ConfigurationError, "d=0"),
+        (lambda: datasets.equal_moments(seed=0, n_per_group=5), ConfigurationError, "must be even"),
+        (lambda: datasets.stretched_group(seed=0, d=2), ConfigurationError, "d=2 is too small"),
+        (lambda: next(datasets.paired_splits(datasets.load("sklearn_diabetes"), 2, 0)), ConfigurationError, "group 1"),
     ):
-        with pytest.raises(ConfigurationError):
+        with pytest.raises(error, match=text):
             call()

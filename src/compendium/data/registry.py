@@ -45,7 +45,7 @@ class Entry:
     feature_names: tuple[str, ...] | None = None  #: where the files carry no header
     unavailable: str = ""  #: why the files cannot be downloaded; empty if they can
     bundled_sha256: str = ""  #: checksum of the values, for data bundled with a library
-    #: Counted in what the loader returns: ``duplicate_rows`` (features, label and group all equal to an earlier row),
+    #: Counted in what the loader returns, namely ``duplicate_rows`` (features, label and group as in an earlier row),
     #: ``rank`` of the centred features, ``label_mean`` by group. Empty without a loader.
     measured: dict = field(default_factory=dict)
     bytes: int = field(init=False)  #: size of all files

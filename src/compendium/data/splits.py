@@ -125,7 +125,7 @@ def half_rows(groups: np.ndarray, seed: int) -> dict:
 def paired_splits(data: Dataset, number: int, seed, train_share: float = 0.7) -> Iterator[tuple[Dataset, Dataset]]:
     """Random train and test parts of a synthetic data set, with the same row numbers drawn in both groups.
 
-    ``data`` has the rows of group 1 first, then as many of group 0, as the generators of :mod:`.synthetic` give them.
+    ``data`` has the rows of group 1 first, then as many of group 0, as the generators of ``synthetic.py`` give them.
     ``number`` pairs are yielded, with ``train_share`` of the rows in the first part; neither is standardised.
     """
     half = data.n // 2
