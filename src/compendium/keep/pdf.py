@@ -103,10 +103,10 @@ def target() -> Path:
 
 def current(html: Path) -> Path | None:
     """The PDF of the whole book if there is one; one of another book is an error."""
-    from pypdf import PdfReader
-
     if not target().is_file():
         return None
+    from pypdf import PdfReader
+
     if (PdfReader(target()).metadata or {}).get(_DIGEST) != _digest_of(html):
         raise ResultError(
             f"{target()} is not of the book in {html}. Run 'python -m compendium pdf' again, or delete it."
