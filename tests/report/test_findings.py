@@ -33,30 +33,26 @@ def test_sections_and_list_are_the_same_in_the_same_order():
         assert len(re.findall(r"^## ", text, re.MULTILINE)) == len(listed)
 
 
-def test_every_section_says_what_it_means_for_somebody():
-    for page in PAGES:
-        parts = re.split(
-            r"^\(finding-[a-z-]+\)=$", (BOOK / f"{page}.md").read_text(encoding="utf-8"), flags=re.MULTILINE
-        )
-        for part in parts[1:]:
+def test_every_section_says_what_it_means_for_somebody_and_types_no_result():
+    """Prose may name parameters and theorem numbers, but no decimal fraction and no share."""
+    for page in (*PAGES, "index"):
+        text = (BOOK / f"{page}.md").read_text(encoding="utf-8")
+        for part in re.split(r"^\(finding-[a-z-]+\)=$", text, flags=re.MULTILINE)[1:]:
             assert re.search(r"\*\*For (a user|an author|a reader)|With the splits known", part)
             assert "{ref}`" in part
+        prose = re.sub(r"```.*?```", "", text, flags=re.DOTALL)
+        prose = re.sub(r"(Theorem|Section|Proposition) [A-Z0-9.]+", "", prose)
+        assert re.findall(r"\d+\.\d+|\d+ ?%", prose) == []
 
 
-def test_list_and_evidence_name_the_same_findings():
+def test_every_paper_and_kind_of_evidence_has_findings():
     keys = [one.key for one in findings.FINDINGS]
     assert len(keys) == len(set(keys))
     assert {one.paper for one in findings.FINDINGS} == set(findings.PAPERS)
     assert {kind for one in findings.FINDINGS for kind in one.kinds} == set(findings.KINDS)
-
-
-def test_no_section_types_a_result():
-    """Prose may name parameters and theorem numbers, but no decimal fraction and no share."""
-    for page in (*PAGES, "index"):
-        text = (BOOK / f"{page}.md").read_text(encoding="utf-8")
-        prose = re.sub(r"```.*?```", "", text, flags=re.DOTALL)
-        prose = re.sub(r"(Theorem|Section|Proposition) [A-Z0-9.]+", "", prose)
-        assert re.findall(r"\d+\.\d+|\d+ ?%", prose) == []
+    markup = findings.overview().data
+    for one in findings.FINDINGS:
+        assert f'href="{one.page}.html#finding-{one.key}"' in markup
 
 
 @pytest.mark.parametrize("key", QUICK)
@@ -70,6 +66,8 @@ def test_evidence_bears_the_statement_out(key):
 
 
 def test_numbers_against_a_finding_stop_the_page(monkeypatch):
+    with pytest.raises(ResultError, match="no finding 'luck'"):
+        findings.show("luck")
     against = dataclasses.replace(findings.finding("swaps"), check=lambda: Evidence(False, "No swap helps."))
     monkeypatch.setattr(findings, "finding", lambda key: against)
     with pytest.raises(ResultError, match=r"no longer bear out the finding .swaps.*No swap helps"):
@@ -80,11 +78,6 @@ def test_missing_results_are_said(monkeypatch):
     monkeypatch.setattr(findings_evidence, "read_results", lambda experiment: pd.DataFrame())
     for key in ("swaps", "stops-short", "flattened-weights", "joint-gain", "wiped-blocks"):
         assert findings.MISSING in findings.show(key).data
-
-
-def test_unknown_findings_are_refused():
-    with pytest.raises(ResultError, match="no finding 'luck'"):
-        findings.show("luck")
 
 
 def test_equal_errors_could_be_ruled_out_by_the_data(monkeypatch):
@@ -107,12 +100,6 @@ def test_swaps_that_move_the_shares_do_not_support_the_finding(monkeypatch):
     changed.loc[at, "value"] -= 0.2
     monkeypatch.setattr(findings_data, "full", lambda experiment: changed)
     assert not findings_data.swaps().supported
-
-
-def test_overview_links_to_sections():
-    markup = findings.overview().data
-    for one in findings.FINDINGS:
-        assert f'href="{one.page}.html#finding-{one.key}"' in markup
 
 
 def test_figures_show_every_line():

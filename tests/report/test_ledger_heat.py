@@ -11,29 +11,16 @@ from compendium.ledger import heat as ledger_heat
 from compendium.ledger import table as ledger
 from compendium.ledger.verdicts import Kind
 
-EMPTY = {
-    "ours": "",
-    "reason": "",
-    "printed_digits": "2",
-    "split": "",
-    "k": "3",
-    "published": "1.25",
-    "paper": "one2020",
-    "evidence": "discriminating",
-    "control": "",
-}
+EMPTY = dict.fromkeys(("ours", "reason", "split", "control"), "")
+EMPTY |= {"paper": "one2020", "table": "Table 1", "dataset": "Wine", "method": "PCA", "metric": "loss", "k": "3"}
+EMPTY |= {"printed_digits": "2", "published": "1.25", "evidence": "discriminating"}
 
 
 def made(**axes):
     """One row for every combination; verdicts go round."""
-    kinds = itertools.cycle(kind.value for kind in Kind)
-    rows = [
-        EMPTY | {"dataset": "Wine", "method": "PCA", "metric": "loss", "table": "Table 1"} | dict(zip(axes, values))  # noqa: B905
-        for values in itertools.product(*axes.values())
-    ]
-    return pd.DataFrame(
-        [row | {"cell": f"t/{place:03d}", "verdict": next(kinds)} for place, row in enumerate(rows, start=1)]
-    )
+    rows = [EMPTY | dict(zip(axes, values, strict=True)) for values in itertools.product(*axes.values())]
+    frame = pd.DataFrame(rows).assign(cell=[f"t/{place:03d}" for place in range(1, len(rows) + 1)])
+    return frame.assign(verdict=list(itertools.islice(itertools.cycle(kind.value for kind in Kind), len(rows))))
 
 
 TWO, THREE, METRICS = ["Wine", "Salt"], ["PCA", "FPCA", "SPCA"], ["loss", "gap"]

@@ -1,24 +1,16 @@
 """The table of a printed table with many values of k: each cell printed, ours and the mark of its verdict."""
 
 import pandas as pd
-import pytest
 
 from compendium import protocol
 from compendium.ledger import verdict_grid
 
-ROW = {
-    "cell": "rathore2025_table5_npha/001",
-    "table": "Table 5",
-    "dataset": "NPHA",
-    "reason": "",
-    "control": "",
-    "evidence": "",
-}
+ROW = {"cell": "rathore2025_table5_npha/001", "table": "Table 5", "dataset": "NPHA"}
+ROW |= {"reason": "", "control": "", "evidence": ""}
 
 
-@pytest.fixture
-def made(monkeypatch):
-    """A ledger of four numbers: two methods, two metrics, one of another data set."""
+def test_a_cell_has_both_numbers_and_the_mark_of_its_verdict(monkeypatch):
+    """Of a ledger of four numbers: two methods, two metrics, one of another data set."""
     rows = [
         ROW | {"method": "A", "metric": "R.E.", "k": "1", "published": "1.23", "ours": "1.2049", "verdict": "close"},
         ROW | {"method": "B", "metric": "R.E.", "k": "1", "published": "1.00", "ours": "", "verdict": "not yet run"},
@@ -28,9 +20,6 @@ def made(monkeypatch):
         | {"k": "1", "published": "9.99", "ours": "9.99", "verdict": "exact"},
     ]
     monkeypatch.setattr(verdict_grid, "ledger", lambda: pd.DataFrame(rows))
-
-
-def test_a_cell_has_both_numbers_and_the_mark_of_its_verdict(made):
     study = protocol.study("rathore2025-tables", dataset="npha")
     shown = verdict_grid.verdict_grid(study, "R.E.", caption="errors").data
     assert '1.23 | 1.20<br><span class="verdict verdict-close">close</span>' in shown

@@ -36,14 +36,7 @@ from .page import choices
 from .verdicts import Kind
 
 COLUMNS = ("id", "paper", "kind", "where", "says", "against", "known_by")
-KINDS = (
-    "tables against prose",
-    "tables against each other",
-    "definitions",
-    "theory",
-    "references",
-    "between papers",
-)
+KINDS = ("tables against prose", "tables against each other", "definitions", "theory", "references", "between papers")
 #: How an outcome is known: the printed tables counted again, a computation of ours, a proof with its check, or reading.
 KNOWN_BY = ("recount", "computation", "derivation", "reading")
 #: What is said is right and the objection is not; the other way round; each in some cases; both, in the reading that
@@ -167,15 +160,7 @@ class ByClaim:
         Outcome of each answer.
     """
 
-    def __init__(
-        self,
-        *claims: str,
-        side: str = "here",
-        also: str = "",
-        holds: str = FIRST,
-        in_part: str = PART,
-        not_so: str = SECOND,
-    ) -> None:
+    def __init__(self, *claims: str, side="here", also="", holds=FIRST, in_part=PART, not_so=SECOND) -> None:
         self.claims, self.side, self.also = claims, side, also
         self.outcomes = {NOT_SO: not_so, IN_PART: in_part, HOLDS: holds}  # the weakest answer first
 

@@ -76,10 +76,8 @@ def joint_gain() -> Evidence:
         f"{r['data']}: printed {r['printed']:.2f}, plain PCA {r['with']:.2f}" for r in plain.to_dict("records")
     )
     return Evidence(
-        supported=bool(
-            share > rule("joint-gain", "share of the printed gain")
-            and without < rule("joint-gain", "left without the column")
-        ),
+        supported=share > rule("joint-gain", "share of the printed gain")
+        and without < rule("joint-gain", "left without the column"),
         sentence=(
             f"Mean advantage in MMD^2 over PCA of the same features. {told}. Without the sensitive column no line "
             f"has more than {without:.0%} of the printed advantage."
@@ -100,7 +98,7 @@ def sensitive_column() -> Evidence:
     found = pd.DataFrame(rows, columns=["data", "sensitive column", "equal", "numbers"])
     total = found.groupby("sensitive column")[["equal", "numbers"]].sum()
     return Evidence(
-        supported=bool(total.loc["in", "equal"] == total.loc["in", "numbers"] > total.loc["out", "equal"]),
+        supported=total.loc["in", "equal"] == total.loc["in", "numbers"] > total.loc["out", "equal"],
         sentence=(
             f"With the sensitive column among the features {total.loc['in', 'equal']} of {total.loc['in', 'numbers']} "
             f"numbers of StandardPCA come out with the printed digits, without it {total.loc['out', 'equal']}."
@@ -122,7 +120,7 @@ def one_group() -> Evidence:
     found = pd.DataFrame(rows, columns=["what is computed", "equal to the printed digits", "numbers"])
     equal = found["equal to the printed digits"]
     return Evidence(
-        supported=bool(equal[0] == theirs.size > equal[1:].max()),
+        supported=equal[0] == theirs.size > equal[1:].max(),
         sentence=(
             f"Of {theirs.size} printed numbers the women's own PCA gives {equal[0]}, no other basis more than "
             f"{equal[1:].max()}."
@@ -146,10 +144,8 @@ def certified_baseline() -> Evidence:
     found = pd.DataFrame(rows, columns=["data", "rows about", "equal to the printed digits", "numbers"])
     equal, numbers = found["equal to the printed digits"].sum(), found["numbers"].sum()
     return Evidence(
-        supported=bool(
-            equal > rule("certified-baseline", "share of the numbers") * numbers
-            and found.set_index("data").loc["LSAC", "rows about"] == "the origin"
-        ),
+        supported=equal > rule("certified-baseline", "share of the numbers") * numbers
+        and found.set_index("data").loc["LSAC", "rows about"] == "the origin",
         sentence=f"{equal} of {numbers} printed numbers are those of the certified optimum, in every printed digit.",
         table=found,
         caption="FairPCA_SDP_LP of Rathore and Manwani beside the smallest larger loss",
@@ -163,7 +159,7 @@ def same_splits() -> Evidence:
     robust = errors[errors["ours"] == "RFPCA"]
     same, numbers = robust["four decimals"].sum(), robust["numbers"].sum()
     return Evidence(
-        supported=bool(same > rule("same-splits", "share of the numbers") * numbers),
+        supported=same > rule("same-splits", "share of the numbers") * numbers,
         sentence=(
             f"Of RFPCA, which needs rows, folds and starts, {same} of {numbers} printed errors and gaps come out in "
             f"all four decimals; of all four methods {errors['four decimals'].sum()} of {errors['numbers'].sum()}."
@@ -235,11 +231,9 @@ def swaps() -> Evidence:
     change = heavy["ACC after"] - heavy["ACC before"]
     at_one = (light["ACC after"] - light["ACC before"]).abs().max()
     return Evidence(
-        supported=bool(
-            change.min() < 0
-            and change.max() > rule("swaps", "accuracy at heavy weights")
-            and max(at_one, moved) < rule("swaps", "unmoved")
-        ),
+        supported=change.min() < 0
+        and change.max() > rule("swaps", "accuracy at heavy weights")
+        and max(at_one, moved) < rule("swaps", "unmoved"),
         sentence=(
             f"At weight 1 swaps move the accuracy by at most {at_one:.3f}. At the heaviest weight they move it by "
             f"{change.min():+.3f} to {change.max():+.3f}, while the entropy moves by at most {moved:.4f}: "
@@ -257,7 +251,7 @@ def noise_of_means() -> Evidence:
     fresh = table[table["protocol"] == "fresh sample"].drop_duplicates("method").set_index("method")
     kept = fresh["%Var"]
     return Evidence(
-        supported=bool(kept["Fair PCA"] < kept["PCA"] - rule("noise-of-means", "points of variance")),
+        supported=kept["Fair PCA"] < kept["PCA"] - rule("noise-of-means", "points of variance"),
         sentence=(
             f"PCA keeps {kept['PCA']:.1f} % of the variance of fresh points, Fair PCA {kept['Fair PCA']:.1f} %, though "
             "the groups have the same mean: what was removed is the noise of the sample means."
@@ -280,7 +274,7 @@ def fewer_directions() -> Evidence:
     found = pd.DataFrame(rows, columns=columns)
     smaller = found["gap, balanced"] < found["gap, eigenvectors"]
     return Evidence(
-        supported=bool(smaller.mean() > rule("fewer-directions", "share of the settings")),
+        supported=smaller.mean() > rule("fewer-directions", "share of the settings"),
         sentence=(
             f"With the same m, balanced directions leave the smaller gap in {smaller.sum()} of {len(found)} settings."
         ),
@@ -295,10 +289,8 @@ def beyond_means() -> Evidence:
     shown = adult_means("held-out").loc[["PCA", "Fair PCA", "LEACE"], readers]
     linear, kernel = shown.loc["Fair PCA"]
     return Evidence(
-        supported=bool(
-            linear < rule("beyond-means", "linear reader, highest")
-            and kernel > rule("beyond-means", "kernel reader, lowest")
-        ),
+        supported=linear < rule("beyond-means", "linear reader, highest")
+        and kernel > rule("beyond-means", "kernel reader, lowest"),
         sentence=(
             f"Behind Fair PCA a linear reader ranks the groups of new people with an area of {linear:.2f}, a kernel "
             f"reader with {kernel:.2f}."

@@ -64,7 +64,7 @@ def inert_grid() -> Evidence:
     linear, released = found["as defined"].median(), found["as released"].median()
     moving = found[found["as released"] > rule("inert-grid", "moves at all") * found["as defined"].clip(lower=1e-9)]
     return Evidence(
-        supported=bool(released < rule("inert-grid", "hardly moves") * linear),
+        supported=released < rule("inert-grid", "hardly moves") * linear,
         sentence=(
             f"From a tolerance of 0 to {max(DELTAS)} the average error falls, in the median, by {linear:.3f} with the "
             f"constraint as defined and by {released:.1g} with the released one. Where the latter moves at all: "
@@ -83,10 +83,8 @@ def weight_outside_the_grid() -> Evidence:
     total = found.groupby("ours")[["numbers", "four decimals"]].sum()
     one, grid = (total.loc[name] for name in both)
     return Evidence(
-        supported=bool(
-            one["four decimals"] > rule("weight-outside-the-grid", "share with the weight") * one["numbers"]
-            and grid["four decimals"] < rule("weight-outside-the-grid", "share with the grid") * grid["numbers"]
-        ),
+        supported=one["four decimals"] > rule("weight-outside-the-grid", "share with the weight") * one["numbers"]
+        and grid["four decimals"] < rule("weight-outside-the-grid", "share with the grid") * grid["numbers"],
         sentence=(
             f"With the weight 1, {one['four decimals']:.0f} of {one['numbers']:.0f} printed numbers come out to four "
             f"decimals; with the grid of the paper {grid['four decimals']:.0f} of {grid['numbers']:.0f}."
@@ -108,7 +106,7 @@ def stops_short() -> Evidence:
     )
     above = found["best"].min() > -rule("stops-short", "rounding")
     return Evidence(
-        supported=bool(len(short) > 0 and above and found["gap"].max() < rule("stops-short", "gap")),
+        supported=len(short) > 0 and above and found["gap"].max() < rule("stops-short", "gap"),
         sentence=(
             f"The best of all starts ends more than {least:.1%} above the certified minimum in {len(short)} of "
             f"{len(found)} cases (data sets by points of the grid), on {short['dataset'].nunique()} of "
@@ -128,7 +126,7 @@ def fitted_on_scored() -> Evidence:
     some = effect[effect["metric"].str.startswith("%Acc")].groupby("metric", sort=False)["effect"].agg(["min", "max"])
     svm = effect[(effect["metric"] == "%Acc (Kernel SVM)") & (effect["method"] != "PCA")].set_index("method")
     return Evidence(
-        supported=bool((some.loc["%Acc (Kernel SVM)"] > 0).all() and some["max"].idxmax() == "%Acc (Kernel SVM)"),
+        supported=(some.loc["%Acc (Kernel SVM)"] > 0).all() and some["max"].idxmax() == "%Acc (Kernel SVM)",
         sentence=(
             f"For the kernel SVM the published protocol adds {some.loc['%Acc (Kernel SVM)', 'min']:.1f} to "
             f"{some.loc['%Acc (Kernel SVM)', 'max']:.1f} points; the range over the fair methods is "
@@ -159,7 +157,7 @@ def separation_in_sample() -> Evidence:
         }
     )
     return Evidence(
-        supported=bool(chance.max() > rule("separation-in-sample", "above zero")),
+        supported=chance.max() > rule("separation-in-sample", "above zero"),
         sentence=(
             f"Labels drawn at random, which separate nothing, score {chance.min():.3f} to {chance.max():.3f}. On "
             f"{len(below)} of {len(wide)} data sets ({listed(DATASETS[name] for name in below.index)}) the "
@@ -176,10 +174,8 @@ def erased_dimensions() -> Evidence:
     shown = adult_means("released").loc[methods, ["%Var", "%Acc (Kernel SVM)", "MMD^2"]]
     var = shown["%Var"]
     return Evidence(
-        supported=bool(
-            var["RLACE, rank 1"] > rule("erased-dimensions", "times RLACE") * var["RLACE"]
-            and var["INLP, most variance"] > rule("erased-dimensions", "times INLP") * var["INLP"]
-        ),
+        supported=var["RLACE, rank 1"] > rule("erased-dimensions", "times RLACE") * var["RLACE"]
+        and var["INLP, most variance"] > rule("erased-dimensions", "times INLP") * var["INLP"],
         sentence=(
             f"k/d is {1000 / d:.1f} %; called to erase d - k directions INLP keeps {var['INLP']:.1f} % of the "
             f"variance and RLACE {var['RLACE']:.1f} %. Choosing what is kept by variance gives "
@@ -199,10 +195,8 @@ def wiped_blocks() -> Evidence:
     sine = wide["sine of W"]
     best = sine.idxmin()
     return Evidence(
-        supported=bool(
-            sine["released"] > sine["skip"] > sine[best] + rule("wiped-blocks", "larger by")
-            and best.startswith("carry to")
-        ),
+        supported=sine["released"] > sine["skip"] > sine[best] + rule("wiped-blocks", "larger by")
+        and best.startswith("carry to"),
         sentence=(
             f"After {RARE['blocks']} blocks of {RARE['size']} rows with {RARE['p']:.0%} of one group the median sine "
             f"of the largest angle to the true directions is {sine['released']:.2f} as released, {sine['skip']:.2f} "
@@ -222,7 +216,7 @@ def uncentred_stream() -> Evidence:
     zero, running = longest["about zero"], longest["about the running mean"]
     chosen = [name for name in ("sine of W", "share of the mean in W", "covariance gap") if name in wide]
     return Evidence(
-        supported=bool(zero > running + rule("uncentred-stream", "larger by")),
+        supported=zero > running + rule("uncentred-stream", "larger by"),
         sentence=(
             "With the largest of the means that were tried, the sine of the largest angle to the true gap directions "
             f"is {zero:.2f} for moments about zero and {running:.2f} about the running mean."

@@ -86,7 +86,7 @@ def equal_errors() -> Evidence:
     answers = found[["printed", "exists"]].map({True: "yes", False: "no"}.get)
     shown = found[["data", "d", "rank"]].join(answers)
     return Evidence(
-        supported=bool(values[0] < 0 < values[1] and low < 0 < high and wrong.any()),
+        supported=values[0] < 0 < values[1] and low < 0 < high and wrong.any(),
         sentence=(
             f"The paper's toy covariances differ by a matrix with eigenvalues {values[0]:.2f} and {values[1]:.2f}, of "
             f"rank 2 > k = 1, and the gap of the errors runs from {low:.2f} to {high:.2f} through zero. On "
@@ -153,11 +153,9 @@ def dropped_sum() -> Evidence:
     exact = solve_exact(JointRange(*M, K), p, e, 0.2)[0]
     ours, theirs = float(p @ errors(M, exact)), float(p @ errors(M, prefers))
     return Evidence(
-        supported=bool(
-            np.ptp(printed) < rule("dropped-sum", "rounding")
-            and np.ptp(right) > rule("dropped-sum", "varies by")
-            and theirs > ours
-        ),
+        supported=np.ptp(printed) < rule("dropped-sum", "rounding")
+        and np.ptp(right) > rule("dropped-sum", "varies by")
+        and theirs > ours,
         sentence=(
             f"Wine Quality, k = {K}, no penalty and no radius: over {len(drawn)} random projections the printed "
             f"objective varies by {np.ptp(printed):.0e}, the average error by {np.ptp(right):.2f}. With the penalty "
@@ -178,7 +176,7 @@ def convex_up_to_the_share() -> Evidence:
     found = pd.DataFrame(rows, columns=["penalty", "data", "negative"]).groupby("penalty", sort=False)["negative"]
     count = found.agg(["sum", "size"]).reset_index()
     return Evidence(
-        supported=bool(count["sum"].iloc[0] == 0 and (count["sum"].iloc[1:] > 0).all()),
+        supported=count["sum"].iloc[0] == 0 and (count["sum"].iloc[1:] > 0).all(),
         sentence=(
             "Up to the smaller share of a group no data set has a negative eigenvalue; with the penalty 2.5, the "
             f"largest of the paper's grid, {int(count['sum'].iloc[-1])} of {int(count['size'].iloc[-1])} have one."
@@ -267,7 +265,7 @@ def no_kernel_for_newcomers() -> Evidence:
     found = pd.DataFrame(rows, columns=["people", "largest group", "smallest eigenvalue"])
     least = found["smallest eigenvalue"]
     return Evidence(
-        supported=bool(least.iloc[0] > -rule("no-kernel-for-newcomers", "rounding") and least.iloc[-1] < 0),
+        supported=least.iloc[0] > -rule("no-kernel-for-newcomers", "rounding") and least.iloc[-1] < 0,
         sentence=(
             f"With the shift of the first {rows[0][0]} people the smallest eigenvalue is {least.iloc[0]:.2f} for them "
             f"and {least.iloc[-1]:.2f} for {rows[-1][0]} people of the same kind."

@@ -9,8 +9,9 @@ another method's number of ours on the same data, or the same method's on other 
 
 import itertools
 import math
+import operator
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -38,6 +39,10 @@ MOMENTS = "moments"
 STATE = "state"
 #: Files beside the published tables: what the papers claim, and where they contradict themselves.
 NOT_TABLES = frozenset({"claims", "contradictions"})
+#: Which number of a paper a cell holds; where other methods stand beside it; what is the same on other data.
+_key = operator.attrgetter("stem", "dataset", "method", "metric", "k", "split")
+_place = operator.attrgetter("stem", "dataset", "metric", "k", "split")
+_quantity = operator.attrgetter("paper", "method", "metric", "k", "split")
 
 
 def published() -> pd.DataFrame:
@@ -88,9 +93,13 @@ class Ours:
         return (self.splits, self.experiment.repetitions) if self.experiment.splits == "own" else None
 
 
-def collect(cells: pd.DataFrame) -> dict[tuple[str, ...], Ours]:
+#: Of a cell: file, data set, method, metric, k and split.
+Key = tuple[str, ...]
+
+
+def collect(cells: pd.DataFrame) -> dict[Key, Ours]:
     """Our numbers by the key of the cell they belong to."""
-    found: dict[tuple[str, ...], Ours] = {}
+    found: dict[Key, Ours] = {}
     for entry in catalogue().values():
         if not entry.published:
             continue
@@ -99,40 +108,31 @@ def collect(cells: pd.DataFrame) -> dict[tuple[str, ...], Ours]:
         # Of all that an experiment measures, what the tables print is a small part.
         rows = rows[rows["method"].isin(printed["method"]) & rows["metric"].isin(printed["metric"])]
         states = {unit.name: unit for unit in inspect(entry.id)}
-        for key, ours in _means(entry, rows, states):
+        for key, (dataset, group) in _behind(entry, rows).items():
             if key in found:
                 raise ResultError(
                     f"{entry.id} and {found[key].experiment.id} both give a number for {', '.join(key)}. Only one "
                     "experiment may judge a cell; correct experiments.yml."
                 )
-            found[key] = ours
+            found[key] = _mean(entry, dataset, group, key, states)
     return found
 
 
-def _means(
-    entry: Experiment, frame: pd.DataFrame, states: Mapping[str, Stored]
-) -> Iterable[tuple[tuple[str, ...], Ours]]:
-    frame = frame[frame["dataset"].isin(list(entry.published_datasets))]
-    for split, protocol in entry.published_protocols.items():
-        groups: dict[tuple[str, ...], tuple[str, pd.DataFrame]] = {}
-        for wanted in (protocol, MOMENTS):
-            rows = frame[frame["protocol"] == wanted]
-            for (dataset, method, metric, k), group in rows.groupby(["dataset", "method", "metric", "k"], dropna=False):
-                for stem, theirs in itertools.product(entry.published, entry.published_datasets[dataset]):
-                    key = (stem, theirs, method, metric, "" if pd.isna(k) else str(k), split)
-                    groups.setdefault(key, (dataset, group))
-        for key, (dataset, group) in groups.items():
-            yield key, _mean(entry, dataset, group, key, states)
+def _behind(entry: Experiment, rows: pd.DataFrame) -> dict[Key, tuple[str, pd.DataFrame]]:
+    """The rows behind each cell that an experiment judges, with our name of the data set."""
+    groups: dict[Key, tuple[str, pd.DataFrame]] = {}
+    rows = rows[rows["dataset"].isin(list(entry.published_datasets))]
+    for (split, protocol), moments in itertools.product(entry.published_protocols.items(), (False, True)):
+        some = rows[rows["protocol"] == (MOMENTS if moments else protocol)]
+        for (dataset, method, metric, k), group in some.groupby(["dataset", "method", "metric", "k"], dropna=False):
+            for stem, theirs in itertools.product(entry.published, entry.published_datasets[dataset]):
+                key = (stem, theirs, method, metric, "" if pd.isna(k) else str(k), split)
+                groups.setdefault(key, (dataset, group))
+    return groups
 
 
-def _mean(
-    entry: Experiment,
-    dataset: str,
-    group: pd.DataFrame,
-    key: tuple[str, ...],
-    states: Mapping[str, Stored],
-) -> Ours:
-    numbered = group[group["split"].map(lambda split: split != "all")]
+def _mean(entry: Experiment, dataset: str, group: pd.DataFrame, key: Key, states: Mapping[str, Stored]) -> Ours:
+    numbered = group[group["split"] != "all"]
     group = numbered if len(numbered) else group
     tasks = tuple(sorted(set(group["task"])))
     found = {task: states[task] for task in tasks}
@@ -184,14 +184,9 @@ def ledger(*, version: int = VERSION) -> pd.DataFrame:
 
 
 def tally(frame: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
-    """Numbers by verdict, with what wrong answers would have got; cells with words do not count.
+    """Rows of the ledger counted by verdict, with what wrong answers would have got; cells with words do not count.
 
-    Parameters
-    ----------
-    frame : DataFrame
-        Rows of the ledger.
-    by : sequence of str
-        Columns of the ledger whose values become the rows, in the order in which they first appear.
+    The values of the columns ``by`` become the rows, in the order in which they first appear.
 
     Returns
     -------
@@ -253,11 +248,11 @@ def check(frame: pd.DataFrame) -> None:
         return
     old, new = stored.decode(errors="replace").splitlines(), to_csv(frame).decode().splitlines()
     differing = [i for i in range(max(len(old), len(new))) if old[i : i + 1] != new[i : i + 1]]
-    where = "; line endings or the last line" if not differing else f", first in line {differing[0] + 1}"
+    where = f", first in line {differing[0] + 1}" if differing else "; line endings or the last line"
     raise ResultError(
-        f"{path()} differs from what the results give in {len(differing)} line(s){where}. Either a result, a rule or a "
-        "published table changed, or the file was edited by hand. "
-        "Write it again (python -m compendium ledger) and read the change."
+        f"{path()} differs from what the results give in {len(differing)} line(s){where}. A result, a rule or a "
+        "published table changed, or the file was edited by hand. Write it again (python -m compendium ledger) and "
+        "read the change."
     )
 
 
@@ -268,18 +263,6 @@ def pages() -> dict[str, str]:
         "ledger.md": ledger_page.page(frame, counts(frame)),
         "_static/ledger.csv": to_csv(frame).decode(),
     }
-
-
-def _key(cell) -> tuple[str, ...]:
-    return (cell.stem, cell.dataset, cell.method, cell.metric, cell.k, cell.split)
-
-
-def _place(cell) -> tuple[str, ...]:
-    return (cell.stem, cell.dataset, cell.metric, cell.k, cell.split)
-
-
-def _quantity(cell) -> tuple[str, ...]:
-    return (cell.paper, cell.method, cell.metric, cell.k, cell.split)
 
 
 def _verdict(

@@ -209,16 +209,12 @@ def judge(
 
     Parameters
     ----------
-    published : str
-        The number as printed.
+    published, std : str
+        The number as printed, and its standard deviation, empty if none.
     ours : float or None
         Our number in the same unit; None if there is none.
-    rules : Rules
-        From :func:`rules`.
     digits : int
         Decimals of the metric's column, from :func:`printed_digits`.
-    std : str
-        The published standard deviation as printed, empty if none.
     our_std : float, optional
         Standard deviation over our splits; None or 0 says that the number is deterministic.
     draws : tuple of int, optional
