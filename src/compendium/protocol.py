@@ -60,7 +60,10 @@ class NotAtHandError(FairError):
 
 
 def study(experiment_id: str, *, profile: str = "embedded", **setting) -> "Study":
-    """A run of a notebook with its parameters, which are those of its entry in ``experiments.yml``."""
+    """A run of a notebook: the name of its entry in ``experiments.yml``, and its parameters with their values.
+
+    ``profile`` is ``"embedded"`` or ``"full"``; ``setting`` are all others. What is not given has its default.
+    """
     if profile not in PROFILES:
         raise ConfigurationError(f"profile={profile!r}; needed is one of {', '.join(PROFILES)}.")
     entry = experiment(experiment_id)
@@ -228,11 +231,7 @@ class Study:
 
 @dataclass
 class Replay:
-    """The units of a run that are computed: all or those of these ``names``, ``jobs`` at once or as many as cores.
-
-    In another ``folder`` results are to be compared; in the place where they belong only those units are computed that
-    are not stored yet, or do not count.
-    """
+    """What is to be computed of a run, see :func:`replay`; and what was."""
 
     names: Collection[str] | None = None
     folder: Path | None = None
@@ -410,7 +409,9 @@ def replay(
 ) -> Replay:
     """Run a notebook's cells in the full profile, without a kernel, up to its units, and compute these.
 
-    ``names``, ``folder`` and ``jobs`` are those of :class:`Replay`.
+    All of them, or those of these ``names``; ``jobs`` at once, or as many as there are cores. In another ``folder`` are
+    results that are to be compared; in the place where they belong only those units are computed that are not stored
+    yet, or do not count.
     """
     run = Replay(names, folder, jobs)
     _replaying.append(run)
