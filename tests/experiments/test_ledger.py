@@ -124,10 +124,8 @@ def test_the_file_is_written_and_checked(finished):
 
 
 def test_two_numbers_for_one_cell_are_refused(finished):
-    record = finished / "toy-k10.json"
-    unit = store.read_records("toy-table")["k10-pca"]
-    rows = store._split(record.with_suffix(".csv").read_bytes())["k10-pca"]
-    store.put(record, "toy-table", {"k10-old": (rows, unit, {"commit": "", "code": None, "packages": {}})})
+    with store._opened(finished / "toy-k10.json", "toy-table") as (record, rows):
+        rows["k10-old"], record["units"]["k10-old"] = rows["k10-pca"], record["units"]["k10-pca"]
     with pytest.raises(ResultError, match=r"two numbers for one split of toy_k10, Toy Income, PCA, .*k10-old, k10-pca"):
         ledger.ledger()
 
