@@ -59,6 +59,7 @@ def test_gaps_have_their_closed_forms_and_see_the_subspace_not_the_basis():
     assert optimality_gap(V, target, C, relative=True) == pytest.approx(0.8 * np.sin(t) ** 2)
     for sine in (fairness_gap(V, U), subspace_sine(V, target), direction_sine(-7 * V[:, 0], target[:, 0])):
         assert sine == pytest.approx(np.sin(t))
+    assert optimality_gap(E[:, 1:3], E[:, :2], C, relative=True) == pytest.approx(0.5)
     # An unfair subspace may keep more than the best fair one.
     assert optimality_gap(E[:, :1], E[:, 1:2], C) == pytest.approx(-2.0)
     assert fairness_gap(E[:, 1:2], E[:, :0]) == 0.0

@@ -132,34 +132,33 @@ def by_size(rows: pd.DataFrame, metric: str) -> tuple[np.ndarray, np.ndarray]:
     return wide.columns.to_numpy(dtype=float), wide.to_numpy()
 
 
-def _measured(rows: pd.DataFrame) -> Iterator[tuple[tuple, np.ndarray, np.ndarray]]:
-    """Population, experiment and measure, with its sizes (s,) and values (runs, s)."""
-    some = rows[rows["protocol"] == "slopes"]
-    for key, part in some.groupby(["dataset", "method", "metric"], sort=False):
-        yield key, *by_size(part, key[-1])
+def over_runs(rows: pd.DataFrame, keys: Sequence[str], delta: float) -> pd.DataFrame:
+    """Median, upper quantile and number of the runs, and the share of them below zero."""
+    found = rows.groupby(list(keys), sort=False)["value"].agg(
+        median="median",
+        quantile=lambda v: float(upper_quantiles(v, delta)),
+        below=lambda v: (v < 0.0).mean(),
+        runs="size",
+    )
+    return found.rename(columns={"below": "below zero"}).reset_index()
 
 
 def curves(rows: pd.DataFrame, delta: float = DELTA) -> pd.DataFrame:
-    """Median and upper quantile of every measure at every size, with the share of runs below zero."""
-    found = []
-    for (generator, experiment, metric), sizes, values in _measured(rows):
-        measured = {
-            "size": sizes.astype(int),
-            "median": np.median(values, axis=0),
-            "quantile": upper_quantiles(values, delta),
-            "below zero": (values < 0.0).mean(axis=0),
-            "runs": len(values),
-        }
-        found.append(pd.DataFrame({"generator": generator, "experiment": experiment, "metric": metric} | measured))
-    return pd.concat(found, ignore_index=True)
+    """Every measure of the three experiments, by size."""
+    keys = ["dataset", "method", "metric"]
+    found = over_runs(rows[rows["protocol"] == "slopes"], [*keys, "size"], delta)
+    places = found.groupby(keys, sort=False).ngroup()
+    found = found.iloc[np.lexsort([found["size"], places])].reset_index(drop=True)
+    return found.rename(columns={"dataset": "generator", "method": "experiment"})
 
 
 def slopes(rows: pd.DataFrame, delta: float = DELTA) -> pd.DataFrame:
     """Slopes of the upper quantiles over all sizes and beyond the threshold, with their intervals."""
-    found = []
-    for (generator, experiment, metric), sizes, values in _measured(rows):
+    found, some = [], rows[rows["protocol"] == "slopes"]
+    for (generator, experiment, metric), part in some.groupby(["dataset", "method", "metric"], sort=False):
         if (metric in ("eps_f", "mean gap", "covariance gap") and experiment == GIVEN) or metric == "eps_o relative":
             continue  # rounding noise only; and a constant times eps_o
+        sizes, values = by_size(part, metric)
         for text, chosen in (("all", sizes > 0), (f"from {BEYOND} rows", sizes >= BEYOND)):
             line = quantile_slope(sizes[chosen], values[:, chosen], delta)
             found.append((generator, experiment, metric, text, *line))
@@ -220,21 +219,16 @@ def monotone(rows: pd.DataFrame, delta: float = DELTA) -> pd.DataFrame:
     for factor, wanted in SCALED.items():
         some = rows[(rows["protocol"] == f"growth in {factor}") & rows["metric"].isin(wanted)]
         for (metric, size), part in some.groupby(["metric", "size"]):
-            wide = part.pivot(index="split", columns="parameter", values="value")
-            quantiles = upper_quantiles(wide.to_numpy(), delta)
+            quantiles = part.groupby("parameter")["value"].agg(upper_quantiles, delta)
             falls = "yes" if (np.diff(quantiles) < 0.0).all() else "no"
             found.append((factor, metric, int(size), *quantiles, falls))
     return pd.DataFrame(found, columns=["factor", "metric", "size", "gaps x 1/2", "gaps", "gaps x 2", "falls"])
 
 
 def special_table(rows: pd.DataFrame, protocol: str, delta: float = DELTA) -> pd.DataFrame:
-    """Median and upper quantile over the runs of one of the special experiments."""
-    some = rows[rows["protocol"] == protocol]
-    keys = ["dataset", "parameter", "method", "metric"]
-    found = some.groupby(keys, sort=False)["value"].agg(
-        median="median", quantile=lambda v: float(upper_quantiles(v, delta)), runs="size"
-    )
-    return found.reset_index()
+    """Every measure of one of the special experiments."""
+    found = over_runs(rows[rows["protocol"] == protocol], ["dataset", "parameter", "method", "metric"], delta)
+    return found.drop(columns="below zero")
 
 
 # -- vanilla, mean-matched and fair ------------------------------------------------------------------------------------
