@@ -8,7 +8,7 @@ import pytest
 
 from compendium import records
 from compendium.catalogue import task_id
-from compendium.ledger.claim_rules import Answer
+from compendium.ledger.claim_rules import Answer, rule
 from compendium.papers.lee2023 import claims, protocol, readings
 from compendium.papers.lee2023.protocol import direction_sine, fairness_gap, optimality_gap, subspace_sine
 from compendium.store import read_results
@@ -191,6 +191,7 @@ def test_verdict_on_the_sample_size_compares_growth_with_the_bound(reads):
         ({"m eps_f": 1.5}, "holds in part"),
         ({"p eps_f": -1.6}, "holds in part"),
         ({"gap of variances eps_o": -4.0}, "holds in part"),
+        ({"m eps_f": 1.0 + rule("L04", "tolerance")}, "holds"),  # the end of the interval counts, not its middle
     ):
         reads(claims, power_law(exponents))
         found, evidence, _ = claims.sample_size()

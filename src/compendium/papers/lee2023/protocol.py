@@ -322,19 +322,14 @@ def order_of_eigenvalues(runs: Iterable[int]) -> Iterator[Found]:
     """Which eigenvectors of the gap the first phase finds."""
     for gaps, m in ORDERS:
         case = gap_controlled(d=30, gaps=gaps, m=m)
-        targets = top_directions(case)
+        values, vectors = np.linalg.eigh(case.pair.covariance_difference)
+        ranks = {SIGNED: -values, ABSOLUTE: -np.abs(values)}
+        targets = {name: vectors[:, np.argsort(rank)[:m]] for name, rank in ranks.items()}
         for run in runs:
             power = begin(case, (run, 1000), center="group")
             feed(power, fresh(case, 1000, run), BLOCKS)
             at = {"dataset": order_name(gaps, m), "method": "phase 1", "split": run, "size": 1000, "parameter": m}
             yield at, {name: subspace_sine(power.W, target) for name, target in targets.items()}
-
-
-def top_directions(case: Setting) -> dict[str, np.ndarray]:
-    """Eigenvectors of the gap, of the m largest values and of the m largest in absolute value."""
-    values, vectors = np.linalg.eigh(case.pair.covariance_difference)
-    ranks = {SIGNED: -values, ABSOLUTE: -np.abs(values)}
-    return {name: vectors[:, np.argsort(rank)[: case.m]] for name, rank in ranks.items()}
 
 
 def order_name(gaps: tuple[float, ...], m: int) -> str:
