@@ -5,7 +5,6 @@ from itertools import product
 import numpy as np
 import pandas as pd
 import pytest
-from matplotlib import pyplot as plt
 from matplotlib.container import BarContainer
 from matplotlib.text import Text
 
@@ -80,12 +79,6 @@ DRAWN = {
     "cluster_bars": (lambda: figures.cluster_bars(COUNTS, ["a", "b", "c"]), ["unfair", "fair"], ["a", "b", "c"], []),
     "heat_maps": (lambda: figures.heat_maps({"K": (np.eye(4), [0.5]), "F": (np.eye(4), [])}), ["K", "F"], [], [1.5]),
 }  # fmt: skip
-
-
-@pytest.fixture(autouse=True)
-def closed():
-    yield
-    plt.close("all")
 
 
 @pytest.mark.parametrize("name", DRAWN)
