@@ -1,5 +1,5 @@
 """``python -m compendium``: what is stored, run, verified, written and kept."""
 
-from .cli import main
+from .cli import app
 
-main()
+app(prog_name="python -m compendium")

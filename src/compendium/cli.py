@@ -8,6 +8,7 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -31,10 +32,11 @@ def list_experiments() -> None:
     from .catalogue import catalogue
     from .states import summary
 
-    table = rows_of("experiment", "what", "executions", "stored")
-    for entry in catalogue().values():
-        table.add_row(entry.id, f"{entry.title} ({entry.paper})", ", ".join(entry.executions), summary(entry.id))
-    show(table)
+    rows = (
+        (entry.id, f"{entry.title} ({entry.paper})", ", ".join(entry.executions), summary(entry.id))
+        for entry in catalogue().values()
+    )
+    show(("experiment", "what", "executions", "stored"), rows)
 
 
 class _Run(TyperCommand):
@@ -71,7 +73,9 @@ def run(
     from .protocol import replay
 
     entry = experiment(experiment_id)
-    given = [_pair(text) for text in parameter or ()]
+    if bare := [text for text in parameter or () if "=" not in text]:
+        raise ConfigurationError(f"-p needs a name and a value, but got only {bare[0]!r}.")
+    given = [tuple(text.split("=", 1)) for text in parameter or ()]
     arguments = entry.arguments(execution, profile, given)
     if profile == "embedded":
         if task is not None or jobs is not None:
@@ -115,13 +119,6 @@ def _fail(failed: dict[str, str]) -> None:
         typer.echo(f"{', '.join(name for name in failed if failed[name] == why)}: {why}", err=True)
     if failed:
         raise typer.Exit(1)
-
-
-def _pair(text: str) -> tuple[str, str]:
-    name, mark, value = text.partition("=")
-    if not mark:
-        raise ConfigurationError(f"-p needs a name and a value, but got only {text!r}.")
-    return name, value
 
 
 @app.command()
@@ -177,28 +174,24 @@ def verify(
 
 
 def _report_verified(found: list) -> None:
-    table = rows_of("experiment", "task", "numbers", "rows", "largest difference", "relative", "verdict")
+    rows, wrong = [], {}
     for one in found:
         said, shown = one.comparison, ("", "", "")
         if said is not None:
             shown = str(said.rows), f"{said.largest_absolute:.3g}", f"{said.largest_relative:.3g}"
         verdict = "agrees" if one.ok else "NOT COMPUTED" if said is None else f"DIFFERS at {said.where}"
-        table.add_row(one.experiment, one.task, str(one.numbers), *shown, verdict)
-    show(table)
-    good = [one for one in found if one.ok]
-    typer.echo(
-        f"{len(good)} of {len(found)} tasks agree; {sum(one.numbers for one in good)} published numbers rest on them."
-    )
-    _fail({f"{one.experiment} {one.task}": _disagreement(one) for one in found if not one.ok})
-
-
-def _disagreement(one) -> str:
-    if one.failure or not one.comparison.outside:
-        return one.failure or one.comparison.where
-    return (
-        f"{one.comparison.outside} of {one.comparison.rows} numbers differ from the stored ones by more than the "
-        f"tolerance, the most at {one.comparison.where}"
-    )
+        rows.append((one.experiment, one.task, str(one.numbers), *shown, verdict))
+        if not one.ok:
+            wrong[f"{one.experiment} {one.task}"] = one.failure or (
+                f"{said.outside} of {said.rows} numbers differ from the stored ones by more than the tolerance, the "
+                f"most at {said.where}"
+                if said.outside
+                else said.where
+            )
+    show(("experiment", "task", "numbers", "rows", "largest difference", "relative", "verdict"), rows)
+    resting = sum(one.numbers for one in found if one.ok)
+    typer.echo(f"{len(found) - len(wrong)} of {len(found)} tasks agree; {resting} published numbers rest on them.")
+    _fail(wrong)
 
 
 @app.command()
@@ -227,10 +220,7 @@ def ledger(
     written = [report.write(frame), ledger_state.write_readme(table), seals.write()]
     typer.echo(f"Written: {', '.join(str(path) for path in written if path)}")
     counted = ledger_state.counted(table)
-    shown = rows_of(*counted)
-    for row in counted.itertuples(index=False):
-        shown.add_row(*row)
-    show(shown)
+    show(counted, counted.itertuples(index=False))
 
 
 # -- data sets ---------------------------------------------------------------------------------------------------------
@@ -243,11 +233,11 @@ def data_list() -> None:
     """Data sets: where they are used, and which of their raw files are here."""
     from . import data as datasets
 
-    table = rows_of("data set", "title", "files here", "where")
+    rows = []
     for one in datasets.status():
         here = f"{one.present} of {one.files}" if one.files else "all"
-        table.add_row(one.name, one.title, here, f"{one.place}: {one.folder}" if one.folder else one.place)
-    show(table)
+        rows.append((one.name, one.title, here, f"{one.place}: {one.folder}" if one.folder else one.place))
+    show(("data set", "title", "files here", "where"), rows)
 
 
 @data_app.command("fetch")
@@ -388,40 +378,32 @@ def changes(commit: Annotated[str, typer.Argument(metavar="COMMIT", help="Commit
     """Count the stored numbers that differ from those of a commit, for the changelog."""
     from .keep.changed_numbers import changed
 
-    table = rows_of("experiment", "in both", "differ", "new", "gone", "largest relative difference")
     found = changed(commit)
+    rows = []
     for one in found:
-        table.add_row(one.experiment, *map(str, (one.both, one.differing, one.new, one.gone)), f"{one.largest:.3g}")
-    show(table)
+        counts = map(str, (one.both, one.differing, one.new, one.gone))
+        rows.append((one.experiment, *counts, f"{one.largest:.3g}"))
+    show(("experiment", "in both", "differ", "new", "gone", "largest relative difference"), rows)
     typer.echo(f"{sum(one.differing for one in found)} numbers differ from those of {commit}.")
 
 
 # -- what is printed ---------------------------------------------------------------------------------------------------
 
 
-def rows_of(*columns: str):
-    """An empty table with these columns."""
+def show(columns: Iterable[str], rows: Iterable[tuple[str, ...]]) -> None:
+    """Print a table."""
     from rich import box
+    from rich.console import Console
     from rich.table import Table
 
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for number, column in enumerate(columns):
         table.add_column(column, no_wrap=number == 0, overflow="fold")
-    return table
-
-
-def show(rows) -> None:
-    """Print a table."""
-    from rich.console import Console
-
+    for row in rows:
+        table.add_row(*row)
     # In a pipe or a file nothing is wrapped to a screen that is not there.
-    Console(highlight=False, width=None if sys.stdout.isatty() else 400).print(rows)
+    Console(highlight=False, width=None if sys.stdout.isatty() else 400).print(table)
 
 
 def _size(count: int) -> str:
     return f"{count / 1e6:.1f} MB" if count >= 1e5 else f"{count / 1e3:.1f} kB"
-
-
-def main() -> None:
-    """Entry point of ``python -m compendium``."""
-    app(prog_name="python -m compendium")

@@ -91,22 +91,9 @@ def build_entry(files: dict[str, bytes], url, name: str = "toy", **changes) -> E
         RawFile(name=file, bytes=len(body), sha256=hashlib.sha256(body).hexdigest(), url=url(file))
         for file, body in files.items()
     )
-    facts = {
-        "title": "Toy",
-        "folder": name,
-        "licence": "none",
-        "origin": "made up",
-        "rows": 1,
-        "features": 1,
-        "splits": 0,
-        "sensitive": "none",
-        "groups": {},
-        "group_names": {},
-        "papers": (),
-        "preprocessing": "none",
-        "notes": "none",
-        "matches_paper": False,
-    }
+    texts = dict.fromkeys(("licence", "origin", "sensitive", "preprocessing", "notes"), "none")
+    facts = {"title": "Toy", "folder": name, "rows": 1, "features": 1, "splits": 0, "matches_paper": False} | texts
+    facts |= {"groups": {}, "group_names": {}, "papers": ()}
     return Entry(name=name, files=raw, **(facts | changes))
 
 

@@ -1,7 +1,5 @@
 """The CelebA reader, on made images in CelebA's layout: pixels, groups, parts, batches, and every mistake by name."""
 
-import builtins
-
 import numpy as np
 import pytest
 from PIL import Image
@@ -13,7 +11,6 @@ from compendium.data import (
     celeba_stream,
     load_celeba,
 )
-from evenspan import FairPCA, GroupMoments
 from evenspan.core.errors import ConfigurationError, DataError, FetchError
 
 ATTRIBUTES = ("Bald", "Eyeglasses", "Smiling")
@@ -68,106 +65,59 @@ def test_csv_lists_and_folders_of_the_distribution_give_the_same(folder):
         (folder / f"{name}.csv").write_text("\n".join(rows) + "\n")
         (folder / f"{name}.txt").unlink()
     np.testing.assert_array_equal(load_celeba(folder, "Eyeglasses", (4, 4)).X, wanted)
-    for place, name in {
-        "Img": "img_align_celeba",
-        "Anno": "list_attr_celeba.csv",
-        "Eval": "list_eval_partition.csv",
-    }.items():
+    places = {"Img": "img_align_celeba", "Anno": "list_attr_celeba.csv", "Eval": "list_eval_partition.csv"}
+    for place, name in places.items():
         (folder / place).mkdir()
         (folder / name).rename(folder / place / name)
     np.testing.assert_array_equal(load_celeba(folder, "Eyeglasses", (4, 4)).X, wanted)
     assert celeba_attributes(folder) == ATTRIBUTES
 
 
-def test_batches_give_the_moments_of_the_whole(folder):
+def test_batches_rows_and_the_stream_are_the_same_images(folder):
     data = load_celeba(folder, size=(3, 3), partition="all")
-    streamed = GroupMoments.from_batches(celeba_batches(folder, size=(3, 3), partition="all", batch_size=4))
-    whole = GroupMoments.from_data(data.X, data.groups)
-    np.testing.assert_allclose(streamed.means, whole.means, rtol=1e-12)
-    np.testing.assert_allclose(streamed.scatters, whole.scatters, atol=1e-12)
-    assert [len(X) for X, _ in celeba_batches(folder, partition="all", batch_size=4)] == [4, 4, 3]
-    assert [X.shape for X, _ in celeba_batches(folder, size=None, batch_size=4)] == [(4, 120), (2, 120)]
+    batches = list(celeba_batches(folder, size=(3, 3), partition="all", batch_size=4))
+    assert [len(X) for X, _ in batches] == [4, 4, 3]
+    np.testing.assert_array_equal(np.vstack([X for X, _ in batches]), data.X)
+    np.testing.assert_array_equal(np.concatenate([groups for _, groups in batches]), data.groups)
     assert load_celeba(folder, partition="all", limit=5).n == 5
-    gap = np.diff(whole.means @ FairPCA(3).fit_moments(streamed).components_.T, axis=0)
-    assert np.abs(gap).max() < 1e-12 < np.abs(np.diff(whole.means, axis=0)).max()
-
-
-def test_the_stream_gives_the_original_images_in_every_pass(folder):
     stream = celeba_stream(folder, batch_size=4)
     assert (stream.n_rows, stream.image_size, stream.n_features) == (6, (12, 10), 360)
-    for _ in range(2):
-        batches = list(stream)
-        assert [len(X) for X, _ in batches] == [4, 2]
-        X = np.vstack([X for X, _ in batches])
-        assert X.dtype == np.float32
-        np.testing.assert_allclose(X, (PICTURES[:6].reshape(6, 360) / 255 - 0.5) / 0.5, atol=1e-6)
-        assert np.concatenate([groups for _, groups in batches]).tolist() == list(GLASSES[:6])
-    np.testing.assert_array_equal(next(iter(stream.from_row(5)))[0], X[5:])
-    assert celeba_stream(folder, partition="validation", limit=1).n_rows == 1
-    data = load_celeba(folder, size=None, grey=False, on_unreadable="skip")  # and no warning where all can be read
+    X, groups = (np.concatenate(parts) for parts in zip(*stream, strict=True))
+    np.testing.assert_allclose(X, (PICTURES[:6].reshape(6, 360) / 255 - 0.5) / 0.5, atol=1e-6)
+    assert (X.dtype, groups.tolist()) == (np.float32, list(GLASSES[:6]))
+    data = load_celeba(folder, size=None, grey=False)
     np.testing.assert_allclose(data.X, (X + 1) / 2, atol=1e-7)
     assert (data.d, data.feature_names[0], data.feature_names[-1]) == (360, "pixel_00_00_red", "pixel_11_09_blue")
     small = np.vstack([X for X, _ in celeba_stream(folder, size=(3, 2), grey=True, scale="unit")])
     np.testing.assert_allclose(small, load_celeba(folder, size=(3, 2)).X, atol=1e-7)
 
 
-@pytest.mark.parametrize("damage", ["truncated", "no image", "missing"])
-def test_an_unreadable_image_is_named_and_left_out_in_every_pass(folder, damage):
-    path = folder / "img_align_celeba" / "000003.jpg"
-    if damage == "missing":
-        path.unlink()
-    else:
-        noise = np.random.default_rng(0).integers(0, 255, (60, 60, 3), dtype=np.uint8)
-        Image.fromarray(noise).save(path)
-        path.write_bytes(path.read_bytes()[:1200] if damage == "truncated" else b"not an image")
-    with pytest.raises(DataError, match=r"000003\.jpg .*on_unreadable='skip'"):
-        load_celeba(folder, size=(4, 4))
-    with pytest.warns(UnreadableImagesWarning, match=r"1 of 6 images .* left out: 000003\.jpg"):
-        assert load_celeba(folder, size=(4, 4), on_unreadable="skip").groups.tolist() == [1, 0, 1, 0, 0]
-    with pytest.raises(DataError, match=r"000003\.jpg "):
-        list(celeba_stream(folder, size=(4, 4)))
-    stream = celeba_stream(folder, size=(4, 4), on_unreadable="skip", batch_size=2)
-    for _ in range(2):
-        with pytest.warns(UnreadableImagesWarning, match=r"1 of 6 images"):
-            assert np.concatenate([groups for _, groups in stream]).tolist() == [1, 0, 1, 0, 0]
-        assert (stream.n_rows, stream.n_unreadable) == (5, 1)
-
-
-def test_what_is_missing_is_said(folder, tmp_path, monkeypatch):
+def test_what_is_missing_is_said(folder, tmp_path):
     (tmp_path / "empty").mkdir()
     for error, match, call in [
         (FetchError, r"nowhere: it does not exist\. CelebA", lambda: load_celeba(tmp_path / "nowhere")),
         (FetchError, "it has no folder img_align_celeba", lambda: load_celeba(tmp_path / "empty")),
         (ConfigurationError, "attribute='Glasses'; .* Bald, Eyeglasses", lambda: load_celeba(folder, "Glasses")),
         (ConfigurationError, "partition='dev'; .* validation, test", lambda: load_celeba(folder, partition="dev")),
-        (ConfigurationError, "a height and a width", lambda: load_celeba(folder, size=(0, 3))),
         (ConfigurationError, "limit=0", lambda: load_celeba(folder, limit=0)),
-        (ConfigurationError, "on_unreadable='ignore'", lambda: load_celeba(folder, on_unreadable="ignore")),
-        (ConfigurationError, "batch_size=0", lambda: next(celeba_batches(folder, batch_size=0))),
     ]:
         with pytest.raises(error, match=match):
             call()
-    real = builtins.__import__
-
-    def without(name, *rest):
-        if name == "PIL":
-            raise ImportError(name)
-        return real(name, *rest)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(builtins, "__import__", without)
-        with pytest.raises(ConfigurationError, match=r"needs Pillow.*evenspan\[experiments\]"):
-            load_celeba(folder)
+    (folder / "img_align_celeba" / "000003.jpg").unlink()
+    with pytest.raises(DataError, match=r"000003\.jpg .*on_unreadable='skip'"):
+        load_celeba(folder)
+    with pytest.warns(UnreadableImagesWarning, match=r"1 of 6 images .* left out: 000003\.jpg"):
+        assert load_celeba(folder, on_unreadable="skip").groups.tolist() == [1, 0, 1, 0, 0]
     (folder / "list_eval_partition.txt").unlink()
     with pytest.raises(FetchError, match=r"neither list_eval_partition\.txt nor list_eval_partition\.csv"):
         load_celeba(folder)
-    assert load_celeba(folder, partition="all").n == 11
+    assert load_celeba(folder, partition="all", limit=2).n == 2
     (folder / "list_attr_celeba.txt").unlink()
     with pytest.raises(FetchError, match=r"neither list_attr_celeba\.txt"):
         celeba_attributes(folder)
 
 
-def test_damaged_and_empty_lists_and_images_are_refused(folder):
+def test_damaged_and_empty_lists_are_refused(folder):
     for name, old, new, said in [
         ("list_attr_celeba.txt", "11\n", "12\n", "announces 12 images and lists 11"),
         ("list_attr_celeba.txt", "11\n", "", "the first line must be the number of images"),
@@ -188,7 +138,3 @@ def test_damaged_and_empty_lists_and_images_are_refused(folder):
     parts.write_text(parts.read_text().replace(" 1\n", " 0\n"))
     with pytest.raises(DataError, match="no image of the part 'validation'"):
         load_celeba(folder, partition="validation")
-    for path in (folder / "img_align_celeba").iterdir():
-        path.write_bytes(b"")
-    with pytest.raises(DataError, match=r"none of 8 image\(s\)"):
-        load_celeba(folder, on_unreadable="skip")

@@ -52,7 +52,11 @@ def test_counts_are_read_and_every_fault_is_named():
             files.parse_counts(lines)
 
 
-def test_shrinking_takes_means_of_areas():
+def test_images_are_read_and_shrunk_to_means_of_areas(tmp_path):
+    values = RNG.integers(0, 256, (3, 2, 4), dtype=np.uint8)
+    head = bytes([0, 0, 8, 3]) + b"".join(size.to_bytes(4, "big") for size in values.shape)
+    (tmp_path / "x.gz").write_bytes(gzip.compress(head + values.tobytes()))
+    np.testing.assert_array_equal(files._idx(tmp_path / "x.gz"), values)
     images = RNG.random((3, 8, 8))
     small = images.reshape(3, 4, 2, 4, 2).mean(axis=(2, 4))
     np.testing.assert_allclose(files.shrunk(images, 4), small, rtol=1e-12)
@@ -60,13 +64,6 @@ def test_shrinking_takes_means_of_areas():
     np.testing.assert_allclose(odd.mean(axis=(1, 2)), images.mean(axis=(1, 2)), rtol=1e-12)
     with pytest.raises(ConfigurationError, match="side=9"):
         files.shrunk(images, 9)
-
-
-def test_an_idx_file_is_read(tmp_path):
-    values = RNG.integers(0, 256, (3, 2, 4), dtype=np.uint8)
-    head = bytes([0, 0, 8, 3]) + b"".join(size.to_bytes(4, "big") for size in values.shape)
-    (tmp_path / "x.gz").write_bytes(gzip.compress(head + values.tobytes()))
-    np.testing.assert_array_equal(files._idx(tmp_path / "x.gz"), values)
 
 
 def test_a_missing_h5py_is_told_with_its_remedy(monkeypatch):
@@ -98,12 +95,12 @@ def har(tmp_path):
     return tmp_path
 
 
-@pytest.mark.parametrize("inner", ["", "UCI HAR Dataset"])
-def test_har_is_read_from_its_layout(har, inner):
-    X, y, people = load_har(har / inner, complete=False)
-    np.testing.assert_allclose(X, np.arange(11)[:, None] + np.arange(561) / 1000, atol=1e-6)
-    assert y.tolist() == [i % 6 + 1 for i in range(11)]
-    assert people.tolist() == [i % 3 + 1 for i in range(11)]
+def test_har_is_read_from_its_layout(har):
+    for base in (har, har / "UCI HAR Dataset"):
+        X, y, people = load_har(base, complete=False)
+        np.testing.assert_allclose(X, np.arange(11)[:, None] + np.arange(561) / 1000, atol=1e-6)
+        assert y.tolist() == [i % 6 + 1 for i in range(11)]
+        assert people.tolist() == [i % 3 + 1 for i in range(11)]
 
 
 def test_har_that_is_not_whole_is_refused(har):
@@ -143,16 +140,14 @@ def sports(tmp_path, monkeypatch):
     return tmp_path
 
 
-@pytest.mark.parametrize("inner", ["", "data"])
-def test_daily_sports_are_read_from_their_layout(sports, inner):
-    X, y, people = load_daily_sports(sports / inner)
-    assert X.shape == (12, 5625)
-    np.testing.assert_array_equal(X[:, 0], y)
-    np.testing.assert_array_equal(X[:, 1], people)
-    assert X[:, 2].tolist() == [1, 2, 3] * 4
-    np.testing.assert_allclose(
-        X[4].reshape(125, 45), np.loadtxt(sports / "data/a01/p2/s02.txt", delimiter=","), rtol=1e-12
-    )
+def test_daily_sports_are_read_from_their_layout(sports):
+    for base in (sports, sports / "data"):
+        X, y, people = load_daily_sports(base)
+        assert X.shape == (12, 5625)
+        np.testing.assert_array_equal(X[:, :2], np.column_stack([y, people]))
+        assert X[:, 2].tolist() == [1, 2, 3] * 4
+        readings = np.loadtxt(sports / "data/a01/p2/s02.txt", delimiter=",")
+        np.testing.assert_allclose(X[4].reshape(125, 45), readings, rtol=1e-12)
 
 
 def test_daily_sports_that_are_not_whole_are_refused(sports):
@@ -283,6 +278,7 @@ def test_random_halves_are_equal_and_decided_by_their_seed():
 
 
 SHAPES = {
+    "jaffe": (213, 12, 10, [30, 29, 32, 31, 30, 31, 30]),
     "mnist_usps": (3800, 256, 10, [2000, 1800]),
     "k1b": (2340, 21839, 6, [1170, 1170]),
     "har_means": (180, 66, 6, [6] * 30),
@@ -297,22 +293,17 @@ SHAPES = {
 def test_the_real_data(name, raw):
     raw(*({"mnist", "usps"} if name == "mnist_usps_large" else {name}))
     data, (n, d, clusters, sizes) = load_clustering(name), SHAPES[name]
+    if name == "jaffe":  # the authors' kernels
+        assert (data.kernels.shape, data.n_clusters, list(data.group_sizes.values())) == ((d, n, n), clusters, sizes)
+        np.testing.assert_allclose(np.diagonal(data.kernels, axis1=1, axis2=2), 1.0, atol=1e-9)
+        np.testing.assert_allclose(data.kernels, data.kernels.swapaxes(1, 2), atol=1e-9)
+        return
     assert (data.X.shape, data.n_clusters) == ((n, d), clusters)
     assert list(data.group_sizes.values()) == sizes
     squares = data.X.multiply(data.X) if sparse.issparse(data.X) else data.X**2
     np.testing.assert_allclose(np.asarray(squares.sum(axis=1)).ravel(), 1.0, rtol=1e-9)
     if "mnist" in name or name == "usps":
         assert np.unique(data.y).tolist() == list(range(10))
-
-
-@pytest.mark.raw
-def test_the_authors_kernels(raw):
-    raw("jaffe")
-    data = load_clustering("jaffe")
-    assert data.kernels.shape == (12, 213, 213)
-    np.testing.assert_allclose(np.diagonal(data.kernels, axis1=1, axis2=2), 1.0, atol=1e-9)
-    np.testing.assert_allclose(data.kernels, data.kernels.swapaxes(1, 2), atol=1e-9)
-    assert (data.n_clusters, list(data.group_sizes.values())) == (10, [30, 29, 32, 31, 30, 31, 30])
 
 
 @pytest.mark.raw

@@ -1,7 +1,6 @@
 """The command line, in this process and as a real program."""
 
 import json
-import os
 import subprocess
 import sys
 
@@ -15,30 +14,11 @@ from evenspan.auditing.execution import numeric_environment
 from evenspan.core.errors import FetchError
 
 
-@pytest.fixture
-def cli(monkeypatch):
-    """Invoke the application; numeric settings it makes do not leave the test."""
-    saved = dict(os.environ)
-
-    def invoke(*arguments: str):
-        return CliRunner().invoke(app, list(arguments))
-
-    yield invoke
-    os.environ.clear()
-    os.environ.update(saved)
+def cli(*arguments: str):
+    return CliRunner().invoke(app, list(arguments))
 
 
-def program(*arguments: str, **environment: str) -> subprocess.CompletedProcess:
-    return subprocess.run(
-        [sys.executable, "-m", "compendium", *arguments],
-        env=os.environ | environment,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-
-
-def test_help_and_version(cli):
+def test_help_and_version():
     result = cli("--help")
     assert result.exit_code == 0
     for command in ("list", "run", "data", "ledger", "build"):
@@ -55,7 +35,7 @@ def test_the_command_line_imports_nothing_heavy():
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"
 
 
-def test_list_shows_the_state(finished, cli):
+def test_list_shows_the_state(finished):
     record = finished / "toy-k2.json"
     record.write_text(record.read_text().replace('"protocol": 1', '"protocol": 2', 1))
     result = cli("list")
@@ -84,9 +64,10 @@ def test_list_shows_the_state(finished, cli):
         ),
         (["ledger", "--check"], "ledger.csv is missing. Write it: python -m compendium ledger"),
         (["ledger", "--check", "--summary"], "Give --summary or --check, not both."),
+        (["run", "toy-table", "--colour", "red"], "No such option"),
     ],
 )
-def test_mistakes_are_told_in_plain_words(toy_checkout, cli, arguments, said):
+def test_mistakes_are_told_in_plain_words(toy_checkout, arguments, said):
     result = cli(*arguments)
     assert result.exit_code == 2
     assert said in result.stderr
@@ -94,15 +75,13 @@ def test_mistakes_are_told_in_plain_words(toy_checkout, cli, arguments, said):
 
 
 def test_the_program_ends_with_code_2_and_no_traceback(toy_checkout):
-    result = program("run", "toy-table", "-p", "k", "ten")
+    command = [sys.executable, "-m", "compendium", "run", "toy-table", "-p", "k", "ten"]
+    result = subprocess.run(command, capture_output=True, text=True, check=False)
     assert (result.returncode, result.stdout) == (2, "")
     assert result.stderr == "Error: toy-table: parameter 'k' needs a whole number, but got 'ten'.\n"
-    unknown = program("run", "toy-table", "--colour", "red")
-    assert unknown.returncode == 2
-    assert "No such option" in unknown.stderr
 
 
-def test_the_embedded_profile_executes_the_notebook_with_typed_parameters(toy_checkout, cli):
+def test_the_embedded_profile_executes_the_notebook_with_typed_parameters(toy_checkout):
     result = cli("run", "toy-table", "-p", "k", "2", "-p", "scale", "3", "-p", "quick", "false")
     assert result.exit_code == 0, result.output
     made = toy_checkout / "_build" / "runs" / "toy-table" / "toy-k2-scale3.0-quickfalse.ipynb"
@@ -112,7 +91,7 @@ def test_the_embedded_profile_executes_the_notebook_with_typed_parameters(toy_ch
     assert str(made) in result.output
 
 
-def test_one_reason_of_several_failures_is_told_once(results, cli, monkeypatch):
+def test_one_reason_of_several_failures_is_told_once(results, monkeypatch):
     monkeypatch.setenv("FAKE_REFUSE", "1")
     result = cli("run", "toy-table", "--profile", "full", "-p", "k", "2")
     assert result.exit_code == 1
@@ -121,13 +100,13 @@ def test_one_reason_of_several_failures_is_told_once(results, cli, monkeypatch):
     assert "Traceback" not in result.stderr
 
 
-def test_a_failing_notebook_is_told(toy_checkout, cli):
+def test_a_failing_notebook_is_told(toy_checkout):
     result = cli("run", "toy-table", "-p", "k", "13")
     assert result.exit_code == 2
     assert "AssertionError: thirteen" in result.stderr
 
 
-def test_the_full_profile_runs_what_is_asked_and_keeps_what_is_stored(toy_checkout, cli):
+def test_the_full_profile_runs_what_is_asked_and_keeps_what_is_stored(toy_checkout):
     result = cli("run", "toy-table", "--profile", "full", "--execution", "toy-k2", "--jobs", "2")
     assert result.exit_code == 0, result.output
     assert "toy-table: 3 computed, 0 stored already, 0 failed\n" in result.stdout
@@ -137,7 +116,7 @@ def test_the_full_profile_runs_what_is_asked_and_keeps_what_is_stored(toy_checko
     assert "toy-table: 1 computed, 0 stored already, 0 failed\n" in one.stdout
 
 
-def test_a_failing_task_gives_code_1(toy_checkout, cli, monkeypatch):
+def test_a_failing_task_gives_code_1(toy_checkout, monkeypatch):
     monkeypatch.setenv("FAKE_FAIL", "PCA")
     result = cli("run", "toy-table", "--profile", "full", "-p", "k", "2")
     assert result.exit_code == 1
@@ -145,7 +124,7 @@ def test_a_failing_task_gives_code_1(toy_checkout, cli, monkeypatch):
     assert "k2-pca: ValueError: PCA was told to fail" in result.stderr
 
 
-def test_ledger_writes_shows_and_checks(finished, cli):
+def test_ledger_writes_shows_and_checks(finished):
     written = cli("ledger")
     assert written.exit_code == 0
     assert "not yet run" in written.stdout
@@ -158,7 +137,7 @@ def test_ledger_writes_shows_and_checks(finished, cli):
     assert summary.stdout.splitlines()[0].startswith("kleindessner2023  6 without a number of ours (6 not yet run)")
 
 
-def test_data_commands_call_the_data_layer(cli, monkeypatch):
+def test_data_commands_call_the_data_layer(monkeypatch):
     listed = cli("data", "list")
     assert listed.exit_code == 0
     assert "adult" in listed.stdout
@@ -182,7 +161,7 @@ def test_data_commands_call_the_data_layer(cli, monkeypatch):
     assert cli("data", "moments", "adult").stdout == "Written: adult.npz\n"
 
 
-def test_moments_are_computed_with_one_thread(monkeypatch, cli):
+def test_moments_are_computed_with_one_thread(monkeypatch):
     called = []
 
     def run(command, env, check):
@@ -197,7 +176,7 @@ def test_moments_are_computed_with_one_thread(monkeypatch, cli):
     assert env["OMP_NUM_THREADS"] == env["OPENBLAS_NUM_THREADS"] == "1"
 
 
-def test_build_is_make_book(monkeypatch, cli):
+def test_build_is_make_book(monkeypatch):
     called = []
 
     def run(command, check):

@@ -276,12 +276,12 @@ BAR_COLUMNS = (*CLEAN_COLUMNS[:-2], "race2", "bar1")
 ARFF_COLUMNS = (*CLEAN_COLUMNS[:-3], "racetxt", "tier", "pass_bar")
 
 
-def diabetes_blocks(entry: Entry, rows: int = BLOCK_ROWS) -> Iterator[pd.DataFrame]:
+def diabetes_blocks(entry: Entry) -> Iterator[pd.DataFrame]:
     """The Diabetes table, label included, in blocks of rows straight from its archive."""
     path = fetch_file(entry, entry.files[0].name)
     try:
         with zipfile.ZipFile(path) as archive, archive.open(path.name.removesuffix(".zip")) as file:
-            for block in pd.read_csv(file, chunksize=rows):
+            for block in pd.read_csv(file, chunksize=BLOCK_ROWS):
                 yield numeric(entry, headed(entry, block, DIABETES_COLUMNS))
     except (*NO_TABLE, zipfile.BadZipFile, zlib.error, EOFError, KeyError) as error:
         raise unreadable(entry, path.name, error) from error
