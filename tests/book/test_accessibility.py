@@ -21,23 +21,10 @@ PAGES = sorted(
     p.relative_to(HTML).as_posix() for p in HTML.rglob("*.html") if not p.relative_to(HTML).parts[0].startswith("_")
 )
 #: One page of each kind: text, derivation beside code, executed experiment, wide tables, lists, search.
-KINDS = [
-    name
-    for name in (
-        "index.html",
-        "across/guide.html",
-        "papers/kleindessner2023/derivation.html",
-        "experiments/kleindessner2023-table/adult-k10.html",
-        "papers/rathore2025/findings.html",
-        "reference/api.html",
-        "ledger.html",
-        "genindex.html",
-        "search.html",
-        "explorer.html",
-        "yours/audit.html",
-    )
-    if name in PAGES
-]
+KINDS = """index.html across/guide.html papers/kleindessner2023/derivation.html
+    experiments/kleindessner2023-table/adult-k10.html papers/rathore2025/findings.html reference/api.html ledger.html
+    genindex.html search.html explorer.html yours/audit.html"""
+KINDS = [name for name in KINDS.split() if name in PAGES]
 AXE = Path(axe_playwright_python.__file__).with_name("axe.min.js").read_text(encoding="utf-8")
 TAGS = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "best-practice"]
 #: What axe does not look at, and why. Formulas are drawn glyph by glyph in the colour of the text round them, each with
@@ -55,12 +42,11 @@ OPEN_ALL = """() => {
 }"""
 
 
-def look_at(page, *, rules=None, left_out=LEFT_OUT):
+def look_at(page, *, rules=None):
     """What axe-core finds on a page: rule, count, examples."""
     page.evaluate(AXE)
-    if rules:
-        return page.evaluate(RUN, [left_out, {"runOnly": {"type": "rule", "values": rules}}])
-    return page.evaluate(RUN, [left_out, {"runOnly": {"type": "tag", "values": TAGS}}])
+    only = {"type": "rule", "values": rules} if rules else {"type": "tag", "values": TAGS}
+    return page.evaluate(RUN, [LEFT_OUT, {"runOnly": only}])
 
 
 def calm(open_page, name, **size):

@@ -27,9 +27,8 @@ SET_UP = ("python3 -m venv .venv && source .venv/bin/activate", "pip install -e 
 
 def section(page: str, title: str) -> str:
     """The part of a page from one heading of the second level to the next."""
-    return re.split(r"^## ", page, flags=re.MULTILINE)[1:][
-        [part.splitlines()[0] for part in re.split(r"^## ", page, flags=re.MULTILINE)[1:]].index(title)
-    ]
+    parts = re.split(r"^## ", page, flags=re.MULTILINE)[1:]
+    return next(part for part in parts if part.splitlines()[0] == title)
 
 
 def texts() -> dict[str, str]:
