@@ -1,5 +1,6 @@
 """The changelog counts the numbers that changed, and the counter counts what it should."""
 
+import math
 import os
 import re
 import subprocess
@@ -8,7 +9,7 @@ import pytest
 
 from compendium import paths
 from compendium.catalogue import catalogue
-from compendium.keep.changed_numbers import changed
+from compendium.keep.changed_numbers import _difference, changed
 from evenspan.core.errors import ConfigurationError
 
 HEAD = "dataset,method,k,split,protocol,metric,value,reason\n"
@@ -42,9 +43,10 @@ def test_what_changed_is_counted(results):
     results.write_text(HEAD + row(0, "1.5") + row(2, "3.0") + row(3, "4.0"))
     (results.parent / "two.csv").write_text(HEAD + row(4, "9.0"))
     (one,) = changed("HEAD")
-    assert (one.experiment, one.both, one.differing, one.new, one.gone) == ("toy-table", 2, 2, 2, 1)
+    assert one == ("toy-table", 2, 2, 2, 1, math.inf)  # a number in place of none
     results.write_text(HEAD + row(0, "1.5") + row(1, "2.0") + row(2, ""))
     assert next(iter(changed("HEAD"))).largest == pytest.approx(1 / 3)
+    assert _difference(1e9, 1e9 + 1, rtol=1e-8, atol=1e-8) == 0 < _difference(1e9, 1e9 + 1, rtol=0, atol=1e-8)
 
 
 def test_numbers_are_the_same_ones_in_other_files(results):

@@ -147,6 +147,8 @@ def test_data_are_named_as_the_record_names_them():
     assert (own["name"], own["sha256"]) == (f"{adult.folder}/{raw.name}", "0" * 64)
     assert crate.made_from(moments, "1" * 64)[0]["name"] == moments
     assert crate.made_from("data set made up", "0" * 64) == []
+    bare = crate._made_of({"seed": None, "commit": "ab12", "code": None, "lock_sha256": None})
+    assert [(one["name"], one["value"]) for one in bare] == [("seed", "none"), ("commit", "ab12")]
 
 
 def test_every_column_and_every_run_is_described(folder, graph):
