@@ -77,18 +77,11 @@ def test_the_block_is_made_anew_and_the_rest_is_kept(counts, claims):
     assert ledger_state.readme(new, counts, claims) == new
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "no markers",
-        f"{ledger_state.BEGIN} only the first",
-        f"{ledger_state.END} turned round {ledger_state.BEGIN}",
-        f"{ledger_state.BEGIN}{ledger_state.END} twice {ledger_state.BEGIN}{ledger_state.END}",
-    ],
-)
-def test_a_text_without_a_place_for_the_counts_is_refused(counts, claims, text):
-    with pytest.raises(ResultError, match="needs the markers"):
-        ledger_state.readme(text, counts, claims)
+def test_a_text_without_a_place_for_the_counts_is_refused(counts, claims):
+    begin, end = ledger_state.BEGIN, ledger_state.END
+    for text in ("no markers", f"{begin} only the first", f"{end} turned round {begin}", f"{begin}{end}{begin}{end}"):
+        with pytest.raises(ResultError, match="needs the markers"):
+            ledger_state.readme(text, counts, claims)
 
 
 def test_the_readme_says_what_the_committed_ledger_says():

@@ -59,14 +59,9 @@ def by_count(count: int, claimed: float, others: Iterable[int]) -> str:
 
 
 def both(told: Callable[[Source], tuple[str, str]], printed: Source, ours: Source) -> Answer:
-    """One rule applied to the printed and to our numbers.
+    """One rule applied to the printed and to our numbers; ours may raise :class:`MissingNumbersError`.
 
-    Parameters
-    ----------
-    told : callable
-        Gives the answer of a source of numbers and its evidence, without a full stop.
-    printed, ours
-        The two sources; ours may raise :class:`MissingNumbersError`.
+    ``told`` gives the answer of a source of numbers and its evidence, without a full stop.
     """
     theirs, words = told(printed)
     try:
@@ -90,21 +85,8 @@ def rules() -> dict[str, Mapping[str, ClaimRule]]:
 
 
 def rule(claim: str, name: str) -> float:
-    """The number of a rule.
+    """The number of a rule of a claim, by its number in ``data/paper/claims.csv``, or of a finding, by its key.
 
-    Parameters
-    ----------
-    claim : str
-        Number of the claim, as in ``data/paper/claims.csv``, or key of the finding.
-    name : str
-        Name of the rule.
-
-    Returns
-    -------
-    int or float
-
-    Examples
-    --------
     >>> rule("V14", "data sets")
     11
     """

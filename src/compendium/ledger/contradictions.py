@@ -147,17 +147,9 @@ def answer_of(claim: str) -> Answer | None:
 class ByClaim:
     """A check that follows from claims: the weakest of their answers on one side decides.
 
-    ``printed`` decides where the tables are held against the words; ``here`` where theory, a computation or our runs
-    are. So a contradiction and a claim about the same thing are one computation, and cannot disagree.
-
-    Parameters
-    ----------
-    *claims : str
-    side : {"here", "printed"}
-    also : str
-        What else is to be said.
-    holds, in_part, not_so : str
-        Outcome of each answer.
+    The side ``printed`` decides where the tables are held against the words; ``here`` where theory, a computation or
+    our runs are. So a contradiction and a claim about the same thing are one computation, and cannot disagree.
+    ``holds``, ``in_part`` and ``not_so`` are the outcomes of the answers; ``also`` is what else is to be said.
     """
 
     def __init__(self, *claims: str, side="here", also="", holds=FIRST, in_part=PART, not_so=SECOND) -> None:

@@ -23,22 +23,12 @@ K = COMPONENTS
 
 @dataclass(frozen=True)
 class Evidence:
-    """What was computed for a finding.
+    """What was computed for a finding: the numbers in words and, perhaps, in a table."""
 
-    Parameters
-    ----------
-    supported : bool
-        Whether the numbers bear the statement out; the page refuses to print it otherwise.
-    sentence : str
-        The numbers in words.
-    table : DataFrame, optional
-        Cells are text or rounded numbers.
-    caption : str
-        Of the table.
-    """
-
+    #: Whether the numbers bear the statement out; the page refuses to print it otherwise.
     supported: bool
     sentence: str
+    #: Cells are text or rounded numbers.
     table: pd.DataFrame | None = None
     caption: str = ""
 

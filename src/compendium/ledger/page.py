@@ -41,17 +41,7 @@ _SIZES = {"Off by, digits", "Off by, deviations"}
 
 
 def page(frame: pd.DataFrame, numbers: pd.DataFrame, judged: pd.DataFrame | None = None) -> str:
-    """Markdown of the page.
-
-    Parameters
-    ----------
-    frame : DataFrame
-        The rows of the ledger.
-    numbers : DataFrame
-        Their counts.
-    judged : DataFrame, optional
-        The claims with their answers; by default they are computed.
-    """
+    """Markdown of the page: the rows of the ledger, their counts, and the claims, computed now unless given."""
     judged = claims() if judged is None else judged
     words = list(frame["published"]).count("")
     pictures = "\n".join(f"### {paper}\n\n{_raw(figures)}\n" for paper, figures in ledger_heat.sections(frame))
@@ -114,16 +104,8 @@ if what it rests on has, and counts as nothing else.
 def choices(name: str, label: str, head: Mapping[str, str], rows: Iterable[str]) -> HTML:
     """A table over which ``ledger.js`` puts a search and choices; without the script it is a plain table.
 
-    Parameters
-    ----------
-    name : str
-        Of the table, unique on its page.
-    label : str
-        What the table holds, for those who cannot see it.
-    head : mapping of str to str
-        Heading of each column -> name of its choice, empty for none.
-    rows : iterable of str
-        Table rows as HTML.
+    Its name is unique on its page; the label says what it holds, for those who cannot see it. ``head`` maps the heading
+    of each column to the name of its choice, empty for none; rows are HTML.
     """
     return HTML(_filtered(label, name, f"{name}-q", head, rows))
 

@@ -60,12 +60,8 @@ def summary(counts: pd.DataFrame) -> Iterator[str]:
 def sentences(counts: pd.DataFrame, *, verdicts: bool = True) -> Iterator[str]:
     """One clause for each kind of evidence: its numbers, their verdicts, how many agree, and how many wrong ones would.
 
-    Parameters
-    ----------
-    counts : DataFrame
-        The rows of one paper or of the total.
-    verdicts : bool
-        Whether the verdicts are counted one by one even where the share that agrees sums them up.
+    ``counts`` are those of one paper or of the total. Without ``verdicts`` these are counted one by one only where no
+    share that agrees sums them up.
     """
     for evidence, row in counts.iterrows():
         alone = pd.isna(row["wrong method"])

@@ -12,16 +12,7 @@ from .table import ledger
 
 
 def verdict_grid(study: Study, metric: str, *, caption: str) -> HTML:
-    """One metric of a study: k downwards, methods across, each cell ``printed | ours`` with its verdict.
-
-    Parameters
-    ----------
-    study : Study
-        Of an experiment that is judged against printed tables with a column ``k``.
-    metric : str
-        As printed.
-    caption : str
-    """
+    """One metric, as printed, of a study: k down, methods across, each cell ``printed | ours`` with its verdict."""
     if not study.published:
         return sentence("Nothing is printed for this setting.")
     rows = ledger()
