@@ -42,12 +42,6 @@ def two(three):
     return three[0][:320], three[1][:320]
 
 
-@pytest.fixture(autouse=True)
-def closed():
-    yield
-    plt.close("all")
-
-
 def fits(X, groups):
     fitted = {
         "PCA": StandardPCA(2).fit(X),

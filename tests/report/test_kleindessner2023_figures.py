@@ -5,16 +5,8 @@ import itertools
 import numpy as np
 import pandas as pd
 import pytest
-from matplotlib import pyplot as plt
 
 from compendium.papers.kleindessner2023 import figures
-from evenspan.displays import style
-
-
-@pytest.fixture(autouse=True)
-def closed():
-    yield
-    plt.close("all")
 
 
 def crossed(columns: dict, **values) -> pd.DataFrame:
@@ -148,12 +140,3 @@ def test_ticks_of_time_ratios_are_as_fine_as_their_range_allows(largest, ticks):
     (panel,) = figures.time_ratios(found).axes
     assert [tick.get_text() for tick in panel.get_yticklabels()] == ticks
     assert [tick.get_text() for tick in panel.get_xticklabels()] == ["20", "60"]
-
-
-def test_looks_repeat_after_49_and_neighbours_share_nothing():
-    n = len(style.COLOURS) * len(style.MARKERS)
-    assert n == 49
-    pairs = list(itertools.islice(style.looks(), 2 * n))
-    assert len(set(pairs[:n])) == n
-    assert set(pairs) == set(pairs[:n])
-    assert all(one[0] != other[0] and one[1] != other[1] for one, other in itertools.pairwise(pairs[: n // 7]))

@@ -3,7 +3,7 @@
 import re
 import subprocess
 import sys
-from itertools import combinations, islice
+from itertools import combinations, islice, pairwise
 
 import matplotlib as mpl
 import numpy as np
@@ -198,7 +198,6 @@ def test_every_look_can_be_drawn_and_an_open_mark_lets_one_see_through():
         panel.plot([0], [0], **look("PCA")._replace(fill=fill).mark())
     panel.legend(handles=handles(method_looks.methods().values(), lines=True))
     fig.canvas.draw()
-    plt.close(fig)
 
 
 # -- groups, colours, settings ----------------------------------------------------------------------------------------
@@ -231,7 +230,10 @@ def test_colours_stand_out_from_white_and_from_each_other():
         assert contrast(style.SETTINGS[key], WHITE) >= 4.5, key
     assert contrast(style.SETTINGS["axes.edgecolor"], WHITE) >= 3.0
     assert contrast(style.SETTINGS["grid.color"], WHITE) < 1.5  # the grid stays behind everything that says something
-    assert len(set(islice(style.looks(), 49))) == 49
+    pairs = list(islice(style.looks(), 98))
+    assert len(set(pairs[:49])) == len(style.COLOURS) * len(style.MARKERS) == 49
+    assert pairs[:49] == pairs[49:]
+    assert all(one[0] != other[0] and one[1] != other[1] for one, other in pairwise(pairs[:7]))
     with mpl.rc_context(style.settings()):
         assert mpl.rcParams["axes.prop_cycle"].by_key()["color"] == list(style.COLOURS)
 
