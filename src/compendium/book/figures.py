@@ -39,10 +39,15 @@ def explained(fig: Figure, entries: Iterable[Line2D], ncols: int | None = None, 
 
 def words(text: str) -> Figure:
     """Words in the place of a figure for which a setting has no numbers."""
-    fig, panel = plt.subplots(figsize=(6.0, 0.6))
+    fig, panel = plt.subplots(figsize=(6.0, 1.2))
     panel.text(0.0, 0.5, text, color=INK)
     panel.axis("off")
     return fig
+
+
+def arms(line: pd.DataFrame, middle: str, low: str = "smallest", high: str = "largest") -> np.ndarray:
+    """Lengths (2, n) of error bars, down and up; rounding may put a mean of equal numbers off its ends."""
+    return np.maximum([line[middle] - line[low], line[high] - line[middle]], 0.0)
 
 
 def line_each(panel: Axes, names: Sequence[str]) -> None:

@@ -1,6 +1,6 @@
 """Figures of the experiments on fair representations: each takes tidy data and returns a matplotlib figure."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
@@ -12,7 +12,7 @@ from matplotlib.ticker import MaxNLocator, NullFormatter
 from evenspan.displays.method_looks import Look, group_looks, handles, looks
 from evenspan.displays.style import COLOURS, INK, MARKERS, SOURCES
 
-from ...book.figures import entry, explained, line_each, panels, readable, words
+from ...book.figures import arms, entry, explained, line_each, panels, readable, words
 
 #: Colour, marker and fill of what was measured on the fitting points, and of what was held out.
 FITTING, HELD_OUT = (COLOURS[1], "o", "white"), (COLOURS[0], "s", COLOURS[0])
@@ -69,7 +69,7 @@ def promises(found: pd.DataFrame, metrics: dict[str, str], *, chance: dict[str, 
             some = found[(found["metric"] == metric) & (found["protocol"] == protocol)]
             some, (colour, marker, fill) = some.set_index("method").reindex(methods), look
             panel.errorbar(
-                some["mean"], np.arange(len(methods)) + shift, xerr=_reach(some, "low", "mean", "high"), fmt=marker,
+                some["mean"], np.arange(len(methods)) + shift, xerr=arms(some, "mean", "low", "high"), fmt=marker,
                 color=colour, markerfacecolor=fill, markersize=5, capsize=2, linewidth=1,
             )  # fmt: skip
         if metric in chance:
@@ -82,11 +82,6 @@ def promises(found: pd.DataFrame, metrics: dict[str, str], *, chance: dict[str, 
 def _samples(fitting: str, held_out: str) -> list[Line2D]:
     looks = {fitting: FITTING, held_out: HELD_OUT}
     return [entry(name, colour, marker, mfc=fill) for name, (colour, marker, fill) in looks.items()]
-
-
-def _reach(line: pd.DataFrame, low: str, middle: str, high: str) -> list[pd.Series]:
-    """What an error bar needs: how far the ends are from the middle."""
-    return [line[middle] - line[low], line[high] - line[middle]]
 
 
 # -- synthetic data and pictures ---------------------------------------------------------------------------------------
@@ -176,8 +171,7 @@ def readers(found: pd.DataFrame) -> Figure:
         for shift, (method, own) in enumerate(looks(methods).items()):
             some = found[(found["reader"] == name) & (found["method"] == method)].set_index("k").reindex(sizes)
             x = np.arange(len(sizes)) + 0.12 * (shift - (len(methods) - 1) / 2)
-            reach = _reach(some, "smallest", "mean", "largest")
-            panel.errorbar(x, some["mean"], yerr=reach, linestyle="", capsize=2, **own.mark())
+            panel.errorbar(x, some["mean"], yerr=arms(some, "mean"), linestyle="", capsize=2, **own.mark())
         panel.axhline(0.5, color=INK, linestyle="--", linewidth=1)
         panel.set(title=name, xlabel="components k", xlim=(-0.5, len(sizes) - 0.5))
         panel.set_xticks(range(len(sizes)), [str(k) for k in sizes])
@@ -229,8 +223,7 @@ def times(found: pd.DataFrame, unit: str) -> Figure:
 def _times(panel: Axes, found: pd.DataFrame, size: str, middle: str, own: dict[str, Look]) -> None:
     """A line for each method with its range, both axes logarithmic."""
     for method, line in found.sort_values(size, kind="stable").groupby("method", sort=False):
-        reach = _reach(line, "smallest", middle, "largest")
-        panel.errorbar(line[size], line[middle], yerr=reach, capsize=2, **own[method].line())
+        panel.errorbar(line[size], line[middle], yerr=arms(line, middle), capsize=2, **own[method].line())
     panel.set(xscale="log", yscale="log")
 
 
@@ -252,53 +245,46 @@ def tradeoff(points: pd.DataFrame, violation: str, trivial: Sequence[str] = ()) 
         Methods without a parameter: they come last.
     """
     methods = [name for name in dict.fromkeys(points["method"]) if name not in trivial]
-    own = looks([*methods, *trivial])
-    lines = list(points.groupby(["classifier", "size"], sort=False).groups)
-    columns = list(dict.fromkeys(points["dataset"]))
-    fig, axes = panels(len(lines), len(columns), (4.4 * len(columns) + 0.4, 3.1 * len(lines) + 0.9))
-    for (classifier, size), row in zip(lines, axes, strict=True):
-        for dataset, panel in zip(columns, row, strict=True):
-            here = (points["classifier"] == classifier) & (points["size"] == size) & (points["dataset"] == dataset)
-            for method, some in points[here].groupby("method", sort=False):
-                _curve(panel, some, violation, own[method])
-            panel.set_title(f"{dataset}, {classifier}\n{size}")
-    return _finished(fig, axes, violation, own.values())
+    return _curves(points, violation, "method", looks([*methods, *trivial]), "{0}, {1}\n{2}")
 
 
 def powers(points: pd.DataFrame, violation: str) -> Figure:
-    """The same points of one representation with the second block weighted by lambda and by its third power.
+    """The same for one representation with the second block weighted by lambda and by its third power (``weight``).
 
-    A column of panels for each data set; the values of lambda at the ends and in the middle stand beside their markers.
-    ``points`` is as above, with a column ``weight``.
+    The values of lambda at the ends and in the middle stand beside their markers.
     """
     weights = [name for name in WEIGHTS if name in set(points["weight"])]
     signs = zip(weights, COLOURS, MARKERS, ("-", "--", ":"), ("full", "none", "full"), strict=False)
     own = {name: Look(colour, mark, dash, WEIGHTS[name], fill, 5.5, "", "") for name, colour, mark, dash, fill in signs}
-    columns = list(dict.fromkeys(points["dataset"]))
-    fig, axes = panels(1, len(columns), (4.4 * len(columns) + 0.4, 4.0))
-    for dataset, panel in zip(columns, axes[0], strict=True):
-        for shift, weight in enumerate(weights):
-            some = points[(points["dataset"] == dataset) & (points["weight"] == weight)]
-            _curve(panel, some, violation, own[weight])
-            for one in some[some["parameter"].isin([0.1, 0.5, 0.9])].to_dict("records"):
+    fig = _curves(points, violation, "weight", own, "{0}")
+    told = points[points["parameter"].isin([0.1, 0.5, 0.9])]
+    for panel, dataset in zip(fig.axes, dict.fromkeys(points["dataset"]), strict=True):
+        for place, weight in enumerate(weights):
+            for one in told[(told["dataset"] == dataset) & (told["weight"] == weight)].to_dict("records"):
                 panel.annotate(
-                    f"{one['parameter']:g}", (one[violation], one["accuracy"]), (5, -11 if shift else 5),
+                    f"{one['parameter']:g}", (one[violation], one["accuracy"]), (5, -11 if place else 5),
                     textcoords="offset points", color=own[weight].colour, fontsize="small",
                 )  # fmt: skip
-        panel.set_title(dataset)
-    return _finished(fig, axes, violation, own.values())
+    return fig
 
 
-def _curve(panel: Axes, some: pd.DataFrame, violation: str, own: Look) -> None:
-    line = some.sort_values("parameter")
-    panel.plot(line[violation], line["accuracy"], markersize=5.5, linewidth=0.8, alpha=0.9, **own.line())
-
-
-def _finished(fig: Figure, axes: np.ndarray, violation: str, own: Iterable[Look]) -> Figure:
-    for panel in axes.flat:
-        panel.xaxis.set_major_locator(MaxNLocator(5))
+def _curves(points: pd.DataFrame, violation: str, series: str, own: dict[str, Look], title: str) -> Figure:
+    lines = list(points.groupby(["classifier", "size"], sort=False).groups)
+    columns = list(dict.fromkeys(points["dataset"]))
+    fig, axes = panels(len(lines), len(columns), (4.4 * len(columns) + 0.4, 3.1 * len(lines) + 0.9))
+    for line, row in zip(lines, axes, strict=True):
+        for dataset, panel in zip(columns, row, strict=True):
+            here = points[(points[["dataset", "classifier", "size"]] == [dataset, *line]).all(axis=1)]
+            for name, look in own.items():
+                some = here[here[series] == name].sort_values("parameter")
+                if len(some):
+                    panel.plot(
+                        some[violation], some["accuracy"], markersize=5.5, linewidth=0.8, alpha=0.9, **look.line()
+                    )
+            panel.set_title(title.format(dataset, *line))
+            panel.xaxis.set_major_locator(MaxNLocator(5))
     for panel in axes[-1]:
         panel.set_xlabel(f"{violation} on the test part")
     for panel in axes[:, 0]:
         panel.set_ylabel("accuracy on the test part")
-    return explained(fig, handles(own, lines=True), 4, fontsize="small")
+    return explained(fig, handles(own.values(), lines=True), 4, fontsize="small")
