@@ -1,4 +1,7 @@
-"""Rows and records as text: one canonical form, so that equal results are equal bytes; and files never half written."""
+"""Rows and records as text: one canonical form, so that equal results are equal bytes; and files never half written.
+
+And what readings of all papers ask of rows: their order by method, and their spread over splits, seeds or draws.
+"""
 
 import contextlib
 import csv
@@ -15,6 +18,7 @@ from functools import lru_cache, wraps
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from evenspan.core.errors import ResultError
@@ -102,6 +106,33 @@ def whole(rows: pd.DataFrame | list[dict]) -> pd.DataFrame:
     """Tidy rows as one table, with whole numbers for ``k`` also where some rows have none."""
     table = rows if isinstance(rows, pd.DataFrame) else pd.DataFrame(rows)
     return table.astype({name: kind for name, kind in {"k": "Int64", "value": float}.items() if name in table})
+
+
+def in_order(frame: pd.DataFrame, methods: Sequence[str]) -> pd.DataFrame:
+    """Rows sorted by their method, in the order of ``methods``; others come last."""
+    place = {name: i for i, name in enumerate(methods)}
+    return frame.sort_values("method", key=lambda names: names.map(place), kind="stable", ignore_index=True)
+
+
+#: Statistics of values; ``std`` is that of the population. Missing values are left out.
+STATISTICS = {
+    "mean": "mean",
+    "std": lambda v: float(np.std(v.dropna(), axis=0)) if v.count() else np.nan,
+    "smallest": "min",
+    "lower": lambda v: v.quantile(0.25),
+    "median": "median",
+    "upper": lambda v: v.quantile(0.75),
+    "largest": "max",
+}
+
+
+def spread(rows: pd.DataFrame, by: Sequence[str], *statistics: str, number: str | None = None) -> pd.DataFrame:
+    """Some of the ``STATISTICS`` of the values of rows that agree in the columns ``by``, a column each.
+
+    In the order of the rows; ``number`` is the name of a column that says how many values there are.
+    """
+    wanted = {name: STATISTICS[name] for name in statistics} | ({number: "count"} if number else {})
+    return rows.groupby(list(by), sort=False)["value"].agg(**wanted).reset_index()
 
 
 def lines(frame: pd.DataFrame) -> list[dict[str, str]]:

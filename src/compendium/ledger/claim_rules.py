@@ -71,7 +71,7 @@ def both(told: Callable[[Source], tuple[str, str]], printed: Source, ours: Sourc
     return Answer(mine, f"Printed: {words}. Ours: {own}.", theirs)
 
 
-def listed(values: Mapping[str, float] | pd.Series, form: str) -> str:
+def told_by_name(values: Mapping[str, float] | pd.Series, form: str) -> str:
     """Named numbers as they stand in an evidence: ``PCA 1.20, LEACE 1.05`` with the format ``.2f``."""
     return ", ".join(f"{name} {value:{form}}" for name, value in values.items())
 

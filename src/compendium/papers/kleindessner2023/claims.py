@@ -19,9 +19,10 @@ from ...ledger.claim_rules import (
     both,
     by_parts,
     by_truth,
-    listed,
     rule,
+    told_by_name,
 )
+from ...records import in_order
 from ...store import read_results
 from . import faces, readings, reductions
 from .protocol import KERNEL, METRICS, PRINTED
@@ -68,7 +69,7 @@ def covariances_come_closer() -> Answer | None:
     return Answer(
         by_parts(gaps[name] < gaps[plain] for name in variants),
         "Largest difference of projected group covariances on the test parts (spectral norm, mean of the splits): "
-        f"{listed(gaps, '.2f')}.",
+        f"{told_by_name(gaps, '.2f')}.",
     )
 
 
@@ -166,18 +167,19 @@ def times_are_compared() -> Answer | None:
     rows = read_results("kleindessner2023-rival-times", metric="time / PCA", k=COMPONENTS)
     if rows.empty:
         return None
-    in_figure = readings.in_order(readings.curve(rows), QUICK + SLOW)
+    in_figure = in_order(readings.curve(rows), QUICK + SLOW)
     median = in_figure.pivot(index="method", columns="d", values="median")
     wanted = median.reindex(index=QUICK + SLOW, columns=FEATURES)
     there = int(wanted.notna().sum(axis=None))
     least = (median.reindex(SLOW) / median.loc["Fair PCA"]).min(axis=1)
+    growth = {name: value for (name, _), value in readings.growth(in_figure).items()}
     return Answer(
         by_truth(there == wanted.size),
         f"At k = {COMPONENTS} we have times for {there} of {wanted.size} pairs of a method and d = "
         f"{', '.join(map(str, FEATURES))}. The figure itself is not in the text that we have. "
-        f"Times over that of fair PCA, smallest over d: {listed(least, '.0f')}. Growth exponents in d of the ratio to "
-        f"PCA: {listed(readings.growth(in_figure).droplevel(1), '+.1f')}; of the seconds distributed with the "
-        f"comparison of Lee et al. (2022): {listed(readings.distributed_growth(), '+.1f')}.",
+        f"Times over that of fair PCA, smallest over d: {told_by_name(least, '.0f')}. Growth exponents in d of the "
+        f"ratio to PCA: {told_by_name(growth, '+.1f')}; of the seconds distributed with the comparison of Lee et al. "
+        f"(2022): {told_by_name(readings.distributed_growth(), '+.1f')}.",
         NOT_COMPUTABLE,
     )
 

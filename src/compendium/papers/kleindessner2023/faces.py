@@ -25,9 +25,8 @@ from ...data.fetch import fetch_file
 from ...data.tables import FACES_PER_GROUP as PER_GROUP
 from ...data.tables import FACES_SEED as DRAWN_WITH
 from ...data.tables import FACES_SIDE as SIDE
-from ...records import tidy
+from ...records import in_order, spread, tidy
 from .protocol import SEED
-from .readings import in_order
 
 SUBSTITUTE = "lfw_24x24"
 #: What the rows of ``on_celeba`` are called.
@@ -191,10 +190,8 @@ def on_celeba(folder, methods, attribute: str = "Eyeglasses", *, size=(50, 50), 
 def summary(rows: pd.DataFrame) -> pd.DataFrame:
     """Mean, smallest and largest value over the splits, without the pictures."""
     some = rows[~rows["metric"].str.startswith("picture: ")]
-    found = some.groupby(["dataset", "method", "k", "protocol", "metric"], sort=False)["value"].agg(
-        mean="mean", smallest="min", largest="max", splits="size"
-    )
-    return in_order(found.reset_index(), METHODS)
+    keys = ["dataset", "method", "k", "protocol", "metric"]
+    return in_order(spread(some, keys, "mean", "smallest", "largest", number="splits"), METHODS)
 
 
 def reader_areas(found: pd.DataFrame) -> pd.DataFrame:

@@ -10,14 +10,8 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
+from ...records import in_order, spread
 from .protocol import METHODS, METRICS, PREDICTION_METRICS
-
-
-def in_order(frame: pd.DataFrame, methods: Sequence[str]) -> pd.DataFrame:
-    """Rows sorted by their method, in the order of ``methods``; others come last."""
-    place = {name: i for i, name in enumerate(methods)}
-    return frame.sort_values("method", key=lambda names: names.map(place), kind="stable", ignore_index=True)
-
 
 # -- the table ---------------------------------------------------------------------------------------------------------
 
@@ -27,10 +21,8 @@ def summary(rows: pd.DataFrame) -> pd.DataFrame:
 
     Splits in which a value does not exist (its row gives the reason) are left out and not counted in ``splits``.
     """
-    spread = rows.groupby(["dataset", "method", "k", "protocol", "metric"], sort=False)["value"].agg(
-        mean="mean", std=lambda v: float(np.std(v.dropna(), axis=0)) if v.count() else np.nan, splits="count"
-    )
-    return in_order(spread.reset_index(), METHODS)
+    keys = ["dataset", "method", "k", "protocol", "metric"]
+    return in_order(spread(rows, keys, "mean", "std", number="splits"), METHODS)
 
 
 def basis_ranges(found: pd.DataFrame) -> pd.DataFrame:
@@ -49,8 +41,8 @@ def seed_ranges(found: pd.DataFrame) -> pd.DataFrame:
 
 
 def _ranges(draws: pd.DataFrame) -> pd.DataFrame:
-    grouped = draws.groupby(["method", "metric"], sort=False)["mean"]
-    return grouped.agg(smallest="min", median="median", largest="max", draws="size").reset_index()
+    values = draws.rename(columns={"mean": "value"})
+    return spread(values, ["method", "metric"], "smallest", "median", "largest", number="draws")
 
 
 def protocol_effect(found: pd.DataFrame) -> pd.DataFrame:
@@ -141,8 +133,8 @@ def curve(rows: pd.DataFrame, training_rows: int = 0) -> pd.DataFrame:
     """
     sizes = rows["dataset"].str.extract(r"(?:-n(?P<n>\d+))?-d(?P<d>\d+)$").apply(pd.to_numeric)
     sizes = sizes.fillna(training_rows).astype(int)
-    grouped = rows.assign(n=sizes["n"], d=sizes["d"]).groupby(["method", "n", "d"], sort=False)["value"]
-    return grouped.agg(median="median", smallest="min", largest="max").reset_index()
+    rows = rows.assign(n=sizes["n"], d=sizes["d"])
+    return spread(rows, ["method", "n", "d"], "median", "smallest", "largest")
 
 
 def ratio_table(found: pd.DataFrame) -> pd.DataFrame:

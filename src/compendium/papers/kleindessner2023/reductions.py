@@ -20,7 +20,7 @@ from evenspan.representation.fair_kernel_pca import FairKernelPCA
 
 from ...data import Dataset
 from ...ledger.claim_rules import rule
-from .readings import in_order
+from ...records import in_order, spread
 
 SEED = 1111
 GOALS = {"DP": "demographic_parity", "EO": "equal_opportunity"}
@@ -261,8 +261,7 @@ def time_ratios(rows: pd.DataFrame) -> pd.DataFrame:
     """For each n and method: fitting time over that of the unconstrained classifier, mean and range."""
     some = rows[rows["metric"] == RATIO]
     n = some["protocol"].str.extract(r"(\d+) points")[0].astype(int)
-    grouped = some.assign(n=n).groupby(["method", "n"])["value"]
-    found = grouped.agg(mean="mean", smallest="min", largest="max", fits="size").reset_index()
+    found = spread(some.assign(n=n).sort_values("n"), ["method", "n"], "mean", "smallest", "largest", number="fits")
     return in_order(found, (*FAIR, REDUCTIONS))
 
 

@@ -19,8 +19,8 @@ from evenspan.reconstruction import StandardPCA
 from evenspan.representation import MMDFairPCA
 
 from ...data import Dataset, equal_moments, paired_splits, two_latent_groups
+from ...records import STATISTICS, in_order, spread
 from .protocol import SEED
-from .readings import in_order
 
 #: Points that decide the bandwidth of the first experiment: all pairs of 10,000 would take 400 MB.
 BANDWIDTH_ROWS = 2000
@@ -166,10 +166,8 @@ def latent_table(rows: pd.DataFrame) -> pd.DataFrame:
     """
     some = rows[rows["dataset"].str.startswith("latent_groups")]
     some = some.assign(d=some["dataset"].str.rpartition("-d")[2].astype(int))
-    found = some.groupby(["method", "metric", "d"], sort=False)["value"].agg(
-        mean="mean", std=lambda v: float(np.std(v, axis=0)), smallest="min", lower=lambda v: v.quantile(0.25),
-        median="median", upper=lambda v: v.quantile(0.75), largest="max",
-    )  # fmt: skip
+    keys = ["method", "metric", "d"]
+    found = spread(some, keys, *STATISTICS).set_index(keys)
     reference = pd.DataFrame(REFERENCE, index=pd.Index([20, 60, 100], name="d")).unstack().rename("reference")
     found = found.join(reference.rename_axis(found.index.names)).reset_index()
     return in_order(found.assign(distance=(found["mean"] - found["reference"]) / found["std"]), LATENT_METHODS)
@@ -191,8 +189,7 @@ def embedded(methods: Mapping[str, BaseEstimator], data: Dataset) -> pd.DataFram
 
 def ranges(rows: pd.DataFrame) -> pd.DataFrame:
     """Smallest, median and largest value over the samples, one line a metric and method."""
-    grouped = rows.groupby(["metric", "method"], sort=False)["value"]
-    return grouped.agg(smallest="min", median="median", largest="max", samples="size").reset_index()
+    return spread(rows, ["metric", "method"], "smallest", "median", "largest", number="samples")
 
 
 def as_expected(rows: pd.DataFrame) -> str:

@@ -15,7 +15,7 @@ from evenspan.metrics import demographic_parity_difference, mean_gap
 from evenspan.representation import FairKernelPCA, FairPCA
 from evenspan.representation.constraints import fair_basis, mean_constraints
 
-from ...ledger.claim_rules import Answer, by_truth, listed, rule
+from ...ledger.claim_rules import Answer, by_truth, rule, told_by_name
 from .protocol import CLASSIFIERS, SEED
 
 
@@ -152,7 +152,7 @@ def _largest_correlation(T: np.ndarray, z: np.ndarray, rng: np.random.Generator)
 def _answer(search: dict[str, float], rounding: float, control: float = 0.0) -> Answer:
     """Holds if nothing is above rounding, and each control (its name begins with "smallest") above its threshold."""
     good = [value >= control if name.startswith("smallest") else value <= rounding for name, value in search.items()]
-    return Answer(by_truth(all(good)), f"Random problems, seed {SEED}: {listed(search, '.2g')}.")
+    return Answer(by_truth(all(good)), f"Random problems, seed {SEED}: {told_by_name(search, '.2g')}.")
 
 
 claims = {
