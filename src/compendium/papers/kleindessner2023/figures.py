@@ -53,14 +53,9 @@ def protocols(summary: pd.DataFrame, metrics: list[str]) -> Figure:
 def promises(found: pd.DataFrame, metrics: dict[str, str], *, chance: dict[str, float]) -> Figure:
     """One panel a promise, one line a method: mean and interval in sample and held out.
 
-    Parameters
-    ----------
-    found : DataFrame
-        Columns ``method``, ``metric``, ``protocol`` ("in sample" or "held-out"), ``mean``, ``low``, ``high``.
-    metrics : dict of str to str
-        Title of a panel -> metric that it shows.
-    chance : dict of str to float
-        Metric -> value at which nothing is learnt, drawn as a dashed line.
+    ``found`` has the columns ``method``, ``metric``, ``protocol`` ("in sample" or "held-out"), ``mean``, ``low``,
+    ``high``; ``metrics`` the metric of each panel by its title. Where a metric has a value in ``chance``, nothing is
+    learnt there: the dashed line.
     """
     methods = list(dict.fromkeys(found["method"]))
     fig, axes = panels(1, len(metrics), (2.6 * len(metrics) + 1.6, 0.36 * len(methods) + 1.3), sharey=True)
@@ -233,16 +228,9 @@ def _times(panel: Axes, found: pd.DataFrame, size: str, middle: str, own: dict[s
 def tradeoff(points: pd.DataFrame, violation: str, trivial: Sequence[str] = ()) -> Figure:
     """Accuracy against the violation, a row of panels for each classifier and size, a column for each data set.
 
-    Points of one method are joined in the order of their parameter. Upper left is better.
-
-    Parameters
-    ----------
-    points : DataFrame
-        Columns ``dataset``, ``classifier``, ``size``, ``method``, ``parameter``, ``accuracy`` and the violation.
-    violation : str
-        The column of the horizontal axis.
-    trivial : sequence of str
-        Methods without a parameter: they come last.
+    Points of one method are joined in the order of their parameter. Upper left is better. ``points`` has the columns
+    ``dataset``, ``classifier``, ``size``, ``method``, ``parameter``, ``accuracy`` and the violation, by its name; the
+    ``trivial`` methods, without a parameter, come last.
     """
     methods = [name for name in dict.fromkeys(points["method"]) if name not in trivial]
     return _curves(points, violation, "method", looks([*methods, *trivial]), "{0}, {1}\n{2}")
