@@ -153,11 +153,12 @@ def test_starts_and_swaps_are_counted_from_the_best_and_never_lose(rows):
 
 
 def test_points_are_compared_in_both_directions():
-    methods, weights = ["FKKM", "FKKM", "SC", "VFC"], [0.0, 1.0, np.nan, 1.0]
-    points = toy(method=methods, weight=weights, ACC=[0.9, 0.8, 0.7, 0.95], MNCE=[0.5, 0.9, 0.9, 0.95])
+    methods, weights = ["FKKM", "FKKM", "SC", "VFC", "FFC"], [0.0, 1.0, np.nan, 1.0, np.nan]
+    points = toy(method=methods, weight=weights, ACC=[0.9, 0.8, 0.7, 0.95, 0.8], MNCE=[0.5, 0.9, 0.9, 0.95, 0.9])
     text = tradeoff.rivals_in_words(points)
     assert "SC 1 of 1 (its own beat 0 of 2 of FKKM)" in text
     assert "VFC 0 of 1 (its own beat 2 of 2 of FKKM)" in text
+    assert "FFC 0 of 1 (its own beat 0 of 2 of FKKM)" in text, "equal points do not beat one another"
     # Without classes quality is the clustering objective, of which less is better.
     other = points.assign(metric=points["metric"].replace("ACC", "clustering objective"), value=1 - points["value"])
     other["value"] = other["value"].where(other["metric"] != "MNCE", points["value"])
