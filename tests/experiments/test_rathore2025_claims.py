@@ -175,7 +175,12 @@ def test_counts_of_rows_and_features_can_differ(monkeypatch):
     monkeypatch.setattr(claims, "_counted", lambda name: (1, 2))
     assert claims.claims["R22"]().here == claims.claims["R23"]().here == "does not hold"
     monkeypatch.setattr(claims, "_counted", lambda name: (right(name)[0], 35))
-    assert claims.claims["R22"]().here == "holds in part"
+    assert claims.claims["R22"]().here == claims.claims["R23"]().here == "holds in part"
+    assert [claims.verdict(good, 10, 0.5) for good in (10, 9, 5, 4)] == [
+        "holds",
+        *["holds in part"] * 2,
+        "does not hold",
+    ]
     evidence = claims.claims["R23"]().evidence
     assert claims.pca_errors("diabetes") == (19, 19)
     assert "NPHA needs its label too" in evidence
