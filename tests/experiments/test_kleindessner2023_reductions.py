@@ -209,6 +209,13 @@ def test_a_second_block_that_a_regularised_model_uses_is_not_hidden(answers):
     assert answers("K06", rows).here == "holds in part"
 
 
+def test_a_curve_that_ends_below_its_start_does_not_rise(answers):
+    rows = stored()
+    ends = (rows["metric"] == "accuracy") & (rows["parameter"] == 1.0) & rows["method"].str.startswith("Fair")
+    rows.loc[ends, "value"] = 0.79  # the rank correlation stays above its limit
+    assert answers("K06", rows).here == "holds in part"
+
+
 def test_a_difference_within_its_error_is_none():
     mine = pd.Series([0.10, 0.30, 0.20, 0.25])
     assert claims._below(mine, mine.add([0.010, 0.012, 0.008, 0.010]))
