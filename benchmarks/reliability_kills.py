@@ -1,6 +1,7 @@
 """Runs that are killed and resumed, against the uninterrupted run (see :mod:`reliability`)."""
 
 import os
+import re
 import signal
 import subprocess
 import time
@@ -101,7 +102,7 @@ def killed_runs(checkout, experiment, whole, *, wanted, who, draw, rng, slow=Non
         checkout.say("run", experiment, "--profile", "full")
         agreement = compare(whole, folder)
         again = checkout.say("run", experiment, "--profile", "full")
-        computed = int(again.split(f"{experiment}: ")[1].split(" computed")[0])
+        computed = int(re.search(rf"{experiment}: (\d+) computed", again)[1])
         here = [row for row in kills if row["run"] == turn]
         runs.append({"killed": who, "experiment": experiment, "kills": len(here)} | agreement | {"again": computed})
         checkout.clear(experiment)
