@@ -25,6 +25,17 @@ def panels(down: int, across: int, size: tuple[float, float], **shared) -> tuple
     return plt.subplots(down, across, figsize=size, squeeze=False, layout="constrained", **shared)
 
 
+def grid(
+    count: int, across: int, size: tuple[float, float], room: tuple[float, float] = (0.0, 0.0), **shared
+) -> tuple[Figure, np.ndarray]:
+    """So many panels in rows of ``across``, each of a size in inches, with room around them; the rest is hidden."""
+    down = -(-count // across)
+    fig, axes = panels(down, across, (size[0] * across + room[0], size[1] * down + room[1]), **shared)
+    for panel in axes.flat[count:]:
+        panel.set_visible(False)
+    return fig, axes
+
+
 def entry(label: str, colour: str = INK, marker: str = "", line: str = "", **options) -> Line2D:
     """An entry of a legend."""
     return Line2D([], [], color=colour, marker=marker, linestyle=line, label=label, **options)

@@ -4,7 +4,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-import pandas as pd
 from scipy import sparse
 
 from evenspan.core.errors import ConfigurationError, DataError, RegistryError
@@ -13,6 +12,7 @@ from . import clustering_files as files
 from .clustering_files import standardised, tf_idf, unit_rows
 from .credit_card import CREDIT_CARD, CREDIT_CARD_ALL, credit_card_arrays, credit_card_table
 from .fetch import place
+from .tables import read_own
 
 #: The groups of K1b are not published: two halves at random, drawn with this seed.
 K1B_SEED = 2024
@@ -95,14 +95,8 @@ def own_clustering(path: str, groups: str, classes: str = "", clusters: int = 0)
     Columns are standardised and rows scaled to unit length, as the authors prepare their data. There are as many
     clusters as classes unless their number is given.
     """
-    try:
-        table = pd.read_csv(path)
-    except (OSError, ValueError) as error:
-        raise ConfigurationError(f"dataset={path!r} cannot be read ({error}). Give the path of a CSV file.") from error
     named = {"groups": groups} | ({"classes": classes} if classes else {})
-    for said, name in named.items():
-        if name not in table:
-            raise ConfigurationError(f"{said}={name!r}; {path} has the columns {', '.join(table)}. Name one of these.")
+    table = read_own(path, **named)
     X = table.drop(columns=list(set(named.values())))
     for name in table.columns[table.isin([np.nan, np.inf, -np.inf]).any(axis=0)]:
         raise ConfigurationError(f"{path}: the column {name} has cells without a value. Leave out their rows.")

@@ -107,12 +107,23 @@ def batches(name: str) -> Iterator[tuple[pd.DataFrame, np.ndarray]]:
 
 def own_table(path: str, groups: str) -> Dataset:
     """A CSV file with a column of ``groups``; every text column becomes one column for each of its values."""
-    table = pd.read_csv(path)
-    if groups not in table:
-        raise ConfigurationError(f"groups={groups!r}; {path} has the columns {', '.join(table)}. Name one of these.")
+    table = read_own(path, groups=groups)
     X = TableEncoder(standardize=False).fit_transform(table.drop(columns=groups))
     labels = table[groups].to_numpy()
     return Dataset(Path(path).stem, X.to_numpy(float), labels, labels, tuple(X.columns))
+
+
+def read_own(path: str, **named: str) -> pd.DataFrame:
+    """A CSV file of one's own that has the columns which these parameters of a notebook name."""
+    try:
+        table = pd.read_csv(path)
+    except (OSError, ValueError) as error:
+        raise ConfigurationError(f"dataset={path!r} cannot be read ({error}). Give the path of a CSV file.") from error
+    for parameter, column in named.items():
+        if column not in table:
+            known = ", ".join(table)
+            raise ConfigurationError(f"{parameter}={column!r}; {path} has the columns {known}. Name one of these.")
+    return table
 
 
 # -- the published splits of fair manifold PCA, and what scikit-learn brings along ------------------------------------

@@ -18,6 +18,8 @@ from evenspan.displays.method_looks import looks
 from evenspan.displays.style import INK
 from evenspan.methods import METHODS
 
+from ...book.figures import grid, words
+
 #: The look of every method of the comparison, by its name in results.
 DRESSED = looks(METHODS)
 WASH, IMPOSSIBLE, BRANCH = "#ececec", "#f3dede", "#999999"
@@ -40,7 +42,7 @@ def rank_panels(ranks: pd.DataFrame) -> Figure:
         return _nothing("rank")
     metrics = list(dict.fromkeys(ranks["metric"]))
     most = int(ranks.groupby("metric")["method"].nunique().max())
-    fig, axes = _panels(len(metrics), 2, (4.9, 0.235 * most + 0.95), sharex=True)
+    fig, axes = grid(len(metrics), 2, (4.9, 0.235 * most + 0.95), sharex=True)
     for panel, metric in zip(axes.flat, metrics, strict=False):
         some = ranks[ranks["metric"] == metric].sort_values(["rank", "method"], kind="stable")
         reach, best = some["difference"].iloc[0] / 2, some["rank"].iloc[0]
@@ -67,7 +69,7 @@ def rank_shifts(ranks: pd.DataFrame) -> Figure:
     if ranks.empty:
         return _nothing("rank")
     metrics, sizes = list(dict.fromkeys(ranks["metric"])), sorted(ranks["k"].unique())
-    fig, axes = _panels(len(metrics), 2, (4.6, 3.1), 1.3, sharex=True)
+    fig, axes = grid(len(metrics), 2, (4.6, 3.1), (0.0, 1.3), sharex=True)
     for panel, metric in zip(axes.flat, metrics, strict=False):
         some = ranks[ranks["metric"] == metric]
         for method, line in some.groupby("method", sort=False):
@@ -92,7 +94,7 @@ def frontiers(points: pd.DataFrame, lines: pd.DataFrame) -> Figure:
     if points.empty:
         return _nothing("point")
     names = list(dict.fromkeys(points["dataset"]))
-    fig, axes = _panels(len(names), min(3, len(names)), (3.35, 2.75), 1.5)
+    fig, axes = grid(len(names), min(3, len(names)), (3.35, 2.75), (0.0, 1.5))
     for panel, name in zip(axes.flat, names, strict=False):
         some, line = points[points["dataset"] == name], lines[lines["dataset"] == name]
         _frame(panel, some, line)
@@ -119,7 +121,7 @@ def prices(means: pd.DataFrame) -> Figure:
     """
     if means.empty:
         return _nothing("mean")
-    fig, axes = _panels(len(GAINS), 2, (4.6, 3.5), 1.3)
+    fig, axes = grid(len(GAINS), 2, (4.6, 3.5), (0.0, 1.3))
     pays = _quartiles(means[means["metric"] == "relative error"])
     for panel, metric in zip(axes.flat, GAINS, strict=False):
         some = means[means["metric"] == metric]
@@ -177,10 +179,7 @@ def decision(guide: pd.DataFrame) -> Figure:
 
 
 def _nothing(what: str) -> Figure:
-    fig, panel = plt.subplots(figsize=(6.0, 1.2))
-    panel.text(0.0, 0.5, f"No {what} is at hand: the full run has not been stored.", color=INK)
-    panel.axis("off")
-    return fig
+    return words(f"No {what} is at hand: the full run has not been stored.")
 
 
 def _impossible(panel: Axes, line: pd.DataFrame) -> None:
@@ -217,16 +216,6 @@ def _frame(panel: Axes, points: pd.DataFrame, line: pd.DataFrame) -> None:
 
 def _short(value: float) -> str:
     return f"{value:,.0f}" if value >= 100 else f"{value:.2g}"
-
-
-def _panels(count: int, across: int, size: tuple[float, float], legend: float = 0.0, **shared) -> tuple:
-    """A figure with so many panels of one size, row by row, and room for a legend; the last row may be shorter."""
-    down = -(-count // across)
-    figsize = (size[0] * across, size[1] * down + legend)
-    fig, axes = plt.subplots(down, across, figsize=figsize, squeeze=False, layout="constrained", **shared)
-    for panel in axes.flat[count:]:
-        panel.set_visible(False)
-    return fig, axes
 
 
 def _explained(fig: Figure, present: pd.Series, first: list = (), ncols: int = 4) -> Figure:

@@ -4,13 +4,13 @@ from collections.abc import Iterable, Mapping
 
 import numpy as np
 import pandas as pd
-from matplotlib import pyplot as plt
 from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
 from matplotlib.ticker import LogLocator, NullFormatter, PercentFormatter
 
 from evenspan.displays import method_looks
 from evenspan.displays.style import COLOURS, INK, MARKERS, SOURCES, looks
+
+from ...book.figures import entry, explained, panels, words
 
 #: Below this a value is rounding noise, or has no logarithm because it is not above zero.
 TINY = 1e-8
@@ -23,32 +23,9 @@ PANELS = {
 }
 
 
-def _panels(down: int, across: int, width: float, height: float, **shared) -> tuple[Figure, np.ndarray]:
-    """A figure of so many inches with a grid of panels, which may share axes."""
-    return plt.subplots(down, across, figsize=(width, height), squeeze=False, layout="constrained", **shared)
-
-
-def _legend(fig: Figure, handles: Iterable[Line2D], ncols: int | None = None, **options) -> Figure:
-    """The figure with one legend below all panels, on one line unless told."""
-    handles = list(handles)
-    fig.legend(handles=handles, loc="outside lower center", ncols=ncols or len(handles), **options)
-    return fig
-
-
-def _entry(label: str, colour: str = INK, marker: str = "", line: str = "", **options) -> Line2D:
-    return Line2D([], [], color=colour, marker=marker, linestyle=line, label=label, **options)
-
-
 def _dressed(names: Iterable) -> list[tuple]:
     """A colour and a marker for each name."""
     return list(zip(dict.fromkeys(names), COLOURS, MARKERS, strict=False))
-
-
-def _said(text: str) -> Figure:
-    fig, axes = _panels(1, 1, 6.4, 1.6)
-    axes[0, 0].text(0.5, 0.5, text, ha="center")
-    axes[0, 0].set_axis_off()
-    return fig
 
 
 # -- how many samples, and one stream ----------------------------------------------------------------------------------
@@ -61,7 +38,7 @@ def errors(curves: pd.DataFrame, slopes: pd.DataFrame, delta: float) -> Figure:
     The slopes in the panels are those over all sizes.
     """
     generators, experiments = list(dict.fromkeys(curves["generator"])), _dressed(curves["experiment"])
-    fig, axes = _panels(2, len(generators), 3.7 * len(generators) + 0.6, 6.7, sharex=True, sharey="row")
+    fig, axes = panels(2, len(generators), (3.7 * len(generators) + 0.6, 6.7), sharex=True, sharey="row")
     overall = slopes[slopes["sizes"] == "all"].set_index(["generator", "experiment", "metric"]).sort_index()
     for line, metric in zip(axes, ("eps_f", "eps_o"), strict=True):
         row = curves[curves["metric"] == metric]
@@ -84,7 +61,7 @@ def errors(curves: pd.DataFrame, slopes: pd.DataFrame, delta: float) -> Figure:
         line[0].set_ylabel(f"{metric}, {100 * (1 - delta):g} % quantile")
     for panel in axes[-1]:
         panel.set_xlabel("rows of a block")
-    return _legend(fig, [_entry(*look, "-") for look in experiments])
+    return explained(fig, [entry(*look, "-") for look in experiments])
 
 
 def rows_needed(needs: pd.DataFrame, levels: dict[str, float]) -> Figure:
@@ -92,7 +69,7 @@ def rows_needed(needs: pd.DataFrame, levels: dict[str, float]) -> Figure:
     factors, shown = list(dict.fromkeys(needs["factor"])), _dressed(("eps_f", "eps_o"))
     across = min(4, len(factors))
     down = -(-len(factors) // across)
-    fig, axes = _panels(down, across, 2.9 * across + 0.6, 2.6 * down + 0.8, sharey=True)
+    fig, axes = panels(down, across, (2.9 * across + 0.6, 2.6 * down + 0.8), sharey=True)
     for panel, factor in zip(axes.flat, factors, strict=False):
         here = needs[needs["factor"] == factor]
         for metric, colour, marker in shown:
@@ -107,13 +84,13 @@ def rows_needed(needs: pd.DataFrame, levels: dict[str, float]) -> Figure:
         panel.axis("off")
     for line in axes:
         line[0].set_ylabel("rows of a phase")
-    return _legend(fig, [_entry(f"until {name} is {levels[name]:g}", *look, "-") for name, *look in shown])
+    return explained(fig, [entry(f"until {name} is {levels[name]:g}", *look, "-") for name, *look in shown])
 
 
 def strips(rows: pd.DataFrame, label: str) -> Figure:
     """One line a ``method``, one mark a run at its ``value``, and a bar at the median; ``label`` says of what."""
     methods = method_looks.looks(rows["method"])
-    fig, ((panel,),) = _panels(1, 1, 6.4, 0.45 * len(methods) + 1.0)
+    fig, ((panel,),) = panels(1, 1, (6.4, 0.45 * len(methods) + 1.0))
     for y, (method, own) in enumerate(methods.items()):
         values = np.sort(rows.loc[rows["method"] == method, "value"].to_numpy())
         spread = y + 0.5 * (np.arange(len(values)) / max(len(values) - 1, 1) - 0.5)
@@ -127,7 +104,7 @@ def strips(rows: pd.DataFrame, label: str) -> Figure:
 
 def by_shift(rows: pd.DataFrame, shown: dict[str, str]) -> Figure:
     """The median against the length of a shift: a panel a measure, ``shown`` with its label, a line a centring."""
-    fig, axes = _panels(1, len(shown), 3.3 * len(shown), 3.3)
+    fig, axes = panels(1, len(shown), (3.3 * len(shown), 3.3))
     methods = method_looks.looks(rows["method"])
     for panel, (metric, label) in zip(axes.flat, shown.items(), strict=True):
         for shift, (method, own) in enumerate(methods.items()):
@@ -135,12 +112,12 @@ def by_shift(rows: pd.DataFrame, shown: dict[str, str]) -> Figure:
             panel.plot(some["parameter"], some["median"], markersize=10 - 2.5 * shift, **own.line())
         panel.set(xlabel="length of the overall mean", ylabel=label)
         panel.set_ylim(bottom=0.0)
-    return _legend(fig, method_looks.handles(methods.values(), lines=True))
+    return explained(fig, method_looks.handles(methods.values(), lines=True))
 
 
 def over_blocks(found: pd.DataFrame, measures: tuple[str, ...]) -> Figure:
     """Median and range over the streams after every block of the second phase, a panel a measure."""
-    fig, axes = _panels(1, len(measures), 3.6 * len(measures), 3.5)
+    fig, axes = panels(1, len(measures), (3.6 * len(measures), 3.5))
     methods = method_looks.looks(found["method"])
     for panel, metric in zip(axes.flat, measures, strict=True):
         for shift, (method, own) in enumerate(methods.items()):
@@ -151,7 +128,7 @@ def over_blocks(found: pd.DataFrame, measures: tuple[str, ...]) -> Figure:
         panel.set(title=metric, xlabel="block of the second phase")
         panel.set_ylim(bottom=0.0)
         panel.yaxis.set_major_formatter(PercentFormatter(1.0))
-    return _legend(fig, method_looks.handles(methods.values(), lines=True))
+    return explained(fig, method_looks.handles(methods.values(), lines=True))
 
 
 # -- three tables ------------------------------------------------------------------------------------------------------
@@ -165,7 +142,7 @@ def price_of_directions(price: pd.DataFrame, references: pd.DataFrame) -> Figure
     metrics, families = list(dict.fromkeys(price["metric"])), method_looks.looks(price["family"])
     places = {m: place for place, m in enumerate(sorted(price["m"].unique()))}
     dashes = dict(zip(dict.fromkeys(references["method"]), (":", "-."), strict=False))
-    fig, axes = _panels(1, len(metrics), 3.1 * len(metrics) + 0.6, 3.9)
+    fig, axes = panels(1, len(metrics), (3.1 * len(metrics) + 0.6, 3.9))
     for panel, metric in zip(axes.flat, metrics, strict=True):
         of_metric = price[price["metric"] == metric]
         for number, (family, own) in enumerate(families.items()):
@@ -184,10 +161,10 @@ def price_of_directions(price: pd.DataFrame, references: pd.DataFrame) -> Figure
         panel.set_title(metric.replace("AUC of the group", "AUC"))
         panel.set_xticks(list(places.values()), [str(m) if m else "mean" for m in places])
         panel.set_xlabel("m, gap directions removed")
-    entries = [_entry(family, own.colour, own.marker, "-") for family, own in families.items()]
-    entries += [_entry("test part", INK, "o", "-"), _entry("training part", INK, "o", "--", mfc="white")]
-    entries += [_entry(f"{method}, test part", line=dash, linewidth=1) for method, dash in dashes.items()]
-    return _legend(fig, entries)
+    entries = [entry(family, own.colour, own.marker, "-") for family, own in families.items()]
+    entries += [entry("test part", INK, "o", "-"), entry("training part", INK, "o", "--", mfc="white")]
+    entries += [entry(f"{method}, test part", line=dash, linewidth=1) for method, dash in dashes.items()]
+    return explained(fig, entries)
 
 
 def convergence(points: pd.DataFrame, floor: float = 1e-16) -> Figure:
@@ -196,9 +173,9 @@ def convergence(points: pd.DataFrame, floor: float = 1e-16) -> Figure:
     A panel for each iteration, a colour and marker for each m. What is below ``floor``, rounding, is drawn there.
     """
     if points.empty:
-        return _said("No ratio is determined here: too few eigenvalues are above rounding.")
+        return words("No ratio is determined here: too few eigenvalues are above rounding.")
     kinds, sizes = list(dict.fromkeys(points["what"])), _dressed(sorted(points["m"].unique()))
-    fig, axes = _panels(1, len(kinds), 4.3 * len(kinds) + 0.8, 4.2)
+    fig, axes = panels(1, len(kinds), (4.3 * len(kinds) + 0.8, 4.2))
     points = points.assign(rate=points["rate"].clip(lower=floor), sine=points["sine"].clip(lower=floor))
     for panel, what in zip(axes.flat, kinds, strict=True):
         of_kind = points[points["what"] == what]
@@ -210,16 +187,16 @@ def convergence(points: pd.DataFrame, floor: float = 1e-16) -> Figure:
         panel.set(xscale="log", yscale="log", xlabel="(ratio of eigenvalues) ^ steps", title=what)
         panel.set_ylim(top=2.0)
     axes[0, 0].set_ylabel("sine of the largest angle")
-    entries = [_entry(f"m = {m}" if m else "mean", *look) for m, *look in sizes]
-    return _legend(fig, [*entries, _entry("sine = ratio ^ steps", line=":")])
+    entries = [entry(f"m = {m}" if m else "mean", *look) for m, *look in sizes]
+    return explained(fig, [*entries, entry("sine = ratio ^ steps", line=":")])
 
 
 def beside_quoted(table: pd.DataFrame) -> Figure:
     """Ours, with the deviation over the splits, and quoted numbers: one panel a metric, one line a method."""
     if table.empty:
-        return _said("The authors' file has no numbers for this setting.")
+        return words("The authors' file has no numbers for this setting.")
     metrics, methods = list(dict.fromkeys(table["metric"])), list(dict.fromkeys(table["method"]))
-    fig, axes = _panels(1, len(metrics), 2.7 * len(metrics) + 1.4, 0.27 * len(methods) + 1.3, sharey=True)
+    fig, axes = panels(1, len(metrics), (2.7 * len(metrics) + 1.4, 0.27 * len(methods) + 1.3), sharey=True)
     y, (ours, mark), (theirs, diamond) = np.arange(len(methods)), SOURCES["ours"], SOURCES["published"]
     for panel, metric in zip(axes.flat, metrics, strict=True):
         some = table[table["metric"] == metric].set_index("method").reindex(methods)
@@ -228,8 +205,8 @@ def beside_quoted(table: pd.DataFrame) -> Figure:
         panel.set_title(metric.replace("Delta_", "Δ ").replace("^2", "²"))
         panel.set_yticks(y, methods)
     axes[0, 0].set_ylim(len(methods) - 0.5, -0.5)
-    entries = [_entry("ours", ours, mark, "-"), _entry("in the authors' file", theirs, diamond, mfc="none")]
-    return _legend(fig, entries)
+    entries = [entry("ours", ours, mark, "-"), entry("in the authors' file", theirs, diamond, mfc="none")]
+    return explained(fig, entries)
 
 
 # -- what a block costs, and what travels ------------------------------------------------------------------------------
@@ -238,7 +215,7 @@ def beside_quoted(table: pd.DataFrame) -> Figure:
 def growth(curves: pd.DataFrame) -> Figure:
     """Time of a block against each size, both as multiples of the smallest, on logarithmic axes."""
     sizes = list(dict.fromkeys(curves["axis"]))
-    fig, axes = _panels(1, len(sizes), 2.9 * len(sizes), 3.9, sharey=True)
+    fig, axes = panels(1, len(sizes), (2.9 * len(sizes), 3.9), sharey=True)
     dress = dict(zip(dict.fromkeys(zip(curves["phase"], curves["what"], strict=True)), looks(), strict=False))
     heights = [2.0**e for e in range(-2, 12) if curves["smallest"].min() / 2 < 2.0**e < 2 * curves["largest"].max()]
     handles = {}
@@ -261,13 +238,13 @@ def growth(curves: pd.DataFrame) -> Figure:
         panel.minorticks_off()
         handles |= {handle.get_label(): handle for handle in panel.get_legend_handles_labels()[0]}
     axes[0, 0].set_ylabel("processor time / smallest")
-    return _legend(fig, handles.values(), 3, fontsize="small")
+    return explained(fig, handles.values(), 3, fontsize="small")
 
 
 def two_workers(rows: pd.DataFrame, wanted: float) -> Figure:
     """How many times as fast two workers are as one: a point a round, a bar at the median, a line at what is wanted."""
     methods = _dressed(rows["method"])
-    fig, ((panel,),) = _panels(1, 1, 6.4, 0.55 * len(methods) + 1.3)
+    fig, ((panel,),) = panels(1, 1, (6.4, 0.55 * len(methods) + 1.3))
     for place, (method, colour, marker) in enumerate(methods):
         values = rows[rows["method"] == method]["value"]
         panel.plot(values, np.full(len(values), place), marker, color=colour, markersize=7, alpha=0.8)
@@ -283,7 +260,7 @@ def two_workers(rows: pd.DataFrame, wanted: float) -> Figure:
 
 def messages(table: pd.DataFrame) -> Figure:
     """Bytes counted on the workers against those of the model, one point a case, with the diagonal."""
-    fig, ((panel,),) = _panels(1, 1, 5.4, 4.6)
+    fig, ((panel,),) = panels(1, 1, (5.4, 4.6))
     for workers, marker in zip(sorted(table["workers"].unique()), MARKERS, strict=False):
         for method, colour, _ in _dressed(table["method"]):
             some = table[(table["workers"] == workers) & (table["method"] == method)]
@@ -294,13 +271,13 @@ def messages(table: pd.DataFrame) -> Figure:
     ends = [both.min(axis=None) / 1.5, both.max(axis=None) * 1.5]
     panel.plot(ends, ends, color=INK, linewidth=1)
     panel.set(xscale="log", yscale="log", xlabel="bytes by the model", ylabel="bytes counted")
-    return _legend(fig, panel.get_legend_handles_labels()[0], 2, fontsize="small")
+    return explained(fig, panel.get_legend_handles_labels()[0], 2, fontsize="small")
 
 
 def work_share(shares: pd.DataFrame) -> Figure:
     """Share of a block's time that is work against the number of workers, one panel a link, one line a block size."""
     links = list(dict.fromkeys(shares["link"]))
-    fig, axes = _panels(1, len(links), 4.4 * len(links), 3.7, sharey=True)
+    fig, axes = panels(1, len(links), (4.4 * len(links), 3.7), sharey=True)
     for panel, link in zip(axes.flat, links, strict=True):
         for (n, line), (colour, marker) in zip(shares[shares["link"] == link].groupby("n"), looks(), strict=False):
             own = {"color": colour, "marker": marker, "markersize": 4, "markevery": 4}
@@ -311,7 +288,7 @@ def work_share(shares: pd.DataFrame) -> Figure:
         panel.set_xticks(ticks, map(str, ticks))
         panel.minorticks_off()
     axes[0, 0].set_ylabel("share of the time that is work")
-    return _legend(fig, axes[0, 0].get_legend_handles_labels()[0], 3, fontsize="small")
+    return explained(fig, axes[0, 0].get_legend_handles_labels()[0], 3, fontsize="small")
 
 
 # -- images ------------------------------------------------------------------------------------------------------------
@@ -321,7 +298,7 @@ def pictures(shown: Mapping[str, np.ndarray]) -> Figure:
     """Colour pictures, one row a title: arrays (c, h, w, 3) with values between 0 and 1, as many in every row."""
     columns, height, width, _ = next(iter(shown.values())).shape
     across, down = 1.15 * columns + 1.7, 1.15 * height / width * len(shown) + 0.2
-    fig, axes = _panels(len(shown), columns, across, down)
+    fig, axes = panels(len(shown), columns, (across, down))
     for line, (title, images) in zip(axes, shown.items(), strict=True):
         for panel, image in zip(line, images, strict=True):
             panel.imshow(image, vmin=0.0, vmax=1.0, interpolation="nearest")
@@ -340,7 +317,7 @@ def by_setting(found: pd.DataFrame, along: str) -> Figure:
     places = list(dict.fromkeys(found[along]))
     if pd.api.types.is_numeric_dtype(found[along]):
         places = sorted(places)
-    fig, axes = _panels(1, len(PANELS), 3.1 * len(PANELS), 3.9)
+    fig, axes = panels(1, len(PANELS), (3.1 * len(PANELS), 3.9))
     for panel, (metric, title) in zip(axes.flat, PANELS.items(), strict=True):
         for name, colour, marker in _dressed(found["dataset"]):
             some = found[found["dataset"] == name].drop_duplicates(along).set_index(along).reindex(places)
@@ -351,12 +328,12 @@ def by_setting(found: pd.DataFrame, along: str) -> Figure:
         panel.set_ylim(0.4 if area else 0.0, 1.02)
         panel.set_title(title, fontsize="medium")
         panel.set_xticks(range(len(places)), map(str, places), rotation=35, ha="right")
-    return _legend(fig, axes[0, 0].get_legend_handles_labels()[0], 2, fontsize="small")
+    return explained(fig, axes[0, 0].get_legend_handles_labels()[0], 2, fontsize="small")
 
 
 def memory(models: pd.DataFrame, n: int, limit: float, marked: int) -> Figure:
     """Bytes against features for n rows (``images.carried_on``); lines at ``limit`` bytes and ``marked`` features."""
-    fig, ((panel,),) = _panels(1, 1, 7.4, 4.6)
+    fig, ((panel,),) = panels(1, 1, (7.4, 4.6))
     d = np.geomspace(100, 10**7, 21)
     own = method_looks.looks(models["method"])
     for number, line in enumerate(models.to_dict("records")):

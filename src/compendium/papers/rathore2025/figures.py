@@ -19,7 +19,7 @@ from evenspan.displays.method_looks import looks
 from evenspan.displays.style import COLOURS, INK, MARKERS, SOURCES
 from evenspan.reconstruction import JointRange
 
-from ...book.figures import lower_left
+from ...book.figures import entry, explained, lower_left
 from .protocol import PRINTED, PUBLISHED, TABLES, printed
 from .readings import exponents
 
@@ -36,13 +36,7 @@ EQUAL = "#8a5a00"
 
 
 def _with_legend(fig: Figure, handles, ncols: int = 3) -> Figure:
-    fig.legend(handles=handles, loc="outside lower center", ncols=ncols, fontsize="small")
-    return fig
-
-
-def _mark(label: str, marker: str, color: str = INK, **drawn) -> Line2D:
-    """A mark for the legend."""
-    return Line2D([], [], label=label, marker=marker, color=color, linestyle="none", **drawn)
+    return explained(fig, handles, ncols, fontsize="small")
 
 
 def title(dataset: str) -> str:
@@ -193,10 +187,10 @@ def factorial(table: pd.DataFrame) -> Figure:
         panel.set(title=title, xlabel="mean excess of R.E. over PCA, per cent")
     axes[0].plot(100.0 * against[0], against[1], "*", color=INK, markersize=14, zorder=5)
     axes[0].set_ylabel("mean advantage in MMD² over PCA")
-    handles = [_mark("printed JevdPCA", "*", markersize=11)]
+    handles = [entry("printed JevdPCA", marker="*", markersize=11)]
     shapes, colours = zip(methods, MARKERS, strict=False), zip(centrings, COLOURS, strict=False)
-    handles += [_mark(name, marker, "#555555", markerfacecolor="none") for name, marker in shapes]
-    handles += [_mark(f"centring: {name}", "s", colour) for name, colour in colours]
+    handles += [entry(name, "#555555", marker, markerfacecolor="none") for name, marker in shapes]
+    handles += [entry(f"centring: {name}", colour, "s") for name, colour in colours]
     return _with_legend(fig, handles)
 
 
@@ -318,6 +312,6 @@ def subset_map(chosen: dict[int, tuple[int, ...]], d: int, *, xlabel: str) -> Fi
     panel.set_xticks(range(1, d + 1))
     panel.set_yticks(list(chosen))
     panel.grid(False)
-    handles = [_mark("one of the first", "o", COLOURS[0]), _mark("from further back", "s", COLOURS[1])]
-    handles.append(_mark("left out", "o", "#cccccc", markerfacecolor="none"))
+    handles = [entry("one of the first", COLOURS[0], "o"), entry("from further back", COLOURS[1], "s")]
+    handles.append(entry("left out", "#cccccc", "o", markerfacecolor="none"))
     return _with_legend(fig, handles)

@@ -9,7 +9,7 @@ from matplotlib.lines import Line2D
 from evenspan.displays.method_looks import group_looks, look, looks
 from evenspan.displays.style import COLOURS, INK, MARKERS
 
-from ...book.figures import metrics_by_method
+from ...book.figures import entry, explained, metrics_by_method, panels, words
 from .readings import CURVES, FRONTIER
 
 
@@ -18,10 +18,7 @@ def judged(rows: pd.DataFrame, metrics: list[str]) -> Figure:
     rows = rows[rows["mean"].notna() & rows["metric"].isin(metrics)]
     if len(rows):
         return metrics_by_method(rows, metrics)
-    fig, panel = plt.subplots(figsize=(6.0, 1.2))
-    panel.text(0.0, 0.5, "No number is at hand: the full run of these data has not been stored.", color=INK)
-    panel.axis("off")
-    return fig
+    return words("No number is at hand: the full run of these data has not been stored.")
 
 
 def errors_by_k(curves: pd.DataFrame) -> Figure:
@@ -31,7 +28,7 @@ def errors_by_k(curves: pd.DataFrame) -> Figure:
     """
     methods, groups = looks(curves["method"]), sorted(curves["metric"].unique())
     samples = [name for name in ("in-sample", "out-of-sample") if name in set(curves["protocol"])]
-    fig, axes = plt.subplots(1, len(samples), figsize=(4.9 * len(samples), 4.2), sharey=True, squeeze=False, layout="constrained")  # noqa: E501  # fmt: skip
+    fig, axes = panels(1, len(samples), (4.9 * len(samples), 4.2), sharey=True)
     for panel, sample in zip(axes.flat, samples, strict=True):
         for method, own in methods.items():
             for group, dash in zip(groups, ("-", "--"), strict=False):
@@ -45,9 +42,8 @@ def errors_by_k(curves: pd.DataFrame) -> Figure:
         panel.set_xticks(sorted(curves["k"].unique()))
     axes[0, 0].set_ylabel("mean reconstruction error")
     handles = [Line2D([], [], **(own.line() | {"linestyle": "-"})) for own in methods.values()]
-    handles += [Line2D([], [], color=INK, linestyle=d, label=g) for g, d in zip(groups, ("-", "--"), strict=False)]
-    fig.legend(handles=handles, loc="outside lower center", ncols=4, fontsize="small")
-    return fig
+    handles += [entry(group, line=dash) for group, dash in zip(groups, ("-", "--"), strict=False)]
+    return explained(fig, handles, 4, fontsize="small")
 
 
 def pareto(points: pd.DataFrame, *, gap: str = "ABDiff") -> Figure:
@@ -117,9 +113,9 @@ def descent_excess(found: pd.DataFrame) -> Figure:
     floor = 1e-12
     grouped = found.groupby(["dataset", "lambda"], sort=False)[["best", "worst"]].max().clip(lower=floor).reset_index()
     names = list(dict.fromkeys(grouped["dataset"]))
-    fig, axes = plt.subplots(1, 2, figsize=(9.6, 4.6), sharey=True, layout="constrained")
+    fig, axes = panels(1, 2, (9.6, 4.6), sharey=True)
     dashes = ("-", "--", ":")
-    for panel, which in zip(axes, ("best", "worst"), strict=True):
+    for panel, which in zip(axes.flat, ("best", "worst"), strict=True):
         for place, name in enumerate(names):
             line = grouped[grouped["dataset"] == name].sort_values("lambda")
             panel.plot(
@@ -127,15 +123,14 @@ def descent_excess(found: pd.DataFrame) -> Figure:
                 color=COLOURS[place % len(COLOURS)], marker=MARKERS[place % len(MARKERS)], label=name,
             )  # fmt: skip
         panel.set(yscale="log", xlabel="penalty λ", title=f"{which} of the starts")
-    axes[0].set_ylabel("relative excess over the exact minimum")
-    fig.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=5, fontsize="small")
-    return fig
+    axes[0, 0].set_ylabel("relative excess over the exact minimum")
+    return explained(fig, axes[0, 0].get_legend_handles_labels()[0], 5, fontsize="small")
 
 
 def table_scatter(cells: pd.DataFrame) -> Figure:
     """Our numbers against the published ones, a point for each data set and method, one panel for each metric."""
     metrics, methods = list(dict.fromkeys(cells["metric"])), looks(cells["method"])
-    fig, axes = plt.subplots(1, len(metrics), figsize=(4.2 * len(metrics), 4.2), squeeze=False, layout="constrained")
+    fig, axes = panels(1, len(metrics), (4.2 * len(metrics), 4.2))
     for panel, metric in zip(axes.flat, metrics, strict=True):
         some = cells[cells["metric"] == metric]
         for method, own in methods.items():
@@ -144,5 +139,4 @@ def table_scatter(cells: pd.DataFrame) -> Figure:
         ends = [some[["published", "ours"]].min(axis=None), some[["published", "ours"]].max(axis=None)]
         panel.plot(ends, ends, color=INK, linewidth=1)
         panel.set(xscale="log", yscale="log", xlabel="published", ylabel="ours", title=metric)
-    fig.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=4, fontsize="small")
-    return fig
+    return explained(fig, axes[0, 0].get_legend_handles_labels()[0], 4, fontsize="small")

@@ -19,6 +19,7 @@ from evenspan.displays import method_looks
 from evenspan.displays.method_looks import group_looks
 from evenspan.displays.style import COLOURS, INK, looks
 
+from ...book.figures import arms, explained, grid
 from ...book.tables import mean_and_spread, sentence, table
 from ...ledger.heat import mark
 from ...ledger.state import sentences
@@ -28,31 +29,6 @@ from ...protocol import Study
 
 #: Between 0 and this weight the axis is linear, so that 0 has a place; then logarithmic.
 LINEAR_UP_TO = 0.1
-
-
-# -- what they share --------------------------------------------------------------------------------------------------
-
-
-def grid(
-    count: int, across: int, size: tuple[float, float], room: tuple[float, float] = (0.0, 0.0), **options
-) -> tuple[Figure, np.ndarray]:
-    """So many panels in rows of ``across``, each of a size in inches, with room around them; the rest is hidden."""
-    down = -(-count // across)
-    figsize = (size[0] * across + room[0], size[1] * down + room[1])
-    fig, axes = plt.subplots(down, across, figsize=figsize, squeeze=False, layout="constrained", **options)
-    for panel in axes.flat[count:]:
-        panel.set_visible(False)
-    return fig, axes
-
-
-def legend(fig: Figure, panel: Axes, ncols: int) -> None:
-    """One legend below all panels, from what the labels of one of them say."""
-    fig.legend(*panel.get_legend_handles_labels(), loc="outside lower center", ncols=ncols, fontsize="small")
-
-
-def arms(line: pd.DataFrame, middle: str) -> np.ndarray:
-    """Distances (2, n) from the middle to the ends; rounding may put a mean of equal numbers off them."""
-    return np.maximum([line[middle] - line["smallest"], line["largest"] - line[middle]], 0.0)
 
 
 # -- the tables of clusterings ----------------------------------------------------------------------------------------
@@ -74,8 +50,7 @@ def judged(summary: pd.DataFrame, metrics: Sequence[str], published: pd.DataFram
         panel.set_title(metric)
         panel.set_yticks(y, methods)
     axes[0, 0].invert_yaxis()
-    fig.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=2)
-    return fig
+    return explained(fig, axes[0, 0].get_legend_handles_labels()[0], 2)
 
 
 def search_paths(paths: pd.DataFrame, metrics: list[str]) -> Figure:
@@ -112,8 +87,7 @@ def readings(table_: pd.DataFrame) -> Figure:
     panel.invert_yaxis()
     panel.set_xlim(left=0.0)
     panel.set_xlabel("mean absolute deviation from the printed ACC, NMI, Bal and MNCE")
-    legend(fig, panel, 2)
-    return fig
+    return explained(fig, panel.get_legend_handles_labels()[0], 2, fontsize="small")
 
 
 def kernel_weights(weights: pd.DataFrame, names: list[str]) -> Figure:
@@ -134,8 +108,7 @@ def kernel_weights(weights: pd.DataFrame, names: list[str]) -> Figure:
     panel.set_xlim(left=0.0)
     panel.set_xlabel("kernel weight; dashed: equal weights")
     handles = method_looks.handles(methods.values())
-    fig.legend(handles=handles, loc="outside lower center", ncols=min(len(handles), 3), fontsize="small")
-    return fig
+    return explained(fig, handles, min(len(handles), 3), fontsize="small")
 
 
 def quality_and_fairness(summary: pd.DataFrame, fairness: str, qualities: list[str]) -> Figure:
@@ -154,8 +127,7 @@ def quality_and_fairness(summary: pd.DataFrame, fairness: str, qualities: list[s
             (x, y), (across, up) = ((own[name, fairness], own[name, metric]) for name in ("mean", "std"))
             panel.errorbar(x, y, xerr=across, yerr=up, **drawn)
         panel.set(xlabel=fairness, ylabel=metric)
-    legend(fig, axes[0, 0], 4)
-    return fig
+    return explained(fig, axes[0, 0].get_legend_handles_labels()[0], 4, fontsize="small")
 
 
 def verdicts(study: Study, *, caption: str) -> HTML:
@@ -207,8 +179,7 @@ def over_weight(
         panel.set_title(metric)
     for panel in axes[-1]:
         panel.set_xlabel("fairness weight λ")
-    legend(fig, axes[0, 0], 2 * across)
-    return fig
+    return explained(fig, axes[0, 0].get_legend_handles_labels()[0], 2 * across, fontsize="small")
 
 
 def against(spread: pd.DataFrame, fairness: str, qualities: Sequence[str]) -> Figure:
@@ -231,8 +202,7 @@ def against(spread: pd.DataFrame, fairness: str, qualities: Sequence[str]) -> Fi
         panel.set(xlabel=fairness, ylabel=quality, title=f"{quality} against {fairness}")
         if quality == "clustering objective":
             panel.invert_yaxis()
-    legend(fig, axes[0, 0], 4)
-    return fig
+    return explained(fig, axes[0, 0].get_legend_handles_labels()[0], 4, fontsize="small")
 
 
 def bound(table: pd.DataFrame, chosen: float) -> Figure:
@@ -306,8 +276,7 @@ def cluster_bars(counts: Mapping[str, np.ndarray], groups: Sequence[str]) -> Fig
         panel.set_xlabel("cluster, the largest first")
     for row in axes:
         row[0].set_ylabel("points")
-    legend(fig, axes[0, 0], 7)
-    return fig
+    return explained(fig, axes[0, 0].get_legend_handles_labels()[0], 7, fontsize="small")
 
 
 def heat_maps(pictures: Mapping[str, tuple[np.ndarray, Sequence[float]]]) -> Figure:
