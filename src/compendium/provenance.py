@@ -137,11 +137,15 @@ def cells_digest(notebook: Path) -> str:
 
 
 def data_now(name: str) -> str | None:
-    """The checksum of ``FOLDER/FILE`` or ``data set NAME`` in the registry, or of a file below ``data/``; or None."""
+    """The checksum of ``FOLDER/FILE`` or ``data set NAME`` in the registry, or of a file below ``data/``; or None.
+
+    A table of one's own is a data set whose name is its path.
+    """
     if name.startswith(f"{SET} "):
+        named = name.removeprefix(f"{SET} ")
         with contextlib.suppress(RegistryError):
-            return datasets.checksum(name.removeprefix(f"{SET} "))
-        return None
+            return datasets.checksum(named)
+        return _digest(Path(named)) if Path(named).is_file() else None
     if name.startswith("data/"):
         path = paths.root() / name
         return _digest(path) if path.is_file() else None

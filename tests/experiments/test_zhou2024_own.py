@@ -1,12 +1,15 @@
 """Every notebook on clusterings with a CSV file of one's own, with a column of classes and without one."""
 
+import shutil
+
 import numpy as np
 import pandas as pd
 import pytest
 
+from compendium import paths
 from compendium.catalogue import experiment
 from compendium.papers.zhou2024 import protocol as zhou2024
-from compendium.protocol import cells
+from compendium.protocol import cells, replay
 from evenspan.core.errors import ConfigurationError
 
 SETTINGS = {
@@ -56,6 +59,17 @@ def test_a_table_of_ones_own_is_clustered_and_without_classes_their_metrics_are_
     both = both[~both.index.get_level_values("metric").isin(["seconds", "objective"])]
     assert len(both) > 40
     np.testing.assert_allclose(both["without"], both["with"], rtol=1e-9, atol=1e-9)
+
+
+def test_units_of_a_file_that_changed_are_computed_again(own, monkeypatch, tmp_path):
+    monkeypatch.setattr(paths, "build", tmp_path.joinpath)
+    entry, path = experiment("zhou2024-kernels"), own()
+    setting = entry.complete({"dataset": path, "groups": "who", "classes": "kind"} | SETTINGS["kernels"])
+    first, again = replay(entry, setting), replay(entry, setting)
+    shutil.copy(own(width=range(156)), path)
+    changed = replay(entry, setting)
+    assert (len(first.units), len(again.units), len(changed.units)) == (1, 0, 1)
+    assert not first.failed | changed.failed
 
 
 @pytest.mark.parametrize(
