@@ -12,7 +12,7 @@ from scipy.linalg import subspace_angles
 from sklearn.base import clone
 
 from compendium import records
-from compendium.data import Dataset
+from compendium.data import Dataset, load, own_split
 from compendium.ledger.table import published
 from compendium.papers.kleindessner2023 import claims, protocol, readings
 from evenspan import ConvexFairPCA, FairKernelPCA, FairPCA, GroupMoments, StandardPCA, metrics
@@ -118,6 +118,38 @@ def test_every_method_is_judged_on_the_parts_of_its_split(on_points):
     share = E.var(axis=0).sum(axis=0) / test.X.var(axis=0).sum(axis=0)
     assert value["released", "%Var"] == pytest.approx(100 * share)
     assert value["in sample", "mean gap"] < 1e-10 < value["held-out", "mean gap"]
+
+
+@pytest.fixture(scope="module")
+def own(tmp_path_factory):
+    """The data of ``on_points`` as a file: words for the label, and a column with more values than two."""
+    path, whole = tmp_path_factory.mktemp("own") / "my.csv", load("sklearn_diabetes")
+    frame = pd.DataFrame(whole.X, columns=whole.feature_names).assign(sex=whole.groups)
+    frame.assign(worse=np.where(whole.y == 1, "yes", "no")).to_csv(path, index=False)
+    return str(path)
+
+
+def test_a_table_of_ones_own_is_judged_as_a_registered_one(on_points, cells_of, own):
+    setting = {"groups": "sex", "target": "worse", "k": 2, "splits": 1}
+    found = cells_of("kleindessner2023-table", dataset=own, **setting)["results"]
+    expected = on_points["results"]
+    assert set(found["dataset"]) == {own}
+    of_the_name = ["dataset", "task"]
+    pd.testing.assert_frame_equal(found.drop(columns=of_the_name), expected.drop(columns=of_the_name), rtol=0, atol=0)
+
+
+@pytest.mark.parametrize(
+    ("columns", "said"),
+    [
+        ({"groups": "age", "target": "worse"}, "the column age has 58 groups; needed are two"),
+        ({"groups": "gender", "target": "worse"}, "groups='gender'; .* has the columns age, bmi.* Name one"),
+        ({"groups": "sex", "target": ""}, "target=''; .* has the columns age, bmi.* Name one"),
+        ({"groups": "sex", "target": "age"}, "the column age has 58 values; a target needs two"),
+    ],
+)
+def test_what_is_no_table_to_judge_is_told(own, columns, said):
+    with pytest.raises(ConfigurationError, match=said):
+        own_split(own, 0, **columns)
 
 
 def test_bases_of_fixed_methods_and_seeds_of_drawing_ones_are_varied(on_points, monkeypatch):

@@ -9,7 +9,7 @@ from .clustering_files import load_daily_sports, load_har
 from .fetch import Status, fetch, status, verify
 from .moments import WITH_FOLDS, fold_moments, group_moments, half_moments, make_moments, shipped_moments, whole_moments
 from .registry import Entry, RawFile, checksum, entry, names
-from .splits import load_split, paired_splits, splits
+from .splits import load_split, own_split, paired_splits, splits
 from .synthetic import (
     GaussianPair,
     authors_pair,
@@ -54,6 +54,7 @@ __all__ = [
     "loadable",
     "make_moments",
     "names",
+    "own_split",
     "own_table",
     "paired_splits",
     "shipped_moments",

@@ -9,12 +9,12 @@ from sklearn.model_selection import KFold
 from evenspan.core.errors import ConfigurationError, GroupError, RegistryError
 
 from .registry import Entry, entry
-from .tables import PUBLISHED, Dataset, load_bundled, published, with_loader
+from .tables import PUBLISHED, Dataset, load_bundled, own_table, published, with_loader
 
 # -- fixed splits -----------------------------------------------------------------------------------------------------
 
 WITH_SPLITS = (*PUBLISHED, "sklearn_diabetes")
-BUNDLED_TRAIN_SHARE = 0.7
+OWN_TRAIN_SHARE = 0.7
 
 
 def splits(name: str) -> int:
@@ -38,11 +38,24 @@ def load_split(name: str, i: int) -> tuple[Dataset, Dataset]:
     i = int(i)
     if name in PUBLISHED:
         return tuple(published(found, f"{part}_{i}.csv", part=part, split=i) for part in ("train", "test"))
-    whole = load_bundled(found)
+    return _drawn(load_bundled(found), i)
+
+
+def own_split(path: str, i: int, groups: str, target: str | None = None) -> tuple[Dataset, Dataset]:
+    """Train and test part of the i-th seeded 70 / 30 split of a table of one's own with two groups (``own_table``)."""
+    whole = own_table(path, groups, target)
+    if (found := len(np.unique(whole.groups))) != 2:
+        raise ConfigurationError(f"{path}: the column {groups} has {found} groups; needed are two.")
+    return _drawn(whole, i)
+
+
+def _drawn(whole: Dataset, i: int) -> tuple[Dataset, Dataset]:
+    """Parts drawn with seed i, z-scored with the training part; what is constant there becomes zero in it."""
     rows = np.random.default_rng(i).permutation(whole.n)
-    cut = round(BUNDLED_TRAIN_SHARE * whole.n)
+    cut = round(OWN_TRAIN_SHARE * whole.n)
     base = whole.X[rows[:cut]]
-    whole = replace(whole, X=(whole.X - base.mean(axis=0)) / base.std(axis=0))
+    scale = base.std(axis=0)
+    whole = replace(whole, X=(whole.X - base.mean(axis=0)) / np.where(scale > 0.0, scale, 1.0))
     return _part(whole, rows[:cut], "train", i), _part(whole, rows[cut:], "test", i)
 
 

@@ -105,12 +105,22 @@ def batches(name: str) -> Iterator[tuple[pd.DataFrame, np.ndarray]]:
         yield pd.DataFrame(data.X, columns=list(data.feature_names)), data.groups
 
 
-def own_table(path: str, groups: str) -> Dataset:
-    """A CSV file with a column of ``groups``; every text column becomes one column for each of its values."""
-    table = read_own(path, groups=groups)
-    X = TableEncoder(standardize=False).fit_transform(table.drop(columns=groups))
+def own_table(path: str, groups: str, target: str | None = None) -> Dataset:
+    """A CSV file with a column of ``groups``, and perhaps one with a ``target`` of two values, 0 and 1 in their order.
+
+    Every other column of text becomes one column for each of its values. Without a target the groups stand in for it.
+    """
+    named = {"groups": groups} | ({} if target is None else {"target": target})
+    table = read_own(path, **named)
+    X = TableEncoder(standardize=False).fit_transform(table.drop(columns=list(named.values())))
     labels = table[groups].to_numpy()
-    return Dataset(Path(path).stem, X.to_numpy(float), labels, labels, tuple(X.columns))
+    if target is None:
+        return Dataset(Path(path).stem, X.to_numpy(float), labels, labels, tuple(X.columns))
+    values = np.unique(table[target])
+    if len(values) != 2:
+        raise ConfigurationError(f"{path}: the column {target} has {len(values)} values; a target needs two.")
+    y = (table[target] == values[1]).to_numpy(int)
+    return Dataset(Path(path).stem, X.to_numpy(float), y, labels, tuple(X.columns))
 
 
 def read_own(path: str, **named: str) -> pd.DataFrame:

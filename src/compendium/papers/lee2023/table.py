@@ -21,15 +21,14 @@ import pandas as pd
 from scipy.linalg import subspace_angles
 
 from evenspan import metrics
-from evenspan.auditing.encode import TableEncoder
-from evenspan.core.errors import ConfigurationError, DataError, FetchError, SurplusComponentsWarning
+from evenspan.core.errors import DataError, FetchError, SurplusComponentsWarning
 from evenspan.core.linalg import complement, symmetrise
 from evenspan.core.moments import GroupMoments
 from evenspan.reconstruction import StandardPCA
 from evenspan.representation import FairPCA, NullItOutPCA
 from evenspan.representation.null_it_out import constrained_components, contrasts, gap_eigenspace, group_gap
 
-from ...data import Dataset, entry, load_split, shipped_moments
+from ...data import Dataset, entry, load_split, own_split, shipped_moments
 from ...data import load as load_registered
 from ...data.fetch import fetch_file, place, sha256
 from ...data.tables import ADULT_COLUMNS
@@ -90,26 +89,13 @@ class Split:
 def load(dataset: str, number: int, groups: str = "", *, own: bool = False, from_points: bool = False) -> Split:
     """A split of a registered data set, of the paper's ``own`` table, or at random of a CSV file with ``groups``."""
     if Path(dataset).suffix == ".csv":
-        return _split_of_a_file(dataset, number, groups)
+        parts = own_split(dataset, number, groups)
+        return Split(dataset, number, *(GroupMoments.from_data(part.X, part.groups) for part in parts))
     if not own and not from_points and dataset in NAMES:
         return Split(dataset, number, *(shipped_moments(dataset, number, part) for part in ("train", "test")))
     points = load_own_split(dataset, number) if own else load_split(dataset, number)
     moments = (GroupMoments.from_data(part.X, part.groups) for part in points)
     return Split(NAMES[dataset] if own else dataset, number, *moments, points if from_points else None)
-
-
-def _split_of_a_file(path: str, number: int, groups: str) -> Split:
-    table = pd.read_csv(path)
-    if groups not in table:
-        raise ConfigurationError(f"groups={groups!r}; {path} has the columns {', '.join(table)}. Name one of these.")
-    z = table[groups].to_numpy()
-    if len(found := pd.unique(z)) != 2:
-        raise ConfigurationError(f"{path}: the column {groups} has {len(found)} groups; needed are two.")
-    X = np.asarray(TableEncoder(standardize=False).fit_transform(table.drop(columns=groups)))
-    order = np.random.default_rng(number).permutation(len(X))
-    train, test = np.split(order, [int(TRAIN_SHARE * len(X))])
-    X = z_scored(X, train)
-    return Split(path, number, *(GroupMoments.from_data(X[rows], z[rows]) for rows in (train, test)))
 
 
 # -- the paper's own tables --------------------------------------------------------------------------------------------
