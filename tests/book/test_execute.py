@@ -56,13 +56,17 @@ def test_two_runs_are_byte_identical_and_nothing_is_left(chapter, tmp_path, monk
     home = tmp_path / "home"
     home.mkdir()
     monkeypatch.setenv("HOME", str(home))
-    source = chapter(cell("import os\nprint(dataset, k, object(), os.environ['OPENBLAS_NUM_THREADS'])\nobject()"))
+    source = chapter(
+        cell("import os\nprint(dataset, k, object(), os.environ['OPENBLAS_NUM_THREADS'])\nobject()")
+        + cell("import time\nprint('first')\ntime.sleep(0.6)\nprint('second')")  # sent to the notebook in two parts
+    )
     for name in ("a.ipynb", "b.ipynb"):
         execute.execute(source, tmp_path / name, {"k": 4})
     first, second = ((tmp_path / name).read_bytes() for name in ("a.ipynb", "b.ipynb"))
     assert first == second
     assert b"adult 4 <object object at 0x\xe2\x80\xa6> 1" in first
     cells = json.loads(first)["cells"]
+    assert [output["text"] for output in cells[-1]["outputs"]] == [["first\n", "second\n"]]
     injected = [c for c in cells if "injected-parameters" in c["metadata"].get("tags", [])]
     assert len(injected) == 1
     assert "hide-input" in injected[0]["metadata"]["tags"]

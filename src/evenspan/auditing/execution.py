@@ -103,11 +103,25 @@ def normalise(notebook) -> None:
             cell.metadata["tags"] = tags
         else:
             cell.metadata.pop("tags", None)
+        if "outputs" in cell:
+            cell["outputs"] = _joined(cell["outputs"])
         for output in cell.get("outputs", []):
             if "text" in output:
                 output["text"] = _ADDRESS.sub("0x…", output["text"])
             if "text/plain" in output.get("data", {}):
                 output["data"]["text/plain"] = _ADDRESS.sub("0x…", output["data"]["text/plain"])
+
+
+def _joined(outputs: list) -> list:
+    """What was written to one stream with nothing between is one output, however often the kernel flushed it."""
+    found = []
+    for output in outputs:
+        last = found[-1] if found else {}
+        if output["output_type"] == "stream" and last.get("name") == output["name"]:
+            last["text"] += output["text"]
+        else:
+            found.append(output)
+    return found
 
 
 @contextlib.contextmanager
