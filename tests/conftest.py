@@ -11,7 +11,7 @@ import pytest
 from nbformat.v4 import new_code_cell, new_notebook
 
 from compendium import data as datasets
-from compendium import paths
+from compendium import paths, store
 from compendium.data.fetch import status_of
 from compendium.keep import browser as chromium
 from evenspan.core.errors import ConfigurationError
@@ -172,6 +172,7 @@ def reads(monkeypatch):
                 found = found[found[column].isin([wanted] if isinstance(wanted, str | int | float) else list(wanted))]
             return found
 
-        monkeypatch.setattr(module, "read_results", read)
+        monkeypatch.setattr(module, "read_results", read, raising=False)
+        monkeypatch.setattr(store, "read_results", read)  # that of store.full
 
     return put

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from . import provenance
 from .catalogue import Experiment, experiment, task_id
-from .store import parsed, reading, units_at, units_of
+from .store import MissingNumbersError, parsed, reading, units_at, units_of
 
 CURRENT, TOUCHED, CHANGED, DAMAGED, MISSING = STATES = ("current", "touched", "changed", "damaged", "missing")
 #: What is counted; everything else is named and left out.
@@ -53,10 +53,14 @@ def summary(experiment_id: str) -> str:
 def watched(function: Callable, known: dict[str, dict[str, Stored]]) -> tuple[object, str, tuple[str, ...]]:
     """What a function returns, the worst state of the rows that it asked for, and the experiments in that state.
 
-    ``known`` keeps the states of an experiment from one call to the next.
+    It returns None here if it raised :class:`~compendium.store.MissingNumbersError`: the one place that catches what
+    waits. ``known`` keeps the states of an experiment from one call to the next.
     """
     with reading() as read:
-        value = function()
+        try:
+            value = function()
+        except MissingNumbersError:
+            value = None
     for name in {name for name, _ in read} - known.keys():
         known[name] = {one.name: one for one in inspect(name)}
     states = {(name, known[name][unit].state if unit in known[name] else CHANGED) for name, unit in read}

@@ -28,6 +28,10 @@ from .catalogue import Experiment, experiment, task_id
 _WATCHING: list[set[tuple[str, str]]] = []
 
 
+class MissingNumbersError(ResultError):
+    """Stored numbers that a claim, a finding or a contradiction needs are not there (yet): it is not judged."""
+
+
 @contextlib.contextmanager
 def reading() -> Iterator[set[tuple[str, str]]]:
     """What is read inside of the block: experiment and unit of the rows that were asked for."""
@@ -66,6 +70,17 @@ def read_results(experiment_id: str, *, damaged: bool = False, **where: object) 
         rows = rows[rows[column].isin([wanted] if isinstance(wanted, str | int | float) else list(wanted))]
     for read in _WATCHING:
         read.update((experiment_id, name) for name in rows["task"].unique())
+    return rows
+
+
+def full(experiment_id: str, *every: str, **where: object) -> pd.DataFrame:
+    """Stored rows as :func:`read_results` gives them: some, and some with each value wanted in the columns ``every``.
+
+    Without them a :class:`MissingNumbersError` says that what rests on them waits.
+    """
+    rows = read_results(experiment_id, **where)
+    if rows.empty or any(set(where[column]) - set(rows[column]) for column in every):
+        raise MissingNumbersError(f"Not all is stored of {experiment_id}. Compute it: set profile to 'full'.")
     return rows
 
 

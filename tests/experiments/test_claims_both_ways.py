@@ -12,18 +12,18 @@ import pytest
 
 from compendium import paths, store
 from compendium.ledger import claims
-from compendium.ledger.claim_rules import HOLDS, IN_PART, NOT_SO, MissingNumbersError
+from compendium.ledger.claim_rules import HOLDS, IN_PART, NOT_SO
 from compendium.papers.kleindessner2023 import claims as adult
 from compendium.papers.rathore2025 import claims as rathore2025_claims
 from compendium.papers.vu2022 import claims as vu2022_claims
 from compendium.papers.zhou2024 import claims as zhou2024_claims
-from compendium.store import reading
+from compendium.store import MissingNumbersError, reading
 from evenspan.core.errors import ResultError
 
 SEEDS = range(8)
 READ = store.units_at
 #: What a module that reads stored results or printed tables has at hand.
-READERS = {"read_results", "both", "paths"}
+READERS = {"read_results", "full", "both", "paths"}
 #: Printed answers that no other order of the printed numbers moves, with the reason.
 STILL = {
     "K05": "the figure is not in the text",

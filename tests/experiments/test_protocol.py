@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -92,6 +93,16 @@ def test_results_read_back_as_they_were(finished):
     assert (len(nothing), list(nothing.columns)) == (0, [*records.TIDY, "task"])
     assert nothing.dtypes[["k", "value"]].tolist() == ["Int64", float]
     assert states.summary("toy-table") == "0 units"
+
+
+def test_what_rests_on_missing_numbers_waits(finished):
+    some, more = {"method": ["PCA", "Fair PCA"]}, {"method": ["PCA", "nobody's"]}
+    assert store.full("toy-table", "method", **some).equals(store.read_results("toy-table", **some))
+    assert set(store.full("toy-table", **more)["method"]) == {"PCA"}
+    for missing in (partial(store.full, "toy-table", "method", **more), partial(store.full, "toy-table", k=1)):
+        with pytest.raises(ResultError, match="Not all is stored of toy-table"):
+            missing()
+        assert states.watched(missing, {})[0] is None
 
 
 def test_the_bytes_do_not_depend_on_the_order_of_runs_or_the_number_of_cores(finished, run_toy, monkeypatch):

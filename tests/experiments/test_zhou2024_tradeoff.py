@@ -219,4 +219,3 @@ def test_the_claim_asks_for_clusters_before_and_groups_after(pairs):
     assert found.here == "holds"
     assert "λ = 3" in found.evidence
     assert claims.set_apart(pd.concat([one, raised.assign(dataset="b")]), ("a", "b")).here == "holds in part"
-    assert claims.set_apart(one, ("a", "b")) is None

@@ -7,8 +7,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from compendium import paths
-from compendium.ledger import contradictions, findings, findings_data, findings_evidence, findings_theorems
+from compendium import paths, store
+from compendium.ledger import contradictions, findings, findings_data, findings_theorems
 from compendium.ledger.findings_evidence import Evidence, data_sets
 from compendium.states import Stored
 from compendium.store import read_records
@@ -75,7 +75,7 @@ def test_numbers_against_a_finding_stop_the_page(monkeypatch):
 
 
 def test_missing_results_are_said(monkeypatch):
-    monkeypatch.setattr(findings_evidence, "read_results", lambda experiment: pd.DataFrame())
+    monkeypatch.setattr(store, "read_results", lambda experiment: pd.DataFrame())
     for key in ("swaps", "stops-short", "flattened-weights", "joint-gain", "wiped-blocks"):
         assert findings.MISSING in findings.show(key).data
 

@@ -16,6 +16,7 @@ import pandas as pd
 
 from evenspan.core.errors import ResultError
 
+from ..store import MissingNumbersError
 from .verdicts import ClaimRule, tolerances
 
 HOLDS, IN_PART, NOT_SO = "holds", "holds in part", "does not hold"
@@ -38,10 +39,6 @@ class Answer(NamedTuple):
 Source = Callable[..., pd.DataFrame]
 
 
-class MissingNumbersError(ResultError):
-    """Stored numbers that a claim needs are not there (yet)."""
-
-
 def by_truth(true: object) -> str:
     """True: holds; false: does not hold."""
     return HOLDS if true else NOT_SO
@@ -59,7 +56,7 @@ def by_count(count: int, claimed: float, others: Iterable[int]) -> str:
 
 
 def both(told: Callable[[Source], tuple[str, str]], printed: Source, ours: Source) -> Answer:
-    """One rule applied to the printed and to our numbers; ours may raise :class:`MissingNumbersError`.
+    """One rule applied to the printed and to our numbers, which may be missing.
 
     ``told`` gives the answer of a source of numbers and its evidence, without a full stop.
     """

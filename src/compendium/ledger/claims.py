@@ -2,9 +2,9 @@
 
 The room of a paper answers claims through ``CLAIMS`` in its module ``claims``: for each experiment a mapping from the
 number of a claim in ``data/paper/claims.csv`` to a function without arguments that returns a
-:class:`~compendium.ledger.claim_rules.Answer`, or None as long as the results it needs are missing. No answer is
-typed by hand. *Printed*, whether the paper agrees with its own tables, and *here*, what our computation and our stored
-runs say, are two answers, and are counted apart.
+:class:`~compendium.ledger.claim_rules.Answer`, or raises a :class:`~compendium.store.MissingNumbersError` as long as
+results that it needs are missing. No answer is typed by hand. *Printed*, whether the paper agrees with its own tables,
+and *here*, what our computation and our stored runs say, are two answers, and are counted apart.
 """
 
 import html
@@ -47,7 +47,7 @@ UNMOVED = {
 }
 
 
-def registered() -> dict[str, tuple[str, Callable[[], Answer | None]]]:
+def registered() -> dict[str, tuple[str, Callable[[], Answer]]]:
     """Functions by the claim they answer, with the experiment that offers them."""
     found: dict[str, tuple[str, Callable]] = {}
     known = set(_table()["id"])
@@ -96,9 +96,7 @@ def claims(ids: Sequence[str] | None = None, *, paper: str | None = None) -> pd.
 _UNANSWERED = {"printed": "", "here": OPEN, "evidence": "", "experiment": "", "state": "", "basis": ""}
 
 
-def _answer(
-    claim: str, experiment: str, function: Callable[[], Answer | None], known: dict[str, dict]
-) -> dict[str, str]:
+def _answer(claim: str, experiment: str, function: Callable[[], Answer], known: dict[str, dict]) -> dict[str, str]:
     with reading() as reads:
         answer, state, _ = watched(function, known)
     if answer is None:

@@ -27,7 +27,7 @@ from ..papers.rathore2025.readings import SUMMED, our_times, printed_times
 from ..papers.vu2022.readings import agreement
 from ..papers.zhou2024 import arithmetic
 from ..states import COUNTED, watched
-from ..store import read_results
+from ..store import MissingNumbersError, full
 from .claim_rules import HOLDS, IN_PART, NOT_SO, Answer
 from .claim_rules import OPEN as UNJUDGED
 from .claims import registered
@@ -54,8 +54,9 @@ MARKS = {
     OPEN: Kind.NA,
     PENDING: Kind.PENDING,
 }
-#: Outcome and evidence; None as long as stored results that are needed are missing.
-Outcome = tuple[str, str] | None
+#: Outcome and evidence.
+Outcome = tuple[str, str]
+#: Raises MissingNumbersError as long as stored results that are needed are missing.
 Check = Callable[[], Outcome]
 
 
@@ -137,8 +138,8 @@ def _row(row: dict[str, str]) -> str:
 # ---- outcomes that follow from claims ----
 
 
-def answer_of(claim: str) -> Answer | None:
-    """The computed answers to a claim of ``claims.csv`` with their evidence; None if it cannot be answered yet."""
+def answer_of(claim: str) -> Answer:
+    """The computed answers to a claim of ``claims.csv`` with their evidence."""
     if claim not in (found := registered()):
         raise ResultError(f"No protocol answers the claim {claim} that resolves a contradiction. Restore its function.")
     return found[claim][1]()
@@ -164,8 +165,8 @@ class ByClaim:
 
     def __call__(self) -> Outcome:
         found = {claim: answer_of(claim) for claim in self.claims}
-        if any(answer is None or getattr(answer, self.side) == UNJUDGED for answer in found.values()):
-            return None
+        if any(getattr(answer, self.side) == UNJUDGED for answer in found.values()):
+            raise MissingNumbersError(f"Not judged yet: {', '.join(self.claims)}.")
         answers = [getattr(answer, self.side) or "" for answer in found.values()]
         words = [f"{found[c].evidence} (Claim {c}: {answer}.)" for c, answer in zip(found, answers, strict=True)]
         return self.of(answers), " ".join([*words, self.also]).rstrip()
@@ -204,10 +205,9 @@ def fairer_overall() -> Outcome:
 def criterion_reported() -> Outcome:
     """X07: whether any table holds the losses by which fairness is defined, and what they say."""
     reported = sorted({metric for name in rathore.TABLES for _, metric in rathore.printed(name).columns})
-    rows = read_results("rathore2025-tables", metric="loss gap", protocol=rathore.RELEASED, method=[JEVD, PCA])
+    asked = {"metric": "loss gap", "protocol": rathore.RELEASED, "method": [JEVD, PCA]}
+    rows = full("rathore2025-tables", "method", **asked)
     wide = rows.pivot_table(index=["dataset", "k"], columns="method", values="value", aggfunc="mean")
-    if not {JEVD, PCA} <= set(wide.columns):
-        return None
     wide = wide.dropna(subset=[JEVD, PCA])
     wider = int((wide[JEVD] > wide[PCA] * (1 + 1e-9)).sum())
     return (FIRST if any("loss" in metric.lower() for metric in reported) else SECOND), (
@@ -243,11 +243,10 @@ def one_total_variance() -> Outcome:
 
 def times_and_orders() -> Outcome:
     """X10: the solver's own time on Obesity and on Diabetes, printed and ours."""
-    rows = read_results("rathore2025-times", protocol=SUMMED, method=[JEVD, PROGRAMME], dataset=["diabetes", "obesity"])
+    asked = {"method": [JEVD, PROGRAMME], "dataset": ["diabetes", "obesity"]}
+    rows = full("rathore2025-times", *asked, protocol=SUMMED, **asked)
     mine, theirs = our_times(rows, "solver"), printed_times()
     steps = rows[(rows["metric"] == "steps") & (rows["method"] == JEVD)].groupby("dataset")["value"].mean()
-    if not {JEVD, PROGRAMME} <= set(mine.index) or not {"diabetes", "obesity"} <= set(mine.columns) & set(steps.index):
-        return None
     parts, good = [], 0
     for method in (JEVD, PROGRAMME):
         ratio = mine.loc[method, "obesity"] / mine.loc[method, "diabetes"]
@@ -278,10 +277,8 @@ def adult_numbers() -> Outcome:
 
 def order_of_eigenvectors() -> Outcome:
     """X18: which m eigenvectors the power iteration finds where the two readings differ."""
-    rows = read_results(LEARNABILITY, protocol="order of eigenvalues")
+    rows = full(LEARNABILITY, protocol="order of eigenvalues")
     answer = answer_of("L06")
-    if answer is None:
-        return None
     sines = special_table(rows, "order of eigenvalues").pivot(index="dataset", columns="metric", values="median")
     signed, absolute = sines["sine to the largest"], sines["sine to the largest in absolute value"]
     apart = (signed - absolute).abs() > 0.5
@@ -359,9 +356,7 @@ def larger_loss_or_error() -> Outcome:
         for kind in equal:
             equal[kind] += come_out(moments, theirs, lambda k, S=S, kind=kind: solve_min_max(*S, k, kind)[0])
     named = ("FairPCA", "FairPCA (exact)", "FairPCA (error, exact)")
-    rows = read_results("vu2022-tables", method=named)
-    if not set(named) <= set(rows["method"]):
-        return None
+    rows = full("vu2022-tables", "method", method=named)
     off = agreement(rows[rows["dataset"] != "lfw_24x24"], dict.fromkeys(named, "FairPCA"))
     off = off[off["table"].isin(["Table 1", "Table 3"])].groupby("ours")["median deviation"].max()
     nearer = off["FairPCA (exact)"] < off["FairPCA (error, exact)"]
@@ -377,9 +372,7 @@ def larger_loss_or_error() -> Outcome:
 
 def two_discrepancies() -> Outcome:
     """X33: what is printed as MMD^2 by Kleindessner et al., against the squared distance of the means."""
-    rows = read_results("kleindessner2023-table", dataset="adult", k=10, method="Fair PCA")
-    if rows.empty:
-        return None
+    rows = full("kleindessner2023-table", dataset="adult", k=10, method="Fair PCA")
     mean = summary(rows).set_index(["protocol", "metric"])["mean"]
     cells = pd.read_csv(paths.data("paper", "kleindessner2023_adult_k10.csv"))
     theirs = float(cells[(cells["method"] == "Fair PCA") & (cells["metric"] == "MMD^2")]["value"].iloc[0])

@@ -18,7 +18,6 @@ from ..states import COUNTED, watched
 from . import findings_data as data
 from . import findings_programs as programs
 from . import findings_theorems as theorems
-from .claim_rules import MissingNumbersError
 from .findings_evidence import Check, Evidence
 from .page import choices
 from .verdicts import Kind
@@ -135,13 +134,10 @@ def finding(key: str) -> Finding:
     raise ResultError(f"There is no finding {key!r}; there are {', '.join(one.key for one in FINDINGS)}.")
 
 
-def evidence(key: str) -> Evidence | None:
-    """The evidence, computed now; refuses if the numbers no longer bear the statement out; None without results."""
+def evidence(key: str) -> Evidence:
+    """The evidence, computed now; refuses if the numbers no longer bear the statement out."""
     one = finding(key)
-    try:
-        found = one.check()
-    except MissingNumbersError:
-        return None
+    found = one.check()
     if not found.supported:
         raise ResultError(
             f"The numbers no longer bear out the finding {key!r} ({one.title}): {found.sentence} Correct the "

@@ -18,8 +18,9 @@ from ..papers.rathore2025.protocol import PRINTED, TABLES
 from ..papers.vu2022.readings import PUBLISHED
 from ..papers.zhou2024 import arithmetic, search_readings, tradeoff
 from ..papers.zhou2024.protocol import NAMES
+from ..store import full
 from .claim_rules import rule
-from .findings_evidence import Evidence, adult_means, beside_printed, come_out, full, in_text, listed
+from .findings_evidence import Evidence, adult_means, beside_printed, come_out, in_text, listed
 
 TITLES = {name: table.title for name, table in TABLES.items()}
 

@@ -15,8 +15,7 @@ from ..papers.kleindessner2023.readings import summary
 from ..papers.rathore2025.protocol import HALF_DIGIT, judged
 from ..papers.vu2022.protocol import COMPONENTS, DATASETS, UNSCALED
 from ..papers.vu2022.readings import agreement
-from ..store import read_results
-from .claim_rules import MissingNumbersError
+from ..store import full
 
 K = COMPONENTS
 
@@ -35,14 +34,6 @@ class Evidence:
 
 #: Raises MissingNumbersError as long as stored results that are needed are missing.
 Check = Callable[[], Evidence]
-
-
-def full(experiment: str) -> pd.DataFrame:
-    """The stored rows of an experiment; without any the finding waits for them."""
-    rows = read_results(experiment)
-    if rows.empty:
-        raise MissingNumbersError(f"Nothing is stored of {experiment}. Compute it: set profile to 'full'.")
-    return rows
 
 
 @cache

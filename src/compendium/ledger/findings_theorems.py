@@ -19,8 +19,9 @@ from ..papers.vu2022.theorems import COVARIANCES
 from ..papers.zhou2024.protocol import NAMES
 from ..papers.zhou2024.readings import gammas
 from ..papers.zhou2024.theorems import enumerate_samples
+from ..store import full
 from .claim_rules import NOT_SO, rule
-from .findings_evidence import Evidence, K, data_sets, full, listed, matrices, title
+from .findings_evidence import Evidence, K, data_sets, listed, matrices, title
 
 
 def joint_diagonaliser() -> Evidence:

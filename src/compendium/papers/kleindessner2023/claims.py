@@ -14,7 +14,6 @@ from ...ledger.claim_rules import (
     NOT_COMPUTABLE,
     OPEN,
     Answer,
-    MissingNumbersError,
     Source,
     both,
     by_parts,
@@ -23,7 +22,7 @@ from ...ledger.claim_rules import (
     told_by_name,
 )
 from ...records import in_order
-from ...store import read_results
+from ...store import MissingNumbersError, full, read_results
 from . import faces, readings, reductions
 from .protocol import KERNEL, METRICS, PRINTED
 from .reductions import EO, FAIR, FULL_SIZE, LOGISTIC, LOOSE, POWERS, REDUCTIONS, SMALL, UNCONSTRAINED
@@ -59,13 +58,10 @@ def ours(metric: str, protocol: str = "released", methods: tuple[str, ...] = PRI
     return means
 
 
-def covariances_come_closer() -> Answer | None:
+def covariances_come_closer() -> Answer:
     """K09: on Adult with k = 10 the covariance variants bring group covariances closer than Fair PCA, on new data."""
     plain, *variants = names = ("Fair PCA", "Fair PCA-S (0.5)", "Fair PCA-S (0.85)")
-    try:
-        gaps = ours("covariance gap", "held-out", names).loc[list(names)]
-    except MissingNumbersError:
-        return None
+    gaps = ours("covariance gap", "held-out", names).loc[list(names)]
     return Answer(
         by_parts(gaps[name] < gaps[plain] for name in variants),
         "Largest difference of projected group covariances on the test parts (spectral norm, mean of the splits): "
@@ -145,11 +141,9 @@ def _rows(**where: object) -> pd.DataFrame:
 # -- running times -----------------------------------------------------------------------------------------------------
 
 
-def same_order_as_pca() -> Answer | None:
+def same_order_as_pca() -> Answer:
     """K04: fair PCA costs a constant factor more than PCA: its ratio does not grow with n or with d."""
-    rows = read_results("kleindessner2023-runtime", method="Fair PCA")
-    if rows.empty:
-        return None
+    rows = full("kleindessner2023-runtime", method="Fair PCA")
     fair = readings.curve(rows)
     # The growth exponent of the ratio; the same order of time means 0, one more factor d would mean 1.
     slope = {n: value for (_, n), value in readings.growth(fair).items()}
@@ -159,14 +153,12 @@ def same_order_as_pca() -> Answer | None:
     return Answer(by_truth(holds), evidence)
 
 
-def times_are_compared() -> Answer | None:
+def times_are_compared() -> Answer:
     """K05: times of all methods of the figure as a function of d, with k fixed at 5.
 
     The claim says what is compared, not which is faster: it is borne out by times of every method at every d.
     """
-    rows = read_results("kleindessner2023-rival-times", metric="time / PCA", k=COMPONENTS)
-    if rows.empty:
-        return None
+    rows = full("kleindessner2023-rival-times", metric="time / PCA", k=COMPONENTS)
     in_figure = in_order(readings.curve(rows), QUICK + SLOW)
     median = in_figure.pivot(index="method", columns="d", values="median")
     wanted = median.reindex(index=QUICK + SLOW, columns=FEATURES)
@@ -187,21 +179,19 @@ def times_are_compared() -> Answer | None:
 # -- the comparison with reductions ------------------------------------------------------------------------------------
 
 
-def weight_trades() -> Answer | None:
+def weight_trades() -> Answer:
     """K06: accuracy and disparity rise with lambda, and a small one hides the second block from a regularised model.
 
     The control is the same lambda with the printed weight and hardly any regularisation: there it is not hidden.
     """
-    rows = read_results(COMPARISON)
-    if rows.empty:
-        return None
+    rows = full(COMPARISON)
     found = reductions.curves(rows)
     lines = reductions.trends(found[~reductions.constant(found)])
     # One run at full size only checks the reduced panel.
     lines = lines[(lines["goal"] == "DP") & (lines["runs"] > 1)]
     use = reductions.hidden(found)
     if lines.empty or set(use["classifier"]) != {LOGISTIC, LOOSE}:
-        return None
+        raise MissingNumbersError("Not both classifiers have curves over lambda.")
     rising, hardly = rule("K06", "rises"), rule("K06", "hardly used")
     rises = (lines[["tau of accuracy", "tau of violation"]] >= rising).all(axis=1)
     rises &= (lines["accuracy at 1"] > lines["accuracy at 0"]) & (lines["violation at 1"] > lines["violation at 0"])
@@ -223,15 +213,13 @@ def weight_trades() -> Answer | None:
     return Answer(by_parts(parts), "; ".join(texts + reductions.left_out(found)) + ".")
 
 
-def opportunity_is_met() -> Answer | None:
+def opportunity_is_met() -> Answer:
     """K07: fitted on y = 1 (lambda = 0), the gap of true positive rates is smaller than of two others, on new data.
 
     The others are a classifier without fairness, and the same representation fitted on all points.
     """
     met, parity = (reductions.protocol_name(goal, LOGISTIC, FULL_SIZE) for goal in ("EO", "DP"))
-    rows = read_results(COMPARISON, protocol=[met, parity])
-    if rows.empty:
-        return None
+    rows = full(COMPARISON, protocol=[met, parity])
     found = reductions.curves(rows)
     still = found[reductions.constant(found)]
     passed_over = set(zip(still["dataset"], still["method"], strict=True))
@@ -243,7 +231,7 @@ def opportunity_is_met() -> Answer | None:
             name = reductions.named(method, 3)
             asked = [(met, name), (met, UNCONSTRAINED), (parity, name)]
             if not set(asked) <= set(gaps.columns):
-                return None
+                raise MissingNumbersError(f"{dataset} has no curves of {method} for both criteria.")
             if (dataset, method) in passed_over:
                 continue
             mine, plain, other = (gaps.loc[dataset][column].dropna() for column in asked)
@@ -262,14 +250,12 @@ def _below(mine: pd.Series, other: pd.Series) -> bool:
     return bool(difference.mean() < -rule("K07", "standard errors") * error)
 
 
-def reductions_are_compared() -> Answer | None:
+def reductions_are_compared() -> Answer:
     """K15: in no panel is the curve of fair PCA mostly dominated by that of reductions; and it is faster at every n.
 
     The claim holds in part if one of the two is so.
     """
-    rows, times = read_results(COMPARISON), read_results(TIMES)
-    if rows.empty or times.empty:
-        return None
+    rows, times = full(COMPARISON), full(TIMES)
     found = reductions.dominance(reductions.curves(rows))
     # Two bounds of one run at full size only check the reduced panel; they are no curve.
     found = found[(found["method"] == "Fair PCA") & (found["reductions' points"] > 2)]
@@ -293,7 +279,7 @@ def reductions_are_compared() -> Answer | None:
 # -- pictures ----------------------------------------------------------------------------------------------------------
 
 
-def glasses() -> Answer | None:
+def glasses() -> Answer:
     """K16: glasses erased from CelebA, judged by the readers where its rows are stored (``on_celeba``).
 
     The images are not at hand here: then there is no answer, and the evidence is what the substitute shows.
@@ -304,7 +290,7 @@ def glasses() -> Answer | None:
         return glasses_on_celeba(found)
     value = found[found["k"] == LAST].set_index(["protocol", "metric", "method"])["mean"]
     if value.empty:
-        return None
+        raise MissingNumbersError(f"Nothing is stored of the substitute at k = {LAST}.")
     linear, kernel, new_linear, new_kernel = (
         f"{value[protocol, area, 'PCA']:.3f} to {value[protocol, area, 'Fair PCA']:.3f}"
         for protocol in ("held-out", "new reader")
@@ -333,7 +319,7 @@ def glasses_on_celeba(found: pd.DataFrame) -> Answer:
 
 
 #: By experiment: the functions that answer claims.
-CLAIMS: Mapping[str, Mapping[str, Callable[[], Answer | None]]] = {
+CLAIMS: Mapping[str, Mapping[str, Callable[[], Answer]]] = {
     TABLE: theorems
     | {
         "K09": covariances_come_closer,

@@ -12,7 +12,7 @@ from evenspan import metrics
 
 from ...data.portraits import CELEBA_SIZE, CELEBA_TRAIN
 from ...ledger.claim_rules import HOLDS, IN_PART, NOT_SO, Answer, by_parts, rule
-from ...store import read_results
+from ...store import MissingNumbersError, full, read_results
 from . import images, theorems
 from .images import BLOCKS, CELEBA, HALF, LARGEST_K, LIMIT, MEMORY, PAIRED, SHOWN, STREAMED, STREAMED_MEAN
 from .protocol import ABSOLUTE, BOTH, EXACT, FACTORS, GIVEN, ORDERS, SIGNED, order_name
@@ -24,21 +24,19 @@ MAIN = "gap-controlled"
 # -- how many samples --------------------------------------------------------------------------------------------------
 
 
-def learnable() -> Answer | None:
+def learnable() -> Answer:
     """L03: the rates on a population with a mean gap, and whether the loss falls at all without one (g = 0)."""
     found = rates()
-    if found is None:
-        return None
     equal_means = theorems.learns_equal_means()
     answer = found.here if found.here == equal_means.here else IN_PART
     return Answer(answer, f"{found.evidence} {equal_means.evidence}")
 
 
-def rates() -> Answer | None:
+def rates() -> Answer:
     """Of L03: both gaps fall with the samples, at the rates of the theory, on the population with prescribed gaps."""
     rows = read_results(EXPERIMENT, protocol="slopes")
     if MAIN not in set(rows["dataset"]):
-        return None
+        raise MissingNumbersError(f"Nothing is stored of {MAIN}.")
     table = slopes_beyond(rows)
     fair = rule("L03", "slope of eps_f, lowest"), rule("L03", "slope of eps_f, highest")
     optimal = rule("L03", "slope of eps_o, lowest"), rule("L03", "slope of eps_o, highest")
@@ -62,12 +60,9 @@ def rates() -> Answer | None:
     return Answer(by_parts(done), evidence)
 
 
-def sample_size() -> Answer | None:
+def sample_size() -> Answer:
     """L04: the rows needed grow with no factor faster than the bound does."""
-    growth = [f"growth in {name}" for name in FACTORS]
-    rows = read_results(EXPERIMENT, protocol=["slopes", *growth])
-    if not set(growth) <= set(rows["protocol"]):
-        return None
+    rows = full(EXPERIMENT, "protocol", protocol=["slopes", *(f"growth in {name}" for name in FACTORS)])
     fitted, texts, verdicts = slopes_beyond(rows), [], []
     for metric, experiment in (("eps_f", EXACT), ("eps_o", GIVEN)):
         line = fitted.loc[(MAIN, experiment, metric)]
@@ -89,11 +84,9 @@ def sample_size() -> Answer | None:
     return Answer(by_parts(verdicts), evidence)
 
 
-def top_eigenvectors() -> Answer | None:
+def top_eigenvectors() -> Answer:
     """L06: the eigenvectors of the largest eigenvalues, or of those largest in absolute value."""
-    rows = read_results(EXPERIMENT, protocol="order of eigenvalues")
-    if rows.empty:
-        return None
+    rows = full(EXPERIMENT, protocol="order of eigenvalues")
     table = special_table(rows, "order of eigenvalues").pivot(index="dataset", columns="metric", values="median")
     table = table.loc[[order_name(*case) for case in ORDERS]]
     sines = "; ".join(f"{name}: {row[SIGNED]:.2f}, {row[ABSOLUTE]:.2f}" for name, row in table.iterrows())
@@ -108,12 +101,12 @@ def top_eigenvectors() -> Answer | None:
 # -- images and memory -------------------------------------------------------------------------------------------------
 
 
-def little_memory() -> Answer | None:
+def little_memory() -> Answer:
     """L05: o(d^2) memory."""
-    full = images.named(CELEBA_SIZE)
-    rows = read_results(IMAGES, dataset=[MEMORY, full], method=[STREAMED, SHOWN])
+    largest = images.named(CELEBA_SIZE)
+    rows = read_results(IMAGES, dataset=[MEMORY, largest], method=[STREAMED, SHOWN])
     if MEMORY not in set(rows["dataset"]):
-        return None
+        raise MissingNumbersError(f"Nothing is stored of {MEMORY}.")
     some, slope, units = images.largest_runs(rows)
     last = some.iloc[-1]
     evidence = (
@@ -123,7 +116,7 @@ def little_memory() -> Answer | None:
         f"to the power {slope:.2f}."
     )
     peak = "peak memory of the process, MiB"
-    whole = rows[(rows["dataset"] == full) & (rows["method"] == SHOWN) & (rows["metric"] == peak)]
+    whole = rows[(rows["dataset"] == largest) & (rows["method"] == SHOWN) & (rows["metric"] == peak)]
     if len(whole):
         evidence += (
             f" A process that fits images of {CELEBA_SIZE[0]} x {CELEBA_SIZE[1]} x 3 values reaches "
@@ -150,14 +143,12 @@ def too_large_to_load() -> Answer:
     return Answer(by_parts(exceeds), evidence)
 
 
-def most_scalable() -> Answer | None:
+def most_scalable() -> Answer:
     """L08: the most scalable fair PCA, all under one limit of memory and for as many images.
 
     The mean constraint alone must take fewer features, by more than a margin.
     """
-    rows = read_results(IMAGES, dataset=MEMORY)
-    if rows.empty:
-        return None
+    rows = full(IMAGES, dataset=MEMORY)
     most = images.carried_on(rows).set_index("method")["most features"]
     others = most.drop([STREAMED, STREAMED_MEAN]).sort_values(ascending=False)
     evidence = (
@@ -171,7 +162,7 @@ def most_scalable() -> Answer | None:
     return Answer(HOLDS if first and alone else IN_PART if first else NOT_SO, evidence)
 
 
-def glasses_removed() -> Answer | None:
+def glasses_removed() -> Answer:
     """L09: the information on eyeglasses is removed, judged where rows of CelebA are stored (``on_celeba``).
 
     CelebA is not at hand here, so that no answer from the substitute is more than in part.
@@ -180,7 +171,7 @@ def glasses_removed() -> Answer | None:
     rows = celeba if len(celeba) else read_results(IMAGES, dataset=images.named(CELEBA_SIZE))
     settings = {method: some.set_index("metric")["value"] for method, some in rows.groupby("method")}
     if not {"PCA", SHOWN} <= set(settings):
-        return None
+        raise MissingNumbersError(f"PCA and {SHOWN} are not both stored.")
     before, after = settings["PCA"], settings[SHOWN]
     areas = [f"AUC ({reader})" for reader in metrics.READERS]
     text = ", ".join(
@@ -218,7 +209,7 @@ def _fell(before: float, after: float, chance: float = 0.5) -> bool:
 
 
 #: By experiment: the functions that answer claims.
-CLAIMS: Mapping[str, Mapping[str, Callable[[], Answer | None]]] = {
+CLAIMS: Mapping[str, Mapping[str, Callable[[], Answer]]] = {
     EXPERIMENT: {
         "L01": theorems.equivalent_programs,
         "L02": theorems.defined_everywhere,

@@ -25,12 +25,11 @@ from ...ledger.claim_rules import (
     NOT_COMPUTABLE,
     NOT_SO,
     Answer,
-    MissingNumbersError,
     Source,
     by_truth,
     rule,
 )
-from ...store import read_results
+from ...store import MissingNumbersError, read_results
 from .protocol import HALF_DIGIT, NAMES, PRINTED, PUBLISHED, RELEASED, TABLES, matrices, possible_totals, printed
 from .theorems import claims as theorem_claims
 from .theorems import errors_and_shares, shift_invariance
@@ -451,7 +450,7 @@ def figure_shows_the_tables() -> Answer:
     return Answer(None, told, verdict(good, len(cells), rule("R25", "in part from")))
 
 
-claims: Mapping[str, Callable[[], Answer | None]] = {
+claims: Mapping[str, Callable[[], Answer]] = {
     "R12": lambda: _lowest("LSAC", rule("R12", "huge gap"), rule("R12", "in part from")),
     "R13": lambda: _lowest("NPHA", rule("R13", "huge gap"), rule("R13", "in part from")),
     "R14": lambda: _comparable(

@@ -2,8 +2,8 @@
 
 import pandas as pd
 
-from ...ledger.claim_rules import Answer, MissingNumbersError, Source, both, by_parts, by_truth, rule
-from ...store import read_results
+from ...ledger.claim_rules import Answer, Source, both, by_parts, by_truth, rule
+from ...store import MissingNumbersError, full, read_results
 from .protocol import NAMES, PUBLISHED, TABLES
 from .readings import SCALING, SUMMED, completed, curves, exponents, our_times, printed_times
 
@@ -32,12 +32,12 @@ def _faster(slow: str, fast: str, titles: tuple[str, ...], factor: float) -> Ans
     return both(told, printed_times, measured)
 
 
-def cubic_time() -> Answer | None:
+def cubic_time() -> Answer:
     """R06: O(d^3), by the exponents of one step and of the whole run, and by whether the steps end."""
     rows = read_results(TIMES)
     step, whole = exponents(curves(rows, "seconds per step")), exponents(completed(rows))
     if JEVD not in step or JEVD not in whole:
-        return None
+        raise MissingNumbersError(f"There are no exponents of {JEVD}.")
     ended = rows[rows["metric"] == "converged"].groupby(["protocol", "method"])["value"].agg(["sum", "size"])
     steps = curves(rows, "steps").query("method == @JEVD")["steps"]
 
@@ -66,13 +66,13 @@ def cubic_time() -> Answer | None:
     )
 
 
-def programme_time() -> Answer | None:
+def programme_time() -> Answer:
     """R07: the semidefinite programme within O(d^6.5): an upper bound, which a fitted exponent may stay below."""
     rows = read_results(TIMES, protocol=SCALING)
     found = curves(rows)
     found = found[found["method"] == PROGRAMME]
     if len(found) < rule("R07", "sizes"):
-        return None
+        raise MissingNumbersError(f"There are {len(found)} sizes only.")
     exponent = exponents(completed(rows))[PROGRAMME]
     last = found.iloc[-1]
     eigh = curves(rows, "time / eigh").query("method == @PROGRAMME")["time / eigh"].iloc[-1]
@@ -86,14 +86,12 @@ def programme_time() -> Answer | None:
     )
 
 
-def programme_dominates() -> Answer | None:
+def programme_dominates() -> Answer:
     """R08: on each data set the share of the programme's step in the baseline's time, and what the baseline costs.
 
     It is expensive if it takes many times as long as the exact solver of the same problem.
     """
-    rows = read_results(TIMES, protocol=SUMMED)
-    if our_times(rows).empty:
-        return None
+    rows = full(TIMES, protocol=SUMMED)
     parts = {step: our_times(rows, metric).loc[PROGRAMME] for step, metric in (
         ("all", "training time"), ("SDP", "solver, SDP"), ("LP", "solver, LP"), ("moments", "moments"))}  # fmt: skip
     shares = {step: parts[step] / parts["all"] for step in ("SDP", "LP", "moments")}

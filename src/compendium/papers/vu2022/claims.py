@@ -12,7 +12,6 @@ from ...ledger.claim_rules import (
     NOT_SO,
     OPEN,
     Answer,
-    MissingNumbersError,
     Source,
     both,
     by_count,
@@ -20,7 +19,7 @@ from ...ledger.claim_rules import (
     by_truth,
     rule,
 )
-from ...store import read_results
+from ...store import MissingNumbersError, full, read_results
 from .protocol import DATASETS, ERROR_TABLES, SEPARATION_TABLE, UNSCALED
 from .readings import CURVES, PUBLISHED, angles, compared, dominated, gaps, means, table_2
 from .theorems import claims as theorems
@@ -218,15 +217,13 @@ def protocol_gives_the_tables() -> Answer:
 # -- curves, counts and the toy example --------------------------------------------------------------------------------
 
 
-def robust_points_dominate() -> Answer | None:
+def robust_points_dominate() -> Answer:
     """V26: on Biodeg and German Credit RFPCA has points that dominate those of the other methods.
 
     Asked of each other curve: does RFPCA dominate some of its points, and a larger share than is dominated of its own?
     """
     asked = ("biodeg", "german_credit")
-    rows = read_results("vu2022-pareto", dataset=asked, method=CURVES)
-    if set(rows["dataset"]) != set(asked):
-        return None
+    rows = full("vu2022-pareto", "dataset", dataset=asked, method=CURVES)
     found, texts, answers = means(rows), [], []
     for dataset in asked:
         some = found[found["dataset"] == dataset]
@@ -240,11 +237,9 @@ def robust_points_dominate() -> Answer | None:
     return Answer(by_parts(answers), "; ".join(texts) + ".")
 
 
-def smaller_gap_over_k() -> Answer | None:
+def smaller_gap_over_k() -> Answer:
     """V27: RFPCA has a smaller gap than PCA and FairPCA over a range of k; counted over all data sets and k."""
-    rows = read_results("vu2022-components", protocol="out-of-sample", method=["RFPCA", "PCA", "FairPCA"])
-    if rows.empty:
-        return None
+    rows = full("vu2022-components", protocol="out-of-sample", method=["RFPCA", "PCA", "FairPCA"])
     found = gaps(rows).pivot(index=["dataset", "k"], columns="method", values="gap")
     smaller = (found["RFPCA"] < found["PCA"]) & (found["RFPCA"] < found["FairPCA"])
     per = smaller.groupby(level="dataset").agg(["sum", "size"])
@@ -257,11 +252,9 @@ def smaller_gap_over_k() -> Answer | None:
     return Answer(HOLDS if holds else IN_PART if share > rule("V27", "some") else NOT_SO, evidence)
 
 
-def spectrum_between() -> Answer | None:
+def spectrum_between() -> Answer:
     """V12: PCA near the majority's axis, Samadi's near the diagonal, RFPCA from the one to the other."""
-    rows = read_results("vu2022-toy", dataset="sample", metric="angle")
-    if rows.empty:
-        return None
+    rows = full("vu2022-toy", dataset="sample", metric="angle")
     found = angles(rows, "sample")
     one = found.groupby("method")["angle"].agg(["min", "max"])
     pca, fair = one.loc["PCA", "min"], one.loc["FairPCA (exact)", "min"]
@@ -280,15 +273,13 @@ def spectrum_between() -> Answer | None:
     return Answer(by_parts(parts), evidence)
 
 
-def first_better_then_worse() -> Answer | None:
+def first_better_then_worse() -> Answer:
     """V28: test ARE + ABDiff falls with the radius, then rises, each by more than its standard errors explain.
 
     Fall and rise are differences of the same simulation, at its ends and at the alpha with the smallest mean. That one
     is chosen on half of the simulations and judged on the others, so that no noise makes a minimum.
     """
-    rows = read_results("vu2022-toy", metric="ARE + ABDiff")
-    if rows.empty:
-        return None
+    rows = full("vu2022-toy", metric="ARE + ABDiff")
     wide = rows.assign(alpha=rows["parameter"].astype(float)).pivot(index="split", columns="alpha", values="value")
     lowest = wide.iloc[::2].mean(axis=0).idxmin()
     judging, ends = wide.iloc[1::2], (wide.columns[0], wide.columns[-1])
