@@ -10,6 +10,7 @@ from compendium.catalogue import task_id
 from compendium.data.portraits import PortraitStream
 from compendium.papers.lee2023 import claims, images
 from compendium.records import tidy, whole
+from compendium.states import watched
 from compendium.store import read_results
 from evenspan.core.streams import ArrayStream
 from evenspan.representation import StreamingFairPCA
@@ -162,7 +163,7 @@ def test_the_claim_on_glasses_holds_at_most_in_part_without_celeba(reads, few):
         "celeba": few.assign(dataset=images.CELEBA), "celeba, unchanged": unchanged.assign(dataset=images.CELEBA),
     }.items():  # fmt: skip
         reads(claims, rows)
-        found[name] = claims.glasses_removed()
+        found[name], _, _ = watched(claims.glasses_removed, {})
     assert found["PCA"] is None
     assert found["alone"].here == found["both"].here == "holds in part"
     assert "substitute" in found["alone"].evidence
