@@ -108,10 +108,14 @@ def whole(rows: pd.DataFrame | list[dict]) -> pd.DataFrame:
     return table.astype({name: kind for name, kind in {"k": "Int64", "value": float}.items() if name in table})
 
 
-def in_order(frame: pd.DataFrame, methods: Sequence[str]) -> pd.DataFrame:
-    """Rows sorted by their method, in the order of ``methods``; others come last."""
-    place = {name: i for i, name in enumerate(methods)}
-    return frame.sort_values("method", key=lambda names: names.map(place), kind="stable", ignore_index=True)
+def in_order(frame: pd.DataFrame, names: Sequence[str], by: Sequence[str] = ("method",)) -> pd.DataFrame:
+    """Rows sorted by columns of names, in the order of ``names`` and others last, or of numbers, in their own order."""
+    place = {name: i for i, name in enumerate(names)}
+
+    def key(values: pd.Series) -> pd.Series:
+        return values if pd.api.types.is_numeric_dtype(values) else values.map(place)
+
+    return frame.sort_values(list(by), key=key, kind="stable", ignore_index=True)
 
 
 #: Statistics of values; ``std`` is that of the population. Missing values are left out.

@@ -15,6 +15,7 @@ from evenspan.core.errors import DataError
 
 from ...data import GaussianPair
 from ...ledger.claim_rules import rule
+from ...records import in_order, spread
 from .protocol import FACTORS, GIVEN, NAMES, ORDERS, SEED, order_name, setting
 
 #: Share of the runs that may be worse than what is reported.
@@ -239,9 +240,8 @@ MEASURES = ("variance kept", "mean gap", "covariance gap")
 def histories(rows: pd.DataFrame, methods: Sequence[str]) -> pd.DataFrame:
     """Median, smallest and largest value over the streams, for every method, measure and block."""
     some = rows[rows["metric"].isin(MEASURES)]
-    some = some.sort_values("method", key=lambda names: names.map(list(methods).index), kind="stable")
-    found = some.groupby(["method", "metric", "block"], sort=False)["value"]
-    return found.agg(median="median", smallest="min", largest="max", streams="size").reset_index()
+    found = spread(some, ["method", "metric", "block"], "median", "smallest", "largest", number="streams")
+    return in_order(found, methods)
 
 
 def last_block(found: pd.DataFrame) -> pd.DataFrame:

@@ -24,7 +24,7 @@ from evenspan.representation.block_readers import DaskReader, chunk_products
 from evenspan.representation.noisy_power import FairPowerMethod, PowerOptions
 from evenspan.representation.null_it_out import contrasts
 
-from ...records import tidy
+from ...records import in_order, tidy
 
 SEED, COMPONENTS = 2023, 10
 #: Rows of a batch within a block.
@@ -226,8 +226,7 @@ def proportional(rows: pd.DataFrame) -> str:
 def rounds(rows: pd.DataFrame) -> pd.DataFrame:
     """The ratio of one worker's time to that of two in every round."""
     some = rows[(rows["protocol"] == "workers") & (rows["metric"] == "speed-up")]
-    some = some.sort_values("method", key=lambda names: names.map(BOTH.index), kind="stable", ignore_index=True)
-    return some[["method", "split", "value", "n", "d", "chunks"]]
+    return in_order(some, BOTH)[["method", "split", "value", "n", "d", "chunks"]]
 
 
 def speedups(rows: pd.DataFrame) -> pd.DataFrame:

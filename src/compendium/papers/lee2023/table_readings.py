@@ -5,6 +5,7 @@ import re
 import numpy as np
 import pandas as pd
 
+from ...records import in_order, spread
 from ...store import read_results
 from ..kleindessner2023.protocol import METHODS as RIVALS
 from ..kleindessner2023.protocol import METRICS
@@ -34,8 +35,7 @@ def directions(rows: pd.DataFrame) -> list[int]:
 
 def over_splits(rows: pd.DataFrame, *keys: str) -> pd.DataFrame:
     """Mean, deviation and number of the values over the splits, by some columns."""
-    value = rows.dropna(subset=["value"]).groupby(list(keys), sort=False)["value"]
-    return value.agg(mean="mean", std=lambda values: np.std(values, axis=0), splits="size").reset_index()
+    return spread(rows.dropna(subset=["value"]), keys, "mean", "std", number="splits")
 
 
 def rivals(dataset: str, k: int) -> pd.DataFrame:
@@ -49,8 +49,7 @@ def one_judge(results: pd.DataFrame, dataset: str, k: int) -> pd.DataFrame:
     ours = results[results["dataset"] == dataset]
     found = over_splits(pd.concat([rivals(dataset, k), ours], ignore_index=True), "method", "protocol", "metric")
     names = [label(family, m) for family in FAMILIES for m in directions(ours)]
-    order = {name: place for place, name in enumerate([*RIVALS, MIN_MAX, *names])}
-    return found.sort_values("method", key=lambda names: names.map(order), kind="stable", ignore_index=True)
+    return in_order(found, [*RIVALS, MIN_MAX, *names])
 
 
 def shown_methods(found: pd.DataFrame) -> pd.DataFrame:

@@ -5,6 +5,7 @@ import pandas as pd
 
 from ... import paths
 from ...data import entry, whole_moments
+from ...records import in_order
 from . import lsac_search as search
 from .protocol import HALF_DIGIT, PRINTED, PUBLISHED, TABLES, printed
 
@@ -115,8 +116,7 @@ def ratios(rows: pd.DataFrame) -> pd.DataFrame:
 
 def _in_order(found: pd.DataFrame, *columns: str) -> pd.DataFrame:
     """Sorted by columns of names, in the order of tables, and of numbers."""
-    order = {name: place for place, name in enumerate((*TABLES, "eigh", *TIMED))}
-    return found.sort_values([*columns], key=lambda c: c if c.name == "d" else c.map(order), ignore_index=True)
+    return in_order(found, (*TABLES, "eigh", *TIMED), columns)
 
 
 def same_order(rows: pd.DataFrame) -> pd.DataFrame:

@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 
 from ... import paths
+from ...records import in_order, spread
 from . import protocol
 from .protocol import DATASETS
 
@@ -36,15 +37,8 @@ FRONTIER = "certified frontier"
 def summary(rows: pd.DataFrame) -> pd.DataFrame:
     """Mean and population standard deviation over the splits by method, protocol, metric and source."""
     keys = ["dataset", "method", "k", "protocol", "metric"]
-    spread = rows.groupby(keys, sort=False)["value"].agg(
-        mean="mean", std=lambda v: float(np.std(v.dropna(), axis=0)) if v.count() > 1 else np.nan, splits="count"
-    )
-    return _by_method(spread.reset_index())
-
-
-def _by_method(found: pd.DataFrame) -> pd.DataFrame:
-    order = {name: place for place, name in enumerate(ORDER)}
-    return found.sort_values("method", key=lambda names: names.map(order), kind="stable", ignore_index=True)
+    found = spread(rows, keys, "mean", "std", number="splits")
+    return in_order(found.assign(std=found["std"].where(found["splits"] > 1)), ORDER)  # one split has no spread
 
 
 def beside_exact(found: pd.DataFrame, protocol_name: str) -> pd.DataFrame:
@@ -133,8 +127,7 @@ def means(rows: pd.DataFrame) -> pd.DataFrame:
     """One line for each point of a curve: ARE and ABDiff, mean over the seeds; the methods in a fixed order."""
     index = ["dataset", "method", "point"]
     wide = rows.pivot_table(index=index, columns="metric", values="value", aggfunc="mean").reset_index()
-    order = {name: place for place, name in enumerate((*CURVES, *OURS, "PCA", FRONTIER))}
-    return wide.sort_values(["method", "point"], key=lambda v: v.map(order) if v.name == "method" else v, kind="stable")
+    return in_order(wide, (*CURVES, *OURS, "PCA", FRONTIER), ("method", "point"))
 
 
 def dominated(points: pd.DataFrame, by: pd.DataFrame) -> int:
@@ -158,7 +151,7 @@ def gaps(rows: pd.DataFrame) -> pd.DataFrame:
 def curves(rows: pd.DataFrame) -> pd.DataFrame:
     """Mean error of each group over the splits, by method, protocol and k."""
     keys = ["dataset", "method", "protocol", "k", "metric"]
-    return _by_method(rows.groupby(keys, sort=False)["value"].mean().reset_index())
+    return in_order(spread(rows, keys, "mean"), ORDER).rename(columns={"mean": "value"})
 
 
 # -- the toy example ---------------------------------------------------------------------------------------------------

@@ -5,6 +5,7 @@ import pandas as pd
 
 from ... import paths
 from ...data.clustering import CREDIT_CARD, K1B_SEED
+from ...records import in_order, spread
 from .protocol import MADE, METRICS, NAMES
 
 PRINTED = "zhou2024_table1_single_kernel"
@@ -40,23 +41,11 @@ def printed() -> pd.DataFrame:
     return frame[["dataset", "method", "metric", "mean", "bold", "second"]]
 
 
-def place(methods: pd.Series) -> pd.Series:
-    """Where methods stand in the printed table; ours come after them."""
-    return methods.map({name: place for place, name in enumerate(METHODS)}).fillna(len(METHODS))
-
-
 def summary(rows: pd.DataFrame) -> pd.DataFrame:
     """Mean and population standard deviation over the seeds by method, metric and protocol (and reading)."""
     known = rows.assign(variant=rows["variant"].fillna("")) if "variant" in rows else rows
     keys = [name for name in ("dataset", "method", "variant", "protocol", "metric") if name in rows]
-    spread = known.groupby(keys, sort=False)["value"].agg(
-        mean="mean",
-        std=lambda v: float(np.std(v.dropna(), axis=0)) if v.count() > 1 else np.nan,
-        smallest="min",
-        largest="max",
-        seeds="count",
-    )
-    return spread.reset_index().sort_values("method", key=place, kind="stable", ignore_index=True)
+    return in_order(spread(known, keys, "mean", "std", "smallest", "largest", number="seeds"), METHODS)
 
 
 def facts(rows: pd.DataFrame, protocol: str) -> pd.DataFrame:
@@ -86,9 +75,8 @@ def deviations(found: pd.DataFrame, dataset: str) -> pd.DataFrame:
     shown = table["deviation"].round(3)
     table["nearest"] = shown == shown.groupby(table["method"]).transform("min")
     # Of equal ones the fixed reading comes first.
-    order = table.assign(place=place(table["method"]), other=table["reading"] != FIXED)
-    order = order.sort_values(["place", "other", "deviation"], kind="stable", ignore_index=True)
-    return order.drop(columns=["place", "other"])
+    order = table.assign(other=table["reading"] != FIXED)
+    return in_order(order, METHODS, ("method", "other", "deviation")).drop(columns="other")
 
 
 def nearest_in_words(table: pd.DataFrame) -> str:
@@ -119,8 +107,7 @@ def gammas(rows: pd.DataFrame) -> pd.DataFrame:
     """The weight of every kernel: mean, smallest and largest over the seeds, by ``method`` and ``kernel`` (from 1)."""
     own = rows[(rows["protocol"] == f"{SEVERAL}: fit") & rows["metric"].str.startswith(GAMMA)]
     own = own.assign(kernel=own["metric"].str.removeprefix(GAMMA).astype(int))
-    spread = own.groupby(["method", "kernel"], sort=False)["value"].agg(mean="mean", smallest="min", largest="max")
-    return spread.reset_index()
+    return spread(own, ["method", "kernel"], "mean", "smallest", "largest")
 
 
 def weights_in_words(rows: pd.DataFrame) -> str:

@@ -16,6 +16,7 @@ from evenspan.clustering.kernels import DenseGram
 
 from ...data.clustering import ClusterData
 from ...protocol import tidy
+from ...records import in_order
 from .protocol import COUNTED, JointCounts, judged, known, told
 from .theorems import bound, largest_error
 
@@ -88,10 +89,7 @@ def spread(rows: pd.DataFrame, methods=METHODS) -> pd.DataFrame:
     grid = rows[(rows["protocol"] == "grid") & rows["method"].isin(methods) & rows["metric"].isin(METRICS)]
     found = grid.groupby(["method", "weight", "metric"], dropna=False, sort=False)["value"]
     table = found.agg(median="median", smallest="min", largest="max", runs="size").reset_index()
-    order = {name: place for place, name in enumerate((*METHODS, *METRICS))}
-    return table.sort_values(
-        ["method", "weight", "metric"], key=lambda v: v if v.name == "weight" else v.map(order), ignore_index=True
-    )
+    return in_order(table, (*METHODS, *METRICS), ("method", "weight", "metric"))
 
 
 def medians(rows: pd.DataFrame, method: str) -> pd.DataFrame:
