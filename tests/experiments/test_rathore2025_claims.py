@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from compendium import paths
-from compendium.ledger.claim_rules import OPEN
+from compendium.ledger.claim_rules import OPEN, by_share
 from compendium.ledger.table import published
 from compendium.papers.rathore2025 import claims, readings, time_claims
 from compendium.papers.rathore2025.protocol import NAMES, PUBLISHED, TABLES, printed
@@ -177,7 +177,7 @@ def test_counts_of_rows_and_features_can_differ(monkeypatch):
     assert claims.claims["R22"]().here == claims.claims["R23"]().here == "does not hold"
     monkeypatch.setattr(claims, "_counted", lambda name: (right(name)[0], 35))
     assert claims.claims["R22"]().here == claims.claims["R23"]().here == "holds in part"
-    assert [claims.verdict(good, 10, 0.5) for good in (10, 9, 5, 4)] == [
+    assert [by_share(good, 10, 0.5) for good in (10, 9, 5, 4)] == [
         "holds",
         *["holds in part"] * 2,
         "does not hold",

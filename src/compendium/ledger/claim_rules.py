@@ -55,6 +55,11 @@ def by_count(count: int, claimed: float, others: Iterable[int]) -> str:
     return HOLDS if count == claimed else IN_PART if count > max(others) else NOT_SO
 
 
+def by_share(good: int, total: int, in_part: float) -> str:
+    """Everywhere: holds; in at least this share of the cases: holds in part; in fewer: does not hold."""
+    return HOLDS if good == total else IN_PART if good >= in_part * total else NOT_SO
+
+
 def both(told: Callable[[Source], tuple[str, str]], printed: Source, ours: Source) -> Answer:
     """One rule applied to the printed and to our numbers, which may be missing.
 

@@ -26,6 +26,7 @@ from ...ledger.claim_rules import (
     NOT_SO,
     Answer,
     Source,
+    by_share,
     by_truth,
     rule,
 )
@@ -58,11 +59,6 @@ def ours(dataset: str) -> Wide:
     return wide
 
 
-def verdict(good: int, total: int, in_part: float) -> str:
-    """Everywhere: holds; in at least this share of the cases: holds in part; in fewer: does not hold."""
-    return HOLDS if good == total else IN_PART if good >= in_part * total else NOT_SO
-
-
 def both(told: Callable[[Source], tuple[str, str]], before: str = "", after: str = "") -> Answer:
     """One rule applied to the printed tables and to ours, with what else is said."""
     found = claim_rules.both(told, printed, ours)
@@ -74,7 +70,7 @@ def counted(count: Callable[[Source], Counted], in_part: float, before: str = ""
 
     def told(source: Source) -> tuple[str, str]:
         good, total, words = count(source)
-        return verdict(good, total, in_part), words
+        return by_share(good, total, in_part), words
 
     return both(told, before)
 
@@ -89,7 +85,7 @@ def on_both_scales(
 
     def told(source: Source) -> tuple[str, str]:
         (*one, words), (*other, more) = (count(source, relative, False), count(source, share, True))
-        first, second = verdict(*one, in_part), verdict(*other, in_part)
+        first, second = by_share(*one, in_part), by_share(*other, in_part)
         return (first if first == second else IN_PART), (
             f"relative to the baselines (limit {relative:.0%}) {words}: {first}; in shares of the total variance "
             f"(limit {share:g}) {more}: {second}"
@@ -209,7 +205,7 @@ def pca_is_best() -> Answer:
         words = f"lowest R.E. in {low} of {rows} rows, highest V.E. in {rows - len(above)}"
         words += f"; above it {', '.join(above)}" if above else ""
         words += f"; beyond what rounding of the two numbers alone could explain: {_where(broken)}"
-        return verdict(good, 2 * rows, rule("R20", "in part from")), words
+        return by_share(good, 2 * rows, rule("R20", "in part from")), words
 
     return both(told, after=" For orthonormal columns of one data set it is a theorem; R19 takes both together.")
 
@@ -224,7 +220,7 @@ def mean_distance_is_monotone() -> Answer:
         words = f"MMD^2 of StandardPCA and JevdPCA does not fall in {steps - len(falls)} of {steps} steps from r to "
         words += f"r + 1, but does for {_where(falls)}" if len(falls) else "r + 1"
         words += f"; above the squared distance of the group means: {_where(above)}" if len(above) else ""
-        answer = verdict(steps - len(falls), steps, rule("R21", "in part from"))
+        answer = by_share(steps - len(falls), steps, rule("R21", "in part from"))
         return (IN_PART if answer == HOLDS and len(above) else answer), words
 
     change = shift_invariance()
@@ -364,7 +360,7 @@ def diabetes_counted() -> Answer:
     good = (rows == rule("R22", "rows")) + (features == rule("R22", "features"))
     equal, printed_rows = pca_errors("diabetes")
     return Answer(
-        verdict(good, 2, rule("R22", "in part from")),
+        by_share(good, 2, rule("R22", "in part from")),
         f"The file has {rows:,} rows and {features} columns without the label, sex among them; PCA of all of these "
         f"gives {equal} of {printed_rows} printed R.E. of StandardPCA. The paper also speaks of 35 features.",
     )
@@ -398,7 +394,7 @@ def others_counted() -> Answer:
             f"{given} of {number}, without it {left})"
         )
     return Answer(
-        verdict(sum(checks), len(checks), rule("R23", "in part from")),
+        by_share(sum(checks), len(checks), rule("R23", "in part from")),
         f"The cited LSAC file has {lsac:,} rows, NPHA {npha} rows and {features - 1} columns beside the "
         f"label, Obesity {obesity:,} rows and {columns - 1} columns beside the label. For its printed "
         f"table {' and '.join(told)}. The LSAC table that {'gives' if table.matches_paper else 'comes nearest to'} "
@@ -447,7 +443,7 @@ def figure_shows_the_tables() -> Answer:
     off = (both["value"].astype(float) - both["value_drawn"].astype(float)).abs()
     good = int((off <= HALF_DIGIT).sum())
     told = f"{good} of {len(cells)} printed numbers stand in the figure as printed."
-    return Answer(None, told, verdict(good, len(cells), rule("R25", "in part from")))
+    return Answer(None, told, by_share(good, len(cells), rule("R25", "in part from")))
 
 
 claims: Mapping[str, Callable[[], Answer]] = {
