@@ -4,11 +4,11 @@ from itertools import product
 
 import numpy as np
 import pytest
-from compendium.data.scaling import standardised, unit_rows
 from scipy import sparse
 from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 
+from compendium.data.clustering_files import standardised, unit_rows
 from evenspan.clustering.graphs import kernel_neighbour_graph, nearest_neighbour_graph
 from evenspan.clustering.kernels import indicator
 from evenspan.clustering.variational import VariationalFairClustering
