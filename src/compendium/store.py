@@ -224,8 +224,10 @@ def _read(path: Path) -> dict:
     return record
 
 
-#: A record, read once as long as it stays the same; one that cannot be read is an error.
-parsed = records.kept(_read)
+@records.kept
+def parsed(path: Path) -> dict:
+    """A record, read once as long as it stays the same; one that cannot be read is an error."""
+    return _read(path)
 
 
 def _split(table: bytes) -> dict[str, list[dict[str, str]]]:

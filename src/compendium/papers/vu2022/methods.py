@@ -199,3 +199,11 @@ def u_form(
             left, _, right = np.linalg.svd(U + D, full_matrices=False)
             U = left @ right
     return U
+
+
+def printed_branch(q, p, e, penalty, a: int) -> np.ndarray:
+    """F_a with kappa, theta, vartheta as printed in (6c)."""
+    b = 1 - a
+    kappa = (p[a] + penalty) * e[a] + (p[b] - penalty) * e[b]
+    roots = 2 * (p[a] + penalty) * np.sqrt(e[a] * q[..., a]) + 2 * abs(p[b] - penalty) * np.sqrt(e[b] * q[..., b])
+    return kappa + roots + (p[a] + penalty) * q[..., a] + (p[b] - penalty) * q[..., b]

@@ -18,7 +18,7 @@ from evenspan.reconstruction.robust_descent import RobustObjective, conditions, 
 from evenspan.reconstruction.robust_exact import solve_exact
 
 from ...ledger.claim_rules import HOLDS, IN_PART, NOT_SO, Answer, by_parts, by_truth, rule
-from .methods import closed_form, printed_objective
+from .methods import closed_form, printed_branch, printed_objective
 from .protocol import COVARIANCES, FIGURE_1
 
 SEED = 20220
@@ -313,14 +313,6 @@ def decay() -> Answer:
 def moved(M: np.ndarray, U: np.ndarray) -> np.ndarray:
     """<UU', M_a> of both groups, shape (..., 2)."""
     return np.stack([np.einsum("...dk,de,...ek->...", U, S, U) for S in M], axis=-1)
-
-
-def printed_branch(q, p, e, penalty, a: int) -> np.ndarray:
-    """F_a with kappa, theta, vartheta as printed in (6c)."""
-    b = 1 - a
-    kappa = (p[a] + penalty) * e[a] + (p[b] - penalty) * e[b]
-    roots = 2 * (p[a] + penalty) * np.sqrt(e[a] * q[..., a]) + 2 * abs(p[b] - penalty) * np.sqrt(e[b] * q[..., b])
-    return kappa + roots + (p[a] + penalty) * q[..., a] + (p[b] - penalty) * q[..., b]
 
 
 def constants(M, p, e, penalty, columns: int) -> tuple[float, float]:
