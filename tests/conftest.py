@@ -172,6 +172,7 @@ def reads(monkeypatch):
                 found = found[found[column].isin([wanted] if isinstance(wanted, str | int | float) else list(wanted))]
             return found
 
+        assert {"read_results", "full"} & set(vars(module)), f"{module.__name__} reads stored rows in another way"
         monkeypatch.setattr(module, "read_results", read, raising=False)
         monkeypatch.setattr(store, "read_results", read)  # that of store.full
 

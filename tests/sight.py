@@ -6,6 +6,8 @@ matrices of Machado, Oliveira and Fernandes (2009), table 1, for complete loss o
 light.
 """
 
+import re
+
 import numpy as np
 
 MISSING = {
@@ -29,6 +31,7 @@ _WHITE = _TO_XYZ.sum(axis=1)
 
 def linear(colour: str) -> np.ndarray:
     """Red, green and blue light of a colour, (3,), each between 0 and 1."""
+    assert re.fullmatch("#[0-9a-fA-F]{6}", colour), colour
     value = np.array([int(colour[i : i + 2], 16) for i in (1, 3, 5)]) / 255
     return np.where(value <= 0.04045, value / 12.92, ((value + 0.055) / 1.055) ** 2.4)
 

@@ -79,9 +79,11 @@ def state_of(entry: Experiment, name: str, path: Path) -> Stored:
     check = record.get("computed_again", {})
     if sorted(task_id(record["parameters"]).split("-")) != sorted(name.split("-")):  # records sort their keys
         return Stored(name, CHANGED, "its record states other parameters")
-    noted, now = record.get("versions", {}), provenance.versions(entry.id, (row["method"] for row in unit.rows))
-    if noted != now:
-        names = sorted(dict(noted.items() ^ now.items()))
+    if "versions" not in record:
+        return Stored(name, CHANGED, "the versions of protocol and methods are unknown: its record states none")
+    now = provenance.versions(entry.id, (row["method"] for row in unit.rows))
+    if record["versions"] != now:
+        names = sorted(dict(record["versions"].items() ^ now.items()))
         return Stored(name, CHANGED, f"another version of {', '.join(names)} was declared since")
     if "disagreed" in check:
         return Stored(name, CHANGED, f"computed again it disagreed: {check['disagreed']}")

@@ -49,6 +49,11 @@ def assert_of_rows(moments: GroupMoments, X: np.ndarray, groups: np.ndarray) -> 
 # -- three kinds: published splits, whole tables, folds of a protocol -----------------------------------------------
 
 
+def test_numbers_survive_being_taken_apart_bit_for_bit():
+    values = np.random.default_rng(0).normal(size=(3, 2, 5)) * 10.0 ** np.arange(-100, 150, 50)
+    np.testing.assert_array_equal(store.restored(store.shuffled(values), values.shape), values)
+
+
 def test_published_splits_add_up_to_the_registry_standardised_and_small():
     for name in store.SHIPPED:
         entry = datasets.entry(name)

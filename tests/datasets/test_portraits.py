@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from compendium.data.portraits import CELEBA_SIZE, CHUNK, SLIP, PortraitStream, portraits
-from evenspan.core.errors import ConfigurationError
+from evenspan.core.errors import ConfigurationError, DataError
 
 SIZE = (44, 36)
 
@@ -130,5 +130,7 @@ def test_wrong_options_and_rows_are_refused():
     ]:
         with pytest.raises(ConfigurationError, match=message):
             PortraitStream(**({"n_rows": 5} | options))
+    with pytest.raises(DataError, match="has 5 rows; row 6 was asked for"):
+        list(PortraitStream(5, size=SIZE).from_row(6))
     with pytest.raises(ConfigurationError, match="start=4, stop=4; needed are"):
         portraits(4, 4, size=SIZE)

@@ -69,6 +69,7 @@ def test_two_latent_groups_are_seeded_and_observed_through_different_maps():
 
 def test_equal_moments_differ_in_shape_only():
     data = datasets.equal_moments(seed=0, n_per_group=20_000)
+    assert data.X.shape == (40_000, 3)
     for g in (0, 1):
         assert_drawn_from(data.X[data.groups == g], 0.0, 0.1 * np.eye(3) + 1)
     along = [(data.X[data.groups == g].mean(axis=1) ** 4).mean() for g in (0, 1)]
@@ -77,6 +78,7 @@ def test_equal_moments_differ_in_shape_only():
 
 def test_the_stretched_group_has_the_stated_covariance():
     data = datasets.stretched_group(seed=0, n_per_group=20_000, d=5)
+    assert data.X.shape == (40_000, 5)
     A = np.eye(5)
     A[:3, :3] = [[1, 0, 10], [1, 10, 10], [0, 10, 0]]
     for g, C in ((0, np.eye(5)), (1, A.T @ A)):

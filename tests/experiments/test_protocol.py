@@ -171,7 +171,7 @@ DAMAGES = {
         ("damaged", "has a record without rows"),
     ),
     "k10-pca": (one_unit("k10-pca", lambda unit: unit["parameters"].update(k=11)), ("changed", "other parameters")),
-    "k10-fair_pca": (one_unit("k10-fair_pca", lambda unit: unit.pop("versions")), ("changed", "version of protocol")),
+    "k10-fair_pca": (one_unit("k10-fair_pca", lambda unit: unit.pop("versions")), ("changed", "versions of protocol")),
     "k10-fair_pca_s_0.5": (
         one_unit("k10-fair_pca_s_0.5", lambda unit: unit["data"].update({"data/moments/lost.npz": "0" * 64})),
         ("changed", "its data changed since: data/moments/lost.npz"),

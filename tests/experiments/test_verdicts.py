@@ -132,7 +132,7 @@ def test_printed_digits_are_the_most_of_the_column():
     assert printed_digits([]) == 0
 
 
-@pytest.mark.parametrize("text", ["nan", "1,5"])
+@pytest.mark.parametrize("text", ["nan", "inf", "1,5"])
 def test_what_is_not_a_number_is_refused(text):
     with pytest.raises(ResultError, match="is not a number"):
         verdict(text, 1.0)
