@@ -67,7 +67,8 @@ def study(experiment_id: str, *, profile: str = "embedded", **setting) -> "Study
     if profile not in PROFILES:
         raise ConfigurationError(f"profile={profile!r}; needed is one of {', '.join(PROFILES)}.")
     entry = experiment(experiment_id)
-    return Study(entry, entry.complete(setting), profile == "full")
+    own = entry.complete(setting)
+    return Study(entry, own, profile == "full", provenance.data_now(f"{provenance.SET} {own.get('dataset')}"))
 
 
 @dataclass
@@ -77,6 +78,8 @@ class Study:
     entry: Experiment
     setting: Mapping[str, object]
     full: bool
+    #: The checksum of the data set that the parameters name, when the run began.
+    data: str | None = None
     units: dict[str, dict] = field(default_factory=dict)
     numbers: int = 0
     fresh: int = 0
@@ -183,7 +186,9 @@ class Study:
     def _home(self, task: Mapping) -> Path:
         if self.published:
             return store.home(self.entry, task)
-        return paths.build("results", self.entry.id, f"{task_id(self.setting)}.json")
+        # The digest tells settings apart of which the names are alike, such as a-b.csv and a_b.csv.
+        digest = records.digest(repr(sorted(self.setting.items())).encode())[:8]
+        return paths.build("results", self.entry.id, f"{task_id(self.setting)}-{digest}.json")
 
     def _said(self) -> str:
         own = {name: value for name, value in self.setting.items() if value != self.entry.parameters[name]}
@@ -336,6 +341,9 @@ def _work(study: Study, unit: Unit, name: str, seed, path: Path, log: Path, aliv
                 start = time.perf_counter()
                 rows = _rows(unit, task, f"{study.entry.id}, {name}")
                 seconds = time.perf_counter() - start
+            if study.data != provenance.data_now(f"{provenance.SET} {study.setting.get('dataset')}"):
+                changed = f"{study.setting['dataset']} was changed while this ran. Run the notebook again."
+                raise ExecutionError(changed)
             store.store(study.entry, task, rows, made=made, seconds=seconds, seed=seed, path=path)
         except FairError as error:
             print(error)
@@ -416,7 +424,7 @@ def replay(
     run = Replay(names, folder, jobs)
     _replaying.append(run)
     try:
-        with contextlib.suppress(_Done):
+        with contextlib.chdir(paths.root()), contextlib.suppress(_Done):  # where a kernel runs
             cells(entry, setting, "full")
             raise ConfigurationError(f"{entry.notebook} has no study that runs units; add study.run(...) to it.")
     finally:

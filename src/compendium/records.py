@@ -133,7 +133,8 @@ STATISTICS = {
 def spread(rows: pd.DataFrame, by: Sequence[str], *statistics: str, number: str | None = None) -> pd.DataFrame:
     """Some of the ``STATISTICS`` of the values of rows that agree in the columns ``by``, a column each.
 
-    In the order of the rows; ``number`` is the name of a column that says how many values there are.
+    In the order of the rows, without those that have a blank in ``by``; ``number`` is the name of a column that says
+    how many values there are.
     """
     wanted = {name: STATISTICS[name] for name in statistics} | ({number: "count"} if number else {})
     return rows.groupby(list(by), sort=False)["value"].agg(**wanted).reset_index()

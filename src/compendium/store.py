@@ -122,6 +122,8 @@ def store(
         "peak_memory_mib": records.peak_memory(),
     }
     with _opened(path, entry.id) as (record, kept):
+        for lost in kept.keys() - record["units"].keys():  # no record vouches for them
+            del kept[lost]
         kept[name] = rows
         record["units"][name] = unit | {"environment": _note(record, made.environment())}
     return path.with_suffix(".csv")
@@ -245,8 +247,8 @@ def _split(table: bytes) -> dict[str, list[dict[str, str]]]:
 def _opened(path: Path, experiment_id: str) -> Iterator[tuple[dict, dict[str, list[dict[str, str]]]]]:
     """Record and rows of an execution, to be changed in a block, at whose end both files are written.
 
-    Only one process at a time is in such a block; the lock ends with the process, however it ends. Rows without a
-    record, and what a damaged record described, give way.
+    Only one process at a time is in such a block; the lock ends with the process, however it ends. A damaged
+    record counts as none.
     """
     lock = paths.build("locks", f"{records.digest(str(path).encode())[:16]}.lock")
     lock.parent.mkdir(parents=True, exist_ok=True)
@@ -257,7 +259,6 @@ def _opened(path: Path, experiment_id: str) -> Iterator[tuple[dict, dict[str, li
         with contextlib.suppress(ResultError):
             record = _read(path) if path.is_file() else record
         rows = _split(table.read_bytes()) if table.is_file() else {}
-        rows = {name: own for name, own in rows.items() if name in record["units"]}
         yield record, rows
         noted = chain.from_iterable((unit, unit.get("computed_again")) for unit in record["units"].values())
         used = {one["environment"] for one in noted if one}

@@ -125,7 +125,9 @@ def own(tmp_path_factory):
     """The data of ``on_points`` as a file: words for the label, and a column with more values than two."""
     path, whole = tmp_path_factory.mktemp("own") / "my.csv", load("sklearn_diabetes")
     frame = pd.DataFrame(whole.X, columns=whole.feature_names).assign(sex=whole.groups)
-    frame.assign(worse=np.where(whole.y == 1, "yes", "no")).to_csv(path, index=False)
+    frame = frame.assign(worse=np.where(whole.y == 1, "yes", "no"))
+    frame.to_csv(path, index=False)
+    frame.assign(seen=np.where(whole.y == 1, "yes", None)).to_csv(path.with_name("gaps.csv"), index=False)
     return str(path)
 
 
@@ -145,11 +147,13 @@ def test_a_table_of_ones_own_is_judged_as_a_registered_one(on_points, cells_of, 
         ({"groups": "gender", "target": "worse"}, "groups='gender'; .* has the columns age, bmi.* Name one"),
         ({"groups": "sex", "target": ""}, "target=''; .* has the columns age, bmi.* Name one"),
         ({"groups": "sex", "target": "age"}, "the column age has 58 values; a target needs two"),
+        ({"groups": "sex", "target": "seen"}, "the column seen has cells without a value"),
+        ({"groups": "seen", "target": "worse"}, "the column seen has cells without a value"),
     ],
 )
 def test_what_is_no_table_to_judge_is_told(own, columns, said):
     with pytest.raises(ConfigurationError, match=said):
-        own_split(own, 0, **columns)
+        own_split(own.replace("my.csv", "gaps.csv" if "seen" in columns.values() else "my.csv"), 0, **columns)
 
 
 def test_bases_of_fixed_methods_and_seeds_of_drawing_ones_are_varied(on_points, monkeypatch):

@@ -6,11 +6,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from compendium import paths
+from compendium import paths, protocol
 from compendium.catalogue import experiment
 from compendium.papers.zhou2024 import protocol as zhou2024
-from compendium.protocol import cells, replay
-from evenspan.core.errors import ConfigurationError
+from compendium.protocol import cells, replay, tidy
+from evenspan.core.errors import ConfigurationError, ExecutionError
 
 SETTINGS = {
     "table": {"seeds": 1},
@@ -61,6 +61,30 @@ def test_a_table_of_ones_own_is_clustered_and_without_classes_their_metrics_are_
     np.testing.assert_allclose(both["without"], both["with"], rtol=1e-9, atol=1e-9)
 
 
+def test_files_of_names_alike_do_not_share_their_units(own, monkeypatch, tmp_path):
+    monkeypatch.setattr(paths, "build", tmp_path.joinpath)
+    entry, known = experiment("zhou2024-kernels"), []
+    for name in ("a-b.csv", "a_b.csv"):
+        path = shutil.copy(own(), tmp_path / name)
+        setting = entry.complete({"dataset": str(path), "groups": "who", "classes": "kind"} | SETTINGS["kernels"])
+        known.append(len(replay(entry, setting).units))
+    assert known == [1, 1]
+
+
+def test_a_file_that_changes_during_a_run_is_told_and_nothing_is_stored(own, monkeypatch, tmp_path):
+    monkeypatch.setattr(paths, "build", tmp_path.joinpath)
+    path = own()
+
+    def unit(dataset):
+        shutil.copy(own(width=range(156)), dataset)
+        return tidy({"ACC": 1.0}, dataset=dataset, method="FKKM", k=3, split=0, protocol="released")
+
+    study = protocol.study("zhou2024-kernels", dataset=path, groups="who", profile="full")
+    with pytest.raises(ExecutionError, match="was changed while this ran"):
+        study.run(unit, over=[{"dataset": path}])
+    assert not list(tmp_path.glob("results/**/*.csv"))
+
+
 def test_units_of_a_file_that_changed_are_computed_again(own, monkeypatch, tmp_path):
     monkeypatch.setattr(paths, "build", tmp_path.joinpath)
     entry, path = experiment("zhou2024-kernels"), own()
@@ -83,12 +107,15 @@ def test_units_of_a_file_that_changed_are_computed_again(own, monkeypatch, tmp_p
         ({"classes": ""}, "clusters=0; of 156 rows 2 to 156 .*without a column of classes"),
         ({"clusters": 1}, "clusters=1; "),
         ({"clusters": 999}, "clusters=999; "),
+        ({"dataset": "empty.csv"}, "has no rows"),
         ({"width": "wide"}, "column width is not numeric .*'wide'"),
         ({"width": [np.nan] + [1.0] * 155}, "column width has cells without a value"),
         ({"who": "f"}, "has the groups f; needed are two"),
     ],
 )
-def test_what_is_no_table_to_cluster_is_told(own, setting, said):
+def test_what_is_no_table_to_cluster_is_told(own, setting, said, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "empty.csv").write_text("width,height,who,kind\n")
     columns = {name: setting.pop(name) for name in ("width", "who") if name in setting}
     with pytest.raises(ConfigurationError, match=said):
         zhou2024.problem(**{"dataset": own(**columns), "groups": "who", "classes": "kind"} | setting)

@@ -91,12 +91,12 @@ def load_celeba(folder, attribute="Eyeglasses", size=(50, 50), *, grey=True, par
     held: 3.2 GB for the full training part at 50 x 50. For less, give the moments ``celeba_batches``.
     """
     stream = celeba_stream(folder, attribute, size, grey=grey, partition=partition, **part)
-    parts = list(_doubles(stream))
-    groups = np.concatenate([part[1] for part in parts])
+    blocks = list(_doubles(stream))
+    groups = np.concatenate([z for _, z in blocks])
     name = "celeba" if partition == "all" else f"celeba ({partition})"
     (height, width), colours = stream.image_size, ("",) if grey else ("_red", "_green", "_blue")
     names = [f"pixel_{r:02d}_{c:02d}{colour}" for r in range(height) for c in range(width) for colour in colours]
-    return Dataset(name, np.vstack([part[0] for part in parts]), groups.copy(), groups, tuple(names))
+    return Dataset(name, np.vstack([X for X, _ in blocks]), groups.copy(), groups, tuple(names))
 
 
 def _doubles(stream: ImageFolderStream) -> Iterator[tuple[np.ndarray, np.ndarray]]:

@@ -124,7 +124,7 @@ def read_k1b() -> tuple[sparse.csr_matrix, np.ndarray]:
     """Counts of terms (2340, 21839), and the subject of each document, 0 to 5."""
     found = entry("k1b")
     counts = parse_counts(fetch_file(found, "sparse_k1b.txt").read_text().splitlines())
-    membership = np.loadtxt(fetch_file(found, "k1b_correct.txt"), dtype=np.int64)
+    membership = np.loadtxt(fetch_file(found, "k1b_correct.txt"), dtype=np.int64, ndmin=2)
     if membership.shape[1] != counts.shape[0] or not (membership.sum(axis=0) == 1).all():
         raise DataError(f"k1b: {counts.shape[0]} documents, but their subjects are a table of {membership.shape}.")
     return counts, membership.argmax(axis=0)

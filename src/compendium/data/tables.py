@@ -124,7 +124,7 @@ def own_table(path: str, groups: str, target: str | None = None) -> Dataset:
 
 
 def read_own(path: str, **named: str) -> pd.DataFrame:
-    """A CSV file of one's own that has the columns which these parameters of a notebook name."""
+    """A CSV file of one's own; the columns which parameters of a notebook name are there, with a value in every row."""
     try:
         table = pd.read_csv(path)
     except (OSError, ValueError) as error:
@@ -133,6 +133,11 @@ def read_own(path: str, **named: str) -> pd.DataFrame:
         if column not in table:
             known = ", ".join(table)
             raise ConfigurationError(f"{parameter}={column!r}; {path} has the columns {known}. Name one of these.")
+    if table.empty:
+        raise ConfigurationError(f"{path} has no rows. Give a table with some.")
+    for column in named.values():
+        if table[column].isna().any():
+            raise ConfigurationError(f"{path}: the column {column} has cells without a value. Leave out their rows.")
     return table
 
 
@@ -333,7 +338,7 @@ def load_obesity(entry: Entry) -> Dataset:
 
 
 def load_lsac(entry: Entry) -> Dataset:
-    """One of the LSAC tables: 12 columns; y = bar passed (in ``lsac_clean`` the first time), a feature too."""
+    """One of the LSAC tables: 12 columns; y = bar passed (``lsac_clean``, ``lsac_bw``: at first), a feature too."""
     table = LSAC[entry.name](entry)
     return _dataset(entry, table, table["pass_bar"], table["sex" if "sex" in table else "male"].astype(int))
 
