@@ -10,7 +10,13 @@ FETCHED = dict.fromkeys(("script", "iframe", "audio", "embed"), ("src",))
 FETCHED |= {"img": ("src", "srcset"), "source": ("src", "srcset"), "video": ("src", "poster"), "object": ("data",)}
 RELATIONS = {
     "shortcut icon",
-    *["stylesheet", "icon", "preload", "modulepreload", "prefetch", "preconnect", "dns-prefetch"],
+    "stylesheet",
+    "icon",
+    "preload",
+    "modulepreload",
+    "prefetch",
+    "preconnect",
+    "dns-prefetch",
 }
 
 

@@ -181,6 +181,8 @@ def test_a_split_without_an_answer_leaves_no_mean_over_the_others():
     assert rows["error gap"] == (None, "no value on 1 of 2 splits: too few features")
     assert "error gap, deviation" not in rows
     assert protocol.summarised([failed])["error gap"] == (None, "too few features")
+    undefined = dict.fromkeys(complete, (np.nan, "too few features"))
+    assert protocol.summarised([complete, undefined])["error gap"] == rows["error gap"]
 
 
 def test_the_notebook_judges_every_method_and_moments_alone_have_no_reader(cells_of):

@@ -159,7 +159,7 @@ def test_what_is_no_table_to_judge_is_told(own, columns, said):
 def test_bases_of_fixed_methods_and_seeds_of_drawing_ones_are_varied(on_points, monkeypatch):
     monkeypatch.setitem(on_points, "SEEDS", {"RLACE": 2})
     monkeypatch.setattr(protocol, "DRAWS", 2)
-    monkeypatch.setitem(on_points["METHODS"], "RLACE", on_points["METHODS"]["RLACE"].set_params(max_iter=50))
+    monkeypatch.setitem(on_points["METHODS"], "RLACE", clone(on_points["METHODS"]["RLACE"]).set_params(max_iter=50))
     fixed, drawn = (pd.DataFrame(on_points["judged"](name, 0), columns=COLUMNS) for name in ("PCA", "RLACE"))
     assert set(fixed["protocol"]) == {"released", "held-out", "in sample", "signs 00", "signs 01"}
     assert set(drawn["protocol"]) == {"released", "held-out", "in sample", "fit", "seed 01", "seed 02"}

@@ -8,6 +8,7 @@ from compendium import records
 from compendium.data import Dataset, load
 from compendium.ledger.claim_rules import rule
 from compendium.papers.kleindessner2023 import claims, reductions
+from compendium.store import MissingNumbersError
 from evenspan.core.errors import ConfigurationError
 
 TABLE, LAMBDAS = "sklearn_diabetes", [round(0.1 * step, 1) for step in range(11)]
@@ -177,6 +178,12 @@ def answers(reads):
         return QUESTIONS[claim]()
 
     return given
+
+
+def test_k06_waits_where_only_the_other_goal_is_stored(answers):
+    rows = stored()
+    with pytest.raises(MissingNumbersError):
+        answers("K06", rows[rows["protocol"].str.startswith("EO")])
 
 
 @pytest.mark.parametrize(

@@ -109,6 +109,8 @@ def test_what_is_judged_is_what_the_points_give(npha_points):
     assert own["loss of women"] == pytest.approx(0.0, abs=1e-10)  # in their own components
     assert 1e-3 < own["worst loss"] == own["loss of men"] == pytest.approx(own["loss gap"])
     assert own["error gap"] == pytest.approx(abs(own["error of women"] - own["error of men"]))
+    both = protocol.fairness(moments, top_eigenspace(protocol.matrices(moments, "global").sum(axis=0), 2)[1])
+    assert both["loss gap"] == pytest.approx(abs(both["loss of women"] - both["loss of men"]))
 
 
 def test_candidates_are_what_their_names_say(cells_of):

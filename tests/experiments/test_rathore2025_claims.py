@@ -178,10 +178,8 @@ def test_counts_of_rows_and_features_can_differ(monkeypatch):
     monkeypatch.setattr(claims, "_counted", lambda name: (right(name)[0], 35))
     assert claims.claims["R22"]().here == claims.claims["R23"]().here == "holds in part"
     assert [by_share(good, 10, 0.5) for good in (10, 9, 5, 4)] == [
-        "holds",
-        *["holds in part"] * 2,
-        "does not hold",
-    ]
+        "holds", "holds in part", "holds in part", "does not hold",
+    ]  # fmt: skip
     evidence = claims.claims["R23"]().evidence
     assert claims.pca_errors("diabetes") == (19, 19)
     assert "NPHA needs its label too" in evidence

@@ -49,7 +49,9 @@ COUNTS = {"unfair": np.array([[5, 0, 1], [0, 7, 2], [1, 1, 9]]), "fair": np.arra
 DRAWN = {
     "judged": (lambda: figures.judged(SUMMARY, ["ACC"], PRINTED), ["ACC"], ["printed", "ours"], [0.95, 0.5, 0.9]),
     "judged alone": (lambda: figures.judged(SUMMARY, ["ACC", "NMI"]), ["ACC", "NMI"], ["ours"], [0.5, 0.9]),
-    "without classes": (lambda: figures.quality_and_fairness(SUMMARY, "MNCE", []), [], [], []),
+    "without classes": (
+        lambda: figures.quality_and_fairness(SUMMARY, "MNCE", []), ["Without classes quality is unknown."], [], [],
+    ),
     "search_paths": (lambda: figures.search_paths(PATHS, ["MNCE"]), ["MNCE"], [], [1.0, 2.0, 3.0]),
     "readings": (lambda: figures.readings(READINGS), ["SC: other"], ["as fixed before", "other reading"], [0.1, 0.02]),
     "kernel_weights": (

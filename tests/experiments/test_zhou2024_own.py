@@ -47,12 +47,11 @@ def test_a_table_of_ones_own_is_clustered_and_without_classes_their_metrics_are_
         assert (rows["dataset"] == path).all()
         keys = [key for key in ("method", "protocol", "variant", "weight", "split", "metric") if key in rows]
         found[more["classes"]] = rows.set_index(keys)
-    (known, unknown), metric = (found["kind"]["value"], found[""]["value"]), {}
-    for kind, values in (("known", known), ("unknown", unknown)):
-        metric[kind] = values.index.get_level_values("metric").isin(["ACC", "NMI"])
+    known, unknown = found["kind"]["value"], found[""]["value"]
+    of_classes = unknown.index.get_level_values("metric").isin(["ACC", "NMI"])
     assert known.notna().all()
-    assert unknown[metric["unknown"]].isna().all()
-    rest = unknown[~metric["unknown"]].dropna()
+    assert unknown[of_classes].isna().all()
+    rest = unknown[~of_classes].dropna()
     assert set(found[""].loc[found[""]["value"].isna(), "reason"]) == {zhou2024.UNKNOWN["ACC"]}
     # The column of classes takes no part: a constant one is a column of zeros, and all else is the same.
     both = pd.concat([rest, known], axis=1, join="inner", keys=["without", "with"])

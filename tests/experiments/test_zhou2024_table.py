@@ -213,3 +213,11 @@ def test_plain_weights_are_a_fixed_point_and_lower_the_objective(made):
     rng = np.random.default_rng(0)
     near = [np.abs(gamma + 0.01 * rng.normal(size=4)) for _ in range(20)]
     assert all(best <= objective(weights / weights.sum()) + 1e-6 for weights in near)
+
+
+def test_one_seed_has_no_spread():
+    rows = pd.DataFrame(
+        {"dataset": "made", "method": "FKKM", "protocol": "released", "metric": "ACC", "value": [0.5, 0.7]}
+    )
+    assert readings.summary(rows)["std"].tolist() == [pytest.approx(0.1)]
+    assert readings.summary(rows[:1])["std"].isna().all()

@@ -44,6 +44,7 @@ def test_the_check_finds_what_is_wrong(cited, change, named):
     found = faults(cited | change)
     assert bool(found) == bool(named)
     assert named in " ".join(found)
+    # A required key that is missing is told, and no other is.
     missing = {key: value for key, value in cited.items() if key not in change}
     assert any(repr(key) in fault for key in change for fault in faults(missing)) == (set(change) <= REQUIRED)
 

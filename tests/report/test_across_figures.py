@@ -3,7 +3,6 @@
 import numpy as np
 import pandas as pd
 import pytest
-from matplotlib import pyplot as plt
 
 from compendium.papers.across import figures, summary, tables
 from compendium.papers.across.protocol import COMPONENTS, DATASETS, METRICS
@@ -13,12 +12,6 @@ from evenspan.methods import METHODS
 
 NAMES = ("PCA", "Min-max loss", "Fair PCA", "LEACE")
 DRESSED = figures.DRESSED
-
-
-@pytest.fixture(autouse=True)
-def closed():
-    yield
-    plt.close("all")
 
 
 @pytest.fixture

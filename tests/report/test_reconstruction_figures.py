@@ -5,7 +5,6 @@ import itertools
 import numpy as np
 import pandas as pd
 import pytest
-from matplotlib import pyplot as plt
 
 from compendium.papers.rathore2025 import figures as jevd
 from compendium.papers.rathore2025.protocol import PRINTED, PUBLISHED, printed
@@ -15,12 +14,6 @@ from evenspan.reconstruction.group_errors import losses
 from evenspan.reconstruction.min_max import solve_min_max
 
 PAIR = np.array([np.diag([3.0, 2.0, 0.0]), np.diag([0.0, 2.0, 5.0])])
-
-
-@pytest.fixture(autouse=True)
-def closed():
-    yield
-    plt.close("all")
 
 
 def test_losses_plane_shows_points_above_the_frontier_and_the_optimum_on_it():

@@ -85,8 +85,8 @@ def two_groups(X: np.ndarray, groups: np.ndarray, subspaces: dict[str, FairSubsp
     """
     own = group_looks(np.unique(groups).tolist())
     fig = plt.figure(figsize=(9.6, 4.6), layout="constrained")
-    grid = fig.add_gridspec(len(subspaces), 2, width_ratios=[1.15, 1])
-    plane = fig.add_subplot(grid[:, 0])
+    places = fig.add_gridspec(len(subspaces), 2, width_ratios=[1.15, 1])
+    plane = fig.add_subplot(places[:, 0])
     for label, (colour, marker, *_) in own.items():
         inside = groups == label
         plane.scatter(*X[inside].T, s=18, alpha=0.55, color=colour, marker=marker, label=f"group {label}", linewidth=0)
@@ -98,7 +98,7 @@ def two_groups(X: np.ndarray, groups: np.ndarray, subspaces: dict[str, FairSubsp
     plane.set_aspect("equal")
     plane.set(xlabel="feature 1", ylabel="feature 2", title="The plane, the group means and the direction kept")
     plane.legend(loc="upper left", fontsize="small")
-    sides = [fig.add_subplot(grid[row, 1]) for row in range(len(subspaces))]
+    sides = [fig.add_subplot(places[row, 1]) for row in range(len(subspaces))]
     for (name, subspace), panel in zip(subspaces.items(), sides, strict=True):
         T = subspace.apply(X)[:, 0]
         bins = np.linspace(T.min(), T.max(), 31)
@@ -134,9 +134,7 @@ def metrics_by_method(summary: pd.DataFrame, metrics: list[str], published: pd.D
     metrics = [metric for metric in metrics if metric in set(rows["metric"])]
     methods = list(dict.fromkeys(summary["method"]))
     sources = [source for source in SOURCES if source in set(rows["source"])]
-    across = min(4, len(metrics))
-    down = -(-len(metrics) // across)
-    fig, axes = panels(down, across, (2.7 * across + 1.2, 0.42 * len(methods) * down + 1.3 * down), sharey=True)
+    fig, axes = grid(len(metrics), min(4, len(metrics)), (2.7, 0.42 * len(methods) + 1.3), (1.2, 0.0), sharey=True)
     for panel, metric in zip(axes.flat, metrics, strict=False):
         for shift, source in enumerate(sources):
             some = rows[(rows["metric"] == metric) & (rows["source"] == source)].set_index("method").reindex(methods)
@@ -149,8 +147,6 @@ def metrics_by_method(summary: pd.DataFrame, metrics: list[str], published: pd.D
         panel.set_title(readable(metric))
         panel.set_yticks(range(len(methods)), methods)
     axes[0, 0].invert_yaxis()
-    for panel in axes.flat[len(metrics) :]:
-        panel.set_visible(False)
     return explained(
         fig, [entry(name, *SOURCES[name], mfc="white" if name == "published" else None) for name in sources]
     )

@@ -327,8 +327,8 @@ NARROW = 84
 def told(*expected: type[BaseException], width: int = NARROW) -> Iterator[None]:
     """Print what the block raises or warns of, in the words of a terminal.
 
-    Of the classes ``expected`` the errors are those one of which the block is to raise, the warnings those that it is
-    to give, all of them. Anything else that happens, and anything of these that does not, is an error of the page.
+    The block must raise one of the errors in ``expected``, if there are any, and give every warning in it. Anything
+    else that happens, and any of these that does not, is an error of the page.
     Lines have at most ``width`` characters.
 
     >>> with told(ZeroDivisionError):

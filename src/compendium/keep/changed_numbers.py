@@ -84,9 +84,9 @@ def git(*words: str) -> bytes:
         command = ["git", "--no-optional-locks", "-C", str(paths.root()), *words]
         return subprocess.run(command, capture_output=True, check=True).stdout
     except FileNotFoundError:
-        raise ConfigurationError("git is not installed, and an earlier state is read with it. Install it.") from None
+        raise ConfigurationError("git is not installed; it is needed to read the checkout. Install it.") from None
     except subprocess.CalledProcessError as error:
         said = error.stderr.decode(errors="replace").strip()
         raise ConfigurationError(
-            f"git {' '.join(words[:2])} failed ({said or 'no such commit'}). Give a commit of this checkout."
+            f"git {' '.join(words[:2])} failed ({said or 'no such commit'}). Run it in a clone, with a commit of it."
         ) from None

@@ -25,7 +25,7 @@ from .citation import citation
 
 Entity = dict[str, Any]
 #: The version of this program.
-OWN = importlib.metadata.version("evenspan")
+PROGRAM_VERSION = importlib.metadata.version("evenspan")
 METADATA = "ro-crate-metadata.json"
 #: The version of the format; its vocabulary comes with the package rocrate, so that it can be checked offline.
 VERSION = "1.3"
@@ -178,7 +178,7 @@ def _described(only: Collection[str] | None) -> tuple[Entity, list[Entity], dict
         "parameters, seed, commit, versions and digests of every task in it.",
         # The last run, not the day on which somebody writes this folder.
         datePublished=finished,
-        version=OWN,
+        version=PROGRAM_VERSION,
         license=ref(own),
         creator=ref("#developers"),
         publisher=ref("#developers"),
@@ -239,7 +239,7 @@ def _of_experiment(entry: Experiment, cited: Mapping[str, list[Entity]]) -> _Par
         "A protocol: what is computed, on which data, with which settings. As it is now; the records name the digest "
         "of the code that ran.",
         programmingLanguage=ref("#python"),
-        version=OWN,
+        version=PROGRAM_VERSION,
         isPartOf=ref("#evenspan"),
     )
     protocol["@type"], protocol["name"] = ["File", "SoftwareSourceCode"], name
@@ -400,7 +400,7 @@ def software() -> list[Entity]:
         "CreativeWork",  # not a SoftwareApplication, which must have a public address
         name="evenspan",
         description=cited["abstract"].strip(),
-        version=OWN,
+        version=PROGRAM_VERSION,
         license=ref(terms),
         author=ref(makers),
     )

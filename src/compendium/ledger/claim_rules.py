@@ -17,7 +17,7 @@ import pandas as pd
 from evenspan.core.errors import ResultError
 
 from ..store import MissingNumbersError
-from .verdicts import ClaimRule, tolerances
+from .verdicts import ClaimRule, rule_file
 
 HOLDS, IN_PART, NOT_SO = "holds", "holds in part", "does not hold"
 #: Named states that are no answers: with its reason in the evidence, and waiting for results.
@@ -80,7 +80,7 @@ def told_by_name(values: Mapping[str, float] | pd.Series, form: str) -> str:
 
 def rules() -> dict[str, Mapping[str, ClaimRule]]:
     """All rules by claim or finding, and name, in the order of the file."""
-    given = tolerances()
+    given = rule_file()
     if twice := given.claims.keys() & given.findings.keys():
         raise ResultError(f"tolerances.yml: {', '.join(twice)} has rules in both sections. Give it one.")
     return {**given.claims, **given.findings}

@@ -14,7 +14,6 @@ from .verdicts import Evidence, Kind
 #: What may vary within a published table, in the order in which it becomes rows, then columns, then further grids.
 AXES = ("dataset", "method", "k", "split")
 HEADINGS = {"dataset": "Data set", "method": "Method", "k": "k", "split": "Sample", "metric": "Metric"}
-KINDS = {kind.value: kind for kind in Kind}
 
 
 def grids(cells: pd.DataFrame) -> Iterator[tuple[str, str, str, pd.DataFrame]]:
@@ -96,7 +95,7 @@ def _field(row: dict[str, str] | None) -> str:
         return "<td></td>"
     light = "" if row["evidence"] in (Evidence.DISCRIMINATING.value, Evidence.NONE.value) else " heat-light"
     return (
-        f'<td class="heat {_css(KINDS[row["verdict"]])}{light}">'
+        f'<td class="heat {_css(Kind(row["verdict"]))}{light}">'
         f'<a href="#{escape(anchor(row["cell"]))}" title="{escape(_said(row))}"></a></td>'
     )
 
@@ -127,7 +126,7 @@ def _said(row: dict[str, str]) -> str:
 
 def mark(row: Mapping[str, str]) -> str:
     """The mark of a row's verdict; its reason and its control appear on hovering."""
-    return KINDS[row["verdict"]].badge("; ".join(_worth(row)))
+    return Kind(row["verdict"]).badge("; ".join(_worth(row)))
 
 
 def _worth(row: Mapping[str, str]) -> Iterator[str]:

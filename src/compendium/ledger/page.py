@@ -18,7 +18,7 @@ from . import heat as ledger_heat
 from . import links as ledger_links
 from . import state as ledger_state
 from .claims import ANSWERS, CHANGED, SIDES, badge, claims
-from .heat import KINDS, anchor, percent, shown
+from .heat import anchor, percent, shown
 from .verdicts import EVIDENCE, Kind, explanation, rules
 
 #: Numbers with these verdicts stand beside a published one and do not agree with it.
@@ -211,7 +211,7 @@ def _row(row: dict[str, str]) -> str:
     off = [_signed(row["deviation_digits"], 1), _signed(row["deviation_sd"], 2)]
     controls = [percent(row["control"]), percent(row["control_data"]), row["state"]]
     cells = [
-        KINDS[row["verdict"]].badge(),
+        Kind(row["verdict"]).badge(),
         *(escape(text) for text in (row["evidence"], *texts, *numbers, *off, *controls, row["reason"])),
         ledger_links.of_number(row),
     ]

@@ -174,7 +174,7 @@ def ledger(*, version: int = VERSION) -> pd.DataFrame:
             ours = full.get(_key(cell))
             others = [one for method, one in methods[_place(cell)].items() if method != cell.method]
             elsewhere = [one for dataset, one in datasets[_quantity(cell)].items() if dataset != cell.dataset]
-            row = {name: getattr(cell, name) for name in COLUMNS[:9]}
+            row = {name: getattr(cell, name) for name in COLUMNS[: COLUMNS.index("published")]}
             row |= {"published": cell.value, "published_std": cell.std, "printed_digits": digits}
             row |= _verdict(cell, ours, digits, others, elsewhere, current)
             row |= _trail(ours, cell.k)

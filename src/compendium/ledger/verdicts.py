@@ -11,7 +11,6 @@ import html
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
-from functools import lru_cache
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -20,7 +19,7 @@ from pydantic import AfterValidator, Field, StrictBool, StrictFloat, StrictInt, 
 
 from evenspan.core.errors import ResultError
 
-from .. import paths
+from .. import paths, records
 from ..catalogue import Entry, Text, said
 
 VERSION = 2
@@ -92,7 +91,7 @@ class ClaimRule(Entry):
 _ClaimRules = Mapping[str, Annotated[Mapping[str, ClaimRule], Field(min_length=1)]]
 
 
-class Tolerances(Entry):
+class RuleFile(Entry):
     """The file ``data/tolerances.yml``; ``recheck`` is read by :mod:`compendium.recheck`."""
 
     version: Literal[VERSION]
@@ -106,11 +105,11 @@ class Tolerances(Entry):
     findings: _ClaimRules
 
 
-def tolerances() -> Tolerances:
+def rule_file() -> RuleFile:
     """The rules by which numbers, claims and findings are judged, checked."""
     path = paths.data("tolerances.yml")
     try:
-        return _read(path, path.stat().st_mtime_ns)
+        return _read(path)
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
         raise ResultError(f"{path} cannot be read ({error}). Restore it; the verdicts are defined there.") from error
     except ValidationError as error:
@@ -120,9 +119,9 @@ def tolerances() -> Tolerances:
         ) from None
 
 
-@lru_cache(maxsize=4)
-def _read(path: Path, changed: int) -> Tolerances:
-    return Tolerances.model_validate(yaml.safe_load(path.read_text(encoding="utf-8")))
+@records.kept
+def _read(path: Path) -> RuleFile:
+    return RuleFile.model_validate(yaml.safe_load(path.read_text(encoding="utf-8")))
 
 
 @dataclass(frozen=True)
@@ -141,12 +140,12 @@ class Rules:
 
 def rules(version: int = VERSION) -> Rules:
     """The rules of a version; those of version 1 are kept to be compared with."""
-    given = tolerances()
+    given = rule_file()
     return Rules(
         significant_digits=given.significant_digits,
         units_of_last_digit=given.exact.units_of_last_digit,
         other_methods=given.same_order.other_methods,
-        **dict(given.close if version == VERSION else given.version_1),
+        **dict({VERSION: given.close, 1: given.version_1}[version]),
     )
 
 

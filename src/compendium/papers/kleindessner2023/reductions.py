@@ -235,8 +235,8 @@ def hidden(found: pd.DataFrame) -> pd.DataFrame:
     In units of the scores' deviation, as a share of its value at lambda = 1. Without the second block it is 0.
     """
     some = found[(found["method"] == "Fair PCA") & (found["goal"] == "DP") & found[SCORES].notna()]
-    some = some[some["parameter"].isin([0.0, SMALL, 1.0])]
     wide = some.pivot(index=["dataset", "classifier", "weight"], columns="parameter", values=SCORES)
+    wide = wide.reindex(columns=[0.0, SMALL, 1.0])  # also where none is stored
     wide.columns = [f"gap at {parameter:g}" for parameter in wide.columns]
     return wide.assign(share=wide[f"gap at {SMALL}"] / wide["gap at 1"]).reset_index()
 

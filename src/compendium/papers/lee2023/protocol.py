@@ -141,7 +141,7 @@ def optimality_gap(V: np.ndarray, target: np.ndarray, covariance: np.ndarray, *,
     r"""Variance that V keeps less than the target: :math:`\operatorname{tr}(T^\top \Sigma T - V^\top \Sigma V)`.
 
     It is **below zero** where V keeps more, as a subspace may that violates the constraints of the target. ``relative``
-    divides by the largest variance that k directions can keep. Both are (d, k) with orthonormal columns.
+    divides by the largest variance that k directions can keep. V and target are (d, k) with orthonormal columns.
     """
     _same_rows(V, target, covariance)
     lost = float(np.einsum("dk,dk->", target, covariance @ target)) - float(np.einsum("dk,dk->", V, covariance @ V))

@@ -129,8 +129,8 @@ def metric_differences(found: pd.DataFrame) -> pd.DataFrame:
         for other in ("offline", SECOND_MOMENT):
             fnpm, exact = (value.get(label(family, m), nothing) for family in ("FNPM", other))
             rows.append((m or "mean", other, *(fnpm - exact)))
-    table = pd.DataFrame(rows, columns=["m", "FNPM less", *columns])
-    return table.dropna(axis=1, how="all").dropna(axis=0, how="all", subset=table.columns[2:].intersection(["%Var"]))
+    table = pd.DataFrame(rows, columns=["m", "FNPM less", *columns]).dropna(axis=1, how="all")
+    return table.dropna(how="all", subset=table.columns.intersection(["%Var"]))
 
 
 def sine_to_fair_pca(results: pd.DataFrame, dataset: str) -> float:

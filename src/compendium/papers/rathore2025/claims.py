@@ -113,7 +113,10 @@ def implied_totals(source: Source | None = None) -> pd.DataFrame:
 
 
 def least_total(title: str, shares: bool = True) -> float | None:
-    """The least total variance that the printed StandardPCA column leaves possible: no share of it is too low."""
+    """The least total variance that the printed StandardPCA column leaves possible: no share of it is too low.
+
+    None where errors are not read as shares.
+    """
     return float(possible_totals(printed(NAMES[title])[PCA])[0].max(axis=0)) if shares else None
 
 

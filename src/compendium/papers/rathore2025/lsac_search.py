@@ -23,7 +23,7 @@ from evenspan.reconstruction.min_max import solve_min_max
 
 from ...data import entry, tables
 from ...records import tidy
-from .protocol import HALF_DIGIT, PRINTED, TABLES, matrices, pooled, possible_totals, subset_sums
+from .protocol import HALF_DIGIT, PRINTED, TABLES, all_sets, matrices, pooled, possible_totals, subset_sums
 from .protocol import printed as printed_table
 
 FOUND = "lsac_bw"
@@ -158,14 +158,14 @@ def metrics(V: np.ndarray, S: np.ndarray, gap: np.ndarray) -> np.ndarray:
     return np.stack([total - kept, kept / total, means], axis=-1)
 
 
-def spread(moments: GroupMoments) -> tuple[np.ndarray, np.ndarray]:
+def covariance_and_gap(moments: GroupMoments) -> tuple[np.ndarray, np.ndarray]:
     """The covariance of all rows and the difference of the means."""
     return moments.scatter / moments.n, moments.means[0] - moments.means[1]
 
 
 def pca(moments: GroupMoments) -> np.ndarray:
     """The three metrics of standard PCA, shape (11, 3)."""
-    return pca_of(*spread(moments), np.arange(moments.d)[None])[0]
+    return pca_of(*covariance_and_gap(moments), np.arange(moments.d)[None])[0]
 
 
 def pca_of(S: np.ndarray, gap: np.ndarray, index: np.ndarray) -> np.ndarray:
@@ -176,7 +176,7 @@ def pca_of(S: np.ndarray, gap: np.ndarray, index: np.ndarray) -> np.ndarray:
 
 def minmax(moments: GroupMoments) -> np.ndarray:
     """The smallest worst loss about the *origin* for every r, its answers judged on centred rows, shape (11, 3)."""
-    (S, gap), found = spread(moments), []
+    (S, gap), found = covariance_and_gap(moments), []
     for k in range(1, LARGEST + 1):
         V, _ = solve_min_max(*matrices(moments, "none"), k)
         kept = np.trace(V.T @ S @ V)
@@ -251,7 +251,7 @@ def searched(file: str, sizes: Sequence[int] = SIZES) -> list[dict]:
 
 def decomposed(moments: GroupMoments, sex: str, rule: str, sizes: Sequence[int]) -> tuple[int, int, list[Candidate]]:
     """Sets of columns there are, sets whose PCA was computed, and the best of these."""
-    S, gap = spread(moments)
+    S, gap = covariance_and_gap(moments)
     tried, sets = column_sets(S, gap, moments.feature_names.index(sex), sizes)
     found = []
     for index in sets:
@@ -323,7 +323,7 @@ def controls(pool: Pool, best: Candidate) -> dict[str, np.ndarray]:
         drawn = everybody.iloc[rng.permutation(len(everybody))[:size]]
         draws.append(equal(pca(moments_of(drawn, pool.sex)), "StandardPCA"))
     moments = pool.moments(best.rule)
-    S, gap = spread(moments)
+    S, gap = covariance_and_gap(moments)
     sex = moments.feature_names.index(pool.sex)
     others = [j for j in range(moments.d) if j != sex and S[j, j] > 0]
     values = pca_of(S, gap, np.array([[sex, *rng.permutation(others)[: SIZES[0] - 1]] for _ in range(DRAWS)]))
@@ -358,17 +358,14 @@ def sources(moments: GroupMoments) -> Iterator[tuple[str, np.ndarray]]:
 
 def eigenvector_sets(moments: GroupMoments, said: str, source: np.ndarray) -> list[dict]:
     """For every r: how many sets of r eigenvectors give all three printed numbers of JevdPCA, and the nearest set."""
-    (S, gap), V = spread(moments), np.linalg.eigh(source)[1][:, ::-1]
-    member = np.arange(2**moments.d)[:, None] >> np.arange(moments.d) & 1
-    kept, means = member @ np.einsum("di,de,ei->i", V, S, V), member @ (gap @ V) ** 2
-    values = np.stack([np.trace(S) - kept, kept / np.trace(S), means], axis=1)
+    sizes, values = all_sets(moments, np.linalg.eigh(source)[1][:, ::-1])
     found = []
     for k, theirs in enumerate(printed("JevdPCA"), 1):
-        of_size = np.flatnonzero(member.sum(axis=1) == k)
+        of_size = np.flatnonzero(sizes == k)
         agree = (np.abs(values[of_size] - theirs) <= HALF_DIGIT).all(axis=1).sum(axis=0)
         away = np.abs(np.log(np.maximum(values[of_size], 1e-6) / theirs)).sum(axis=1)
         nearest = of_size[away.argmin()]
-        names = ", ".join(map(str, np.flatnonzero(member[nearest])))
+        names = ", ".join(str(j) for j in range(moments.d) if nearest >> j & 1)
         facts = {"sets that agree": agree, "nearest deviation": (away.min(axis=0), f"eigenvectors {names}")}
         facts |= {f"nearest {name}": value for name, value in zip(PRINTED, values[nearest], strict=True)}
         found += tidy(facts, dataset=FOUND, method=said, k=k, protocol="released")

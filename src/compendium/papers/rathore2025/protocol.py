@@ -177,7 +177,9 @@ def possible_totals(column: pd.DataFrame) -> tuple[pd.Series, pd.Series]:
     return least, ((error + HALF_DIGIT) / room.where(room > 0)).fillna(np.inf)
 
 
-#: Sets of eigenvectors are enumerated up to this many features: 2^21 sets. A general solver returns them in no order.
+# -- sets of eigenvectors that give a printed row, in whatever order a general solver returns them ---------------------
+
+#: Sets of eigenvectors are enumerated up to this many features: 2^21 sets.
 LARGEST_D = 21
 
 

@@ -61,11 +61,8 @@ def released_starts(problem: Problem, settings: int) -> np.ndarray:
 
 def robust_exact(problem: Problem, grid) -> list[Answer]:
     """The same objective minimised exactly; the grid shares the eigenvalue problems."""
-    joint, counts, answers = (
-        JointRange(*group_matrices(problem.moments, "fitted"), problem.k),
-        problem.moments.counts,
-        [],
-    )
+    joint, answers = JointRange(*group_matrices(problem.moments, "fitted"), problem.k), []
+    counts = problem.moments.counts
     for alpha, penalty in grid:
         V, certificate = solve_exact(joint, counts / problem.moments.n, radii(counts, alpha), penalty)
         answers.append(_certified(V, certificate))

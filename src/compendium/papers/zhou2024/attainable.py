@@ -140,6 +140,7 @@ def smallest_regulariser(sizes: Sequence[int], c: int) -> Smallest:
     totals = np.arange(1, n - c + 2)
     # The tangent of phi at the group sizes: vectors as near to proportional as whole numbers can be, for every total.
     listed = {tuple(v) for v in cheapest(g, 2.0 * g / n, totals)[0].tolist()}
+    # A table that is always there, so that the first program has a solution.
     listed |= {tuple(v) for v in _single_samples(g, c).T.tolist()}
     while True:
         V = np.array(sorted(listed))
@@ -156,6 +157,7 @@ def smallest_regulariser(sizes: Sequence[int], c: int) -> Smallest:
         if not new:
             break
         listed |= new
+    # Only vectors that cost hardly more than their prices can be in a solution.
     usable = costs - V @ u - w < 1e-6
     whole = milp(costs[usable], integrality=np.ones(int(usable.sum(axis=0))), bounds=Bounds(0, c),
                  constraints=LinearConstraint(rows[:, usable], total, total), options={"mip_rel_gap": 0.0})  # fmt: skip

@@ -19,7 +19,7 @@ from evenspan.displays import method_looks
 from evenspan.displays.method_looks import group_looks
 from evenspan.displays.style import COLOURS, INK, looks
 
-from ...book.figures import arms, explained, grid
+from ...book.figures import arms, explained, grid, words
 from ...book.tables import mean_and_spread, sentence, table
 from ...ledger.heat import mark
 from ...ledger.state import sentences
@@ -114,9 +114,7 @@ def kernel_weights(weights: pd.DataFrame, names: list[str]) -> Figure:
 def quality_and_fairness(summary: pd.DataFrame, fairness: str, qualities: list[str]) -> Figure:
     """A summary's qualities against its fairness, one marker a method with its spread, one panel a quality."""
     if not qualities:
-        fig = plt.figure(figsize=(4.4, 0.6))
-        fig.text(0.0, 0.5, "Without classes quality is unknown.")
-        return fig
+        return words("Without classes quality is unknown.")
     rows = summary[summary["mean"].notna()]
     wide = rows.fillna({"std": 0.0}).pivot(index="method", columns="metric", values=["mean", "std"])
     fig, axes = grid(len(qualities), len(qualities), (4.4, 4.0))

@@ -45,7 +45,8 @@ def summary(rows: pd.DataFrame) -> pd.DataFrame:
     """Mean and population standard deviation over the seeds by method, metric and protocol (and reading)."""
     known = rows.assign(variant=rows["variant"].fillna("")) if "variant" in rows else rows
     keys = [name for name in ("dataset", "method", "variant", "protocol", "metric") if name in rows]
-    return in_order(spread(known, keys, "mean", "std", "smallest", "largest", number="seeds"), METHODS)
+    found = spread(known, keys, "mean", "std", "smallest", "largest", number="seeds")
+    return in_order(found.assign(std=found["std"].where(found["seeds"] > 1)), METHODS)  # one seed has no spread
 
 
 def facts(rows: pd.DataFrame, protocol: str) -> pd.DataFrame:

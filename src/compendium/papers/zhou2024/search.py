@@ -269,6 +269,7 @@ def scores_of(groups: np.ndarray, clusters: dict[str, list[np.ndarray]]) -> np.n
 def named_groups(counts: sparse.csr_matrix) -> dict[str, np.ndarray]:
     """Groupings in two that the file itself offers; halves by size are exact, equal values in the order of the file."""
     n, place = counts.shape[0], np.arange(counts.shape[0])
+    # Odd places times n are above the threshold of a rank, even ones below it.
     found = {"first and second half of the file": place, "odd and even places in the file": place % 2 * n}
     for name, size in (("different terms", np.diff(counts.indptr)), ("words", np.asarray(counts.sum(axis=1)).ravel())):
         found[f"fewer and more {name}"] = np.argsort(np.argsort(size, kind="stable"))
