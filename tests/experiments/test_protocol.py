@@ -76,6 +76,16 @@ def test_a_run_computes_every_unit_once_and_records_what_it_was_made_from(finish
     assert set(record) >= records.VARYING
 
 
+def test_confirming_a_unit_leaves_rows_that_no_record_describes(finished, tmp_path):
+    record, again = finished / "toy-k2.json", tmp_path / "again.json"
+    again.write_bytes(record.read_bytes())
+    edit(record, lambda whole: whole["units"].pop("k2-fair_pca"))
+    before = by_name()["k2-fair_pca"]
+    assert before[0] == "damaged"
+    store.confirm("toy-table", "k2-pca", again)
+    assert by_name()["k2-fair_pca"] == before
+
+
 def test_results_read_back_as_they_were(finished):
     frame = store.read_results("toy-table")
     assert list(frame.columns) == [*records.TIDY, "reason", "task"]
