@@ -79,7 +79,7 @@ class Study:
     setting: Mapping[str, object]
     full: bool
     #: The checksum of the data set that the parameters name, when the run began.
-    data: str | None = None
+    data_checksum: str | None = None
     units: dict[str, dict] = field(default_factory=dict)
     numbers: int = 0
     fresh: int = 0
@@ -341,7 +341,7 @@ def _work(study: Study, unit: Unit, name: str, seed, path: Path, log: Path, aliv
                 start = time.perf_counter()
                 rows = _rows(unit, task, f"{study.entry.id}, {name}")
                 seconds = time.perf_counter() - start
-            if study.data != provenance.data_now(f"{provenance.SET} {study.setting.get('dataset')}"):
+            if study.data_checksum != provenance.data_now(f"{provenance.SET} {study.setting.get('dataset')}"):
                 changed = f"{study.setting['dataset']} was changed while this ran. Run the notebook again."
                 raise ExecutionError(changed)
             store.store(study.entry, task, rows, made=made, seconds=seconds, seed=seed, path=path)
