@@ -3,15 +3,12 @@
 #   snakemake book    execute notebooks (embedded profile) and text chapters, then build the strict book
 #   snakemake full    the papers' whole protocols, one job an execution; finished units are kept
 
-import hashlib
 import json
-import shutil
 import sys
-from pathlib import Path
 
-from compendium import paths
+from compendium import paths, records
 from compendium.catalogue import catalogue
-from compendium.book import execute, stage
+from compendium.book import execute, made_of, once, stage, warm
 
 ROOT = paths.root()
 workdir: str(ROOT)
@@ -19,6 +16,11 @@ workdir: str(ROOT)
 PYTHON = sys.executable
 EXPERIMENTS = catalogue()
 CHAPTERS = stage.chapters()
+ONCE = [f"_build/once/{name}.pickle" for name in once.COMPUTED]
+EXECUTED = [f"_build/executed/experiments/{i}/{e}.ipynb" for i, x in EXPERIMENTS.items() for e in x.executions]
+TEXTS = [f"_build/executed/chapters/{name}.ipynb" for name in CHAPTERS]
+engine = None
+
 
 def files(*patterns):
     """Files that match the patterns, relative to the checkout; a pattern without a match is a mistake."""
@@ -31,37 +33,29 @@ def files(*patterns):
     return list(dict.fromkeys(found))
 
 
-# What an executed page is made with: the numbers, the tables and the figures. What only runs or assembles is left out.
-RUNS = [f"src/compendium/{name}" for name in ("cli", "keep/", "book/execute", "book/stage")]
-LIBRARY = [name for name in files("src/**/*.py", "src/evenspan/auditing/page/report.*") if not name.startswith(tuple(RUNS))]
-DATA = [
-    str(p.relative_to(ROOT))
-    for p in sorted((ROOT / "data").rglob("*"))
-    if p.is_file() and p.parent != ROOT / "data" / "cards"
-]
-CARDS = [str(p.relative_to(ROOT)) for p in sorted((ROOT / "data" / "cards").glob("*.md"))]
-
-EXECUTED = [f"_build/executed/experiments/{i}/{e}.ipynb" for i, x in EXPERIMENTS.items() for e in x.executions]
-TEXTS = [f"_build/executed/chapters/{name}.ipynb" for name in CHAPTERS]
-
-
 wildcard_constraints:
     id="[A-Za-z0-9_-]+",
     execution="[A-Za-z0-9_-]+",
+    name="(" + "|".join(once.COMPUTED) + ")",
     page="(" + "|".join(CHAPTERS or ["none"]) + ")",
 
 
 localrules:
     book,
     full,
-    ingredients,
 
 
 onstart:
     print(f"{len(EXECUTED)} executions, {len(TEXTS)} text chapters; what is up to date is kept.", flush=True)
+    engine = warm.start(execute.environment() | {records.ONCE: str(paths.build("once"))})
+
+
+onsuccess:
+    engine.stdin.close()
 
 
 onerror:
+    engine.stdin.close()
     print("Not everything was made: what failed is said above, what succeeded is kept.", flush=True)
     if (ROOT / "_build" / "html" / "index.html").is_file():
         print("The book in _build/html is that of an earlier build.", flush=True)
@@ -75,67 +69,64 @@ rule book:
         TEXTS,
 
 
-rule ingredients:
-    # One file in place of a thousand: Snakemake looks at every input of every page.
-    input:
-        LIBRARY,
-        DATA,
+# The ledger, the claims and what else many pages show. These and the pages are made again when their key changes: when
+# something that they imported or read is not what it was (compendium.book.made_of).
+rule computed_once:
     output:
-        "_build/executed/ingredients.sha256",
-    run:
-        lines = [f"{hashlib.sha256((ROOT / name).read_bytes()).hexdigest()}  {name}" for name in input]
-        Path(output[0]).write_text("\n".join(lines) + "\n", encoding="utf-8")
+        "_build/once/{name}.pickle",
+    params:
+        key=lambda w: made_of.key(paths.build("once", f"{w.name}.pickle")),
+        python=PYTHON,
+    shell:
+        "{params.python} -m compendium.book.warm {wildcards.name} {output} --key {params.key:q}"
 
 
 rule experiment:
     input:
         notebook=lambda w: EXPERIMENTS[w.id].notebook,
-        ingredients="_build/executed/ingredients.sha256",
+        once=ancient(ONCE),
     output:
         "_build/executed/experiments/{id}/{execution}.ipynb",
     params:
         given=lambda w: json.dumps(EXPERIMENTS[w.id].arguments(w.execution), sort_keys=True),
+        key=lambda w: made_of.key(paths.build("executed", "experiments", w.id, f"{w.execution}.ipynb")),
         python=PYTHON,
     shell:
-        "{params.python} -m compendium.book.execute {input.notebook} {output} --parameters {params.given:q}"
+        "{params.python} -m compendium.book.warm {input.notebook} {output} --parameters {params.given:q} "
+        "--key {params.key:q}"
 
 
 rule chapter:
     input:
         text="book/{page}.md",
-        ingredients="_build/executed/ingredients.sha256",
-        cited=lambda w: ["CITATION.cff"] if w.page == "cite" else [],
+        once=ancient(ONCE),
     output:
         "_build/executed/chapters/{page}.ipynb",
     params:
+        key=lambda w: made_of.key(paths.build("executed", "chapters", f"{w.page}.ipynb")),
         python=PYTHON,
     shell:
-        "{params.python} -m compendium.book.execute {input.text} {output}"
+        "{params.python} -m compendium.book.warm {input.text} {output} --key {params.key:q}"
 
 
 rule html:
     input:
         EXECUTED,
         TEXTS,
-        files("src/**/*.py", "book/**/*"),
-        DATA,
-        CARDS,
+        ONCE,
+        files("src/**/*.py", "book/**/*", "data/**/*"),
         "_config.yml",
         "_toc.yml",
         "experiments.yml",
         "CITATION.cff",
     output:
         "_build/html/index.html",
+    threads: workflow.cores
     params:
         python=PYTHON,
-        builder=str(Path(PYTHON).with_name("jupyter-book")),
-    # A strict check needs a fresh start: warnings of unchanged pages are not repeated.
+        once=str(paths.build("once")),
     shell:
-        "rm -rf _build/html _build/.doctrees; {params.python} -m compendium.book.stage; "
-        "{params.builder} build _build/stage --config _config.yml --toc \"$PWD/_toc.yml\" --path-output . "
-        "-W -n --keep-going -q > _build/book.log 2>&1 || {{ grep -E 'WARNING|ERROR|CRITICAL|[a-z]rror:' _build/book.log >&2; "
-        "echo 'The book was not built; the whole log is _build/book.log' >&2; exit 1; }}; "
-        "echo '         the book'"
+        "EVENSPAN_ONCE={params.once:q} {params.python} -m compendium.book.build --jobs {threads}"
 
 
 # ---- full profile: one job an execution ----

@@ -10,6 +10,7 @@ import io
 import json
 import math
 import os
+import pickle
 import resource
 import subprocess
 import sys
@@ -77,6 +78,16 @@ def kept(read: Callable[[Path], Any]) -> Callable[[Path], Any]:
         return known(path, found.st_mtime_ns, found.st_size)
 
     return last
+
+
+#: In a build: the folder with what its workflow computed once for all pages (:mod:`compendium.book.once`).
+ONCE = "EVENSPAN_ONCE"
+
+
+def computed_once(name: str) -> Any:
+    """A value that the workflow of a build computed for all of its pages; None outside of a build."""
+    folder = os.environ.get(ONCE)
+    return pickle.loads((Path(folder) / f"{name}.pickle").read_bytes()) if folder else None
 
 
 def write(path: Path, content: bytes) -> None:

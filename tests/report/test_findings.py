@@ -57,7 +57,7 @@ def test_every_paper_and_kind_of_evidence_has_findings():
 
 @pytest.mark.parametrize("key", QUICK)
 def test_evidence_bears_the_statement_out(key):
-    found = findings.evidence(key)
+    found, *_ = findings.evidence(key)
     assert found is not None
     assert len(found.sentence) > 40
     markup = findings.show(key).data

@@ -8,18 +8,22 @@ byte-identical files.
 import argparse
 import contextlib
 import json
+import logging
 import os
 import re
 import shutil
+import subprocess
 import sys
 import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from compendium import paths
-from evenspan.auditing.execution import COLOUR, check, clean_room, defaults, normalise, run_kernel
+from compendium import paths, records
+from evenspan.auditing.execution import COLOUR, check, clean_room, defaults, normalise, numeric_environment
 from evenspan.core.errors import ConfigurationError, ExecutionError, FairError
+
+from . import made_of, once
 
 # Written once per machine by Matplotlib; it says nothing about the notebook.
 _HARMLESS = re.compile(r"^Matplotlib is building the font cache.*\n?", re.MULTILINE)
@@ -70,7 +74,7 @@ def _failed_path(target: Path) -> Path:
 
 
 def execute(source: Path, target: Path, parameters: Mapping[str, Any]) -> None:
-    """Execute ``source`` with ``parameters`` and write the executed notebook to ``target``.
+    """Execute ``source`` with ``parameters`` in an interpreter of its own and write the executed notebook.
 
     Parameters
     ----------
@@ -84,24 +88,60 @@ def execute(source: Path, target: Path, parameters: Mapping[str, Any]) -> None:
     Raises
     ------
     ExecutionError
-        A cell raised, or wrote to standard error (in the book a warning is an error). The notebook up to that cell is
-        kept under ``_build/failed/``.
+        A cell raised, or wrote to standard error (in the book a warning is an error), or the limits of a page were
+        reached. The notebook up to that cell is kept under ``_build/failed/``.
     """
+    check(parameters, defaults(read(Path(source))), Path(source))
+    asked = [str(source), str(target), "--parameters", json.dumps(dict(parameters))]
+    ended = subprocess.run(
+        [sys.executable, "-m", "compendium.book.execute", *asked],
+        env=os.environ | environment(),
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        check=False,
+    )
+    if ended.returncode:
+        raise ExecutionError(ended.stderr.strip() or f"{source}: its process ended with code {ended.returncode}.")
+
+
+def environment() -> dict[str, str]:
+    """The environment of a process that executes pages: numbers as on every machine, nothing outside of ``_build``."""
+    return numeric_environment() | {
+        "MPLCONFIGDIR": os.environ.get("MPLCONFIGDIR", str(paths.build("cache", "matplotlib"))),
+    }
+
+
+def page(source: Path, target: Path, parameters: Mapping[str, Any]) -> None:
+    """Execute ``source`` in this process, which serves for nothing else afterwards; see :func:`execute`."""
     import nbformat
+    import papermill
     from papermill.exceptions import PapermillExecutionError
 
-    source, target = Path(source), Path(target)
+    from . import engine, warm
+
     notebook = read(source)
     check(parameters, defaults(notebook), source)
     failed = _failed_path(target)
     failed.unlink(missing_ok=True)
     target.parent.mkdir(parents=True, exist_ok=True)
-    own = {"MPLCONFIGDIR": os.environ.get("MPLCONFIGDIR", str(paths.build("cache", "matplotlib")))}
-    with clean_room(own) as room:
+    logging.getLogger("papermill").setLevel(logging.ERROR)
+    with clean_room() as room, engine.redirected(room / "said"):
         prepared, executed = room / "in.ipynb", room / "out.ipynb"
         nbformat.write(notebook, prepared)
         try:
-            result = run_kernel(prepared, executed, dict(parameters), paths.root(), room)
+            with engine.limits(warm.SECONDS, warm.MEMORY):
+                result = papermill.execute_notebook(
+                    str(prepared),
+                    str(executed),
+                    dict(parameters),
+                    engine_name=engine.InThisProcess.name,
+                    kernel_name="python3",
+                    language="python",
+                    progress_bar=False,
+                    request_save_on_cell_execute=False,
+                    cwd=str(paths.root()),
+                )
         except PapermillExecutionError as error:
             _keep(executed, failed)
             what = f"{error.ename}: {COLOUR.sub('', error.evalue)}"
@@ -115,10 +155,11 @@ def execute(source: Path, target: Path, parameters: Mapping[str, Any]) -> None:
                 raise ExecutionError(_report(source, failed, cell.source, last))
             if "outputs" in cell:
                 cell.outputs = [o for o in cell.outputs if o.get("name") != "stderr"]
+        if said := (room / "said").read_text(encoding="utf-8", errors="replace").strip():
+            _keep(executed, failed)
+            raise ExecutionError(f"{source}: compiled code or another program wrote: {said}\nThe notebook: {failed}")
         text = nbformat.writes(result)
-    partial = target.with_name(f".{target.name}.partial")
-    partial.write_text(text + "\n", encoding="utf-8")
-    partial.replace(target)
+    records.write(target, f"{text}\n".encode())
 
 
 def _keep(executed: Path, failed: Path) -> None:
@@ -135,19 +176,29 @@ def _report(source: Path, failed: Path, cell: str, what: str) -> str:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Entry point of ``python -m compendium.book.execute SOURCE TARGET [--parameters JSON]``."""
+    """Entry point of ``python -m compendium.book.execute SOURCE TARGET [--parameters JSON] [--key KEY]``."""
     parser = argparse.ArgumentParser(prog="python -m compendium.book.execute", description=main.__doc__)
-    parser.add_argument("source", type=Path)
+    parser.add_argument("source", help="a notebook, a text chapter, or the name of what is computed once")
     parser.add_argument("target", type=Path)
     parser.add_argument("--parameters", type=json.loads, default={}, metavar="JSON")
+    parser.add_argument("--key", help="note with it what the target is made of")
     given = parser.parse_args(arguments)
-    start = time.perf_counter()
+    start, watch = time.perf_counter(), made_of.Watch()
     try:
-        execute(given.source, given.target, given.parameters)
-    except FairError as error:
+        if given.source in once.COMPUTED:
+            once.write(given.source, given.target)
+        else:
+            page(Path(given.source), given.target, given.parameters)
+        if given.key:
+            watch.note(given.target, given.key)
+    except (FairError, OSError) as error:
         print(error, file=sys.stderr, flush=True)
         return 1
-    name = _failed_path(given.target).relative_to(paths.build("failed")).with_suffix("")
+    name = (
+        given.source
+        if given.source in once.COMPUTED
+        else _failed_path(given.target).relative_to(paths.build("failed")).with_suffix("")
+    )
     print(f"{time.perf_counter() - start:6.1f} s  {name}", flush=True)
     return 0
 

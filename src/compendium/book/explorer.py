@@ -22,6 +22,7 @@ from evenspan.displays.method_looks import looks
 from evenspan.methods import METHODS
 from evenspan.reconstruction.group_errors import group_matrices
 
+from .. import records
 from ..data import whole_moments
 from ..data.registry import entry
 from ..papers.across import tables as across_tables
@@ -137,7 +138,10 @@ def data_set(name: str, chosen: Iterable[str] | None = None) -> dict:
 
 def data() -> dict:
     """The data of the page: looks of the methods, and every data set."""
-    return {"methods": method_marks(), "sets": [data_set(name) for name in names()]}
+    return records.computed_once("explorer") or {
+        "methods": method_marks(),
+        "sets": [data_set(name) for name in names()],
+    }
 
 
 def method_marks() -> list[dict]:

@@ -5,9 +5,9 @@ data cards and the ledger are generated; sources, notebooks and result tables ar
 include and link to them. The folder is made anew each time: nothing stale can survive in it.
 """
 
+import filecmp
 import re
 import shutil
-import sys
 from pathlib import Path
 
 import nbformat
@@ -15,7 +15,7 @@ import nbformat
 from compendium import data as datasets
 from compendium import paths
 from compendium.catalogue import Experiment, catalogue
-from evenspan.core.errors import ExecutionError, FairError, ResultError
+from evenspan.core.errors import ExecutionError, ResultError
 
 from ..keep import built
 from ..ledger import links as ledger_links
@@ -40,8 +40,8 @@ def toc_pages(toc: Path) -> list[str]:
     return [line.page for line in built.contents(toc) if line.page]
 
 
-def stage() -> Path:
-    """Assemble the source folder of the book and return it.
+def stage() -> bool:
+    """Assemble the source folder of the book; files that stay the same are left alone. Whether pages came or went.
 
     Raises
     ------
@@ -50,7 +50,7 @@ def stage() -> Path:
     ResultError
         The ledger links to a page, file or section that does not exist.
     """
-    root, target = paths.root(), paths.build("stage")
+    root, target = paths.root(), paths.build("stage.new")
     shutil.rmtree(target, ignore_errors=True)
     _copy_book(root / "book", target)
     for name in chapters():
@@ -69,7 +69,23 @@ def stage() -> Path:
     _write_ledger(target)
     _write(target / built.MADE_OF, built.made_of())
     _check_toc(target, root / "_toc.yml")
-    return target
+    return _settle(target, paths.build("stage"))
+
+
+def _settle(fresh: Path, target: Path) -> bool:
+    """Put a freshly assembled folder in the place of the last one; whether there are other pages than in that one."""
+    new, old = (
+        {p.relative_to(folder) for p in folder.rglob("*") if p.is_file()} if folder.is_dir() else set()
+        for folder in (fresh, target)
+    )
+    for name in old - new:
+        (target / name).unlink()
+    for name in new:
+        if name not in old or not filecmp.cmp(fresh / name, target / name, shallow=False):
+            (target / name).parent.mkdir(parents=True, exist_ok=True)
+            (fresh / name).replace(target / name)
+    shutil.rmtree(fresh)
+    return any(name.suffix in _PAGE for name in old ^ new)
 
 
 def _copy_book(book: Path, target: Path) -> None:
@@ -192,17 +208,3 @@ def _write(target: Path, text: str) -> None:
         raise ResultError(f"Two sources make the same page, {target}. Rename one of them.")
     target.parent.mkdir(parents=True, exist_ok=True)
     target.write_text(text, encoding="utf-8")
-
-
-def main() -> int:
-    """Entry point of ``python -m compendium.book.stage``."""
-    try:
-        stage()
-    except FairError as error:
-        print(error, file=sys.stderr)
-        return 1
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

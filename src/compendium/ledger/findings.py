@@ -13,6 +13,7 @@ from IPython.display import HTML
 
 from evenspan.core.errors import ResultError
 
+from .. import records
 from ..book import tables
 from ..states import COUNTED, watched
 from . import findings_data as data
@@ -134,13 +135,24 @@ def finding(key: str) -> Finding:
     raise ResultError(f"There is no finding {key!r}; there are {', '.join(one.key for one in FINDINGS)}.")
 
 
-def evidence(key: str) -> Evidence:
-    """The evidence, computed now; refuses if the numbers no longer bear the statement out."""
+#: The evidence, None as long as it waits for stored results; the worst state of what it read; whose results are in it.
+Found = tuple[Evidence | None, str, tuple[str, ...]]
+
+
+def all_evidence() -> dict[str, Found]:
+    """The evidence of every finding, by its key."""
+    known: dict[str, dict] = {}
+    return {one.key: watched(one.check, known) for one in FINDINGS}
+
+
+def evidence(key: str) -> Found:
+    """The evidence of one finding; refuses if the numbers no longer bear the statement out."""
     one = finding(key)
-    found = one.check()
-    if not found.supported:
+    everything = records.computed_once("findings")
+    found = everything[key] if everything else watched(one.check, {})
+    if found[0] is not None and not found[0].supported:
         raise ResultError(
-            f"The numbers no longer bear out the finding {key!r} ({one.title}): {found.sentence} Correct the "
+            f"The numbers no longer bear out the finding {key!r} ({one.title}): {found[0].sentence} Correct the "
             f"section in book/findings/{one.page}.md, or find what changed."
         )
     return found
@@ -149,7 +161,7 @@ def evidence(key: str) -> Evidence:
 def show(key: str) -> HTML:
     """What a section shows: kind of evidence and whom it concerns, the table, and the numbers in words."""
     one = finding(key)
-    found, state, behind = watched(lambda: evidence(key), {})
+    found, state, behind = evidence(key)
     kinds = "; ".join(f"<b>{html.escape(kind)}</b> ({html.escape(KINDS[kind])})" for kind in one.kinds)
     about = f'<p class="finding-about">Evidence: {kinds}. Concerns {html.escape(one.affects)}.</p>'
     if found is None:
