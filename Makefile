@@ -50,7 +50,7 @@ endef
 
 book: env
 	$(call snakemake,book)
-	@echo; $(BIN)/python -m compendium ledger --summary
+	@echo; EVENSPAN_ONCE=_build/once $(BIN)/python -m compendium ledger --summary
 	@echo "The book: $(CURDIR)/_build/html/index.html   (with search summaries: make serve)"
 
 full: env
@@ -109,6 +109,7 @@ bench: env
 	$(BIN)/python benchmarks/from_batches.py
 	$(BIN)/python benchmarks/streaming.py
 	$(THREADS) $(BIN)/python benchmarks/workers.py
+	$(BIN)/python benchmarks/build.py
 
 clean:
 	rm -rf _build .snakemake .pytest_cache .ruff_cache .hypothesis

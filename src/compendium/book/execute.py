@@ -112,8 +112,11 @@ def environment() -> dict[str, str]:
     }
 
 
-def page(source: Path, target: Path, parameters: Mapping[str, Any]) -> None:
-    """Execute ``source`` in this process, which serves for nothing else afterwards; see :func:`execute`."""
+def page(source: Path, target: Path, parameters: Mapping[str, Any]) -> float:
+    """Execute ``source`` in this process, which serves for nothing else afterwards; see :func:`execute`.
+
+    Returns the seconds that its cells took.
+    """
     import nbformat
     import papermill
     from papermill.exceptions import PapermillExecutionError
@@ -146,6 +149,7 @@ def page(source: Path, target: Path, parameters: Mapping[str, Any]) -> None:
             _keep(executed, failed)
             what = f"{error.ename}: {COLOUR.sub('', error.evalue)}"
             raise ExecutionError(_report(source, failed, error.source, what)) from None
+        seconds = sum(cell.metadata.papermill.duration or 0.0 for cell in result.cells)
         normalise(result)
         for cell in result.cells:
             noise = "".join(_HARMLESS.sub("", o["text"]) for o in cell.get("outputs", []) if o.get("name") == "stderr")
@@ -160,6 +164,7 @@ def page(source: Path, target: Path, parameters: Mapping[str, Any]) -> None:
             raise ExecutionError(f"{source}: compiled code or another program wrote: {said}\nThe notebook: {failed}")
         text = nbformat.writes(result)
     records.write(target, f"{text}\n".encode())
+    return seconds
 
 
 def _keep(executed: Path, failed: Path) -> None:
@@ -187,10 +192,11 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         if given.source in once.COMPUTED:
             once.write(given.source, given.target)
+            seconds = time.perf_counter() - start
         else:
-            page(Path(given.source), given.target, given.parameters)
+            seconds = page(Path(given.source), given.target, given.parameters)
         if given.key:
-            watch.note(given.target, given.key)
+            watch.note(given.target, given.key, seconds)
     except (FairError, OSError) as error:
         print(error, file=sys.stderr, flush=True)
         return 1

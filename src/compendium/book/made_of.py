@@ -31,14 +31,15 @@ class Watch:
         if event == "open" and isinstance(arguments[0], str | os.PathLike):
             self._opened.add(os.fspath(arguments[0]))
 
-    def note(self, target: Path, key: str) -> None:
+    def note(self, target: Path, key: str, seconds: float) -> None:
         """Write beside ``target`` what was opened and imported; what was changed meanwhile agrees with nothing."""
         places = self._opened | {getattr(module, "__file__", None) or "" for module in list(sys.modules.values())}
         files = {}
         for name in sorted(filter(None, map(_name, places))):
             path = paths.root() / name
             files[name] = _digest(name) if path.stat().st_mtime_ns < self._start else "changed meanwhile"
-        records.write(_notes(target), json.dumps({"key": key, "common": _common(), "files": files}, indent=1).encode())
+        noted = {"key": key, "seconds": round(seconds, 3), "common": _common(), "files": files}
+        records.write(_notes(target), json.dumps(noted, indent=1).encode())
 
 
 def key(target: Path) -> str:
