@@ -21,7 +21,7 @@ def row(*addresses: str) -> str:
 TARGETS = {
     "experiments/toy/k2.html#verdicts": "experiments/toy/k2.ipynb",
     "data/cards/toy.html": "data/cards/toy.md",
-    "_static/results/full/toy/k2.csv": "_static/results/full/toy/k2.csv",
+    "_static/results/full/toy/k2.csv.gz": "_static/results/full/toy/k2.csv.gz",
     "papers/one/verdicts.html#what-differs": "papers/one/verdicts.md",
 }
 

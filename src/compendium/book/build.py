@@ -8,24 +8,28 @@ import argparse
 import re
 import shutil
 import sys
+from pathlib import Path
 
+import nbformat
 from jupyter_book.sphinx import build_sphinx
 
-from compendium import paths
+from compendium import paths, records
 from evenspan.core.errors import FairError
 
 from . import stage
 from .engine import redirected
 
+SETTINGS = "settings.sha256"
 _TROUBLE = re.compile(r"WARNING|ERROR|CRITICAL|[a-z]rror:")
 
 
 def build(jobs: int) -> bool:
     """Write the book into ``_build/html``; whether it is without warnings. What Sphinx says goes to standard output."""
     root, html, doctrees = paths.root(), paths.build("html"), paths.build(".doctrees")
-    if stage.stage():  # pages came or went: every page shows the contents
+    settings = doctrees / SETTINGS
+    # Where pages came or went, every page shows other contents.
+    if stage.stage() or not settings.is_file() or settings.read_bytes() != _settings():
         shutil.rmtree(doctrees, ignore_errors=True)
-    if not doctrees.is_dir():
         shutil.rmtree(html, ignore_errors=True)
     failed = build_sphinx(
         paths.build("stage"),
@@ -41,7 +45,51 @@ def build(jobs: int) -> bool:
     )
     if failed:
         shutil.rmtree(doctrees, ignore_errors=True)
-    return not failed
+        return False
+    records.write(settings, _settings())
+    _lighten(html)
+    return True
+
+
+def _settings() -> bytes:
+    """A digest of what decides how pages are read and written, beside the pages."""
+    root = paths.root()
+    files = [root / "_config.yml", root / "requirements.lock", *sorted((root / "book" / "_ext").glob("*.py"))]
+    return records.digest(b"".join(file.read_bytes() for file in files)).encode()
+
+
+def _lighten(html: Path) -> None:
+    """Keep what a page shows once: the notebooks to download are to be run, and the theme's maps are for its makers."""
+    for path in sorted((html / "_sources").rglob("*.ipynb")):
+        notebook = nbformat.read(path, as_version=4)
+        if any(cell.get("outputs") for cell in notebook.cells):
+            for cell in notebook.cells:
+                if cell.cell_type == "code":
+                    cell.outputs, cell.execution_count = [], None
+            nbformat.write(notebook, path)
+    for path in sorted((html / "_static").rglob("*.map")):
+        path.unlink()
+    shutil.rmtree(html / "_static" / "locales", ignore_errors=True)  # texts for books in other languages
+
+
+def _settings() -> bytes:
+    """A digest of what decides how pages are read and written, beside the pages."""
+    root = paths.root()
+    files = [root / "_config.yml", root / "requirements.lock", *sorted((root / "book" / "_ext").glob("*.py"))]
+    return records.digest(b"".join(file.read_bytes() for file in files)).encode()
+
+
+def _lighten(html: Path) -> None:
+    """Keep every drawing once, not again in the notebooks to download; and no maps for developers of the theme."""
+    for path in sorted((html / "_sources").rglob("*.ipynb")):
+        notebook = nbformat.read(path, as_version=4)
+        shown = [o.get("data", {}) for cell in notebook.cells for o in cell.get("outputs", ())]
+        if drawn := [(data, kind) for data in shown for kind in data if kind.startswith("image/")]:
+            for data, kind in drawn:
+                del data[kind]
+            nbformat.write(notebook, path)
+    for path in sorted((html / "_static").rglob("*.map")):
+        path.unlink()
 
 
 def main() -> int:

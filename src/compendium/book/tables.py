@@ -1,5 +1,6 @@
 """Tables of the notebooks and chapters, and the CSV files that stand beside tables and figures."""
 
+import gzip
 import html
 import re
 
@@ -7,7 +8,7 @@ import pandas as pd
 from IPython.display import HTML
 
 from .. import data as datasets
-from .. import paths
+from .. import paths, records
 from ..catalogue import experiment
 from ..ledger.claims import ANSWERS, CHANGED, SIDES, UNMOVED, answered, badge, claims, unmoved
 from ..ledger.heat import mark, percent
@@ -20,6 +21,8 @@ from ..store import file_of, units_of
 
 #: Rows beyond which a table stays folded under its caption until it is asked for.
 LONGEST_OPEN = 40
+#: Bytes beyond which the numbers of a figure are compressed.
+LARGEST = 50_000
 _MISSING = re.compile(r"(?<!\w)[+-]?nan\b( ?%)?")
 
 
@@ -36,10 +39,10 @@ def csv_link(frame: pd.DataFrame, name: str, *, up: int = 2, text: str = "Number
     text : str
         What the link says.
     """
-    path = paths.build("numbers", f"{name}.csv")
-    path.parent.mkdir(parents=True, exist_ok=True)
-    frame.to_csv(path, index=False, lineterminator="\n")
-    address = html.escape(f"{'../' * up}_static/numbers/{name}.csv")
+    rows = frame.to_csv(index=False, lineterminator="\n").encode()
+    name, rows = (f"{name}.csv", rows) if len(rows) <= LARGEST else (f"{name}.csv.gz", gzip.compress(rows, mtime=0))
+    records.write(paths.build("numbers", name), rows)
+    address = html.escape(f"{'../' * up}_static/numbers/{name}")
     return HTML(f'<p class="csv-link"><a href="{address}" download>{html.escape(text)}</a></p>')
 
 

@@ -26,7 +26,7 @@ _HEADING = re.compile(r"^#{2,6} +(.+?)\s*$", re.MULTILINE)
 
 def stored(files: str) -> str:
     """Links to the rows and the record of an execution."""
-    return f'<a href="{files}.csv">CSV</a> <a href="{files}.json">record</a>'
+    return f'<a href="{files}.csv.gz">CSV</a> <a href="{files}.json">record</a>'
 
 
 def of_number(row: dict[str, str]) -> str:
