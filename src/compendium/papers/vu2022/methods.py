@@ -6,6 +6,7 @@ Each method solves a whole grid at once.
 from collections.abc import Iterator
 
 import numpy as np
+from scipy.linalg import lapack
 
 from evenspan.core.answer import Certificate
 from evenspan.core.linalg import top_eigenspace
@@ -53,10 +54,14 @@ def released_starts(problem: Problem, settings: int) -> np.ndarray:
     program starts from random (d - k)-dimensional complements: the column spaces of Gaussian matrices.
     """
     d, k = problem.moments.d, problem.k
-    drawn = problem.rng.normal(size=(settings, RESTARTS, d, d - k))
-    pooled = top_eigenspace(problem.moments.second_moment, k)[1]
-    pooled = np.broadcast_to(pooled, (settings, 1, d, k))
-    return np.concatenate([pooled, np.linalg.qr(drawn, mode="complete")[0][..., d - k :]], axis=1)
+    starts = np.empty((settings, 1 + RESTARTS, d, k))
+    starts[:, 0], last = top_eigenspace(problem.moments.second_moment, k)[1], np.eye(d)[:, d - k :]
+    for setting in starts:
+        for start in setting[1:]:
+            # The last k columns of Q, of which the others are not formed: reflectors that act on unit vectors.
+            reflectors, tau, _, _ = lapack.dgeqrf(problem.rng.normal(size=(d, d - k)), lwork=64 * d)
+            start[:] = lapack.dormqr("L", "N", reflectors, tau, last, 64 * k)[0]
+    return starts
 
 
 def robust_exact(problem: Problem, grid) -> list[Answer]:
