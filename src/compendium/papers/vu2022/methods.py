@@ -4,6 +4,7 @@ Each method solves a whole grid at once.
 """
 
 from collections.abc import Iterator
+from functools import lru_cache
 
 import numpy as np
 from scipy.linalg import lapack
@@ -17,6 +18,7 @@ from evenspan.reconstruction.disparity import DisparityFairPCA
 from evenspan.reconstruction.group_errors import group_matrices, operator_rank, square_root_map, truncate
 from evenspan.reconstruction.joint_range import JointRange
 from evenspan.reconstruction.min_max import solve_min_max
+from evenspan.reconstruction.multiplicative_weights import WeightsRun
 from evenspan.reconstruction.robust_descent import Retraction, RobustObjective, descend, ordered_pairs, radii
 from evenspan.reconstruction.robust_exact import solve_exact
 
@@ -81,8 +83,14 @@ def _certified(V: np.ndarray, certificate: Certificate) -> Answer:
 def _weights(problem: Problem, grid, choice) -> list[np.ndarray]:
     """Multiplicative weights, a run for each learning rate, and what a rule chooses of it."""
     matrices = group_matrices(problem.about_groups, "group")
-    runs = multiplicative_weights.run(matrices, problem.k, [rate for (rate,) in grid], iterations=problem.iterations)
+    rates = tuple(rate for (rate,) in grid)
+    runs = _weights_runs(matrices.tobytes(), matrices.shape, problem.k, rates, problem.iterations)
     return [choice(matrices, run, problem.k) for run in runs]
+
+
+@lru_cache(maxsize=4)  # three folds and the training part: both choices are made of the same runs
+def _weights_runs(content: bytes, shape: tuple, k: int, rates: tuple[float, ...], iterations: int) -> list[WeightsRun]:
+    return multiplicative_weights.run(np.frombuffer(content).reshape(shape).copy(), k, rates, iterations=iterations)
 
 
 def weights_operator(problem: Problem, grid) -> list[Answer]:
