@@ -136,3 +136,21 @@ def test_without_penalty_and_constraint_the_answer_is_the_leading_eigenspace():
     answer = solve_fantope(A, 2)
     assert answer.value == pytest.approx(np.linalg.eigvalsh(A)[-2:].sum(axis=0), rel=1e-12)
     assert answer.iterations == 0
+
+
+def test_few_eigenvectors_give_the_answer_of_all(monkeypatch):
+    A, _, f, _ = program(310, seed=2)
+    bound = {"f": f, "c": 0.05 * float(np.linalg.norm(f)), "tol": 1e-7}
+    few, factored = solve_fantope(A, 2, **bound), []
+
+    def proof(*args):
+        factored.append(args)
+        return False
+
+    monkeypatch.setattr("evenspan.reconstruction.fantope.rest_is_below", proof)  # nothing is proved: all eigenvectors
+    full = solve_fantope(A, 2, **bound)
+    assert factored
+    assert few.status == full.status == "solved"
+    assert few.iterations == full.iterations
+    np.testing.assert_allclose(few.X, full.X, atol=1e-11)
+    assert_in_fantope(few.X, 2)

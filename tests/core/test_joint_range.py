@@ -126,3 +126,20 @@ def test_a_direction_keeps_what_it_needs_and_not_all_eigenvectors():
     joint.boundary(32)
     held = [array.base for found in joint.known() for array in (found.fixed, found.tied) if array.base is not None]
     assert max((array.size for array in held), default=0) <= 3 * 60
+
+
+def test_in_many_dimensions_directions_are_those_of_full_eigendecompositions():
+    rng, sizes = np.random.default_rng(4), np.exp(-np.arange(310) / 4.0)
+    parts = [rng.normal(size=(n, 310)) * sizes for n in (400, 350)]
+    parts[1] = parts[1] @ ortho_group.rvs(310, random_state=2)
+    M = [Z.T @ Z / len(Z) for Z in parts]
+    joint, shared = JointRange(*M, 2), []
+    for angle in np.linspace(-np.pi / 2, np.pi, 9):
+        found = joint.support(float(angle))
+        values = np.linalg.eigvalsh(np.cos(angle) * M[0] + np.sin(angle) * M[1])
+        assert found.value == pytest.approx(values[:-2].sum(axis=0), rel=1e-11, abs=1e-11 * joint.scale)
+        V = found.basis()
+        np.testing.assert_allclose(V.T @ V, np.eye(2), atol=1e-12)
+        assert [np.cos(angle), np.sin(angle)] @ found.ends[0] == pytest.approx(found.value, rel=1e-10)
+        shared.append(found)
+    assert joint.evaluations == len(shared)

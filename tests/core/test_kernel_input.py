@@ -9,12 +9,15 @@ import pytest
 import evenspan.clustering.base_kernels
 from evenspan.clustering.base_kernels import CentralPointWarning
 from evenspan.clustering.fair_kernel_kmeans import FairKernelKMeans
+from evenspan.clustering.fair_multiple_kernel_kmeans import FairMultipleKernelKMeans
 from evenspan.clustering.kernels import (
     BlockGram,
     DenseGram,
     FactorGram,
     KernelWarning,
     extreme_eigenvalues,
+    passed,
+    read_only,
     symmetric_kernel,
 )
 from evenspan.core.errors import ConfigurationError, DataError
@@ -146,6 +149,47 @@ def test_negative_eigenvalues_are_told():
         gram(K - (values[0] - 1e-12 * values[-1]) * np.outer(vectors[:, 0], vectors[:, 0]), kernel="precomputed")
         gram(crossed().X @ crossed().X.T, kernel="precomputed")  # singular, with zeros of either sign
         gram((crossed().X @ crossed().X.T).astype(np.float32), kernel="precomputed", dtype="float32")
+
+
+@pytest.fixture
+def checks(monkeypatch):
+    """The matrices whose eigenvalues have been looked at."""
+    seen = []
+    name = "evenspan.clustering.kernels.extreme_eigenvalues"
+    monkeypatch.setattr(name, lambda K: seen.append(K) or extreme_eigenvalues(K))
+    return seen
+
+
+def test_a_kernel_that_nobody_can_write_to_is_checked_once(checks):
+    K, *_ = scattered(40)
+    own, view = read_only(K.copy()), K[:]
+    view.flags.writeable = False  # but K can be written to
+    for given, number in ((own, 1), (K, 2), (view, 2), (own.copy(), 2)):
+        checks.clear()
+        found = [gram(given, kernel="precomputed") for _ in range(2)]
+        assert len(checks) == number
+        np.testing.assert_array_equal(whole(found[0]), whole(found[1]))
+    assert passed(own)
+    checks.clear()
+    gram(own, kernel="precomputed", dtype="float32")  # another matrix
+    assert len(checks) == 1
+
+
+def test_a_stack_that_nobody_can_write_to_is_checked_once(checks):
+    K, *_ = scattered(40)
+    stack, model = read_only(np.stack([K, K @ K])), FairMultipleKernelKMeans(3, kernels="precomputed")
+    assert model._stack(stack) is model._stack(stack) is stack
+    assert len(checks) == 2
+
+
+def test_what_was_warned_of_is_warned_of_again():
+    K, *_ = scattered(40)
+    skew, shifted = K.copy(), read_only(K - 0.5 * np.trace(K) / 40 * np.eye(40))
+    skew[0, 1] += 1.0
+    for given, told in ((read_only(skew), "not symmetric"), (shifted, "not positive semidefinite")):
+        for _ in range(2):
+            with pytest.warns(KernelWarning, match=told):
+                gram(given, kernel="precomputed")
 
 
 def test_extreme_eigenvalues_of_small_and_large_matrices():

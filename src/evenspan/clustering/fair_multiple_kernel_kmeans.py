@@ -14,7 +14,7 @@ from .base_kernels import PRECISION, twelve_kernels
 from .bounds import certified, deflated_bound
 from .estimator import FairClusterer, numeric_table, require_clusters
 from .kernel_kmeans import clustered_trace, starting_point
-from .kernels import DenseGram, indicator, symmetric_kernel, warn_if_indefinite
+from .kernels import DenseGram, indicator, keep_passed, passed, symmetric_kernel, warn_if_indefinite
 from .row_update import row_updates
 from .weight_rule import WEIGHT_OR_RULE, settle, shares_of
 
@@ -190,14 +190,17 @@ class FairMultipleKernelKMeans(FairClusterer):
                 f"kernels='precomputed' and X has shape {X.shape}; needed is a stack of kernel matrices (m, n, n). For "
                 "one matrix pass X[None]."
             )
-        stack = []
-        for p, K in enumerate(X):
-            stack.append(symmetric_kernel(K, np.dtype(self.dtype), f"kernel {p} of the stack"))
-            # h_p of an indefinite kernel can be negative, and such a kernel then takes all the weight
-            warn_if_indefinite(stack[-1], f"kernel {p} of the stack")
-        self.n_features_in_ = X.shape[1]
-        unchanged = all(np.may_share_memory(K, X) for K in stack)
-        return X if unchanged else np.stack(stack)
+        self.n_features_in_, dtype = X.shape[1], np.dtype(self.dtype)
+        if X.dtype == dtype and passed(X):
+            return X
+        stack = [symmetric_kernel(K, dtype, f"kernel {p} of the stack") for p, K in enumerate(X)]
+        # h_p of an indefinite kernel can be negative, and such a kernel then takes all the weight
+        indefinite = [warn_if_indefinite(K, f"kernel {p} of the stack") for p, K in enumerate(stack)]
+        if not all(np.may_share_memory(K, X) for K in stack):
+            return np.stack(stack)
+        if not any(indefinite):
+            keep_passed(X)
+        return X
 
     def _alternate(self, stack, codes, labels, n_clusters: int, weight: float) -> Rounds:
         gamma, history, moved = np.full(len(stack), 1.0 / len(stack)), [], 1

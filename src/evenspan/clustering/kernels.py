@@ -4,6 +4,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import ClassVar
+from weakref import WeakValueDictionary
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -185,6 +186,8 @@ def indicator(labels: np.ndarray, n_clusters: int) -> np.ndarray:
 class KernelInput:
     """The kernel options of an estimator, as a mixin: ``_gram(X)`` gives the kernel matrix of the rows of X.
 
+    A precomputed matrix that is read-only is checked in the first fit alone.
+
     ``_remember`` keeps what ``predict`` needs of the fitting sample: with a linear kernel the centres, otherwise the
     points themselves.
     """
@@ -208,9 +211,11 @@ class KernelInput:
                     f"storage={self.storage!r} with kernel='precomputed': the matrix is there already. Pass the points "
                     "and a kernel, or storage='auto'."
                 )
-            K = self._rescaled(symmetric_kernel(X, dtype))
-            warn_if_indefinite(K, "the precomputed kernel")
-            return DenseGram(K)
+            if not (X.dtype == dtype and passed(X)):
+                given, X = X, symmetric_kernel(X, dtype)
+                if not warn_if_indefinite(X, "the precomputed kernel") and X is given:
+                    keep_passed(X)
+            return DenseGram(self._rescaled(X))
         options = {"gamma": self.gamma, "degree": self.degree, "coef0": self.coef0}
         kernel = resolve_kernel(self.kernel, X, np.ones(len(X)), **options)
         self.gamma_ = kernel.gamma
@@ -390,16 +395,44 @@ def dense_kernel(kernel: Kernel, X: np.ndarray, dtype) -> np.ndarray:
     return symmetric_kernel(K, dtype, f"the {kernel.name} kernel") if kernel.name == "callable" else K
 
 
-def warn_if_indefinite(K: np.ndarray, what: str) -> None:
-    """Warn if the symmetric matrix K has a clearly negative eigenvalue."""
+#: Read-only kernel matrices, or stacks of them, that have passed all checks, by the identity of the array.
+_passed: WeakValueDictionary[int, np.ndarray] = WeakValueDictionary()
+
+
+def read_only(K: np.ndarray) -> np.ndarray:
+    """The same kernel matrix or stack, to which nobody can write any more: the first fit to it alone checks it."""
+    part = K
+    while part is not None:
+        part.flags.writeable, part = False, part.base
+    return K
+
+
+def passed(K: np.ndarray) -> bool:
+    """Whether this very array has passed all checks: a search fits many models to one kernel, and checks it once."""
+    return not K.flags.writeable and _passed.get(id(K)) is K
+
+
+def keep_passed(K: np.ndarray) -> None:
+    """Remember that K has passed, if nobody can write to it: it is read-only, and so is what it is a view of."""
+    part = K
+    while isinstance(part, np.ndarray) and not part.flags.writeable:
+        part = part.base
+    if part is None:
+        _passed[id(K)] = K
+
+
+def warn_if_indefinite(K: np.ndarray, what: str) -> bool:
+    """Warn if the symmetric matrix K has a clearly negative eigenvalue; whether it has."""
     lowest, highest = extreme_eigenvalues(K)
-    if lowest < -1e-8 * max(abs(lowest), abs(highest)) * (1 if K.dtype == np.float64 else 1e3):
+    negative = lowest < -1e-8 * max(abs(lowest), abs(highest)) * (1 if K.dtype == np.float64 else 1e3)
+    if negative:
         warn_caller(
             f"{what} is not positive semidefinite: an eigenvalue is {lowest:.3g}, the largest {highest:.3g}. The row "
             "update still raises its objective with every move and ends; but the objective is no sum of squared "
             "distances, and the bound of the theory does not apply.",
             KernelWarning,
         )
+    return negative
 
 
 def extreme_eigenvalues(K: np.ndarray, steps: int = 30) -> tuple[float, float]:

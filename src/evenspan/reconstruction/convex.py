@@ -11,7 +11,7 @@ from scipy.optimize import brentq
 from ..core.answer import Certificate, ky_fan_certificate
 from ..core.errors import ConfigurationError, FairWarning, NotSolvedError
 from ..core.estimator import warn_caller
-from ..core.linalg import complement, top_eigenspace
+from ..core.linalg import complement, leading_eigenspace, top_eigenspace
 from ..core.moments import GroupMoments
 from ..core.options import Option, flag, number, one_of, whole
 from .fantope import CHECK_EVERY, FantopeAnswer, Penalty, SplittingState, solve_fantope
@@ -243,12 +243,16 @@ def _one_multiplier(A: np.ndarray, unit: np.ndarray, k: int, share: float) -> Co
     is convex and bounds the value of every feasible X; its slope is the share less :math:`\lVert V^\top e \rVert^2`.
     Where the k-th eigenvalue is tied, the slope jumps, and the vector between is a combination in the tied space.
     """
-    evaluations = 0
+    evaluations, block = 0, np.random.default_rng(0).normal(size=(len(A), k + 3))
 
     def excess(nu):
-        nonlocal evaluations
+        nonlocal evaluations, block
         evaluations += 1
-        _, V = top_eigenspace(A - nu * np.outer(unit, unit), k)
+        H = A - nu * np.outer(unit, unit)
+        found = leading_eigenspace(H, k, block)
+        if found is not None:
+            block = found[1]
+        V = top_eigenspace(H, k)[1] if found is None else block[:, :k]
         return float(((V.T @ unit) ** 2).sum(axis=0)) - share
 
     high = max(float(np.abs(A).max(axis=None)), np.finfo(float).tiny)

@@ -21,11 +21,13 @@ from typing import Literal
 import numpy as np
 from scipy import linalg
 
-from ..core.linalg import complement, symmetrise, top_eigenspace
+from ..core.linalg import complement, krylov_eigenspace, rest_is_below, symmetrise, top_eigenspace
 
 Penalty = Literal["largest", "sum"]
 
 RELAXATION = 1.6
+#: Eigenvectors beside those of an answer of low rank with which the search for the next one starts.
+SPARE = 3
 CHECK_EVERY = 10
 #: Steps at which the penalty parameter may change.
 REVIEWS = {10, 20, 30, 40, 60, 80, 100, 150, 200, 300, 400, 600, 800, 1200, 1600, 2400, 3200, 4800, 6400, 9600, 12_800}
@@ -200,6 +202,8 @@ class _Splitting:
             self.roots = [np.sqrt(np.maximum(shift + sign * q, 0.0))[:, None] for shift, sign in signed]
         self.A, self.mu = symmetrise(self.E.T @ A @ self.E) / self.unit_of, mu / self.unit_of
         self.weight = sum(shifts) * self.penalised + 1.0 * self.bounded
+        # The last eigenvectors that a projection took, and a few more; at first any block will do.
+        self.rank, self.block = k, np.random.default_rng(0).normal(size=(d, k + SPARE))
         if self.bounded:
             self.f_size = float(np.linalg.norm(f))
             self.unit, self.linear = self.E.T @ f / self.f_size, linear
@@ -212,7 +216,8 @@ class _Splitting:
         if not (self.penalised or self.bounded):
             _, V = top_eigenspace(self.A, self.k)
             X = V @ V.T
-            value, bound, gap = self._judge(X, [])
+            value, bound, size = self._judge(X, [])
+            gap = (bound - value) / size
             return self._answer(X, value, bound, gap, 0, "solved", SplittingState([], [], 1.0))
         X = project_fantope(self.A * len(self.A), self.k)
         values = np.linalg.eigvalsh(self.A)
@@ -223,7 +228,7 @@ class _Splitting:
         duals = [np.zeros_like(Z) for Z in splits] if state is None else [Y / rho for Y in state.multipliers]
         best, bound, gap, status = None, np.inf, np.inf, "stopped at max_iter"
         for step in range(1, max_iter + 1):
-            X = project_fantope((self.A / rho + self._back(splits, duals)) / self.weight, self.k)
+            X = self._project((self.A / rho + self._back(splits, duals)) / self.weight)
             images = self._images(X)
             targets = [
                 RELAXATION * image + (1 - RELAXATION) * Z + U for image, Z, U in zip(images, splits, duals, strict=True)
@@ -233,11 +238,11 @@ class _Splitting:
             if step % CHECK_EVERY and step != max_iter:
                 continue
             candidate = self._repair(X)
-            value, new_bound, _ = self._judge(candidate, [rho * U for U in duals])
+            value, new_bound, size = self._judge(candidate, [rho * U for U in duals])
             bound = min(bound, new_bound)
             if best is None or value > best[0]:
-                best = (value, candidate)
-            gap = (bound - best[0]) / self._size(best[1])
+                best = (value, candidate, size)
+            gap = (bound - best[0]) / best[2]
             if gap <= tol:
                 status = "solved"
                 break
@@ -253,6 +258,22 @@ class _Splitting:
                     duals = [U / factor for U in duals]
         state = SplittingState(splits, [rho * U for U in duals], rho)
         return self._answer(best[1], best[0], bound, gap, step, status, state)
+
+    def _project(self, H):
+        """`project_fantope`; from few eigenvectors where the last answer had few, with proof that these are all."""
+        found = krylov_eigenspace(H, self.rank, self.block)
+        if found is not None:
+            values, self.block = found
+            values, V = values[: self.rank], self.block[:, : self.rank]
+            clipped = clip_to_sum(values, self.k)
+            least = int((clipped > 0).sum(axis=0)) - 1
+            if rest_is_below(H, values[least] - clipped[least], values, V):
+                return (V * clipped) @ V.T
+        values, vectors = linalg.eigh(H, driver="evd", check_finite=False)
+        clipped = clip_to_sum(values, self.k)
+        self.rank = int((clipped > 0).sum(axis=0))
+        self.block = vectors[:, : -self.rank - SPARE - 1 : -1]
+        return (vectors * clipped) @ vectors.T
 
     def _images(self, X):
         return [r * X for r in self.roots] + ([X] if self.bounded else [])
@@ -298,11 +319,9 @@ class _Splitting:
         squares = [np.linalg.norm(r * X, ord=2) ** 2 for r in self.roots]
         return self.mu * (sum(squares) if self.total else max(squares, default=0.0))
 
-    def _size(self, X):
-        return abs(float((self.A * X).sum(axis=None))) + self._penalty(X)
-
     def _judge(self, X, multipliers):
-        value = float((self.A * X).sum(axis=None)) - self._penalty(X)
+        """The value of X, the bound of the multipliers, and the size of the two terms of the value."""
+        gain, loss = float((self.A * X).sum(axis=None)), self._penalty(X)
         H, extra = self.A, 0.0
         if self.penalised:
             Ys = multipliers[:2]
@@ -317,7 +336,7 @@ class _Splitting:
             H = H - symmetrise(np.outer(v, self.unit))
             extra += self.radius * float(np.linalg.norm(v))
         bound = float(np.linalg.eigvalsh(H)[-self.k :].sum(axis=0)) + extra
-        return value, bound, (bound - value) / max(self._size(X), np.finfo(float).tiny)
+        return gain - loss, bound, max(abs(gain) + loss, np.finfo(float).tiny)
 
     def _answer(self, X, value, bound, gap, step, status, state):
         X = symmetrise(self.E @ X @ self.E.T)

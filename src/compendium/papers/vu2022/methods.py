@@ -4,8 +4,10 @@ Each method solves a whole grid at once.
 """
 
 from collections.abc import Iterator
+from functools import lru_cache
 
 import numpy as np
+from scipy.linalg import lapack
 
 from evenspan.core.answer import Certificate
 from evenspan.core.linalg import top_eigenspace
@@ -16,6 +18,7 @@ from evenspan.reconstruction.disparity import DisparityFairPCA
 from evenspan.reconstruction.group_errors import group_matrices, operator_rank, square_root_map, truncate
 from evenspan.reconstruction.joint_range import JointRange
 from evenspan.reconstruction.min_max import solve_min_max
+from evenspan.reconstruction.multiplicative_weights import WeightsRun
 from evenspan.reconstruction.robust_descent import Retraction, RobustObjective, descend, ordered_pairs, radii
 from evenspan.reconstruction.robust_exact import solve_exact
 
@@ -53,10 +56,14 @@ def released_starts(problem: Problem, settings: int) -> np.ndarray:
     program starts from random (d - k)-dimensional complements: the column spaces of Gaussian matrices.
     """
     d, k = problem.moments.d, problem.k
-    drawn = problem.rng.normal(size=(settings, RESTARTS, d, d - k))
-    pooled = top_eigenspace(problem.moments.second_moment, k)[1]
-    pooled = np.broadcast_to(pooled, (settings, 1, d, k))
-    return np.concatenate([pooled, np.linalg.qr(drawn, mode="complete")[0][..., d - k :]], axis=1)
+    starts = np.empty((settings, 1 + RESTARTS, d, k))
+    starts[:, 0], last = top_eigenspace(problem.moments.second_moment, k)[1], np.eye(d)[:, d - k :]
+    for setting in starts:
+        for start in setting[1:]:
+            # The last k columns of Q, of which the others are not formed: reflectors that act on unit vectors.
+            reflectors, tau, _, _ = lapack.dgeqrf(problem.rng.normal(size=(d, d - k)), lwork=64 * d)
+            start[:] = lapack.dormqr("L", "N", reflectors, tau, last, 64 * k)[0]
+    return starts
 
 
 def robust_exact(problem: Problem, grid) -> list[Answer]:
@@ -76,8 +83,14 @@ def _certified(V: np.ndarray, certificate: Certificate) -> Answer:
 def _weights(problem: Problem, grid, choice) -> list[np.ndarray]:
     """Multiplicative weights, a run for each learning rate, and what a rule chooses of it."""
     matrices = group_matrices(problem.about_groups, "group")
-    runs = multiplicative_weights.run(matrices, problem.k, [rate for (rate,) in grid], iterations=problem.iterations)
+    rates = tuple(rate for (rate,) in grid)
+    runs = _weights_runs(matrices.tobytes(), matrices.shape, problem.k, rates, problem.iterations)
     return [choice(matrices, run, problem.k) for run in runs]
+
+
+@lru_cache(maxsize=4)  # three folds and the training part: both choices are made of the same runs
+def _weights_runs(content: bytes, shape: tuple, k: int, rates: tuple[float, ...], iterations: int) -> list[WeightsRun]:
+    return multiplicative_weights.run(np.frombuffer(content).reshape(shape).copy(), k, rates, iterations=iterations)
 
 
 def weights_operator(problem: Problem, grid) -> list[Answer]:

@@ -24,7 +24,7 @@ from evenspan.clustering.fair_multiple_kernel_kmeans import FairMultipleKernelKM
 from evenspan.clustering.fairness_first import FairnessFirstClustering
 from evenspan.clustering.graphs import kernel_neighbour_graph, nearest_neighbour_graph
 from evenspan.clustering.kernel_kmeans import KernelKMeans, leading_eigenvectors
-from evenspan.clustering.kernels import DenseGram
+from evenspan.clustering.kernels import DenseGram, read_only
 from evenspan.clustering.weight_rule import WeightRule
 from evenspan.core.errors import ConfigurationError, FetchError, ResultError
 from evenspan.core.groups import encode_groups
@@ -243,7 +243,7 @@ def kernel(number: int) -> Given:
     @kept(number)
     def given(problem: Problem) -> np.ndarray:
         X, kernels = problem.data.X, problem.data.kernels
-        return base_kernel(X, number) if kernels is None else np.array(kernels[number - 1], float)
+        return read_only(base_kernel(X, number) if kernels is None else np.array(kernels[number - 1], float))
 
     return given
 
@@ -255,14 +255,14 @@ def stack(above: int) -> Given:
     def given(problem: Problem) -> np.ndarray:
         X, kernels = problem.data.X, problem.data.kernels
         dtype = np.float32 if problem.data.n > above else np.float64
-        return twelve_kernels(X, dtype=dtype) if kernels is None else np.array(kernels, dtype)
+        return read_only(twelve_kernels(X, dtype=dtype) if kernels is None else np.array(kernels, dtype))
 
     return given
 
 
 def average(above: int) -> Given:
     """The mean of these kernels, in double precision."""
-    return kept("average")(lambda problem: stack(above)(problem).mean(axis=0, dtype=np.float64))
+    return kept("average")(lambda problem: read_only(stack(above)(problem).mean(axis=0, dtype=np.float64)))
 
 
 def graph(neighbours: int, number: int) -> Given:

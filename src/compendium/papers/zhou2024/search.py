@@ -22,7 +22,7 @@ fixed without looking at its score. For every method's own clusters the distribu
 computed, and where in it the printed balance lies.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -82,32 +82,43 @@ def coarse_scores(table: pd.DataFrame, wanted: Iterable[CreditCard], landmarks: 
     low, high = admissible_range(CREDIT)
     labels = {name: cards.label_of(table, name) for name in cards.LABELS}
     groups = {name: cards.group_of(table, name) for name in cards.GROUPS}
-    theirs, places, clustered, lines = printed(CREDIT), {}, {}, []
+    places, numbers, tried = {}, {}, []
     for choice in wanted:
         if (part := (choice.label, choice.rows)) not in places:
             places[part] = cards.rows_of(table, choice)
         kept = places[part]
-        y, g = labels[choice.label][kept], groups[choice.group][kept]
-        c = len(np.unique(y))
+        c = len(np.unique(labels[choice.label][kept]))
         # Two labels of one column have the same features, so that candidates share their clusters.
         without = "" if choice.features == cards.FEATURES[0] else cards.LABELS[choice.label].column
-        if (key := (kept.tobytes(), without, choice.scaling, c)) not in clustered:
-            clustered[key] = coarse_clusters(cards.features_of(table, choice)[kept], c, landmarks)
-        admissible = bool(low <= binary_entropy(g.mean(axis=0)) <= high)
-        lines.append((choice, float(deviation(judged_all(y, clustered[key], g), theirs)), admissible))
-    return pd.DataFrame(lines, columns=["choice", "score", "admissible"])
+        points = kept.tobytes(), without, choice.scaling
+        numbers.setdefault(points, set()).add(c)
+        tried.append((choice, kept, points, c))
+    clustered, found, admissible = {}, [], []
+    for choice, kept, points, c in tried:
+        if points not in clustered:
+            X = cards.features_of(table, choice)[kept]
+            clustered[points] = coarse_clusters(X, sorted(numbers[points]), landmarks)
+        y, g = labels[choice.label][kept], groups[choice.group][kept]
+        found.append(judged_all(y, clustered[points][c], g))
+        admissible.append(bool(low <= binary_entropy(g.mean(axis=0)) <= high))
+    scores = deviation({key: np.array([one[key] for one in found]) for key in found[0]}, printed(CREDIT))
+    return pd.DataFrame({"choice": [one[0] for one in tried], "score": scores, "admissible": admissible})
 
 
-def coarse_clusters(X: np.ndarray, n_clusters: int, landmarks: int) -> dict[str, np.ndarray]:
-    """Clusters of K-means, and of relaxed kernel k-means with landmarks for the kernel."""
+def coarse_clusters(X: np.ndarray, numbers: Sequence[int], landmarks: int) -> dict[int, dict[str, np.ndarray]]:
+    """For each number of clusters those of K-means, and of relaxed kernel k-means with landmarks for the kernel."""
     rng = np.random.default_rng(SEEDS_OF[CREDIT])
-    first = KMeans(n_clusters, n_init=2, random_state=_drawn(rng)).fit_predict(X)
-    H = landmark_embedding(X, n_clusters, rng, landmarks)
-    return {"K-means": first, "KKM": KMeans(n_clusters, n_init=2, random_state=_drawn(rng)).fit_predict(H)}
+    points = {"n_init": 2, "random_state": _drawn(rng)}
+    H = landmark_eigenvectors(X, max(numbers), rng, landmarks)
+    rows = {"n_init": 2, "random_state": _drawn(rng)}
+    return {
+        c: {"K-means": KMeans(c, **points).fit_predict(X), "KKM": KMeans(c, **rows).fit_predict(embedding(H, c))}
+        for c in numbers
+    }
 
 
-def landmark_embedding(X: np.ndarray, n_clusters: int, rng: np.random.Generator, landmarks: int) -> np.ndarray:
-    """Leading eigenvectors, rows of length one, of kernel 7 centred and normalised, from a sample of its columns.
+def landmark_eigenvectors(X: np.ndarray, k: int, rng: np.random.Generator, landmarks: int) -> np.ndarray:
+    """The k leading eigenvectors, the first one last, of kernel 7 centred and normalised, from a sample of its columns.
 
     With all rows as landmarks the kernel is exact. The mean distance is that of all rows to the landmarks.
     """
@@ -116,11 +127,17 @@ def landmark_embedding(X: np.ndarray, n_clusters: int, rng: np.random.Generator,
     scale = 2.0 * (WIDTH * np.sqrt(squares).mean(axis=None)) ** 2
     values, vectors = np.linalg.eigh(np.exp(-among / scale))
     kept = values > values[-1] * len(L) * np.finfo(float).eps
-    Z = np.exp(-squares / scale) @ (vectors[:, kept] / np.sqrt(values[kept]))
+    squares /= -scale
+    Z = np.exp(squares, out=squares) @ (vectors[:, kept] / np.sqrt(values[kept]))
     Z -= Z.mean(axis=0)
     Z /= np.linalg.norm(Z, axis=1, keepdims=True)
-    H = Z @ np.linalg.eigh(Z.T @ Z)[1][:, -n_clusters:]
-    H /= np.linalg.norm(H, axis=0)
+    H = Z @ np.linalg.eigh(Z.T @ Z)[1][:, -k:]
+    return H / np.linalg.norm(H, axis=0)
+
+
+def embedding(H: np.ndarray, n_clusters: int) -> np.ndarray:
+    """Rows of length one of the leading eigenvectors."""
+    H = H[:, -n_clusters:]
     return H / np.maximum(np.linalg.norm(H, axis=1, keepdims=True), np.finfo(float).tiny)
 
 
@@ -135,7 +152,7 @@ def fine_score(table: pd.DataFrame, choice: CreditCard, seeds: int, landmarks: i
             relaxed = KernelKMeans(c, algorithm="relaxed", kernel="precomputed", random_state=seed)
             found["KKM"] = relaxed.fit(base_kernel(X, 7)).labels_
         else:
-            H = landmark_embedding(X, c, rng, landmarks)
+            H = embedding(landmark_eigenvectors(X, c, rng, landmarks), c)
             found["KKM"] = KMeans(c, n_init=10, random_state=_drawn(rng)).fit_predict(H)
         runs.append(judged_all(y, found, groups))
     means, theirs = {key: float(np.mean([run[key] for run in runs])) for key in runs[0]}, printed(CREDIT)
