@@ -78,8 +78,6 @@ class _Shell(InteractiveShell):
     def __init__(self, **given) -> None:
         self.outputs: list = []
         super().__init__(config=Config({"HistoryManager": {"enabled": False}}), **given)
-        activate_matplotlib(INLINE)
-        configure_inline_support(self, INLINE)
 
     def _showtraceback(self, etype, evalue, stb):
         self.outputs.append(new_output("error", ename=etype.__name__, evalue=str(evalue), traceback=stb))
@@ -102,6 +100,8 @@ class InThisProcess(Engine):
     def execute_managed_notebook(cls, nb_man, kernel_name, **_):
         """Run all cells up to the first that fails."""
         shell = _Shell.instance()  # display() and the figures ask for this one
+        activate_matplotlib(INLINE)
+        configure_inline_support(shell, INLINE)
         for index, cell in enumerate(nb_man.nb.cells):
             if cell.cell_type != "code" or not cell.source.strip():
                 continue
