@@ -37,7 +37,7 @@ SETTINGS = {
     "lee2023-images": {
         "k": 3,
         "full_images": 40,
-        "images": 600,
+        "images": 300,
         "size": "20 x 16",
         "first_blocks": "2",
         "parts": "rank",
@@ -46,10 +46,10 @@ SETTINGS = {
     "kleindessner2023-table": {"dataset": "compas", "k": 3, "splits": 2},
     "kleindessner2023-runtime": {"sizes": "200 x 10, 300 x 10", "repetitions": 1},
     "kleindessner2023-rival-times": {"features": "8, 10", "repetitions": 1},
-    "kleindessner2023-synthetic": {"n": 300, "draws": 2, "dimensions": "10", "splits": 1},
+    "kleindessner2023-synthetic": {"n": 100, "draws": 2, "dimensions": "10", "splits": 1},
     "kleindessner2023-illustration": {"draws": 3},
     "kleindessner2023-faces": {"k": 20, "splits": 1, "images": 60},
-    "kleindessner2023-reductions": {"datasets": "sklearn_diabetes", "size": 100, "runs": 1},
+    "kleindessner2023-reductions": {"datasets": "sklearn_diabetes", "size": 60, "runs": 1, "bounds": "0.05"},
     "kleindessner2023-reductions-times": {"dataset": "sklearn_diabetes", "sizes": "100", "runs": 1},
 }
 
@@ -64,7 +64,7 @@ def test_every_notebook_has_a_setting_of_its_own():
 
 @pytest.fixture
 def few_chunks(monkeypatch):
-    """Clusters reduce tables of eight chunks where the notebook has 64: a page counts their messages, a test does not."""
+    """Clusters reduce tables of eight chunks where the notebook has 64: a page counts messages, no test does here."""
     made = scale.generated
     monkeypatch.setattr(scale, "generated", lambda d, rows, chunks: made(d, rows, min(chunks, 8)))
 
