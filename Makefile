@@ -72,7 +72,7 @@ endif
 
 # Every theorem, data set, notebook and page; with ALL=1 each rule on further cases as well, as before a release.
 test: env
-	$(THREADS) $(BIN)/python -m pytest -n $(JOBS) $(if $(ALL),--exhaustive)
+	$(THREADS) $(BIN)/python -m pytest -n $(JOBS) --dist worksteal $(if $(ALL),--exhaustive)
 
 serve: env
 	@test -f _build/html/index.html || { echo "There is no book yet: run 'make book' first."; exit 1; }

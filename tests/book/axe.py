@@ -6,22 +6,25 @@ import axe_playwright_python
 
 AXE = Path(axe_playwright_python.__file__).with_name("axe.min.js").read_text(encoding="utf-8")
 TAGS = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "best-practice"]
-#: What axe does not look at, and why. Formulas are drawn glyph by glyph in the colour of the text round them, each with
-#: a copy in MathML for screen readers; the visit of a page sees to both. They are most of the elements of a derivation.
-#: A header that is a formula and nothing else would count as empty: axe does not read MathML, screen readers do.
-LEFT_OUT = ["mjx-container", "th:has(mjx-assistive-mml math)"]
+#: Formulas are drawn glyph by glyph in the colour of the text round them, each with a copy in MathML to be read; visits
+#: of pages see to both. They are most elements of a derivation: before axe looks, each becomes one letter.
+ONE_LETTER = "() => document.querySelectorAll('mjx-container').forEach(e => { e.textContent = 'x' })"
 #: A4 less its margins, in CSS pixels.
 PAPER = {"width": 672, "height": 1000}
-RUN = """([left_out, options]) => axe.run({exclude: left_out.map(one => [one])}, options).then(found =>
+RUN = """([but, options]) => axe.run({exclude: but.map(one => [one])}, options).then(found =>
     found.violations.map(v => [v.id, v.nodes.length, v.nodes.slice(0, 3).map(n => n.html.slice(0, 160))]))"""
 
 
-def look_at(page, *, rules=None):
-    """What axe-core finds on a page: rule, count, examples."""
+def look_at(page, *, rules=None, sheets=False, but=()):
+    """What axe-core finds on a page, whose formulas are gone afterwards: rule, count, examples.
+
+    With ``sheets`` it also loads every style sheet once more and reads it; ``but`` is not looked at.
+    """
+    page.evaluate(ONE_LETTER)
     if not page.evaluate("() => 'axe' in window"):
         page.evaluate(AXE)
     only = {"type": "rule", "values": rules} if rules else {"type": "tag", "values": TAGS}
-    return page.evaluate(RUN, [LEFT_OUT, {"runOnly": only}])
+    return page.evaluate(RUN, [["mjx-container", *but], {"runOnly": only, "preload": sheets}])
 
 
 def by_night(page):
