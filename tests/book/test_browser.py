@@ -74,6 +74,7 @@ def test_verdict_marks_can_be_read(open_page, theme):
         assert contrast(hexadecimal(colour), ground) >= 4.5, name
 
 
+@pytest.mark.exhaustive  # test_ledger_script.py does it with the tables of this page
 def test_ledger_can_be_filtered_and_sorted(open_page):
     page = open_page("ledger.html")
     rows = page.locator("table.ledger tbody tr")
@@ -120,6 +121,7 @@ def test_every_number_has_a_field_that_leads_to_its_row(open_page):
     assert page.trouble == []
 
 
+@pytest.mark.exhaustive  # test_ledger_script.py does it with the tables of this page
 def test_the_rows_shown_can_be_downloaded(open_page, tmp_path):
     page = open_page("ledger.html?verdict=not+computable")
     with page.expect_download() as started:

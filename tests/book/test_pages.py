@@ -89,8 +89,8 @@ BARE = """() => [...document.querySelectorAll('.bd-article mjx-container')].filt
     !e.querySelector('mjx-assistive-mml math')
     || getComputedStyle(e).color !== getComputedStyle(e.parentElement).color).map(e => e.outerHTML.slice(0, 120))"""
 #: What one rule made many times is as good as seen when one of a kind is: rows of a table with the same marks and
-#: colours, tokens of code, documented objects. With --exhaustive only the ledger is thinned, whose 20,000 cells take axe
-#: minutes.
+#: colours, tokens of code, documented objects. With --exhaustive only the ledger is thinned: axe takes minutes to see
+#: its 20,000 cells.
 ONE_OF_A_KIND = """() => {
     const kind = e => `${e.tagName} ${e.className} ${e.getAttribute('style') || ''}`;
     for (const table of document.querySelectorAll('.bd-main tbody')) {
