@@ -26,7 +26,7 @@ def crossed() -> tuple[np.ndarray, np.ndarray]:
     return two_attributes()
 
 
-@pytest.fixture(scope="package")
+@pytest.fixture(scope="module")  # workers that wait cost more than others that start
 def client():
     """A client of two worker processes on this machine, which no test may kill."""
     pytest.importorskip("distributed")
