@@ -139,7 +139,7 @@ def test_a_worker_killed_in_between_and_fewer_workers_change_no_bit(client):
 
         timer = threading.Timer(0.5, kill)
         timer.start()
-        again = StreamingFairPCA(**OPTIONS).fit(DaskStream(generated(16, pause=0.02), groups, client=one))
+        again = StreamingFairPCA(**OPTIONS).fit(DaskStream(generated(16, pause=0.05), groups, client=one))
         assert killed
         assert time.monotonic() > killed[0]
         timer.join()
