@@ -70,8 +70,9 @@ else
 	$(BIN)/python -m compendium verify --part $(PART) --seconds $(SECONDS_EACH) --jobs $(JOBS)
 endif
 
+# Every theorem, data set, notebook and page; with ALL=1 each rule on further cases as well, as before a release.
 test: env
-	$(THREADS) $(BIN)/python -m pytest -n $(JOBS)
+	$(THREADS) $(BIN)/python -m pytest -n $(JOBS) --dist worksteal $(if $(ALL),--exhaustive)
 
 serve: env
 	@test -f _build/html/index.html || { echo "There is no book yet: run 'make book' first."; exit 1; }

@@ -6,6 +6,7 @@ import os
 import sys
 from pathlib import Path
 
+import hypothesis
 import numpy as np
 import pytest
 from nbformat.v4 import new_code_cell, new_notebook
@@ -18,6 +19,10 @@ from evenspan.core.errors import ConfigurationError
 
 os.environ.setdefault("MPLBACKEND", "Agg")
 os.environ.setdefault("MPLCONFIGDIR", str(Path(__file__).resolve().parents[1] / "_build" / "cache" / "matplotlib"))
+
+# What is drawn is drawn again with the next run, so that a change alone turns a test red; --exhaustive looks elsewhere.
+hypothesis.settings.register_profile("default", max_examples=40, deadline=None, derandomize=True)
+hypothesis.settings.register_profile("exhaustive", max_examples=1000, deadline=None)
 
 PROTOCOL = """
 import os, time
@@ -94,6 +99,21 @@ study"""
     made = [new_code_cell(source, id=f"cell-{tag}", metadata={"tags": [tag]}) for tag, source in cells.items()]
     kernel = {"name": "python3", "display_name": "Python 3", "language": "python"}
     return new_notebook(cells=made, metadata={"kernelspec": kernel})
+
+
+def pytest_addoption(parser):
+    parser.addoption("--exhaustive", action="store_true", help="also the tests that repeat a rule on further cases")
+
+
+def pytest_configure(config):
+    hypothesis.settings.load_profile("exhaustive" if config.getoption("exhaustive") else "default")
+
+
+def pytest_collection_modifyitems(config, items):
+    if not config.getoption("exhaustive"):
+        repeated = [item for item in items if item.get_closest_marker("exhaustive")]
+        config.hook.pytest_deselected(items=repeated)
+        items[:] = [item for item in items if not item.get_closest_marker("exhaustive")]
 
 
 @pytest.fixture

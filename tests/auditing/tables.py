@@ -148,3 +148,9 @@ def audited(which: str):
         hostile(), sensitive=[RACE, "sex"], target="y", k=[1, 2],
         methods=["Min-max loss", "c-FPCA", "Fair PCA", "LEACE"], intersections=True, n_boot=60,
     )  # fmt: skip
+
+
+@functools.cache
+def report_of(which: str) -> str:
+    """The report on one of these audits."""
+    return audited(which).to_html()

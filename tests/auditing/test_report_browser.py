@@ -2,7 +2,7 @@
 
 import pytest
 
-from .tables import audited
+from .tables import report_of
 
 pytestmark = pytest.mark.browser
 
@@ -10,7 +10,7 @@ pytestmark = pytest.mark.browser
 @pytest.fixture(scope="module", params=["hostile", "plain"])
 def address(request, tmp_path_factory):
     path = tmp_path_factory.mktemp("report") / "report.html"
-    audited(request.param).to_html(path)
+    path.write_text(report_of(request.param), encoding="utf-8")
     return path.as_uri()
 
 

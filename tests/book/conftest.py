@@ -24,30 +24,57 @@ def site(html):
         yield address
 
 
+def visited(context, site: str, name: str, *, width: int = 1400, height: int = 900):
+    """A page of the book with its formulas set; what went wrong on it is in its ``trouble``."""
+    page = context.new_page()
+    page.set_viewport_size({"width": width, "height": height})
+    page.trouble = trouble = []
+    page.on("console", lambda m: trouble.append(f"console: {m.text}") if m.type in ("error", "warning") else None)
+    page.on("pageerror", lambda e: trouble.append(f"script: {e}"))
+    page.on("request", lambda r: foreign(r.url))
+    page.on("requestfailed", lambda r: None if r.failure == "net::ERR_ABORTED" else trouble.append(f"no {r.url}"))
+    page.on("response", lambda r: trouble.append(f"{r.status} {r.url}") if r.status >= 400 else None)
+
+    def foreign(url):
+        if not url.startswith((site, "data:", "blob:")):
+            trouble.append(f"foreign: {url}")
+
+    page.goto(site + name)
+    page.evaluate("() => window.MathJax && MathJax.startup && MathJax.startup.promise")
+    return page
+
+
 @pytest.fixture
 def open_page(browser, site):
-    """Open a page of the book and wait for its formulas; what went wrong is in the page's ``trouble``."""
+    """Open a page of the book as somebody who comes for the first time."""
     contexts = []
 
-    def visit(name: str, width: int = 1400, height: int = 900):
-        context = browser.new_context(viewport={"width": width, "height": height})
-        contexts.append(context)
-        page = context.new_page()
-        page.trouble = trouble = []
-        page.on("console", lambda m: trouble.append(f"console: {m.text}") if m.type in ("error", "warning") else None)
-        page.on("pageerror", lambda e: trouble.append(f"script: {e}"))
-        page.on("request", lambda r: foreign(r.url))
-        page.on("requestfailed", lambda r: None if r.failure == "net::ERR_ABORTED" else trouble.append(f"no {r.url}"))
-        page.on("response", lambda r: trouble.append(f"{r.status} {r.url}") if r.status >= 400 else None)
-
-        def foreign(url):
-            if not url.startswith((site, "data:", "blob:")):
-                trouble.append(f"foreign: {url}")
-
-        page.goto(site + name)
-        page.evaluate("() => window.MathJax && MathJax.startup && MathJax.startup.promise")
-        return page
+    def visit(name: str, **size):
+        contexts.append(browser.new_context())
+        return visited(contexts[-1], site, name, **size)
 
     yield visit
     for context in contexts:
         context.close()
+
+
+@pytest.fixture(scope="session")
+def reading(browser, site):
+    """One who has been here before: what pages share is loaded. Nothing moves."""
+    context = browser.new_context(reduced_motion="reduce")
+    yield context
+    context.close()
+
+
+@pytest.fixture
+def reader(reading, site):
+    """Open a page of the book as the next one of many."""
+    pages = []
+
+    def visit(name: str):
+        pages.append(visited(reading, site, name))
+        return pages[-1]
+
+    yield visit
+    for page in pages:
+        page.close()

@@ -1,65 +1,14 @@
-"""The built book in a real browser: every page, wide and narrow, and the parts that need scripts."""
+"""The built book in a real browser: the parts that need scripts. Every page is visited in ``test_pages.py``."""
 
 import pytest
 
-from compendium import paths
 from compendium.ledger.verdicts import Kind
 
 from ..sight import contrast, hexadecimal
 
 pytestmark = pytest.mark.browser
 
-HTML = paths.build("html")
 KINDS = [kind.name.lower() for kind in Kind]
-PAGES = sorted(
-    p.relative_to(HTML).as_posix() for p in HTML.rglob("*.html") if not p.relative_to(HTML).parts[0].startswith("_")
-)
-
-
-def test_there_are_pages(html):
-    assert "index.html" in PAGES
-
-
-@pytest.mark.parametrize("name", PAGES)
-def test_page(open_page, name):
-    page = open_page(name)
-    page.evaluate("() => document.querySelectorAll('img').forEach(i => { i.loading = 'eager' })")
-    page.evaluate("() => Promise.all([...document.images].map(i => i.decode().catch(() => null)))")
-    images = page.evaluate(
-        "() => [...document.images].map(i => [i.src.slice(0, 100), i.naturalWidth, (i.alt || '').trim()])"
-    )
-    assert [src for src, width, _ in images if not width] == [], "images that do not load"
-    assert [src for src, _, alt in images if not alt] == [], "images without an alternative text"
-    bare = page.evaluate(
-        "() => [...document.querySelectorAll('.math')].filter(e => !e.querySelector('mjx-container'))"
-        ".map(e => e.textContent)"
-    )
-    assert bare == [], "formulas that were not typeset"
-    wrong = page.evaluate(
-        "() => [...document.querySelectorAll('mjx-merror, [data-mjx-error]')].map(e => e.textContent)"
-    )
-    assert wrong == [], "formulas with an error"
-    assert page.trouble == []
-
-
-@pytest.mark.parametrize("name", PAGES)
-def test_page_on_a_phone(open_page, name):
-    page = open_page(name, width=390, height=844)
-    wide = page.evaluate("() => document.scrollingElement.scrollWidth - window.innerWidth")
-    # An element may be wider than the screen only inside a box that scrolls by itself.
-    culprits = page.evaluate(
-        """() => [...document.querySelectorAll('.bd-article *')].filter(e => {
-            if (e.getBoundingClientRect().right <= window.innerWidth + 1) return false;
-            if (e.closest('mjx-assistive-mml')) return false;
-            for (let p = e; p && !p.matches('.bd-article'); p = p.parentElement) {
-                if (['auto', 'scroll', 'hidden', 'clip'].includes(getComputedStyle(p).overflowX)) return false;
-            }
-            return true;
-        }).slice(0, 5).map(e => e.outerHTML.slice(0, 120))"""
-    )
-    assert wide <= 1, f"the page is {wide} px wider than the screen"
-    assert culprits == []
-    assert page.trouble == []
 
 
 def test_four_doors_lead_somewhere(open_page, html):
@@ -125,22 +74,7 @@ def test_verdict_marks_can_be_read(open_page, theme):
         assert contrast(hexadecimal(colour), ground) >= 4.5, name
 
 
-BESIDE = [name for name in PAGES if 'class="beside docutils' in (HTML / name).read_text(encoding="utf-8")]
-
-
-@pytest.mark.parametrize("name", BESIDE)
-def test_derivation_stands_beside_its_code(open_page, name):
-    boxes = """() => [...document.querySelectorAll('.beside')].map(e => ['.beside-text', '.beside-code'].map(
-        s => { const r = e.querySelector(s).getBoundingClientRect(); return [r.left, r.top, r.right, r.bottom]; }))"""
-    wide = open_page(name).evaluate(boxes)
-    assert wide
-    for text, code in wide:
-        assert text[2] <= code[0], "two columns"
-        assert code[2] <= 1400, "inside the screen"
-    for text, code in open_page(name, width=390).evaluate(boxes):
-        assert code[1] >= text[3] - 1, "one below the other"
-
-
+@pytest.mark.exhaustive  # test_ledger_script.py does it with the tables of this page
 def test_ledger_can_be_filtered_and_sorted(open_page):
     page = open_page("ledger.html")
     rows = page.locator("table.ledger tbody tr")
@@ -187,6 +121,7 @@ def test_every_number_has_a_field_that_leads_to_its_row(open_page):
     assert page.trouble == []
 
 
+@pytest.mark.exhaustive  # test_ledger_script.py does it with the tables of this page
 def test_the_rows_shown_can_be_downloaded(open_page, tmp_path):
     page = open_page("ledger.html?verdict=not+computable")
     with page.expect_download() as started:

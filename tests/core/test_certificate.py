@@ -4,7 +4,7 @@ import dataclasses
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import ortho_group
 
@@ -61,7 +61,6 @@ def test_only_the_optimum_is_called_optimal(spectrum, factor):
         assert not ky_fan_certificate(factor * H, wrong, "").is_optimal()
 
 
-@settings(max_examples=150, deadline=None)
 @given(st.integers(1, 6), st.data())
 def test_the_bound_is_never_below_the_truth(m, data):
     k = data.draw(st.integers(1, m))

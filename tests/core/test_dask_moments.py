@@ -22,13 +22,6 @@ dd = pytest.importorskip("dask.dataframe")
 distributed = pytest.importorskip("distributed")
 
 
-@pytest.fixture(scope="module")
-def client():
-    """Two worker processes on this machine."""
-    with dask_cluster.local_cluster(2) as own:
-        yield own
-
-
 @pytest.fixture
 def mortal():
     """A cluster of two workers that a test may kill, and its client."""

@@ -4,7 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import ortho_group
 
@@ -196,7 +196,6 @@ def test_a_tie_inside_the_cut_needs_no_decision():
     assert angle(smallest_eigenspace(B, 2, preference=np.diag([0.0, 0, 0, 1])), Q[:, :2]) < 1e-7
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.lists(st.integers(-3, 3), min_size=2, max_size=6), st.data())
 def test_no_subset_of_eigenvectors_has_less_disagreement(spectrum, data):
     B, _ = with_spectrum(spectrum)

@@ -199,7 +199,8 @@ def test_neither_all_distances_nor_copies_of_the_points_are_held(monkeypatch):
     monkeypatch.undo()
     E = rng.normal(size=(5000, 2))
     assert peak_of(lambda: kernels.median_bandwidth(E))[0] < 0.4 * 8 * 5000 * 4999 / 2
-    Y, groups = rng.normal(size=(3000, 200)), np.repeat([0, 1, 2], 1000)
+    monkeypatch.setattr(kernels, "PAIRS", 2**16)
+    Y, groups = rng.normal(size=(1200, 100)), np.repeat([0, 1, 2], 400)
     penalty_alone, _ = peak_of(lambda: DiscrepancyPenalty(Y, groups, 1.0))
     with pytest.warns(UnmetToleranceWarning):
         peak, _ = peak_of(lambda: fitted(2, Y, groups, max_iter=1, max_inner=1))

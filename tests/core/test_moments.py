@@ -7,7 +7,7 @@ from fractions import Fraction
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from scipy import sparse
@@ -459,7 +459,6 @@ def labelled_tables(draw_):
     return X, groups
 
 
-@settings(max_examples=60, deadline=None)
 @given(labelled_tables(), st.data())
 def test_any_split_merges_to_the_whole(table, data):
     X, groups = table
@@ -475,7 +474,6 @@ def test_any_split_merges_to_the_whole(table, data):
     assert_same(GroupMoments.from_batches(iter(batches)), whole)
 
 
-@settings(max_examples=60, deadline=None)
 @given(labelled_tables(), st.randoms(use_true_random=False))
 def test_the_order_of_rows_does_not_matter(table, random):
     X, groups = table
@@ -484,7 +482,6 @@ def test_the_order_of_rows_does_not_matter(table, random):
     assert_same(GroupMoments.from_data(X[order], groups[order]), GroupMoments.from_data(X, groups))
 
 
-@settings(max_examples=60, deadline=None)
 @given(labelled_tables(), st.data())
 def test_projecting_moments_is_projecting_data(table, data):
     X, groups = table

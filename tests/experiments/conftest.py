@@ -9,19 +9,25 @@ from matplotlib import pyplot as plt
 
 from compendium import records, store
 from compendium.catalogue import experiment
-from compendium.protocol import cells, replay
+from compendium.protocol import Study, cells, replay
 
 
 @pytest.fixture(scope="session")
 def cells_of():
-    """What a notebook defines up to its results, in the embedded profile, by experiment and setting; each run once."""
+    """What a notebook defines up to its results, in the embedded profile, by experiment and setting; each run once.
+
+    What a build computes again of a page of the book is compared there; without ``again`` it is left to the build.
+    """
     known = {}
 
-    def cells_of(experiment_id: str, **setting) -> dict:
-        key = experiment_id, tuple(sorted(setting.items()))
+    def cells_of(experiment_id: str, *, again: bool = True, **setting) -> dict:
+        key = experiment_id, again, tuple(sorted(setting.items()))
         if key not in known:
             entry = experiment(experiment_id)
-            known[key] = cells(entry, entry.complete(setting))
+            with pytest.MonkeyPatch.context() as patch:
+                if not again:
+                    patch.setattr(Study, "_again", lambda *given: None)
+                known[key] = cells(entry, entry.complete(setting))
         return known[key]
 
     return cells_of

@@ -9,7 +9,7 @@ from compendium import records
 from compendium.papers.kleindessner2023 import protocol, synthetic
 from evenspan import FairPCA, GroupMoments, StandardPCA
 
-N = 500
+N = 250
 
 
 def mean_of(rows, protocol, metric):

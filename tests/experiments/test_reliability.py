@@ -24,6 +24,7 @@ def bench(monkeypatch):
     return lambda name: importlib.import_module(f"reliability_{name}")
 
 
+@pytest.mark.exhaustive  # runs survive a kill in test_protocol.py; this is the programme that counts kills
 def test_killed_while_writing_and_resumed_the_results_are_those_of_the_whole_run(bench, results, toy_checkout):
     kills, runs = bench("kills"), bench("runs")
     listed = toy_checkout / "experiments.yml"

@@ -1,0 +1,193 @@
+"""Every page of the built book, visited once: it is loaded, read, narrowed to a phone, and looked at by axe-core.
+
+What is wrong with a page is told together, under the names of the checks. By night only colours differ, and they come
+from the same style sheets on all pages: contrast is measured again on one page of each kind, which is also printed, and
+loaded on a phone, where the visit of a page narrows the window. With --exhaustive every page is such a page.
+"""
+
+import functools
+import re
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+import pytest
+
+from compendium import paths
+
+from .axe import PAPER, by_night, look_at
+
+pytestmark = pytest.mark.browser
+
+HTML = paths.build("html")
+PAGES = sorted(
+    p.relative_to(HTML).as_posix() for p in HTML.rglob("*.html") if not p.relative_to(HTML).parts[0].startswith("_")
+)
+#: One page of each kind: text, derivation beside code, executed experiment, wide tables, lists, search.
+KINDS = """index.html across/guide.html papers/kleindessner2023/derivation.html
+    experiments/kleindessner2023-table/adult-k10.html papers/rathore2025/findings.html reference/api.html ledger.html
+    genindex.html search.html explorer.html yours/audit.html"""
+KINDS = [name for name in KINDS.split() if name in PAGES]
+PHONE = {"width": 390, "height": 844}
+
+READ = """async () => {
+    const images = [...document.images], short = e => e.outerHTML.slice(0, 120);
+    images.forEach(i => { i.loading = 'eager' });
+    await Promise.all(images.map(i => i.decode().catch(() => null)));
+    const all = s => [...document.querySelectorAll(s)];
+    const columns = all('.beside').map(e => ['.beside-text', '.beside-code'].map(
+        s => e.querySelector(s).getBoundingClientRect()));
+    return {
+        'images that do not load': images.filter(i => !i.naturalWidth).map(short),
+        'images without an alternative text': images.filter(i => !(i.alt || '').trim()).map(short),
+        'formulas that were not typeset': all('.math').filter(e => !e.querySelector('mjx-container')).map(short),
+        'formulas with an error': all('mjx-merror, [data-mjx-error]').map(e => e.textContent),
+        'derivations that are not left of their code, inside the screen': columns.filter(
+            ([text, code]) => text.right > code.left || code.right > window.innerWidth).length,
+    };
+}"""
+#: An element may be wider than the screen only inside a box that scrolls by itself.
+NARROW = """() => {
+    const all = s => [...document.querySelectorAll(s)];
+    const apart = e => {
+        if (e.getBoundingClientRect().right <= window.innerWidth + 1) return false;
+        for (let p = e; p && !p.matches('.bd-article'); p = p.parentElement) {
+            if (['auto', 'scroll', 'hidden', 'clip'].includes(getComputedStyle(p).overflowX)) return false;
+        }
+        return true;
+    };
+    return {
+        'pixels wider than a phone': Math.max(document.scrollingElement.scrollWidth - window.innerWidth - 1, 0),
+        'what a phone cuts off': all('.bd-article :not(mjx-container *)').filter(apart).slice(0, 5).map(
+            e => e.outerHTML.slice(0, 120)),
+        'derivations that are not above their code on a phone': all('.beside').filter(e => {
+            const [text, code] = ['.beside-text', '.beside-code'].map(
+                s => e.querySelector(s).getBoundingClientRect());
+            return code.top < text.bottom - 1;
+        }).length,
+    };
+}"""
+PRINTED = """() => {
+    const all = s => [...document.querySelectorAll(s)];
+    const aside = ['.bd-sidebar-primary', '.bd-sidebar-secondary', '.bd-header-article', '.prev-next-area',
+        '#pst-back-to-top', 'a.headerlink', 'button.copybtn', '.skip-link'];
+    const cut = e => {
+        const box = e.getBoundingClientRect();
+        return box.width > 1 && box.right > window.innerWidth + 1;
+    };
+    const white = getComputedStyle(document.body).backgroundColor === 'rgb(255, 255, 255)';
+    const title = document.querySelector('.bd-article h1');
+    return {
+        'paper that is not white': white ? [] : [getComputedStyle(document.body).backgroundColor],
+        'what belongs to the screen and is printed': aside.filter(
+            s => all(s).some(e => e.getBoundingClientRect().height > 0)),
+        'a title that is not printed': title.checkVisibility() ? [] : [title.outerHTML.slice(0, 120)],
+        'what paper cuts off': all('.bd-article :is(img, svg, pre, table, td, th, p, li)').filter(cut)
+            .slice(0, 5).map(e => e.outerHTML.slice(0, 120)),
+    };
+}"""
+BARE = """() => [...document.querySelectorAll('.bd-article mjx-container')].filter(e =>
+    !e.querySelector('mjx-assistive-mml math')
+    || getComputedStyle(e).color !== getComputedStyle(e.parentElement).color).map(e => e.outerHTML.slice(0, 120))"""
+#: What one rule made many times is as good as seen when one of a kind is: rows of a table with the same marks and
+#: colours, tokens of code, documented objects. With --exhaustive only the ledger is thinned: axe takes minutes to see
+#: its 20,000 cells.
+ONE_OF_A_KIND = """() => {
+    const kind = e => `${e.tagName} ${e.className} ${e.getAttribute('style') || ''}`;
+    for (const table of document.querySelectorAll('.bd-main tbody')) {
+        const seen = new Set();
+        for (const row of [...table.rows]) {
+            const kinds = [...row.querySelectorAll('*')].map(kind).filter(one => !seen.has(one));
+            if (seen.size && !kinds.length) row.remove();
+            kinds.forEach(one => seen.add(one));
+        }
+    }
+    [...document.querySelectorAll('.bd-main dl.py')].slice(20).forEach(e => e.remove());
+    const seen = new Set();
+    for (const e of document.querySelectorAll('.bd-main .highlight pre span')) {
+        const one = `${e.closest('.highlight').parentElement.className} ${kind(e)}`;
+        if (seen.has(one)) e.replaceWith(...e.childNodes);
+        seen.add(one);
+    }
+}"""
+OPEN_ALL = """() => {
+    for (const d of document.querySelectorAll('.bd-main details')) d.open = true;
+    for (const e of document.querySelectorAll('.toggle-hidden')) e.classList.remove('toggle-hidden');
+}"""
+
+
+@functools.cache
+def anchors(page: Path) -> frozenset[str]:
+    """What an address may name behind its # on a page, read from the file."""
+    return frozenset(re.findall(r"""\s(?:id|name)=["']?([^\s"'>]+)""", page.read_text(encoding="utf-8")))
+
+
+def dead(addresses, site: str) -> list[str]:
+    """Addresses of the book without a file, or without the place on the page."""
+    found = []
+    for address in sorted(set(addresses)):
+        if address.startswith(site):
+            parts = urlsplit(address)
+            file = HTML / unquote(parts.path).lstrip("/")
+            file = file / "index.html" if file.is_dir() else file
+            there = file.is_file() and (not parts.fragment or unquote(parts.fragment) in anchors(file))
+            found += [] if there else [address.removeprefix(site)]
+    return found
+
+
+def printed(page) -> dict:
+    """The page on paper, which is the article alone, by day, with nothing cut off."""
+    page.set_viewport_size(PAPER)
+    page.emulate_media(media="print")
+    page.wait_for_function("() => document.documentElement.dataset.theme === 'light'")
+    found = page.evaluate(PRINTED)
+    page.emulate_media(media="screen")
+    page.wait_for_function("() => document.documentElement.dataset.theme === 'dark'")
+    return found
+
+
+def test_there_are_pages(html):
+    assert "index.html" in PAGES
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_page(reader, site, name, request):
+    page = reader(name)
+    wide = page.viewport_size
+    wrong = page.evaluate(READ)
+    wrong["links that lead nowhere"] = dead(
+        page.eval_on_selector_all("a[href]", "links => links.map(link => link.href)"), site
+    )
+    page.set_viewport_size(PHONE)
+    wrong |= page.evaluate(NARROW)
+    page.set_viewport_size(wide)
+    exhaustive = request.config.getoption("exhaustive")
+    night = name in KINDS or exhaustive
+    for shown in ("by day", "by night") if night else ("by day",):
+        if shown == "by night":
+            by_night(page)
+        wrong[f"formulas without a copy that is read, or in a colour of their own, {shown}"] = page.evaluate(BARE)
+    if name in KINDS and name != "search.html":  # its answers are for the screen
+        wrong |= printed(page)
+        page.set_viewport_size(wide)
+    wrong["trouble while it was open"] = list(page.trouble)
+    # From here on the page is taken apart.
+    if name == "ledger.html" or not exhaustive:
+        page.evaluate(ONE_OF_A_KIND)
+    page.evaluate(OPEN_ALL)
+    if night:
+        wrong["by night"] = look_at(page, rules=["color-contrast", "link-in-text-block"])
+        page.evaluate("() => { document.documentElement.dataset.theme = 'light' }")
+    # The navigation is the same on all pages.
+    wrong["by day"] = look_at(page, sheets=name in KINDS, but=[] if night else [".bd-sidebar-primary"])
+    assert {check: found for check, found in wrong.items() if found} == {}
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[] if name in KINDS else pytest.mark.exhaustive) for name in PAGES]
+)
+def test_page_loaded_on_a_phone(open_page, name):
+    page = open_page(name, **PHONE)
+    wrong = page.evaluate(NARROW)
+    wrong["trouble while it was open"] = list(page.trouble)
+    wrong["what scrolls and cannot be reached"] = look_at(page, rules=["scrollable-region-focusable", "meta-viewport"])
+    assert {check: found for check, found in wrong.items() if found} == {}
