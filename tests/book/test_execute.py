@@ -92,7 +92,8 @@ print("one", end=" "); print("two"); display(HTML("<b>three</b>")); print("four"
 print(_, __name__, sys.modules["__main__"].np is np)
 pd.DataFrame({"a": [1.5, np.nan]})
 """,
-    """display(Markdown("**x**"), metadata={"isolated": True}); plt.subplots(figsize=(3, 2), layout="constrained")[1].set(ylabel="y", title="a b"); None
+    """display(Markdown("**x**"), metadata={"isolated": True})
+plt.subplots(figsize=(3, 2), layout="constrained")[1].set(ylabel="y", title="a b"); None
 """,
     """import os
 await __import__("asyncio").sleep(0)

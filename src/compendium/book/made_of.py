@@ -60,13 +60,13 @@ def _notes(target: Path) -> Path:
 
 def _name(place: str | bytes) -> str:
     """A file of the checkout as notes name it; blank for one elsewhere, and for what is not there any more."""
-    path = Path(os.fsdecode(place)).resolve()
-    if path.suffix == ".pyc" or not path.is_relative_to(paths.root()) or not path.is_file():
+    root = f"{paths.root()}{os.sep}"
+    path = os.path.abspath(os.fsdecode(place))
+    if not path.startswith(root) or path.endswith(".pyc"):
         return ""
-    name = path.relative_to(paths.root()).as_posix()
-    if name.startswith(paths.build("once").relative_to(paths.root()).as_posix()):
-        return name
-    return "" if name.partition("/")[0] in _ELSEWHERE or name in _RUNS else name
+    name = path.removeprefix(root).replace(os.sep, "/")
+    elsewhere = name.partition("/")[0] in _ELSEWHERE and not name.startswith("_build/once/")
+    return "" if elsewhere or name in _RUNS or not os.path.isfile(path) else name
 
 
 @cache

@@ -27,10 +27,10 @@ SECONDS, MEMORY = 900, 6 * 2**30
 #: What is imported once. Whatever else a page needs it imports itself.
 LIBRARIES = (
     "IPython.core.interactiveshell", "cvxpy", "ipykernel.jsonutil", "jupytext", "matplotlib.pyplot",
-    "matplotlib_inline.backend_inline", "nbformat", "numpy", "pandas", "papermill", "pooch", "pydantic", "scipy.linalg",
-    "scipy.optimize", "scipy.sparse.linalg", "scipy.special", "scipy.stats", "sklearn.cluster", "sklearn.datasets",
-    "sklearn.linear_model", "sklearn.metrics", "sklearn.pipeline", "sklearn.preprocessing", "sklearn.svm",
-    "threadpoolctl", "typer", "yaml",
+    "matplotlib_inline.backend_inline", "nbformat", "numpy", "pandas", "papermill", "pooch", "pydantic.main",
+    "pydantic.type_adapter", "scipy.linalg", "scipy.optimize", "scipy.signal", "scipy.sparse.linalg",
+    "scipy.special", "scipy.stats", "sklearn.cluster", "sklearn.datasets", "sklearn.linear_model",
+    "sklearn.metrics", "sklearn.pipeline", "sklearn.preprocessing", "sklearn.svm", "threadpoolctl", "typer", "yaml",
 )  # fmt: skip
 
 
