@@ -19,7 +19,6 @@ CHAPTERS = stage.chapters()
 ONCE = [f"_build/once/{name}.pickle" for name in once.COMPUTED]
 EXECUTED = [f"_build/executed/experiments/{i}/{e}.ipynb" for i, x in EXPERIMENTS.items() for e in x.executions]
 TEXTS = [f"_build/executed/chapters/{name}.ipynb" for name in CHAPTERS]
-engine = None
 
 
 def files(*patterns):
@@ -47,15 +46,10 @@ localrules:
 
 onstart:
     print(f"{len(EXECUTED)} executions, {len(TEXTS)} text chapters; what is up to date is kept.", flush=True)
-    engine = warm.start(execute.environment() | {records.ONCE: str(paths.build("once"))})
-
-
-onsuccess:
-    engine.stdin.close()
+    warm.start(execute.environment() | {records.ONCE: str(paths.build("once"))})  # it ends with this process
 
 
 onerror:
-    engine.stdin.close()
     print("Not everything was made: what failed is said above, what succeeded is kept.", flush=True)
     if (ROOT / "_build" / "html" / "index.html").is_file():
         print("The book in _build/html is that of an earlier build.", flush=True)

@@ -12,6 +12,7 @@ import importlib
 import json
 import os
 import selectors
+import shutil
 import signal
 import socket
 import subprocess
@@ -33,9 +34,11 @@ LIBRARIES = (
     "sklearn.metrics", "sklearn.pipeline", "sklearn.preprocessing", "sklearn.svm", "threadpoolctl", "typer", "yaml",
 )  # fmt: skip
 
+_STARTED: list[subprocess.Popen] = []
+
 
 def start(environment: dict[str, str]) -> subprocess.Popen:
-    """Start the interpreter and say in this process's environment where it is; closing its input ends it."""
+    """Start the interpreter, say in this process's environment where it is; it ends with this process or its input."""
     address = Path(tempfile.mkdtemp(prefix="evenspan-")) / "pages"
     with socket.socket(socket.AF_UNIX) as door:
         door.bind(str(address))
@@ -50,6 +53,7 @@ def start(environment: dict[str, str]) -> subprocess.Popen:
             start_new_session=True,
         )
     os.environ[ADDRESS] = str(address)
+    _STARTED.append(process)  # its input is open as long as this process knows it
     return process
 
 
@@ -67,6 +71,7 @@ def _serve(door: socket.socket) -> None:
                 door.close()
                 _page(line)
             line.close()
+    shutil.rmtree(Path(door.getsockname()).parent)
     os.killpg(0, signal.SIGKILL)  # the workflow has ended: so do the pages in the making, and this
 
 
