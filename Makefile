@@ -49,6 +49,7 @@ $(THREADS) $(BIN)/python -m snakemake --cores $(JOBS) --nolock --rerun-incomplet
 endef
 
 book: env
+	$(call snakemake,once)
 	$(call snakemake,book)
 	@echo; EVENSPAN_ONCE=_build/once $(BIN)/python -m compendium ledger --summary
 	@echo "The book: $(CURDIR)/_build/html/index.html   (with search summaries: make serve)"

@@ -1,6 +1,7 @@
 # How everything is made. 'make book' and 'make full' call this; on a cluster call Snakemake yourself (book/rerun.md).
 #
 #   snakemake book    execute notebooks (embedded profile) and text chapters, then build the strict book
+#   snakemake once    what many pages show: 'make book' asks for it first, as pages are made again only if it changed
 #   snakemake full    the papers' whole protocols, one job an execution; finished units are kept
 
 import json
@@ -8,7 +9,8 @@ import sys
 
 from compendium import paths, records
 from compendium.catalogue import catalogue
-from compendium.book import execute, made_of, once, stage, warm
+from compendium.book import execute, made_of, stage, warm
+from compendium.book.once import COMPUTED
 
 ROOT = paths.root()
 workdir: str(ROOT)
@@ -16,7 +18,7 @@ workdir: str(ROOT)
 PYTHON = sys.executable
 EXPERIMENTS = catalogue()
 CHAPTERS = stage.chapters()
-ONCE = [f"_build/once/{name}.pickle" for name in once.COMPUTED]
+ONCE = [f"_build/once/{name}.pickle" for name in COMPUTED]
 EXECUTED = [f"_build/executed/experiments/{i}/{e}.ipynb" for i, x in EXPERIMENTS.items() for e in x.executions]
 TEXTS = [f"_build/executed/chapters/{name}.ipynb" for name in CHAPTERS]
 
@@ -35,12 +37,13 @@ def files(*patterns):
 wildcard_constraints:
     id="[A-Za-z0-9_-]+",
     execution="[A-Za-z0-9_-]+",
-    name="(" + "|".join(once.COMPUTED) + ")",
+    name="(" + "|".join(COMPUTED) + ")",
     page="(" + "|".join(CHAPTERS or ["none"]) + ")",
 
 
 localrules:
     book,
+    once,
     full,
 
 
@@ -63,9 +66,14 @@ rule book:
         TEXTS,
 
 
+rule once:
+    input:
+        ONCE,
+
+
 # The ledger, the claims and what else many pages show. These and the pages are made again when their key changes: when
 # something that they imported or read is not what it was (compendium.book.made_of).
-rule computed_once:
+rule computed:
     output:
         "_build/once/{name}.pickle",
     params:

@@ -256,3 +256,23 @@ def test_what_is_no_source_is_refused(tmp_path):
         execute.front_matter(page)
     with pytest.raises(ExecutionError, match="does not exist"):
         execute.execute(tmp_path / "none.ipynb", tmp_path / "out.ipynb", {})
+
+
+def test_a_page_is_not_kept_when_what_it_shows_is_computed_again(toy_checkout):
+    """Also where the new values are not there yet: what was noted agrees with the old ones."""
+    made_of._digest.cache_clear()
+    made_of._common.cache_clear()
+    shown, page = paths.build("once", "shown.pickle"), paths.build("executed", "page.ipynb")
+    for target, name in ((shown, "experiments.yml"), (page, "_build/once/shown.pickle")):
+        target.parent.mkdir(parents=True)
+        target.write_text("made")
+        noted = {"key": target.stem, "common": made_of._common(), "files": {name: made_of._digest(name)}}
+        target.with_suffix(".made-of.json").write_text(json.dumps(noted))
+        assert made_of.key(target) == target.stem
+    made_of._digest.cache_clear()
+    (toy_checkout / "experiments.yml").write_text("edited")
+    assert shown.read_text() == "made"
+    assert made_of.key(shown) != "shown"
+    assert made_of.key(page) != "page"
+    made_of._digest.cache_clear()
+    made_of._common.cache_clear()

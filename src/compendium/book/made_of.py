@@ -16,6 +16,7 @@ from compendium import paths, records
 
 #: Not made of these: the environment, and what is built, except for what is computed once for all pages.
 _ELSEWHERE = (".venv", ".git", ".snakemake", "_build")
+_ONCE = "_build/once/"
 #: Code that only runs or assembles pages.
 _RUNS = tuple(f"src/compendium/book/{name}.py" for name in ("build", "engine", "execute", "made_of", "stage", "warm"))
 
@@ -44,14 +45,27 @@ class Watch:
 
 def key(target: Path) -> str:
     """The key with which a page, or a file computed once, was made, as long as all that it was made of stays."""
-    try:
-        noted = json.loads(_notes(target).read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+    noted = _noted(target)
+    if noted is None:
         return "not made yet"
-    now = {name: _digest(name) for name in noted["files"]}
+    now = {name: _now(name) for name in noted["files"]}
     if (noted["files"], noted["common"]) == (now, _common()):
         return noted["key"]
     return records.digest(json.dumps([now, _common()]).encode())
+
+
+def _now(name: str) -> str:
+    path = paths.root() / name
+    if name.startswith(_ONCE) and (noted := _noted(path)) and key(path) != noted["key"]:
+        return "about to be computed again"
+    return _digest(name)
+
+
+def _noted(target: Path) -> dict | None:
+    try:
+        return json.loads(_notes(target).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
 
 
 def _notes(target: Path) -> Path:
@@ -65,7 +79,7 @@ def _name(place: str | bytes) -> str:
     if not path.startswith(root) or path.endswith(".pyc"):
         return ""
     name = path.removeprefix(root).replace(os.sep, "/")
-    elsewhere = name.partition("/")[0] in _ELSEWHERE and not name.startswith("_build/once/")
+    elsewhere = name.partition("/")[0] in _ELSEWHERE and not name.startswith(_ONCE)
     return "" if elsewhere or name in _RUNS or not os.path.isfile(path) else name
 
 
