@@ -325,12 +325,11 @@ def test_basis_study_changes_the_basis_and_nothing_else(monkeypatch):
 
         def answer(name, fitting, scoring):
             assert (name, fitting[1] is part.y) == ("MLP", fitting is scoring)
-            for E in scoring[0]:
-                np.testing.assert_allclose(np.abs(E), np.abs(T), atol=1e-12)
-                signs = np.unique(np.sign(E / T), axis=0)
-                assert len(signs) == 1, "one sign for a column"
-                seen.append(signs[0].tolist())
-            return np.tile([50.0, 0.25, 0.0], (len(scoring[0]), 1))
+            np.testing.assert_allclose(np.abs(scoring[0]), np.abs(T), atol=1e-12)
+            signs = np.unique(np.sign(scoring[0] / T), axis=0)
+            assert len(signs) == 1, "one sign for a column"
+            seen.append(signs[0].tolist())
+            return 50.0, 0.25, 0.0
 
         monkeypatch.setattr(protocol, "downstream", answer)
         return list(protocol.judge_bases(fitted, part, seed)), seen
