@@ -17,7 +17,7 @@ from ..ledger.state import agreement, counted, sentences
 from ..ledger.table import counts, ledger, tally
 from ..ledger.verdicts import VERSION, Evidence, Kind
 from ..protocol import Study
-from ..store import file_of, units_of
+from ..store import home, units_at
 
 #: Rows beyond which a table stays folded under its caption until it is asked for.
 LONGEST_OPEN = 40
@@ -124,11 +124,13 @@ def trail(study: Study) -> HTML:
     """Links to everything behind a results page: rows and records, and the card of the data set."""
     base, dataset = "../../", str(study.setting.get("dataset", ""))
     folder = f"{base}_static/results/full/{study.entry.id}"
-    stored_units = units_of(study.entry.id)
-    files = dict.fromkeys(file_of(study.entry.id, name) for name in study.units if name in stored_units)
     lines = {"Data card": f'<a href="{base}data/cards/{dataset}.html">{html.escape(dataset)}</a>'}
     lines = lines if dataset in datasets.names() else {}
-    shown = ", ".join(f"{name} ({stored(f'{folder}/{name}')})" for name in files) if study.published else ""
+    shown = ""
+    if study.published:
+        homes = {name: home(study.entry, task) for name, task in study.units.items()}
+        files = dict.fromkeys(path.stem for name, path in homes.items() if name in units_at(path))
+        shown = ", ".join(f"{name} ({stored(f'{folder}/{name}')})" for name in files)
     lines["Numbers"] = shown or "computed just now, and not stored"
     lines["This build"] = html.escape(study.note())
     items = "".join(f"<li>{name}: {text}</li>" for name, text in lines.items())

@@ -1,5 +1,7 @@
 """Eigenspaces and complements of symmetric matrices: one place for orders, signs, ties and cut-offs."""
 
+from functools import lru_cache
+
 import numpy as np
 from scipy import linalg
 
@@ -24,10 +26,30 @@ def fix_signs(V: np.ndarray) -> np.ndarray:
     return V * np.where(V[largest, np.arange(V.shape[1])] < 0, -1.0, 1.0).astype(V.dtype)
 
 
+def eigenpairs(H: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """All eigenvalues of the symmetric H in increasing order, and orthonormal eigenvectors (d, d).
+
+    By LAPACK itself, to the bit as ``scipy.linalg.eigh`` has it, whose wrapper costs more than a small matrix does.
+    """
+    # Divide and conquer: the drivers that compute k vectors only can fail on clustered eigenvalues.
+    driver, space = _divide_and_conquer(H.dtype, len(H))
+    values, vectors, info = driver(H, lower=1, **space)
+    if info:
+        raise np.linalg.LinAlgError(f"the eigenvalues of a matrix of shape {H.shape} did not converge. Is it finite?")
+    return values, vectors
+
+
+@lru_cache(maxsize=1024)
+def _divide_and_conquer(dtype: np.dtype, d: int):
+    """LAPACK's routine for matrices (d, d), and the lengths of its workspaces."""
+    driver, lengths = linalg.get_lapack_funcs(("syevd", "syevd_lwork"), dtype=dtype)
+    lwork, liwork, _ = lengths(d, lower=1)
+    return driver, {"lwork": int(lwork), "liwork": int(liwork)}
+
+
 def top_eigenspace(H: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
     """The k largest eigenvalues of the symmetric H in decreasing order, and orthonormal eigenvectors (d, k)."""
-    # Divide and conquer: the drivers that compute k vectors only can fail on clustered eigenvalues.
-    values, vectors = linalg.eigh(symmetrise(H), driver="evd", check_finite=False)
+    values, vectors = eigenpairs(symmetrise(H))
     return values[: -k - 1 : -1], vectors[:, : -k - 1 : -1]
 
 
@@ -101,7 +123,7 @@ def smallest_eigenspace(B: np.ndarray, size: int, preference: np.ndarray, *, rto
     distinguished by B; the directions taken from it are those with the largest value of the quadratic form
     ``preference``.
     """
-    values, vectors = linalg.eigh(symmetrise(B), driver="evd", check_finite=False)
+    values, vectors = eigenpairs(symmetrise(B))
     order = np.argsort(np.abs(values), kind="stable")
     size_of, vectors = np.abs(values)[order], vectors[:, order]
     if size >= len(values):

@@ -84,11 +84,14 @@ def group_errors(
     """
     _require_orthonormal(subspace.V, moments.d)
     V = subspace.V
-    scale = np.ones(moments.d) if subspace.scale is None else subspace.scale
-    offsets = _offsets(moments, subspace.mean, centring, means) / scale
-    scatters = moments.scatters / np.outer(scale, scale)
-    # Of each group: total less kept, so that no d x d residual projector is formed.
-    within = np.trace(scatters, axis1=1, axis2=2) - np.einsum("dk,gde,ek->g", V, scatters, V, optimize=True)
+    offsets, scatters = _offsets(moments, subspace.mean, centring, means), moments.scatters
+    if subspace.scale is not None:
+        offsets, scatters = offsets / subspace.scale, scatters / np.outer(subspace.scale, subspace.scale)
+    # Of each group: total less kept, so that no d x d residual projector is formed. Products of whole matrices: to
+    # plan an einsum at every call takes ten times as long as to carry it out.
+    images = (scatters.reshape(-1, moments.d) @ V).reshape(moments.G, *V.shape)
+    kept = (images.swapaxes(1, 2).reshape(moments.G, -1) @ V.T.reshape(-1, 1))[:, 0]
+    within = np.trace(scatters, axis1=1, axis2=2) - kept
     errors = within / moments.counts + (offsets**2).sum(axis=1) - ((offsets @ V) ** 2).sum(axis=1)
     return np.maximum(errors, 0.0)
 
@@ -128,11 +131,12 @@ def operator_errors(
     """
     if P.shape != (moments.d, moments.d):
         raise DataError(f"P has shape {P.shape}, but the moments have {moments.d} features; needed is (d, d).")
-    scale = np.ones(moments.d) if scale is None else scale
     rest = np.eye(moments.d) - P
-    offsets = _offsets(moments, mean, centring, means) / scale
-    scatters = moments.scatters / np.outer(scale, scale)
-    within = np.einsum("ij,gjl,il->g", rest, scatters, rest, optimize=True) / moments.counts
+    offsets, scatters = _offsets(moments, mean, centring, means), moments.scatters
+    if scale is not None:
+        offsets, scatters = offsets / scale, scatters / np.outer(scale, scale)
+    lost = ((rest.T @ rest).reshape(1, -1) @ scatters.transpose(1, 2, 0).reshape(-1, moments.G))[0]
+    within = lost / moments.counts
     return np.maximum(within + ((offsets @ rest.T) ** 2).sum(axis=1), 0.0)
 
 

@@ -21,7 +21,7 @@ from typing import Literal
 import numpy as np
 from scipy import linalg
 
-from ..core.linalg import complement, krylov_eigenspace, rest_is_below, symmetrise, top_eigenspace
+from ..core.linalg import complement, eigenpairs, krylov_eigenspace, rest_is_below, symmetrise, top_eigenspace
 
 Penalty = Literal["largest", "sum"]
 
@@ -57,7 +57,7 @@ class FantopeAnswer:
 
 def project_fantope(H: np.ndarray, k: int) -> np.ndarray:
     """The nearest matrix of the fantope: eigenvalues shifted by a common amount and clipped to [0, 1]."""
-    values, vectors = linalg.eigh(symmetrise(H), driver="evd", check_finite=False)
+    values, vectors = eigenpairs(symmetrise(H))
     clipped = clip_to_sum(values, k)
     return (vectors * clipped) @ vectors.T
 
@@ -269,7 +269,7 @@ class _Splitting:
             least = int((clipped > 0).sum(axis=0)) - 1
             if rest_is_below(H, values[least] - clipped[least], values, V):
                 return (V * clipped) @ V.T
-        values, vectors = linalg.eigh(H, driver="evd", check_finite=False)
+        values, vectors = eigenpairs(H)
         clipped = clip_to_sum(values, self.k)
         self.rank = int((clipped > 0).sum(axis=0))
         self.block = vectors[:, : -self.rank - SPARE - 1 : -1]
@@ -288,7 +288,7 @@ class _Splitting:
     def _prox(self, targets, rho):
         answer = []
         if self.penalised:
-            parts = [linalg.eigh(T.T @ T, driver="evd", check_finite=False) for T in targets[:2]]
+            parts = [eigenpairs(T.T @ T) for T in targets[:2]]
             singular = [np.sqrt(np.maximum(values, 0.0)) for values, _ in parts]
             together = singular if self.total else [np.concatenate(singular)] * 2
             levels = [clip_level(sigma, 2.0 * self.mu / rho) for sigma in together]

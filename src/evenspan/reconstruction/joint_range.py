@@ -16,10 +16,9 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
-from scipy import linalg
 
 from ..core.errors import DataError
-from ..core.linalg import leading_eigenspace, symmetrise
+from ..core.linalg import eigenpairs, leading_eigenspace, symmetrise
 from ..core.moments import GroupMoments
 from .group_errors import group_matrices, require_rank, require_several_groups, require_two_groups
 
@@ -203,7 +202,7 @@ class JointRange:
             values, vectors, self._block = found[0][self.k - 1 :: -1], found[1][:, self.k - 1 :: -1], found[1]
             value = float(np.trace(S) - values.sum(axis=0))
         else:
-            values, vectors = linalg.eigh(S, driver="evd", check_finite=False)
+            values, vectors = eigenpairs(S)
             value = float(values[: -self.k].sum(axis=0))
         cut = len(values) - self.k
         first = int(np.searchsorted(values, values[cut] - slack))
@@ -214,7 +213,7 @@ class JointRange:
         if first < cut:
             # Counter-clockwise the boundary runs along (sin, -cos); keeping most of it means not having come far.
             tangent = sin * (tied.T @ self.M0 @ tied) - cos * (tied.T @ self.M1 @ tied)
-            shares, rotation = linalg.eigh(symmetrise(tangent), driver="evd", check_finite=False)
+            shares, rotation = eigenpairs(symmetrise(tangent))
             tied = tied @ rotation
         found = Support(float(angle), value, np.empty((2, 2)), fixed, tied, shares, self.k)
         found.ends[0] = self.pair(found.basis(0.0))

@@ -22,7 +22,7 @@ from scipy import linalg
 
 from ..core.answer import Certificate
 from ..core.errors import ConfigurationError
-from ..core.linalg import symmetrise
+from ..core.linalg import eigenpairs, symmetrise
 from ..core.moments import GroupMoments
 from ..core.options import Option, flag, number, one_of, whole
 from .group_errors import (
@@ -123,7 +123,7 @@ class Search:
 
     def eigen(self, w: float) -> tuple[np.ndarray, np.ndarray]:
         self.evaluations += 1
-        return linalg.eigh(w * self.S0 + (1.0 - w) * self.S1, driver="evd", check_finite=False)
+        return eigenpairs(w * self.S0 + (1.0 - w) * self.S1)
 
     def point(self, w: float, a: np.ndarray, eigen: tuple[np.ndarray, np.ndarray]) -> _Point:
         values, vectors = eigen

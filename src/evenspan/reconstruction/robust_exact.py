@@ -41,10 +41,13 @@ class Branches:
     penalty: float
 
     def __call__(self, q: Pair) -> Pair:
-        (p0, p1), (e0, e1), penalty = self.shares, self.radii, self.penalty
+        (p0, p1), (e0, e1), (q0, q1), penalty = self.shares, self.radii, q, self.penalty
+        root0, root1, ball0, ball1 = sqrt(max(q0, 0.0)), sqrt(max(q1, 0.0)), sqrt(e0), sqrt(e1)
+        grown0, grown1 = q0 + 2.0 * ball0 * root0 + e0, q1 + 2.0 * ball1 * root1 + e1
+        v0, v1 = p0 - penalty, p1 - penalty
         return (
-            _worst(p0 + penalty, q[0], e0) + _worst(p1 - penalty, q[1], e1),
-            _worst(p0 - penalty, q[0], e0) + _worst(p1 + penalty, q[1], e1),
+            (p0 + penalty) * grown0 + v1 * (grown1 if v1 >= 0 else max(root1 - ball1, 0.0) ** 2),
+            v0 * (grown0 if v0 >= 0 else max(root0 - ball0, 0.0) ** 2) + (p1 + penalty) * grown1,
         )
 
     def value(self, q: Pair) -> float:
@@ -61,11 +64,6 @@ class Branches:
         sign = 1.0 if self.balance(q) >= 0 else -1.0
         weights = (self.shares[0] + sign * self.penalty, self.shares[1] - sign * self.penalty)
         return tuple(_slope(v, x, e) for v, x, e in zip(weights, q, self.radii, strict=True))
-
-
-def _worst(v: float, q: float, e: float) -> float:
-    root = sqrt(max(q, 0.0))
-    return v * (q + 2.0 * sqrt(e) * root + e) if v >= 0 else v * max(root - sqrt(e), 0.0) ** 2
 
 
 def _slope(v: float, q: float, e: float) -> float:
@@ -152,7 +150,7 @@ class Search:
 
     def visit(self, found: Support) -> None:
         """Try both ends of a supporting piece, and the point between them where the branches are equal."""
-        a, b = tuple(found.ends[0]), tuple(found.ends[1])
+        a, b = map(tuple, found.ends.tolist())
         candidates = [(self.f.value(a), 0.0)]
         if a != b:
             candidates.append((self.f.value(b), 1.0))
@@ -171,7 +169,7 @@ class Search:
     def cut(self, left: Support, right: Support) -> None:
         """Solve one or more directions between two neighbours and put the smaller pieces back."""
         low, high, f = left.angle, right.angle, self.f
-        a, b = tuple(left.ends[1]), tuple(right.ends[0])
+        a, b = tuple(left.ends[1].tolist()), tuple(right.ends[0].tolist())
         known = len(self.joint.known())
         if f.balance(a) * f.balance(b) < 0:
             # The branches cross on this piece, which makes a kink: find it to the last digit.
@@ -188,7 +186,7 @@ class Search:
         if angle in (low, high):
             return self.f.balance(a if angle == low else b)
         found = self.joint.support(angle)
-        first, last = (self.f.balance(tuple(end)) for end in found.ends)
+        first, last = (self.f.balance(tuple(end)) for end in found.ends.tolist())
         return 0.0 if first * last < 0 else first
 
     def _direction(self, low: float, high: float, a: Pair, b: Pair) -> float:

@@ -131,13 +131,22 @@ def judged(answer: Answer, train: GroupMoments, sample: GroupMoments) -> dict[st
     are about the training mean.
     """
     plain = answer.errors(sample)
-    about_groups = answer.errors(sample, train.means)
     return {
-        "ABDiff": float(np.ptp(about_groups, axis=0)),
-        "ARE": float(sample.counts @ plain / sample.n),
+        "ABDiff": gap(answer, train, sample),
+        "ARE": average(plain, sample),
         "ABDiff (overall mean)": float(np.ptp(plain, axis=0)),
         "worst error": float(plain.max(axis=0)),
     }
+
+
+def gap(answer: Answer, train: GroupMoments, sample: GroupMoments) -> float:
+    """ABDiff: the difference of the errors of the groups, each about its mean in the training part."""
+    return float(np.ptp(answer.errors(sample, train.means), axis=0))
+
+
+def average(errors: np.ndarray, sample: GroupMoments) -> float:
+    """ARE: the mean over all rows."""
+    return float(sample.counts @ errors / sample.n)
 
 
 def folds_of(parts: Mapping[str, GroupMoments]) -> tuple[list[GroupMoments], GroupMoments, GroupMoments]:
@@ -165,7 +174,7 @@ def scores(method: Method, dataset: str, parts: Mapping[str, GroupMoments], k: i
             if answer.failed:
                 found[i, j] = np.inf
                 continue
-            found[i, j] = judged(answer, train, validation)["ARE"] + judged(answer, groups, held_out)["ABDiff"]
+            found[i, j] = average(answer.errors(validation), validation) + gap(answer, groups, held_out)
     return found.mean(axis=0)
 
 
