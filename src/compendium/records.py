@@ -132,7 +132,7 @@ def in_order(frame: pd.DataFrame, names: Sequence[str], by: Sequence[str] = ("me
 #: Statistics of values; ``std`` is that of the population. Missing values are left out.
 STATISTICS = {
     "mean": "mean",
-    "std": lambda v: float(np.std(v.dropna(), axis=0)) if v.count() else np.nan,
+    "std": lambda v: float(np.std(known, axis=0)) if len(known := v.dropna().to_numpy()) else np.nan,
     "smallest": "min",
     "lower": lambda v: v.quantile(0.25),
     "median": "median",
@@ -176,16 +176,16 @@ def to_csv(units: Mapping[str, Sequence[Mapping[str, str]]]) -> bytes:
 
 def frame(rows: Sequence[Mapping[str, str]], columns: Iterable[str]) -> pd.DataFrame:
     """Rows as :func:`lines` gave them, with numbers where they stand for numbers; ``columns`` beside the tidy ones."""
-    columns = [*TIDY, *columns]
-    table = pd.DataFrame([[row.get(name, "") for name in columns] for row in rows], columns=columns, dtype=object)
-    table["k"] = pd.array([int(k) if k else None for k in table["k"]], dtype="Int64")
-    table["split"] = pd.Series([int(s) if s.isdigit() else s for s in table["split"]], dtype=object, index=table.index)
+    texts = {name: [row.get(name, "") for row in rows] for name in (*TIDY, *columns)}
+    found = {name: pd.Series(text, dtype=object) for name, text in texts.items()}
+    found["k"] = pd.array([int(k) if k else None for k in texts["k"]], dtype="Int64")
+    found["split"] = pd.Series([int(s) if s.isdigit() else s for s in texts["split"]], dtype=object)
     # Python's own conversion reads every float back bit for bit.
-    table["value"] = pd.Series([float(value) if value else math.nan for value in table["value"]], dtype=float)
-    for name in table.columns.difference([*TIDY, "reason"]):
+    found["value"] = np.array([float(value) if value else math.nan for value in texts["value"]])
+    for name in found.keys() - {*TIDY, "reason"}:
         with contextlib.suppress(ValueError):
-            table[name] = pd.to_numeric(table[name])
-    return table
+            found[name] = pd.to_numeric(found[name])
+    return pd.DataFrame(found)
 
 
 def _used(rows: Sequence[Mapping[str, str]]) -> list[str]:

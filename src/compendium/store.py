@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cached_property, lru_cache
-from itertools import chain
+from itertools import chain, zip_longest
 from pathlib import Path
 
 import pandas as pd
@@ -235,10 +235,13 @@ def parsed(path: Path) -> dict:
 def _split(table: bytes) -> dict[str, list[dict[str, str]]]:
     """Rows by unit. Whatever an altered file holds has a place here, so that the digests can tell."""
     found: dict[str, list[dict[str, str]]] = {}
-    lines = csv.DictReader(io.StringIO(table.decode("utf-8", errors="replace"), newline=""), restkey="beyond")
+    lines = csv.reader(io.StringIO(table.decode("utf-8", errors="replace"), newline=""))
     with contextlib.suppress(csv.Error):  # a lost quotation mark; the units after it are without rows
-        for line in lines:
-            row = {name: ",".join(text) if isinstance(text, list) else text or "" for name, text in line.items()}
+        columns = next(lines, [])
+        for line in filter(None, lines):
+            row = dict(zip_longest(columns, line[: len(columns)], fillvalue=""))
+            if beyond := line[len(columns) :]:
+                row["beyond"] = ",".join(beyond)
             found.setdefault(row.pop("task", ""), []).append(row)
     return found
 

@@ -153,24 +153,23 @@ def curves(rows: pd.DataFrame, delta: float = DELTA) -> pd.DataFrame:
     return found.rename(columns={"dataset": "generator", "method": "experiment"})
 
 
-def slopes(rows: pd.DataFrame, delta: float = DELTA) -> pd.DataFrame:
+def slopes(rows: pd.DataFrame, delta: float = DELTA, smallest: Sequence[int] = (0, BEYOND)) -> pd.DataFrame:
     """Slopes of the upper quantiles over all sizes and beyond the threshold, with their intervals."""
     found, some = [], rows[rows["protocol"] == "slopes"]
     for (generator, experiment, metric), part in some.groupby(["dataset", "method", "metric"], sort=False):
         if (metric in ("eps_f", "mean gap", "covariance gap") and experiment == GIVEN) or metric == "eps_o relative":
             continue  # rounding noise only; and a constant times eps_o
         sizes, values = by_size(part, metric)
-        for text, chosen in (("all", sizes > 0), (f"from {BEYOND} rows", sizes >= BEYOND)):
-            line = quantile_slope(sizes[chosen], values[:, chosen], delta)
-            found.append((generator, experiment, metric, text, *line))
+        for size in smallest:
+            line = quantile_slope(sizes[sizes >= size], values[:, sizes >= size], delta)
+            found.append((generator, experiment, metric, f"from {size} rows" if size else "all", *line))
     columns = ["generator", "experiment", "metric", "sizes", "slope", "low", "high", "sizes used"]
     return pd.DataFrame(found, columns=columns)
 
 
 def slopes_beyond(rows: pd.DataFrame) -> pd.DataFrame:
     """The slopes by which the theory is judged, those beyond the threshold, by population, experiment and measure."""
-    table = slopes(rows)
-    return table[table["sizes"] == f"from {BEYOND} rows"].set_index(["generator", "experiment", "metric"])
+    return slopes(rows, smallest=[BEYOND]).set_index(["generator", "experiment", "metric"])
 
 
 def _needed(rows: pd.DataFrame, delta: float) -> Iterator[tuple[str, str, float, np.ndarray]]:

@@ -362,11 +362,12 @@ def eigenvector_sets(moments: GroupMoments, said: str, source: np.ndarray) -> li
     found = []
     for k, theirs in enumerate(printed("JevdPCA"), 1):
         of_size = np.flatnonzero(sizes == k)
-        agree = (np.abs(values[of_size] - theirs) <= HALF_DIGIT).all(axis=1).sum(axis=0)
-        away = np.abs(np.log(np.maximum(values[of_size], 1e-6) / theirs)).sum(axis=1)
+        some = values[:, of_size].T
+        agree = (np.abs(some - theirs) <= HALF_DIGIT).all(axis=1).sum(axis=0)
+        away = np.abs(np.log(np.maximum(some, 1e-6) / theirs)).sum(axis=1)
         nearest = of_size[away.argmin()]
         names = ", ".join(str(j) for j in range(moments.d) if nearest >> j & 1)
         facts = {"sets that agree": agree, "nearest deviation": (away.min(axis=0), f"eigenvectors {names}")}
-        facts |= {f"nearest {name}": value for name, value in zip(PRINTED, values[nearest], strict=True)}
+        facts |= {f"nearest {name}": value for name, value in zip(PRINTED, values[:, nearest], strict=True)}
         found += tidy(facts, dataset=FOUND, method=said, k=k, protocol="released")
     return found

@@ -193,19 +193,19 @@ def turned(moments: GroupMoments, rng: np.random.Generator, angle: float) -> np.
 
 def subset_sums(values, start: float = 0.0, dtype=np.float64) -> np.ndarray:
     """Start plus the sum of every subset, shape (2^m,): bit j of its number says whether value j is in it."""
-    found = np.array([start], dtype)
-    for value in np.asarray(values, dtype):
-        found = np.concatenate([found, found + value])
+    found = np.full(2 ** len(values), start, dtype)
+    for j, value in enumerate(np.asarray(values, dtype)):
+        np.add(found[: 2**j], value, out=found[2**j : 2 ** (j + 1)])
     return found
 
 
 def all_sets(moments: GroupMoments, V: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Sizes (2^d,) and metrics (2^d, 3) of all sets of columns of the orthonormal V, numbered by their bits."""
+    """Sizes (2^d,) and metrics (3, 2^d) of all sets of columns of the orthonormal V, numbered by their bits."""
     S = moments.scatter / moments.n
     kept = subset_sums(np.einsum("di,de,ei->i", V, S, V))
     gaps = subset_sums(((moments.means[0] - moments.means[1]) @ V) ** 2)
     total = np.trace(S)
-    return subset_sums(np.ones(V.shape[1])), np.stack([total - kept, kept / total, gaps], axis=1)
+    return subset_sums(np.ones(V.shape[1]), dtype=np.int8), np.stack([total - kept, kept / total, gaps])
 
 
 def matching_sets(dataset: str, moments: GroupMoments, V: np.ndarray, column: str) -> list[int]:
@@ -223,9 +223,10 @@ def explaining_sets(moments: GroupMoments, V: np.ndarray, k: int, row: Mapping[s
 def _equal(every: tuple[np.ndarray, np.ndarray], k: int, row: Mapping[str, float]) -> np.ndarray:
     """Numbers of the sets of size k with the metrics of a row."""
     sizes, values = every
-    of_size = np.flatnonzero(sizes == k)
-    off = np.abs(values[of_size] - [row[metric] for metric in PRINTED])
-    return of_size[(off <= HALF_DIGIT).all(axis=1)]
+    found = np.flatnonzero(sizes == k)
+    for metric, value in zip(PRINTED, values, strict=True):
+        found = found[np.abs(value[found] - row[metric]) <= HALF_DIGIT]
+    return found
 
 
 def general_order(H: np.ndarray, k: int) -> tuple[int, ...]:

@@ -167,11 +167,10 @@ def commuting_pairs(trials: int = 200) -> pd.DataFrame:
         scale = float(np.linalg.eigvalsh(S).max())
         table = column_choices(S, Q)
         C = joint_criterion(Q, S) / scale**2
-        for r, choices in table.groupby("r"):
-            best = choices.loc[choices["larger loss"].idxmin()]
-            gap = (choices["loss of A"] - choices["loss of B"]).abs() / scale
-            larger, optimum = best["larger loss"] / scale, best["optimum"] / scale
-            rows.append((trial, d, r, C, gap.min(), larger, optimum))
+        gap = (table["loss of A"] - table["loss of B"]).abs()
+        numbers = np.array([gap, table["larger loss"], table["optimum"]]) / scale
+        for r in range(1, d):
+            rows.append((trial, d, r, C, *numbers[:, table["r"] == r].min(axis=1)))
     return pd.DataFrame(rows, columns=["trial", "d", "r", "C", "smallest gap", "best choice", "optimum"])
 
 

@@ -67,13 +67,14 @@ def _count_claim(split: str, metrics: tuple[str, ...], claimed: int) -> Answer:
     Of the data sets that are claimed those count that are at hand.
     """
 
-    def best_of(source: Source, method: str) -> set[str]:
-        return set.intersection(*(set(best(source(split, metric), method)) for metric in metrics))
+    def best_of(tables: list[Wide], method: str) -> set[str]:
+        return set.intersection(*(set(best(table, method)) for table in tables))
 
     def told(source: Source) -> tuple[str, str]:
-        found, *others = (best_of(source, method) for method in METHODS)
-        at_hand = source(split, metrics[0]).index
-        answer = by_count(len(found), claimed - len(best_of(printed, RFPCA) - set(at_hand)), map(len, others))
+        tables, theirs = ([one(split, metric) for metric in metrics] for one in (source, printed))
+        found, *others = (best_of(tables, method) for method in METHODS)
+        at_hand = tables[0].index
+        answer = by_count(len(found), claimed - len(best_of(theirs, RFPCA) - set(at_hand)), map(len, others))
         if len(metrics) > 1:
             return answer, f"best on both on {len(found)} ({', '.join(sorted(found)) or 'none'})"
         return answer, f"{RFPCA} has the lowest {metrics[0]} on {len(found)} of {len(at_hand)} data sets"
