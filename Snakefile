@@ -18,7 +18,7 @@ workdir: str(ROOT)
 PYTHON = sys.executable
 EXPERIMENTS = catalogue()
 CHAPTERS = stage.chapters()
-ONCE = [f"_build/once/{name}.pickle" for name in COMPUTED]
+ONCE = [f"_build/once/{name}.json" for name in COMPUTED]
 EXECUTED = [f"_build/executed/experiments/{i}/{e}.ipynb" for i, x in EXPERIMENTS.items() for e in x.executions]
 TEXTS = [f"_build/executed/chapters/{name}.ipynb" for name in CHAPTERS]
 
@@ -75,9 +75,9 @@ rule once:
 # something that they imported or read is not what it was (compendium.book.made_of).
 rule computed:
     output:
-        "_build/once/{name}.pickle",
+        "_build/once/{name}.json",
     params:
-        key=lambda w: made_of.key(paths.build("once", f"{w.name}.pickle")),
+        key=lambda w: made_of.key(paths.build("once", f"{w.name}.json")),
         python=PYTHON,
     shell:
         "{params.python} -m compendium.book.warm {wildcards.name} {output} --key {params.key:q}"

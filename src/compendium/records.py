@@ -10,7 +10,6 @@ import io
 import json
 import math
 import os
-import pickle
 import resource
 import subprocess
 import sys
@@ -87,7 +86,13 @@ ONCE = "EVENSPAN_ONCE"
 def computed_once(name: str) -> Any:
     """A value that the workflow of a build computed for all of its pages; None outside of a build."""
     folder = os.environ.get(ONCE)
-    return pickle.loads((Path(folder) / f"{name}.pickle").read_bytes()) if folder else None
+    return json.loads((Path(folder) / f"{name}.json").read_text(encoding="utf-8")) if folder else None
+
+
+def computed_table(name: str) -> pd.DataFrame | None:
+    """Such a value that is a table of text."""
+    found = computed_once(name)
+    return None if found is None else pd.DataFrame(found["rows"], columns=found["columns"], dtype=object)
 
 
 def write(path: Path, content: bytes) -> None:

@@ -262,8 +262,8 @@ def test_a_page_is_not_kept_when_what_it_shows_is_computed_again(toy_checkout):
     """Also where the new values are not there yet: what was noted agrees with the old ones."""
     made_of._digest.cache_clear()
     made_of._common.cache_clear()
-    shown, page = paths.build("once", "shown.pickle"), paths.build("executed", "page.ipynb")
-    for target, name in ((shown, "experiments.yml"), (page, "_build/once/shown.pickle")):
+    shown, page = paths.build("once", "shown.json"), paths.build("executed", "page.ipynb")
+    for target, name in ((shown, "experiments.yml"), (page, "_build/once/shown.json")):
         target.parent.mkdir(parents=True)
         target.write_text("made")
         noted = {"key": target.stem, "common": made_of._common(), "files": {name: made_of._digest(name)}}

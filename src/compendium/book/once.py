@@ -4,10 +4,14 @@ A page finds it in the folder that a variable of the build names (:func:`compend
 else it is computed when it is asked for.
 """
 
+import dataclasses
 import importlib
+import json
 import os
-import pickle
 from pathlib import Path
+
+import numpy as np
+import pandas as pd
 
 from compendium import records
 
@@ -22,8 +26,18 @@ COMPUTED = {
 
 
 def write(name: str, target: Path) -> None:
-    """Compute one of them anew and write it."""
+    """Compute one of them anew and write it as JSON: tables as their columns and rows."""
     os.environ.pop(records.ONCE, None)
     module, _, function = COMPUTED[name].partition(":")
     value = getattr(importlib.import_module(module), function)()
-    records.write(target, pickle.dumps(value))
+    records.write(target, json.dumps(value, default=_plain, ensure_ascii=False).encode())
+
+
+def _plain(value: object) -> object:
+    if isinstance(value, pd.DataFrame):
+        return {"columns": list(value.columns), "rows": value.to_numpy(dtype=object).tolist()}
+    if dataclasses.is_dataclass(value):
+        return {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
+    if isinstance(value, np.generic):
+        return value.item()
+    raise TypeError(f"{value!r} has no form in JSON")

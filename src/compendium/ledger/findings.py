@@ -149,13 +149,22 @@ def evidence(key: str) -> Found:
     """The evidence of one finding; refuses if the numbers no longer bear the statement out."""
     one = finding(key)
     everything = records.computed_once("findings")
-    found = everything[key] if everything else watched(one.check, {})
+    found = _read(*everything[key]) if everything else watched(one.check, {})
     if found[0] is not None and not found[0].supported:
         raise ResultError(
             f"The numbers no longer bear out the finding {key!r} ({one.title}): {found[0].sentence} Correct the "
             f"section in book/findings/{one.page}.md, or find what changed."
         )
     return found
+
+
+def _read(found: dict | None, state: str, behind: list[str]) -> Found:
+    """The evidence as it was computed once for all pages."""
+    if found is not None:
+        if found["table"] is not None:
+            found["table"] = pd.DataFrame(found["table"]["rows"], columns=found["table"]["columns"])
+        found = Evidence(**found)
+    return found, state, tuple(behind)
 
 
 def show(key: str) -> HTML:

@@ -159,7 +159,7 @@ def ledger(*, version: int = VERSION) -> pd.DataFrame:
     Cells in which the paper prints words (``n/a``, ``fail to converge``) are kept; they have an empty ``published`` and
     the words in ``reason``, and are not counted.
     """
-    if version == VERSION and (known := records.computed_once("ledger")) is not None:
+    if version == VERSION and (known := records.computed_table("ledger")) is not None:
         return known
     cells, current = published(), rules(version)
     full = collect(cells)

@@ -211,11 +211,12 @@ class KernelInput:
                     f"storage={self.storage!r} with kernel='precomputed': the matrix is there already. Pass the points "
                     "and a kernel, or storage='auto'."
                 )
-            if not (X.dtype == dtype and passed(X)):
-                given, X = X, symmetric_kernel(X, dtype)
-                if not warn_if_indefinite(X, "the precomputed kernel") and X is given:
-                    keep_passed(X)
-            return DenseGram(self._rescaled(X))
+            if X.dtype == dtype and passed(X):
+                return DenseGram(self._rescaled(X))
+            K = self._rescaled(symmetric_kernel(X, dtype))
+            if not warn_if_indefinite(K, "the precomputed kernel") and K is X:
+                keep_passed(X)
+            return DenseGram(K)
         options = {"gamma": self.gamma, "degree": self.degree, "coef0": self.coef0}
         kernel = resolve_kernel(self.kernel, X, np.ones(len(X)), **options)
         self.gamma_ = kernel.gamma
