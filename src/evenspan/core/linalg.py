@@ -11,6 +11,8 @@ LARGE, SHARE = 300, 1 / 32
 LONGEST = 18
 #: Residual over the largest eigenvalue, at which an eigenvector is found.
 RESIDUAL = 2e-14
+#: Distance of two eigenvalues over the largest, up to which they are tied.
+TIED = 1e-12
 
 
 def symmetrise(H: np.ndarray) -> np.ndarray:
@@ -98,6 +100,8 @@ def leading_eigenspace(H: np.ndarray, k: int, start: np.ndarray) -> tuple[np.nda
     if found is None:
         return None
     values, V = found
+    if values[k - 1] - values[k] <= TIED * np.abs(values).max():
+        return None  # which of the tied ones rounding would decide
     s = values[k] + 0.75 * (values[k - 1] - values[k])
     return found if rest_is_below(H, s, values[:k], V[:, :k]) else None
 
