@@ -24,10 +24,8 @@ def site(html):
         yield address
 
 
-def visited(context, site: str, name: str, *, width: int = 1400, height: int = 900):
-    """A page of the book with its formulas set; what went wrong on it is in its ``trouble``."""
-    page = context.new_page()
-    page.set_viewport_size({"width": width, "height": height})
+def watched(page, site: str):
+    """A tab whose ``trouble`` lists what goes wrong on the page that is open in it."""
     page.trouble = trouble = []
     page.on("console", lambda m: trouble.append(f"console: {m.text}") if m.type in ("error", "warning") else None)
     page.on("pageerror", lambda e: trouble.append(f"script: {e}"))
@@ -39,7 +37,13 @@ def visited(context, site: str, name: str, *, width: int = 1400, height: int = 9
         if not url.startswith((site, "data:", "blob:")):
             trouble.append(f"foreign: {url}")
 
-    page.goto(site + name)
+    return page
+
+
+def visited(page, address: str, *, width: int = 1400, height: int = 900):
+    """A page of the book with its formulas set."""
+    page.set_viewport_size({"width": width, "height": height})
+    page.goto(address)
     page.evaluate("() => window.MathJax && MathJax.startup && MathJax.startup.promise")
     return page
 
@@ -51,7 +55,7 @@ def open_page(browser, site):
 
     def visit(name: str, **size):
         contexts.append(browser.new_context())
-        return visited(contexts[-1], site, name, **size)
+        return visited(watched(contexts[-1].new_page(), site), site + name, **size)
 
     yield visit
     for context in contexts:
@@ -59,22 +63,20 @@ def open_page(browser, site):
 
 
 @pytest.fixture(scope="session")
-def reading(browser, site):
-    """One who has been here before: what pages share is loaded. Nothing moves."""
+def tab(browser, site):
+    """A tab of one who has been here before: what pages share is loaded. Nothing moves."""
     context = browser.new_context(reduced_motion="reduce")
-    yield context
+    yield watched(context.new_page(), site)
     context.close()
 
 
 @pytest.fixture
-def reader(reading, site):
+def reader(tab, site):
     """Open a page of the book as the next one of many."""
-    pages = []
 
     def visit(name: str):
-        pages.append(visited(reading, site, name))
-        return pages[-1]
+        tab.goto("about:blank")  # what the page before still does is its own trouble
+        tab.trouble.clear()
+        return visited(tab, site + name)
 
-    yield visit
-    for page in pages:
-        page.close()
+    return visit

@@ -206,7 +206,11 @@ def test_pages_in_the_making_end_with_the_workflow(chapter, tmp_path, warmed):
     engine.stdin.close()
     engine.wait(timeout=30)
     asked.communicate(timeout=30)
-    assert not Path(f"/proc/{page}").exists() or "Z" in Path(f"/proc/{page}/stat").read_text().split()[2]
+    for _ in range(100):  # what is killed takes a moment to go
+        if not Path(f"/proc/{page}").exists() or Path(f"/proc/{page}/stat").read_text().split()[2] == "Z":
+            return
+        time.sleep(0.1)
+    raise AssertionError("the page went on")
 
 
 def _soon(path):

@@ -20,6 +20,9 @@ from . import stage
 from .engine import redirected
 
 SETTINGS = "settings.sha256"
+#: What the theme loads on every page, two megabytes, and this book needs on none: icons as programs beside those of its
+#: font, and the index for answers to a search before it is sent, which only its page of answers gives.
+_IDLE = re.compile(r'\s*<script[^>]*\b(?:fontawesome|searchtools|language_data|searchindex)\.js[^>]*></script>')
 _TROUBLE = re.compile(r"WARNING|ERROR|CRITICAL|[a-z]rror:")
 
 
@@ -59,7 +62,7 @@ def _settings() -> bytes:
 
 
 def _lighten(html: Path) -> None:
-    """Keep what a page shows once: the notebooks to download are to be run, and the theme's maps are for its makers."""
+    """Keep what a page shows once, and what it needs: the notebooks to download are to be run."""
     for path in sorted((html / "_sources").rglob("*.ipynb")):
         notebook = nbformat.read(path, as_version=4)
         if any(cell.get("outputs") for cell in notebook.cells):
@@ -67,29 +70,15 @@ def _lighten(html: Path) -> None:
                 if cell.cell_type == "code":
                     cell.outputs, cell.execution_count = [], None
             nbformat.write(notebook, path)
-    for path in sorted((html / "_static").rglob("*.map")):
+    for path in sorted(html.rglob("*.html")):
+        page = path.read_text(encoding="utf-8")
+        if path.name != "search.html" and (less := _IDLE.sub("", page)) != page:
+            path.write_text(less, encoding="utf-8")
+    static = html / "_static"
+    # Maps of the theme's programs are for its makers; every browser of today reads woff2.
+    for path in sorted([*static.rglob("*.map"), *static.rglob("fontawesome.js*"), *static.glob("vendor/**/*.ttf")]):
         path.unlink()
     shutil.rmtree(html / "_static" / "locales", ignore_errors=True)  # texts for books in other languages
-
-
-def _settings() -> bytes:
-    """A digest of what decides how pages are read and written, beside the pages."""
-    root = paths.root()
-    files = [root / "_config.yml", root / "requirements.lock", *sorted((root / "book" / "_ext").glob("*.py"))]
-    return records.digest(b"".join(file.read_bytes() for file in files)).encode()
-
-
-def _lighten(html: Path) -> None:
-    """Keep every drawing once, not again in the notebooks to download; and no maps for developers of the theme."""
-    for path in sorted((html / "_sources").rglob("*.ipynb")):
-        notebook = nbformat.read(path, as_version=4)
-        shown = [o.get("data", {}) for cell in notebook.cells for o in cell.get("outputs", ())]
-        if drawn := [(data, kind) for data in shown for kind in data if kind.startswith("image/")]:
-            for data, kind in drawn:
-                del data[kind]
-            nbformat.write(notebook, path)
-    for path in sorted((html / "_static").rglob("*.map")):
-        path.unlink()
 
 
 def main() -> int:
