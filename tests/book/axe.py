@@ -24,7 +24,8 @@ def look_at(page, *, rules=None, sheets=False, but=()):
     if not page.evaluate("() => 'axe' in window"):
         page.evaluate(AXE)
     only = {"type": "rule", "values": rules} if rules else {"type": "tag", "values": TAGS}
-    return page.evaluate(RUN, [["mjx-container", *but], {"runOnly": only, "preload": sheets, "resultTypes": ["violations"]}])
+    options = {"runOnly": only, "preload": sheets, "resultTypes": ["violations"]}
+    return page.evaluate(RUN, [["mjx-container", *but], options])
 
 
 def by_night(page):

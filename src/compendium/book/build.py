@@ -76,7 +76,7 @@ def _lighten(html: Path) -> None:
             path.write_text(less, encoding="utf-8")
     static = html / "_static"
     # Maps of the theme's programs are for its makers; every browser of today reads woff2.
-    for path in sorted([*static.rglob("*.map"), *static.rglob("fontawesome.js*"), *static.glob("vendor/**/*.ttf")]):
+    for path in {*static.rglob("*.map"), *static.rglob("fontawesome.js*"), *static.glob("vendor/**/*.ttf")}:
         path.unlink()
     shutil.rmtree(html / "_static" / "locales", ignore_errors=True)  # texts for books in other languages
 
