@@ -22,7 +22,7 @@ from .engine import redirected
 SETTINGS = "settings.sha256"
 #: What the theme loads on every page, two megabytes, and this book needs on none: icons as programs beside those of its
 #: font, and the index for answers to a search before it is sent, which only its page of answers gives.
-_IDLE = re.compile(r'\s*<script[^>]*\b(?:fontawesome|searchtools|language_data|searchindex)\.js[^>]*></script>')
+_IDLE = re.compile(r"\s*<script[^>]*\b(?:fontawesome|searchtools|language_data|searchindex)\.js[^>]*></script>")
 _TROUBLE = re.compile(r"WARNING|ERROR|CRITICAL|[a-z]rror:")
 
 
