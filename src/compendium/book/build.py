@@ -21,8 +21,11 @@ from .engine import redirected
 
 SETTINGS = "settings.sha256"
 #: What the theme loads on every page, two megabytes, and this book needs on none: icons as programs beside those of its
-#: font, and the index for answers to a search before it is sent, which only its page of answers gives.
-_IDLE = re.compile(r"\s*<script[^>]*\b(?:fontawesome|searchtools|language_data|searchindex)\.js[^>]*></script>")
+#: font, and the index for answers to a search before it is sent, which only the page of answers gives.
+_ICONS, _INDEX = (
+    re.compile(rf"\s*<script[^>]*\b(?:{names})\.js[^>]*></script>")
+    for names in ("fontawesome", "searchtools|language_data|searchindex")
+)
 _TROUBLE = re.compile(r"WARNING|ERROR|CRITICAL|[a-z]rror:")
 
 
@@ -72,7 +75,8 @@ def _lighten(html: Path) -> None:
             nbformat.write(notebook, path)
     for path in sorted(html.rglob("*.html")):
         page = path.read_text(encoding="utf-8")
-        if path.name != "search.html" and (less := _IDLE.sub("", page)) != page:
+        less = _ICONS.sub("", page if path == html / "search.html" else _INDEX.sub("", page))
+        if less != page:
             path.write_text(less, encoding="utf-8")
     static = html / "_static"
     # Maps of the theme's programs are for its makers; every browser of today reads woff2.
