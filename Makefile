@@ -18,6 +18,8 @@ endif
 # Nothing is left in the home folder except below .cache.
 export MPLCONFIGDIR := $(CURDIR)/_build/cache/matplotlib
 export JUPYTER_PLATFORM_DIRS := 1
+# Many processes import the same modules: compiled once, they are kept.
+unexport PYTHONDONTWRITEBYTECODE
 
 help:
 	@sed -n '1,2s/^# //p' Makefile
