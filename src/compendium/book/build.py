@@ -73,11 +73,16 @@ def _lighten(html: Path) -> None:
                 if cell.cell_type == "code":
                     cell.outputs, cell.execution_count = [], None
             nbformat.write(notebook, path)
-    for path in sorted(html.rglob("*.html")):
+    shown = set()
+    for path in html.rglob("*.html"):
         page = path.read_text(encoding="utf-8")
+        shown.update(re.findall(r'_images/([^"]+)"', page))
         less = _ICONS.sub("", page if path == html / "search.html" else _INDEX.sub("", page))
         if less != page:
             path.write_text(less, encoding="utf-8")
+    for path in (html / "_images").glob("*"):
+        if path.name not in shown:  # by a page that was made again since
+            path.unlink()
     static = html / "_static"
     # Maps of the theme's programs are for its makers; every browser of today reads woff2.
     for path in {*static.rglob("*.map"), *static.rglob("fontawesome.js*"), *static.glob("vendor/**/*.ttf")}:
