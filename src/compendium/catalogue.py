@@ -201,7 +201,7 @@ def listed(names: Iterable) -> str:
     return ", ".join(str(name) for name in names)
 
 
-class StrictLoader(yaml.SafeLoader):
+class StrictLoader(yaml.CSafeLoader):
     """YAML in which a key given twice is an error: the parser would silently keep the last."""
 
     def construct_mapping(self, node, deep=False):

@@ -97,7 +97,7 @@ def tolerances(experiment_id: str) -> Tolerances:
     """Tolerances within which a unit computed again must agree (``data/tolerances.yml``)."""
     path = paths.data("tolerances.yml")
     try:
-        rules = yaml.safe_load(path.read_text(encoding="utf-8"))["recheck"]
+        rules = yaml.load(path.read_text(encoding="utf-8"), Loader=yaml.CSafeLoader)["recheck"]
         patterns = [*rules["experiments"].get(experiment_id, {}).items(), *rules["metrics"].items()]
         return Tolerances(tuple((name, *_pair(rule)) for name, rule in patterns), _pair(rules))
     except (OSError, yaml.YAMLError, KeyError, TypeError, ValueError, AttributeError) as error:

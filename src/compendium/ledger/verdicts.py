@@ -121,7 +121,7 @@ def rule_file() -> RuleFile:
 
 @records.kept
 def _read(path: Path) -> RuleFile:
-    return RuleFile.model_validate(yaml.safe_load(path.read_text(encoding="utf-8")))
+    return RuleFile.model_validate(yaml.load(path.read_text(encoding="utf-8"), Loader=yaml.CSafeLoader))
 
 
 @dataclass(frozen=True)
