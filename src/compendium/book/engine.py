@@ -81,6 +81,14 @@ class _Shell(InteractiveShell):
         self.outputs: list = []
         super().__init__(config=Config({"HistoryManager": {"enabled": False}}), **given)
 
+    def showtraceback(self, *given, **options):
+        kind, error, _ = sys.exc_info()
+        if isinstance(error, MemoryError):  # what is left may not do to say where
+            limit = resource.getrlimit(resource.RLIMIT_DATA)[0] / 2**30
+            self._showtraceback(kind, f"{error}; a page may take {limit:.3g} GiB of memory", [])
+        else:
+            super().showtraceback(*given, **options)
+
     def _showtraceback(self, etype, evalue, stb):
         self.outputs.append(new_output("error", ename=etype.__name__, evalue=str(evalue), traceback=stb))
 
