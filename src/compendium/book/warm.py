@@ -108,7 +108,7 @@ def _ask(address: str, arguments: list[str]) -> int:
             page = int(answer.readline())
         except (OSError, ValueError):
             print(
-                f"{arguments[0]} was not made: the interpreter from which pages are forked has ended. What is finished "
+                f"{arguments[1]} was not made: the interpreter from which pages are forked has ended. What is finished "
                 "is kept; the same command continues.",
                 file=sys.stderr,
             )
@@ -120,7 +120,7 @@ def _ask(address: str, arguments: list[str]) -> int:
             why = f"it took more than {SECONDS} seconds and did not stop by itself"
         except (OSError, ValueError):
             why = "its process was killed, or the machine ran out of memory"
-        print(f"{arguments[0]} was not made: {why}. What is finished is kept; run the command again.", file=sys.stderr)
+        print(f"{arguments[1]} was not made: {why}. What is finished is kept; run the command again.", file=sys.stderr)
         return 1
 
 
