@@ -99,11 +99,15 @@ def write(path: Path, content: bytes) -> None:
     """Write a file whole or not at all: a reader, or a run after a crash, never sees a part of it."""
     path.parent.mkdir(parents=True, exist_ok=True)
     partial = path.with_name(f".{path.name}.part")
-    with partial.open("wb") as stream:
-        stream.write(content)
-        stream.flush()
-        os.fsync(stream.fileno())
-    partial.replace(path)
+    try:
+        with partial.open("wb") as stream:
+            stream.write(content)
+            stream.flush()
+            os.fsync(stream.fileno())
+        partial.replace(path)
+    except OSError as error:
+        partial.unlink(missing_ok=True)  # a disk that is full stays so otherwise
+        raise OSError(error.errno, error.strerror, str(path)) from None
 
 
 def tidy(values: Mapping[str, object], reason: str = "", **key: object) -> list[dict]:

@@ -198,7 +198,8 @@ def main(arguments: list[str] | None = None) -> int:
         if given.key:
             watch.note(given.target, given.key, seconds)
     except (FairError, OSError) as error:
-        print(error, file=sys.stderr, flush=True)
+        failed = f"{given.target} was not made: {error}" if isinstance(error, OSError) else error
+        print(failed, file=sys.stderr, flush=True)
         return 1
     name = (
         given.source
