@@ -38,6 +38,8 @@ def judged(k, method):
         raise ValueError(f"{method} was told to fail")
     if "FAKE_REFUSE" in os.environ:
         raise FetchError("points.csv: not there.\\n  to do: fetch it")
+    if os.environ.get("FAKE_HANG") == f"k{k} {method}":
+        time.sleep(600)
     time.sleep(float(os.environ.get("FAKE_SECONDS", "0")))
     rng = np.random.default_rng([SEED, k, METHODS.index(method)])
     base = {"PCA": 20.0, "Fair PCA": 15.0, "Fair PCA-S (0.5)": 10.0}[method]

@@ -261,6 +261,8 @@ class Replay:
             raise ConfigurationError(f"jobs is {jobs}, but at least 1 process is needed.")
         context = multiprocessing.get_context("fork")
         waiting, running = list(reversed(self.units)), {}
+        if waiting:
+            provenance.ready()
         alive, held = os.pipe()
         try:
             while waiting or running:

@@ -59,7 +59,9 @@ class Provenance:
     def __init__(self, notebook: str = "") -> None:
         self._cells = {notebook: cells_digest(paths.root() / notebook)} if notebook else {}
         self.commit, self.dirty = records.commit()
-        ours = {_name(path): path for package in PACKAGES for path in (SOURCES / package).rglob("*.py")}
+        ours = {
+            path.relative_to(SOURCES).as_posix(): path for name in PACKAGES for path in (SOURCES / name).rglob("*.py")
+        }
         self._before = {name: records.digest(path.read_bytes()) for name, path in (_loaded() | ours).items()}
         self.opened: set[str] = set()
 
@@ -75,13 +77,12 @@ class Provenance:
         """Commit, code, packages, interpreter and kind of machine; equal for most units of one run."""
         lock = paths.root() / "requirements.lock"
         code = {name: self._before.get(name) or _digest(path) for name, path in _loaded().items()} | self._cells
-        providers = _providers()
-        packages = {name for module in list(sys.modules) for name in providers.get(module.partition(".")[0], ())}
+        packages = _packages()
         return {
             "commit": self.commit,
             "dirty": self.dirty,
             "code": {name: digest[:16] for name, digest in sorted(code.items())},
-            "packages": {name: importlib.metadata.version(name) for name in sorted(packages)},
+            "packages": {name: _version(name) for name in sorted(packages)},
             "lock_sha256": _digest(lock) if lock.is_file() else None,
             "python": platform.python_version(),
             "machine": f"{platform.system()} {platform.machine()}",
@@ -108,6 +109,13 @@ class Provenance:
         if dataset is not None and (now := data_now(f"{SET} {dataset}")):
             found[f"{SET} {dataset}"] = now
         return found
+
+
+def ready() -> None:
+    """What is installed and loaded is looked up now, so that no process that is forked from this one does it again."""
+    _loaded()
+    for name in _packages():
+        _version(name)
 
 
 def edited(environment: Mapping) -> list[str]:
@@ -176,19 +184,27 @@ def _declared(path: Path) -> Mapping[str, Mapping[str, int]]:
         raise ResultError(f"{path.name}: {why}. Correct it; the versions are declared there.") from error
 
 
-def _name(path: Path) -> str:
+@cache
+def _name(path: Path, checkout: Path) -> str:
     """A file as records name it: from its package on, or from the checkout on; blank if it is in neither."""
     ours = any(path.is_relative_to(SOURCES / package) for package in PACKAGES)
-    base = SOURCES if ours else paths.root().resolve()
+    base = SOURCES if ours else checkout
     return path.relative_to(base).as_posix() if path.is_relative_to(base) else ""
+
+
+@cache
+def _source(file: str) -> Path | None:
+    """Where a module was loaded from; None for what is no Python or belongs to a package that was installed."""
+    path = Path(file).resolve()
+    return path if path.suffix == ".py" and "site-packages" not in path.parts else None
 
 
 def _loaded() -> dict[str, Path]:
     """The files of the checkout that this process has loaded, but for those that cannot move a number."""
-    found = {}
+    found, checkout = {}, paths.root().resolve()
     for module in list(sys.modules.values()):
-        path = Path(getattr(module, "__file__", None) or "/").resolve()
-        if path.suffix == ".py" and "site-packages" not in path.parts and (name := _name(path)):
+        path = _source(getattr(module, "__file__", None) or "/")
+        if path and (name := _name(path, checkout)):
             found[name] = path
     return {name: path for name, path in found.items() if not any(fnmatchcase(name, pattern) for pattern in OUTSIDE)}
 
@@ -200,9 +216,18 @@ def _code_now(name: str) -> str | None:
     return None
 
 
+def _packages() -> set[str]:
+    """The installed packages of which this process has loaded something."""
+    providers = _providers()
+    return {name for module in list(sys.modules) for name in providers.get(module.partition(".")[0], ())}
+
+
 @cache
 def _providers() -> Mapping[str, list[str]]:
     return importlib.metadata.packages_distributions()
+
+
+_version = cache(importlib.metadata.version)
 
 
 @cache

@@ -8,6 +8,7 @@ from decimal import ROUND_HALF_UP, Decimal
 import numpy as np
 import pandas as pd
 import pytest
+import sklearn.datasets
 
 from compendium import data as datasets
 from compendium import paths
@@ -165,9 +166,9 @@ def test_the_bundled_splits_are_seeded_and_standardised_with_their_training_part
 
 
 def test_other_bundled_values_are_refused(monkeypatch):
-    changed = tables.load_diabetes(scaled=False)
+    changed = sklearn.datasets.load_diabetes(scaled=False)
     changed.data[0, 0] += 1
-    monkeypatch.setattr(tables, "load_diabetes", lambda scaled: changed)
+    monkeypatch.setattr(sklearn.datasets, "load_diabetes", lambda scaled: changed)
     with pytest.raises(DataError, match=r"requirements\.lock"):
         datasets.load("sklearn_diabetes")
 

@@ -40,8 +40,10 @@ STILL = {
 
 def shuffled(values: pd.Series, rng: np.random.Generator) -> pd.Series:
     """The same values in another order; what is missing stays missing."""
-    there = values[values.notna() & (values != "")]
-    return values.where(~values.index.isin(there.index), pd.Series(rng.permutation(there), index=there.index))
+    found = values.to_numpy(copy=True)
+    there = np.flatnonzero(~pd.isna(found) & (found != ""))
+    found[there] = rng.permutation(found[there])
+    return pd.Series(found, index=values.index)
 
 
 def multiplied(values: pd.Series, rng: np.random.Generator) -> pd.Series:

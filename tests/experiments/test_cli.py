@@ -9,6 +9,7 @@ from typer.testing import CliRunner
 
 import compendium.data
 import evenspan
+from compendium import cli as commands
 from compendium.cli import app
 from evenspan.auditing.execution import numeric_environment
 from evenspan.core.errors import FetchError
@@ -106,14 +107,19 @@ def test_a_failing_notebook_is_told(toy_checkout):
     assert "AssertionError: thirteen" in result.stderr
 
 
-def test_the_full_profile_runs_what_is_asked_and_keeps_what_is_stored(toy_checkout):
+def test_the_full_profile_runs_what_is_asked_and_keeps_what_is_stored(toy_checkout, monkeypatch):
     result = cli("run", "toy-table", "--profile", "full", "--execution", "toy-k2", "--jobs", "2")
     assert result.exit_code == 0, result.output
     assert "toy-table: 3 computed, 0 stored already, 0 failed\n" in result.stdout
+    assert (toy_checkout / "_build" / "runs" / "toy-table" / "toy-k2.ipynb").is_file()
+    notebooks = []
+    monkeypatch.setattr(commands, "_run_notebook", lambda entry, arguments: notebooks.append(arguments))
     again = cli("run", "toy-table", "--profile", "full", "-p", "k", "2")
     assert "toy-table: 0 computed, 3 stored already, 0 failed\n" in again.stdout
     one = cli("run", "toy-table", "--profile", "full", "--task", "k10-pca")
     assert "toy-table: 1 computed, 0 stored already, 0 failed\n" in one.stdout
+    whole = {"dataset": "toy", "k": 2, "scale": 1.5, "quick": True, "profile": "full"}
+    assert notebooks == [whole], "a single unit is computed without the notebook"
 
 
 def test_a_failing_task_gives_code_1(toy_checkout, monkeypatch):

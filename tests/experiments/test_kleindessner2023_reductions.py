@@ -45,7 +45,7 @@ def test_parts_are_drawn_by_the_released_generator_and_standardised_by_training(
 def small(cells_of):
     """The notebook on a small table; without reductions where fairlearn is not installed."""
     pytest.importorskip("fairlearn")
-    return cells_of("kleindessner2023-reductions", datasets=TABLE, size=100, runs=1, bounds="0.001, 0.05")
+    return cells_of("kleindessner2023-reductions", datasets=TABLE, size=150, runs=1, bounds="0.001, 0.05")
 
 
 @pytest.mark.parametrize("method", reductions.FAIR)

@@ -29,7 +29,7 @@ def notebook(cells_of):
 def clustered(notebook):
     """Times and messages of one worker and two on tiny tables."""
     with scale.clusters((1, 2)) as clients, pytest.MonkeyPatch.context() as patch:
-        times = scale.side_by_side(clients, {"d": 20, "rows": 60, "chunks": 6}, 3)
+        times = scale.side_by_side(clients, {"d": 20, "rows": 60, "chunks": 6}, 2)
         patch.setattr(scale, "clusters", lambda workers: contextlib.nullcontext({w: clients[w] for w in workers}))
         return checked(whole(times + notebook["messages"]()), "cluster")
 

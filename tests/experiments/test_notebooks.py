@@ -1,10 +1,13 @@
 """Every notebook once with a setting that no page shows: it gives a result of its own, and no verdicts."""
 
+from contextlib import contextmanager
+
+import distributed
 import pandas as pd
 import pytest
 
 from compendium.catalogue import catalogue, experiment
-from compendium.papers.lee2023 import scale
+from compendium.papers.lee2023 import images, scale
 from compendium.protocol import cells
 from evenspan.core.errors import FairError
 
@@ -26,7 +29,7 @@ SETTINGS = {
     "zhou2024-kernels": {"dataset": "made"},
     "lee2023-table": {"dataset": "compas", "k": 3, "directions": "0, 2", "splits": 1},
     "lee2023-learnability": {
-        **{"sizes": "100, 316, 1000", "runs": 2, "factors": "d", "factor_sizes": "100, 316", "factor_runs": 1},
+        **{"sizes": "32, 100", "runs": 2, "factors": "m", "factor_sizes": "32, 100", "factor_runs": 1},
         "special_runs": 1,
     },
     "lee2023-comparison": {"directions": "2", "size": 500, "blocks": 4, "streams": 2},
@@ -45,11 +48,11 @@ SETTINGS = {
     "across-methods": {"dataset": "sklearn_diabetes", "sizes": "2", "splits": 1},
     "kleindessner2023-table": {"dataset": "compas", "k": 3, "splits": 2},
     "kleindessner2023-runtime": {"sizes": "200 x 10, 300 x 10", "repetitions": 1},
-    "kleindessner2023-rival-times": {"features": "8, 10", "repetitions": 1},
+    "kleindessner2023-rival-times": {"features": "6, 10", "repetitions": 1},
     "kleindessner2023-synthetic": {"n": 100, "draws": 2, "dimensions": "10", "splits": 1},
     "kleindessner2023-illustration": {"draws": 3},
     "kleindessner2023-faces": {"k": 20, "splits": 1, "images": 60},
-    "kleindessner2023-reductions": {"datasets": "sklearn_diabetes", "size": 60, "runs": 1, "bounds": "0.05"},
+    "kleindessner2023-reductions": {"datasets": "sklearn_diabetes", "size": 150, "runs": 1, "bounds": "0.1"},
     "kleindessner2023-reductions-times": {"dataset": "sklearn_diabetes", "sizes": "100", "runs": 1},
 }
 
@@ -62,14 +65,36 @@ def test_every_notebook_has_a_setting_of_its_own():
     assert set(SETTINGS) | NEEDS_RAW_DATA == set(catalogue())
 
 
+@contextmanager
+def _threads(n_workers):
+    options = {"n_workers": n_workers, "threads_per_worker": 1, "dashboard_address": ":0"}
+    with (
+        distributed.LocalCluster(processes=False, protocol="tcp://", **options) as cluster,
+        distributed.Client(cluster, set_as_default=False) as client,
+    ):
+        yield client
+
+
 @pytest.fixture
-def few_chunks(monkeypatch):
-    """Clusters reduce tables of eight chunks where the notebook has 64: a page counts messages, no test does here."""
+def small_clusters(monkeypatch):
+    """Clusters of threads that reduce tables of two chunks; those of a page are processes (``test_lee2023_scale``)."""
     made = scale.generated
-    monkeypatch.setattr(scale, "generated", lambda d, rows, chunks: made(d, rows, min(chunks, 8)))
+    monkeypatch.setattr(scale, "generated", lambda d, rows, chunks: made(d, rows, min(chunks, 2)))
+    monkeypatch.setattr(scale, "local_cluster", _threads)
 
 
-@pytest.mark.usefixtures("few_chunks")
+@pytest.fixture
+def few_portraits(monkeypatch):
+    """Readers learn from 300 portraits and are judged on as many; a page has some thousands."""
+    made, few = images.stream, {images.READ, images.JUDGED}
+
+    def stream(size, seed, rows, **options):
+        return made(size, seed, min(rows, 300) if seed in few else rows, **options)
+
+    monkeypatch.setattr(images, "stream", stream)
+
+
+@pytest.mark.usefixtures("small_clusters", "few_portraits")
 @pytest.mark.parametrize("name", SETTINGS)
 def test_a_setting_that_no_page_shows_gives_a_result_without_verdicts(name):
     entry = experiment(name)

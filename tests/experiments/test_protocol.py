@@ -306,13 +306,13 @@ def test_the_commit_is_that_of_this_checkout_with_what_differs_from_it(toy_check
 # -- runs that are ended ------------------------------------------------------------------------------------------
 
 
-def start(jobs: int, seconds: float = 0.4, first: str = "pass") -> subprocess.Popen:
+def start(jobs: int, seconds: float = 0.0, first: str = "pass", hangs: str = "") -> subprocess.Popen:
     code = f"{first}; "
     code += "from compendium import catalogue, protocol; entry = catalogue.experiment('toy-table'); "
     code += f"[protocol.replay(entry, entry.execution(one), jobs={jobs}) for one in entry.executions]"
     return subprocess.Popen(
         [sys.executable, "-c", code],
-        env=os.environ | {"FAKE_SECONDS": str(seconds)},
+        env=os.environ | {"FAKE_SECONDS": str(seconds), "FAKE_HANG": hangs},
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
         # A shell without job control starts background processes deaf to Ctrl-C, and their children inherit that.
@@ -345,7 +345,8 @@ def test_a_run_ended_again_and_again_ends_with_the_same_bytes(finished, run_toy)
         path.unlink()
     for ending, enough in ((signal.SIGKILL, 1), (signal.SIGINT, 3), (signal.SIGTERM, 4)):
         before = done()
-        process = start(jobs=2, seconds=1.0)
+        # Units of one length end together, so that one is ended while it is stored. The last one never ends by itself.
+        process = start(jobs=2, seconds=0.1, hangs="k2 Fair PCA-S (0.5)")
         until(lambda: len(done()) >= enough)  # noqa: B023 - used within this turn only
         process.send_signal(ending)
         assert process.wait(timeout=120) != 0
@@ -361,7 +362,7 @@ def test_a_run_ended_again_and_again_ends_with_the_same_bytes(finished, run_toy)
 def test_ctrl_c_while_a_worker_is_forked_is_not_lost(results):
     """Python reports what is raised in the hooks around a fork, and goes on."""
     hook = "import os, signal; os.register_at_fork(before=lambda: os.kill(os.getpid(), signal.SIGINT))"
-    assert start(jobs=1, seconds=0, first=hook).wait(timeout=120) == -signal.SIGINT
+    assert start(jobs=1, first=hook).wait(timeout=120) == -signal.SIGINT
     assert not store.read_records("toy-table")
 
 

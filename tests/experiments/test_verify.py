@@ -35,9 +35,17 @@ def test_the_tasks_behind_the_numbers(finished):
         verify.of_cells(["toy_k10/999"])
 
 
-def test_a_sample_is_drawn_by_its_seed(finished):
+@pytest.fixture
+def numbers(finished, monkeypatch):
+    """What stands behind the numbers of the ledger, read once; who draws from it asks for it with every draw."""
+    behind = verify.numbers()
+    monkeypatch.setattr(verify, "numbers", lambda: behind)
+    return behind
+
+
+def test_a_sample_is_drawn_by_its_seed(numbers):
     everything = verify.sample("100%", "a")
-    assert everything == sorted({task for several in verify.numbers().values() for task in several})
+    assert everything == sorted({task for several in numbers.values() for task in several})
     drawn = [verify.sample("1", seed) for seed in "abcdefghij"]
     assert drawn == [verify.sample("1", seed) for seed in "abcdefghij"]
     assert len(set(map(tuple, drawn))) > 1
@@ -46,8 +54,8 @@ def test_a_sample_is_drawn_by_its_seed(finished):
             verify.sample(wrong, "a")
 
 
-def test_the_parts_are_a_division(finished, monkeypatch):
-    tasks = sorted({task for several in verify.numbers().values() for task in several})
+def test_the_parts_are_a_division(numbers, monkeypatch):
+    tasks = sorted({task for several in numbers.values() for task in several})
     took = dict(zip(tasks, (3.0, 2.0, 4.0), strict=True))
     monkeypatch.setattr(verify, "_seconds", lambda chosen: {task: took[task] for task in chosen})
     limit = 6.0

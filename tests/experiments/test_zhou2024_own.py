@@ -15,7 +15,7 @@ from evenspan.core.errors import ConfigurationError, ExecutionError
 SETTINGS = {
     "table": {"seeds": 1},
     "multiple": {"seeds": 1, "rounds": 2},
-    "tradeoff": {"weights": "0, 1, 2", "sweeps": 3, "seeds": 2},
+    "tradeoff": {"weights": "0, 2", "sweeps": 2, "seeds": 1},
     "kernels": {"blocks": 10},
 }
 

@@ -4,7 +4,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 import numpy as np
-from sklearn.model_selection import KFold
 
 from evenspan.core.errors import ConfigurationError, GroupError, RegistryError
 
@@ -110,6 +109,8 @@ def split_rows(groups: np.ndarray, seed: int, *, share: float = TRAIN_SHARE, fol
     if folds == 1:
         rows["train"] = np.sort(order)
     else:
+        from sklearn.model_selection import KFold  # here, as a third of a second passes until it is imported
+
         for i, (_, held_out) in enumerate(KFold(folds, shuffle=True, random_state=seed).split(order)):
             rows[f"fold{i}"] = np.sort(order[held_out])
     rows["test"] = np.sort(np.concatenate(test))

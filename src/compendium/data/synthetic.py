@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
-from scipy import linalg, signal
+import scipy
+from scipy import linalg
 
 from evenspan.core.errors import ConfigurationError, DataError
 from evenspan.core.moments import GroupMoments
@@ -61,7 +62,7 @@ def autoregressive_rows(r: float, n: int, size: int, rng: np.random.Generator) -
     """
     noise = rng.standard_normal((n, size))
     noise[:, 0] /= np.sqrt(1 - r**2)  # the process starts in its stationary distribution
-    return signal.lfilter([1.0], [1.0, -r], noise, axis=1)
+    return scipy.signal.lfilter([1.0], [1.0, -r], noise, axis=1)
 
 
 def covariance_distance() -> float:

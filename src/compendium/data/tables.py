@@ -14,9 +14,8 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from sklearn.datasets import load_diabetes
 
-from evenspan import TableEncoder
+import evenspan
 from evenspan.core.errors import ConfigurationError, DataError, RegistryError
 
 from .fetch import fetch_file
@@ -112,7 +111,7 @@ def own_table(path: str, groups: str, target: str | None = None) -> Dataset:
     """
     named = {"groups": groups} | ({} if target is None else {"target": target})
     table = read_own(path, **named)
-    X = TableEncoder(standardize=False).fit_transform(table.drop(columns=list(named.values())))
+    X = evenspan.TableEncoder(standardize=False).fit_transform(table.drop(columns=list(named.values())))
     labels = table[groups].to_numpy()
     if target is None:
         return Dataset(Path(path).stem, X.to_numpy(float), labels, labels, tuple(X.columns))
@@ -174,6 +173,8 @@ def load_bundled(entry: Entry) -> Dataset:
 
     y = 1 for a progression above its median.
     """
+    from sklearn.datasets import load_diabetes  # here, so that who loads another table does not wait for scikit-learn
+
     bunch, sex = load_diabetes(scaled=False), 1
     digest = hashlib.sha256()
     for array in (bunch.data, bunch.target):

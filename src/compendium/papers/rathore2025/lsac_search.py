@@ -11,6 +11,7 @@ gpa, male and sex) give the same numbers in standard PCA, so one of them is here
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import product
 from math import comb
 
@@ -195,7 +196,7 @@ class Candidate:
     rule: str
     values: np.ndarray
 
-    @property
+    @cached_property
     def score(self) -> tuple[int, float]:
         """Numbers equal, and minus the deviation: larger is better. Rounded, as PCA cannot tell codings apart."""
         return int(equal(self.values, "StandardPCA")), -round(float(deviation(self.values, "StandardPCA")), 9)
