@@ -3,6 +3,8 @@
 The visit of every page with axe-core is in ``test_pages.py``.
 """
 
+from contextlib import contextmanager
+
 import pytest
 
 from ..sight import contrast, hexadecimal
@@ -11,16 +13,19 @@ from .axe import PAPER, by_night, look_at
 pytestmark = pytest.mark.browser
 
 
-def calm(open_page, name, **size):
-    page = open_page(name, **size)
-    page.emulate_media(reduced_motion="reduce")
-    page.wait_for_load_state("networkidle")
-    return page
+@contextmanager
+def emulated(page, **media):
+    """A page under other conditions; those of the tab, which the next test gets, are back afterwards."""
+    page.emulate_media(**media)
+    try:
+        yield
+    finally:
+        page.emulate_media(media="null", reduced_motion="reduce")
 
 
-def test_planted_violations_are_found(open_page):
+def test_planted_violations_are_found(reader):
     """Control: an image without words, pale text, a button without a name, a table header without text."""
-    page = calm(open_page, "index.html")
+    page = reader("index.html")
     page.evaluate(
         """() => document.querySelector('.bd-article').insertAdjacentHTML('beforeend',
             '<img src="_static/favicon.svg"><p style="color: #999; background: #fff">pale</p><button></button>'
@@ -63,8 +68,8 @@ def walk(page, most=400):
 
 
 @pytest.mark.parametrize(("name", "mode"), [("cite.html", "light"), ("rerun.html", "dark")])
-def test_the_keyboard_reaches_everything_and_shows_where_it_is(open_page, name, mode):
-    page = calm(open_page, name)
+def test_the_keyboard_reaches_everything_and_shows_where_it_is(reader, name, mode):
+    page = reader(name)
     if mode == "dark":
         by_night(page)
     found = walk(page)
@@ -80,8 +85,8 @@ def test_the_keyboard_reaches_everything_and_shows_where_it_is(open_page, name, 
     assert set(links) <= {one["href"] for one in found}
 
 
-def test_the_first_key_skips_to_the_text(open_page):
-    page = calm(open_page, "index.html")
+def test_the_first_key_skips_to_the_text(reader):
+    page = reader("index.html")
     page.keyboard.press("Tab")
     here = page.evaluate(WHERE)
     assert here["words"] == "Skip to main content"
@@ -93,7 +98,8 @@ def test_the_first_key_skips_to_the_text(open_page):
 
 
 def test_search_and_the_mode_of_colours_work_without_a_mouse(open_page):
-    page = calm(open_page, "index.html")
+    page = open_page("index.html")  # of somebody whose mode of colours nobody else gets
+    page.emulate_media(reduced_motion="reduce")
     page.keyboard.press("Control+K")
     page.wait_for_selector("#pst-search-dialog[open]")
     assert page.evaluate("() => document.activeElement.matches('input[type=search]')")
@@ -108,8 +114,8 @@ def test_search_and_the_mode_of_colours_work_without_a_mouse(open_page):
     assert set(modes) == {"light", "dark", "auto"}
 
 
-def test_navigation_and_folded_code_open_with_a_key(open_page):
-    page = calm(open_page, "across/guide.html")
+def test_navigation_and_folded_code_open_with_a_key(reader):
+    page = reader("across/guide.html")
     summary = page.query_selector(".bd-sidebar-primary li.has-children > details:not([open]) > summary")
     assert summary.get_attribute("aria-label").startswith("Pages below: ")
     summary.focus()
@@ -123,9 +129,8 @@ def test_navigation_and_folded_code_open_with_a_key(open_page):
     assert folded.evaluate("e => e.parentElement.open")
 
 
-def test_nobody_who_asked_for_less_motion_gets_any(open_page):
-    page = open_page("index.html")
-    page.emulate_media(reduced_motion="reduce")
+def test_nobody_who_asked_for_less_motion_gets_any(reader):
+    page = reader("index.html")
     longest = page.evaluate(
         """() => Math.max(...[...document.querySelectorAll('body *')].flatMap(e => {
             const s = getComputedStyle(e);
@@ -133,35 +138,37 @@ def test_nobody_who_asked_for_less_motion_gets_any(open_page):
         }))"""
     )
     assert longest == 0
-    page.emulate_media(reduced_motion="no-preference")
-    assert page.evaluate(
-        "() => [...document.querySelectorAll("
-        "'body *')].some(e => parseFloat(getComputedStyle(e).transitionDuration) > 0)"
-    ), "control: something moves for the others"
+    with emulated(page, reduced_motion="no-preference"):
+        assert page.evaluate(
+            "() => [...document.querySelectorAll("
+            "'body *')].some(e => parseFloat(getComputedStyle(e).transitionDuration) > 0)"
+        ), "control: something moves for the others"
 
 
 # --- paper ----------------------------------------------------------------------------------------------------------
 
 
-def test_paper_says_where_links_lead_and_which_code_is_folded(open_page):
-    page = calm(open_page, "across/guide.html", **PAPER)
+def test_paper_says_where_links_lead_and_which_code_is_folded(reader):
+    page = reader("across/guide.html")
+    page.set_viewport_size(PAPER)
     page.evaluate(
         """() => document.querySelector('.bd-article p').insertAdjacentHTML('beforeend',
             '<a id="out" href="https://example.org/">out</a><a id="in" href="ranks.html">in</a>')"""
     )
-    page.emulate_media(media="print")
     behind = "id => getComputedStyle(document.getElementById(id), '::after').content"
-    assert "https://example.org/" in page.evaluate(behind, "out").replace("attr(href)", "https://example.org/")
-    assert page.evaluate(behind, "in") == "none"
-    folded = page.locator(".bd-article div.cell details.hide").first
-    assert "folded" in folded.evaluate("e => getComputedStyle(e.querySelector('summary'), '::before').content")
-    assert folded.evaluate("e => e.getBoundingClientRect().height") < 60
+    with emulated(page, media="print"):
+        assert "https://example.org/" in page.evaluate(behind, "out").replace("attr(href)", "https://example.org/")
+        assert page.evaluate(behind, "in") == "none"
+        folded = page.locator(".bd-article div.cell details.hide").first
+        assert "folded" in folded.evaluate("e => getComputedStyle(e.querySelector('summary'), '::before').content")
+        assert folded.evaluate("e => e.getBoundingClientRect().height") < 60
 
 
-def test_tables_break_between_rows_and_repeat_their_headers(open_page, tmp_path):
+def test_tables_break_between_rows_and_repeat_their_headers(reader, tmp_path):
     from pypdf import PdfReader
 
-    page = calm(open_page, "index.html", **PAPER)
+    page = reader("index.html")
+    page.set_viewport_size(PAPER)
     rows = "".join(f"<tr><td>row {i}</td><td>{i * i}</td></tr>" for i in range(150))
     page.evaluate(
         """rows => { document.querySelector('.bd-article').innerHTML =
@@ -169,6 +176,7 @@ def test_tables_break_between_rows_and_repeat_their_headers(open_page, tmp_path)
             + rows + '</tbody></table>' }""",
         rows,
     )
+    page.emulate_media(media="null")  # on paper, not on the screen
     page.pdf(path=tmp_path / "long.pdf", format="A4")
     texts = [sheet.extract_text() for sheet in PdfReader(tmp_path / "long.pdf").pages]
     assert len(texts) >= 3

@@ -11,8 +11,8 @@ pytestmark = pytest.mark.browser
 KINDS = [kind.name.lower() for kind in Kind]
 
 
-def test_four_doors_lead_somewhere(open_page, html):
-    page = open_page("index.html")
+def test_four_doors_lead_somewhere(reader, html):
+    page = reader("index.html")
     doors = page.locator(".doors a.sd-stretched-link")
     targets = [doors.nth(place).get_attribute("href").partition("#")[0] for place in range(doors.count())]
     assert len(set(targets)) == 4
@@ -21,15 +21,15 @@ def test_four_doors_lead_somewhere(open_page, html):
         assert (html / target).is_file(), target
 
 
-def test_search_finds_a_word(open_page):
-    page = open_page("search.html?q=Binder")
+def test_search_finds_a_word(reader):
+    page = reader("search.html?q=Binder")
     page.wait_for_selector("#search-results li", timeout=20_000)
     assert "Rerun" in page.locator("#search-results").inner_text()
     assert page.trouble == []
 
 
-def test_next_link(open_page):
-    page = open_page("index.html")
+def test_next_link(reader):
+    page = reader("index.html")
     page.click("a.right-next")
     page.wait_for_url(lambda url: not url.endswith("index.html"))
     assert page.locator(".bd-article h1").count() == 1
@@ -49,8 +49,8 @@ def test_dark_mode(open_page):
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
-def test_verdict_marks_can_be_read(open_page, theme):
-    page = open_page("index.html")
+def test_verdict_marks_can_be_read(reader, theme):
+    page = reader("index.html")
     colours = page.evaluate(
         """([theme, kinds]) => {
             document.documentElement.dataset.theme = theme;
@@ -108,8 +108,8 @@ def test_ledger_can_be_filtered_and_sorted(open_page):
     assert page.trouble == []
 
 
-def test_every_number_has_a_field_that_leads_to_its_row(open_page):
-    page = open_page("ledger.html")
+def test_every_number_has_a_field_that_leads_to_its_row(reader):
+    page = reader("ledger.html")
     names = page.eval_on_selector_all(".ledger-grid a", "links => links.map(link => link.hash.slice(1))")
     rows = page.eval_on_selector_all("table.ledger tbody tr", "rows => rows.map(row => row.id)")
     assert sorted(names) == sorted(rows)
@@ -132,8 +132,8 @@ def test_the_rows_shown_can_be_downloaded(open_page, tmp_path):
     assert page.trouble == []
 
 
-def test_the_ledger_can_be_used_with_the_keyboard(open_page):
-    page = open_page("ledger.html")
+def test_the_ledger_can_be_used_with_the_keyboard(reader):
+    page = reader("ledger.html")
     page.focus("#ledger-search")
     reached = []
     for _ in range(14):
@@ -147,8 +147,8 @@ def test_the_ledger_can_be_used_with_the_keyboard(open_page):
     assert page.trouble == []
 
 
-def test_the_first_page_says_how_much_held(open_page):
-    page = open_page("index.html")
+def test_the_first_page_says_how_much_held(reader):
+    page = reader("index.html")
     text = page.locator(".bd-article").inner_text()
     assert "published numbers:" in text.partition("The field in one figure")[0], "above the first figure"
     lines = page.locator("p", has_text="published numbers:")

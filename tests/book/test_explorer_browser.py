@@ -20,11 +20,11 @@ NUMBER = r"[−-]?\d+(?:\.\d+)?(?:e[−-]?\d+)?"
 
 
 @pytest.fixture
-def opened(open_page):
+def opened(reader):
     """The explorer, drawn; ``query`` is what stands behind the question mark of its address."""
 
-    def visit(query: str = "", **size):
-        page = open_page(f"explorer.html{query}", **size)
+    def visit(query: str = ""):
+        page = reader(f"explorer.html{query}")
         ready(page)
         return page
 
@@ -44,15 +44,33 @@ def value(text: str) -> float:
     return float(re.search(NUMBER, text).group().replace("−", "-"))
 
 
-def numbers_of(page) -> list[str]:
-    """Everything in the drawing and beside it in which a number that is none would show."""
-    return page.evaluate(
-        """() => [
-            ...[...document.querySelectorAll('.explorer svg *')].flatMap(e => [...e.attributes].map(a => a.value)),
-            ...[...document.querySelectorAll('.explorer')].map(e => e.innerText),
-            ...[...document.querySelectorAll('.explorer-numbers')].map(e => e.textContent),
-        ]"""
-    )
+#: Makes choices as their fields do, waits for what follows, and tells: the words for the drawing, the result, and
+#: everything in the drawing and beside it in which a number is none.
+CHOOSE = """async choices => {
+    for (const [field, value] of Object.entries(choices)) {
+        const e = document.getElementById(`explorer-${field}`);
+        e.value = value;
+        if (e.value !== value) throw new Error(`${field} has no ${value}`);
+        e.dispatchEvent(new Event('input', {bubbles: true}));
+    }
+    const until = performance.now() + 20000;
+    while (document.querySelector('[data-explorer]').dataset.state !== 'ready') {
+        if (performance.now() > until) throw new Error('nothing was drawn');
+        await new Promise(done => setTimeout(done));
+    }
+    const all = s => [...document.querySelectorAll(s)], texts = s => all(s).map(e => e.innerText);
+    const [terms, values] = ['dt', 'dd'].map(name => texts(`.explorer-result ${name}`));
+    const shown = [
+        ...all('.explorer svg *').flatMap(e => [...e.attributes].map(a => a.value)),
+        ...texts('.explorer'),
+        ...all('.explorer-numbers').map(e => e.textContent),
+    ];
+    return {
+        text: document.querySelector('.explorer-picture').getAttribute('aria-label'),
+        result: Object.fromEntries(terms.map((term, i) => [term, values[i]])),
+        wrong: shown.filter(one => /NaN|undefined|Infinity|null/.test(one)),
+    };
+}"""
 
 
 def test_it_draws_and_says_so(opened, html):
@@ -67,8 +85,8 @@ def test_it_draws_and_says_so(opened, html):
     assert page.trouble == []
 
 
-def test_the_page_works_from_disk(browser, html):
-    page = browser.new_page()
+def test_the_page_works_from_disk(tab, html):
+    page = tab.context.new_page()
     trouble = []
     page.on("console", lambda m: trouble.append(m.text) if m.type in ("error", "warning") else None)
     page.on("pageerror", lambda e: trouble.append(str(e)))
@@ -104,16 +122,12 @@ def test_every_choice_draws(opened, request):
         # Every size of one set, one of the others, by turns an end and the middle; every criterion at each of them.
         ends = [sizes[0], sizes[len(sizes) // 2], sizes[-1]]
         for k in sizes if name == "ecoli" else ends if exhaustive else [ends[place % 3]]:
-            page.select_option("#explorer-k", k)
             for criterion in criteria if place % 4 == 0 else criteria[place % 3 :: 3]:
-                page.select_option("#explorer-criterion", criterion)
-                ready(page)
-                text = page.locator(".explorer-picture").get_attribute("aria-label")
-                assert f"k = {k}." in text
-                seen.add(text)
-                wrong = [one for one in numbers_of(page) if re.search(r"NaN|undefined|Infinity|null", one)]
-                assert wrong == [], (name, k, criterion)
-                told = result(page)
+                found = page.evaluate(CHOOSE, {"k": k, "criterion": criterion})
+                assert f"k = {k}." in found["text"]
+                seen.add(found["text"])
+                assert found["wrong"] == [], (name, k, criterion)
+                told = found["result"]
                 assert value(told["No projection below"]) <= value(told["Value reached"]) + 1e-9
     assert len(seen) > (100 if exhaustive else 40)
     assert page.trouble == []
@@ -128,9 +142,9 @@ def test_the_optimum_is_that_of_the_library(opened):
         "robust": RobustFairPCA(4, alpha=1.5, penalty=0.75).fit_moments(moments).objective_,
         "penalty": RobustFairPCA(4, alpha=0.0, penalty=0.75).fit_moments(moments).objective_,
     }
+    page = opened("?data=statlog&k=4&penalty=0.75&radius=1.5")
     for criterion, wanted in expected.items():
-        page = opened(f"?data=statlog&k=4&criterion={criterion}&penalty=0.75&radius=1.5")
-        told = result(page)
+        told = page.evaluate(CHOOSE, {"criterion": criterion})["result"]
         np.testing.assert_allclose(value(told["Value reached"]), wanted, rtol=1e-6, atol=2e-9)
         np.testing.assert_allclose(value(told["No projection below"]), wanted, rtol=1e-6, atol=2e-9)
 
@@ -260,23 +274,31 @@ def test_the_file_holds_the_numbers_of_the_drawing(opened, tmp_path):
     assert {"frontier", "boundary"} <= {row["kind"] for row in rows}
 
 
-@pytest.mark.parametrize("motion", ["reduce", "no-preference"])
-def test_the_optimum_moves_only_where_motion_is_wanted(browser, site, motion):
-    context = browser.new_context(reduced_motion=motion)
-    page = context.new_page()
-    page.goto(f"{site}explorer.html?view=whole")
-    ready(page)
+def test_the_optimum_moves_only_where_motion_is_wanted(opened):
+    page = opened("?view=whole")
     page.select_option("#explorer-criterion", "loss")
     page.wait_for_function("() => document.querySelector('.explorer-summary').textContent.includes('losses')")
-    seconds = page.evaluate("() => getComputedStyle(document.querySelector('.explorer-optimum')).transitionDuration")
-    assert (seconds == "0s") == (motion == "reduce")
-    context.close()
+    seconds = "() => getComputedStyle(document.querySelector('.explorer-optimum')).transitionDuration"
+    assert page.evaluate(seconds) == "0s"
+    page.emulate_media(reduced_motion="no-preference")
+    moves = page.evaluate(seconds)
+    page.emulate_media(reduced_motion="reduce")
+    assert moves != "0s"
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
-def test_contrast_of_what_is_drawn(opened, theme):
+def test_contrast_of_what_is_drawn(opened):
     page = opened()
-    found = page.evaluate(
+    for theme in ("light", "dark"):
+        colours = colours_of(page, theme)
+        for ground, least, found in colours:
+            assert found
+            for colour in found:
+                assert contrast(hexadecimal(ground), hexadecimal(colour)) >= least, (theme, ground, colour)
+
+
+def colours_of(page, theme: str) -> list:
+    """Backgrounds, the contrast that is wanted on them, and the colours of what is there."""
+    return page.evaluate(
         """theme => {
             document.documentElement.dataset.theme = theme;
             const of = (s, key) => [...document.querySelectorAll(s)].map(e => getComputedStyle(e)[key]);
@@ -296,14 +318,12 @@ def test_contrast_of_what_is_drawn(opened, theme):
         theme,
     )
 
-    for ground, least, colours in found:
-        assert colours
-        for colour in colours:
-            assert contrast(hexadecimal(ground), hexadecimal(colour)) >= least, (ground, colour)
-
 
 def test_on_a_phone_nothing_is_cut_off(opened):
-    page = opened("?data=wine_quality", width=390, height=844)
+    page = opened("?data=wine_quality")
+    page.set_viewport_size({"width": 390, "height": 844})
+    page.reload()
+    ready(page)
     assert page.evaluate("() => document.scrollingElement.scrollWidth - window.innerWidth") <= 1
     page.click(".explorer-table summary")
     assert page.evaluate("() => document.scrollingElement.scrollWidth - window.innerWidth") <= 1

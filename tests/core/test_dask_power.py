@@ -114,16 +114,20 @@ def test_precision_is_that_of_the_data(client):
 # -- the same bits ------------------------------------------------------------------------------------------------
 
 
-def generated(n_chunks, pause=0.0):
+def generated(n_chunks, pause=0.0, until=None):
+    """An array whose chunks are made on the workers, each after a pause, which ends when there is a file ``until``."""
+
     def make(block_info=None):
         number = block_info[None]["chunk-location"][0]
-        time.sleep(pause)
+        if not (until and os.path.exists(until)):
+            time.sleep(pause)
         return np.random.default_rng(number).normal(size=(40, 6)) * [5, 4, 3, 1, 1, 1] + number % 2
 
     return da.map_blocks(make, chunks=((40,) * n_chunks, (6,)), dtype=float, meta=np.empty((0, 0)))
 
 
-def test_a_worker_killed_in_between_and_fewer_workers_change_no_bit(client):
+def test_a_worker_killed_in_between_and_fewer_workers_change_no_bit(client, tmp_path, monkeypatch):
+    monkeypatch.setattr(dask_cluster, "GLANCE", 0.1)
     groups = (np.arange(640) // 40) % 2
     expected = StreamingFairPCA(**OPTIONS).fit(DaskStream(generated(16), groups, client=client))
     with (
@@ -136,10 +140,12 @@ def test_a_worker_killed_in_between_and_fewer_workers_change_no_bit(client):
         def kill():
             os.kill(cluster.workers[0].pid, signal.SIGKILL)  # the only one: what was sent to it is lost as well
             killed.append(time.monotonic())
+            (tmp_path / "killed").touch()
 
-        timer = threading.Timer(0.5, kill)
+        timer = threading.Timer(0.5, kill)  # a pass takes more than twice as long until then
         timer.start()
-        again = StreamingFairPCA(**OPTIONS).fit(DaskStream(generated(16, pause=0.05), groups, client=one))
+        slow = generated(16, pause=0.08, until=str(tmp_path / "killed"))
+        again = StreamingFairPCA(**OPTIONS).fit(DaskStream(slow, groups, client=one))
         assert killed
         assert time.monotonic() > killed[0]
         timer.join()

@@ -137,11 +137,11 @@ METHODS = {
     # Every block is a pass, and there are so many that nothing is left of the random start. Products are formed in the
     # precision of the data.
     "FNPM": Method(
-        "StreamingFairPCA", {"n_gap_directions": 1, "n_blocks": 500}, groups=2, supports=EVERY - {"float32"}
+        "StreamingFairPCA", {"n_gap_directions": 1, "n_blocks": 100}, groups=2, supports=EVERY - {"float32"}
     ),
     "FNPM, covariances": Method(
         "StreamingFairPCA",
-        {"n_gap_directions": 1, "n_blocks": 500, "center": "group"},
+        {"n_gap_directions": 1, "n_blocks": 100, "center": "group"},
         groups=2,
         supports=EVERY - {"duplicate", "float32"},
     ),

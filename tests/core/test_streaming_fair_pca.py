@@ -332,7 +332,7 @@ def test_strength_several_groups_and_attributes_are_those_of_the_exact_method():
     three = draw()
     options = {"constraint": "covariance", "gap": "second_moment"}
     exact = NullItOutPCA(2, 1, **options).fit(three.X, sensitive_features=three.groups)
-    model = fitted(2, 1, three.X, three.groups, constraint="covariance", n_blocks=2000)
+    model = fitted(2, 1, three.X, three.groups, constraint="covariance", n_blocks=400)
     assert apart(model, exact, "nullified_") < 1e-7
     Y, groups = two_attributes()
     for attributes in ("marginal", "intersection"):

@@ -27,14 +27,13 @@ CFF = "{title: 'evenspan: a book', authors: [{name: The A developers}], version:
 PAGE = "<!doctype html><html><head><title>{name} — evenspan</title></head><body><article>{text}</article></body></html>"
 
 
-@pytest.fixture
-def book(tmp_path, monkeypatch) -> Path:
-    """A checkout with a small built book in it."""
-    (tmp_path / "experiments.yml").touch()
-    (tmp_path / "_toc.yml").write_text(TOC)
-    (tmp_path / "CITATION.cff").write_text(CFF)
-    (tmp_path / "README.md").write_text("# x\n\n<!-- counts -->\n7 published numbers.\n\n| a |\n<!-- /counts -->\n")
-    html = tmp_path / "_build" / "html"
+def made(root: Path) -> Path:
+    """A checkout with a small built book in it, whose folder is told."""
+    (root / "experiments.yml").touch()
+    (root / "_toc.yml").write_text(TOC)
+    (root / "CITATION.cff").write_text(CFF)
+    (root / "README.md").write_text("# x\n\n<!-- counts -->\n7 published numbers.\n\n| a |\n<!-- /counts -->\n")
+    html = root / "_build" / "html"
     texts = {
         "index": "<h1>Index</h1><a href='deep/two.html#low'>inside</a> <a href='x.csv'>file</a>",
         "one": "<h1>One</h1><a href='https://example.org/'>outside</a><p style='break-before:page'>second leaf</p>",
@@ -46,9 +45,20 @@ def book(tmp_path, monkeypatch) -> Path:
         (html / name).parent.mkdir(parents=True, exist_ok=True)
         (html / f"{name}.html").write_text(PAGE.format(name=name, text=text))
     (html / "_static").mkdir()
-    monkeypatch.setattr(paths, "root", lambda: tmp_path)
-    monkeypatch.setattr(records, "commit", lambda: ("unknown: not a git repository of its own", None))
     return html
+
+
+def stand_in(root: Path, patch: pytest.MonkeyPatch) -> None:
+    """Let this checkout be the one that is worked in."""
+    patch.setattr(paths, "root", lambda: root)
+    patch.setattr(records, "commit", lambda: ("unknown: not a git repository of its own", None))
+
+
+@pytest.fixture
+def book(tmp_path, monkeypatch) -> Path:
+    """The built book of a small checkout."""
+    stand_in(tmp_path, monkeypatch)
+    return made(tmp_path)
 
 
 def test_the_order_is_that_of_the_contents(book):
@@ -91,13 +101,25 @@ def test_a_block_within_another_gets_the_running_browser(browser):
     assert browser.is_connected()
 
 
+@pytest.fixture(scope="module")
+def small(browser, tmp_path_factory):
+    """A small checkout, and its book printed; the last test that gets it changes it."""
+    root = tmp_path_factory.mktemp("checkout")
+    made(root)
+    with pytest.MonkeyPatch.context() as patch:
+        stand_in(root, patch)
+        return root, pdf.write()
+
+
 @pytest.fixture
-def printed(browser, book):
-    return pdf.write()
+def printed(small, monkeypatch):
+    root, found = small
+    stand_in(root, monkeypatch)
+    return found
 
 
 @pytest.mark.browser
-def test_a_small_book_on_paper(printed, book):
+def test_a_small_book_on_paper(printed):
     from pypdf import PdfReader
 
     read = PdfReader(printed.path)
@@ -141,7 +163,8 @@ def test_a_small_book_on_paper(printed, book):
 
 
 @pytest.mark.browser
-def test_only_what_changed_is_printed_again(printed, book):
+def test_only_what_changed_is_printed_again(printed):
+    book = paths.build("html")
     first = printed.path.read_bytes()
     again = pdf.write()
     assert (again.printed, again.kept) == (0, 5)

@@ -9,7 +9,8 @@ import importlib.metadata
 import io
 import re
 import urllib.parse
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -159,9 +160,9 @@ def _print(html: Path, pages: Sequence[str]) -> tuple[dict[str, Path], int]:
     wanted |= {page: folder / f"{_key(html, page, shared)}.pdf" for page in pages}
     todo = [page for page in wanted if not wanted[page].is_file()]
     if todo:
-        with chromium() as browser, served(html) as address:
+        with chromium() as browser, served(html) as address, _reader(browser) as context:
             for page in shown(todo, "pdf"):
-                records.write(wanted[page], _leaves(browser, address, page, title))
+                records.write(wanted[page], _leaves(context, address, page, title))
     return wanted, sum(bool(page) for page in todo)
 
 
@@ -176,12 +177,21 @@ def _key(html: Path, page: str, shared: str) -> str:
     return records.digest(shared.encode() + b"".join(records.digest(one).encode() for one in seen))[:32]
 
 
-def _leaves(browser: Any, address: str, page: str, title: str) -> bytes:
-    """One page of the book as PDF; the empty name is the title page."""
+@contextmanager
+def _reader(browser: Any) -> Iterator[Any]:
+    """One who opens all pages, so that what they share is loaded once."""
     context = browser.new_context(viewport={"width": _WIDTH, "height": 1300}, reduced_motion="reduce")
     try:
         context.set_default_timeout(300_000)  # the ledger has more than a thousand rows
-        view = context.new_page()
+        yield context
+    finally:
+        context.close()
+
+
+def _leaves(context: Any, address: str, page: str, title: str) -> bytes:
+    """One page of the book as PDF, from a tab of its own; the empty name is the title page."""
+    view = context.new_page()
+    try:
         view.emulate_media(media="print", color_scheme="light")
         if not page:
             view.set_content(title)
@@ -194,7 +204,7 @@ def _leaves(browser: Any, address: str, page: str, title: str) -> bytes:
             raise ExecutionError(f"{broken} formulas of the page {page} cannot be shown; build the book again.")
         return view.pdf(**_PAPER)
     finally:
-        context.close()
+        view.close()
 
 
 def _title(html: Path, entry: Entry) -> str:

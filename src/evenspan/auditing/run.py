@@ -24,6 +24,8 @@ from .recommend import CONCERNS, Recommendation, of_attribute, recommend, requir
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+    from .page.gallery import Drawn
+
 #: Numbers of components that are looked at unless others are asked for.
 MOST_COMPONENTS = 10
 
@@ -108,8 +110,22 @@ class Audit:
         return Pipeline([("encoder", self.sample.encoder), ("reduction", self.estimators[key])])
 
     @cached_property
+    def _drawn(self) -> "dict[str, dict[str, Drawn]]":
+        """The figures as the report shows them, by attribute; nobody else gets hold of them."""
+        from .page.gallery import by_attribute
+
+        return by_attribute(self)
+
+    @property
+    def drawings(self) -> dict[str, bytes]:
+        """Figures of the report by name, as SVG; each is drawn once."""
+        from .page.gallery import named
+
+        return {name: drawn.svg for name, drawn in named(self._drawn).items()}
+
+    @cached_property
     def figures(self) -> "dict[str, Figure]":
-        """Figures of the report by name, made when they are first asked for."""
+        """Figures of the report by name, made when they are first asked for; yours to change before ``write``."""
         from .page.gallery import gallery
 
         return {name: drawn.figure for name, drawn in gallery(self).items()}

@@ -95,8 +95,11 @@ def _fill(audit: "Audit", stage: Path) -> list[str]:
     (stage / REPORT).write_text(audit.to_html(), encoding="utf-8")
     for name, table in audit.tables.items():
         table.to_csv(stage / "tables" / f"{name}.csv", index=False, lineterminator="\n")
-    for name, figure in audit.figures.items():
-        (stage / "figures" / f"{file_name(name)}.svg").write_bytes(svg(figure))
+    # Figures that somebody has asked for may have been changed since; otherwise they are those of the report.
+    own = vars(audit).get("figures")
+    drawings = audit.drawings if own is None else {name: svg(figure) for name, figure in own.items()}
+    for name, drawing in drawings.items():
+        (stage / "figures" / f"{file_name(name)}.svg").write_bytes(drawing)
     for wanted, name in transformer_names(audit).items():
         save(audit.pipeline(*wanted), stage / "transformers" / f"{name}.npz")
     names = sorted(path.relative_to(stage).as_posix() for path in stage.rglob("*") if path.is_file())

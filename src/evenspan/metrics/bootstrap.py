@@ -247,7 +247,9 @@ def quantiles(samples, shares, labels=None) -> np.ndarray:
             "it has rows in too few blocks. Merge it with another group, leave it out, or deal the rows to fewer "
             "blocks."
         )
-    return np.nanquantile(samples, np.asarray(shares, dtype=np.float64), axis=0)
+    # The same numbers to the last bit; where every sample has a value, all columns are done at once.
+    found = np.nanquantile if lost.any() else np.quantile
+    return found(samples, np.asarray(shares, dtype=np.float64), axis=0)
 
 
 def cells_of(moments: GroupMoments, attribute: str | None) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -272,7 +272,8 @@ class FairPowerMethod:
                 f"products of the rows of a block overflow {self.W.dtype}: the values are finite but too large. "
                 "Rescale the data, or use dtype='float64'."
             )
-        number = 1 + sum(entry["phase"] == self.phase for entry in self.history)
+        last = self.history[-1] if self.history else None
+        number = last["block"] + 1 if last and last["phase"] == self.phase else 1
         counts = tuple(float(count) for count in block.counts)
         entry = {"phase": self.phase, "block": number, "n_rows": fresh, "group_counts": counts}
         waiting = self.phase == "gap" and self._lacks_a_group(block.counts)

@@ -1,6 +1,7 @@
 """What a report is made of: paragraphs, lists, tables, figures; numbers with no more digits than they are worth."""
 
 import base64
+import functools
 import io
 import math
 from collections.abc import Iterable, Sequence
@@ -114,10 +115,10 @@ def page(name: str, lead: str, sections: Sequence[Section], version: str) -> str
     return template.render(name=name, lead=lead, sections=sections, version=version, style=Markup(style)) + "\n"
 
 
-def picture(fig, *, title: str, alt: str, caption: str) -> Picture:
-    """A Matplotlib figure inside the page, as an image with an address of its own content."""
-    width, height = (round(96 * inches) for inches in fig.get_size_inches())
-    data = base64.b64encode(svg(fig)).decode("ascii")
+def picture(drawing: bytes, inches: Iterable[float], *, title: str, alt: str, caption: str) -> Picture:
+    """A drawn figure (SVG) inside the page, as an image with an address of its own content."""
+    width, height = (round(96 * length) for length in inches)
+    data = base64.b64encode(drawing).decode("ascii")
     return Picture(title, f"data:image/svg+xml;base64,{data}", alt, caption, width, height)
 
 
@@ -141,13 +142,19 @@ def svg(fig) -> bytes:
 
 
 def _drawable(fig) -> bool:
-    from matplotlib import font_manager
-    from matplotlib.ft2font import FT2Font
     from matplotlib.text import Text as Drawn
 
-    font = FT2Font(font_manager.findfont("DejaVu Sans"))
-    known = set(font.get_charmap())
+    known = _letters()
     return all(ord(c) in known for text in fig.findobj(Drawn) for c in text.get_text() if c != "\n")
+
+
+@functools.cache
+def _letters() -> frozenset[int]:
+    """The letters that the font has."""
+    from matplotlib import font_manager
+    from matplotlib.ft2font import FT2Font
+
+    return frozenset(FT2Font(font_manager.findfont("DejaVu Sans")).get_charmap())
 
 
 # -- numbers ------------------------------------------------------------------------------------------------------

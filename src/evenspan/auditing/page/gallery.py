@@ -2,13 +2,14 @@
 
 import re
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 
 from . import figures
-from .blocks import listed, plain
+from .blocks import listed, plain, svg
 from .evidence import SIDE_BY_SIDE, View, value_of
 from .figures import FITTING, HELD_OUT, chosen
 
@@ -40,14 +41,27 @@ class Drawn:
     caption: str
     alt: str
 
+    @cached_property
+    def svg(self) -> bytes:
+        """The figure as SVG, drawn once: drawing takes longer than all that the figure is made from."""
+        return svg(self.figure)
+
+
+def by_attribute(audit: "Audit") -> dict[str, dict[str, Drawn]]:
+    """The figures of every attribute of an audit."""
+    return {attribute: of_attribute(View(audit, attribute)) for attribute in audit.sample.attributes}
+
+
+def named(found: dict[str, dict[str, Drawn]]) -> dict[str, Drawn]:
+    """Figures of attributes, in the order of the report, under names that serve as file names."""
+    taken: set[str] = set()
+    stems = {attribute: slug(attribute, taken) for attribute in found}
+    return {f"{stems[one]}-{name}": drawn for one, drawings in found.items() for name, drawn in drawings.items()}
+
 
 def gallery(audit: "Audit") -> dict[str, Drawn]:
-    """Every figure of an audit: by attribute, in the order of the report; names serve as file names."""
-    found, taken = {}, set()
-    for attribute in audit.sample.attributes:
-        stem, view = slug(attribute, taken), View(audit, attribute)
-        found |= {f"{stem}-{name}": drawn for name, drawn in of_attribute(view).items()}
-    return found
+    """Every figure of an audit by name, newly made."""
+    return named(by_attribute(audit))
 
 
 def of_attribute(view: View) -> dict[str, Drawn]:

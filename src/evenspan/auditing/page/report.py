@@ -10,7 +10,7 @@ from . import evidence
 from .blocks import Code, Head, Items, Pairs, Section, Text, listed, page, picture, plain
 from .evidence import SIDE_BY_SIDE, View, said
 from .figures import FITTING, HELD_OUT
-from .gallery import Drawn, of_attribute
+from .gallery import Drawn
 
 if TYPE_CHECKING:
     from ..run import Audit
@@ -30,7 +30,7 @@ MEANING = {
 def render(audit: "Audit") -> str:
     """The report as one HTML page: no script, no address outside it; whatever came from the table is escaped."""
     views = [View(audit, attribute) for attribute in audit.sample.attributes]
-    drawn = {view.attribute: of_attribute(view) for view in views}
+    drawn = audit._drawn
     sections = [
         Section("answer", "The answer", _answer(audit, views), answer=True),
         Section("read", "What was read", _read(audit)),
@@ -229,4 +229,7 @@ def _heading(views: list[View], view: View, section: str) -> list:
 
 def _pictures(drawn: dict[str, Drawn], *names: str) -> list:
     found = [drawn[name] for name in names if name in drawn]
-    return [picture(one.figure, title=one.title, alt=one.alt, caption=one.caption) for one in found]
+    return [
+        picture(one.svg, one.figure.get_size_inches(), title=one.title, alt=one.alt, caption=one.caption)
+        for one in found
+    ]
