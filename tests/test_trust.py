@@ -61,7 +61,7 @@ def in_call(node: ast.Call) -> list[str]:
         return [f"{called} without allow_pickle=False"]
     if "allow_pickle" in given and given["allow_pickle"] != "False":
         return [f"{called} with allow_pickle"]
-    if called == "yaml.load" and given.get("Loader") not in ("StrictLoader", "yaml.SafeLoader"):
+    if called == "yaml.load" and given.get("Loader") not in ("StrictLoader", "yaml.SafeLoader", "yaml.CSafeLoader"):
         return ["yaml.load without a safe loader"]
     if called in ("yaml.unsafe_load", "yaml.full_load", "yaml.load_all"):
         return [called]
@@ -78,6 +78,7 @@ def in_call(node: ast.Call) -> list[str]:
         ("np.load(path, allow_pickle=True)", "np.load without allow_pickle=False"),
         ("np.lib.format.read_array(f, allow_pickle=yes)", "np.lib.format.read_array with allow_pickle"),
         ("yaml.load(text, Loader=yaml.Loader)", "yaml.load without a safe loader"),
+        ("yaml.load(text, Loader=yaml.CLoader)", "yaml.load without a safe loader"),
         ("yaml.unsafe_load(text)", "yaml.unsafe_load"),
         ("value = eval(text)", "eval"),
         ("os.system(text)", "os.system"),
