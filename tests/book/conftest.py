@@ -76,6 +76,7 @@ def reader(tab, site):
 
     def visit(name: str):
         tab.goto("about:blank")  # what the page before still does is its own trouble
+        tab.emulate_media(media="null", reduced_motion="reduce")
         tab.trouble.clear()
         return visited(tab, site + name)
 

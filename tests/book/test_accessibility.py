@@ -3,24 +3,12 @@
 The visit of every page with axe-core is in ``test_pages.py``.
 """
 
-from contextlib import contextmanager
-
 import pytest
 
 from ..sight import contrast, hexadecimal
 from .axe import PAPER, by_night, look_at
 
 pytestmark = pytest.mark.browser
-
-
-@contextmanager
-def emulated(page, **media):
-    """A page under other conditions; those of the tab, which the next test gets, are back afterwards."""
-    page.emulate_media(**media)
-    try:
-        yield
-    finally:
-        page.emulate_media(media="null", reduced_motion="reduce")
 
 
 def test_planted_violations_are_found(reader):
@@ -138,11 +126,11 @@ def test_nobody_who_asked_for_less_motion_gets_any(reader):
         }))"""
     )
     assert longest == 0
-    with emulated(page, reduced_motion="no-preference"):
-        assert page.evaluate(
-            "() => [...document.querySelectorAll("
-            "'body *')].some(e => parseFloat(getComputedStyle(e).transitionDuration) > 0)"
-        ), "control: something moves for the others"
+    page.emulate_media(reduced_motion="no-preference")
+    assert page.evaluate(
+        "() => [...document.querySelectorAll("
+        "'body *')].some(e => parseFloat(getComputedStyle(e).transitionDuration) > 0)"
+    ), "control: something moves for the others"
 
 
 # --- paper ----------------------------------------------------------------------------------------------------------
@@ -156,12 +144,12 @@ def test_paper_says_where_links_lead_and_which_code_is_folded(reader):
             '<a id="out" href="https://example.org/">out</a><a id="in" href="ranks.html">in</a>')"""
     )
     behind = "id => getComputedStyle(document.getElementById(id), '::after').content"
-    with emulated(page, media="print"):
-        assert "https://example.org/" in page.evaluate(behind, "out").replace("attr(href)", "https://example.org/")
-        assert page.evaluate(behind, "in") == "none"
-        folded = page.locator(".bd-article div.cell details.hide").first
-        assert "folded" in folded.evaluate("e => getComputedStyle(e.querySelector('summary'), '::before').content")
-        assert folded.evaluate("e => e.getBoundingClientRect().height") < 60
+    page.emulate_media(media="print")
+    assert "https://example.org/" in page.evaluate(behind, "out").replace("attr(href)", "https://example.org/")
+    assert page.evaluate(behind, "in") == "none"
+    folded = page.locator(".bd-article div.cell details.hide").first
+    assert "folded" in folded.evaluate("e => getComputedStyle(e.querySelector('summary'), '::before').content")
+    assert folded.evaluate("e => e.getBoundingClientRect().height") < 60
 
 
 def test_tables_break_between_rows_and_repeat_their_headers(reader, tmp_path):

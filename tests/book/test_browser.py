@@ -1,7 +1,14 @@
 """The built book in a real browser: the parts that need scripts. Every page is visited in ``test_pages.py``."""
 
-import pytest
+import io
+import re
 
+import numpy as np
+import pytest
+from matplotlib import pyplot as plt
+from PIL import Image
+
+from compendium.book import stage
 from compendium.ledger.verdicts import Kind
 
 from ..sight import contrast, hexadecimal
@@ -25,6 +32,8 @@ def test_search_finds_a_word(reader):
     page = reader("search.html?q=Binder")
     page.wait_for_selector("#search-results li", timeout=20_000)
     assert "Rerun" in page.locator("#search-results").inner_text()
+    icon, field = (page.locator(f".bd-search {one}:visible").bounding_box() for one in ("i", "input"))
+    assert 0 < icon["x"] + icon["width"] <= field["x"], "the icon is beside the words"
     assert page.trouble == []
 
 
@@ -154,3 +163,30 @@ def test_the_first_page_says_how_much_held(reader):
     lines = page.locator("p", has_text="published numbers:")
     assert lines.count() == 1
     assert page.locator(".bd-article a[href='ledger.html']").count() >= 2
+
+
+def test_lighter_drawings_look_the_same(reader):
+    """Of a drawing with what is rewritten: lines, marks of one style or clip, words, patterns."""
+    rng = np.random.default_rng(4)
+    fig, axes = plt.subplots(1, 2, figsize=(8, 4), layout="constrained")
+    axes[0].plot(rng.normal(size=(60, 3)).cumsum(axis=0), "o-", label="a line  with blanks")
+    axes[0].legend()
+    axes[1].scatter(*rng.normal(size=(2, 80)), c=rng.random(80), s=200 * rng.random(80), alpha=0.5)
+    axes[1].bar([0, 1], [1, 2], hatch="//")
+    drawn = io.StringIO()
+    fig.savefig(drawn, format="svg")
+    plt.close(fig)
+    svg = drawn.getvalue()
+    lighter = stage.lighter(svg)
+    assert len(lighter) < 0.9 * len(svg)
+    page = reader("index.html")
+
+    def seen(text):
+        page.evaluate("text => { document.body.innerHTML = text }", text[text.index("<svg") :])
+        with Image.open(io.BytesIO(page.locator("svg").screenshot())) as shot:
+            return np.asarray(shot.convert("L"), dtype=float)
+
+    whole = seen(svg)
+    assert np.abs(seen(lighter) - whole).max() < 100  # of 255: an edge is a hundredth of a point elsewhere
+    moved = re.sub(r'<use xlink:href="(#m\w+)" x="', r'<use xlink:href="\1" x="1', lighter, count=1)
+    assert np.abs(seen(moved) - whole).max() > 150, "control: one mark elsewhere"

@@ -66,3 +66,11 @@ def test_links_within_the_book_lead_somewhere(html, pages):
             if not target.exists() or unquote(parts.fragment) not in known:
                 broken.add(f"{file.relative_to(html)}: {address}")
     assert broken == set()
+
+
+def test_a_page_loads_what_it_needs_and_a_drawing_is_kept_for_a_page(html, pages):
+    shown = {one.rpartition("/")[2] for page in pages.values() for one in page.fetched if "_images/" in one}
+    assert {file.name for file in (html / "_images").iterdir()} == shown
+    programs = {file.relative_to(html).as_posix(): " ".join(page.fetched) for file, page in pages.items()}
+    assert [name for name, loaded in programs.items() if "fontawesome.js" in loaded] == []
+    assert [name for name, loaded in programs.items() if "searchindex.js" in loaded] == ["search.html"]

@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,7 @@ from matplotlib import pyplot as plt
 
 from compendium import records, store
 from compendium.catalogue import experiment
+from compendium.papers.lee2023 import images
 from compendium.protocol import Study, cells, replay
 
 
@@ -31,6 +33,23 @@ def cells_of():
         return known[key]
 
     return cells_of
+
+
+@pytest.fixture(scope="session")
+def few_portraits():
+    """A block in which readers learn from 300 portraits and are judged on as many; a page has some thousands."""
+    made, few = images.stream, {images.READ, images.JUDGED}
+
+    def stream(size, seed, rows, **options):
+        return made(size, seed, min(rows, 300) if seed in few else rows, **options)
+
+    @contextmanager
+    def block():
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(images, "stream", stream)
+            yield
+
+    return block
 
 
 @pytest.fixture(autouse=True)

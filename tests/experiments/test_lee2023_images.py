@@ -19,15 +19,9 @@ CHANGE = "kept share of what glasses change"
 
 
 @pytest.fixture(scope="module")
-def notebook(cells_of):
-    """Names of the notebook, after runs on tiny images, of which readers see no more than 300."""
-    made, seen = images.stream, {images.READ, images.JUDGED}
-
-    def stream(size, seed, rows, **options):
-        return made(size, seed, min(rows, 300) if seed in seen else rows, **options)
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(images, "stream", stream)
+def notebook(cells_of, few_portraits):
+    """Names of the notebook, after runs on tiny images."""
+    with few_portraits():
         return cells_of("lee2023-images", k=5, images=2000, size="16 x 16", parts="rank")
 
 

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from compendium.catalogue import catalogue, experiment
-from compendium.papers.lee2023 import images, scale
+from compendium.papers.lee2023 import scale
 from compendium.protocol import cells
 from evenspan.core.errors import FairError
 
@@ -83,24 +83,14 @@ def small_clusters(monkeypatch):
     monkeypatch.setattr(scale, "local_cluster", _threads)
 
 
-@pytest.fixture
-def few_portraits(monkeypatch):
-    """Readers learn from 300 portraits and are judged on as many; a page has some thousands."""
-    made, few = images.stream, {images.READ, images.JUDGED}
-
-    def stream(size, seed, rows, **options):
-        return made(size, seed, min(rows, 300) if seed in few else rows, **options)
-
-    monkeypatch.setattr(images, "stream", stream)
-
-
-@pytest.mark.usefixtures("small_clusters", "few_portraits")
+@pytest.mark.usefixtures("small_clusters")
 @pytest.mark.parametrize("name", SETTINGS)
-def test_a_setting_that_no_page_shows_gives_a_result_without_verdicts(name):
+def test_a_setting_that_no_page_shows_gives_a_result_without_verdicts(name, few_portraits):
     entry = experiment(name)
     setting = entry.complete(SETTINGS[name])
     assert entry.execution_for(setting) is None
-    space = cells(entry, setting, all_of_it=True)
+    with few_portraits():
+        space = cells(entry, setting, all_of_it=True)
     results, study = space["results"], space["study"]
     assert isinstance(results, pd.DataFrame)
     assert results["value"].notna().any()

@@ -123,6 +123,14 @@ def test_rules_for_rows():
     assert set(part.index) <= {0, 1, 2, 3, 5}
 
 
+def test_who_is_nearer_has_the_larger_score():
+    exact = search.printed("StandardPCA")
+    scores = [search.Candidate((), "", exact + off).score for off in (0.0, 0.1, 0.2)]
+    assert [equal for equal, _ in scores] == [exact.size, 0, 0]
+    assert scores == sorted(scores, reverse=True)
+    assert len(set(scores)) == 3
+
+
 @pytest.mark.raw
 def test_the_search_finds_the_table_and_only_its_codings(raw, monkeypatch):
     raw("lsac_bw")

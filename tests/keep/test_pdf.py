@@ -35,7 +35,8 @@ def made(root: Path) -> Path:
     (root / "README.md").write_text("# x\n\n<!-- counts -->\n7 published numbers.\n\n| a |\n<!-- /counts -->\n")
     html = root / "_build" / "html"
     texts = {
-        "index": "<h1>Index</h1><a href='deep/two.html#low'>inside</a> <a href='x.csv'>file</a>",
+        "index": "<style>@media print { .screen { display: none } }</style><p class='screen'>for the screen</p>"
+        "<h1>Index</h1><a href='deep/two.html#low'>inside</a> <a href='x.csv'>file</a>",
         "one": "<h1>One</h1><a href='https://example.org/'>outside</a><p style='break-before:page'>second leaf</p>",
         "deep/two": "<h1>Two</h1><a href='#low'>below</a><p style='break-before:page' id='low'>low</p>",
         "cards/a": "<h1>A</h1><div style='height:60px;overflow:auto'>" + "<p>line</p>" * 20 + "<p>last line</p></div>",
@@ -131,6 +132,8 @@ def test_a_small_book_on_paper(printed):
     for leaf, words in enumerate(["Index", "One", "second leaf", "Two", "low", "last line", "folded"], 1):
         assert words in texts[leaf]
         assert texts[leaf].split()[-1] == str(leaf + 1)
+
+    assert not any("for the screen" in text for text in texts)
 
     def lines(items, level=0):
         for item in items:

@@ -20,12 +20,10 @@ from . import stage
 from .engine import redirected
 
 SETTINGS = "settings.sha256"
-#: What the theme loads on every page, two megabytes, and this book needs on none: icons as programs beside those of its
-#: font, and the index for answers to a search before it is sent, which only the page of answers gives.
-_ICONS, _INDEX = (
-    re.compile(rf"\s*<script[^>]*\b(?:{names})\.js[^>]*></script>")
-    for names in ("fontawesome", "searchtools|language_data|searchindex")
-)
+#: What the theme loads on every page, two megabytes, and no page needs: icons as programs beside those of its font; and
+#: the index of the search, but for the page of answers.
+_ICONS = re.compile(r"\s*<script[^>]*\bfontawesome\.js[^>]*></script>")
+_INDEX = re.compile(r"\s*<script[^>]*\b(?:searchtools|language_data|searchindex)\.js[^>]*></script>")
 _TROUBLE = re.compile(r"WARNING|ERROR|CRITICAL|[a-z]rror:")
 
 
@@ -77,7 +75,9 @@ def _lighten(html: Path) -> None:
     for path in html.rglob("*.html"):
         page = path.read_text(encoding="utf-8")
         shown.update(re.findall(r'_images/([^"]+)"', page))
-        less = _ICONS.sub("", page if path == html / "search.html" else _INDEX.sub("", page))
+        less = _ICONS.sub("", page)
+        if path != html / "search.html":
+            less = _INDEX.sub("", less)
         if less != page:
             path.write_text(less, encoding="utf-8")
     for path in (html / "_images").glob("*"):

@@ -119,6 +119,7 @@ class InThisProcess(Engine):
         shell = _Shell.instance()  # display() and the figures ask for this one
         activate_matplotlib(INLINE)
         configure_inline_support(shell, INLINE)
+        # What follows a cell, in this order: figures get their places, and are shown.
         shell.events.unregister("post_execute", pyplot._draw_all_if_interactive)
         shell.events.unregister("post_execute", flush_figures)
         shell.events.register("post_execute", _lay_out)
