@@ -13,8 +13,8 @@ from scipy.sparse.linalg import eigsh
 
 from evenspan.reconstruction.min_max import offsets, solve_dense, solve_min_max
 from evenspan.reconstruction.min_max_krylov import solve_min_max_krylov
-from evenspan.reconstruction.multi_criteria import relax
 from evenspan.reconstruction.multiplicative_weights import run
+from evenspan.reconstruction.relaxation import relax
 
 
 def two_groups(d: int, seed: int = 0, power: float = 1.0) -> np.ndarray:

@@ -17,8 +17,9 @@ from evenspan.reconstruction.group_errors import (
     truncate,
 )
 from evenspan.reconstruction.min_max import MinMaxFairPCA, offsets, pick, solve_min_max
-from evenspan.reconstruction.multi_criteria import relax, round_by_lp, samadi
+from evenspan.reconstruction.multi_criteria import round_by_lp, samadi
 from evenspan.reconstruction.multiplicative_weights import correct_choice, released_choice, run
+from evenspan.reconstruction.relaxation import relax
 
 from .samples import angle, draw
 

@@ -8,18 +8,17 @@ from evenspan.core.errors import DataError
 from evenspan.reconstruction.group_errors import kept, losses, operator_rank
 from evenspan.reconstruction.min_max import solve_min_max
 from evenspan.reconstruction.multi_criteria import (
-    Criterion,
     criteria_offsets,
     descend,
     fill_trace,
     nash_welfare,
     rank_bound,
     reduce_rank,
-    relax,
     round_iteratively,
     solve_multi_criteria,
 )
 from evenspan.reconstruction.multiplicative_weights import run
+from evenspan.reconstruction.relaxation import Criterion, relax
 
 from .samples import angle
 

@@ -20,7 +20,8 @@ from scipy.optimize import brentq, linprog
 from ..core.linalg import top_eigenspace
 from .group_errors import errors
 from .joint_range import JointRange, Support
-from .multi_criteria import Criterion, descend
+from .multi_criteria import descend
+from .relaxation import Criterion
 
 #: Directions between PCA's and the last one of a curve.
 POINTS = 20
