@@ -135,8 +135,13 @@ def confirm(experiment_id: str, name: str, again: Path, disagreement: str = "") 
     with _opened(units_of(experiment_id)[name].path, experiment_id) as (record, _):
         second = fresh["units"][name]
         environment = _note(record, fresh["environments"][second["environment"]])
-        check = {"finished": second["finished"], "environment": environment, "data": second["data"]}
+        check = {name: second[name] for name in ("finished", "seconds", "data")} | {"environment": environment}
         record["units"][name]["computed_again"] = check | ({"disagreed": disagreement} if disagreement else {})
+
+
+def latest_seconds(record: dict) -> float:
+    """What a unit took when it was computed last: when it was made, or again."""
+    return float(record.get("computed_again", {}).get("seconds", record["seconds"]))
 
 
 def folder_of(experiment_id: str) -> Path:

@@ -135,7 +135,7 @@ def stored(experiments: Collection[str] = ()) -> list[Task]:
 
 def _seconds(chosen: Iterable[Task]) -> dict[Task, float]:
     units = {name: units_of(name) for name in {name for name, _ in chosen}}
-    return {(name, unit): float(units[name][unit].record["seconds"]) for name, unit in chosen}
+    return {(name, unit): store.latest_seconds(units[name][unit].record) for name, unit in chosen}
 
 
 # -- computing it again -------------------------------------------------------------------------------------------
