@@ -7,6 +7,7 @@ if TYPE_CHECKING:
     from .auditing.encode import TableEncoder
     from .auditing.run import Audit, audit
     from .clustering import (
+        FairAssignmentKMeans,
         FairKernelKMeans,
         FairMultipleKernelKMeans,
         FairnessFirstClustering,
@@ -53,6 +54,7 @@ __all__ = [
     "ConvexFairPCA",
     "DaskStream",
     "DisparityFairPCA",
+    "FairAssignmentKMeans",
     "FairError",
     "FairKernelKMeans",
     "FairKernelPCA",
@@ -100,6 +102,7 @@ _HOMES = {
     "ArrayStream": "core.streams",
     "Certificate": "core.answer",
     "ClusterCounts": "core.cluster_counts",
+    "FairAssignmentKMeans": "clustering",
     "FairKernelKMeans": "clustering",
     "FairMultipleKernelKMeans": "clustering",
     "FairSpectralClustering": "clustering",

@@ -8,6 +8,7 @@ from sklearn.metrics.pairwise import rbf_kernel
 
 from evenspan.clustering import base_kernels
 from evenspan.clustering.base_kernels import CentralPointWarning
+from evenspan.clustering.fair_assignment import FairAssignmentKMeans
 from evenspan.clustering.fair_kernel_kmeans import FairKernelKMeans
 from evenspan.clustering.fair_multiple_kernel_kmeans import FairMultipleKernelKMeans
 from evenspan.clustering.fair_spectral import FairSpectralClustering
@@ -36,6 +37,7 @@ PUBLIC = {
     "spectral": FairSpectralClustering,
     "variational": VariationalFairClustering,
     "fairness first": FairnessFirstClustering,
+    "fair assignment": FairAssignmentKMeans,
 }
 
 

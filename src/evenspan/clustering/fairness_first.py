@@ -14,7 +14,7 @@ from ..core.errors import DataError
 from ..core.estimator import NotConvergedWarning, require_generator, warn_caller
 from ..core.options import Option, number, whole
 from .estimator import CentreClusterer, FairClusterer, numeric_table, require_clusters
-from .transport import transport
+from .transport import squared_distances, transport
 
 #: A change must lower the sum of squares by more than this, relative to the total scatter.
 TIE = 1e-12
@@ -344,10 +344,10 @@ def fair_start(X: np.ndarray, codes: np.ndarray, n_clusters: int, rng: np.random
     sums, sizes = np.zeros_like(reference), np.zeros(n_clusters, dtype=np.int64)
     for j, points in enumerate(groups):
         if j == largest and len(points) >= n_clusters:
-            centres, labels = reference, _squared_distances(points, reference).argmin(axis=1)
+            centres, labels = reference, squared_distances(points, reference).argmin(axis=1)
         else:
             centres, labels = _means(points, min(n_clusters, len(points)), rng)
-        own, matched = linear_sum_assignment(_squared_distances(centres, reference))
+        own, matched = linear_sum_assignment(squared_distances(centres, reference))
         weights = np.bincount(labels, minlength=len(centres))[own]
         sums[matched] += weights[:, None] * centres[own]
         sizes[matched] += weights
@@ -357,7 +357,7 @@ def fair_start(X: np.ndarray, codes: np.ndarray, n_clusters: int, rng: np.random
         sizes[empty] = 1
     shares, labels = fair_counts(group_sizes, sizes), np.empty(len(X), dtype=np.intp)
     for j, points in enumerate(groups):
-        labels[codes == j] = transport(_squared_distances(points, merged), shares[j])
+        labels[codes == j] = transport(squared_distances(points, merged), shares[j])
     return labels
 
 
@@ -368,11 +368,6 @@ def _means(points: np.ndarray, k: int, rng: np.random.Generator) -> tuple[np.nda
         warnings.simplefilter("ignore", ConvergenceWarning)  # fewer different points than clusters: seen to above
         labels = means.fit_predict(points)
     return means.cluster_centers_, labels
-
-
-def _squared_distances(points: np.ndarray, centres: np.ndarray) -> np.ndarray:
-    lengths = np.einsum("nd,nd->n", points, points)[:, None] + np.einsum("kd,kd->k", centres, centres)
-    return np.maximum(lengths - 2.0 * points @ centres.T, 0.0)
 
 
 # -- fair shares as whole numbers, and the cheapest assignment that has them -------------------------------------------

@@ -1,4 +1,4 @@
-"""The cheapest assignment of points to clusters whose sizes are given."""
+"""What it costs to put points into clusters, and the cheapest assignment to clusters whose sizes are given."""
 
 import heapq
 import itertools
@@ -7,6 +7,12 @@ import numpy as np
 
 #: A chain of moves must lower the cost by more than this, relative to the largest cost.
 TIE = 1e-12
+
+
+def squared_distances(points: np.ndarray, centres: np.ndarray) -> np.ndarray:
+    """Squared distances (n, c) of points (n, d) to centres (c, d)."""
+    lengths = np.einsum("nd,nd->n", points, points)[:, None] + np.einsum("kd,kd->k", centres, centres)
+    return np.maximum(lengths - 2.0 * points @ centres.T, 0.0)
 
 
 def transport(costs: np.ndarray, capacities: np.ndarray) -> np.ndarray:
