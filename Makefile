@@ -100,7 +100,7 @@ lint: env
 
 # Always for 3.11, the oldest supported version: newer releases of some packages refuse it.
 lock: env
-	$(BIN)/uv pip compile pyproject.toml --extra solvers --extra experiments --extra audit --extra scale --extra book --extra dev --universal --generate-hashes \
+	$(BIN)/uv pip compile pyproject.toml --extra experiments --extra audit --extra scale --extra book --extra dev --universal --generate-hashes \
 	  --no-emit-index-url --python-version 3.11 --quiet --custom-compile-command "make lock" -o requirements.lock
 
 bench: env

@@ -1,13 +1,11 @@
 """Min-max losses and errors: exact for two groups, by relaxation, and by multiplicative weights."""
 
-import sys
-
 import numpy as np
 import pytest
 from scipy.linalg import block_diag
 
 from evenspan import GroupFrame, GroupMoments, StandardPCA
-from evenspan.core.errors import ComponentsError, ConfigurationError, GroupError, NotSolvedError
+from evenspan.core.errors import ComponentsError, ConfigurationError, GroupError
 from evenspan.reconstruction.group_errors import (
     errors,
     group_matrices,
@@ -19,8 +17,9 @@ from evenspan.reconstruction.group_errors import (
     truncate,
 )
 from evenspan.reconstruction.min_max import MinMaxFairPCA, offsets, pick, solve_min_max
-from evenspan.reconstruction.multi_criteria import relax, round_by_lp, samadi
+from evenspan.reconstruction.multi_criteria import round_by_lp, samadi
 from evenspan.reconstruction.multiplicative_weights import correct_choice, released_choice, run
+from evenspan.reconstruction.relaxation import relax
 
 from .samples import angle, draw
 
@@ -86,7 +85,7 @@ def test_the_exact_value_is_that_of_the_semidefinite_programme(kind):
         for objective in ("loss", "error"):
             relaxation = relax(S, k, offsets(S, k, objective))
             _, certificate = solve_min_max(*S, k, objective)
-            assert relaxation.value == pytest.approx(certificate.primal, abs=1e-6 * np.trace(S[0] + S[1]))
+            assert relaxation.value == pytest.approx(certificate.primal, abs=1e-8 * np.trace(S[0] + S[1]))
             assert relaxation.bound <= certificate.primal + 1e-9 * np.trace(S[0] + S[1])
 
 
@@ -182,21 +181,6 @@ def test_the_square_root_map_makes_the_squared_error_linear():
     assert operator_errors(S[None], P)[0] == pytest.approx(literal, rel=1e-12)
     assert literal != pytest.approx(np.trace(S) - np.vdot(S, P), rel=1e-3)  # the short formula is for projectors
     assert angle(truncate(P, 2), Q[:, :2]) < 1e-7
-
-
-def test_without_cvxpy_the_message_names_the_extra(monkeypatch, pair_matrices):
-    monkeypatch.setitem(sys.modules, "cvxpy", None)
-    with pytest.raises(ConfigurationError, match=r"evenspan\[solvers\]"):
-        relax(pair_matrices, 2, offsets(pair_matrices, 2, "loss"))
-
-
-def test_an_unfinished_programme_is_an_error_with_status_and_residual(monkeypatch, pair_matrices):
-    import cvxpy
-
-    solve = cvxpy.Problem.solve
-    monkeypatch.setattr(cvxpy.Problem, "solve", lambda self, **options: solve(self, **options, max_iter=3))
-    with pytest.raises(NotSolvedError, match=r"CLARABEL .*status .*residual"):
-        relax(pair_matrices, 2, offsets(pair_matrices, 2, "loss"))
 
 
 # -- multiplicative weights ------------------------------------------------------------------------------------------

@@ -1,10 +1,7 @@
 """The methods of an audit, and what each of them answers to the fitting part, for every number of components.
 
 Names, settings and what a method equalises are those of the comparison of all linear methods
-(``evenspan.methods.METHODS``), with one difference: for more than two groups the min-max methods are solved
-by multiplicative weights. On random tables of 20 to 100 features with 3 and 6 groups that took 0.04 to 2 seconds, the
-semidefinite relaxation 0.3 to 20, and the largest loss was equal or up to 5 % larger; the certificate says how far it
-can be from the smallest.
+(``evenspan.methods.METHODS``).
 """
 
 import copy
@@ -21,7 +18,6 @@ from ..core.errors import ConfigurationError, FairError
 from ..core.estimator import SubspaceEstimator
 from ..core.moments import GroupMoments
 from ..methods import METHODS
-from ..reconstruction import MinMaxFairPCA
 from .passes import Points
 
 #: What principal components are compared with: always fitted, always first.
@@ -106,7 +102,7 @@ def rank(moments: GroupMoments) -> int:
 def _answers(name, sizes, moments, points, attribute, seed) -> dict[int, Fitted]:
     method = METHODS[name]
     if not method.once:
-        return {k: _fit(name, k, _unfitted(name, k, moments.G, seed), moments, points, attribute, seed) for k in sizes}
+        return {k: _fit(name, k, method.make(k, seed), moments, points, attribute, seed) for k in sizes}
     every = _fit(name, max(sizes), method.make(None, seed), moments, points, attribute, seed)
     found = {}
     for k in sizes:
@@ -114,11 +110,6 @@ def _answers(name, sizes, moments, points, attribute, seed) -> dict[int, Fitted]
         if found[k].estimator is None and method.stopped is not None and k < moments.d:
             found[k] = _fit(name, k, method.stopped(k, moments.d, seed), moments, points, attribute, seed)
     return found
-
-
-def _unfitted(name: str, k: int, G: int, seed: int) -> SubspaceEstimator:
-    estimator = METHODS[name].make(k, seed)
-    return estimator.set_params(solver="mw") if isinstance(estimator, MinMaxFairPCA) and G > 2 else estimator
 
 
 def _fit(name, k, estimator, moments, points, attribute, seed) -> Fitted:
@@ -138,8 +129,6 @@ def _fit(name, k, estimator, moments, points, attribute, seed) -> Fitted:
                 estimator.fit_moments(moments)
         except (FairError, np.linalg.LinAlgError) as error:
             return Fitted(name, k, None, str(error), (), time.perf_counter() - start)
-    if getattr(estimator, "solver", None) == "mw":
-        notes.append("Solved by multiplicative weights.")
     notes += dict.fromkeys(str(warning.message) for warning in heard)
     return Fitted(name, k, estimator, "", tuple(notes), time.perf_counter() - start)
 

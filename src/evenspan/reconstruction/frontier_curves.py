@@ -20,7 +20,8 @@ from scipy.optimize import brentq, linprog
 from ..core.linalg import top_eigenspace
 from .group_errors import errors
 from .joint_range import JointRange, Support
-from .multi_criteria import polish
+from .multi_criteria import descend
+from .relaxation import Criterion
 
 #: Directions between PCA's and the last one of a curve.
 POINTS = 20
@@ -131,7 +132,7 @@ class Hull:
         V = np.linalg.svd(factors, full_matrices=False)[0][:, : self.k]
         self.add(V)
         if t == 1.0:
-            self.add(polish(self.matrices, V, self.traces - offsets))
+            self.add(descend(Criterion(self.traces - offsets), self.matrices, V))
         return best
 
     def worst_curve(self, name: str, offsets: np.ndarray) -> Curve:

@@ -250,9 +250,9 @@ class MinMaxFairPCA(ReconstructionEstimator):
         What is balanced. Losses and errors have different optima; neither is free of the scale of the groups, Nash
         social welfare is.
     solver : {"exact", "sdp", "mw"}, default "exact"
-        For two groups "exact" maximises the concave dual. With more groups, and for "nsw", no exact solver is known:
-        "exact" and "sdp" then both mean relaxation, rank reduction and rounding, which need the extra
-        ``evenspan[solvers]``. "mw" is multiplicative weights, for any number of groups, without extras.
+        For two groups "exact" maximises the concave dual. With more groups, and for "nsw", no solver is exact for
+        every problem: "exact" and "sdp" then both mean the semidefinite relaxation, which is solved to the end, and
+        rounding where its answer is fractional. "mw" is multiplicative weights, for any number of groups.
     mode : {"rank-k", "k+1", "truncate"}, default "rank-k"
         "rank-k" is a projector of rank k. The other two are the answers as published, from the linear operator that
         stands for a fractional solution: "k+1" (solver "sdp") keeps it in ``operator_`` with its range as components,
@@ -303,12 +303,13 @@ class MinMaxFairPCA(ReconstructionEstimator):
     ----------
     On the fitting sample no projection of rank k has an objective below ``certificate_.dual`` (above it, for "nsw").
     For two groups "exact" closes the gap to rounding error, at tied eigenvalues too, and losses are then equal; errors
-    are equal unless one group's own components are the answer. With more groups a positive gap can remain.
+    are equal unless one group's own components are the answer. With more groups the gap closes where the relaxation has
+    a projector as its answer; elsewhere it says how far the best rounding found is from every other.
 
     Complexity
     ----------
-    Two groups: about ten eigendecompositions, O(d^3). "mw": one for each iteration. "sdp": a cone programme with
-    matrix variables of order d, practical to d of about 100.
+    Two groups: about ten eigendecompositions, O(d^3). More: G and a few more, beside some 40 steps in a span of about
+    (G + 3) k columns. "mw": one for each iteration.
 
     References
     ----------
@@ -382,7 +383,7 @@ class MinMaxFairPCA(ReconstructionEstimator):
         elif self.solver == "exact" and len(matrices) == 2 and self.objective != "nsw":
             solver, (V, certificate) = "exact", solve_min_max(*matrices, k, self.objective)
         else:
-            solver, (V, certificate, _) = "relaxation and rounding", solve_multi_criteria(matrices, k, self.objective)
+            solver, (V, certificate) = "relaxation and rounding", solve_multi_criteria(matrices, k, self.objective)
         return (
             V,
             certificate,

@@ -1,157 +1,43 @@
-r"""Fair PCA with any number of groups: semidefinite relaxation, rank reduction, rounding.
+r"""Fair PCA with any number of groups: the answer of the relaxation, rounded to a projector.
 
-.. math:: \max_P \; g\bigl(\operatorname{tr} S_1 P, \dots, \operatorname{tr} S_G P\bigr)
-
-for a concave increasing g: the smallest kept variance, the largest loss or error (negative), or the Nash social welfare
-:math:`(\prod_g \operatorname{tr} S_g P)^{1/G}`. The fractional optimum bounds every projector. With two groups a
-projector reaches it; with more it need not, and the certificate keeps the gap that is left.
-
-.. math:: \min_{X, z} \; z \quad \text{subject to} \quad
-    z \ge a_g - \operatorname{tr} S_g X \;\; (\text{all } g), \quad
-    \operatorname{tr} X \le k, \quad 0 \preceq X \preceq I .
-
-With X diagonalised, :math:`X = \sum_j x_j u_j u_j^\top`, the same programme in the eigenvalues alone is linear; a basic
-solution of it has at most as many fractional entries as there are groups.
+A fractional solution :math:`X = \sum_j x_j u_j u_j^\top` of :mod:`evenspan.reconstruction.relaxation` bounds every
+projector. It is one itself where the k-th eigenvalue is simple at the best weights. Where it is not, directions
+:math:`F Y F^\top` among the fractional eigenvectors change the value of no group relative to the others, as long as
+there are more of them than groups; beyond that every projector near X can lose something, and the best one is sought.
 """
 
-import warnings
-from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from scipy import linalg
 from scipy.optimize import linprog
 
 from ..core.answer import Certificate
 from ..core.errors import ConfigurationError, DataError, NotSolvedError
 from ..core.linalg import symmetrise, top_eigenspace
 from .group_errors import best_kept, kept, square_root_map
-from .multiplicative_weights import run
+from .relaxation import FLOOR, RTOL, Criterion, Relaxation, extended, relax
 
-#: Up to this many features the interior-point solver is used, beyond it the first-order one.
-INTERIOR_POINT = 60
-#: Largest violation of a constraint, relative to the size of the data, that counts as solved; per solver.
-TOLERANCE = {"CLARABEL": 1e-6, "SCS": 1e-5}
-
-
-@dataclass(frozen=True, eq=False)
-class Relaxation:
-    """A solved relaxation: a fractional solution, its value, and a dual bound checked apart from the solver.
-
-    Parameters
-    ----------
-    X : ndarray of shape (d, d)
-        Clipped to eigenvalues in [0, 1].
-    value : float
-        The objective at X, recomputed.
-    bound : float
-        The dual value at ``weights``, recomputed; nan where the objective has none of this form.
-    weights : ndarray of shape (G,)
-        Multipliers of the groups, non-negative and summing to one.
-    residual : float
-        Largest violation by the raw answer, relative to the size of the data.
-    solver, status : str
-        Which solver, and what it said.
-    """
-
-    X: np.ndarray
-    value: float
-    bound: float
-    weights: np.ndarray
-    residual: float
-    solver: str
-    status: str
+Objective = Literal["loss", "error", "variance", "nsw"]
+#: An eigenvalue this close to 0 or 1 counts as being there.
+INTEGRAL = 1e-6
+#: Random roundings of a fractional answer that are tried besides the two ways to round it.
+DRAWS = 8
 
 
-def _cvxpy():
-    try:
-        import cvxpy
-    except ImportError:
-        raise ConfigurationError(
-            "the semidefinite relaxation needs cvxpy, which is not installed. Install evenspan[solvers], or use "
-            "solver='exact' (two groups) or solver='mw'."
-        ) from None
-    return cvxpy
+def criteria_offsets(matrices: np.ndarray, k: int, objective: Objective) -> np.ndarray:
+    """What kept variance is subtracted from before the maximum over groups is taken, shape (G,)."""
+    if objective == "loss":
+        return best_kept(matrices, k)
+    if objective == "error":
+        return np.trace(matrices, axis1=1, axis2=2)
+    if objective == "variance":
+        return np.zeros(len(matrices))
+    raise ConfigurationError(f"objective={objective!r}; needed is 'loss', 'error', 'variance' or 'nsw'.")
 
 
-def clip_to_fantope(X: np.ndarray, k: int) -> np.ndarray:
-    """X with eigenvalues clipped to [0, 1] and, if they sum to more than k, shrunk to that sum."""
-    values, vectors = np.linalg.eigh(symmetrise(X))
-    values = np.clip(values, 0.0, 1.0)
-    total = values.sum(axis=0)
-    if total > k:
-        values *= k / total
-    return (vectors * values) @ vectors.T
-
-
-def solve_cone(build, d: int, k: int):
-    """Solve ``build(cvxpy, X) -> (objective, constraints)`` over the fantope.
-
-    Returns the raw X, the constraints, the largest violation, solver and status; raises NotSolvedError with status and
-    residual where a solver failed or violates its constraints. Whether the answer is optimal is left to the caller, who
-    has a dual bound: what a solver calls inaccurate can be accurate enough, and the reverse.
-    """
-    cp = _cvxpy()
-    X = cp.Variable((d, d), symmetric=True)
-    objective, constraints = build(cp, X)
-    fantope = [X >> 0, np.eye(d) - X >> 0, cp.trace(X) <= k]
-    problem = cp.Problem(objective, [*constraints, *fantope])
-    name = "CLARABEL" if d <= INTERIOR_POINT else "SCS"
-    options = {} if name == "CLARABEL" else {"eps_abs": 1e-7, "eps_rel": 1e-7, "max_iters": 50_000}
-    message = f"{name} did not solve the semidefinite programme (d={d}, k={k}, status {{}}, residual {{}}). {{}}"
-    instead = "Standardise the data, use solver='exact' for two groups, or solver='mw'."
-    try:
-        with warnings.catch_warnings():
-            # Announces an inaccurate status; the status is judged below, and the answer by its dual bound.
-            warnings.filterwarnings("ignore", message="Solution may be inaccurate")
-            problem.solve(solver=name, **options)
-    except cp.error.SolverError as error:
-        raise NotSolvedError(message.format(repr(str(error)), "unknown", instead)) from None
-    if X.value is None:
-        raise NotSolvedError(message.format(repr(problem.status), "unknown", instead))
-    values = np.linalg.eigvalsh(symmetrise(X.value))
-    residual = float(max(-values[0], values[-1] - 1.0, (values.sum(axis=0) - k) / k, 0.0))
-    if problem.status not in (cp.OPTIMAL, cp.OPTIMAL_INACCURATE) or residual > TOLERANCE[name]:
-        raise NotSolvedError(message.format(repr(problem.status), f"{residual:.1e}", instead))
-    return symmetrise(X.value), constraints, residual, name, problem.status
-
-
-def relax(matrices: np.ndarray, k: int, a: np.ndarray) -> Relaxation:
-    """Solve the relaxation with offsets ``a`` (G,): losses with the best each group can keep, errors with traces."""
-    matrices, a = np.asarray(matrices), np.asarray(a)
-    d = matrices.shape[1]
-    scale = float(np.trace(matrices, axis1=1, axis2=2).max()) / d
-
-    def build(cp, X):
-        z = cp.Variable()
-        rows = [z >= a[g] / scale - cp.sum(cp.multiply(matrices[g] / scale, X)) for g in range(len(a))]
-        return cp.Minimize(z), rows
-
-    raw, rows, residual, name, status = solve_cone(build, d, k)
-    X = clip_to_fantope(raw, k)
-    weights = np.maximum([float(row.dual_value) for row in rows], 0.0)
-    weights = weights / weights.sum(axis=0)
-    value = float((a - (matrices * X).sum(axis=(1, 2))).max())
-    bound = dual_value(matrices, k, a, weights)
-    require_closed(name, status, d, k, value, bound, scale)
-    return Relaxation(X, value, bound, weights, residual, name, status)
-
-
-def require_closed(name: str, status: str, d: int, k: int, value: float, bound: float, scale: float) -> None:
-    """Raise NotSolvedError where value and bound of a solver's answer are further apart than its tolerance."""
-    gap = abs(value - bound) / scale
-    if not gap <= 10 * TOLERANCE[name]:
-        raise NotSolvedError(
-            f"{name} reported {status!r}, but its answer is not optimal (d={d}, k={k}): value {value:.8g} against the "
-            f"bound {bound:.8g} from its own multipliers, residual {gap:.1e} of the data's scale; needed is "
-            f"{10 * TOLERANCE[name]:.0e}. Standardise the data, use solver='exact' for two groups, or solver='mw'."
-        )
-
-
-def dual_value(matrices: np.ndarray, k: int, a: np.ndarray, weights: np.ndarray) -> float:
-    """No X, fractional or not, has a smaller maximum: sum of w_g a_g less the k largest eigenvalues at w."""
-    top = np.linalg.eigvalsh(np.tensordot(weights, matrices, axes=1))[-k:].sum(axis=0)
-    return float(weights @ a - top)
+def nash_welfare(variances: np.ndarray) -> float:
+    """Geometric mean of the kept variances."""
+    return float(np.exp(np.log(variances).mean(axis=0))) if (variances > 0).all() else 0.0
 
 
 def round_by_lp(matrices: np.ndarray, k: int, a: np.ndarray, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -193,27 +79,6 @@ def samadi(matrices: np.ndarray, k: int, a: np.ndarray) -> tuple[np.ndarray, np.
     return X, weights, square_root_map(X), relaxation
 
 
-Objective = Literal["loss", "error", "variance", "nsw"]
-#: An eigenvalue this close to 0 or 1 counts as being there.
-INTEGRAL = 1e-6
-
-
-def criteria_offsets(matrices: np.ndarray, k: int, objective: Objective) -> np.ndarray:
-    """What kept variance is subtracted from before the maximum over groups is taken, shape (G,)."""
-    if objective == "loss":
-        return best_kept(matrices, k)
-    if objective == "error":
-        return np.trace(matrices, axis1=1, axis2=2)
-    if objective == "variance":
-        return np.zeros(len(matrices))
-    raise ConfigurationError(f"objective={objective!r}; needed is 'loss', 'error', 'variance' or 'nsw'.")
-
-
-def nash_welfare(variances: np.ndarray) -> float:
-    """Geometric mean of the kept variances."""
-    return float(np.exp(np.log(variances).mean(axis=0))) if (variances > 0).all() else 0.0
-
-
 def rank_bound(k: int, G: int) -> int:
     r"""The rank that an extreme point needs at most, :math:`k + \lfloor \sqrt{2G + 1/4} - 3/2 \rfloor`.
 
@@ -222,35 +87,6 @@ def rank_bound(k: int, G: int) -> int:
     Tantipongpipat et al. (2019), Theorem 1.7.
     """
     return k + max(int(np.floor(np.sqrt(2.0 * G + 0.25) - 1.5 + 1e-12)), 0)
-
-
-def relax_nash(matrices: np.ndarray, k: int) -> tuple[np.ndarray, float, float]:
-    """Fractional X of largest Nash social welfare, the welfare, and a bound on that of any X.
-
-    The bound is that of the tangent of the mean logarithm, whose maximum over the fantope is an eigenvalue sum.
-    """
-    G, d, _ = matrices.shape
-    own = best_kept(matrices, k)
-    if not (own > 0).all():
-        raise DataError(
-            f"group {int(np.argmin(own))} (counted from 0) keeps no variance whatever is chosen: the Nash social "
-            "welfare is zero for every answer. Drop the group, or take objective='loss'."
-        )
-    scaled = matrices / own[:, None, None]  # the optimum does not depend on the units of the groups
-
-    def build(cp, X):
-        parts = [cp.log(cp.sum(cp.multiply(S, X))) for S in scaled]
-        return cp.Maximize(cp.sum(cp.hstack(parts)) / G), []
-
-    raw, _, _, name, status = solve_cone(build, d, k)
-    X = clip_to_fantope(raw, k)
-    variances = (scaled * X).sum(axis=(1, 2))
-    value = float(np.log(variances).mean(axis=0))
-    slope = (scaled / variances[:, None, None]).sum(axis=0) / G
-    bound = value + float(np.linalg.eigvalsh(slope)[-k:].sum(axis=0)) - 1.0
-    require_closed(name, status, d, k, value, bound, 1.0)
-    unit = float(np.exp(np.log(own).mean(axis=0)))
-    return X, unit * float(np.exp(value)), unit * float(np.exp(bound))
 
 
 def fill_trace(X: np.ndarray, k: int) -> np.ndarray:
@@ -310,66 +146,163 @@ def reduce_rank(X: np.ndarray, matrices: np.ndarray, k: int, *, equal_change: bo
         values[free], vectors[:, free] = moved, F @ rotation
 
 
-def polish(matrices: np.ndarray, V: np.ndarray, a: np.ndarray | None, *, steps: int = 50) -> np.ndarray:
-    """The best of V and of ``steps`` subgradient steps from it; ``a`` None maximises the Nash social welfare."""
+def round_iteratively(Z: np.ndarray, H: np.ndarray, k: int) -> np.ndarray:
+    """A basis (p, k) from a fractional solution, by giving up one group after the other.
 
-    def value(V):
-        variances = kept(matrices, V)
-        return -nash_welfare(variances) if a is None else float((a - variances).max())
+    The solution is moved to an extreme point. While it stays fractional there, the group that has least to keep in the
+    fractional directions is no longer watched, which frees a direction to move on. A group that is given up loses at
+    most what it could keep there.
 
-    best, least = V, value(V)
-    for t in range(steps):
-        variances = kept(matrices, V)
-        weights = 1.0 / np.maximum(variances, 1e-12) if a is None else np.arange(len(a)) == np.argmax(a - variances)
-        ascent = np.tensordot(weights, matrices, axes=1) @ V
-        ascent -= V @ (V.T @ ascent)
-        length = np.linalg.norm(ascent)
-        if not length > 0:
+    References
+    ----------
+    Tantipongpipat et al. (2019), Section 4.
+    """
+    watched = list(range(len(H)))
+    while watched:
+        Z = reduce_rank(Z, H[watched], k)
+        values, vectors = np.linalg.eigh(Z)
+        free = (values > INTEGRAL) & (values < 1.0 - INTEGRAL)
+        if not free.any():
             break
-        V = linalg.qr(V + 0.1 / np.sqrt(t + 1.0) * ascent / length, mode="economic", check_finite=False)[0]
-        reached = value(V)
-        if reached < least:
-            best, least = V, reached
-    return best
+        F, s = vectors[:, free], round(float(values[free].sum(axis=0)))
+        watched.pop(int(np.argmin(best_kept(F.T @ H[watched] @ F, s))))
+    return top_eigenspace(Z, k)[1]
 
 
-def solve_multi_criteria(
-    matrices: np.ndarray, k: int, objective: Objective = "loss"
-) -> tuple[np.ndarray, Certificate, np.ndarray]:
+def roundings(Z: np.ndarray, H: np.ndarray, k: int) -> list[np.ndarray]:
+    """Bases (p, k) near a fractional solution: its leading eigenvectors, the iterative one, random ones in its face."""
+    values, vectors = np.linalg.eigh(Z)
+    free = (values > INTEGRAL) & (values < 1.0 - INTEGRAL)
+    if not free.any():
+        return [vectors[:, -k:]]
+    whole, rng = vectors[:, values >= 1.0 - INTEGRAL], np.random.default_rng(0)
+    draws = rng.normal(size=(DRAWS, int(free.sum(axis=0)), k - whole.shape[1])) * np.sqrt(values[free])[:, None]
+    face = [np.hstack([whole, vectors[:, free] @ np.linalg.qr(draw)[0]]) for draw in draws]
+    return [vectors[:, -k:], round_iteratively(Z, H, k), *face]
+
+
+def descend(criterion: Criterion, H: np.ndarray, V: np.ndarray, *, rtol: float = 1e-9) -> np.ndarray:
+    """A basis (p, k) at which the criterion has a local minimum over projectors, near V.
+
+    Newton's method on the Grassmann manifold, each step by conjugate gradients, for a maximum that is smoothed less and
+    less. With :math:`\\Gamma_g = 2 (I - VV^\\top) S_g V` and the weights w that the smoothed criterion gives,
+
+    .. math::
+        \\operatorname{grad} = -\\sum_g w_g \\Gamma_g, \\qquad
+        \\operatorname{Hess}[Z] = -2 (I - VV^\\top) \\bigl(S(w) Z - Z V^\\top S(w) V\\bigr)
+            + \\sum_{gh} C_{gh} \\langle \\Gamma_g, Z \\rangle \\Gamma_h .
+    """
+
+    def at(V):
+        return np.einsum("pk,gpk->g", V, H @ V)
+
+    v = at(V)
+    best, least = V, criterion.value(v)
+    size = float(np.ptp(criterion.a - v)) if criterion.a is not None else 0.0
+    end = rtol * max(abs(least), FLOOR * float(np.abs(v).max(axis=0)))
+    tau = max(0.1 * size, end)
+    while True:
+        for _ in range(30):
+            images = H @ V
+            f, w, C = criterion.smooth(np.einsum("pk,gpk->g", V, images), tau)
+            slopes = 2.0 * (images - V @ (V.T @ images))
+            S = np.tensordot(w, H, axes=1)
+            step = _conjugate_gradients(V, S, slopes, C, np.tensordot(w, slopes, axes=1))
+            step *= min(1.0, 0.5 / max(float(np.linalg.norm(step)), np.finfo(float).tiny))
+            rise = -float(w @ np.tensordot(slopes, step, axes=2))
+            for share in 0.5 ** np.arange(30):
+                new = np.linalg.qr(V + share * step)[0]
+                if criterion.smooth(at(new), tau)[0] <= f + 1e-4 * share * rise:
+                    break
+            else:
+                break
+            V = new
+            value = criterion.value(at(V))
+            if value < least:
+                best, least = V, value
+            if -rise <= 1e-3 * tau:
+                break
+        if tau <= end:
+            return best
+        tau = max(0.2 * tau, end)
+
+
+def _conjugate_gradients(V, S, slopes, C, ascent) -> np.ndarray:
+    """The Newton step (p, k), or the direction reached when the Hessian bends downwards."""
+    A = V.T @ S @ V
+
+    def hessian(Z):
+        Y = 2.0 * (Z @ A - S @ Z)
+        return Y - V @ (V.T @ Y) + np.tensordot(C @ np.tensordot(slopes, Z, axes=2), slopes, axes=1)
+
+    Z, rest, size = np.zeros_like(V), ascent, float(np.linalg.norm(ascent))
+    direction, square = rest, size**2
+    for _ in range(200):
+        image = hessian(direction)
+        bend = float(np.vdot(direction, image))
+        if not bend > 0:
+            return Z if Z.any() else direction
+        Z = Z + square / bend * direction
+        rest = rest - square / bend * image
+        before, square = square, float(np.vdot(rest, rest))
+        if np.sqrt(square) <= min(0.1, size) * size:
+            break
+        direction = rest + square / before * direction
+    return Z
+
+
+def solve_multi_criteria(matrices: np.ndarray, k: int, objective: Objective = "loss") -> tuple[np.ndarray, Certificate]:
     """A projector of rank k for any number of groups, with the bound from the relaxation.
 
-    The extreme point of the relaxation is rounded to its k leading eigenvectors and polished; for a maximum over groups
-    the best iterate of multiplicative weights is a second candidate. The gap of the certificate is what rounding lost:
-    it is zero to solver accuracy for two groups, and can be positive for more.
+    Where the relaxation has a projector as its answer, that is the optimum. Where it is fractional, it is rounded in
+    several ways, and the best local minimum near them is taken; the gap of the certificate is what that can have lost:
+    zero to solver accuracy for two groups, and often positive for more.
+
+    Parameters
+    ----------
+    matrices : ndarray of shape (G, d, d)
+        Symmetric positive semidefinite.
+    k : int
+        Rank, from 1 to d - 1.
+    objective : {"loss", "error", "variance", "nsw"}
+        The largest loss, error or minus the kept variance of a group; or the Nash social welfare, which is maximised.
 
     Returns
     -------
     V : ndarray of shape (d, k)
+        Orthonormal basis.
     certificate : Certificate
-        Of a minimisation for "loss", "error" and "variance" (the largest of minus the kept variances), of a
-        maximisation for "nsw".
-    X : ndarray of shape (d, d)
-        The extreme point, of rank at most ``rank_bound(k, G)``.
+        Of a maximisation for "nsw", of a minimisation otherwise.
     """
     matrices = np.asarray(matrices, dtype=np.float64)
+    unit = np.ones(len(matrices))
     if objective == "nsw":
-        X, _, bound = relax_nash(matrices, k)
-        X = reduce_rank(X, matrices, k, equal_change=False)
-        V = polish(matrices, top_eigenspace(X, k)[1], None)
+        unit = best_kept(matrices, k)  # the optimum does not depend on the units of the groups
+        if not (unit > 0).all():
+            raise DataError(
+                f"group {int(np.argmin(unit))} (counted from 0) keeps no variance whatever is chosen: the Nash social "
+                "welfare is zero for every answer. Drop the group, or take objective='loss'."
+            )
+        matrices = matrices / unit[:, None, None]
+    criterion = Criterion(None if objective == "nsw" else criteria_offsets(matrices, k, objective))
+    relaxed = relax(matrices, k, criterion.a)
+    Q, H = relaxed.Q, relaxed.H
+    found = [descend(criterion, H, V) for V in roundings(relaxed.Z, H, k)]
+    V = min(found, key=lambda V: criterion.value(kept(H, V)))
+    reached = criterion.value(kept(H, V))
+    while True:  # a local minimum of the span, until it is one of the whole space
+        w = criterion.smooth(kept(H, V), 1e-6 * max(abs(reached), FLOOR))[1]
+        Q, H, grown = extended(matrices, Q, H, np.tensordot(w, matrices, axes=1) @ (Q @ V))
+        V = descend(criterion, H, np.vstack([V, np.zeros((Q.shape[1] - len(V), k))]))
+        before, reached = reached, criterion.value(kept(H, V))
+        if not grown or before - reached <= RTOL * abs(reached):
+            break
+    weights = tuple(float(w) for w in relaxed.weights)
+    if objective == "nsw":
+        scale = float(np.exp(np.log(unit).mean(axis=0)))
         problem = f"Nash social welfare of the groups' kept variances over projectors of rank {k}"
-        return V, Certificate(problem, nash_welfare(kept(matrices, V)), bound), X
-    a = criteria_offsets(matrices, k, objective)
-    relaxation = relax(matrices, k, a)
-    X = reduce_rank(relaxation.X, matrices, k)
-    starts = [top_eigenspace(X, k)[1]]
-    if len(matrices) > 2:
-        runs = run(matrices, k, (0.3, 3.0), iterations=100, scale=True, offsets=a)
-        starts += [r.best for r in runs]
-    candidates = [polish(matrices, V, a) for V in starts]
-    reached = [float((a - kept(matrices, V)).max()) for V in candidates]
-    best = int(np.argmin(reached))
-    problem = f"largest {objective} of the groups over projectors of rank {k}"
-    if objective == "variance":
-        problem = f"largest of minus the groups' kept variances over projectors of rank {k}"
-    weights = tuple(float(w) for w in relaxation.weights)
-    return candidates[best], Certificate(problem, reached[best], relaxation.bound, 0.0, "min", weights), X
+        value, bound = scale * np.exp(-reached), scale * np.exp(-relaxed.bound)
+        return Q @ V, Certificate(problem, float(value), float(bound), evaluations=relaxed.evaluations)
+    what = {"variance": "minus the groups' kept variances"}.get(objective, f"{objective} of the groups")
+    problem = f"largest {what} over projectors of rank {k}"
+    return Q @ V, Certificate(problem, reached, relaxed.bound, 0.0, "min", weights, relaxed.evaluations)
