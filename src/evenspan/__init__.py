@@ -35,7 +35,17 @@ if TYPE_CHECKING:
         StandardPCA,
         joint_diagonalise,
     )
-    from .representation import INLP, LEACE, RLACE, FairKernelPCA, FairPCA, MMDFairPCA, NullItOutPCA, StreamingFairPCA
+    from .representation import (
+        INLP,
+        LEACE,
+        RLACE,
+        FairKernelPCA,
+        FairPCA,
+        MMDFairPCA,
+        NullItOutPCA,
+        OracleLEACE,
+        StreamingFairPCA,
+    )
     from .saving import load, save
 
 __version__ = "0.1.0"
@@ -73,6 +83,7 @@ __all__ = [
     "MMDFairPCA",
     "MinMaxFairPCA",
     "NullItOutPCA",
+    "OracleLEACE",
     "ParquetStream",
     "RobustFairPCA",
     "StandardPCA",
@@ -118,6 +129,7 @@ _HOMES = {
     "LEACE": "representation",
     "MMDFairPCA": "representation",
     "NullItOutPCA": "representation",
+    "OracleLEACE": "representation",
     "StreamingFairPCA": "representation",
     "RLACE": "representation",
     "FairSubspace": "core.answer",
