@@ -60,15 +60,23 @@ def regression_on_groups(
     return B, mean, Certificate(problem, moved, 2.0 * float(np.vdot(B, zx)) - moved, left, sense="min")
 
 
+def rank_of(S: np.ndarray) -> int:
+    """The rank of a covariance, decided by correlations: the units of the features say nothing about it."""
+    deviations = np.sqrt(np.diag(S))
+    scale = np.where(deviations > 0, deviations, np.inf)
+    values = np.linalg.eigvalsh(symmetrise(S / np.outer(scale, scale)))
+    return int((values > len(S) * np.finfo(float).eps * values[-1]).sum(axis=0)) if values[-1] > 0 else 0
+
+
 def roots(moments: GroupMoments) -> tuple[np.ndarray, np.ndarray]:
     """Basis W (d, m) of the space in which rows vary within groups, and Cholesky factors (G, m, m) of W'S_g W / n_g."""
-    values, vectors = eigenpairs(symmetrise(moments.scatters.sum(axis=0) / moments.n))
-    W = vectors[:, values > moments.d * np.finfo(float).eps * max(values[-1], 0.0)]
-    m, factors = W.shape[1], []
+    S, W, factors = moments.scatters.sum(axis=0) / moments.n, np.eye(moments.d), []
+    m = rank_of(S)
+    if m < moments.d:
+        W = eigenpairs(symmetrise(S))[1][:, moments.d - m :]
     for label, count, scatter in zip(moments.labels, moments.counts, moments.scatters, strict=True):
-        S = symmetrise(W.T @ scatter @ W) / count
-        own = np.linalg.eigvalsh(S)
-        rank = int((own > m * np.finfo(float).eps * own[-1]).sum(axis=0)) if m else 0
+        own = symmetrise(W.T @ scatter @ W) / count
+        rank = rank_of(own) if m else 0
         if rank < m:
             raise GroupError(
                 f"group {label_text(label)!r} has {count:g} row(s) that vary in {rank} of the {m} dimensions in which "
@@ -76,14 +84,14 @@ def roots(moments: GroupMoments) -> tuple[np.ndarray, np.ndarray]:
                 f"{m} in each group. Merge or drop the group, reduce the features first (StandardPCA), or set "
                 "match='mean'."
             )
-        factors.append(np.linalg.cholesky(S))
+        factors.append(np.linalg.cholesky(own))
     return W, np.array(factors).reshape(moments.G, m, m)
 
 
 def aligned(L: np.ndarray, R: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The orthogonal O (m, m) that brings L O nearest to R, and tr R'L O, the sum of the singular values of L'R."""
+    """The orthogonal O (m, m) that brings L O nearest to R, and a root Q of L'T L = Q Q', T being the map to R R'."""
     U, lengths, Vt = np.linalg.svd(L.T @ R)
-    return U @ Vt, float(lengths.sum(axis=0))
+    return U @ Vt, U * np.sqrt(lengths)
 
 
 def barycentre(factors: np.ndarray, shares: np.ndarray, tol: float, max_iter: int) -> tuple[np.ndarray, int, float]:
@@ -94,22 +102,29 @@ def barycentre(factors: np.ndarray, shares: np.ndarray, tol: float, max_iter: in
     In turn every root is aligned with R and R is their mean, which on :math:`K = R R^\top` is the fixed-point iteration
     of Alvarez-Esteban et al. (2016), eq. (7). Roots in place of covariances: their condition is that of the data.
 
-    The bound: with :math:`H_g` the symmetric map from K to :math:`S_g` and :math:`t` the largest eigenvalue of
-    :math:`\sum_g w_g H_g`, the maps :math:`A_g = t H_g^{-1}` have :math:`\sum_g w_g A_g^{-1} \preceq I`. Whatever y is
-    made of x, :math:`2 x^\top y \le x^\top A_g x + y^\top A_g^{-1} y`, so if all groups of y have the same covariance
+    The bound: let positive definite :math:`A_g` have :math:`\sum_g w_g A_g^{-1} = I`. Whatever y is made of x,
+    :math:`2 x^\top y \le x^\top A_g x + y^\top A_g^{-1} y`, so if all groups of y have the same covariance
 
     .. math:: \sum_g w_g \mathbb{E} \lVert x - y \rVert^2 \ge \sum_g w_g \operatorname{tr} (I - A_g) S_g .
+
+    At the answer the maps :math:`T_g` from :math:`S_g` to K are such; before, :math:`M^{1/2} T_g M^{1/2}` with M the
+    mean of their inverses.
     """
     R = np.linalg.cholesky(symmetrise(np.einsum("g,gij,gkj->ik", shares, factors, factors)))
     total, bound = float(shares @ (factors**2).sum(axis=(1, 2))), -np.inf
     for step in range(1, max_iter + 1):
         turned = [aligned(L, R) for L in factors]
-        agreement = float(sum(w * length for w, (_, length) in zip(shares, turned, strict=True)))
         mean = sum(w * L @ turn for w, L, (turn, _) in zip(shares, factors, turned, strict=True))
-        # The mean of the maps from R to the roots, sum_g w_g H_g, takes R to the mean of the roots.
-        t = float(np.linalg.eigvalsh(symmetrise(linalg.solve(R.T, mean.T, check_finite=False)))[-1])
-        bound = max(bound, total - t * agreement)
-        if total + float((R**2).sum(axis=None)) - 2.0 * agreement - bound <= tol * total:
+        # M takes R to the mean of the turned roots.
+        values, vectors = eigenpairs(symmetrise(linalg.solve(R.T, mean.T, check_finite=False)))
+        root = (vectors * np.sqrt(np.maximum(values, np.finfo(float).tiny))) @ vectors.T
+        met, taken = 0.0, 0.0
+        for w, L, (_, Q) in zip(shares, factors, turned, strict=True):
+            met += w * float((Q**2).sum(axis=None))
+            inside = linalg.solve_triangular(L, root @ L, lower=True, check_finite=False)
+            taken += w * float(((Q.T @ inside) ** 2).sum(axis=None))
+        bound = max(bound, total - taken)
+        if total + float((R**2).sum(axis=None)) - 2.0 * met - bound <= tol * total:
             return R, step, bound
         R = mean
     return R, max_iter, bound
@@ -164,7 +179,7 @@ class OracleLEACE(SubspaceEstimator):
         As in ``LEACE``; "covariance" with several attributes needs "intersection".
     numeric_attributes : sequence of column names or positions, default ()
         Columns of ``sensitive_features`` that are quantities, in ``fit`` and in ``transform``; not with "covariance".
-    tol, max_iter : float, int, default 1e-9, 1000
+    tol, max_iter : float, int, default 1e-10, 1000
         The barycentre is found when the certificate's gap is at most ``tol`` times the variance within groups.
     on_single_group : {"raise", "warn"}, default "raise"
         What to do when there is one group only; with "warn" nothing is erased.
@@ -230,7 +245,7 @@ class OracleLEACE(SubspaceEstimator):
         match="mean",
         attributes="marginal",
         numeric_attributes=(),
-        tol=1e-9,
+        tol=1e-10,
         max_iter=1000,
         on_single_group="raise",
     ):
