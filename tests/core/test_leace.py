@@ -329,6 +329,10 @@ def test_quantities_and_targets_by_moments_of_parts_are_those_of_the_rows():
     assert streamed.group_labels_.tolist() == ["azure", "beige", "crimson"]
     alone = LEACE(keep="classes").fit(s.X, classes, sensitive_features=s.groups)
     np.testing.assert_allclose(streamed.erasure_, alone.erasure_, atol=1e-10)
+    aged = LEACE(numeric_attributes=["age"]).fit_moments(GroupMoments.from_data(table.iloc[:, :7], s.groups))
+    np.testing.assert_allclose(
+        aged.erasure_, LEACE(numeric_attributes=[1]).fit(s.X, sensitive_features=seen).erasure_, atol=1e-10
+    )
     only = LEACE(numeric_attributes=[0]).fit(s.X, sensitive_features=age[:, None])  # and the unit of it means nothing
     tiny = LEACE(numeric_attributes=[0]).fit(s.X - 1e4, sensitive_features=1e-9 * age[:, None])
     np.testing.assert_allclose(tiny.erasure_, only.erasure_, atol=1e-8)

@@ -145,9 +145,9 @@ class LEACE(SubspaceEstimator):
         At most d less the rank removed.
     shrinkage : None, "auto" or float in [0, 1], default None
         Share of a multiple of the identity in the metric that decides which map is least. The guarantee holds for
-        every share; 1 gives the orthogonal projector of fair PCA. "auto" estimates the share; take it
-        below about two rows for each feature. With 100 rows of 100 features None moved new rows by 1.14 of their
-        variance in the mean of ten drawn samples, "auto" by 0.02; with 2,000 rows it made no difference.
+        every share; 1 gives the orthogonal projector of fair PCA. "auto" estimates the share: take it
+        where there are fewer than two rows for each feature. With 100 rows of 100 features, in the mean of ten drawn
+        samples, None moved new rows by 1.14 of their variance, "auto" by 0.02; with 2,000 rows both by 0.014.
     keep : None, "classes" or "values", default None
         Keep the covariance with a target, y of ``fit``, exactly: with an indicator of each class, or with one or more
         numbers as they are. DataError where the target and the groups share a direction, as if one were the other.
@@ -265,27 +265,27 @@ class LEACE(SubspaceEstimator):
                 f"keep={self.keep!r} and target={target!r}; needed are both or none: which covariance to keep, and "
                 "where in the moments the target is."
             )
-        erased = kept = None
+        quantities = kept = None
         if len(self.numeric_attributes) or self.keep == "values":
             names = [] if self.keep != "values" else [target] if isinstance(target, str | Integral) else list(target)
             moments, *parts = split_features(moments, self.numeric_attributes, names)
-            erased, kept = (part.columns for part in parts)
+            quantities, kept = (part.columns for part in parts)
         if self.keep == "classes":
             rest = [attribute for attribute in moments.attributes if attribute != target]
             kept = mean_constraints(moments.marginal(target))
             moments = moments.marginal(*rest) if rest else moments.pooled()
         self._set_features(moments.d, moments.feature_names)
-        return self._store(self._answer(moments, erased, kept if self.keep else None), moments)
+        return self._store(self._answer(moments, quantities, kept if self.keep else None), moments)
 
     def _answer(
-        self, moments: GroupMoments, erased: np.ndarray | None = None, kept: np.ndarray | None = None
+        self, moments: GroupMoments, quantities: np.ndarray | None = None, kept: np.ndarray | None = None
     ) -> Answer:
         groups = moments.cells() if self.attributes == "intersection" else moments
         if not len(self.numeric_attributes):
             require_groups(groups, self.on_single_group, "there is nothing for LEACE to erase")
         d, S, size = groups.d, groups.scatter / groups.n, float(np.sqrt(np.trace(groups.second_moment)))
         C = mean_constraints(groups)
-        C = _independent(C if erased is None else np.hstack([C, erased]), size)
+        C = _independent(C if quantities is None else np.hstack([C, quantities]), size)
         B = None if kept is None else _independent(kept, size)
         least = make_eraser(S, C, B)
         eraser = least if self.shrinkage is None else make_eraser(shrunk(S, groups.n, self.shrinkage), C, B)

@@ -7,7 +7,7 @@ import numpy as np
 from scipy import linalg
 from sklearn.utils.validation import check_is_fitted
 
-from ..core.answer import Answer, Certificate, FairSubspace
+from ..core.answer import BLOCK, Answer, Certificate, FairSubspace
 from ..core.errors import ConfigurationError, GroupError
 from ..core.estimator import NotConvergedWarning, SubspaceEstimator, warn_caller
 from ..core.groups import encode_groups, label_text
@@ -51,11 +51,10 @@ def regression_on_groups(
     # By correlations, so that the unit of a quantity does not decide the rank.
     scale = np.sqrt(np.diag(zz))
     scale = np.where(scale > 1e-12 * np.hypot(mean, scale), scale, np.inf)
+    zx = np.where(np.isfinite(scale)[:, None], zx, 0.0)
     B = linalg.pinvh(zz / np.outer(scale, scale), rtol=1e-10) @ (zx / scale[:, None]) / scale[:, None]
-    moved, length = float(np.einsum("md,mp,pd->", B, zz, B, optimize=True)), float(np.linalg.norm(zx))
-    left = (
-        float(np.linalg.norm(np.where(np.isfinite(scale)[:, None], zx - zz @ B, 0.0))) / length if length > 0 else 0.0
-    )
+    moved = float(np.einsum("md,mp,pd->", B, zz, B, optimize=True))
+    left = float(np.linalg.norm(zx - zz @ B)) / max(float(np.linalg.norm(zx)), np.finfo(float).tiny)
     problem = "mean squared displacement over all changes of the points that leave no covariance with the groups"
     return B, mean, Certificate(problem, moved, 2.0 * float(np.vdot(B, zx)) - moved, left, sense="min")
 
@@ -140,15 +139,14 @@ def transport_maps(moments: GroupMoments, tol: float, max_iter: int) -> tuple[np
     R, steps, bound = barycentre(factors, shares, tol, max_iter)
     gaps = moments.means - moments.mean
     moved = between = float(shares @ (gaps**2).sum(axis=1))
-    maps, left, m = np.empty_like(moments.scatters), 0.0, W.shape[1]
+    maps, left, K = np.empty_like(moments.scatters), 0.0, R @ R.T
+    size = max(float(np.linalg.norm(K)), np.finfo(float).tiny)
     for g, L in enumerate(factors):
         image = R @ aligned(L, R)[0].T
         moved += shares[g] * float(np.linalg.norm(image - L) ** 2)
         T = linalg.solve_triangular(L, image.T, lower=True, trans="T", check_finite=False).T
-        maps[g] = np.eye(moments.d) + W @ (T - np.eye(m)) @ W.T
-        left = max(
-            left, float(np.linalg.norm(T @ (L @ L.T) @ T.T - R @ R.T)) / max(float(np.linalg.norm(R @ R.T)), 1e-300)
-        )
+        maps[g] = np.eye(moments.d) + W @ (T - np.eye(len(K))) @ W.T
+        left = max(left, float(np.linalg.norm(T @ L @ (T @ L).T - K)) / size)
     problem = "mean squared displacement over all changes of the points that give the groups one mean and covariance"
     return maps, steps, Certificate(problem, moved, between + bound, left, sense="min")
 
@@ -322,7 +320,7 @@ class OracleLEACE(SubspaceEstimator):
             learnt["maps_"], learnt["n_iter_"], certificate = transport_maps(moments, self.tol, self.max_iter)
             learnt["group_means_"] = moments.means
             total = float(np.trace(moments.scatters.sum(axis=0))) / moments.n
-            learnt["converged_"] = certificate.gap <= (1.0 + 1e-6) * self.tol * total
+            learnt["converged_"] = certificate.gap <= (self.tol + 1e-14) * total  # as computed from the maps
             if not learnt["converged_"]:
                 warn_caller(
                     f"the barycentre of the covariances was not found in max_iter={self.max_iter} steps: the gap is "
@@ -362,8 +360,9 @@ class OracleLEACE(SubspaceEstimator):
         if self.maps_ is None:
             m = Z.shape[1]
             change = (Z - self.concept_mean_[:m]) @ self.coefficients_[:m]
-            for code, moved in enumerate(change):
-                T[codes == code] -= moved
+            step = max(1, BLOCK // T.shape[1])
+            for start in range(0, len(T), step):
+                T[start : start + step] -= change[codes[start : start + step]]
             if values is not None:
                 T -= (values - self.concept_mean_[m:]) @ self.coefficients_[m:]
             return T
