@@ -36,7 +36,17 @@ if TYPE_CHECKING:
         StandardPCA,
         joint_diagonalise,
     )
-    from .representation import INLP, LEACE, RLACE, FairKernelPCA, FairPCA, MMDFairPCA, NullItOutPCA, StreamingFairPCA
+    from .representation import (
+        INLP,
+        LEACE,
+        RLACE,
+        FairKernelPCA,
+        FairPCA,
+        MMDFairPCA,
+        NullItOutPCA,
+        OracleLEACE,
+        StreamingFairPCA,
+    )
     from .saving import load, save
 
 __version__ = "0.1.0"
@@ -75,6 +85,7 @@ __all__ = [
     "MMDFairPCA",
     "MinMaxFairPCA",
     "NullItOutPCA",
+    "OracleLEACE",
     "ParquetStream",
     "RobustFairPCA",
     "StandardPCA",
@@ -121,6 +132,7 @@ _HOMES = {
     "LEACE": "representation",
     "MMDFairPCA": "representation",
     "NullItOutPCA": "representation",
+    "OracleLEACE": "representation",
     "StreamingFairPCA": "representation",
     "RLACE": "representation",
     "FairSubspace": "core.answer",

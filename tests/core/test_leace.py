@@ -3,14 +3,16 @@
 import pickle
 
 import numpy as np
+import pandas as pd
 import pytest
-from scipy import optimize
+from scipy import linalg, optimize
 from sklearn.linear_model import LogisticRegression
 
-from evenspan import LEACE, FairPCA, GroupMoments, StandardPCA
+from evenspan import LEACE, FairPCA, GroupMoments, OracleLEACE, StandardPCA
 from evenspan.core.errors import (
     ComponentsError,
     ConfigurationError,
+    DataError,
     GroupError,
     SingleGroupWarning,
     SurplusComponentsWarning,
@@ -226,3 +228,168 @@ def test_what_is_refused_is_said():
         fitted(Sample(s.X, np.full(380, "all")))
     with pytest.warns(SurplusComponentsWarning, match="4 of 10 components carry no variance"):
         fitted(SAMPLES["fewer rows than features"], 10)
+
+
+# -- quantities, and a target whose covariance is kept -------------------------------------------------------------
+
+
+def told(s: Sample, seed=0) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """A target of three classes and one of two numbers, both going with groups and features, and an age."""
+    rng = np.random.default_rng(seed)
+    score = centred(s.X) @ rng.normal(size=s.X.shape[1]) + 2.0 * (s.groups == s.labels[0])
+    classes = np.array(["low", "middle", "high"])[np.digitize(score + rng.normal(size=len(score)), [-1.0, 2.0])]
+    return (
+        classes,
+        np.column_stack([score**2, 1e3 * rng.random(len(score)) + score]),
+        40.0 + score + rng.normal(size=len(score)),
+    )
+
+
+def left(T, Z, X) -> float:
+    """What a linear reader has of Z: the covariance with it, against that of X by its size."""
+    return float(np.linalg.norm(centred(T).T @ centred(Z)) / (np.linalg.norm(centred(X)) * np.linalg.norm(centred(Z))))
+
+
+@pytest.mark.parametrize("deficient", [False, True], ids=["full rank", "rank 40"])
+@pytest.mark.parametrize("classes", [1, 2, 5, 20])
+def test_no_linear_reader_at_the_size_of_an_embedding(classes, deficient):
+    """One class stands for one number, which is what one column of a concept is."""
+    rng, n, d = np.random.default_rng(classes), 2048, 128
+    codes = rng.choice(classes, p=np.arange(1, classes + 1) / sum(range(classes + 1)), size=n) if classes > 1 else None
+    concept = np.exp(rng.normal(size=n)) if codes is None else codes
+    Z = concept[:, None] if codes is None else indicators(codes)
+    X = 5.0 + rng.normal(size=(n, d)) * np.linspace(3.0, 0.1, d) + Z @ rng.normal(size=(Z.shape[1], d))
+    X = X[:, :40] @ rng.normal(size=(40, d)) if deficient else X
+    y = (X[:, 0] + rng.normal(size=n) > np.median(X[:, 0])).astype(int)
+    seen = pd.DataFrame({"z": concept})
+    numeric = {"numeric_attributes": ["z"]} if codes is None else {}
+    assert left(StandardPCA(8).fit_transform(X), Z, X) > 1e-3  # the control
+    for model in (LEACE(**numeric), LEACE(8, **numeric), LEACE(keep="classes", **numeric), OracleLEACE(**numeric)):
+        model.fit(X, y, sensitive_features=seen)
+        T = centred(model.transform(X, **({"sensitive_features": seen} if isinstance(model, OracleLEACE) else {})))
+        assert left(T, Z, X) < 1e-13
+        assert np.abs(T @ (np.linalg.pinv(T, rcond=1e-9) @ centred(Z))).max() < 1e-8 * np.abs(centred(Z)).max()
+        assert model.certificate_.is_optimal(1e-8)
+
+
+@every_sample
+def test_the_covariance_with_a_target_is_kept_and_least_is_moved_as_printed(s):
+    classes, values, _ = told(s)
+    X, C, d = centred(s.X), centred(s.X).T @ indicators(s.groups), s.X.shape[1]
+    for keep, y, Y in (("classes", classes, indicators(classes)), ("values", values, centred(values))):
+        B = X.T @ Y
+        model, plain = LEACE(keep=keep).fit(s.X, y, sensitive_features=s.groups), fitted(s)
+        P = model.erasure_
+        assert np.linalg.norm(P @ C) < 1e-11 * np.linalg.norm(C)
+        assert np.linalg.norm(P @ B - B) < 1e-11 * np.linalg.norm(B)
+        assert np.linalg.norm(plain.erasure_ @ B - B) > 0.02 * np.linalg.norm(B)  # the control
+        assert model.rank_kept_ == np.linalg.matrix_rank(B, tol=1e-9 * np.linalg.norm(B)) > plain.rank_kept_ == 0
+        assert model.displacement_ > plain.displacement_ * (1 + 1e-6)
+        assert model.certificate_.is_optimal(1e-7)
+        # With the symmetric root: onto V, which holds the target and what neither knows, along the groups.
+        values_, vectors = np.linalg.eigh(X.T @ X / len(X))
+        Q, roots = (part[..., values_ > 1e-12 * values_[-1]] for part in (vectors, np.sqrt(np.maximum(values_, 0.0))))
+        z, both = linalg.orth((Q.T @ C) / roots[:, None], 1e-8), (Q.T @ np.hstack([C, B])) / roots[:, None]
+        both = linalg.orth(both / np.linalg.norm(both, axis=0), 1e-8)
+        V = np.hstack([linalg.orth((Q.T @ B) / roots[:, None], 1e-8), linalg.null_space(both.T, 1e-8)])
+        U = linalg.null_space(z.T, 1e-8)
+        onto = V @ np.linalg.solve(U.T @ V, U.T)
+        printed = X @ (Q / roots) @ onto.T @ (roots[:, None] * Q.T)
+        np.testing.assert_allclose(X @ P.T, printed, atol=1e-7 * size(s.X))
+        rng, free = (
+            np.random.default_rng(0),
+            linalg.null_space(np.hstack([C / np.linalg.norm(C), B / np.linalg.norm(B)]).T, 1e-10),
+        )
+        for step in (1e-3, 1.0):  # no other feasible map passes the bound
+            other = P + step * rng.normal(size=(d, free.shape[1])) @ free.T
+            assert np.mean(np.sum((X - X @ other.T) ** 2, axis=1)) >= model.certificate_.dual * (1 - 1e-9)
+        shorter = LEACE(1, keep=keep, shrinkage=0.2).fit(s.X, y, sensitive_features=s.groups)
+        assert left(shorter.transform(s.X), indicators(s.groups), s.X) < 1e-12
+        assert shorter.certificate_.feasibility < 1e-10
+
+
+def test_quantities_and_targets_by_moments_of_parts_are_those_of_the_rows():
+    s = draw()
+    classes, values, age = told(s)
+    seen = pd.DataFrame({"colour": s.groups, "age": age})
+    rows = LEACE(keep="values", numeric_attributes=["age"]).fit(s.X, values, sensitive_features=seen)
+    T = rows.transform(s.X)
+    assert (rows.rank_removed_, rows.rank_kept_) == (3, 2)
+    assert max(left(T, Z, s.X) for Z in (indicators(s.groups), age[:, None])) < 1e-13 < 1e-2 < left(T, values, s.X)
+    assert left(fitted(s).transform(s.X), age[:, None], s.X) > 1e-3  # groups alone leave the age
+    table = pd.DataFrame(s.X, columns=list("abcdef")).assign(age=age, y=values[:, 0], w=values[:, 1])
+    parts = [(table[at : at + 90], s.groups[at : at + 90]) for at in range(0, 380, 90)]
+    model = LEACE(keep="values", numeric_attributes=["age"])
+    streamed = model.fit_moments(GroupMoments.from_batches(parts), target=["y", "w"])
+    assert streamed.feature_names_in_.tolist() == list("abcdef")
+    np.testing.assert_allclose(streamed.erasure_, rows.erasure_, atol=1e-10)
+    cells = pd.DataFrame({"colour": s.groups, "y": classes})
+    parts = [GroupMoments.from_data(s.X[at : at + 90], cells[at : at + 90]) for at in range(0, 380, 90)]
+    streamed = LEACE(keep="classes").fit_moments(sum(parts[1:], parts[0]), target="y")
+    assert streamed.group_labels_.tolist() == ["azure", "beige", "crimson"]
+    alone = LEACE(keep="classes").fit(s.X, classes, sensitive_features=s.groups)
+    np.testing.assert_allclose(streamed.erasure_, alone.erasure_, atol=1e-10)
+    aged = LEACE(numeric_attributes=["age"]).fit_moments(GroupMoments.from_data(table.iloc[:, :7], s.groups))
+    np.testing.assert_allclose(
+        aged.erasure_, LEACE(numeric_attributes=[1]).fit(s.X, sensitive_features=seen).erasure_, atol=1e-10
+    )
+    only = LEACE(numeric_attributes=[0]).fit(s.X, sensitive_features=age[:, None])  # and the unit of it means nothing
+    tiny = LEACE(numeric_attributes=[0]).fit(s.X - 1e4, sensitive_features=1e-9 * age[:, None])
+    np.testing.assert_allclose(tiny.erasure_, only.erasure_, atol=1e-8)
+
+
+def test_three_attributes_of_which_one_is_the_target(crossed):
+    X, groups = crossed
+    y = (X[:, 0] + groups[:, 1].astype(object).__eq__("x") > 0.5).astype(int)
+    table = pd.DataFrame(groups, columns=["one", "two"])
+    moments = GroupMoments.from_data(X, table.assign(y=y))
+    for attributes, rank in (("marginal", 3), ("intersection", 5)):
+        rows = LEACE(keep="classes", attributes=attributes).fit(X, y, sensitive_features=table)
+        other = LEACE(keep="classes", attributes=attributes).fit_moments(moments, target="y")
+        assert rows.rank_removed_ == other.rank_removed_ == rank
+        np.testing.assert_allclose(other.erasure_, rows.erasure_, atol=1e-10)
+        assert other.group_labels_.dtype.names == ("one", "two")
+
+
+def test_with_few_rows_an_estimated_share_moves_new_rows_less():
+    moved = {None: [], "auto": []}
+    for seed in range(5):
+        rng, d = np.random.default_rng(seed), 60
+        shape = linalg.qr(rng.normal(size=(d, d)))[0] * np.linspace(3.0, 0.3, d)
+        groups, shift = np.arange(2060) % 2, 0.5 * rng.normal(size=d)
+        X = rng.normal(size=(2060, d)) @ shape.T + np.outer(groups, shift)
+        for share, found in moved.items():
+            model = LEACE(shrinkage=share).fit(X[:60], sensitive_features=groups[:60])  # as many rows as features
+            assert group_gap(model.transform(X[:60]), groups[:60]) < 1e-10 * size(X)
+            found.append(np.mean(np.sum((model.transform(X[60:]) - X[60:]) ** 2, axis=1)) / np.var(X, axis=0).sum())
+    assert np.mean(moved["auto"]) < 0.05 < 0.2 < np.mean(moved[None])
+
+
+def test_what_cannot_be_kept_is_said():
+    s = draw()
+    classes, values, age = told(s)
+    moments = GroupMoments.from_data(s.X, pd.DataFrame({"colour": s.groups, "y": classes}))
+
+    def fit(keep, y, **options):
+        return LEACE(keep=keep, **options).fit(s.X, y, sensitive_features=s.groups)
+
+    for call, error, words in (
+        (lambda: fit("classes", s.groups == "azure"), DataError,
+         r"share a direction: .* target span 1 and .* groups 2 of 6 dimensions.* sine .*set keep=None"),
+        (lambda: fit("values", s.X[:, :5]), DataError, "share a direction"),  # more than there are dimensions
+        (lambda: fit("classes", None), DataError, "needs the target: call fit"),
+        (lambda: fit("classes", values[:, 0]), DataError, "380 classes, and 6 feature.*set keep='values'"),
+        (lambda: fit("values", classes), DataError, "y is not numeric.*Set keep='classes'"),
+        (lambda: fit("values", np.where(age > 40, np.nan, age)), DataError, "y holds NaN"),
+        (lambda: fit("classes", pd.Series(classes).where(age > 40)), DataError, "missing value"),
+        (lambda: fit("classes", values), DataError, r"y has shape \(380, 2\); .*needs \(n,\) with n = 380"),
+        (lambda: fit("values", age[:9]), DataError, r"y has shape \(9,\); .*or \(n, s\)"),
+        (lambda: fit("target", classes), ConfigurationError, "keep='target'; needed is 'classes' or 'values', or None"),
+        (lambda: LEACE(keep="classes").fit_moments(moments), ConfigurationError, "target=None; needed are both"),
+        (lambda: LEACE().fit_moments(moments, target="y"), ConfigurationError, "needed are both or none"),
+        (lambda: LEACE(keep="classes").fit_moments(moments, target="z"), GroupError, "attributes are colour, y"),
+        (lambda: LEACE(keep="values").fit_moments(moments, target=[0, 0]), ConfigurationError, "Name each once"),
+        (lambda: LEACE(numeric_attributes=["x"]).fit_moments(moments), DataError, "no feature 'x'"),
+    ):  # fmt: skip
+        with pytest.raises(error, match=words):
+            call()

@@ -118,6 +118,7 @@ METHODS = {
     "LEACE": Method("LEACE"),
     "LEACE, marginal": Method("LEACE", {"attributes": "marginal"}, attributes=2),
     "LEACE, intersection": Method("LEACE", {"attributes": "intersection"}, attributes=2),
+    "LEACE, keeping classes": Method("LEACE", {"keep": "classes"}, target=True, supports=EVERY - {"moments"}),
     # The shrinkage depends on the number of rows.
     "LEACE with shrinkage": Method("LEACE", {"shrinkage": "auto"}, supports=EVERY - {"duplicate"}),
     # The divisors n_g - 1 change by different factors.

@@ -43,7 +43,7 @@ def test_what_was_found_agrees_with_what_is_known(facts):
         ("certificate", guide.NONE, ["FFC", "VFC"]),
     ):
         assert (table.loc[names, column] == value).all(), value
-    assert set(table.index[table["quantities"]]) == {"Fair PCA", "Fair PCA (covariance)", "Fair kernel PCA"}
+    assert set(table.index[table["quantities"]]) == {"Fair PCA", "Fair PCA (covariance)", "Fair kernel PCA", "LEACE"}
     # A spectral embedding, and the weights of several kernels, are of the rows that were fitted.
     assert set(table.index[~table["new rows"].astype(bool)]) == {"FairSC", "FMKKM"}
 

@@ -351,7 +351,7 @@ def whole_counts(counts: np.ndarray, promises: list[Promise]) -> np.ndarray:
     """
     G, c = counts.shape
     sizes, m, tops = np.rint(counts.sum(axis=1)), G * c, len(promises) * c
-    counts = counts.round(6)  # and no presolve: the solver stumbles over sixteen digits
+    counts = counts.round(6)
     # The variables are the counts, their distances from the given ones, and the largest count of an attribute's groups.
     pick = np.eye(m).reshape(G, c, m)
 
@@ -372,15 +372,17 @@ def whole_counts(counts: np.ndarray, promises: list[Promise]) -> np.ndarray:
         for inside in np.tensordot(promise.members, pick, axes=1):
             rows.append(limits(inside, None, -top, -np.inf, 0.0))
             rows.append(limits(inside, None, -promise.balance * top, 0.0, np.inf))
-    found = milp(
-        np.concatenate([np.zeros(m), np.ones(m), np.zeros(tops)]),
-        integrality=np.concatenate([np.ones(m), np.zeros(m + tops)]),
-        bounds=Bounds(
-            0.0, np.concatenate([np.repeat(sizes, c), np.repeat(sizes, c), np.full(tops, sizes.sum(axis=0))])
-        ),
-        constraints=rows,
-        options={"time_limit": 10.0, "mip_rel_gap": 0.01, "presolve": False},
-    )
+    most = np.concatenate([np.repeat(sizes, c), np.repeat(sizes, c), np.full(tops, sizes.sum(axis=0))])
+    for presolve in (True, False):  # the solver stumbles over some tables with the one, over few with both
+        found = milp(
+            np.concatenate([np.zeros(m), np.ones(m), np.zeros(tops)]),
+            integrality=np.concatenate([np.ones(m), np.zeros(m + tops)]),
+            bounds=Bounds(0.0, most),
+            constraints=rows,
+            options={"time_limit": 10.0, "mip_rel_gap": 0.01, "presolve": presolve},
+        )
+        if found.status != 4:
+            break
     if found.x is None and found.status != 2:
         raise NotSolvedError(f"HiGHS did not round the counts (status {found.status}: {found.message}).")
     if found.x is None:

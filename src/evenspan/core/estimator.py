@@ -69,13 +69,16 @@ class SubspaceEstimator(Options, ClassNamePrefixFeaturesOutMixin, TransformerMix
         -------
         self
         """
+        self._require_moments(moments)
+        self._set_features(moments.d, moments.feature_names)
+        return self._fit_moments(moments)
+
+    def _require_moments(self, moments) -> None:
         if not isinstance(moments, GroupMoments):
             raise DataError(
                 f"fit_moments got a {type(moments).__name__}; needed are GroupMoments. Make them with "
                 "GroupMoments.from_data(X, sensitive_features), or call fit(X, sensitive_features=...)."
             )
-        self._set_features(moments.d, moments.feature_names)
-        return self._fit_moments(moments)
 
     def _set_features(self, d: int, names) -> None:
         self.n_features_in_ = d

@@ -128,7 +128,7 @@ def _encode_column(values: np.ndarray, name: str) -> tuple[np.ndarray, np.ndarra
         if not whole.all():
             raise GroupError(
                 f"sensitive feature {name!r} has {len(labels)} distinct fractional values, so it looks continuous. Bin "
-                "it into groups, or pass it to FairPCA through numeric_attributes to remove its correlation."
+                "it into groups, or pass it to FairPCA or LEACE through numeric_attributes to remove its correlation."
             )
         if np.abs(labels).max() >= 2.0**63:
             raise GroupError(

@@ -6,6 +6,7 @@ from functools import cached_property
 from numbers import Integral
 
 import numpy as np
+from numpy.lib.recfunctions import repack_fields
 
 from . import moments_file
 from .errors import DataError, GroupError, ResultError
@@ -211,6 +212,18 @@ class GroupMoments:
         """Names of the attributes that make up the labels; ``("group",)`` when there is one."""
         return self.labels.dtype.names or ("group",)
 
+    def position(self, feature) -> int:
+        """The position of a feature, from 0, that is given by its name or its position."""
+        if isinstance(feature, str):
+            if not self.feature_names or feature not in self.feature_names:
+                raise DataError(f"no feature {feature!r}; the features are {_some(self.feature_names)}.")
+            return self.feature_names.index(feature)
+        if isinstance(feature, bool | np.bool_) or not isinstance(feature, Integral):
+            raise DataError(f"{feature!r} is neither a name nor a position; for a mask pass np.flatnonzero(mask).")
+        if not -self.d <= feature < self.d:
+            raise DataError(f"no feature at position {feature}; there are {self.d}.")
+        return int(feature)
+
     def __repr__(self) -> str:
         shown = [f"{label_text(label)} ({count:g})" for label, count in zip(self.labels, self.counts, strict=True)]
         shown = [*shown[:6], "..."] if len(shown) > 6 else shown
@@ -224,13 +237,16 @@ class GroupMoments:
             np.array(["all"]), np.array([self.n]), self.mean[None], self.scatter[None], self.feature_names
         )
 
-    def marginal(self, attribute: str) -> "GroupMoments":
-        """The moments grouped by one of several attributes: cells with the same value are merged."""
-        if attribute not in self.attributes:
-            raise GroupError(f"no attribute {attribute!r}; the attributes are {', '.join(self.attributes)}.")
+    def marginal(self, *attributes: str) -> "GroupMoments":
+        """The moments grouped by one or some of several attributes: cells with the same values are merged."""
+        for attribute in attributes:
+            if attribute not in self.attributes:
+                raise GroupError(f"no attribute {attribute!r}; the attributes are {', '.join(self.attributes)}.")
         if self.labels.dtype.names is None:
             return self
-        labels, at = np.unique(self.labels[attribute], return_inverse=True)
+        one = len(attributes) == 1
+        values = self.labels[attributes[0]] if one else repack_fields(self.labels[list(attributes)])
+        labels, at = np.unique(values, return_inverse=True)
         total = zeros(len(labels), self.d)
         merge(total, at, (self.counts, self.means, self.scatters))
         return GroupMoments(labels, *total, self.feature_names)
@@ -247,7 +263,7 @@ class GroupMoments:
 
     def select(self, features) -> "GroupMoments":
         """The moments of some features, given by position or name, in the order given."""
-        index = [self._position(feature) for feature in features]
+        index = [self.position(feature) for feature in features]
         names = tuple(self.feature_names[j] for j in index) if self.feature_names else None
         return GroupMoments(self.labels, self.counts, self.means[:, index], self.scatters[:, index][:, :, index], names)
 
@@ -277,17 +293,6 @@ class GroupMoments:
         deviation = np.sqrt(np.diag(self.scatter) / self.n)
         size = np.hypot(self.mean, deviation)
         return np.where(deviation <= 1e-12 * size, 1.0, deviation)
-
-    def _position(self, feature) -> int:
-        if isinstance(feature, str):
-            if not self.feature_names or feature not in self.feature_names:
-                raise DataError(f"no feature {feature!r}; the features are {_some(self.feature_names)}.")
-            return self.feature_names.index(feature)
-        if isinstance(feature, bool | np.bool_) or not isinstance(feature, Integral):
-            raise DataError(f"{feature!r} is neither a name nor a position; for a mask pass np.flatnonzero(mask).")
-        if not -self.d <= feature < self.d:
-            raise DataError(f"no feature at position {feature}; there are {self.d}.")
-        return int(feature)
 
     # -- keeping --------------------------------------------------------------------------------------------------
 

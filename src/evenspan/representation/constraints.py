@@ -1,5 +1,7 @@
 """What equal group means ask of a direction: the constraints, and the space in which they hold."""
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from numbers import Integral
 
 import numpy as np
@@ -142,6 +144,69 @@ def quantity_constraints(X, quantities: np.ndarray | None, weights: np.ndarray |
     n, d, rows = row_blocks(X)
     step = max(BLOCK_ENTRIES // d, 256)
     return sum(np.asarray(rows(a, a + step), dtype=np.float64).T @ Z[a : a + step] for a in range(0, n, step))
+
+
+@dataclass(frozen=True, eq=False)
+class Quantities:
+    """Quantities beside the features: their own moments, by the same groups, and how the features go with them.
+
+    Parameters
+    ----------
+    moments : GroupMoments
+        Of the q quantities.
+    columns : ndarray of shape (d, q)
+        X'z for each quantity z, centred and of unit length, as ``quantity_constraints`` has them.
+    """
+
+    moments: GroupMoments
+    columns: np.ndarray
+
+
+def split_features(moments: GroupMoments, *parts: Sequence) -> tuple:
+    """The moments without the named features, and these as ``Quantities``, one for each part."""
+    places = [[moments.position(name) for name in part] for part in parts]
+    taken = [at for part in places for at in part]
+    rest = [at for at in range(moments.d) if at not in taken]
+    if len(set(taken)) < len(taken) or not rest:
+        raise ConfigurationError(
+            f"{len(taken)} of {moments.d} features are named as quantities: {[list(part) for part in parts]}. Name "
+            "each once, and leave at least one feature."
+        )
+    lengths = np.sqrt(np.diag(moments.scatter))
+    lengths[constant_features(moments)] = np.inf  # what is left of them is rounding
+    quantities = [Quantities(moments.select(at), moments.scatter[np.ix_(rest, at)] / lengths[at]) for at in places]
+    return moments.select(rest), *quantities
+
+
+def target_columns(y, keep: str | None, n: int, d: int) -> np.ndarray | None:
+    """The columns (n, s) whose covariance is to be kept: of numbers themselves, or an indicator of each class of y."""
+    if keep is None:
+        return None
+    if y is None:
+        raise DataError(f"keep={keep!r} needs the target: call fit(X, y, sensitive_features=...).")
+    y = np.asarray(y)
+    if len(y) != n or y.ndim > (2 if keep == "values" else 1):
+        many = " or (n, s)" if keep == "values" else ""
+        raise DataError(f"y has shape {y.shape}; keep={keep!r} needs (n,){many} with n = {n}, the rows of X.")
+    if keep == "values":
+        try:
+            values = y.astype(np.float64).reshape(n, -1)
+        except (TypeError, ValueError) as error:
+            raise DataError(
+                f"keep='values' needs numbers, and y is not numeric: {error}. Set keep='classes'."
+            ) from error
+        if not np.isfinite(values).all():
+            raise DataError("y holds NaN or infinite values. Drop those rows or impute them.")
+        return values
+    codes, classes = pd.factorize(y)
+    if (codes < 0).any():
+        raise DataError(f"y has {int((codes < 0).sum(axis=0))} missing value(s). Drop those rows.")
+    if len(classes) > d:
+        raise DataError(
+            f"y has {len(classes)} classes, and {d} feature(s) cannot keep a covariance with each. Merge classes, or "
+            "set keep='values' if y is a number."
+        )
+    return (codes[:, None] == np.arange(len(classes))).astype(np.float64)
 
 
 def favourable_rows(y, positive_label, groups, n: int, *, marginal: bool, sample_weight=None) -> tuple:
