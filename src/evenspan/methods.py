@@ -253,7 +253,7 @@ KNOWN: Mapping[str, Method] = {
     "FairSC": Method("shares in clusters", "v"),
     "VFC": Method("shares in clusters", "X"),
     "FFC": Method("shares in clusters", "*"),
-    "Fair assignment": Method("shares in clusters", "D"),
+    "Fair assignment": Method("shares in clusters", (4, 1, 0)),
     "FKKM": Method("shares in clusters", "o", ((), ("FKKM (swaps)", "FKKM (average kernel)"))),
     "FMKKM": Method("shares in clusters", "p", ((), ("FMKKM (unshifted)",))),
     "Reductions": Method("predictions", "H", (("reductions",),)),
