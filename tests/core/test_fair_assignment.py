@@ -67,7 +67,7 @@ def test_two_attributes_are_promised_something_each():
     X, groups = draw(400, 3, seed=5)
     rng = np.random.default_rng(2)
     both = np.column_stack([groups, rng.choice(["old", "young"], size=400, p=[0.7, 0.3])])
-    model = FairAssignmentKMeans(4, attributes="marginal").fit(X, sensitive_features=both)
+    model = FairAssignmentKMeans(4).fit(X, sensitive_features=both)
     plain = KMeans(4, n_init=1, random_state=0).fit(X)
     for column, reached in zip(both.T, model.balances_, strict=True):
         counts = np.unique(column, return_counts=True)[1]
@@ -75,7 +75,7 @@ def test_two_attributes_are_promised_something_each():
         assert balance(model.labels_, column) == pytest.approx(reached)
         assert reached >= promised
     assert balance(plain.labels_, groups) < 0.5 * model.balances_[0]  # the control keeps nothing
-    crossed = FairAssignmentKMeans(4).fit(X, sensitive_features=both)
+    crossed = FairAssignmentKMeans(4, attributes="intersection").fit(X, sensitive_features=both)
     assert len(crossed.balances_) == 1
     assert crossed.counts_.balance == pytest.approx(crossed.balances_[0])
 

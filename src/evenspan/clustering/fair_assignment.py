@@ -50,9 +50,9 @@ class FairAssignmentKMeans(CentreClusterer):
     min_balance : float in [0, 1], optional
         The promised :math:`\beta`: the smallest count of a group by the largest, in every cluster. At most the balance
         of the whole sample; None promises nine tenths of it, or less where whole numbers of points allow less.
-    attributes : {"intersection", "marginal"}, default "intersection"
-        With several columns of sensitive features: the combinations of their values are the groups, or every column has
-        its groups and its promise.
+    attributes : {"marginal", "intersection"}, default "marginal"
+        With several columns of sensitive features: every column has its groups and its promise, or the combinations of
+        their values are the groups.
     n_init : int, default 1
         Starts by k-means, of which the answer with the lowest sum of squares is kept.
     max_iter : int, default 100
@@ -109,7 +109,7 @@ class FairAssignmentKMeans(CentreClusterer):
     _options: ClassVar[Mapping[str, Option]] = {
         **FairClusterer._options,
         "min_balance": number(0.0, 1.0).or_none("nine tenths of the sample's own"),
-        "attributes": one_of("intersection", "marginal"),
+        "attributes": one_of("marginal", "intersection"),
         "n_init": whole(1),
         "max_iter": whole(1),
         "tol": number(0.0),
@@ -120,7 +120,7 @@ class FairAssignmentKMeans(CentreClusterer):
         n_clusters=8,
         *,
         min_balance=None,
-        attributes="intersection",
+        attributes="marginal",
         n_init=1,
         max_iter=100,
         tol=1e-4,
