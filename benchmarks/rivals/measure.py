@@ -7,9 +7,11 @@ made of the rows is judged here (``promises.py``). After each task the rows and 
 """
 
 import argparse
+import ctypes
 import json
 import os
 import resource
+import signal
 import subprocess
 import sys
 from datetime import UTC, datetime
@@ -28,7 +30,7 @@ from evenspan.core.errors import FairError
 
 HERE = Path(__file__).resolve().parent
 #: Components, clusters; new rows of made data at most; seconds and bytes that a task may take.
-K, CLUSTERS, NEW_ROWS, SECONDS, BYTES = 5, 5, 10_000, 300, 12 * 2**30
+K, CLUSTERS, NEW_ROWS, SECONDS, BYTES = 5, 5, 10_000, 120, 12 * 2**30
 THREADS = dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS"), "1")
 
 
@@ -104,6 +106,13 @@ def problem(name: str, split: int) -> SimpleNamespace:
     )  # fmt: skip
 
 
+def limited() -> None:
+    """In the process of a task: no more memory than allowed, and no life beyond that of the run (Linux)."""
+    resource.setrlimit(resource.RLIMIT_DATA, (BYTES, BYTES))
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
+
+
 def fit(method: str, source: Path, folder: Path, python: Path) -> tuple[dict, dict]:
     """What a method made of the rows, as arrays, and what its process said; or the message of its failure."""
     target, said = folder / "made.npz", folder / "made.json"
@@ -113,7 +122,7 @@ def fit(method: str, source: Path, folder: Path, python: Path) -> tuple[dict, di
         ended = subprocess.run(
             [interpreter, str(HERE / "methods.py"), method, str(source), str(target)],
             env=os.environ | THREADS, capture_output=True, text=True, errors="replace", timeout=SECONDS, check=False,
-            preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_DATA, (BYTES, BYTES)),
+            preexec_fn=limited,
         )  # fmt: skip
     except subprocess.TimeoutExpired:
         return {}, {"message": f"not finished in {SECONDS} seconds"}

@@ -42,7 +42,7 @@ class Method:
     promise: str  #: the key of ``promises.PROMISES`` that its documentation gives; "" for none
     prepare: Callable  #: data -> (fit, use)
     label: bool = False  #: whether it is fitted to the label y as well
-    #: What is said of it in its documentation and taken from there: feature -> ("module:object", words that stand there)
+    #: What its documentation says and no run shows: feature -> ("module:object", words that stand there)
     said: dict[str, tuple[str, str]] = field(default_factory=dict)
 
 

@@ -107,7 +107,7 @@ def share_gap(data, made) -> float:
 
 
 def wrong_centres(data, made) -> float:
-    """Centres to be moved to another group until each group has as many as were asked for; a centre is its nearest row."""
+    """Centres to be moved to another group until each has as many as asked for; a centre is its nearest row."""
     if "centres" not in made:
         return float("nan")
     rows = [int(((data.X - centre) ** 2).sum(axis=1).argmin()) for centre in made["centres"]]
