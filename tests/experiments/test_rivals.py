@@ -205,7 +205,7 @@ def test_stored_tasks_are_complete_and_those_of_their_record(tmp_path, monkeypat
     shutil.copytree(paths.data("results", "rivals"), folder)
     monkeypatch.setattr(report.paths, "data", tmp_path.joinpath)
     path = folder / "tasks.csv"
-    path.write_bytes(path.read_bytes().replace(b"german", b"German", 1))
+    path.write_bytes(path.read_bytes().replace(b"evenspan", b"Evenspan", 1))
     with pytest.raises(ResultError, match=r"tasks.csv was altered"):
         report.read()
     path.unlink()

@@ -33,10 +33,11 @@ PAIRS = (
     ("VariationalFairClustering (evenspan)", "VariationalFairClustering (holisticai)"),
 )
 AGAIN = "Restore both from the repository, or measure again: make rivals"
+#: Panels of the figure of quality: kind of method, what is drawn, its name, and the scale.
 PANELS = (
-    ("representation", "kept, new rows", "share of variance kept, new rows"),
-    ("representation", "area, new rows", "area of a linear reader of the group, new rows"),
-    ("clustering", "cost", "sum of squares over that of k-means"),
+    ("representation", "lost", "variance lost over that of PCA", "log"),
+    ("representation", "area, new rows", "area of a linear reader of the group, new rows", "linear"),
+    ("clustering", "lost", "sum of squares over that of k-means", "linear"),
 )
 
 
@@ -63,44 +64,43 @@ def missing(rows: pd.DataFrame) -> list[tuple[str, int, str]]:
     return [tuple(task) for task in record()["tasks"] if tuple(task) not in there]
 
 
-def beside(rows: pd.DataFrame) -> pd.DataFrame:
-    """By method, over the tasks with two groups: medians of the time and the cost, each over the control's of the task.
+def lost(rows: pd.DataFrame) -> pd.Series:
+    """What a method leaves out: the share of the variance that is not rebuilt, or that within clusters."""
+    return (1.0 - rows["kept"]).fillna(rows["within"])
 
-    ``kept, new rows`` and ``area, new rows`` are medians of their own; ``held`` is the share of tasks in which the
-    method's own promise held.
+
+def beside(rows: pd.DataFrame) -> pd.DataFrame:
+    """By method, over the tasks with two groups: medians of time and loss, each over the control's of the same task.
+
+    The area of a linear reader is a median of its own; ``held`` is the share of tasks in which the own promise held.
     """
-    rows = rows[rows["groups"] == 2].assign(cost=np.nan, times=np.nan)
-    task = ["dataset", "split"]
-    for kind, name in CONTROL.items():
-        own = rows["kind"] == kind
-        control = rows[rows["method"] == name].set_index(task)[["seconds", "within"]]
-        theirs = rows.loc[own, task].join(control, on=task)
-        rows.loc[own, "times"] = rows.loc[own, "seconds"] / theirs["seconds"]
-        rows.loc[own, "cost"] = rows.loc[own, "within"] / theirs["within"]
+    rows = rows[rows["groups"] == 2].assign(lost=lost)
+    controls = rows[rows["method"].isin(CONTROL.values())].set_index(["kind", "dataset", "split"])
+    control = rows[["kind", "dataset", "split"]].join(controls[["seconds", "lost"]], on=["kind", "dataset", "split"])
+    rows = rows.assign(times=rows["seconds"] / control["seconds"], lost=rows["lost"] / control["lost"])
     by = rows.groupby(["kind", "library", "method"], sort=False)
-    found = by[["times", "cost", "kept, new rows", "area, new rows"]].median()
+    found = by[["times", "lost", "area, new rows"]].median()
     return found.assign(held=by["held"].apply(lambda v: v.dropna().astype(float).mean()), tasks=by.size()).reset_index()
 
 
 def quality_figure(rows: pd.DataFrame) -> Figure:
     """Quality against time: one mark a method, filled where its own promise held in every task."""
     shown, looks = beside(rows), {}
-    libraries = list(dict.fromkeys(shown["library"]))
-    for name, library in zip(shown["method"], shown["library"], strict=True):
-        nth = sum(there == library for there, _ in looks.values())
-        looks[name] = (library, MARKERS[nth % len(MARKERS)])
+    for (_, library), some in shown.groupby(["kind", "library"], sort=False):
+        # a colour for each library of a kind, of which there are at most as many; a marker for each of its methods
+        libraries = list(dict.fromkeys(shown.loc[shown["kind"] == some["kind"].iloc[0], "library"]))
+        looks |= {name: (COLOURS[libraries.index(library)], MARKERS[i]) for i, name in enumerate(some["method"])}
     fig, axes = figures.panels(1, len(PANELS), (11.5, 6.6))
     entries = {}
-    for panel, (kind, quality, title) in zip(axes[0], PANELS, strict=True):
+    for panel, (kind, quality, title, scale) in zip(axes[0], PANELS, strict=True):
         some = shown[(shown["kind"] == kind) & shown[quality].notna() & shown["times"].notna()]
         for one in some.to_dict("records"):
-            library, marker = looks[one["method"]]
-            colour = COLOURS[libraries.index(library) % len(COLOURS)]
+            colour, marker = looks[one["method"]]
             fill = "full" if one["held"] == 1.0 else "none"
             style = {"markersize": 9, "markeredgewidth": 1.6, "fillstyle": fill}
             panel.plot(one["times"], one[quality], color=colour, marker=marker, linestyle="none", **style)
             entries[one["method"]] = figures.entry(one["method"], colour, marker, **style)
-        panel.set(xscale="log", title=title, xlabel=f"time of fit over that of {CONTROL[kind]}")
+        panel.set(xscale="log", yscale=scale, title=title, xlabel=f"time of fit over that of {CONTROL[kind]}")
     return figures.explained(fig, entries.values(), 4, fontsize="small")
 
 
@@ -221,17 +221,17 @@ def messages_table(rows: pd.DataFrame) -> HTML:
 
 def pairs(rows: pd.DataFrame) -> pd.DataFrame:
     """Theirs over ours on the same tasks: the time, and what is lost (of variance, or the sum of squares), medians."""
-    rows = rows[rows["message"].isna()].assign(lost=lambda found: (1.0 - found["kept"]).fillna(found["within"]))
+    rows = rows[rows["message"].isna()].assign(lost=lost)
     found = []
     for ours, theirs in PAIRS:
         both = [rows[rows["method"] == name].set_index(["dataset", "split"]) for name in (ours, theirs)]
         shared = both[0].index.intersection(both[1].index)
         a, b = (one.loc[shared] for one in both)
-        time, lost = b["seconds"] / a["seconds"], b["lost"] / a["lost"]
+        time, loss = b["seconds"] / a["seconds"], b["lost"] / a["lost"]
         largest = a["n"].idxmax() if len(shared) else None
         found.append({
             "ours": ours, "theirs": theirs, "tasks": len(shared), "time": time.median(), "shortest": time.min(),
-            "longest": time.max(), "lost": lost.median(), "rows": a["n"].max(),
+            "longest": time.max(), "lost": loss.median(), "rows": a["n"].max(),
             "memory, ours": a["memory"].get(largest), "memory, theirs": b["memory"].get(largest),
         })  # fmt: skip
     return pd.DataFrame(found)
