@@ -7,7 +7,6 @@ been run are named, and those that failed keep their message.
 import html
 import io
 
-import numpy as np
 import pandas as pd
 from IPython.display import HTML
 from matplotlib.figure import Figure
