@@ -117,7 +117,7 @@ def fair_kernel_k_means(data):
     return fit, labels_of
 
 
-@method("FairnessFirstClustering", "evenspan", "clustering", "same shares")
+@method("FairnessFirstClustering", "evenspan", "clustering", "balance")
 def fairness_first(data):
     from evenspan import FairnessFirstClustering
 

@@ -134,9 +134,7 @@ PROMISES: dict[str, Promise] = {
     ),
     "uncorrelated": Promise("representation", "no column is correlated with the group", correlation, 1e-8),
     "orthogonal": Promise("representation", "every column is orthogonal to that of the group", inner_product, 1e-8),
-    "equal covariances": Promise(
-        "representation", "the groups have equal means and covariances", covariance_gap, 1e-6
-    ),
+    "equal covariances": Promise("representation", "the groups have equal means and covariances", covariance_gap, 1e-6),
     "equal distributions": Promise(
         "representation", "every column has the same distribution in all groups, within 5 %", largest_step, 0.05
     ),
@@ -144,12 +142,14 @@ PROMISES: dict[str, Promise] = {
         "representation", "a linear classifier hardly tells the group: area at most .55", linear_area, 0.05
     ),
     "balance": Promise("clustering", "no cluster has a balance below the one asked for", missing_balance, 0.0),
-    "same shares": Promise("clustering", "every cluster has the shares of the whole, within .01 and one row", share_gap, 0.01),
+    "same shares": Promise(
+        "clustering", "every cluster has the shares of the whole, within .01 and one row", share_gap, 0.01
+    ),
     "centres as asked": Promise("clustering", "of each group as many centres as asked for", wrong_centres, 0.0),
     "similar distances": Promise(
         "clustering", "the groups are equally far from their centres, within 5 %", distance_gap, 0.05
     ),
-}  # fmt: skip
+}
 
 
 def judge(kind: str, data, made) -> dict[str, float]:
