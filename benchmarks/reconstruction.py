@@ -13,6 +13,7 @@ from scipy.sparse.linalg import eigsh
 
 from evenspan.reconstruction.min_max import offsets, solve_dense, solve_min_max
 from evenspan.reconstruction.min_max_krylov import solve_min_max_krylov
+from evenspan.reconstruction.multi_criteria import solve_multi_criteria
 from evenspan.reconstruction.multiplicative_weights import run
 from evenspan.reconstruction.relaxation import relax
 
@@ -60,6 +61,11 @@ def main() -> None:
             lambda: run(middle, 3, [4.25]),
         ),
     }
+    many = np.concatenate([two_groups(d, seed, power=0.6) for seed in range(8)])
+    pairs[f"sixteen groups, rank 3 with its bound / weights, 100 steps, d={d}"] = (
+        lambda: solve_multi_criteria(many, 3, "loss"),
+        lambda: run(many, 3, [1.0], iterations=100, scale=True),
+    )
     a = offsets(small, 5, "loss")
     pairs["relaxation / exact min-max, d=60"] = (lambda: relax(small, 5, a), lambda: solve_min_max(*small, 5))
     print(f"k = {k} at d = {d}, two groups, {given.rounds} rounds\n")
@@ -72,6 +78,12 @@ def main() -> None:
         (_, found), (_, dense) = solve_min_max_krylov(*S, k), solve_dense(*S, k, "loss", rtol=1e-10)
         gap, difference = found.gap / found.primal, (found.primal - dense.primal) / dense.primal
         print(f"d={d}, {name}: value {found.primal:.10g}, relative gap {gap:.1e}, less dense solver {difference:.1e}")
+    (_, found), weighed = solve_multi_criteria(many, 3, "loss"), run(many, 3, [1.0], iterations=100, scale=True)[0]
+    for name, value, bound in (
+        ("bound and descent", found.primal, found.dual),
+        ("weights", weighed.value, weighed.bound),
+    ):
+        print(f"sixteen groups, d={d}, {name}: value {value:.10g}, relative gap {(value - bound) / value:.1e}")
     value, exact = relax(small, 5, a).value, solve_min_max(*small, 5)[1].primal
     print(f"relaxation less exact, d=60: {value - exact:.1e} of {exact:.6g}")
 

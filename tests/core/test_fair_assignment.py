@@ -63,6 +63,21 @@ def test_prices_reach_the_linear_programme_and_every_price_is_a_bound(G, share):
     assert costs[np.arange(70), labels].sum() >= found.bound
 
 
+def test_a_turn_never_costs_more_and_its_means_are_weighed_by_the_shares():
+    X, groups = draw(300, seed=4)
+    codes = np.unique(groups, return_inverse=True)[1]
+    sizes = np.bincount(codes)
+    promises, prices = [Promise(np.eye(2), 0.9 * sizes.min() / sizes.max())], np.zeros((2, 4))
+    centres, values = X[:4].copy(), []
+    for _ in range(12):
+        found = assign(squared_distances(X, centres), codes, promises, prices)
+        weights, centres, prices = found.counts().sum(axis=0), found.means(X, centres), found.prices
+        np.testing.assert_allclose(weights @ centres, X.sum(axis=0))  # everybody is somewhere, once
+        values.append(found.value)
+    assert (np.diff(values) <= 2e-4 * values[0]).all()  # but for how well an assignment is solved
+    assert values[-1] < 0.8 * values[0]
+
+
 def test_two_attributes_are_promised_something_each():
     X, groups = draw(400, 3, seed=5)
     rng = np.random.default_rng(2)

@@ -8,10 +8,11 @@ import pytest
 from scipy.linalg import subspace_angles
 
 from compendium.data import entry, whole_moments
-from compendium.papers.rathore2025 import protocol, readings
+from compendium.papers.rathore2025 import protocol, readings, timing
 from evenspan import GroupMoments
 from evenspan.core.errors import ConfigurationError, FairError
 from evenspan.core.linalg import top_eigenspace
+from evenspan.reconstruction.group_errors import best_kept, kept, operator_rank
 from evenspan.reconstruction.min_max import solve_min_max
 
 
@@ -177,3 +178,14 @@ def test_what_cannot_be_a_table_is_refused(tmp_path):
         protocol.moments(str(own), "sex")
     with pytest.raises(ConfigurationError, match="1 to 1"):
         protocol.ranks(str(own), moments, 3)
+
+
+@pytest.mark.parametrize("d", [12, 70], ids=["interior points", "first order"])
+def test_the_programme_as_published_has_the_exact_optimum(d):
+    S = timing.synthetic_pair(d, np.random.default_rng(0))
+    P, value = timing.sdp_and_lp(S, np.array([0.5, 0.5]), 3, timing.Watch())
+    exact = solve_min_max(*S, 3)[1].primal
+    assert value == pytest.approx(exact, abs=1e-4 * np.trace(S[0]) / d)
+    assert operator_rank(P, tol=1e-4) <= 4  # one extra dimension
+    control = best_kept(S, 3) - kept(S, top_eigenspace(S.mean(axis=0), 3)[1])
+    assert control.max() > exact + 1e-3 * np.trace(S[0]) / d

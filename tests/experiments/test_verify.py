@@ -6,7 +6,7 @@ from collections import Counter
 import pytest
 from typer.testing import CliRunner
 
-from compendium import states, verify
+from compendium import states, store, verify
 from compendium.cli import app
 from compendium.ledger import table as ledger
 from evenspan.auditing.execution import numeric_environment
@@ -112,6 +112,9 @@ def test_what_was_edited_under_counts_and_is_current_once_it_was_computed_again(
     assert set(touched["state"]) == {"touched", ""}
     assert touched.drop(columns="state").equals(fresh.drop(columns="state"))
     assert run("--touched", "--confirm").exit_code == 0
+    for record in store.read_records(NAME).values():
+        assert store.latest_seconds(record | {"seconds": 1e9}) == record["computed_again"]["seconds"] < 1e9
+        assert store.latest_seconds({"seconds": 5.0}) == 5.0  # made, and never computed again
     assert ledger.ledger().equals(fresh)
     assert run("--touched").output.strip() == "Nothing of this is to be computed again."
 

@@ -309,9 +309,8 @@ def assign(costs: np.ndarray, codes: np.ndarray, promises: list[Promise], prices
 def _master(columns: list, uniform: np.ndarray, sizes: np.ndarray, promises: list[Promise]):
     """The best mixture that keeps the promises: its value, its shares, those of ``uniform`` first, and the prices."""
     G, c, each = len(columns), len(sizes), len(columns[0]) + 1
-    counts = np.array(
-        [[one[2].sum(axis=0) * sizes for one in columns[g][:1]] + [one[2] for one in columns[g]] for g in range(G)]
-    )
+    tried = np.array([[counts for _, _, counts in own] for own in columns])
+    counts = np.concatenate([tried[:, :1].sum(axis=2, keepdims=True) * sizes, tried], axis=1)  # (G, each, c)
     cost = np.column_stack([uniform, [[one[1] for one in columns[g]] for g in range(G)]]).ravel()
     scale, n = max(float(uniform.sum(axis=0)), np.finfo(float).tiny), float(counts[:, 0].sum(axis=None))
     upper, lower = [], []

@@ -182,15 +182,15 @@ def roundings(Z: np.ndarray, H: np.ndarray, k: int) -> list[np.ndarray]:
 
 
 def descend(criterion: Criterion, H: np.ndarray, V: np.ndarray, *, rtol: float = 1e-9) -> np.ndarray:
-    """A basis (p, k) at which the criterion has a local minimum over projectors, near V.
+    r"""A basis (p, k) at which the criterion has a local minimum over projectors, near V.
 
     Newton's method on the Grassmann manifold, each step by conjugate gradients, for a maximum that is smoothed less and
-    less. With :math:`\\Gamma_g = 2 (I - VV^\\top) S_g V` and the weights w that the smoothed criterion gives,
+    less. With :math:`\Gamma_g = 2 (I - VV^\top) S_g V` and the weights w that the smoothed criterion gives,
 
     .. math::
-        \\operatorname{grad} = -\\sum_g w_g \\Gamma_g, \\qquad
-        \\operatorname{Hess}[Z] = -2 (I - VV^\\top) \\bigl(S(w) Z - Z V^\\top S(w) V\\bigr)
-            + \\sum_{gh} C_{gh} \\langle \\Gamma_g, Z \\rangle \\Gamma_h .
+        \operatorname{grad} = -\sum_g w_g \Gamma_g, \qquad
+        \operatorname{Hess}[Z] = -2 (I - VV^\top) \bigl(S(w) Z - Z V^\top S(w) V\bigr)
+            + \sum_{gh} C_{gh} \langle \Gamma_g, Z \rangle \Gamma_h .
     """
 
     def at(V):

@@ -146,8 +146,8 @@ class LEACE(SubspaceEstimator):
     shrinkage : None, "auto" or float in [0, 1], default None
         Share of a multiple of the identity in the metric that decides which map is least. The guarantee holds for
         every share; 1 gives the orthogonal projector of fair PCA. "auto" estimates the share: take it
-        where there are fewer than two rows for each feature. With 100 rows of 100 features, in the mean of ten drawn
-        samples, None moved new rows by 1.14 of their variance, "auto" by 0.02; with 2,000 rows both by 0.014.
+        where there are fewer than two rows for each feature. With as many rows as features, None moves new rows as far
+        as they lie from their mean, "auto" hardly at all; with many rows both are the same.
     keep : None, "classes" or "values", default None
         Keep the covariance with a target, y of ``fit``, exactly: with an indicator of each class, or with one or more
         numbers as they are. DataError where the target and the groups share a direction, as if one were the other.

@@ -4,7 +4,6 @@ import time
 import warnings
 from collections.abc import Callable, Iterable
 
-import cvxpy
 import numpy as np
 
 from evenspan.core.linalg import symmetrise
@@ -37,6 +36,8 @@ def semidefinite_programme(S: np.ndarray, k: int, a: np.ndarray) -> np.ndarray:
 
     Its eigenvalues are clipped to [0, 1] and, if they sum to more than k, shrunk to that sum.
     """
+    import cvxpy  # a second to load, and theorems need only the pairs of this file
+
     d = S.shape[1]
     scale = float(np.trace(S, axis1=1, axis2=2).max(axis=0)) / d
     X, z = cvxpy.Variable((d, d), symmetric=True), cvxpy.Variable()
