@@ -184,6 +184,17 @@ def test_descent_ends_where_no_turn_is_better_and_its_start_was_none(objective):
     assert min(criterion.value(kept(S, W)) for W in turns) < criterion.value(kept(S, start))
 
 
+def test_no_descent_from_anywhere_ends_lower():
+    """Roundings that look best are not those below which it is lowest: all of them have to be followed down."""
+    for seed in range(12):
+        S = covariances(4, 9, seed)
+        criterion = Criterion(criteria_offsets(S, 1, "loss"))
+        _, certificate = solve_multi_criteria(S, 1)
+        starts = np.random.default_rng(seed).normal(size=(20, 9, 1))
+        lowest = min(criterion.value(kept(S, descend(criterion, S, V / np.linalg.norm(V)))) for V in starts)
+        assert certificate.primal <= lowest * (1 + 1e-6)
+
+
 def test_two_groups_reach_the_exact_value_through_the_relaxation():
     S = covariances(2, 6, 3)
     for objective in ("loss", "error"):
