@@ -1,9 +1,9 @@
-# make book | test | full | verify | serve | pdf | site | archive | lint | lock | bench | clean | distclean      (README.md says what each does)
+# make book | test | full | verify | serve | pdf | site | archive | lint | lock | bench | rivals | clean | distclean      (README.md says what each does)
 # Needs Python 3.11 or newer with venv, and make. Another interpreter: make book PYTHON=python3.12
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help env book test full verify serve pdf site archive lint lock bench clean distclean
+.PHONY: help env book test full verify serve pdf site archive lint lock bench rivals clean distclean
 
 PYTHON ?=
 JOBS ?= $(shell getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
@@ -102,6 +102,8 @@ lint: env
 lock: env
 	$(BIN)/uv pip compile pyproject.toml --extra experiments --extra audit --extra scale --extra book --extra dev --universal --generate-hashes \
 	  --no-emit-index-url --python-version 3.11 --quiet --custom-compile-command "make lock" -o requirements.lock
+	$(BIN)/uv pip compile benchmarks/rivals/requirements.in --universal --generate-hashes \
+	  --no-emit-index-url --python-version 3.11 --quiet --custom-compile-command "make lock" -o benchmarks/rivals/requirements.lock
 
 bench: env
 	$(BIN)/python benchmarks/run.py
@@ -114,6 +116,19 @@ bench: env
 	$(BIN)/python benchmarks/streaming.py
 	$(THREADS) $(BIN)/python benchmarks/workers.py
 	$(BIN)/python benchmarks/build.py
+
+# Beside other libraries, in an environment of their own below _build. A run that was stopped goes on where it was;
+# RIVALS='--data german compas' runs some of the data, '--again METHOD' a method anew.
+RIVALS ?=
+rivals: env
+	@set -e; if ! cmp -s benchmarks/rivals/requirements.lock _build/rivals/venv/.installed-from; then \
+	  echo "Installing the other libraries into _build/rivals/venv (several GB) ..."; \
+	  $(BIN)/uv venv --quiet --clear --python $(BIN)/python _build/rivals/venv; \
+	  $(BIN)/uv pip sync --quiet --python _build/rivals/venv/bin/python --require-hashes benchmarks/rivals/requirements.lock; \
+	  cp benchmarks/rivals/requirements.lock _build/rivals/venv/.installed-from; \
+	fi
+	$(THREADS) $(BIN)/python benchmarks/rivals/measure.py $(RIVALS)
+	$(BIN)/python -m compendium ledger
 
 clean:
 	rm -rf _build .snakemake .pytest_cache .ruff_cache .hypothesis

@@ -36,9 +36,8 @@ class Method:
     """One line of the comparison."""
 
     library: str  #: name of the distribution
-    kind: (
-        str  #: "representation" (``use`` rebuilds rows in the space of the features) or "clustering" (labels, centres)
-    )
+    #: "representation" (``use`` rebuilds rows in the space of the features) or "clustering" (labels, centres)
+    kind: str
     promise: str  #: the key of ``promises.PROMISES`` that its documentation gives; "" for none
     prepare: Callable  #: data -> (fit, use)
     label: bool = False  #: whether it is fitted to the label y as well
@@ -76,8 +75,15 @@ def rebuilt(model, X, groups=None):
 OURS_BATCHES = {"batches": ("evenspan:GroupMoments.from_batches", "in one pass")}
 
 
-@method("StandardPCA, batches", "evenspan", "representation", "as PCA", said=OURS_BATCHES)
+@method("StandardPCA", "evenspan", "representation", "as PCA", said=OURS_BATCHES)
 def standard_pca(data):
+    from evenspan import StandardPCA
+
+    return lambda: StandardPCA(data.k).fit(data.X), rebuilt
+
+
+@method("StandardPCA, batches", "evenspan", "representation", "as PCA", said=OURS_BATCHES)
+def standard_pca_in_batches(data):
     from evenspan import GroupMoments, StandardPCA
 
     def fit():
@@ -93,11 +99,29 @@ def fair_pca(data):
     return lambda: FairPCA(data.k).fit(data.X, sensitive_features=data.groups), rebuilt
 
 
-@method("LEACE (evenspan)", "evenspan", "representation", "no linear reader", said=OURS_BATCHES)
+@method("LEACE (evenspan)", "evenspan", "representation", "no linear classifier", said=OURS_BATCHES)
 def our_leace(data):
     from evenspan import LEACE
 
     return lambda: LEACE().fit(data.X, sensitive_features=data.groups), lambda model, X, groups: model.transform(X)
+
+
+def our_oracle(match):
+    def prepare(data):
+        from evenspan import OracleLEACE
+
+        def use(model, X, groups):
+            return model.transform(X, **({} if groups is None else {"sensitive_features": groups}))
+
+        return lambda: OracleLEACE(match=match).fit(data.X, sensitive_features=data.groups), use
+
+    return prepare
+
+
+METHODS |= {
+    f"OracleLEACE, {match}": Method("evenspan", "representation", promise, our_oracle(match), said=OURS_BATCHES)
+    for match, promise in (("mean", "no linear classifier"), ("covariance", "equal covariances"))
+}
 
 
 def labels_of(model, X=None, groups=None):
@@ -117,12 +141,23 @@ def fair_kernel_k_means(data):
     return fit, labels_of
 
 
-@method("FairnessFirstClustering", "evenspan", "clustering", "same shares")
+@method("FairnessFirstClustering", "evenspan", "clustering", "balance")
 def fairness_first(data):
     from evenspan import FairnessFirstClustering
 
     def fit():
         model = FairnessFirstClustering(data.clusters, threshold=1.0, random_state=data.seed)
+        return model.fit(data.X, sensitive_features=data.groups)
+
+    return fit, labels_of
+
+
+@method("FairAssignmentKMeans", "evenspan", "clustering", "balance")
+def fair_assignment(data):
+    from evenspan import FairAssignmentKMeans
+
+    def fit():
+        model = FairAssignmentKMeans(data.clusters, min_balance=1.0 / data.least, random_state=data.seed)
         return model.fit(data.X, sensitive_features=data.groups)
 
     return fit, labels_of
@@ -250,8 +285,8 @@ def eraser(name, concept, *, needs_groups, **options):
 
 
 for _name, _fitter, _promise, _concept, _options in (
-    ("LEACE (concept-erasure)", "LeaceFitter", "no linear reader", indicators, {}),
-    ("Oracle LEACE", "OracleFitter", "no linear reader", indicators, {}),
+    ("LEACE (concept-erasure)", "LeaceFitter", "no linear classifier", indicators, {}),
+    ("Oracle LEACE", "OracleFitter", "no linear classifier", indicators, {}),
     ("Quadratic LEACE", "QuadraticFitter", "equal covariances", lambda groups: groups, {}),
     ("Quadratic LEACE, no shrinkage", "QuadraticFitter", "equal covariances", lambda groups: groups,
      {"shrinkage": False}),

@@ -1,0 +1,229 @@
+"""The comparison beside other libraries: its promises with controls that break them, resuming, and what is stored."""
+
+import importlib
+import shutil
+from types import SimpleNamespace
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.cluster import KMeans
+
+from compendium import paths
+from compendium.book import rivals as report
+from evenspan import LEACE, FairPCA, StandardPCA
+from evenspan.core.errors import ResultError
+
+
+@pytest.fixture
+def bench(monkeypatch):
+    """The modules of the comparison by name."""
+    monkeypatch.syspath_prepend(paths.root() / "benchmarks" / "rivals")
+    return importlib.import_module
+
+
+@pytest.fixture(scope="module")
+def data():
+    """Three groups of unequal size, mean and scale; columns standardised."""
+    rng = np.random.default_rng(7)
+    groups = rng.permutation(np.repeat([0, 1, 2], [300, 180, 90]))
+    X = rng.normal(size=(570, 6)) @ rng.normal(size=(6, 6)) * (1.0 + 0.4 * groups[:, None])
+    X += np.array([[0, 0, 0, 0, 0, 0], [1, -1, 0, 2, 0, 0], [0, 2, 1, 0, 0, -1]])[groups]
+    X = (X - X.mean(axis=0)) / X.std(axis=0)
+    return SimpleNamespace(X=X, groups=groups, k=3, least=4, centres=np.array([2, 1, 1]))
+
+
+def rebuilt(model, data):
+    model.fit(data.X, sensitive_features=data.groups)
+    return model.inverse_transform(model.transform(data.X))
+
+
+def within(data, change):
+    """Every group changed by itself."""
+    Z = data.X.copy()
+    for g in np.unique(data.groups):
+        Z[data.groups == g] = change(data.X[data.groups == g])
+    return Z
+
+
+def whitened(part):
+    centred = part - part.mean(axis=0)
+    values, vectors = np.linalg.eigh(np.cov(centred, rowvar=False))
+    return centred @ (vectors / np.sqrt(values)) @ vectors.T
+
+
+def filtered(data):
+    """Columns made orthogonal to the indicators without centring, which leaves the first group where it was."""
+    S = (data.groups[:, None] == [1, 2]).astype(float)
+    return data.X - S @ np.linalg.lstsq(S, data.X)[0]
+
+
+def ranks(part):
+    return (part.argsort(axis=0).argsort(axis=0) + 0.5) / len(part)
+
+
+REPRESENTATIONS = {
+    "as PCA": (lambda data: rebuilt(StandardPCA(3), data), lambda data: rebuilt(FairPCA(3), data)),
+    "equal means": (lambda data: rebuilt(FairPCA(3), data), lambda data: rebuilt(StandardPCA(3), data)),
+    "no linear classifier": (
+        lambda data: LEACE().fit_transform(data.X, sensitive_features=data.groups),
+        lambda data: rebuilt(StandardPCA(3), data),
+    ),
+    "uncorrelated": (lambda data: within(data, lambda part: part - part.mean(axis=0)), filtered),
+    "orthogonal": (filtered, lambda data: data.X),
+    "equal covariances": (
+        lambda data: within(data, whitened),
+        lambda data: within(data, lambda part: part - part.mean(axis=0)),
+    ),
+    "equal distributions": (lambda data: within(data, ranks), lambda data: within(data, whitened) * data.X),
+    "hard to read": (lambda data: rebuilt(FairPCA(3), data), lambda data: data.X),
+}
+
+
+@pytest.mark.parametrize("name", REPRESENTATIONS)
+def test_a_promise_about_rows_holds_where_it_is_kept_and_not_for_its_control(bench, data, name):
+    promises = bench("promises")
+    one = promises.PROMISES[name]
+    kept, broken = (make(data) for make in REPRESENTATIONS[name])
+    assert promises.held(name, one.measure(data, {"Z": kept}))
+    assert one.measure(data, {"Z": broken}) > 1.2 * one.bound
+
+
+def clusters(data, seed=0):
+    model = KMeans(4, n_init=1, random_state=seed).fit(data.X)
+    return {"labels": model.labels_, "centres": model.cluster_centers_}
+
+
+def dealt(data):
+    """Rows of every group dealt over three clusters in turn."""
+    labels = np.empty(len(data.groups), dtype=int)
+    for g in np.unique(data.groups):
+        labels[data.groups == g] = np.arange((data.groups == g).sum()) % 3
+    return labels
+
+
+def test_promises_about_clusters_hold_where_they_are_kept_and_not_for_k_means(bench, data):
+    promises = bench("promises")
+    first = [np.flatnonzero(data.groups == g) for g in range(3)]
+    asked = data.X[np.concatenate([first[0][:2], first[1][:1], first[2][:1]])]
+    near = np.repeat(data.X.mean(axis=0, keepdims=True), 4, axis=0) + 1e3  # far from all: equally far
+    kept = {
+        "balance": {"labels": dealt(data)},
+        "same shares": {"labels": dealt(data)},
+        "centres as asked": {"labels": dealt(data), "centres": asked},
+        "similar distances": {"labels": dealt(data), "centres": near},
+    }
+    assert set(kept) | set(REPRESENTATIONS) == set(promises.PROMISES)
+    control = clusters(data) | {"centres": data.X[first[0][:4]]}
+    for name, made in kept.items():
+        one = promises.PROMISES[name]
+        assert promises.held(name, one.measure(data, made)), name
+        assert not promises.held(name, one.measure(data, control)), name
+    assert np.isnan(promises.PROMISES["centres as asked"].measure(data, {"labels": dealt(data)}))
+
+
+@pytest.fixture
+def small(bench, monkeypatch, tmp_path):
+    """The runner on one small made data set, in a folder of its own; what is fitted is counted and made here."""
+    measure = bench("measure")
+    drawn = {"small": (measure.made(60, 6, (0.6, 0.4)), 2)}
+    monkeypatch.setattr(measure, "DATA", drawn)
+    tasks = [("small", split, name) for split in range(2) for name in ("PCA", "KMeans", "FairKMeans")]
+    monkeypatch.setattr(measure, "TASKS", tasks)
+    monkeypatch.setattr(measure.paths, "data", tmp_path.joinpath)
+    monkeypatch.setattr(measure.paths, "build", (tmp_path / "build").joinpath)
+    monkeypatch.setattr(measure.sys, "argv", ["measure.py"])
+    asked = []
+
+    def fit(method, source, folder, python):
+        asked.append(method)
+        with np.load(source) as stored:
+            X, said = stored["X"], {"seconds": 0.125, "memory": 1.0, "version": "1.0"}
+        if method == "FairKMeans":
+            return {}, {"message": "ValueError: not today"}
+        return ({"Z": X} if method == "PCA" else {"labels": np.arange(len(X)) % 5}), said
+
+    monkeypatch.setattr(measure, "fit", fit)
+    return SimpleNamespace(measure=measure, asked=asked, fit=fit, folder=tmp_path / "results" / "rivals", tasks=tasks)
+
+
+def test_a_run_that_was_killed_goes_on_and_every_task_has_a_row_or_a_message(small, monkeypatch):
+    def killed(*given):
+        if len(small.asked) == 4:
+            raise KeyboardInterrupt
+        return small.fit(*given)
+
+    monkeypatch.setattr(small.measure, "fit", killed)
+    with pytest.raises(KeyboardInterrupt):
+        small.measure.main()
+    before = (small.folder / "tasks.csv").read_text().splitlines()
+    assert len(before) == 1 + 4
+    monkeypatch.setattr(small.measure, "fit", small.fit)
+    small.measure.main()
+    assert len(small.asked) == len(small.tasks)
+    assert (small.folder / "tasks.csv").read_text().splitlines()[: len(before)] == before
+    rows = report.read()
+    assert report.missing(rows) == []
+    assert (rows["message"].notna() ^ rows["seconds"].notna()).all()
+    assert set(rows.loc[rows["message"].notna(), "method"]) == {"FairKMeans"}
+    # all columns are kept: not five directions; the deal of rows has nearly the shares of the whole
+    assert rows.loc[rows["method"] == "PCA", "held"].eq(False).all()
+    small.measure.main()
+    assert len(small.asked) == len(small.tasks)
+    monkeypatch.setattr(small.measure.sys, "argv", ["measure.py", "--again", "PCA"])
+    small.measure.main()
+    assert small.asked[len(small.tasks) :] == ["PCA", "PCA"]
+
+
+def test_what_is_not_finite_is_a_message(small):
+    task = ("small", 0, "PCA")
+    problem = small.measure.problem(*task[:2])
+    row = small.measure.row(task, problem, {"Z": np.full_like(problem.X, np.nan)}, {"seconds": 1.0}, "0" * 40)
+    assert row["message"] == "what it gave is not finite: Z"
+    assert "held" not in row
+
+
+def test_stored_tasks_are_complete_and_those_of_their_record(tmp_path, monkeypatch):
+    rows, made = report.read(), report.record()
+    assert len(rows) + len(report.missing(rows)) == len(made["tasks"])
+    assert not rows.duplicated(["dataset", "split", "method"]).any()
+    assert (rows["message"].notna() ^ rows["seconds"].notna()).all()
+    ended = rows[rows["message"].isna()]
+    judged = ended[ended["promise"].notna()]
+    for name, some in judged.groupby("promise"):
+        assert (some["held"].astype(bool) == (some[name] <= made["bounds"][name])).all()
+    table = report.features(rows)
+    assert set(table["method"]) == set(rows["method"])
+    assert (table.drop(columns="method") != "").all(axis=None)
+    counted = report.messages(rows)
+    assert counted["tasks"].sum() == rows["message"].notna().sum()
+    # the controls break every promise about groups somewhere
+    shares = report.promise_shares(rows)
+    control = shares[shares["method"].isin(report.CONTROL.values())].set_index("promise")["held"]
+    assert (control.drop("as PCA") < 1.0).all()
+    folder = tmp_path / "results" / "rivals"
+    shutil.copytree(paths.data("results", "rivals"), folder)
+    monkeypatch.setattr(report.paths, "data", tmp_path.joinpath)
+    path = folder / "tasks.csv"
+    path.write_bytes(path.read_bytes().replace(b"evenspan", b"Evenspan", 1))
+    with pytest.raises(ResultError, match=r"tasks.csv was altered"):
+        report.read()
+    path.unlink()
+    with pytest.raises(ResultError, match=r"tasks.csv is missing"):
+        report.read()
+
+
+def test_pairs_compare_the_tasks_that_both_finished():
+    base = {"dataset": "x", "kind": "representation", "message": None, "n": 10, "memory": 1.0, "within": np.nan}
+    ours, theirs = ("StandardPCA, batches", "PCA")
+    rows = pd.DataFrame(
+        [
+            base | {"split": 0, "method": ours, "seconds": 2.0, "kept": 0.5},
+            base | {"split": 0, "method": theirs, "seconds": 1.0, "kept": 0.75},
+            base | {"split": 1, "method": ours, "seconds": 1.0, "kept": 0.5},
+            base | {"split": 1, "method": theirs, "message": "no"},
+        ]
+    )
+    one = report.pairs(rows).iloc[0]
+    assert (one["tasks"], one["time"], one["lost"]) == (1, 0.5, 0.5)
+    assert report.pairs(rows)["tasks"].iloc[1] == 0
