@@ -15,6 +15,7 @@ from scipy import sparse
 from evenspan import GroupMoments
 from evenspan.core import running
 from evenspan.core.errors import DataError, FeatureTypeError, GroupError
+from evenspan.core.groups import encode_groups
 
 from .samples import draw, two_attributes
 
@@ -319,6 +320,17 @@ def test_labels_of_every_kind(values, expected, box):
     assert moments.counts.tolist() == [3, 2, 3]
     for g in range(3):
         np.testing.assert_allclose(moments.means[g], np.mean(X[g == CODES], axis=0))
+
+
+@pytest.mark.parametrize("kinds", [1, 2, 8, 9, 30])
+@pytest.mark.parametrize("late", [False, True])
+def test_strings_of_few_and_of_many_kinds_are_told_apart_alike(kinds, late):
+    rng = np.random.default_rng(kinds)
+    values = np.array([f"group {j}" for j in rng.permutation(kinds)])[rng.permutation(np.arange(600) % kinds)]
+    values = np.sort(values)[::-1] if late else values  # most kinds come after the first rows
+    labels, codes = encode_groups(values)
+    assert labels.tolist() == sorted(set(values))
+    assert [labels[code] for code in codes] == values.tolist()
 
 
 @pytest.mark.parametrize("dtype", ["category", "string", "str", "object"])

@@ -7,6 +7,7 @@ from types import SimpleNamespace
 import numpy as np
 import pandas as pd
 import pytest
+from matplotlib.text import Text
 from sklearn.cluster import KMeans
 
 from compendium import paths
@@ -166,13 +167,42 @@ def test_a_run_that_was_killed_goes_on_and_every_task_has_a_row_or_a_message(sma
     assert report.missing(rows) == []
     assert (rows["message"].notna() ^ rows["seconds"].notna()).all()
     assert set(rows.loc[rows["message"].notna(), "method"]) == {"FairKMeans"}
-    # all columns are kept: not five directions; the deal of rows has nearly the shares of the whole
+    # all columns are kept: not five directions
     assert rows.loc[rows["method"] == "PCA", "held"].eq(False).all()
     small.measure.main()
     assert len(small.asked) == len(small.tasks)
     monkeypatch.setattr(small.measure.sys, "argv", ["measure.py", "--again", "PCA"])
     small.measure.main()
     assert small.asked[len(small.tasks) :] == ["PCA", "PCA"]
+
+
+def test_what_ran_out_of_time_on_one_split_is_not_tried_on_the_others(small, monkeypatch):
+    def slow(method, *given):
+        made = small.fit(method, *given)
+        return ({}, {"message": small.measure.LATE}) if method == "KMeans" else made
+
+    monkeypatch.setattr(small.measure, "fit", slow)
+    small.measure.main()
+    assert small.asked.count("KMeans") == 1
+    assert small.asked.count("FairKMeans") == 2  # it failed for another reason
+    found = report.read().query("method == 'KMeans'")["message"].tolist()
+    assert found == [small.measure.LATE, f"not tried: {small.measure.LATE} on split 0"]
+    monkeypatch.setattr(small.measure, "fit", small.fit)
+    monkeypatch.setattr(small.measure.sys, "argv", ["measure.py", "--again", "KMeans"])
+    small.measure.main()
+    assert small.asked.count("KMeans") == 3
+    assert report.read().query("method == 'KMeans'")["message"].isna().all()
+
+
+def test_the_judge_measures_every_promise_of_a_kind(bench, data):
+    promises = bench("promises")
+    new = {"X_new": data.X[:100], "groups_new": data.groups[:100]}
+    made = {"Z": 0.5 * data.X, "Z_new": 0.5 * data.X[:100]}
+    found = promises.judge("representation", SimpleNamespace(**vars(data), **new), made)
+    for name, one in promises.PROMISES.items():
+        assert (name in found) == (one.kind == "representation")
+        assert one.kind == "clustering" or found[name] == one.measure(data, made)
+    assert found["kept"] == pytest.approx(0.75, rel=1e-12)  # the mean is zero
 
 
 def test_what_is_not_finite_is_a_message(small):
@@ -213,17 +243,56 @@ def test_stored_tasks_are_complete_and_those_of_their_record(tmp_path, monkeypat
         report.read()
 
 
+def test_figures_show_every_method_with_a_mark_of_its_own_in_text_that_can_be_read():
+    rows = report.read()
+    shown = report.beside(rows)
+    quality, promised = report.quality_figure(rows), report.promise_figure(rows)
+    for fig, kind in zip(quality.subfigs, report.PANELS, strict=True):
+        handles = fig.legends[0].legend_handles
+        assert [handle.get_label() for handle in handles] == shown.loc[shown["kind"] == kind, "method"].tolist()
+        assert len({(handle.get_color(), handle.get_marker()) for handle in handles}) == len(handles)
+        drawn = shown[shown["kind"] == kind].set_index("method")
+        for handle in handles:
+            open_mark = handle.get_fillstyle() == "none"
+            assert open_mark == (drawn.loc[handle.get_label(), "held"] != 1.0)
+    names = [label.get_text() for panel in promised.axes for label in panel.get_yticklabels()]
+    assert sorted(names) == sorted(set(rows["method"]))
+    for fig in (quality, promised):
+        assert fig.get_size_inches()[0] <= 7.8  # as wide as the text of a page, so that it is shown in full size
+        assert min(text.get_fontsize() for text in fig.findobj(Text) if text.get_text()) >= 8.0
+
+
+def test_what_no_task_ended_is_told_from_what_did_not_hold():
+    base = {"dataset": "x", "kind": "clustering", "groups": 2, "promise": "balance", "message": None}
+    rows = pd.DataFrame(
+        [base | {"method": "a", "split": split, "balance": value} for split, value in enumerate((-0.1, 0.0, 0.2))]
+        + [base | {"method": "b", "split": 0, "balance": np.nan, "message": "no"}]
+    )
+    shares = report.promise_shares(rows.reindex(columns=[*rows.columns, *set(report.record()["bounds"]) - {"balance"}]))
+    assert shares["method"].tolist() == ["a", "b"]
+    assert shares["held"].tolist() == [pytest.approx(2 / 3), pytest.approx(np.nan, nan_ok=True)]
+    assert len({report.mark(share)[:2] for share in (0.0, 0.5, np.nan)}) == 3
+    assert report.mark(1.0) != report.mark(0.5)
+
+
 def test_pairs_compare_the_tasks_that_both_finished():
-    base = {"dataset": "x", "kind": "representation", "message": None, "n": 10, "memory": 1.0, "within": np.nan}
-    ours, theirs = ("StandardPCA, batches", "PCA")
+    base = {"dataset": "x", "kind": "representation", "message": None, "memory": 1.0, "within": np.nan, "held": True}
+    ours, theirs = ("StandardPCA", "PCA")
     rows = pd.DataFrame(
         [
-            base | {"split": 0, "method": ours, "seconds": 2.0, "kept": 0.5},
-            base | {"split": 0, "method": theirs, "seconds": 1.0, "kept": 0.75},
-            base | {"split": 1, "method": ours, "seconds": 1.0, "kept": 0.5},
-            base | {"split": 1, "method": theirs, "message": "no"},
+            base | {"split": 0, "n": 10, "method": ours, "seconds": 2.0, "kept": 0.5, "held": False},
+            base | {"split": 0, "n": 10, "method": theirs, "seconds": 1.0, "kept": 0.75},
+            base | {"split": 1, "n": 90, "method": ours, "seconds": 1.0, "kept": 0.5},
+            base | {"split": 1, "n": 90, "method": theirs, "seconds": 1.5, "kept": 0.75},
+            base | {"split": 2, "n": 99, "method": ours, "seconds": 1.0, "kept": 0.5},
+            base | {"split": 2, "n": 99, "method": theirs, "message": "no", "held": np.nan},
         ]
     )
     one = report.pairs(rows).iloc[0]
-    assert (one["tasks"], one["time"], one["lost"]) == (1, 0.5, 0.5)
+    assert (one["tasks"], one["time"], one["shortest"], one["longest"], one["lost"]) == (2, 1.0, 0.5, 1.5, 0.5)
+    assert (one["rows"], one["largest"], one["held, ours"], one["held, theirs"]) == (90, 1.5, 1, 2)
     assert report.pairs(rows)["tasks"].iloc[1] == 0
+    told = report.better(rows).data
+    assert "lower sum of squares: PCA than StandardPCA (0.5 of what it loses)" in told
+    assert "kept in more tasks: PCA than StandardPCA (2 of 2, ours 1)" in told
+    assert told.count("none") == 2  # in the median it takes as long, and longer on the most rows

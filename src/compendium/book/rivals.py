@@ -7,12 +7,14 @@ been run are named, and those that failed keep their message.
 import html
 import io
 
+import numpy as np
 import pandas as pd
 from IPython.display import HTML
+from matplotlib import pyplot as plt
 from matplotlib.figure import Figure
 
 from evenspan.core.errors import ResultError
-from evenspan.displays.style import COLOURS, INK, MARKERS
+from evenspan.displays.style import COLOURS, INK, MARKERS, TICKS
 
 from .. import paths, records
 from . import figures, tables
@@ -21,23 +23,31 @@ from . import figures, tables
 CONTROL = {"representation": "PCA", "clustering": "KMeans"}
 #: Which of theirs does the work of which of ours.
 PAIRS = (
-    ("StandardPCA, batches", "PCA"),
+    ("StandardPCA", "PCA"),
     ("StandardPCA, batches", "IncrementalPCA"),
     ("StandardPCA, batches", "PCA (dask-ml)"),
     ("LEACE (evenspan)", "LEACE (concept-erasure)"),
-    ("LEACE (evenspan)", "Oracle LEACE"),
-    ("LEACE (evenspan)", "CorrelationRemover"),
+    ("OracleLEACE, mean", "Oracle LEACE"),
+    ("OracleLEACE, mean", "CorrelationRemover"),
+    ("OracleLEACE, covariance", "Quadratic LEACE, no shrinkage"),
+    ("FairAssignmentKMeans", "Fairlets, vanilla"),
     ("FairnessFirstClustering", "FairKMeans"),
-    ("FairnessFirstClustering", "Fairlets, vanilla"),
     ("VariationalFairClustering (evenspan)", "VariationalFairClustering (holisticai)"),
 )
+#: Inches of a figure and points of its text, which a page shows in full size.
+WIDTH, SMALL = 7.6, 8.4
 AGAIN = "Restore both from the repository, or measure again: make rivals"
-#: Panels of the figure of quality: kind of method, what is drawn, its name, and the scale.
-PANELS = (
-    ("representation", "lost", "variance lost over that of PCA", "log"),
-    ("representation", "area, new rows", "area of a linear classifier of the group, new rows", "linear"),
-    ("clustering", "lost", "sum of squares over that of k-means", "linear"),
-)
+#: Panels of the figure of quality by kind of method: what is drawn, its name, the scale, and a line to compare with.
+PANELS = {
+    "representation": (
+        ("lost", "Variance lost over that of PCA", "log", 1.0),
+        ("area, new rows", "AUC of a linear classifier of\nthe group, new rows", "linear", 0.5),
+    ),
+    "clustering": (
+        ("lost", "Sum of squares over that of k-means", "linear", 1.0),
+        ("balance kept", "Balance of the worst cluster\nover that asked for", "linear", 1.0),
+    ),
+}
 
 
 def record() -> dict:
@@ -71,47 +81,59 @@ def lost(rows: pd.DataFrame) -> pd.Series:
 def beside(rows: pd.DataFrame) -> pd.DataFrame:
     """By method, over the tasks with two groups: medians of time and loss, each over the control's of the same task.
 
-    The area of a linear classifier is a median of its own; ``held`` is the share of tasks in which the own promise held.
+    The area of a linear classifier, and the balance of the worst cluster over that asked for, are medians of their own;
+    ``held`` is the share of tasks in which the own promise held.
     """
-    rows = rows[rows["groups"] == 2].assign(lost=lost)
+    asked = rows["balance"] + rows["smallest balance"]  # the measure of the promise is what is missing of it
+    rows = rows.assign(**{"lost": lost, "balance kept": rows["smallest balance"] / asked})
+    rows = rows[(rows["groups"] == 2) & rows["message"].isna()]
     controls = rows[rows["method"].isin(CONTROL.values())].set_index(["kind", "dataset", "split"])
     control = rows[["kind", "dataset", "split"]].join(controls[["seconds", "lost"]], on=["kind", "dataset", "split"])
     rows = rows.assign(times=rows["seconds"] / control["seconds"], lost=rows["lost"] / control["lost"])
     by = rows.groupby(["kind", "library", "method"], sort=False)
-    found = by[["times", "lost", "area, new rows"]].median()
+    found = by[["times", "lost", "area, new rows", "balance kept"]].median()
     return found.assign(held=by["held"].apply(lambda v: v.dropna().astype(float).mean()), tasks=by.size()).reset_index()
 
 
 def quality_figure(rows: pd.DataFrame) -> Figure:
     """Quality against time: one mark a method, filled where its own promise held in every task."""
-    shown, looks = beside(rows), {}
-    for (_, library), some in shown.groupby(["kind", "library"], sort=False):
-        # a colour for each library of a kind, of which there are at most as many; a marker for each of its methods
-        libraries = list(dict.fromkeys(shown.loc[shown["kind"] == some["kind"].iloc[0], "library"]))
-        looks |= {name: (COLOURS[libraries.index(library)], MARKERS[i]) for i, name in enumerate(some["method"])}
-    fig, axes = figures.panels(1, len(PANELS), (11.5, 6.6))
-    entries = {}
-    for panel, (kind, quality, title, scale) in zip(axes[0], PANELS, strict=True):
-        some = shown[(shown["kind"] == kind) & shown[quality].notna() & shown["times"].notna()]
-        for one in some.to_dict("records"):
-            colour, marker = looks[one["method"]]
-            fill = "full" if one["held"] == 1.0 else "none"
-            style = {"markersize": 9, "markeredgewidth": 1.6, "fillstyle": fill}
-            panel.plot(one["times"], one[quality], color=colour, marker=marker, linestyle="none", **style)
-            entries[one["method"]] = figures.entry(one["method"], colour, marker, **style)
-        panel.set(xscale="log", yscale=scale, title=title, xlabel=f"time of fit over that of {CONTROL[kind]}")
-    return figures.explained(fig, entries.values(), 4, fontsize="small")
+    shown = beside(rows)
+    whole = plt.figure(figsize=(WIDTH, 9.4), layout="constrained")
+    for fig, (kind, panels) in zip(whole.subfigures(2, 1, height_ratios=[1.15, 1.0]), PANELS.items(), strict=True):
+        own = shown[shown["kind"] == kind]
+        entries, libraries = [], list(dict.fromkeys(own["library"]))
+        axes = fig.subplots(1, len(panels))
+        for panel, (_, title, scale, line) in zip(axes, panels, strict=True):
+            panel.axhline(line, color=TICKS, linewidth=1.0, linestyle=":")
+            panel.set(xscale="log", yscale=scale, xlabel=f"time of fit over that of {CONTROL[kind]}")
+            panel.set_title(title, fontsize="small")
+            panel.tick_params(labelsize=SMALL)
+            panel.xaxis.label.set_fontsize(SMALL)
+        for library, some in own.groupby("library", sort=False):
+            # a colour for each library, of which there are at most as many; a marker for each of its methods
+            for one, marker in zip(some.to_dict("records"), MARKERS, strict=False):
+                colour, style = COLOURS[libraries.index(library)], {"markeredgewidth": 1.6, "fillstyle": "none"}
+                if one["held"] == 1.0:
+                    style = {"markeredgewidth": 0.6, "markeredgecolor": "white"}
+                style["markersize"] = 10.5 - 0.25 * len(entries)  # of marks on one place the smaller lies above
+                for panel, (quality, *_) in zip(axes, panels, strict=True):
+                    panel.plot(one["times"], one[quality], color=colour, marker=marker, linestyle="none", **style)
+                entries.append(figures.entry(one["method"], colour, marker, **style))
+        figures.explained(fig, entries, 3, fontsize=SMALL)
+    return whole
 
 
 def promise_shares(rows: pd.DataFrame) -> pd.DataFrame:
-    """By method and promise, over the tasks with two groups that ended: in which share it held, whoever gave it."""
+    """By method and promise, over the tasks with two groups that ended: in which share it held, whoever gave it.
+
+    A method of which no task ended has a line for its own promise, without a share.
+    """
     bounds, found = record()["bounds"], []
     for (kind, name), some in rows[rows["groups"] == 2].groupby(["kind", "method"], sort=False):
-        ended = some[some["message"].isna()]
+        ended, own = some[some["message"].isna()], some["promise"].iloc[0]
         for promise, bound in bounds.items():
-            values = ended[promise].dropna()
-            if len(values):
-                given = promise == some["promise"].iloc[0]
+            values, given = ended[promise].dropna(), promise == own
+            if len(values) or (ended.empty and given):
                 share = float((values <= bound).mean())
                 found.append({"kind": kind, "method": name, "promise": promise, "given": given, "held": share,
                               "tasks": len(values), "largest": float(values.max())})  # fmt: skip
@@ -121,34 +143,39 @@ def promise_shares(rows: pd.DataFrame) -> pd.DataFrame:
 def promise_figure(rows: pd.DataFrame) -> Figure:
     """What each method can do at all: where each promise held, framed if given."""
     shares = promise_shares(rows)
-    kinds = list(CONTROL)
-    counts = [shares.loc[shares["kind"] == kind, ["method", "promise"]].nunique() for kind in kinds]
-    fig, axes = figures.panels(
-        1, 2, (11.0, 6.4), gridspec_kw={"width_ratios": [count["promise"] + 1 for count in counts]}
-    )
-    for panel, kind in zip(axes[0], kinds, strict=True):
-        some = shares[shares["kind"] == kind]
-        names, promises = (list(dict.fromkeys(some[column])) for column in ("method", "promise"))
-        for one in some.to_dict("records"):
-            at = promises.index(one["promise"]), names.index(one["method"])
-            if one["held"] > 0:
-                panel.plot(*at, "o", color=COLOURS[0], markersize=4 + 9 * one["held"], zorder=3,
-                           fillstyle="full" if one["held"] == 1.0 else "none")  # fmt: skip
-            else:
-                panel.plot(*at, "_", color="#777777", markersize=9)
+    names = {kind: list(dict.fromkeys(rows.loc[rows["kind"] == kind, "method"])) for kind in CONTROL}
+    promises = {kind: [p for p in record()["bounds"] if p in set(shares.loc[shares["kind"] == kind, "promise"])]
+                for kind in CONTROL}  # fmt: skip
+    ratios = {"width_ratios": [len(promises[kind]) for kind in CONTROL]}
+    fig, axes = figures.panels(1, 2, (WIDTH, 6.6), gridspec_kw=ratios)
+    for panel, kind in zip(axes[0], CONTROL, strict=True):
+        for one in shares[shares["kind"] == kind].to_dict("records"):
+            at = promises[kind].index(one["promise"]), names[kind].index(one["method"])
+            colour, marker, more = mark(one["held"])
+            panel.plot(*at, color=colour, marker=marker, linestyle="none", **more)
             if one["given"]:
-                panel.plot(*at, "s", color=INK, markersize=19, fillstyle="none")
-        panel.set_xticks(range(len(promises)), promises, rotation=50, ha="right")
-        panel.set_xlim(-0.7, len(promises) - 0.3)
-        figures.line_each(panel, names)
-        panel.set_title("What is made of rows" if kind == "representation" else "Clusters")
-    entries = [
-        figures.entry("held in every task", COLOURS[0], "o", markersize=12),
-        figures.entry("in some", COLOURS[0], "o", markersize=8, fillstyle="none"),
-        figures.entry("in none", "#777777", "_", markersize=9),
-        figures.entry("promised", INK, "s", markersize=13, fillstyle="none"),
-    ]
-    return figures.explained(fig, entries)
+                panel.plot(*at, "s", color=INK, markersize=15, fillstyle="none")
+        panel.set_xticks(range(len(promises[kind])), promises[kind], rotation=50, ha="right", rotation_mode="anchor")
+        panel.set_xlim(-0.7, len(promises[kind]) - 0.3)
+        figures.line_each(panel, names[kind])
+        ours = rows.loc[(rows["kind"] == kind) & (rows["library"] == "evenspan"), "method"].nunique()
+        panel.axhline(ours - 0.5, color=INK, linewidth=0.8)
+        panel.tick_params(labelsize=SMALL)
+        panel.set_title("Representations" if kind == "representation" else "Clusters", fontsize="small")
+    looks = {"held in every task": 1.0, "in some": 0.5, "in none": 0.0, "no task ended": np.nan}
+    marks = [(text, *mark(share)) for text, share in looks.items()]
+    entries = [figures.entry(text, colour, marker, **more) for text, colour, marker, more in marks]
+    promised = figures.entry("promised by the method", INK, "s", markersize=12, fillstyle="none")
+    return figures.explained(fig, [*entries, promised], fontsize=SMALL)
+
+
+def mark(share: float) -> tuple[str, str, dict]:
+    """How it is drawn that a promise held in this share of the tasks: colour, marker and what else."""
+    if np.isnan(share):
+        return COLOURS[1], "x", {"markersize": 8, "markeredgewidth": 2.0}
+    if share == 0.0:
+        return "#777777", "_", {"markersize": 8}
+    return COLOURS[0], "o", {"markersize": 9, "fillstyle": "full" if share == 1.0 else "none"}
 
 
 def promises_table() -> HTML:
@@ -199,7 +226,7 @@ def _held(some: pd.DataFrame) -> str:
 
 
 def features_table(rows: pd.DataFrame) -> HTML:
-    """The same for readers."""
+    """The same as a table."""
     shown = features(rows).map(html.escape)
     return tables.table(shown, caption="What each method can be used for, as its tasks showed it")
 
@@ -213,13 +240,17 @@ def messages(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def messages_table(rows: pd.DataFrame) -> HTML:
-    """The same for readers."""
+    """The same as a table."""
     shown = messages(rows).assign(message=lambda found: found["message"].map(html.escape))
     return tables.table(shown, caption="Tasks without a result, and what was said")
 
 
 def pairs(rows: pd.DataFrame) -> pd.DataFrame:
-    """Theirs over ours on the same tasks: the time, and what is lost (of variance, or the sum of squares), medians."""
+    """Theirs over ours on the same tasks: the time, and what is lost (of variance, or the sum of squares), medians.
+
+    ``largest`` is the ratio of the times on the most rows that both finished; ``held`` in how many of the tasks either
+    kept its own promise.
+    """
     rows = rows[rows["message"].isna()].assign(lost=lost)
     found = []
     for ours, theirs in PAIRS:
@@ -230,14 +261,15 @@ def pairs(rows: pd.DataFrame) -> pd.DataFrame:
         largest = a["n"].idxmax() if len(shared) else None
         found.append({
             "ours": ours, "theirs": theirs, "tasks": len(shared), "time": time.median(), "shortest": time.min(),
-            "longest": time.max(), "lost": loss.median(), "rows": a["n"].max(),
+            "longest": time.max(), "rows": a["n"].max(), "largest": time.get(largest, np.nan), "lost": loss.median(),
+            "held, ours": a["held"].eq(True).sum(), "held, theirs": b["held"].eq(True).sum(),
             "memory, ours": a["memory"].get(largest), "memory, theirs": b["memory"].get(largest),
         })  # fmt: skip
     return pd.DataFrame(found)
 
 
 def pairs_table(rows: pd.DataFrame) -> HTML:
-    """The same for readers; where theirs is better by more than one in a hundred the number is bold."""
+    """The same as a table; where theirs is better by more than one in a hundred the number is bold."""
     found = pairs(rows)
 
     def ratio(value: float) -> str:
@@ -249,26 +281,38 @@ def pairs_table(rows: pd.DataFrame) -> HTML:
             "time, theirs over ours": found["time"].map(ratio),
             "from": found["shortest"].map("{:.2g}".format),
             "to": found["longest"].map("{:.2g}".format),
-            "lost, theirs over ours": found["lost"].map(ratio),
             "most rows": found["rows"].map("{:,.0f}".format),
-            "MiB for these, ours": found["memory, ours"].map("{:.0f}".format),
-            "theirs": found["memory, theirs"].map("{:.0f}".format),
+            "time, on these": found["largest"].map(ratio),
+            "lost, theirs over ours": found["lost"].map(ratio),
+            "promise held, ours": found["held, ours"],
+            "held, theirs": [
+                f"<strong>{theirs}</strong>" if theirs > ours else str(theirs)
+                for ours, theirs in zip(found["held, ours"], found["held, theirs"], strict=True)
+            ],
+            "MiB on the most rows, ours": found["memory, ours"].map("{:.0f}".format),
+            "MiB, theirs": found["memory, theirs"].map("{:.0f}".format),
         }
     )
-    shown.columns = [*shown.columns[:-1], "MiB, theirs"]
-    return tables.table(shown, caption="Side by side on the same tasks; below 1 (bold) theirs is better")
+    return tables.table(shown, caption="Side by side on the tasks that both finished; bold where theirs is better")
 
 
 def better(rows: pd.DataFrame) -> HTML:
-    """In words: where theirs takes less time or loses less than ours."""
+    """In words: where theirs takes less time, loses less or keeps its promise in more tasks than ours."""
     found = pairs(rows)
-    faster = [f"{one['theirs']} than {one['ours']} ({one['time']:.2g} of its time)"
-              for one in found[found["time"] < 0.99].to_dict("records")]  # fmt: skip
-    closer = [f"{one['theirs']} than {one['ours']} ({one['lost']:.4g} of what it loses)"
-              for one in found[found["lost"] < 0.9999].to_dict("records")]  # fmt: skip
+
+    def told(some: pd.DataFrame, text: str) -> str:
+        return "; ".join(text.format(**one) for one in some.to_dict("records")) or "none"
+
+    held = found.rename(columns={"held, ours": "kept", "held, theirs": "more"})
     return tables.sentence(
-        f"Faster, in the median of the tasks that both finished: {'; '.join(faster) or 'none'}. Closer to the rows, or "
-        f"with the lower sum of squares: {'; '.join(closer) or 'none'}."
+        "Faster, in the median of the tasks that both finished: "
+        f"{told(found[found['time'] < 0.99], '{theirs} than {ours} ({time:.2g} of its time)')}. "
+        "Faster on the most rows that both finished: "
+        f"{told(found[found['largest'] < 0.99], '{theirs} than {ours} ({largest:.2g} of its time, {rows:,} rows)')}. "
+        "Closer to the rows, or with the lower sum of squares: "
+        f"{told(found[found['lost'] < 0.9999], '{theirs} than {ours} ({lost:.4g} of what it loses)')}. "
+        "Its own promise kept in more tasks: "
+        f"{told(held[held['more'] > held['kept']], '{theirs} than {ours} ({more} of {tasks}, ours {kept})')}."
     )
 
 

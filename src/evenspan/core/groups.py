@@ -7,6 +7,9 @@ import pandas as pd
 
 from .errors import GroupError
 
+#: Strings of up to this many kinds are found by comparing every row with each, which is faster than a hash table.
+FEW = 8
+
 
 def encode_groups(sensitive_features, n: int | None = None) -> tuple[np.ndarray, np.ndarray]:
     """Sorted group labels and, for each row, the position of its label.
@@ -107,7 +110,7 @@ def _attribute_columns(sensitive_features) -> dict[str, np.ndarray]:
 
 
 def _encode_column(values: np.ndarray, name: str) -> tuple[np.ndarray, np.ndarray]:
-    codes, uniques = pd.factorize(values, sort=False, use_na_sentinel=True)
+    codes, uniques = _few_labels(values) or pd.factorize(values, sort=False, use_na_sentinel=True)
     missing = int((codes < 0).sum(axis=0))
     if missing:
         raise GroupError(
@@ -147,6 +150,19 @@ def _encode_column(values: np.ndarray, name: str) -> tuple[np.ndarray, np.ndarra
     rank = np.empty_like(order)
     rank[order] = np.arange(len(order))
     return labels[order], rank[codes]
+
+
+def _few_labels(values: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
+    """Codes (n,) and labels, by first row, of strings of few kinds; None for all else, which a hash table takes."""
+    if values.dtype.kind != "U" or len(np.unique(values[:256])) > FEW:
+        return None
+    codes, left, firsts = np.zeros(len(values), dtype=np.uint8), np.ones(len(values), dtype=bool), []
+    while left.any() and len(firsts) < FEW:
+        firsts.append(int(left.argmax()))
+        here = values == values[firsts[-1]]
+        codes += here.view(np.uint8) * np.uint8(len(firsts) - 1)
+        left &= ~here
+    return None if left.any() else (codes, values[firsts])
 
 
 def _python_kind(label) -> str:

@@ -4,13 +4,11 @@ import numpy as np
 from scipy.linalg import blas
 
 from .errors import DataError, GroupError
-from .groups import encode_groups, label_text, positions, union_labels
+from .groups import FEW, encode_groups, label_text, positions, union_labels
 from .inputs import feature_names, require_finite, row_blocks
 
 # Rows times columns of a block: 4 MiB of float64 stay in cache while a block is centred and multiplied.
 BLOCK_ENTRIES = 2**19
-# Groups up to this number are found by comparing every row with each label.
-FEW = 8
 
 
 def zeros(G: int, d: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -69,7 +67,7 @@ class RunningMoments:
             raise DataError("X has 0 rows; needed is at least one.")
         if d == 0:
             raise DataError(f"X has 0 feature(s) (shape=({n}, 0)) while a minimum of 1 is required.")
-        labels, codes = self._known(sensitive_features, n) or encode_groups(sensitive_features, n)
+        labels, codes = encode_groups(sensitive_features, n)
         weights = row_weights(sample_weight, n)
         step = max(BLOCK_ENTRIES // d, d, 256)
         # Missing and infinite entries are found afterwards, in the moments; see inputs.require_finite.
@@ -81,19 +79,6 @@ class RunningMoments:
                 stop = min(start + step, n)
                 w = None if weights is None else weights[start:stop]
                 self._add_block(np.asarray(rows(start, stop)), codes[start:stop], w)
-
-    def _known(self, sensitive_features, n: int) -> tuple | None:
-        """Labels and codes where every entry is a label seen before: some comparisons in place of a hash table."""
-        values, labels = sensitive_features, self.labels
-        plain = isinstance(values, np.ndarray) and values.shape == (n,) and labels is not None and len(labels) <= FEW
-        if not plain or values.dtype.kind not in "biU" or values.dtype.kind != labels.dtype.kind:
-            return None
-        codes, found = np.zeros(n, dtype=np.uint8), 0
-        for code, label in enumerate(labels):
-            here = values == label
-            codes += here.view(np.uint8) * np.uint8(code)
-            found += np.count_nonzero(here)
-        return (labels, codes) if found == n else None
 
     def combine(self, other: "RunningMoments") -> None:
         """Fold in the sums over other rows, whose origin may be another point."""

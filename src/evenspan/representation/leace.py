@@ -291,10 +291,11 @@ class LEACE(SubspaceEstimator):
         eraser = least if self.shrinkage is None else make_eraser(shrunk(S, groups.n, self.shrinkage), C, B)
         displacement = eraser.displacement(S)
         erased = eraser.covariance(S) * (groups.n / max(groups.n - 1.0, 1.0))
-        V, axes_certificate = np.eye(d), None
+        V, variances, axes_certificate = np.eye(d), np.diag(erased), None
         if self.n_components is not None:
             k = require_components(self.n_components, d - C.shape[1], d, f" less {C.shape[1]} erased")
             _, V = top_eigenspace(erased, k)
+            variances = np.einsum("dk,dk->k", V, erased @ V)
             axes_certificate = ky_fan_certificate(erased, V, "trace of V'SV over orthonormal V, S after erasing")
         subspace = FairSubspace(V, groups.mean, _certify(eraser, least, S, C, displacement, B))
         learnt = {
@@ -304,7 +305,7 @@ class LEACE(SubspaceEstimator):
             "rank_kept_": 0 if B is None else B.shape[1],
             "displacement_": displacement,
             "axes_certificate_": axes_certificate,
-            "explained_variance_": np.maximum(np.einsum("dk,dk->k", subspace.V, erased @ subspace.V), 0.0),
+            "explained_variance_": np.maximum(variances, 0.0),
         }
         return Answer(subspace, learnt)
 
