@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from matplotlib.text import Text
+from scipy.spatial.distance import pdist
 from sklearn.cluster import KMeans
 
 from compendium import paths
@@ -255,6 +256,11 @@ def test_figures_show_every_method_with_a_mark_of_its_own_in_text_that_can_be_re
         for handle in handles:
             open_mark = handle.get_fillstyle() == "none"
             assert open_mark == (drawn.loc[handle.get_label(), "held"] != 1.0)
+        for panel in fig.axes:
+            marks = [line for line in panel.lines if line.get_label() in drawn.index]
+            at = [panel.transData.transform(np.column_stack(line.get_data()))[0] for line in marks]
+            seen = [place for place in at if np.isfinite(place).all()]
+            assert pdist(seen).min(axis=0) >= 0.99 * report.APART
     names = [label.get_text() for panel in promised.axes for label in panel.get_yticklabels()]
     assert sorted(names) == sorted(set(rows["method"]))
     for fig in (quality, promised):

@@ -11,7 +11,9 @@ import numpy as np
 import pandas as pd
 from IPython.display import HTML
 from matplotlib import pyplot as plt
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 
 from evenspan.core.errors import ResultError
 from evenspan.displays.style import COLOURS, INK, MARKERS, TICKS
@@ -34,8 +36,8 @@ PAIRS = (
     ("FairnessFirstClustering", "FairKMeans"),
     ("VariationalFairClustering (evenspan)", "VariationalFairClustering (holisticai)"),
 )
-#: Inches of a figure and points of its text, which a page shows in full size.
-WIDTH, SMALL = 7.6, 8.4
+#: Inches of a figure and points of its text, which a page shows in full size; dots between two marks at least.
+WIDTH, SMALL, APART = 7.6, 8.4, 9.0
 AGAIN = "Restore both from the repository, or measure again: make rivals"
 #: Panels of the figure of quality by kind of method: what is drawn, its name, the scale, and a line to compare with.
 PANELS = {
@@ -105,22 +107,40 @@ def quality_figure(rows: pd.DataFrame) -> Figure:
         axes = fig.subplots(1, len(panels))
         for panel, (_, title, scale, line) in zip(axes, panels, strict=True):
             panel.axhline(line, color=TICKS, linewidth=1.0, linestyle=":")
-            panel.set(xscale="log", yscale=scale, xlabel=f"time of fit over that of {CONTROL[kind]}")
-            panel.set_title(title, fontsize="small")
+            panel.set(xscale="log", yscale=scale)
+            panel.set_xlabel(f"time of fit over that of {CONTROL[kind]}", fontsize=SMALL)
+            panel.set_title(title, fontsize=SMALL)
             panel.tick_params(labelsize=SMALL)
-            panel.xaxis.label.set_fontsize(SMALL)
         for library, some in own.groupby("library", sort=False):
             # a colour for each library, of which there are at most as many; a marker for each of its methods
             for one, marker in zip(some.to_dict("records"), MARKERS, strict=False):
-                colour, style = COLOURS[libraries.index(library)], {"markeredgewidth": 1.6, "fillstyle": "none"}
-                if one["held"] == 1.0:
-                    style = {"markeredgewidth": 0.6, "markeredgecolor": "white"}
-                style["markersize"] = 10.5 - 0.25 * len(entries)  # of marks on one place the smaller lies above
+                fill = "full" if one["held"] == 1.0 else "none"
+                style = {"color": COLOURS[libraries.index(library)], "marker": marker, "fillstyle": fill}
+                style |= {"markersize": 8, "markeredgewidth": 1.5, "linestyle": "none", "label": one["method"]}
                 for panel, (quality, *_) in zip(axes, panels, strict=True):
-                    panel.plot(one["times"], one[quality], color=colour, marker=marker, linestyle="none", **style)
-                entries.append(figures.entry(one["method"], colour, marker, **style))
+                    panel.plot(one["times"], one[quality], **style)
+                entries.append(Line2D([], [], **style))
         figures.explained(fig, entries, 3, fontsize=SMALL)
+    whole.draw_without_rendering()  # where the panels are is known only now
+    for fig in whole.subfigs:
+        for panel in fig.axes:
+            apart(panel, [line for line in panel.lines if line.get_marker() in MARKERS])
     return whole
+
+
+def apart(panel: Axes, marks: list[Line2D]) -> None:
+    """Move marks that would lie on others up, on a line, until each can be seen; the limits of the panel stay."""
+    panel.set(xlim=panel.get_xlim(), ylim=panel.get_ylim())
+    placed = []
+    for one in marks:
+        place = np.column_stack(one.get_data())
+        at = panel.transData.transform(place)[0]
+        while any(np.hypot(*(at - other)) < APART for other in placed):
+            at = at + np.array([0.0, APART / 4])
+        placed.append(at)
+        moved = panel.transData.inverted().transform([at])
+        one.set_data(moved.T)
+        panel.plot(*np.vstack([place, moved]).T, color=one.get_color(), linewidth=1.0, zorder=1)
 
 
 def promise_shares(rows: pd.DataFrame) -> pd.DataFrame:
@@ -228,6 +248,7 @@ def _held(some: pd.DataFrame) -> str:
 def features_table(rows: pd.DataFrame) -> HTML:
     """The same as a table."""
     shown = features(rows).map(html.escape)
+    shown["in batches"] = shown["in batches"].str.replace(r"([:.])", r"\1<wbr>", regex=True)
     return tables.table(shown, caption="What each method can be used for, as its tasks showed it")
 
 
@@ -272,28 +293,28 @@ def pairs_table(rows: pd.DataFrame) -> HTML:
     """The same as a table; where theirs is better by more than one in a hundred the number is bold."""
     found = pairs(rows)
 
+    def text(value: float) -> str:
+        return "–" if pd.isna(value) else f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
+
     def ratio(value: float) -> str:
-        text = "–" if pd.isna(value) else f"{value:.3g}"
-        return f"<strong>{text}</strong>" if value < 0.99 else text
+        return f"<strong>{text(value)}</strong>" if value < 0.99 else text(value)
+
+    def two(ours: str, theirs: str) -> list[str]:
+        return [f"{text(a)} / {text(b)}" for a, b in zip(found[ours], found[theirs], strict=True)]
 
     shown = found[["ours", "theirs", "tasks"]].assign(
         **{
-            "time, theirs over ours": found["time"].map(ratio),
-            "from": found["shortest"].map("{:.2g}".format),
-            "to": found["longest"].map("{:.2g}".format),
-            "most rows": found["rows"].map("{:,.0f}".format),
-            "time, on these": found["largest"].map(ratio),
-            "lost, theirs over ours": found["lost"].map(ratio),
-            "promise held, ours": found["held, ours"],
-            "held, theirs": [
-                f"<strong>{theirs}</strong>" if theirs > ours else str(theirs)
-                for ours, theirs in zip(found["held, ours"], found["held, theirs"], strict=True)
-            ],
-            "MiB on the most rows, ours": found["memory, ours"].map("{:.0f}".format),
-            "MiB, theirs": found["memory, theirs"].map("{:.0f}".format),
+            "time": found["time"].map(ratio),
+            "least, most": two("shortest", "longest"),
+            "most rows": found["rows"].map(text),
+            "time on these": found["largest"].map(ratio),
+            "lost": found["lost"].map(ratio),
+            "promise held, ours / theirs": two("held, ours", "held, theirs"),
+            "MiB on the most rows, ours / theirs": two("memory, ours", "memory, theirs"),
         }
     )
-    return tables.table(shown, caption="Side by side on the tasks that both finished; bold where theirs is better")
+    caption = "Side by side on the tasks that both finished; times and losses are theirs over ours, bold below 1"
+    return tables.table(shown, caption=caption)
 
 
 def better(rows: pd.DataFrame) -> HTML:
@@ -304,11 +325,12 @@ def better(rows: pd.DataFrame) -> HTML:
         return "; ".join(text.format(**one) for one in some.to_dict("records")) or "none"
 
     held = found.rename(columns={"held, ours": "kept", "held, theirs": "more"})
+    largest = "{theirs} than {ours} ({largest:.2g} of its time, {rows:,.0f} rows)"
     return tables.sentence(
         "Faster, in the median of the tasks that both finished: "
         f"{told(found[found['time'] < 0.99], '{theirs} than {ours} ({time:.2g} of its time)')}. "
         "Faster on the most rows that both finished: "
-        f"{told(found[found['largest'] < 0.99], '{theirs} than {ours} ({largest:.2g} of its time, {rows:,} rows)')}. "
+        f"{told(found[found['largest'] < 0.99], largest)}. "
         "Closer to the rows, or with the lower sum of squares: "
         f"{told(found[found['lost'] < 0.9999], '{theirs} than {ours} ({lost:.4g} of what it loses)')}. "
         "Its own promise kept in more tasks: "
