@@ -180,11 +180,13 @@ def main() -> None:
     parser.add_argument("--python", type=Path, default=paths.build("rivals", "venv", "bin", "python"))
     parser.add_argument("--data", nargs="+", choices=DATA, default=list(DATA), metavar="NAME", help="; ".join(DATA))
     parser.add_argument("--again", nargs="+", choices=METHODS, default=[], metavar="METHOD", help="run these anew")
+    parser.add_argument("--splits", type=int, default=len(TASKS), metavar="N", help="only the first N of each")
     given = parser.parse_args()
     folder, scratch = paths.data("results", "rivals"), paths.build("rivals", "scratch")
     scratch.mkdir(parents=True, exist_ok=True)
     environment = provenance.Provenance().environment()
-    rows = [r for r in read(folder / "tasks.csv") if not (r["method"] in given.again and r["dataset"] in given.data)]
+    asked = [task for task in TASKS if task[0] in given.data and task[1] < given.splits]
+    rows = [r for r in read(folder / "tasks.csv") if not (r["method"] in given.again and key(r) in asked)]
     known = records.read(folder / "tasks.json") if (folder / "tasks.json").is_file() else {}
     record = {
         "command": "make rivals",
@@ -197,7 +199,7 @@ def main() -> None:
         "lock": records.digest((HERE / "requirements.lock").read_bytes()), **environment,
     }  # fmt: skip
     done, source = {key(r) for r in rows}, scratch / "data.npz"
-    left = [task for task in TASKS if task[0] in given.data and task not in done]
+    left = [task for task in asked if task not in done]
     for number, task in enumerate(left, 1):
         if number == 1 or task[:2] != left[number - 2][:2]:
             try:
