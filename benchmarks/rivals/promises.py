@@ -6,6 +6,7 @@ plain k-means are the controls, which give none of those of fairness.
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import combinations
 
 import numpy as np
 from scipy.stats import ks_2samp
@@ -55,10 +56,14 @@ def mean_gap(data, made) -> float:
 
 
 def covariance_gap(data, made) -> float:
-    """Largest difference of two group covariances over the largest variance of the rows given; or the gap of means."""
-    largest = np.linalg.eigvalsh(np.cov(data.X, rowvar=False))[-1]
-    gap = metrics.covariance_gap(moments(made["Z"], data.groups)) / float(largest)
-    return max(gap, mean_gap(data, made))
+    """Largest difference of two group covariances over the largest variance of the rows given; or the gap of means.
+
+    With the divisors n_g or n_g - 1, whichever a method has made equal.
+    """
+    own, largest = moments(made["Z"], data.groups), np.linalg.eigvalsh(np.cov(data.X, rowvar=False))[-1]
+    either = [own.scatters / divisors[:, None, None] for divisors in (own.counts, own.counts - 1.0)]
+    gap = min(max(np.linalg.norm(A - B, ord=2) for A, B in combinations(parts, 2)) for parts in either)
+    return max(float(gap / largest), mean_gap(data, made))
 
 
 def linear_area(data, made) -> float:

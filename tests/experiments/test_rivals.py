@@ -91,6 +91,23 @@ def test_a_promise_about_rows_holds_where_it_is_kept_and_not_for_its_control(ben
     assert one.measure(data, {"Z": broken}) > 1.2 * one.bound
 
 
+@pytest.mark.parametrize("lost", [0, 1])
+def test_covariances_are_equal_with_either_divisor_and_no_other(bench, data, lost):
+    promises, sizes = bench("promises"), np.bincount(data.groups)
+
+    def scaled(divisors):
+        """Groups whose scatters over these divisors are the identity."""
+        parts = [whitened(data.X[data.groups == g]) for g in range(3)]  # the identity over n - 1
+        Z = np.empty_like(data.X)
+        for g, part in enumerate(parts):
+            Z[data.groups == g] = part * np.sqrt(divisors[g] / (sizes[g] - 1.0))
+        return {"Z": Z}
+
+    one = promises.PROMISES["equal covariances"]
+    assert promises.held("equal covariances", one.measure(data, scaled(sizes - lost)))
+    assert not promises.held("equal covariances", one.measure(data, scaled(sizes - 2.0)))
+
+
 def clusters(data, seed=0):
     model = KMeans(4, n_init=1, random_state=seed).fit(data.X)
     return {"labels": model.labels_, "centres": model.cluster_centers_}
