@@ -245,6 +245,7 @@ def test_stored_tasks_are_complete_and_those_of_their_record(tmp_path, monkeypat
     assert (table.drop(columns="method") != "").all(axis=None)
     counted = report.messages(rows)
     assert counted["tasks"].sum() == rows["message"].notna().sum()
+    assert set(counted["message"]) <= set(rows["message"])
     # the controls break every promise about groups somewhere
     shares = report.promise_shares(rows)
     control = shares[shares["method"].isin(report.CONTROL.values())].set_index("promise")["held"]
@@ -296,6 +297,16 @@ def test_what_no_task_ended_is_told_from_what_did_not_hold():
     assert shares["held"].tolist() == [pytest.approx(2 / 3), pytest.approx(np.nan, nan_ok=True)]
     assert len({report.mark(share)[:2] for share in (0.0, 0.5, np.nan)}) == 3
     assert report.mark(1.0) != report.mark(0.5)
+
+
+def test_messages_that_differ_in_numbers_are_counted_together():
+    base = {"method": "a", "split": 0}
+    texts = {"x": "needs 1.5 GiB", "y": "needs 22 TiB", "z": "needs a label"}
+    rows = pd.DataFrame([base | {"dataset": name, "message": text} for name, text in texts.items()])
+    found = report.messages(rows)
+    assert found.to_dict("list") == {
+        "method": ["a", "a"], "data": ["x; y", "z"], "tasks": [2, 1], "message": ["needs 1.5 GiB", "needs a label"]
+    }  # fmt: skip
 
 
 def test_pairs_compare_the_tasks_that_both_finished():

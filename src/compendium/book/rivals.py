@@ -86,6 +86,7 @@ def beside(rows: pd.DataFrame) -> pd.DataFrame:
     The area of a linear classifier, and the balance of the worst cluster over that asked for, are medians of their own;
     ``held`` is the share of tasks in which the own promise held.
     """
+    order = list(dict.fromkeys(rows["method"]))
     asked = rows["balance"] + rows["smallest balance"]  # the measure of the promise is what is missing of it
     rows = rows.assign(**{"lost": lost, "balance kept": rows["smallest balance"] / asked})
     rows = rows[(rows["groups"] == 2) & rows["message"].isna()]
@@ -94,7 +95,8 @@ def beside(rows: pd.DataFrame) -> pd.DataFrame:
     rows = rows.assign(times=rows["seconds"] / control["seconds"], lost=rows["lost"] / control["lost"])
     by = rows.groupby(["kind", "library", "method"], sort=False)
     found = by[["times", "lost", "area, new rows", "balance kept"]].median()
-    return found.assign(held=by["held"].apply(lambda v: v.dropna().astype(float).mean()), tasks=by.size()).reset_index()
+    found = found.assign(held=by["held"].apply(lambda v: v.dropna().astype(float).mean()), tasks=by.size())
+    return found.reset_index().sort_values("method", key=lambda names: names.map(order.index), ignore_index=True)
 
 
 def quality_figure(rows: pd.DataFrame) -> Figure:
@@ -253,17 +255,26 @@ def features_table(rows: pd.DataFrame) -> HTML:
 
 
 def messages(rows: pd.DataFrame) -> pd.DataFrame:
-    """Tasks that gave no result: how many of a method, on which data, with which message."""
+    """Tasks that gave no result: how many of a method, on which data, with which message.
+
+    Of messages that differ in their numbers only the first is given.
+    """
     failed = rows[rows["message"].notna()]
-    by = failed.groupby(["method", "message"], sort=False)
-    found = by.agg(tasks=("split", "size"), data=("dataset", lambda names: "; ".join(dict.fromkeys(names))))
-    return found.reset_index()[["method", "data", "tasks", "message"]]
+    failed = failed.assign(words=failed["message"].str.replace(r"\d[\d.]*|[TG]iB", "", regex=True))
+    found = failed.groupby(["method", "words"], sort=False).agg(
+        data=("dataset", lambda names: "; ".join(dict.fromkeys(names))),
+        tasks=("split", "size"),
+        message=("message", "first"),
+    )
+    return found.reset_index().drop(columns="words")
 
 
 def messages_table(rows: pd.DataFrame) -> HTML:
     """The same as a table."""
     shown = messages(rows).assign(message=lambda found: found["message"].map(html.escape))
-    return tables.table(shown, caption="Tasks without a result, and what was said")
+    return tables.table(
+        shown, caption="Tasks without a result, and what was said; of messages that differ in numbers, the first"
+    )
 
 
 def pairs(rows: pd.DataFrame) -> pd.DataFrame:

@@ -53,7 +53,7 @@ def regression_on_groups(
     scale = np.where(scale > 1e-12 * np.hypot(mean, scale), scale, np.inf)
     zx = np.where(np.isfinite(scale)[:, None], zx, 0.0)
     B = linalg.pinvh(zz / np.outer(scale, scale), rtol=1e-10) @ (zx / scale[:, None]) / scale[:, None]
-    moved = float(np.einsum("md,mp,pd->", B, zz, B, optimize=True))
+    moved = float(np.vdot(B, zz @ B))
     left = float(np.linalg.norm(zx - zz @ B)) / max(float(np.linalg.norm(zx)), np.finfo(float).tiny)
     problem = "mean squared displacement over all changes of the points that leave no covariance with the groups"
     return B, mean, Certificate(problem, moved, 2.0 * float(np.vdot(B, zx)) - moved, left, sense="min")
