@@ -37,7 +37,7 @@ PAIRS = (
     ("VariationalFairClustering (evenspan)", "VariationalFairClustering (holisticai)"),
 )
 #: Inches of a figure and points of its text, which a page shows in full size; dots between two marks at least.
-WIDTH, SMALL, APART = 7.6, 8.4, 9.0
+WIDTH, SMALL, APART = 7.6, 8.4, 10.0
 AGAIN = "Restore both from the repository, or measure again: make rivals"
 #: Panels of the figure of quality by kind of method: what is drawn, its name, the scale, and a line to compare with.
 PANELS = {
@@ -139,10 +139,10 @@ def apart(panel: Axes, marks: list[Line2D]) -> None:
         at = panel.transData.transform(place)[0]
         while any(np.hypot(*(at - other)) < APART for other in placed):
             at = at + np.array([0.0, APART / 4])
+            moved = panel.transData.inverted().transform([at])
+            one.set_data(moved.T)
+            panel.plot(*np.vstack([place, moved]).T, color=one.get_color(), linewidth=1.0, zorder=1)
         placed.append(at)
-        moved = panel.transData.inverted().transform([at])
-        one.set_data(moved.T)
-        panel.plot(*np.vstack([place, moved]).T, color=one.get_color(), linewidth=1.0, zorder=1)
 
 
 def promise_shares(rows: pd.DataFrame) -> pd.DataFrame:
@@ -305,26 +305,29 @@ def pairs_table(rows: pd.DataFrame) -> HTML:
     found = pairs(rows)
 
     def text(value: float) -> str:
-        return "–" if pd.isna(value) else f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
+        return "–" if pd.isna(value) else f"{value:,.0f}" if value >= 10 else f"{value:.2g}"
 
     def ratio(value: float) -> str:
         return f"<strong>{text(value)}</strong>" if value < 0.99 else text(value)
 
-    def two(ours: str, theirs: str) -> list[str]:
-        return [f"{text(a)} / {text(b)}" for a, b in zip(found[ours], found[theirs], strict=True)]
+    def two(first: str, second: str, sign: str) -> list[str]:
+        return [f"{text(a)}{sign}{text(b)}" for a, b in zip(found[first], found[second], strict=True)]
 
     shown = found[["ours", "theirs", "tasks"]].assign(
         **{
             "time": found["time"].map(ratio),
-            "least, most": two("shortest", "longest"),
+            "range": two("shortest", "longest", "–"),
             "most rows": found["rows"].map(text),
             "time on these": found["largest"].map(ratio),
             "lost": found["lost"].map(ratio),
-            "promise held, ours / theirs": two("held, ours", "held, theirs"),
-            "MiB on the most rows, ours / theirs": two("memory, ours", "memory, theirs"),
+            "promise held": two("held, ours", "held, theirs", " / "),
+            "MiB on these": two("memory, ours", "memory, theirs", " / "),
         }
     )
-    caption = "Side by side on the tasks that both finished; times and losses are theirs over ours, bold below 1"
+    caption = (
+        "Side by side on the tasks that both finished; times and losses are theirs over ours, bold below 1; promises "
+        "held and memory are ours / theirs"
+    )
     return tables.table(shown, caption=caption)
 
 
