@@ -301,7 +301,7 @@ def test_what_no_task_ended_is_told_from_what_did_not_hold():
 
 def test_messages_that_differ_in_numbers_are_counted_together():
     base = {"method": "a", "split": 0}
-    texts = {"x": "needs 1.5 GiB", "y": "needs 22 TiB", "z": "needs a label"}
+    texts = {"x": "needs 1.5 GiB", "y": "not tried: needs 22 TiB on split 0", "z": "needs a label"}
     rows = pd.DataFrame([base | {"dataset": name, "message": text} for name, text in texts.items()])
     found = report.messages(rows)
     assert found.to_dict("list") == {
@@ -327,6 +327,6 @@ def test_pairs_compare_the_tasks_that_both_finished():
     assert (one["rows"], one["largest"], one["held, ours"], one["held, theirs"]) == (90, 1.5, 1, 2)
     assert report.pairs(rows)["tasks"].iloc[1] == 0
     told = report.better(rows).data
-    assert "lower sum of squares: PCA than StandardPCA (0.5 of what it loses)" in told
+    assert "lower sum of squares: PCA than StandardPCA (0.5 of what it loses)." in told
     assert "kept in more tasks: PCA than StandardPCA (2 of 2, ours 1)" in told
-    assert told.count("none") == 2  # in the median it takes as long, and longer on the most rows
+    assert told.count(": none.") == 2  # in the median it takes as long, and longer on the most rows

@@ -228,7 +228,7 @@ def features(rows: pd.DataFrame) -> pd.DataFrame:
             ended["new_rows"].dropna().iloc[0] if ended["new_rows"].notna().any() else "not tried"
             if first["kind"] == "clustering" else "–"
         )  # fmt: skip
-        line["label"] = "needed" if first["label"] else "not used"
+        line["label"] = "needed" if first["label"] else "–"
         line["in batches"] = first["batches"] if isinstance(first["batches"], str) else "–"
         line["most rows"] = f"{ended['n'].max():,}" if len(ended) else "–"
         found.append(line)
@@ -249,7 +249,7 @@ def _held(some: pd.DataFrame) -> str:
 
 def features_table(rows: pd.DataFrame) -> HTML:
     """The same as a table."""
-    shown = features(rows).map(html.escape)
+    shown = features(rows).map(html.escape).replace(r"(\d) of (\d)", "\\1\u00a0of\u00a0\\2", regex=True)
     shown["in batches"] = shown["in batches"].str.replace(r"([:.])", r"\1<wbr>", regex=True)
     return tables.table(shown, caption="What each method can be used for, as its tasks showed it")
 
@@ -260,7 +260,8 @@ def messages(rows: pd.DataFrame) -> pd.DataFrame:
     Of messages that differ in their numbers only the first is given.
     """
     failed = rows[rows["message"].notna()]
-    failed = failed.assign(words=failed["message"].str.replace(r"\d[\d.]*|[TG]iB", "", regex=True))
+    aside = r"\d[\d.]*|[TG]iB|^not tried: | on split \d+$"
+    failed = failed.assign(words=failed["message"].str.replace(aside, "", regex=True))
     found = failed.groupby(["method", "words"], sort=False).agg(
         data=("dataset", lambda names: "; ".join(dict.fromkeys(names))),
         tasks=("split", "size"),
@@ -320,13 +321,13 @@ def pairs_table(rows: pd.DataFrame) -> HTML:
             "most rows": found["rows"].map(text),
             "time on these": found["largest"].map(ratio),
             "lost": found["lost"].map(ratio),
-            "promise held": two("held, ours", "held, theirs", " / "),
+            "held": two("held, ours", "held, theirs", " / "),
             "MiB on these": two("memory, ours", "memory, theirs", " / "),
         }
     )
     caption = (
-        "Side by side on the tasks that both finished; times and losses are theirs over ours, bold below 1; promises "
-        "held and memory are ours / theirs"
+        "Side by side on the tasks that both finished; times and losses are theirs over ours, bold below 1; memory, and "
+        "in how many tasks the own promise held, are ours / theirs"
     )
     return tables.table(shown, caption=caption)
 
@@ -339,17 +340,20 @@ def better(rows: pd.DataFrame) -> HTML:
         return "; ".join(text.format(**one) for one in some.to_dict("records")) or "none"
 
     held = found.rename(columns={"held, ours": "kept", "held, theirs": "more"})
-    largest = "{theirs} than {ours} ({largest:.2g} of its time, {rows:,.0f} rows)"
-    return tables.sentence(
-        "Faster, in the median of the tasks that both finished: "
-        f"{told(found[found['time'] < 0.99], '{theirs} than {ours} ({time:.2g} of its time)')}. "
-        "Faster on the most rows that both finished: "
-        f"{told(found[found['largest'] < 0.99], largest)}. "
-        "Closer to the rows, or with the lower sum of squares: "
-        f"{told(found[found['lost'] < 0.9999], '{theirs} than {ours} ({lost:.4g} of what it loses)')}. "
-        "Its own promise kept in more tasks: "
-        f"{told(held[held['more'] > held['kept']], '{theirs} than {ours} ({more} of {tasks}, ours {kept})')}."
-    )
+    lines = {
+        "Faster, in the median": told(found[found["time"] < 0.99], "{theirs} than {ours} ({time:.2g} of its time)"),
+        "Faster on the most rows": told(
+            found[found["largest"] < 0.99], "{theirs} than {ours} ({largest:.2g} of its time, {rows:,.0f} rows)"
+        ),
+        "Closer to the rows, or with the lower sum of squares": told(
+            found[found["lost"] < 0.9999], "{theirs} than {ours} ({lost:.4g} of what it loses)"
+        ),
+        "With the own promise kept in more tasks": told(
+            held[held["more"] > held["kept"]], "{theirs} than {ours} ({more} of {tasks}, ours {kept})"
+        ),
+    }
+    items = "".join(f"<li>{what}: {html.escape(said)}.</li>" for what, said in lines.items())
+    return HTML(f"<ul>{items}</ul>")
 
 
 def conditions(rows: pd.DataFrame) -> HTML:
