@@ -326,8 +326,8 @@ def pairs_table(rows: pd.DataFrame) -> HTML:
         }
     )
     caption = (
-        "Side by side on the tasks that both finished; times and losses are theirs over ours, bold below 1; memory, and "
-        "in how many tasks the own promise held, are ours / theirs"
+        "Side by side on the tasks that both finished; times and losses are theirs over ours, bold below 1; memory "
+        "and in how many tasks the own promise held are ours / theirs"
     )
     return tables.table(shown, caption=caption)
 
