@@ -5,6 +5,7 @@ from numbers import Real
 import numpy as np
 import pandas as pd
 
+from .containers import in_pandas
 from .errors import GroupError
 
 
@@ -77,6 +78,7 @@ def positions(labels: np.ndarray, within: np.ndarray) -> np.ndarray:
 def _attribute_columns(sensitive_features) -> dict[str, np.ndarray]:
     if sensitive_features is None:
         raise GroupError("sensitive_features is None; needed is one group label for each row of X.")
+    sensitive_features = in_pandas(sensitive_features)
     if isinstance(sensitive_features, pd.DataFrame):
         names = [str(name) for name in sensitive_features.columns]
         if not names:

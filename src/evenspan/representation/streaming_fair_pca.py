@@ -452,7 +452,7 @@ class StreamingFairPCA(SubspaceEstimator):
             )
         if not (on_cluster or batches):
             table = self._table(X, reset=True)
-            labels = encode_groups(sensitive_features, len(table))[0] if self.groups is None else self.groups
+            labels = encode_groups(sensitive_features, table.shape[0])[0] if self.groups is None else self.groups
             return BlockReader(ArrayStream(table, sensitive_features), labels)
         if on_cluster:
             stream = X if batches else DaskStream(X, sensitive_features)
