@@ -122,10 +122,10 @@ def by_blocks(function: Callable, width: int, X, *arrays: np.ndarray):
 
     For a tensor the library that it is of does the work, and the answer is a tensor of its precision.
     """
-    xp, step = namespace(X), max(1, BLOCK // max(1, X.shape[1]))
-    blocks = [slice(start, start + step) for start in range(0, X.shape[0], step)]
+    xp, n, step = namespace(X), X.shape[0], max(1, BLOCK // max(1, X.shape[1]))
+    blocks = [slice(start, min(start + step, n)) for start in range(0, n, step)]
     if xp is None:
-        T = np.empty((len(X), width))
+        T = np.empty((n, width))
         for block in blocks:
             T[block] = function(X[block].astype(np.float64, copy=False), *arrays)
         return T

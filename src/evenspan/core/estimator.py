@@ -222,7 +222,7 @@ class PointsEstimator(SubspaceEstimator):
         X = self._table(X, reset=True)
         self._check_options()
         moments = self._moments(X, sensitive_features, None)
-        _, codes = encode_groups(sensitive_features, len(X))
+        _, codes = encode_groups(sensitive_features, X.shape[0])
         points = np.asarray(to_numpy(X), dtype=np.float64)
         return self._store(self._answer_points(points, codes, moments, **given), moments)
 

@@ -79,7 +79,8 @@ def row_blocks(X) -> tuple[int, int, Callable[[int, int], np.ndarray]]:
     if X.dtype.kind == "c" if xp is None else xp.isdtype(X.dtype, "complex floating"):
         raise DataError("X holds complex numbers; needed are real ones. Pass X.real, or the two parts as columns.")
     if xp is not None:
-        return X.shape[0], X.shape[1], lambda start, stop: to_numpy(X[start:stop, :])
+        n, d = X.shape
+        return n, d, lambda start, stop: to_numpy(X[start : min(stop, n), :])
     if X.dtype.kind not in "biuf":
         X = _numbers(X)
     return X.shape[0], X.shape[1], lambda start, stop: X[start:stop]
