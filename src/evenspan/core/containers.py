@@ -74,15 +74,17 @@ def namespace(X):
 
 
 def to_numpy(X):
-    """A tensor as an array in double precision, which shares its memory where it can; anything else as it is."""
+    """A tensor as an array of single or double precision, in its own memory where it can be; anything else as it is."""
     xp = namespace(X)
-    return X if xp is None else np.from_dlpack(xp.astype(X, xp.float64, copy=False))
+    if xp is None:
+        return X
+    return np.from_dlpack(X if X.dtype == xp.float32 else xp.astype(X, xp.float64, copy=False))
 
 
 def doubles(array: np.ndarray, X):
     """The array as a tensor in double precision on the device of the tensor X."""
     # A copy, because some libraries warn of memory that may not be written to.
-    return namespace(X).asarray(array.copy(), device=X.device)
+    return namespace(X).asarray(array.astype(np.float64), device=X.device)
 
 
 def like(X, T):
