@@ -42,8 +42,9 @@ class SubspaceEstimator(Options, ClassNamePrefixFeaturesOutMixin, TransformerMix
 
         Parameters
         ----------
-        X : array-like or DataFrame of shape (n, d)
-            Numeric features.
+        X : array-like, DataFrame or sparse matrix of shape (n, d)
+            Numeric features: an array, a data frame of pandas, polars or pyarrow, rows of SciPy, which are not made
+            dense, or a tensor where scikit-learn's ``array_api_dispatch`` is on. What is learnt are NumPy's arrays.
         y : array-like of shape (n,), optional
             Target; used only where the method says so.
         sensitive_features : array-like of shape (n,) or (n, p), Series or DataFrame
@@ -132,12 +133,13 @@ class SubspaceEstimator(Options, ClassNamePrefixFeaturesOutMixin, TransformerMix
 
         Parameters
         ----------
-        X : array-like or DataFrame of shape (n, d)
+        X : array-like, DataFrame or sparse matrix of shape (n, d)
             Points with the features of the fitting sample.
 
         Returns
         -------
         ndarray of shape (n, k)
+            In double precision; for a tensor a tensor of its precision, on its device.
         """
         check_is_fitted(self)
         return self.subspace_.apply(self._finite_table(X))

@@ -15,8 +15,8 @@ def encode_groups(sensitive_features, n: int | None = None) -> tuple[np.ndarray,
     Parameters
     ----------
     sensitive_features : array-like of shape (n,) or (n, p), Series or DataFrame
-        Strings, booleans or whole numbers. Several columns are several attributes; each occurring combination of
-        their values is then a group.
+        Strings, booleans or whole numbers, of NumPy, pandas, polars or pyarrow. Several columns are several
+        attributes; each occurring combination of their values is then a group.
     n : int, optional
         The number of rows expected.
 

@@ -78,7 +78,7 @@ class StandardPCA(SubspaceEstimator):
 
         Parameters
         ----------
-        X : array-like or DataFrame of shape (n, d)
+        X : array-like, DataFrame or sparse matrix of shape (n, d)
             Numeric features.
         y : None
             Ignored.

@@ -193,6 +193,7 @@ class LEACE(SubspaceEstimator):
     ----------
     O(n d^2) for the moments; then a Cholesky factor of order d, and for n_components one eigendecomposition and its
     check. ``transform`` needs O(n d r) time, or O(n d k) with n_components, and the model O(d (r + k)) memory.
+    Sparse points come out dense unless n_components is given: what is erased is taken from every entry.
 
     References
     ----------

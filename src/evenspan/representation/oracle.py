@@ -210,7 +210,7 @@ class OracleLEACE(SubspaceEstimator):
     Complexity
     ----------
     O(n d^2) for the moments; then O(G d) memory, and O(n d) for ``transform``. With "covariance" O(G d^3) a step,
-    O(G d^2) memory, and O(n d^2) for ``transform``.
+    O(G d^2) memory, and O(n d^2) for ``transform``. Sparse points come out dense.
 
     References
     ----------
@@ -344,7 +344,7 @@ class OracleLEACE(SubspaceEstimator):
 
         Parameters
         ----------
-        X : array-like or DataFrame of shape (n, d)
+        X : array-like, DataFrame or sparse matrix of shape (n, d)
             Points with the features of the fitting sample.
         sensitive_features : as in ``fit``
             The group of each of these points; every one must have been in the fitting sample.
