@@ -172,6 +172,8 @@ def test_the_judge_takes_tables_and_names_its_rows_after_the_columns():
         frame = GroupFrame(estimator=model, X=X, sensitive_features=groups)
         pd.testing.assert_frame_equal(frame.by_group, expected.by_group)
         assert frame.by_group.index.name == "sex"
+    apart = GroupFrame(estimator=model, X=POLARS, sensitive_features={"sex": sex})
+    pd.testing.assert_frame_equal(apart.by_group, expected.by_group)
     unnamed = GroupFrame(estimator=model, X=POLARS, sensitive_features=pa.array(S.groups.tolist()))
     assert unnamed.by_group.index.name == "group"
 
@@ -185,6 +187,12 @@ def test_a_null_among_coded_labels_becomes_no_label():
         "f",
     ]  # the control: what pyarrow makes of it
     assert in_pandas(coded).isna().tolist() == [False, False, True, False]
+    X = np.arange(8.0).reshape(4, 2)
+    for batches in (ArrayStream(X, pa.chunked_array([coded])), [(X, coded)]):
+        with pytest.raises(GroupError, match=r"batch 1.*'group' has 1 missing value"):
+            GroupMoments.from_batches(batches)
+    with pytest.raises(DataError, match=r"y has 1 missing value"):
+        make("LEACE", 1, keep="classes").fit(X, coded, sensitive_features=list("abab"))
     for column in (
         coded,
         pa.chunked_array([coded]),

@@ -45,7 +45,9 @@ def double_rows(frame) -> np.ndarray:
     """The numbers of a narwhals DataFrame in double precision (n, d)."""
     import narwhals.stable.v2 as nw
 
-    return frame.select(nw.all().cast(nw.Float64)).to_numpy()
+    if any(dtype != nw.Float64 for dtype in frame.schema.values()):
+        frame = frame.select(nw.all().cast(nw.Float64))
+    return np.ascontiguousarray(frame.to_numpy())
 
 
 def in_pandas(features):

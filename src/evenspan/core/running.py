@@ -227,13 +227,15 @@ class RunningMoments:
         xp, origin = namespace(block), doubles(self.origin, block)
         for g in np.flatnonzero(np.bincount(codes, minlength=len(self.labels))):
             inside = np.flatnonzero(codes == g)
-            Y = xp.astype(xp.take(block, xp.asarray(inside, device=block.device), axis=0), xp.float64) - origin
-            w = doubles(np.ones(len(inside)) if weights is None else weights[inside], block)
-            n_b = float(xp.sum(w))
+            Y = xp.take(block, xp.asarray(inside, device=block.device), axis=0)
+            Y = xp.astype(Y, xp.float64, copy=False)
+            Y -= origin
+            w = None if weights is None else doubles(weights[inside], block)
+            n_b = float(len(inside) if weights is None else weights[inside].sum(axis=0))
             if n_b > 0:
-                q = w @ Y / n_b
-                Y = Y - q
-                S = Y.T @ (Y if weights is None else w[:, None] * Y)
+                q = xp.mean(Y, axis=0) if w is None else w @ Y / n_b
+                Y -= q
+                S = Y.T @ (Y if w is None else w[:, None] * Y)
                 merge(self.total, [g], ([n_b], [to_numpy(q)], [to_numpy(S)]))
 
     def _make_room(self, labels: np.ndarray, n: int, d: int, names: tuple[str, ...] | None, rows) -> None:

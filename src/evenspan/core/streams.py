@@ -14,7 +14,7 @@ from weakref import ref
 import numpy as np
 from scipy import sparse
 
-from .containers import to_numpy
+from .containers import in_pandas, to_numpy
 from .errors import ConfigurationError, DataError, GroupError
 from .groups import encode_groups, union_labels
 from .inputs import feature_names, in_batch, length, require_numeric_columns, row_blocks, rows_of, whole_number
@@ -140,7 +140,7 @@ class ArrayStream(Stream):
         require_numeric_columns(X)
         # HDF5 hands out text as bytes unless it is asked for text.
         text = hasattr(sensitive_features, "asstr") and sensitive_features.dtype.kind in "OS"
-        groups = sensitive_features.asstr() if text else sensitive_features
+        groups = sensitive_features.asstr() if text else in_pandas(sensitive_features)
         if not hasattr(groups, "shape"):
             groups = groups if text else np.asarray(groups, dtype=object)
         n = int(X.shape[0])

@@ -67,7 +67,7 @@ def _from_rows(X, sensitive_features, control_features, sample_weight, blocks):
     for name, values in columns.items():
         if len(values) != n:
             raise GroupError(f"{name!r} has {len(values)} rows but X has {n}. Pass one entry for each row of X.")
-    frame = pd.DataFrame({name: pd.Series(values).to_numpy() for name, values in columns.items()})
+    frame = pd.DataFrame({name: pd.Series(in_pandas(values)).to_numpy() for name, values in columns.items()})
     if blocks is not None:
         n_blocks, rng = blocks
         G = len(frame.drop_duplicates())

@@ -188,7 +188,7 @@ def target_columns(y, keep: str | None, n: int, d: int) -> np.ndarray | None:
         return None
     if y is None:
         raise DataError(f"keep={keep!r} needs the target: call fit(X, y, sensitive_features=...).")
-    y = np.asarray(y)
+    y = np.asarray(in_pandas(y))
     if len(y) != n or y.ndim > (2 if keep == "values" else 1):
         many = " or (n, s)" if keep == "values" else ""
         raise DataError(f"y has shape {y.shape}; keep={keep!r} needs (n,){many} with n = {n}, the rows of X.")
@@ -220,7 +220,7 @@ def favourable_rows(y, positive_label, groups, n: int, *, marginal: bool, sample
     """
     if y is None:
         raise DataError("criterion='equal_opportunity' needs the target: call fit(X, y, sensitive_features=...).")
-    y = np.asarray(y)
+    y = np.asarray(in_pandas(y))
     if y.shape != (n,):
         raise DataError(f"y has shape {y.shape}; needed is one value for each of the {n} rows of X.")
     favourable = y == positive_label
