@@ -206,20 +206,20 @@ class RunningMoments:
             if n_b == 0:
                 continue
             fuller = np.bincount(Y.indices, minlength=Y.shape[1]) > len(inside) / 2
-            full, rest = np.flatnonzero(fuller), np.flatnonzero(~fuller)
-            F, R = Y[:, full].toarray(), Y[:, rest]
-            mean = Y.T @ w / n_b
-            F -= mean[full]
+            full, mean = np.flatnonzero(fuller), Y.T @ w / n_b
+            q, F = np.where(fuller, 0.0, mean), Y[:, full].toarray() - mean[full]
             mean[full] += (drift := w @ F / n_b)  # what rounding left of large means
             F -= drift
-            q, S = mean[rest], np.empty((len(mean), len(mean)))
+            Y.data[fuller[Y.indices]] = 0.0
+            Y.eliminate_zeros()
             if weights is not None:
                 F *= np.sqrt(w)[:, None]
-                R.data *= np.repeat(np.sqrt(w), np.diff(R.indptr))
-            S[np.ix_(rest, rest)] = (R.T @ R).toarray() - np.outer(n_b * q, q)
+                Y.data *= np.repeat(np.sqrt(w), np.diff(Y.indptr))
+            S = (Y.T @ Y).toarray()
+            S -= np.outer(n_b * q, q)
+            S[:, full] = Y.T @ F
+            S[full] = S[:, full].T
             S[np.ix_(full, full)] = F.T @ F
-            S[np.ix_(rest, full)] = between = R.T @ F
-            S[np.ix_(full, rest)] = between.T
             merge(self.total, [g], ([n_b], [mean - self.origin], [S]))
 
     def _add_tensor(self, block, codes: np.ndarray, weights: np.ndarray | None) -> None:
