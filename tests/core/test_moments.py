@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
+from scipy import sparse
 
 from evenspan import GroupMoments
 from evenspan.core import running
@@ -590,6 +591,8 @@ REFUSALS = {
                          ["column 1", "not numeric", "drop it"]),
     "object in an array": (np.array([[1, 2, None]] * 8), G0, None, DataError, ["2 (8)"]),
     "complex": (X0 * 1j, G0, None, DataError, ["complex", "real", "X.real"]),
+    "sparse and complex": (sparse.csr_array(X0 * 1j), G0, None, DataError, ["complex", "X.real"]),
+    "a sparse vector": (sparse.coo_array(X0[:, 0]), G0, None, DataError, ["1 dimension(s)", "(8,)"]),
     "1-D": (X0[:, 0], G0, None, DataError, ["1 dimension(s)", "(8,)", "n rows and d columns", "reshape"]),
     "3-D": (X0[None], G0, None, DataError, ["3 dimension(s)", "n rows and d columns"]),
     "no rows": (X0[:0], G0[:0], None, DataError, ["0 rows", "at least one"]),

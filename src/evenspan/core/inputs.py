@@ -65,11 +65,8 @@ def row_blocks(X) -> tuple[int, int, Callable[[int, int], np.ndarray]]:
         return *frame.shape, lambda start, stop: double_rows(frame[start:stop])
     if hasattr(X, "iloc") and hasattr(X, "columns"):
         return *X.shape, lambda start, stop: X.iloc[start:stop].to_numpy(dtype=np.float64)
-    if sparse.issparse(X) and X.ndim == 2 and X.dtype.kind in "biuf":
-        rows = X.tocsr()
-        return *X.shape, lambda start, stop: rows[start:stop].toarray()
     xp = namespace(X)
-    if xp is None and not isinstance(X, np.ndarray):
+    if xp is None and not isinstance(X, np.ndarray) and not sparse.issparse(X):
         X = np.asarray(X)
     if X.ndim != 2:
         raise DataError(
@@ -78,6 +75,9 @@ def row_blocks(X) -> tuple[int, int, Callable[[int, int], np.ndarray]]:
         )
     if X.dtype.kind == "c" if xp is None else xp.isdtype(X.dtype, "complex floating"):
         raise DataError("X holds complex numbers; needed are real ones. Pass X.real, or the two parts as columns.")
+    if sparse.issparse(X):
+        rows = X.tocsr()
+        return *X.shape, lambda start, stop: rows[start:stop].toarray()
     if xp is not None:
         n, d = X.shape
         return n, d, lambda start, stop: to_numpy(X[start : min(stop, n), :])
