@@ -1,5 +1,8 @@
 """Sparse tables: the answers of dense ones, without a dense table, wherever moments are all that a method needs."""
 
+import subprocess
+import sys
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -221,3 +224,22 @@ def test_no_dense_table_is_made(name):
     assert T.shape == (len(groups), 2)
     assert peak < 0.1 * dense
     assert name in PLAIN or group_gap(T, groups) < 1e-9 * size(T)
+
+
+@pytest.mark.exhaustive
+def test_a_process_fits_what_would_be_three_gigabytes_in_a_fifth_of_it():
+    code = """
+import resource
+import numpy as np
+from scipy import sparse
+from evenspan import FairPCA
+
+rng = np.random.default_rng(0)
+X = sparse.random_array((200_000, 2_000), density=0.001, rng=rng, format="csr")
+groups = rng.integers(0, 2, 200_000)
+T = FairPCA(5).fit(X, sensitive_features=groups).transform(X)
+assert np.linalg.norm(T[groups == 0].mean(axis=0) - T[groups == 1].mean(axis=0)) < 1e-12
+print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert int(done.stdout) / 1024 < 600 < 0.2 * 200_000 * 2_000 * 8 / 2**20

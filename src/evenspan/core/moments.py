@@ -53,8 +53,8 @@ class GroupMoments:
 
     Complexity
     ----------
-    Time O(n d^2), memory O(G d^2) and one block. Of sparse rows with s stored entries each O(n s^2), while s is less
-    than about a twelfth of d; of fuller ones blocks are made dense.
+    Time O(n d^2), memory O(G d^2) and one block. Of sparse rows with few stored entries, s of each, O(n s^2); of fuller
+    ones a block at a time is made dense, which is faster.
 
     References
     ----------
