@@ -112,6 +112,7 @@ bench: env
 	$(THREADS) $(BIN)/python benchmarks/joint_diagonalisation.py
 	$(THREADS) $(BIN)/python benchmarks/representation.py
 	$(THREADS) $(BIN)/python benchmarks/clustering.py
+	$(THREADS) $(BIN)/python benchmarks/sparse.py
 	$(BIN)/python benchmarks/from_batches.py
 	$(BIN)/python benchmarks/streaming.py
 	$(THREADS) $(BIN)/python benchmarks/workers.py

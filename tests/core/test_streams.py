@@ -293,7 +293,6 @@ WRONG = {
     "an image": ([(X0[None], G0)], DataError, ["batch 1", "3 dimension(s)"]),
     "a row": ([(X0[0], G0[0])], DataError, ["batch 1", "1 dimension(s)"]),
     "no features": ([(X0[:, :0], G0)], DataError, ["batch 1", "0 feature"]),
-    "sparse": ([(sparse.csr_array(X0), G0)], DataError, ["batch 1", "sparse", "toarray"]),
     "empty": ([], DataError, ["the stream is empty", "at least one batch"]),
     "empty batches": ([(X0[:0], G0[:0])] * 3, DataError, ["the stream is empty"]),
 }  # fmt: skip

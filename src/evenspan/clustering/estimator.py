@@ -12,10 +12,11 @@ from sklearn.metrics import pairwise_distances_argmin
 from sklearn.utils.validation import check_is_fitted
 
 from ..core.cluster_counts import ClusterCounts, tally
-from ..core.errors import ComponentsError, ConfigurationError, DataError, GroupError, SingleGroupWarning
+from ..core.containers import to_numpy
+from ..core.errors import ComponentsError, ConfigurationError, GroupError, SingleGroupWarning
 from ..core.estimator import validated, warn_caller
 from ..core.groups import encode_groups, label_text
-from ..core.inputs import feature_names, require_numeric_columns
+from ..core.inputs import feature_names, refuse_entries, require_numeric_columns
 from ..core.options import Option, Options, number, one_of
 
 #: A weight of fairness.
@@ -107,17 +108,11 @@ class CentreClusterer(FairClusterer):
 def numeric_table(estimator: BaseEstimator, X, **checks) -> np.ndarray:
     """X as an array in the precision that it has; an error names the columns that are not numeric or not finite."""
     require_numeric_columns(X)
-    table = validated(estimator, X, dtype=[np.float64, np.float32], ensure_all_finite=False, **checks)
+    table = validated(estimator, to_numpy(X), dtype=[np.float64, np.float32], ensure_all_finite=False, **checks)
     values = table.data if issparse(table) else table
     if not np.isfinite(values.sum(axis=None)) and not np.isfinite(values).all():
         dense = table.toarray() if issparse(table) else table
-        broken = {j: int(bad) for j, bad in enumerate((~np.isfinite(dense)).sum(axis=0)) if bad}
-        names = feature_names(X)
-        shown = ", ".join(f"{names[j]!r} ({bad})" if names else f"{j} ({bad})" for j, bad in list(broken.items())[:5])
-        raise DataError(
-            f"X contains NaN or inf: column (number of entries) {shown}{', ...' if len(broken) > 5 else ''}. Needed "
-            "are finite numbers. Impute or drop the rows; evenspan never fills in values by itself."
-        )
+        refuse_entries("NaN or inf", (~np.isfinite(dense)).sum(axis=0), feature_names(X))
     return table
 
 

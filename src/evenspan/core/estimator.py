@@ -12,6 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .answer import Answer, FairSubspace
+from .containers import is_frame, namespace, to_numpy
 from .errors import ComponentsError, ConfigurationError, DataError, FairWarning, SurplusComponentsWarning
 from .groups import encode_groups
 from .inputs import require_numeric_columns, row_blocks
@@ -41,8 +42,9 @@ class SubspaceEstimator(Options, ClassNamePrefixFeaturesOutMixin, TransformerMix
 
         Parameters
         ----------
-        X : array-like or DataFrame of shape (n, d)
-            Numeric features.
+        X : array-like, DataFrame or sparse matrix of shape (n, d)
+            Numeric features: an array, a data frame of pandas, polars or pyarrow, rows of SciPy, which are not made
+            dense, or a tensor where scikit-learn's ``array_api_dispatch`` is on. What is learnt are NumPy's arrays.
         y : array-like of shape (n,), optional
             Target; used only where the method says so.
         sensitive_features : array-like of shape (n,) or (n, p), Series or DataFrame
@@ -131,12 +133,13 @@ class SubspaceEstimator(Options, ClassNamePrefixFeaturesOutMixin, TransformerMix
 
         Parameters
         ----------
-        X : array-like or DataFrame of shape (n, d)
+        X : array-like, DataFrame or sparse matrix of shape (n, d)
             Points with the features of the fitting sample.
 
         Returns
         -------
         ndarray of shape (n, k)
+            In double precision; for a tensor a tensor of its precision, on its device.
         """
         check_is_fitted(self)
         return self.subspace_.apply(self._finite_table(X))
@@ -157,7 +160,7 @@ class SubspaceEstimator(Options, ClassNamePrefixFeaturesOutMixin, TransformerMix
 
     def _coordinates(self, T) -> np.ndarray:
         check_is_fitted(self)
-        T = np.asarray(T, dtype=np.float64)
+        T = np.asarray(T, dtype=np.float64) if namespace(T) is None else T
         if T.ndim != 2 or T.shape[1] != self._n_features_out:
             raise DataError(f"T has shape {T.shape}; needed is (n, {self._n_features_out}), as transform returns it.")
         return T
@@ -169,17 +172,24 @@ class SubspaceEstimator(Options, ClassNamePrefixFeaturesOutMixin, TransformerMix
     def _table(self, X, *, reset: bool):
         # Missing and infinite entries are found in the moments, without a pass over X.
         require_numeric_columns(X)
-        if hasattr(X, "iloc") and hasattr(X, "columns"):
+        if is_frame(X):
             validate_data(self, X, reset=reset, skip_check_array=True)  # a data frame is read block by block later
             return X
         return self._array(X, reset=reset, ensure_all_finite=False)
 
-    def _finite_table(self, X) -> np.ndarray:
+    def _finite_table(self, X):
         require_numeric_columns(X)
         return self._array(X, reset=False)
 
-    def _array(self, X, **checks) -> np.ndarray:
-        return validated(self, X, dtype="numeric", **checks)
+    def _array(self, X, **checks):
+        """X as a NumPy array, or as it is if it is a tensor or, where the method takes it, a sparse matrix of rows."""
+        accepted = "csr" if self.__sklearn_tags__().input_tags.sparse else False
+        return validated(self, X, dtype="numeric", accept_sparse=accepted, **checks)
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True  # moments and maps of sparse rows need no dense table
+        return tags
 
 
 class PointsEstimator(SubspaceEstimator):
@@ -214,8 +224,9 @@ class PointsEstimator(SubspaceEstimator):
         X = self._table(X, reset=True)
         self._check_options()
         moments = self._moments(X, sensitive_features, None)
-        _, codes = encode_groups(sensitive_features, len(X))
-        return self._store(self._answer_points(np.asarray(X, dtype=np.float64), codes, moments, **given), moments)
+        _, codes = encode_groups(sensitive_features, X.shape[0])
+        points = np.asarray(to_numpy(X), dtype=np.float64)
+        return self._store(self._answer_points(points, codes, moments, **given), moments)
 
     def fit_moments(self, moments: GroupMoments):
         """Not possible: group moments do not determine the answer.
@@ -229,6 +240,11 @@ class PointsEstimator(SubspaceEstimator):
             f"{type(self).__name__} needs the points themselves, group moments do not determine its answer. Call "
             "fit(X, sensitive_features=...) instead."
         )
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = False  # the points are centred, and then no entry is zero
+        return tags
 
     def _answer(self, moments: GroupMoments) -> Answer:
         raise NotImplementedError("group moments do not determine the answer of an estimator of points")

@@ -5,6 +5,7 @@ from numbers import Real
 import numpy as np
 import pandas as pd
 
+from .containers import in_pandas
 from .errors import GroupError
 
 #: Strings of up to this many kinds are found by comparing every row with each, which is faster than a hash table.
@@ -17,8 +18,8 @@ def encode_groups(sensitive_features, n: int | None = None) -> tuple[np.ndarray,
     Parameters
     ----------
     sensitive_features : array-like of shape (n,) or (n, p), Series or DataFrame
-        Strings, booleans or whole numbers. Several columns are several attributes; each occurring combination of
-        their values is then a group.
+        Strings, booleans or whole numbers, of NumPy, pandas, polars or pyarrow. Several columns are several
+        attributes; each occurring combination of their values is then a group.
     n : int, optional
         The number of rows expected.
 
@@ -80,6 +81,7 @@ def positions(labels: np.ndarray, within: np.ndarray) -> np.ndarray:
 def _attribute_columns(sensitive_features) -> dict[str, np.ndarray]:
     if sensitive_features is None:
         raise GroupError("sensitive_features is None; needed is one group label for each row of X.")
+    sensitive_features = in_pandas(sensitive_features)
     if isinstance(sensitive_features, pd.DataFrame):
         names = [str(name) for name in sensitive_features.columns]
         if not names:

@@ -1,70 +1,92 @@
 """Features as blocks of numbers: what may come in, and what is said when it may not."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import contextmanager
 from numbers import Integral
 
 import numpy as np
 from scipy import sparse
 
+from .containers import double_rows, frame_of, namespace, to_numpy
 from .errors import ConfigurationError, DataError, FairError, FeatureTypeError
 
 
 def feature_names(X) -> tuple[str, ...] | None:
     """Column names of a data frame whose names are all strings, otherwise None."""
-    columns = getattr(X, "columns", None)
+    columns = getattr(X if (frame := frame_of(X)) is None else frame, "columns", None)
     if columns is None or not all(isinstance(name, str) for name in columns):
         return None
     return tuple(columns)
 
 
 def require_numeric_columns(X) -> None:
-    """Raise FeatureTypeError naming every column of a data frame that is neither numeric nor boolean."""
-    dtypes = getattr(X, "dtypes", None)
-    if dtypes is None or not hasattr(X, "columns"):
+    """Raise FeatureTypeError naming every column of a data frame that is neither numeric nor boolean.
+
+    Outside of pandas, where they are counted already, nulls raise DataError with their columns and numbers.
+    """
+    frame = frame_of(X)
+    if frame is not None:
+        columns, dtypes = frame.columns, list(frame.schema.values())
+        bad = [not (dtype.is_numeric() or str(dtype) == "Boolean") for dtype in dtypes]
+    elif hasattr(X, "dtypes") and hasattr(X, "columns"):
+        columns, dtypes = X.columns, X.dtypes
+        bad = [getattr(dtype, "kind", "O") not in "biuf" for dtype in dtypes]
+    else:
         return
-    bad = [
-        f"{name!r} ({dtype})"
-        for name, dtype in zip(X.columns, dtypes, strict=True)
-        if getattr(dtype, "kind", "O") not in "biuf"
-    ]
+    bad = [f"{name!r} ({dtype})" for name, dtype, one in zip(columns, dtypes, bad, strict=True) if one]
     if bad:
         raise FeatureTypeError(
             f"{len(bad)} of {len(dtypes)} columns are not numeric: {', '.join(bad[:5])}"
             f"{', ...' if len(bad) > 5 else ''}. "
             "Encode them as numbers first (for instance with sklearn.preprocessing.OneHotEncoder) or drop them."
         )
+    if frame is not None:
+        refuse_entries("nulls", [frame[name].null_count() for name in columns], columns)
+
+
+def refuse_entries(what: str, counts: Sequence[int], names: Sequence[str] | None) -> None:
+    """DataError naming the columns unless all counts, one for each column, are zero."""
+    bad = [f"{names[j]!r} ({count})" if names else f"{j} ({count})" for j, count in enumerate(counts) if count]
+    if bad:
+        raise DataError(
+            f"X contains {what}: column (number of entries) {', '.join(bad[:5])}{', ...' if len(bad) > 5 else ''}. "
+            "Needed are finite numbers. Impute or drop the rows; evenspan never fills in values by itself."
+        )
 
 
 def row_blocks(X) -> tuple[int, int, Callable[[int, int], np.ndarray]]:
     """Shape of X and a function that reads rows ``start:stop`` as a numeric array.
 
-    Arrays and memory maps are sliced, data frames are converted block by block, so that nothing larger than a
-    block is ever copied.
+    Arrays and memory maps are sliced; data frames, sparse matrices and tensors are converted block by block, so that
+    nothing larger than a block is ever copied.
     """
-    if sparse.issparse(X):
-        raise DataError(
-            "X is a sparse matrix, but centred moments are dense. Pass X.toarray(), or batches of it to "
-            "GroupMoments.from_batches."
-        )
+    require_numeric_columns(X)
+    if (frame := frame_of(X)) is not None:
+        return *frame.shape, lambda start, stop: double_rows(frame[start:stop])
     if hasattr(X, "iloc") and hasattr(X, "columns"):
-        require_numeric_columns(X)
-        n, d = X.shape
-        return n, d, lambda start, stop: X.iloc[start:stop].to_numpy(dtype=np.float64)
-    X = X if isinstance(X, np.ndarray) else np.asarray(X)
+        return *X.shape, lambda start, stop: X.iloc[start:stop].to_numpy(dtype=np.float64)
+    xp = namespace(X)
+    if xp is None and not isinstance(X, np.ndarray) and not sparse.issparse(X):
+        X = np.asarray(X)
     if X.ndim != 2:
         raise DataError(
             f"X has {X.ndim} dimension(s) and shape {X.shape}; needed is a table of n rows and d columns. "
             "Reshape your data: X.reshape(-1, 1) for a single feature, X.reshape(1, -1) for a single sample."
         )
+    if X.dtype.kind == "c" if xp is None else xp.isdtype(X.dtype, "complex floating"):
+        raise DataError("X holds complex numbers; needed are real ones. Pass X.real, or the two parts as columns.")
+    if sparse.issparse(X):
+        rows = X.tocsr()
+        return *X.shape, lambda start, stop: rows[start:stop].toarray()
+    if xp is not None:
+        n, d = X.shape
+        return n, d, lambda start, stop: to_numpy(X[start : min(stop, n), :])
     if X.dtype.kind not in "biuf":
         X = _numbers(X)
     return X.shape[0], X.shape[1], lambda start, stop: X[start:stop]
 
 
 def _numbers(X: np.ndarray) -> np.ndarray:
-    if X.dtype.kind == "c":
-        raise DataError("X holds complex numbers; needed are real ones. Pass X.real, or the two parts as columns.")
     for j in range(X.shape[1]):
         try:
             X[:, j].astype(np.float64)
@@ -96,13 +118,7 @@ def require_finite(means: np.ndarray, scatters: np.ndarray, X, names: tuple[str,
                 f"the squares of column(s) {shown} overflow 64-bit floating point: the values are finite but too "
                 "large. Rescale the data."
             )
-        bad = np.flatnonzero(counts)
-        shown = ", ".join(f"{names[j]!r} ({counts[j]})" if names else f"{j} ({counts[j]})" for j in bad[:5])
-        shown += ", ..." if len(bad) > 5 else ""
-        raise DataError(
-            f"X contains NaN or inf: column (number of entries) {shown}. Needed are finite numbers. Impute or drop the "
-            "rows; evenspan never fills in values by itself."
-        )
+        refuse_entries("NaN or inf", counts, names)
     raise DataError(f"the batches contain NaN or inf (or overflow) in column(s) {shown}. Needed are finite numbers.")
 
 
@@ -129,7 +145,7 @@ def rows_of(table, start: int, stop: int):
         return np.asarray(part).astype(object)
     if hasattr(part, "iloc") or isinstance(part, np.ndarray | list | tuple) or not hasattr(part, "shape"):
         return part
-    return part if hasattr(part, "codes") or hasattr(part, "dtypes") else np.asarray(part)
+    return part if hasattr(part, "codes") or hasattr(part, "dtypes") or frame_of(part) is not None else np.asarray(part)
 
 
 def length(table) -> int | None:

@@ -48,11 +48,13 @@ class GroupMoments:
     ----------
     One pass over the data, read in blocks; no copy of X larger than a block. The sums are taken about a point inside
     the data, so that adding a constant of any size to a feature loses no digits of its scatter beyond those that the
-    shifted data themselves have lost.
+    shifted data themselves have lost. Of sparse rows the stored entries are multiplied, and copied for that; features
+    that are zero in less than half of a group's rows are centred first, the others lose no digits without it.
 
     Complexity
     ----------
-    Time O(n d^2), memory O(G d^2) and one block.
+    Time O(n d^2), memory O(G d^2) and one block. Of sparse rows with few stored entries, s of each, O(n s^2); of fuller
+    ones a block at a time is made dense, which is faster.
 
     References
     ----------
@@ -103,8 +105,9 @@ class GroupMoments:
 
         Parameters
         ----------
-        X : array-like or DataFrame of shape (n, d)
-            Numeric features; memory maps are read block by block.
+        X : array-like, DataFrame or sparse matrix of shape (n, d)
+            Numeric features; memory maps and data frames (pandas, polars, pyarrow) are read block by block. A tensor
+            is summed by its own library, in double precision, where scikit-learn's ``array_api_dispatch`` is on.
         sensitive_features : array-like of shape (n,) or (n, p), Series or DataFrame
             Group labels; several columns make each combination of their values a group.
         sample_weight : array-like of shape (n,), optional

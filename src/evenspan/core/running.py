@@ -1,14 +1,18 @@
 """Running sums behind the group moments: one pass over blocks of rows, merged by pairwise updates."""
 
 import numpy as np
+from scipy import sparse
 from scipy.linalg import blas
 
+from .containers import doubles, namespace, to_numpy
 from .errors import DataError, GroupError
 from .groups import FEW, encode_groups, label_text, positions, union_labels
 from .inputs import feature_names, require_finite, row_blocks
 
 # Rows times columns of a block: 4 MiB of float64 stay in cache while a block is centred and multiplied.
 BLOCK_ENTRIES = 2**19
+# Share of stored entries from which blocks of sparse rows are faster multiplied as dense ones (benchmarks/sparse.py).
+DENSE = 0.08
 
 
 def zeros(G: int, d: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -75,10 +79,15 @@ class RunningMoments:
             self._make_room(labels, n, d, feature_names(X), rows)
             if len(labels) < len(self.labels):
                 codes = positions(labels, self.labels)[codes].astype(np.min_scalar_type(len(self.labels)))
+            if sparse.issparse(X) and X.nnz < DENSE * n * d:
+                self._add_sparse(X.tocsr(), codes, weights)
+                return
+            add_block, read = self._add_block, lambda start, stop: np.asarray(rows(start, stop))
+            if namespace(X) is not None:
+                add_block, read = self._add_tensor, lambda start, stop: X[start:stop, :]
             for start in range(0, n, step):
                 stop = min(start + step, n)
-                w = None if weights is None else weights[start:stop]
-                self._add_block(np.asarray(rows(start, stop)), codes[start:stop], w)
+                add_block(read(start, stop), codes[start:stop], None if weights is None else weights[start:stop])
 
     def combine(self, other: "RunningMoments") -> None:
         """Fold in the sums over other rows, whose origin may be another point."""
@@ -164,6 +173,55 @@ class RunningMoments:
         blas.dsyrk(1.0, Y.T, beta=1.0, c=S, lower=1, overwrite_c=1)
         means[g] += n_b / n * delta
         counts[g] = n
+
+    def _add_sparse(self, X, codes: np.ndarray, weights: np.ndarray | None) -> None:
+        r"""Fold in sparse rows: the products of their stored entries, centred afterwards.
+
+        With :math:`q` the mean of the rows of a group, :math:`S = Y^\top Y - n_b\, qq^\top`. By Cauchy and Schwarz a
+        column of which a share f is stored has :math:`n_b q_j^2 \le \tfrac{f}{1 - f} S_{jj}`: up to one half the
+        difference costs no digits. Fuller columns, of which a dense copy takes less than twice as much memory, are
+        centred before they are multiplied.
+        """
+        for g in np.flatnonzero(np.bincount(codes, minlength=len(self.labels))):
+            inside = np.flatnonzero(codes == g)
+            Y = sparse.csr_array(X[inside], dtype=np.float64)
+            Y.sum_duplicates()
+            w = np.ones(len(inside)) if weights is None else weights[inside]
+            n_b = float(w.sum(axis=0))
+            if n_b == 0:
+                continue
+            fuller = np.bincount(Y.indices, minlength=Y.shape[1]) > len(inside) / 2
+            full, mean = np.flatnonzero(fuller), Y.T @ w / n_b
+            q, F = np.where(fuller, 0.0, mean), Y[:, full].toarray() - mean[full]
+            mean[full] += (drift := w @ F / n_b)  # what rounding left of large means
+            F -= drift
+            Y.data[fuller[Y.indices]] = 0.0
+            Y.eliminate_zeros()
+            if weights is not None:
+                F *= np.sqrt(w)[:, None]
+                Y.data *= np.repeat(np.sqrt(w), np.diff(Y.indptr))
+            S = (Y.T @ Y).toarray()
+            S -= np.outer(n_b * q, q)
+            S[:, full] = Y.T @ F
+            S[full] = S[:, full].T
+            S[np.ix_(full, full)] = F.T @ F
+            merge(self.total, [g], ([n_b], [mean - self.origin], [S]))
+
+    def _add_tensor(self, block, codes: np.ndarray, weights: np.ndarray | None) -> None:
+        """Fold in rows of a tensor; the library that it is of centres and multiplies them."""
+        xp, origin = namespace(block), doubles(self.origin, block)
+        for g in np.flatnonzero(np.bincount(codes, minlength=len(self.labels))):
+            inside = np.flatnonzero(codes == g)
+            Y = xp.take(block, xp.asarray(inside, device=block.device), axis=0)
+            Y = xp.astype(Y, xp.float64, copy=False)
+            Y -= origin
+            w = None if weights is None else doubles(weights[inside], block)
+            n_b = float(len(inside) if weights is None else weights[inside].sum(axis=0))
+            if n_b > 0:
+                q = xp.mean(Y, axis=0) if w is None else w @ Y / n_b
+                Y -= q
+                S = Y.T @ (Y if w is None else w[:, None] * Y)
+                merge(self.total, [g], ([n_b], [to_numpy(q)], [to_numpy(S)]))
 
     def _make_room(self, labels: np.ndarray, n: int, d: int, names: tuple[str, ...] | None, rows) -> None:
         if self.total is None:

@@ -14,6 +14,7 @@ from weakref import ref
 import numpy as np
 from scipy import sparse
 
+from .containers import in_pandas, to_numpy
 from .errors import ConfigurationError, DataError, GroupError
 from .groups import encode_groups, union_labels
 from .inputs import feature_names, in_batch, length, require_numeric_columns, row_blocks, rows_of, whole_number
@@ -126,6 +127,7 @@ class ArrayStream(Stream):
         self.batch_size = whole_number("batch_size", batch_size, 1)
         if sensitive_features is None:
             raise GroupError("sensitive_features is None; needed is one group label for each row of X.")
+        X = to_numpy(X)
         if sparse.issparse(X):
             X = X.tocsr()
         elif not hasattr(X, "shape"):
@@ -138,7 +140,7 @@ class ArrayStream(Stream):
         require_numeric_columns(X)
         # HDF5 hands out text as bytes unless it is asked for text.
         text = hasattr(sensitive_features, "asstr") and sensitive_features.dtype.kind in "OS"
-        groups = sensitive_features.asstr() if text else sensitive_features
+        groups = sensitive_features.asstr() if text else in_pandas(sensitive_features)
         if not hasattr(groups, "shape"):
             groups = groups if text else np.asarray(groups, dtype=object)
         n = int(X.shape[0])

@@ -48,7 +48,7 @@ class GroupFrame:
     ----------
     estimator : fitted linear estimator, FairSubspace, or dict of them
         What is judged; a dict judges several side by side, under its keys.
-    X : array-like or DataFrame of shape (n, d), optional
+    X : array-like, DataFrame or sparse matrix of shape (n, d), optional
         Rows to judge on. Either these or ``moments``.
     moments : GroupMoments, optional
         Moments of the rows to judge on. For intervals they have the attribute "block", made by ``assign_blocks``.

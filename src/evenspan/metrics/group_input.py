@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 import pandas as pd
 
+from ..core.containers import in_pandas
 from ..core.errors import ConfigurationError, DataError, GroupError
 from ..core.inputs import length, whole_number
 from ..core.moments import GroupMoments
@@ -66,7 +67,7 @@ def _from_rows(X, sensitive_features, control_features, sample_weight, blocks):
     for name, values in columns.items():
         if len(values) != n:
             raise GroupError(f"{name!r} has {len(values)} rows but X has {n}. Pass one entry for each row of X.")
-    frame = pd.DataFrame({name: pd.Series(values).to_numpy() for name, values in columns.items()})
+    frame = pd.DataFrame({name: pd.Series(in_pandas(values)).to_numpy() for name, values in columns.items()})
     if blocks is not None:
         n_blocks, rng = blocks
         G = len(frame.drop_duplicates())
@@ -136,6 +137,7 @@ def _named_columns(features, argument: str, unnamed: str = "group") -> dict[str,
     """Columns of sensitive or control features by name; a column without a name is called ``unnamed``."""
     if features is None:
         raise GroupError(f"{argument} is None; needed is one group label for each row of X.")
+    features = in_pandas(features)
     if isinstance(features, Mapping):
         return {str(name): values for name, values in features.items()}
     if isinstance(features, pd.DataFrame):

@@ -78,7 +78,7 @@ class StandardPCA(SubspaceEstimator):
 
         Parameters
         ----------
-        X : array-like or DataFrame of shape (n, d)
+        X : array-like, DataFrame or sparse matrix of shape (n, d)
             Numeric features.
         y : None
             Ignored.
@@ -92,7 +92,7 @@ class StandardPCA(SubspaceEstimator):
         self
         """
         X = self._table(X, reset=True)
-        groups = np.full(len(X), "all") if sensitive_features is None else sensitive_features
+        groups = np.full(X.shape[0], "all") if sensitive_features is None else sensitive_features
         return self._fit_moments(self._moments(X, groups, sample_weight))
 
     def _answer(self, moments: GroupMoments) -> FairSubspace:

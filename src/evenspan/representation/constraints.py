@@ -6,8 +6,10 @@ from numbers import Integral
 
 import numpy as np
 import pandas as pd
+from scipy import sparse
 
 from ..core.answer import Certificate, ky_fan_certificate
+from ..core.containers import in_pandas
 from ..core.errors import ConfigurationError, DataError, FeatureTypeError, GroupError, SingleGroupWarning
 from ..core.estimator import warn_caller
 from ..core.groups import encode_groups, label_text
@@ -110,7 +112,7 @@ def split_attributes(sensitive_features, numeric_attributes) -> tuple:
     """The group columns of ``sensitive_features`` (None where there are none) and its numeric columns (n, q)."""
     if not len(numeric_attributes):
         return sensitive_features, None
-    table = pd.DataFrame(sensitive_features)
+    table = pd.DataFrame(in_pandas(sensitive_features))
     by_position = dict(enumerate(table.columns))
     names = [by_position.get(name, name) if isinstance(name, Integral) else name for name in numeric_attributes]
     missing = [name for name in names if name not in table.columns]
@@ -141,6 +143,8 @@ def quantity_constraints(X, quantities: np.ndarray | None, weights: np.ndarray |
     Z -= np.average(Z, axis=0, weights=weights)
     lengths = np.sqrt(weights @ Z**2)
     Z = np.divide(Z, lengths, out=np.zeros_like(Z), where=lengths > 0) * weights[:, None]
+    if sparse.issparse(X):
+        return X.T @ Z
     n, d, rows = row_blocks(X)
     step = max(BLOCK_ENTRIES // d, 256)
     return sum(np.asarray(rows(a, a + step), dtype=np.float64).T @ Z[a : a + step] for a in range(0, n, step))
@@ -184,7 +188,7 @@ def target_columns(y, keep: str | None, n: int, d: int) -> np.ndarray | None:
         return None
     if y is None:
         raise DataError(f"keep={keep!r} needs the target: call fit(X, y, sensitive_features=...).")
-    y = np.asarray(y)
+    y = np.asarray(in_pandas(y))
     if len(y) != n or y.ndim > (2 if keep == "values" else 1):
         many = " or (n, s)" if keep == "values" else ""
         raise DataError(f"y has shape {y.shape}; keep={keep!r} needs (n,){many} with n = {n}, the rows of X.")
@@ -216,7 +220,7 @@ def favourable_rows(y, positive_label, groups, n: int, *, marginal: bool, sample
     """
     if y is None:
         raise DataError("criterion='equal_opportunity' needs the target: call fit(X, y, sensitive_features=...).")
-    y = np.asarray(y)
+    y = np.asarray(in_pandas(y))
     if y.shape != (n,):
         raise DataError(f"y has shape {y.shape}; needed is one value for each of the {n} rows of X.")
     favourable = y == positive_label

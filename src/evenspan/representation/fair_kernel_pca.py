@@ -13,6 +13,7 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.utils.validation import check_is_fitted
 
 from ..core.answer import BLOCK, Certificate
+from ..core.containers import to_numpy
 from ..core.errors import ConfigurationError, DataError, FairWarning, NotSolvedError
 from ..core.estimator import require_components, require_generator, validated, warn_caller
 from ..core.groups import encode_groups
@@ -375,7 +376,7 @@ class FairKernelPCA(Options, ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
         linear = FairPCA(**{name: getattr(self, name) for name in shared})
         names = feature_names(X)
         require_numeric_columns(X)
-        X = validated(self, X, dtype=np.float64, reset=True, ensure_all_finite=False)
+        X = validated(self, to_numpy(X), dtype=np.float64, reset=True, ensure_all_finite=False)
         # A missing, infinite or too large entry shows in the sum of squares of its column.
         with np.errstate(over="ignore", invalid="ignore"):
             require_finite(np.einsum("nd,nd->d", X, X)[None], np.zeros((1, 1, 1)), X, names)
@@ -443,7 +444,7 @@ class FairKernelPCA(Options, ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
         """
         check_is_fitted(self)
         require_numeric_columns(X)
-        X = validated(self, X, dtype="numeric", reset=False)
+        X = validated(self, to_numpy(X), dtype="numeric", reset=False)
         T, k = np.empty((len(X), self._n_features_out)), self.dual_coef_.shape[1]
         # No converted copy of X; in rows one after the other, so that its order in memory changes no bit.
         step = len(X) if X.dtype == np.float64 and X.flags.c_contiguous else max(BLOCK // X.shape[1], 1)

@@ -7,6 +7,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from ..core.answer import Answer, FairSubspace
+from ..core.containers import namespace
 from ..core.errors import ConfigurationError, GroupError
 from ..core.estimator import SubspaceEstimator, require_components
 from ..core.groups import label_text
@@ -180,7 +181,7 @@ class FairPCA(SubspaceEstimator):
         if self.criterion == "equal_opportunity":
             marginal = self.attributes == "marginal"
             groups, weights = favourable_rows(
-                y, self.positive_label, groups, len(X), marginal=marginal, sample_weight=sample_weight
+                y, self.positive_label, groups, X.shape[0], marginal=marginal, sample_weight=sample_weight
             )
         moments = self._moments(X, groups, weights)
         return self._store(self._answer(moments, quantity_constraints(X, quantities, weights)), moments)
@@ -231,7 +232,8 @@ class FairPCA(SubspaceEstimator):
         fair = self.subspace_.apply(X)
         if self.standard_subspace_ is None:
             return fair
-        return np.hstack([fair, self.tradeoff_weight_ * self.standard_subspace_.apply(X)])
+        both = [fair, self.tradeoff_weight_ * self.standard_subspace_.apply(X)]
+        return (namespace(X) or np).concat(both, axis=1)
 
     @property
     def _n_features_out(self) -> int:

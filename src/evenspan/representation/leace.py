@@ -6,10 +6,10 @@ from numbers import Integral
 from typing import ClassVar
 
 import numpy as np
-from scipy import linalg
+from scipy import linalg, sparse
 from sklearn.utils.validation import check_is_fitted
 
-from ..core.answer import BLOCK, Answer, Certificate, FairSubspace, affine, ky_fan_certificate
+from ..core.answer import Answer, Certificate, FairSubspace, affine, by_blocks, ky_fan_certificate
 from ..core.errors import ConfigurationError, DataError
 from ..core.estimator import SubspaceEstimator, require_components
 from ..core.linalg import symmetrise, top_eigenspace
@@ -193,6 +193,7 @@ class LEACE(SubspaceEstimator):
     ----------
     O(n d^2) for the moments; then a Cholesky factor of order d, and for n_components one eigendecomposition and its
     check. ``transform`` needs O(n d r) time, or O(n d k) with n_components, and the model O(d (r + k)) memory.
+    Sparse points come out dense unless n_components is given: what is erased is taken from every entry.
 
     References
     ----------
@@ -239,7 +240,7 @@ class LEACE(SubspaceEstimator):
         self._check_options()
         groups, quantities = split_attributes(sensitive_features, self.numeric_attributes)
         moments = self._moments(X, groups, sample_weight)
-        target = target_columns(y, self.keep, len(X), moments.d)
+        target = target_columns(y, self.keep, X.shape[0], moments.d)
         parts = (quantity_constraints(X, part, sample_weight) for part in (quantities, target))
         return self._store(self._answer(moments, *parts), moments)
 
@@ -349,16 +350,15 @@ class LEACE(SubspaceEstimator):
         X = self._finite_table(X)
         if self.axes_ is not None:
             return affine(X, self.components_.T, self.mean_)
-        T, step = np.array(X, dtype=np.float64), max(1, BLOCK // X.shape[1])
-        for start in range(0, len(T), step):
-            rows = T[start : start + step]
-            rows -= affine(rows, self.proj_right_.T, self.mean_) @ self.proj_left_.T
-        return T
+        X = X.toarray() if sparse.issparse(X) else X  # what is erased is taken from every entry
+        R, L = self.proj_right_.T, self.proj_left_.T
+        return by_blocks(lambda rows, R, L, shift: rows - (rows @ R - shift) @ L, X.shape[1], X, R, L, self.mean_ @ R)
 
     def inverse_transform(self, T):
         if self.axes_ is not None:
             return super().inverse_transform(T)
-        return np.array(self._coordinates(T))
+        T = self._coordinates(T)
+        return by_blocks(lambda rows: rows, T.shape[1], T)
 
 
 def _independent(C: np.ndarray, size: float) -> np.ndarray:

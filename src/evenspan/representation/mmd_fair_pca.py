@@ -9,6 +9,7 @@ import numpy as np
 from ..core.answer import Answer, Certificate, FairSubspace
 from ..core.errors import DataError, FairWarning
 from ..core.estimator import PointsEstimator, require_components, require_generator, warn_caller
+from ..core.inputs import length
 from ..core.kernels import median_bandwidth
 from ..core.linalg import top_eigenspace
 from ..core.moments import GroupMoments
@@ -243,7 +244,7 @@ class MMDFairPCA(PointsEstimator):
     def fit(self, X, y=None, *, sensitive_features):
         favourable = None
         if self.criterion == "equal_opportunity":
-            _, weights = favourable_rows(y, self.positive_label, sensitive_features, len(X), marginal=False)
+            _, weights = favourable_rows(y, self.positive_label, sensitive_features, length(X), marginal=False)
             favourable = weights > 0
         return self._fit_points(X, sensitive_features, favourable=favourable)
 

@@ -4,10 +4,11 @@ from collections.abc import Mapping
 from typing import ClassVar
 
 import numpy as np
-from scipy import linalg
+from scipy import linalg, sparse
 from sklearn.utils.validation import check_is_fitted
 
-from ..core.answer import BLOCK, Answer, Certificate, FairSubspace
+from ..core.answer import BLOCK, Answer, Certificate, FairSubspace, by_blocks
+from ..core.containers import like, to_numpy
 from ..core.errors import ConfigurationError, GroupError
 from ..core.estimator import NotConvergedWarning, SubspaceEstimator, warn_caller
 from ..core.groups import encode_groups, label_text
@@ -209,7 +210,7 @@ class OracleLEACE(SubspaceEstimator):
     Complexity
     ----------
     O(n d^2) for the moments; then O(G d) memory, and O(n d) for ``transform``. With "covariance" O(G d^3) a step,
-    O(G d^2) memory, and O(n d^2) for ``transform``.
+    O(G d^2) memory, and O(n d^2) for ``transform``. Sparse points come out dense.
 
     References
     ----------
@@ -343,7 +344,7 @@ class OracleLEACE(SubspaceEstimator):
 
         Parameters
         ----------
-        X : array-like or DataFrame of shape (n, d)
+        X : array-like, DataFrame or sparse matrix of shape (n, d)
             Points with the features of the fitting sample.
         sensitive_features : as in ``fit``
             The group of each of these points; every one must have been in the fitting sample.
@@ -353,7 +354,12 @@ class OracleLEACE(SubspaceEstimator):
         ndarray of shape (n, d)
         """
         check_is_fitted(self)
-        T = np.array(self._finite_table(X), dtype=np.float64)
+        X = self._finite_table(X)
+        T = X.toarray() if sparse.issparse(X) else to_numpy(X)
+        return like(X, self._erased(np.array(T, dtype=np.float64), sensitive_features))
+
+    def _erased(self, T: np.ndarray, sensitive_features) -> np.ndarray:
+        """The rows of T (n, d), which are overwritten, with their group erased."""
         groups, values = split_attributes(sensitive_features, self.numeric_attributes)
         labels, codes = encode_groups(groups, len(T))
         Z = self._indicators(labels)
@@ -405,7 +411,8 @@ class OracleLEACE(SubspaceEstimator):
         -------
         ndarray of shape (n, d)
         """
-        return np.array(self._coordinates(T))
+        T = self._coordinates(T)
+        return by_blocks(lambda rows: rows, T.shape[1], T)
 
     @property
     def _n_features_out(self) -> int:

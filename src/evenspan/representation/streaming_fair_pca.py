@@ -296,7 +296,7 @@ class StreamingFairPCA(SubspaceEstimator):
 
         Parameters
         ----------
-        X : array-like or DataFrame of shape (n, d), Stream, callable or iterator
+        X : array-like, DataFrame or sparse matrix of shape (n, d), Stream, callable or iterator
             A table (a memory map is read batch by batch), or batches ``(X, groups)`` as ``as_stream`` takes them. The
             chunks of a Dask collection or ``DaskStream`` are summed on a cluster, and a block is whole chunks.
         y : array-like of shape (n,), optional
@@ -325,7 +325,7 @@ class StreamingFairPCA(SubspaceEstimator):
 
         Parameters
         ----------
-        X : array-like or DataFrame of shape (b, d)
+        X : array-like, DataFrame or sparse matrix of shape (b, d)
             A batch of rows.
         y : array-like of shape (b,), optional
             Not used.
@@ -452,7 +452,7 @@ class StreamingFairPCA(SubspaceEstimator):
             )
         if not (on_cluster or batches):
             table = self._table(X, reset=True)
-            labels = encode_groups(sensitive_features, len(table))[0] if self.groups is None else self.groups
+            labels = encode_groups(sensitive_features, table.shape[0])[0] if self.groups is None else self.groups
             return BlockReader(ArrayStream(table, sensitive_features), labels)
         if on_cluster:
             stream = X if batches else DaskStream(X, sensitive_features)
