@@ -47,7 +47,7 @@ from ..core.errors import ConfigurationError, FairWarning, GroupError
 from ..core.groups import label_text
 from ..core.inputs import whole_number
 from ..core.moments import GroupMoments
-from .bootstrap import BLOCK, block_sums, cells_of
+from .bootstrap import BLOCK, block_sums, cells_of, resampled
 from .linear_map import encoder, linear_map
 
 
@@ -93,7 +93,8 @@ def mean_gap_bound(moments: GroupMoments, fitted, *, level: float = 0.95, attrib
     >>> bool(0.1 < mean_gap_bound(moments, fitted) < 0.4)
     True
     """
-    seen = moments.marginal(*_names(moments, attribute))
+    names = [name for name in moments.attributes if name != BLOCK] if attribute is None else [attribute]
+    seen = moments.marginal(*names)
     _require_several(seen.labels, seen.counts, "rows")
     seen = seen.project(encoder(linear_map(fitted)))
     squared = np.trace(seen.scatters, axis1=1, axis2=2) / (seen.counts * (seen.counts - 1.0))
@@ -161,12 +162,12 @@ def error_gap_bound(
     m, folds = int(block.max(axis=0)) + 1, whole_number("folds", folds, 2)
     if folds > m:
         raise ConfigurationError(f"folds={folds} of {m} blocks; needed is a block for each fold at least.")
-    names, errors, again = _names(moments, attribute), np.empty((m, len(labels))), clone(fitted)
-    for fold in range(folds):
+    errors, again = np.empty((m, len(labels))), clone(fitted)
+    others = np.not_equal.outer(np.arange(folds), np.arange(m) % folds).astype(float)  # the blocks of each fit
+    for fold, part in enumerate(resampled(moments, others, attribute)):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", FairWarning)  # what the fit to all rows has said already
-            again.fit_moments(_some(moments, block % folds != fold).marginal(*names))
-        sums = block_sums(moments, linear_map(again), attribute)
+            sums = block_sums(moments, linear_map(again.fit_moments(part)), attribute)
         errors[fold::folds] = sums.errors[fold::folds]
     return bound_of_blocks(labels, sums.counts, errors, level)
 
@@ -194,15 +195,6 @@ def largest_at_most(gaps: np.ndarray, squared: np.ndarray, degrees: np.ndarray, 
     nu = np.divide(both**2, parts[g] + parts[h], out=np.ones_like(both), where=both > 0)
     risk = (1.0 - level) / max(len(g), 1)
     return float((gaps + stdtrit(nu, 1.0 - risk / 2.0) * np.sqrt(both)).max(initial=0.0))
-
-
-def _names(moments: GroupMoments, attribute: str | None) -> tuple[str, ...]:
-    return tuple(name for name in moments.attributes if name != BLOCK) if attribute is None else (attribute,)
-
-
-def _some(moments: GroupMoments, cells: np.ndarray) -> GroupMoments:
-    parts = (moments.labels, moments.counts, moments.means, moments.scatters)
-    return GroupMoments(*(part[cells] for part in parts), moments.feature_names)
 
 
 def _require_several(labels: np.ndarray, counts: np.ndarray, what: str) -> None:
