@@ -142,14 +142,16 @@ def summarised(found: Sequence[Mapping[str, float]]) -> dict[str, float]:
 
 
 def results() -> pd.DataFrame:
-    """Stored results, a line for each data set, method and k, a column for each metric; with binomial intervals.
-
-    Empty as long as nothing is stored.
-    """
+    """Stored results as ``pooled`` has them; empty as long as nothing is stored."""
     rows = read_results("across-bounds")
-    if rows.empty:
-        return rows
-    wide = rows.pivot(index=["dataset", "method", "k"], columns="metric", values="value").reset_index()
+    return rows if rows.empty else pooled(rows)
+
+
+def pooled(rows: pd.DataFrame) -> pd.DataFrame:
+    """A line for each data set, method and k: draws of all parts add, all else is the mean over parts; with intervals."""
+    keys = ["dataset", "method", "k"]
+    wide = rows.pivot(index=[*keys, "split"], columns="metric", values="value").groupby(level=keys)
+    wide = wide.mean().assign(draws=wide["draws"].sum()).reset_index()
     for rule in COVERED:
         wide[f"{rule}: low"], wide[f"{rule}: high"] = interval(wide[f"{rule}: coverage"], wide["draws"])
     return wide.rename_axis(columns=None)
