@@ -148,7 +148,7 @@ def results() -> pd.DataFrame:
 
 
 def pooled(rows: pd.DataFrame) -> pd.DataFrame:
-    """A line for each data set, method and k: draws of all parts add, all else is the mean over parts; with intervals."""
+    """A line for each data set, method and k: draws of all parts add, all else is a mean; with intervals."""
     keys = ["dataset", "method", "k"]
     wide = rows.pivot(index=[*keys, "split"], columns="metric", values="value").groupby(level=keys)
     wide = wide.mean().assign(draws=wide["draws"].sum()).reset_index()
