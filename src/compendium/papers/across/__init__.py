@@ -10,5 +10,6 @@ page of one table, chapter  ``bounds.ipynb``            for each of the data set
 ==========================  ==========================  ==========================================================
 
 ``protocol``: which tables, one preparation, one split, the methods fitted to it, and the measures. ``summary``: means,
-ranks, what can be told apart. ``new_rows``: tables as populations, and how often bounds hold. ``tables``, ``figures``: the pages.
+ranks, what can be told apart. ``new_rows``: tables as populations, and how often bounds hold. ``tables``,
+``figures``: the pages.
 """
