@@ -57,6 +57,19 @@ def test_every_linear_metric_is_that_of_the_rows(part, estimator):
     np.testing.assert_allclose([values[key] for key in expected], list(expected.values()), rtol=1e-8, atol=1e-10)
 
 
+@pytest.mark.parametrize("part", ["fitting", "held out"])
+def test_bounds_on_the_population_are_those_of_the_metrics(part):
+    estimator = FairPCA(K)
+    judgement, _ = judged(sample(*rows()), estimator, part)
+    bounds = {row.metric: row.bound for row in judgement.rows() if np.isfinite(row.bound)}
+    moments = judgement.part.moments
+    expected = {"mean distance": metrics.mean_gap_bound(moments, estimator)}
+    if part == "held out":  # the rows of the fit would flatter
+        expected["error gap"] = metrics.error_gap_bound(moments, estimator, folds=None)
+    assert bounds == pytest.approx(expected, rel=1e-9)
+    assert all(row.bound > row.value for row in judgement.rows() if row.metric in expected)
+
+
 def test_what_is_compared_in_pairs_are_the_numbers_of_the_rows():
     judgement, _ = judged(sample(*rows()), StandardPCA(K))
     values = {row.metric: row.value for row in judgement.rows() if not row.group}

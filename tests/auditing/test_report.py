@@ -14,7 +14,7 @@ from matplotlib.text import Text
 import evenspan
 from evenspan import cli
 from evenspan.auditing import writing
-from evenspan.auditing.page import blocks, figures, gallery, report
+from evenspan.auditing.page import blocks, evidence, figures, gallery, report
 from evenspan.reconstruction import JointRange
 
 from .tables import GROUPS, RACE, SCRIPT, audited, plain, report_of
@@ -98,6 +98,18 @@ def test_the_answer_is_three_sentences_with_the_recommendation():
         row = view.at("loss gap", method)
         assert blocks.number(row["value"], row["low"], row["high"]).text in second
     assert f"{abs(audit.recommendation['team'].figures['price']):.1%}" in third
+
+
+def test_every_method_has_its_bounds_in_the_population():
+    audit = audited("plain")
+    view = gallery.View(audit, "team")
+    table = evidence.population(view)
+    assert [row.cells[0].text for row in table.rows] == list(audit.methods)
+    fair = next(row for row in table.rows if row.cells[0].text == "Fair PCA")
+    at_most = [view.at("mean distance", "Fair PCA", part)["bound"] for part in ("fitting", "held out")]
+    assert fair.cells[1].text == blocks.number(view.at("mean distance", "Fair PCA", "fitting")["value"]).text
+    assert [fair.cells[2].text, fair.cells[4].text] == [blocks.number(bound).text for bound in at_most]
+    assert table.caption in report_of("plain")
 
 
 def test_the_lines_of_the_report_make_the_audit_again(tmp_path):

@@ -193,7 +193,8 @@ def test_lists_name_every_method_data_set_and_measure_and_their_chapters_exist()
 def test_without_results_every_figure_and_table_says_so():
     nothing = pd.DataFrame()
     for fig in (figures.rank_panels(nothing), figures.rank_shifts(nothing), figures.frontiers(nothing, nothing),
-                figures.prices(nothing), figures.decision(nothing)):  # fmt: skip
+                figures.prices(nothing), figures.decision(nothing), figures.coverage(nothing),
+                figures.coverage_by_row(nothing)):  # fmt: skip
         assert "has not been stored" in fig.axes[0].texts[0].get_text()
     for shown in (tables.guide(nothing, 5), tables.guide_by_size(nothing), tables.told_apart([]),
                   tables.prices(nothing), tables.excess(nothing, nothing)):  # fmt: skip

@@ -181,9 +181,9 @@ def _own(parts: Sequence[Part], sizes: Sequence[int]) -> dict[int, list[np.ndarr
 
 
 def _judged(fit: Fitted, parts: Sequence[Part], own: Sequence[np.ndarray], readers: Readers):
-    """Rows (part, group, metric, value, low, high, chance, note) and the judgements, none without an answer."""
+    """Rows (part, group, metric, value, low, high, chance, bound, note) and the judgements, none without an answer."""
     if fit.estimator is None:
-        missing = (np.nan, np.nan, np.nan, np.nan, fit.note)
+        missing = (np.nan, np.nan, np.nan, np.nan, np.nan, fit.note)
         return [(part.name, "", "average error", *missing) for part in parts], []
     answer, rows, judgements = linear_map(fit.estimator), [], []
     for part, mine in zip(parts, own, strict=True):
@@ -200,9 +200,9 @@ def _judged(fit: Fitted, parts: Sequence[Part], own: Sequence[np.ndarray], reade
 
 
 def _laid_out(part: str, row: Row, note: str = "") -> tuple:
-    return part, row.group, row.metric, row.value, row.low, row.high, row.chance, row.note or note
+    return part, row.group, row.metric, row.value, row.low, row.high, row.chance, row.bound, row.note or note
 
 
 def _by_part(rows):
-    for part, group, metric, value, low, high, chance, note in rows:
-        yield part, Row(metric, value, low, high, chance, group, note)
+    for part, group, metric, value, low, high, chance, bound, note in rows:
+        yield part, Row(metric, value, low, high, chance, group, note, bound)

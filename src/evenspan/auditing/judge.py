@@ -15,6 +15,10 @@ groups, :math:`s_p` the root mean square of its deviations over the draws and q 
 at least as often as stated, and a group of a few rows, whose numbers are noise, hides no gap between two others. The
 column ``chance`` is the distance from the gap to the lower end, cut at zero or not: a gap above it cannot be made by
 chance alone. For two groups it is the 95 % quantile of the deviations.
+
+The column ``bound`` says what the distance of means and the error gap are at most in the population that the rows were
+drawn from, with 95 % confidence and without draws (``evenspan.metrics.mean_gap_bound``, ``error_gap_bound``). Errors
+have one on the held-out part only: on the rows that it was fitted to, a map is better than elsewhere.
 """
 
 from collections.abc import Iterator
@@ -28,11 +32,12 @@ from ..core.linalg import top_eigenspace
 from ..core.moments import GroupMoments
 from ..metrics.bootstrap import BlockSums, block_sums, cells_of, interval, multiplicities, quantiles
 from ..metrics.linear_map import LinearMap
+from ..metrics.population import bound_of_blocks, mean_gap_bound
 from ..reconstruction.group_errors import group_matrices
 
 LEVEL = 0.95
 #: Columns of tidy rows; ``group`` is empty for what concerns all rows.
-COLUMNS = ["attribute", "k", "method", "part", "group", "metric", "value", "low", "high", "chance", "note"]
+COLUMNS = ["attribute", "k", "method", "part", "group", "metric", "value", "low", "high", "chance", "bound", "note"]
 #: What each metric is, in one line.
 METRICS = {
     "error": "mean squared distance between the rows of the group and their reconstructions",
@@ -58,7 +63,7 @@ METRICS = {
 
 @dataclass(frozen=True)
 class Row:
-    """One number: what, of which group, between what, what chance alone would give, and a note."""
+    """One number: what, of which group, between what, what chance alone would give, a note, and the most it can be."""
 
     metric: str
     value: float
@@ -67,6 +72,7 @@ class Row:
     chance: float = np.nan
     group: str = ""
     note: str = ""
+    bound: float = np.nan
 
 
 # -- one part of the rows, as blocks -----------------------------------------------------------------------------------
@@ -215,14 +221,19 @@ class Judgement:
         bounds = float((values - margins).max(axis=0)), float((values + margins).max(axis=0))
         yield Row(f"worst {kind}", float(values.max(axis=0)), *bounds)
         g, h = self._pairs
-        yield _largest(f"{kind} gap", np.abs(values[g] - values[h]), np.abs(deviations[:, g] - deviations[:, h]))
+        bound = np.nan
+        if kind == "error" and self.part.name == "held out":
+            bound = bound_of_blocks(self.sums.labels, self.sums.counts, self.sums.errors, LEVEL)
+        apart = np.abs(deviations[:, g] - deviations[:, h])
+        yield _largest(f"{kind} gap", np.abs(values[g] - values[h]), apart, bound)
 
     def _distance(self) -> Row:
         deviations = self.drawn_means - self.means
         pairs = list(zip(*self._pairs, strict=True))
         sizes = np.array([np.linalg.norm(self.means[g] - self.means[h]) for g, h in pairs])
         apart = [np.linalg.norm(deviations[:, g] - deviations[:, h], axis=1) for g, h in pairs]
-        return _largest("mean distance", sizes, np.column_stack(apart))
+        bound = mean_gap_bound(self.part.plain, self.answer, level=LEVEL)
+        return _largest("mean distance", sizes, np.column_stack(apart), bound)
 
     @property
     def _pairs(self) -> tuple[np.ndarray, np.ndarray]:
@@ -240,11 +251,11 @@ def simultaneous(deviations: np.ndarray) -> np.ndarray:
     return float(quantiles(ratios.max(axis=1), [LEVEL])[0]) * size
 
 
-def _largest(metric: str, sizes: np.ndarray, deviations: np.ndarray) -> Row:
+def _largest(metric: str, sizes: np.ndarray, deviations: np.ndarray, bound: float) -> Row:
     """The largest of the differences of all pairs."""
     margins, value = simultaneous(deviations), float(sizes.max(axis=0))
     low, high = float((sizes - margins).max(axis=0)), float((sizes + margins).max(axis=0))
-    return Row(metric, value, max(low, 0.0), high, value - low)
+    return Row(metric, value, max(low, 0.0), high, value - low, bound=bound)
 
 
 def largest_distance(means: np.ndarray) -> np.ndarray:

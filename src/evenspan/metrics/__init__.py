@@ -6,6 +6,7 @@ from .cluster_frame import ClusterFrame
 from .clustering import balance, clustering_accuracy, mnce, normalised_mutual_information
 from .group_frame import GroupFrame
 from .linear_map import GROUP_METRICS, LinearMap, linear_map
+from .population import error_gap_bound, mean_gap_bound
 from .prediction import (
     READERS,
     accuracy,
@@ -44,12 +45,14 @@ __all__ = [
     "demographic_parity_difference",
     "equal_opportunity_difference",
     "error_gap",
+    "error_gap_bound",
     "explained_variance",
     "group_auc",
     "group_errors",
     "interval",
     "linear_map",
     "mean_gap",
+    "mean_gap_bound",
     "median_bandwidth",
     "mmd2",
     "mnce",

@@ -5,8 +5,11 @@ in the book                 notebook (``across/``)      units
 ==========================  ==========================  ==========================================================
 pages of three data sets,   ``methods.ipynb``           for each of 21 data sets one with the methods of moments,
 chapters *Across papers*                                and one for each method that needs the points
+page of one table, chapter  ``bounds.ipynb``            for each of the data sets five, of 100 samples each
+*Gaps on new rows*
 ==========================  ==========================  ==========================================================
 
 ``protocol``: which tables, one preparation, one split, the methods fitted to it, and the measures. ``summary``: means,
-ranks, what can be told apart. ``tables``, ``figures``: the pages.
+ranks, what can be told apart. ``new_rows``: tables as populations, and how often bounds hold. ``tables``,
+``figures``: the pages.
 """

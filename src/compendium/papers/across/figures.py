@@ -18,7 +18,7 @@ from evenspan.displays.method_looks import looks
 from evenspan.displays.style import INK
 from evenspan.methods import METHODS
 
-from ...book.figures import grid, words
+from ...book.figures import grid, line_each, panels, words
 
 #: The look of every method of the comparison, by its name in results.
 DRESSED = looks(METHODS)
@@ -27,6 +27,8 @@ WASH, IMPOSSIBLE, BRANCH = "#ececec", "#f3dede", "#999999"
 GAINS = ("error gap", "loss gap", "mean distance", "covariance distance", "group AUC", "label AUC")
 AREAS = ("group AUC", "label AUC")
 UPWARDS = ("label AUC",)
+#: The gaps of which bounds are put to the test.
+KINDS = {"means": "distance of means", "errors": "gap between errors"}
 PRICES = (0.0, 0.05, 0.1, 1.0, 10.0)
 
 
@@ -147,6 +149,42 @@ def prices(means: pd.DataFrame) -> Figure:
     for panel in _lowest(axes, len(GAINS)):
         panel.set_xlabel("error beyond that of PCA")
     return _explained(fig, means["method"])
+
+
+def coverage(results: pd.DataFrame) -> Figure:
+    """How often the bounds hold, data sets down, with 95 % intervals; hollow marks are the sample's own gap.
+
+    ``results`` are those of ``new_rows.results`` at one number of components.
+    """
+    if results.empty:
+        return _nothing("coverage")
+    names = list(dict.fromkeys(results["dataset"]))
+    methods = [name for name in DRESSED if name in set(results["method"])]
+    fig, axes = panels(1, 2, (9.4, 0.42 * len(names) + 1.4), sharey=True)
+    for panel, (kind, title) in zip(axes[0], KINDS.items(), strict=True):
+        panel.axvline(0.95, color=INK, linewidth=1.0)
+        for method in methods:
+            own, some = DRESSED[method], results[results["method"] == method]
+            y = some["dataset"].map(names.index) + 0.16 * (methods.index(method) - (len(methods) - 1) / 2)
+            panel.hlines(y, some[f"{kind}: low"], some[f"{kind}: high"], color=own.colour, linewidth=1.2)
+            panel.plot(some[f"{kind}: coverage"], y, linestyle="", markersize=5, **own.mark())
+            panel.plot(some[f"{kind}, sample: coverage"], y, linestyle="", markersize=4, **own.open())
+        panel.set(xlim=(-0.03, 1.03), title=title, xlabel="share of samples in which it holds")
+    line_each(axes[0][0], names)
+    return _explained(fig, results["method"], [Line2D([], [], color=INK, label="95 %")])
+
+
+def coverage_by_row(results: pd.DataFrame) -> Figure:
+    """How often the bound of the errors holds, against the share of one row in the variance of a group's errors."""
+    if results.empty:
+        return _nothing("coverage")
+    fig, panel = plt.subplots(figsize=(6.4, 4.2), layout="constrained")
+    panel.axhline(0.95, color=INK, linewidth=1.0)
+    for method in (name for name in DRESSED if name in set(results["method"])):
+        some = results[results["method"] == method]
+        panel.plot(some["largest row"], some["errors: coverage"], linestyle="", markersize=6, **DRESSED[method].open())
+    panel.set(xscale="log", xlabel="largest share of one row", ylabel="share of samples in which the bound holds")
+    return _explained(fig, results["method"], [Line2D([], [], color=INK, label="95 %")])
 
 
 def decision(guide: pd.DataFrame) -> Figure:

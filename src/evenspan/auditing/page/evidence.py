@@ -171,6 +171,20 @@ def both_parts(view: View, metrics: dict[str, str]) -> Table:
     return Table(f"Fitting part and held-out part for {view.attribute} with k = {view.k}", heads, body)
 
 
+def population(view: View) -> Table:
+    """What each method leaves at most between the groups of the population, with 95 % confidence."""
+    shown = [("mean distance", FITTING), ("mean distance", HELD_OUT), ("error gap", HELD_OUT)]
+    body = []
+    for method in _rows(view.rows, k=view.k)["method"].unique():
+        found = [view.at(metric, method, part) for metric, part in shown]
+        if all(row is not None for row in found):
+            pairs = [(number(float(row["value"])), number(float(row["bound"]))) for row in found]
+            body.append(Row([words(method), *(cell for pair in pairs for cell in pair)], chosen=method == view.best))
+    names = [f"{SIDE_BY_SIDE[metric]}, {part}" for metric, part in shown]
+    heads = _heads("method", *(head for name in names for head in (name, "in the population at most")))
+    return Table(f"Gaps in the population behind the rows, for {view.attribute} with k = {view.k}", heads, body)
+
+
 def value_of(rows: pd.DataFrame, **where) -> pd.Series | None:
     """The one row that has these values, or None."""
     found = _rows(rows, **where)

@@ -199,6 +199,15 @@ def _held_out(views: list[View], drawn: dict) -> list:
         )
         metrics = {name: SIDE_BY_SIDE[name] for name in dict.fromkeys(["average error", view.metric])}
         blocks.append(evidence.both_parts(view, metrics))
+        blocks.append(evidence.population(view))
+    blocks.append(
+        Text(
+            "These bounds are about all people whom the rows were drawn from at random, and hold in 95 of 100 such "
+            "tables, where no few rows carry much of a group's error. A distance of zero on the rows that a method was "
+            "fitted to promises no more than its bound.",
+            True,
+        )
+    )
     return blocks
 
 

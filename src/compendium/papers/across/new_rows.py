@@ -1,0 +1,165 @@
+"""How often bounds on the gaps in the population hold, and how loose they are: tables as populations that are known.
+
+All rows of a table are the population, in units of their own standard deviation, so that its gaps are known exactly. A
+sample is half as many rows, drawn with replacement. Methods see the sample; what they leave in the population is then
+compared with the bound. Level, draws, blocks and methods were fixed before any coverage was seen.
+
+**Controls.** The sample's own gap, which is 0 for a method that makes it 0. And of the errors the standard errors that
+normal rows would have, :math:`\\operatorname{Var} x^\\top Q x = 2 \\operatorname{tr} (QC)^2 + 4 m^\\top Q C Q m`, which
+plain moments give without blocks.
+"""
+
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from scipy.stats import beta
+
+from evenspan import metrics
+from evenspan.core.answer import FairSubspace
+from evenspan.core.errors import FairWarning
+from evenspan.core.estimator import SubspaceEstimator
+from evenspan.core.moments import GroupMoments
+from evenspan.metrics.linear_map import LinearMap, encoder, in_units, map_errors
+from evenspan.metrics.population import largest_at_most
+
+from ...store import read_results
+from .protocol import prepared, varying
+
+SEED = 2029
+LEVEL = 0.95
+#: Rows of a population; of larger tables so many are drawn.
+MOST_ROWS = 20_000
+#: A gap in squared or plain standard deviations up to which zero is rounding.
+ROUNDING = 1e-9
+#: What is counted: the bound of each gap, and its controls.
+COVERED = {
+    "means": "distance of means, bound",
+    "means, sample": "distance of means, the sample's own",
+    "errors": "error gap, bound",
+    "errors, sample": "error gap, the sample's own",
+    "errors, no folds": "error gap, judged on the rows of the fit",
+    "errors, normal": "error gap, standard errors of normal rows",
+}
+LOOSE = ("means", "errors")
+
+
+@dataclass(frozen=True, eq=False)
+class Population:
+    """Rows (N, d) in their own units, their groups, and the moments that tell every gap."""
+
+    X: np.ndarray
+    groups: np.ndarray
+    moments: GroupMoments
+
+
+def population(dataset: str) -> Population:
+    """A table as a population: features as in the comparison of all methods, constant ones dropped."""
+    data = prepared(dataset)
+    rows = np.arange(data.n)
+    if data.n > MOST_ROWS:
+        rows = np.sort(np.random.default_rng((SEED, 0)).permutation(data.n)[:MOST_ROWS])
+    X, groups = data.X[rows], data.groups[rows]
+    raw = GroupMoments.from_data(X, groups)
+    varies = varying(raw)
+    X = (X[:, varies] - raw.mean[varies]) / raw.scale()[varies]
+    return Population(X, groups, GroupMoments.from_data(X, groups))
+
+
+def sample(whole: Population, draw: int, blocks: int) -> GroupMoments:
+    """Moments in blocks of half as many rows, drawn with replacement with the seed ``(SEED, 1, draw)``."""
+    rng, N = np.random.default_rng((SEED, 1, draw)), len(whole.X)
+    rows = rng.integers(N, size=N // 2)
+    labels = {"block": metrics.assign_blocks(len(rows), blocks, rng), "group": whole.groups[rows]}
+    return GroupMoments.from_data(whole.X[rows], pd.DataFrame(labels))
+
+
+def judged(drawn: GroupMoments, whole: Population, estimator: SubspaceEstimator) -> dict[str, float]:
+    """Gaps of the population under a map that was fitted to the sample, and what each rule says they are at most."""
+    plain = drawn.marginal("group")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FairWarning)
+        answer = metrics.linear_map(estimator.fit_moments(plain))
+    A = encoder(answer)
+    errors = map_errors(plain, answer)
+    gap = float(np.ptp(errors, axis=0))
+    return {
+        "true means": metrics.mean_gap(whole.moments, A),
+        "means": metrics.mean_gap_bound(plain, answer, level=LEVEL),
+        "means, sample": metrics.mean_gap(plain, A),
+        "true errors": float(np.ptp(map_errors(whole.moments, answer), axis=0)),
+        "errors": metrics.error_gap_bound(drawn, estimator, level=LEVEL),
+        "errors, sample": gap,
+        "errors, no folds": metrics.error_gap_bound(drawn, answer, level=LEVEL, folds=None),
+        "errors, normal": largest_at_most(np.array([gap]), normal_variances(plain, answer), plain.counts - 1.0, LEVEL),
+    }
+
+
+def normal_variances(moments: GroupMoments, answer: FairSubspace | LinearMap) -> np.ndarray:
+    """Squared standard errors (G,) of the group errors, if the rows of every group were normal."""
+    B = answer.B if isinstance(answer, LinearMap) else answer.V
+    rest = np.eye(moments.d) - B @ answer.V.T  # a centred row x is left with x @ rest
+    seen = in_units(moments, answer).project(rest)
+    C, m = seen.scatters / seen.counts[:, None, None], seen.means
+    spread = 2.0 * np.einsum("gij,gji->g", C, C) + 4.0 * np.einsum("gi,gij,gj->g", m, C, m)
+    return spread / seen.counts
+
+
+def largest_row(whole: Population, estimator: SubspaceEstimator) -> float:
+    """Largest share of one row in the squared deviations of a group's errors, under the map of the whole population.
+
+    Where it is not small, the mean of a sample is not nearly normal, and a sample without that row knows nothing of it.
+    """
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FairWarning)
+        answer = metrics.linear_map(estimator.fit_moments(whole.moments))
+    B = answer.B if isinstance(answer, LinearMap) else answer.V
+    centred = whole.X - answer.mean
+    left = ((centred - centred @ B @ answer.V.T) ** 2).sum(axis=1)
+    shares = []
+    for label in whole.moments.labels:
+        mine = left[whole.groups == label]
+        squares = (mine - mine.mean(axis=0)) ** 2
+        shares.append(squares.max(axis=0) / squares.sum(axis=0))
+    return float(max(shares))
+
+
+def summarised(found: Sequence[Mapping[str, float]]) -> dict[str, float]:
+    """Of all draws: the share in which each rule holds, and the median of bound over gap."""
+    table = pd.DataFrame(found)
+    rows = {"draws": float(len(table))}
+    for rule in COVERED:
+        true = table[f"true {rule.partition(',')[0]}"]
+        rows[f"{rule}: coverage"] = float((true <= table[rule] + ROUNDING).mean(axis=0))
+    for rule in LOOSE:
+        rows[f"{rule}: looseness"] = float(f"{(table[rule] / table[f'true {rule}']).median():.6g}")
+    return rows
+
+
+# -- what is shown -----------------------------------------------------------------------------------------------------
+
+
+def results() -> pd.DataFrame:
+    """Stored results as ``pooled`` has them; empty as long as nothing is stored."""
+    rows = read_results("across-bounds")
+    return rows if rows.empty else pooled(rows)
+
+
+def pooled(rows: pd.DataFrame) -> pd.DataFrame:
+    """A line for each data set, method and k: draws of all parts add, all else is a mean; with intervals."""
+    keys = ["dataset", "method", "k"]
+    wide = rows.pivot(index=[*keys, "split"], columns="metric", values="value").groupby(level=keys)
+    wide = wide.mean().assign(draws=wide["draws"].sum()).reset_index()
+    for rule in COVERED:
+        wide[f"{rule}: low"], wide[f"{rule}: high"] = interval(wide[f"{rule}: coverage"], wide["draws"])
+    return wide.rename_axis(columns=None)
+
+
+def interval(share, n, level: float = 0.95) -> tuple[np.ndarray, np.ndarray]:
+    """Clopper and Pearson's interval of a share of n draws."""
+    hits, n = np.round(np.asarray(share) * n), np.asarray(n)
+    low = beta.ppf((1.0 - level) / 2.0, hits, n - hits + 1.0)
+    high = beta.ppf((1.0 + level) / 2.0, hits + 1.0, n - hits)
+    return np.where(hits == 0, 0.0, low), np.where(hits == n, 1.0, high)

@@ -1,0 +1,87 @@
+"""Tables as populations: gaps that are known, rules that are counted, and the controls computed by other routes."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+
+from compendium.papers.across import new_rows
+from evenspan import LEACE, GroupMoments, StandardPCA
+from evenspan.metrics import linear_map
+
+
+@pytest.fixture(scope="module")
+def whole():
+    return new_rows.population("sklearn_diabetes")
+
+
+def test_a_population_is_in_its_own_units_and_a_sample_is_half_of_it(whole):
+    np.testing.assert_allclose(whole.X.std(axis=0), 1.0)
+    drawn = new_rows.sample(whole, 3, 20)
+    assert drawn.n == len(whole.X) // 2
+    assert drawn.attributes == ("block", "group")
+    again, other = new_rows.sample(whole, 3, 20), new_rows.sample(whole, 4, 20)
+    np.testing.assert_array_equal(drawn.means, again.means)
+    assert drawn.means.shape != other.means.shape or not np.array_equal(drawn.means, other.means)
+
+
+@pytest.mark.parametrize("estimator", [StandardPCA(2), LEACE(2)], ids=lambda e: type(e).__name__)
+def test_gaps_of_the_population_are_those_of_its_rows(whole, estimator):
+    found = new_rows.judged(new_rows.sample(whole, 0, 20), whole, estimator)
+    T = estimator.transform(whole.X)
+    lost = ((whole.X - estimator.inverse_transform(T)) ** 2).sum(axis=1)
+    first = whole.groups == whole.moments.labels[0]
+    apart = np.linalg.norm(T[first].mean(axis=0) - T[~first].mean(axis=0))
+    assert found["true means"] == pytest.approx(apart, rel=1e-9)
+    assert found["true errors"] == pytest.approx(abs(lost[first].mean() - lost[~first].mean()), rel=1e-9)
+
+
+def test_the_control_has_the_standard_errors_of_normal_rows_and_of_no_others():
+    rng = np.random.default_rng(0)
+    groups = np.repeat(["a", "b"], [300_000, 200_000])
+    mix, shift = rng.normal(size=(4, 4)), 0.7 * (groups == "b")[:, None]
+    for estimator in (StandardPCA(2), LEACE(2)):
+        for name, Z in (("normal", rng.normal(size=(500_000, 4))), ("heavy", rng.standard_t(6, size=(500_000, 4)))):
+            X = Z @ mix + shift
+            moments = GroupMoments.from_data(X, groups)
+            estimator.fit_moments(moments)
+            lost = ((X - estimator.inverse_transform(estimator.transform(X))) ** 2).sum(axis=1)
+            expected = [lost[groups == g].var() / (groups == g).sum() for g in "ab"]
+            found = new_rows.normal_variances(moments, linear_map(estimator))
+            if name == "normal":
+                np.testing.assert_allclose(found, expected, rtol=0.03)
+            else:
+                assert (found < 0.8 * np.array(expected)).all()
+
+
+def test_the_largest_row_is_that_of_the_rows(whole):
+    estimator = LEACE(2)
+    found = new_rows.largest_row(whole, estimator)
+    lost = pd.Series(((whole.X - estimator.inverse_transform(estimator.transform(whole.X))) ** 2).sum(axis=1))
+    shares = lost.groupby(whole.groups).transform(lambda e: (e - e.mean()) ** 2 / ((e - e.mean()) ** 2).sum())
+    assert found == pytest.approx(shares.max(), rel=1e-9)
+    assert 0.01 < found < 0.5
+
+
+def test_shares_and_medians_are_pooled_over_parts():
+    draws = [{f"true {kind}": 1.0 for kind in new_rows.LOOSE} | dict.fromkeys(new_rows.COVERED, v) for v in (0.5, 2, 3)]
+    found = new_rows.summarised(draws)
+    assert found["draws"] == 3
+    assert found["means: coverage"] == pytest.approx(2 / 3)
+    assert found["errors: looseness"] == 2
+    key = {"dataset": "x", "method": "PCA", "k": 2}
+    rows = [
+        {**key, "split": part, "metric": metric, "value": value * (part + 1 if "coverage" in metric else 1) / 2}
+        for part in (0, 1)
+        for metric, value in found.items()
+    ]
+    (line,) = new_rows.pooled(pd.DataFrame(rows)).to_dict("records")
+    assert line["draws"] == 3.0  # two parts of half as many
+    assert line["means: coverage"] == pytest.approx(0.5)
+
+
+@pytest.mark.parametrize(("hits", "n"), [(0, 100), (93, 100), (500, 500)])
+def test_intervals_of_shares_are_the_exact_ones(hits, n):
+    low, high = new_rows.interval([hits / n], [n])
+    expected = stats.binomtest(hits, n).proportion_ci(method="exact")
+    assert (float(low[0]), float(high[0])) == pytest.approx((expected.low, expected.high))
