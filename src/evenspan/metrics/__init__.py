@@ -10,9 +10,11 @@ from .prediction import (
     READERS,
     accuracy,
     auc,
+    auc_standard_error,
     demographic_parity_difference,
     equal_opportunity_difference,
     group_auc,
+    placements,
     reader_scores,
 )
 from .reconstruction import (
@@ -36,6 +38,7 @@ __all__ = [
     "accuracy",
     "assign_blocks",
     "auc",
+    "auc_standard_error",
     "average_error",
     "balance",
     "block_sums",
@@ -56,6 +59,7 @@ __all__ = [
     "multiplicities",
     "normalised_mutual_information",
     "operator_errors",
+    "placements",
     "reader_scores",
     "retained_variance",
     "worst_error",
