@@ -5,8 +5,11 @@ in the book                 notebook (``across/``)      units
 ==========================  ==========================  ==========================================================
 pages of three data sets,   ``methods.ipynb``           for each of 21 data sets one with the methods of moments,
 chapters *Across papers*                                and one for each method that needs the points
+page of one data set,       ``classifiers.ipynb``       for each of these data sets one for each method, control or
+chapter *What is left*                                  erasure
 ==========================  ==========================  ==========================================================
 
 ``protocol``: which tables, one preparation, one split, the methods fitted to it, and the measures. ``summary``: means,
-ranks, what can be told apart. ``tables``, ``figures``: the pages.
+ranks, what can be told apart. ``classifiers``: what five of them find of the group after every method. ``tables``,
+``figures``: the pages.
 """
