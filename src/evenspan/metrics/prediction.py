@@ -85,9 +85,7 @@ def group_auc(reader: str | ClassifierMixin, fitting: tuple, scoring: tuple) -> 
     )
 
 
-def reader_scores(
-    reader: str | ClassifierMixin, E: np.ndarray, member: np.ndarray, others: np.ndarray
-) -> np.ndarray:
+def reader_scores(reader: str | ClassifierMixin, E: np.ndarray, member: np.ndarray, others: np.ndarray) -> np.ndarray:
     """Scores (m,) of ``others`` (m, k) from a classifier fitted to E (n, k) and to who is a member (n,).
 
     Both are first centred by the mean of E: an offset that all points share tells nothing about the group, but slows
