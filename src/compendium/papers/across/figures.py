@@ -162,7 +162,7 @@ def classifier_panels(found: pd.DataFrame) -> Figure:
     fig, axes = panels(1, len(CLASSIFIERS), (9.0, 0.27 * len(names) + 1.1), sharex=True, sharey=True)
     for panel, classifier in zip(axes.flat, CLASSIFIERS, strict=True):
         some = found[found["classifier"] == classifier].set_index("method").reindex(names)
-        panel.axvline(0.5, color=BRANCH, linestyle="--", linewidth=1.1, zorder=0)
+        panel.axvline(0.5, color=INK, linestyle="--", linewidth=1.1, zorder=0)
         for y, (name, line) in enumerate(some.iterrows()):
             mark = own[name].mark() if name in own else {"color": INK, "marker": "|", "markeredgewidth": 2.2}
             panel.plot([line["low"], line["high"]], [y, y], "-", color=mark["color"], linewidth=1.6, alpha=0.6)
