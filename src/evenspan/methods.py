@@ -176,7 +176,7 @@ KNOWN: Mapping[str, Method] = {
         (("CFPCA-Mean Con.", "CFPCA, means"), ("CFPCA-Mean Con. (linear)",)),
         lambda k, seed: ConvexFairPCA(k, delta=0.1, standardize=False),
     ),
-    "LEACE": Method("means", "p", make=lambda k, seed: LEACE(k)),
+    "LEACE": Method("means", "p", ((), ("LEACE (all features)",)), lambda k, seed: LEACE(k)),
     "INLP": Method(
         "means",
         (3, 1, 0),
@@ -201,6 +201,7 @@ KNOWN: Mapping[str, Method] = {
     "Streaming mean matching": Method(
         "means", (4, 1, 45), (("mean", "mean-matched", "mean constraint, streamed", "FNPM, mean"),)
     ),
+    "Oracle LEACE": Method("means", (5, 0, 180)),
     # -- means and covariances ----------------------------------------------------------------------------------------
     "Fair PCA (covariance)": Method(
         "means and covariances",
@@ -240,6 +241,7 @@ KNOWN: Mapping[str, Method] = {
         lambda k, seed: StreamingFairPCA(k, 2, n_blocks=10, random_state=seed),
         points=True,
     ),
+    "Oracle LEACE (covariance)": Method("means and covariances", (5, 0, 90)),
     # -- distributions, shares in clusters, predictions ---------------------------------------------------------------
     "MMD PCA": Method(
         "distributions",
@@ -345,6 +347,8 @@ def of_estimator(estimator: SubspaceEstimator) -> str:
         return "Robust PCA" if chosen["alpha"] else "Robust PCA (radius 0)"
     if kind == "DisparityFairPCA":
         return "c-FPCA" if chosen["constrained"] else "u-FPCA"
+    if kind == "OracleLEACE":
+        return "Oracle LEACE (covariance)" if chosen["match"] == "covariance" else "Oracle LEACE"
     if kind == "FairPCA":
         return "Fair PCA (covariance)" if chosen["match"] == "covariance" else "Fair PCA"
     if kind == "ConvexFairPCA":

@@ -82,6 +82,10 @@ def test_parts_are_stratified_disjoint_and_in_units_of_the_training_part(made, p
     np.testing.assert_allclose(parts.train_points.X.mean(axis=0), 0.0, atol=1e-12)
     np.testing.assert_allclose(parts.train_points.X.std(axis=0), 1.0, rtol=1e-12)
     assert np.abs(parts.test_points.X.mean(axis=0)).max() > 1e-3
+    fewer = protocol.split_rows(made.groups, 3, (60, np.inf))
+    assert set(fewer[0]) < set(train)
+    assert [(made.groups[fewer[0]] == g).sum() for g in "ab"] == [43, 17]  # the same share of 105 and of 42
+    np.testing.assert_array_equal(fewer[1], test)
     again = (made.X[test][:, :7] - made.X[train][:, :7].mean(axis=0)) / made.X[train][:, :7].std(axis=0)
     np.testing.assert_allclose(parts.test_points.X, again, rtol=1e-10)
 

@@ -2,7 +2,11 @@
 
 import numpy as np
 import pytest
+from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import PolynomialFeatures, StandardScaler
 from sklearn.svm import SVC
 
 from evenspan import metrics
@@ -83,6 +87,63 @@ def test_only_the_kernel_reader_sees_unequal_spreads_and_rounding_is_no_signal()
     for size, area in ((1e-13, 0.5), (1e-6, 0.5), (10.0, 1.0)):
         E = np.outer(z, [size, 2 * size])
         assert metrics.group_auc("linear", (E, z), (E, z)) == area
+
+
+def whitened(X):
+    X = X - X.mean(axis=0)
+    return X @ np.linalg.inv(np.linalg.cholesky(X.T @ X / len(X))).T
+
+
+def test_equal_moments_stop_the_classifiers_that_are_linear_in_them_and_no_others():
+    """Corners of a square and a normal sample of exactly the same mean and covariance; then either is changed."""
+    rng = np.random.default_rng(8)
+
+    def made():
+        corners = rng.choice([-1.0, 1.0], size=(900, 2)) + 0.25 * rng.normal(size=(900, 2))
+        return np.vstack([whitened(corners), whitened(rng.normal(size=(500, 2)))]), np.repeat(["a", "b"], [900, 500])
+
+    classifiers = [
+        LogisticRegression(),
+        make_pipeline(PolynomialFeatures(2, include_bias=False), StandardScaler(), LogisticRegression()),
+        HistGradientBoostingClassifier(early_stopping=False),
+    ]
+    (X, z), (F, new) = made(), made()
+    for change, seen in (
+        (lambda X, z: X, [False, False, True]),
+        (lambda X, z: X + np.outer(z == "b", [1.0, 0.0]), [True, True, True]),
+        (lambda X, z: X * np.where(z == "b", 2.0, 1.0)[:, None], [False, True, True]),
+    ):
+        parts = (change(X, z), z), (change(F, new), new)
+        found = [metrics.group_auc(classifier, *parts) for classifier in classifiers]
+        assert [area > 0.6 for area in found] == seen
+        assert [area == 0.5 for area in found] == [not one for one in seen]
+
+
+def test_a_classifier_is_cloned_and_may_give_probabilities(parts):
+    (E, z), (F, new) = map(two, parts)
+    given = LogisticRegression(C=1.0, max_iter=10_000, tol=1e-8)
+    assert metrics.group_auc(given, (E, z), (F, new)) == metrics.group_auc("linear", (E, z), (F, new))
+    assert not hasattr(given, "coef_")
+    near = KNeighborsClassifier(9)
+    expected = near.fit(E - E.mean(axis=0), z == "crimson").predict_proba(F - E.mean(axis=0))[:, 1]
+    np.testing.assert_array_equal(metrics.reader_scores(near, E, z == "crimson", F), expected)
+    assert metrics.group_auc(near, (E, z), (F, new)) == pytest.approx(metrics.auc(new == "crimson", expected))
+
+
+def test_the_standard_error_of_an_area_is_its_deviation_over_samples():
+    """Rounded scores of unequal spread: there are ties, and the rank-sum formula of no difference is wrong."""
+    rng, member = np.random.default_rng(6), np.repeat([True, False], [60, 25])
+    drawn = [np.round(np.where(member, rng.normal(1.0, 2.0, 85), rng.normal(0.0, 0.5, 85)), 1) for _ in range(600)]
+    found = np.array([metrics.auc(member, scores) for scores in drawn])
+    errors = np.array([metrics.auc_standard_error(member, scores) for scores in drawn])
+    assert errors.mean() == pytest.approx(found.std(), rel=0.06)
+    assert np.sqrt(86 / (12 * 60 * 25)) > 1.15 * found.std()  # the control
+    assert 0.92 < (np.abs(found - found.mean()) < 1.96 * errors).mean() < 0.98
+    right = metrics.placements(member, drawn[0])
+    assert (right[member].mean(), right[~member].mean()) == pytest.approx((found[0], found[0]))
+    assert metrics.auc_standard_error(member, 1e-9 * drawn[0]) == 0.0  # ties, as for the area
+    with pytest.raises(GroupError, match="1 members and 84 others"):
+        metrics.auc_standard_error(np.arange(85) == 3, drawn[0])
 
 
 def test_what_cannot_be_predicted_or_compared_is_refused(parts):

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from compendium.papers.across import figures, summary, tables
+from compendium.papers.across import classifiers, figures, summary, tables
 from compendium.papers.across.protocol import COMPONENTS, DATASETS, METRICS
 from compendium.papers.across.summary import Friedman
 from compendium.paths import root
@@ -190,11 +190,31 @@ def test_lists_name_every_method_data_set_and_measure_and_their_chapters_exist()
     assert {metric for some in tables.QUESTIONS.values() for metric in some} | {*figures.GAINS} <= set(METRICS)
 
 
+def test_classifiers_have_a_panel_each_and_methods_their_marks():
+    names = ("Fair PCA", "PCA", "Oracle LEACE", "LEACE", "LEACE (all features)", "groups permuted", "all features")
+    rows = [(name, one, 0.5 + 0.05 * i, 0.02 * (1 + j)) for i, name in enumerate(names)
+            for j, one in enumerate(classifiers.CLASSIFIERS) if (i, j) != (2, 4)]  # fmt: skip
+    found = pd.DataFrame(rows, columns=["method", "classifier", "mean", "half"])
+    found = found.assign(low=found["mean"] - found["half"], high=found["mean"] + found["half"])
+    fig = figures.classifier_panels(found)
+    panels = [panel for panel in fig.axes if panel.get_title()]
+    assert [panel.get_title().replace("\n", " ") for panel in panels] == list(classifiers.CLASSIFIERS)
+    order = ["all features", "groups permuted", "PCA", "Fair PCA", "LEACE", "LEACE (all features)", "Oracle LEACE"]
+    assert [text.get_text() for text in panels[0].get_yticklabels()] == order
+    marked = marks(panels[1])
+    assert marked[DRESSED["PCA"].marker][:2] == pytest.approx((0.55, 2))
+    assert np.isnan(marks(panels[4])[(5, 0, 180)][0])  # a classifier without a value has no mark
+    bars = [line.get_xdata() for line in panels[1].lines if line.get_marker() == "None"][1:]
+    np.testing.assert_allclose(np.ptp(bars, axis=1), 0.08)
+    sizes = {text.get_fontsize() for panel in panels for text in (panel.title, *panel.get_yticklabels())}
+    assert min(sizes) * 44 * 16 / (96 * fig.get_figwidth()) >= 8  # points on a phone, where it is 44rem wide
+
+
 def test_without_results_every_figure_and_table_says_so():
     nothing = pd.DataFrame()
     for fig in (figures.rank_panels(nothing), figures.rank_shifts(nothing), figures.frontiers(nothing, nothing),
                 figures.prices(nothing), figures.decision(nothing), figures.coverage(nothing),
-                figures.coverage_by_row(nothing)):  # fmt: skip
+                figures.coverage_by_row(nothing), figures.classifier_panels(nothing)):  # fmt: skip
         assert "has not been stored" in fig.axes[0].texts[0].get_text()
     for shown in (tables.guide(nothing, 5), tables.guide_by_size(nothing), tables.told_apart([]),
                   tables.prices(nothing), tables.excess(nothing, nothing)):  # fmt: skip

@@ -16,7 +16,6 @@ from .. import metrics
 from ..core.answer import FairSubspace
 from ..metrics.bootstrap import interval
 from ..metrics.linear_map import LinearMap, encoder
-from ..metrics.prediction import TIED
 from .judge import LEVEL, Row
 from .passes import Points
 
@@ -124,21 +123,10 @@ class Readers:
 
     def _area(self, member: np.ndarray, scores: np.ndarray) -> tuple[float, np.ndarray]:
         """The area under the curve (``metrics.auc``), and in every sample to first order in the weights of the rows."""
-        share, weights = member.mean(axis=0), self._weights(len(scores))
-        if np.ptp(scores, axis=0) < TIED:
-            return 0.5, np.full(len(weights), 0.5)
-        # What each row contributes: the share of rows of the other kind that it is ranked right against, ties half.
-        inside, outside = np.sort(scores[member]), np.sort(scores[~member])
-        right = np.where(member, _below(outside, scores), 1.0 - _below(inside, scores))
+        share, weights, right = member.mean(axis=0), self._weights(len(scores)), metrics.placements(member, scores)
         area = float(right[member].mean(axis=0))
         influence = (right - area) / np.where(member, share, 1.0 - share)
         return area, np.clip(area + weights @ influence / len(scores), 0.0, 1.0)
-
-
-def _below(ranked: np.ndarray, scores: np.ndarray) -> np.ndarray:
-    """Share of the ranked scores below each score, those equal to it counted half."""
-    left, right = (np.searchsorted(ranked, scores, side=side) for side in ("left", "right"))
-    return 0.5 * (left + right) / len(ranked)
 
 
 def _by_chance(member: np.ndarray, readers: int) -> float:

@@ -11,9 +11,11 @@ from .prediction import (
     READERS,
     accuracy,
     auc,
+    auc_standard_error,
     demographic_parity_difference,
     equal_opportunity_difference,
     group_auc,
+    placements,
     reader_scores,
 )
 from .reconstruction import (
@@ -37,6 +39,7 @@ __all__ = [
     "accuracy",
     "assign_blocks",
     "auc",
+    "auc_standard_error",
     "average_error",
     "balance",
     "block_sums",
@@ -59,6 +62,7 @@ __all__ = [
     "multiplicities",
     "normalised_mutual_information",
     "operator_errors",
+    "placements",
     "reader_scores",
     "retained_variance",
     "worst_error",

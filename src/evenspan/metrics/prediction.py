@@ -1,8 +1,9 @@
-"""The judge of predictions: disparities between groups, and readers that tell the group from a representation."""
+"""The judge of predictions: disparities between groups, and classifiers that tell the group from a representation."""
 
 from collections.abc import Callable
 
 import numpy as np
+from sklearn.base import ClassifierMixin, clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
 from sklearn.svm import SVC
@@ -16,7 +17,7 @@ READERS: dict[str, Callable] = {
     "kernel": lambda: SVC(kernel="rbf", gamma="scale", C=1.0),
 }
 
-#: Scores that differ by less than this, in units of a logistic or margin score, are ties: rounding tells nothing.
+#: Scores that all differ by less than this, in units of a logistic or margin score or of a probability, are ties.
 TIED = 1e-6
 
 
@@ -52,13 +53,13 @@ def _spread_of_rates(hits: np.ndarray, groups, what: str) -> float:
     return float(np.ptp(rates, axis=0))
 
 
-def group_auc(reader: str, fitting: tuple, scoring: tuple) -> float:
-    """How well a reader fitted on one sample ranks the groups of another: area under the ROC curve, 0.5 by chance.
+def group_auc(reader: str | ClassifierMixin, fitting: tuple, scoring: tuple) -> float:
+    """How well a classifier fitted on one sample ranks the groups of another: area under the ROC curve, 0.5 by chance.
 
     Parameters
     ----------
-    reader : str
-        A key of ``READERS``.
+    reader : str or scikit-learn classifier
+        A key of ``READERS``, or an unfitted classifier, which is cloned.
     fitting, scoring : tuple
         ``(embedding (n, k), groups (n,))`` of each sample; the same twice for the area in sample.
 
@@ -84,18 +85,67 @@ def group_auc(reader: str, fitting: tuple, scoring: tuple) -> float:
     )
 
 
-def reader_scores(reader: str, E: np.ndarray, member: np.ndarray, others: np.ndarray) -> np.ndarray:
-    """Scores (m,) of ``others`` (m, k) from a reader fitted to E (n, k) and to who is a member (n,).
+def reader_scores(reader: str | ClassifierMixin, E: np.ndarray, member: np.ndarray, others: np.ndarray) -> np.ndarray:
+    """Scores (m,) of ``others`` (m, k) from a classifier fitted to E (n, k) and to who is a member (n,).
 
     Both are first centred by the mean of E: an offset that all points share tells nothing about the group, but slows
-    the linear reader down and widens the kernel.
+    the linear classifier down and widens the kernel. Classifiers without a decision function give probabilities.
     """
-    if reader not in READERS:
-        raise ConfigurationError(f"reader={reader!r}; needed is one of {', '.join(READERS)}.")
+    if isinstance(reader, str) and reader not in READERS:
+        raise ConfigurationError(
+            f"reader={reader!r}; needed is one of {', '.join(READERS)}, or a classifier of scikit-learn."
+        )
     offset = E.mean(axis=0)
-    return READERS[reader]().fit(E - offset, member).decision_function(others - offset)
+    fitted = (READERS[reader]() if isinstance(reader, str) else clone(reader)).fit(E - offset, member)
+    if hasattr(fitted, "decision_function"):
+        return fitted.decision_function(others - offset)
+    return fitted.predict_proba(others - offset)[:, 1]
 
 
 def auc(member: np.ndarray, scores: np.ndarray) -> float:
     """Area under the ROC curve of scores (n,) for who is a member (n,); 0.5 where all scores are tied."""
     return 0.5 if np.ptp(scores, axis=0) < TIED else float(roc_auc_score(member, scores))
+
+
+def placements(member: np.ndarray, scores: np.ndarray) -> np.ndarray:
+    """Share of the rows of the other kind that each row (n,) is ranked right against, ties half."""
+    if np.ptp(scores, axis=0) < TIED:
+        return np.full(len(scores), 0.5)
+    inside, outside = np.sort(scores[member]), np.sort(scores[~member])
+    return np.where(member, _below(outside, scores), 1.0 - _below(inside, scores))
+
+
+def _below(ranked: np.ndarray, scores: np.ndarray) -> np.ndarray:
+    left, right = (np.searchsorted(ranked, scores, side=side) for side in ("left", "right"))
+    return 0.5 * (left + right) / len(ranked)
+
+
+def auc_standard_error(member: np.ndarray, scores: np.ndarray) -> float:
+    r"""Standard error of ``auc(member, scores)`` for scores that are given: the scored rows vary, the classifier not.
+
+    .. math:: \sqrt{ s_1^2 / m + s_0^2 / n }
+
+    with :math:`s_1^2` and :math:`s_0^2` the sample variances of the placements of the m members and of the n others.
+
+    Parameters
+    ----------
+    member : ndarray of bool of shape (n,)
+        Who is a member; at least two are and two are not.
+    scores : ndarray of shape (n,)
+        Their scores.
+
+    Returns
+    -------
+    float
+        0 where the two are ranked without one mistake, so that an interval from it has no width there.
+
+    References
+    ----------
+    E. R. DeLong, D. M. DeLong and D. L. Clarke-Pearson (1988), Comparing the areas under two or more correlated
+    receiver operating characteristic curves: a nonparametric approach, Biometrics 44(3).
+    """
+    right = placements(member, scores)
+    parts = right[member], right[~member]
+    if min(map(len, parts)) < 2:
+        raise GroupError(f"{len(parts[0])} members and {len(parts[1])} others; needed are at least two of each.")
+    return float(np.sqrt(sum(part.var(axis=0, ddof=1) / len(part) for part in parts)))

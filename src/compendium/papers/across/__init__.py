@@ -7,9 +7,11 @@ pages of three data sets,   ``methods.ipynb``           for each of 21 data sets
 chapters *Across papers*                                and one for each method that needs the points
 page of one table, chapter  ``bounds.ipynb``            for each of the data sets five, of 100 samples each
 *Gaps on new rows*
+page of one data set,       ``classifiers.ipynb``       for each of these data sets one for each method, control or
+chapter *What is left*                                  erasure
 ==========================  ==========================  ==========================================================
 
 ``protocol``: which tables, one preparation, one split, the methods fitted to it, and the measures. ``summary``: means,
-ranks, what can be told apart. ``new_rows``: tables as populations, and how often bounds hold. ``tables``,
-``figures``: the pages.
+ranks, what can be told apart. ``new_rows``: tables as populations, and how often bounds hold. ``classifiers``: what
+five of them find of the group after every method. ``tables``, ``figures``: the pages.
 """

@@ -19,6 +19,7 @@ from evenspan.displays.style import INK
 from evenspan.methods import METHODS
 
 from ...book.figures import grid, line_each, panels, words
+from .classifiers import CLASSIFIERS, CONTROLS, in_order
 
 #: The look of every method of the comparison, by its name in results.
 DRESSED = looks(METHODS)
@@ -185,6 +186,31 @@ def coverage_by_row(results: pd.DataFrame) -> Figure:
         panel.plot(some["largest row"], some["errors: coverage"], linestyle="", markersize=6, **DRESSED[method].open())
     panel.set(xscale="log", xlabel="largest share of one row", ylabel="share of samples in which the bound holds")
     return _explained(fig, results["method"], [Line2D([], [], color=INK, label="95 %")])
+
+
+def classifier_panels(found: pd.DataFrame) -> Figure:
+    """Areas under the ROC curve, a panel for each classifier and a line for each method, with bars from low to high.
+
+    ``found`` are the areas of one data set with their intervals, or medians over data sets with their quartiles.
+    """
+    if found.empty:
+        return _nothing("area")
+    names = in_order(found["method"])
+    own = looks(name for name in names if name not in CONTROLS)
+    fig, axes = panels(1, len(CLASSIFIERS), (9.0, 0.27 * len(names) + 1.1), sharex=True, sharey=True)
+    for panel, classifier in zip(axes.flat, CLASSIFIERS, strict=True):
+        some = found[found["classifier"] == classifier].set_index("method").reindex(names)
+        panel.axvline(0.5, color=INK, linestyle="--", linewidth=1.1, zorder=0)
+        for y, (name, line) in enumerate(some.iterrows()):
+            mark = own[name].mark() if name in own else {"color": INK, "marker": "|", "markeredgewidth": 2.2}
+            panel.plot([line["low"], line["high"]], [y, y], "-", color=mark["color"], linewidth=1.6, alpha=0.6)
+            panel.plot(line["mean"], y, markersize=8, **mark)
+        panel.set_title(textwrap.fill(classifier, 14), fontsize="medium")
+        panel.set_xticks([0.5, 0.75, 1.0], ["0.5", "0.75", "1"])
+        panel.grid(visible=False, axis="y")
+    line_each(axes[0, 0], names)
+    fig.supxlabel("area under the ROC curve, held out", fontsize="medium")
+    return fig
 
 
 def decision(guide: pd.DataFrame) -> Figure:

@@ -185,20 +185,27 @@ class Parts:
     by_label: GroupMoments | None = None
 
 
-def split_rows(groups: np.ndarray, split: int) -> tuple[np.ndarray, np.ndarray]:
-    """Row numbers of the training and the held-out part: ``default_rng((SEED, split))`` permutes group after group."""
+def split_rows(groups: np.ndarray, split: int, most: tuple[float, float] = (np.inf, np.inf)) -> tuple[np.ndarray, ...]:
+    """Row numbers of the training and the held-out part: ``default_rng((SEED, split))`` permutes group after group.
+
+    Of a part with more rows than ``most`` so many are kept, the same share of each group up to rounding.
+    """
     rng, train, test = np.random.default_rng((SEED, split)), [], []
     for label in np.unique(groups):
         order = rng.permutation(np.flatnonzero(groups == label))
         cut = int(TRAIN_SHARE * len(order))
         train.append(order[:cut])
         test.append(order[cut:])
-    return np.sort(np.concatenate(train)), np.sort(np.concatenate(test))
+    shares = [min(1.0, rows / sum(map(len, part))) for rows, part in zip(most, (train, test), strict=True)]
+    return tuple(
+        np.sort(np.concatenate([of_group[: round(share * len(of_group))] for of_group in part]))
+        for share, part in zip(shares, (train, test), strict=True)
+    )
 
 
-def parts_of(data: Dataset, split: int) -> Parts:
-    """One split of prepared rows."""
-    rows = split_rows(data.groups, split)
+def parts_of(data: Dataset, split: int, most: tuple[float, float] = (np.inf, np.inf)) -> Parts:
+    """One split of prepared rows, with at most so many of them in the training and the held-out part."""
+    rows = split_rows(data.groups, split, most)
     raw = GroupMoments.from_data(data.X[rows[0]], data.groups[rows[0]])
     varies = varying(raw)
     X = (data.X[:, varies] - raw.mean[varies]) / raw.scale()[varies]
