@@ -85,13 +85,14 @@ def rest_is_below(H: np.ndarray, s: float, values: np.ndarray, V: np.ndarray) ->
     """Whether no eigenvalue of the symmetric H reaches s but those among the given ones, values (m,), vectors (d, m).
 
     By a Cholesky factorisation of s I - H, in which the given eigenvectors have been lifted above 0: with it no
-    direction orthogonal to them has a quotient of s. d^3 / 3 operations.
+    direction orthogonal to them has a quotient of s. d^3 / 3 operations, in the precision of H.
     """
-    lifted = V * np.sqrt(np.maximum(values - s, 0.0) + np.abs(values).max(axis=0))
+    lifted = V * np.sqrt(np.maximum(values - s, 0.0) + np.abs(values).max(axis=0)).astype(H.dtype)
+    syrk, potrf = linalg.get_blas_funcs("syrk", dtype=H.dtype), linalg.get_lapack_funcs("potrf", dtype=H.dtype)
     # The transpose of a C-ordered symmetric matrix is itself, in the order that LAPACK works on in place.
-    M = linalg.blas.dsyrk(1.0, lifted, beta=-1.0, c=H.T, lower=1)
-    M[np.diag_indices(len(H))] += s
-    return linalg.lapack.dpotrf(M, lower=1, clean=0, overwrite_a=1)[1] == 0
+    M = syrk(1.0, lifted, beta=-1.0, c=H.T, lower=1)
+    M[np.diag_indices(len(H))] += H.dtype.type(s)
+    return potrf(M, lower=1, clean=0, overwrite_a=1)[1] == 0
 
 
 def leading_eigenspace(H: np.ndarray, k: int, start: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:

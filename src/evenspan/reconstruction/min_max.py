@@ -11,6 +11,12 @@ the gap. One eigendecomposition gives :math:`\varphi`, the interval of its slope
 :math:`\varphi' \ni (a_0 - a_1) - \operatorname{tr} D P`, :math:`D = S_0 - S_1`, and where the k-th eigenvalue is simple
 
 .. math:: \varphi'' = -2 \sum_{i \le k < j} (u_i^\top D u_j)^2 / (\lambda_i - \lambda_j) .
+
+The relaxation for any number of groups (:mod:`evenspan.reconstruction.relaxation`) has the same value for two, but does
+not give what this search gives. Its path ends at a stated gap, the search at rounding error, without which losses are
+not equal where eigenvalues nearly tie or nearly vanish. At a tie its answer is fractional, and rounding and descent look
+for the projector that is built here in closed form. And one unknown takes a few eigenvalue problems, where the path,
+the roundings and the descents take hundreds of small ones.
 """
 
 from collections.abc import Mapping
@@ -56,13 +62,6 @@ class _Point:
     curvature: float
     values: np.ndarray
     vectors: np.ndarray
-
-
-def offsets(matrices: np.ndarray, k: int, objective: Literal["loss", "error"]) -> np.ndarray:
-    """What is subtracted from, shape (G,): the most k components can keep of each group, or all of its variance."""
-    if objective == "loss":
-        return np.array([linalg.eigvalsh(S, check_finite=False)[-k:].sum(axis=0) for S in matrices])
-    return np.trace(matrices, axis1=1, axis2=2)
 
 
 def solve_min_max(
