@@ -14,9 +14,9 @@ the gap. One eigendecomposition gives :math:`\varphi`, the interval of its slope
 
 The relaxation for any number of groups (:mod:`evenspan.reconstruction.relaxation`) has the same value for two, but does
 not give what this search gives. Its path ends at a stated gap, the search at rounding error, without which losses are
-not equal where eigenvalues nearly tie or nearly vanish. At a tie its answer is fractional, and rounding and descent look
-for the projector that is built here in closed form. And one unknown takes a few eigenvalue problems, where the path,
-the roundings and the descents take hundreds of small ones.
+not equal where eigenvalues nearly tie or nearly vanish. At a tie its answer is fractional, and the projector that is
+built here in closed form has to be looked for by rounding and descent. And one unknown takes a few eigenvalue problems,
+where the path, the roundings and the descents take hundreds of small ones.
 """
 
 from collections.abc import Mapping
