@@ -47,11 +47,6 @@ def relaxed_start(gram: Gram, n_clusters: int, rng: np.random.Generator, *, n_in
     return RelaxedStart(fill_empty(gram, labels, n_clusters), values)
 
 
-def relaxed_labels(gram: Gram, n_clusters: int, rng: np.random.Generator) -> np.ndarray:
-    """The labels of `relaxed_start`."""
-    return relaxed_start(gram, n_clusters, rng).labels
-
-
 def leading_eigenvectors(gram: Gram, k: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
     """The k largest eigenvalues, decreasing, and their eigenvectors (n, k); in double precision.
 
@@ -98,7 +93,7 @@ def starting_point(gram: Gram, init, n_clusters: int, rng: np.random.Generator) 
     if isinstance(init, str):
         if init != "relaxed":
             raise ConfigurationError(f"init={init!r}; needed is 'relaxed' or one label for each point.")
-        return relaxed_labels(gram, n_clusters, rng)
+        return relaxed_start(gram, n_clusters, rng).labels
     given = np.asarray(init)
     if given.shape != (gram.n,):
         raise ConfigurationError(f"init has shape {given.shape}; needed is one label for each of {gram.n} points.")
