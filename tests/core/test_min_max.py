@@ -16,7 +16,8 @@ from evenspan.reconstruction.group_errors import (
     square_root_map,
     truncate,
 )
-from evenspan.reconstruction.min_max import MinMaxFairPCA, pick, solve_min_max
+from evenspan.reconstruction.joint_range import pick
+from evenspan.reconstruction.min_max import MinMaxFairPCA, solve_min_max
 from evenspan.reconstruction.multi_criteria import criteria_offsets, round_by_lp, samadi
 from evenspan.reconstruction.multiplicative_weights import correct_choice, released_choice, run
 from evenspan.reconstruction.relaxation import relax

@@ -42,6 +42,7 @@ from .group_errors import (
     square_root_map,
     truncate,
 )
+from .joint_range import pick
 from .multi_criteria import criteria_offsets, samadi, solve_multi_criteria
 from .multiplicative_weights import correct_choice, run
 
@@ -202,30 +203,6 @@ def _meeting(left: _Point, right: _Point) -> float:
     if not bend > 0:
         return 0.5 * h
     return min(max((right.dual - left.dual - right.slope * h) / bend, 0.0), h)
-
-
-def pick(values: np.ndarray, vectors: np.ndarray, s: int, wanted: float) -> np.ndarray:
-    """s orthonormal columns from the eigenvectors of D whose trace against D is ``wanted``, or as near as possible.
-
-    From the s smallest eigenvalues (increasing order) one eigenvector after the other is exchanged for the one q - s
-    places up; the exchange that would pass the wanted trace is replaced by a rotation. Exchanged eigenvectors are
-    distinct, so the columns stay orthonormal.
-    """
-    q = len(values)
-    columns = vectors[:, :s].copy()
-    current = float(values[:s].sum(axis=0))
-    for j in range(s - 1, -1, -1):
-        if current >= wanted:
-            break
-        new = q - s + j
-        rise = float(values[new] - values[j])
-        if current + rise <= wanted:
-            columns[:, j] = vectors[:, new]
-        elif rise > 0:
-            share = (wanted - current) / rise
-            columns[:, j] = np.sqrt(1.0 - share) * vectors[:, j] + np.sqrt(share) * vectors[:, new]
-        current += rise
-    return columns
 
 
 MODES = ("rank-k", "k+1", "truncate")
