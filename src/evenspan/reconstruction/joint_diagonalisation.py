@@ -25,7 +25,7 @@ zero.
 """
 
 from dataclasses import dataclass
-from numbers import Integral, Real
+from numbers import Real
 from typing import Literal
 
 import numpy as np
@@ -33,6 +33,7 @@ from scipy import linalg
 from scipy.linalg import lapack
 
 from ..core.errors import ConfigurationError, DataError
+from ..core.inputs import whole_number
 
 #: From this number of features on the way down begins in single precision, in which products cost half.
 LARGE = 100
@@ -363,7 +364,7 @@ def joint_diagonalise(
         raise ConfigurationError(f"mode={mode!r}; needed is 'orthogonal' or 'paper'.")
     if undefined not in ("stop", "skip"):
         raise ConfigurationError(f"undefined={undefined!r}; needed is 'stop' or 'skip'.")
-    steps = require_steps(max_iter, MAX_ITER[mode])
+    steps = MAX_ITER[mode] if max_iter is None else whole_number("max_iter", max_iter, 1)
     if not (isinstance(rtol, Real) and 0 <= rtol < 1):
         raise ConfigurationError(f"rtol={rtol!r}; needed is a number from 0 up to, but not including, 1.")
     matrices = require_symmetric(matrices)
@@ -469,15 +470,6 @@ def require_symmetric(matrices) -> np.ndarray:
     if np.abs(S - S.transpose(0, 2, 1)).max() > 1e-8 * np.abs(S).max():
         raise DataError("matrices are not symmetric. Pass moments or covariances, or their symmetric parts.")
     return 0.5 * (S + S.transpose(0, 2, 1))
-
-
-def require_steps(max_iter, default: int) -> int:
-    """``max_iter`` as a whole number of at least 1, or the default where it is None."""
-    if max_iter is None:
-        return default
-    if not isinstance(max_iter, Integral) or isinstance(max_iter, bool) or max_iter < 1:
-        raise ConfigurationError(f"max_iter={max_iter!r}; needed is a whole number of at least 1, or None.")
-    return int(max_iter)
 
 
 def _transformed(U: np.ndarray, matrices: np.ndarray) -> np.ndarray:

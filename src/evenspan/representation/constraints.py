@@ -56,7 +56,7 @@ def unit_columns(values: np.ndarray, weights: np.ndarray) -> np.ndarray:
     Constant columns become zero.
     """
     Z = values - np.average(values, axis=0, weights=weights)
-    # Once more: what rounding left of the mean of large values.
+    # Once more: what rounding left of the mean of large values would be multiplied by the mean of X.
     Z -= np.average(Z, axis=0, weights=weights)
     Z *= np.sqrt(weights)[:, None]
     lengths = np.linalg.norm(Z, axis=0)
@@ -136,11 +136,7 @@ def quantity_constraints(X, quantities: np.ndarray | None, weights: np.ndarray |
     if quantities is None:
         return None
     weights = np.ones(len(quantities)) if weights is None else np.asarray(weights, dtype=np.float64)
-    Z = quantities - np.average(quantities, axis=0, weights=weights)
-    # Once more: what rounding left of the mean of large values would be multiplied by the mean of X.
-    Z -= np.average(Z, axis=0, weights=weights)
-    lengths = np.sqrt(weights @ Z**2)
-    Z = np.divide(Z, lengths, out=np.zeros_like(Z), where=lengths > 0) * weights[:, None]
+    Z = unit_columns(quantities, weights) * np.sqrt(weights)[:, None]
     n, d, rows = row_blocks(X)
     step = max(BLOCK_ENTRIES // d, 256)
     return sum(np.asarray(rows(a, a + step), dtype=np.float64).T @ Z[a : a + step] for a in range(0, n, step))
