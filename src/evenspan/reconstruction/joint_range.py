@@ -62,7 +62,8 @@ class Support:
         s, q = self.k - self.fixed.shape[1], self.tied.shape[1]
         # The error moves along the tangent by minus what is kept of it: the first end keeps the largest shares.
         high, low = self.shares[q - s :].sum(axis=0), self.shares[:s].sum(axis=0)
-        return np.hstack([self.fixed, pick(self.shares, self.tied, s, float(high + at * (low - high)))])
+        taken = pick(-self.shares[::-1], self.tied[:, ::-1], s, -float(high + at * (low - high)))
+        return np.hstack([self.fixed, taken[:, ::-1]])
 
 
 def pick(values: np.ndarray, vectors: np.ndarray, s: int, wanted: float) -> np.ndarray:
