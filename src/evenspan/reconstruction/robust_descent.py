@@ -82,7 +82,7 @@ class RobustObjective:
         return cls(factors, np.where(factors < 0, -1.0, 1.0) * roots)
 
     def branches(self, q) -> np.ndarray:
-        """Value of every ordered pair, shape (..., pairs)."""
+        """J of every ordered pair of groups, shape (..., G (G - 1)); for two groups J_0 and J_1."""
         roots = np.sqrt(np.maximum(q, 0.0))[..., None, :]
         return (self.factors * np.maximum(roots + self.shifts, 0.0) ** 2).sum(axis=-1)
 
@@ -110,11 +110,6 @@ class RobustObjective:
 def ordered_pairs(G: int) -> np.ndarray:
     """All (a, a') with a different from a', in lexicographic order, shape (G (G - 1), 2)."""
     return np.array([(a, b) for a in range(G) for b in range(G) if a != b])
-
-
-def branch_values(q, shares, radii, penalty) -> np.ndarray:
-    """J of every ordered pair of groups, shape (..., G (G - 1)); for two groups J_0 and J_1."""
-    return RobustObjective.of(shares, radii, penalty).branches(q)
 
 
 def objective(q, shares, radii, penalty) -> np.ndarray:
