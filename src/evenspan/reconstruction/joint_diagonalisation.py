@@ -25,7 +25,6 @@ zero.
 """
 
 from dataclasses import dataclass
-from numbers import Real
 from typing import Literal
 
 import numpy as np
@@ -34,6 +33,7 @@ from scipy.linalg import lapack
 
 from ..core.errors import ConfigurationError, DataError
 from ..core.inputs import whole_number
+from ..core.options import number, one_of
 
 #: From this number of features on the way down begins in single precision, in which products cost half.
 LARGE = 100
@@ -360,13 +360,10 @@ def joint_diagonalise(
     >>> found.status, found.diagonals.round(6).tolist()
     ('converged', [[1.0, 2.0], [5.0, 1.0]])
     """
-    if mode not in MAX_ITER:
-        raise ConfigurationError(f"mode={mode!r}; needed is 'orthogonal' or 'paper'.")
-    if undefined not in ("stop", "skip"):
-        raise ConfigurationError(f"undefined={undefined!r}; needed is 'stop' or 'skip'.")
+    one_of(*MAX_ITER).require("mode", mode)
+    one_of("stop", "skip").require("undefined", undefined)
+    number(0, 1, high_open=True).require("rtol", rtol)
     steps = MAX_ITER[mode] if max_iter is None else whole_number("max_iter", max_iter, 1)
-    if not (isinstance(rtol, Real) and 0 <= rtol < 1):
-        raise ConfigurationError(f"rtol={rtol!r}; needed is a number from 0 up to, but not including, 1.")
     matrices = require_symmetric(matrices)
     U = start_basis(matrices, init, weights, orthonormal=mode == "orthogonal")
     floor = ROUNDING * float(np.vdot(matrices, matrices))

@@ -16,6 +16,7 @@ from scipy import linalg
 
 from ..core.errors import ConfigurationError
 from ..core.linalg import top_eigenspace
+from ..core.options import whole
 from .group_errors import best_kept
 
 #: From this number of features on the steps are taken in a subspace that grows where its residual asks for it.
@@ -157,8 +158,7 @@ def run(
     rates = np.asarray(rates, dtype=np.float64)
     if rates.ndim != 1 or not len(rates) or not (np.isfinite(rates) & (rates > 0)).all():
         raise ConfigurationError(f"rates={rates.tolist()!r}; needed is a sequence of positive learning rates.")
-    if iterations < 1:
-        raise ConfigurationError(f"iterations={iterations!r}; needed is at least 1.")
+    whole(1).require("iterations", iterations)
     matrices = np.ascontiguousarray(matrices, dtype=np.float64)
     bests = best_kept(matrices, k)
     unit = 1.0 / bests.max() if scale and bests.max() > 0 else 1.0

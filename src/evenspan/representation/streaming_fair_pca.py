@@ -348,8 +348,7 @@ class StreamingFairPCA(SubspaceEstimator):
             self._power = self._begin(reader)
         reader.dtype = self._power.W.dtype
         power = self._power
-        if phase not in PHASES:
-            raise ConfigurationError(f"phase={phase!r}; needed is one of {', '.join(PHASES)}.")
+        one_of(*PHASES).require("phase", phase)
         if phase == "gap" and power.phase == "components":
             raise ConfigurationError(
                 "phase='gap' after phase='components': what is removed is fixed when the second phase begins. Fit a "
