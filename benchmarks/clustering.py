@@ -23,7 +23,7 @@ from compendium.data.fetch import status_of
 from evenspan.clustering import FairKernelKMeans, WeightRule, base_kernel, twelve_kernels
 from evenspan.clustering.fair_assignment import FairAssignmentKMeans
 from evenspan.clustering.fairness_first import FairnessFirstClustering
-from evenspan.clustering.kernel_kmeans import relaxed_labels
+from evenspan.clustering.kernel_kmeans import relaxed_start
 from evenspan.clustering.kernels import DenseGram
 from evenspan.clustering.row_update import row_updates
 from evenspan.core.cluster_counts import ClusterCounts, tally
@@ -161,7 +161,7 @@ def main() -> None:
 
     K, codes, c, name = faces()
     gram = DenseGram(K)
-    starts = np.array([relaxed_labels(gram, c, np.random.default_rng(seed)) for seed in range(SEEDS)])
+    starts = np.array([relaxed_start(gram, c, np.random.default_rng(seed)).labels for seed in range(SEEDS)])
     paths = search_plainly(K, codes, starts, c)
     if not same(paths, search_singly(gram, codes, starts, c)):
         raise AssertionError("the library does not pass through the labels of the plain steps")
@@ -173,7 +173,7 @@ def main() -> None:
     )
     P, sides = points(1000, 20)
     larger = DenseGram(base_kernel(P, 7))
-    starts = np.array([relaxed_labels(larger, 10, np.random.default_rng(seed)) for seed in range(SEEDS)])
+    starts = np.array([relaxed_start(larger, 10, np.random.default_rng(seed)).labels for seed in range(SEEDS)])
     show(
         f"plain steps / library, made points, n = 1,000, {SEEDS} starts",
         lambda: [plain_updates(larger.K, sides, labels, 10, 1.0) for labels in starts],

@@ -11,9 +11,9 @@ from run import ratios
 from scipy.linalg import eigh
 from scipy.sparse.linalg import eigsh
 
-from evenspan.reconstruction.min_max import offsets, solve_dense, solve_min_max
+from evenspan.reconstruction.min_max import solve_dense, solve_min_max
 from evenspan.reconstruction.min_max_krylov import solve_min_max_krylov
-from evenspan.reconstruction.multi_criteria import solve_multi_criteria
+from evenspan.reconstruction.multi_criteria import criteria_offsets, solve_multi_criteria
 from evenspan.reconstruction.multiplicative_weights import run
 from evenspan.reconstruction.relaxation import relax
 
@@ -66,7 +66,7 @@ def main() -> None:
         lambda: solve_multi_criteria(many, 3, "loss"),
         lambda: run(many, 3, [1.0], iterations=100, scale=True),
     )
-    a = offsets(small, 5, "loss")
+    a = criteria_offsets(small, 5, "loss")
     pairs["relaxation / exact min-max, d=60"] = (lambda: relax(small, 5, a), lambda: solve_min_max(*small, 5))
     print(f"k = {k} at d = {d}, two groups, {given.rounds} rounds\n")
     print(f"{'ratio':<56}{'median':>10}{'min':>10}{'max':>10}")

@@ -10,7 +10,7 @@ from sklearn.exceptions import ConvergenceWarning
 from evenspan.clustering.base_kernels import twelve_kernels
 from evenspan.clustering.fair_kernel_kmeans import FairKernelKMeans
 from evenspan.clustering.fair_multiple_kernel_kmeans import FairMultipleKernelKMeans, fairness_part, kernel_weights
-from evenspan.clustering.kernel_kmeans import relaxed_labels
+from evenspan.clustering.kernel_kmeans import relaxed_start
 from evenspan.clustering.kernels import DenseGram, KernelWarning
 from evenspan.clustering.weight_rule import WeightRule
 from evenspan.core.cluster_counts import ClusterCounts
@@ -134,7 +134,7 @@ def test_equal_kernels_share_equally():
 def test_start_is_relaxed_kernel_k_means_on_the_sum():
     sample = crossed()
     stack = stack_of(sample.X)
-    expected = relaxed_labels(DenseGram(stack.sum(axis=0)), 3, np.random.default_rng(0))
+    expected = relaxed_start(DenseGram(stack.sum(axis=0)), 3, np.random.default_rng(0)).labels
     for weight in (0.0, 3.0, "auto"):
         assert same_partition(fitted(stack, sample.groups, weight=weight).initial_labels_, expected)
 

@@ -6,8 +6,9 @@ import pytest
 from evenspan.core.errors import ComponentsError, ConfigurationError
 from evenspan.reconstruction import min_max, min_max_krylov
 from evenspan.reconstruction.group_errors import errors, losses
-from evenspan.reconstruction.min_max import offsets, solve_dense, solve_min_max
+from evenspan.reconstruction.min_max import solve_dense, solve_min_max
 from evenspan.reconstruction.min_max_krylov import solve_min_max_krylov
+from evenspan.reconstruction.multi_criteria import criteria_offsets
 
 
 def draw_pair(kind, d, seed=0):
@@ -48,7 +49,7 @@ def test_it_is_the_answer_of_the_dense_solver(kind, k, objective, dense_calls):
     assert np.abs(V.T @ V - np.eye(k)).max() < 1e-12
     reached = (losses if objective == "loss" else errors)(S, V)
     assert certificate.primal == pytest.approx(reached.max(), rel=1e-8)
-    rounding = 1e-12 * offsets(S, k, objective).max()
+    rounding = 1e-12 * criteria_offsets(S, k, objective).max()
     assert -rounding <= certificate.gap <= 1e-8 * certificate.primal
     # Weak duality: the value is not below the largest dual value, and the bound is not above it.
     assert certificate.primal >= dense.dual - rounding
@@ -60,7 +61,7 @@ def test_the_bound_is_below_the_dual_function_at_its_weight():
     for rtol in (1e-3, 1e-6, 1e-9):
         V, certificate = solve_min_max_krylov(*S, 5, rtol=rtol)
         w = np.array(certificate.weights)
-        phi = w @ offsets(S, 5, "loss") - np.linalg.eigvalsh(np.tensordot(w, S, axes=1))[-5:].sum()
+        phi = w @ criteria_offsets(S, 5, "loss") - np.linalg.eigvalsh(np.tensordot(w, S, axes=1))[-5:].sum()
         assert certificate.dual <= phi + 1e-12
         assert certificate.primal >= losses(S, V).max() - 1e-12
         assert certificate.gap <= rtol * certificate.primal

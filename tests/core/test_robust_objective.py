@@ -12,7 +12,6 @@ from evenspan.reconstruction.group_errors import errors
 from evenspan.reconstruction.robust import lower_bound
 from evenspan.reconstruction.robust_descent import (
     RobustObjective,
-    branch_values,
     conditions,
     objective,
     radii,
@@ -116,7 +115,7 @@ def test_two_groups_are_the_case_of_two():
         worst_case(shares[a] + penalty, q[a], e[a]) + worst_case(shares[b] - penalty, q[b], e[b])
         for a, b in ((0, 1), (1, 0))
     ]
-    np.testing.assert_allclose(branch_values(q, shares, e, penalty), expected, rtol=1e-14)
+    np.testing.assert_allclose(RobustObjective.of(shares, e, penalty).branches(q), expected, rtol=1e-14)
 
 
 def test_several_groups_are_a_maximum_over_ordered_pairs():

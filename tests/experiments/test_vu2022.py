@@ -19,7 +19,8 @@ from compendium.papers.vu2022.protocol import Answer, Method
 from compendium.store import read_records, read_results
 from evenspan import GroupMoments
 from evenspan.core.linalg import top_eigenspace
-from evenspan.reconstruction.group_errors import group_matrices, losses
+from evenspan.reconstruction.group_errors import best_kept, group_matrices, losses
+from evenspan.reconstruction.multiplicative_weights import correct_choice, run
 
 #: Of the rows of every experiment.
 COLUMNS = ["dataset", "method", "k", "split", "protocol", "metric"]
@@ -321,3 +322,19 @@ def test_the_protocol_claim_counts_what_comes_out_again(reads):
         key = 3, 0, "out-of-sample", "ARE"
         reads(vu2022_claims, made_rows([("energy", m, *key, factor * value) for m, value in printed.items()]))
         assert vu2022_claims.claims["V24"]().here == answer
+
+
+def test_the_released_choice_can_differ_from_the_correct_one():
+    rng = np.random.default_rng(0)
+    differs = 0
+    for _ in range(20):
+        S = np.array([A @ A.T / 6 for A in rng.normal(size=(2, 6, 6)) * np.array([1.0, 3.0])[:, None, None]])
+        (found,) = run(S, 2, [3.0], iterations=30)
+        right, released = correct_choice(S, found, 2), vu2022_methods.released_choice(S, found, 2)
+
+        def worst(X, S=S):
+            return (best_kept(S, 2) - (S * X).sum(axis=(1, 2))).max()
+
+        assert worst(right) <= worst(released) + 1e-12
+        differs += np.abs(right - released).max() > 1e-6
+    assert differs > 0

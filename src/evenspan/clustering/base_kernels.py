@@ -10,7 +10,7 @@ from scipy import sparse
 from ..core.errors import ConfigurationError, DataError, FairWarning
 from ..core.estimator import warn_caller
 from ..core.inputs import row_blocks
-from ..core.options import Option
+from ..core.options import PRECISION
 from ..core.running import BLOCK_ENTRIES
 
 #: In the order of the paper's stacks; ``base_kernel`` counts them from 1.
@@ -31,11 +31,6 @@ KERNEL_NAMES = (
 #: Constant and power of the polynomials; kernels from 6 on are Gaussian, number 9 with s = D.
 POLYNOMIALS = {2: (0.0, 2), 3: (0.0, 4), 4: (1.0, 2), 5: (1.0, 4)}
 FIRST_GAUSSIAN, UNIT_WIDTH = 6, 9
-#: The precision in which a kernel is stored.
-PRECISION = Option(
-    lambda value: isinstance(value, str | type | np.dtype) and value in ("float64", "float32", np.float64, np.float32),
-    "'float64' or 'float32'",
-)
 
 
 class CentralPointWarning(FairWarning):
@@ -112,9 +107,7 @@ def base_kernel(X, number, *, dtype="float64") -> np.ndarray:
 
 def _kernels(X, numbers: Sequence[int], dtype) -> np.ndarray:
     """Some of the twelve, (m, n, n); the first and the last hold inner products and squared distances meanwhile."""
-    if not PRECISION.allows(dtype):
-        raise ConfigurationError(f"dtype={dtype!r}; needed is {PRECISION.needed}.")
-    table, precision = _table(X), np.dtype(dtype)
+    precision, table = np.dtype(PRECISION.require("dtype", dtype)), _table(X)
     m, n = len(numbers), table.shape[0]
     if m > 1:
         what, remedy = "twelve kernel matrices", "base_kernel makes one at a time, in a twelfth of it"

@@ -8,6 +8,7 @@ from scipy.sparse.linalg import LinearOperator, eigsh
 from ..core.answer import Certificate
 from ..core.cluster_counts import tally
 from ..core.errors import NotSolvedError
+from ..core.linalg import block_krylov
 from .kernels import DENSE, BlockGram, Gram, indicator
 
 #: A bound that is below the value reached by more than this part of the kernel's trace is wrong: for a kernel in double
@@ -87,27 +88,10 @@ def leading_eigenpairs(
         values, vectors = np.linalg.eigh(0.5 * (M + M.T))
         return values[: -k - 1 : -1], vectors[:, : -k - 1 : -1]
     if few_products:
-        return _block_krylov(product, rng.standard_normal((n, k + 8)), k, max(precision, 1e-3))
+        start, rtol = rng.standard_normal((n, k + 8)), max(precision, 1e-3)
+        values, vectors, _ = block_krylov(product, start, k, rtol=rtol, longest=PASSES)
+        return values[:k], vectors[:, :k]
     operator = LinearOperator((n, n), matvec=lambda v: product(v.reshape(-1, 1))[:, 0], dtype=np.float64)
     values, vectors = eigsh(operator, k, which="LA", v0=rng.standard_normal(n), tol=precision)
     order = np.argsort(values)[::-1]
     return values[order], vectors[:, order]
-
-
-def _block_krylov(product, start: np.ndarray, k: int, tol: float) -> tuple[np.ndarray, np.ndarray]:
-    """Rayleigh-Ritz in the space of all blocks so far; every product is used for the space and for the residuals."""
-    basis, images = np.empty((len(start), 0)), np.empty((len(start), 0))
-    block = start
-    for _ in range(PASSES):
-        for _ in range(2):  # twice, so that the basis is orthonormal to rounding
-            block = block - basis @ (basis.T @ block)
-            block, _ = np.linalg.qr(block)
-        basis, images = np.hstack([basis, block]), np.hstack([images, product(block)])
-        T = basis.T @ images
-        values, U = np.linalg.eigh(0.5 * (T + T.T))
-        values, U = values[: -k - 1 : -1], U[:, : -k - 1 : -1]
-        rest = np.linalg.norm(images @ U - (basis @ U) * values, axis=0)
-        if rest.max(axis=0) <= tol * abs(values[0]):
-            break
-        block = images[:, -block.shape[1] :]
-    return values, basis @ U

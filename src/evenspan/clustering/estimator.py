@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from ..core.cluster_counts import ClusterCounts, tally
 from ..core.containers import to_numpy
 from ..core.errors import ComponentsError, ConfigurationError, GroupError, SingleGroupWarning
-from ..core.estimator import validated, warn_caller
+from ..core.estimator import require_generator, validated, warn_caller
 from ..core.groups import encode_groups, label_text
 from ..core.inputs import feature_names, refuse_entries, require_numeric_columns
 from ..core.options import Option, Options, number, one_of
@@ -52,6 +52,14 @@ class FairClusterer(Options, ClusterMixin, BaseEstimator):
 
     def fit_predict(self, X, y=None, *, sensitive_features):
         return self.fit(X, y, sensitive_features=sensitive_features).labels_
+
+    def _sample(self, X, sensitive_features, **checks) -> tuple[np.ndarray, np.ndarray, int, np.random.Generator]:
+        """The table, the group codes of its rows, the number of clusters and the generator, all checked."""
+        self._check_options()
+        rng = require_generator(self.random_state)
+        X = numeric_table(self, X, **checks)
+        codes = self._groups(sensitive_features, X.shape[0])
+        return X, codes, require_clusters(self.n_clusters, X.shape[0]), rng
 
     def _groups(self, sensitive_features, n: int) -> np.ndarray:
         """Group codes of the rows; stores the labels and sizes of the groups. One group is an error unless allowed."""

@@ -11,10 +11,10 @@ from sklearn.cluster import KMeans
 
 from ..core.answer import Certificate
 from ..core.errors import ConfigurationError, DataError, NotSolvedError
-from ..core.estimator import NotConvergedWarning, require_generator, warn_caller
+from ..core.estimator import NotConvergedWarning, warn_caller
 from ..core.groups import label_text
 from ..core.options import Option, number, one_of, whole
-from .estimator import CentreClusterer, FairClusterer, numeric_table, require_clusters
+from .estimator import CentreClusterer, FairClusterer
 from .transport import squared_distances, transport
 
 #: Gap between value and bound of an assignment, over its value, at which it is solved; and the most prices tried.
@@ -137,12 +137,8 @@ class FairAssignmentKMeans(CentreClusterer):
         self.on_single_group = on_single_group
 
     def fit(self, X, y=None, *, sensitive_features):
-        self._check_options()
-        X = np.asarray(numeric_table(self, X), dtype=np.float64)
-        codes = self._groups(sensitive_features, len(X))
-        c = require_clusters(self.n_clusters, len(X))
-        promises = self._promises(c)
-        rng = require_generator(self.random_state)
+        X, codes, c, rng = self._sample(X, sensitive_features)
+        X, promises = np.asarray(X, dtype=np.float64), self._promises(c)
         mean = X.mean(axis=0)
         found = min((self._run(X - mean, codes, c, promises, rng) for _ in range(self.n_init)), key=lambda one: one[0])
         self.inertia_, labels, bound, self.n_iter_, self.converged_ = found
@@ -396,9 +392,3 @@ def whole_counts(counts: np.ndarray, promises: list[Promise]) -> np.ndarray:
 def _balance(counts: np.ndarray) -> float:
     """The smallest count of a group (J, c) by the largest, in the worst cluster."""
     return float((counts.min(axis=0) / np.maximum(counts.max(axis=0), 1)).min(axis=0))
-
-
-def _scatter(X: np.ndarray, labels: np.ndarray, c: int) -> tuple[float, np.ndarray]:
-    """The sum of squared distances to the means of the clusters, and these (c, d)."""
-    centres = np.array([X[labels == k].mean(axis=0) for k in range(c)])
-    return float(((X - centres[labels]) ** 2).sum(axis=None)), centres

@@ -11,7 +11,7 @@ from ..core.cluster_counts import ClusterCounts
 from ..core.estimator import NotConvergedWarning, require_generator, warn_caller
 from ..core.options import Option, flag, number, whole
 from .bounds import certified, deflated_bound
-from .estimator import WEIGHT, FairClusterer, numeric_table, require_clusters
+from .estimator import WEIGHT, FairClusterer
 from .kernel_kmeans import starting_point
 from .kernels import Gram, KernelInput
 from .row_update import RowUpdates, row_updates, swaps_and_moves
@@ -223,11 +223,7 @@ class FairKernelKMeans(KernelInput, FairClusterer):
 
     def _prepare(self, X, sensitive_features) -> tuple[np.ndarray, Gram, np.ndarray, np.ndarray]:
         """The table, kernel matrix, group codes and labels to start from, after all checks of what was passed."""
-        self._check_options()
-        rng = require_generator(self.random_state)
-        X = numeric_table(self, X)
-        codes = self._groups(sensitive_features, len(X))
-        c = require_clusters(self.n_clusters, len(X))
+        X, codes, c, rng = self._sample(X, sensitive_features)
         gram = self._gram(X)
         return X, gram, codes, starting_point(gram, self.init, c, rng)
 

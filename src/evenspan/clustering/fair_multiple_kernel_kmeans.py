@@ -9,8 +9,8 @@ import numpy as np
 from ..core.cluster_counts import ClusterCounts
 from ..core.errors import DataError
 from ..core.estimator import NotConvergedWarning, require_generator, warn_caller
-from ..core.options import Option, number, one_of, whole
-from .base_kernels import PRECISION, twelve_kernels
+from ..core.options import PRECISION, Option, number, one_of, whole
+from .base_kernels import twelve_kernels
 from .bounds import certified, deflated_bound
 from .estimator import FairClusterer, numeric_table, require_clusters
 from .kernel_kmeans import clustered_trace, starting_point

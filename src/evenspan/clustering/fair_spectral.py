@@ -11,10 +11,10 @@ from sklearn.cluster import KMeans
 
 from ..core.answer import Certificate, ky_fan_certificate
 from ..core.errors import ComponentsError, ConfigurationError
-from ..core.estimator import require_generator, warn_caller
+from ..core.estimator import warn_caller
 from ..core.linalg import complement, fix_signs, symmetrise, top_eigenspace
 from ..core.options import Option, one_of, whole
-from .estimator import FairClusterer, numeric_table, require_clusters
+from .estimator import FairClusterer
 from .graphs import AFFINITY, affinity_graph, looped
 
 #: Up to so many samples "auto" takes the null space, whose certificate is a proof.
@@ -291,13 +291,8 @@ class FairSpectralClustering(FairClusterer):
         self.on_single_group = on_single_group
 
     def fit(self, X, y=None, *, sensitive_features):
-        self._check_options()
-        rng = require_generator(self.random_state)
-        seed = int(rng.integers(2**31))
-        X = numeric_table(self, X, accept_sparse="csr")
-        n = X.shape[0]
-        codes = self._groups(sensitive_features, n)
-        c = require_clusters(self.n_clusters, n)
+        X, codes, c, rng = self._sample(X, sensitive_features, accept_sparse="csr")
+        n, seed = len(codes), int(rng.integers(2**31))
         W = affinity_graph(X, self.affinity, n_neighbors=self.n_neighbors, gamma=self.gamma)
         W, degrees, self.n_loops_ = looped(W)
         F = share_constraints(codes, len(self.group_labels_))

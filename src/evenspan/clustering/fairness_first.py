@@ -11,9 +11,9 @@ from sklearn.exceptions import ConvergenceWarning
 
 from ..core.cluster_counts import tally
 from ..core.errors import DataError
-from ..core.estimator import NotConvergedWarning, require_generator, warn_caller
+from ..core.estimator import NotConvergedWarning, warn_caller
 from ..core.options import Option, number, whole
-from .estimator import CentreClusterer, FairClusterer, numeric_table, require_clusters
+from .estimator import CentreClusterer, FairClusterer
 from .transport import squared_distances, transport
 
 #: A change must lower the sum of squares by more than this, relative to the total scatter.
@@ -294,11 +294,8 @@ class FairnessFirstClustering(CentreClusterer):
         self.on_single_group = on_single_group
 
     def fit(self, X, y=None, *, sensitive_features):
-        self._check_options()
-        X = np.asarray(numeric_table(self, X), dtype=np.float64)
-        codes = self._groups(sensitive_features, len(X))
-        c = require_clusters(self.n_clusters, len(X))
-        rng = require_generator(self.random_state)
+        X, codes, c, rng = self._sample(X, sensitive_features)
+        X = np.asarray(X, dtype=np.float64)
         Z = X - X.mean(axis=0)
         if Z.shape[1] > 2 * len(Z):
             Z = np.linalg.qr(Z.T, mode="r").T  # the same points turned: all inner products stay

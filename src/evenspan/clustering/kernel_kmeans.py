@@ -47,11 +47,6 @@ def relaxed_start(gram: Gram, n_clusters: int, rng: np.random.Generator, *, n_in
     return RelaxedStart(fill_empty(gram, labels, n_clusters), values)
 
 
-def relaxed_labels(gram: Gram, n_clusters: int, rng: np.random.Generator) -> np.ndarray:
-    """The labels of `relaxed_start`."""
-    return relaxed_start(gram, n_clusters, rng).labels
-
-
 def leading_eigenvectors(gram: Gram, k: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
     """The k largest eigenvalues, decreasing, and their eigenvectors (n, k); in double precision.
 
@@ -98,7 +93,7 @@ def starting_point(gram: Gram, init, n_clusters: int, rng: np.random.Generator) 
     if isinstance(init, str):
         if init != "relaxed":
             raise ConfigurationError(f"init={init!r}; needed is 'relaxed' or one label for each point.")
-        return relaxed_labels(gram, n_clusters, rng)
+        return relaxed_start(gram, n_clusters, rng).labels
     given = np.asarray(init)
     if given.shape != (gram.n,):
         raise ConfigurationError(f"init has shape {given.shape}; needed is one label for each of {gram.n} points.")
@@ -130,20 +125,14 @@ class KernelKMeans(KernelInput, Options, ClusterMixin, BaseEstimator):
     algorithm : {"lloyd", "relaxed"}, default "lloyd"
         "lloyd": all points go to the nearest mean, again and again. "relaxed": k-means on the leading eigenvectors with
         rows of length one, the start of fair kernel k-means; it can be far from a local optimum of the objective.
-    kernel : {"rbf", "polynomial", "sigmoid", "linear", "precomputed"} or callable, default "rbf"
-        With "linear" nothing of size n x n is formed. "precomputed" takes the kernel matrix in place of X.
-    gamma, degree, coef0 : {"scale", "auto"} or float, int, float
-        The factor of "rbf", "polynomial" and "sigmoid"; the power and the constant of the last two.
-    center, normalize : bool, default False
-        Move the feature space to its mean; then put all points at length one.
+    kernel, gamma, degree, coef0, center, normalize : as in ``FairKernelKMeans``
+        The kernel, and what is done to its feature space.
     n_init : int, default 10
         Starts; the best is taken. Those of "lloyd" are random labels, the first one relaxed.
     max_iter : int, default 300
         Steps of "lloyd" from one start.
-    dtype : {"float64", "float32"}, default "float64"
-        Precision in which the kernel is stored.
-    storage : {"auto", "dense", "factor", "blocks"}, default "auto"
-        "blocks" computes rows of the kernel when they are needed.
+    dtype, storage : as in ``FairKernelKMeans``
+        How the kernel is stored.
     random_state : int, Generator or None, default 0
         For the starts.
 

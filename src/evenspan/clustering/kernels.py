@@ -12,8 +12,8 @@ from sklearn.utils.validation import check_is_fitted
 from ..core.errors import ConfigurationError, DataError, FairWarning
 from ..core.estimator import warn_caller
 from ..core.kernels import Kernel, resolve_kernel
-from ..core.options import Option, flag, one_of
-from .base_kernels import PRECISION, CentralPointWarning, center_and_normalise, require_memory
+from ..core.options import PRECISION, Option, flag, one_of
+from .base_kernels import CentralPointWarning, center_and_normalise, require_memory
 from .estimator import numeric_table
 
 #: Up to this number of rows all eigenvectors are computed.

@@ -7,9 +7,9 @@ from typing import ClassVar
 import numpy as np
 
 from ..core.errors import ConfigurationError, DataError
-from ..core.estimator import NotConvergedWarning, require_generator, warn_caller
+from ..core.estimator import NotConvergedWarning, warn_caller
 from ..core.options import Option, number, one_of, whole
-from .estimator import WEIGHT, CentreClusterer, FairClusterer, numeric_table, require_clusters
+from .estimator import WEIGHT, CentreClusterer, FairClusterer
 from .graphs import AFFINITY
 from .kernels import indicator
 from .variational_round import (
@@ -319,8 +319,8 @@ class VariationalFairClustering(CentreClusterer):
 
     def _prepare(self, X, sensitive_features):
         """Group codes, and the rounds as a function of the weight, after all checks of what was passed."""
-        self._check_options()
         objective = self.objective
+        X, codes, c, rng = self._sample(X, sensitive_features, accept_sparse="csr")
         if self.affinity == "precomputed" and objective != "ncut":
             raise ConfigurationError(
                 f"affinity='precomputed' with objective={objective!r}, which needs points. Use objective='ncut', or "
@@ -328,10 +328,7 @@ class VariationalFairClustering(CentreClusterer):
             )
         lipschitz = (1.0 if objective == "ncut" else 2.0) if self.lipschitz is None else self.lipschitz
         options = {name: getattr(self, name) for name in ("tol", "max_iter", "bound_tol", "max_bound_iter")}
-        rng = require_generator(self.random_state)
-        X = numeric_table(self, X, accept_sparse="csr").astype(np.float64, copy=False)
-        codes = self._groups(sensitive_features, X.shape[0])
-        c = require_clusters(self.n_clusters, X.shape[0])
+        X = X.astype(np.float64, copy=False)
         if objective == "ncut":
             problem = NormalisedCutCosts(X, self.affinity, n_neighbors=self.n_neighbors, gamma=self.gamma)
         else:

@@ -1,5 +1,6 @@
 """Eigenspaces and complements of symmetric matrices: one place for orders, signs, ties and cut-offs."""
 
+from collections.abc import Callable
 from functools import lru_cache
 
 import numpy as np
@@ -55,6 +56,31 @@ def top_eigenspace(H: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
     return values[: -k - 1 : -1], vectors[:, : -k - 1 : -1]
 
 
+def block_krylov(
+    product: Callable[[np.ndarray], np.ndarray], start: np.ndarray, k: int, *, rtol: float, longest: int
+) -> tuple[np.ndarray, np.ndarray, bool]:
+    """Leading Ritz values (b,) and vectors (n, b) of M, ``product(V)`` being M V, and whether the first k are found.
+
+    In the space of all blocks from ``start`` (n, b) on, at most ``longest``; found is what leaves a residual of at most
+    ``rtol`` of the largest value. Every product is used for the space and for the residuals.
+    """
+    n, b = start.shape
+    basis, images, block = np.empty((n, longest * b)), np.empty((n, longest * b)), start
+    for m in range(b, longest * b + 1, b):
+        for _ in range(2):  # twice is enough to be orthogonal to rounding error
+            block = np.linalg.qr(block - basis[:, : m - b] @ (basis[:, : m - b].T @ block))[0]
+        basis[:, m - b : m], images[:, m - b : m] = block, product(block)
+        Q, A = basis[:, :m], images[:, :m]
+        values, U = np.linalg.eigh(symmetrise(Q.T @ A))
+        values, U = values[: -b - 1 : -1], U[:, : -b - 1 : -1]
+        V = Q @ U
+        rest = np.linalg.norm(A @ U[:, :k] - V[:, :k] * values[:k], axis=0)
+        if rest.max(axis=0) <= rtol * np.abs(values).max(axis=0):
+            return values, V, True
+        block = images[:, m - b : m]
+    return values, V, False
+
+
 def krylov_eigenspace(H: np.ndarray, k: int, start: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
     """Leading eigenvalues (b,) and eigenvectors (d, b) of the symmetric H, the first k to rounding; or None.
 
@@ -65,33 +91,22 @@ def krylov_eigenspace(H: np.ndarray, k: int, start: np.ndarray) -> tuple[np.ndar
     d, b = start.shape
     if d < LARGE or b > SHARE * d:
         return None
-    basis, images, block = np.empty((d, LONGEST * b)), np.empty((d, LONGEST * b)), start
-    for m in range(b, LONGEST * b + 1, b):
-        for _ in range(2):  # twice is enough to be orthogonal to rounding error
-            block = np.linalg.qr(block - basis[:, : m - b] @ (basis[:, : m - b].T @ block))[0]
-        basis[:, m - b : m], images[:, m - b : m] = block, H @ block
-        Q, A = basis[:, :m], images[:, :m]
-        values, U = np.linalg.eigh(symmetrise(Q.T @ A))
-        values, U = values[: -b - 1 : -1], U[:, : -b - 1 : -1]
-        V = Q @ U
-        rest = np.linalg.norm(A @ U[:, :k] - V[:, :k] * values[:k], axis=0)
-        if rest.max(axis=0) <= RESIDUAL * np.abs(values).max(axis=0):
-            return values, V
-        block = images[:, m - b : m]
-    return None
+    values, V, found = block_krylov(lambda block: H @ block, start, k, rtol=RESIDUAL, longest=LONGEST)
+    return (values, V) if found else None
 
 
 def rest_is_below(H: np.ndarray, s: float, values: np.ndarray, V: np.ndarray) -> bool:
     """Whether no eigenvalue of the symmetric H reaches s but those among the given ones, values (m,), vectors (d, m).
 
     By a Cholesky factorisation of s I - H, in which the given eigenvectors have been lifted above 0: with it no
-    direction orthogonal to them has a quotient of s. d^3 / 3 operations.
+    direction orthogonal to them has a quotient of s. d^3 / 3 operations, in the precision of H.
     """
-    lifted = V * np.sqrt(np.maximum(values - s, 0.0) + np.abs(values).max(axis=0))
+    lifted = V * np.sqrt(np.maximum(values - s, 0.0) + np.abs(values).max(axis=0)).astype(H.dtype)
+    syrk, potrf = linalg.get_blas_funcs("syrk", dtype=H.dtype), linalg.get_lapack_funcs("potrf", dtype=H.dtype)
     # The transpose of a C-ordered symmetric matrix is itself, in the order that LAPACK works on in place.
-    M = linalg.blas.dsyrk(1.0, lifted, beta=-1.0, c=H.T, lower=1)
-    M[np.diag_indices(len(H))] += s
-    return linalg.lapack.dpotrf(M, lower=1, clean=0, overwrite_a=1)[1] == 0
+    M = syrk(1.0, lifted, beta=-1.0, c=H.T, lower=1)
+    M[np.diag_indices(len(H))] += H.dtype.type(s)
+    return potrf(M, lower=1, clean=0, overwrite_a=1)[1] == 0
 
 
 def leading_eigenspace(H: np.ndarray, k: int, start: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:

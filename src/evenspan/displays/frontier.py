@@ -3,7 +3,8 @@
 import numpy as np
 import pandas as pd
 
-from ..core.errors import ConfigurationError, GroupError
+from ..core.errors import GroupError
+from ..core.options import one_of
 from ..reconstruction import JointRange
 from ..reconstruction.frontier_curves import Curve, Hull, gap_curve
 from .common import Judged, RangeDisplay, drawing, key, marks
@@ -76,9 +77,7 @@ class FrontierDisplay(RangeDisplay):
     def _drawn(cls, judged: Judged, ax, *, against: str | None = None, **kwargs) -> "FrontierDisplay":
         seen, matrices, nothing = judged.seen, judged.second_moments, np.zeros(judged.seen.G)
         against = ("gap" if seen.G == 2 else "worst") if against is None else against
-        if against not in AXES:
-            raise ConfigurationError(f"against={against!r}; needed is 'gap' or 'worst'.")
-        if against == "gap":
+        if one_of(*AXES).require("against", against) == "gap":
             judged.require_two("the frontier of the gap")
         if seen.G < 2:
             raise GroupError("there is one group only; a frontier is between several. Pass the group of every row.")

@@ -44,9 +44,7 @@ def order_columns(U: np.ndarray, matrices: np.ndarray, shares: np.ndarray, k: in
     ndarray of shape (k,)
         Positions of the columns. Those for a smaller k are the first of those for a larger one.
     """
-    if order not in ORDERS:
-        raise ConfigurationError(f"order={order!r}; needed is one of {', '.join(ORDERS)}.")
-    if order == "as_is":
+    if one_of(*ORDERS).require("order", order) == "as_is":
         return np.arange(k)
     unit = U / np.linalg.norm(U, axis=0)
     forms = np.einsum("dj,gdj->gj", unit, matrices @ unit)

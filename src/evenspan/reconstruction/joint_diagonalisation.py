@@ -25,7 +25,6 @@ zero.
 """
 
 from dataclasses import dataclass
-from numbers import Integral, Real
 from typing import Literal
 
 import numpy as np
@@ -33,6 +32,8 @@ from scipy import linalg
 from scipy.linalg import lapack
 
 from ..core.errors import ConfigurationError, DataError
+from ..core.inputs import whole_number
+from ..core.options import number, one_of
 
 #: From this number of features on the way down begins in single precision, in which products cost half.
 LARGE = 100
@@ -359,13 +360,10 @@ def joint_diagonalise(
     >>> found.status, found.diagonals.round(6).tolist()
     ('converged', [[1.0, 2.0], [5.0, 1.0]])
     """
-    if mode not in MAX_ITER:
-        raise ConfigurationError(f"mode={mode!r}; needed is 'orthogonal' or 'paper'.")
-    if undefined not in ("stop", "skip"):
-        raise ConfigurationError(f"undefined={undefined!r}; needed is 'stop' or 'skip'.")
-    steps = require_steps(max_iter, MAX_ITER[mode])
-    if not (isinstance(rtol, Real) and 0 <= rtol < 1):
-        raise ConfigurationError(f"rtol={rtol!r}; needed is a number from 0 up to, but not including, 1.")
+    one_of(*MAX_ITER).require("mode", mode)
+    one_of("stop", "skip").require("undefined", undefined)
+    number(0, 1, high_open=True).require("rtol", rtol)
+    steps = MAX_ITER[mode] if max_iter is None else whole_number("max_iter", max_iter, 1)
     matrices = require_symmetric(matrices)
     U = start_basis(matrices, init, weights, orthonormal=mode == "orthogonal")
     floor = ROUNDING * float(np.vdot(matrices, matrices))
@@ -469,15 +467,6 @@ def require_symmetric(matrices) -> np.ndarray:
     if np.abs(S - S.transpose(0, 2, 1)).max() > 1e-8 * np.abs(S).max():
         raise DataError("matrices are not symmetric. Pass moments or covariances, or their symmetric parts.")
     return 0.5 * (S + S.transpose(0, 2, 1))
-
-
-def require_steps(max_iter, default: int) -> int:
-    """``max_iter`` as a whole number of at least 1, or the default where it is None."""
-    if max_iter is None:
-        return default
-    if not isinstance(max_iter, Integral) or isinstance(max_iter, bool) or max_iter < 1:
-        raise ConfigurationError(f"max_iter={max_iter!r}; needed is a whole number of at least 1, or None.")
-    return int(max_iter)
 
 
 def _transformed(U: np.ndarray, matrices: np.ndarray) -> np.ndarray:

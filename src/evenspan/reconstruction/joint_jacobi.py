@@ -9,11 +9,11 @@ In the plane of columns p and q one angle minimises the criterion exactly: with
 
 import numpy as np
 
+from ..core.inputs import whole_number
 from .joint_diagonalisation import (
     ROUNDING,
     JointDiagonalisation,
     offdiagonal_square,
-    require_steps,
     require_symmetric,
     start_basis,
     turned,
@@ -56,7 +56,7 @@ def jacobi_diagonalise(
     17(1), the real case.
     """
     S = require_symmetric(matrices)
-    sweeps = require_steps(max_sweeps, 100)
+    sweeps = whole_number("max_sweeps", max_sweeps, 1)
     U = start_basis(S, "pooled" if init is None else init, None, orthonormal=True)
     T = U.T @ S @ U
     floor = ROUNDING * float(np.vdot(S, S))

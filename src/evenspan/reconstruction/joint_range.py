@@ -57,27 +57,37 @@ class Support:
     def basis(self, at: float = 0.0) -> np.ndarray:
         """Orthonormal basis (d, k) of a lowest projector, ``at`` 0 for the first end, 1 for the last, linear between.
 
-        Between the ends a sum of s eigenvalues is moved to the wanted value by exchanging eigenvectors one at a time,
-        and in the last exchange by a rotation; the tangent form is diagonal, so its trace is the sum of what is taken.
+        The tangent form is diagonal on the tied space, so that its trace is the sum of what is taken there.
         """
         s, q = self.k - self.fixed.shape[1], self.tied.shape[1]
-        if s == q:
-            return np.hstack([self.fixed, self.tied])
         # The error moves along the tangent by minus what is kept of it: the first end keeps the largest shares.
         high, low = self.shares[q - s :].sum(axis=0), self.shares[:s].sum(axis=0)
-        wanted, current = high + at * (low - high), high
-        columns = [self.tied[:, q - s + j] for j in range(s)]
-        for j in range(s):
-            before, after = self.shares[q - s + j], self.shares[j]
-            if current + after - before > wanted:
-                current += after - before
-                columns[j] = self.tied[:, j]
-                continue
-            share = (current - wanted) / (before - after) if before > after else 0.0
-            share = min(max(share, 0.0), 1.0)
-            columns[j] = np.sqrt(1.0 - share) * self.tied[:, q - s + j] + np.sqrt(share) * self.tied[:, j]
+        taken = pick(-self.shares[::-1], self.tied[:, ::-1], s, -float(high + at * (low - high)))
+        return np.hstack([self.fixed, taken[:, ::-1]])
+
+
+def pick(values: np.ndarray, vectors: np.ndarray, s: int, wanted: float) -> np.ndarray:
+    """s orthonormal columns from the eigenvectors of D whose trace against D is ``wanted``, or as near as possible.
+
+    From the s smallest eigenvalues (increasing order) one eigenvector after the other is exchanged for the one q - s
+    places up; the exchange that would pass the wanted trace is replaced by a rotation. Exchanged eigenvectors are
+    distinct, so the columns stay orthonormal.
+    """
+    q = len(values)
+    columns = vectors[:, :s].copy()
+    current = float(values[:s].sum(axis=0))
+    for j in range(s - 1, -1, -1):
+        if current >= wanted:
             break
-        return np.column_stack([self.fixed, *columns])
+        new = q - s + j
+        rise = float(values[new] - values[j])
+        if current + rise <= wanted:
+            columns[:, j] = vectors[:, new]
+        elif rise > 0:
+            share = (wanted - current) / rise
+            columns[:, j] = np.sqrt(1.0 - share) * vectors[:, j] + np.sqrt(share) * vectors[:, new]
+        current += rise
+    return columns
 
 
 @dataclass(eq=False)

@@ -11,6 +11,12 @@ the gap. One eigendecomposition gives :math:`\varphi`, the interval of its slope
 :math:`\varphi' \ni (a_0 - a_1) - \operatorname{tr} D P`, :math:`D = S_0 - S_1`, and where the k-th eigenvalue is simple
 
 .. math:: \varphi'' = -2 \sum_{i \le k < j} (u_i^\top D u_j)^2 / (\lambda_i - \lambda_j) .
+
+The relaxation for any number of groups (:mod:`evenspan.reconstruction.relaxation`) has the same value for two, but does
+not give what this search gives. Its path ends at a stated gap, the search at rounding error, without which losses are
+not equal where eigenvalues nearly tie or nearly vanish. At a tie its answer is fractional, and the projector that is
+built here in closed form has to be looked for by rounding and descent. And one unknown takes a few eigenvalue problems,
+where the path, the roundings and the descents take hundreds of small ones.
 """
 
 from collections.abc import Mapping
@@ -36,6 +42,7 @@ from .group_errors import (
     square_root_map,
     truncate,
 )
+from .joint_range import pick
 from .multi_criteria import criteria_offsets, samadi, solve_multi_criteria
 from .multiplicative_weights import correct_choice, run
 
@@ -56,13 +63,6 @@ class _Point:
     curvature: float
     values: np.ndarray
     vectors: np.ndarray
-
-
-def offsets(matrices: np.ndarray, k: int, objective: Literal["loss", "error"]) -> np.ndarray:
-    """What is subtracted from, shape (G,): the most k components can keep of each group, or all of its variance."""
-    if objective == "loss":
-        return np.array([linalg.eigvalsh(S, check_finite=False)[-k:].sum(axis=0) for S in matrices])
-    return np.trace(matrices, axis1=1, axis2=2)
 
 
 def solve_min_max(
@@ -203,30 +203,6 @@ def _meeting(left: _Point, right: _Point) -> float:
     if not bend > 0:
         return 0.5 * h
     return min(max((right.dual - left.dual - right.slope * h) / bend, 0.0), h)
-
-
-def pick(values: np.ndarray, vectors: np.ndarray, s: int, wanted: float) -> np.ndarray:
-    """s orthonormal columns from the eigenvectors of D whose trace against D is ``wanted``, or as near as possible.
-
-    From the s smallest eigenvalues (increasing order) one eigenvector after the other is exchanged for the one q - s
-    places up; the exchange that would pass the wanted trace is replaced by a rotation. Exchanged eigenvectors are
-    distinct, so the columns stay orthonormal.
-    """
-    q = len(values)
-    columns = vectors[:, :s].copy()
-    current = float(values[:s].sum(axis=0))
-    for j in range(s - 1, -1, -1):
-        if current >= wanted:
-            break
-        new = q - s + j
-        rise = float(values[new] - values[j])
-        if current + rise <= wanted:
-            columns[:, j] = vectors[:, new]
-        elif rise > 0:
-            share = (wanted - current) / rise
-            columns[:, j] = np.sqrt(1.0 - share) * vectors[:, j] + np.sqrt(share) * vectors[:, new]
-        current += rise
-    return columns
 
 
 MODES = ("rank-k", "k+1", "truncate")

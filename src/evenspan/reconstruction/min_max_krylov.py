@@ -8,8 +8,8 @@ a weight w, and offsets that are too small if anything. What they leave open is 
     \operatorname{top}_k(H) \;\le\; \operatorname{tr} \Theta + \frac{\lVert R \rVert_F^2}{\theta_k - s},
     \qquad \Theta = V^\top H V, \quad R = H V - V \Theta, \quad s < \theta_k = \lambda_{\min}(\Theta) ,
 
-whenever the Cholesky factorisation of :math:`s I - H + V \Theta V^\top` exists. For then no direction orthogonal to V
-has a quotient above s, and :math:`tI + M \succeq H` with :math:`t = \theta_k` and
+whenever the Cholesky factorisation of :math:`s I - H + V D V^\top` exists for a diagonal D. For then no direction
+orthogonal to V has a quotient above s, and :math:`tI + M \succeq H` with :math:`t = \theta_k` and
 :math:`M = V(\Theta - tI + R^\top R / (\theta_k - s)) V^\top`, so that Ky Fan's dual :math:`k t + \operatorname{tr} M`
 is the bound. It is needed at w, where it makes the dual value a lower bound, and for losses of both groups, where
 it makes the value of V an upper one.
@@ -18,10 +18,9 @@ it makes the value of V an upper one.
 from typing import Literal
 
 import numpy as np
-from scipy import linalg
 
 from ..core.answer import Certificate
-from ..core.linalg import symmetrise
+from ..core.linalg import rest_is_below, symmetrise, top_eigenspace
 from ..core.options import one_of
 from .group_errors import require_rank
 from .min_max import Search, solve_dense
@@ -166,12 +165,6 @@ def _symmetric(M: np.ndarray) -> bool:
     return bool(np.abs(left - right).max(axis=0) <= 1e-14 * np.sqrt(len(M)) * np.abs(left).max(axis=0))
 
 
-def _ritz(H: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Eigenvalues in decreasing order, and eigenvectors."""
-    values, Y = linalg.eigh(symmetrise(H), driver="evd", check_finite=False)
-    return values[::-1], Y[:, ::-1]
-
-
 class _Attempt:
     """One problem; every method gives None or False where the dense solver has to take over."""
 
@@ -199,7 +192,7 @@ class _Attempt:
         groups = []
         if loss:
             groups = [_Span((S,), rows, b) for S, rows in zip(self.S, leading, strict=True)]
-            a = np.array([_ritz(span.projected()[0])[0][:k].sum(axis=0) for span in groups])
+            a = np.array([top_eigenspace(span.projected()[0], k)[0].sum(axis=0) for span in groups])
         joint = _Span(self.single, np.vstack(leading), b)
         small = Search(*joint.projected(), k)
         _, value, w, _ = small.solve(a, 1e-6, {end: small.eigen(end) for end in (0.0, 1.0)})
@@ -243,7 +236,7 @@ class _Attempt:
         if steps and not span.power((1.0,), 2 * steps):
             return None
         for _ in range(ROUNDS):
-            values, Y = _ritz(span.projected()[0])
+            values, Y = top_eigenspace(span.projected()[0], span.m)
             self.evaluations += 1
             n = min(span.block, len(values))
             R = span.residual((1.0,), values[:n], Y[:, :n])
@@ -278,7 +271,7 @@ class _Attempt:
         """Newton's method for the weight, from a good one; what it does not solve shows as a gap."""
         k, D = self.k, H[0] - H[1]
         for _ in range(8 if allowed else 2):
-            values, Y = _ritz(w * H[0] + (1.0 - w) * H[1])
+            values, Y = top_eigenspace(w * H[0] + (1.0 - w) * H[1], len(D))
             self.evaluations += 1
             DY = Y.T @ (D @ Y[:, :k])
             slope = float(a[0] - a[1] - np.trace(DY[:k]))
@@ -308,11 +301,6 @@ class _Attempt:
             H = factors[0][0] * factors[0][1]
             for v, S in factors[1:]:
                 H += v * S
-            root = span.rows(Y[:, :k] * np.sqrt(np.maximum(values[:k], 0.0))).T.astype(kind)
-            syrk, potrf = linalg.get_blas_funcs("syrk", dtype=kind), linalg.get_lapack_funcs("potrf", dtype=kind)
-            # The transpose of a C-ordered symmetric matrix is itself, in the order LAPACK works on in place.
-            H = syrk(1.0, root, beta=-1.0, c=H.T, lower=1, overwrite_c=1)
-            H[np.diag_indices(d)] += kind(s)
-            if potrf(H, lower=1, clean=0, overwrite_a=1)[1] != 0:
+            if not rest_is_below(H, s, values[:k], span.rows(Y[:, :k]).T.astype(kind)):
                 return np.inf
         return float(np.vdot(R[:k], R[:k]) / (values[k - 1] - s))

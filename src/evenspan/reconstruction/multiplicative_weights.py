@@ -16,6 +16,7 @@ from scipy import linalg
 
 from ..core.errors import ConfigurationError
 from ..core.linalg import top_eigenspace
+from ..core.options import whole
 from .group_errors import best_kept
 
 #: From this number of features on the steps are taken in a subspace that grows where its residual asks for it.
@@ -157,8 +158,7 @@ def run(
     rates = np.asarray(rates, dtype=np.float64)
     if rates.ndim != 1 or not len(rates) or not (np.isfinite(rates) & (rates > 0)).all():
         raise ConfigurationError(f"rates={rates.tolist()!r}; needed is a sequence of positive learning rates.")
-    if iterations < 1:
-        raise ConfigurationError(f"iterations={iterations!r}; needed is at least 1.")
+    whole(1).require("iterations", iterations)
     matrices = np.ascontiguousarray(matrices, dtype=np.float64)
     bests = best_kept(matrices, k)
     unit = 1.0 / bests.max() if scale and bests.max() > 0 else 1.0
@@ -241,18 +241,6 @@ def _iterate(solver: _Whole, bests: np.ndarray, rates: np.ndarray, iterations: i
 def correct_choice(matrices: np.ndarray, run: WeightsRun, k: int, *, offsets: np.ndarray | None = None) -> np.ndarray:
     """Average or last projector, whichever has the smaller largest loss (the average on a tie), shape (d, d)."""
     bests = best_kept(matrices, k) if offsets is None else offsets
-    return _choice(run, bests, lambda X: (matrices * X).sum(axis=(1, 2)))
-
-
-def released_choice(matrices: np.ndarray, run: WeightsRun, k: int) -> np.ndarray:
-    r"""The same choice as the released baseline of Vu et al. (2022) makes it, shape (d, d).
-
-    There the entries of the matrix product :math:`S_g X` are summed, so that :math:`1^{\top} S_g X 1` stands where
-    :math:`\operatorname{tr} S_g X` is meant. The number can be negative, and the choice can go the other way.
-    """
-    return _choice(run, best_kept(matrices, k), lambda X: (matrices @ X).sum(axis=(1, 2)))
-
-
-def _choice(run: WeightsRun, bests: np.ndarray, kept_by) -> np.ndarray:
     last = run.last @ run.last.T
-    return run.average if (bests - kept_by(run.average)).max() <= (bests - kept_by(last)).max() else last
+    average, ended = ((bests - (matrices * X).sum(axis=(1, 2))).max() for X in (run.average, last))
+    return run.average if average <= ended else last

@@ -232,14 +232,8 @@ class RobustFairPCA(ReconstructionEstimator):
         found = conditions(matrices, k, balls, shares, self.penalty)
         names = [label_text(label) for label in moments.labels]
         violations = {names[g]: (float(found.penalty_excess[g]), float(found.radius_excess[g])) for g in found.violated}
-        if self.on_violation == "raise" and not found.hold:
-            raise ConfigurationError(
-                f"penalty={self.penalty:g}, alpha={self.alpha:g}: the conditions of Theorem 3.2 of Vu et al. (2022) "
-                f"fail for {found.describe(names)}. Lower the penalty or alpha, or use on_violation='exact', which "
-                "needs neither condition."
-            )
         used, clipped = admissible_penalties(
-            matrices, k, balls[None], shares, np.array([self.penalty], dtype=float), self.on_violation
+            matrices, k, balls[None], shares, np.array([self.penalty], dtype=float), self.on_violation, names
         )
         penalty = float(used[0])
         if clipped[0]:

@@ -82,7 +82,7 @@ class RobustObjective:
         return cls(factors, np.where(factors < 0, -1.0, 1.0) * roots)
 
     def branches(self, q) -> np.ndarray:
-        """Value of every ordered pair, shape (..., pairs)."""
+        """J of every ordered pair of groups, shape (..., G (G - 1)); for two groups J_0 and J_1."""
         roots = np.sqrt(np.maximum(q, 0.0))[..., None, :]
         return (self.factors * np.maximum(roots + self.shifts, 0.0) ** 2).sum(axis=-1)
 
@@ -110,11 +110,6 @@ class RobustObjective:
 def ordered_pairs(G: int) -> np.ndarray:
     """All (a, a') with a different from a', in lexicographic order, shape (G (G - 1), 2)."""
     return np.array([(a, b) for a in range(G) for b in range(G) if a != b])
-
-
-def branch_values(q, shares, radii, penalty) -> np.ndarray:
-    """J of every ordered pair of groups, shape (..., G (G - 1)); for two groups J_0 and J_1."""
-    return RobustObjective.of(shares, radii, penalty).branches(q)
 
 
 def objective(q, shares, radii, penalty) -> np.ndarray:
@@ -301,15 +296,17 @@ def random_starts(rng: np.random.Generator, settings: int, restarts: int, d: int
     return np.linalg.qr(rng.normal(size=(settings, restarts, d, k)))[0].swapaxes(2, 3)
 
 
-def admissible_penalties(matrices, k, balls, shares, penalties, on_violation) -> tuple[np.ndarray, np.ndarray]:
-    """The penalties to use (S,), and where they are not those asked for."""
+def admissible_penalties(
+    matrices, k, balls, shares, penalties, on_violation: OnViolation, names=None
+) -> tuple[np.ndarray, np.ndarray]:
+    """The penalties to use (S,), and where they are not those asked for; ``names`` of the groups are for an error."""
     found = conditions(matrices, k, balls, shares, penalties)
     if on_violation == "raise" and not found.hold.all():
         s = int(np.flatnonzero(~found.hold)[0])
         one = type(found)(found.penalty_excess[s], found.radius_excess[s])
         raise ConfigurationError(
-            f"penalty={penalties[s]:g}: the conditions of Theorem 3.2 fail for {one.describe()}. Lower the penalty or "
-            "alpha, or use on_violation='exact', which needs neither condition."
+            f"penalty={penalties[s]:g}: the conditions of Theorem 3.2 of Vu et al. (2022) fail for "
+            f"{one.describe(names)}. Lower the penalty or alpha, or use on_violation='exact', which needs neither."
         )
     clipped = ~found.released_hold if on_violation == "clip_lambda" else np.zeros(len(penalties), dtype=bool)
     return np.where(clipped, shares.min(axis=0), penalties), clipped

@@ -58,7 +58,7 @@ def unit_columns(values: np.ndarray, weights: np.ndarray) -> np.ndarray:
     Constant columns become zero.
     """
     Z = values - np.average(values, axis=0, weights=weights)
-    # Once more: what rounding left of the mean of large values.
+    # Once more: what rounding left of the mean of large values would be multiplied by the mean of X.
     Z -= np.average(Z, axis=0, weights=weights)
     Z *= np.sqrt(weights)[:, None]
     lengths = np.linalg.norm(Z, axis=0)
@@ -138,11 +138,7 @@ def quantity_constraints(X, quantities: np.ndarray | None, weights: np.ndarray |
     if quantities is None:
         return None
     weights = np.ones(len(quantities)) if weights is None else np.asarray(weights, dtype=np.float64)
-    Z = quantities - np.average(quantities, axis=0, weights=weights)
-    # Once more: what rounding left of the mean of large values would be multiplied by the mean of X.
-    Z -= np.average(Z, axis=0, weights=weights)
-    lengths = np.sqrt(weights @ Z**2)
-    Z = np.divide(Z, lengths, out=np.zeros_like(Z), where=lengths > 0) * weights[:, None]
+    Z = unit_columns(quantities, weights) * np.sqrt(weights)[:, None]
     if sparse.issparse(X):
         return X.T @ Z
     n, d, rows = row_blocks(X)

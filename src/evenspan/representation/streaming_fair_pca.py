@@ -18,7 +18,7 @@ from ..core.estimator import SubspaceEstimator, require_components, require_gene
 from ..core.groups import encode_groups
 from ..core.moments import GroupMoments
 from ..core.moments_file import DAMAGE
-from ..core.options import Option, number, one_of, whole
+from ..core.options import PRECISION, Option, number, one_of, whole
 from ..core.streams import ArrayStream, Stream, as_stream
 from .block_readers import BlockReader, DaskReader, ExactSums
 from .noisy_power import PHASES, BlockSums, FairPowerMethod, PowerOptions
@@ -74,9 +74,6 @@ def _pair(value) -> tuple:
 BLOCKS = Option(
     lambda value: len(_pair(value)) == 2 and all(whole(1).allows(one) for one in _pair(value)),
     "a whole number of at least 1, or one for each of the two phases",
-)
-PRECISION = Option(
-    lambda value: getattr(value, "__name__", str(value)) in ("float32", "float64"), "'float32' or 'float64'"
 )
 
 
@@ -351,8 +348,7 @@ class StreamingFairPCA(SubspaceEstimator):
             self._power = self._begin(reader)
         reader.dtype = self._power.W.dtype
         power = self._power
-        if phase not in PHASES:
-            raise ConfigurationError(f"phase={phase!r}; needed is one of {', '.join(PHASES)}.")
+        one_of(*PHASES).require("phase", phase)
         if phase == "gap" and power.phase == "components":
             raise ConfigurationError(
                 "phase='gap' after phase='components': what is removed is fixed when the second phase begins. Fit a "

@@ -10,8 +10,8 @@ from evenspan.core.linalg import symmetrise
 from evenspan.reconstruction.group_errors import square_root_map
 from evenspan.reconstruction.jevd import order_columns, orthonormal_columns
 from evenspan.reconstruction.joint_diagonalisation import joint_diagonalise
-from evenspan.reconstruction.min_max import offsets, solve_min_max
-from evenspan.reconstruction.multi_criteria import round_by_lp
+from evenspan.reconstruction.min_max import solve_min_max
+from evenspan.reconstruction.multi_criteria import criteria_offsets, round_by_lp
 
 #: A solver takes the group matrices, the shares of the groups and r, and tells a :class:`Watch` where a step ends.
 Lap = Callable[[str], None]
@@ -20,7 +20,7 @@ Solver = Callable[[np.ndarray, np.ndarray, int, Lap], object]
 
 def sdp_and_lp(S: np.ndarray, shares: np.ndarray, k: int, lap: Lap) -> tuple[np.ndarray, float]:
     """FairPCA_SDP_LP as published: relaxation, rounding, operator. Returns the operator and the relaxation's value."""
-    a = offsets(S, k, "loss")
+    a = criteria_offsets(S, k, "loss")
     lap("own PCA of the groups")
     X = semidefinite_programme(S, k, a)
     lap("SDP")

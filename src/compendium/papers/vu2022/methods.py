@@ -15,7 +15,7 @@ from evenspan.core.moments import GroupMoments
 from evenspan.reconstruction import multiplicative_weights
 from evenspan.reconstruction.convex import solve_convex
 from evenspan.reconstruction.disparity import DisparityFairPCA
-from evenspan.reconstruction.group_errors import group_matrices, operator_rank, square_root_map, truncate
+from evenspan.reconstruction.group_errors import best_kept, group_matrices, operator_rank, square_root_map, truncate
 from evenspan.reconstruction.joint_range import JointRange
 from evenspan.reconstruction.min_max import solve_min_max
 from evenspan.reconstruction.multiplicative_weights import WeightsRun
@@ -93,9 +93,21 @@ def _weights_runs(content: bytes, shape: tuple, k: int, rates: tuple[float, ...]
     return multiplicative_weights.run(np.frombuffer(content).reshape(shape).copy(), k, rates, iterations=iterations)
 
 
+def released_choice(matrices: np.ndarray, run: WeightsRun, k: int) -> np.ndarray:
+    r"""Average or last projector as the released baseline chooses it, shape (d, d).
+
+    There the entries of the matrix product :math:`S_g X` are summed, so that :math:`1^{\top} S_g X 1` stands where
+    :math:`\operatorname{tr} S_g X` is meant. The number can be negative, and the choice can go the other way than
+    ``correct_choice``.
+    """
+    last = run.last @ run.last.T
+    average, ended = ((best_kept(matrices, k) - (matrices @ X).sum(axis=(1, 2))).max() for X in (run.average, last))
+    return run.average if average <= ended else last
+
+
 def weights_operator(problem: Problem, grid) -> list[Answer]:
     """Multiplicative weights as released: the operator of full rank is what is judged."""
-    found = [square_root_map(X) for X in _weights(problem, grid, multiplicative_weights.released_choice)]
+    found = [square_root_map(X) for X in _weights(problem, grid, released_choice)]
     return [Answer(P=P, facts={"operator rank": operator_rank(P)}) for P in found]
 
 
