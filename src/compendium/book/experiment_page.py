@@ -51,7 +51,7 @@ def page(entry: Experiment, executed: Mapping[str, NotebookNode]) -> NotebookNod
     if not several:
         ((name, alone),) = rest.items()
         said = _raw(_paragraph(_said(entry, name, alone)) + _parameters(entry, name))
-        first.cells = [opening, v4.new_markdown_cell(said), *cells[:place], *alone]
+        first.cells = [opening, v4.new_markdown_cell(said), *cells[:place], *filter(_in_place, alone)]
         return first
     head = {name: notebook.cells[1 : 1 + place] for name, notebook in notebooks.items()}
     differ = [i for i in range(place) if len({json.dumps(own[i].get("outputs", [])) for own in head.values()}) > 1]
@@ -195,7 +195,7 @@ def _tab(
     heading = f"({entry.id}-{execution})=\n{{.tab .at-{execution}}}\n### {label(entry, execution)}"
     said = _paragraph(_said(entry, execution, rest))
     yield v4.new_markdown_cell(f"{heading}\n\n{_raw(said + _parameters(entry, execution))}")
-    for cell in [*differing, *rest]:
+    for cell in filter(_in_place, [*differing, *rest]):
         if cell.cell_type == "code":
             if cell.get("outputs"):
                 cell = deepcopy(cell)
@@ -302,6 +302,11 @@ def _said(entry: Experiment, execution: str, cells: list[NotebookNode]) -> str:
     ]
     texts = [re.sub(r"</?p[^>]*>", "", one) for one in own]
     return " ".join(filter(None, [*texts, html.escape(takeaway(entry, execution))]))
+
+
+def _in_place(cell: NotebookNode) -> bool:
+    """Whether a cell stays where it is: what it says of the takeaway stands at the top."""
+    return TAKEAWAY not in cell.metadata.get("tags", ())
 
 
 def _paragraph(text: str) -> str:

@@ -3,7 +3,7 @@
 import gzip
 import html
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import pandas as pd
 from IPython.display import HTML
@@ -252,6 +252,15 @@ def inexact(experiment_id: str, *, dataset: str, k: int) -> HTML:
 def sentence(text: str) -> HTML:
     """A paragraph whose numbers were computed in the cell that shows it; a number that is missing reads "unknown"."""
     return HTML(f"<p>{html.escape(_MISSING.sub('unknown', text))}</p>")
+
+
+def in_place_of_pca(rows: pd.DataFrame, method: str, metrics: Sequence[str], *, where: str = "") -> HTML:
+    """What a method gives up and what it gains: each metric of PCA and of the method, from ``method, metric, mean``."""
+    wide = rows.pivot(index="method", columns="metric", values="mean").reindex(["PCA", method])
+    changed = [
+        f"{metric} {wide[metric].iloc[0]:.3g} → {wide[metric].iloc[1]:.3g}" for metric in metrics if metric in wide
+    ]
+    return sentence(f"{method} in the place of PCA{f' ({where})' if where else ''}: {', '.join(changed)}.")
 
 
 def mean_and_spread(mean: float, std: float | None) -> str:
