@@ -52,7 +52,7 @@ def page(entry: Experiment, executed: Mapping[str, NotebookNode]) -> NotebookNod
         ((name, alone),) = rest.items()
         said = _raw(_paragraph(_said(entry, name, alone)) + _parameters(entry, name))
         first.cells = [opening, v4.new_markdown_cell(said), *cells[:place], *filter(_in_place, alone)]
-        return first
+        return _numbered(first)
     head = {name: notebook.cells[1 : 1 + place] for name, notebook in notebooks.items()}
     differ = [i for i in range(place) if len({json.dumps(own[i].get("outputs", [])) for own in head.values()}) > 1]
     tabs = [
@@ -73,7 +73,14 @@ def page(entry: Experiment, executed: Mapping[str, NotebookNode]) -> NotebookNod
         v4.new_markdown_cell("## Code of the figures and tables"),
         folded,
     ]
-    return first
+    return _numbered(first)
+
+
+def _numbered(notebook: NotebookNode) -> NotebookNode:
+    """The same parts give the same page."""
+    for number, cell in enumerate(notebook.cells, start=1):
+        cell["id"] = f"cell-{number:03d}"
+    return notebook
 
 
 def _as_part(entry: Experiment, execution: str, notebook: NotebookNode) -> NotebookNode:
@@ -150,19 +157,20 @@ def _executions(entry: Experiment, rest: Mapping[str, list[NotebookNode]]) -> st
     varying = [key for key in entry.parameters if len({entry.execution(name)[key] for name in rest}) > 1]
     shown = list(dict.fromkeys([*(key for key in ("k", "splits") if key in entry.parameters), *varying]))
     shown = [key for key in shown if key != "dataset"]
-    head = ["", *shown, *([] if alike else ["What came out"]), "Full run"]
+    head = [*shown, *([] if alike else ["What came out"]), "Full run"]
     rows = ""
     for name in rest:
         values = entry.execution(name)
         cells = [html.escape(str(values[key])) for key in shown]
         cells += [] if alike else [said[name]]
         link = f'<a href="#{name}">{html.escape(label(entry, name))}</a>'
-        row = "".join(f"<td>{cell}</td>" for cell in [*cells, cost(entry, name)])
+        cells.append(cost(entry, name))
+        row = "".join(f'<td data-name="{key}">{cell}</td>' for key, cell in zip(head, cells, strict=True))
         rows += f'<tr><th scope="row">{link}</th>{row}</tr>\n'
-    columns = "".join(f'<th scope="col">{one}</th>' if one else "<td></td>" for one in head)
+    columns = "".join(f'<th scope="col">{one}</th>' for one in head)
     table = (
         '<div class="table-scroll" role="region" tabindex="0" aria-label="Executions">'
-        f'<table class="executions"><thead><tr>{columns}</tr></thead>\n<tbody>\n{rows}</tbody></table></div>'
+        f'<table class="executions"><thead><tr><td></td>{columns}</tr></thead>\n<tbody>\n{rows}</tbody></table></div>'
     )
     above = _paragraph(next(iter(said.values()))) if alike else ""
     return _raw(f"{above}{table}\n{_allowed(entry)}")
@@ -199,7 +207,7 @@ def _tab(
         if cell.cell_type == "code":
             if cell.get("outputs"):
                 cell = deepcopy(cell)
-                cell.source, cell.metadata["tags"] = "", ["remove-input"]
+                cell.metadata["tags"] = ["remove-input"]
                 yield cell
         elif text := "".join(piece for piece in _pieces(cell) if _titled(piece) != SHARED).strip():
             yield v4.new_markdown_cell(
@@ -219,8 +227,9 @@ def _titled(piece: str) -> str:
 def _parameters(entry: Experiment, execution: str) -> str:
     """The true parameters of an execution in a line that unfolds, and the command that runs it again."""
     values = entry.execution(execution)
-    own = entry.executions[execution] or {}
-    line = ", ".join(f"{key} = {value}" for key, value in (own or values).items())
+    own = entry.executions[execution]
+    shown = own | {key: values[key] for key in ("k", "splits") if key in values} if own else values
+    line = ", ".join(f"{key} = {value}" for key, value in shown.items())
     items = "".join(
         f"<li><code>{html.escape(key)} = {html.escape(json.dumps(value, ensure_ascii=False))}</code></li>"
         for key, value in values.items()
