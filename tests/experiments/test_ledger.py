@@ -193,7 +193,7 @@ def test_the_page_shows_every_row_with_its_trail(finished):
     tables = parsed(text)
     identified = [row["id"] for row in tables.rows if row.get("id", "").startswith("toy_k10-")]
     assert identified == [f"toy_k10-00{row}" for row in range(1, 8)]
-    assert "experiments/toy-table/toy-k10.html" in tables.links
+    assert "experiments/toy-table.html#toy-k10" in tables.links
     assert "_static/results/full/toy-table/toy-k10.csv.gz" in tables.links
     assert "_static/results/full/toy-table/toy-k10.json" in tables.links
     assert "data/cards/toy.html" in tables.links

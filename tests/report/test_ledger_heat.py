@@ -100,7 +100,7 @@ def test_verdicts_can_be_told_apart_without_colour(theme):
     for name in ("exact", "close", "rank", "differs", "changed", "none"):
         assert contrast(colours[name], colours[f"{name}-mark"]) >= 4.5, name
     assert contrast(colours["changed-stripe"], colours["changed-mark"]) >= 4.5
-    for less, more in itertools.pairwise(["exact", "close", "order", "differs"]):
+    for less, more in itertools.pairwise(["exact", "close", "rank", "differs"]):
         assert contrast(colours[less], colours[more]) >= 1.25, f"{less} and {more} look alike in grey"
         assert contrast(colours["none"], colours[more]) > contrast(colours["none"], colours[less])
 
