@@ -20,7 +20,8 @@ class OwnAddresses(SphinxTransform):
             for one in [one for one in section["classes"] if one.startswith(_AT)]:
                 section["classes"].remove(one)
                 name = one.removeprefix(_AT)
-                section["ids"] = [name, *(old for old in section["ids"] if old in self.document.nameids.values())]
+                labels = set(self.document.nameids.values()) - {name}
+                section["ids"] = [name, *(old for old in section["ids"] if old in labels)]
                 self.document.ids[name] = section
 
 
