@@ -98,13 +98,13 @@ def verdict_table(study: Study, rows: pd.DataFrame) -> HTML:
         several = ["protocol"] if released["protocol"].nunique() > 1 else []
         nothing = "Nothing is printed for this setting, so that there is nothing to judge."
         shown = _wide(released, ["metric", *several], _spreads(released, "mean", "std"))
-        return HTML(f"<p>{nothing}</p>" + table(shown, caption=f"Ours: {caption}").data)
+        return HTML(f"<p>{nothing}</p>" + table(shown, caption=f"Ours: {caption}", classes="result-table words-1").data)
     several = ["table", "split"] if cells["table"].nunique() > 1 else []
     shown = _wide(run, ["metric", *several], [printed_and_ours(row) for row in run.to_dict("records")])
     pending = int((cells["verdict"] == Kind.PENDING.value).sum())
     caption = f"Printed, ours and the verdict, with the deviation in per cent of the printed number; {caption}"
     more = f"<p>{pending} more numbers of this table belong to methods that have not been run.</p>" if pending else ""
-    return HTML(table(shown, caption=caption).data + more)
+    return HTML(table(shown, caption=caption, classes="result-table words-1").data + more)
 
 
 def printed_and_ours(row: Mapping[str, str]) -> str:
