@@ -11,6 +11,7 @@ import ast
 import html
 import json
 import re
+import shlex
 from collections.abc import Iterator, Mapping
 from copy import deepcopy
 from pathlib import Path
@@ -34,53 +35,58 @@ from ..provenance import RUNS_UNITS
 SHARED, TAKEAWAY = "With other parameters", "takeaway"
 _SECTION = re.compile(r"^(?=## )", re.MULTILINE)
 _HEADING = re.compile(r"^(#{2,4}) (.+)$", re.MULTILINE)
-_NAMES = re.compile(r'(\b(?:id="|href="#))')
+_NAMES = re.compile(r'\b(?:id="|href="#)')
+
+
+#: Of an executed notebook the cells up to and with the one that runs its units, and the others.
+Parts = Mapping[str, tuple[list[NotebookNode], list[NotebookNode]]]
 
 
 def page(entry: Experiment, executed: Mapping[str, NotebookNode]) -> NotebookNode:
     """The page of an experiment, from the executed notebook of each of its executions, in their order."""
     notebooks = {name: _as_part(entry, name, notebook) for name, notebook in executed.items()}
-    first = next(iter(notebooks.values()))
-    opening, *cells = first.cells
+    whole = next(iter(notebooks.values()))
+    opening = whole.cells[0]
     if opening.cell_type != "markdown" or not opening.source.startswith("# "):
         raise ExecutionError(f"{entry.notebook} must begin with a markdown cell that opens with a '# ' title.")
     opening.source = _opening(entry, opening.source)
-    several = len(notebooks) > 1
-    place = next(i for i, cell in enumerate(cells) if cell.cell_type == "code" and RUNS_UNITS in cell.source) + 1
-    rest = {name: notebook.cells[1 + place :] for name, notebook in notebooks.items()}
-    if not several:
-        ((name, alone),) = rest.items()
-        said = _raw(_paragraph(_said(entry, name, alone)) + _parameters(entry, name))
-        first.cells = [opening, v4.new_markdown_cell(said), *cells[:place], *filter(_in_place, alone)]
-        return _numbered(first)
-    head = {name: notebook.cells[1 : 1 + place] for name, notebook in notebooks.items()}
-    differ = [i for i in range(place) if len({json.dumps(own[i].get("outputs", [])) for own in head.values()}) > 1]
-    tabs = [
-        cell for name in notebooks for cell in _tab(entry, name, [head[name][i] for i in differ], deepcopy(rest[name]))
-    ]
-    for i in differ:
-        cells[i].outputs = []
-    shared = next((piece for cell in cells[place:] for piece in _pieces(cell) if _titled(piece) == SHARED), "")
-    code = "\n\n".join(cell.source for cell in cells[place:] if cell.cell_type == "code")
-    folded = v4.new_code_cell(code, metadata={"tags": ["hide-input"]})
-    first.cells = [
-        opening,
-        v4.new_markdown_cell(_executions(entry, rest)),
-        *cells[:place],
-        v4.new_markdown_cell("{.tabs}\n## Results\n\n" + _selector(entry)),
-        *tabs,
-        *([v4.new_markdown_cell(shared)] if shared else []),
-        v4.new_markdown_cell("## Code of the figures and tables"),
-        folded,
-    ]
-    return _numbered(first)
-
-
-def _numbered(notebook: NotebookNode) -> NotebookNode:
-    """The same parts give the same page."""
-    for number, cell in enumerate(notebook.cells, start=1):
+    runs = (cell.cell_type == "code" and RUNS_UNITS in cell.source for cell in whole.cells)
+    place = list(runs).index(True) + 1
+    parts = {name: (notebook.cells[1:place], notebook.cells[place:]) for name, notebook in notebooks.items()}
+    whole.cells = [opening, *(_with_tabs(entry, parts) if len(parts) > 1 else _alone(entry, parts))]
+    for number, cell in enumerate(whole.cells, start=1):  # the same parts give the same page
         cell["id"] = f"cell-{number:03d}"
-    return notebook
+    return whole
+
+
+def _alone(entry: Experiment, parts: Parts) -> Iterator[NotebookNode]:
+    """The cells of a page below its opening: those of the only execution, in their order."""
+    ((name, (head, rest)),) = parts.items()
+    yield v4.new_markdown_cell(_raw(_paragraph(_said(entry, name, rest)) + _parameters(entry, name)))
+    yield from head
+    yield from filter(_in_place, rest)
+
+
+def _with_tabs(entry: Experiment, parts: Parts) -> Iterator[NotebookNode]:
+    """The cells of a page below its opening: those that executions share, and a tab for what each has of its own."""
+    after = next(iter(parts.values()))[1]
+    yield v4.new_markdown_cell(_executions(entry, parts))
+    own = {name: [] for name in parts}  # outputs that differ
+    for same in zip(*(head for head, _ in parts.values()), strict=True):
+        if len({json.dumps(cell.get("outputs", [])) for cell in same}) == 1:
+            yield same[0]
+        else:
+            yield NotebookNode(same[0] | {"outputs": []})
+            for name, cell in zip(parts, same, strict=True):
+                own[name].append(cell)
+    yield v4.new_markdown_cell(f"{{.tabs}}\n## Results\n\n{_selector(entry)}")
+    for name, (_, rest) in parts.items():
+        yield from _tab(entry, name, own[name], rest)
+    pieces = (piece for cell in after for piece in _pieces(cell))
+    yield from (v4.new_markdown_cell(piece) for piece in pieces if _titled(piece) == SHARED)
+    yield v4.new_markdown_cell("## Code of the figures and tables")
+    code = "\n\n".join(cell.source for cell in after if cell.cell_type == "code")
+    yield v4.new_code_cell(code, metadata={"tags": ["hide-input"]})
 
 
 def _as_part(entry: Experiment, execution: str, notebook: NotebookNode) -> NotebookNode:
@@ -97,7 +103,7 @@ def _as_part(entry: Experiment, execution: str, notebook: NotebookNode) -> Noteb
             cell.source = cell.source.replace("](../../", "](../")
         for output in cell.get("outputs", ()):
             if text := output.get("data", {}).get("text/html"):
-                output.data["text/html"] = _NAMES.sub(rf"\1{before}", text).replace('"../../', '"../')
+                output.data["text/html"] = _NAMES.sub(rf"\g<0>{before}", text).replace('"../../', '"../')
     return notebook
 
 
@@ -150,16 +156,16 @@ def label(entry: Experiment, execution: str) -> str:
     return ", ".join(words)
 
 
-def _executions(entry: Experiment, rest: Mapping[str, list[NotebookNode]]) -> str:
+def _executions(entry: Experiment, parts: Parts) -> str:
     """The table of executions: what each is, what came out, and what its full run took."""
-    said = {name: _said(entry, name, rest[name]) for name in rest}
+    said = {name: _said(entry, name, rest) for name, (_, rest) in parts.items()}
     alike = len(set(said.values())) == 1
-    varying = [key for key in entry.parameters if len({entry.execution(name)[key] for name in rest}) > 1]
+    varying = [key for key in entry.parameters if len({entry.execution(name)[key] for name in parts}) > 1]
     shown = list(dict.fromkeys([*(key for key in ("k", "splits") if key in entry.parameters), *varying]))
     shown = [key for key in shown if key != "dataset"]
     head = [*shown, *([] if alike else ["What came out"]), "Full run"]
     rows = ""
-    for name in rest:
+    for name in parts:
         values = entry.execution(name)
         cells = [html.escape(str(values[key])) for key in shown]
         cells += [] if alike else [said[name]]
@@ -234,7 +240,7 @@ def _parameters(entry: Experiment, execution: str) -> str:
         f"<li><code>{html.escape(key)} = {html.escape(json.dumps(value, ensure_ascii=False))}</code></li>"
         for key, value in values.items()
     )
-    options = "".join(f" -p {key} {value}" for key, value in own.items())
+    options = "".join(f" -p {key} {shlex.quote(str(value))}" for key, value in own.items())
     again = html.escape(f"python -m compendium run {entry.id}{options}")
     took = f"<p>The full run took {cost(entry, execution)}.</p>" if cost(entry, execution) != "–" else ""
     return (
