@@ -9,6 +9,7 @@ from matplotlib import pyplot as plt
 from PIL import Image
 
 from compendium.book import stage
+from compendium.catalogue import experiment
 from compendium.ledger.verdicts import Kind
 
 from ..sight import contrast, hexadecimal
@@ -163,6 +164,42 @@ def test_the_first_page_says_how_much_held(reader):
     lines = page.locator("p", has_text="published numbers:")
     assert lines.count() == 1
     assert page.locator(".bd-article a[href='ledger.html']").count() >= 2
+
+
+@pytest.mark.parametrize("width", [1400, 390])
+def test_tabs_need_no_script_and_have_addresses(browser, site, width):
+    entry = experiment("vu2022-tables")
+    first, *_, last = entry.executions
+    context = browser.new_context(java_script_enabled=False, viewport={"width": width, "height": 900})
+    page = context.new_page()
+
+    def shown():
+        return [tab.get_attribute("id") for tab in page.locator("section.tab").all() if tab.is_visible()]
+
+    page.goto(f"{site}experiments/{entry.id}.html")
+    assert shown() == [first]
+    page.focus(f'.tab-links a[href="#{last}"]')
+    page.keyboard.press("Enter")
+    assert shown() == [last]
+    chosen = page.locator(f'.tab-links a[href="#{last}"]')
+    assert chosen.is_visible(), "the links stay in sight"
+    weight = "one => getComputedStyle(one).fontWeight"
+    assert chosen.evaluate(weight) != page.locator(f'.tab-links a[href="#{first}"]').evaluate(weight)
+
+    ledger = context.new_page()
+    ledger.goto(f"{site}ledger.html")
+    row = "vu2022_table1_out_of_sample-020"
+    ledger.click(f"tr[id={row}] a:text-is('page')")
+    cell = ledger.locator(f"[id$='-{row}']:visible")
+    box, links = cell.bounding_box(), ledger.locator(".tab-links").bounding_box()
+    assert links["y"] + links["height"] <= box["y"] < 900, "the cell is in sight, below the links"
+
+    page.goto(f"{site}experiments/{entry.id}/{last}.html")
+    page.wait_for_url(f"{site}experiments/{entry.id}.html#{last}")
+    assert shown() == [last]
+    page.emulate_media(media="print")
+    assert shown() == list(entry.executions), "all of them on paper"
+    context.close()
 
 
 def test_lighter_drawings_look_the_same(reader):

@@ -87,7 +87,7 @@ def test_version_1_forgave_what_our_own_spread_covers():
 
 def test_of_a_measured_time_only_the_order_is_judged():
     peers = [Peer("10", 12.0)]
-    assert verdict("20", 20.0, peers=peers, timed=True).kind is Kind.ORDER
+    assert verdict("20", 20.0, peers=peers, timed=True).kind is Kind.RANK
     assert verdict("20", 20.0, timed=True).kind is Kind.DIFFERS
     assert verdict("20", 20.0, timed=True, rules=FIRST).kind is Kind.EXACT
 
@@ -107,8 +107,8 @@ def test_of_a_measured_time_only_the_order_is_judged():
         ([Peer("10", 30.0)], False),
     ],
 )
-def test_same_order_needs_every_other_method_on_its_side(peers, same):
-    assert verdict("20", 30.0, peers=peers).kind is (Kind.ORDER if same else Kind.DIFFERS)
+def test_same_rank_needs_every_other_method_on_its_side(peers, same):
+    assert verdict("20", 30.0, peers=peers).kind is (Kind.RANK if same else Kind.DIFFERS)
 
 
 def test_a_missing_number_is_not_run_or_cannot_be_computed():
@@ -143,8 +143,8 @@ def test_every_verdict_is_explained_and_marked():
     assert list(words) == list(Kind)
     assert list(EVIDENCE) == list(Evidence)
     assert "within 2 % of" in words[Kind.CLOSE]
-    assert Kind.ORDER.badge('5 > "4"') == (
-        '<span class="verdict verdict-order" title="5 &gt; &quot;4&quot;">same order</span>'
+    assert Kind.RANK.badge('5 > "4"') == (
+        '<span class="verdict verdict-rank" title="5 &gt; &quot;4&quot;">same rank</span>'
     )
 
 
@@ -161,7 +161,7 @@ RULE = ("claims", "V14", "data sets")
         (["close", "relative"], True, "close, relative.* but holds True"),
         (["version_1", "relative"], -0.1, "version_1, relative.* greater than or equal to 0"),
         (["close", "seconds"], 0, "close, seconds: .* valid boolean"),
-        (["same_order", "other_methods"], 0, "same_order, other_methods: .* greater than or equal to 1"),
+        (["same_rank", "other_methods"], 0, "same_rank, other_methods: .* greater than or equal to 1"),
         (["recheck"], None, "recheck: .* valid dictionary"),
         (["findings"], None, "findings: "),
         (["claims", "V14"], {}, "claims, V14: .* at least 1 item"),

@@ -11,7 +11,7 @@ from compendium.ledger import heat as ledger_heat
 from compendium.ledger import table as ledger
 from compendium.ledger.verdicts import Kind
 
-EMPTY = dict.fromkeys(("ours", "reason", "split", "control"), "")
+EMPTY = dict.fromkeys(("ours", "reason", "split", "control", "deviation_digits"), "")
 EMPTY |= {"paper": "one2020", "table": "Table 1", "dataset": "Wine", "method": "PCA", "metric": "loss", "k": "3"}
 EMPTY |= {"printed_digits": "2", "published": "1.25", "evidence": "discriminating"}
 
@@ -48,7 +48,7 @@ def test_what_varies_becomes_rows_columns_and_further_pictures(axes, expected):
 
 def test_a_field_says_what_stands_there_and_leads_to_its_row():
     cells = made(dataset=TWO, method=THREE)
-    cells.loc[4, ["ours", "reason", "control"]] = ["1.5", 'a "reason"', "0.3333"]
+    cells.loc[4, ["ours", "reason", "control", "deviation_digits"]] = ["1.5", 'a "reason"', "0.3333", "25"]
     cells.loc[3, "evidence"] = "not discriminating"
     ((paper, html),) = ledger_heat.sections(cells.drop(index=5))
     assert paper == "one2020"
@@ -57,8 +57,8 @@ def test_a_field_says_what_stands_there_and_leads_to_its_row():
     kind = Kind(cells.loc[4, "verdict"])
     assert (
         f'<td class="heat heat-{kind.name.lower()}"><a href="#t-005" title="Salt, FPCA, loss, k = 3: {kind.value}; '
-        'published 1.25; ours 1.500; a &quot;reason&quot;; discriminating: of the other methods 33\u00a0% would pass">'
-        "</a></td>"
+        "published 1.25; ours 1.500; off by +20\u00a0%; a &quot;reason&quot;; discriminating: of the other methods "
+        '33\u00a0% would pass"></a></td>'
     ) in html
     assert html.count("heat-light") == 1
     assert html.count("<a ") == 5
@@ -97,10 +97,10 @@ def contrast(one: str, other: str) -> float:
 def test_verdicts_can_be_told_apart_without_colour(theme):
     block = re.search(rf'html\[data-theme="{theme}"\] \{{(.*?)\}}', STYLE, re.DOTALL).group(1)
     colours = dict(re.findall(r"--heat-([\w-]+): (#[0-9a-f]{6});", block))
-    for name in ("exact", "close", "order", "differs", "changed", "none"):
+    for name in ("exact", "close", "rank", "differs", "changed", "none"):
         assert contrast(colours[name], colours[f"{name}-mark"]) >= 4.5, name
     assert contrast(colours["changed-stripe"], colours["changed-mark"]) >= 4.5
-    for less, more in itertools.pairwise(["exact", "close", "order", "differs"]):
+    for less, more in itertools.pairwise(["exact", "close", "rank", "differs"]):
         assert contrast(colours[less], colours[more]) >= 1.25, f"{less} and {more} look alike in grey"
         assert contrast(colours["none"], colours[more]) > contrast(colours["none"], colours[less])
 

@@ -19,7 +19,8 @@ def row(*addresses: str) -> str:
 
 
 TARGETS = {
-    "experiments/toy/k2.html#verdicts": "experiments/toy/k2.ipynb",
+    "experiments/toy.html#k2-verdicts": "experiments/toy.ipynb",
+    "experiments/toy.html#k2-t-001": "experiments/toy.ipynb",
     "data/cards/toy.html": "data/cards/toy.md",
     "_static/results/full/toy/k2.csv.gz": "_static/results/full/toy/k2.csv.gz",
     "papers/one/verdicts.html#what-differs": "papers/one/verdicts.md",
@@ -31,8 +32,10 @@ def folder(tmp_path):
     for file in TARGETS.values():
         (tmp_path / file).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / file).write_text("# Title\n\n## What differs\n", encoding="utf-8")
-    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_markdown_cell("# T\n\n## Verdicts\n\ntext")])
-    nbformat.write(notebook, tmp_path / "experiments/toy/k2.ipynb")
+    shown = nbformat.v4.new_output("display_data", {"text/html": '<td><span id="k2-t-001">exact</span></td>'})
+    text = nbformat.v4.new_markdown_cell("# T\n\n{.at-k2-verdicts}\n#### Verdicts\n\ntext")
+    notebook = nbformat.v4.new_notebook(cells=[text, nbformat.v4.new_code_cell(outputs=[shown])])
+    nbformat.write(notebook, tmp_path / "experiments/toy.ipynb")
     return tmp_path
 
 
@@ -46,11 +49,18 @@ def test_a_missing_page_stops_the_build_and_is_named(folder, address):
     name = address.partition("#")[0]
     with pytest.raises(ResultError, match=rf"t-001 links to {name};? ?.*Add the page") as error:
         ledger_links.check(page(row(*TARGETS)), folder)
-    assert sum(target.partition("#")[0] in str(error.value) for target in TARGETS) == 1, "only that one"
+    assert {target.partition("#")[0] for target in TARGETS if target.partition("#")[0] in str(error.value)} == {name}
 
 
 @pytest.mark.parametrize(
-    "address", ["experiments/toy/k2.html#verdict", "papers/one/verdicts.html#title", "#t-002", "?k=2#all-rows"]
+    "address",
+    [
+        "experiments/toy.html#k2-verdict",
+        "experiments/toy.html#k2-t-002",
+        "papers/one/verdicts.html#title",
+        "#t-002",
+        "?k=2#all-rows",
+    ],
 )
 def test_a_missing_section_stops_the_build(folder, address):
     with pytest.raises(ResultError, match=f"t-001 links to .*{address.partition('#')[2]}"):
@@ -78,11 +88,17 @@ def test_rows_without_a_page_or_data_link_to_themselves_alone():
     assert ledger_links.of_number({"cell": "toy_k2/001"} | blank) == '<a href="#toy_k2-001">toy_k2/001</a>'
 
 
-def test_a_number_leads_to_the_section_that_shows_it():
+def test_a_number_leads_to_its_cell_on_the_page():
     given = {"cell": "t/001", "experiment": "vu2022-tables", "execution": "biodeg", "data_card": "biodeg"}
-    given["tasks"] = "biodeg-k3-rfpca biodeg-k3-fairpca"
+    given |= {"tasks": "biodeg-k3-rfpca biodeg-k3-fairpca", "ours": "0.1"}
     links = ledger_links.of_number(given)
-    assert 'href="experiments/vu2022-tables/biodeg.html#verdicts"' in links
+    assert 'href="experiments/vu2022-tables.html#biodeg-t-001"' in links
+    missing = ledger_links.of_number(given | {"ours": ""})
+    assert 'href="experiments/vu2022-tables.html#biodeg"' in missing, "its table shows no number there"
+    alone = given | {"experiment": "rathore2025-times", "execution": "table1", "tasks": ""}
+    assert 'href="experiments/rathore2025-times.html#t-001"' in ledger_links.of_number(alone)
+    unmarked = given | {"experiment": "vu2022-data", "execution": "table2", "tasks": ""}
+    assert 'href="experiments/vu2022-data.html"' in ledger_links.of_number(unmarked), "its notebook marks no verdicts"
     assert links.count(">CSV<") == links.count(">record<") == 1, "both tasks stand in the files of one execution"
     assert 'href="_static/results/full/vu2022-tables/biodeg.json"' in links
     both = ledger_links.of_number(given | {"tasks": "biodeg-k3-rfpca ecoli-k3-rfpca"})
@@ -90,10 +106,10 @@ def test_a_number_leads_to_the_section_that_shows_it():
 
 
 def test_a_claim_leads_to_the_page_that_answers_it_and_to_the_chapter():
-    first = f"vu2022-pareto/{next(iter(experiment('vu2022-pareto').executions))}.html"
+    first = next(iter(experiment("vu2022-pareto").executions))
     shown = ledger_links.of_claim({"id": "V26", "paper": "vu2022", "experiment": "vu2022-pareto"})
-    assert f'href="experiments/{first}#' in shown
-    assert 'href="papers/vu2022/verdicts.html"' in shown
+    assert f'href="experiments/vu2022-pareto.html#{first}-claim-V26"' in shown
+    assert 'href="papers/vu2022/verdicts.html#claim-V26"' in shown
     other = ledger_links.of_claim({"id": "V99", "paper": "vu2022", "experiment": "vu2022-pareto"})
-    assert f'href="experiments/{first}"' in other, "its notebook does not show it: no section"
+    assert 'href="experiments/vu2022-pareto.html"' in other, "its notebook does not show it: no place"
     assert "experiments/" not in ledger_links.of_claim({"id": "V99", "paper": "vu2022", "experiment": ""})

@@ -8,6 +8,7 @@ import argparse
 import re
 import shutil
 import sys
+from functools import partial
 from pathlib import Path
 
 import nbformat
@@ -16,14 +17,18 @@ from jupyter_book.sphinx import build_sphinx
 from compendium import paths, records
 from evenspan.core.errors import FairError
 
+from ..catalogue import catalogue
 from . import stage
 from .engine import redirected
+from .experiment_page import stub
 
 SETTINGS = "settings.sha256"
 #: What the theme loads on every page, two megabytes, and no page needs: icons as programs beside those of its font; and
 #: the index of the search, but for the page of answers.
 _ICONS = re.compile(r"\s*<script[^>]*\bfontawesome\.js[^>]*></script>")
 _INDEX = re.compile(r"\s*<script[^>]*\b(?:searchtools|language_data|searchindex)\.js[^>]*></script>")
+_IMAGE = re.compile(r'<img (?![^>]*\bloading=)(?=[^>]*\bsrc="([^"]*_images/[^"]+\.svg)")')
+_SIZE = re.compile(rb'<svg [^>]*?width="([\d.]+)pt" height="([\d.]+)pt"', re.DOTALL)
 _TROUBLE = re.compile(r"WARNING|ERROR|CRITICAL|[a-z]rror:")
 
 
@@ -52,7 +57,16 @@ def build(jobs: int) -> bool:
         return False
     records.write(settings, _settings())
     _lighten(html)
+    _lead_on(html)
     return True
+
+
+def _lead_on(html: Path) -> None:
+    """Pages at the addresses that executions had, which lead to their tabs; and notebooks that run, to download."""
+    for entry in catalogue().values():
+        for execution in entry.executions:
+            records.write(html / "experiments" / entry.id / f"{execution}.html", stub(entry, execution).encode())
+        shutil.copyfile(paths.root() / entry.notebook, html / "_sources" / "experiments" / f"{entry.id}.ipynb")
 
 
 def _settings() -> bytes:
@@ -75,7 +89,7 @@ def _lighten(html: Path) -> None:
     for path in html.rglob("*.html"):
         page = path.read_text(encoding="utf-8")
         shown.update(re.findall(r'_images/([^"]+)"', page))
-        less = _ICONS.sub("", page)
+        less = _IMAGE.sub(partial(_lazy, path), _ICONS.sub("", page))
         if path != html / "search.html":
             less = _INDEX.sub("", less)
         if less != page:
@@ -88,6 +102,14 @@ def _lighten(html: Path) -> None:
     for path in {*static.rglob("*.map"), *static.rglob("fontawesome.js*"), *static.glob("vendor/**/*.ttf")}:
         path.unlink()
     shutil.rmtree(html / "_static" / "locales", ignore_errors=True)  # texts for books in other languages
+
+
+def _lazy(page: Path, image: re.Match) -> str:
+    """The beginning of a drawing's element: loaded when it is near, with its size, so that nothing moves then."""
+    width, height = (
+        round(float(points) / 0.75) for points in _SIZE.search((page.parent / image[1]).read_bytes()[:2000]).groups()
+    )
+    return f'<img loading="lazy" width="{width}" height="{height}" '
 
 
 def main() -> int:

@@ -18,7 +18,10 @@ from compendium import paths, records
 _ELSEWHERE = (".venv", ".git", ".snakemake", "_build")
 _ONCE = "_build/once/"
 #: Code that only runs or assembles pages.
-_RUNS = tuple(f"src/compendium/book/{name}.py" for name in ("build", "engine", "execute", "made_of", "stage", "warm"))
+_RUNS = tuple(
+    f"src/compendium/book/{name}.py"
+    for name in ("build", "engine", "execute", "experiment_page", "made_of", "stage", "warm")
+)
 
 
 class Watch:

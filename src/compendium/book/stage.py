@@ -15,14 +15,14 @@ import nbformat
 
 from compendium import data as datasets
 from compendium import paths
-from compendium.catalogue import Experiment, catalogue
+from compendium.catalogue import catalogue
 from evenspan.core.errors import ExecutionError, ResultError
 
 from ..keep import built
 from ..ledger import links as ledger_links
 from ..ledger import page as ledger_page
 from ..ledger import table as ledger
-from . import execute
+from . import execute, experiment_page
 
 _PAGE = {".md", ".ipynb"}
 _DECIMALS = re.compile(r"-?\d+\.\d{3,}")
@@ -108,11 +108,11 @@ def _copy_book(book: Path, target: Path) -> None:
 
 def _copy_experiments(target: Path) -> None:
     for experiment in catalogue().values():
-        for execution in experiment.executions:
-            notebook = nbformat.read(_executed("experiments", experiment.id, f"{execution}.ipynb"), as_version=4)
-            _introduce(notebook, experiment, execution)
-            _rename_figures(notebook, execution)
-            _write_page(notebook, target / "experiments" / experiment.id / f"{execution}.ipynb")
+        executed = {
+            name: nbformat.read(_executed("experiments", experiment.id, f"{name}.ipynb"), as_version=4)
+            for name in experiment.executions
+        }
+        _write_page(experiment_page.page(experiment, executed), target / "experiments" / f"{experiment.id}.ipynb")
 
 
 def _write_page(notebook, page: Path) -> None:
@@ -161,41 +161,6 @@ def _executed(*parts: str) -> Path:
     if not source.is_file():
         raise ExecutionError(f"{source} has not been made. Run 'make book'; a failed notebook is under _build/failed/.")
     return source
-
-
-def _introduce(notebook, experiment: Experiment, execution: str) -> None:
-    """Give the page its own title, and say below it how to get, cite and run it again."""
-    opening = next((c for c in notebook.cells if c.cell_type == "markdown"), None)
-    if opening is None or not opening.source.startswith("# "):
-        raise ExecutionError(f"{experiment.notebook} must begin with a markdown cell that opens with a '# ' title.")
-    title, _, text = opening.source.partition("\n")
-    own = experiment.executions[execution]
-    what = [_named(experiment, value) if key == "dataset" else f"{key} = {value}" for key, value in own.items()]
-    options = "".join(f" -p {key} {value}" for key, value in own.items())
-    place = Path(experiment.notebook).relative_to("notebooks").as_posix()
-    opening.source = (
-        f"{': '.join(filter(None, (title.rstrip(), ', '.join(map(str, what)))))}\n\n"
-        f":::{{div}} provenance\n{{download}}`Get the notebook <../../_notebooks/{place}>` · "
-        f"[Cite this page](ch-cite) · Run it again: "
-        f"`python -m compendium run {experiment.id}{options}`\n:::\n{text}"
-    )
-
-
-def _named(experiment: Experiment, dataset: str) -> str:
-    """The paper's name of a data set; what only stands in for it is called so."""
-    name = experiment.published_datasets.get(dataset, (dataset,))[0]
-    return f"{name} (stand-in)" if dataset in experiment.stand_ins else name
-
-
-def _rename_figures(notebook, execution: str) -> None:
-    """Make figure names unique: one notebook is several pages, and a name may be given once in the book."""
-    for cell in notebook.cells:
-        figure = cell.metadata.get("mystnb", {}).get("figure", {})
-        if old := figure.get("name"):
-            figure["name"] = f"{old}-{execution}"
-            for other in notebook.cells:
-                if other.cell_type == "markdown":
-                    other.source = re.sub(rf"(?<=[`<]){re.escape(old)}(?=[`>])", figure["name"], other.source)
 
 
 def _write_cards(target: Path) -> None:

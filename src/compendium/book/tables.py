@@ -3,6 +3,7 @@
 import gzip
 import html
 import re
+from collections.abc import Mapping, Sequence
 
 import pandas as pd
 from IPython.display import HTML
@@ -11,7 +12,7 @@ from .. import data as datasets
 from .. import paths, records
 from ..catalogue import experiment
 from ..ledger.claims import ANSWERS, CHANGED, SIDES, UNMOVED, answered, badge, claims, unmoved
-from ..ledger.heat import mark, percent
+from ..ledger.heat import mark, off, percent
 from ..ledger.links import stored
 from ..ledger.state import agreement, counted, sentences
 from ..ledger.table import counts, ledger, tally
@@ -78,46 +79,47 @@ def published(experiment_id: str, dataset: str, k: int) -> pd.DataFrame | None:
 
 
 def verdict_table(study: Study, rows: pd.DataFrame) -> HTML:
-    """Published and ours side by side, with verdicts; ours alone where nothing was published for a setting.
+    """The printed table of a setting, methods down and metrics across, each cell printed, ours and its verdict.
+
+    Ours alone where nothing was published for a setting.
 
     Parameters
     ----------
     study : Study
-        Of a notebook with the parameters ``dataset`` and ``k``.
+        Of a notebook with the parameters ``dataset``, ``k`` and ``splits``.
     rows : DataFrame
         Mean and standard deviation by ``method, metric, protocol``.
     """
-    entry = study.entry
+    entry, caption = study.entry, f"mean ± standard deviation over {study.setting['splits']} splits"
     cells = _cells(entry.id, study.setting["dataset"], study.setting["k"]) if study.published else pd.DataFrame()
     run = cells[cells["ours"] != ""] if len(cells) else cells
     if run.empty:
         released = rows[rows["protocol"].isin(entry.published_protocols.values())]
         several = ["protocol"] if released["protocol"].nunique() > 1 else []
-        shown = released[[*several, "metric", "method"]].assign(ours=_spreads(released, "mean", "std"))
         nothing = "Nothing is printed for this setting, so that there is nothing to judge."
-        return HTML(f"<p>{nothing}</p>" + table(shown, caption="Mean ± standard deviation over the splits").data)
-    shown = pd.DataFrame(
-        {
-            **_places(cells, run),
-            "metric": run["metric"],
-            "method": run["method"],
-            "published": [
-                f"{value} ± {std}" if std else value or "–"
-                for value, std in zip(run["published"], run["published_std"], strict=True)
-            ],
-            "ours": _spreads(run, "ours", "ours_std"),
-            "verdict": [mark(row) for row in run.to_dict("records")],
-            "deviation": [f"{float(v):+.1f}" if v else "" for v in run["deviation_digits"]],
-            "control": run["control"].map(percent),
-        }
-    )
+        shown = _wide(released, ["metric", *several], _spreads(released, "mean", "std"))
+        return HTML(f"<p>{nothing}</p>" + table(shown, caption=f"Ours: {caption}", classes="result-table words-1").data)
+    several = ["table", "split"] if cells["table"].nunique() > 1 else []
+    shown = _wide(run, ["metric", *several], [printed_and_ours(row) for row in run.to_dict("records")])
     pending = int((cells["verdict"] == Kind.PENDING.value).sum())
-    caption = (
-        "Mean ± standard deviation over the splits; deviation in units of the last printed digit; control: how many of "
-        "the other methods would have passed as well"
-    )
+    caption = f"Printed, ours and the verdict, with the deviation in per cent of the printed number; {caption}"
     more = f"<p>{pending} more numbers of this table belong to methods that have not been run.</p>" if pending else ""
-    return HTML(table(shown, caption=caption).data + more)
+    return HTML(table(shown, caption=caption, classes="result-table words-1").data + more)
+
+
+def printed_and_ours(row: Mapping[str, str]) -> str:
+    """A cell of a printed table: the printed number, ours, and the mark of the verdict with the deviation."""
+    ours = _spreads(pd.DataFrame([row]), "ours", "ours_std")[0]
+    theirs = html.escape(row["published"]) or "–"
+    theirs += f" ± {html.escape(row['published_std'])}" if row["published_std"] else ""
+    return f"{theirs}{'<br>' if '±' in theirs + ours else ' | '}{ours}<br>{mark(row)}"
+
+
+def _wide(rows: pd.DataFrame, across: list[str], text: list[str]) -> pd.DataFrame:
+    """Texts by method down and what the columns ``across`` hold, in the order of the rows."""
+    columns = rows[across].agg(", ".join, axis=1)
+    wide = rows.assign(across=columns, text=text).pivot(index="method", columns="across", values="text")
+    return wide.loc[rows["method"].unique(), columns.unique()].fillna("–").reset_index()
 
 
 def trail(study: Study) -> HTML:
@@ -156,7 +158,7 @@ def claim_table(ids: list[str]) -> HTML:
     judged = claims(ids)
     shown = pd.DataFrame(
         {
-            "claim": judged["id"],
+            "claim": [f'<span id="claim-{claim}">{claim}</span>' for claim in judged["id"]],
             "statement": judged["claim"].map(html.escape),
             SIDES["here"]: [
                 badge(answer, state) for answer, state in zip(judged["here"], judged["state"], strict=True)
@@ -185,7 +187,7 @@ def verdict_tally(rows: pd.DataFrame, by: list[str], *, caption: str) -> HTML:
         Columns of the ledger.
     caption : str
     """
-    note = " (agree: exact or close, of times the same order; wrong method, wrong data: how many of those would agree)"
+    note = " (agree: exact or close, of times the same rank; wrong method, wrong data: how many of those would agree)"
     return table(counted(tally(rows, by)), caption=caption + note, classes=f"result-table words-{len(by)}")
 
 
@@ -238,7 +240,7 @@ def inexact(experiment_id: str, *, dataset: str, k: int) -> HTML:
             "method": other["method"],
             "published": other["published"],
             "ours": _spreads(other, "ours", "ours_std"),
-            "verdict": [Kind(verdict).badge() for verdict in other["verdict"]],
+            "verdict": [Kind(row["verdict"]).badge() + off(row) for row in other.to_dict("records")],
             "deviation in last digits": [f"{float(v):+.1f}" for v in other["deviation_digits"]],
             "in standard deviations": [f"{float(v):+.2f}" if v else "–" for v in other["deviation_sd"]],
             "reason": other["reason"].map(html.escape),
@@ -250,6 +252,15 @@ def inexact(experiment_id: str, *, dataset: str, k: int) -> HTML:
 def sentence(text: str) -> HTML:
     """A paragraph whose numbers were computed in the cell that shows it; a number that is missing reads "unknown"."""
     return HTML(f"<p>{html.escape(_MISSING.sub('unknown', text))}</p>")
+
+
+def in_place_of_pca(rows: pd.DataFrame, method: str, metrics: Sequence[str], *, where: str = "") -> HTML:
+    """What a method gives up and what it gains: each metric of PCA and of the method, from ``method, metric, mean``."""
+    wide = rows.pivot(index="method", columns="metric", values="mean").reindex(["PCA", method])
+    changed = [
+        f"{metric} {wide[metric].iloc[0]:.3g} → {wide[metric].iloc[1]:.3g}" for metric in metrics if metric in wide
+    ]
+    return sentence(f"{method} in the place of PCA{f' ({where})' if where else ''}: {', '.join(changed)}.")
 
 
 def mean_and_spread(mean: float, std: float | None) -> str:

@@ -26,7 +26,7 @@ CHANGED = Kind.CHANGED.value
 #: Possible answers, and the verdict whose mark they share.
 ANSWERS: dict[str, Kind] = {
     HOLDS: Kind.EXACT,
-    IN_PART: Kind.ORDER,
+    IN_PART: Kind.RANK,
     NOT_SO: Kind.DIFFERS,
     NOT_COMPUTABLE: Kind.NA,
     OPEN: Kind.PENDING,

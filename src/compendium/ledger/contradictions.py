@@ -48,7 +48,7 @@ PENDING = "not yet computed"
 MARKS = {
     FIRST: Kind.EXACT,
     SECOND: Kind.DIFFERS,
-    PART: Kind.ORDER,
+    PART: Kind.RANK,
     BOTH: Kind.CLOSE,
     NEITHER: Kind.DIFFERS,
     OPEN: Kind.NA,

@@ -121,12 +121,37 @@ def _said(row: dict[str, str]) -> str:
     parts = [row["verdict"]]
     parts += [f"published {row['published']}"] if row["published"] else []
     parts += [f"ours {shown(row['ours'], int(row['printed_digits']))}"] if row["ours"] else []
+    parts += [f"off by {signed(share)}"] if (share := deviation(row)) is not None else []
     return f"{', '.join(where)}: {'; '.join([*parts, *_worth(row)])}"
 
 
 def mark(row: Mapping[str, str]) -> str:
-    """The mark of a row's verdict; its reason and its control appear on hovering."""
-    return Kind(row["verdict"]).badge("; ".join(_worth(row)))
+    """The mark of a row's verdict and the deviation, named after its cell; reason and control appear on hovering."""
+    return Kind(row["verdict"]).badge("; ".join(_worth(row)), anchor(row["cell"])) + off(row)
+
+
+def off(row: Mapping[str, str]) -> str:
+    """What stands beside the mark of a verdict: the deviation in per cent."""
+    share = deviation(row)
+    return "" if share is None else f' <span class="off">{signed(share)}</span>'
+
+
+def deviation(row: Mapping[str, str]) -> float | None:
+    """Ours minus published as a share of the published number; None if one is missing, not judged, or zero."""
+    if not row["deviation_digits"] or not float(row["published"]):
+        return None
+    return (float(row["ours"]) - float(row["published"])) / abs(float(row["published"]))
+
+
+def signed(share: float) -> str:
+    """A deviation in per cent, with two significant digits and at most two decimals.
+
+    >>> [signed(share) for share in (0.0321, -0.4, 12.3, 0.00001)]
+    ['+3.2\xa0%', '-40\xa0%', '+1,230\xa0%', '0.00\xa0%']
+    """
+    size = abs(100 * share)
+    text = f"{100 * share:+z,.{0 if size >= 9.95 else 1 if size >= 0.995 else 2}f}"
+    return f"{text.removeprefix('+') if text == '+0.00' else text}\u00a0%"
 
 
 def _worth(row: Mapping[str, str]) -> Iterator[str]:

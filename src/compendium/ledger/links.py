@@ -1,7 +1,7 @@
 """Where the ledger's links lead: pages of experiments, stored results with their records, data cards, chapters.
 
-A link to a page names the section in which the number or the claim stands, if the page has one. Before the book is
-built, :func:`check` looks every link up among the sources of its pages.
+A link to a page leads to the very cell of the table, or to the claim, if the page shows it. Before the book is built,
+:func:`check` looks every link up among the sources of its pages.
 """
 
 import re
@@ -16,12 +16,24 @@ import nbformat
 from evenspan.core.errors import ResultError
 
 from .. import paths
-from ..catalogue import catalogue
+from ..catalogue import Experiment, catalogue
 from ..store import file_of
+from .heat import anchor
 
 #: Calls that show a published number beside ours.
-_JUDGED = re.compile(r"\b(verdict_table|verdict_grid|verdicts|mark)\(")
+_JUDGED = re.compile(r"\b(verdict_table|verdict_grid|verdicts|judged_cells)\(")
 _HEADING = re.compile(r"^#{2,6} +(.+?)\s*$", re.MULTILINE)
+#: The address that a section has been given (``book/_ext/evenspan_tabs.py``).
+_OWN = re.compile(r"^\{[^}\n]*\.at-([^\s}]+)\}$", re.MULTILINE)
+
+
+def page_of(entry: Experiment, execution: str, name: str = "") -> str:
+    """Address of an execution on the page of its experiment, or of what has a name there.
+
+    Where an experiment has several executions, the names of each begin with its own.
+    """
+    place = "-".join(filter(None, [execution if len(entry.executions) > 1 else "", name]))
+    return f"experiments/{entry.id}.html" + (f"#{place}" if place else "")
 
 
 def stored(files: str) -> str:
@@ -30,12 +42,13 @@ def stored(files: str) -> str:
 
 
 def of_number(row: dict[str, str]) -> str:
-    """Links of a row: itself, the page, the stored results with their records, and the data card."""
+    """Links of a row: itself, its cell on the page, the stored results with their records, and the data card."""
     name, experiment = row["cell"], row["experiment"]
-    links = [f'<a href="#{escape(name.replace("/", "-"))}">{escape(name)}</a>']
+    links = [f'<a href="#{escape(anchor(name))}">{escape(name)}</a>']
     if execution := row["execution"]:
-        section = _section(paths.root() / catalogue()[experiment].notebook, _JUDGED)
-        links.append(f'<a href="experiments/{experiment}/{execution}.html{section}">page</a>')
+        entry = catalogue()[experiment]
+        cell = anchor(name) if row["ours"] and _calls(entry, _JUDGED) else ""
+        links.append(f'<a href="{escape(page_of(entry, execution, cell))}">page</a>')
     files = dict.fromkeys(file_of(experiment, name) for name in row["tasks"].split())
     links += [stored(f"_static/results/full/{experiment}/{name}") for name in files]
     if card := row["data_card"]:
@@ -44,36 +57,30 @@ def of_number(row: dict[str, str]) -> str:
 
 
 def of_claim(row: dict[str, str]) -> str:
-    """Links of a claim: itself, the first page of the experiment that answers it, the chapter with all verdicts."""
+    """Links of a claim: itself, the experiment that answers it, the chapter with all verdicts."""
     claim = escape(row["id"])
     links = [f'<a href="#claim-{claim}">{claim}</a>']
     if row["experiment"]:
         entry = catalogue()[row["experiment"]]
         # A claim stands in a list of names; the notebook of the experiment need not have one.
         shown = re.compile(rf"\bclaim_table\([^)]*[\"']{re.escape(row['id'])}[\"']")
-        first = f"experiments/{entry.id}/{next(iter(entry.executions))}.html"
-        links.append(f'<a href="{first}{_section(paths.root() / entry.notebook, shown)}">{escape(entry.id)}</a>')
+        first = next(iter(entry.executions)) if _calls(entry, shown) else ""
+        address = page_of(entry, first, f"claim-{row['id']}") if first else f"experiments/{entry.id}.html"
+        links.append(f'<a href="{escape(address)}">{escape(entry.id)}</a>')
     chapter = f"papers/{row['paper']}/verdicts"
     if (paths.root() / "book" / f"{chapter}.md").is_file():
-        links.append(f'<a href="{chapter}.html">verdicts</a>')
+        links.append(f'<a href="{chapter}.html#claim-{claim}">verdicts</a>')
     return " ".join(links)
 
 
-@cache
-def _section(notebook: Path, wanted: re.Pattern) -> str:
-    """``#name`` of the section of the notebook's first cell in which ``wanted`` stands, or nothing."""
-    section = ""
-    for cell in _cells(notebook):
-        if cell.cell_type == "markdown" and (headings := _HEADING.findall(cell.source)):
-            section = f"#{slug(headings[-1])}"
-        elif cell.cell_type == "code" and wanted.search(cell.source):
-            return section
-    return ""
+def _calls(entry: Experiment, wanted: re.Pattern) -> bool:
+    """Whether ``wanted`` stands in a cell of the notebook."""
+    return any(wanted.search(cell.source) for cell in _cells(paths.root() / entry.notebook))
 
 
 @cache
 def _cells(notebook: Path) -> list:
-    return nbformat.read(notebook, as_version=4).cells
+    return [cell for cell in nbformat.read(notebook, as_version=4).cells if cell.cell_type == "code"]
 
 
 def slug(heading: str) -> str:
@@ -94,7 +101,7 @@ def check(page: str, folder: Path) -> None:
     for block in re.findall(r"```\{raw\} html\n(.*?)\n```", page, re.DOTALL):
         found.feed(block)
     own = found.names | {slug(heading) for heading in _HEADING.findall(page)}
-    headings = cache(_headings)
+    names = cache(_names)
     missing = []
     for row, address in found.links:
         parts = urlsplit(address)
@@ -109,7 +116,7 @@ def check(page: str, folder: Path) -> None:
         source = next((source for source in sources if source.is_file()), None)
         if source is None:
             missing.append((row, name))
-        elif section and section not in headings(source):
+        elif section and section not in names(source):
             missing.append((row, f"{name}#{section}"))
     if missing:
         listed = "; ".join(f"{row or 'the page'} links to {name}" for row, name in missing[:5])
@@ -120,14 +127,20 @@ def check(page: str, folder: Path) -> None:
         )
 
 
-def _headings(source: Path) -> set[str]:
+def _names(source: Path) -> set[str]:
+    """What an address may name on a page: its sections, and what has a name in its HTML."""
     if source.suffix == ".md":
-        text = source.read_text(encoding="utf-8")
+        texts = [source.read_text(encoding="utf-8")]
+        shown = ""
     else:
-        text = "\n".join(
-            cell.source for cell in nbformat.read(source, as_version=4).cells if cell.cell_type == "markdown"
-        )
-    return {slug(heading) for heading in _HEADING.findall(text)}
+        cells = nbformat.read(source, as_version=4).cells
+        texts = [cell.source for cell in cells if cell.cell_type == "markdown"]
+        outputs = (output for cell in cells for output in cell.get("outputs", ()))
+        shown = "\n".join(output.get("data", {}).get("text/html", "") for output in outputs)
+    text = "\n".join(texts)
+    found = _Links()
+    found.feed(shown)
+    return found.names | {slug(heading) for heading in _HEADING.findall(text)} | set(_OWN.findall(text))
 
 
 class _Links(HTMLParser):

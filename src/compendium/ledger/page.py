@@ -22,7 +22,7 @@ from .heat import anchor, percent, shown
 from .verdicts import EVIDENCE, Kind, explanation, rules
 
 #: Numbers with these verdicts stand beside a published one and do not agree with it.
-DIFFERING = {Kind.ORDER.value, Kind.DIFFERS.value}
+DIFFERING = {Kind.RANK.value, Kind.DIFFERS.value}
 NUMBERS, CLAIMS = "all-numbers", "claims-of-the-papers"
 #: Columns with the name under which the script keeps their filter in the address; without a name there is none.
 # The verdict and what it is worth stand first, so that a phone shows them without scrolling.
@@ -77,7 +77,7 @@ The rules stand in `data/tolerances.yml`. Ours is the mean over the splits of th
 A verdict is worth what a wrong answer would not have got. **Control** is the share of the other methods of the same
 table, data set, metric, number of components and split whose result of ours would agree with the printed number under
 the same rule; **control, data** the share of the other data sets of the paper for which that of the same method would.
-To agree is to be exact or close; of a measured time, to stand in the same order.
+To agree is to be exact or close; of a measured time, to have the same rank.
 
 {_raw(_definitions({escape(kind.value): text for kind, text in EVIDENCE.items()}))}
 
@@ -87,7 +87,8 @@ A number of ours is *current*; or *touched*, if code elsewhere was edited since 
 ## All numbers
 
 {len(frame) - words:,} numbers, and {words} cells of the tables in which no number stands; these are listed and not
-counted. A deviation is ours minus published, in units of the last printed digit and in standard deviations.
+counted. A deviation is ours minus published: beside the verdict in per cent of the published number, and in units of
+the last printed digit and in standard deviations.
 
 {_raw(_table(frame))}
 
@@ -211,7 +212,7 @@ def _row(row: dict[str, str]) -> str:
     off = [_signed(row["deviation_digits"], 1), _signed(row["deviation_sd"], 2)]
     controls = [percent(row["control"]), percent(row["control_data"]), row["state"]]
     cells = [
-        Kind(row["verdict"]).badge(),
+        Kind(row["verdict"]).badge() + ledger_heat.off(row),
         *(escape(text) for text in (row["evidence"], *texts, *numbers, *off, *controls, row["reason"])),
         ledger_links.of_number(row),
     ]

@@ -30,7 +30,7 @@ class Kind(enum.Enum):
 
     EXACT = "exact"
     CLOSE = "close"
-    ORDER = "same order"
+    RANK = "same rank"
     DIFFERS = "differs"
     CHANGED = "changed"
     NA = "not computable"
@@ -41,9 +41,10 @@ class Kind(enum.Enum):
         """Class of the mark: shape and colour are given by the style sheet."""
         return f"verdict verdict-{self.name.lower()}"
 
-    def badge(self, title: str = "") -> str:
-        """The mark as HTML, with an explanation that appears on hovering."""
-        shown = f' title="{html.escape(title)}"' if title else ""
+    def badge(self, title: str = "", name: str = "") -> str:
+        """The mark as HTML, with an explanation that appears on hovering, and under a name that links lead to."""
+        shown = f' id="{html.escape(name)}"' if name else ""
+        shown += f' title="{html.escape(title)}"' if title else ""
         return f'<span class="{self.css}"{shown}>{self.value}</span>'
 
 
@@ -76,7 +77,7 @@ class _Close(Entry):
     seconds: StrictBool
 
 
-class _SameOrder(Entry):
+class _SameRank(Entry):
     other_methods: _Count
 
 
@@ -99,7 +100,7 @@ class RuleFile(Entry):
     exact: _Exact
     close: _Close
     version_1: _Close
-    same_order: _SameOrder
+    same_rank: _SameRank
     recheck: dict
     claims: _ClaimRules
     findings: _ClaimRules
@@ -144,7 +145,7 @@ def rules(version: int = VERSION) -> Rules:
     return Rules(
         significant_digits=given.significant_digits,
         units_of_last_digit=given.exact.units_of_last_digit,
-        other_methods=given.same_order.other_methods,
+        other_methods=given.same_rank.other_methods,
         **dict({VERSION: given.close, 1: given.version_1}[version]),
     )
 
@@ -255,13 +256,13 @@ def judge(
             return Verdict(Kind.DIFFERS, **deviations)
         same += side * our_side
     if same >= rules.other_methods:
-        return Verdict(Kind.ORDER, **deviations, reason=f"same side of {same} other method{'s' if same > 1 else ''}")
+        return Verdict(Kind.RANK, **deviations, reason=f"same side of {same} other method{'s' if same > 1 else ''}")
     return Verdict(Kind.DIFFERS, **deviations)
 
 
 def passes(kind: Kind, timed: bool = False) -> bool:
-    """Whether a verdict says that the number came out: exact or close; of a time the order is all that is asked."""
-    return kind is Kind.ORDER if timed else kind in (Kind.EXACT, Kind.CLOSE)
+    """Whether a verdict says that the number came out: exact or close; of a time the rank is all that is asked."""
+    return kind is Kind.RANK if timed else kind in (Kind.EXACT, Kind.CLOSE)
 
 
 def explanation(rules: Rules) -> dict[Kind, str]:
@@ -273,7 +274,7 @@ def explanation(rules: Rules) -> dict[Kind, str]:
         Kind.CLOSE: f"Not exact, but within {_percent(rules.relative)} of the published number; or, where our splits "
         f"or starts are others than the paper's, within {rules.standard_errors:f} standard errors of the difference of "
         "the two means. A number of ours without any spread is never close: there only rounding decides.",
-        Kind.ORDER: "Neither, but no other method of the same table, data set, metric, number of components and split "
+        Kind.RANK: "Neither, but no other method of the same table, data set, metric, number of components and split "
         f"stands on the other side of this one, and at least {rules.other_methods} stands strictly on the same side. "
         "Numbers equal at the printed digits stand on no side. Of a measured time nothing else is asked.",
         Kind.DIFFERS: "A number of ours exists and none of the rules above holds.",
@@ -292,7 +293,7 @@ EVIDENCE = {
     Evidence.WEAK: "Every wrong answer would have come out as well, so that agreement says nothing about the method.",
     Evidence.CALIBRATION: "The number was used to choose the data or their preparation, and has to come out.",
     Evidence.SELECTED: "The data or settings behind it were chosen by a search that looked at the table.",
-    Evidence.TIME: "Seconds of another machine. Only the order of the methods is judged.",
+    Evidence.TIME: "Seconds of another machine. Only the ranks of the methods are judged.",
     Evidence.ALONE: "There is no wrong answer to compare with, and so no evidence. The reason stands beside it.",
     Evidence.NONE: "There is no number of ours to judge.",
 }

@@ -20,8 +20,7 @@ from evenspan.displays.method_looks import group_looks
 from evenspan.displays.style import COLOURS, INK, looks
 
 from ...book.figures import arms, explained, grid, words
-from ...book.tables import mean_and_spread, sentence, table
-from ...ledger.heat import mark
+from ...book.tables import printed_and_ours, sentence, table
 from ...ledger.state import sentences
 from ...ledger.table import ledger, tally
 from ...ledger.verdicts import Kind
@@ -136,7 +135,7 @@ def verdicts(study: Study, *, caption: str) -> HTML:
     rows = rows[rows["cell"].str.rpartition("/")[0].isin(study.entry.published)]
     rows = rows[rows["dataset"].isin(study.entry.published_datasets[study.setting["dataset"]])]
     rows = rows[rows["published"] != ""]
-    shown = rows.assign(text=[_verdict(row) for _, row in rows.iterrows()])
+    shown = rows.assign(text=[printed_and_ours(row) for row in rows.to_dict("records")])
     wide = shown.pivot(index="method", columns="metric", values="text")
     wide = wide.loc[list(dict.fromkeys(shown["method"])), list(dict.fromkeys(shown["metric"]))]
     said = "; ".join(sentences(tally(rows, ["evidence"])))
@@ -144,11 +143,6 @@ def verdicts(study: Study, *, caption: str) -> HTML:
     reasons = sorted(set(rows.loc[rows["verdict"] == Kind.NA.value, "reason"]))
     note += "".join(f"<p>{html.escape(reason[0].upper() + reason[1:])}.</p>" for reason in reasons)
     return HTML(table(wide.reset_index(), caption=caption).data + note)
-
-
-def _verdict(row: pd.Series) -> str:
-    ours = mean_and_spread(*(pd.to_numeric(row[name], errors="coerce") for name in ("ours", "ours_std")))
-    return f"{html.escape(row['published'])} | {ours}<br>{mark(row)}"
 
 
 # -- over the weight --------------------------------------------------------------------------------------------------

@@ -1,0 +1,215 @@
+"""The page of an experiment: shared text once, a tab for each execution, true parameters, addresses that lead there."""
+
+import re
+
+import pandas as pd
+import pytest
+from nbformat import v4
+
+from compendium import paths
+from compendium.book import experiment_page
+from compendium.catalogue import catalogue, experiment
+from compendium.ledger.links import page_of
+from evenspan.core.errors import ExecutionError
+
+SEVERAL, ALONE = experiment("vu2022-pareto"), experiment("vu2022-toy")
+
+
+def code(source, *tags, shown="", name=""):
+    outputs = [v4.new_output("display_data", {"text/html": shown})] if shown else []
+    metadata = {"tags": list(tags)} | ({"mystnb": {"figure": {"name": name}}} if name else {})
+    return v4.new_code_cell(source, metadata=metadata, outputs=outputs)
+
+
+def executed(entry, execution):
+    """What an execution writes, made small: one output is the same everywhere, the others name the execution."""
+    defaults = "".join(f"{name} = {value!r}  # meant so\n" for name, value in entry.parameters.items())
+    cells = [
+        v4.new_markdown_cell("# A title\n\nA question, with a [card](../../data/index)."),
+        code(f'{defaults}profile = "embedded"', "parameters"),
+        code("# Parameters\nk = 1", "injected-parameters"),
+        v4.new_markdown_cell("## Data\n\nSome."),
+        code("load()", shown="<p>21 methods</p>"),
+        code("results = study.run(unit)", shown=f"<p>computed for {execution}</p>"),
+        v4.new_markdown_cell("Read on in {numref}`fig-gap`.\n\n## Result"),
+        code("draw()", shown='<a href="../../_static/numbers.csv">CSV</a>', name="fig-gap"),
+        code("said()", "remove-input", "takeaway", shown=f"<p>{execution} came out.</p>"),
+        v4.new_markdown_cell("## Verdicts"),
+        code("judge()", "hide-input", shown='<td><span id="t-001">exact</span><a href="#t-001">x</a></td>'),
+        v4.new_markdown_cell("## With other parameters\n\n- `k = 5`\n\n## Where these numbers come from"),
+        code("trail()", "remove-input", shown="<ul></ul>"),
+    ]
+    return v4.new_notebook(cells=cells)
+
+
+def page(entry):
+    return experiment_page.page(entry, {name: executed(entry, name) for name in entry.executions})
+
+
+def text_of(cells):
+    cells = list(cells)
+    outputs = [output.data["text/html"] for cell in cells for output in cell.get("outputs", ())]
+    return "\n".join([*(cell.source for cell in cells), *outputs])
+
+
+@pytest.fixture(autouse=True)
+def nothing_published(monkeypatch):
+    monkeypatch.setattr(experiment_page, "takeaway", lambda entry, execution: "")
+
+
+def tabs(cells):
+    """The cells of each tab by its name."""
+    found, name = {}, None
+    for cell in cells:
+        if opened := re.search(r"^\{\.tab \.at-(.*)\}$", cell.source, re.MULTILINE):
+            name = opened[1]
+        elif cell.source.startswith("## "):
+            name = None
+        if name:
+            found.setdefault(name, []).append(cell)
+    return found
+
+
+def test_what_executions_share_stands_once_and_what_differs_in_tabs():
+    cells = page(SEVERAL).cells
+    seen, found = text_of(cell for cell in cells if "remove-input" not in cell.metadata.get("tags", ())), tabs(cells)
+    assert list(found) == list(SEVERAL.executions)
+    for once in ("## Data", "21 methods", "## With other parameters", "study.run(unit)"):
+        assert seen.count(once) == 1, once
+    for name, own in found.items():
+        said = text_of(own)
+        assert f"computed for {name}" in said
+        assert f'<p class="takeaway">{name} came out.</p>' in said
+        assert not any(other in said for other in found if other != name)
+        assert all(cell.metadata["tags"] == ["remove-input"] for cell in own if cell.cell_type == "code")
+    assert "draw()" in cells[-1].source
+    assert cells[-1].metadata["tags"] == ["hide-input"]
+    assert len({cell["id"] for cell in cells}) == len(cells)
+    assert page(SEVERAL) == page(SEVERAL)
+
+
+def test_names_are_unique_on_a_page_and_begin_with_the_execution():
+    cells = page(SEVERAL).cells
+    whole = text_of(cells)
+    names = re.findall(r'id="([^"]+)"', "\n".join(o.data["text/html"] for c in cells for o in c.get("outputs", ())))
+    assert names == [f"{name}-t-001" for name in SEVERAL.executions]
+    assert all(whole.count(f'href="#{name}"') == 1 for name in names)
+    figures = [cell.metadata["mystnb"]["figure"]["name"] for cell in cells if "mystnb" in cell.metadata]
+    assert figures == [f"fig-gap-{name}" for name in SEVERAL.executions]
+    for name, own in tabs(cells).items():
+        assert f"{{numref}}`fig-gap-{name}`" in text_of(own)
+        assert f"{{.at-{name}-verdicts}}\n#### Verdicts" in text_of(own)
+
+
+def test_links_are_those_of_a_page_one_folder_up():
+    whole = text_of(page(SEVERAL).cells)
+    assert "../../" not in whole
+    assert "[card](../data/index)" in whole
+    assert 'href="../_static/numbers.csv"' in whole
+
+
+def test_parameters_are_those_of_the_run_never_the_defaults():
+    first, *others = SEVERAL.executions
+    cells = page(SEVERAL).cells
+    shown = next(cell.source for cell in cells if cell.source.startswith("dataset = "))
+    assert shown.startswith(f'dataset = "{first}"  # meant so\n')
+    assert first != SEVERAL.parameters["dataset"]
+    assert not any("# Parameters" in cell.source for cell in cells)
+    for name in others:
+        assert f"<code>dataset = &quot;{name}&quot;</code>" in text_of(tabs(cells)[name])
+        assert f"run {SEVERAL.id} -p dataset {name}" in text_of(tabs(cells)[name])
+
+
+def test_a_parameter_keeps_its_comment_and_its_type():
+    source = 'name = "a # b"  # text\nsize = 1e-5\nmany = "0, 1"  # λ\nquick = True'
+    given = {"name": 'say "λ"', "size": 2.0, "many": "0, 1", "quick": False}
+    assert experiment_page._true(source, given) == (
+        'name = "say \\"λ\\""  # text\nsize = 2.0\nmany = "0, 1"  # λ\nquick = False'
+    )
+
+
+def test_an_experiment_with_one_execution_has_no_tabs_and_keeps_its_order():
+    cells = page(ALONE).cells
+    whole = text_of(cells)
+    assert not tabs(cells)
+    assert '<p class="takeaway">k1 came out.</p>' in cells[1].source
+    assert [cell.source for cell in cells if cell.cell_type == "code"][1:] == [
+        "load()", "results = study.run(unit)", "draw()", "judge()", "trail()",
+    ]  # fmt: skip
+    assert 'id="t-001"' in whole
+    assert "injected" not in str(cells)
+
+
+def test_a_notebook_without_a_title_is_named():
+    made = executed(ALONE, "k1")
+    made.cells[0].source = "No title"
+    with pytest.raises(ExecutionError, match=r"toy\.ipynb must begin with .* title"):
+        experiment_page.page(ALONE, {"k1": made})
+
+
+EMPTY = dict.fromkeys(("split", "control_data", "reason"), "")
+ROW = EMPTY | {"experiment": "vu2022-tables", "execution": "biodeg", "metric": "ARE", "k": "3", "ours": "1.02"}
+ROW |= {"published": "1.00", "deviation_digits": "2", "verdict": "close", "evidence": "discriminating", "control": "0"}
+
+
+def of_rows(monkeypatch, *rows):
+    monkeypatch.undo()
+    monkeypatch.setattr(experiment_page, "ledger", lambda: pd.DataFrame(rows))
+    return experiment_page.takeaway(experiment("vu2022-tables"), "biodeg")
+
+
+def test_the_takeaway_counts_what_agrees_and_what_a_wrong_method_would_and_names_the_largest_deviation(monkeypatch):
+    rows = [
+        ROW | {"method": "A"},
+        ROW | {"method": "B", "ours": "0.6", "verdict": "differs", "control": "1"},
+        ROW | {"method": "C", "ours": "1.0", "verdict": "exact"},
+        ROW | {"method": "D", "execution": "ecoli", "ours": "9"},
+    ]
+    assert of_rows(monkeypatch, *rows) == (
+        "Of 3 printed numbers 2 agree; a wrong method would have got 1; the median deviation is 2.0\u00a0%, "
+        "the largest -40\u00a0% (B, ARE)."
+    )
+    worse = rows[2] | {"verdict": "differs", "ours": "-1"}
+    assert "1 agree; " in of_rows(monkeypatch, *rows[:2], worse)
+    assert "the largest -200\u00a0% (C, ARE)" in of_rows(monkeypatch, *rows[:2], worse)
+
+
+def test_where_nothing_can_be_judged_the_takeaway_says_why(monkeypatch):
+    row = ROW | {"method": "A", "verdict": "not computable", "evidence": "none", "reason": "no images"}
+    assert of_rows(monkeypatch, row, row) == "None of 2 printed numbers can be judged: no images."
+    assert of_rows(monkeypatch, row | {"execution": "ecoli"}) == ""
+
+
+def test_without_printed_numbers_the_takeaway_is_about_the_claims(monkeypatch):
+    monkeypatch.undo()
+    assert re.fullmatch(r"Of the claims of the paper: V26 [a-z ]+\.", experiment_page.takeaway(SEVERAL, "biodeg"))
+
+
+@pytest.mark.parametrize("entry", [SEVERAL, ALONE], ids=lambda entry: entry.id)
+def test_an_old_address_leads_to_the_tab(entry):
+    for name in entry.executions:
+        stub = experiment_page.stub(entry, name)
+        there = f"../{entry.id}.html" + (f"#{name}" if len(entry.executions) > 1 else "")
+        assert f'content="0; url={there}"' in stub
+        assert f'<a href="{there}">' in stub
+
+
+def test_every_execution_has_an_address_of_its_own():
+    found = [page_of(entry, name) for entry in catalogue().values() for name in entry.executions]
+    assert len(found) == len(set(found)) > len(catalogue())
+
+
+def test_the_built_book_has_a_page_for_each_experiment_and_old_addresses_that_lead_on(html):
+    for entry in catalogue().values():
+        page = (html / "experiments" / f"{entry.id}.html").read_text(encoding="utf-8")
+        for name in entry.executions:
+            stub = (html / "experiments" / entry.id / f"{name}.html").read_text(encoding="utf-8")
+            assert f"{entry.id}.html" in stub
+            assert len(entry.executions) == 1 or f'id="{name}"' in page
+    index = (html / "searchindex.js").read_text(encoding="utf-8")
+    assert "experiments/vu2022-tables" in index
+    assert "experiments/vu2022-tables/biodeg" not in index
+    assert (
+        paths.root().joinpath("notebooks/vu2022/tables.ipynb").read_bytes()
+        == (html / "_sources/experiments/vu2022-tables.ipynb").read_bytes()
+    )
