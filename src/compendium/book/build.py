@@ -18,7 +18,7 @@ from compendium import paths, records
 from evenspan.core.errors import FairError
 
 from ..catalogue import catalogue
-from . import stage
+from . import addresses, stage
 from .engine import redirected
 from .experiment_page import stub
 
@@ -29,6 +29,15 @@ _ICONS = re.compile(r"\s*<script[^>]*\bfontawesome\.js[^>]*></script>")
 _INDEX = re.compile(r"\s*<script[^>]*\b(?:searchtools|language_data|searchindex)\.js[^>]*></script>")
 _IMAGE = re.compile(r'<img (?![^>]*\bloading=)(?=[^>]*\bsrc="([^"]*_images/[^"]+\.svg)")')
 _SIZE = re.compile(rb'<svg [^>]*?width="([\d.]+)pt" height="([\d.]+)pt"', re.DOTALL)
+#: Long lists of like pages in the contents beside every page, of data sets, of the reference, of the experiments of a
+#: paper, are there beside these pages alone. A list that is open is that of the page.
+_LIKE = re.compile(
+    r'(<a class="reference internal" href="[^"#]*(?:data/index|reference/api)\.html">[^<]*</a>'
+    r'|<li class="toctree-l2 has-children"><a class="reference internal" [^>]*>[^<]*</a>)<details>.*?</details>',
+    re.DOTALL,
+)
+#: What was generated into a source: its rows can be had as a file.
+_GENERATED = re.compile(r"(?<=```\{raw\} html\n)(?:(?!\n```).){10000,}", re.DOTALL)
 _TROUBLE = re.compile(r"WARNING|ERROR|CRITICAL|[a-z]rror:")
 
 
@@ -58,6 +67,7 @@ def build(jobs: int) -> bool:
     records.write(settings, _settings())
     _lighten(html)
     _lead_on(html)
+    addresses.add(html)
     return True
 
 
@@ -85,11 +95,15 @@ def _lighten(html: Path) -> None:
                 if cell.cell_type == "code":
                     cell.outputs, cell.execution_count = [], None
             nbformat.write(notebook, path)
+    for path in (html / "_sources").rglob("*.md"):
+        source = path.read_text(encoding="utf-8")
+        if (less := _GENERATED.sub("<!-- generated -->", source)) != source:
+            path.write_text(less, encoding="utf-8")
     shown = set()
     for path in html.rglob("*.html"):
         page = path.read_text(encoding="utf-8")
         shown.update(re.findall(r'_images/([^"]+)"', page))
-        less = _IMAGE.sub(partial(_lazy, path), _ICONS.sub("", page))
+        less = _LIKE.sub(r"\1", _IMAGE.sub(partial(_lazy, path), _ICONS.sub("", page)))
         if path != html / "search.html":
             less = _INDEX.sub("", less)
         if less != page:
