@@ -23,7 +23,7 @@ PAGES = sorted(
     p.relative_to(HTML).as_posix() for p in HTML.rglob("*.html") if not p.relative_to(HTML).parts[0].startswith("_")
 )
 #: One page of each kind: text, derivation beside code, executed experiment, wide tables, lists, search.
-KINDS = """index.html across/guide.html papers/kleindessner2023/derivation.html
+KINDS = """index.html yours/choose.html papers/kleindessner2023/derivation.html
     experiments/kleindessner2023-table/adult-k10.html papers/rathore2025/findings.html reference/api.html ledger.html
     genindex.html search.html explorer.html yours/audit.html"""
 KINDS = [name for name in KINDS.split() if name in PAGES]

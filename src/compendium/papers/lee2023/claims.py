@@ -175,7 +175,7 @@ def glasses_removed() -> Answer:
     before, after = settings["PCA"], settings[SHOWN]
     areas = [f"AUC ({reader})" for reader in metrics.READERS]
     text = ", ".join(
-        f"of a {reader} reader {before[area]:.3f} and {after[area]:.3f}"
+        f"of a {reader} classifier {before[area]:.3f} and {after[area]:.3f}"
         for reader, area in zip(metrics.READERS, areas, strict=True)
     )
     fell = [_fell(before[area], after[area]) for area in areas]
