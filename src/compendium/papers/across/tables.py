@@ -37,7 +37,7 @@ CHAPTERS = {
     "Fair PCA (covariance)": "papers/kleindessner2023/derivation",
     "Convex PCA (both)": "papers/kleindessner2023/relaxations",
     "Null-it-out PCA": "papers/lee2023/derivation",
-    "Streaming null-it-out": "papers/lee2023/derivation",
+    "Streaming null-it-out": "papers/lee2023/power-method",
     "MMD PCA": "papers/kleindessner2023/penalty",
 }
 #: Below this share of PCA's value a gap or a price is zero to the accuracy of the solvers.
