@@ -124,8 +124,8 @@ def _list_sections(app, page, template, context, doctree):
     """The sections of a page below its title, where the theme does not list them."""
     if doctree is None or _NO_LIST not in app.env.metadata.get(page, {}):
         return
-    contents = TocTree(app.env).get_toc_for(page, app.builder)
-    sections = [item for title in contents for below in title[1:] for item in below if isinstance(item, nodes.list_item)]
+    title = TocTree(app.env).get_toc_for(page, app.builder)[0]
+    sections = [item for below in title[1:] for item in below if isinstance(item, nodes.list_item)]
     if len(sections) < _SEVERAL:
         return
     listed = nodes.bullet_list("", *(nodes.list_item("", item[0].deepcopy()) for item in sections))

@@ -74,7 +74,7 @@ def test_results_are_joined_and_judged(judged):
     assert verdicts == {
         ("PCA", "%Var"): "exact",  # 20 printed in a column with one decimal
         ("Fair PCA", "%Var"): "close",
-        ("Fair PCA-S (0.5)", "%Var"): "same order",
+        ("Fair PCA-S (0.5)", "%Var"): "same rank",
         ("INLP", "%Var"): "not yet run",
         ("PCA", "MMD^2"): "differs",
         ("Fair PCA-S (0.5)", "MMD^2"): "not computable",
@@ -85,7 +85,7 @@ def test_results_are_joined_and_judged(judged):
     counts = ledger.counts(ledger.ledger())
     assert counts.loc["total", "numbers"].sum() == 6
     first, alone, missing, *total = ledger_state.summary(counts)
-    assert first.startswith("kleindessner2023  3 discriminating (1 exact, 1 close, 1 same order), 67 % agree")
+    assert first.startswith("kleindessner2023  3 discriminating (1 exact, 1 close, 1 same rank), 67 % agree")
     assert alone == "kleindessner2023  1 no control (1 differs)"
     assert missing == "kleindessner2023  2 without a number of ours (1 not computable, 1 not yet run)"
     assert [line.split(maxsplit=1)[1] for line in total] == [
@@ -202,7 +202,7 @@ def test_the_page_shows_every_row_with_its_trail(finished):
     numbers = "<td>20 ± 1.5</td><td>20.00 ± 0.10</td><td>+0.0</td><td>+0.00</td>"
     assert numbers in text.replace("\u00a0", " ")
     differing = re.findall(r'<tr id="(toy_k10-\d+)" data-cell="[^"]+" data-differs>', text)
-    assert differing == ["toy_k10-003", "toy_k10-005"], "same order and differs, nothing else"
+    assert differing == ["toy_k10-003", "toy_k10-005"], "same rank and differs, nothing else"
     assert "within 2 % of the published number" in text
 
 
@@ -232,7 +232,7 @@ def test_a_changed_number_is_shown_and_no_witness(finished, monkeypatch):
     assert row["ours"] == fresh.loc["toy_k10/001", "ours"], "still shown"
     assert row[["verdict", "state", "reason"]].tolist() == ["changed", "changed", "k10-pca: its data changed since"]
     assert row[["evidence", "control"]].tolist() == ["none", ""]
-    assert fresh.loc["toy_k10/003", "verdict"] == "same order", "with two others, both on its side"
+    assert fresh.loc["toy_k10/003", "verdict"] == "same rank", "with two others, both on its side"
     assert "same side of 1 other method" in cells.loc["toy_k10/003", "reason"]
     judged = claims.claims(["K01"])
     page = ledger_page.page(frame, ledger.counts(frame), judged.assign(state="changed"))

@@ -98,7 +98,7 @@ def test_choices_search_count_and_reset(visit, committed):
     page.wait_for_function("document.querySelector('.ledger-filters output').textContent.startsWith('1,285 of')")
     assert query(page) == ""
     page.check("#ledger-differing")
-    assert len(shown(page, 1)) == committed["verdict"].isin(["differs", "same order"]).sum()
+    assert len(shown(page, 1)) == committed["verdict"].isin(["differs", "same rank"]).sum()
     assert query(page) == "?differs=1"
 
 

@@ -144,7 +144,7 @@ def test_every_verdict_is_explained_and_marked():
     assert list(EVIDENCE) == list(Evidence)
     assert "within 2 % of" in words[Kind.CLOSE]
     assert Kind.ORDER.badge('5 > "4"') == (
-        '<span class="verdict verdict-order" title="5 &gt; &quot;4&quot;">same order</span>'
+        '<span class="verdict verdict-order" title="5 &gt; &quot;4&quot;">same rank</span>'
     )
 
 

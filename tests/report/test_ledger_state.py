@@ -16,7 +16,7 @@ def counts():
         ("one2020", "exact", "discriminating", "0.25", 1071),
         ("one2020", "differs", "discriminating", "0.25", 29),
         ("two2021", "close", "not discriminating", "1", 80),
-        ("two2021", "same order", "measured time", "0", 15),
+        ("two2021", "same rank", "measured time", "0", 15),
         ("two2021", "differs", "measured time", "0", 5),
         ("two2021", "changed", "none", "", 100),
     ]

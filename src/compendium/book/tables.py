@@ -185,7 +185,7 @@ def verdict_tally(rows: pd.DataFrame, by: list[str], *, caption: str) -> HTML:
         Columns of the ledger.
     caption : str
     """
-    note = " (agree: exact or close, of times the same order; wrong method, wrong data: how many of those would agree)"
+    note = " (agree: exact or close, of times the same rank; wrong method, wrong data: how many of those would agree)"
     return table(counted(tally(rows, by)), caption=caption + note, classes=f"result-table words-{len(by)}")
 
 

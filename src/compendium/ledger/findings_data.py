@@ -163,7 +163,8 @@ def same_splits() -> Evidence:
         supported=same > rule("same-splits", "share of the numbers") * numbers,
         sentence=(
             f"Of RFPCA, which needs rows, folds and starts, {same} of {numbers} printed errors and gaps are equal "
-            f"to ours in all four decimals; of all four methods {errors['four decimals'].sum()} of {errors['numbers'].sum()}."
+            f"to ours in all four decimals; of all four methods {errors['four decimals'].sum()} of "
+            f"{errors['numbers'].sum()}."
         ),
         table=found.rename(columns={"ours": "method"}),
         caption="Printed numbers of Vu et al. beside means over the published splits, full run",

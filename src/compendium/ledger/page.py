@@ -77,7 +77,7 @@ The rules stand in `data/tolerances.yml`. Ours is the mean over the splits of th
 A verdict is worth what a wrong answer would not have got. **Control** is the share of the other methods of the same
 table, data set, metric, number of components and split whose result of ours would agree with the printed number under
 the same rule; **control, data** the share of the other data sets of the paper for which that of the same method would.
-To agree is to be exact or close; of a measured time, to stand in the same order.
+To agree is to be exact or close; of a measured time, to have the same rank.
 
 {_raw(_definitions({escape(kind.value): text for kind, text in EVIDENCE.items()}))}
 

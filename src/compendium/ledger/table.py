@@ -194,7 +194,7 @@ def tally(frame: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
     -------
     pandas.DataFrame
         A column for each verdict, then ``numbers``; ``agree``, the share of them that is exact or close (of measured
-        times: in the same order); ``wrong method``, the mean share of the other methods that would have agreed as
+        times: of the same rank); ``wrong method``, the mean share of the other methods that would have agreed as
         well, or of the other data sets where a table has no methods; ``most fail``, of how many numbers less than half
         of them would; and ``wrong data``, the mean share of the other data sets.
     """

@@ -30,7 +30,7 @@ class Kind(enum.Enum):
 
     EXACT = "exact"
     CLOSE = "close"
-    ORDER = "same order"
+    ORDER = "same rank"
     DIFFERS = "differs"
     CHANGED = "changed"
     NA = "not computable"

@@ -189,7 +189,7 @@ def told_apart(tests: Iterable[Friedman]) -> HTML:
         wrapped = "<br>".join(textwrap.wrap(html.escape(names), 64))
         few, needed = f"{len(near)} of {len(test.ranks)}", f"{test.critical_difference:.1f}"
         rows.append((test.metric, wrapped, few, len(test.datasets), needed, f"{test.p:.0e}"))
-    columns = ["measure", "from the best", "no significant difference", "data sets", "critical difference", "Friedman p"]
+    columns = ["measure", "from the best", "not different", "data sets", "critical difference", "Friedman p"]
     caption = "Methods that do not differ significantly from the best, with their average ranks"
     return table(pd.DataFrame(rows, columns=columns), caption=caption) if rows else sentence(EMPTY)
 
@@ -338,6 +338,7 @@ def guide_by_size(found: pd.DataFrame) -> HTML:
     wide = found.assign(text=text).pivot(index="metric", columns="k", values="text").reindex(found["metric"].unique())
     wide.columns = [f"k = {k}" for k in wide.columns]
     caption = (
-        "The best average rank at each size; in brackets, how many methods do not differ significantly from it, itself among them"
+        "The best average rank at each size; in brackets, how many methods do not differ significantly from it, itself "
+        "among them"
     )
     return table(wide.fillna("–").rename_axis("measure").reset_index(), caption=caption, classes="result-table words-1")
