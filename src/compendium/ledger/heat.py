@@ -125,8 +125,16 @@ def _said(row: dict[str, str]) -> str:
 
 
 def mark(row: Mapping[str, str]) -> str:
-    """The mark of a row's verdict; its reason and its control appear on hovering."""
-    return Kind(row["verdict"]).badge("; ".join(_worth(row)))
+    """The mark of a row's verdict with the deviation from the printed number; on hovering its reason and control."""
+    return " ".join([Kind(row["verdict"]).badge("; ".join(_worth(row))), *deviation(row)])
+
+
+def deviation(row: Mapping[str, str]) -> Iterator[str]:
+    """Ours less published in per cent of the published number; nothing where all printed digits are equal."""
+    if row["ours"] and row["published"] and row["verdict"] != Kind.EXACT.value and float(row["published"]):
+        relative = 100 * (float(row["ours"]) / float(row["published"]) - 1)
+        form = "+.2g" if abs(relative) < 100 else "+.0f"
+        yield f"<small>{relative:{form}}\u00a0%</small>"
 
 
 def _worth(row: Mapping[str, str]) -> Iterator[str]:
