@@ -179,7 +179,7 @@ def decision(guide: pd.DataFrame) -> Figure:
 
 
 def _nothing(what: str) -> Figure:
-    return words(f"No {what} is at hand: the full run has not been stored.")
+    return words(f"No {what} is available: the full run has not been stored.")
 
 
 def _impossible(panel: Axes, line: pd.DataFrame) -> None:

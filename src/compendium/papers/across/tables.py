@@ -160,7 +160,7 @@ def by_size(means: pd.DataFrame, what: str) -> HTML:
     """All measures (across) of all methods (down) on one data set and sample, a table for each number of components."""
     found = means[means["mean"].notna()]
     if found.empty:
-        return sentence(f"No mean is at hand {what}.")
+        return sentence(f"No mean is stored {what}.")
     parts = [
         cross(some, down=("method", METHODS), across=("metric", METRICS), caption=f"{k} components, {what}")
         for k, some in found.groupby("k")

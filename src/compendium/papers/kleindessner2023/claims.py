@@ -298,7 +298,7 @@ def glasses() -> Answer:
     )
     return Answer(
         NOT_COMPUTABLE,
-        "CelebA is not at hand: its licence keeps it out of this project, and the code of the paper does not contain "
+        "CelebA is not available: its licence keeps it out of this project, and the code of the paper does not contain "
         f"this experiment. On a substitute, sex in LFW at {SIDE} x {SIDE} pixels, k = {LAST}, one direction "
         "removed, other people to test on: area under the ROC curve, PCA to Fair PCA, of a linear classifier "
         f"{linear}, of a kernel classifier {kernel}; of classifiers fitted to people whom the projection has not seen "
