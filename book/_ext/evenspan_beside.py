@@ -12,6 +12,9 @@ On wide screens the text stands left and the code right; on narrow ones they fol
 the staged copy of ``src``, so it cannot drift; a name that does not exist fails the strict build. Several names may be
 given, also of classes and methods (``module:Class.method``). Docstrings are left out, because the text beside says the
 same; ``:docstring: show`` keeps them.
+
+Two columns take the place of the list of sections that the theme has on the right. Every page without that list has its
+sections below the title instead, if there are several.
 """
 
 import ast
@@ -20,8 +23,13 @@ from pathlib import Path
 
 from docutils import nodes
 from docutils.parsers.rst import directives
+from sphinx.environment.adapters.toctree import TocTree
 from sphinx.util.docutils import SphinxDirective
 
+#: What the theme calls its list of sections on the right, where a page has it taken away.
+_NO_LIST = "html_theme.sidebar_secondary.remove"
+#: Sections from which on a page lists them.
+_SEVERAL = 4
 _DEFINITION = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 
 
@@ -83,7 +91,7 @@ class Beside(SphinxDirective):
         self.set_source_info(block)
         self.add_name(block)
         # Two columns need the room that the list of sections on the right would take.
-        self.env.metadata[self.env.docname]["html_theme.sidebar_secondary.remove"] = True
+        self.env.metadata[self.env.docname][_NO_LIST] = True
         return [block]
 
     def _listing(self, name: str) -> nodes.Node:
@@ -112,6 +120,21 @@ class Beside(SphinxDirective):
         return nodes.container("", caption, listing, classes=["beside-source"])
 
 
+def _list_sections(app, page, template, context, doctree):
+    """The sections of a page below its title, where the theme does not list them."""
+    if doctree is None or _NO_LIST not in app.env.metadata.get(page, {}):
+        return
+    title = TocTree(app.env).get_toc_for(page, app.builder)[0]
+    sections = [item for below in title[1:] for item in below if isinstance(item, nodes.list_item)]
+    if len(sections) < _SEVERAL:
+        return
+    listed = nodes.bullet_list("", *(nodes.list_item("", item[0].deepcopy()) for item in sections))
+    shown = app.builder.render_partial(listed)["fragment"]
+    shown = f'<nav class="on-this-page" aria-label="On this page"><p>On this page</p>{shown}</nav>'
+    context["body"] = context["body"].replace("</h1>", f"</h1>\n{shown}", 1)
+
+
 def setup(app):
     app.add_directive("beside", Beside)
+    app.connect("html-page-context", _list_sections)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

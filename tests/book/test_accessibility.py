@@ -103,7 +103,7 @@ def test_search_and_the_mode_of_colours_work_without_a_mouse(open_page):
 
 
 def test_navigation_and_folded_code_open_with_a_key(reader):
-    page = reader("across/guide.html")
+    page = reader("yours/choose.html")
     summary = page.query_selector(".bd-sidebar-primary li.has-children > details:not([open]) > summary")
     assert summary.get_attribute("aria-label").startswith("Pages below: ")
     summary.focus()
@@ -137,7 +137,7 @@ def test_nobody_who_asked_for_less_motion_gets_any(reader):
 
 
 def test_paper_says_where_links_lead_and_which_code_is_folded(reader):
-    page = reader("across/guide.html")
+    page = reader("yours/choose.html")
     page.set_viewport_size(PAPER)
     page.evaluate(
         """() => document.querySelector('.bd-article p').insertAdjacentHTML('beforeend',

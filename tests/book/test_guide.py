@@ -3,6 +3,7 @@
 Cells of the chapters are executed by the build. Everything else that is set as code is found here, and must be known.
 """
 
+import ast
 import os
 import re
 import shlex
@@ -16,7 +17,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
+import evenspan
 from compendium import paths
+from evenspan.methods import meaning, of_estimator
 
 ROOT = paths.root()
 GUIDE = ("index", "choose", "coming-from", "meaning", "troubleshooting", "faq")
@@ -136,3 +139,16 @@ def test_terms_of_the_glossary_come_once_and_in_order():
     assert used <= set(terms)
     pages = {file.stem for file in (ROOT / "book").rglob("*.md")} | {"ledger"}
     assert not pages & set(terms), "a link to the page would be ambiguous"
+
+
+def test_names_of_the_glossary_mean_the_methods_of_their_line():
+    text = (ROOT / "book" / "reference" / "glossary.md").read_text(encoding="utf-8")
+    table = text.partition("(ch-aliases)=")[2].partition("(ch-notation)=")[0]
+    rows = [line.split("|")[1:3] for line in table.splitlines() if line.startswith("| `")]
+    assert len(rows) > 15
+    for kind, names in rows:
+        known = [meaning(name).method for name in re.findall(r"`([^`]+)`", re.sub(r"\{cite:t\}`\w+`", "", names))]
+        for name, option, value in re.findall(r"`(\w+)`(?:, `(\w+)=(\S+)`)?", kind):
+            model = getattr(evenspan, name)(2, **({option: ast.literal_eval(value)} if option else {}))
+            assert of_estimator(model) in (*known[:1], name, "Null-it-out PCA"), kind
+    assert meaning("FairPCA").method == "Min-max loss" != meaning("Fair PCA").method

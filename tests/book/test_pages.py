@@ -26,7 +26,7 @@ PAGES = sorted(
     if not p.relative_to(HTML).parts[0].startswith("_") and p.parent.parent != HTML / "experiments"
 )
 #: One page of each kind: text, derivation beside code, executed experiment, wide tables, lists, search.
-KINDS = """index.html across/guide.html papers/kleindessner2023/derivation.html
+KINDS = """index.html yours/choose.html papers/kleindessner2023/derivation.html
     experiments/kleindessner2023-table.html papers/rathore2025/findings.html reference/api.html
     reference/api/FairPCA.html ledger.html
     genindex.html search.html explorer.html yours/audit.html"""

@@ -137,11 +137,11 @@ def test_celeba_itself_runs_for_those_who_have_it(tmp_path):
             faces.SUBSTITUTE,
             0.6123,
             "not computable",
-            "of a linear reader 0.900 to 0.612, of a kernel reader 0.910 to 0.622; of readers fitted to people whom "
-            "the projection has not seen 0.920 to 0.632 and 0.930 to 0.642.",
+            "of a linear classifier 0.900 to 0.612, of a kernel classifier 0.910 to 0.622; of classifiers fitted to "
+            "people whom the projection has not seen 0.920 to 0.632 and 0.930 to 0.642.",
         ),
         (faces.CELEBA, 0.51, "holds", "CelebA, area under the ROC curve on images that the projection has not seen"),
-        (faces.CELEBA, 0.89, "does not hold", "of a linear reader 0.900 and 0.890"),
+        (faces.CELEBA, 0.89, "does not hold", "of a linear classifier 0.900 and 0.890"),
     ],
 )
 def test_the_claim_is_read_from_the_pictures_at_hand(reads, dataset, left, expected, told):

@@ -334,7 +334,7 @@ def test_price_and_readers_follow_the_rows(german):
         text = summary.against_random(pd.concat([results, made("random", {5: (28.5, area)})]), "german")
         told = f"m = 5: 28.50 % kept, {seen} against 0.760. Gap directions have the smaller area in {lower} of 1."
         assert told in text
-    for rows, told in ((results, "The control has no"), (german[2], "No reader"), (alone, "There is one m only")):
+    for rows, told in ((results, "The control has no"), (german[2], "No classifier"), (alone, "There is one m only")):
         assert summary.against_random(rows, "german").startswith(told)
 
 

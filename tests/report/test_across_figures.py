@@ -154,7 +154,7 @@ def test_the_guide_becomes_a_tree_and_a_table_by_size():
     chosen = tables.choices(guide, 2)
     assert chosen["method"].tolist() == ["PCA"] * 3
     texts = [text.get_text() for text in figures.decision(chosen).axes[0].texts]
-    assert texts.count("LEACE") == texts.count("or, not told apart: PCA") == 3
+    assert texts.count("LEACE") == texts.count("or, at least cost: PCA") == 3
     unsure = tables.choices(guide.assign(p=0.5), 2)
     assert (unsure["best"] == unsure["method"]).all()
     assert "LEACE (2)" in tables.guide_by_size(guide).data

@@ -1,7 +1,7 @@
 """Findings: one list for the overview, the sections and their evidence.
 
-A section of ``book/findings`` shows a finding with ``show(key)``; the cell computes the evidence and refuses if the
-numbers do not bear the statement out. The overview is made from the same list.
+The findings page of a paper shows each with ``show(key)``; the cell computes the evidence and refuses if the numbers do
+not bear the statement out. The overview and the pages of the papers are made from the same list.
 """
 
 import html
@@ -27,7 +27,7 @@ _NUMBER = re.compile(r"[+-]?(\d[\d.,]*|nan)( ?%)?")
 
 #: Kinds of evidence, and how sure one can be of what rests on it.
 KINDS = {
-    "theorem": "proved; the numbers below check the proof or are the counter-example",
+    "theorem": "proved; the numbers check the proof or are the counter-example",
     "exact computation": "computed to rounding on the data named, without sampling and without a choice of ours",
     "experiment": "measured on the data named, in the stored full run; other data can give other numbers",
     "recount": "counted in the printed numbers",
@@ -54,8 +54,8 @@ class Finding:
 
     @property
     def page(self) -> str:
-        """The page of its section, which is named as the module of the function."""
-        return self.check.__module__.rpartition("findings_")[2]
+        """The page of its section, below the book's root."""
+        return f"papers/{self.paper}/findings"
 
 
 R, K, L, V, Z = PAPERS
@@ -63,11 +63,11 @@ _PROOF, _EXACT, _RUN, _COUNT, _CODE = KINDS
 
 FINDINGS = (
     Finding(theorems.joint_diagonaliser, "Exact joint diagonalisation does not give equal losses", R, (_PROOF,),
-            "whoever relies on Theorem 4.1 for fewer columns than features"),
+            "users of Theorem 4.1 with fewer columns than features"),
     Finding(theorems.equal_errors, "Equal errors need no low rank", V, (_PROOF, _EXACT),
-            "whoever asks whether equal errors are attainable"),
+            "users who ask whether equal errors are attainable"),
     Finding(theorems.unreachable_equality, "On some data no projection has equal errors", V, (_EXACT,),
-            "whoever reports a remaining gap as a weakness of a method"),
+            "readers of tables in which a gap remains"),
     Finding(theorems.levelling_down, "A heavy penalty can make both groups worse off", V, (_EXACT,),
             "users of penalties on a difference"),
     Finding(theorems.dropped_sum, "Several groups: a sum that depends on the projection", V, (_PROOF, _EXACT),
@@ -75,17 +75,17 @@ FINDINGS = (
     Finding(theorems.convex_up_to_the_share, "Convexity ends at the smaller share", V, (_PROOF, _EXACT),
             "readers of the rate of convergence"),
     Finding(theorems.too_many_removed, "Not every k and m leave a projection", L, (_PROOF,),
-            "whoever chooses how many directions to remove"),
+            "users who choose how many directions to remove"),
     Finding(theorems.proportional_clusters, "Maximal fairness where a proportional clustering exists", Z,
-            (_PROOF, _EXACT), "whoever reads a small regulariser as the fairest clustering"),
+            (_PROOF, _EXACT), "users who take a small regulariser for the fairest clustering"),
     Finding(theorems.flattened_weights, "A shift that one kernel ignores flattens the weights of several", Z,
             (_PROOF, _RUN), "users of several kernels"),
-    Finding(theorems.no_kernel_for_newcomers, "The fair kernel is no kernel for the next person", Z,
+    Finding(theorems.no_kernel_for_newcomers, "The fair kernel need not be a kernel for new people", Z,
             (_PROOF,), "readers of the generalisation bound"),
     Finding(programs.full_rank_baseline, "A baseline scored as an operator of full rank", V, (_CODE, _RUN),
             "readers of the FairPCA columns"),
     Finding(programs.centring_advantage, "An advantage that comes from centring", V, (_EXACT,),
-            "whoever compares methods that see the groups about different means"),
+            "users who compare methods with different centring"),
     Finding(programs.inert_grid, "A grid of tolerances that hardly moves", V, (_CODE, _EXACT),
             "readers of the CFPCA columns with the mean constraint"),
     Finding(programs.weight_outside_the_grid, "A column with a weight outside its grid", V, (_CODE, _RUN),
@@ -98,23 +98,23 @@ FINDINGS = (
             "readers of Table 4"),
     Finding(programs.erased_dimensions, "Erasing d - k dimensions is not erasing a concept", K, (_CODE, _RUN),
             "readers of the INLP and RLACE rows"),
-    Finding(programs.wiped_blocks, "A block without a group wipes the memory", L, (_CODE, _RUN),
+    Finding(programs.wiped_blocks, "A block without a group erases all earlier steps", L, (_CODE, _RUN),
             "users of streams with a rare group"),
     Finding(programs.uncentred_stream, "Uncentred streams spend directions on the mean", L, (_CODE, _RUN),
             "users of streams that are not centred"),
     Finding(data.joint_gain, "Where the gain in MMD² comes from", R, (_RUN,),
-            "whoever wants equal means from a joint diagonalisation"),
-    Finding(data.sensitive_column, "The sensitive attribute was left among the features", R, (_EXACT, _COUNT),
-            "readers of all four tables; whoever prepares such data"),
+            "users who expect equal means from a joint diagonalisation"),
+    Finding(data.sensitive_column, "The sensitive attribute is among the features", R, (_EXACT, _COUNT),
+            "readers of all four tables; users who prepare such data"),
     Finding(data.one_group, "A joint column that is one group's own PCA", R, (_EXACT,),
             "readers of Table 3"),
     Finding(data.certified_baseline, "A baseline that is the certified optimum", R, (_EXACT,),
-            "whoever wants to beat it on its own criterion"),
+            "users who compare with it on its own criterion"),
     Finding(data.same_splits, "Splits, folds and starts that are published", V, (_CODE, _RUN),
-            "whoever wants to check the paper row by row"),
+            "users who check the paper row by row"),
     Finding(data.chance_balance, "Balances within chance", Z, (_RUN,),
             "readers of the K1b rows"),
-    Finding(data.stated_shares, "What balance and entropy give away together", Z, (_PROOF, _COUNT),
+    Finding(data.stated_shares, "Balance and entropy together determine the group shares", Z, (_PROOF, _COUNT),
             "readers of rows with two groups"),
     Finding(data.swaps, "At heavy weights part of the price is the search", Z, (_RUN,),
             "users of large fairness weights"),
@@ -122,8 +122,8 @@ FINDINGS = (
             "users with few features and groups that hardly differ"),
     Finding(data.fewer_directions, "Equal covariances with half as many directions", L, (_PROOF, _EXACT),
             "users who remove gap directions"),
-    Finding(data.beyond_means, "Equal means hide nothing from a kernel", K, (_RUN,),
-            "whoever promises that a representation does not tell the group"),
+    Finding(data.beyond_means, "Equal means do not hide the group from a kernel classifier", K, (_RUN,),
+            "users who need the group to be hidden"),
 )  # fmt: skip
 
 
@@ -153,7 +153,7 @@ def evidence(key: str) -> Found:
     if found[0] is not None and not found[0].supported:
         raise ResultError(
             f"The numbers no longer bear out the finding {key!r} ({one.title}): {found[0].sentence} Correct the "
-            f"section in book/findings/{one.page}.md, or find what changed."
+            f"section in book/{one.page}.md, or find what changed."
         )
     return found
 
@@ -187,12 +187,30 @@ def show(key: str) -> HTML:
 def overview() -> HTML:
     """All findings with paper, kind of evidence, whom they concern, and a link to the section."""
     rows = (
-        f'<tr><td><a href="{one.page}.html#finding-{one.key}">{html.escape(one.title)}</a></td><td>{one.paper}</td>'
+        f'<tr><td><a href="../{one.page}.html#finding-{one.key}">{html.escape(one.title)}</a></td><td>{one.paper}</td>'
         f"<td>{', '.join(one.kinds)}</td><td>{html.escape(one.affects)}</td></tr>\n"
         for one in FINDINGS
     )
     head = {"Finding": "", "Paper": "paper", "Evidence": "evidence", "Concerns": ""}
     return choices("findings", f"{len(FINDINGS)} findings", head, rows)
+
+
+def told(*keys: str, up: str = "../../") -> HTML:
+    """Findings as a list: the heading, linked to its section, and the numbers in words.
+
+    Parameters
+    ----------
+    keys : str
+    up : str
+        The way from the page to the book's root.
+    """
+    lines = []
+    for key in keys:
+        one, (found, *_) = finding(key), evidence(key)
+        said = MISSING if found is None else found.sentence
+        link = f'<a href="{up}{one.page}.html#finding-{key}">{html.escape(one.title)}.</a>'
+        lines.append(f"<li>{link} {html.escape(said)}</li>")
+    return HTML(f"<ul>{''.join(lines)}</ul>")
 
 
 def kinds() -> HTML:

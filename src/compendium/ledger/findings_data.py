@@ -102,7 +102,7 @@ def sensitive_column() -> Evidence:
         supported=total.loc["in", "equal"] == total.loc["in", "numbers"] > total.loc["out", "equal"],
         sentence=(
             f"With the sensitive column among the features {total.loc['in', 'equal']} of {total.loc['in', 'numbers']} "
-            f"numbers of StandardPCA come out with the printed digits, without it {total.loc['out', 'equal']}."
+            f"numbers of StandardPCA are reproduced in every printed digit, without it {total.loc['out', 'equal']}."
         ),
         table=found.rename(columns={"equal": "equal to the printed digits"}),
         caption="StandardPCA of Rathore and Manwani: raw values, centred, all rows",
@@ -162,8 +162,9 @@ def same_splits() -> Evidence:
     return Evidence(
         supported=same > rule("same-splits", "share of the numbers") * numbers,
         sentence=(
-            f"Of RFPCA, which needs rows, folds and starts, {same} of {numbers} printed errors and gaps come out in "
-            f"all four decimals; of all four methods {errors['four decimals'].sum()} of {errors['numbers'].sum()}."
+            f"Of RFPCA, which needs rows, folds and starts, {same} of {numbers} printed errors and gaps are equal "
+            f"to ours in all four decimals; of all four methods {errors['four decimals'].sum()} of "
+            f"{errors['numbers'].sum()}."
         ),
         table=found.rename(columns={"ours": "method"}),
         caption="Printed numbers of Vu et al. beside means over the published splits, full run",
@@ -285,7 +286,7 @@ def fewer_directions() -> Evidence:
 
 
 def beyond_means() -> Evidence:
-    """What a kernel reader finds of the group behind methods that make means equal, on other people."""
+    """What a kernel classifier finds of the group behind methods that make means equal, on other people."""
     readers = ["AUC of the group (linear)", "AUC of the group (kernel)"]
     shown = adult_means("held-out").loc[["PCA", "Fair PCA", "LEACE"], readers]
     linear, kernel = shown.loc["Fair PCA"]
@@ -293,8 +294,8 @@ def beyond_means() -> Evidence:
         supported=linear < rule("beyond-means", "linear reader, highest")
         and kernel > rule("beyond-means", "kernel reader, lowest"),
         sentence=(
-            f"Behind Fair PCA a linear reader ranks the groups of new people with an area of {linear:.2f}, a kernel "
-            f"reader with {kernel:.2f}."
+            f"Behind Fair PCA a linear classifier ranks the groups of new people with an area of {linear:.2f}, a "
+            f"kernel classifier with {kernel:.2f}."
         ),
         table=shown.round(3).reset_index(),
         caption="Adult, k = 10, people of the test parts: area under the curve, 0.5 is chance",

@@ -87,8 +87,8 @@ def weight_outside_the_grid() -> Evidence:
         supported=one["four decimals"] > rule("weight-outside-the-grid", "share with the weight") * one["numbers"]
         and grid["four decimals"] < rule("weight-outside-the-grid", "share with the grid") * grid["numbers"],
         sentence=(
-            f"With the weight 1, {one['four decimals']:.0f} of {one['numbers']:.0f} printed numbers come out to four "
-            f"decimals; with the grid of the paper {grid['four decimals']:.0f} of {grid['numbers']:.0f}."
+            f"With the weight 1, {one['four decimals']:.0f} of {one['numbers']:.0f} printed numbers are reproduced to "
+            f"four decimals; with the grid of the paper {grid['four decimals']:.0f} of {grid['numbers']:.0f}."
         ),
         table=found.assign(ours=found["ours"].map(both)).rename(columns={"ours": "ours with"}),
         caption="Printed numbers of CFPCA - Both Con. beside ours, full run",

@@ -235,7 +235,7 @@ def decision(guide: pd.DataFrame) -> Figure:
             _box(panel, 5.4, y, criterion, 26)
             panel.plot([5.4, 7.25], [y, y], color=BRANCH, linewidth=1.1, zorder=0)
             panel.plot(7.4, y, markersize=10, markeredgewidth=1.7, **own.mark() | {"markerfacecolor": "white"})
-            other = "" if best == method else f"or, not told apart: {method}"
+            other = "" if best == method else f"or, at least cost: {method}"
             panel.text(7.65, y - 0.16 * bool(other), best, va="center", ha="left", weight="bold", color=INK)
             panel.text(7.65, y + 0.2, other, va="center", ha="left", fontsize="small", color="#555555")
             y += 1.0
@@ -243,7 +243,7 @@ def decision(guide: pd.DataFrame) -> Figure:
 
 
 def _nothing(what: str) -> Figure:
-    return words(f"No {what} is at hand: the full run has not been stored.")
+    return words(f"No {what} is available: the full run has not been stored.")
 
 
 def _impossible(panel: Axes, line: pd.DataFrame) -> None:

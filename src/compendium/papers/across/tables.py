@@ -37,7 +37,7 @@ CHAPTERS = {
     "Fair PCA (covariance)": "papers/kleindessner2023/derivation",
     "Convex PCA (both)": "papers/kleindessner2023/relaxations",
     "Null-it-out PCA": "papers/lee2023/derivation",
-    "Streaming null-it-out": "papers/lee2023/derivation",
+    "Streaming null-it-out": "papers/lee2023/power-method",
     "MMD PCA": "papers/kleindessner2023/penalty",
 }
 #: Below this share of PCA's value a gap or a price is zero to the accuracy of the solvers.
@@ -160,7 +160,7 @@ def by_size(means: pd.DataFrame, what: str) -> HTML:
     """All measures (across) of all methods (down) on one data set and sample, a table for each number of components."""
     found = means[means["mean"].notna()]
     if found.empty:
-        return sentence(f"No mean is at hand {what}.")
+        return sentence(f"No mean is stored {what}.")
     parts = [
         cross(some, down=("method", METHODS), across=("metric", METRICS), caption=f"{k} components, {what}")
         for k, some in found.groupby("k")
@@ -189,8 +189,8 @@ def told_apart(tests: Iterable[Friedman]) -> HTML:
         wrapped = "<br>".join(textwrap.wrap(html.escape(names), 64))
         few, needed = f"{len(near)} of {len(test.ranks)}", f"{test.critical_difference:.1f}"
         rows.append((test.metric, wrapped, few, len(test.datasets), needed, f"{test.p:.0e}"))
-    columns = ["measure", "from the best", "not told apart", "data sets", "critical difference", "Friedman p"]
-    caption = "Methods that are not told apart from the best, with their average ranks"
+    columns = ["measure", "from the best", "not different", "data sets", "critical difference", "Friedman p"]
+    caption = "Methods that do not differ significantly from the best, with their average ranks"
     return table(pd.DataFrame(rows, columns=columns), caption=caption) if rows else sentence(EMPTY)
 
 
@@ -325,7 +325,7 @@ def guide(found: pd.DataFrame, k: int) -> HTML:
             because = f"average rank {line['best rank']:.1f}" + ("" if line["best"] == "PCA" else wins)
         cheapest = "–" if line["use"] == line["best"] else line["use"]
         rows.append((criterion, use, because, costs, cheapest, f"{line['relative error'] - 1:+.1%}"))
-    columns = ["your criterion", "use", "because", "costs", "cheapest not told apart", "it costs"]
+    columns = ["your criterion", "use", "because", "costs", "cheapest without significant difference", "it costs"]
     caption = f"Your criterion, what to use and why, with {k} components; costs are error over all rows beyond PCA's"
     return shown(rows, columns, caption, 3)
 
@@ -338,6 +338,7 @@ def guide_by_size(found: pd.DataFrame) -> HTML:
     wide = found.assign(text=text).pivot(index="metric", columns="k", values="text").reindex(found["metric"].unique())
     wide.columns = [f"k = {k}" for k in wide.columns]
     caption = (
-        "The best average rank at each size; in brackets, how many methods are not told from it, itself among them"
+        "The best average rank at each size; in brackets, how many methods do not differ significantly from it, itself "
+        "among them"
     )
     return table(wide.fillna("–").rename_axis("measure").reset_index(), caption=caption, classes="result-table words-1")

@@ -298,10 +298,10 @@ def glasses() -> Answer:
     )
     return Answer(
         NOT_COMPUTABLE,
-        "CelebA is not at hand: its licence keeps it out of this project, and the code of the paper does not contain "
+        "CelebA is not available: its licence keeps it out of this project, and the code of the paper does not contain "
         f"this experiment. On a substitute, sex in LFW at {SIDE} x {SIDE} pixels, k = {LAST}, one direction "
-        "removed, other people to test on: area under the ROC curve, PCA to Fair PCA, of a linear reader "
-        f"{linear}, of a kernel reader {kernel}; of readers fitted to people whom the projection has not seen "
+        "removed, other people to test on: area under the ROC curve, PCA to Fair PCA, of a linear classifier "
+        f"{linear}, of a kernel classifier {kernel}; of classifiers fitted to people whom the projection has not seen "
         f"{new_linear} and {new_kernel}.",
     )
 
@@ -313,7 +313,7 @@ def glasses_on_celeba(found: pd.DataFrame) -> Answer:
     areas = {r: [value[name, f"AUC ({r})"] for name in ("PCA", "Fair PCA")] for r in metrics.READERS}
     left = rule("K16", "left of what is read")
     erased = [after - faces.CHANCE <= left * (before - faces.CHANCE) for before, after in areas.values()]
-    told = ", ".join(f"of a {reader} reader {a:.3f} and {b:.3f}" for reader, (a, b) in areas.items())
+    told = ", ".join(f"of a {reader} classifier {a:.3f} and {b:.3f}" for reader, (a, b) in areas.items())
     evidence = f"CelebA, area under the ROC curve on images that the projection has not seen, PCA and Fair PCA: {told}."
     return Answer(by_parts(erased), evidence)
 

@@ -204,7 +204,7 @@ def reader_areas(found: pd.DataFrame) -> pd.DataFrame:
     for reader in metrics.READERS:
         for protocol, where in (("held-out", "fitted with the projection"), ("new reader", "fitted to others")):
             one = found[(found["metric"] == f"AUC ({reader})") & (found["protocol"] == protocol)]
-            parts.append(one.assign(reader=f"{reader} reader,\n{where}"))
+            parts.append(one.assign(reader=f"{reader} classifier,\n{where}"))
     return pd.concat(parts, ignore_index=True)
 
 

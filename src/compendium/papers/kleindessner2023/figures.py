@@ -133,7 +133,7 @@ def pictures(rows: pd.DataFrame, side: int) -> Figure:
     A picture has ``side`` times ``side`` pixels.
     """
     if rows.empty:
-        return words("No picture is at hand: these data have not been run with this setting.")
+        return words("No picture is available: these data have not been run with this setting.")
     down, across = list(dict.fromkeys(rows["row"])), list(dict.fromkeys(rows["column"]))
     fig, axes = panels(len(down), len(across), (1.45 * len(across) + 1.6, 1.5 * len(down) + 0.4))
     for line, name in zip(axes, down, strict=True):

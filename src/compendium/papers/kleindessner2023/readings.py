@@ -69,8 +69,8 @@ PROMISES = {
     "equal means": "mean gap",
     "equal covariances": "covariance gap",
     "equal distributions": "MMD^2",
-    "no linear reader": "AUC of the group (linear)",
-    "no kernel reader": "AUC of the group (kernel)",
+    "no linear classifier": "AUC of the group (linear)",
+    "no kernel classifier": "AUC of the group (kernel)",
 }
 
 

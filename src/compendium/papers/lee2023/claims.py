@@ -134,9 +134,9 @@ def too_large_to_load() -> Answer:
     exceeds = [size > memory for size in needed.values() for memory in moderate]
     text = ", ".join(f"{size / 1e9:.1f} GB as {name}" for name, size in needed.items())
     evidence = (
-        f"The images themselves are not at hand to be counted. {CELEBA_TRAIN:,} images, the size of the official "
-        f"training part, of {CELEBA_SIZE[0]} x {CELEBA_SIZE[1]} x 3 values (the resolution is taken from the released "
-        f"program) take {text}. The paper does not say what is moderate; taken are computers of "
+        f"The images themselves are not available and cannot be counted. {CELEBA_TRAIN:,} images, the size of the "
+        f"official training part, of {CELEBA_SIZE[0]} x {CELEBA_SIZE[1]} x 3 values (the resolution is taken from the "
+        f"released program) take {text}. The paper does not say what is moderate; taken are computers of "
         f"{' and '.join(f'{memory / 1e9:.0f} GB' for memory in moderate)}: "
         f"{sum(exceeds)} of the {len(exceeds)} combinations do not fit."
     )
@@ -175,7 +175,7 @@ def glasses_removed() -> Answer:
     before, after = settings["PCA"], settings[SHOWN]
     areas = [f"AUC ({reader})" for reader in metrics.READERS]
     text = ", ".join(
-        f"of a {reader} reader {before[area]:.3f} and {after[area]:.3f}"
+        f"of a {reader} classifier {before[area]:.3f} and {after[area]:.3f}"
         for reader, area in zip(metrics.READERS, areas, strict=True)
     )
     fell = [_fell(before[area], after[area]) for area in areas]
@@ -184,8 +184,8 @@ def glasses_removed() -> Answer:
         return Answer(by_parts(fell), evidence)
     change, variance = "kept share of what glasses change", "explained variance ratio"
     evidence = (
-        "CelebA is not at hand: its licence keeps it out of this project. On a substitute, made portraits of its size "
-        f"(d = {int(after['features']):,}) with glasses on {100 * after['share of glasses']:.1f} %, "
+        "CelebA is not available: its licence keeps it out of this project. On a substitute, synthetic portraits of "
+        f"its size (d = {int(after['features']):,}) with glasses on {100 * after['share of glasses']:.1f} %, "
         f"{int(after['images in each phase']):,} images in each phase, k = {rows['k'].iloc[0]}, {SHOWN}: area under "
         f"the ROC curve on held-out images, before and after, {text}. Of the squared change that glasses make, PCA "
         f"keeps {100 * before[change]:.1f} %, the method {100 * after[change]:.1f} %; variance kept "

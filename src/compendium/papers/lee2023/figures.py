@@ -16,8 +16,8 @@ from ...book.figures import entry, explained, panels, words
 TINY = 1e-8
 #: Metrics of images, and how their panels are headed.
 PANELS = {
-    "AUC (linear)": "AUC, linear reader",
-    "AUC (kernel)": "AUC, kernel reader",
+    "AUC (linear)": "AUC, linear classifier",
+    "AUC (kernel)": "AUC, kernel classifier",
     "kept share of what glasses change": "share of the glasses kept",
     "explained variance ratio": "share of variance kept",
 }

@@ -234,7 +234,7 @@ def against_random(results: pd.DataFrame, dataset: str) -> str:
     value = on_test_part(results, dataset, KERNEL)
     offline = value[value["family"] == "offline"].sort_values("kept")
     if value.empty:
-        return "No reader was judged: readers need the raw data."
+        return "No classifier was judged: classifiers need the raw data."
     if len(offline) < 2:
         return "There is one m only; nothing can be compared with the control."
     within = value["kept"].between(offline["kept"].min(), offline["kept"].max())
@@ -244,8 +244,8 @@ def against_random(results: pd.DataFrame, dataset: str) -> str:
     random = random.assign(own=np.interp(random["kept"], offline["kept"], offline["mean"]))
     shown = [f"m = {row.m}: {row.kept:.2f} % kept, {row.mean:.3f} against {row.own:.3f}" for row in random.itertuples()]
     return (
-        f"Area of the kernel reader on the test part with random directions against that with gap directions at the "
-        f"same variance: {'; '.join(shown)}. Gap directions have the smaller area in "
+        "Area of the kernel classifier on the test part with random directions against that with gap directions at "
+        f"the same variance: {'; '.join(shown)}. Gap directions have the smaller area in "
         f"{(random['own'] < random['mean']).sum()} of {len(random)}."
     )
 

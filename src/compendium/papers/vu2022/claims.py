@@ -183,7 +183,7 @@ def faces_of_the_subset() -> Answer:
     return Answer(
         None,
         f"Printed: {table['N']} rows and {table['d']} features, beside {2 * each} and {side**2} by the words. How many "
-        "of the rows are women is not printed. The faces at hand were drawn to this size: they cannot bear it out.",
+        "of the rows are women is not printed. The faces used here were drawn to this size and cannot confirm it.",
         by_parts(parts),
     )
 

@@ -18,7 +18,7 @@ def judged(rows: pd.DataFrame, metrics: list[str]) -> Figure:
     rows = rows[rows["mean"].notna() & rows["metric"].isin(metrics)]
     if len(rows):
         return metrics_by_method(rows, metrics)
-    return words("No number is at hand: the full run of these data has not been stored.")
+    return words("No number is available: the full run of these data has not been stored.")
 
 
 def errors_by_k(curves: pd.DataFrame) -> Figure:
