@@ -317,7 +317,7 @@ def test_pairs_compare_the_tasks_that_both_finished():
             base | {"split": 0, "n": 10, "method": ours, "seconds": 2.0, "kept": 0.5, "held": False},
             base | {"split": 0, "n": 10, "method": theirs, "seconds": 1.0, "kept": 0.75},
             base | {"split": 1, "n": 90, "method": ours, "seconds": 1.0, "kept": 0.5},
-            base | {"split": 1, "n": 90, "method": theirs, "seconds": 1.5, "kept": 0.75},
+            base | {"split": 1, "n": 90, "method": theirs, "seconds": 1.5, "kept": 0.75, "memory": 0.4},
             base | {"split": 2, "n": 99, "method": ours, "seconds": 1.0, "kept": 0.5},
             base | {"split": 2, "n": 99, "method": theirs, "message": "no", "held": np.nan},
         ]
@@ -329,4 +329,5 @@ def test_pairs_compare_the_tasks_that_both_finished():
     told = report.better(rows).data
     assert "lower sum of squares: PCA than StandardPCA (0.5 of what it loses)." in told
     assert "kept in more tasks: PCA than StandardPCA (2 of 2, ours 1)" in told
+    assert "less memory on the most rows: PCA than StandardPCA (0 MiB, ours 1)." in told
     assert told.count(": none.") == 2  # in the median it takes as long, and longer on the most rows

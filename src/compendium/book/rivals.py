@@ -333,23 +333,27 @@ def pairs_table(rows: pd.DataFrame) -> HTML:
 
 
 def better(rows: pd.DataFrame) -> HTML:
-    """In words: where theirs takes less time, loses less or keeps its promise in more tasks than ours."""
+    """In words: where theirs takes less time or memory, loses less or keeps its promise in more tasks than ours."""
     found = pairs(rows)
 
     def told(some: pd.DataFrame, text: str) -> str:
         return "; ".join(text.format(**one) for one in some.to_dict("records")) or "none"
 
-    held = found.rename(columns={"held, ours": "kept", "held, theirs": "more"})
+    names = {"held, ours": "kept", "held, theirs": "more", "memory, ours": "needed", "memory, theirs": "less"}
+    found = found.rename(columns=names)
     lines = {
         "Faster, in the median": told(found[found["time"] < 0.99], "{theirs} than {ours} ({time:.2g} of its time)"),
         "Faster on the most rows": told(
             found[found["largest"] < 0.99], "{theirs} than {ours} ({largest:.2g} of its time, {rows:,.0f} rows)"
         ),
+        "With less memory on the most rows": told(
+            found[found["less"] < 0.99 * found["needed"]], "{theirs} than {ours} ({less:,.0f} MiB, ours {needed:,.0f})"
+        ),
         "Closer to the rows, or with the lower sum of squares": told(
             found[found["lost"] < 0.9999], "{theirs} than {ours} ({lost:.4g} of what it loses)"
         ),
         "With the own promise kept in more tasks": told(
-            held[held["more"] > held["kept"]], "{theirs} than {ours} ({more} of {tasks}, ours {kept})"
+            found[found["more"] > found["kept"]], "{theirs} than {ours} ({more} of {tasks}, ours {kept})"
         ),
     }
     items = "".join(f"<li>{what}: {html.escape(said)}.</li>" for what, said in lines.items())
