@@ -46,7 +46,7 @@ SETTINGS = {
         "parts": "rank",
     },
     "across-methods": {"dataset": "sklearn_diabetes", "sizes": "2", "splits": 1},
-    "across-bounds": {"k": 3, "parts": 1, "methods": "PCA, LEACE"},
+    "across-bounds": {"k": 3, "methods": "PCA, LEACE"},
     "kleindessner2023-table": {"dataset": "compas", "k": 3, "splits": 2},
     "kleindessner2023-runtime": {"sizes": "200 x 10, 300 x 10", "repetitions": 1},
     "kleindessner2023-rival-times": {"features": "6, 10", "repetitions": 1},
