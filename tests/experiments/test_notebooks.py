@@ -46,7 +46,7 @@ SETTINGS = {
         "parts": "rank",
     },
     "across-methods": {"dataset": "sklearn_diabetes", "sizes": "2", "splits": 1},
-    "across-bounds": {"k": 3, "parts": 1, "methods": "PCA, LEACE"},
+    "across-bounds": {"k": 3, "methods": "PCA, LEACE"},
     "across-classifiers": {"dataset": "sklearn_diabetes", "methods": "Fair PCA", "k": 2, "splits": 1},
     "kleindessner2023-table": {"dataset": "compas", "k": 3, "splits": 2},
     "kleindessner2023-runtime": {"sizes": "200 x 10, 300 x 10", "repetitions": 1},

@@ -219,3 +219,23 @@ def test_without_results_every_figure_and_table_says_so():
     for shown in (tables.guide(nothing, 5), tables.guide_by_size(nothing), tables.told_apart([]),
                   tables.prices(nothing), tables.excess(nothing, nothing)):  # fmt: skip
         assert "has not been stored" in shown.data
+
+
+def test_coverage_is_drawn_where_it_was_counted():
+    shares = {
+        "means: coverage": 0.97,
+        "means, sample: coverage": 0.0,
+        "errors: coverage": 0.6,
+        "errors, sample: coverage": 0.2,
+    }
+    ends = {f"{kind}: {end}": value for kind in figures.KINDS for end, value in (("low", 0.5), ("high", 0.99))}
+    key = {"draws": 100.0, "largest row": 0.7}
+    rows = pd.DataFrame(
+        [{"dataset": d, "method": m, **key, **shares, **ends} for d in "xy" for m in ("PCA", "Fair PCA")]
+    )
+    for panel, kind in zip(figures.coverage(rows).axes, figures.KINDS, strict=True):
+        marks = [line.get_xdata() for line in panel.lines[1:]]
+        np.testing.assert_allclose(marks, [[shares[f"{kind}{rule}: coverage"]] * 2 for rule in ("", ", sample")] * 2)
+        assert len(panel.collections) == 2  # an interval for each mark of a method
+    marks = figures.coverage_by_row(rows).axes[0].lines[1:]
+    assert [(*line.get_xdata(), *line.get_ydata()) for line in marks] == [(0.7, 0.7, 0.6, 0.6)] * 2
