@@ -97,6 +97,22 @@ def test_a_sentence_is_text_not_markup_and_says_what_is_unknown():
     assert said == "<p>unknown of unknown, (unknown): nanometres, Nan, dt_nan</p>"
 
 
+def test_a_method_in_the_place_of_pca():
+    rows = pd.DataFrame(
+        [
+            ("PCA", "gap", 0.5),
+            ("PCA", "kept", 80.0),
+            ("Fair", "gap", 0.01),
+            ("Fair", "kept", 70.0),
+            ("None", "gap", None),
+        ],
+        columns=["method", "metric", "mean"],
+    )
+    said = tables.in_place_of_pca(rows, "Fair", ["kept", "other", "gap"], where="k = 2").data
+    assert said == "<p>Fair in the place of PCA (k = 2): kept 80 → 70, gap 0.5 → 0.01.</p>"
+    assert tables.in_place_of_pca(rows, "None", ["gap"]).data == "<p>None has no answer here.</p>"
+
+
 def test_csv_beside_a_figure_is_written(tmp_path, monkeypatch):
     monkeypatch.setattr(paths, "build", lambda *parts: tmp_path.joinpath(*parts))
     markup = tables.csv_link(pd.DataFrame({"n": [1, 2]}), "some/where", up=1).data

@@ -257,9 +257,9 @@ def sentence(text: str) -> HTML:
 def in_place_of_pca(rows: pd.DataFrame, method: str, metrics: Sequence[str], *, where: str = "") -> HTML:
     """What a method gives up and what it gains: each metric of PCA and of the method, from ``method, metric, mean``."""
     wide = rows.pivot(index="method", columns="metric", values="mean").reindex(["PCA", method])
-    changed = [
-        f"{metric} {wide[metric].iloc[0]:.3g} → {wide[metric].iloc[1]:.3g}" for metric in metrics if metric in wide
-    ]
+    if wide.loc[method].isna().all():
+        return sentence(f"{method} has no answer here.")
+    changed = [f"{one} {wide.loc['PCA', one]:.3g} → {wide.loc[method, one]:.3g}" for one in metrics if one in wide]
     return sentence(f"{method} in the place of PCA{f' ({where})' if where else ''}: {', '.join(changed)}.")
 
 
