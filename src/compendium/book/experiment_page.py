@@ -27,6 +27,7 @@ from ..catalogue import Experiment, Scalar
 from ..ledger.claims import ANSWERS, answered, claims
 from ..ledger.heat import deviation, signed
 from ..ledger.links import page_of, slug
+from ..ledger.state import PLURAL
 from ..ledger.table import ledger, tally
 from ..ledger.verdicts import Evidence
 from ..provenance import RUNS_UNITS
@@ -303,7 +304,11 @@ def _of_claims(entry: Experiment) -> str:
         return ""
     mine = mine[mine["experiment"] == entry.id]
     said = answered(mine, "here")
-    parts = [f"{', '.join(mine.loc[said.index[said == one], 'id'])} {one}" for one in ANSWERS if (said == one).any()]
+    parts = []
+    for answer in ANSWERS:
+        ids = list(mine.loc[said.index[said == answer], "id"])
+        if ids:
+            parts.append(f"{', '.join(ids)} {answer if len(ids) == 1 else PLURAL.get(answer, answer)}")
     return f"Of the claims of the paper: {'; '.join(parts)}." if parts else ""
 
 

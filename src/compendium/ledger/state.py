@@ -17,7 +17,7 @@ from .verdicts import Evidence, Kind
 
 BEGIN, END = "<!-- counts -->", "<!-- /counts -->"
 #: What is said of several numbers or claims; of one, the name itself fits.
-_PLURAL = {
+PLURAL = {
     "differs": "differ",
     "holds": "hold",
     "holds in part": "hold in part",
@@ -122,7 +122,7 @@ def check_readme(counts: pd.DataFrame) -> None:
 def _said(row: pd.Series, names: list[str]) -> Iterator[str]:
     for name in names:
         if row[name]:
-            yield f"{row[name]:,.0f} {name if row[name] == 1 else _PLURAL.get(name, name)}"
+            yield f"{row[name]:,.0f} {name if row[name] == 1 else PLURAL.get(name, name)}"
 
 
 def _markdown(table: pd.DataFrame) -> Iterator[str]:
