@@ -14,7 +14,7 @@ from ..catalogue import experiment
 from ..ledger.claims import ANSWERS, CHANGED, SIDES, UNMOVED, answered, badge, claims, unmoved
 from ..ledger.heat import mark, off, percent
 from ..ledger.links import stored
-from ..ledger.state import agreement, counted, sentences
+from ..ledger.state import agreement, counted, said, sentences
 from ..ledger.table import counts, ledger, tally
 from ..ledger.verdicts import VERSION, Evidence, Kind
 from ..protocol import Study
@@ -205,11 +205,16 @@ def paper_claims(paper: str) -> HTML:
     judged, lines = claims(paper=paper), []
     for side, name in SIDES.items():
         answers = answered(judged, side).value_counts()
-        marks = [f"{answers[one]} {badge(one)}" for one in ANSWERS if one in answers]
+        marks = [
+            f'<span class="{ANSWERS[one].css}">{text}</span>'
+            for one in ANSWERS
+            if one in answers
+            for text in said(answers, [one])
+        ]
         marks += [f"{answers[CHANGED]} {Kind.CHANGED.badge()}"] if CHANGED in answers else []
         if marks:
-            lines.append(f"{answers.sum(axis=0)} {name}: {', '.join(marks)}")
-    return HTML(f'<p class="verdict-counts">Of {len(judged)} claims {"; ".join(lines)}</p>')
+            lines.append(f"{name} {answers.sum(axis=0)}: {', '.join(marks)}")
+    return HTML(f'<p class="verdict-counts">{len(judged)} claims; {"; ".join(lines)}.</p>')
 
 
 def unmoved_claims() -> HTML:

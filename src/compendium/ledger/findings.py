@@ -120,7 +120,7 @@ FINDINGS = (
             "users of large fairness weights"),
     Finding(data.noise_of_means, "Where means are equal, matching them removes noise", K, (_RUN,),
             "users with few features and groups that hardly differ"),
-    Finding(data.fewer_directions, "Equal covariances with half as many directions", L, (_PROOF, _EXACT),
+    Finding(data.fewer_directions, "Equal covariances with as few as half the directions", L, (_PROOF, _EXACT),
             "users who remove gap directions"),
     Finding(data.beyond_means, "Equal means do not hide the group from a kernel classifier", K, (_RUN,),
             "users who need the group to be hidden"),

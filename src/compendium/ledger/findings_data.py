@@ -294,8 +294,8 @@ def beyond_means() -> Evidence:
         supported=linear < rule("beyond-means", "linear reader, highest")
         and kernel > rule("beyond-means", "kernel reader, lowest"),
         sentence=(
-            f"Behind Fair PCA a linear classifier ranks the groups of new people with an area of {linear:.2f}, a "
-            f"kernel classifier with {kernel:.2f}."
+            f"On Adult Income, after Fair PCA, a linear classifier ranks the groups of new people with an area under "
+            f"the ROC curve of {linear:.2f}, a kernel classifier with {kernel:.2f}."
         ),
         table=shown.round(3).reset_index(),
         caption="Adult, k = 10, people of the test parts: area under the curve, 0.5 is chance",

@@ -44,7 +44,7 @@ def one_line(counts: pd.DataFrame, judged: pd.DataFrame) -> str:
     line += f" {len(judged):,} claims"
     for side, name in SIDES.items():
         row = claim_counts(judged, side).loc["total"]
-        line += f"; {name} {row['claims']:,}: {', '.join(_said(row, [*ANSWERS, CHANGED])) or 'none'}"
+        line += f"; {name} {row['claims']:,}: {', '.join(said(row, [*ANSWERS, CHANGED])) or 'none'}"
     return line + "."
 
 
@@ -66,7 +66,7 @@ def sentences(counts: pd.DataFrame, *, verdicts: bool = True) -> Iterator[str]:
     for evidence, row in counts.iterrows():
         alone = pd.isna(row["wrong method"])
         text = f"{row['numbers']:,.0f} {'without a number of ours' if evidence == Evidence.NONE.value else evidence}"
-        text += f" ({', '.join(_said(row, [kind.value for kind in Kind]))})" if verdicts or alone else ""
+        text += f" ({', '.join(said(row, [kind.value for kind in Kind]))})" if verdicts or alone else ""
         yield text if alone else f"{text}, {agreement(row)}"
 
 
@@ -119,7 +119,8 @@ def check_readme(counts: pd.DataFrame) -> None:
         )
 
 
-def _said(row: pd.Series, names: list[str]) -> Iterator[str]:
+def said(row: pd.Series, names: list[str]) -> Iterator[str]:
+    """The numbers of a row that are not zero, each with its name as a sentence says it: ``2 hold in part``."""
     for name in names:
         if row[name]:
             yield f"{row[name]:,.0f} {name if row[name] == 1 else PLURAL.get(name, name)}"
