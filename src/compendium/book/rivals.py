@@ -305,11 +305,11 @@ def pairs_table(rows: pd.DataFrame) -> HTML:
     """The same as a table; where theirs is better by more than one in a hundred the number is bold."""
     found = pairs(rows)
 
-    def text(value: float) -> str:
-        return "–" if pd.isna(value) else f"{value:,.0f}" if value >= 10 else f"{value:.2g}"
+    def text(value: float, digits: int = 2) -> str:
+        return "–" if pd.isna(value) else f"{value:,.0f}" if value >= 10 else f"{value:.{digits}g}"
 
-    def ratio(value: float) -> str:
-        return f"<strong>{text(value)}</strong>" if value < 0.99 else text(value)
+    def ratio(value: float, digits: int = 2) -> str:
+        return f"<strong>{text(value, digits)}</strong>" if value < 0.99 else text(value, digits)
 
     def two(first: str, second: str, sign: str) -> list[str]:
         return [f"{text(a)}{sign}{text(b)}" for a, b in zip(found[first], found[second], strict=True)]
@@ -320,7 +320,7 @@ def pairs_table(rows: pd.DataFrame) -> HTML:
             "range": two("shortest", "longest", "–"),
             "most rows": found["rows"].map(text),
             "time on these": found["largest"].map(ratio),
-            "lost": found["lost"].map(ratio),
+            "lost": [ratio(value, 3) for value in found["lost"]],
             "held": two("held, ours", "held, theirs", " / "),
             "MiB on these": two("memory, ours", "memory, theirs", " / "),
         }
