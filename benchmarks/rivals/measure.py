@@ -196,7 +196,8 @@ def main() -> None:
         "bounds": {name: promise.bound for name, promise in PROMISES.items()},
         "promises": {name: promise.text for name, promise in PROMISES.items()},
         "tasks": [list(task) for task in TASKS],
-        "lock": records.digest((HERE / "requirements.lock").read_bytes()), **environment,
+        "lock": records.digest((HERE / "requirements.lock").read_bytes()), "finished": known.get("finished"),
+        **environment,
     }  # fmt: skip
     done, source = {key(r) for r in rows}, scratch / "data.npz"
     left = [task for task in asked if task not in done]

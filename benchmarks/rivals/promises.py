@@ -140,7 +140,9 @@ PROMISES: dict[str, Promise] = {
     ),
     "uncorrelated": Promise("representation", "no column is correlated with the group", correlation, 1e-8),
     "orthogonal": Promise("representation", "every column is orthogonal to that of the group", inner_product, 1e-8),
-    "equal covariances": Promise("representation", "the groups have equal means and covariances", covariance_gap, 1e-6),
+    "equal covariances": Promise(
+        "representation", "the groups have equal means and covariances, over n or n - 1", covariance_gap, 1e-6
+    ),
     "equal distributions": Promise(
         "representation", "every column has the same distribution in all groups, within 5 %", largest_step, 0.05
     ),

@@ -187,8 +187,10 @@ def test_a_run_that_was_killed_goes_on_and_every_task_has_a_row_or_a_message(sma
     assert set(rows.loc[rows["message"].notna(), "method"]) == {"FairKMeans"}
     # all columns are kept: not five directions
     assert rows.loc[rows["method"] == "PCA", "held"].eq(False).all()
+    finished = report.record()["finished"]
     small.measure.main()
     assert len(small.asked) == len(small.tasks)
+    assert report.record()["finished"] == finished
     monkeypatch.setattr(small.measure.sys, "argv", ["measure.py", "--again", "PCA"])
     small.measure.main()
     assert small.asked[len(small.tasks) :] == ["PCA", "PCA"]
@@ -320,6 +322,10 @@ def test_pairs_compare_the_tasks_that_both_finished():
             base | {"split": 1, "n": 90, "method": theirs, "seconds": 1.5, "kept": 0.75, "memory": 0.4},
             base | {"split": 2, "n": 99, "method": ours, "seconds": 1.0, "kept": 0.5},
             base | {"split": 2, "n": 99, "method": theirs, "message": "no", "held": np.nan},
+            base | {"split": 3, "n": 99, "method": ours, "message": "no", "held": np.nan},
+            base | {"split": 3, "n": 99, "method": theirs, "seconds": 1.0, "kept": 0.5},
+            base | {"split": 4, "n": 99, "method": ours, "message": "no", "held": np.nan},
+            base | {"split": 4, "n": 99, "method": theirs, "seconds": 1.0, "kept": 0.5, "held": False},
         ]
     )
     one = report.pairs(rows).iloc[0]
@@ -330,4 +336,5 @@ def test_pairs_compare_the_tasks_that_both_finished():
     assert "lower sum of squares: PCA than StandardPCA (0.5 of what it loses)." in told
     assert "kept in more tasks: PCA than StandardPCA (2 of 2, ours 1)" in told
     assert "less memory on the most rows: PCA than StandardPCA (0 MiB, ours 1)." in told
+    assert "where ours gives an error: PCA beside StandardPCA (1 tasks)." in told
     assert told.count(": none.") == 2  # in the median it takes as long, and longer on the most rows

@@ -282,13 +282,15 @@ def pairs(rows: pd.DataFrame) -> pd.DataFrame:
     """Theirs over ours on the same tasks: the time, and what is lost (of variance, or the sum of squares), medians.
 
     ``largest`` is the ratio of the times on the most rows that both finished; ``held`` in how many of the tasks either
-    kept its own promise.
+    kept its own promise; ``alone`` how often theirs kept its promise where ours gave a message.
     """
-    rows = rows[rows["message"].isna()].assign(lost=lost)
+    rows = rows.assign(lost=lost)
     found = []
     for ours, theirs in PAIRS:
-        both = [rows[rows["method"] == name].set_index(["dataset", "split"]) for name in (ours, theirs)]
+        tried = [rows[rows["method"] == name].set_index(["dataset", "split"]) for name in (ours, theirs)]
+        both = [one[one["message"].isna()] for one in tried]
         shared = both[0].index.intersection(both[1].index)
+        failed = tried[0].index.difference(both[0].index)
         a, b = (one.loc[shared] for one in both)
         time, loss = b["seconds"] / a["seconds"], b["lost"] / a["lost"]
         largest = a["n"].idxmax() if len(shared) else None
@@ -296,6 +298,7 @@ def pairs(rows: pd.DataFrame) -> pd.DataFrame:
             "ours": ours, "theirs": theirs, "tasks": len(shared), "time": time.median(), "shortest": time.min(),
             "longest": time.max(), "rows": a["n"].max(), "largest": time.get(largest, np.nan), "lost": loss.median(),
             "held, ours": a["held"].eq(True).sum(), "held, theirs": b["held"].eq(True).sum(),
+            "alone": both[1].loc[both[1].index.intersection(failed), "held"].eq(True).sum(),
             "memory, ours": a["memory"].get(largest), "memory, theirs": b["memory"].get(largest),
         })  # fmt: skip
     return pd.DataFrame(found)
@@ -305,11 +308,11 @@ def pairs_table(rows: pd.DataFrame) -> HTML:
     """The same as a table; where theirs is better by more than one in a hundred the number is bold."""
     found = pairs(rows)
 
-    def text(value: float) -> str:
-        return "–" if pd.isna(value) else f"{value:,.0f}" if value >= 10 else f"{value:.2g}"
+    def text(value: float, digits: int = 2) -> str:
+        return "–" if pd.isna(value) else f"{value:,.0f}" if value >= 10 else f"{value:.{digits}g}"
 
-    def ratio(value: float) -> str:
-        return f"<strong>{text(value)}</strong>" if value < 0.99 else text(value)
+    def ratio(value: float, digits: int = 2) -> str:
+        return f"<strong>{text(value, digits)}</strong>" if value < 0.99 else text(value, digits)
 
     def two(first: str, second: str, sign: str) -> list[str]:
         return [f"{text(a)}{sign}{text(b)}" for a, b in zip(found[first], found[second], strict=True)]
@@ -320,7 +323,7 @@ def pairs_table(rows: pd.DataFrame) -> HTML:
             "range": two("shortest", "longest", "–"),
             "most rows": found["rows"].map(text),
             "time on these": found["largest"].map(ratio),
-            "lost": found["lost"].map(ratio),
+            "lost": [ratio(value, 3) for value in found["lost"]],
             "held": two("held, ours", "held, theirs", " / "),
             "MiB on these": two("memory, ours", "memory, theirs", " / "),
         }
@@ -354,6 +357,9 @@ def better(rows: pd.DataFrame) -> HTML:
         ),
         "With the own promise kept in more tasks": told(
             found[found["more"] > found["kept"]], "{theirs} than {ours} ({more} of {tasks}, ours {kept})"
+        ),
+        "With the own promise kept where ours gives an error": told(
+            found[found["alone"] > 0], "{theirs} beside {ours} ({alone} tasks)"
         ),
     }
     items = "".join(f"<li>{what}: {html.escape(said)}.</li>" for what, said in lines.items())
