@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 from matplotlib.text import Text
 from scipy.spatial.distance import pdist
+from scipy.stats import ks_2samp
 from sklearn.cluster import KMeans
 
 from compendium import paths
@@ -106,6 +107,12 @@ def test_covariances_are_equal_with_either_divisor_and_no_other(bench, data, los
     one = promises.PROMISES["equal covariances"]
     assert promises.held("equal covariances", one.measure(data, scaled(sizes - lost)))
     assert not promises.held("equal covariances", one.measure(data, scaled(sizes - 2.0)))
+
+
+def test_the_largest_step_of_any_group_counts(bench, data):
+    steps = {g: max(ks_2samp(z[data.groups == g], z[data.groups != g]).statistic for z in data.X.T) for g in range(3)}
+    assert steps[0] < max(steps.values())
+    assert bench("promises").largest_step(data, {"Z": data.X}) == pytest.approx(max(steps.values()), rel=1e-12)
 
 
 def clusters(data, seed=0):
