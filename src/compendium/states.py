@@ -92,7 +92,8 @@ def state_of(entry: Experiment, name: str, path: Path) -> Stored:
         return Stored(name, CHANGED, f"its data changed since: {shortened(other)}")
     whole = parsed(path)
     made = [whole["environments"][one["environment"]] for one in (check, record) if one]
-    edited = min((provenance.edited(environment) for environment in made), key=len)
+    # agreed on other code than now, and made with other code: what differs from the code that agreed last
+    edited = min((provenance.edited(environment) for environment in made), key=bool)
     return Stored(name, TOUCHED, f"edited since: {shortened(edited)}") if edited else Stored(name, CURRENT)
 
 
