@@ -1,49 +1,45 @@
-"""The ``public-names`` directive: everything in a module's ``__all__``, documented from its docstrings.
+"""The ``public-names`` directive: a table of the pages of the reference about some packages or modules.
 
-Used inside ``{eval-rst}``. A name that is added to ``__all__`` appears on the page by itself, and one that cannot be
-imported fails the build. ``:skip:`` names those that another section shows.
+Used inside ``{eval-rst}``. Every name of a page can be addressed in the table as on a page of all names, ``reference/api.html#evenspan.FairPCA``;
+``reference.mjs`` leads on from there. The pages themselves are made by ``compendium.book.api``.
 """
-
-import importlib
-import inspect
 
 from docutils import nodes
 from docutils.statemachine import StringList
 from sphinx.util.docutils import SphinxDirective
 
+from compendium.book import api
+from evenspan.core.errors import ConfigurationError
+
+_ROLES = {"class": "class", "exception": "exc", "function": "func", "data": "data"}
+
 
 class PublicNames(SphinxDirective):
-    """Document the public names of one module."""
+    """A row for each page: its link, what its first name is for, and its other names."""
 
     required_arguments = 1
-    option_spec = {"skip": str.split, "only": str.split}  # noqa: RUF012 - docutils wants a plain class attribute
+    final_argument_whitespace = True
 
     def run(self):
-        module = importlib.import_module(self.arguments[0])
-        if not hasattr(module, "__all__"):
-            raise self.error(f"public-names: {module.__name__} has no __all__.")
-        names = self.options.get("only", module.__all__)
-        lines = []
-        for name in names:
-            if name not in module.__all__:
-                raise self.error(f"public-names: {name!r} is not in {module.__name__}.__all__.")
-            if name in self.options.get("skip", ()):
-                continue
-            value = getattr(module, name)
-            if inspect.ismodule(value):
-                continue
-            kind = "class" if inspect.isclass(value) else "function" if callable(value) else "data"
-            if kind == "class" and issubclass(value, BaseException):
-                kind = "exception"
-            if kind == "data":  # a constant has no docstring of its own; its type's would be shown
-                lines += [f".. py:data:: {module.__name__}.{name}", "", f"   {', '.join(map(str, value))}.", ""]
-                continue
-            lines.append(f".. auto{kind}:: {module.__name__}.{name}")
-            lines += ["   :members:"] * (kind == "class") + ["   :show-inheritance:"] * (kind == "exception") + [""]
-        node = nodes.section()
-        node.document = self.state.document
-        self.state.nested_parse(StringList(lines, source=module.__name__), 0, node)
-        return node.children
+        try:
+            pages = api.overview(self.arguments[0].split())
+        except ConfigurationError as error:
+            raise self.error(f"public-names: {error}") from None
+        lines = [".. list-table::", "   :class: public-names", ""]
+        for page, names in pages:
+            first, *more = names
+            alone = first.name == page
+            lines += [f"   * - :doc:`{page} </{api.FOLDER}/{page}>`", ""]
+            said = [first.summary] if alone else []
+            if listed := [f":py:{_ROLES[one.kind]}:`~{one.full}`" for one in (more if alone else names)]:
+                said.append(", ".join(listed))
+            lines += [f"     - {said[0]}", "", *(line for one in said[1:] for line in (f"       {one}", ""))]
+        node = nodes.Element()
+        self.state.nested_parse(StringList(lines, source=self.get_source_info()[0]), 0, node)
+        (table,) = node.children
+        for row, (_, names) in zip(table.findall(nodes.row), pages, strict=True):
+            row[0][0]["ids"] += [one.full for one in names]
+        return [table]
 
 
 def _skip(app, what, name, value, skip, options):

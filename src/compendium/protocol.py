@@ -63,6 +63,11 @@ def study(experiment_id: str, *, profile: str = "embedded", **setting) -> "Study
     """A run of a notebook: the name of its entry in ``experiments.yml``, and its parameters with their values.
 
     ``profile`` is ``"embedded"`` or ``"full"``; ``setting`` are all others. What is not given has its default.
+
+    Examples
+    --------
+    >>> study("vu2022-toy").setting["penalty"]
+    0.1
     """
     if profile not in PROFILES:
         raise ConfigurationError(f"profile={profile!r}; needed is one of {', '.join(PROFILES)}.")

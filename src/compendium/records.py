@@ -114,6 +114,11 @@ def tidy(values: Mapping[str, object], reason: str = "", **key: object) -> list[
     """Rows of one answer: a row for each metric, with the same ``dataset``, ``method``, ``k``, ``split``, ``protocol``.
 
     A value that is None has the ``reason`` why there is no number; so has the pair ``(None, reason)``.
+
+    Examples
+    --------
+    >>> tidy({"error": 0.5}, dataset="compas", method="PCA", k=2, split=0, protocol="released")[0]["value"]
+    0.5
     """
     found = []
     for metric, value in values.items():

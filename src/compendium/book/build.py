@@ -16,7 +16,7 @@ from jupyter_book.sphinx import build_sphinx
 from compendium import paths, records
 from evenspan.core.errors import FairError
 
-from . import stage
+from . import addresses, stage
 from .engine import redirected
 
 SETTINGS = "settings.sha256"
@@ -52,6 +52,7 @@ def build(jobs: int) -> bool:
         return False
     records.write(settings, _settings())
     _lighten(html)
+    addresses.add(html)
     return True
 
 

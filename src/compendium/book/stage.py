@@ -1,7 +1,7 @@
 """Assemble what the book is made of in ``_build/stage``, so that its addresses are clean.
 
 Pages that somebody wrote are copied from ``book/``; chapters and experiments come executed from ``_build/executed``;
-data cards and the ledger are generated; sources, notebooks and result tables are copied beside them so that pages can
+data cards, the reference and the ledger are generated; sources, notebooks and result tables are copied beside them so that pages can
 include and link to them. The folder is made anew each time: nothing stale can survive in it.
 """
 
@@ -22,7 +22,7 @@ from ..keep import built
 from ..ledger import links as ledger_links
 from ..ledger import page as ledger_page
 from ..ledger import table as ledger
-from . import execute
+from . import api, execute
 
 _PAGE = {".md", ".ipynb"}
 _DECIMALS = re.compile(r"-?\d+\.\d{3,}")
@@ -75,6 +75,8 @@ def stage() -> bool:
     _copy_examples(target)
     _copy_tree(paths.data("paper"), target / "_static" / "paper", "*.csv")
     _write_cards(target)
+    for page in api.pages():
+        _write(target / api.FOLDER / f"{page}.md", api.markdown(page, toc_pages(root / "_toc.yml")))
     _write_ledger(target)
     _write(target / built.MADE_OF, built.made_of())
     _check_toc(target, root / "_toc.yml")

@@ -1,18 +1,28 @@
 """Data cards: the numbers from the registry, the judgement from ``data/cards/NAME.md``."""
 
+import re
+
 from evenspan.core.errors import ResultError
 
 from .. import paths
+from .clustering import clusterings
 from .moments import has_moments
 from .registry import Entry, entry, names
 from .tables import loadable
 
+_ADDRESS = re.compile(r"https?://\S+")
+
 
 def card(name: str) -> str:
-    """The card of a data set of the registry as a MyST page, beginning with a level-1 heading.
+    r"""The card of a data set of the registry as a MyST page, beginning with a level-1 heading.
 
     Heading and prose come from ``data/cards/NAME.md``; the table of facts after the heading is written here from the
     registry, so that no number is typed twice.
+
+    Examples
+    --------
+    >>> card("k1b").partition("\n")[0]
+    '# K1b'
     """
     found = entry(name)
     path = paths.data("cards", f"{name}.md")
@@ -39,7 +49,7 @@ def card_index() -> str:
             groups_in_words(found),
             found.licence,
             ", ".join(found.papers) or "none",
-            "yes" if name in loadable() else "no",
+            "yes" if name in {*loadable(), *clusterings()} else "no",
             "yes" if has_moments(found.name) else "no",
         )
         lines.append("| " + " | ".join(map(_cell, cells)) + " |")
@@ -61,10 +71,10 @@ def fact_table(found: Entry) -> str:
         "Preprocessing": found.preprocessing,
         "Notes": found.notes,
         "Licence": f"{found.licence} (as generally stated; not legally checked)",
-        "Origin": f"`{found.origin}`",
+        "Origin": _ADDRESS.sub(r"<\g<0>>", found.origin) if "://" in found.origin else f"`{found.origin}`",
         "Raw files": size if found.files else "none: installed together with scikit-learn",
         "Checksum of the set": f"`{found.checksum()}`",
-        "Loader": "yes" if found.name in loadable() else "not yet: fetch and verify only",
+        "Loader": _loader(found.name),
         "Shipped as moments": "yes" if has_moments(found.name) else "no",
     }
     if found.measured:
@@ -76,6 +86,13 @@ def fact_table(found: Entry) -> str:
         facts["Download"] = f"not possible: {found.unavailable}"
     rows = [f"| {key} | {_cell(value)} |" for key, value in facts.items()]
     return "\n".join(["| | |", "|---|---|", *rows])
+
+
+def _loader(name: str) -> str:
+    """Which function reads it."""
+    found = {"load": loadable(), "load_clustering": clusterings()}
+    calls = [f'`compendium.data.{function}("{name}")`' for function, names in found.items() if name in names]
+    return ", ".join(calls) or "none: fetch and verify only"
 
 
 def groups_in_words(found: Entry) -> str:

@@ -63,7 +63,13 @@ class ClusterData:
 
 
 def clusterings() -> tuple[str, ...]:
-    """Names that ``load_clustering`` knows."""
+    """Names that ``load_clustering`` knows.
+
+    Examples
+    --------
+    >>> "k1b" in clusterings()
+    True
+    """
     return tuple(SOURCES)
 
 

@@ -125,6 +125,11 @@ def group_moments(name: str, groups: str = "", *, from_points: bool = False) -> 
         The column of that file that holds the groups. Other text columns become one column for each of their values.
     from_points : bool
         Compute them from the raw data; otherwise they are those that are shipped.
+
+    Examples
+    --------
+    >>> group_moments("biodeg").d
+    40
     """
     if Path(name).suffix == ".csv":
         return moments_of(own_table(name, groups))

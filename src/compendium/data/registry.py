@@ -102,7 +102,13 @@ def names() -> tuple[str, ...]:
 
 
 def entry(name: str) -> Entry:
-    """The registry's entry for one data set."""
+    """The registry's entry for one data set.
+
+    Examples
+    --------
+    >>> entry("compas").group_names
+    {'0': 'other', '1': 'Caucasian'}
+    """
     entries = read(paths.data("registry.toml"))
     if name not in entries:
         raise RegistryError(f"there is no data set {name!r}; the registry has {', '.join(entries)}.")

@@ -86,6 +86,14 @@ def equal_moments(seed, n_per_group: int = 5000) -> Dataset:
     References
     ----------
     Lee et al. (2022), synthetic data 1.
+
+    Examples
+    --------
+    >>> from evenspan import GroupMoments
+    >>> from evenspan.metrics import mean_gap
+    >>> data = equal_moments(0)
+    >>> mean_gap(GroupMoments.from_data(data.X, data.groups)) < 0.1
+    True
     """
     _positive(n_per_group=n_per_group)
     if n_per_group % 2:

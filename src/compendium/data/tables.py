@@ -64,7 +64,13 @@ class Dataset:
 
 
 def loadable() -> tuple[str, ...]:
-    """Names of the data sets that ``load`` knows."""
+    """Names of the data sets that ``load`` knows.
+
+    Examples
+    --------
+    >>> "compas" in loadable()
+    True
+    """
     return tuple(LOADERS)
 
 

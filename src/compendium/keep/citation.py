@@ -47,7 +47,8 @@ def bibtex(cited: Mapping[str, Any], key: str = "evenspan", *, commit: str = "",
         note = ["" if cited.get("date-released") else "Unreleased"]
         note += [f"commit {commit}" + (" with changes" if changed else "")] if commit else []
     else:
-        note = [str(cited.get("status", "")).capitalize()]
+        status = str(cited.get("status", ""))
+        note = [_escaped(status[:1].upper() + status[1:])]
     fields = {
         "author": " and ".join(_name(author) for author in cited["authors"]),
         # Double braces keep the capitals as they are written.
@@ -61,6 +62,24 @@ def bibtex(cited: Mapping[str, Any], key: str = "evenspan", *, commit: str = "",
     }
     lines = [f"  {name} = {{{value}}}" for name, value in fields.items() if value]
     return f"@{'software' if software else _ENTRY.get(kind, 'misc')}{{{key},\n" + ",\n".join(lines) + "\n}"
+
+
+def part(cited: Mapping[str, Any], key: str, title: str, place: str, commit: str = "", changed: bool = False) -> str:
+    """A BibTeX entry of a page, a figure or a number of the compendium, with its place in the book of this version.
+
+    >>> print(part({"authors": [{"name": "A"}], "title": "B", "version": "1"}, "a", "Gaps", "x.html#fig", "0123456789abcd"))
+    @misc{a,
+      author = {{A}},
+      title = {{Gaps}},
+      howpublished = {B, version 1},
+      note = {Unreleased, commit 0123456789ab, x.html\\#fig}
+    }
+    """
+    whole = f"{cited['title']}, version {cited['version']}"
+    own = {key: cited[key] for key in ("authors", "date-released", "doi", "url", "repository-code") if key in cited}
+    at = state(cited, commit, changed).partition(", ")[2]
+    status = ", ".join(filter(None, ["" if "date-released" in cited else "unreleased", at, place]))
+    return bibtex(own | {"type": "part", "title": title, "collection-title": whole, "status": status}, key)
 
 
 def state(cited: Mapping[str, Any], commit: str = "", changed: bool = False) -> str:

@@ -61,12 +61,14 @@ def bar(row: pd.Series, whole: int) -> str:
 
 def _figure(cells: pd.DataFrame) -> str:
     first = cells.iloc[0]
+    stem = first["cell"].rpartition("/")[0]
     samples = cells["split"].unique()
     sample = f", {samples[0]}" if len(samples) == 1 and samples[0] else ""
     named = f"{first['paper']}, {first['table']}{sample}"
     where = "" if cells["dataset"].nunique() > 1 else f": {first['dataset']}"
     return (
-        f'<figure class="ledger-heat"><figcaption>{escape(named + where)}</figcaption>\n'
+        f'<figure class="ledger-heat" id="{escape(stem)}"><figcaption>{escape(named + where)} '
+        f'<a class="headerlink" href="#{escape(stem)}" title="Link to this table">#</a></figcaption>\n'
         f'<div class="ledger-grids" role="region" tabindex="0" aria-label="Verdicts of {escape(named)}">\n'
         + "\n".join(_grid(*grid) for grid in grids(cells))
         + "\n</div></figure>"

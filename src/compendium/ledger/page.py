@@ -23,6 +23,8 @@ from .verdicts import EVIDENCE, Kind, explanation, rules
 
 #: Numbers with these verdicts stand beside a published one and do not agree with it.
 DIFFERING = {Kind.ORDER.value, Kind.DIFFERS.value}
+#: Where a built page says how to cite a number (:mod:`compendium.book.addresses`).
+CITED = "cite-entry cite-number"
 NUMBERS, CLAIMS = "all-numbers", "claims-of-the-papers"
 #: Columns with the name under which the script keeps their filter in the address; without a name there is none.
 # The verdict and what it is worth stand first, so that a phone shows them without scrolling.
@@ -90,6 +92,14 @@ A number of ours is *current*; or *touched*, if code elsewhere was edited since 
 counted. A deviation is ours minus published, in units of the last printed digit and in standard deviations.
 
 {_raw(_table(frame))}
+
+## Cite a number
+
+The first link of a row is its address, which does not change: table and row. Cite the paper for its number, and the
+compendium for ours. `python -m compendium verify --cell TABLE/ROW` computes that number again from the raw data. The
+link *cite* of a row writes the row into this entry:
+
+{_raw(f'<pre class="{CITED}"></pre>')}
 
 ## Claims of the papers
 
@@ -213,7 +223,7 @@ def _row(row: dict[str, str]) -> str:
     cells = [
         Kind(row["verdict"]).badge(),
         *(escape(text) for text in (row["evidence"], *texts, *numbers, *off, *controls, row["reason"])),
-        ledger_links.of_number(row),
+        f'{ledger_links.of_number(row)} <a href="#cite-a-number">cite</a>',
     ]
     marks = " data-differs" if row["verdict"] in DIFFERING else ""
     marks += "" if row["ours"] else " data-words"

@@ -23,6 +23,14 @@ def nearest_neighbour_graph(X, n_neighbors: int = 20) -> sparse.csr_array:
 
     X holds points (n, d), dense or sparse, compared by Euclidean distance. Where there are fewer than ``n_neighbors``
     others, all are neighbours. The graph (n, n) has at most 2 n ``n_neighbors`` entries and no loops.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> nearest_neighbour_graph(np.array([[0.0], [1.0], [3.0]]), n_neighbors=1).toarray()
+    array([[0. , 1. , 0. ],
+           [1. , 0. , 0.5],
+           [0. , 0.5, 0. ]])
     """
     k = min(whole_number("n_neighbors", n_neighbors, 1), X.shape[0] - 1)
     if k == 0:

@@ -39,6 +39,17 @@ class WeightRule(Options):
     References
     ----------
     Zhou, Li and Du (2024), whose program ends at the first weight that brings no rise, also at MNCE 0.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from evenspan import FairKernelKMeans
+    >>> rng = np.random.default_rng(0)
+    >>> sex = np.array(["f"] * 30 + ["m"] * 30)
+    >>> X = rng.normal(size=(60, 2)) + np.outer(sex == "m", [2.0, 0.0])
+    >>> model = FairKernelKMeans(2, fairness_weight=WeightRule(), max_iter=100).fit(X, sensitive_features=sex)
+    >>> model.fairness_weight_ >= WeightRule().first
+    True
     """
 
     #: Whether the search may end while some cluster has rows of one group only.

@@ -36,6 +36,12 @@ class Certificate:
         The dual point, where it is one weight for each group.
     evaluations : int, optional
         How many eigenvalue problems were solved to find it.
+
+    Examples
+    --------
+    >>> reached = Certificate("largest trace over orthonormal V", primal=2.0, dual=2.5)
+    >>> reached.gap, reached.is_optimal()
+    (0.5, False)
     """
 
     problem: str
@@ -71,6 +77,14 @@ class FairSubspace:
         How far from optimal the subspace can be.
     scale : ndarray of shape (d,), optional
         A point is divided by this after the mean was subtracted; V then lives in standardised coordinates.
+
+    Examples
+    --------
+    >>> subspace = FairSubspace(np.array([[1.0], [0.0]]), np.array([1.0, 1.0]), Certificate("none", 1.0, 1.0))
+    >>> subspace.apply(np.array([[3.0, 5.0]]))
+    array([[2.]])
+    >>> subspace.restore(np.array([[2.0]]))
+    array([[3., 1.]])
     """
 
     V: np.ndarray

@@ -5,7 +5,17 @@ TOLD = 2
 
 
 class FairError(Exception):
-    """Base class of every error that evenspan raises on purpose."""
+    """Base class of every error that evenspan raises on purpose.
+
+    Examples
+    --------
+    >>> from evenspan import FairPCA
+    >>> try:
+    ...     FairPCA(2, match="median").fit([[0.0, 1.0], [1.0, 0.0]], sensitive_features=["f", "m"])
+    ... except FairError as error:
+    ...     print(type(error).__name__)
+    ConfigurationError
+    """
 
 
 class DataError(FairError, ValueError):

@@ -27,6 +27,17 @@ class SubspaceEstimator(Options, ClassNamePrefixFeaturesOutMixin, TransformerMix
     """Base of the linear estimators: ``fit`` reduces X to group moments, ``fit_moments`` does the rest.
 
     A method lists its options and implements ``_answer(moments) -> Answer``, and nothing else.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from evenspan import FairPCA, GroupMoments
+    >>> X = np.random.default_rng(0).normal(size=(60, 4))
+    >>> groups = np.repeat(["a", "b"], [40, 20])
+    >>> by_rows = FairPCA(2).fit(X, sensitive_features=groups)
+    >>> by_moments = FairPCA(2).fit_moments(GroupMoments.from_data(X, groups))
+    >>> bool(np.allclose(by_rows.components_, by_moments.components_))
+    True
     """
 
     # Lets a Pipeline or a search route the groups without a call to set_fit_request.

@@ -197,6 +197,12 @@ def median_bandwidth(E: np.ndarray) -> float:
     References
     ----------
     Lee et al. (2022), as used for the table of Kleindessner et al. (2023).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> median_bandwidth(np.array([[0.0], [2.0]]))
+    1.4142135623730951
     """
     if len(E) < 2:
         raise DataError(f"a bandwidth needs at least 2 points; there are {len(E)}.")

@@ -38,6 +38,17 @@ class ParquetStream(Stream):
     ----------
     dtype : numpy.dtype
         float32 if every feature is, otherwise float64. Missing values come out as NaN, for the methods to refuse.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import pandas as pd
+    >>> rows = pd.DataFrame({"x": [1.0, 2.0, 3.0], "sex": ["f", "m", "f"]})
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     rows.to_parquet(Path(folder, "rows.parquet"))
+    ...     [(X.shape, sex.tolist()) for X, sex in ParquetStream(folder, "sex", batch_size=2)]
+    [((2, 1), ['f', 'm']), ((1, 1), ['f'])]
     """
 
     def __init__(self, path, sensitive_features, *, columns=None, batch_size: int = 65536):

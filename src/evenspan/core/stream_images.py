@@ -47,6 +47,18 @@ class ImageFolderStream(Stream):
     ----------
     n_unreadable : int
         Images left out in the last whole pass.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from PIL import Image
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     for name in ("a.png", "b.png"):
+    ...         Image.new("RGB", (4, 2)).save(Path(folder, name))
+    ...     stream = ImageFolderStream(folder, {"a.png": "f", "b.png": "m"}, grey=True)
+    ...     [(X.shape, list(groups)) for X, groups in stream]
+    [((2, 8), ['f', 'm'])]
     """
 
     def __init__(

@@ -268,6 +268,15 @@ def as_stream(source) -> Stream:
     -------
     Stream
         Batches of rows with their groups.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> def batches():
+    ...     for start in (0, 2):
+    ...         yield np.arange(start, start + 2.0)[:, None], np.array(["a", "b"])
+    >>> [len(X) for X, groups in as_stream(batches)]
+    [2, 2]
     """
     if isinstance(source, Stream):
         return source

@@ -49,6 +49,13 @@ def linear_map(fitted) -> FairSubspace | LinearMap:
     -------
     FairSubspace or LinearMap
         The subspace where the estimator projects on it; a map where it does not (LEACE).
+
+    Examples
+    --------
+    >>> from evenspan import LEACE
+    >>> X = np.random.default_rng(0).normal(size=(40, 3))
+    >>> type(linear_map(LEACE(2).fit(X, sensitive_features=np.repeat([0, 1], 20)))).__name__
+    'LinearMap'
     """
     if isinstance(fitted, FairSubspace | LinearMap):
         return fitted

@@ -26,12 +26,25 @@ def accuracy(y: np.ndarray, prediction: np.ndarray) -> float:
 
 
 def demographic_parity_difference(prediction: np.ndarray, groups, *, positive_label=1) -> float:
-    """Largest less smallest share of positive predictions over the groups."""
+    """Largest less smallest share of positive predictions over the groups.
+
+    Examples
+    --------
+    >>> demographic_parity_difference(np.array([1, 1, 1, 0]), ["f", "f", "m", "m"])
+    0.5
+    """
     return _spread_of_rates(np.asarray(prediction) == positive_label, groups, f"predictions of {positive_label!r}")
 
 
 def equal_opportunity_difference(y: np.ndarray, prediction: np.ndarray, groups, *, positive_label=1) -> float:
-    """Largest less smallest share of positive predictions among the rows with a positive label, over the groups."""
+    """Largest less smallest share of positive predictions among the rows with a positive label, over the groups.
+
+    Examples
+    --------
+    >>> y, prediction = np.array([1, 1, 1, 0]), np.array([1, 1, 0, 0])
+    >>> equal_opportunity_difference(y, prediction, ["f", "f", "m", "m"])
+    1.0
+    """
     favourable = np.asarray(y) == positive_label
     labels, codes = encode_groups(groups, len(favourable))
     without = np.flatnonzero(np.bincount(codes[favourable], minlength=len(labels)) == 0)

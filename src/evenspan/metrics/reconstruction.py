@@ -81,6 +81,15 @@ def group_errors(
     -------
     ndarray of shape (G,)
         In the order of ``moments.labels``.
+
+    Examples
+    --------
+    >>> from evenspan import GroupMoments, StandardPCA
+    >>> X = np.array([[2.0, 0.0], [-2.0, 0.0], [0.0, 1.0], [0.0, -1.0]])
+    >>> sex = np.array(["f", "f", "m", "m"])
+    >>> fitted = StandardPCA(1).fit(X, sensitive_features=sex)
+    >>> group_errors(GroupMoments.from_data(X, sex), fitted.subspace_)
+    array([0., 1.])
     """
     _require_orthonormal(subspace.V, moments.d)
     V = subspace.V

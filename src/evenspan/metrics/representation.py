@@ -14,7 +14,14 @@ BLOCK_ROWS = 2048
 
 
 def mean_gap(moments: GroupMoments, V: np.ndarray | None = None) -> float:
-    """Largest Euclidean distance between two group means, after projection on V (d, k) if given."""
+    """Largest Euclidean distance between two group means, after projection on V (d, k) if given.
+
+    Examples
+    --------
+    >>> from evenspan import GroupMoments
+    >>> mean_gap(GroupMoments.from_data(np.array([[0.0], [2.0], [4.0], [6.0]]), ["f", "f", "m", "m"]))
+    4.0
+    """
     means = moments.means if V is None else moments.means @ V
     return float(pdist(means).max(initial=0.0))
 

@@ -54,6 +54,14 @@ def jacobi_diagonalise(
     ----------
     J.-F. Cardoso & A. Souloumiac (1996), Jacobi angles for simultaneous diagonalization, SIAM J. Matrix Anal. Appl.
     17(1), the real case.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> Q = np.linalg.qr(rng.normal(size=(3, 3)))[0]
+    >>> found = jacobi_diagonalise(np.stack([Q @ np.diag(values) @ Q.T for values in ([1, 2, 3], [3, 1, 1])]))
+    >>> bool(np.allclose(np.abs(Q.T @ found.U).max(axis=0), 1.0))
+    True
     """
     S = require_symmetric(matrices)
     sweeps = require_steps(max_sweeps, 100)

@@ -1,0 +1,139 @@
+"""What the search knows: the words of a page as they are read, and places by name.
+
+Sphinx puts everything that stands in a page into its index, formulas in LaTeX and folded code too, and runs the words of
+neighbouring cells of a table together. Here the index has the words that are shown. Beside them it has names with the
+place that they lead to: people and papers, methods under all their names, printed tables, terms, figures, equations.
+``search/ranking.mjs`` looks both up.
+"""
+
+import html
+import re
+
+from docutils import nodes
+from myst_nb.sphinx_ import HideCodeCellNode
+from pybtex.database import parse_file
+from sphinx.search import IndexBuilder, WordStore
+
+from compendium import paths
+from compendium.book import api
+from compendium.catalogue import catalogue
+from compendium.ledger.heat import anchor
+from compendium.ledger.table import ledger
+from evenspan import methods
+
+_freeze = IndexBuilder.freeze
+_TAG = re.compile(r"<(style|script)\b.*?</\1>|<[^<]+?>", re.DOTALL | re.IGNORECASE)
+
+
+def _words(builder, doctree) -> WordStore:
+    """The words and titles of a page."""
+    store, split = WordStore(), builder.lang.split
+
+    def visit(node, folded=False):
+        if isinstance(node, nodes.comment | nodes.math | nodes.math_block):
+            return
+        if folded and isinstance(node, nodes.literal_block):
+            return
+        if isinstance(node, nodes.raw):
+            if "html" in node.get("format", "").split():
+                store.words.extend(split(html.unescape(_TAG.sub(" ", node.astext()))))
+            return
+        if isinstance(node, nodes.Text):
+            store.words.extend(split(node.astext()))
+        elif isinstance(node, nodes.title):
+            title, ids = _plain(node), node.parent["ids"]
+            store.titles.append((title, ids[0] if ids and store.titles else None))
+            store.title_words.extend(split(title))
+        for child in node.children:
+            visit(child, folded or isinstance(node, HideCodeCellNode))
+
+    visit(doctree)
+    return store
+
+
+def _plain(node) -> str:
+    """The text of a node without LaTeX: of formulas the letters alone."""
+    parts = []
+    for text in node.findall(nodes.Text):
+        formula = isinstance(text.parent, nodes.math | nodes.math_block)
+        parts.append(re.sub(r"\\[A-Za-z]+|[{}$\\^]", "", text) if formula else text)
+    return " ".join("".join(parts).split())
+
+
+def _places(env):
+    """Names with their places: label, page, id on the page or nothing, and further words by which it is found."""
+    yield from _papers(env)
+    yield from _methods(env)
+    yield from _tables(env)
+    for (kind, name), (page, place) in env.domains["std"].objects.items():
+        if kind == "term":
+            yield name, page, place, "term glossary"
+    for page, numbered in env.toc_fignumbers.items():
+        captions = {}
+        if "figure" in numbered:
+            for figure in env.get_doctree(page).findall(nodes.figure):
+                captions |= {one: _plain(text) for text in figure.findall(nodes.caption) for one in figure["ids"]}
+        for place, number in numbered.get("figure", {}).items():
+            yield f"Figure {'.'.join(map(str, number))}", page, place, captions.get(place, "")
+        for place, number in numbered.get("displaymath", {}).items():
+            yield f"Equation {'.'.join(map(str, number))}", page, place, ""
+
+
+def _papers(env):
+    """Every paper of the references by its people, year and title; the five of this book lead to their chapters."""
+    entries = parse_file(paths.root() / "book" / "references.bib").entries
+    listed = {one.key: (one.bibliography_key.docname, one.citation_id) for one in env.domains["cite"].citations}
+    for key, entry in entries.items():
+        people = [" ".join(person.last_names) for person in entry.persons.get("author", ())]
+        short = people[0] if len(people) == 1 else f"{people[0]} and {people[1]}" if len(people) == 2 else f"{people[0]} et al."
+        title = entry.fields["title"].replace("{", "").replace("}", "")
+        label, words = f"{short} ({entry.fields.get('year', '')}): {title}", " ".join([*people, key])
+        if (chapter := f"papers/{key}/index") in env.found_docs:
+            yield label, chapter, "", f"{words} paper"
+        if key in listed:
+            yield label, *listed[key], f"{words} reference"
+
+
+def _methods(env):
+    """Every method by all its names: the page of its class, and the chapter that derives it."""
+    for page in api.pages():
+        docname = f"{api.FOLDER}/{page}"
+        for method in api.methods_of(page) if docname in env.found_docs else ():
+            names = dict.fromkeys(name for variant in methods.KNOWN[method].names for name in variant)
+            words = " ".join([*names, methods.KNOWN[method].equalises, "method"])
+            yield f"{method} ({page})", docname, "", words
+            for chapter in api.derivations(api.pages()[page][0].source):
+                if chapter in env.found_docs:
+                    yield f"{method}: {env.titles[chapter].astext()}", chapter, "", f"{page} {words}"
+
+
+def _tables(env):
+    """Every printed table: its rows in the ledger, and the page of each experiment that repeats it."""
+    rows = ledger()
+    for (paper, table, dataset), part in rows.groupby(["paper", "table", "dataset"], sort=False):
+        yield f"{table} of {paper}, {dataset}", "ledger", anchor(part["cell"].iloc[0]), "ledger numbers"
+    for (paper, table), part in rows.groupby(["paper", "table"], sort=False):
+        yield f"{table} of {paper}", "ledger", anchor(part["cell"].iloc[0]), "ledger numbers"
+        for experiment in dict.fromkeys(part["experiment"]):
+            pages = sorted(page for page in env.found_docs if page.split("/")[:2] == ["experiments", experiment])
+            if pages:
+                yield f"{table} of {paper}: {catalogue()[experiment].title}", pages[0], "", "experiment"
+
+
+def _frozen(builder):
+    """The index with the places, as ``[label, number of the page, id, further words]``."""
+    frozen = _freeze(builder)
+    numbers = {page: number for number, page in enumerate(frozen["docnames"])}
+    frozen["places"] = [[label, numbers[page], place, more] for label, page, place, more in _places(builder.env)]
+    return frozen
+
+
+def _rank(app, pagename, templatename, context, doctree):
+    if pagename == "search":
+        app.add_js_file("search/ranking.mjs", defer="defer")
+
+
+def setup(app):
+    IndexBuilder._word_collector, IndexBuilder.freeze = _words, _frozen
+    app.connect("html-page-context", _rank)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}
