@@ -1,6 +1,6 @@
 """The ``public-names`` directive: a table of the pages of the reference about some packages or modules.
 
-Used inside ``{eval-rst}``. Every name of a page can be addressed in the table as on a page of all names, ``reference/api.html#evenspan.FairPCA``;
+Used inside ``{eval-rst}``. Every name can be addressed in the table, ``reference/api.html#evenspan.FairPCA``, and
 ``reference.mjs`` leads on from there. The pages themselves are made by ``compendium.book.api``.
 """
 

@@ -1,7 +1,7 @@
 """What the search knows: the words of a page as they are read, and places by name.
 
-Sphinx puts everything that stands in a page into its index, formulas in LaTeX and folded code too, and runs the words of
-neighbouring cells of a table together. Here the index has the words that are shown. Beside them it has names with the
+Sphinx puts everything that stands in a page into its index, formulas in LaTeX and folded code too, and joins the words
+of neighbouring cells of a table. Here the index has the words that are shown. Beside them it has names with the
 place that they lead to: people and papers, methods under all their names, printed tables, terms, figures, equations.
 ``search/ranking.mjs`` looks both up.
 """
@@ -84,10 +84,12 @@ def _papers(env):
     entries = parse_file(paths.root() / "book" / "references.bib").entries
     listed = {one.key: (one.bibliography_key.docname, one.citation_id) for one in env.domains["cite"].citations}
     for key, entry in entries.items():
-        people = [" ".join(person.last_names) for person in entry.persons.get("author", ())]
-        short = people[0] if len(people) == 1 else f"{people[0]} and {people[1]}" if len(people) == 2 else f"{people[0]} et al."
+        authors = entry.persons.get("author", ())
+        people = [" ".join(person.last_names) for person in authors]
+        given = [name for person in authors for name in person.first_names]
+        short = " and ".join(people) if len(people) < 3 and "others" not in people else f"{people[0]} et al."
         title = entry.fields["title"].replace("{", "").replace("}", "")
-        label, words = f"{short} ({entry.fields.get('year', '')}): {title}", " ".join([*people, key])
+        label, words = f"{short} ({entry.fields.get('year', '')}): {title}", " ".join([*people, *given, key])
         if (chapter := f"papers/{key}/index") in env.found_docs:
             yield label, chapter, "", f"{words} paper"
         if key in listed:

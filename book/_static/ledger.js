@@ -226,6 +226,8 @@
     });
     window.addEventListener("popstate", restore);
     restore();
+    // Once everything has its height, and the browser has gone to the address by itself.
+    window.addEventListener("load", () => requestAnimationFrame(() => requestAnimationFrame(show)));
   }
 
   if (document.readyState === "loading") document.addEventListener("DOMContentLoaded", run);

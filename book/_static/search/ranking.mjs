@@ -9,6 +9,7 @@
   const stemmer = new Stemmer();
   const stem = (word) => stemmer.stemWord(word);
   const split = (text) => splitQuery(text.toLowerCase());
+  const plain = (text) => text.normalize("NFD").replace(/\p{M}/gu, ""); // accents may be left out
   const asArray = (found) => (found === undefined ? [] : Array.isArray(found) ? found : [found]);
   let known = null;
 
@@ -17,9 +18,9 @@
     const lengths = index.docnames.map(() => 0);
     for (const files of Object.values(index.terms)) for (const file of asArray(files)) lengths[file] += 1;
     const mean = lengths.reduce((sum, one) => sum + one, 0) / lengths.length;
-    const places = index.places.map(([label, file, id, more]) => ({ label, file, id, words: split(label), more: split(more) }));
+    const places = index.places.map(([label, file, id, more]) => ({ label, file, id, words: split(plain(label)), more: split(plain(more)) }));
     for (const [text, found] of Object.entries(index.alltitles)) {
-      for (const [file, id] of found) places.push({ label: text, file, id: id || "", words: split(text), more: [], heading: true });
+      for (const [file, id] of found) places.push({ label: text, file, id: id || "", words: split(plain(text)), more: [], heading: true });
     }
     for (const place of places) place.stems = [...place.words, ...place.more].map(stem);
     known = { lengths, mean, places };
@@ -74,7 +75,7 @@
       results.push([index.docnames[file], label, id ? `#${id}` : "", description, score, index.filenames[file]]);
     const byPage = new Map(pages(index, words));
     for (const place of known.places) {
-      const fits = fit(place, words);
+      const fits = fit(place, words.map(plain));
       if (!fits) continue;
       const name = index.titles[place.file];
       const whole = place.heading && place.label === name;

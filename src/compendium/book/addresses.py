@@ -71,7 +71,9 @@ def addressed(text: str, page: str, cited: Cited, chapter: int | None) -> str:
     text = _OURS.sub("", text)
     up = "../" * page.count("/")
     state = escape(citation.state(cited.cff, cited.commit, cited.changed))
-    made = f'<!-- cited --><p class="made-of">{state}. <a href="{up}{built.MADE_OF}">Sources and their checksums</a></p>'
+    made = (
+        f'<!-- cited --><p class="made-of">{state}. <a href="{up}{built.MADE_OF}">Sources and their checksums</a></p>'
+    )
     text = _COPYRIGHT.sub(lambda found: f"{found[0]}{made}<!-- /cited -->", text)
     title = _TITLE.search(text)
     if chapter is None or title is None:
@@ -81,7 +83,9 @@ def addressed(text: str, page: str, cited: Cited, chapter: int | None) -> str:
     article = _named(article, figures, tables)
     # In the ledger, an entry for any row of it: ledger.js puts one in the place of the words in capitals.
     row = escape(cited.entry("NUMBER", f"{page}#TABLE-ROW")).replace("evenspan-ledger-table-row", "evenspan-TABLE-ROW")
-    article = re.sub(rf'(<pre class="{CITED}">).*?(</pre>)', lambda found: f"{found[1]}{row}{found[2]}", article, flags=re.DOTALL)
+    article = re.sub(
+        rf'(<pre class="{CITED}">).*?(</pre>)', lambda found: f"{found[1]}{row}{found[2]}", article, flags=re.DOTALL
+    )
     return f"{head}{article}{_block(_plain(title[1]), page, cited, chapter, figures, tables)}{rest}"
 
 
@@ -108,8 +112,10 @@ def _named(article: str, figures: list[tuple[str, str]], tables: list[tuple[str,
         own = _ID.search(found["table"])
         name = own[1] if own else _free(f"{section}-table", taken)
         caption = found["caption"] or ""
-        tables.append((name, _plain(caption)))
         opening = found[0] if own else found[0].replace("<table", f'<table id="{name}"', 1)
+        if "ledger-grid" in found["table"]:  # a part of a picture, which has its own address
+            return opening
+        tables.append((name, _plain(caption)))
         if not caption:
             return opening
         link = f'<!-- cited --><a class="headerlink" href="#{name}" title="Link to this table">#</a><!-- /cited -->'

@@ -1,7 +1,7 @@
 """The pages of the reference: one for each class of ``evenspan``, one for each other module with public names.
 
-What a page says stands in the docstrings. Added here is where its method is derived, which experiments run it, and under
-which names tables give it. A name that becomes public has its page by itself.
+What a page says stands in the docstrings. Added here is where its method is derived, which experiments run it, and
+under which names tables give it. A name that becomes public has its page by itself.
 """
 
 import importlib
@@ -190,8 +190,7 @@ def _steps() -> dict[str, Counter[str]]:
     book = paths.root() / "book"
     return {
         chapter.relative_to(book).with_suffix("").as_posix(): Counter(
-            step.partition(":")[0]
-            for step in " ".join(_STEP.findall(chapter.read_text(encoding="utf-8"))).split()
+            step.partition(":")[0] for step in " ".join(_STEP.findall(chapter.read_text(encoding="utf-8"))).split()
         )
         for chapter in sorted(book.rglob("*.md"))
     }
@@ -211,7 +210,7 @@ def methods_of(page: str) -> list[str]:
 
 @cache
 def experiments_of(page: str) -> set[str]:
-    """The experiments whose notebook makes an estimator of a class, or whose numbers in the ledger are of its method."""
+    """Experiments whose notebook makes an estimator of a class, or whose numbers in the ledger are of its method."""
     call, wanted = re.compile(rf"\b{re.escape(page)}\("), set(methods_of(page))
     rows = ledger()[["method", "experiment"]].drop_duplicates()
     found = {row.experiment for row in rows.itertuples() if wanted & _meant(row.method)}

@@ -24,6 +24,13 @@ SETTINGS = "settings.sha256"
 #: the index of the search, but for the page of answers.
 _ICONS = re.compile(r"\s*<script[^>]*\bfontawesome\.js[^>]*></script>")
 _INDEX = re.compile(r"\s*<script[^>]*\b(?:searchtools|language_data|searchindex)\.js[^>]*></script>")
+#: Long lists of like pages in the contents beside every page: they are unfolded beside these pages alone.
+_LIKE = re.compile(
+    r'(<a class="reference internal" href="[^"#]*(?:data/index|reference/api)\.html">[^<]*</a>)<details>.*?</details>',
+    re.DOTALL,
+)
+#: What was generated into a source: its rows can be had as a file.
+_GENERATED = re.compile(r"(?<=```\{raw\} html\n)(?:(?!\n```).){10000,}", re.DOTALL)
 _TROUBLE = re.compile(r"WARNING|ERROR|CRITICAL|[a-z]rror:")
 
 
@@ -72,11 +79,15 @@ def _lighten(html: Path) -> None:
                 if cell.cell_type == "code":
                     cell.outputs, cell.execution_count = [], None
             nbformat.write(notebook, path)
+    for path in (html / "_sources").rglob("*.md"):
+        source = path.read_text(encoding="utf-8")
+        if (less := _GENERATED.sub("<!-- generated -->", source)) != source:
+            path.write_text(less, encoding="utf-8")
     shown = set()
     for path in html.rglob("*.html"):
         page = path.read_text(encoding="utf-8")
         shown.update(re.findall(r'_images/([^"]+)"', page))
-        less = _ICONS.sub("", page)
+        less = _LIKE.sub(r"\1", _ICONS.sub("", page))
         if path != html / "search.html":
             less = _INDEX.sub("", less)
         if less != page:

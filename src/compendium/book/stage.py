@@ -1,8 +1,8 @@
 """Assemble what the book is made of in ``_build/stage``, so that its addresses are clean.
 
 Pages that somebody wrote are copied from ``book/``; chapters and experiments come executed from ``_build/executed``;
-data cards, the reference and the ledger are generated; sources, notebooks and result tables are copied beside them so that pages can
-include and link to them. The folder is made anew each time: nothing stale can survive in it.
+data cards, the reference and the ledger are generated; sources, notebooks and result tables are copied beside them so
+that pages can include and link to them. The folder is made anew each time: nothing stale can survive in it.
 """
 
 import filecmp

@@ -67,7 +67,8 @@ def bibtex(cited: Mapping[str, Any], key: str = "evenspan", *, commit: str = "",
 def part(cited: Mapping[str, Any], key: str, title: str, place: str, commit: str = "", changed: bool = False) -> str:
     """A BibTeX entry of a page, a figure or a number of the compendium, with its place in the book of this version.
 
-    >>> print(part({"authors": [{"name": "A"}], "title": "B", "version": "1"}, "a", "Gaps", "x.html#fig", "0123456789abcd"))
+    >>> cited = {"authors": [{"name": "A"}], "title": "B", "version": "1"}
+    >>> print(part(cited, "a", "Gaps", "x.html#fig", "0123456789abcd"))
     @misc{a,
       author = {{A}},
       title = {{Gaps}},

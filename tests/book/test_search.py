@@ -1,0 +1,92 @@
+"""The search of the built book: what a reader may ask, and the pages that must be among the first five answers."""
+
+import json
+import re
+
+import pytest
+
+#: A question, and the pages of which one at least has to be among the first five.
+ASKED = {
+    # people and papers
+    "Kleindessner": ("papers/kleindessner2023/index",),
+    "Junghyun Lee": ("papers/lee2023/index",),
+    "Viet Anh Nguyen": ("papers/vu2022/index",),
+    "Manwani": ("papers/rathore2025/index",),
+    "Peng Zhou kernel": ("papers/zhou2024/index",),
+    "Samadi": ("references", "papers/vu2022/min-max"),
+    "Efficient fair PCA for fair representation learning": ("papers/kleindessner2023/index",),
+    # printed tables
+    "Table 3 vu2022": ("ledger",),
+    "rathore2025 table 5": ("ledger",),
+    "Table 1 zhou2024 K1b": ("ledger",),
+    # methods, by the names of papers and of the library
+    "RFPCA": ("reference/api/RobustFairPCA",),
+    "FKKM": ("reference/api/FairKernelKMeans",),
+    "CFPCA": ("reference/api/ConvexFairPCA",),
+    "FNPM": ("reference/api/StreamingFairPCA",),
+    "MbF-PCA": ("reference/api/MMDFairPCA",),
+    "FairPCA_SDP_LP": ("reference/api/MinMaxFairPCA",),
+    "JEVD-PCA": ("reference/api/JEVDPCA",),
+    "MinMaxFairPCA": ("reference/api/MinMaxFairPCA",),
+    "leace": ("reference/api/LEACE",),
+    "null-it-out": ("reference/api/NullItOutPCA",),
+    "mean_gap": ("reference/api/metrics.representation",),
+    # terms
+    "demographic parity": ("reference/glossary", "reference/api/metrics.prediction"),
+    "joint range": ("foundations/joint-range",),
+    "certificate": ("reference/glossary", "foundations/verdicts", "reference/api/Certificate"),
+    "MNCE": ("reference/glossary", "foundations/cluster-counts"),
+    "bootstrap": ("reference/glossary",),
+    # data sets, help
+    "COMPAS": ("data/cards/compas",),
+    "K1b": ("data/cards/k1b",),
+    "scikit-learn pipeline": ("yours/coming-from", "yours/index", "yours/faq"),
+    "Binder": ("rerun",),
+    "how to cite": ("cite",),
+    "errata": ("findings/errata",),
+}
+
+
+@pytest.fixture(scope="module")
+def index(html):
+    text = (html / "searchindex.js").read_text(encoding="utf-8")
+    return json.loads(text.removeprefix("Search.setIndex(").removesuffix(")"))
+
+
+@pytest.mark.browser
+def test_what_is_asked_is_among_the_first_answers(reader):
+    page = reader("search.html")
+    page.wait_for_function("() => Search.hasIndex()")
+    found = page.evaluate(
+        """questions => questions.map(q => Search._performSearch(...Search._parseQuery(q)).reverse().map(r => r[0]))""",
+        list(ASKED),
+    )
+    first = {question: list(dict.fromkeys(pages))[:5] for question, pages in zip(ASKED, found, strict=True)}
+    assert {question: pages for question, pages in first.items() if not set(pages) & set(ASKED[question])} == {}
+    assert page.evaluate("() => Search._performSearch(...Search._parseQuery('xyzzy'))") == []
+    assert page.trouble == []
+
+
+@pytest.mark.browser
+def test_an_answer_leads_to_its_place(reader):
+    page = reader("search.html?q=Table+3+vu2022")
+    page.wait_for_selector("#search-results li a", timeout=20_000)
+    page.locator("#search-results li a").first.click()
+    page.wait_for_url(lambda url: "ledger.html" in url)
+    assert page.locator("tr:target").inner_text().find("Table 3") > 0
+
+
+def test_the_index_has_no_latex_and_no_folded_code(index):
+    words = set(index["terms"])
+    assert [word for word in ("mathbb", "operatornam", "lvert", "frac", "toparrow", "mathcal") if word in words] == []
+    assert {"verdict_t", "csv_link", "verdict_table"} & words == set(), "code that pages fold away"
+    assert "kleindessn" in words, "control: words that are shown"
+    assert [title for title in index["alltitles"] if re.search(r"\\\\|\\$", title)] == []
+
+
+def test_every_place_has_a_page_and_a_figure_its_number(index):
+    labels = {label for label, *_ in index["places"]}
+    assert all(0 <= page < len(index["docnames"]) for _, page, *_ in index["places"])
+    numbered = [label for label in labels if re.fullmatch(r"Figure \d+\.\d+", label)]
+    assert len(numbered) > 20
+    assert len([label for label in labels if re.fullmatch(r"Equation \d+\.\d+", label)]) > 100
