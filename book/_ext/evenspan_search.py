@@ -21,6 +21,8 @@ from compendium.ledger.heat import anchor
 from compendium.ledger.table import ledger
 from evenspan import methods
 
+#: Weights of places beside 1: the five papers come first, figures, which are found by their captions too, last.
+PAPER, FIGURE = 1.4, 0.5
 _freeze = IndexBuilder.freeze
 _TAG = re.compile(r"<(style|script)\b.*?</\1>|<[^<]+?>", re.DOTALL | re.IGNORECASE)
 
@@ -61,22 +63,22 @@ def _plain(node) -> str:
 
 
 def _places(env):
-    """Names with their places: label, page, id on the page or nothing, and further words by which it is found."""
+    """Names with their places: label, page, id on the page or nothing, further words by which it is found, weight."""
     yield from _papers(env)
     yield from _methods(env)
     yield from _tables(env)
     for (kind, name), (page, place) in env.domains["std"].objects.items():
         if kind == "term":
-            yield name, page, place, "term glossary"
+            yield name, page, place, "term glossary", 1
     for page, numbered in env.toc_fignumbers.items():
         captions = {}
         if "figure" in numbered:
             for figure in env.get_doctree(page).findall(nodes.figure):
                 captions |= {one: _plain(text) for text in figure.findall(nodes.caption) for one in figure["ids"]}
         for place, number in numbered.get("figure", {}).items():
-            yield f"Figure {'.'.join(map(str, number))}", page, place, captions.get(place, "")
+            yield f"Figure {'.'.join(map(str, number))}", page, place, captions.get(place, ""), FIGURE
         for place, number in numbered.get("displaymath", {}).items():
-            yield f"Equation {'.'.join(map(str, number))}", page, place, ""
+            yield f"Equation {'.'.join(map(str, number))}", page, place, "", 1
 
 
 def _papers(env):
@@ -91,9 +93,9 @@ def _papers(env):
         title = entry.fields["title"].replace("{", "").replace("}", "")
         label, words = f"{short} ({entry.fields.get('year', '')}): {title}", " ".join([*people, *given, key])
         if (chapter := f"papers/{key}/index") in env.found_docs:
-            yield label, chapter, "", f"{words} paper"
+            yield label, chapter, "", f"{words} paper", PAPER
         if key in listed:
-            yield label, *listed[key], f"{words} reference"
+            yield label, *listed[key], f"{words} reference", 1
 
 
 def _methods(env):
@@ -103,30 +105,30 @@ def _methods(env):
         for method in api.methods_of(page) if docname in env.found_docs else ():
             names = dict.fromkeys(name for variant in methods.KNOWN[method].names for name in variant)
             words = " ".join([*names, methods.KNOWN[method].equalises, "method"])
-            yield f"{method} ({page})", docname, "", words
+            yield f"{method} ({page})", docname, "", words, 1
             for chapter in api.derivations(api.pages()[page][0].source):
                 if chapter in env.found_docs:
-                    yield f"{method}: {env.titles[chapter].astext()}", chapter, "", f"{page} {words}"
+                    yield f"{method}: {env.titles[chapter].astext()}", chapter, "", f"{page} {words}", 1
 
 
 def _tables(env):
     """Every printed table: its rows in the ledger, and the page of each experiment that repeats it."""
     rows = ledger()
     for (paper, table, dataset), part in rows.groupby(["paper", "table", "dataset"], sort=False):
-        yield f"{table} of {paper}, {dataset}", "ledger", anchor(part["cell"].iloc[0]), "ledger numbers"
+        yield f"{table} of {paper}, {dataset}", "ledger", anchor(part["cell"].iloc[0]), "ledger numbers", 1
     for (paper, table), part in rows.groupby(["paper", "table"], sort=False):
-        yield f"{table} of {paper}", "ledger", anchor(part["cell"].iloc[0]), "ledger numbers"
+        yield f"{table} of {paper}", "ledger", anchor(part["cell"].iloc[0]), "ledger numbers", 1
         for experiment in dict.fromkeys(part["experiment"]):
             pages = sorted(page for page in env.found_docs if page.split("/")[:2] == ["experiments", experiment])
             if pages:
-                yield f"{table} of {paper}: {catalogue()[experiment].title}", pages[0], "", "experiment"
+                yield f"{table} of {paper}: {catalogue()[experiment].title}", pages[0], "", "experiment", 1
 
 
 def _frozen(builder):
-    """The index with the places, as ``[label, number of the page, id, further words]``."""
+    """The index with the places; a page by its number."""
     frozen = _freeze(builder)
     numbers = {page: number for number, page in enumerate(frozen["docnames"])}
-    frozen["places"] = [[label, numbers[page], place, more] for label, page, place, more in _places(builder.env)]
+    frozen["places"] = [[label, numbers[page], *rest] for label, page, *rest in _places(builder.env)]
     return frozen
 
 

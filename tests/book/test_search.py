@@ -35,7 +35,7 @@ ASKED = {
     "demographic parity": ("reference/glossary", "reference/api/metrics.prediction"),
     "joint range": ("foundations/joint-range",),
     "certificate": ("reference/glossary", "foundations/verdicts", "reference/api/Certificate"),
-    "MNCE": ("reference/glossary", "foundations/cluster-counts"),
+    "MNCE": ("reference/api/metrics.clustering", "foundations/cluster-counts"),
     "bootstrap": ("reference/glossary",),
     # data sets, help
     "COMPAS": ("data/cards/compas",),

@@ -6,6 +6,7 @@
   const most = { answers: 60, ofPage: 4 };
   const lengthWeight = 0.6; // of the length of a page, as in BM25 with a term counted once
   const title = 2.5; // what a word of a title is worth, of the text 1
+  const asking = new Set("who what which where when why how does do did can could should i me my we our you your use".split(" "));
   const stemmer = new Stemmer();
   const stem = (word) => stemmer.stemWord(word);
   const split = (text) => splitQuery(text.toLowerCase());
@@ -18,9 +19,11 @@
     const lengths = index.docnames.map(() => 0);
     for (const files of Object.values(index.terms)) for (const file of asArray(files)) lengths[file] += 1;
     const mean = lengths.reduce((sum, one) => sum + one, 0) / lengths.length;
-    const places = index.places.map(([label, file, id, more]) => ({ label, file, id, words: split(plain(label)), more: split(plain(more)) }));
+    const places = index.places.map(([label, file, id, more, weight]) => {
+      return { label, file, id, weight, words: split(plain(label)), more: split(plain(more)) };
+    });
     for (const [text, found] of Object.entries(index.alltitles)) {
-      for (const [file, id] of found) places.push({ label: text, file, id: id || "", words: split(plain(text)), more: [], heading: true });
+      for (const [file, id] of found) places.push({ label: text, file, id: id || "", words: split(plain(text)), more: [], weight: 1, heading: true });
     }
     for (const place of places) place.stems = [...place.words, ...place.more].map(stem);
     known = { lengths, mean, places };
@@ -30,11 +33,12 @@
   function fit(place, words) {
     let own = 0;
     for (const word of words) {
-      const hit = (one) => one === word || (word.length > 2 && one.startsWith(word));
-      if (place.words.some(hit) || place.words.some((one) => stem(one) === stem(word))) own += 1;
-      else if (!place.more.some(hit) && !place.stems.includes(stem(word))) return 0;
+      const hit = (one) => word.length > 2 && one.startsWith(word);
+      if (place.words.includes(word) || place.words.some((one) => stem(one) === stem(word))) own += 1;
+      else if (place.words.some(hit)) own += 0.8;
+      else if (!place.more.includes(word) && !place.more.some(hit) && !place.stems.includes(stem(word))) return 0;
     }
-    return (1 + own) / (1 + place.words.length);
+    return (place.weight * (1 + own)) / (1 + place.words.length);
   }
 
   // Pages by the words that they share with the question.
@@ -66,7 +70,7 @@
     if (!known) prepare(index);
     document.getElementById("search-progress")?.replaceChildren();
     const asked = split(query);
-    const telling = asked.filter((word) => !stopwords.includes(word));
+    const telling = asked.filter((word) => !stopwords.includes(word) && !asking.has(word));
     const words = telling.length ? telling : asked;
     if (!words.length) return [];
 
@@ -79,12 +83,14 @@
       if (!fits) continue;
       const name = index.titles[place.file];
       const whole = place.heading && place.label === name;
-      // A place on a page that is about the question comes before one that only has the words.
-      add(place.file, place.label, place.id, whole ? null : name, 1 + fits + 0.5 * (byPage.get(place.file) || 0));
+      // First what is called so, then what stands on a page that is about the question.
+      const called = plain(place.label).toLowerCase().includes(plain(query).toLowerCase().trim()) ? 0.3 : 0;
+      const about = 0.5 * (byPage.get(place.file) || 0);
+      add(place.file, place.label, place.id, whole ? null : name, place.weight + fits + called + about);
     }
     for (const word of objectTerms) {
       for (const [page, name, id, description, score, file] of Search.performObjectSearch(word, objectTerms)) {
-        results.push([page, name, id, description, score > 20 ? 2.4 : 1.2, file]);
+        results.push([page, name, id, description, score > 15 ? 2.4 : 1.2, file]);
       }
     }
     byPage.forEach((score, file) => add(file, index.titles[file], "", null, score));
