@@ -77,7 +77,7 @@ def test_an_answer_leads_to_its_place(reader):
 
 
 def test_the_index_has_no_latex_and_no_folded_code(index):
-    words = set(index["terms"])
+    words = {word for word, pages in index["terms"].items() if pages != []}
     assert [word for word in ("mathbb", "operatornam", "lvert", "frac", "toparrow", "mathcal") if word in words] == []
     assert {"verdict_t", "csv_link", "verdict_table"} & words == set(), "code that pages fold away"
     assert "kleindessn" in words, "control: words that are shown"

@@ -24,9 +24,11 @@ SETTINGS = "settings.sha256"
 #: the index of the search, but for the page of answers.
 _ICONS = re.compile(r"\s*<script[^>]*\bfontawesome\.js[^>]*></script>")
 _INDEX = re.compile(r"\s*<script[^>]*\b(?:searchtools|language_data|searchindex)\.js[^>]*></script>")
-#: Long lists of like pages in the contents beside every page: they are unfolded beside these pages alone.
+#: Long lists of like pages in the contents beside every page, of data sets, of the reference and of the experiments of a
+#: paper, are there beside these pages alone. A list that is open is that of the page.
 _LIKE = re.compile(
-    r'(<a class="reference internal" href="[^"#]*(?:data/index|reference/api)\.html">[^<]*</a>)<details>.*?</details>',
+    r'(<a class="reference internal" href="[^"#]*(?:data/index|reference/api)\.html">[^<]*</a>'
+    r'|<li class="toctree-l2 has-children"><a class="reference internal" [^>]*>[^<]*</a>)<details>.*?</details>',
     re.DOTALL,
 )
 #: What was generated into a source: its rows can be had as a file.

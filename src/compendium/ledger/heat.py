@@ -67,8 +67,7 @@ def _figure(cells: pd.DataFrame) -> str:
     named = f"{first['paper']}, {first['table']}{sample}"
     where = "" if cells["dataset"].nunique() > 1 else f": {first['dataset']}"
     return (
-        f'<figure class="ledger-heat" id="{escape(stem)}"><figcaption>{escape(named + where)} '
-        f'<a class="headerlink" href="#{escape(stem)}" title="Link to this table">#</a></figcaption>\n'
+        f'<figure class="ledger-heat" id="{escape(stem)}"><figcaption>{escape(named + where)}</figcaption>\n'
         f'<div class="ledger-grids" role="region" tabindex="0" aria-label="Verdicts of {escape(named)}">\n'
         + "\n".join(_grid(*grid) for grid in grids(cells))
         + "\n</div></figure>"
