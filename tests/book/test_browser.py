@@ -156,6 +156,56 @@ def test_the_ledger_can_be_used_with_the_keyboard(reader):
     assert page.trouble == []
 
 
+@pytest.mark.parametrize("scripts", [True, False])
+@pytest.mark.parametrize("width", [1400, 390])
+def test_the_address_of_a_number_lands_on_its_row(browser, site, width, scripts):
+    context = browser.new_context(java_script_enabled=scripts, viewport={"width": width, "height": 900})
+    page = context.new_page()
+    page.goto(f"{site}ledger.html#vu2022_table3_in_sample-047")
+    row = page.locator("tr:target")
+    head, bar = page.locator("table.ledger thead"), page.locator(".bd-header-article").first
+    if scripts:
+        page.wait_for_selector(".ledger-here")
+        page.wait_for_timeout(500)
+    top = row.bounding_box()["y"]
+    covered = [box["y"] + box["height"] for one in (head, bar) if (box := one.bounding_box())]
+    assert max(covered) <= top <= 900 - 40, "below what stays in place, inside the window"
+    assert row.evaluate("row => getComputedStyle(row).outlineStyle") == "solid", "marked"
+    if width == 1400:
+        wide = page.eval_on_selector_all(
+            ".ledger-scroll", "all => all.filter(e => e.scrollWidth > e.clientWidth).length"
+        )
+        assert wide == 0, "all columns can be seen"
+    context.close()
+
+
+def test_a_row_writes_its_citation(reader):
+    page = reader("ledger.html")
+    entry = page.locator("pre.cite-number")
+    assert "TABLE-ROW" in entry.inner_text(), "without a choice it is the form of one"
+    page.locator("tr#vu2022_table3_in_sample-047 a[href='#cite-a-number']").click()
+    text = entry.inner_text()
+    assert "@misc{evenspan-vu2022_table3_in_sample-047," in text
+    assert re.search("title = .*vu2022, Table 3.*published 3.0118", text)
+    assert not re.search("TABLE-ROW|NUMBER", text)
+    assert page.trouble == []
+
+
+def test_a_figure_leads_to_its_citation(reader):
+    page = reader("papers/kleindessner2023/penalty.html")
+    assert not page.locator("details.cite").evaluate("e => e.open")
+    page.locator("a.cite-link").first.click()
+    assert page.locator("details.cite").evaluate("e => e.open"), "the browser unfolds what an address names"
+    assert page.locator("pre.cite-entry:target").is_visible()
+    assert page.trouble == []
+
+
+def test_an_old_address_of_the_reference_leads_on(reader):
+    page = reader("reference/api.html#evenspan.FairPCA.transform")
+    page.wait_for_url(lambda url: url.endswith("reference/api/FairPCA.html#evenspan.FairPCA.transform"))
+    assert page.locator("dt:target").is_visible()
+
+
 def test_the_first_page_says_how_much_held(reader):
     page = reader("index.html")
     text = page.locator(".bd-article").inner_text()

@@ -74,3 +74,34 @@ def test_a_page_loads_what_it_needs_and_a_drawing_is_kept_for_a_page(html, pages
     programs = {file.relative_to(html).as_posix(): " ".join(page.fetched) for file, page in pages.items()}
     assert [name for name, loaded in programs.items() if "fontawesome.js" in loaded] == []
     assert [name for name, loaded in programs.items() if "searchindex.js" in loaded] == ["search.html"]
+
+
+def test_every_page_says_version_and_commit_and_how_to_cite_it(html, pages):
+    for file in pages:
+        text = file.read_text(encoding="utf-8")
+        assert text.count('<p class="made-of">evenspan ') == 1, file
+    text = (html / "papers" / "vu2022" / "derivation.html").read_text(encoding="utf-8")
+    assert "@inproceedings{vu2022," in text
+
+
+def test_figures_and_equations_have_the_number_of_their_chapter(pages):
+    seen = set()
+    for file in pages:
+        text = file.read_text(encoding="utf-8")
+        said = re.search(r"<p>Chapter (\d+)\. ", text)
+        numbers = re.findall(r'class="caption-number">Figure (\d+)\.\d+ ', text)
+        numbers += re.findall(r'class="eqno">\((\d+)\.\d+\)?<', text)
+        beside = re.findall(r'<li class="(?:current )?toctree-l1[^"]*"', text)
+        here = [place for place, one in enumerate(beside, start=1) if "current" in one or "active" in one]
+        if numbers:
+            assert set(numbers) == {said[1]}, file
+            assert here == [int(said[1])], f"{file}: the contents count otherwise"
+            seen.add(said[1])
+    assert len(seen) >= 8
+
+
+def test_every_table_has_an_address(pages):
+    for file in pages:
+        article = re.search(r"<article.*</article>", file.read_text(encoding="utf-8"), re.DOTALL)
+        bare = re.findall(r"<table(?![^>]* id=)[^>]*>", article[0] if article else "")
+        assert bare == [] or file.name in {"genindex.html", "py-modindex.html", "search.html"}, file

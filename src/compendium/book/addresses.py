@@ -20,7 +20,7 @@ _COPYRIGHT = re.compile(r'<p class="copyright">.*?</p>', re.DOTALL)
 _TITLE = re.compile(r"<h1>(.*?)</h1>", re.DOTALL)
 #: In the order of a page: sections, which name the tables in them; tables; figures with their captions.
 _PARTS = re.compile(
-    r'<section id="(?P<section>[^"]+)"|<table(?P<table>[^>]*)>(?:\s*<caption[^>]*>(?P<caption>.*?)</caption>)?'
+    r'<section[^>]* id="(?P<section>[^"]+)"|<table(?P<table>[^>]*)>(?:\s*<caption[^>]*>(?P<caption>.*?)</caption>)?'
     r'|<figure[^>]* id="(?P<figure>[^"]+)"[^>]*>(?:(?!</figure>).)*?<figcaption>(?P<text>.*?)</figcaption>',
     re.DOTALL,
 )

@@ -24,7 +24,7 @@ SETTINGS = "settings.sha256"
 #: the index of the search, but for the page of answers.
 _ICONS = re.compile(r"\s*<script[^>]*\bfontawesome\.js[^>]*></script>")
 _INDEX = re.compile(r"\s*<script[^>]*\b(?:searchtools|language_data|searchindex)\.js[^>]*></script>")
-#: Long lists of like pages in the contents beside every page, of data sets, of the reference and of the experiments of a
+#: Long lists of like pages in the contents beside every page, of data sets, of the reference, of the experiments of a
 #: paper, are there beside these pages alone. A list that is open is that of the page.
 _LIKE = re.compile(
     r'(<a class="reference internal" href="[^"#]*(?:data/index|reference/api)\.html">[^<]*</a>'
