@@ -53,6 +53,7 @@ endef
 book: env
 	$(call snakemake,once)
 	$(call snakemake,book)
+	@$(BIN)/python -m compendium.book.addresses
 	@echo; EVENSPAN_ONCE=_build/once $(BIN)/python -m compendium ledger --summary
 	@echo "The book: $(CURDIR)/_build/html/index.html   (with search summaries: make serve)"
 

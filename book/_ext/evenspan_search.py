@@ -88,7 +88,7 @@ def _papers(env):
     for key, entry in entries.items():
         authors = entry.persons.get("author", ())
         people = [" ".join(person.last_names) for person in authors]
-        given = [name for person in authors for name in person.first_names]
+        given = [name for person in authors for name in (*person.first_names, *person.middle_names)]
         short = " and ".join(people) if len(people) < 3 and "others" not in people else f"{people[0]} et al."
         title = entry.fields["title"].replace("{", "").replace("}", "")
         label, words = f"{short} ({entry.fields.get('year', '')}): {title}", " ".join([*people, *given, key])

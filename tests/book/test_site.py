@@ -105,3 +105,19 @@ def test_every_table_has_an_address(pages):
         article = re.search(r"<article.*</article>", file.read_text(encoding="utf-8"), re.DOTALL)
         bare = re.findall(r"<table(?![^>]* id=)[^>]*>", article[0] if article else "")
         assert bare == [] or file.name in {"genindex.html", "py-modindex.html", "search.html"}, file
+
+
+def test_lists_of_like_pages_are_beside_their_own_pages_alone(html):
+    def listed(page, folder):
+        text = (html / page).read_text(encoding="utf-8")
+        nav = text[text.index('<nav class="bd-links') :].partition("</nav>")[0]
+        return len(re.findall(rf'href="[^"]*{folder}[^"]*"', nav))
+
+    assert listed("index.html", "data/cards/") == listed("index.html", "reference/api/") == 0
+    assert listed("index.html", "experiments/zhou2024") == 0
+    assert listed("data/index.html", "cards/") > 30
+    assert listed("reference/api.html", "api/") > 50
+    assert listed("papers/zhou2024/experiments.html", "experiments/zhou2024") > 0
+    source = (html / "_sources" / "ledger.md").read_text(encoding="utf-8")
+    assert "# The ledger" in source
+    assert "<!-- generated -->" in source

@@ -165,3 +165,7 @@ def _plain(markup: str) -> str:
     """Text of markup, without links to it and without the signs of formulas."""
     text = unescape(_TAG.sub("", _LINK.sub("", _OURS.sub("", markup))))
     return " ".join(re.sub(r"\\[()]", "", text).split())
+
+
+if __name__ == "__main__":  # for a book that a new commit left as it was
+    add(paths.build("html"))
