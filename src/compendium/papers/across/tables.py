@@ -181,7 +181,7 @@ def facts(rows: pd.DataFrame, k: int) -> HTML:
 
 
 def told_apart(tests: Iterable[Friedman]) -> HTML:
-    """For every measure the methods that nothing is told apart from, best first."""
+    """For every measure the methods that do not differ from the best, best first."""
     rows = []
     for test in tests:
         near = sorted(test.not_worse(), key=lambda name: (test.ranks[name], name))
