@@ -78,8 +78,9 @@ def test_a_page_loads_what_it_needs_and_a_drawing_is_kept_for_a_page(html, pages
 
 def test_every_page_says_version_and_commit_and_how_to_cite_it(html, pages):
     for file in pages:
-        text = file.read_text(encoding="utf-8")
-        assert text.count('<p class="made-of">evenspan ') == 1, file
+        if file.parent.parent != html / "experiments":  # the addresses that executions once had only lead on
+            text = file.read_text(encoding="utf-8")
+            assert text.count('<p class="made-of">evenspan ') == 1, file
     text = (html / "papers" / "vu2022" / "derivation.html").read_text(encoding="utf-8")
     assert "@inproceedings{vu2022," in text
 

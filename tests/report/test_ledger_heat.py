@@ -68,17 +68,18 @@ def test_a_field_says_what_stands_there_and_leads_to_its_row():
 @pytest.mark.parametrize(
     ("verdict", "published", "ours", "said"),
     [
-        ("close", "1.25", "1.26", "+0.8\u00a0%"),
+        ("close", "1.25", "1.26", "+0.80\u00a0%"),
         ("differs", "1.25", "-5", "-500\u00a0%"),
         ("same rank", "80", "79.96", "-0.05\u00a0%"),
-        ("exact", "1.25", "1.2501", ""),
+        ("exact", "1.25", "1.2501", "+0.01\u00a0%"),
         ("differs", "0.00", "0.3", ""),
         ("not computable", "1.25", "", ""),
     ],
 )
-def test_a_mark_has_the_deviation_in_per_cent_where_digits_differ(verdict, published, ours, said):
-    shown = ledger_heat.mark(EMPTY | {"verdict": verdict, "published": published, "ours": ours})
-    assert shown.partition("</span>")[2] == (f" <small>{said}</small>" if said else "")
+def test_a_mark_has_the_deviation_in_per_cent(verdict, published, ours, said):
+    judged = {"verdict": verdict, "published": published, "ours": ours, "deviation_digits": "1" if ours else ""}
+    shown = ledger_heat.mark(EMPTY | {"cell": "t/001"} | judged)
+    assert shown.partition("</span>")[2] == (f' <span class="off">{said}</span>' if said else "")
 
 
 def test_every_published_cell_is_in_one_picture():

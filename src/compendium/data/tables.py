@@ -66,8 +66,6 @@ class Dataset:
 def loadable() -> tuple[str, ...]:
     """Names of the data sets that ``load`` knows.
 
-    Examples
-    --------
     >>> "compas" in loadable()
     True
     """
@@ -477,8 +475,6 @@ def numeric(entry: Entry, table: pd.DataFrame) -> pd.DataFrame:
         )
     return found
 
-
-# -- all of them ------------------------------------------------------------------------------------------------------
 
 LSAC: dict[str, Callable[[Entry], pd.DataFrame]] = {
     "lsac": read_lsac,
