@@ -119,9 +119,8 @@ def _tables(env):
     for (paper, table), part in rows.groupby(["paper", "table"], sort=False):
         yield f"{table} of {paper}", "ledger", anchor(part["cell"].iloc[0]), "ledger numbers", 1
         for experiment in dict.fromkeys(part["experiment"]):
-            pages = sorted(page for page in env.found_docs if page.split("/")[:2] == ["experiments", experiment])
-            if pages:
-                yield f"{table} of {paper}: {catalogue()[experiment].title}", pages[0], "", "experiment", 1
+            if (page := f"experiments/{experiment}") in env.found_docs:
+                yield f"{table} of {paper}: {catalogue()[experiment].title}", page, "", "experiment", 1
 
 
 def _frozen(builder):

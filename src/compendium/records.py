@@ -249,6 +249,19 @@ def read(path: Path) -> dict:
     return record
 
 
+def described(table: Path, record: Path, command: str) -> bytes:
+    """The content of a measured table, if it is the one whose digest its record has; ``command`` measures it again."""
+    again = f"from the repository, or measure again: {command}"
+    if not table.is_file():
+        raise ResultError(f"{table} is missing. Restore it {again}")
+    content = table.read_bytes()
+    if read(record)["sha256"].get(table.name) != digest(content):
+        raise ResultError(
+            f"{table} was altered: it is not the one that {record.name} beside it describes. Restore both {again}"
+        )
+    return content
+
+
 def to_json(record: Mapping) -> bytes:
     """A record as JSON: keys in order, one per line."""
     return (json.dumps(record, indent=2, sort_keys=True, ensure_ascii=False, allow_nan=False) + "\n").encode()

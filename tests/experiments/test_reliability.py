@@ -12,7 +12,6 @@ import pytest
 from compendium import paths, records
 from compendium.ledger import reliability as report
 from compendium.store import units_of
-from evenspan.core.errors import ResultError
 
 BENCHMARKS = paths.root() / "benchmarks"
 
@@ -108,23 +107,16 @@ def test_one_byte_is_altered_told_and_put_back(bench, finished, toy_checkout):
 # ---- what was measured, and the tables that the book shows ----
 
 
-def test_measured_tables_are_those_of_their_records(tmp_path, monkeypatch):
+def test_measured_tables_are_those_of_their_records(refuses_what_its_record_does_not_describe):
     for name, part in report.PARTS.items():
         made = report.record(part)
         assert len(report.read(name)) > 0
         assert made["command"].startswith(f"python benchmarks/reliability.py {part} ")
         assert len(made["commit"]) == 40
         assert made["dirty"] is False
-    folder = tmp_path / "results" / "reliability"
-    shutil.copytree(paths.data("results", "reliability"), folder)
-    monkeypatch.setattr(report.paths, "data", tmp_path.joinpath)
-    path = folder / "kills.csv"
-    path.write_bytes(path.read_bytes().replace(b"True", b"true", 1))
-    with pytest.raises(ResultError, match=r"kills.csv was altered.*reliability.py kills --work FOLDER"):
-        report.read("kills")
-    path.unlink()
-    with pytest.raises(ResultError, match=r"kills.csv is missing"):
-        report.read("kills")
+    refuses_what_its_record_does_not_describe(
+        lambda: report.read("kills"), "reliability/kills.csv", r"reliability.py kills --work FOLDER"
+    )
 
 
 def test_no_kill_left_anything_that_was_not_whole():

@@ -1,7 +1,6 @@
 """The comparison beside other libraries: its promises with controls that break them, resuming, and what is stored."""
 
 import importlib
-import shutil
 from types import SimpleNamespace
 
 import numpy as np
@@ -15,7 +14,6 @@ from sklearn.cluster import KMeans
 from compendium import paths
 from compendium.book import rivals as report
 from evenspan import LEACE, FairPCA, StandardPCA
-from evenspan.core.errors import ResultError
 
 
 @pytest.fixture
@@ -240,7 +238,7 @@ def test_what_is_not_finite_is_a_message(small):
     assert "held" not in row
 
 
-def test_stored_tasks_are_complete_and_those_of_their_record(tmp_path, monkeypatch):
+def test_stored_tasks_are_complete_and_those_of_their_record(refuses_what_its_record_does_not_describe):
     rows, made = report.read(), report.record()
     assert len(rows) + len(report.missing(rows)) == len(made["tasks"])
     assert not rows.duplicated(["dataset", "split", "method"]).any()
@@ -259,16 +257,7 @@ def test_stored_tasks_are_complete_and_those_of_their_record(tmp_path, monkeypat
     shares = report.promise_shares(rows)
     control = shares[shares["method"].isin(report.CONTROL.values())].set_index("promise")["held"]
     assert (control.drop("as PCA") < 1.0).all()
-    folder = tmp_path / "results" / "rivals"
-    shutil.copytree(paths.data("results", "rivals"), folder)
-    monkeypatch.setattr(report.paths, "data", tmp_path.joinpath)
-    path = folder / "tasks.csv"
-    path.write_bytes(path.read_bytes().replace(b"evenspan", b"Evenspan", 1))
-    with pytest.raises(ResultError, match=r"tasks.csv was altered"):
-        report.read()
-    path.unlink()
-    with pytest.raises(ResultError, match=r"tasks.csv is missing"):
-        report.read()
+    refuses_what_its_record_does_not_describe(report.read, "rivals/tasks.csv", r"make rivals")
 
 
 def test_figures_show_every_method_with_a_mark_of_its_own_in_text_that_can_be_read():

@@ -150,10 +150,9 @@ def _used(page: str, places: list[str]) -> Iterator[str]:
     if chapters := [chapter for chapter in derivations(first.source) if chapter in places]:
         yield f"- Derived in {', '.join(f'{{doc}}`/{chapter}`' for chapter in chapters)}."
     runs = [
-        f"[{entry.title}](/{place})"
+        f"[{entry.title}](/experiments/{name})"
         for name, entry in catalogue().items()
-        if name in experiments_of(page)
-        for place in [p for p in places if p == f"experiments/{name}" or p.startswith(f"experiments/{name}/")][:1]
+        if name in experiments_of(page) and f"experiments/{name}" in places
     ]
     if runs:
         yield f"- Run by the experiments {', '.join(runs)}."

@@ -27,6 +27,7 @@ from ..catalogue import Experiment, Scalar
 from ..ledger.claims import ANSWERS, answered, claims
 from ..ledger.heat import deviation, signed
 from ..ledger.links import page_of, slug
+from ..ledger.page import raw
 from ..ledger.state import PLURAL
 from ..ledger.table import ledger, tally
 from ..ledger.verdicts import Evidence
@@ -63,7 +64,7 @@ def page(entry: Experiment, executed: Mapping[str, NotebookNode]) -> NotebookNod
 def _alone(entry: Experiment, parts: Parts) -> Iterator[NotebookNode]:
     """The cells of a page below its opening: those of the only execution, in their order."""
     ((name, (head, rest)),) = parts.items()
-    yield v4.new_markdown_cell(_raw(_paragraph(_said(entry, name, rest)) + _parameters(entry, name)))
+    yield v4.new_markdown_cell(raw(_paragraph(_said(entry, name, rest)) + _parameters(entry, name)))
     yield from head
     yield from filter(_in_place, rest)
 
@@ -180,7 +181,7 @@ def _executions(entry: Experiment, parts: Parts) -> str:
         f'<table class="executions"><thead><tr><td></td>{columns}</tr></thead>\n<tbody>\n{rows}</tbody></table></div>'
     )
     above = _paragraph(next(iter(said.values()))) if alike else ""
-    return _raw(f"{above}{table}\n{_allowed(entry)}")
+    return raw(f"{above}{table}\n{_allowed(entry)}")
 
 
 def _allowed(entry: Experiment) -> str:
@@ -200,7 +201,7 @@ def _selector(entry: Experiment) -> str:
         for name in entry.executions
     )
     style = f"<style>{chosen} {{ border-color: var(--pst-color-primary); font-weight: 600; }}</style>"
-    return _raw(f'<nav class="tab-links" aria-label="Executions">\n{links}</nav>\n{style}')
+    return raw(f'<nav class="tab-links" aria-label="Executions">\n{links}</nav>\n{style}')
 
 
 def _tab(
@@ -209,7 +210,7 @@ def _tab(
     """The cells of a tab: heading, takeaway, parameters, and all outputs with the text between them."""
     heading = f"({entry.id}-{execution})=\n{{.tab .at-{execution}}}\n### {label(entry, execution)}"
     said = _paragraph(_said(entry, execution, rest))
-    yield v4.new_markdown_cell(f"{heading}\n\n{_raw(said + _parameters(entry, execution))}")
+    yield v4.new_markdown_cell(f"{heading}\n\n{raw(said + _parameters(entry, execution))}")
     for cell in filter(_in_place, [*differing, *rest]):
         if cell.cell_type == "code":
             if cell.get("outputs"):
@@ -243,7 +244,7 @@ def _parameters(entry: Experiment, execution: str) -> str:
     )
     options = "".join(f" -p {key} {shlex.quote(str(value))}" for key, value in own.items())
     again = html.escape(f"python -m compendium run {entry.id}{options}")
-    took = f"<p>The full run took {cost(entry, execution)}.</p>" if cost(entry, execution) != "–" else ""
+    took = f"<p>The full run took {text}.</p>" if (text := cost(entry, execution)) != "–" else ""
     return (
         f'<details class="parameters"><summary>Parameters: {html.escape(line)}</summary>\n'
         f"<ul>{items}</ul>\n<p>Run it again: <code>{again}</code></p>{took}</details>"
@@ -299,9 +300,9 @@ def _of_numbers(rows: pd.DataFrame) -> str:
 
 
 def _of_claims(entry: Experiment) -> str:
-    mine = claims(paper=entry.paper) if entry.published == () and entry.paper != "compendium" else None
-    if mine is None:
+    if entry.published or entry.paper == "compendium":
         return ""
+    mine = claims(paper=entry.paper)
     mine = mine[mine["experiment"] == entry.id]
     said = answered(mine, "here")
     parts = []
@@ -314,12 +315,7 @@ def _of_claims(entry: Experiment) -> str:
 
 def _said(entry: Experiment, execution: str, cells: list[NotebookNode]) -> str:
     """The takeaway as HTML: what cells of the notebook say that are tagged for it, and the sentence on the numbers."""
-    own = [
-        output["data"]["text/html"]
-        for cell in cells
-        if TAKEAWAY in cell.metadata.get("tags", ())
-        for output in cell.outputs
-    ]
+    own = [output["data"]["text/html"] for cell in cells if not _in_place(cell) for output in cell.outputs]
     texts = [re.sub(r"</?p[^>]*>", "", one) for one in own]
     return " ".join(filter(None, [*texts, html.escape(takeaway(entry, execution))]))
 
@@ -331,10 +327,6 @@ def _in_place(cell: NotebookNode) -> bool:
 
 def _paragraph(text: str) -> str:
     return f'<p class="takeaway">{text}</p>\n' if text else ""
-
-
-def _raw(text: str) -> str:
-    return f"```{{raw}} html\n{text}\n```"
 
 
 def stub(entry: Experiment, execution: str) -> str:

@@ -15,7 +15,6 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from evenspan.core.errors import ResultError
 from evenspan.displays.style import COLOURS, INK, MARKERS, TICKS
 
 from .. import paths, records
@@ -38,7 +37,6 @@ PAIRS = (
 )
 #: Inches of a figure and points of its text, which a page shows in full size; dots between two marks at least.
 WIDTH, SMALL, APART = 7.6, 8.4, 10.0
-AGAIN = "Restore both from the repository, or measure again: make rivals"
 #: Panels of the figure of quality by kind of method: what is drawn, its name, the scale, and a line to compare with.
 PANELS = {
     "representation": (
@@ -59,12 +57,8 @@ def record() -> dict:
 
 def read() -> pd.DataFrame:
     """One row for each task that was run, in the order of the tasks."""
-    path = paths.data("results", "rivals", "tasks.csv")
-    if not path.is_file():
-        raise ResultError(f"{path} is missing. {AGAIN}")
-    content = path.read_bytes()
-    if record()["sha256"].get(path.name) != records.digest(content):
-        raise ResultError(f"{path} was altered: it is not the one that tasks.json beside it describes. {AGAIN}")
+    folder = paths.data("results", "rivals")
+    content = records.described(folder / "tasks.csv", folder / "tasks.json", "make rivals")
     rows = pd.read_csv(io.BytesIO(content), encoding="utf-8")
     return rows.assign(held=rows["held"].map({"True": True, "False": False, True: True, False: False}))
 

@@ -75,8 +75,9 @@ def stage() -> bool:
     _copy_examples(target)
     _copy_tree(paths.data("paper"), target / "_static" / "paper", "*.csv")
     _write_cards(target)
+    places = toc_pages(root / "_toc.yml")
     for page in api.pages():
-        _write(target / api.FOLDER / f"{page}.md", api.markdown(page, toc_pages(root / "_toc.yml")))
+        _write(target / api.FOLDER / f"{page}.md", api.markdown(page, places))
     _write_ledger(target)
     _write(target / built.MADE_OF, built.made_of())
     _check_toc(target, root / "_toc.yml")

@@ -46,18 +46,18 @@ def page(frame: pd.DataFrame, numbers: pd.DataFrame, judged: pd.DataFrame | None
     """Markdown of the page: the rows of the ledger, their counts, and the claims, computed now unless given."""
     judged = claims() if judged is None else judged
     words = list(frame["published"]).count("")
-    pictures = "\n".join(f"### {paper}\n\n{_raw(figures)}\n" for paper, figures in ledger_heat.sections(frame))
+    pictures = "\n".join(f"### {paper}\n\n{raw(figures)}\n" for paper, figures in ledger_heat.sections(frame))
     return f"""---
 html_theme.sidebar_secondary.remove: true
 ---
 
 # The ledger
 
-{_raw(_state(numbers, judged))}
+{raw(_state(numbers, judged))}
 
 ## Does it hold?
 
-{_raw(_counts(numbers, judged))}
+{raw(_counts(numbers, judged))}
 
 ## Table by table
 
@@ -65,14 +65,14 @@ One field for each number, with its verdict. A field leads to its row below, and
 its colour, the less ours agrees. A small field holds a number that cannot tell the methods apart, or has another reason
 to come out or not.
 
-{_raw(ledger_heat.legend())}
+{raw(ledger_heat.legend())}
 
 {pictures}
 ## What the verdicts mean
 
 The rules stand in `data/tolerances.yml`. Ours is the mean over the splits of the full run.
 
-{_raw(_definitions({kind.badge(): text for kind, text in explanation(rules()).items()}))}
+{raw(_definitions({kind.badge(): text for kind, text in explanation(rules()).items()}))}
 
 ## What a number can show
 
@@ -81,7 +81,7 @@ table, data set, metric, number of components and split whose result of ours wou
 the same rule; **control, data** the share of the other data sets of the paper for which that of the same method would.
 To agree is to be exact or close; of a measured time, to have the same rank.
 
-{_raw(_definitions({escape(kind.value): text for kind, text in EVIDENCE.items()}))}
+{raw(_definitions({escape(kind.value): text for kind, text in EVIDENCE.items()}))}
 
 A number of ours is *current*; or *touched*, if code elsewhere was edited since it was computed; or *changed* or
 *damaged*, and then shown and counted nowhere.
@@ -92,7 +92,7 @@ A number of ours is *current*; or *touched*, if code elsewhere was edited since 
 counted. A deviation is ours minus published: beside the verdict in per cent of the published number, and in units of
 the last printed digit and in standard deviations.
 
-{_raw(_table(frame))}
+{raw(_table(frame))}
 
 ## Cite a number
 
@@ -100,7 +100,7 @@ The first link of a row is its address, which does not change: table and row. Ci
 compendium for ours. `python -m compendium verify --cell TABLE/ROW` computes that number again from the raw data. The
 link *cite* of a row writes the row into this entry:
 
-{_raw(f'<pre class="{CITED}"></pre>')}
+{raw(f'<pre class="{CITED}"></pre>')}
 
 ## Claims of the papers
 
@@ -108,7 +108,7 @@ link *cite* of a row writes the row into this entry:
 claim out, *reproduced here* whether our computation or our runs do. An answer has changed
 if what it rests on has, and counts as nothing else.
 
-{_raw(_filtered("Claims", "claims", "claim-find", _CLAIMS_HEAD, _claims(judged)))}
+{raw(_filtered("Claims", "claims", "claim-find", _CLAIMS_HEAD, _claims(judged)))}
 """
 
 
@@ -245,7 +245,8 @@ def _scroll(label: str, table: str) -> str:
     return f'<div class="ledger-scroll" role="region" tabindex="0" aria-label="{label}">\n{table}</div>'
 
 
-def _raw(html: str) -> str:
+def raw(html: str) -> str:
+    """HTML as it stands, in the Markdown of a page."""
     return f"```{{raw}} html\n{html}\n```"
 
 

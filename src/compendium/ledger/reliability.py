@@ -9,8 +9,6 @@ import io
 import pandas as pd
 from IPython.display import HTML
 
-from evenspan.core.errors import ResultError
-
 from .. import paths, records
 from ..book import tables
 
@@ -34,15 +32,9 @@ def record(part: str) -> dict:
 
 def read(name: str) -> pd.DataFrame:
     """One measured table, a name of ``PARTS``; a file that differs from the digest in its record is an error."""
-    path, part = paths.data("results", "reliability", f"{name}.csv"), PARTS[name]
-    again = f"from the repository, or measure again: python benchmarks/reliability.py {part} --work FOLDER"
-    if not path.is_file():
-        raise ResultError(f"{path} is missing. Restore it {again}")
-    content = path.read_bytes()
-    if record(part)["sha256"].get(path.name) != records.digest(content):
-        raise ResultError(
-            f"{path} was altered: it is not the one that {part}.json beside it describes. Restore both {again}"
-        )
+    folder, part = paths.data("results", "reliability"), PARTS[name]
+    command = f"python benchmarks/reliability.py {part} --work FOLDER"
+    content = records.described(folder / f"{name}.csv", folder / f"{part}.json", command)
     return pd.read_csv(io.BytesIO(content), keep_default_na=False, na_values=[""], encoding="utf-8")
 
 
