@@ -4,6 +4,8 @@ Used inside ``{eval-rst}``. Every name can be addressed in the table, ``referenc
 ``reference.mjs`` leads on from there. The pages themselves are made by ``compendium.book.api``.
 """
 
+import sys
+
 from docutils import nodes
 from docutils.statemachine import StringList
 from sphinx.util.docutils import SphinxDirective
@@ -29,6 +31,8 @@ class PublicNames(SphinxDirective):
         for page, names in pages:
             first, *more = names
             alone = first.name == page
+            for one in names:
+                self.env.note_dependency(sys.modules[one.source].__file__)
             lines += [f"   * - :doc:`{page} </{api.FOLDER}/{page}>`", ""]
             said = [first.summary] if alone else []
             if listed := [f":py:{_ROLES[one.kind]}:`~{one.full}`" for one in (more if alone else names)]:

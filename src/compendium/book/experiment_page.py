@@ -252,10 +252,10 @@ def _parameters(entry: Experiment, execution: str) -> str:
 
 
 def cost(entry: Experiment, execution: str) -> str:
-    """What the stored units of an execution took together, in words; a dash where none is stored."""
+    """What the stored units of an execution took together, each when it was computed last, in words; a dash for none."""
     units = store.read_records(entry.id).values()
     alone = len(entry.runs) == 1
-    took = [float(unit["seconds"]) for unit in units if alone or unit["file"] == execution]
+    took = [store.latest_seconds(unit) for unit in units if alone or unit["file"] == execution]
     if not took:
         return "–"
     seconds = sum(took)
