@@ -252,7 +252,7 @@ def _parameters(entry: Experiment, execution: str) -> str:
 
 
 def cost(entry: Experiment, execution: str) -> str:
-    """What the stored units of an execution took together, each when it was computed last, in words; a dash for none."""
+    """What the stored units of an execution took together, when each was computed last; a dash where none is stored."""
     units = store.read_records(entry.id).values()
     alone = len(entry.runs) == 1
     took = [store.latest_seconds(unit) for unit in units if alone or unit["file"] == execution]
