@@ -128,6 +128,17 @@ def test_a_parameter_keeps_its_comment_and_its_type():
     )
 
 
+@pytest.mark.parametrize(
+    ("seconds", "again", "said"), [(4.0, 80.0, "80 s"), (4.0, 600.0, "10 min"), (9e3, None, "2.5 h")]
+)
+def test_the_cost_is_that_of_the_own_units_when_they_were_computed_last(monkeypatch, seconds, again, said):
+    one = {"seconds": seconds, "file": "biodeg"} | ({"computed_again": {"seconds": again}} if again else {})
+    units = {"one": one, "another": {"seconds": 1e6, "file": "german_credit"}}
+    monkeypatch.setattr(experiment_page.store, "read_records", lambda _: units)
+    assert experiment_page.cost(SEVERAL, "biodeg") == said
+    assert experiment_page.cost(SEVERAL, "default_credit") == "–"
+
+
 def test_an_experiment_with_one_execution_has_no_tabs_and_keeps_its_order():
     cells = page(ALONE).cells
     whole = text_of(cells)
