@@ -14,29 +14,30 @@
   );
 })();
 
-// A box that scrolls can be reached with a key, so that arrows scroll it; one that has no need to is left out.
+// A box that scrolls can be reached with a key, so that arrows scroll it; one that has no need to is left out. Boxes are
+// looked at again when they change their size, as one that is unfolded does: the theme, which takes -1 for a box that
+// does not scroll, looks only when the window changes.
 (() => {
   "use strict";
   const boxes = "figure, pre, div.math, div.cell_output, div.output, .pst-scrollable-table-container, .table-scroll";
-  function reach() {
-    for (const box of document.querySelectorAll(`.bd-article :is(${boxes})`)) {
-      const style = getComputedStyle(box);
-      const across = /auto|scroll/.test(style.overflowX) && box.scrollWidth > box.clientWidth;
-      const down = /auto|scroll/.test(style.overflowY) && box.scrollHeight > box.clientHeight;
-      if (across || down) {
-        if (!box.hasAttribute("tabindex")) {
-          box.tabIndex = 0;
-          box.dataset.reached = "";
-        }
-      } else if ("reached" in box.dataset) {
-        box.removeAttribute("tabindex");
-        delete box.dataset.reached;
+  function reach(box) {
+    const style = getComputedStyle(box);
+    const across = /auto|scroll/.test(style.overflowX) && box.scrollWidth > box.clientWidth;
+    const down = /auto|scroll/.test(style.overflowY) && box.scrollHeight > box.clientHeight;
+    if (across || down) {
+      if (box.getAttribute("tabindex") !== "0") {
+        box.tabIndex = 0;
+        box.dataset.reached = "";
       }
+    } else if ("reached" in box.dataset) {
+      box.removeAttribute("tabindex");
+      delete box.dataset.reached;
     }
   }
   window.addEventListener("load", () => {
-    reach();
-    if (window.MathJax && window.MathJax.startup) window.MathJax.startup.promise.then(reach);
-    window.addEventListener("resize", reach);
+    const all = [...document.querySelectorAll(`.bd-article :is(${boxes})`)];
+    const sizes = new ResizeObserver((changed) => changed.forEach((one) => reach(one.target)));
+    all.forEach((box) => sizes.observe(box));
+    if (window.MathJax && window.MathJax.startup) window.MathJax.startup.promise.then(() => all.forEach(reach));
   });
 })();
