@@ -114,11 +114,12 @@ def _named(
             caption = found["text"]
             figures.append((name, _plain(caption)))
             drawing = _DRAWING.search(found[0])
-            links = {f"#cite-{name}": "Cite", scripts.get(name): "Script of this figure"}
-            links |= {drawing and drawing[1]: "Figure as SVG"}
-            shown = "".join(f' <a class="cite-link" href="{to}">{said}</a>' for to, said in links.items() if to)
+            links = {scripts.get(name): "Script of this figure", drawing and drawing[1]: "Figure as SVG"}
+            shown = [f'<a href="{to}">{said}</a>' for to, said in links.items() if to]
+            shown.append(f'<a class="cite-link" href="#cite-{name}">Cite</a>')
+            shown = f'<!-- cited --> <span class="figure-links">{" ".join(shown)}</span><!-- /cited -->'
             place = caption.rfind("</p>") if "</p>" in caption else len(caption)
-            return found[0].replace(caption, f"{caption[:place]}<!-- cited -->{shown}<!-- /cited -->{caption[place:]}")
+            return found[0].replace(caption, caption[:place] + shown + caption[place:])
         own = _ID.search(found["table"])
         name = own[1] if own else _free(f"{section}-table", taken)
         caption = found["caption"] or ""

@@ -87,8 +87,8 @@ def scripts(notebook: NotebookNode, page: str) -> dict[str, str]:
 def _statements(cell: NotebookNode) -> Iterator[tuple[ast.stmt, str, bool]]:
     """The statements of a cell, an import for each name; their text; whether the cell shows their value."""
     lines, above, body = cell.source.splitlines(), 0, ast.parse(cell.source).body
-    for node in body:
-        shared = node.lineno <= above
+    for node, after in zip(body, [*body[1:], None], strict=True):
+        shared = node.lineno <= above or (after and after.lineno <= node.end_lineno)  # a line with another statement
         text = ast.unparse(node) if shared else "\n".join(lines[above : node.end_lineno]).rstrip(";")
         above = node.end_lineno
         if isinstance(node, _IMPORT):
@@ -105,17 +105,18 @@ def _statements(cell: NotebookNode) -> Iterator[tuple[ast.stmt, str, bool]]:
 @cache
 def _meaning(text: str, shown: bool) -> Meaning:
     (node,) = ast.parse(text).body
+    every = list(ast.walk(node))
     binds, reads = _names(text)
     always, defines = binds, isinstance(node, ast.FunctionDef)
     if isinstance(node, ast.For | ast.While | ast.If | ast.With | ast.Try):
         reads, always = _flow([node], frozenset())
     parts, together, changes, calls = {}, [], set(), []
-    for target, value in _bindings(node):
+    for target, value in _bindings(every):
         names = _stores(target)
         parts |= {name: parts.get(name, frozenset()) | _roots(value) for name in names}
         if isinstance(value, ast.Call):
             together.append(names)
-    for one in ast.walk(node):
+    for one in every:
         match one:
             case ast.Attribute(ctx=ast.Store() | ast.Del()) | ast.Subscript(ctx=ast.Store() | ast.Del()):
                 changes |= _roots(one)
@@ -139,7 +140,7 @@ def _meaning(text: str, shown: bool) -> Meaning:
         parts=parts,
         together=tuple(together),
         stateful=not defines and bool(_STATEFUL.search(text)),
-        carries=isinstance(node, ast.Assign) and not any(isinstance(one, ast.Call) for one in ast.walk(node)),
+        carries=isinstance(node, ast.Assign) and not any(isinstance(one, ast.Call) for one in every),
     )
 
 
@@ -200,9 +201,9 @@ def _stores(target: ast.AST | None) -> Names:
     return frozenset(one.id for one in names if isinstance(one.ctx, ast.Store))
 
 
-def _bindings(node: ast.AST) -> Iterator[tuple[ast.AST, ast.AST]]:
+def _bindings(every: list[ast.AST]) -> Iterator[tuple[ast.AST, ast.AST]]:
     """Targets and what they, or the elements of which, they are bound to: one by one where the text tells."""
-    for one in ast.walk(node):
+    for one in every:
         match one:
             case ast.Assign(targets, value):
                 pairs = [(target, value) for target in targets]
@@ -314,12 +315,13 @@ def _script(kept: list[Statement], name: str, caption: str, page: str) -> str:
     lines = [f"# {line}" for line in [*head, f"    python {name}.py [FILE.svg]"]]
     imports = [one.node for one in kept if isinstance(one.node, _IMPORT)]
     *others, last = [one for one in kept if not isinstance(one.node, _IMPORT)]
-    if isinstance(last.node, ast.Expr) and not isinstance(last.node.value, ast.Call):
-        figure = last.text.strip()
-    else:
-        figure = "pyplot.gcf()"
-        others.append(last)
-        imports += ast.parse("from matplotlib import pyplot").body
+    match last.node:
+        case ast.Expr(ast.Name() | ast.Attribute() | ast.Subscript()):
+            figure = last.text.strip()
+        case _:
+            figure = "pyplot.gcf()"
+            others.append(last)
+            imports += ast.parse("from matplotlib import pyplot").body
     lines += ["", *_imports([*imports, *ast.parse("import sys").body])]
     before = None
     for one in others:
@@ -328,7 +330,10 @@ def _script(kept: list[Statement], name: str, caption: str, page: str) -> str:
         blank = len(one.text) - len(text) if before and before.cell == one.cell else 1
         lines += [""] * (2 if defines else blank) + [text]
         before = one
-    lines += [f'\nfile = sys.argv[1] if sys.argv[1:] else "{name}.svg"', f'{figure}.savefig(file, bbox_inches="tight")']
+    lines += [f'\nfile = sys.argv[1] if sys.argv[1:] else "{name}.svg"']
+    if figure.isidentifier() or figure == "pyplot.gcf()":  # as where cells are run: what is open is laid out twice
+        lines.append(f"{figure}.draw_without_rendering()")
+    lines += [f'{figure}.savefig(file, bbox_inches="tight")']
     return "\n".join(lines) + "\n"
 
 
