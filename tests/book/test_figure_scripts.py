@@ -91,54 +91,53 @@ def test_a_script_says_what_it_is_imports_what_it_needs_and_saves_its_figure():
     )
 
 
-#: One of each paper and what else differs: drawn on the page or by a function, from results, of a tab, of an audit.
-DRAWN = {
-    "papers/kleindessner2023/index": "fig-one-look",
-    "papers/vu2022/min-max": "fig-flip-flop",
-    "papers/rathore2025/index": "fig-rathore2025-story",
-    "papers/lee2023/index": "fig-lee2023-story",
-    "papers/zhou2024/index": "fig-zhou2024-story",
-    "experiments/vu2022-pareto": "fig-pareto-biodeg",
-}
-HTML = paths.build("html")
+#: One of each paper: drawn by the page itself or by a function, and from the stored results of a tab.
+DRAWN = (
+    "fig-one-look",
+    "fig-flip-flop",
+    "fig-rathore2025-story",
+    "fig-lee2023-story",
+    "fig-zhou2024-story",
+    "fig-pareto-biodeg",
+)
+OTHERS = {path.stem for path in paths.build("html", "_static", "figures").glob("*.py")} - set(DRAWN)
 _FIGURE = re.compile(
     r'<figure[^>]* id="([^"]+)"(?:(?!</figure>).)*?href="([^"]+\.py)">Script of this figure</a>'
     r'(?:(?!</figure>).)*?href="([^"]+\.svg)">Figure as SVG</a>',
     re.DOTALL,
 )
-ALL = {
-    name: (path, script, drawing)
-    for path in sorted(HTML.rglob("*.html"))
-    for name, script, drawing in _FIGURE.findall(path.read_text(encoding="utf-8"))
-}
 
 
-def test_every_script_is_linked_below_its_figure(html):
-    written = {path.stem for path in (html / "_static" / "figures").glob("*.py")}
+@pytest.fixture(scope="module")
+def figures(html):
+    """The files of the script and of the drawing to which the caption of each figure leads."""
+    found = {}
+    for page in html.rglob("*.html"):
+        for name, *links in _FIGURE.findall(page.read_text(encoding="utf-8")):
+            found[name] = [(page.parent / link).resolve() for link in links]
+    return found
+
+
+def test_every_script_is_linked_below_its_figure(html, figures):
+    written = {path.stem: path for path in (html / "_static" / "figures").glob("*.py")}
     assert len(written) > 200
-    assert {name for name, (_, script, _) in ALL.items() if script.endswith(f"/{name}.py")} == written
-    assert set(DRAWN.values()) <= written
+    assert {name: script for name, (script, _) in figures.items()} == written
 
 
 @pytest.mark.parametrize(
-    "name",
-    [
-        *DRAWN.values(),
-        *(pytest.param(name, marks=pytest.mark.exhaustive) for name in ALL if name not in DRAWN.values()),
-    ],
+    "name", [*DRAWN, *(pytest.param(name, marks=pytest.mark.exhaustive) for name in sorted(OTHERS))]
 )
-def test_a_script_run_alone_draws_what_the_page_shows(name, html, tmp_path):
-    path, script, drawing = ALL[name]
-    program = (path.parent / script).resolve()
+def test_a_script_run_alone_draws_what_the_page_shows(name, figures, tmp_path):
+    script, drawing = figures[name]
     own = {key: os.environ[key] for key in ("PATH", "HOME") if key in os.environ} | numeric_environment()
     own |= {"PYTHONPATH": str(paths.root() / "src"), "MPLCONFIGDIR": os.environ["MPLCONFIGDIR"]}
     done = subprocess.run(
-        [sys.executable, str(program)], cwd=tmp_path, env=own, capture_output=True, text=True, timeout=900
+        [sys.executable, str(script)], cwd=tmp_path, env=own, capture_output=True, text=True, timeout=900
     )
     assert done.returncode == 0, done.stderr
     assert [file.name for file in tmp_path.iterdir()] == [f"{name}.svg"]
     drawn = lighter((tmp_path / f"{name}.svg").read_text(encoding="utf-8"))
-    assert _numbered(drawn) == _numbered((path.parent / drawing).read_text(encoding="utf-8"))
+    assert _numbered(drawn) == _numbered(drawing.read_text(encoding="utf-8"))
 
 
 def _numbered(svg):

@@ -23,8 +23,8 @@ from nbformat import NotebookNode
 _CHANGES = re.compile(r"(partial_)?fit(_\w+)?|append|extend|update|pop|popleft|setdefault|sort|shuffle")
 #: Calls that show, write or test what there is.
 _TELLS = re.compile(r"(.*\.)?(print|display|assert_\w+|write\w*|to_\w+)")
-#: Makes what changes with every use.
-_STATEFUL = re.compile(r"\b(default_rng|RandomState|iter)\(")
+#: Functions that make what changes with every use.
+_STATEFUL = re.compile(r"(.*\.)?(default_rng|RandomState|iter)")
 _PASS_ON = {"zip", "enumerate", "list", "tuple", "reversed", "sorted"}
 _IMPORT = ast.Import | ast.ImportFrom
 _OURS = ("compendium", "evenspan")
@@ -42,7 +42,7 @@ class Meaning(NamedTuple):
     calls: tuple[tuple[str, bool, Names], ...]  # those that are statements: first name, whether a method, arguments
     parts: dict[str, Names]  # names bound to a part of the objects of others
     together: tuple[Names, ...]  # names bound from one call
-    stateful: bool
+    stateful: Names  # names bound to what changes with every use
     carries: bool  # no call: the names that it binds may stand for functions that it reads
 
 
@@ -110,12 +110,15 @@ def _meaning(text: str, shown: bool) -> Meaning:
     always, defines = binds, isinstance(node, ast.FunctionDef)
     if isinstance(node, ast.For | ast.While | ast.If | ast.With | ast.Try):
         reads, always = _flow([node], frozenset())
-    parts, together, changes, calls = {}, [], set(), []
+    parts, together, stateful, changes, calls = {}, [], set(), set(), []
     for target, value in _bindings(every):
         names = _stores(target)
         parts |= {name: parts.get(name, frozenset()) | _roots(value) for name in names}
         if isinstance(value, ast.Call):
             together.append(names)
+        makers = (one.func for one in (value, *getattr(value, "values", ())) if isinstance(one, ast.Call))
+        if any(_STATEFUL.fullmatch(ast.unparse(maker)) for maker in makers):
+            stateful |= names
     for one in every:
         match one:
             case ast.Attribute(ctx=ast.Store() | ast.Del()) | ast.Subscript(ctx=ast.Store() | ast.Del()):
@@ -139,7 +142,7 @@ def _meaning(text: str, shown: bool) -> Meaning:
         calls=tuple(calls),
         parts=parts,
         together=tuple(together),
-        stateful=not defines and bool(_STATEFUL.search(text)),
+        stateful=frozenset(stateful),
         carries=isinstance(node, ast.Assign) and not any(isinstance(one, ast.Call) for one in every),
     )
 
@@ -281,7 +284,7 @@ def _bound(one: Statement, place: int) -> dict[str, Bound]:
         carried = [one.scope[other] for other in meaning.reads if meaning.carries and other in one.scope]
         found[name] = Bound(
             imported=False,
-            stateful=meaning.stateful,
+            stateful=name in meaning.stateful,
             objects=frozenset(objects).union(*(other.objects for other in of)),
             later=meaning.later.union(*(other.later for other in carried)),
             changes=(one.changes & meaning.later).union(*(other.changes for other in carried)),
@@ -315,13 +318,14 @@ def _script(kept: list[Statement], name: str, caption: str, page: str) -> str:
     lines = [f"# {line}" for line in [*head, f"    python {name}.py [FILE.svg]"]]
     imports = [one.node for one in kept if isinstance(one.node, _IMPORT)]
     *others, last = [one for one in kept if not isinstance(one.node, _IMPORT)]
-    match last.node:
-        case ast.Expr(ast.Name() | ast.Attribute() | ast.Subscript()):
-            figure = last.text.strip()
-        case _:
-            figure = "pyplot.gcf()"
-            others.append(last)
-            imports += ast.parse("from matplotlib import pyplot").body
+    shown = last.node.value if isinstance(last.node, ast.Expr) else None
+    if isinstance(shown, ast.Name | ast.Attribute | ast.Subscript):
+        figure = last.text.strip()
+    else:
+        others.append(last)
+        names = [name.asname or name.name for one in imports for name in one.names if name.name.endswith("pyplot")]
+        imports += [] if names else ast.parse("from matplotlib import pyplot").body
+        figure = f"{names[0] if names else 'pyplot'}.gcf()"
     lines += ["", *_imports([*imports, *ast.parse("import sys").body])]
     before = None
     for one in others:
@@ -331,7 +335,7 @@ def _script(kept: list[Statement], name: str, caption: str, page: str) -> str:
         lines += [""] * (2 if defines else blank) + [text]
         before = one
     lines += [f'\nfile = sys.argv[1] if sys.argv[1:] else "{name}.svg"']
-    if figure.isidentifier() or figure == "pyplot.gcf()":  # as where cells are run: what is open is laid out twice
+    if not isinstance(shown, ast.Attribute | ast.Subscript):  # where cells run, what is open is laid out before
         lines.append(f"{figure}.draw_without_rendering()")
     lines += [f'{figure}.savefig(file, bbox_inches="tight")']
     return "\n".join(lines) + "\n"
