@@ -142,7 +142,7 @@ def test_a_script_run_alone_draws_what_the_page_shows(name, figures, tmp_path):
 
 def _numbered(svg):
     """A drawing with ids in their order: those of matplotlib follow from the last bits of its numbers."""
-    ids = {}
+    ids, svg = {}, svg.strip()
     return re.sub(
         r'(?<= id=")[^"]+|(?<=url\(#)[^)]+|(?<=href="#)[^"]+', lambda m: ids.setdefault(m[0], str(len(ids))), svg
     )

@@ -41,7 +41,7 @@ class Meaning(NamedTuple):
     changes: Names
     calls: tuple[tuple[str, bool, Names], ...]  # those that are statements: first name, whether a method, arguments
     parts: dict[str, Names]  # names bound to a part of the objects of others
-    together: tuple[Names, ...]  # names bound from one call
+    together: bool  # an assignment of a call: its names stand for one object
     stateful: Names  # names bound to what changes with every use
     carries: bool  # no call: the names that it binds may stand for functions that it reads
 
@@ -51,7 +51,7 @@ class Bound(NamedTuple):
 
     imported: bool
     stateful: bool
-    objects: frozenset[tuple]
+    objects: frozenset[tuple[int, str]]  # the statement that made it, and its name there
     later: Names  # read when it is called
     changes: Names  # changed when it is called
 
@@ -80,7 +80,7 @@ def scripts(notebook: NotebookNode, page: str) -> dict[str, str]:
                 statements.append(_placed(node, text, number, _meaning(text, shown), scope))
                 scope = scope | _bound(statements[-1], len(statements))
             if name := make_id(figure.get("name", "")):
-                found[name] = _script(needed(statements), name, figure["caption"], page)
+                found[name] = _script(needed(statements), name, figure.get("caption", ""), page)
     return found
 
 
@@ -110,12 +110,10 @@ def _meaning(text: str, shown: bool) -> Meaning:
     always, defines = binds, isinstance(node, ast.FunctionDef)
     if isinstance(node, ast.For | ast.While | ast.If | ast.With | ast.Try):
         reads, always = _flow([node], frozenset())
-    parts, together, stateful, changes, calls = {}, [], set(), set(), []
+    parts, stateful, changes, calls = {}, set(), set(), []
     for target, value in _bindings(every):
         names = _stores(target)
         parts |= {name: parts.get(name, frozenset()) | _roots(value) for name in names}
-        if isinstance(value, ast.Call):
-            together.append(names)
         makers = (one.func for one in (value, *getattr(value, "values", ())) if isinstance(one, ast.Call))
         if any(_STATEFUL.fullmatch(ast.unparse(maker)) for maker in makers):
             stateful |= names
@@ -133,15 +131,18 @@ def _meaning(text: str, shown: bool) -> Meaning:
                 calls.append((first, isinstance(func, ast.Attribute), frozenset().union(*given)))
     if isinstance(node, ast.AugAssign):
         reads |= changes
+    if defines:
+        computed = [*node.decorator_list, *node.args.defaults, *filter(None, node.args.kw_defaults)]
+        at_once = _names(ast.unparse(ast.List(computed)))[1]
     return Meaning(
         binds=binds,
         always=always,
-        reads=_names(f"[{','.join(map(ast.unparse, _at_once(node)))}]")[1] if defines else reads,
+        reads=at_once if defines else reads,
         later=reads if defines else frozenset(),
         changes=frozenset(changes),
         calls=tuple(calls),
         parts=parts,
-        together=tuple(together),
+        together=isinstance(node, ast.Assign) and isinstance(node.value, ast.Call),
         stateful=frozenset(stateful),
         carries=isinstance(node, ast.Assign) and not any(isinstance(one, ast.Call) for one in every),
     )
@@ -159,11 +160,6 @@ def _names(source: str) -> tuple[Names, Names]:
     binds = frozenset(one.get_name() for one in symbols if one.is_assigned() or one.is_imported())
     reads = frozenset(one.get_name() for one in symbols if one.is_referenced())
     return binds, reads.union(*map(read, whole.get_children()))
-
-
-def _at_once(node: ast.FunctionDef) -> list[ast.expr]:
-    """What is computed where a function is defined."""
-    return [*node.decorator_list, *node.args.defaults, *filter(None, node.args.kw_defaults)]
 
 
 def _flow(body: list[ast.stmt], bound: Names) -> tuple[Names, Names]:
@@ -280,12 +276,11 @@ def _bound(one: Statement, place: int) -> dict[str, Bound]:
             continue
         of = [one.scope[other] for other in meaning.parts.get(name, ()) if other in one.scope]
         of = [other for other in of if not other.stateful]  # what it makes is no part of it
-        objects = {(place, name), *((place, *sorted(group)) for group in meaning.together if name in group)}
         carried = [one.scope[other] for other in meaning.reads if meaning.carries and other in one.scope]
         found[name] = Bound(
             imported=False,
             stateful=name in meaning.stateful,
-            objects=frozenset(objects).union(*(other.objects for other in of)),
+            objects=frozenset([(place, "" if meaning.together else name)]).union(*(other.objects for other in of)),
             later=meaning.later.union(*(other.later for other in carried)),
             changes=(one.changes & meaning.later).union(*(other.changes for other in carried)),
         )
@@ -296,7 +291,7 @@ def needed(page: list[Statement]) -> list[Statement]:
     """The statements that the last one of a page needs, and it, in their order."""
     kept, names = [page[-1]], page[-1].needs
 
-    def objects(names: Names) -> set[tuple]:
+    def objects(names: Names) -> set[tuple[int, str]]:
         return set().union(*(one.scope[name].objects for name in names if name in one.scope))
 
     for one in page[-2::-1]:
