@@ -87,7 +87,7 @@ def test_a_script_says_what_it_is_imports_what_it_needs_and_saves_its_figure():
         "import sys\n\nimport numpy as np\nfrom matplotlib import pyplot\n\nfrom compendium import book\n\n"
         "k = 3  # components\n\n# Only a start.\nx = np.arange(k)\n\n\ndef f():\n    return x\n\n\nbook.draw(f())\n\n"
         'file = sys.argv[1] if sys.argv[1:] else "fig-a.svg"\n'
-        'pyplot.gcf().draw_without_rendering()\npyplot.gcf().savefig(file, bbox_inches="tight")\n'
+        'pyplot.gcf().savefig(file, bbox_inches="tight")\n'
     )
 
 
