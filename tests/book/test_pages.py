@@ -38,11 +38,24 @@ READ = """async () => {
     images.forEach(i => { i.loading = 'eager' });
     await Promise.all(images.map(i => i.decode().catch(() => null)));
     const all = s => [...document.querySelectorAll(s)];
+    // In points at which it is shown; exponents and indices of a formula are as small as their line makes them.
+    const article = document.querySelector('.bd-article'), room = getComputedStyle(article);
+    const column = article.clientWidth - parseFloat(room.paddingLeft) - parseFloat(room.paddingRight);
+    const small = async i => {
+        const drawn = new DOMParser().parseFromString(await (await fetch(i.src)).text(), 'image/svg+xml');
+        const shown = i.clientWidth || Math.min(i.naturalWidth, column);
+        const scale = 0.75 * shown / drawn.documentElement.viewBox.baseVal.width;
+        const size = text => Math.max(...[text, ...text.children].map(e => parseFloat(e.style.fontSize) || 0));
+        const least = Math.min(...[...drawn.querySelectorAll('[id^=text_]')].map(g => size(g.querySelector('text'))));
+        return scale * least > 7.99 || least === Infinity ? [] : [`${(scale * least).toFixed(2)}: ${short(i)}`];
+    };
+    const drawings = images.filter(i => i.closest('.bd-article') && i.src.endsWith('.svg'));
     const columns = all('.beside').map(e => ['.beside-text', '.beside-code'].map(
         s => e.querySelector(s).getBoundingClientRect()));
     return {
         'images that do not load': images.filter(i => !i.naturalWidth).map(short),
         'images without an alternative text': images.filter(i => !(i.alt || '').trim()).map(short),
+        'text of figures below 8 points': (await Promise.all(drawings.map(small))).flat(),
         'formulas that were not typeset': all('.math').filter(e => !e.querySelector('mjx-container')).map(short),
         'formulas with an error': all('mjx-merror, [data-mjx-error]').map(e => e.textContent),
         'derivations that are not left of their code, inside the screen': columns.filter(

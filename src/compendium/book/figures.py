@@ -16,12 +16,13 @@ from matplotlib.patches import Patch
 from evenspan.core.answer import FairSubspace
 from evenspan.core.moments import GroupMoments
 from evenspan.displays.method_looks import group_looks, look, looks
-from evenspan.displays.style import INK, SOURCES
+from evenspan.displays.style import COLUMN, INK, SOURCES
 from evenspan.reconstruction import JointRange
 
 
 def panels(down: int, across: int, size: tuple[float, float], **shared) -> tuple[Figure, np.ndarray]:
-    """A figure of so many inches with a grid of panels, which may share axes."""
+    """A figure of so many inches, at most a column wide, with a grid of panels, which may share axes."""
+    size = min(size[0], COLUMN), size[1]
     return plt.subplots(down, across, figsize=size, squeeze=False, layout="constrained", **shared)
 
 
@@ -84,7 +85,7 @@ def two_groups(X: np.ndarray, groups: np.ndarray, subspaces: dict[str, FairSubsp
         At most three one-dimensional answers by the name of their method.
     """
     own = group_looks(np.unique(groups).tolist())
-    fig = plt.figure(figsize=(9.6, 4.6), layout="constrained")
+    fig = plt.figure(figsize=(COLUMN, 4.2), layout="constrained")
     places = fig.add_gridspec(len(subspaces), 2, width_ratios=[1.15, 1])
     plane = fig.add_subplot(places[:, 0])
     for label, (colour, marker, *_) in own.items():
@@ -173,7 +174,7 @@ def joint_range(
     edge = lower_left(joint)
     own = looks(points, others=True)
     least = (joint.support(0.0).value, joint.support(np.pi / 2).value)
-    fig, (whole, near) = plt.subplots(1, 2, figsize=(10.4, 5.2), layout="constrained")
+    fig, (whole, near) = plt.subplots(1, 2, figsize=(COLUMN, 4.6), layout="constrained")
     for panel in (whole, near):
         panel.fill(*polygon.T, color="#dfe9f2", zorder=0)
         panel.plot(*np.vstack([polygon, polygon[:1]]).T, color="#7f9cb5", linewidth=1.1)

@@ -17,6 +17,7 @@ from compendium import data as datasets
 from compendium import paths
 from compendium.catalogue import catalogue
 from evenspan.core.errors import ExecutionError, ResultError
+from evenspan.displays.style import SETTINGS
 
 from ..keep import built
 from ..ledger import links as ledger_links
@@ -33,6 +34,10 @@ _CLIPPED = re.compile(
     rf'<g clip-path="(url\([^"]*\))">(?:{_MARK.pattern})+</g>(?:<g clip-path="\1">(?:{_MARK.pattern})+</g>)+'
 )
 _STYLED = re.compile(r'<use [^>]*?( style="[^"]*")/>(?:<use [^>]*?\1/>)+')
+_UPRIGHT = re.compile(r' transform="rotate\(-0 [^"]*\)"')
+#: The family of every word and, without those that may stand in for it, of every sign of a formula.
+_FAMILY = re.compile(r"; font-family: 'DejaVu Sans'[^;\"]*")
+_FAMILIES = ", ".join(f"'{name}'" for name in SETTINGS["font.sans-serif"])
 #: Files below ``_build/examples`` by the chapter that writes them.
 EXAMPLES = {"yours/audit": "audit/report.html"}
 
@@ -130,11 +135,15 @@ def _write_page(notebook, page: Path) -> None:
 def lighter(svg: str) -> str:
     """A drawing of Matplotlib that looks the same and has fewer letters.
 
-    Places to a hundredth of a point, no blanks between elements or steps of a line, and marks that follow each other
-    with one clip and one style for all of them.
+    Places to a hundredth of a point, no blanks between elements or steps of a line, one family of letters for all text,
+    and marks that follow each other with one clip and one style for all of them.
     """
     svg = re.sub(r">\s+<", "><", re.sub(r"<metadata>.*?</metadata>", "", svg, flags=re.DOTALL)).replace(" \nL ", "L")
     svg = _PLACES.sub(lambda places: _DECIMALS.sub(lambda number: f"{round(float(number[0]), 2):g}", places[0]), svg)
+    svg = _FAMILY.sub("", _UPRIGHT.sub("", svg))
+    svg = svg.replace(
+        '<style type="text/css">', f'<style type="text/css">text{{font-family: {_FAMILIES}, sans-serif}}', 1
+    )
     svg = _CLIPPED.sub(lambda marks: f'<g clip-path="{marks[1]}">{"".join(_MARK.findall(marks[0]))}</g>', svg)
     return _STYLED.sub(lambda marks: f"<g{marks[1]}>{marks[0].replace(marks[1], '')}</g>", svg)
 

@@ -11,6 +11,8 @@ from itertools import count
 #: tests tell from these; their sky blue, purple and yellow have less than 3:1 against white, or nearly so.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#8A0F6E", "#7A6CFF", "#6B2D0A", "#333333")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
+#: Inches across a column of the book: the page scales a wider figure down, and its text with it.
+COLUMN = 8.0
 INK = "#222222"
 TICKS = "#555555"
 #: Where a number comes from, the same in every figure: colour and marker, the printed ones hollow.
@@ -29,13 +31,17 @@ SETTINGS = {
     "axes.titlesize": "medium",
     "figure.facecolor": "white",
     "figure.dpi": 100,
-    "font.family": "DejaVu Sans",
+    "figure.figsize": (COLUMN, 4.8),
+    # Matplotlib sets text in the first; the others are as wide, or nearly so, where a reader's computer lacks it.
+    "font.family": "sans-serif",
+    "font.sans-serif": ["DejaVu Sans", "Verdana", "Geneva"],
     "font.size": 10,
     "grid.color": "#e4e4e4",
     "grid.linewidth": 0.8,
     "hatch.linewidth": 0.8,
     "legend.frameon": False,
     "savefig.facecolor": "white",
+    "svg.fonttype": "none",  # text stays text
     "svg.hashsalt": "evenspan",
     "text.color": INK,
     "xtick.color": TICKS,
@@ -62,4 +68,4 @@ def use() -> None:
     from matplotlib_inline.backend_inline import set_matplotlib_formats
 
     mpl.rcParams.update(settings())
-    set_matplotlib_formats("svg", metadata={"Date": None})
+    set_matplotlib_formats("svg", metadata={"Date": None}, pad_inches=0.04)
