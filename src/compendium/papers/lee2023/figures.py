@@ -77,7 +77,8 @@ def errors(curves: pd.DataFrame, slopes: pd.DataFrame, delta: float) -> Figure:
             panel.set_ylabel(f"{100 * (1 - delta):g} % quantile")
         column[-1].set_xlabel("rows of a block")
     entries = [entry(*look, "-") for look in experiments]
-    return explained(fig, entries + [entry("no more than rounding", marker="o", mfc="white")] * noise)
+    entries += [entry("no more than rounding", marker="o", mfc="white")] * noise
+    return explained(fig, entries, fontsize="small")
 
 
 def rows_needed(needs: pd.DataFrame, levels: dict[str, float]) -> Figure:
@@ -186,13 +187,13 @@ def price_of_directions(price: pd.DataFrame, references: pd.DataFrame) -> Figure
 def convergence(points: pd.DataFrame, floor: float = TINY) -> Figure:
     """How far power iterations are from their limit, against the ratio of eigenvalues to the power of the steps.
 
-    A panel for each iteration, a colour and marker for each m. What is below ``floor`` in either is drawn there,
-    hollow.
+    A panel for each iteration, a colour and marker for each m. What is below ``floor`` on one of the axes is drawn
+    there, hollow.
     """
     if points.empty:
         return words("No ratio is determined here: too few eigenvalues are above rounding.")
     kinds, sizes = list(dict.fromkeys(points["what"])), _dressed(sorted(points["m"].unique()))
-    fig, axes = panels(1, len(kinds), (3.95 * len(kinds), 3.9))
+    fig, axes = panels(1, len(kinds), (2.5 * len(kinds) + 2.9, 4.2))
     reached = (points[["rate", "sine"]] < floor).any(axis=1)
     points = points.assign(rate=points["rate"].clip(lower=floor), sine=points["sine"].clip(lower=floor))
     for panel, what in zip(axes.flat, kinds, strict=True):
@@ -200,7 +201,7 @@ def convergence(points: pd.DataFrame, floor: float = TINY) -> Figure:
         for m, colour, marker in sizes:
             for rows, face in ((of_kind & ~reached, colour), (of_kind & reached, "white")):
                 some = points[rows & (points["m"] == m)]
-                own = {"color": colour, "markerfacecolor": face, "alpha": 0.75, "markersize": 6, "clip_on": False}
+                own = {"color": colour, "markerfacecolor": face, "alpha": 0.75, "markersize": 6}
                 panel.plot(some["rate"], some["sine"], marker, **own)
         ends = [points.loc[of_kind, "rate"].min(), 1.0]
         panel.plot(ends, ends, color=INK, linewidth=1, linestyle=":")
@@ -213,7 +214,7 @@ def convergence(points: pd.DataFrame, floor: float = TINY) -> Figure:
     entries.append(entry("sine = ratio ^ steps", line=":"))
     if reached.any():
         entries.append(entry(f"one of the two below {floor:g}", marker="o", mfc="white"))
-    return explained(fig, by_rows(entries, 5), 5)
+    return explained(fig, by_rows(entries, 3), 3)
 
 
 def beside_quoted(table: pd.DataFrame) -> Figure:

@@ -52,7 +52,8 @@ def judged(summary: pd.DataFrame, metrics: Sequence[str], published: pd.DataFram
         panel.set_yticks(y, [textwrap.fill(method, 26) for method in methods])
         panel.xaxis.set_major_locator(MaxNLocator(3))
     axes[0, 0].invert_yaxis()
-    return explained(fig, axes[0, 0].get_legend_handles_labels()[0], 2)
+    entries = axes[0, 0].get_legend_handles_labels()[0]
+    return explained(fig, entries) if len(entries) > 1 else fig
 
 
 def search_paths(paths: pd.DataFrame, metrics: list[str]) -> Figure:
@@ -87,7 +88,7 @@ def readings(table_: pd.DataFrame) -> Figure:
     panel.plot(shown.loc[first, "deviation"], y[first], "o", color=COLOURS[0], label="as fixed before")
     panel.plot(shown.loc[~first, "deviation"], y[~first], "s", color=COLOURS[1], mfc="white", label="other reading")
     panel.set_yticks(y, [f"{m}: {r}" for m, r in zip(shown["method"], shown["reading"], strict=True)], fontsize="small")
-    panel.invert_yaxis()
+    panel.set_ylim(y.max() + 0.8, -0.8)
     panel.set_xlim(left=-0.01 * shown["deviation"].max())
     panel.set_xlabel("mean absolute deviation from the printed ACC, NMI, Bal and MNCE")
     return explained(fig, panel.get_legend_handles_labels()[0], 2, fontsize="small")
@@ -106,12 +107,12 @@ def kernel_weights(weights: pd.DataFrame, names: list[str]) -> Figure:
         y = own["kernel"] + 0.2 * (place - (len(methods) - 1) / 2)
         drawn = {"linestyle": "", "markersize": 5, "capsize": 2, "elinewidth": 1} | look.mark()
         panel.errorbar(own["mean"], y, xerr=arms(own, "mean"), **drawn)
+    names = [name.replace("^2", "²").replace("^4", "⁴") for name in names]
     panel.set_yticks(range(1, len(names) + 1), [f"{i} {name}" for i, name in enumerate(names, 1)], fontsize="small")
     panel.invert_yaxis()
     panel.set_xlim(left=0.0)
     panel.set_xlabel("kernel weight; dashed: equal weights")
-    handles = method_looks.handles(methods.values())
-    return explained(fig, handles, min(len(handles), 3), fontsize="small")
+    return explained(fig, method_looks.handles(methods.values()), fontsize="small")
 
 
 def quality_and_fairness(summary: pd.DataFrame, fairness: str, qualities: list[str]) -> Figure:
@@ -125,11 +126,12 @@ def quality_and_fairness(summary: pd.DataFrame, fairness: str, qualities: list[s
     for panel, metric in zip(axes.flat, qualities, strict=True):
         for method, look in looked.items():
             own = wide.loc[method]
-            drawn = {"linestyle": "", "markersize": 8, "capsize": 2, "elinewidth": 1} | look.open()
+            drawn = {"linestyle": "", "markersize": _size(look), "capsize": 2, "elinewidth": 1} | look.mark()
             (x, y), (across, up) = ((own[name, fairness], own[name, metric]) for name in ("mean", "std"))
             panel.errorbar(x, y, xerr=across, yerr=up, **drawn)
         panel.set(xlabel=fairness, ylabel=metric)
-    entries = [Line2D([], [], linestyle="", markersize=8, **look.open()) for look in looked.values()]
+        panel.locator_params(axis="x", nbins=5)
+    entries = [Line2D([], [], linestyle="", markersize=_size(look), **look.mark()) for look in looked.values()]
     return explained(fig, entries, 5, fontsize="small")
 
 
@@ -239,6 +241,11 @@ def starts(points: pd.DataFrame, value: str, label: str) -> Figure:
         panel.locator_params(axis="x", nbins=3)
     fig.supxlabel(label, fontsize="medium")
     return fig
+
+
+def _size(look: method_looks.Look) -> float:
+    """Of a mark: a variant is a ring around its method where both give the same answer."""
+    return 8.0 if look.fill == "full" else 12.0
 
 
 def _weight_axis(panel: Axes, weights: pd.Series) -> None:
