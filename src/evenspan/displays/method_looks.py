@@ -184,6 +184,17 @@ def looks(names: Iterable[str], *, others: bool = False) -> dict[str, Look]:
     return {name: found[name] for name in names}
 
 
+def ordered(names: Iterable[str]) -> list[str]:
+    """Names of methods in the order of legends: that of the table of methods, variants after their method.
+
+    >>> ordered(["c-FPCA", "JevdPCA (orthogonal)", "JevdPCA", "PCA"])
+    ['PCA', 'JevdPCA', 'JevdPCA (orthogonal)', 'c-FPCA']
+    """
+    places = {name: place for place, name in enumerate(KNOWN)}
+    found = {name: meaning(name) for name in names}
+    return sorted(found, key=lambda name: (places[found[name].method], found[name].variant))
+
+
 def _fills(marker: Marker) -> tuple[str, ...]:
     return FILLS[:2] if isinstance(marker, tuple) else FILLS
 
