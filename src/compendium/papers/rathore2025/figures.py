@@ -64,14 +64,14 @@ def panels(rows: pd.DataFrame) -> Figure:
                     if name == method or (dataset in UNCENTRED and len(line)):
                         panel.plot(line["k"], line["value"], dash, color=own.colour, linewidth=width)
                 if method in PUBLISHED:
-                    drawn = own.open() | {"markersize": 10.5 - 1.1 * number, "linestyle": ""}
+                    drawn = own.open() | {"markersize": 9.5 - 1.0 * number, "linestyle": ""}
                     panel.plot(theirs.index, theirs[method, metric], **drawn)
             panel.set_title(f"{title(dataset)}: {readable(metric)}")
             if metric == "R.E.":
                 panel.set_yscale("log")
                 plain_numbers(panel.yaxis)
     for panel in axes.flat:
-        panel.xaxis.set_major_locator(MaxNLocator(integer=True))
+        panel.xaxis.set_major_locator(MaxNLocator(5, integer=True))
     for panel in axes[-1]:
         panel.set_xlabel("dimensions r")
     handles = [
@@ -104,7 +104,7 @@ def losses(rows: pd.DataFrame) -> Figure:
         lower.set_yscale("symlog", linthresh=1.0)
         lower.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
         lower.set_xlabel("dimensions r")
-        lower.xaxis.set_major_locator(MaxNLocator(integer=True))
+        lower.xaxis.set_major_locator(MaxNLocator(5, integer=True))
     axes[0, 0].set_ylabel("larger group loss")
     axes[1, 0].set_ylabel("loss of women less that of men,\nin units of the least larger loss")
     handles = [Line2D([], [], color=INK, linewidth=2.6, label="certified optimum (equal losses)")]
@@ -235,7 +235,7 @@ def time_ratios(found: pd.DataFrame) -> Figure:
         plain_numbers(panel.xaxis)
     axes[0, 0].set_yticks(range(len(methods)), methods)
     axes[0, 0].invert_yaxis()
-    fig.supxlabel("time / StandardPCA's", fontsize="medium")
+    axes[0, len(datasets) // 2].set_xlabel("time / StandardPCA's")
     return _with_legend(fig, axes[0, 0].get_legend_handles_labels()[0], ncols=2)
 
 

@@ -67,11 +67,7 @@ def pareto(points: pd.DataFrame, *, gap: str = "ABDiff") -> Figure:
             some["ARE"], some[gap], linestyle="", markersize=9.5 if large else 5.5, markeredgewidth=1.2,
             **drawn | {"zorder": 2 if large else 3},
         )  # fmt: skip
-    panel.set(xscale="log", xlabel="average reconstruction error (ARE)", ylabel=f"gap between groups: {gap}")
-    low, high = points["ARE"].min(), points["ARE"].max()
-    ticks = np.geomspace(low, high, 5) if high > low else [low]
-    panel.set_xticks(ticks, [f"{tick:.3g}" for tick in ticks])
-    panel.minorticks_off()
+    panel.set(xlabel="average reconstruction error (ARE)", ylabel=f"gap between groups: {gap}")
     return explained(fig, panel.get_legend_handles_labels()[0], 4, fontsize="small")
 
 
@@ -132,7 +128,8 @@ def descent_excess(found: pd.DataFrame) -> Figure:
     axes[0, 0].set_ylim(5e-4, 10**top)
     axes[0, 0].set_yticks(ticks, [f"{tick:g}" for tick in ticks])
     axes[0, 0].yaxis.set_minor_locator(NullLocator())
-    fig.supxlabel("penalty λ", fontsize="medium")
+    for panel in axes.flat[max(len(names) - axes.shape[1], 0) : len(names)]:
+        panel.set_xlabel("penalty λ")
     fig.supylabel("per cent above the exact minimum", fontsize="medium")
     return explained(fig, [
         entry(f"{which} of the starts", colour, marker, dash, mfc=face)
