@@ -152,6 +152,7 @@ def candidates(found: Mapping[str, pd.DataFrame]) -> Figure:
             panel.text(equal / numbers + 0.025, at, f"{equal:.0f} of {numbers:.0f}", va="center", fontsize="small")
         panel.set_yticks(y, [textwrap.fill(name, 48) for name in some["method"]], fontsize="small")
         panel.set(title=f"printed as {column}", xlim=(0.0, 1.25), ylim=(len(some) - 0.4, -0.6))
+        panel.set_xticks(np.linspace(0.0, 1.0, 6))
         panel.grid(axis="y", visible=False)
     axes[-1, 0].set_xlabel("share of the printed numbers that come out digit by digit")
     return fig
