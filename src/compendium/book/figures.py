@@ -158,7 +158,7 @@ def metrics_by_method(summary: pd.DataFrame, metrics: list[str], published: pd.D
             )  # fmt: skip
         panel.set_title(readable(metric))
         panel.set_yticks(range(len(methods)), methods)
-        panel.xaxis.set_major_locator(MaxNLocator(3))
+        panel.xaxis.set_major_locator(MaxNLocator(3, steps=[1, 2, 5, 10]))
     axes[0, 0].invert_yaxis()
     if len(sources) == 1:
         return fig

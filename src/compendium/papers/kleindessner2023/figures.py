@@ -12,7 +12,7 @@ from matplotlib.ticker import MaxNLocator, NullFormatter
 from evenspan.displays.method_looks import Look, group_looks, handles, looks, ordered
 from evenspan.displays.style import COLOURS, COLUMN, INK, MARKERS, SOURCES
 
-from ...book.figures import arms, entry, explained, grid, line_each, panels, readable, words
+from ...book.figures import arms, entry, explained, grid, line_each, panels, plain_numbers, readable, words
 
 #: Colour, marker and fill of what was measured on the fitting points, and of what was held out.
 FITTING, HELD_OUT = (COLOURS[1], "o", "white"), (COLOURS[0], "s", COLOURS[0])
@@ -70,7 +70,7 @@ def promises(found: pd.DataFrame, metrics: dict[str, str], *, chance: dict[str, 
         if metric in chance:
             panel.axvline(chance[metric], color="#777777", linestyle="--", linewidth=1)
         panel.set(title=title, xlabel=readable(metric))
-        panel.xaxis.set_major_locator(MaxNLocator(4))
+        panel.xaxis.set_major_locator(MaxNLocator(4, steps=[1, 2, 5, 10]))
         line_each(panel, methods)
     return explained(fig, _samples("in sample", "held-out"))
 
@@ -121,7 +121,7 @@ def spread_by_dimension(found: pd.DataFrame, metrics: list[str]) -> Figure:
             panel.hlines(y, some["lower"], some["upper"], color=ours, linewidth=5, alpha=0.5)
             panel.plot(some["median"], y, mark, color=ours, markersize=5)
             panel.plot(some["reference"], y, diamond, color=theirs, markersize=5, markerfacecolor="white")
-            panel.xaxis.set_major_locator(MaxNLocator(4))
+            panel.xaxis.set_major_locator(MaxNLocator(4, steps=[1, 2, 5, 10]))
             line_each(panel, methods)
         line[0].set_ylabel(readable(metric))
         line[0].set_xlim(left=min(0.0, line[0].get_xlim()[0]))  # after all of the row is drawn
@@ -140,7 +140,9 @@ def pictures(rows: pd.DataFrame, side: int) -> Figure:
     if rows.empty:
         return words("No picture is available: these data have not been run with this setting.")
     down, across = list(dict.fromkeys(rows["row"])), list(dict.fromkeys(rows["column"]))
-    fig, axes = panels(len(down), len(across), (1.45 * len(across) + 1.6, 1.5 * len(down) + 0.4))
+    side_shown = min(1.45, (COLUMN - 1.0) / len(across))
+    size = (side_shown * len(across) + 1.0, (side_shown + 0.05) * len(down) + 0.4)
+    fig, axes = panels(len(down), len(across), size)
     for line, name in zip(axes, down, strict=True):
         for panel, column in zip(line, across, strict=True):
             panel.set(xticks=[], yticks=[])
@@ -218,6 +220,7 @@ def times(found: pd.DataFrame, unit: str) -> Figure:
     ticks = sorted(found["n"].unique())
     panel.set_xticks(ticks, [f"{tick:,}" for tick in ticks], fontsize="small", rotation=30)
     panel.xaxis.set_minor_formatter(NullFormatter())
+    plain_numbers(panel.yaxis)
     panel.legend(loc="best", fontsize="small")
     return fig
 
@@ -255,6 +258,7 @@ def powers(points: pd.DataFrame, violation: str) -> Figure:
     fig = _curves(points, violation, "weight", own, "{0}")
     told = points[points["parameter"].isin([0.1, 0.5, 0.9])]
     for panel, dataset in zip(fig.axes, dict.fromkeys(points["dataset"]), strict=True):
+        panel.margins(0.1)
         for place, weight in enumerate(weights):
             for one in told[(told["dataset"] == dataset) & (told["weight"] == weight)].to_dict("records"):
                 panel.annotate(
