@@ -9,9 +9,11 @@ import numpy as np
 import pandas as pd
 from matplotlib import pyplot as plt
 from matplotlib.axes import Axes
+from matplotlib.axis import Axis
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
+from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter
 
 from evenspan.core.answer import FairSubspace
 from evenspan.core.moments import GroupMoments
@@ -70,7 +72,16 @@ def line_each(panel: Axes, names: Sequence[str]) -> None:
 
 def readable(metric: str) -> str:
     """A metric's name with its symbols: the tables spell them in plain text."""
-    return metric.replace("Delta_", "Δ ").replace("^2", "²")
+    return metric.replace("Delta_", "Δ ").replace("Delta ", "Δ ").replace("^2", "²")
+
+
+def plain_numbers(axis: Axis) -> None:
+    """Label a logarithmic axis with 0.5, 1, 2, 5, 10, ... instead of powers, and not more densely than is legible."""
+    low, high = axis.get_view_interval()
+    steps = (1.0, 2.0, 5.0) if high < 100.0 * low else (1.0,)
+    axis.set_major_locator(LogLocator(subs=steps, numticks=12))
+    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    axis.set_minor_formatter(NullFormatter())
 
 
 def two_groups(X: np.ndarray, groups: np.ndarray, subspaces: dict[str, FairSubspace]) -> Figure:
@@ -147,7 +158,10 @@ def metrics_by_method(summary: pd.DataFrame, metrics: list[str], published: pd.D
             )  # fmt: skip
         panel.set_title(readable(metric))
         panel.set_yticks(range(len(methods)), methods)
+        panel.xaxis.set_major_locator(MaxNLocator(3, steps=[1, 2, 5, 10]))
     axes[0, 0].invert_yaxis()
+    if len(sources) == 1:
+        return fig
     return explained(
         fig, [entry(name, *SOURCES[name], mfc="white" if name == "published" else None) for name in sources]
     )

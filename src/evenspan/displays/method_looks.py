@@ -25,7 +25,7 @@ FAMILIES: Mapping[str, tuple[str, ...]] = {
     "nothing": (
         "#222222", "#968A84", "#425A6C", "#5A4E3C", "#243648", "#666C6C", "#000000", "#424848", "#3C301E", "#786C5A",
     ),
-    "losses": ("#0072B2", "#143C8C"),
+    "losses": ("#0072B2", "#2B50C8"),
     "errors": ("#D55E00", "#CC784E", "#9C0000", "#C02A00", "#FC2A3C"),
     "means": ("#009E73", "#60A242", "#007E00", "#004200", "#487836", "#186006", "#365A2A", "#6C905A"),
     "means and covariances": ("#8A0F6E", "#C672D2", "#72129C", "#FC4E7E", "#A20048"),
@@ -182,6 +182,17 @@ def looks(names: Iterable[str], *, others: bool = False) -> dict[str, Look]:
     for place, (name, (colour, marker)) in enumerate(zip(strange, pairs, strict=False)):
         found[name] = Look(colour, marker, DASHES[place % len(DASHES)], name, FILLS[0], 8.0, "", "")
     return {name: found[name] for name in names}
+
+
+def ordered(names: Iterable[str]) -> list[str]:
+    """Names of methods in the order of legends: that of the table of methods, variants after their method.
+
+    >>> ordered(["c-FPCA", "JevdPCA (orthogonal)", "JevdPCA", "PCA"])
+    ['PCA', 'JevdPCA', 'JevdPCA (orthogonal)', 'c-FPCA']
+    """
+    places = {name: place for place, name in enumerate(KNOWN)}
+    found = {name: meaning(name) for name in names}
+    return sorted(found, key=lambda name: (places[found[name].method], found[name].variant))
 
 
 def _fills(marker: Marker) -> tuple[str, ...]:
