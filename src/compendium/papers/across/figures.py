@@ -79,7 +79,7 @@ def rank_shifts(ranks: pd.DataFrame) -> Figure:
         for method, line in some.groupby("method", sort=False):
             line = line.set_index("k")["rank"].reindex(sizes)
             own = DRESSED[method]
-            panel.plot(range(len(sizes)), line, markersize=0.7 * own.size, linewidth=1.1, alpha=0.9, **own.mark())
+            panel.plot(range(len(sizes)), line, markersize=0.7 * own.size, linewidth=1.1, **own.mark())
         panel.set_title(metric, fontsize="medium")
         panel.set_xticks(range(len(sizes)), [f"k = {k}" for k in sizes])
         panel.set_xlim(-0.2, len(sizes) - 0.8)
@@ -252,7 +252,7 @@ def decision(guide: pd.DataFrame) -> Figure:
 
 
 def _level() -> Line2D:
-    return Line2D([], [], color=INK, linewidth=1.0, label=f"{LEVEL:.0%}")
+    return Line2D([], [], color=INK, linewidth=1.0, label=f"{100 * LEVEL:g} %")
 
 
 def _nothing(what: str) -> Figure:
@@ -286,7 +286,7 @@ def _frame(panel: Axes, points: pd.DataFrame, line: pd.DataFrame) -> None:
         axis.set_ticks(ticks, texts, fontsize="small")
         axis.set_ticks([], minor=True)
         room = 0.08 * knee
-        low = min(0.0, float(points["error"].min()) - 1 if percent else 0.0) - (room if percent else 0.0)
+        low = min(0.0, float(points["error"].min()) - 1 if percent else 0.0) - room  # where a mark at zero is whole
         limits = (low, max(float(top) * (1.25 if decades else 1.0), knee + 2 * room))
         panel.set(**{"xlim" if percent else "ylim": limits})
 

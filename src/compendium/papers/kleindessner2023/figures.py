@@ -97,10 +97,12 @@ def embeddings(points: pd.DataFrame, *, shared: bool = True) -> Figure:
     for panel, method in zip(axes.flat, methods, strict=True):
         for group, own in groups.items():
             some = points[(points["method"] == method) & (points["group"] == group)]
-            panel.scatter(some["x"], some["y"], s=14, alpha=0.5, color=own.colour, marker=own.marker, linewidth=0)
+            dress = {"color": own.colour, "marker": own.marker, "alpha": 0.5, "linewidth": 0, "rasterized": True}
+            panel.scatter(some["x"], some["y"], s=14, **dress)
         panel.set(title=method, xlabel="component 1")
         panel.set_aspect("equal", adjustable="box" if shared else "datalim")
     axes[0, 0].set_ylabel("component 2")
+    fig.set_dpi(200)  # of the points, which are pixels: thousands of marks weigh more
     return explained(fig, [entry(f"group {group}", own.colour, own.marker) for group, own in groups.items()])
 
 
