@@ -98,7 +98,7 @@ def embeddings(points: pd.DataFrame, *, shared: bool = True) -> Figure:
         for group, own in groups.items():
             some = points[(points["method"] == method) & (points["group"] == group)]
             dress = {"color": own.colour, "marker": own.marker, "alpha": 0.5, "linewidth": 0, "rasterized": True}
-            panel.scatter(some["x"], some["y"], s=14, **dress)
+            panel.scatter(some["x"], some["y"], s=14, zorder=2, **dress)
         panel.set(title=method, xlabel="component 1")
         panel.set_aspect("equal", adjustable="box" if shared else "datalim")
     axes[0, 0].set_ylabel("component 2")
