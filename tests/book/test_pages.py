@@ -45,8 +45,9 @@ READ = """async () => {
         const drawn = new DOMParser().parseFromString(await (await fetch(i.src)).text(), 'image/svg+xml');
         const shown = i.clientWidth || Math.min(i.naturalWidth, column);
         const scale = 0.75 * shown / drawn.documentElement.viewBox.baseVal.width;
-        const size = text => Math.max(...[text, ...text.children].map(e => parseFloat(e.style.fontSize) || 0));
-        const least = Math.min(...[...drawn.querySelectorAll('[id^=text_]')].map(g => size(g.querySelector('text'))));
+        const sizes = [...drawn.querySelectorAll('[id^=text_]')].map(g => Math.max(0,  // letters that are paths
+            ...[...g.querySelectorAll('text, tspan')].map(e => parseFloat(e.style.fontSize) || 0)));
+        const least = Math.min(...sizes);
         return scale * least > 7.99 || least === Infinity ? [] : [`${(scale * least).toFixed(2)}: ${short(i)}`];
     };
     const drawings = images.filter(i => i.closest('.bd-article') && i.src.endsWith('.svg'));

@@ -212,7 +212,7 @@ def joint_range(
         entry("equal losses", "#8a5a00", line=":", linewidth=2),
         *near.get_legend_handles_labels()[0],
     ]
-    return explained(fig, handles, 4, fontsize="small")
+    return explained(fig, handles, 4, fontsize="small", labelspacing=0.9)
 
 
 def lower_left(joint: JointRange, n: int = 91) -> np.ndarray:

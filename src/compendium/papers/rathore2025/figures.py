@@ -271,7 +271,7 @@ def losses_plane(
         Line2D([], [], color=INK, linewidth=2.2, label="certified frontier"),
         Line2D([], [], color=EQUAL, linestyle=":", linewidth=1.8, label="equal losses"),
     ]
-    return _with_legend(fig, handles + panel.get_legend_handles_labels()[0])
+    return explained(fig, handles + panel.get_legend_handles_labels()[0], 3, fontsize="small", labelspacing=0.9)
 
 
 def criterion_paths(paths: dict[str, dict[str, np.ndarray]]) -> Figure:
