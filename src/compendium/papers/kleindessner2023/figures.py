@@ -284,7 +284,7 @@ def _curves(points: pd.DataFrame, violation: str, series: str, own: dict[str, Lo
                     panel.plot(
                         some[violation], some["accuracy"], markersize=5.5, linewidth=0.8, alpha=0.9, **look.line()
                     )
-            panel.set_title(title.format(dataset, *line))
+            panel.set_title(title.format(dataset, *line), fontsize="small")
             panel.xaxis.set_major_locator(MaxNLocator(5))
     for panel in axes[-1]:
         panel.set_xlabel(f"{violation} on the test part")
