@@ -12,7 +12,7 @@ from itertools import count
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#8A0F6E", "#7A6CFF", "#6B2D0A", "#333333")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 #: Inches across a column of the book: the page scales a wider figure down, and its text with it.
-COLUMN = 8.0
+COLUMN = 7.8
 INK = "#222222"
 TICKS = "#555555"
 #: Where a number comes from, the same in every figure: colour and marker, the printed ones hollow.

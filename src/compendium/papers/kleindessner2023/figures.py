@@ -58,7 +58,9 @@ def promises(found: pd.DataFrame, metrics: dict[str, str], *, chance: dict[str, 
     learnt there: the dashed line.
     """
     methods = list(dict.fromkeys(found["method"]))
-    fig, axes = grid(len(metrics), 3, (COLUMN / 3, 0.27 * len(methods) + 0.7), (0.0, 0.3), sharey=True)
+    fig, axes = grid(
+        len(metrics), min(3, len(metrics)), (COLUMN / 3, 0.27 * len(methods) + 0.7), (0.0, 0.3), sharey=True
+    )
     for panel, (title, metric) in zip(axes.flat, metrics.items(), strict=False):
         for shift, protocol, look in ((-0.13, "in sample", FITTING), (0.13, "held-out", HELD_OUT)):
             some = found[(found["metric"] == metric) & (found["protocol"] == protocol)]
@@ -284,7 +286,7 @@ def _curves(points: pd.DataFrame, violation: str, series: str, own: dict[str, Lo
                     panel.plot(
                         some[violation], some["accuracy"], markersize=5.5, linewidth=0.8, alpha=0.9, **look.line()
                     )
-            panel.set_title(title.format(dataset, *line))
+            panel.set_title(title.format(dataset, *line), fontsize="small")
             panel.xaxis.set_major_locator(MaxNLocator(5))
     for panel in axes[-1]:
         panel.set_xlabel(f"{violation} on the test part")

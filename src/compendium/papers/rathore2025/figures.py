@@ -233,6 +233,7 @@ def time_ratios(found: pd.DataFrame) -> Figure:
             panel.plot(some[source], range(len(methods)), marker, color=colour, mfc=face, markersize=7, label=source)
         panel.axvline(1.0, color="#888888", linewidth=1)
         panel.set(title=TABLES[dataset].title, xscale="log")
+        panel.margins(x=0.1)
         plain_numbers(panel.xaxis)
     axes[0, 0].set_yticks(range(len(methods)), methods)
     axes[0, 0].invert_yaxis()

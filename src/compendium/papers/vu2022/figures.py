@@ -112,7 +112,7 @@ def descent_excess(found: pd.DataFrame) -> Figure:
     """
     grouped = found.groupby(["dataset", "lambda"])[["best", "worst"]].max()
     shown = (100.0 * grouped).clip(lower=1e-3).reset_index()
-    names = [name for name in DATASETS if name in set(shown["dataset"])]
+    names = sorted(found["dataset"].unique(), key=lambda name: DATASETS.get(name, name))
     signs = {"worst": (COLOURS[1], "s", "--", "white"), "best": (COLOURS[0], "o", "-", COLOURS[0])}
     size, room = (1.55, 1.45), (0.3, 0.6)
     fig, axes = grid(len(names), min(5, len(names)), size, room, sharex=True, sharey=True)
@@ -122,7 +122,7 @@ def descent_excess(found: pd.DataFrame) -> Figure:
             panel.plot(
                 line["lambda"], line[which], dash, color=colour, marker=marker, mfc=face, markersize=4.5, linewidth=1.3
             )
-        panel.set(yscale="log", title=DATASETS[name])
+        panel.set(yscale="log", title=DATASETS.get(name, name))
     top = float(np.log10(shown["worst"].max())) + 0.3
     ticks = [10.0**power for power in range(-3, int(top) + 1, 2)]
     axes[0, 0].set_ylim(5e-4, 10**top)
