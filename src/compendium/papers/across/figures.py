@@ -15,7 +15,7 @@ from matplotlib.patches import Patch
 from matplotlib.ticker import MaxNLocator
 
 from evenspan.displays.method_looks import looks
-from evenspan.displays.style import INK
+from evenspan.displays.style import COLUMN, INK
 from evenspan.methods import METHODS
 
 from ...book.figures import entry, explained, grid, line_each, panels, words
@@ -102,7 +102,7 @@ def frontiers(points: pd.DataFrame, lines: pd.DataFrame) -> Figure:
         return _nothing("point")
     names = list(dict.fromkeys(points["dataset"]))
     across = min(3, len(names))
-    fig, axes = grid(len(names), across, (min(7.9 / across, 4.6), 2.5 if across > 2 else 3.2), (0.0, 1.4))
+    fig, axes = grid(len(names), across, (min(COLUMN / across, 4.6), 2.5 if across > 2 else 3.2), (0.0, 1.4))
     for panel, name in zip(axes.flat, names, strict=False):
         some, line = points[points["dataset"] == name], lines[lines["dataset"] == name]
         _frame(panel, some, line)
@@ -167,7 +167,7 @@ def coverage(results: pd.DataFrame) -> Figure:
         return _nothing("coverage")
     names = list(dict.fromkeys(results["dataset"]))
     methods = [name for name in DRESSED if name in set(results["method"])]
-    fig, axes = panels(1, 2, (7.9, 0.42 * len(names) + 1.5), sharey=True)
+    fig, axes = panels(1, 2, (COLUMN, 0.42 * len(names) + 1.5), sharey=True)
     for panel, (kind, title) in zip(axes[0], KINDS.items(), strict=True):
         panel.axvline(LEVEL, color=INK, linewidth=1.0)
         for method in methods:
@@ -204,7 +204,7 @@ def classifier_panels(found: pd.DataFrame) -> Figure:
         return _nothing("area")
     names = in_order(found["method"])
     own = looks(name for name in names if name not in CONTROLS)
-    fig, axes = panels(1, len(CLASSIFIERS), (7.9, 0.27 * len(names) + 1.1), sharex=True, sharey=True)
+    fig, axes = panels(1, len(CLASSIFIERS), (COLUMN, 0.27 * len(names) + 1.1), sharex=True, sharey=True)
     for panel, classifier in zip(axes.flat, CLASSIFIERS, strict=True):
         some = found[found["classifier"] == classifier].set_index("method").reindex(names)
         panel.axvline(0.5, color=INK, linestyle="--", linewidth=1.1, zorder=0)
@@ -225,8 +225,8 @@ def decision(guide: pd.DataFrame) -> Figure:
     if guide.empty:
         return _nothing("choice")
     questions = list(dict.fromkeys(guide["question"]))
-    fig, panel = plt.subplots(figsize=(7.9, 0.62 * len(guide) + 0.3), layout="constrained")
-    panel.set(xlim=(0.0, 7.9), ylim=(len(guide) - 0.45, -0.55))  # in inches across
+    fig, panel = plt.subplots(figsize=(COLUMN, 0.62 * len(guide) + 0.3), layout="constrained")
+    panel.set(xlim=(0.0, COLUMN), ylim=(len(guide) - 0.45, -0.55))  # in inches across
     panel.axis("off")
     first, second, third, fourth = 0.6, 2.05, 3.95, 5.4
     middle = (len(guide) - 1) / 2

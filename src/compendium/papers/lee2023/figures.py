@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, MaxNLocator, NullFormatter, PercentFormatter
 
 from evenspan.displays import method_looks
-from evenspan.displays.style import COLOURS, INK, MARKERS, SOURCES, looks
+from evenspan.displays.style import COLOURS, COLUMN, INK, MARKERS, SOURCES, looks
 
 from ...book.figures import entry, explained, grid, panels, readable, words
 
@@ -51,7 +51,7 @@ def errors(curves: pd.DataFrame, slopes: pd.DataFrame, delta: float) -> Figure:
     column. The slopes in the panels are those over all sizes.
     """
     generators, experiments = list(dict.fromkeys(curves["generator"])), _dressed(curves["experiment"])
-    fig, axes = panels(len(generators), 2, (7.9, 2.7 * len(generators) + 0.8), sharex=True, sharey="col")
+    fig, axes = panels(len(generators), 2, (COLUMN, 2.7 * len(generators) + 0.8), sharex=True, sharey="col")
     overall = slopes[slopes["sizes"] == "all"].set_index(["generator", "experiment", "metric"]).sort_index()
     noise = False
     for column, (metric, symbol) in zip(axes.T, SYMBOLS.items(), strict=True):
@@ -352,7 +352,7 @@ def by_setting(found: pd.DataFrame, along: str) -> Figure:
     places = list(dict.fromkeys(found[along]))
     if pd.api.types.is_numeric_dtype(found[along]):
         places = sorted(places)
-    fig, axes = panels(2, 2, (7.9, 6.6))
+    fig, axes = panels(2, 2, (COLUMN, 6.6))
     for panel, (metric, title) in zip(axes.flat, PANELS.items(), strict=True):
         for name, colour, marker in _dressed(found["dataset"]):
             some = found[found["dataset"] == name].drop_duplicates(along).set_index(along).reindex(places)
