@@ -266,9 +266,10 @@ def powers(points: pd.DataFrame, violation: str) -> Figure:
         for place, weight in enumerate(weights):
             for one in told[(told["dataset"] == dataset) & (told["weight"] == weight)].to_dict("records"):
                 panel.annotate(
-                    f"{one['parameter']:g}", (one[violation], one["accuracy"]), (6, -14) if place else (-6, 7),
+                    f"{one['parameter']:g}", (one[violation], one["accuracy"]), (8, -16) if place else (-7, 9),
                     textcoords="offset points", color=own[weight].colour, fontsize="small",
                     ha="left" if place else "right",
+                    bbox={"facecolor": "white", "edgecolor": "none", "alpha": 0.8, "pad": 0.5},
                 )  # fmt: skip
     return fig
 
