@@ -17,8 +17,8 @@ Principal components are kept if the gap under them is
   fit its fitting rows too well, so that its loss is too large there and too small on others; or
 - below ``SMALL`` of their average error (``NEAR`` of the standard deviation along a kept direction, for means).
 
-**Which method.** Of the methods made for the concern those whose value differs significantly from that of principal components,
-and smaller; if there are none, these are kept. Of the others the one with the smallest value, and among those whose
+**Which method.** Of the methods made for the concern those whose value is significantly smaller than that of principal
+components; if there are none, these are kept. Of the others the one with the smallest value, and among those whose
 value cannot be told from it the one with the least average error.
 
 All of it is on held-out rows. *Significantly* means: the difference is larger than the 95 % quantile of its deviations
@@ -286,14 +286,14 @@ def _beside(what: Concern, method: str, best: str, alike: Sequence[str], candida
     if method != best:
         more = f", nor do {', '.join(others)}" if others else ""
         return (
-            f"{head} {best} has the smallest {what.metric}; {method} does not differ significantly from it{more}, and has "
-            "the least average error of these."
+            f"{head} {best} has the smallest {what.metric}; {method} does not differ significantly from it{more}, and "
+            "has the least average error of these."
         )
     if not others:
         return f"{head} it has the smallest {what.metric}; no other one that differs significantly from PCA is as good."
     return (
-        f"{head} it has the smallest {what.metric}; the difference of {', '.join(others)} from it is not significant, but "
-        "their average error is no smaller."
+        f"{head} it has the smallest {what.metric}; {', '.join(others)} are not significantly worse, but "
+        "have no smaller average error."
     )
 
 
@@ -394,8 +394,8 @@ def of_attribute(sample: Sample, attribute: str, methods: int, left_out: Mapping
         )
     else:
         said.append(
-            "What a classifier finds of the group depends on the classifier: a linear one and one with a Gaussian kernel "
-            "were tried, on some thousand rows."
+            "What a classifier finds of the group depends on the classifier: a linear one and one with a Gaussian "
+            "kernel were tried, on some thousand rows."
         )
     if sample.target is None:
         said.append("No target was named: what is left to predict, and how equally, was not looked at.")
