@@ -16,6 +16,7 @@ from matplotlib.patches import Patch
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter
 
 from evenspan.core.answer import FairSubspace
+from evenspan.core.cluster_counts import ClusterCounts
 from evenspan.core.moments import GroupMoments
 from evenspan.displays.method_looks import group_looks, look, looks
 from evenspan.displays.style import COLUMN, INK, SOURCES
@@ -68,6 +69,27 @@ def line_each(panel: Axes, names: Sequence[str]) -> None:
     """A line of the panel for every name, the first on top."""
     panel.set_yticks(range(len(names)), names)
     panel.set_ylim(len(names) - 0.5, -0.5)
+
+
+def spread(panel: Axes, mean: np.ndarray, covariance: np.ndarray, **options) -> None:
+    """The ellipse that lies one standard deviation from a mean of two coordinates, in every direction."""
+    values, vectors = np.linalg.eigh(covariance)
+    turn = np.linspace(0.0, 2.0 * np.pi, 121)
+    panel.plot(*(mean + np.column_stack([np.cos(turn), np.sin(turn)]) * np.sqrt(values) @ vectors.T).T, **options)
+
+
+def mosaic(panel: Axes, counts: ClusterCounts) -> None:
+    """A bar for each cluster, as wide as it is large, divided by the shares of the groups; lines at those of all."""
+    ends = np.cumsum(counts.sizes)
+    tops = np.cumsum(counts.counts / counts.sizes, axis=0)
+    for (label, own), top, part in zip(group_looks(counts.labels.tolist()).items(), tops, counts.counts, strict=True):
+        dress = {"color": own.colour, "hatch": own.hatch, "edgecolor": "white", "linewidth": 1.5, "align": "edge"}
+        share = part / counts.sizes
+        panel.bar(ends - counts.sizes, share, counts.sizes, bottom=top - share, label=f"group {label}", **dress)
+    for line in np.cumsum(counts.group_sizes / counts.n)[:-1]:
+        panel.axhline(line, color=INK, linestyle="--", linewidth=1.4)
+    panel.set(xlim=(0, counts.n), ylim=(0, 1), xticks=[])
+    panel.grid(visible=False)
 
 
 def readable(metric: str) -> str:
