@@ -17,7 +17,7 @@ from matplotlib.figure import Figure
 
 _GROUP = re.compile(r'<g id="([^"]*)">')
 #: Of a drawing of its own; inside a page the styles would be those of everything on it.
-_HEAD = re.compile(r".*?(?=<svg)|<metadata>.*?</metadata>|<style.*?</style>", re.DOTALL)
+_HEAD = re.compile(r"<metadata>.*?</metadata>|<style.*?</style>", re.DOTALL)
 
 
 class Position(NamedTuple):
@@ -52,7 +52,8 @@ def slider(fig: Figure, positions: Sequence[Position], *, label: str, alt: str, 
     drawn = io.StringIO()
     fig.savefig(drawn, format="svg")
     plt.close(fig)
-    svg = _GROUP.sub(lambda group: _opened(group[1], str(start)), _HEAD.sub("", drawn.getvalue()))
+    svg = _HEAD.sub("", drawn.getvalue()[drawn.getvalue().index("<svg") :])
+    svg = _GROUP.sub(lambda group: _opened(group[1], str(start)), svg)
     value, sentence = html.escape(positions[start].value), html.escape(positions[start].sentence)
     svg = svg.replace("<svg ", f'<svg role="img" aria-label="{html.escape(alt)} {sentence}" ', 1)
     told = {"alt": alt, "positions": [(one.value, one.sentence) for one in positions]}
