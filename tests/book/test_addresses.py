@@ -35,6 +35,14 @@ def test_a_page_says_how_to_cite_it_its_paper_and_its_figures(cited):
     assert 'href="../../_static/made-of.txt"' in page
 
 
+def test_a_caption_leads_to_the_script_and_the_drawing_of_its_figure(cited):
+    drawn = PAGE.replace("x.svg", "../../_images/x.svg")
+    page = addresses.addressed(drawn, NAME, cited, 18, {"fig-gap", "fig-other"})
+    links = re.findall(r'href="([^"]+)"', page.partition('class="figure-links">')[2].partition("</span>")[0])
+    assert links == ["../../_static/figures/fig-gap.py", "../../_images/x.svg", "#cite-fig-gap"]
+    assert addresses.addressed(page, NAME, cited, 18, {"fig-gap"}) == page
+
+
 def test_every_table_has_a_name_and_one_with_a_caption_a_link(cited):
     page = addresses.addressed(PAGE, NAME, cited, 18)
     assert re.findall(r'<table[^>]* id="([^"]+)"', page) == ["gaps-table", "gaps-table-2", "mine"]

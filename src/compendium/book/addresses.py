@@ -5,7 +5,7 @@ no page anew.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping
 from html import escape, unescape
 from pathlib import Path
 from typing import NamedTuple
@@ -26,6 +26,7 @@ _PARTS = re.compile(
 )
 _ID = re.compile(r'\sid="([^"]+)"')
 _LINK = re.compile(r'<a class="headerlink".*?</a>', re.DOTALL)
+_DRAWING = re.compile(r'src="([^"]*_images/[^"]+\.svg)"')
 _TAG = re.compile(r"<[^>]+>")
 
 
@@ -48,11 +49,12 @@ def add(html: Path) -> None:
     known = not commit.startswith("unknown")
     cited = Cited(citation.citation(), commit if known else "", bool(changed))
     chapters = dict(_chapters(built.contents(paths.root() / "_toc.yml", html)))
+    scripts = {path.stem for path in (html / "_static" / "figures").glob("*.py")}
     for path in sorted(html.rglob("*.html")):
         page = path.relative_to(html).as_posix()
         if not page.startswith("_"):
             before = path.read_text(encoding="utf-8")
-            after = addressed(before, page, cited, chapters.get(page.removesuffix(".html")))
+            after = addressed(before, page, cited, chapters.get(page.removesuffix(".html")), scripts)
             if after != before:
                 path.write_text(after, encoding="utf-8")
 
@@ -66,8 +68,11 @@ def _chapters(lines: list[built.Entry]) -> Iterator[tuple[str, int]]:
             yield line.page, number if line.level else 0
 
 
-def addressed(text: str, page: str, cited: Cited, chapter: int | None) -> str:
-    """A written page with its footer; with names of its tables and how to cite it if it is in the contents."""
+def addressed(text: str, page: str, cited: Cited, chapter: int | None, scripts: Collection[str] = ()) -> str:
+    """A written page with its footer; if it is in the contents, with names of its tables and how to cite it.
+
+    ``scripts`` are the figures that have one (``figure_scripts``).
+    """
     text = _OURS.sub("", text)
     up = "../" * page.count("/")
     state = escape(citation.state(cited.cff, cited.commit, cited.changed))
@@ -80,7 +85,7 @@ def addressed(text: str, page: str, cited: Cited, chapter: int | None) -> str:
         return text
     head, article, rest = _article(text)
     figures, tables = [], []
-    article = _named(article, figures, tables)
+    article = _named(article, figures, tables, {name: f"{up}_static/figures/{name}.py" for name in scripts})
     # In the ledger, an entry for any row of it: ledger.js puts one in the place of the words in capitals.
     row = escape(cited.entry("NUMBER", f"{page}#TABLE-ROW")).replace("evenspan-ledger-table-row", "evenspan-TABLE-ROW")
     article = re.sub(
@@ -94,8 +99,10 @@ def _article(text: str) -> tuple[str, str, str]:
     return text[:start], text[start:end], text[end:]
 
 
-def _named(article: str, figures: list[tuple[str, str]], tables: list[tuple[str, str]]) -> str:
-    """The article with an id for every table and links to tables and citations; what has an id is listed."""
+def _named(
+    article: str, figures: list[tuple[str, str]], tables: list[tuple[str, str]], scripts: Mapping[str, str]
+) -> str:
+    """The article with an id for every table and links to tables, scripts and citations; what has an id is listed."""
     section, taken = "page", set(_ID.findall(article))
 
     def named(found: re.Match) -> str:
@@ -106,9 +113,13 @@ def _named(article: str, figures: list[tuple[str, str]], tables: list[tuple[str,
         if name := found["figure"]:
             caption = found["text"]
             figures.append((name, _plain(caption)))
-            link = f'<!-- cited --> <a class="cite-link" href="#cite-{name}">Cite</a><!-- /cited -->'
+            drawing = _DRAWING.search(found[0])
+            links = {scripts.get(name): "Script of this figure", drawing and drawing[1]: "Figure as SVG"}
+            shown = [f'<a href="{to}">{said}</a>' for to, said in links.items() if to]
+            shown.append(f'<a class="cite-link" href="#cite-{name}">Cite</a>')
+            shown = f'<!-- cited --> <span class="figure-links">{" ".join(shown)}</span><!-- /cited -->'
             place = caption.rfind("</p>") if "</p>" in caption else len(caption)
-            return found[0].replace(caption, caption[:place] + link + caption[place:])
+            return found[0].replace(caption, caption[:place] + shown + caption[place:])
         own = _ID.search(found["table"])
         name = own[1] if own else _free(f"{section}-table", taken)
         caption = found["caption"] or ""

@@ -46,7 +46,7 @@ Parts = Mapping[str, tuple[list[NotebookNode], list[NotebookNode]]]
 
 def page(entry: Experiment, executed: Mapping[str, NotebookNode]) -> NotebookNode:
     """The page of an experiment, from the executed notebook of each of its executions, in their order."""
-    notebooks = {name: _as_part(entry, name, notebook) for name, notebook in executed.items()}
+    notebooks = {name: as_part(entry, name, notebook) for name, notebook in executed.items()}
     whole = next(iter(notebooks.values()))
     opening = whole.cells[0]
     if opening.cell_type != "markdown" or not opening.source.startswith("# "):
@@ -91,7 +91,7 @@ def _with_tabs(entry: Experiment, parts: Parts) -> Iterator[NotebookNode]:
     yield v4.new_code_cell(code, metadata={"tags": ["hide-input"]})
 
 
-def _as_part(entry: Experiment, execution: str, notebook: NotebookNode) -> NotebookNode:
+def as_part(entry: Experiment, execution: str, notebook: NotebookNode) -> NotebookNode:
     """An executed notebook as a part of its page: true parameters, and names that are unique on the page."""
     notebook = deepcopy(notebook)
     tagged = {tag: cell for cell in notebook.cells for tag in cell.metadata.get("tags", ())}

@@ -23,7 +23,7 @@ from ..keep import built
 from ..ledger import links as ledger_links
 from ..ledger import page as ledger_page
 from ..ledger import table as ledger
-from . import api, execute, experiment_page
+from . import api, execute, experiment_page, figure_scripts
 
 _PAGE = {".md", ".ipynb"}
 _DECIMALS = re.compile(r"-?\d+\.\d{3,}")
@@ -68,7 +68,9 @@ def stage() -> bool:
     shutil.rmtree(target, ignore_errors=True)
     _copy_book(root / "book", target)
     for name in chapters():
-        _write_page(nbformat.read(_executed("chapters", f"{name}.ipynb"), as_version=4), target / f"{name}.ipynb")
+        notebook = nbformat.read(_executed("chapters", f"{name}.ipynb"), as_version=4)
+        _write_scripts(notebook, name, target)
+        _write_page(notebook, target / f"{name}.ipynb")
     _copy_experiments(target)
     for package in ("evenspan", "compendium"):
         _copy_tree(root / "src" / package, target / "_src" / package, "*.py")
@@ -120,7 +122,16 @@ def _copy_experiments(target: Path) -> None:
             name: nbformat.read(_executed("experiments", experiment.id, f"{name}.ipynb"), as_version=4)
             for name in experiment.executions
         }
-        _write_page(experiment_page.page(experiment, executed), target / "experiments" / f"{experiment.id}.ipynb")
+        page = f"experiments/{experiment.id}"
+        for name, notebook in executed.items():
+            _write_scripts(experiment_page.as_part(experiment, name, notebook), page, target)
+        _write_page(experiment_page.page(experiment, executed), target / f"{page}.ipynb")
+
+
+def _write_scripts(notebook, page: str, target: Path) -> None:
+    """A script for each figure of an executed page, to which its caption leads (``addresses``)."""
+    for name, text in figure_scripts.scripts(notebook, page).items():
+        _write(target / "_static" / "figures" / f"{name}.py", text)
 
 
 def _write_page(notebook, page: Path) -> None:

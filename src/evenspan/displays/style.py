@@ -63,9 +63,12 @@ def settings() -> dict:
 
 
 def use() -> None:
-    """Apply the look in a notebook; the same figure then gives the same bytes on every run."""
+    """Apply the look; the same figure then gives the same bytes on every run. A notebook shows figures as drawings."""
     import matplotlib as mpl
-    from matplotlib_inline.backend_inline import set_matplotlib_formats
+    from IPython import get_ipython
 
     mpl.rcParams.update(settings())
-    set_matplotlib_formats("svg", metadata={"Date": None}, pad_inches=0.04)
+    if get_ipython():
+        from matplotlib_inline.backend_inline import set_matplotlib_formats
+
+        set_matplotlib_formats("svg", metadata={"Date": None}, pad_inches=0.04)
