@@ -65,7 +65,7 @@ READ = """async () => {
 }"""
 #: An element may be wider than the screen only inside a box that scrolls by itself.
 NARROW = """() => {
-    const all = s => [...document.querySelectorAll(s)];
+    const all = s => [...document.querySelectorAll(s)], short = e => e.outerHTML.slice(0, 120);
     const apart = e => {
         if (e.getBoundingClientRect().right <= window.innerWidth + 1) return false;
         for (let p = e; p && !p.matches('.bd-article'); p = p.parentElement) {
@@ -73,10 +73,22 @@ NARROW = """() => {
         }
         return true;
     };
+    // Where its box is scrolled, the first column of a table stays, on a ground of its own. Drawings keep their size.
+    const leaves = t => {
+        const box = t.closest('.table-scroll, .pst-scrollable-table-container, .ledger-scroll, .ledger-grids, .output');
+        if (!box || box.scrollWidth <= box.clientWidth + 1 || t.querySelector('tbody [rowspan]')) return false;
+        box.scrollLeft = 100;
+        const first = [...t.rows].at(-1).cells[0];
+        const out = first.getBoundingClientRect().left - box.getBoundingClientRect().left;
+        box.scrollLeft = 0;
+        return out < -1 || /, 0\\)|transparent/.test(getComputedStyle(first).backgroundColor);
+    };
     return {
+        'tables without their first column': all('.bd-article table').filter(leaves).map(short),
+        'drawings that a phone makes smaller': all('.bd-article img[width]').filter(
+            i => i.offsetWidth && i.offsetWidth < i.getAttribute('width')).map(short),
         'pixels wider than a phone': Math.max(document.scrollingElement.scrollWidth - window.innerWidth - 1, 0),
-        'what a phone cuts off': all('.bd-article :not(mjx-container *)').filter(apart).slice(0, 5).map(
-            e => e.outerHTML.slice(0, 120)),
+        'what a phone cuts off': all('.bd-article :not(mjx-container *)').filter(apart).slice(0, 5).map(short),
         'derivations that are not above their code on a phone': all('.beside').filter(e => {
             const [text, code] = ['.beside-text', '.beside-code'].map(
                 s => e.querySelector(s).getBoundingClientRect());

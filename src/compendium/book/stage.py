@@ -1,20 +1,22 @@
 """Assemble what the book is made of in ``_build/stage``, so that its addresses are clean.
 
 Pages that somebody wrote are copied from ``book/``; chapters and experiments come executed from ``_build/executed``;
-data cards, the reference and the ledger are generated; sources, notebooks and result tables are copied beside them so
-that pages can include and link to them. The folder is made anew each time: nothing stale can survive in it.
+data cards, the reference and the ledger are generated; sources and results are copied beside them so that pages can
+include and link to them. The folder is made anew each time: nothing stale can survive in it.
 """
 
 import filecmp
 import gzip
+import io
 import re
 import shutil
+import zipfile
 from pathlib import Path
 
 import nbformat
 
 from compendium import data as datasets
-from compendium import paths
+from compendium import paths, records
 from compendium.catalogue import catalogue
 from evenspan.core.errors import ExecutionError, ResultError
 from evenspan.displays.style import SETTINGS
@@ -76,8 +78,8 @@ def stage() -> bool:
         _copy_tree(root / "src" / package, target / "_src" / package, "*.py")
     for shown in (root / "CITATION.cff", paths.data("tolerances.yml")):
         _copy(shown, target / "_src" / shown.name)
-    _copy_tree(root / "notebooks", target / "_notebooks", "*.ipynb")
     _copy_results(target / "_static" / "results" / "full")
+    records.write(target / "_static" / "results.zip", archive(paths.results()))
     _copy_tree(paths.build("numbers"), target / "_static" / "numbers", "*.csv", "*.csv.gz")
     _copy_examples(target)
     _copy_tree(paths.data("paper"), target / "_static" / "paper", "*.csv")
@@ -166,6 +168,16 @@ def _copy_results(target: Path) -> None:
         copy.parent.mkdir(parents=True, exist_ok=True)
         copy.write_bytes(gzip.compress(source.read_bytes(), mtime=0))
     _copy_tree(paths.results(), target, "*.json")
+
+
+def archive(results: Path) -> bytes:
+    """All stored results and their records as one file, which says no more than their names and contents."""
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w") as whole:
+        for path in sorted((*results.rglob("*.csv"), *results.rglob("*.json"))):
+            name = path.relative_to(results.parent).as_posix()
+            whole.writestr(zipfile.ZipInfo(name), path.read_bytes(), zipfile.ZIP_DEFLATED, compresslevel=9)
+    return packed.getvalue()
 
 
 def _copy_examples(target: Path) -> None:

@@ -5,6 +5,7 @@ other kinds.
 """
 
 from collections.abc import Iterator
+import sys
 from itertools import count
 
 #: For series that are neither methods nor groups: blue, vermilion and green of Okabe and Ito (2008), and others that
@@ -41,6 +42,7 @@ SETTINGS = {
     "hatch.linewidth": 0.8,
     "legend.frameon": False,
     "savefig.facecolor": "white",
+    "savefig.pad_inches": 0.04,
     "svg.fonttype": "none",  # text stays text
     "svg.hashsalt": "evenspan",
     "text.color": INK,
@@ -65,10 +67,9 @@ def settings() -> dict:
 def use() -> None:
     """Apply the look; the same figure then gives the same bytes on every run. A notebook shows figures as drawings."""
     import matplotlib as mpl
-    from IPython import get_ipython
 
     mpl.rcParams.update(settings())
-    if get_ipython():
+    if "IPython" in sys.modules and sys.modules["IPython"].get_ipython():
         from matplotlib_inline.backend_inline import set_matplotlib_formats
 
-        set_matplotlib_formats("svg", metadata={"Date": None}, pad_inches=0.04)
+        set_matplotlib_formats("svg", metadata={"Date": None})
