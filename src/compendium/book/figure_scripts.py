@@ -330,8 +330,6 @@ def _script(kept: list[Statement], name: str, caption: str, page: str) -> str:
         lines += [""] * (2 if defines else blank) + [text]
         before = one
     lines += [f'\nfile = sys.argv[1] if sys.argv[1:] else "{name}.svg"']
-    if not isinstance(shown, ast.Attribute | ast.Subscript):  # where cells run, what is open is laid out before
-        lines.append(f"{figure}.draw_without_rendering()")
     lines += [f'{figure}.savefig(file, bbox_inches="tight")']
     return "\n".join(lines) + "\n"
 

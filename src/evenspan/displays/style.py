@@ -4,8 +4,8 @@ Methods and groups have looks of their own in :mod:`evenspan.displays.method_loo
 other kinds.
 """
 
-from collections.abc import Iterator
 import sys
+from collections.abc import Iterator
 from itertools import count
 
 #: For series that are neither methods nor groups: blue, vermilion and green of Okabe and Ito (2008), and others that
