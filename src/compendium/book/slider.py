@@ -10,6 +10,7 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from IPython import get_ipython
 from IPython.display import HTML
 from matplotlib import pyplot as plt
 from matplotlib.artist import Artist
@@ -34,7 +35,7 @@ def slider(fig: Figure, positions: Sequence[Position], *, label: str, alt: str, 
     Parameters
     ----------
     fig : Figure
-        With the artists of all positions. It is closed.
+        With the artists of all positions; afterwards it shows those of the start alone. In a notebook it is closed.
     positions : sequence of Position
         From left to right.
     label : str
@@ -51,7 +52,10 @@ def slider(fig: Figure, positions: Sequence[Position], *, label: str, alt: str, 
             artist.set_gid(f"position-{place}")
     drawn = io.StringIO()
     fig.savefig(drawn, format="svg")
-    plt.close(fig)
+    for artist in (artist for one in positions if one is not positions[start] for artist in one.artists):
+        artist.set_visible(False)
+    if get_ipython():  # a cell shows what it leaves open
+        plt.close(fig)
     svg = _HEAD.sub("", drawn.getvalue()[drawn.getvalue().index("<svg") :])
     svg = _GROUP.sub(lambda group: _opened(group[1], str(start)), svg)
     value, sentence = html.escape(positions[start].value), html.escape(positions[start].sentence)
