@@ -47,7 +47,7 @@ define snakemake
 if [ -f .snakemake/make.pid ] && kill -0 "$$(cat .snakemake/make.pid)" 2>/dev/null; then \
   echo "Process $$(cat .snakemake/make.pid) is already making something in this folder. Wait for it, or stop it."; exit 1; fi; \
 echo $$$$ > .snakemake/make.pid; trap 'rm -f .snakemake/make.pid' EXIT; \
-$(THREADS) $(BIN)/python -m snakemake --cores $(JOBS) --nolock --rerun-incomplete --keep-going --quiet all -- $(1)
+$(THREADS) $(BIN)/python -m snakemake --cores $(JOBS) --nolock --scheduler greedy --rerun-incomplete --keep-going --quiet all -- $(1)
 endef
 
 book: env

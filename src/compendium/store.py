@@ -51,7 +51,7 @@ def read_results(experiment_id: str, *, damaged: bool = False, **where: object) 
     interrupted run and are left out; rows that are not those that their record describes are an error; with ``damaged``
     both are given, for those who name their state.
     """
-    entry, frames = experiment(experiment_id), {}
+    entry, units = experiment(experiment_id), {}
     for path in sorted(folder_of(experiment_id).glob("*.json")):
         if not damaged:
             parsed(path)  # one that cannot be read is an error, not an empty one
@@ -62,15 +62,21 @@ def read_results(experiment_id: str, *, damaged: bool = False, **where: object) 
                 )
             if unit.rows and (damaged or not unit.fault):
                 with contextlib.suppress(*([ValueError] if unit.fault else [])):  # altered into what is no number
-                    frames[name] = unit.frame
-    if not frames:
+                    if len(unit.frame):
+                        units[name] = unit
+    if not units:
         return records.frame([], []).assign(task="")
-    rows = pd.concat([frames[name] for name in sorted(frames)], ignore_index=True)
+    rows = _joined(*(units[name] for name in sorted(units))).copy(deep=False)
     for column, wanted in where.items():
         rows = rows[rows[column].isin([wanted] if isinstance(wanted, str | int | float) else list(wanted))]
     for read in _WATCHING:
         read.update((experiment_id, name) for name in rows["task"].unique())
     return rows
+
+
+@lru_cache(maxsize=64)
+def _joined(*units: "Unit") -> pd.DataFrame:
+    return pd.concat([unit.frame for unit in units], ignore_index=True)
 
 
 def full(experiment_id: str, *every: str, **where: object) -> pd.DataFrame:

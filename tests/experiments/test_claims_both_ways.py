@@ -54,15 +54,16 @@ def multiplied(values: pd.Series, rng: np.random.Generator) -> pd.Series:
 def noisy(experiment: str, how, seed: int) -> dict:
     """The units of an experiment by path and name, with noise within each metric in the place of the values."""
     units = {path: READ(path) for path in sorted(store.folder_of(experiment).glob("*.json"))}
-    keys = [(path, name) for path, found in units.items() for name in found]
-    rows = pd.concat({key: units[key[0]][key[1]].frame for key in keys})
+    found = [unit for of_path in units.values() for unit in of_path.values()]
+    rows = pd.concat([unit.frame[["metric", "value"]] for unit in found], ignore_index=True)
     rng = np.random.default_rng((seed, zlib.crc32(experiment.encode())))
-    rows["value"] = rows.reset_index(drop=True).groupby("metric", sort=False)["value"].transform(how, rng).to_numpy()
+    values = rows.groupby("metric", sort=False)["value"].transform(how, rng).to_numpy()
+    parts = iter(np.split(values, np.cumsum([len(unit.frame) for unit in found])[:-1]))
     made = {path: {} for path in units}
-    for path, name in keys:
-        unit = dataclasses.replace(units[path][name])
-        unit.frame = units[path][name].frame.assign(value=rows.loc[(path, name), "value"].to_numpy())
-        made[path][name] = unit
+    for path, of_path in units.items():
+        for name, unit in of_path.items():
+            made[path][name] = dataclasses.replace(unit)
+            made[path][name].frame = unit.frame.assign(value=next(parts))
     return made
 
 
