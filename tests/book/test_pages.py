@@ -81,7 +81,7 @@ NARROW = """() => {
         const first = [...t.rows].at(-1).cells[0];
         const out = first.getBoundingClientRect().left - box.getBoundingClientRect().left;
         box.scrollLeft = 0;
-        return out < -1 || /, 0\\)|transparent/.test(getComputedStyle(first).backgroundColor);
+        return out < -2 || /, 0\\)|transparent/.test(getComputedStyle(first).backgroundColor);
     };
     return {
         'tables without their first column': all('.bd-article table').filter(leaves).map(short),

@@ -162,12 +162,11 @@ def lighter(svg: str) -> str:
 
 
 def _copy_results(target: Path) -> None:
-    """The stored results: rows compressed, as they repeat themselves, and records."""
-    for source in sorted(paths.results().rglob("*.csv")):
-        copy = target / source.relative_to(paths.results()).with_suffix(".csv.gz")
+    """The stored results and their records, compressed, as they repeat themselves."""
+    for source in sorted((*paths.results().rglob("*.csv"), *paths.results().rglob("*.json"))):
+        copy = target / source.relative_to(paths.results()).with_suffix(f"{source.suffix}.gz")
         copy.parent.mkdir(parents=True, exist_ok=True)
         copy.write_bytes(gzip.compress(source.read_bytes(), mtime=0))
-    _copy_tree(paths.results(), target, "*.json")
 
 
 def archive(results: Path) -> bytes:
