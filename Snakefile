@@ -49,6 +49,8 @@ localrules:
 
 onstart:
     print(f"{len(EXECUTED)} executions, {len(TEXTS)} text chapters; what is up to date is kept.", flush=True)
+    # Snakemake would look through all jobs that wait once a second, for each one that has ended: a quarter of a core.
+    workflow.scheduler.job_rate_limiter = None
     warm.start(execute.environment() | {records.ONCE: str(paths.build("once"))})  # it ends with this process
 
 

@@ -1,6 +1,7 @@
 """Make the built book self-contained: MathJax comes from the installed package, not from a content network.
 
-Of the 24 MB in ``sphinx-mathjax-offline`` a page with TeX input and HTML output needs about 3 MB.
+Of the 24 MB in ``sphinx-mathjax-offline`` a page with TeX input and HTML output needs about 3 MB; packages of TeX are
+loaded one by one.
 """
 
 import shutil
@@ -24,7 +25,7 @@ def _copy_mathjax(app, error):
     source = Path(distribution("sphinx-mathjax-offline").locate_file("sphinx-mathjax-offline/static/mathjax"))
     target = Path(app.outdir, "_static", "mathjax")
     for pattern in _WANTED:
-        files = sorted(source.glob(pattern))
+        files = [file for file in sorted(source.glob(pattern)) if file.name != "all-packages.js"]
         if not files:
             raise FileNotFoundError(f"{source} holds no {pattern}: the layout of sphinx-mathjax-offline has changed.")
         for file in files:

@@ -56,7 +56,7 @@ def given(values, *, chance=0.1, average=None, losses=((2.0, 1.0), (2.0, 1.0)), 
     [
         # The smallest gap that is told apart, and of those alike the one of the least average error.
         ("errors", "u-FPCA", "has the smallest", given({"PCA": 2.0, "u-FPCA": 0.5, "c-FPCA": 1.0})),
-        ("errors", "c-FPCA", "not told apart", given({"PCA": 2.0, "u-FPCA": 0.5, "c-FPCA": 0.501},
+        ("errors", "c-FPCA", "not differ significantly", given({"PCA": 2.0, "u-FPCA": 0.5, "c-FPCA": 0.501},
                                                      average={"u-FPCA": 1.5, "c-FPCA": 1.2})),
         ("means", "Fair PCA", "brings the mean distance", given({"PCA": 2.0, "u-FPCA": 0.1, "Fair PCA": 0.5})),
         ("losses", "Min-max loss", "The loss gap becomes", given({"PCA": 2.0, "Min-max loss": 0.5})),

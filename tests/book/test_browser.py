@@ -3,6 +3,7 @@
 import io
 import re
 
+import matplotlib as mpl
 import numpy as np
 import pytest
 from matplotlib import pyplot as plt
@@ -11,6 +12,7 @@ from PIL import Image
 from compendium.book import stage
 from compendium.catalogue import experiment
 from compendium.ledger.verdicts import Kind
+from evenspan.displays import style
 
 from ..sight import contrast, hexadecimal
 
@@ -259,13 +261,14 @@ def test_tabs_need_no_script_and_have_addresses(browser, site, width):
 def test_lighter_drawings_look_the_same(reader):
     """Of a drawing with what is rewritten: lines, marks of one style or clip, words, patterns."""
     rng = np.random.default_rng(4)
-    fig, axes = plt.subplots(1, 2, figsize=(8, 4), layout="constrained")
-    axes[0].plot(rng.normal(size=(60, 3)).cumsum(axis=0), "o-", label="a line  with blanks")
-    axes[0].legend()
-    axes[1].scatter(*rng.normal(size=(2, 80)), c=rng.random(80), s=200 * rng.random(80), alpha=0.5)
-    axes[1].bar([0, 1], [1, 2], hatch="//")
     drawn = io.StringIO()
-    fig.savefig(drawn, format="svg")
+    with mpl.rc_context(style.settings()):
+        fig, axes = plt.subplots(1, 2, figsize=(8, 4), layout="constrained")
+        axes[0].plot(rng.normal(size=(60, 3)).cumsum(axis=0), "o-", label="a line  with blanks, x < 1 & $x^2$")
+        axes[0].legend()
+        axes[1].scatter(*rng.normal(size=(2, 80)), c=rng.random(80), s=200 * rng.random(80), alpha=0.5)
+        axes[1].bar([0, 1], [1, 2], hatch="//")
+        fig.savefig(drawn, format="svg")
     plt.close(fig)
     svg = drawn.getvalue()
     lighter = stage.lighter(svg)
@@ -280,4 +283,4 @@ def test_lighter_drawings_look_the_same(reader):
     whole = seen(svg)
     assert np.abs(seen(lighter) - whole).max() < 100  # of 255: an edge is a hundredth of a point elsewhere
     moved = re.sub(r'<use xlink:href="(#m\w+)" x="', r'<use xlink:href="\1" x="1', lighter, count=1)
-    assert np.abs(seen(moved) - whole).max() > 150, "control: one mark elsewhere"
+    assert np.abs(seen(moved) - whole).max() > 120, "control: one mark elsewhere, grey"

@@ -38,11 +38,25 @@ READ = """async () => {
     images.forEach(i => { i.loading = 'eager' });
     await Promise.all(images.map(i => i.decode().catch(() => null)));
     const all = s => [...document.querySelectorAll(s)];
+    // In points at which it is shown; exponents and indices of a formula are as small as their line makes them.
+    const article = document.querySelector('.bd-article'), room = getComputedStyle(article);
+    const column = article.clientWidth - parseFloat(room.paddingLeft) - parseFloat(room.paddingRight);
+    const small = async i => {
+        const drawn = new DOMParser().parseFromString(await (await fetch(i.src)).text(), 'image/svg+xml');
+        const shown = i.clientWidth || Math.min(i.naturalWidth, column);
+        const scale = 0.75 * shown / drawn.documentElement.viewBox.baseVal.width;
+        const sizes = [...drawn.querySelectorAll('[id^=text_]')].map(g => Math.max(0,  // letters that are paths
+            ...[...g.querySelectorAll('text, tspan')].map(e => parseFloat(e.style.fontSize) || 0)));
+        const least = Math.min(...sizes);
+        return scale * least > 7.99 || least === Infinity ? [] : [`${(scale * least).toFixed(2)}: ${short(i)}`];
+    };
+    const drawings = images.filter(i => i.closest('.bd-article') && i.src.endsWith('.svg'));
     const columns = all('.beside').map(e => ['.beside-text', '.beside-code'].map(
         s => e.querySelector(s).getBoundingClientRect()));
     return {
         'images that do not load': images.filter(i => !i.naturalWidth).map(short),
         'images without an alternative text': images.filter(i => !(i.alt || '').trim()).map(short),
+        'text of figures below 8 points': (await Promise.all(drawings.map(small))).flat(),
         'formulas that were not typeset': all('.math').filter(e => !e.querySelector('mjx-container')).map(short),
         'formulas with an error': all('mjx-merror, [data-mjx-error]').map(e => e.textContent),
         'derivations that are not left of their code, inside the screen': columns.filter(
@@ -51,7 +65,7 @@ READ = """async () => {
 }"""
 #: An element may be wider than the screen only inside a box that scrolls by itself.
 NARROW = """() => {
-    const all = s => [...document.querySelectorAll(s)];
+    const all = s => [...document.querySelectorAll(s)], short = e => e.outerHTML.slice(0, 120);
     const apart = e => {
         if (e.getBoundingClientRect().right <= window.innerWidth + 1) return false;
         for (let p = e; p && !p.matches('.bd-article'); p = p.parentElement) {
@@ -59,10 +73,22 @@ NARROW = """() => {
         }
         return true;
     };
+    // Where its box is scrolled, the first column of a table stays, on a ground of its own. Drawings keep their size.
+    const leaves = t => {
+        const box = t.closest('.table-scroll, .pst-scrollable-table-container, .ledger-scroll, .ledger-grids, .output');
+        if (!box || box.scrollWidth <= box.clientWidth + 1 || t.querySelector('tbody [rowspan]')) return false;
+        box.scrollLeft = 100;
+        const first = [...t.rows].at(-1).cells[0];
+        const out = first.getBoundingClientRect().left - box.getBoundingClientRect().left;
+        box.scrollLeft = 0;
+        return out < -2 || /, 0\\)|transparent/.test(getComputedStyle(first).backgroundColor);
+    };
     return {
+        'tables without their first column': all('.bd-article table').filter(leaves).map(short),
+        'drawings that a phone makes smaller': all('.bd-article img[width]').filter(
+            i => i.offsetWidth && i.offsetWidth < i.getAttribute('width')).map(short),
         'pixels wider than a phone': Math.max(document.scrollingElement.scrollWidth - window.innerWidth - 1, 0),
-        'what a phone cuts off': all('.bd-article :not(mjx-container *)').filter(apart).slice(0, 5).map(
-            e => e.outerHTML.slice(0, 120)),
+        'what a phone cuts off': all('.bd-article :not(mjx-container *)').filter(apart).slice(0, 5).map(short),
         'derivations that are not above their code on a phone': all('.beside').filter(e => {
             const [text, code] = ['.beside-text', '.beside-code'].map(
                 s => e.querySelector(s).getBoundingClientRect());

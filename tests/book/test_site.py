@@ -1,10 +1,13 @@
 """The built book as files: it holds no address that a page would fetch, and all its links lead somewhere."""
 
 import re
+import zipfile
 from html.parser import HTMLParser
 from urllib.parse import unquote, urlsplit
 
 import pytest
+
+from compendium import paths
 
 FETCHED = dict.fromkeys(("script", "iframe", "audio", "embed"), ("src",))
 FETCHED |= {"img": ("src", "srcset"), "source": ("src", "srcset"), "video": ("src", "poster"), "object": ("data",)}
@@ -74,6 +77,18 @@ def test_a_page_loads_what_it_needs_and_a_drawing_is_kept_for_a_page(html, pages
     programs = {file.relative_to(html).as_posix(): " ".join(page.fetched) for file, page in pages.items()}
     assert [name for name, loaded in programs.items() if "fontawesome.js" in loaded] == []
     assert [name for name, loaded in programs.items() if "searchindex.js" in loaded] == ["search.html"]
+
+
+def test_all_results_are_one_file_and_what_a_page_links_to_is_beside_it(html, pages):
+    stored = {p for p in paths.results().rglob("*") if p.suffix in (".csv", ".json")}
+    with zipfile.ZipFile(html / "_static" / "results.zip") as whole:
+        assert {name: whole.read(name) for name in whole.namelist()} == {
+            p.relative_to(paths.results().parent).as_posix(): p.read_bytes() for p in stored
+        }
+    linked = {
+        (file.parent / one).resolve() for file, page in pages.items() for one in page.linked if "/results/" in one
+    }
+    assert {p.resolve() for p in (html / "_static" / "results").rglob("*.*")} == linked
 
 
 def test_every_page_says_version_and_commit_and_how_to_cite_it(html, pages):

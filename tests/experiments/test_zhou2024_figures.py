@@ -48,11 +48,11 @@ COUNTS = {"unfair": np.array([[5, 0, 1], [0, 7, 2], [1, 1, 9]]), "fair": np.arra
 #: in the first panel.
 DRAWN = {
     "judged": (lambda: figures.judged(SUMMARY, ["ACC"], PRINTED), ["ACC"], ["printed", "ours"], [0.95, 0.5, 0.9]),
-    "judged alone": (lambda: figures.judged(SUMMARY, ["ACC", "NMI"]), ["ACC", "NMI"], ["ours"], [0.5, 0.9]),
+    "judged alone": (lambda: figures.judged(SUMMARY, ["ACC", "NMI"]), ["ACC", "NMI"], [], [0.5, 0.9]),
     "without classes": (
         lambda: figures.quality_and_fairness(SUMMARY, "MNCE", []), ["Without classes quality is unknown."], [], [],
     ),
-    "search_paths": (lambda: figures.search_paths(PATHS, ["MNCE"]), ["MNCE"], [], [1.0, 2.0, 3.0]),
+    "search_paths": (lambda: figures.search_paths(PATHS, ["MNCE"]), ["MNCE"], ["tried", "kept"], [1.0, 2.0, 3.0]),
     "readings": (lambda: figures.readings(READINGS), ["SC: other"], ["as fixed before", "other reading"], [0.1, 0.02]),
     "kernel_weights": (
         lambda: figures.kernel_weights(WEIGHTS, ["one", "two"]), ["2 two"], ["FMKKM", "FMKKM-f"], [0.5, 0.1],
@@ -71,7 +71,7 @@ DRAWN = {
     ),
     "bound": (
         lambda: figures.bound(BOUND, 1.0), ["fairness weight λ", "MNCE"],
-        ["empirical term", "R(λ)", "their sum, the bound", "largest possible value", "λ of the rule", "MNCE (right)"],
+        ["the bound, sum of both", "R(λ)", "empirical term", "largest value that is possible", "λ of the rule"],
         [0.0, 1.0],
     ),
     "starts": (

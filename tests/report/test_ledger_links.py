@@ -100,7 +100,7 @@ def test_a_number_leads_to_its_cell_on_the_page():
     unmarked = given | {"experiment": "vu2022-data", "execution": "table2", "tasks": ""}
     assert 'href="experiments/vu2022-data.html"' in ledger_links.of_number(unmarked), "its notebook marks no verdicts"
     assert links.count(">CSV<") == links.count(">record<") == 1, "both tasks stand in the files of one execution"
-    assert 'href="_static/results/full/vu2022-tables/biodeg.json"' in links
+    assert 'href="_static/results/full/vu2022-tables/biodeg.json.gz"' in links
     both = ledger_links.of_number(given | {"tasks": "biodeg-k3-rfpca ecoli-k3-rfpca"})
     assert both.count(">CSV<") == both.count(">record<") == 2
 

@@ -144,13 +144,14 @@ def test_a_method_equalises_what_its_family_says_and_plain_pca_does_not():
 # -- looks of methods -------------------------------------------------------------------------------------------------
 
 
-def test_methods_are_told_by_their_markers_alone_and_families_by_dashes():
+def test_methods_are_told_by_their_markers_alone_and_families_by_shades_and_dashes():
     every = method_looks.methods()
     shares = {name for name, own in every.items() if own.family == "shares in clusters"}
     clustering = shares | {"K-means", "KKM", "SC", "MKKM", "FKKM-f", "FMKKM-f"}
     linear = {n for n, own in every.items() if own.family != "predictions" and "classifier" not in n} - clustering
     for some in (linear, clustering):
         assert len({every[name].marker for name in some}) == len(some)
+        assert len({every[name].colour for name in some}) == len(some)
     assert len({(own.colour, own.marker) for own in every.values()}) == len(every)
     for family in FAMILIES:
         dashes = [own.linestyle for own in every.values() if own.family == family]
@@ -177,6 +178,9 @@ def test_no_two_series_of_a_figure_look_alike_and_too_many_are_refused(names):
     own = looks(["JevdPCA", "JevdPCA (orthogonal)", "JevdPCA (raw columns)", "covFairPCA"])
     assert len({(o.colour, o.fill) for o in own.values()}) == 4
     assert len({own[name].marker for name in list(own)[:3]}) == 1
+    heights = [own[name].line()["zorder"] for name in list(own)[:3]]
+    assert heights == sorted(heights, reverse=True), "a variant would hide its method"
+    assert len(set(heights)) == 3
 
 
 def test_series_that_are_no_methods_get_what_is_left_only_where_they_may_be():
@@ -200,7 +204,7 @@ def test_every_look_can_be_drawn_and_an_open_mark_lets_one_see_through():
         panel.plot([0], [0], **own.open())
     for fill in FILLS:
         panel.plot([0], [0], **look("PCA")._replace(fill=fill).mark())
-    panel.legend(handles=handles(method_looks.methods().values(), lines=True))
+    panel.legend(handles=handles(method_looks.methods().values(), lines=True), loc="upper left")
     fig.canvas.draw()
 
 
@@ -221,15 +225,20 @@ def test_groups_look_the_same_in_any_order_and_differ_by_marker_and_hatch():
 
 
 def test_colours_stand_out_from_white_and_from_each_other():
+    families = [shades[0] for shades in FAMILIES.values()]
     for palette, least in [
-        (FAMILIES.values(), {"none": 30, "protanopia": 20, "deuteranopia": 20, "tritanopia": 15}),
+        (families, {"none": 30, "protanopia": 20, "deuteranopia": 20, "tritanopia": 15}),
         (GROUP_COLOURS, {"none": 30, "protanopia": 20, "deuteranopia": 20, "tritanopia": 15}),
         (style.COLOURS, {"none": 20, "protanopia": 20, "deuteranopia": 20}),
     ]:
         assert min(contrast(colour, WHITE) for colour in palette) >= 3.0
         for missing, wanted in least.items():
             assert min(distance(a, b, missing) for a, b in combinations(palette, 2)) >= wanted
-    assert min(distance(a, b) for a in GROUP_COLOURS for b in FAMILIES.values()) >= 15
+    assert min(distance(a, b) for a in GROUP_COLOURS for b in families) >= 15
+    for shades in FAMILIES.values():
+        assert min(contrast(shade, WHITE) for shade in shades) >= 3.0
+        pairs = list(combinations(shades, 2))
+        assert min((distance(*pair, missing) for pair in pairs for missing in MISSING), default=10.0) >= 10
     for key in ("axes.labelcolor", "text.color", "xtick.color", "ytick.color"):
         assert contrast(style.SETTINGS[key], WHITE) >= 4.5, key
     assert contrast(style.SETTINGS["axes.edgecolor"], WHITE) >= 3.0

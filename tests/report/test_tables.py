@@ -86,7 +86,7 @@ def test_links_lead_to_stored_files():
     shown.units = {"german-k2-pca": {"dataset": "german", "k": 2, "method": "PCA"}}
     markup = tables.trail(shown).data
     found = re.findall(r'href="\.\./\.\./_static/results/full/(.*?)"', markup)
-    assert found == [f"kleindessner2023-table/german-k2.{kind}" for kind in ("csv.gz", "json")]
+    assert found == [f"kleindessner2023-table/german-k2.{kind}" for kind in ("csv.gz", "json.gz")]
     assert all(paths.results(name.removesuffix(".gz")).is_file() for name in found)
 
 

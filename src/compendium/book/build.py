@@ -99,10 +99,10 @@ def _lighten(html: Path) -> None:
         source = path.read_text(encoding="utf-8")
         if (less := _GENERATED.sub("<!-- generated -->", source)) != source:
             path.write_text(less, encoding="utf-8")
-    shown = set()
+    shown, results = set(), html / "_static" / "results"
     for path in html.rglob("*.html"):
         page = path.read_text(encoding="utf-8")
-        shown.update(re.findall(r'_images/([^"]+)"', page))
+        shown.update(re.findall(r'(?:_images|_static/results)/([^"]+)"', page))
         less = _LIKE.sub(r"\1", _IMAGE.sub(partial(_lazy, path), _ICONS.sub("", page)))
         if path != html / "search.html":
             less = _INDEX.sub("", less)
@@ -110,6 +110,9 @@ def _lighten(html: Path) -> None:
             path.write_text(less, encoding="utf-8")
     for path in (html / "_images").glob("*"):
         if path.name not in shown:  # by a page that was made again since
+            path.unlink()
+    for path in results.rglob("*.*"):
+        if path.relative_to(results).as_posix() not in shown:  # it is in the archive of all results
             path.unlink()
     static = html / "_static"
     # Maps of the theme's programs are for its makers; every browser of today reads woff2.

@@ -14,7 +14,6 @@ import re
 import shlex
 from collections.abc import Iterator, Mapping
 from copy import deepcopy
-from pathlib import Path
 
 import pandas as pd
 from nbformat import NotebookNode, v4
@@ -138,10 +137,11 @@ def _rename_figures(notebook: NotebookNode, execution: str) -> None:
 def _opening(entry: Experiment, source: str) -> str:
     """The title and, below it, how to get the notebook, to cite the page and to run it again."""
     title, _, text = source.partition("\n")
-    place = Path(entry.notebook).relative_to("notebooks").as_posix()
+    files = {"Get the notebook": f"_sources/experiments/{entry.id}.ipynb", "All results": "_static/results.zip"}
+    notebook, results = (f'<a href="../{file}" download>{name}</a>' for name, file in files.items())
     return (
-        f"{title.rstrip()}\n\n:::{{div}} provenance\n{{download}}`Get the notebook <../_notebooks/{place}>` · "
-        f"[Cite this page](ch-cite) · Run it again: `python -m compendium run {entry.id}`\n:::\n{text}"
+        f"{title.rstrip()}\n\n:::{{div}} provenance\n{notebook} · {results} · [Cite this page](ch-cite) · "
+        f"Run it again: `python -m compendium run {entry.id}`\n:::\n{text}"
     )
 
 

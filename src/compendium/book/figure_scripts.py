@@ -313,7 +313,8 @@ def _script(kept: list[Statement], name: str, caption: str, page: str) -> str:
     lines = [f"# {line}" for line in [*head, f"    python {name}.py [FILE.svg]"]]
     imports = [one.node for one in kept if isinstance(one.node, _IMPORT)]
     *others, last = [one for one in kept if not isinstance(one.node, _IMPORT)]
-    if isinstance(last.node, ast.Expr) and isinstance(last.node.value, ast.Name | ast.Attribute | ast.Subscript):
+    shown = last.node.value if isinstance(last.node, ast.Expr) else None
+    if isinstance(shown, ast.Name | ast.Attribute | ast.Subscript):
         figure = last.text.strip()
     else:
         others.append(last)
@@ -328,7 +329,8 @@ def _script(kept: list[Statement], name: str, caption: str, page: str) -> str:
         blank = len(one.text) - len(text) if before and before.cell == one.cell else 1
         lines += [""] * (2 if defines else blank) + [text]
         before = one
-    lines += [f'\nfile = sys.argv[1] if sys.argv[1:] else "{name}.svg"', f'{figure}.savefig(file, bbox_inches="tight")']
+    lines += [f'\nfile = sys.argv[1] if sys.argv[1:] else "{name}.svg"']
+    lines += [f'{figure}.savefig(file, bbox_inches="tight")']
     return "\n".join(lines) + "\n"
 
 

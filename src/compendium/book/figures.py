@@ -9,19 +9,23 @@ import numpy as np
 import pandas as pd
 from matplotlib import pyplot as plt
 from matplotlib.axes import Axes
+from matplotlib.axis import Axis
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
+from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter
 
 from evenspan.core.answer import FairSubspace
+from evenspan.core.cluster_counts import ClusterCounts
 from evenspan.core.moments import GroupMoments
 from evenspan.displays.method_looks import group_looks, look, looks
-from evenspan.displays.style import INK, SOURCES
+from evenspan.displays.style import COLUMN, INK, SOURCES
 from evenspan.reconstruction import JointRange
 
 
 def panels(down: int, across: int, size: tuple[float, float], **shared) -> tuple[Figure, np.ndarray]:
-    """A figure of so many inches with a grid of panels, which may share axes."""
+    """A figure of so many inches, at most a column wide, with a grid of panels, which may share axes."""
+    size = min(size[0], COLUMN), size[1]
     return plt.subplots(down, across, figsize=size, squeeze=False, layout="constrained", **shared)
 
 
@@ -67,9 +71,39 @@ def line_each(panel: Axes, names: Sequence[str]) -> None:
     panel.set_ylim(len(names) - 0.5, -0.5)
 
 
+def spread(panel: Axes, mean: np.ndarray, covariance: np.ndarray, **options) -> None:
+    """The ellipse that lies one standard deviation from a mean of two coordinates, in every direction."""
+    values, vectors = np.linalg.eigh(covariance)
+    turn = np.linspace(0.0, 2.0 * np.pi, 121)
+    panel.plot(*(mean + np.column_stack([np.cos(turn), np.sin(turn)]) * np.sqrt(values) @ vectors.T).T, **options)
+
+
+def mosaic(panel: Axes, counts: ClusterCounts) -> None:
+    """A bar for each cluster, as wide as it is large, divided by the shares of the groups; lines at those of all."""
+    ends = np.cumsum(counts.sizes)
+    tops = np.cumsum(counts.counts / counts.sizes, axis=0)
+    for (label, own), top, part in zip(group_looks(counts.labels.tolist()).items(), tops, counts.counts, strict=True):
+        dress = {"color": own.colour, "hatch": own.hatch, "edgecolor": "white", "linewidth": 1.5, "align": "edge"}
+        share = part / counts.sizes
+        panel.bar(ends - counts.sizes, share, counts.sizes, bottom=top - share, label=f"group {label}", **dress)
+    for line in np.cumsum(counts.group_sizes / counts.n)[:-1]:
+        panel.axhline(line, color=INK, linestyle="--", linewidth=1.4)
+    panel.set(xlim=(0, counts.n), ylim=(0, 1), xticks=[])
+    panel.grid(visible=False)
+
+
 def readable(metric: str) -> str:
     """A metric's name with its symbols: the tables spell them in plain text."""
-    return metric.replace("Delta_", "Δ ").replace("^2", "²")
+    return metric.replace("Delta_", "Δ ").replace("Delta ", "Δ ").replace("^2", "²")
+
+
+def plain_numbers(axis: Axis) -> None:
+    """Label a logarithmic axis with 0.5, 1, 2, 5, 10, ... instead of powers, and not more densely than is legible."""
+    low, high = axis.get_view_interval()
+    steps = (1.0, 2.0, 5.0) if high < 100.0 * low else (1.0,)
+    axis.set_major_locator(LogLocator(subs=steps, numticks=12))
+    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    axis.set_minor_formatter(NullFormatter())
 
 
 def two_groups(X: np.ndarray, groups: np.ndarray, subspaces: dict[str, FairSubspace]) -> Figure:
@@ -84,7 +118,7 @@ def two_groups(X: np.ndarray, groups: np.ndarray, subspaces: dict[str, FairSubsp
         At most three one-dimensional answers by the name of their method.
     """
     own = group_looks(np.unique(groups).tolist())
-    fig = plt.figure(figsize=(9.6, 4.6), layout="constrained")
+    fig = plt.figure(figsize=(COLUMN, 4.2), layout="constrained")
     places = fig.add_gridspec(len(subspaces), 2, width_ratios=[1.15, 1])
     plane = fig.add_subplot(places[:, 0])
     for label, (colour, marker, *_) in own.items():
@@ -146,7 +180,10 @@ def metrics_by_method(summary: pd.DataFrame, metrics: list[str], published: pd.D
             )  # fmt: skip
         panel.set_title(readable(metric))
         panel.set_yticks(range(len(methods)), methods)
+        panel.xaxis.set_major_locator(MaxNLocator(3, steps=[1, 2, 5, 10]))
     axes[0, 0].invert_yaxis()
+    if len(sources) == 1:
+        return fig
     return explained(
         fig, [entry(name, *SOURCES[name], mfc="white" if name == "published" else None) for name in sources]
     )
@@ -173,7 +210,7 @@ def joint_range(
     edge = lower_left(joint)
     own = looks(points, others=True)
     least = (joint.support(0.0).value, joint.support(np.pi / 2).value)
-    fig, (whole, near) = plt.subplots(1, 2, figsize=(10.4, 5.2), layout="constrained")
+    fig, (whole, near) = plt.subplots(1, 2, figsize=(COLUMN, 4.6), layout="constrained")
     for panel in (whole, near):
         panel.fill(*polygon.T, color="#dfe9f2", zorder=0)
         panel.plot(*np.vstack([polygon, polygon[:1]]).T, color="#7f9cb5", linewidth=1.1)
@@ -197,7 +234,7 @@ def joint_range(
         entry("equal losses", "#8a5a00", line=":", linewidth=2),
         *near.get_legend_handles_labels()[0],
     ]
-    return explained(fig, handles, 4, fontsize="small")
+    return explained(fig, handles, 4, fontsize="small", labelspacing=0.9)
 
 
 def lower_left(joint: JointRange, n: int = 91) -> np.ndarray:

@@ -1,22 +1,25 @@
 """Assemble what the book is made of in ``_build/stage``, so that its addresses are clean.
 
 Pages that somebody wrote are copied from ``book/``; chapters and experiments come executed from ``_build/executed``;
-data cards, the reference and the ledger are generated; sources, notebooks and result tables are copied beside them so
-that pages can include and link to them. The folder is made anew each time: nothing stale can survive in it.
+data cards, the reference and the ledger are generated; sources and results are copied beside them so that pages can
+include and link to them. The folder is made anew each time: nothing stale can survive in it.
 """
 
 import filecmp
 import gzip
+import io
 import re
 import shutil
+import zipfile
 from pathlib import Path
 
 import nbformat
 
 from compendium import data as datasets
-from compendium import paths
+from compendium import paths, records
 from compendium.catalogue import catalogue
 from evenspan.core.errors import ExecutionError, ResultError
+from evenspan.displays.style import SETTINGS
 
 from ..keep import built
 from ..ledger import links as ledger_links
@@ -33,6 +36,10 @@ _CLIPPED = re.compile(
     rf'<g clip-path="(url\([^"]*\))">(?:{_MARK.pattern})+</g>(?:<g clip-path="\1">(?:{_MARK.pattern})+</g>)+'
 )
 _STYLED = re.compile(r'<use [^>]*?( style="[^"]*")/>(?:<use [^>]*?\1/>)+')
+_UPRIGHT = re.compile(r' transform="rotate\(-0 [^"]*\)"')
+#: The family of every word and, without those that may stand in for it, of every sign of a formula.
+_FAMILY = re.compile(r"; font-family: 'DejaVu Sans'[^;\"]*")
+_FAMILIES = ", ".join(f"'{name}'" for name in SETTINGS["font.sans-serif"])
 #: Files below ``_build/examples`` by the chapter that writes them.
 EXAMPLES = {"yours/audit": "audit/report.html"}
 
@@ -71,8 +78,8 @@ def stage() -> bool:
         _copy_tree(root / "src" / package, target / "_src" / package, "*.py")
     for shown in (root / "CITATION.cff", paths.data("tolerances.yml")):
         _copy(shown, target / "_src" / shown.name)
-    _copy_tree(root / "notebooks", target / "_notebooks", "*.ipynb")
     _copy_results(target / "_static" / "results" / "full")
+    records.write(target / "_static" / "results.zip", archive(paths.results()))
     _copy_tree(paths.build("numbers"), target / "_static" / "numbers", "*.csv", "*.csv.gz")
     _copy_examples(target)
     _copy_tree(paths.data("paper"), target / "_static" / "paper", "*.csv")
@@ -141,22 +148,35 @@ def _write_page(notebook, page: Path) -> None:
 def lighter(svg: str) -> str:
     """A drawing of Matplotlib that looks the same and has fewer letters.
 
-    Places to a hundredth of a point, no blanks between elements or steps of a line, and marks that follow each other
-    with one clip and one style for all of them.
+    Places to a hundredth of a point, no blanks between elements or steps of a line, one family of letters for all text,
+    and marks that follow each other with one clip and one style for all of them.
     """
     svg = re.sub(r">\s+<", "><", re.sub(r"<metadata>.*?</metadata>", "", svg, flags=re.DOTALL)).replace(" \nL ", "L")
     svg = _PLACES.sub(lambda places: _DECIMALS.sub(lambda number: f"{round(float(number[0]), 2):g}", places[0]), svg)
+    svg = _FAMILY.sub("", _UPRIGHT.sub("", svg))
+    svg = svg.replace(
+        '<style type="text/css">', f'<style type="text/css">text{{font-family: {_FAMILIES}, sans-serif}}', 1
+    )
     svg = _CLIPPED.sub(lambda marks: f'<g clip-path="{marks[1]}">{"".join(_MARK.findall(marks[0]))}</g>', svg)
     return _STYLED.sub(lambda marks: f"<g{marks[1]}>{marks[0].replace(marks[1], '')}</g>", svg)
 
 
 def _copy_results(target: Path) -> None:
-    """The stored results: rows compressed, as they repeat themselves, and records."""
-    for source in sorted(paths.results().rglob("*.csv")):
-        copy = target / source.relative_to(paths.results()).with_suffix(".csv.gz")
+    """The stored results and their records, compressed, as they repeat themselves."""
+    for source in sorted((*paths.results().rglob("*.csv"), *paths.results().rglob("*.json"))):
+        copy = target / source.relative_to(paths.results()).with_suffix(f"{source.suffix}.gz")
         copy.parent.mkdir(parents=True, exist_ok=True)
         copy.write_bytes(gzip.compress(source.read_bytes(), mtime=0))
-    _copy_tree(paths.results(), target, "*.json")
+
+
+def archive(results: Path) -> bytes:
+    """All stored results and their records as one file, which says no more than their names and contents."""
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w") as whole:
+        for path in sorted((*results.rglob("*.csv"), *results.rglob("*.json"))):
+            name = path.relative_to(results.parent).as_posix()
+            whole.writestr(zipfile.ZipInfo(name), path.read_bytes(), zipfile.ZIP_DEFLATED, compresslevel=9)
+    return packed.getvalue()
 
 
 def _copy_examples(target: Path) -> None:

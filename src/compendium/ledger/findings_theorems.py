@@ -133,8 +133,8 @@ def levelling_down() -> Evidence:
         supported=len(both) > 0,
         sentence=(
             f"On {len(both)} of {len(found)} data sets ({listed(both['data'])}) both groups are worse off than with "
-            "PCA. The smallest larger loss, which is what Samadi et al. ask for, does that on "
-            f"{int(found['loss worse'].sum())}."
+            "PCA. Making the larger loss as small as possible, as Samadi et al. ask, does so on "
+            f"{int(found['loss worse'].sum()) or 'none'} of them."
         ),
         table=both[columns[:5]].round(3),
         caption=f"Errors with the penalty 1000, k = {K}, where both groups lose",

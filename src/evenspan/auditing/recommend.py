@@ -17,11 +17,11 @@ Principal components are kept if the gap under them is
   fit its fitting rows too well, so that its loss is too large there and too small on others; or
 - below ``SMALL`` of their average error (``NEAR`` of the standard deviation along a kept direction, for means).
 
-**Which method.** Of the methods made for the concern those whose value is told apart from that of principal components,
-and smaller; if there are none, these are kept. Of the others the one with the smallest value, and among those whose
+**Which method.** Of the methods made for the concern those whose value is significantly smaller than that of principal
+components; if there are none, these are kept. Of the others the one with the smallest value, and among those whose
 value cannot be told from it the one with the least average error.
 
-All of it is on held-out rows. *Told apart* means: the difference is larger than the 95 % quantile of its deviations
+All of it is on held-out rows. *Significantly* means: the difference is larger than the 95 % quantile of its deviations
 when the blocks of rows are resampled, the same blocks for both.
 """
 
@@ -284,16 +284,16 @@ def _beside(what: Concern, method: str, best: str, alike: Sequence[str], candida
     others = [name for name in alike if name not in (method, best)]
     head = f"Of the {len(candidates)} methods made for this ({', '.join(candidates)})"
     if method != best:
-        more = f", nor are {', '.join(others)}" if others else ""
+        more = f", nor do {', '.join(others)}" if others else ""
         return (
-            f"{head} {best} has the smallest {what.metric}; {method} is not told apart from it{more}, and has the "
-            "least average error of these."
+            f"{head} {best} has the smallest {what.metric}; {method} does not differ significantly from it{more}, and "
+            "has the least average error of these."
         )
     if not others:
-        return f"{head} it has the smallest {what.metric}; no other one is as good and told apart from PCA."
+        return f"{head} it has the smallest {what.metric}; no other one that differs significantly from PCA is as good."
     return (
-        f"{head} it has the smallest {what.metric}; {', '.join(others)} cannot be told apart from it, but have no "
-        "smaller average error."
+        f"{head} it has the smallest {what.metric}; {', '.join(others)} are not significantly worse, but "
+        "have no smaller average error."
     )
 
 
@@ -343,7 +343,7 @@ def limits_of(seen: Seen, concern: str, method: str) -> list[str]:
             f"better and {', '.join(worse) or 'nobody'} worse."
         ]
     found = seen.row(method, "kernel AUC")
-    left = f": with {method} a reader with a kernel still has an AUC of {said(found)}" if found else ""
+    left = f": with {method} a classifier with a kernel still has an AUC of {said(found)}" if found else ""
     return [f"Equal means say nothing about how groups are spread, nor about how well they are rebuilt{left}."]
 
 
@@ -389,13 +389,13 @@ def of_attribute(sample: Sample, attribute: str, methods: int, left_out: Mapping
     proxies = _proxies(sample, attribute)
     if proxies:
         said.append(
-            f"Columns that tell much of {attribute} are among the features ({', '.join(proxies)}). Readers other than "
-            "the two that were tried may find it through them."
+            f"Columns that tell much of {attribute} are among the features ({', '.join(proxies)}). Classifiers other "
+            "than the two that were tried may find it through them."
         )
     else:
         said.append(
-            "What a reader finds of the group depends on the reader: a linear one and one with a Gaussian kernel were "
-            "tried, on some thousand rows."
+            "What a classifier finds of the group depends on the classifier: a linear one and one with a Gaussian "
+            "kernel were tried, on some thousand rows."
         )
     if sample.target is None:
         said.append("No target was named: what is left to predict, and how equally, was not looked at.")

@@ -201,7 +201,7 @@ def audit(
     sensitive : str or list of str
         The columns of the groups; never features.
     target : str, optional
-        A column to be predicted later; never a feature. No method looks at it, readers tell how much of it is left.
+        A column to be predicted later; never a feature. No method looks at it; classifiers say how much of it is left.
     k : int or list of int, optional
         Numbers of components; all from 1 to 10, and below the number of features, unless given.
     methods : list of str or "all", optional

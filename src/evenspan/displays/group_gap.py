@@ -211,7 +211,7 @@ class GroupGapDisplay:
         if rows["low"].notna().all():
             bars = axes.vlines(x, rows["low"], rows["high"], color=dress["color"], linewidth=1.8, zorder=2)
             self.intervals_.append(bars)
-        (line,) = axes.plot(x, rows["value"], linestyle="none", zorder=3, **({"markersize": 8} | dress))
+        (line,) = axes.plot(x, rows["value"], linestyle="none", **({"markersize": 8} | dress | {"zorder": 3}))
         self.lines_.append(line)
 
 

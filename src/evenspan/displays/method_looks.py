@@ -1,10 +1,10 @@
 """One look for every method and every group in the whole book.
 
-Colour tells what a method equalises, the marker tells which method it is; where lines are drawn, methods of one family
-differ in their dashes as well. Variants of a method share all that and differ in how their marker is filled. Groups
-have a palette of their own and are told by their place among the sorted labels of their data set: colour, marker and
-hatch. No figure needs its colours to be read: every mark has a second sign, and every colour is at least 3:1 against
-white.
+The hue tells what a method equalises; the marker, the shade and, where lines are drawn, the dash tell which method of
+that family it is. Variants of a method share all that, differ in how their marker is filled, and are drawn below it.
+Groups have a palette of their own and are told by their place among the sorted labels of their data set: colour, marker
+and hatch. No figure needs its colours to be read: every mark has a second sign, and every colour is at least 3:1
+against white.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -19,17 +19,20 @@ from . import style
 if TYPE_CHECKING:
     from matplotlib.lines import Line2D
 
-#: What a method asks to be equal between groups, and the colour of those that do.
-FAMILIES: Mapping[str, str] = {
-    "nothing": "#222222",
-    "losses": "#0072B2",
-    "errors": "#D55E00",
-    "means": "#009E73",
-    "means and covariances": "#8A0F6E",
-    "distributions": "#7A6CFF",
-    "shares in clusters": "#6B2D0A",
-    "predictions": "#2A12C9",
-}
+#: What a method asks to be equal between groups, and the shades of those that do, in the order of the table of methods:
+#: the first is the family's, and all are at least 3:1 against white.
+FAMILIES: Mapping[str, tuple[str, ...]] = {
+    "nothing": (
+        "#222222", "#968A84", "#425A6C", "#5A4E3C", "#243648", "#666C6C", "#000000", "#424848", "#3C301E", "#786C5A",
+    ),
+    "losses": ("#0072B2", "#2B50C8"),
+    "errors": ("#D55E00", "#CC784E", "#9C0000", "#C02A00", "#FC2A3C"),
+    "means": ("#009E73", "#60A242", "#007E00", "#004200", "#487836", "#186006", "#365A2A", "#6C905A"),
+    "means and covariances": ("#8A0F6E", "#C672D2", "#72129C", "#FC4E7E", "#A20048"),
+    "distributions": ("#7A6CFF",),
+    "shares in clusters": ("#6B2D0A", "#A27824", "#785400", "#DE7272", "#A84242", "#3C1806"),
+    "predictions": ("#2A12C9",),
+}  # fmt: skip
 #: Groups of people: none of these colours is one of a family.
 GROUP_COLOURS = ("#0F7F8C", "#CB7E00", "#9217F7", "#7C0F18", "#46278C", "#909363", "#CB60E7", "#63394B")
 GROUP_MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
@@ -64,10 +67,14 @@ class Look(NamedTuple):
         return {"linestyle": self.linestyle} | self.mark()
 
     def mark(self) -> dict:
-        """Keywords for ``plot``: markers of this colour and fill, without saying anything about a line."""
+        """Keywords for ``plot``: markers of this colour and fill, without saying anything about a line.
+
+        A variant is drawn below the method itself, which it would hide where both give the same answer.
+        """
         hollow = {"markerfacecolor": "white"} if self.fill == "none" else {"fillstyle": self.fill}
         alt = {} if self.fill in ("full", "none") else {"markerfacecoloralt": "white"}
-        return {"color": self.colour, "marker": self.marker, "label": self.label} | hollow | alt
+        order = {"zorder": 2.9 - 0.1 * FILLS.index(self.fill)}
+        return {"color": self.colour, "marker": self.marker, "label": self.label} | order | hollow | alt
 
     def open(self) -> dict:
         """As ``mark``, but one sees through: the usual method is hollow, its first variant filled."""
@@ -95,7 +102,7 @@ def _methods() -> dict[str, Look]:
         places[family] += 1
         wide = 1.3 if isinstance(method.marker, tuple) else 1.0  # stars look smaller than they are
         size = wide * max(11.5 - 1.6 * place, 4.0)
-        found[name] = Look(FAMILIES[family], method.marker, DASHES[place], name, FILLS[0], size, family, name)
+        found[name] = Look(FAMILIES[family][place], method.marker, DASHES[place], name, FILLS[0], size, family, name)
     return found
 
 
@@ -175,6 +182,17 @@ def looks(names: Iterable[str], *, others: bool = False) -> dict[str, Look]:
     for place, (name, (colour, marker)) in enumerate(zip(strange, pairs, strict=False)):
         found[name] = Look(colour, marker, DASHES[place % len(DASHES)], name, FILLS[0], 8.0, "", "")
     return {name: found[name] for name in names}
+
+
+def ordered(names: Iterable[str]) -> list[str]:
+    """Names of methods in the order of legends: that of the table of methods, variants after their method.
+
+    >>> ordered(["c-FPCA", "JevdPCA (orthogonal)", "JevdPCA", "PCA"])
+    ['PCA', 'JevdPCA', 'JevdPCA (orthogonal)', 'c-FPCA']
+    """
+    places = {name: place for place, name in enumerate(KNOWN)}
+    found = {name: meaning(name) for name in names}
+    return sorted(found, key=lambda name: (places[found[name].method], found[name].variant))
 
 
 def _fills(marker: Marker) -> tuple[str, ...]:

@@ -15,11 +15,12 @@ from matplotlib.patches import Patch
 from matplotlib.ticker import MaxNLocator
 
 from evenspan.displays.method_looks import looks
-from evenspan.displays.style import INK
+from evenspan.displays.style import COLUMN, INK
 from evenspan.methods import METHODS
 
-from ...book.figures import grid, line_each, panels, words
+from ...book.figures import entry, explained, grid, line_each, panels, words
 from .classifiers import CLASSIFIERS, CONTROLS, in_order
+from .new_rows import LEVEL
 
 #: The look of every method of the comparison, by its name in results.
 DRESSED = looks(METHODS)
@@ -30,7 +31,7 @@ AREAS = ("group AUC", "label AUC")
 UPWARDS = ("label AUC",)
 #: The gaps of which bounds are put to the test.
 KINDS = {"means": "distance of means", "errors": "gap between errors"}
-PRICES = (0.0, 0.05, 0.1, 1.0, 10.0)
+PRICES = (0.0, 0.1, 1.0, 10.0)
 
 
 def rank_panels(ranks: pd.DataFrame) -> Figure:
@@ -45,7 +46,7 @@ def rank_panels(ranks: pd.DataFrame) -> Figure:
         return _nothing("rank")
     metrics = list(dict.fromkeys(ranks["metric"]))
     most = int(ranks.groupby("metric")["method"].nunique().max())
-    fig, axes = grid(len(metrics), 2, (4.9, 0.235 * most + 0.95), sharex=True)
+    fig, axes = grid(len(metrics), 2, (3.95, 0.235 * most + 0.95), sharex=True)
     for panel, metric in zip(axes.flat, metrics, strict=False):
         some = ranks[ranks["metric"] == metric].sort_values(["rank", "method"], kind="stable")
         reach, best = some["difference"].iloc[0] / 2, some["rank"].iloc[0]
@@ -72,19 +73,22 @@ def rank_shifts(ranks: pd.DataFrame) -> Figure:
     if ranks.empty:
         return _nothing("rank")
     metrics, sizes = list(dict.fromkeys(ranks["metric"])), sorted(ranks["k"].unique())
-    fig, axes = grid(len(metrics), 2, (4.6, 3.1), (0.0, 1.3), sharex=True)
+    fig, axes = grid(len(metrics), 2, (3.95, 2.9), (0.0, 1.3), sharex=True)
     for panel, metric in zip(axes.flat, metrics, strict=False):
         some = ranks[ranks["metric"] == metric]
         for method, line in some.groupby("method", sort=False):
             line = line.set_index("k")["rank"].reindex(sizes)
             own = DRESSED[method]
-            panel.plot(range(len(sizes)), line, markersize=0.7 * own.size, linewidth=1.1, alpha=0.9, **own.mark())
+            panel.plot(range(len(sizes)), line, markersize=0.7 * own.size, linewidth=1.1, **own.mark())
         panel.set_title(metric, fontsize="medium")
         panel.set_xticks(range(len(sizes)), [f"k = {k}" for k in sizes])
         panel.set_xlim(-0.2, len(sizes) - 0.8)
+        panel.yaxis.set_major_locator(MaxNLocator(8, integer=True))
         panel.invert_yaxis()
     for row in axes:
         row[0].set_ylabel("average rank (1 is best)")
+    for panel in _lowest(axes, len(metrics)):
+        panel.tick_params(labelbottom=True)
     return _explained(fig, ranks["method"])
 
 
@@ -97,7 +101,8 @@ def frontiers(points: pd.DataFrame, lines: pd.DataFrame) -> Figure:
     if points.empty:
         return _nothing("point")
     names = list(dict.fromkeys(points["dataset"]))
-    fig, axes = grid(len(names), min(3, len(names)), (3.35, 2.75), (0.0, 1.5))
+    across = min(3, len(names))
+    fig, axes = grid(len(names), across, (min(COLUMN / across, 4.6), 2.5 if across > 2 else 3.2), (0.0, 1.4))
     for panel, name in zip(axes.flat, names, strict=False):
         some, line = points[points["dataset"] == name], lines[lines["dataset"] == name]
         _frame(panel, some, line)
@@ -105,15 +110,15 @@ def frontiers(points: pd.DataFrame, lines: pd.DataFrame) -> Figure:
             _impossible(panel, line)
         for method, error, gap in some[["method", "error", "gap"]].itertuples(index=False):
             own = DRESSED[method]
-            look = {"markersize": own.size, "markeredgewidth": 1.4} | own.open()
-            panel.plot(error - 1, gap, zorder=3, clip_on=False, **look)
+            look = {"markersize": own.size, "markeredgewidth": 1.2, "clip_on": False} | own.open()
+            panel.plot(error - 1, gap, **look | {"zorder": 3})
         panel.set_title(name, fontsize="medium")
     for row in axes:
         row[0].set_ylabel("gap between groups")
     for panel in _lowest(axes, len(names)):
         panel.set_xlabel("error beyond that of PCA")
     frontier = [Patch(color=IMPOSSIBLE, label="impossible"), Line2D([], [], color=INK, label="certified frontier")]
-    return _explained(fig, points["method"], frontier if len(lines) else [], ncols=4 if len(names) > 2 else 3)
+    return _explained(fig, points["method"], frontier if len(lines) else [])
 
 
 def prices(means: pd.DataFrame) -> Figure:
@@ -124,7 +129,7 @@ def prices(means: pd.DataFrame) -> Figure:
     """
     if means.empty:
         return _nothing("mean")
-    fig, axes = grid(len(GAINS), 2, (4.6, 3.5), (0.0, 1.3))
+    fig, axes = grid(len(GAINS), 2, (3.95, 3.3), (0.0, 1.3))
     pays = _quartiles(means[means["metric"] == "relative error"])
     for panel, metric in zip(axes.flat, GAINS, strict=False):
         some = means[means["metric"] == metric]
@@ -135,9 +140,9 @@ def prices(means: pd.DataFrame) -> Figure:
         for method in gets.index.intersection(pays.index):
             own = DRESSED[method]
             (x0, x, x1), (y0, y, y1) = pays.loc[method], gets.loc[method]
-            panel.plot([x0 - 1, x1 - 1], [y, y], "-", color=own.colour, linewidth=0.9, alpha=0.45)
-            panel.plot([x - 1, x - 1], [y0, y1], "-", color=own.colour, linewidth=0.9, alpha=0.45)
-            panel.plot(x - 1, y, markersize=own.size, markeredgewidth=1.6, **own.open())
+            panel.plot([x0 - 1, x1 - 1], [y, y], "-", color=own.colour, linewidth=0.9, alpha=0.45, zorder=1)
+            panel.plot([x - 1, x - 1], [y0, y1], "-", color=own.colour, linewidth=0.9, alpha=0.45, zorder=1)
+            panel.plot(x - 1, y, markersize=own.size, markeredgewidth=1.4, **own.open())
         title = f"{metric}, {'better upwards' if metric in UPWARDS else 'better downwards'}"
         panel.set_title(title, fontsize="medium")
         panel.set_ylabel("area" if metric in AREAS else "relative to PCA")
@@ -147,6 +152,7 @@ def prices(means: pd.DataFrame) -> Figure:
         panel.set_xscale("symlog", linthresh=0.1, linscale=1.0)
         panel.set_xticks(PRICES, [f"{price:.0%}" for price in PRICES])
         panel.set_xticks([], minor=True)
+        panel.set_xlim(left=-0.02)
     for panel in _lowest(axes, len(GAINS)):
         panel.set_xlabel("error beyond that of PCA")
     return _explained(fig, means["method"])
@@ -161,9 +167,9 @@ def coverage(results: pd.DataFrame) -> Figure:
         return _nothing("coverage")
     names = list(dict.fromkeys(results["dataset"]))
     methods = [name for name in DRESSED if name in set(results["method"])]
-    fig, axes = panels(1, 2, (9.4, 0.42 * len(names) + 1.4), sharey=True)
+    fig, axes = panels(1, 2, (COLUMN, 0.42 * len(names) + 1.5), sharey=True)
     for panel, (kind, title) in zip(axes[0], KINDS.items(), strict=True):
-        panel.axvline(0.95, color=INK, linewidth=1.0)
+        panel.axvline(LEVEL, color=INK, linewidth=1.0)
         for method in methods:
             own, some = DRESSED[method], results[results["method"] == method]
             y = some["dataset"].map(names.index) + 0.16 * (methods.index(method) - (len(methods) - 1) / 2)
@@ -172,7 +178,8 @@ def coverage(results: pd.DataFrame) -> Figure:
             panel.plot(some[f"{kind}, sample: coverage"], y, linestyle="", markersize=4, **own.open())
         panel.set(xlim=(-0.03, 1.03), title=title, xlabel="share of samples in which it holds")
     line_each(axes[0][0], names)
-    return _explained(fig, results["method"], [Line2D([], [], color=INK, label="95 %")])
+    signs = [entry("bound", INK, "o"), entry("the sample's own gap", INK, "o", mfc="none"), _level()]
+    return _explained(explained(fig, signs, fontsize="small"), results["method"])
 
 
 def coverage_by_row(results: pd.DataFrame) -> Figure:
@@ -180,12 +187,12 @@ def coverage_by_row(results: pd.DataFrame) -> Figure:
     if results.empty:
         return _nothing("coverage")
     fig, panel = plt.subplots(figsize=(6.4, 4.2), layout="constrained")
-    panel.axhline(0.95, color=INK, linewidth=1.0)
+    panel.axhline(LEVEL, color=INK, linewidth=1.0)
     for method in (name for name in DRESSED if name in set(results["method"])):
         some = results[results["method"] == method]
         panel.plot(some["largest row"], some["errors: coverage"], linestyle="", markersize=6, **DRESSED[method].open())
     panel.set(xscale="log", xlabel="largest share of one row", ylabel="share of samples in which the bound holds")
-    return _explained(fig, results["method"], [Line2D([], [], color=INK, label="95 %")])
+    return _explained(fig, results["method"], [_level()], ncols=5)
 
 
 def classifier_panels(found: pd.DataFrame) -> Figure:
@@ -197,7 +204,7 @@ def classifier_panels(found: pd.DataFrame) -> Figure:
         return _nothing("area")
     names = in_order(found["method"])
     own = looks(name for name in names if name not in CONTROLS)
-    fig, axes = panels(1, len(CLASSIFIERS), (9.0, 0.27 * len(names) + 1.1), sharex=True, sharey=True)
+    fig, axes = panels(1, len(CLASSIFIERS), (COLUMN, 0.27 * len(names) + 1.1), sharex=True, sharey=True)
     for panel, classifier in zip(axes.flat, CLASSIFIERS, strict=True):
         some = found[found["classifier"] == classifier].set_index("method").reindex(names)
         panel.axvline(0.5, color=INK, linestyle="--", linewidth=1.1, zorder=0)
@@ -206,7 +213,7 @@ def classifier_panels(found: pd.DataFrame) -> Figure:
             panel.plot([line["low"], line["high"]], [y, y], "-", color=mark["color"], linewidth=1.6, alpha=0.6)
             panel.plot(line["mean"], y, markersize=8, **mark)
         panel.set_title(textwrap.fill(classifier, 14), fontsize="medium")
-        panel.set_xticks([0.5, 0.75, 1.0], ["0.5", "0.75", "1"])
+        panel.set_xticks([0.5, 0.75, 1.0], ["0.5", "", "1"])
         panel.grid(visible=False, axis="y")
     line_each(axes[0, 0], names)
     fig.supxlabel("area under the ROC curve, held out", fontsize="medium")
@@ -218,28 +225,34 @@ def decision(guide: pd.DataFrame) -> Figure:
     if guide.empty:
         return _nothing("choice")
     questions = list(dict.fromkeys(guide["question"]))
-    fig, panel = plt.subplots(figsize=(9.2, 0.62 * len(guide) + 0.5), layout="constrained")
-    panel.set(xlim=(0.0, 10.7), ylim=(len(guide) - 0.45, -0.55))
+    fig, panel = plt.subplots(figsize=(COLUMN, 0.62 * len(guide) + 0.3), layout="constrained")
+    panel.set(xlim=(0.0, COLUMN), ylim=(len(guide) - 0.45, -0.55))  # in inches across
     panel.axis("off")
+    first, second, third, fourth = 0.6, 2.05, 3.95, 5.4
     middle = (len(guide) - 1) / 2
-    _box(panel, 0.8, middle, "What has to be alike?", 13)
+    _box(panel, first, middle, "What has to be alike?", 13)
     y = 0.0
     for question in questions:
         rows = guide[guide["question"] == question]
         at = y + (len(rows) - 1) / 2
-        _branch(panel, (0.8, middle), (2.9, at))
-        _box(panel, 2.9, at, question, 16)
+        _branch(panel, (first, middle), (second, at))
+        _box(panel, second, at, question, 16)
         for criterion, method, best in rows[["criterion", "method", "best"]].itertuples(index=False):
             own = DRESSED[best]
-            _branch(panel, (2.9, at), (5.4, y))
-            _box(panel, 5.4, y, criterion, 26)
-            panel.plot([5.4, 7.25], [y, y], color=BRANCH, linewidth=1.1, zorder=0)
-            panel.plot(7.4, y, markersize=10, markeredgewidth=1.7, **own.mark() | {"markerfacecolor": "white"})
+            _branch(panel, (second, at), (third, y))
+            _box(panel, third, y, criterion, 26)
+            panel.plot([third, fourth - 0.1], [y, y], color=BRANCH, linewidth=1.1, zorder=0)
+            panel.plot(fourth, y, markersize=10, markeredgewidth=1.7, **own.mark() | {"markerfacecolor": "white"})
             other = "" if best == method else f"or, at least cost: {method}"
-            panel.text(7.65, y - 0.16 * bool(other), best, va="center", ha="left", weight="bold", color=INK)
-            panel.text(7.65, y + 0.2, other, va="center", ha="left", fontsize="small", color="#555555")
+            left = {"x": fourth + 0.2, "va": "center", "ha": "left"}
+            panel.text(y=y - 0.16 * bool(other), s=best, weight="bold", color=INK, **left)
+            panel.text(y=y + 0.2, s=other, fontsize="small", color="#555555", **left)
             y += 1.0
     return fig
+
+
+def _level() -> Line2D:
+    return Line2D([], [], color=INK, linewidth=1.0, label=f"{100 * LEVEL:g} %")
 
 
 def _nothing(what: str) -> Figure:
@@ -273,7 +286,7 @@ def _frame(panel: Axes, points: pd.DataFrame, line: pd.DataFrame) -> None:
         axis.set_ticks(ticks, texts, fontsize="small")
         axis.set_ticks([], minor=True)
         room = 0.08 * knee
-        low = min(0.0, float(points["error"].min()) - 1 if percent else 0.0) - (room if percent else 0.0)
+        low = min(0.0, float(points["error"].min()) - 1 if percent else 0.0) - room  # where a mark at zero is whole
         limits = (low, max(float(top) * (1.25 if decades else 1.0), knee + 2 * room))
         panel.set(**{"xlim" if percent else "ylim": limits})
 

@@ -9,10 +9,10 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator, NullFormatter
 
-from evenspan.displays.method_looks import Look, group_looks, handles, looks
-from evenspan.displays.style import COLOURS, INK, MARKERS, SOURCES
+from evenspan.displays.method_looks import Look, group_looks, handles, looks, ordered
+from evenspan.displays.style import COLOURS, COLUMN, INK, MARKERS, SOURCES
 
-from ...book.figures import arms, entry, explained, line_each, panels, readable, words
+from ...book.figures import arms, entry, explained, grid, line_each, panels, plain_numbers, readable, words
 
 #: Colour, marker and fill of what was measured on the fitting points, and of what was held out.
 FITTING, HELD_OUT = (COLOURS[1], "o", "white"), (COLOURS[0], "s", COLOURS[0])
@@ -58,8 +58,10 @@ def promises(found: pd.DataFrame, metrics: dict[str, str], *, chance: dict[str, 
     learnt there: the dashed line.
     """
     methods = list(dict.fromkeys(found["method"]))
-    fig, axes = panels(1, len(metrics), (2.6 * len(metrics) + 1.6, 0.36 * len(methods) + 1.3), sharey=True)
-    for panel, (title, metric) in zip(axes[0], metrics.items(), strict=True):
+    fig, axes = grid(
+        len(metrics), min(3, len(metrics)), (COLUMN / 3, 0.27 * len(methods) + 0.7), (0.0, 0.3), sharey=True
+    )
+    for panel, (title, metric) in zip(axes.flat, metrics.items(), strict=False):
         for shift, protocol, look in ((-0.13, "in sample", FITTING), (0.13, "held-out", HELD_OUT)):
             some = found[(found["metric"] == metric) & (found["protocol"] == protocol)]
             some, (colour, marker, fill) = some.set_index("method").reindex(methods), look
@@ -70,6 +72,7 @@ def promises(found: pd.DataFrame, metrics: dict[str, str], *, chance: dict[str, 
         if metric in chance:
             panel.axvline(chance[metric], color="#777777", linestyle="--", linewidth=1)
         panel.set(title=title, xlabel=readable(metric))
+        panel.xaxis.set_major_locator(MaxNLocator(4, steps=[1, 2, 5, 10]))
         line_each(panel, methods)
     return explained(fig, _samples("in sample", "held-out"))
 
@@ -90,15 +93,18 @@ def embeddings(points: pd.DataFrame, *, shared: bool = True) -> Figure:
     """
     methods, groups = list(dict.fromkeys(points["method"])), group_looks(sorted(points["group"].unique()))
     wide, high = (float(np.ptp(points[axis], axis=0)) for axis in ("x", "y"))
-    height = 1.3 + 3.2 * (min(max(high / wide, 0.35), 1.0) if shared else 0.8)
+    width = min(COLUMN / len(methods), 3.7) - 0.3
+    height = 1.3 + width * (min(max(high / wide, 0.25), 1.0) if shared else 0.9)
     fig, axes = panels(1, len(methods), (3.7 * len(methods), height), sharex=shared, sharey=shared)
     for panel, method in zip(axes.flat, methods, strict=True):
         for group, own in groups.items():
             some = points[(points["method"] == method) & (points["group"] == group)]
-            panel.scatter(some["x"], some["y"], s=14, alpha=0.5, color=own.colour, marker=own.marker, linewidth=0)
+            dress = {"color": own.colour, "marker": own.marker, "alpha": 0.5, "linewidth": 0, "rasterized": True}
+            panel.scatter(some["x"], some["y"], s=14, zorder=2, **dress)
         panel.set(title=method, xlabel="component 1")
         panel.set_aspect("equal", adjustable="box" if shared else "datalim")
     axes[0, 0].set_ylabel("component 2")
+    fig.set_dpi(200)  # of the points, which are pixels: thousands of marks weigh more
     return explained(fig, [entry(f"group {group}", own.colour, own.marker) for group, own in groups.items()])
 
 
@@ -119,9 +125,12 @@ def spread_by_dimension(found: pd.DataFrame, metrics: list[str]) -> Figure:
             panel.hlines(y, some["lower"], some["upper"], color=ours, linewidth=5, alpha=0.5)
             panel.plot(some["median"], y, mark, color=ours, markersize=5)
             panel.plot(some["reference"], y, diamond, color=theirs, markersize=5, markerfacecolor="white")
-            panel.set_title(f"{readable(metric)}, d = {d}")
+            panel.xaxis.set_major_locator(MaxNLocator(4, steps=[1, 2, 5, 10]))
             line_each(panel, methods)
+        line[0].set_ylabel(readable(metric))
         line[0].set_xlim(left=min(0.0, line[0].get_xlim()[0]))  # after all of the row is drawn
+    for panel, d in zip(axes[0], dimensions, strict=True):
+        panel.set_title(f"d = {d}")
     median = entry("median, quartiles and range over the splits", ours, mark, "-")
     return explained(fig, [median, entry("mean of the reference", theirs, diamond, mfc="white")])
 
@@ -135,7 +144,9 @@ def pictures(rows: pd.DataFrame, side: int) -> Figure:
     if rows.empty:
         return words("No picture is available: these data have not been run with this setting.")
     down, across = list(dict.fromkeys(rows["row"])), list(dict.fromkeys(rows["column"]))
-    fig, axes = panels(len(down), len(across), (1.45 * len(across) + 1.6, 1.5 * len(down) + 0.4))
+    side_shown = min(1.45, (COLUMN - 1.0) / len(across))
+    size = (side_shown * len(across) + 1.0, (side_shown + 0.05) * len(down) + 0.4)
+    fig, axes = panels(len(down), len(across), size)
     for line, name in zip(axes, down, strict=True):
         for panel, column in zip(line, across, strict=True):
             panel.set(xticks=[], yticks=[])
@@ -160,17 +171,18 @@ def readers(found: pd.DataFrame) -> Figure:
     curve.
     """
     names, methods = list(dict.fromkeys(found["reader"])), list(dict.fromkeys(found["method"]))
-    fig, axes = panels(1, len(names), (3.3 * len(names), 3.9), sharey=True)
+    fig, axes = grid(len(names), 2, (COLUMN / 2, 2.5), (0.0, 0.4), sharey=True)
     sizes = sorted(found["k"].unique())
     for panel, name in zip(axes.flat, names, strict=True):
-        for shift, (method, own) in enumerate(looks(methods).items()):
+        for shift, (method, own) in enumerate(looks(ordered(methods)).items()):
             some = found[(found["reader"] == name) & (found["method"] == method)].set_index("k").reindex(sizes)
             x = np.arange(len(sizes)) + 0.12 * (shift - (len(methods) - 1) / 2)
             panel.errorbar(x, some["mean"], yerr=arms(some, "mean"), linestyle="", capsize=2, **own.mark())
         panel.axhline(0.5, color=INK, linestyle="--", linewidth=1)
         panel.set(title=name, xlabel="components k", xlim=(-0.5, len(sizes) - 0.5))
         panel.set_xticks(range(len(sizes)), [str(k) for k in sizes])
-    axes[0, 0].set_ylabel("area under the ROC curve")
+    for panel in axes[:, 0]:
+        panel.set_ylabel("area under the ROC curve")
     return explained(fig, axes[0, 0].get_legend_handles_labels()[0])
 
 
@@ -183,20 +195,21 @@ def time_ratios(curve: pd.DataFrame) -> Figure:
     ``curve`` has the columns ``method``, ``n``, ``d``, ``median``, ``smallest``, ``largest``.
     """
     sizes = sorted(curve["n"].unique())
-    fig, axes = panels(1, len(sizes), (4.6 * len(sizes) + 0.6, 3.8), sharey=True)
+    fig, axes = panels(1, len(sizes), (COLUMN, 4.0), sharey=True)
+    own = looks(ordered(curve["method"].unique()))
     low, high = curve["smallest"].min(), curve["largest"].max()
     finest = (1, 2, 5) if high < 100 * low else (1,)
     steps = [s * 10.0**e for e in range(-2, 7) for s in finest if low / 2 < s * 10.0**e < high * 2]
     for panel, n in zip(axes.flat, sizes, strict=True):
         of_size = curve[curve["n"] == n]
-        _times(panel, of_size, "d", "median", looks(curve["method"]))
+        _times(panel, of_size, "d", "median", own)
         panel.set(xlabel="features d", title=f"n = {n:,} rows")
         ticks = sorted(of_size["d"].unique())
         panel.set_xticks(ticks, [str(tick) for tick in ticks])
         panel.minorticks_off()
         panel.set_yticks(steps, [f"{step:g}" for step in steps])
     axes[0, 0].set_ylabel("fitting time / standard PCA")
-    return explained(fig, axes[0, 0].get_legend_handles_labels()[0], 5, fontsize="small")
+    return explained(fig, handles(own.values(), lines=True), 5 if len(own) > 6 else 3, fontsize="small")
 
 
 def times(found: pd.DataFrame, unit: str) -> Figure:
@@ -205,20 +218,22 @@ def times(found: pd.DataFrame, unit: str) -> Figure:
     ``found`` has the columns ``method``, ``n``, ``mean``, ``smallest``, ``largest``.
     """
     fig, ((panel,),) = panels(1, 1, (6.4, 4.2))
-    _times(panel, found, "n", "mean", looks(found["method"]))
+    _times(panel, found, "n", "mean", looks(ordered(found["method"].unique())))
     panel.axhline(1.0, color="#888888", linewidth=1.0, linestyle=":")
     panel.set(xlabel="training points n", ylabel=f"fitting time / {unit}")
     ticks = sorted(found["n"].unique())
     panel.set_xticks(ticks, [f"{tick:,}" for tick in ticks], fontsize="small", rotation=30)
     panel.xaxis.set_minor_formatter(NullFormatter())
+    plain_numbers(panel.yaxis)
     panel.legend(loc="best", fontsize="small")
     return fig
 
 
 def _times(panel: Axes, found: pd.DataFrame, size: str, middle: str, own: dict[str, Look]) -> None:
     """A line for each method with its range, both axes logarithmic."""
-    for method, line in found.sort_values(size, kind="stable").groupby("method", sort=False):
-        panel.errorbar(line[size], line[middle], yerr=arms(line, middle), capsize=2, **own[method].line())
+    for method, look in own.items():
+        line = found[found["method"] == method].sort_values(size)
+        panel.errorbar(line[size], line[middle], yerr=arms(line, middle), capsize=2, **look.line())
     panel.set(xscale="log", yscale="log")
 
 
@@ -247,11 +262,14 @@ def powers(points: pd.DataFrame, violation: str) -> Figure:
     fig = _curves(points, violation, "weight", own, "{0}")
     told = points[points["parameter"].isin([0.1, 0.5, 0.9])]
     for panel, dataset in zip(fig.axes, dict.fromkeys(points["dataset"]), strict=True):
+        panel.margins(0.1)
         for place, weight in enumerate(weights):
             for one in told[(told["dataset"] == dataset) & (told["weight"] == weight)].to_dict("records"):
                 panel.annotate(
-                    f"{one['parameter']:g}", (one[violation], one["accuracy"]), (5, -11 if place else 5),
+                    f"{one['parameter']:g}", (one[violation], one["accuracy"]), (8, -16) if place else (-7, 9),
                     textcoords="offset points", color=own[weight].colour, fontsize="small",
+                    ha="left" if place else "right",
+                    bbox={"facecolor": "white", "edgecolor": "none", "alpha": 0.8, "pad": 0.5},
                 )  # fmt: skip
     return fig
 
@@ -269,7 +287,7 @@ def _curves(points: pd.DataFrame, violation: str, series: str, own: dict[str, Lo
                     panel.plot(
                         some[violation], some["accuracy"], markersize=5.5, linewidth=0.8, alpha=0.9, **look.line()
                     )
-            panel.set_title(title.format(dataset, *line))
+            panel.set_title(title.format(dataset, *line), fontsize="small")
             panel.xaxis.set_major_locator(MaxNLocator(5))
     for panel in axes[-1]:
         panel.set_xlabel(f"{violation} on the test part")

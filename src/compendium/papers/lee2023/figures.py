@@ -1,19 +1,27 @@
 """Figures of the experiments on fair streaming PCA, of tables that ``readings`` and the other modules make."""
 
 from collections.abc import Iterable, Mapping
+from itertools import product
 
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
-from matplotlib.ticker import LogLocator, NullFormatter, PercentFormatter
+from matplotlib.ticker import LogLocator, MaxNLocator, NullFormatter, PercentFormatter
 
 from evenspan.displays import method_looks
-from evenspan.displays.style import COLOURS, INK, MARKERS, SOURCES, looks
+from evenspan.displays.style import COLOURS, COLUMN, INK, MARKERS, SOURCES, looks
 
-from ...book.figures import entry, explained, panels, words
+from ...book.figures import entry, explained, grid, panels, readable, words
 
 #: Below this a value is rounding noise, or has no logarithm because it is not above zero.
 TINY = 1e-8
+#: The two errors as formulas write them.
+SYMBOLS = {"eps_f": r"$\varepsilon_f$", "eps_o": r"$\varepsilon_o$"}
+#: What a power iteration is compared with, and how its panel is headed.
+ITERATIONS = {
+    "W to P_m": "first phase: W to the gap directions",
+    "V to the exact answer, mean": "second phase: V to the exact answer",
+}
 #: Metrics of images, and how their panels are headed.
 PANELS = {
     "AUC (linear)": "AUC, linear classifier",
@@ -28,26 +36,34 @@ def _dressed(names: Iterable) -> list[tuple]:
     return list(zip(dict.fromkeys(names), COLOURS, MARKERS, strict=False))
 
 
+def by_rows(entries: list, ncols: int) -> list:
+    """Entries in the order in which a legend of so many columns, filled downwards, shows them row by row."""
+    return [one for column in range(ncols) for one in entries[column::ncols]]
+
+
 # -- how many samples, and one stream ----------------------------------------------------------------------------------
 
 
 def errors(curves: pd.DataFrame, slopes: pd.DataFrame, delta: float) -> Figure:
-    """Quantiles 1 - delta against the rows of a block, both logarithmic: a row a measure, a column a population.
+    """Quantiles 1 - delta against the rows of a block, both logarithmic: a row a population, a column a measure.
 
-    A hollow marker stands for a value that is rounding noise or not above zero, and lies below all others of its row.
-    The slopes in the panels are those over all sizes.
+    A hollow marker stands for a value that is rounding noise or not above zero, and lies below all others of its
+    column. The slopes in the panels are those over all sizes.
     """
     generators, experiments = list(dict.fromkeys(curves["generator"])), _dressed(curves["experiment"])
-    fig, axes = panels(2, len(generators), (3.7 * len(generators) + 0.6, 6.7), sharex=True, sharey="row")
+    fig, axes = panels(len(generators), 2, (COLUMN, 2.7 * len(generators) + 0.8), sharex=True, sharey="col")
     overall = slopes[slopes["sizes"] == "all"].set_index(["generator", "experiment", "metric"]).sort_index()
-    for line, metric in zip(axes, ("eps_f", "eps_o"), strict=True):
-        row = curves[curves["metric"] == metric]
-        floor = 0.4 * float(row.loc[row["quantile"] > TINY, "quantile"].min())
-        for panel, generator in zip(line, generators, strict=True):
-            for (experiment, colour, marker), lift in zip(experiments, (0.02, 0.10, 0.18), strict=False):
-                some = row[(row["generator"] == generator) & (row["experiment"] == experiment)].sort_values("size")
+    noise = False
+    for column, (metric, symbol) in zip(axes.T, SYMBOLS.items(), strict=True):
+        of_metric = curves[curves["metric"] == metric]
+        floor = 0.4 * float(of_metric.loc[of_metric["quantile"] > TINY, "quantile"].min())
+        for panel, generator in zip(column, generators, strict=True):
+            for (experiment, colour, marker), lift in zip(experiments, (0.21, 0.12, 0.03), strict=False):
+                some = of_metric[(of_metric["generator"] == generator) & (of_metric["experiment"] == experiment)]
+                some = some.sort_values("size")
                 above = (some["quantile"] > TINY).to_numpy()
                 size, drawn = some["size"], some["quantile"].where(above, floor)
+                noise |= not above.all()
                 panel.plot(size, drawn, color=colour, linewidth=1)
                 panel.plot(size[above], drawn[above], marker, color=colour)
                 panel.plot(size[~above], drawn[~above], marker, color=colour, markerfacecolor="white")
@@ -56,12 +72,13 @@ def errors(curves: pd.DataFrame, slopes: pd.DataFrame, delta: float) -> Figure:
                     text = f"slope {slope:.2f} [{low:.2f}, {high:.2f}]"
                     panel.text(0.03, lift, text, transform=panel.transAxes, color=colour, fontsize="small")
             panel.yaxis.set_major_locator(LogLocator(numticks=6))
-            panel.set(xscale="log", yscale="log", title=f"{metric}, {generator}")
-            panel.set_ylim(bottom=floor / 30.0)  # room for the slopes
-        line[0].set_ylabel(f"{metric}, {100 * (1 - delta):g} % quantile")
-    for panel in axes[-1]:
-        panel.set_xlabel("rows of a block")
-    return explained(fig, [entry(*look, "-") for look in experiments])
+            panel.set(xscale="log", yscale="log", title=f"{symbol}, {generator}")
+            panel.set_ylim(bottom=floor / 20.0)  # room for the slopes
+            panel.set_ylabel(f"{100 * (1 - delta):g} % quantile")
+        column[-1].set_xlabel("rows of a block")
+    entries = [entry(*look, "-") for look in experiments]
+    entries += [entry("no more than rounding", marker="o", mfc="white")] * noise
+    return explained(fig, entries, fontsize="small")
 
 
 def rows_needed(needs: pd.DataFrame, levels: dict[str, float]) -> Figure:
@@ -69,7 +86,7 @@ def rows_needed(needs: pd.DataFrame, levels: dict[str, float]) -> Figure:
     factors, shown = list(dict.fromkeys(needs["factor"])), _dressed(("eps_f", "eps_o"))
     across = min(4, len(factors))
     down = -(-len(factors) // across)
-    fig, axes = panels(down, across, (2.9 * across + 0.6, 2.6 * down + 0.8), sharey=True)
+    fig, axes = panels(down, across, (1.85 * across + 0.5, 2.2 * down + 0.8), sharey=True)
     for panel, factor in zip(axes.flat, factors, strict=False):
         here = needs[needs["factor"] == factor]
         for metric, colour, marker in shown:
@@ -84,7 +101,7 @@ def rows_needed(needs: pd.DataFrame, levels: dict[str, float]) -> Figure:
         panel.axis("off")
     for line in axes:
         line[0].set_ylabel("rows of a phase")
-    return explained(fig, [entry(f"until {name} is {levels[name]:g}", *look, "-") for name, *look in shown])
+    return explained(fig, [entry(f"until {SYMBOLS[name]} is {levels[name]:g}", *look, "-") for name, *look in shown])
 
 
 def strips(rows: pd.DataFrame, label: str) -> Figure:
@@ -104,20 +121,20 @@ def strips(rows: pd.DataFrame, label: str) -> Figure:
 
 def by_shift(rows: pd.DataFrame, shown: dict[str, str]) -> Figure:
     """The median against the length of a shift: a panel a measure, ``shown`` with its label, a line a centring."""
-    fig, axes = panels(1, len(shown), (3.3 * len(shown), 3.3))
+    fig, axes = panels(1, len(shown), (2.6 * len(shown), 3.0))
     methods = method_looks.looks(rows["method"])
     for panel, (metric, label) in zip(axes.flat, shown.items(), strict=True):
         for shift, (method, own) in enumerate(methods.items()):
             some = rows[(rows["metric"] == metric) & (rows["method"] == method)].sort_values("parameter")
             panel.plot(some["parameter"], some["median"], markersize=10 - 2.5 * shift, **own.line())
-        panel.set(xlabel="length of the overall mean", ylabel=label)
+        panel.set(xlabel="length of the overall mean", ylabel=SYMBOLS.get(label, label))
         panel.set_ylim(bottom=0.0)
     return explained(fig, method_looks.handles(methods.values(), lines=True))
 
 
 def over_blocks(found: pd.DataFrame, measures: tuple[str, ...]) -> Figure:
     """Median and range over the streams after every block of the second phase, a panel a measure."""
-    fig, axes = panels(1, len(measures), (3.6 * len(measures), 3.5))
+    fig, axes = panels(1, len(measures), (2.6 * len(measures), 3.2))
     methods = method_looks.looks(found["method"])
     for panel, metric in zip(axes.flat, measures, strict=True):
         for shift, (method, own) in enumerate(methods.items()):
@@ -126,7 +143,7 @@ def over_blocks(found: pd.DataFrame, measures: tuple[str, ...]) -> Figure:
             panel.fill_between(some["block"], *ends, color=own.colour, alpha=0.2, linewidth=0)
             panel.plot(some["block"], some["median"], markevery=(shift, 4), markersize=6, **own.line())
         panel.set(title=metric, xlabel="block of the second phase")
-        panel.set_ylim(bottom=0.0)
+        panel.set_ylim(bottom=-0.03)  # marks at zero are whole
         panel.yaxis.set_major_formatter(PercentFormatter(1.0))
     return explained(fig, method_looks.handles(methods.values(), lines=True))
 
@@ -135,15 +152,15 @@ def over_blocks(found: pd.DataFrame, measures: tuple[str, ...]) -> Figure:
 
 
 def price_of_directions(price: pd.DataFrame, references: pd.DataFrame) -> Figure:
-    """What is kept, what gap is left and what readers still see, against the number of removed directions.
+    """What is kept, what gap is left and what classifiers still find, against the number of removed directions.
 
     A panel a metric, a line for each family and protocol, in sample dashed and hollow; ``references`` are horizontal.
     """
     metrics, families = list(dict.fromkeys(price["metric"])), method_looks.looks(price["family"])
     places = {m: place for place, m in enumerate(sorted(price["m"].unique()))}
     dashes = dict(zip(dict.fromkeys(references["method"]), (":", "-."), strict=False))
-    fig, axes = panels(1, len(metrics), (3.1 * len(metrics) + 0.6, 3.9))
-    for panel, metric in zip(axes.flat, metrics, strict=True):
+    fig, axes = grid(len(metrics), 2, (3.9, 3.0), (0.1, 0.7))
+    for panel, metric in zip(axes.flat, metrics, strict=False):
         of_metric = price[price["metric"] == metric]
         for number, (family, own) in enumerate(families.items()):
             aside = 0.08 * (number - (len(families) - 1) / 2)
@@ -160,35 +177,44 @@ def price_of_directions(price: pd.DataFrame, references: pd.DataFrame) -> Figure
             panel.axhline(0.5, color="#999999", linewidth=0.8)
         panel.set_title(metric.replace("AUC of the group", "AUC"))
         panel.set_xticks(list(places.values()), [str(m) if m else "mean" for m in places])
-        panel.set_xlabel("m, gap directions removed")
+        panel.set_xlabel("gap directions removed, m")
     entries = [entry(family, own.colour, own.marker, "-") for family, own in families.items()]
     entries += [entry("test part", INK, "o", "-"), entry("training part", INK, "o", "--", mfc="white")]
     entries += [entry(f"{method}, test part", line=dash, linewidth=1) for method, dash in dashes.items()]
-    return explained(fig, entries)
+    return explained(fig, by_rows(entries, 3), 3)
 
 
-def convergence(points: pd.DataFrame, floor: float = 1e-16) -> Figure:
+def convergence(points: pd.DataFrame, floor: float = TINY) -> Figure:
     """How far power iterations are from their limit, against the ratio of eigenvalues to the power of the steps.
 
-    A panel for each iteration, a colour and marker for each m. What is below ``floor``, rounding, is drawn there.
+    A panel for each iteration, a colour and marker for each m. What is below ``floor`` on one of the axes is drawn
+    there, hollow.
     """
     if points.empty:
         return words("No ratio is determined here: too few eigenvalues are above rounding.")
     kinds, sizes = list(dict.fromkeys(points["what"])), _dressed(sorted(points["m"].unique()))
-    fig, axes = panels(1, len(kinds), (4.3 * len(kinds) + 0.8, 4.2))
+    fig, axes = panels(1, len(kinds), (2.5 * len(kinds) + 2.9, 4.2))
+    reached = (points[["rate", "sine"]] < floor).any(axis=1)
     points = points.assign(rate=points["rate"].clip(lower=floor), sine=points["sine"].clip(lower=floor))
     for panel, what in zip(axes.flat, kinds, strict=True):
-        of_kind = points[points["what"] == what]
+        of_kind = points["what"] == what
         for m, colour, marker in sizes:
-            some = of_kind[of_kind["m"] == m]
-            panel.plot(some["rate"], some["sine"], marker, color=colour, alpha=0.75, markersize=6)
-        ends = [of_kind["rate"].min(), 1.0]
+            for rows, face in ((of_kind & ~reached, colour), (of_kind & reached, "white")):
+                some = points[rows & (points["m"] == m)]
+                own = {"color": colour, "markerfacecolor": face, "alpha": 0.75, "markersize": 6}
+                panel.plot(some["rate"], some["sine"], marker, **own)
+        ends = [points.loc[of_kind, "rate"].min(), 1.0]
         panel.plot(ends, ends, color=INK, linewidth=1, linestyle=":")
-        panel.set(xscale="log", yscale="log", xlabel="(ratio of eigenvalues) ^ steps", title=what)
+        panel.set(xscale="log", yscale="log", xlabel="(ratio of eigenvalues) ^ steps", title=ITERATIONS.get(what, what))
         panel.set_ylim(top=2.0)
+        for axis in (panel.xaxis, panel.yaxis):
+            axis.set_major_locator(LogLocator(numticks=6))
     axes[0, 0].set_ylabel("sine of the largest angle")
     entries = [entry(f"m = {m}" if m else "mean", *look) for m, *look in sizes]
-    return explained(fig, [*entries, entry("sine = ratio ^ steps", line=":")])
+    entries.append(entry("sine = ratio ^ steps", line=":"))
+    if reached.any():
+        entries.append(entry(f"one of the two below {floor:g}", marker="o", mfc="white"))
+    return explained(fig, by_rows(entries, 3), 3)
 
 
 def beside_quoted(table: pd.DataFrame) -> Figure:
@@ -196,13 +222,14 @@ def beside_quoted(table: pd.DataFrame) -> Figure:
     if table.empty:
         return words("The authors' file has no numbers for this setting.")
     metrics, methods = list(dict.fromkeys(table["metric"])), list(dict.fromkeys(table["method"]))
-    fig, axes = panels(1, len(metrics), (2.7 * len(metrics) + 1.4, 0.27 * len(methods) + 1.3), sharey=True)
+    fig, axes = panels(1, len(metrics), (1.6 * len(metrics) + 1.4, 0.27 * len(methods) + 1.3), sharey=True)
     y, (ours, mark), (theirs, diamond) = np.arange(len(methods)), SOURCES["ours"], SOURCES["published"]
     for panel, metric in zip(axes.flat, metrics, strict=True):
         some = table[table["metric"] == metric].set_index("method").reindex(methods)
         panel.errorbar(some["mean"], y, xerr=some["std"].fillna(0.0), fmt=mark, color=ours, capsize=2, linewidth=1)
         panel.plot(some["quoted"], y, diamond, color=theirs, markerfacecolor="none", markersize=8)
-        panel.set_title(metric.replace("Delta_", "Δ ").replace("^2", "²"))
+        panel.set_title(readable(metric), fontsize="small")
+        panel.xaxis.set_major_locator(MaxNLocator(3))
         panel.set_yticks(y, methods)
     axes[0, 0].set_ylim(len(methods) - 0.5, -0.5)
     entries = [entry("ours", ours, mark, "-"), entry("in the authors' file", theirs, diamond, mfc="none")]
@@ -213,32 +240,39 @@ def beside_quoted(table: pd.DataFrame) -> Figure:
 
 
 def growth(curves: pd.DataFrame) -> Figure:
-    """Time of a block against each size, both as multiples of the smallest, on logarithmic axes."""
+    """Time of a block against each size, both as multiples of the smallest, on logarithmic axes.
+
+    A colour and marker for each phase; its bare products, without the rest of the block, are dashed and hollow.
+    """
     sizes = list(dict.fromkeys(curves["axis"]))
-    fig, axes = panels(1, len(sizes), (2.9 * len(sizes), 3.9), sharey=True)
-    dress = dict(zip(dict.fromkeys(zip(curves["phase"], curves["what"], strict=True)), looks(), strict=False))
+    fig, axes = panels(1, len(sizes), (1.9 * len(sizes) + 0.3, 3.6), sharey=True)
+    phases, kinds = _dressed(curves["phase"]), list(dict.fromkeys(curves["what"]))
     heights = [2.0**e for e in range(-2, 12) if curves["smallest"].min() / 2 < 2.0**e < 2 * curves["largest"].max()]
     handles = {}
     for panel, axis in zip(axes.flat, sizes, strict=True):
         here = curves[curves["axis"] == axis]
         ends = [1.0, here["growth"].max()]
-        panel.plot(ends, ends, color=INK, linewidth=1, linestyle=":", label="slope 1")
-        for (phase, what), line in here.groupby(["phase", "what"], sort=False):
-            colour, marker = dress[phase, what]
+        panel.plot(ends, ends, color=INK, linewidth=1, linestyle=":")
+        for (phase, colour, marker), what in product(phases, kinds):
+            line = here[(here["phase"] == phase) & (here["what"] == what)]
+            if line.empty:
+                continue
+            dash, face = ("-", colour) if what == kinds[0] else ("--", "white")
             spread = [line["median"] - line["smallest"], line["largest"] - line["median"]]
             panel.errorbar(
                 line["growth"], line["median"], yerr=spread, color=colour, marker=marker, capsize=2, linewidth=1.4,
-                linestyle="-" if what == "block" else "--", markersize=5, label=f"{phase}, {what}",
+                linestyle=dash, markersize=5, markerfacecolor=face,
             )  # fmt: skip
+            handles[f"{phase}, {what}"] = entry(f"{phase}, {what}", colour, marker, dash, mfc=face)
         panel.set(xscale="log", yscale="log", xlabel=f"{axis} / smallest")
         panel.set_title(f"{axis}, from {int(here['size'].min()):,}")
         ticks = sorted(here["growth"].unique())
         panel.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
         panel.set_yticks(heights, [f"{height:g}" for height in heights])
         panel.minorticks_off()
-        handles |= {handle.get_label(): handle for handle in panel.get_legend_handles_labels()[0]}
     axes[0, 0].set_ylabel("processor time / smallest")
-    return explained(fig, handles.values(), 3, fontsize="small")
+    entries = [handles[name] for phase, *_ in phases for kind in kinds if (name := f"{phase}, {kind}") in handles]
+    return explained(fig, by_rows([*entries, entry("slope 1", line=":")], 2), 2)
 
 
 def two_workers(rows: pd.DataFrame, wanted: float) -> Figure:
@@ -271,13 +305,14 @@ def messages(table: pd.DataFrame) -> Figure:
     ends = [both.min(axis=None) / 1.5, both.max(axis=None) * 1.5]
     panel.plot(ends, ends, color=INK, linewidth=1)
     panel.set(xscale="log", yscale="log", xlabel="bytes by the model", ylabel="bytes counted")
-    return explained(fig, panel.get_legend_handles_labels()[0], 2, fontsize="small")
+    entries = panel.get_legend_handles_labels()[0]
+    return explained(fig, entries, table["workers"].nunique(), fontsize="small")
 
 
 def work_share(shares: pd.DataFrame) -> Figure:
     """Share of a block's time that is work against the number of workers, one panel a link, one line a block size."""
     links = list(dict.fromkeys(shares["link"]))
-    fig, axes = panels(1, len(links), (4.4 * len(links), 3.7), sharey=True)
+    fig, axes = panels(1, len(links), (3.95 * len(links), 3.4), sharey=True)
     for panel, link in zip(axes.flat, links, strict=True):
         for (n, line), (colour, marker) in zip(shares[shares["link"] == link].groupby("n"), looks(), strict=False):
             own = {"color": colour, "marker": marker, "markersize": 4, "markevery": 4}
@@ -297,7 +332,7 @@ def work_share(shares: pd.DataFrame) -> Figure:
 def pictures(shown: Mapping[str, np.ndarray]) -> Figure:
     """Colour pictures, one row a title: arrays (c, h, w, 3) with values between 0 and 1, as many in every row."""
     columns, height, width, _ = next(iter(shown.values())).shape
-    across, down = 1.15 * columns + 1.7, 1.15 * height / width * len(shown) + 0.2
+    across, down = 1.05 * columns + 1.5, 1.05 * height / width * len(shown) + 0.2
     fig, axes = panels(len(shown), columns, (across, down))
     for line, (title, images) in zip(axes, shown.items(), strict=True):
         for panel, image in zip(line, images, strict=True):
@@ -317,7 +352,7 @@ def by_setting(found: pd.DataFrame, along: str) -> Figure:
     places = list(dict.fromkeys(found[along]))
     if pd.api.types.is_numeric_dtype(found[along]):
         places = sorted(places)
-    fig, axes = panels(1, len(PANELS), (3.1 * len(PANELS), 3.9))
+    fig, axes = panels(2, 2, (COLUMN, 6.6))
     for panel, (metric, title) in zip(axes.flat, PANELS.items(), strict=True):
         for name, colour, marker in _dressed(found["dataset"]):
             some = found[found["dataset"] == name].drop_duplicates(along).set_index(along).reindex(places)
@@ -326,7 +361,7 @@ def by_setting(found: pd.DataFrame, along: str) -> Figure:
         if area:
             panel.axhline(0.5, color=INK, linestyle="--", linewidth=1)
         panel.set_ylim(0.4 if area else 0.0, 1.02)
-        panel.set_title(title, fontsize="medium")
+        panel.set_title(title)
         panel.set_xticks(range(len(places)), map(str, places), rotation=35, ha="right")
     return explained(fig, axes[0, 0].get_legend_handles_labels()[0], 2, fontsize="small")
 
@@ -334,7 +369,7 @@ def by_setting(found: pd.DataFrame, along: str) -> Figure:
 def memory(models: pd.DataFrame, n: int, limit: float, marked: int) -> Figure:
     """Bytes against features for n rows (``images.carried_on``); lines at ``limit`` bytes and ``marked`` features."""
     fig, ((panel,),) = panels(1, 1, (7.4, 4.6))
-    d = np.geomspace(100, 10**7, 21)
+    d = np.geomspace(1000, 10**6, 21)
     own = method_looks.looks(models["method"])
     for number, line in enumerate(models.to_dict("records")):
         values = line["d^2"] * d * d + line["n d"] * n * d + line["n^2"] * n * n + line["d"] * d + line["n"] * n
@@ -343,7 +378,6 @@ def memory(models: pd.DataFrame, n: int, limit: float, marked: int) -> Figure:
     panel.axhline(limit, color=INK, linestyle=":", linewidth=1.2)
     panel.annotate(f"{limit / 1e9:.0f} GB", (d[0], limit), (2, 4), **near)
     panel.axvline(marked, color=INK, linestyle=":", linewidth=1.2)
-    panel.annotate(f"{marked:,} features", (marked, 1e5), (4, 2), **near)
-    panel.set(xscale="log", yscale="log", xlabel="features d", ylabel=f"bytes for {n:,} rows", ylim=(5e4, 1e15))
-    panel.legend(loc="upper left", fontsize="small", ncols=2)
-    return fig
+    panel.annotate(f"{marked:,} features", (marked, 2e6), (4, 2), **near)
+    panel.set(xscale="log", yscale="log", xlabel="features d", ylabel=f"bytes for {n:,} rows", ylim=(1e6, 1e14))
+    return explained(fig, panel.get_legend_handles_labels()[0], 3, fontsize="small")

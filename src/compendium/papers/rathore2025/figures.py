@@ -3,23 +3,23 @@
 What ``rows`` are, where nothing else is said: those of the experiment on Tables 2 to 5, one or several data sets.
 """
 
+import textwrap
 from collections.abc import Mapping
 
 import numpy as np
 import pandas as pd
 from matplotlib import pyplot as plt
-from matplotlib.axis import Axis
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
-from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter
+from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 from evenspan.displays.method_looks import handles as legend_handles
-from evenspan.displays.method_looks import looks
-from evenspan.displays.style import COLOURS, INK, MARKERS, SOURCES
+from evenspan.displays.method_looks import looks, ordered
+from evenspan.displays.style import COLOURS, COLUMN, INK, MARKERS, SOURCES
 from evenspan.reconstruction import JointRange
 
-from ...book.figures import entry, explained, lower_left
+from ...book.figures import entry, explained, lower_left, plain_numbers, readable
 from .protocol import PRINTED, PUBLISHED, TABLES, printed
 from .readings import exponents
 
@@ -48,9 +48,9 @@ def panels(rows: pd.DataFrame) -> Figure:
     """Three panels of Figure 1 for every data set in the rows: printed numbers as open marks, ours as lines."""
     datasets = list(dict.fromkeys(rows["dataset"]))
     fig, axes = plt.subplots(
-        len(datasets), 3, figsize=(11.0, 2.6 * len(datasets) + 1.0), squeeze=False, layout="constrained"
+        len(datasets), 3, figsize=(COLUMN, 2.1 * len(datasets) + 1.0), squeeze=False, layout="constrained"
     )
-    methods = looks((*PUBLISHED, *BESIDE))
+    methods = looks(ordered((*PUBLISHED, *BESIDE)))
     for across, dataset in zip(axes, datasets, strict=True):
         theirs = printed(dataset)
         for panel, metric in zip(across, PRINTED, strict=True):
@@ -64,14 +64,14 @@ def panels(rows: pd.DataFrame) -> Figure:
                     if name == method or (dataset in UNCENTRED and len(line)):
                         panel.plot(line["k"], line["value"], dash, color=own.colour, linewidth=width)
                 if method in PUBLISHED:
-                    drawn = own.open() | {"markersize": 9.5 - 1.5 * number, "linestyle": ""}
+                    drawn = own.open() | {"markersize": 9.5 - 1.0 * number, "linestyle": ""}
                     panel.plot(theirs.index, theirs[method, metric], **drawn)
-            panel.set_title(f"{title(dataset)}: {metric}")
+            panel.set_title(f"{title(dataset)}: {readable(metric)}")
             if metric == "R.E.":
                 panel.set_yscale("log")
-                _plain_numbers(panel.yaxis)
+                plain_numbers(panel.yaxis)
     for panel in axes.flat:
-        panel.xaxis.set_major_locator(MaxNLocator(integer=True))
+        panel.xaxis.set_major_locator(MaxNLocator(5, integer=True))
     for panel in axes[-1]:
         panel.set_xlabel("dimensions r")
     handles = [
@@ -86,11 +86,8 @@ def panels(rows: pd.DataFrame) -> Figure:
 def losses(rows: pd.DataFrame) -> Figure:
     """The larger of the two group losses, and who loses more, against r; the certified optimum as a bold line."""
     datasets = list(dict.fromkeys(rows["dataset"]))
-    methods = looks(name for name in (*PUBLISHED, *BESIDE) if name != OPTIMUM)
-    fig, axes = plt.subplots(
-        2, len(datasets), figsize=(max(3.3 * len(datasets), 6.4), 5.6), squeeze=False, sharex="col",
-        layout="constrained",
-    )  # fmt: skip
+    methods = looks(ordered(name for name in (*PUBLISHED, *BESIDE) if name != OPTIMUM))
+    fig, axes = plt.subplots(2, len(datasets), figsize=(COLUMN, 5.8), squeeze=False, sharex="col", layout="constrained")
     for (upper, lower), dataset in zip(axes.T, datasets, strict=True):
         wide = losses_by_k(rows[rows["dataset"] == dataset])
         least = wide[OPTIMUM, LEAST]
@@ -99,14 +96,15 @@ def losses(rows: pd.DataFrame) -> Figure:
         for method, own in methods.items():
             if method not in wide:
                 continue
-            drawn = own.line() | {"markersize": 4.5, "linewidth": 1.3}
+            drawn = own.line() | {"markersize": 4.5 if own.fill == "full" else 7.0, "linewidth": 1.3}
             upper.plot(wide.index, wide[method, "worst loss"], **drawn)
             more = (wide[method, "loss of women"] - wide[method, "loss of men"]) / least
             lower.plot(wide.index, more, **drawn)
         upper.set(title=title(dataset), yscale="log")
         lower.set_yscale("symlog", linthresh=1.0)
+        lower.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
         lower.set_xlabel("dimensions r")
-        lower.xaxis.set_major_locator(MaxNLocator(integer=True))
+        lower.xaxis.set_major_locator(MaxNLocator(5, integer=True))
     axes[0, 0].set_ylabel("larger group loss")
     axes[1, 0].set_ylabel("loss of women less that of men,\nin units of the least larger loss")
     handles = [Line2D([], [], color=INK, linewidth=2.6, label="certified optimum (equal losses)")]
@@ -141,7 +139,7 @@ def candidates(found: Mapping[str, pd.DataFrame]) -> Figure:
     """
     lines = [len(some) for some in found.values()]
     fig, axes = plt.subplots(
-        len(found), 1, figsize=(10.4, 0.3 * sum(lines) + 0.55 * len(found) + 0.6), sharex=True, squeeze=False,
+        len(found), 1, figsize=(COLUMN, 0.3 * sum(lines) + 0.55 * len(found) + 0.6), sharex=True, squeeze=False,
         gridspec_kw={"height_ratios": [max(n, 1) for n in lines]}, layout="constrained",
     )  # fmt: skip
     for panel, (column, some) in zip(axes.flat, found.items(), strict=True):
@@ -152,8 +150,9 @@ def candidates(found: Mapping[str, pd.DataFrame]) -> Figure:
             panel.plot(some["equal"][which] / some["numbers"][which], y[which], marker, color=colour, markersize=7)
         for at, (equal, numbers) in enumerate(zip(some["equal"], some["numbers"], strict=True)):
             panel.text(equal / numbers + 0.025, at, f"{equal:.0f} of {numbers:.0f}", va="center", fontsize="small")
-        panel.set_yticks(y, some["method"], fontsize="small")
-        panel.set(title=f"printed as {column}", xlim=(0.0, 1.15), ylim=(len(some) - 0.4, -0.6))
+        panel.set_yticks(y, [textwrap.fill(name, 48) for name in some["method"]], fontsize="small")
+        panel.set(title=f"printed as {column}", xlim=(0.0, 1.25), ylim=(len(some) - 0.4, -0.6))
+        panel.set_xticks(np.linspace(0.0, 1.0, 6))
         panel.grid(axis="y", visible=False)
     axes[-1, 0].set_xlabel("share of the printed numbers that come out digit by digit")
     return fig
@@ -172,7 +171,7 @@ def factorial(table: pd.DataFrame) -> Figure:
         float((theirs["StandardPCA", "MMD^2"] - theirs["JevdPCA", "MMD^2"]).mean(axis=0)),
     )
     methods, centrings = list(dict.fromkeys(table["method"])), list(dict.fromkeys(table["centring"]))
-    fig, axes = plt.subplots(1, 2, figsize=(9.8, 4.6), sharey=True, layout="constrained")
+    fig, axes = plt.subplots(1, 2, figsize=(COLUMN, 4.6), sharey=True, layout="constrained")
     for panel, (sex, title) in zip(axes, (("in", "Sensitive column in"), ("out", "Sensitive column out")), strict=True):
         for method, marker in zip(methods, MARKERS, strict=False):
             for centring, colour in zip(centrings, COLOURS, strict=False):
@@ -183,6 +182,7 @@ def factorial(table: pd.DataFrame) -> Figure:
                 )  # fmt: skip
         panel.axhline(0.0, color="#888888", linewidth=1)
         panel.set_xscale("symlog", linthresh=1.0)
+        panel.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
         panel.set_xlim(-0.5, 100.0 * table["mean excess R.E."].max() * 1.6)
         panel.set(title=title, xlabel="mean excess of R.E. over PCA, per cent")
     axes[0].plot(100.0 * against[0], against[1], "*", color=INK, markersize=14, zorder=5)
@@ -190,12 +190,14 @@ def factorial(table: pd.DataFrame) -> Figure:
     handles = [entry("printed JevdPCA", marker="*", markersize=11)]
     shapes, colours = zip(methods, MARKERS, strict=False), zip(centrings, COLOURS, strict=False)
     handles += [entry(name, "#555555", marker, markerfacecolor="none") for name, marker in shapes]
-    handles += [entry(f"centring: {name}", colour, "s") for name, colour in colours]
+    handles += [Patch(color=colour, label=f"centring: {name}") for name, colour in colours]
     return _with_legend(fig, handles)
 
 
 def scaling(rows: pd.DataFrame) -> Figure:
     """Seconds against size on logarithmic axes, a line for each method, with the exponent of the largest sizes.
+
+    The slowest comes first in the legend.
 
     Columns ``method``, ``d``, ``seconds``.
     """
@@ -207,16 +209,11 @@ def scaling(rows: pd.DataFrame) -> Figure:
         drawn = own[method].line() | {"markersize": 5.5, "linewidth": 1.4, "label": label}
         panel.loglog(line["d"], line["seconds"], **drawn)
     panel.set(xlabel="features d", ylabel="seconds")
-    return _with_legend(fig, panel.lines, ncols=2)
-
-
-def _plain_numbers(axis: Axis) -> None:
-    """Label a logarithmic axis with 0.5, 1, 2, 5, 10, ... instead of powers, and not more densely than is legible."""
-    low, high = axis.get_view_interval()
-    steps = (1.0, 2.0, 5.0) if high < 100.0 * low else (1.0,)
-    axis.set_major_locator(LogLocator(subs=steps, numticks=12))
-    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
-    axis.set_minor_formatter(NullFormatter())
+    plain_numbers(panel.xaxis)
+    plain_numbers(panel.yaxis)
+    common = rows.groupby("method")["d"].max().min()
+    lines = sorted(panel.lines, key=lambda line: -np.interp(common, *line.get_data()))
+    return _with_legend(fig, lines, ncols=2)
 
 
 def time_ratios(found: pd.DataFrame) -> Figure:
@@ -227,19 +224,20 @@ def time_ratios(found: pd.DataFrame) -> Figure:
     datasets = [name for name in TABLES if name in set(found["dataset"])]
     methods = [name for name in dict.fromkeys(found["method"]) if name != "StandardPCA"]
     fig, axes = plt.subplots(
-        1, len(datasets), figsize=(2.7 * len(datasets) + 1.2, 0.42 * len(methods) + 1.9), sharey=True, squeeze=False,
-        layout="constrained",
-    )  # fmt: skip
+        1, len(datasets), figsize=(COLUMN, 0.42 * len(methods) + 1.5), sharey=True, squeeze=False, layout="constrained"
+    )
     for panel, dataset in zip(axes.flat, datasets, strict=True):
         some = found[found["dataset"] == dataset].set_index("method").reindex(methods)
         for source, (colour, marker) in (("printed", SOURCES["published"]), ("ours", SOURCES["ours"])):
             face = "white" if source == "printed" else colour
             panel.plot(some[source], range(len(methods)), marker, color=colour, mfc=face, markersize=7, label=source)
         panel.axvline(1.0, color="#888888", linewidth=1)
-        panel.set(title=TABLES[dataset].title, xscale="log", xlabel="time / StandardPCA's")
-        _plain_numbers(panel.xaxis)
+        panel.set(title=TABLES[dataset].title, xscale="log")
+        panel.margins(x=0.1)
+        plain_numbers(panel.xaxis)
     axes[0, 0].set_yticks(range(len(methods)), methods)
     axes[0, 0].invert_yaxis()
+    axes[0, len(datasets) // 2].set_xlabel("time / StandardPCA's")
     return _with_legend(fig, axes[0, 0].get_legend_handles_labels()[0], ncols=2)
 
 
@@ -274,7 +272,7 @@ def losses_plane(
         Line2D([], [], color=INK, linewidth=2.2, label="certified frontier"),
         Line2D([], [], color=EQUAL, linestyle=":", linewidth=1.8, label="equal losses"),
     ]
-    return _with_legend(fig, handles + panel.get_legend_handles_labels()[0])
+    return explained(fig, handles + panel.get_legend_handles_labels()[0], 3, fontsize="small", labelspacing=0.9)
 
 
 def criterion_paths(paths: dict[str, dict[str, np.ndarray]]) -> Figure:
@@ -295,6 +293,7 @@ def criterion_paths(paths: dict[str, dict[str, np.ndarray]]) -> Figure:
     panel.axhline(1.0, color="#888888", linewidth=1)
     panel.set(yscale="log", xlabel="step", ylabel="criterion C, relative to the start")
     panel.set_xscale("symlog", linthresh=1.0)
+    panel.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
     panel.set_xlim(left=-0.1)
     return _with_legend(fig, handles)
 

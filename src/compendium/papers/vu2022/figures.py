@@ -5,11 +5,13 @@ import pandas as pd
 from matplotlib import pyplot as plt
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
+from matplotlib.ticker import NullLocator
 
-from evenspan.displays.method_looks import group_looks, look, looks
-from evenspan.displays.style import COLOURS, INK, MARKERS
+from evenspan.displays.method_looks import group_looks, look, looks, ordered
+from evenspan.displays.style import COLOURS, COLUMN, INK
 
-from ...book.figures import entry, explained, metrics_by_method, panels, words
+from ...book.figures import entry, explained, grid, metrics_by_method, panels, plain_numbers, readable, words
+from .protocol import DATASETS
 from .readings import CURVES, FRONTIER
 
 
@@ -26,7 +28,7 @@ def errors_by_k(curves: pd.DataFrame) -> Figure:
 
     As :func:`~.readings.curves` gives them.
     """
-    methods, groups = looks(curves["method"]), sorted(curves["metric"].unique())
+    methods, groups = looks(ordered(curves["method"].unique())), sorted(curves["metric"].unique())
     samples = [name for name in ("in-sample", "out-of-sample") if name in set(curves["protocol"])]
     fig, axes = panels(1, len(samples), (4.9 * len(samples), 4.2), sharey=True)
     for panel, sample in zip(axes.flat, samples, strict=True):
@@ -36,7 +38,8 @@ def errors_by_k(curves: pd.DataFrame) -> Figure:
                     (curves["protocol"] == sample) & (curves["method"] == method) & (curves["metric"] == group)
                 ]
                 line = some.sort_values("k")
-                drawn = own.mark() | {"linestyle": dash, "markersize": 4.5, "linewidth": 1.5}
+                size = 4.5 if own.fill == "full" else 7.5
+                drawn = own.mark() | {"linestyle": dash, "markersize": size, "linewidth": 1.5}
                 panel.plot(line["k"], line["value"], **drawn)
         panel.set(title=sample, xlabel="components k")
         panel.set_xticks(sorted(curves["k"].unique()))
@@ -49,10 +52,11 @@ def errors_by_k(curves: pd.DataFrame) -> Figure:
 def pareto(points: pd.DataFrame, *, gap: str = "ABDiff") -> Figure:
     """Average error against the gap between groups: marks for each method, the frontier as a line.
 
-    Marks of the published methods are small and those of the others large, so that both are seen where they meet.
+    Marks of the published methods are small, and above the large ones of the others, so that both are seen where they
+    meet.
     """
     methods = [name for name in dict.fromkeys(points["method"]) if name != FRONTIER]
-    fig, panel = plt.subplots(figsize=(7.2, 4.8), layout="constrained")
+    fig, panel = plt.subplots(figsize=(COLUMN, 4.8), layout="constrained")
     line = points[points["method"] == FRONTIER].sort_values("ARE")
     panel.plot(line["ARE"], line[gap], "-", color=INK, linewidth=1.6, label=FRONTIER, zorder=1)
     for method, own in looks(methods).items():
@@ -60,16 +64,11 @@ def pareto(points: pd.DataFrame, *, gap: str = "ABDiff") -> Figure:
         large = method not in CURVES
         drawn = own.mark() | ({"markerfacecolor": "none"} if own.fill == "none" else {})
         panel.plot(
-            some["ARE"], some[gap], linestyle="", markersize=8.5 if large else 5.5, markeredgewidth=1.2,
-            zorder=2 + large, **drawn,
+            some["ARE"], some[gap], linestyle="", markersize=9.5 if large else 5.5, markeredgewidth=1.2,
+            **drawn | {"zorder": 2 if large else 3},
         )  # fmt: skip
-    panel.set(xscale="log", xlabel="average reconstruction error (ARE)", ylabel=f"gap between groups: {gap}")
-    low, high = points["ARE"].min(), points["ARE"].max()
-    ticks = np.geomspace(low, high, 5) if high > low else [low]
-    panel.set_xticks(ticks, [f"{tick:.3g}" for tick in ticks])
-    panel.minorticks_off()
-    panel.legend(fontsize="small", loc="best")
-    return fig
+    panel.set(xlabel="average reconstruction error (ARE)", ylabel=f"gap between groups: {gap}")
+    return explained(fig, panel.get_legend_handles_labels()[0], 4, fontsize="small")
 
 
 def toy_directions(X: np.ndarray, groups: np.ndarray, angles: pd.DataFrame) -> Figure:
@@ -106,31 +105,42 @@ def radius_band(band: pd.DataFrame) -> Figure:
 
 
 def descent_excess(found: pd.DataFrame) -> Figure:
-    """How far above the exact minimum the best and the worst start of the descent end, by penalty, a line a data set.
+    """How far above the exact minimum the best and the worst start of the descent end, a panel for each data set.
 
-    The relative excess of :func:`~.readings.excess`; the largest over alpha is drawn.
+    The excess of :func:`~.readings.excess` in per cent against the penalty, the largest over alpha; what is below 0.001
+    per cent is drawn there.
     """
-    floor = 1e-12
-    grouped = found.groupby(["dataset", "lambda"], sort=False)[["best", "worst"]].max().clip(lower=floor).reset_index()
-    names = list(dict.fromkeys(grouped["dataset"]))
-    fig, axes = panels(1, 2, (9.6, 4.6), sharey=True)
-    dashes = ("-", "--", ":")
-    for panel, which in zip(axes.flat, ("best", "worst"), strict=True):
-        for place, name in enumerate(names):
-            line = grouped[grouped["dataset"] == name].sort_values("lambda")
+    grouped = found.groupby(["dataset", "lambda"])[["best", "worst"]].max()
+    shown = (100.0 * grouped).clip(lower=1e-3).reset_index()
+    names = sorted(found["dataset"].unique(), key=lambda name: DATASETS.get(name, name))
+    signs = {"worst": (COLOURS[1], "s", "--", "white"), "best": (COLOURS[0], "o", "-", COLOURS[0])}
+    size, room = (1.55, 1.45), (0.3, 0.6)
+    fig, axes = grid(len(names), min(5, len(names)), size, room, sharex=True, sharey=True)
+    for panel, name in zip(axes.flat, names, strict=False):
+        line = shown[shown["dataset"] == name]
+        for which, (colour, marker, dash, face) in signs.items():
             panel.plot(
-                line["lambda"], line[which], linestyle=dashes[place // len(COLOURS) % 3], linewidth=1.4, markersize=4.5,
-                color=COLOURS[place % len(COLOURS)], marker=MARKERS[place % len(MARKERS)], label=name,
-            )  # fmt: skip
-        panel.set(yscale="log", xlabel="penalty λ", title=f"{which} of the starts")
-    axes[0, 0].set_ylabel("relative excess over the exact minimum")
-    return explained(fig, axes[0, 0].get_legend_handles_labels()[0], 5, fontsize="small")
+                line["lambda"], line[which], dash, color=colour, marker=marker, mfc=face, markersize=4.5, linewidth=1.3
+            )
+        panel.set(yscale="log", title=DATASETS.get(name, name))
+    top = float(np.log10(shown["worst"].max())) + 0.3
+    ticks = [10.0**power for power in range(-3, int(top) + 1, 2)]
+    axes[0, 0].set_ylim(5e-4, 10**top)
+    axes[0, 0].set_yticks(ticks, [f"{tick:g}" for tick in ticks])
+    axes[0, 0].yaxis.set_minor_locator(NullLocator())
+    for panel in axes.flat[max(len(names) - axes.shape[1], 0) : len(names)]:
+        panel.set_xlabel("penalty λ")
+    fig.supylabel("per cent above the exact minimum", fontsize="medium")
+    return explained(fig, [
+        entry(f"{which} of the starts", colour, marker, dash, mfc=face)
+        for which, (colour, marker, dash, face) in reversed(signs.items())
+    ])  # fmt: skip
 
 
 def table_scatter(cells: pd.DataFrame) -> Figure:
     """Our numbers against the published ones, a point for each data set and method, one panel for each metric."""
-    metrics, methods = list(dict.fromkeys(cells["metric"])), looks(cells["method"])
-    fig, axes = panels(1, len(metrics), (4.2 * len(metrics), 4.2))
+    metrics, methods = list(dict.fromkeys(cells["metric"])), looks(ordered(cells["method"].unique()))
+    fig, axes = panels(1, len(metrics), (COLUMN, 3.4))
     for panel, metric in zip(axes.flat, metrics, strict=True):
         some = cells[cells["metric"] == metric]
         for method, own in methods.items():
@@ -138,5 +148,8 @@ def table_scatter(cells: pd.DataFrame) -> Figure:
             panel.plot(mine["published"], mine["ours"], linestyle="", markersize=5.5, **own.mark())
         ends = [some[["published", "ours"]].min(axis=None), some[["published", "ours"]].max(axis=None)]
         panel.plot(ends, ends, color=INK, linewidth=1)
-        panel.set(xscale="log", yscale="log", xlabel="published", ylabel="ours", title=metric)
+        panel.set(xscale="log", yscale="log", xlabel="published", title=readable(metric))
+        plain_numbers(panel.xaxis)
+        plain_numbers(panel.yaxis)
+    axes[0, 0].set_ylabel("ours")
     return explained(fig, axes[0, 0].get_legend_handles_labels()[0], 4, fontsize="small")

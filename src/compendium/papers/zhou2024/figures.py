@@ -5,6 +5,7 @@ a method without one), ``metric``, ``median``, ``smallest`` and ``largest``, the
 """
 
 import html
+import textwrap
 from collections.abc import Mapping, Sequence
 
 import numpy as np
@@ -13,7 +14,8 @@ from IPython.display import HTML
 from matplotlib import pyplot as plt
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import FixedLocator, NullLocator
+from matplotlib.lines import Line2D
+from matplotlib.ticker import FixedLocator, MaxNLocator, NullLocator
 
 from evenspan.displays import method_looks
 from evenspan.displays.method_looks import group_looks
@@ -38,7 +40,7 @@ def judged(summary: pd.DataFrame, metrics: Sequence[str], published: pd.DataFram
     rows = summary[summary["mean"].notna()]
     methods = list(dict.fromkeys(rows["method"]))
     y = np.arange(len(methods))
-    fig, axes = grid(len(metrics), len(metrics), (2.7, 0.42 * len(methods)), (1.2, 1.3), sharey=True)
+    fig, axes = grid(len(metrics), len(metrics), (1.55, 0.42 * len(methods)), (1.7, 1.3), sharey=True)
     for panel, metric in zip(axes.flat, metrics, strict=True):
         if published is not None and len(published):
             some = published[published["metric"] == metric].set_index("method").reindex(methods)
@@ -47,9 +49,11 @@ def judged(summary: pd.DataFrame, metrics: Sequence[str], published: pd.DataFram
         own = {"color": COLOURS[0], "markersize": 6, "capsize": 2, "linewidth": 1}
         panel.errorbar(some["mean"], y + 0.1, xerr=some["std"].fillna(0.0), fmt="o", label="ours", **own)
         panel.set_title(metric)
-        panel.set_yticks(y, methods)
+        panel.set_yticks(y, [textwrap.fill(method, 26) for method in methods])
+        panel.xaxis.set_major_locator(MaxNLocator(3))
     axes[0, 0].invert_yaxis()
-    return explained(fig, axes[0, 0].get_legend_handles_labels()[0], 2)
+    entries = axes[0, 0].get_legend_handles_labels()[0]
+    return explained(fig, entries) if len(entries) > 1 else fig
 
 
 def search_paths(paths: pd.DataFrame, metrics: list[str]) -> Figure:
@@ -57,20 +61,21 @@ def search_paths(paths: pd.DataFrame, metrics: list[str]) -> Figure:
 
     ``paths`` has the columns ``split``, ``weight``, ``metric`` and ``value``.
     """
-    fig, axes = grid(len(metrics), len(metrics), (4.2, 3.2))
+    fig, axes = grid(len(metrics), len(metrics), (3.9, 3.2))
     for panel, metric in zip(axes.flat, metrics, strict=True):
-        own = paths[paths["metric"] == metric]
-        for (_, line), (colour, marker) in zip(own.groupby("split"), looks(), strict=False):
-            line = line.sort_values("weight")
-            panel.plot(line["weight"], line["value"], "-", color=colour, linewidth=1.0)
-            panel.plot(line["weight"].iloc[:-1], line["value"].iloc[:-1], marker, color=colour, markersize=3.5)
-            panel.plot(line["weight"].iloc[-1:], line["value"].iloc[-1:], marker, color=colour, markersize=8, mec=INK)
-        panel.set(title=metric, xlabel="fairness weight")
+        own = paths[paths["metric"] == metric].sort_values("weight")
+        for _, line in own.groupby("split"):
+            panel.plot(line["weight"], line["value"], "-", color=COLOURS[0], linewidth=1.0, alpha=0.6)
+        kept = own.groupby("split").tail(1)
+        tried = own.drop(kept.index)
+        panel.plot(tried["weight"], tried["value"], "o", color=COLOURS[0], markersize=4, alpha=0.6, label="tried")
+        panel.plot(kept["weight"], kept["value"], "D", color=COLOURS[1], markersize=6, mfc="none", label="kept")
+        panel.set(title=metric, xlabel="fairness weight λ")
         low, high = own["value"].min(), own["value"].max()
         room = max(0.1 * (high - low), 0.02)  # lines on top of each other are seen as such, not as a zoom into nothing
         panel.set_ylim(low - room, high + room)
         panel.set_xticks(sorted(paths["weight"].unique()))
-    return fig
+    return explained(fig, axes[0, 0].get_legend_handles_labels()[0])
 
 
 def readings(table_: pd.DataFrame) -> Figure:
@@ -83,8 +88,8 @@ def readings(table_: pd.DataFrame) -> Figure:
     panel.plot(shown.loc[first, "deviation"], y[first], "o", color=COLOURS[0], label="as fixed before")
     panel.plot(shown.loc[~first, "deviation"], y[~first], "s", color=COLOURS[1], mfc="white", label="other reading")
     panel.set_yticks(y, [f"{m}: {r}" for m, r in zip(shown["method"], shown["reading"], strict=True)], fontsize="small")
-    panel.invert_yaxis()
-    panel.set_xlim(left=0.0)
+    panel.set_ylim(y.max() + 0.8, -0.8)
+    panel.set_xlim(left=-0.01 * shown["deviation"].max())
     panel.set_xlabel("mean absolute deviation from the printed ACC, NMI, Bal and MNCE")
     return explained(fig, panel.get_legend_handles_labels()[0], 2, fontsize="small")
 
@@ -102,12 +107,12 @@ def kernel_weights(weights: pd.DataFrame, names: list[str]) -> Figure:
         y = own["kernel"] + 0.2 * (place - (len(methods) - 1) / 2)
         drawn = {"linestyle": "", "markersize": 5, "capsize": 2, "elinewidth": 1} | look.mark()
         panel.errorbar(own["mean"], y, xerr=arms(own, "mean"), **drawn)
+    names = [name.replace("^2", "²").replace("^4", "⁴") for name in names]
     panel.set_yticks(range(1, len(names) + 1), [f"{i} {name}" for i, name in enumerate(names, 1)], fontsize="small")
     panel.invert_yaxis()
     panel.set_xlim(left=0.0)
     panel.set_xlabel("kernel weight; dashed: equal weights")
-    handles = method_looks.handles(methods.values())
-    return explained(fig, handles, min(len(handles), 3), fontsize="small")
+    return explained(fig, method_looks.handles(methods.values()), fontsize="small")
 
 
 def quality_and_fairness(summary: pd.DataFrame, fairness: str, qualities: list[str]) -> Figure:
@@ -116,15 +121,18 @@ def quality_and_fairness(summary: pd.DataFrame, fairness: str, qualities: list[s
         return words("Without classes quality is unknown.")
     rows = summary[summary["mean"].notna()]
     wide = rows.fillna({"std": 0.0}).pivot(index="method", columns="metric", values=["mean", "std"])
-    fig, axes = grid(len(qualities), len(qualities), (4.4, 4.0))
+    looked = method_looks.looks(rows["method"])
+    fig, axes = grid(len(qualities), len(qualities), (3.9, 3.8))
     for panel, metric in zip(axes.flat, qualities, strict=True):
-        for method, look in method_looks.looks(rows["method"]).items():
+        for method, look in looked.items():
             own = wide.loc[method]
-            drawn = {"linestyle": "", "markersize": 7, "capsize": 2, "elinewidth": 1} | look.mark()
+            drawn = {"linestyle": "", "markersize": _size(look), "capsize": 2, "elinewidth": 1} | look.mark()
             (x, y), (across, up) = ((own[name, fairness], own[name, metric]) for name in ("mean", "std"))
             panel.errorbar(x, y, xerr=across, yerr=up, **drawn)
         panel.set(xlabel=fairness, ylabel=metric)
-    return explained(fig, axes[0, 0].get_legend_handles_labels()[0], 4, fontsize="small")
+        panel.locator_params(axis="x", nbins=5)
+    entries = [Line2D([], [], linestyle="", markersize=_size(look), **look.mark()) for look in looked.values()]
+    return explained(fig, entries, 5, fontsize="small")
 
 
 def verdicts(study: Study, *, caption: str) -> HTML:
@@ -157,7 +165,7 @@ def over_weight(
     """
     some = spread.dropna(subset=["weight"])
     dress = method_looks.looks(some["method"], others=True)
-    fig, axes = grid(len(metrics), across, (4.3, 2.8), (0.3, 0.7))
+    fig, axes = grid(len(metrics), across, (min(7.8 / across, 6.0), 2.8), (0.1, 0.7))
     for panel, metric in zip(axes.flat, metrics, strict=False):
         for method, line in some[some["metric"] == metric].groupby("method", sort=False):
             line, own = line.sort_values("weight"), dress[method]
@@ -171,7 +179,7 @@ def over_weight(
         panel.set_title(metric)
     for panel in axes[-1]:
         panel.set_xlabel("fairness weight λ")
-    return explained(fig, axes[0, 0].get_legend_handles_labels()[0], 2 * across, fontsize="small")
+    return explained(fig, axes[0, 0].get_legend_handles_labels()[0], max(2, across), fontsize="small")
 
 
 def against(spread: pd.DataFrame, fairness: str, qualities: Sequence[str]) -> Figure:
@@ -180,7 +188,7 @@ def against(spread: pd.DataFrame, fairness: str, qualities: Sequence[str]) -> Fi
     Points of a method are joined in the order of its weights; a panel is turned over where lower is better.
     """
     dress = method_looks.looks(spread["method"])
-    fig, axes = grid(len(qualities), len(qualities), (5.0, 4.6), (0.3, 0.0))
+    fig, axes = grid(len(qualities), len(qualities), (3.85, 4.3), (0.2, 0.0))
     for panel, quality in zip(axes[0], qualities, strict=True):
         for method, part in spread.groupby("method", sort=False):
             x, y = (
@@ -191,39 +199,38 @@ def against(spread: pd.DataFrame, fairness: str, qualities: Sequence[str]) -> Fi
                 drawn = dress[method].open() | {"linewidth": 0.0, "markersize": 8, "markeredgewidth": 1.6}
             ends = {"xerr": arms(x, "median"), "yerr": arms(y, "median")}
             panel.errorbar(x["median"], y["median"], **ends, elinewidth=0.7, alpha=0.9, **drawn)
-        panel.set(xlabel=fairness, ylabel=quality, title=f"{quality} against {fairness}")
+        panel.set(xlabel=fairness, ylabel=quality)
         if quality == "clustering objective":
             panel.invert_yaxis()
     return explained(fig, axes[0, 0].get_legend_handles_labels()[0], 4, fontsize="small")
 
 
 def bound(table: pd.DataFrame, chosen: float) -> Figure:
-    """The bound of :func:`.tradeoff.generalisation` and its parts against the weight, with MNCE on a second axis."""
-    fig, panel = plt.subplots(figsize=(7.6, 4.4), layout="constrained")
+    """The bound of :func:`.tradeoff.generalisation` and its parts against the weight, with MNCE in a panel below."""
+    fig, (panel, below) = plt.subplots(
+        2, 1, figsize=(7.6, 5.6), layout="constrained", sharex=True, gridspec_kw={"height_ratios": [2.2, 1]}
+    )
     line = table.sort_values("weight")
-    shown = {"empirical": "empirical term", "excess": "R(λ)", "bound": "their sum, the bound"}
-    shown["largest possible"] = "largest possible value"
+    shown = {"bound": "the bound, sum of both", "excess": "R(λ)", "empirical": "empirical term"}
+    shown["largest possible"] = "largest value that is possible"
+    sizes = {"bound": 8}  # where R makes nearly all of it, one mark lies in the other
     for (column, label), (colour, marker) in zip(shown.items(), looks(), strict=False):
         drawn = {"color": colour, "marker": marker, "linestyle": ":" if column == "largest possible" else "-"}
+        drawn |= {"markersize": sizes.get(column, 5), "markerfacecolor": "none" if column in sizes else colour}
         panel.plot(line["weight"], line[column], linewidth=1.2, label=label, **drawn)
-    panel.set(yscale="log", xlabel="fairness weight λ", ylabel="squared distance in the fair kernel")
-    second = panel.twinx()
-    drawn = {"color": INK, "marker": "_", "linestyle": "-."}
-    second.plot(line["weight"], line["MNCE"], linewidth=1.2, label="MNCE (right)", **drawn)
-    second.set(ylabel="MNCE", ylim=(-0.03, 1.03))
-    second.grid(visible=False)
-    second.spines["right"].set_visible(True)
-    _weight_axis(panel, line["weight"])
-    panel.axvline(chosen, color="#777777", linestyle="--", linewidth=1.2, label="λ of the rule")
-    left, right = panel.get_legend_handles_labels(), second.get_legend_handles_labels()
-    fig.legend(left[0] + right[0], left[1] + right[1], loc="outside lower center", ncols=3, fontsize="small")
-    return fig
+    panel.set(yscale="log", ylabel="squared distance in the fair kernel")
+    below.plot(line["weight"], line["MNCE"], color=INK, marker="o", markersize=5, linewidth=1.2)
+    below.set(xlabel="fairness weight λ", ylabel="MNCE", ylim=(-0.05, 1.05))
+    _weight_axis(below, line["weight"])
+    for one in (panel, below):
+        one.axvline(chosen, color="#777777", linestyle="--", linewidth=1.2, label="λ of the rule")
+    return explained(fig, panel.get_legend_handles_labels()[0], 3, fontsize="small")
 
 
 def starts(points: pd.DataFrame, value: str, label: str) -> Figure:
     """One value of every run: a panel a ``weight``, a row a ``start``, a marker a run; the label is below the axes."""
     names, weights = list(dict.fromkeys(points["start"])), sorted(points["weight"].unique())
-    fig, axes = grid(len(weights), len(weights), (2.6, 0.5 * len(names)), (1.4, 1.5), sharey=True)
+    fig, axes = grid(len(weights), len(weights), (6.7 / len(weights), 0.5 * len(names)), (1.2, 1.3), sharey=True)
     for panel, weight in zip(axes[0], weights, strict=True):
         for place, (name, (colour, marker)) in enumerate(zip(names, looks(), strict=False)):
             some = points[(points["weight"] == weight) & (points["start"] == name)][value]
@@ -231,9 +238,14 @@ def starts(points: pd.DataFrame, value: str, label: str) -> Figure:
         panel.set_title(f"λ = {weight:g}")
         panel.set_yticks(range(len(names)), names)
         panel.set_ylim(len(names) - 0.5, -0.5)
-        panel.locator_params(axis="x", nbins=4)
+        panel.locator_params(axis="x", nbins=3)
     fig.supxlabel(label, fontsize="medium")
     return fig
+
+
+def _size(look: method_looks.Look) -> float:
+    """Of a mark: a variant is a ring around its method where both give the same answer."""
+    return 8.0 if look.fill == "full" else 12.0
 
 
 def _weight_axis(panel: Axes, weights: pd.Series) -> None:
@@ -252,12 +264,13 @@ def _weight_axis(panel: Axes, weights: pd.Series) -> None:
 def cluster_bars(counts: Mapping[str, np.ndarray], groups: Sequence[str]) -> Figure:
     """How many points of each group every cluster holds, by the size of clusters; (G, c) by the title of a panel."""
     dress = group_looks(groups)
-    fig, axes = grid(len(counts), min(2, len(counts)), (4.6, 2.7), (0.4, 0.9), sharey=True)
+    fig, axes = grid(len(counts), min(2, len(counts)), (3.8, 2.6), (0.3, 0.8), sharey=True)
     for panel, (title, given) in zip(axes.flat, counts.items(), strict=False):
         held = given[:, np.argsort(-given.sum(axis=0), kind="stable")]
         places, floor = np.arange(held.shape[1]), np.zeros(held.shape[1])
         for (name, own), row in zip(dress.items(), held, strict=True):
-            filling = {"color": own.colour, "hatch": own.hatch, "edgecolor": "white", "linewidth": 0.4}
+            # Once, not three times as dense: the circles of a hatch are most of what the file weighs.
+            filling = {"color": own.colour, "hatch": own.hatch[:1], "edgecolor": "white", "linewidth": 0.4}
             panel.bar(places, row, bottom=floor, label=name, **filling)
             floor = floor + row
         panel.set_xticks(places, [str(place + 1) for place in places])
@@ -273,10 +286,10 @@ def cluster_bars(counts: Mapping[str, np.ndarray], groups: Sequence[str]) -> Fig
 
 def heat_maps(pictures: Mapping[str, tuple[np.ndarray, Sequence[float]]]) -> Figure:
     """By title: a kernel averaged down (b, b), with a colour bar of its own, and where lines, as shares, part it."""
-    fig, axes = grid(len(pictures), 2, (4.4, 3.7), (0.0, 0.2))
+    fig, axes = grid(len(pictures), 2, (3.95, 3.4), (0.0, 0.2))
     for panel, (title, (values, edges)) in zip(axes.flat, pictures.items(), strict=False):
         # Readable in grey as well: cividis is ordered by lightness and survives colour blindness.
-        shown = panel.imshow(values, cmap="cividis", interpolation="nearest")
+        shown = panel.imshow(values, cmap="cividis", interpolation="none")  # as many pixels as there are values
         for edge in edges:
             panel.axhline(edge * len(values) - 0.5, color="white", linewidth=0.6)
             panel.axvline(edge * len(values) - 0.5, color="white", linewidth=0.6)

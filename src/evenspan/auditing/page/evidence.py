@@ -23,8 +23,8 @@ SIDE_BY_SIDE = {
     "worst error": "worst error",
     "worst loss": "worst loss",
     "mean distance": "distance of means",
-    "linear AUC": "AUC, linear reader",
-    "kernel AUC": "AUC, kernel reader",
+    "linear AUC": "AUC, linear classifier",
+    "kernel AUC": "AUC, kernel classifier",
     "target AUC": "target: AUC",
     "target accuracy": "target: accuracy",
     "target R2": "target: R²",
@@ -102,8 +102,8 @@ def spread_under_pca(view: View) -> Table:
         "error gap": "largest less smallest error",
         "loss gap": "largest less smallest loss",
         "mean distance": "largest distance between means of groups",
-        "linear AUC": "group read by a linear reader (AUC)",
-        "kernel AUC": "group read by a kernel reader (AUC)",
+        "linear AUC": "group found by a linear classifier (AUC)",
+        "kernel AUC": "group found by a kernel classifier (AUC)",
     }
     body = []
     for metric, what in named.items():

@@ -326,7 +326,7 @@ def inside(line: np.ndarray, points: Mapping[str, tuple[float, float]]) -> dict[
 
 
 def _mark(panel, look, point, ringed: bool) -> None:
-    panel.plot(*point, linestyle="", markersize=look.size, zorder=4, **look.mark())
+    panel.plot(*point, linestyle="", markersize=look.size, **look.mark() | {"zorder": 4})
     if ringed:
         panel.plot(*point, "o", markersize=19, markerfacecolor="none", color=EDGE, zorder=5)
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from ..run import Audit
 
-READERS = {"linear AUC": "a linear reader", "kernel AUC": "a reader with a kernel"}
+READERS = {"linear AUC": "a linear classifier", "kernel AUC": "a classifier with a kernel"}
 _RING = "The ring is the recommended method."
 
 
@@ -156,8 +156,8 @@ def _predictability(view: View) -> Drawn:
             )
     alt = f"A dot with its interval for each method in two panels: {' and '.join(said)}. A line marks guessing at 0.5."
     caption = (
-        f"How well {view.attribute} can be read from the {view.k} components of each method, on held-out rows. "
-        "Readers are fitted to rows of the fitting part. Lines are 95% intervals."
+        f"How well {view.attribute} can be predicted from the {view.k} components of each method, on held-out rows. "
+        "Classifiers are fitted to rows of the fitting part. Lines are 95% intervals."
     )
     fig = figures.predictability(view.rows, READERS, k=view.k)
     return Drawn(fig, f"Predictability of {view.attribute}", caption, alt)

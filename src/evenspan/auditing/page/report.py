@@ -22,7 +22,7 @@ MEANING = {
     "leave: what it pays for sharing directions with the others.",
     "offset": "The offset of a mean is the distance between the mean of the group and that of all rows after the "
     "projection: how far apart the groups lie in what is passed on.",
-    "AUC": "A reader tries to tell the group from the k components of a row. AUC is the share of pairs of rows, one "
+    "AUC": "A classifier predicts the group from the k components of a row. AUC is the share of pairs of rows, one "
     "inside and one outside the group, that it puts in the right order: 0.5 is guessing, 1 is certain.",
 }
 
