@@ -75,6 +75,12 @@ def test_what_draws_into_the_figure_is_kept_under_any_name():
     assert kept("x = [[1], [2]]", draw=draw) == ["x = [[1], [2]]", *draw.splitlines()[:-1]]
 
 
+def test_processes_that_a_script_starts_do_not_run_it_again():
+    page = "with local_cluster() as client:\n    x = client.ask()"
+    assert kept(page)[0].startswith("del __file__")
+    assert kept("x = [1]")[0] == "x = [1]"
+
+
 def test_a_script_says_what_it_is_imports_what_it_needs_and_saves_its_figure():
     cells = [v4.new_code_cell("import os\nimport numpy as np, json\nk = 3  # components"), v4.new_markdown_cell("Text")]
     cells.append(v4.new_code_cell("# Only a start.\nx = np.arange(k)\n\n\ndef f():\n    return x"))

@@ -25,6 +25,8 @@ _CHANGES = re.compile(r"(partial_)?fit(_\w+)?|append|extend|update|pop|popleft|s
 _TELLS = re.compile(r"(.*\.)?(print|display|assert_\w+|write\w*|to_\w+)")
 #: Functions that make what changes with every use.
 _STATEFUL = re.compile(r"(.*\.)?(default_rng|RandomState|iter)")
+#: What starts processes, each of which would run the file of the script again.
+_STARTS = re.compile(r"\b(clusters|local_cluster|LocalCluster)\(")
 _PASS_ON = {"zip", "enumerate", "list", "tuple", "reversed", "sorted"}
 _IMPORT = ast.Import | ast.ImportFrom
 _OURS = ("compendium", "evenspan")
@@ -322,6 +324,8 @@ def _script(kept: list[Statement], name: str, caption: str, page: str) -> str:
         imports += [] if names else ast.parse("from matplotlib import pyplot").body
         figure = f"{names[0] if names else 'pyplot'}.gcf()"
     lines += ["", *_imports([*imports, *ast.parse("import sys").body])]
+    if any(_STARTS.search(one.text) for one in others):
+        lines += ["", "del __file__  # or processes that are started below would run it again"]
     before = None
     for one in others:
         defines = any(isinstance(each and each.node, ast.FunctionDef | ast.ClassDef) for each in (before, one))
