@@ -39,7 +39,7 @@ READ = """async () => {
     await Promise.all(images.map(i => i.decode().catch(() => null)));
     const all = s => [...document.querySelectorAll(s)];
     // In points at which it is shown; exponents and indices of a formula are as small as their line makes them.
-    const article = document.querySelector('.bd-article'), room = getComputedStyle(article);
+    const article = document.querySelector('.bd-article') || document.body, room = getComputedStyle(article);
     const column = article.clientWidth - parseFloat(room.paddingLeft) - parseFloat(room.paddingRight);
     const small = async i => {
         const drawn = new DOMParser().parseFromString(await (await fetch(i.src)).text(), 'image/svg+xml');

@@ -150,7 +150,7 @@ METHODS = {
     "INLP": Method("INLP", groups=2, supports=frozenset({"rotate", "shift", "far"})),
     # A game of so many steps on drawn batches, and a descent that is stopped early: neither forgets its rounding.
     "RLACE": Method("RLACE", {"rank": 1}, groups=2, supports=frozenset()),
-    "MMD PCA": Method("MMDFairPCA", {"max_iter": 3, "max_inner": 30}, groups=2, supports=frozenset()),
+    "MMD PCA": Method("MMDFairPCA", {"max_iter": 5, "max_inner": 30}, groups=2, supports=frozenset()),
     # gamma="scale" is scikit-learn's: the variance of all entries together, which moves with the origin.
     "Fair kernel PCA": kernel("FairKernelPCA", frozenset({"unit"})),
     "Fair kernel PCA, fixed width": kernel("FairKernelPCA", KERNEL - {"unit"}, gamma=0.05),

@@ -88,8 +88,8 @@ def readings(table_: pd.DataFrame) -> Figure:
     panel.plot(shown.loc[first, "deviation"], y[first], "o", color=COLOURS[0], label="as fixed before")
     panel.plot(shown.loc[~first, "deviation"], y[~first], "s", color=COLOURS[1], mfc="white", label="other reading")
     panel.set_yticks(y, [f"{m}: {r}" for m, r in zip(shown["method"], shown["reading"], strict=True)], fontsize="small")
-    panel.set_ylim(y.max() + 0.8, -0.8)
-    panel.set_xlim(left=-0.01 * shown["deviation"].max())
+    panel.set_ylim(len(shown) + 0.5 * first.sum() - 0.7, -0.8)
+    panel.margins(x=0.02)
     panel.set_xlabel("mean absolute deviation from the printed ACC, NMI, Bal and MNCE")
     return explained(fig, panel.get_legend_handles_labels()[0], 2, fontsize="small")
 
