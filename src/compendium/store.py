@@ -66,7 +66,7 @@ def read_results(experiment_id: str, *, damaged: bool = False, **where: object) 
                         units[name] = unit
     if not units:
         return records.frame([], []).assign(task="")
-    rows = _joined(*(units[name] for name in sorted(units))).copy(deep=False)
+    rows = _joined(*(units[name] for name in sorted(units))).copy()
     for column, wanted in where.items():
         rows = rows[rows[column].isin([wanted] if isinstance(wanted, str | int | float) else list(wanted))]
     for read in _WATCHING:

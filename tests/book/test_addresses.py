@@ -41,6 +41,7 @@ def test_a_caption_leads_to_the_script_and_the_drawing_of_its_figure(cited):
     links = re.findall(r'href="([^"]+)"', page.partition('class="figure-links">')[2].partition("</span>")[0])
     assert links == ["../../_static/figures/fig-gap.py", "../../_images/x.svg", "#cite-fig-gap"]
     assert addresses.addressed(page, NAME, cited, 18, {"fig-gap"}) == page
+    assert ".py" not in addresses.addressed(drawn, NAME, cited, 18, {"fig-other"})
 
 
 def test_every_table_has_a_name_and_one_with_a_caption_a_link(cited):

@@ -66,6 +66,7 @@ def test_keys_lead_to_the_numbers_of_the_library(browser, html, name):
         assert {int(one) for one, *_ in shown} == {moved}
         assert [spot for _, *spot in shown] != [spot for _, *spot in start]
         value = page.get_by_role("slider").get_attribute("aria-valuetext")
+        assert page.locator(".slider label b").inner_text() == value
         page.wait_for_function(TOLD)
         for words in PAGES[name](value):
             assert words in says.inner_text()
@@ -74,6 +75,9 @@ def test_keys_lead_to_the_numbers_of_the_library(browser, html, name):
     page.wait_for_function("words => document.querySelector('.slider p').textContent === words", arg=published)
     assert {int(one) for one, *_ in page.evaluate(SHOWN)} == {place}
     assert not page.get_by_role("slider").is_visible()
+    page.emulate_media(media="screen")
+    page.wait_for_function("words => document.querySelector('.slider p').textContent !== words", arg=published)
+    assert {int(one) for one, *_ in page.evaluate(SHOWN)} == {1}
     assert page.trouble == []
     context.close()
 
@@ -85,6 +89,10 @@ def test_without_scripts_there_is_a_figure(browser, site, name):
     page.goto(f"{site}{name}")
     assert not page.locator(".slider label").is_visible()
     assert page.locator(".slider svg").is_visible()
+    shown = page.locator(".slider [data-position]:not([display])").all()
+    assert {one.get_attribute("data-position") for one in shown} == {
+        page.locator(".slider input").get_attribute("value")
+    }
     sentence = page.locator(".slider p").inner_text()
     assert sentence in page.locator(".slider svg").get_attribute("aria-label")
     assert page.locator("figure:has(.slider) figcaption").is_visible()

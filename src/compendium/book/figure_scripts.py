@@ -251,10 +251,10 @@ def _placed(node: ast.stmt, text: str, cell: int, meaning: Meaning, scope: dict[
     modules = {name for name, bound in scope.items() if bound.imported}
     effect, changes = False, set(meaning.changes)
     for first, method, given in meaning.calls:
+        changes |= given
         if method and first not in modules:
             changes.add(first)
         else:
-            changes |= given
             effect |= first in modules and not given and isinstance(node, ast.Expr)
     for _ in meaning.parts:  # a part of a part, and so on
         changes = changes.union(*(meaning.parts.get(name, ()) for name in changes))
