@@ -38,8 +38,8 @@ class Stored:
 
 def inspect(experiment_id: str) -> list[Stored]:
     """State of every stored unit."""
-    entry = experiment(experiment_id)
-    return [state_of(entry, unit.name, unit.path) for unit in units_of(experiment_id).values()]
+    entry, edited = experiment(experiment_id), {}
+    return [state_of(entry, unit.name, unit.path, edited) for unit in units_of(experiment_id).values()]
 
 
 def summary(experiment_id: str) -> str:
@@ -68,8 +68,13 @@ def watched(function: Callable, known: dict[str, dict[str, Stored]]) -> tuple[ob
     return value, worst, tuple(sorted(name for name, state in states if state == worst != CURRENT))
 
 
-def state_of(entry: Experiment, name: str, path: Path) -> Stored:
-    """State of one unit, whose record should be at ``path``."""
+def state_of(
+    entry: Experiment, name: str, path: Path, edited: dict[tuple[Path, str], list[str]] | None = None
+) -> Stored:
+    """State of one unit, whose record should be at ``path``.
+
+    ``edited`` keeps what was edited since an environment was recorded, which most units of an experiment share.
+    """
     unit = units_at(path).get(name)
     if unit is None:
         return Stored(name, MISSING)
@@ -90,11 +95,13 @@ def state_of(entry: Experiment, name: str, path: Path) -> Stored:
     data = record["data"] | check.get("data", {})
     if other := [file for file, digest in data.items() if provenance.data_now(file) != digest]:
         return Stored(name, CHANGED, f"its data changed since: {shortened(other)}")
-    whole = parsed(path)
-    made = [whole["environments"][one["environment"]] for one in (check, record) if one]
+    edited = {} if edited is None else edited
+    made = [(path, one["environment"]) for one in (check, record) if one]
+    for place in set(made) - edited.keys():
+        edited[place] = provenance.edited(parsed(path)["environments"][place[1]])
     # agreed on other code than now, and made with other code: what differs from the code that agreed last
-    edited = min((provenance.edited(environment) for environment in made), key=bool)
-    return Stored(name, TOUCHED, f"edited since: {shortened(edited)}") if edited else Stored(name, CURRENT)
+    since = min((edited[place] for place in made), key=bool)
+    return Stored(name, TOUCHED, f"edited since: {shortened(since)}") if since else Stored(name, CURRENT)
 
 
 def shortened(names: list[str]) -> str:

@@ -8,8 +8,9 @@ import importlib
 import inspect
 import re
 import sys
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -210,17 +211,19 @@ def methods_of(page: str) -> list[str]:
 @cache
 def experiments_of(page: str) -> set[str]:
     """Experiments whose notebook makes an estimator of a class, or whose numbers in the ledger are of its method."""
-    call, wanted = re.compile(rf"\b{re.escape(page)}\("), set(methods_of(page))
-    rows = ledger()[["method", "experiment"]].drop_duplicates()
-    found = {row.experiment for row in rows.itertuples() if wanted & _meant(row.method)}
+    call = re.compile(rf"\b{re.escape(page)}\(")
+    found = set().union(*(_judged().get(method, ()) for method in methods_of(page)))
     return found | {name for name, entry in catalogue().items() if call.search(_code(entry.notebook))}
 
 
-def _meant(method: str) -> set[str]:
-    try:
-        return {methods.meaning(method).method}
-    except ConfigurationError:  # a row of no method, such as a count
-        return set()
+@cache
+def _judged() -> dict[str, set[str]]:
+    """The experiments whose numbers in the ledger are of a method, by the methods."""
+    found = defaultdict(set)
+    for row in ledger()[["method", "experiment"]].drop_duplicates().itertuples():
+        with suppress(ConfigurationError):  # a row of no method, such as a count
+            found[methods.meaning(row.method).method].add(row.experiment)
+    return found
 
 
 @cache

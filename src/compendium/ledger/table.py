@@ -15,6 +15,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 
 from evenspan.core.errors import ResultError
@@ -108,49 +109,55 @@ def collect(cells: pd.DataFrame) -> dict[Key, Ours]:
         # Of all that an experiment measures, what the tables print is a small part.
         rows = rows[rows["method"].isin(printed["method"]) & rows["metric"].isin(printed["metric"])]
         states = {unit.name: unit for unit in inspect(entry.id)}
-        for key, (dataset, group) in _behind(entry, rows).items():
+        columns = rows.reindex(columns=["split", "task", "value", "reason"])
+        columns = {name: column.to_numpy() for name, column in columns.items()}
+        for key, (dataset, at) in _behind(entry, rows).items():
             if key in found:
                 raise ResultError(
                     f"{entry.id} and {found[key].experiment.id} both give a number for {', '.join(key)}. Only one "
                     "experiment may judge a cell; correct experiments.yml."
                 )
-            found[key] = _mean(entry, dataset, group, key, states)
+            behind = {name: column[at] for name, column in columns.items()}
+            found[key] = _mean(entry, dataset, behind, key, states)
     return found
 
 
-def _behind(entry: Experiment, rows: pd.DataFrame) -> dict[Key, tuple[str, pd.DataFrame]]:
-    """The rows behind each cell that an experiment judges, with our name of the data set."""
-    groups: dict[Key, tuple[str, pd.DataFrame]] = {}
-    rows = rows[rows["dataset"].isin(list(entry.published_datasets))]
+def _behind(entry: Experiment, rows: pd.DataFrame) -> dict[Key, tuple[str, np.ndarray]]:
+    """Where the rows behind each cell are that an experiment judges, with our name of the data set."""
+    places: dict[Key, tuple[str, np.ndarray]] = {}
+    judged = rows["dataset"].isin(list(entry.published_datasets))
     for (split, protocol), moments in itertools.product(entry.published_protocols.items(), (False, True)):
-        some = rows[rows["protocol"] == (MOMENTS if moments else protocol)]
-        for (dataset, method, metric, k), group in some.groupby(["dataset", "method", "metric", "k"], dropna=False):
+        some = np.flatnonzero(judged & (rows["protocol"] == (MOMENTS if moments else protocol)))
+        groups = rows.iloc[some].groupby(["dataset", "method", "metric", "k"], dropna=False).indices
+        for (dataset, method, metric, k), at in groups.items():
             for stem, theirs in itertools.product(entry.published, entry.published_datasets[dataset]):
                 key = (stem, theirs, method, metric, "" if pd.isna(k) else str(k), split)
-                groups.setdefault(key, (dataset, group))
-    return groups
+                places.setdefault(key, (dataset, some[at]))
+    return places
 
 
-def _mean(entry: Experiment, dataset: str, group: pd.DataFrame, key: Key, states: Mapping[str, Stored]) -> Ours:
-    numbered = group[group["split"] != "all"]
-    group = numbered if len(numbered) else group
-    tasks = tuple(sorted(set(group["task"])))
+def _mean(entry: Experiment, dataset: str, behind: dict, key: Key, states: Mapping[str, Stored]) -> Ours:
+    """Mean and spread of the rows ``behind`` a cell, whose columns are given as arrays."""
+    numbered = behind["split"] != "all"
+    if numbered.any():
+        behind = {name: column[numbered] for name, column in behind.items()}
+    splits, values, reasons = behind["split"], behind["value"].tolist(), behind["reason"]
+    tasks = tuple(sorted(set(behind["task"])))
     found = {task: states[task] for task in tasks}
     state = max((unit.state for unit in found.values()), key=STATES.index)
     changed = "; ".join(f"{task}: {unit.reason}" for task, unit in found.items() if not unit.counts)
-    if state != DAMAGED and group["split"].duplicated().any():
+    if state != DAMAGED and len(set(splits)) < len(splits):
         raise ResultError(
             f"{entry.id} has two numbers for one split of {', '.join(key)}, in the tasks {', '.join(tasks)}. Remove "
             "the results of tasks that the protocol no longer has."
         )
-    values = group["value"].tolist()
     if not all(map(math.isfinite, values)):
-        reasons = sorted({str(reason) for reason in group.loc[~group["value"].map(math.isfinite), "reason"]})
-        return Ours(None, None, len(group), "; ".join(reasons), entry, dataset, tasks, state, changed)
+        reasons = sorted({str(why) for why, value in zip(reasons, values, strict=True) if not math.isfinite(value)})
+        return Ours(None, None, len(values), "; ".join(reasons), entry, dataset, tasks, state, changed)
     # fsum rounds once: the mean does not depend on the order of the splits. Equal values have no spread, nor its noise.
     mean = math.fsum(values) / len(values) if min(values) < max(values) else values[0]
     std = math.sqrt(math.fsum((value - mean) ** 2 for value in values) / len(values)) if len(values) > 1 else None
-    return Ours(mean, std, len(group), "", entry, dataset, tasks, state, changed)
+    return Ours(mean, std, len(values), "", entry, dataset, tasks, state, changed)
 
 
 def ledger(*, version: int = VERSION) -> pd.DataFrame:
