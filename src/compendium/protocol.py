@@ -90,6 +90,8 @@ class Study:
     fresh: int = 0
     compared: list[Comparison] = field(default_factory=list)
     left_out: dict[str, str] = field(default_factory=dict)
+    #: What was edited since units were made, by file and environment (:func:`~compendium.states.state_of`).
+    edited: dict[tuple[Path, str], list[str]] = field(default_factory=dict)
 
     @property
     def page(self) -> str:
@@ -159,7 +161,7 @@ class Study:
 
     def _read(self, name: str) -> pd.DataFrame | None:
         path = self._home(self.units[name])
-        found = state_of(self.entry, name, path)
+        found = state_of(self.entry, name, path, self.edited)
         if found.counts:
             return store.units_at(path)[name].frame
         if found.reason:
@@ -301,7 +303,7 @@ class Replay:
 
 def _not_stored(study: Study, names: Collection[str]) -> list[str]:
     """Those of some units that are to be computed; says why, and what is kept."""
-    states = {name: state_of(study.entry, name, study._home(study.units[name])) for name in names}
+    states = {name: state_of(study.entry, name, study._home(study.units[name]), study.edited) for name in names}
     kept = [one for one in states.values() if one.counts]
     if kept:
         print(f"{study.entry.id}: {len(kept)} of {len(states)} units are stored already")
