@@ -86,13 +86,20 @@ ONCE = "EVENSPAN_ONCE"
 def computed_once(name: str) -> Any:
     """A value that the workflow of a build computed for all of its pages; None outside of a build."""
     folder = os.environ.get(ONCE)
-    return json.loads((Path(folder) / f"{name}.json").read_text(encoding="utf-8")) if folder else None
+    return _computed(Path(folder) / f"{name}.json") if folder else None
 
 
 def computed_table(name: str) -> pd.DataFrame | None:
-    """Such a value that is a table of text."""
+    """Such a value that is a table of text; the caller may change it."""
     found = computed_once(name)
-    return None if found is None else pd.DataFrame(found["rows"], columns=found["columns"], dtype=object)
+    return None if found is None else found.copy()
+
+
+@kept
+def _computed(path: Path) -> Any:
+    found = json.loads(path.read_text(encoding="utf-8"))
+    table = isinstance(found, dict) and found.keys() == {"columns", "rows"}
+    return pd.DataFrame(found["rows"], columns=found["columns"], dtype=object) if table else found
 
 
 def write(path: Path, content: bytes) -> None:
