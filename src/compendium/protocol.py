@@ -90,7 +90,7 @@ class Study:
     fresh: int = 0
     compared: list[Comparison] = field(default_factory=list)
     left_out: dict[str, str] = field(default_factory=dict)
-    #: What was edited since units were made, by file and environment (:func:`~compendium.states.state_of`).
+    #: What was edited since units were made, by the file and the environment of their records.
     edited: dict[tuple[Path, str], list[str]] = field(default_factory=dict)
 
     @property
