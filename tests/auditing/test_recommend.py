@@ -109,7 +109,7 @@ def test_a_gap_that_is_there_is_mended_by_a_method_made_for_it(two, concern):
 def test_a_meaningless_column_leads_to_keeping_pca():
     # The groups of the two tables are dealt at random; by chance alone one of twenty gaps is told from zero, and a
     # method then has to beat PCA by more than chance as well.
-    X, labels = rows((1500, 900), d=5)
+    X, labels = rows((600, 360), d=5)
     kept = dict.fromkeys(CONCERNS, 0)
     for seed in range(8):
         shuffled = np.random.default_rng(seed).permutation(labels)

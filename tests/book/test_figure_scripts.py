@@ -114,7 +114,7 @@ DRAWN = (
     "fig-rathore2025-story",
     "fig-lee2023-story",
     "fig-zhou2024-story",
-    "fig-pareto-biodeg",
+    "fig-components-wine-quality",
 )
 OTHERS = {path.stem for path in paths.build("html", "_static", "figures").glob("*.py")} - set(DRAWN)
 _FIGURE = re.compile(

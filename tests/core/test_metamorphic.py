@@ -172,7 +172,7 @@ METHODS = {
         "VariationalFairClustering", KERNEL - {"unit"}, fairness_weight=300.0, objective="k-median"
     ),
     "Fairness first": clusters("FairnessFirstClustering"),
-    "Fair assignment": clusters("FairAssignmentKMeans"),
+    "Fair assignment": clusters("FairAssignmentKMeans", max_iter=3),
 }
 #: Starts are drawn row by row and points are visited in the order of the rows, as in the papers.
 DRAWN = {"INLP", "RLACE", "MMD PCA"} | {name for name, method in METHODS.items() if method.seen is _together}

@@ -131,13 +131,21 @@ def svg(fig) -> bytes:
     import warnings
 
     import matplotlib as mpl
+    from matplotlib.backends.backend_svg import FigureCanvasSVG
 
     buffer = io.BytesIO()
     kind = "path" if _drawable(fig) else "none"
+    own, face = fig.canvas, fig.get_facecolor()
     with mpl.rc_context({"svg.fonttype": kind, "svg.hashsalt": "evenspan"}), warnings.catch_warnings():
         if kind == "none":
             warnings.filterwarnings("ignore", message="Glyph .* missing", category=UserWarning)
-        fig.savefig(buffer, format="svg", metadata={"Date": None}, facecolor="white")
+        fig.set_facecolor("white")
+        try:
+            # The same bytes as of savefig, which draws a figure twice to lay it out once.
+            FigureCanvasSVG(fig).print_svg(buffer, metadata={"Date": None})
+        finally:
+            fig.set_canvas(own)
+            fig.set_facecolor(face)
     return buffer.getvalue()
 
 
