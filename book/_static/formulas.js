@@ -2,11 +2,13 @@
 (() => {
   "use strict";
   function fit() {
-    for (const formula of document.querySelectorAll(".bd-article mjx-container:not([display='true'])")) {
-      formula.classList.remove("wide-formula");
+    const formulas = [...document.querySelectorAll(".bd-article mjx-container:not([display='true'])")];
+    for (const formula of formulas) formula.classList.remove("wide-formula");
+    const wide = formulas.filter((formula) => {
       const column = formula.closest("p, li, dd, td, th, figcaption, .beside-text") || formula.parentElement;
-      if (formula.getBoundingClientRect().width > column.clientWidth) formula.classList.add("wide-formula");
-    }
+      return formula.getBoundingClientRect().width > column.clientWidth;
+    }); // all are measured before one is changed: the page is laid out once
+    for (const formula of wide) formula.classList.add("wide-formula");
   }
   window.addEventListener("load", () => {
     if (!window.MathJax || !window.MathJax.startup) return;

@@ -2,6 +2,7 @@
 
 import pytest
 
+from ..book.axe import look_at
 from .tables import report_of
 
 pytestmark = pytest.mark.browser
@@ -39,9 +40,7 @@ def visit(browser):
 
 
 def violations(page) -> list[str]:
-    axe = pytest.importorskip("axe_playwright_python.sync_playwright")
-    found = axe.Axe().run(page).response["violations"]
-    return [f"{one['id']}: {one['nodes'][0]['html'][:120]}" for one in found]
+    return [f"{rule}: {examples[0][:120]}" for rule, _, examples in look_at(page)]
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

@@ -75,7 +75,8 @@ def reader(tab, site):
     """Open a page of the book as the next one of many."""
 
     def visit(name: str):
-        tab.goto("about:blank")  # what the page before still does is its own trouble
+        if "#" in name:
+            tab.goto("about:blank")  # or the page that is open might only be scrolled
         tab.emulate_media(media="null", reduced_motion="reduce")
         tab.trouble.clear()
         return visited(tab, site + name)

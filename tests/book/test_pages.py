@@ -7,7 +7,6 @@ loaded on a phone, where the visit of a page narrows the window. With --exhausti
 
 import functools
 import re
-from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 import pytest
@@ -53,7 +52,9 @@ READ = """async () => {
     const drawings = images.filter(i => i.closest('.bd-article') && i.src.endsWith('.svg'));
     const columns = all('.beside').map(e => ['.beside-text', '.beside-code'].map(
         s => e.querySelector(s).getBoundingClientRect()));
+    const ids = new Set();
     return {
+        'ids that are given twice': all('[id]').map(e => e.id).filter(id => ids.has(id) || !ids.add(id)),
         'images that do not load': images.filter(i => !i.naturalWidth).map(short),
         'images without an alternative text': images.filter(i => !(i.alt || '').trim()).map(short),
         'text of figures below 8 points': (await Promise.all(drawings.map(small))).flat(),
@@ -62,6 +63,12 @@ READ = """async () => {
         'derivations that are not left of their code, inside the screen': columns.filter(
             ([text, code]) => text.right > code.left || code.right > window.innerWidth).length,
     };
+}"""
+#: Rows that wait until they are scrolled to are laid out together: one by one it takes five times as long.
+TOGETHER = """() => {
+    const sheet = new CSSStyleSheet();
+    sheet.replaceSync('.bd-main tr { content-visibility: visible !important }');
+    document.adoptedStyleSheets = [sheet];
 }"""
 #: An element may be wider than the screen only inside a box that scrolls by itself.
 NARROW = """() => {
@@ -118,27 +125,37 @@ PRINTED = """() => {
 BARE = """() => [...document.querySelectorAll('.bd-article mjx-container')].filter(e =>
     !e.querySelector('mjx-assistive-mml math')
     || getComputedStyle(e).color !== getComputedStyle(e.parentElement).color).map(e => e.outerHTML.slice(0, 120))"""
-#: What one rule made many times is as good as seen when one of a kind is: rows of a table with the same marks and
-#: colours, tokens of code, documented objects. With --exhaustive only the ledger is thinned: axe takes minutes to see
-#: its 20,000 cells.
+#: What one rule made many times is as good as seen when one of a kind is: rows, paragraphs, list items, cells, and
+#: equations in which nothing has marks, attributes, colours, or a place that were not seen before; tokens of code,
+#: documented objects. Headings stay. With --exhaustive only the ledger is thinned: axe takes minutes to see its
+#: 20,000 cells.
 ONE_OF_A_KIND = """() => {
-    const kind = e => `${e.tagName} ${e.className} ${e.getAttribute('style') || ''}`;
-    for (const table of document.querySelectorAll('.bd-main tbody')) {
-        const seen = new Set();
-        for (const row of [...table.rows]) {
-            const kinds = [...row.querySelectorAll('*')].map(kind).filter(one => !seen.has(one));
-            if (seen.size && !kinds.length) row.remove();
-            kinds.forEach(one => seen.add(one));
-        }
+    const paths = new Map([[document.querySelector('.bd-main'), '']]), seen = new Set(), again = [];
+    const path = e => {
+        if (!paths.has(e)) paths.set(e, `${path(e.parentElement)} ${e.tagName}.${e.getAttribute('class')}`);
+        return paths.get(e);
+    };
+    const kind = e => {
+        const style = getComputedStyle(e), says = e.getAttributeNames().map(
+            a => /^(role|style|aria-.*)$/.test(a) ? a + e.getAttribute(a) : a + !e.getAttribute(a));
+        return [path(e), ...says, style.color, style.backgroundColor, !!e.textContent.trim()].join();
+    };
+    const many = '.bd-main :is(tbody > tr, p:not(summary *), li, .cell, div.math)';
+    for (const e of document.querySelectorAll(many)) {
+        const within = [e, ...e.querySelectorAll('*')], kinds = within.map(kind);
+        if (kinds.every(one => seen.has(one)) && e !== e.parentElement.firstElementChild
+            && !e.querySelector('h1, h2, h3, h4, h5, h6')) again.push(e);
+        within.forEach((one, i) => { if (one.closest(many) === e) seen.add(kinds[i]) });  // rows of a cell follow
     }
-    [...document.querySelectorAll('.bd-main dl.py')].slice(20).forEach(e => e.remove());
-    const seen = new Set();
+    again.push(...[...document.querySelectorAll('.bd-main dl.py')].slice(20));
+    again.forEach(e => e.replaceChildren());  // what follows keeps its place
     for (const e of document.querySelectorAll('.bd-main .highlight pre span')) {
-        const one = `${e.closest('.highlight').parentElement.className} ${kind(e)}`;
+        const one = `${e.closest('.highlight').parentElement.className} ${e.className} ${e.getAttribute('style')}`;
         if (seen.has(one)) e.replaceWith(...e.childNodes);
         seen.add(one);
     }
 }"""
+NO_NAVIGATION = "() => document.querySelectorAll('.bd-sidebar-primary').forEach(e => e.replaceChildren())"
 OPEN_ALL = """() => {
     for (const d of document.querySelectorAll('.bd-main details')) d.open = true;
     for (const e of document.querySelectorAll('.toggle-hidden')) e.classList.remove('toggle-hidden');
@@ -146,9 +163,13 @@ OPEN_ALL = """() => {
 
 
 @functools.cache
-def anchors(page: Path) -> frozenset[str]:
-    """What an address may name behind its # on a page, read from the file."""
-    return frozenset(re.findall(r"""\s(?:id|name)=["']?([^\s"'>]+)""", page.read_text(encoding="utf-8")))
+def anchors(path: str) -> frozenset[str] | None:
+    """What an address may name behind its # in a file of the book; None without the file."""
+    file = HTML / unquote(path).lstrip("/")
+    file = file / "index.html" if file.is_dir() else file
+    if file.suffix != ".html":
+        return frozenset() if file.is_file() else None
+    return frozenset(re.findall(r"""\s(?:id|name)=["']?([^\s"'>]+)""", file.read_text())) if file.is_file() else None
 
 
 def dead(addresses, site: str) -> list[str]:
@@ -157,10 +178,9 @@ def dead(addresses, site: str) -> list[str]:
     for address in sorted(set(addresses)):
         if address.startswith(site):
             parts = urlsplit(address)
-            file = HTML / unquote(parts.path).lstrip("/")
-            file = file / "index.html" if file.is_dir() else file
-            there = file.is_file() and (not parts.fragment or unquote(parts.fragment) in anchors(file))
-            found += [] if there else [address.removeprefix(site)]
+            places = anchors(parts.path)
+            if places is None or (parts.fragment and unquote(parts.fragment) not in places):
+                found.append(address.removeprefix(site))
     return found
 
 
@@ -183,32 +203,34 @@ def test_there_are_pages(html):
 def test_page(reader, site, name, request):
     page = reader(name)
     wide = page.viewport_size
-    wrong = page.evaluate(READ)
+    exhaustive = request.config.getoption("exhaustive")
+    night = name in KINDS or exhaustive
+    bare = "formulas without a copy that is read, or in a colour of their own"
+    wrong = page.evaluate(READ) | {f"{bare}, by day": page.evaluate(BARE)}
     wrong["links that lead nowhere"] = dead(
         page.eval_on_selector_all("a[href]", "links => links.map(link => link.href)"), site
     )
+    page.evaluate(TOGETHER)
     page.set_viewport_size(PHONE)
     wrong |= page.evaluate(NARROW)
-    page.set_viewport_size(wide)
-    exhaustive = request.config.getoption("exhaustive")
-    night = name in KINDS or exhaustive
-    for shown in ("by day", "by night") if night else ("by day",):
-        if shown == "by night":
-            by_night(page)
-        wrong[f"formulas without a copy that is read, or in a colour of their own, {shown}"] = page.evaluate(BARE)
+    if night:
+        page.set_viewport_size(wide)
+        by_night(page)
+        wrong[f"{bare}, by night"] = page.evaluate(BARE)
     if name in KINDS and name != "search.html":  # its answers are for the screen
         wrong |= printed(page)
-        page.set_viewport_size(wide)
     wrong["trouble while it was open"] = list(page.trouble)
     # From here on the page is taken apart.
     if name == "ledger.html" or not exhaustive:
         page.evaluate(ONE_OF_A_KIND)
+    if not night:  # it is the same on all pages
+        page.evaluate(NO_NAVIGATION)
     page.evaluate(OPEN_ALL)
+    page.set_viewport_size(wide)
     if night:
         wrong["by night"] = look_at(page, rules=["color-contrast", "link-in-text-block"])
         page.evaluate("() => { document.documentElement.dataset.theme = 'light' }")
-    # The navigation is the same on all pages.
-    wrong["by day"] = look_at(page, sheets=name in KINDS, but=[] if night else [".bd-sidebar-primary"])
+    wrong["by day"] = look_at(page, sheets=name in KINDS)
     assert {check: found for check, found in wrong.items() if found} == {}
 
 
@@ -217,6 +239,7 @@ def test_page(reader, site, name, request):
 )
 def test_page_loaded_on_a_phone(open_page, name):
     page = open_page(name, **PHONE)
+    page.evaluate(TOGETHER)
     wrong = page.evaluate(NARROW)
     wrong["trouble while it was open"] = list(page.trouble)
     page.evaluate(OPEN_ALL)
