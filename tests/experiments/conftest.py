@@ -7,11 +7,14 @@ from pathlib import Path
 
 import pytest
 from matplotlib import pyplot as plt
+from sklearn.base import clone
 
 from compendium import paths, records, store
 from compendium.catalogue import experiment
+from compendium.papers.kleindessner2023 import protocol
 from compendium.papers.lee2023 import images
 from compendium.protocol import Study, cells, replay
+from evenspan import RLACE, MMDFairPCA
 from evenspan.core.errors import ResultError
 
 
@@ -48,6 +51,23 @@ def few_portraits():
     def block():
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(images, "stream", stream)
+            yield
+
+    return block
+
+
+@pytest.fixture(scope="session")
+def short_games():
+    """A block in which games and penalty methods end after few steps: who is judged, and on what, shows before."""
+    few, fit = {RLACE: {"max_iter": 200}, MMDFairPCA: {"max_iter": 2, "max_inner": 20}}, protocol.fit
+
+    def short(estimator, *given, **options):
+        return fit(clone(estimator).set_params(**few.get(type(estimator), {})), *given, **options)
+
+    @contextmanager
+    def block():
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(protocol, "fit", short)
             yield
 
     return block

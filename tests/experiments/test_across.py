@@ -190,7 +190,7 @@ def test_a_split_without_an_answer_leaves_no_mean_over_the_others():
     assert protocol.summarised([complete, undefined])["error gap"] == rows["error gap"]
 
 
-def test_the_notebook_judges_every_method_and_moments_alone_have_no_reader(cells_of):
+def test_the_notebook_judges_every_method_and_moments_alone_have_no_reader(cells_of, quick):
     space = cells_of("across-methods", dataset="sklearn_diabetes", sizes="2, 12", splits=1)
     rows = space["results"]
     assert set(rows["method"]) == set(protocol.METHODS)

@@ -61,8 +61,9 @@ def on_moments(cells_of):
 
 
 @pytest.fixture
-def on_points(cells_of):
-    return cells_of("kleindessner2023-table", dataset="sklearn_diabetes", k=2, splits=1)
+def on_points(cells_of, short_games):
+    with short_games():
+        return cells_of("kleindessner2023-table", dataset="sklearn_diabetes", k=2, splits=1)
 
 
 RELAXED, CENTRED = {"mu": 0.01, "covariance": True}, {"center": False}
@@ -185,10 +186,9 @@ def test_bases_of_fixed_methods_and_seeds_of_drawing_ones_are_varied(on_points, 
 
 
 @pytest.mark.parametrize("name", protocol.METHODS)
-def test_a_method_draws_needs_points_and_is_certified_as_the_room_says(parts, on_moments, name):
-    short = {"INLP": {"max_iter": 4}, "RLACE": {"max_iter": 200, "rank": 1 if "rank 1" in name else 4}}
-    own = short.get(name.partition(",")[0], {})  # a short game shows it as well
-    estimator = clone(on_moments["METHODS"][name]).set_params(n_components=2, **own)
+def test_a_method_draws_needs_points_and_is_certified_as_the_room_says(parts, on_moments, short_games, name):
+    few = {"INLP": {"max_iter": 4}, "RLACE": {"rank": 1 if "rank 1" in name else 4}}
+    estimator = clone(on_moments["METHODS"][name]).set_params(n_components=2, **few.get(name.partition(",")[0], {}))
     train, test = parts
     if name.startswith("INLP"):  # a training part of rank 3: then more directions are left than needed, and it draws
         axes = np.linalg.svd(train.X, full_matrices=False)[2][:3]
@@ -198,7 +198,8 @@ def test_a_method_draws_needs_points_and_is_certified_as_the_room_says(parts, on
     if points:
         with pytest.raises(ConfigurationError, match="points of the training part"):
             protocol.fit(estimator, moments)
-    fitted = [protocol.fit(estimator, moments, train if points else None, seed=seed) for seed in (3, 4)]
+    with short_games():
+        fitted = [protocol.fit(estimator, moments, train if points else None, seed=seed) for seed in (3, 4)]
     first, other = (one.transform(test.X) @ one.transform(test.X).T for one in fitted)
     draws = isinstance(estimator, protocol.DRAWING) and name != "INLP, most variance"
     assert draws == (not np.allclose(first, other, rtol=1e-12, atol=1e-12))

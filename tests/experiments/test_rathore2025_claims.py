@@ -191,6 +191,8 @@ def test_counts_of_rows_and_features_can_differ(monkeypatch):
 def test_one_algorithm_under_two_names_would_be_noticed(monkeypatch):
     right = claims.search_reference
     assert "in 26 of 54 rows" in claims.claims["R24"]().evidence
+    # Two data sets are enough for the rest.
+    monkeypatch.setattr(claims, "TABLES", {name: TABLES[name] for name in ("obesity", "npha")})
     for search, answer in (
         (lambda family, constrained: right(family, False), "does not hold"),
         # One data set in which they differ is enough, a last digit is not.

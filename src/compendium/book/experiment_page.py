@@ -23,7 +23,7 @@ from evenspan.core.errors import ExecutionError
 from .. import data as datasets
 from .. import store
 from ..catalogue import Experiment, Scalar
-from ..ledger.claims import ANSWERS, answered, claims
+from ..ledger.claims import ANSWERS, answered, claims, registered
 from ..ledger.heat import deviation, signed
 from ..ledger.links import page_of, slug
 from ..ledger.page import raw
@@ -269,6 +269,8 @@ def takeaway(entry: Experiment, execution: str) -> str:
 
     Empty if there are neither.
     """
+    if not entry.published:
+        return _of_claims(entry)
     rows = ledger()
     rows = rows[(rows["experiment"] == entry.id) & (rows["execution"] == execution) & (rows["published"] != "")]
     judged = rows[rows["evidence"] != Evidence.NONE.value]
@@ -276,7 +278,7 @@ def takeaway(entry: Experiment, execution: str) -> str:
         return _of_numbers(judged)
     if len(rows):
         return f"None of {len(rows)} printed numbers can be judged: {'; '.join(sorted(set(rows['reason'])))}."
-    return _of_claims(entry)
+    return ""
 
 
 def _of_numbers(rows: pd.DataFrame) -> str:
@@ -300,10 +302,10 @@ def _of_numbers(rows: pd.DataFrame) -> str:
 
 
 def _of_claims(entry: Experiment) -> str:
-    if entry.published or entry.paper == "compendium":
+    if entry.paper == "compendium":
         return ""
-    mine = claims(paper=entry.paper)
-    mine = mine[mine["experiment"] == entry.id]
+    mine = claims(sorted(claim for claim, (where, _) in registered().items() if where == entry.id))
+    mine = mine[mine["experiment"] == entry.id]  # those that can be answered
     said = answered(mine, "here")
     parts = []
     for answer in ANSWERS:
