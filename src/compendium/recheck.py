@@ -29,17 +29,29 @@ class Comparison:
 
 @dataclass(frozen=True)
 class Tolerances:
-    """``(rtol, atol)`` by patterns of ``METRIC`` or ``METHOD: METRIC``, the first that fits, and for all others."""
+    """``(rtol, atol)`` by patterns of ``METRIC`` or ``METHOD: METRIC``, the first that fits, and for all others.
+
+    Of the patterns in ``means`` the means over splits are compared: where rounding decides in each split.
+    """
 
     patterns: tuple[tuple[str, float, float], ...]
     others: tuple[float, float]
+    means: tuple[str, ...] = ()
 
     def of(self, metric: str, method: str = "") -> tuple[float, float]:
         """``(rtol, atol)`` of one metric of one method."""
         for pattern, *allowed in self.patterns:
-            if fnmatchcase(metric, pattern) or fnmatchcase(f"{method}: {metric}", pattern):
+            if _fits(metric, method, pattern):
                 return tuple(allowed)
         return self.others
+
+    def by_mean(self, metric: str, method: str = "") -> bool:
+        """Whether its means over splits are compared."""
+        return any(_fits(metric, method, pattern) for pattern in self.means)
+
+
+def _fits(metric: str, method: str, pattern: str) -> bool:
+    return fnmatchcase(metric, pattern) or fnmatchcase(f"{method}: {metric}", pattern)
 
 
 def compare(
@@ -65,6 +77,11 @@ def compare(
     if not (both["_merge"] == "both").all():
         row = both.loc[both["_merge"] != "both", key].iloc[0].to_dict()
         return Comparison(name, len(both), np.inf, np.inf, f"only one of the two has {row}", False)
+    averaged = [allowed.by_mean(*pair) for pair in zip(both["metric"], both["method"], strict=True)]
+    if any(averaged):
+        values = ["value_old", "value_new"]
+        splits = both[averaged].groupby([column for column in key if column != "split"], sort=False)[values]
+        both.loc[averaged, values] = splits.transform(lambda column: column.mean(skipna=False))
     old, new = both["value_old"].to_numpy(), both["value_new"].to_numpy()
     same = (old == new) | (np.isnan(old) & np.isnan(new))
     with np.errstate(invalid="ignore", divide="ignore"):
@@ -99,11 +116,12 @@ def tolerances(experiment_id: str) -> Tolerances:
     try:
         rules = yaml.load(path.read_text(encoding="utf-8"), Loader=yaml.CSafeLoader)["recheck"]
         patterns = [*rules["experiments"].get(experiment_id, {}).items(), *rules["metrics"].items()]
-        return Tolerances(tuple((name, *_pair(rule)) for name, rule in patterns), _pair(rules))
+        means = tuple(name for name, rule in patterns if rule.get("mean", False))
+        return Tolerances(tuple((name, *_pair(rule)) for name, rule in patterns), _pair(rules), means)
     except (OSError, yaml.YAMLError, KeyError, TypeError, ValueError, AttributeError) as error:
         raise ResultError(
             f"{path} must hold 'recheck' with rtol, atol, 'metrics' and 'experiments', whose patterns of metrics have "
-            f"such pairs, but reading it gave {error!r}. Correct it."
+            f"such pairs, perhaps with 'mean', but reading it gave {error!r}. Correct it."
         ) from error
 
 

@@ -498,6 +498,17 @@ def test_compare_allows_what_a_pattern_says_and_names_the_largest_difference():
     assert (found.rows, found.largest_absolute, found.largest_relative) == (2, 4.0, 4.0)
 
 
+def test_where_rounding_decides_in_every_split_their_means_are_compared():
+    allowed = Tolerances((("m: x", 0.05, 0.0),), (0.0, 0.0), ("m: x",))
+    assert recheck.compare("t", TWO, TWO.assign(value=[0.5, 1.5]), allowed).ok
+    assert not recheck.compare("t", TWO, TWO.assign(value=[0.7, 1.5]), allowed).ok
+    assert not recheck.compare("t", TWO, TWO.assign(value=[1.0, np.nan]), allowed).ok
+    two_samples = TWO.assign(protocol=["p", "q"])
+    assert not recheck.compare("t", two_samples, two_samples.assign(value=[0.5, 1.5]), allowed).ok
+    assert recheck.tolerances("vu2022-tables").by_mean("ARE", "FairPCA")
+    assert not recheck.tolerances("vu2022-tables").by_mean("ARE", "RFPCA")
+
+
 def test_a_part_computed_now_is_compared_with_what_was_read():
     """Blanks and whole numbers come from a file in other types; an altered number or a row too many is seen."""
     row = ROW | {"k": None}

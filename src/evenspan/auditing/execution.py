@@ -15,6 +15,12 @@ from typing import Any
 
 from ..core.errors import ConfigurationError, RegistryError
 
+#: A kernel reports its own orderly shutdown as an error, and so does the event loop below it, whose sockets may be
+#: closed while it still answers.
+QUIET = [
+    "--log-level=CRITICAL",
+    "--IPKernelApp.exec_lines=__import__('logging').getLogger('tornado').setLevel('CRITICAL')",
+]
 #: What a terminal shows as colour, in messages of a kernel.
 COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 _ADDRESS = re.compile(r"(?<=at )0x[0-9a-f]{6,}")
@@ -175,6 +181,6 @@ def run_kernel(prepared: Path, executed: Path, parameters: dict[str, Any], cwd: 
             progress_bar=False,
             cwd=str(cwd),
             config=config,
-            extra_arguments=["--log-level=CRITICAL"],  # the kernel reports its own orderly shutdown as an error
+            extra_arguments=QUIET,
             start_timeout=180,
         )
