@@ -105,6 +105,7 @@ study"""
 
 def pytest_addoption(parser):
     parser.addoption("--exhaustive", action="store_true", help="also the tests that repeat a rule on further cases")
+    parser.addoption("--outcomes", metavar="FOLDER", help="write what the property tests counted to this folder")
 
 
 def pytest_configure(config):

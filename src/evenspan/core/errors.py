@@ -38,6 +38,10 @@ class ConfigurationError(FairError, ValueError):
     """A constructor argument is outside its range, or two of them contradict each other."""
 
 
+class LimitError(FairError, MemoryError):
+    """The work would need more memory, time or size than there is or than is allowed; said before it begins."""
+
+
 class RegistryError(FairError, KeyError):
     """A data set, experiment, parameter or task of that name does not exist; the message lists those that do."""
 
