@@ -34,7 +34,8 @@ def environment() -> dict[str, str]:
 @pytest.fixture
 def table(tmp_path) -> Path:
     path = tmp_path / "my people.csv"
-    plain(300).assign(nr=range(1, 301)).to_csv(path, index=False)
+    paid = [f"${v:,}" for v in range(10_000, 10_300)]
+    plain(300).assign(nr=range(1, 301), paid=paid).to_csv(path, index=False)
     return path
 
 
@@ -51,6 +52,7 @@ def test_from_a_table_to_a_report_and_again_with_other_parameters(table):
     folder = table.parent / "out" / "report"
     assert "out/report/report.html" in done.stdout
     assert "team: " in done.stdout
+    assert done.stdout.splitlines()[-1].startswith("Column 'paid' was left out: its numbers are written as '$10,000'")
     assert "reading the rows" in done.stderr  # progress, a line each
     assert {path.name for path in folder.iterdir()} == {
         "report.html", "audit.ipynb", "tables", "figures", "transformers", "settings.json",

@@ -9,8 +9,9 @@ import pytest
 from scipy.stats import chi2_contingency
 from sklearn.metrics import roc_auc_score
 
-from evenspan.auditing.columns import KEPT, Sketch, profile_columns, use_of
+from evenspan.auditing.columns import KEPT, Sketch, days, numbers, profile_columns, use_of
 from evenspan.auditing.described import association, cramers_v, eta, gini
+from evenspan.auditing.passes import read_sample
 from evenspan.auditing.read import open_table
 from evenspan.core.errors import DataError
 
@@ -93,8 +94,67 @@ def test_batches_and_files_do_not_matter(frame, tmp_path):
     assert [distinct for _, _, distinct, _ in found[0]] == frame.nunique().tolist()
 
 
+@pytest.mark.parametrize("kind", ["frame", "csv", "xlsx", "parquet"])
+def test_dates_of_any_year_are_numbers_of_days(tmp_path, kind):
+    written = ["9999-12-31", "0001-01-01" if kind != "xlsx" else "1900-03-01", "2024-02-29", "1969-12-31"] * 10
+    dates = [datetime.datetime.fromisoformat(text) for text in written]
+    stamps = pd.Series(np.array(written, dtype="datetime64[s]"))
+    frame = pd.DataFrame({"until": dates, "text": written, "day": [one.date() for one in dates], "unit": stamps})
+    frame["n"] = np.arange(40) % 7
+    path, source = tmp_path / f"t.{kind}", frame
+    if kind != "frame":
+        source = path
+        written = frame if kind == "parquet" else frame.astype({"unit": str})
+        {"csv": written.to_csv, "xlsx": written.to_excel, "parquet": written.to_parquet}[kind](path, index=False)
+    expected = [(one.date() - datetime.date(1970, 1, 1)).days for one in dates]
+    profiles = profile_columns(open_table(source), list(frame), rows=7)
+    for name in ("until", "text", "day", "unit"):
+        use = use_of(profiles[name])
+        assert (use.used, profiles[name].low, profiles[name].high) == ("days", min(expected), max(expected))
+        assert "to 9999-12-31: a date so far off often means that there is none" in use.note
+        read = pd.concat(open_table(source).batches([name], rows=11))[name]
+        assert days(read).tolist() == expected
+    assert "9999" not in used(DAYS).note
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        ["2024-02-29T10:00:00.123456789", "9999-12-31"] * 20,
+        [np.datetime64("9999-12-31"), datetime.date(2020, 1, 1), None] * 20,
+        [pd.Timestamp.max, pd.Timestamp.min] * 20,
+    ],
+)
+def test_dates_of_several_units_in_one_column(values):
+    assert used(values).used == "days"
+
+
+def test_numbers_of_more_digits_than_there_are():
+    huge = [10**400, Decimal("1e400"), -(10**5000), 1.5] * 10
+    assert np.isinf(numbers(pd.Series(huge, dtype=object))).tolist() == [True, True, True, False] * 10
+    table = pd.DataFrame({"x": huge, "y": np.arange(40) % 9, "g": ["a", "b"] * 20})
+    with pytest.raises(DataError, match=r"infinite values in 1 column: 'x' \(30\).*below 1\.8e308"):
+        read_sample(table, sensitive="g")
+    with pytest.raises(DataError, match="'x': holds a number of 400 digits"):
+        used([str(v) for v in range(N - 1)] + ["1" * 400])
+
+
+@pytest.mark.parametrize("value", ["a\0", "\udcff", "x" * 1001], ids=["NUL", "not UTF-8", "long"])
+def test_values_that_can_name_nothing_are_told(value):
+    with pytest.raises(DataError, match=r"column 'x' has the value .*would name a group or a feature.*exclude"):
+        used(pd.Series([value, "b", "c"] * 20, dtype=object))
+    x = pd.Series([value, "b"] * 20, dtype=object)
+    table = pd.DataFrame({"x": x, "y": np.arange(40) % 9, "z": np.arange(40) % 7})
+    with pytest.raises(DataError, match="would name a group"):
+        read_sample(table, sensitive="x")
+    with pytest.raises(DataError, match=r"has a column .*whose name"):
+        open_table(table.set_axis(pd.Index(["x", value, "z"], dtype=object), axis=1))
+
+
 def test_mixed_types_of_python_are_text():
     assert used([1, "1", 2.0, datetime.date(2020, 1, 1), None] * 20).categories == ("1", "2", "2020-01-01")
+    for rows in (None, 1, 7):
+        assert used([1, True, 2.5, "one"] * 20, rows).categories == ("1", "2.5", "True", "one")
 
 
 @pytest.mark.parametrize("pieces", [1, 50])

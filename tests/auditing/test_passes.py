@@ -6,10 +6,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
+import evenspan
 from evenspan import GroupMoments, StandardPCA
+from evenspan.auditing import passes
 from evenspan.auditing.passes import read_sample
 from evenspan.auditing.rows import split
-from evenspan.core.errors import ConfigurationError, DataError, GroupError
+from evenspan.core.errors import ConfigurationError, DataError, GroupError, LimitError
 
 from .tables import diabetes, people, troubled, wine
 
@@ -298,9 +300,59 @@ def test_fewer_blocks_where_there_are_many_features(monkeypatch):
     assert sample.d == 16
     assert len(sample.fitting["sex"].marginal("block").labels) == 30
     assert any("rest on 30 blocks of rows instead of 100" in note for note in sample.notes)
-    monkeypatch.setattr("evenspan.auditing.passes.ALL_BYTES", 1000)
-    with pytest.raises(DataError, match="16 features in 2 groups need"):
-        read_sample(people(), sensitive="sex")
+
+
+def test_limits_are_said_before_the_work(monkeypatch):
+    wide = pd.DataFrame(np.random.default_rng(0).normal(size=(50, 600))).assign(team=["a", "b"] * 25)
+    with pytest.raises(LimitError, match=r"600 features after encoding.*an audit takes 500.*exclude"):
+        evenspan.audit(wide, sensitive="team")
+    monkeypatch.setattr("evenspan.core.limits.free_memory", lambda: 2**26)
+    with pytest.raises(LimitError, match=r"1 attribute\(s\) of 400 features would need 0\.1 GiB.*exclude"):
+        read_sample(wide, sensitive="team", exclude=[str(j) for j in range(200)])
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+def test_a_file_that_changes_between_the_passes_is_noticed(tmp_path, monkeypatch, kind):
+    frame, path, seen = people(), tmp_path / f"t.{kind}", []
+    write = frame.to_csv if kind == "csv" else frame.to_parquet
+    write(path, index=False)
+    read_sample(path, sensitive="sex")
+
+    class Meanwhile(passes.LastPass):
+        def __init__(self, *given):
+            super().__init__(*given)
+            seen.append("changed")
+            (getattr(frame[::-1], write.__name__))(path, index=False)
+
+    monkeypatch.setattr(passes, "LastPass", Meanwhile)
+    with pytest.raises(DataError, match=rf"t\.{kind} was changed while it was read.*begin again"):
+        read_sample(path, sensitive="sex")
+    assert seen
+
+
+def test_numbers_that_are_left_out_for_how_they_are_written_are_said_again():
+    n, rng = 120, np.random.default_rng(0)
+    frame = people(n).assign(
+        money=[f"${v:,.2f}" for v in rng.uniform(1e3, 1e6, n)], points=[f"{v:,}" for v in rng.integers(0, 10**6, n)],
+        comma=[f"{v:.3f}".replace(".", ",") for v in rng.normal(size=n)],
+        parts=[f"{v:.1f}%" for v in rng.random(n) * 100],
+        few=rng.choice(["5 %", "10 %"], n), street=[f"12 Road {v}" for v in range(n)],
+    )  # fmt: skip
+    sample = read_sample(frame, sensitive="sex")
+    assert [one.split("'")[1] for one in sample.warnings] == ["money", "points", "comma", "parts"]
+    first = repr(frame["money"][0])
+    assert sample.warnings[0].startswith(f"Column 'money' was left out: its numbers are written as {first} (row 1)")
+    assert set(sample.warnings) <= set(sample.notes)
+    uses = sample.columns.set_index("column")
+    assert uses.loc["few", "used as"] == "categories"
+    assert "its numbers are written as '" in uses.loc["few", "note"]
+    assert "it names the rows" in uses.loc["street", "note"]
+
+
+def test_labels_that_hold_what_joins_them_make_no_common_group():
+    frame = people().assign(one=["a x b", "a"] * 200, two=["f", "b x f"] * 200)
+    with pytest.raises(GroupError, match="would both be called 'a x b x f'"):
+        read_sample(frame, sensitive=["one", "two"], intersections=True)
 
 
 @pytest.mark.slow

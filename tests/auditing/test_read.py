@@ -9,7 +9,7 @@ import pyarrow.dataset
 import pytest
 
 from evenspan.auditing.read import open_table
-from evenspan.core.errors import DataError, FairError
+from evenspan.core.errors import DataError, FairError, LimitError
 
 from .tables import diabetes, people
 
@@ -129,6 +129,14 @@ def test_sheets_of_a_workbook(frame, tmp_path):
         ("t.csv", b"a,b\n1,2\n1,2,3\n", "Expected 2 fields in line 3, saw 3"),
         ("t.csv", "a,b\nM\xfcller,2\n".encode("latin-1"), "not encoded as UTF-8 .byte 0xfc.*iconv"),
         ("t.csv.gz", b"no gzip", "cannot be read"),
+        ("t.csv", gzip.compress(b"a,b\n1,2\n", mtime=0), "packed with gzip, whatever its name.*ends with .gz"),
+        ("t.csv", "a,b\n1,2\n".encode("utf-16-le"), "UTF-16 without a mark.*iconv -f UTF-16LE -t UTF-8 t.csv"),
+        ("t.csv", "a,b\n1,2\n".encode("utf-16-be"), "UTF-16 without a mark.*iconv -f UTF-16BE"),
+        ("t.csv", b"a,b\n1,\0\n", "holds NUL bytes"),
+        ("t.csv", b"PK\3\4" + bytes(99), "a zip archive.*ends with .xlsx"),
+        ("t.xlsx", b"\xd0\xcf\x11\xe0" + bytes(99), "with a password, or one of before 2007"),
+        ("t.parquet", b"a,b\n1,2\n", "cannot be read"),
+        ("t.csv", b"a" * 1001 + b",b\n1,2\n", "whose name has 1,001 characters, more than 1,000"),
         ("t.csv.gz", gzip.compress(b"a,b\n1,2\n" * 999, mtime=0)[:30], "cannot be read"),
         ("t.parquet", b"PAR1", "cannot be read"),
         ("t.feather", b"ARROW1", "cannot be read"),
@@ -143,6 +151,47 @@ def test_files_that_cannot_be_read_are_told(tmp_path, name, content, message):
     asked = {"::f": f"{name}::first", "doe": "peple.csv"}.get(message[:3], name)
     with pytest.raises(FairError, match=message):
         whole(tmp_path / asked)
+
+
+def test_a_line_or_a_sheet_without_end_is_refused_before_it_fills_memory(tmp_path):
+    with gzip.open(tmp_path / "t.csv.gz", "wb") as file:
+        file.write(b"a,b\n1,2\n" + b"0" * 2**17)
+        for _ in range(65):
+            file.write(bytes([48]) * 2**20)
+    with pytest.raises(LimitError, match=r"line of more than 67,108,864 characters"):
+        whole(tmp_path / "t.csv.gz")
+    with pd.ExcelWriter(tmp_path / "t.xlsx") as book:
+        pd.DataFrame({"a": [1, 2], "b": [3, 4]}).to_excel(book, index=False)
+        book.sheets["Sheet1"].cell(1_000_000, 1, "far")
+        book.sheets["Sheet1"].cell(1, 2_000, "off")
+    with pytest.raises(LimitError, match=r"2,000 columns are more than 134,217,728 cells.*stand far from the table"):
+        open_table(tmp_path / "t.xlsx")
+
+
+def test_a_bit_that_turned_in_a_parquet_file_with_checksums_is_noticed(frame, tmp_path):
+    path = tmp_path / "t.parquet"
+    frame[["age"]].to_parquet(path, compression=None, use_dictionary=False, write_page_checksum=True)
+    same(whole(path), frame[["age"]])
+    data = bytearray(path.read_bytes())
+    at = data.index(frame["age"].to_numpy()[100:104].tobytes())
+    data[at + 6] ^= 1
+    path.write_bytes(data)
+    with pytest.raises(DataError, match="cannot be read as Parquet"):
+        whole(path)
+
+
+def test_an_archive_that_unpacks_to_more_than_memory_is_refused(frame, tmp_path, monkeypatch):
+    frame.to_excel(tmp_path / "t.xlsx", index=False)
+    monkeypatch.setattr("evenspan.core.limits.free_memory", lambda: 2**20)
+    monkeypatch.setattr("evenspan.auditing.read.EXCEL_BYTES", 2**12)
+    with pytest.raises(LimitError, match=r"unpacked .* would need .*Save the sheet as CSV"):
+        open_table(tmp_path / "t.xlsx")
+
+
+def test_a_path_that_is_no_text_is_told(tmp_path):
+    for text in ("t\udcff.csv", "t\0.csv"):
+        with pytest.raises(DataError, match=r"the path .*Rename the file"):
+            open_table(str(tmp_path / text))
 
 
 def test_what_is_no_table_is_told(frame, tmp_path):

@@ -51,6 +51,17 @@ def given(values, *, chance=0.1, average=None, losses=((2.0, 1.0), (2.0, 1.0)), 
     return Seen("team", 2, fits, judged, fitted, lines, None)
 
 
+def test_where_principal_components_make_no_error_the_price_is_said_without_a_share():
+    found = given({"PCA": 2.0, "Fair PCA": 0.5}, average={"PCA": 0.0, "Fair PCA": 0.25})
+    for one in found.judged.values():
+        one.errors = np.zeros(2)
+    found.judged["Fair PCA"].errors = np.array([0.3, 0.2])
+    advice = recommend(found, "means", "")
+    assert advice.method == "Fair PCA"
+    assert advice.figures["price"] == np.inf
+    assert any("PCA makes no error on these rows, Fair PCA one of 0.25" in text for text in advice.reason)
+
+
 @pytest.mark.parametrize(
     ("concern", "method", "said", "what"),
     [

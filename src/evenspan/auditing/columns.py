@@ -11,10 +11,11 @@ import numpy as np
 import pandas as pd
 
 from ..core.errors import DataError
-from .read import Table
+from ..core.limits import TABLE
+from .read import Table, shown, unusable
 
 #: A category of more values than these is text, and left out.
-MAX_CATEGORIES = 50
+MAX_CATEGORIES = TABLE["categories"][0]
 #: From this share of values that occur once a column of text names its rows.
 ID_SHARE = 0.9
 #: Fewer values than these say nothing about whether a column numbers the rows.
@@ -24,7 +25,17 @@ KEPT = 1024
 _ID_NAME = re.compile(r"(^|[\W_])(id|ids|nr|no|num|number|key|index|uuid|rownames?)$", re.IGNORECASE)
 #: Dates written as 2024-02-29, with or without a time of day.
 _ISO_DATE = re.compile(r"\d{4}-\d{2}-\d{2}([ T]\d{2}:\d{2}(:\d{2}(\.\d+)?)?(Z|[+-]\d{2}:?\d{2})?)?")
-_DAY = pd.Timedelta(days=1)
+_DAY, _EPOCH = pd.Timedelta(days=1), pd.Timestamp("1970-01-01", tz="UTC")
+#: Digits of a second that pandas cannot hold together with the year 9999.
+_BEYOND_MICROSECONDS = re.compile(r"(\.\d{6})\d+")
+#: Days since 1 January 1970 of 1678 and of 2262: dates before and after rarely mean a day.
+ORDINARY_DAYS = (-106_650, 106_650)
+#: Numbers as people write them: 23,231.44 or 1.234,50 or 1 234, $12.30, 12.3 %, (1,200). None of them is read.
+_CURRENCY = r"(?:[$€£¥₹]|USD|EUR|GBP|CHF|JPY)"
+_WRITTEN = re.compile(
+    rf"\(?[-+]?\s?{_CURRENCY}?\s?[-+]?"
+    rf"\d{{1,3}}(?:[ ,.'\u2019\u00a0\u202f]?\d{{3}})*(?:[.,]\d+)?\s?(?:%|{_CURRENCY})?\)?"
+)
 _TRUTH = {"true": 1.0, "false": 0.0, "1": 1.0, "0": 0.0}
 
 
@@ -38,9 +49,29 @@ def text_of(value) -> str:
     if isinstance(value, bool | np.bool_):
         return str(bool(value))
     if isinstance(value, Real | Decimal):
-        number = float(value)
+        number = _float(value)
         return str(int(number)) if number.is_integer() and abs(number) < 1e15 else repr(number)
     return str(value)
+
+
+def _float(value) -> float:
+    """A number of Python as float64; infinite where it has more digits than that holds."""
+    try:
+        return float(value)
+    except OverflowError:
+        return np.inf if value > 0 else -np.inf
+    except ValueError:  # a signalling NaN
+        return np.nan
+
+
+def require_plain(column: str, found: Iterable[str]) -> None:
+    """``DataError`` unless these texts can name groups and features: short, in UTF-8, without NUL."""
+    for text in found:
+        if trouble := unusable(text):
+            raise DataError(
+                f"column {column!r} has the value {shown(text)}, which {trouble}; it would name a group or a feature. "
+                f"Write it otherwise, or leave the column out: exclude=[{column!r}]."
+            )
 
 
 def coded(series: pd.Series) -> tuple[np.ndarray, np.ndarray]:
@@ -50,10 +81,19 @@ def coded(series: pd.Series) -> tuple[np.ndarray, np.ndarray]:
         held = used[used >= 0]
         return codes - int(len(used) > len(held)), np.asarray(series.cat.categories[held], dtype=object)
     try:
-        codes, distinct = pd.factorize(series)
+        codes, distinct = _factorized(series)
     except TypeError:  # lists and other values without a hash
         codes, distinct = pd.factorize(series.map(str, na_action="ignore"))
     return codes, np.asarray(distinct, dtype=object)
+
+
+def _factorized(series: pd.Series) -> tuple:
+    """As pandas does it, but for truth values among other cells: True and 1 are the same to pandas."""
+    if series.dtype == object and pd.api.types.infer_dtype(series, skipna=True).startswith("mixed"):
+        truth = series.map(lambda value: isinstance(value, bool | np.bool_)).to_numpy(dtype=bool)
+        if truth.any():
+            series = series.where(~truth, series.map(str))
+    return pd.factorize(series)
 
 
 def texts(series: pd.Series) -> tuple[np.ndarray, np.ndarray]:
@@ -98,29 +138,36 @@ def _read(series: pd.Series, row: int, of_values, needed: str) -> np.ndarray:
 
 
 def _numbers_of(distinct: np.ndarray) -> np.ndarray:
-    return pd.to_numeric(pd.Series(distinct, dtype=object), errors="coerce").to_numpy(np.float64)
+    found = [_float(value) if isinstance(value, int | Decimal) else value for value in distinct]
+    return pd.to_numeric(pd.Series(found, dtype=object), errors="coerce").to_numpy(np.float64)
 
 
-def are_dates(distinct: np.ndarray) -> np.ndarray:
-    """For each value, whether it is a date, or a text such as 2024-02-29 that stands for a day that exists."""
+def days_of(distinct: np.ndarray) -> np.ndarray:
+    """For each value its days since 1970 if it is a date or a text such as 2024-02-29 for a day that exists, or NaN."""
     if len(distinct) and isinstance(distinct[0], str) and not _ISO_DATE.fullmatch(distinct[0]):
-        return np.zeros(len(distinct), dtype=bool)  # saves the parsing of most columns of text
-    return ~np.isnan(_parsed_days(distinct))
+        return np.full(len(distinct), np.nan)  # saves the parsing of most columns of text
+    return _parsed_days(distinct)
 
 
 def _parsed_days(distinct: np.ndarray) -> np.ndarray:
     written = [
         value if isinstance(value, str) and _ISO_DATE.fullmatch(value)
-        else value.isoformat() if isinstance(value, date) and not pd.isna(value)
+        else _iso(value) if isinstance(value, date | np.datetime64) and not pd.isna(value)
         else None
         for value in distinct
     ]  # fmt: skip
+    written = [text and _BEYOND_MICROSECONDS.sub(r"\1", text) for text in written]
     stamps = pd.to_datetime(pd.Series(written, dtype=object), format="ISO8601", utc=True, errors="coerce")
     return _days_of(stamps)
 
 
+def _iso(value) -> str:
+    return str(value) if isinstance(value, np.datetime64) else value.isoformat()
+
+
 def _days_of(stamps: pd.Series) -> np.ndarray:
-    return ((stamps - pd.Timestamp(0, tz="UTC")) / _DAY).to_numpy(dtype=np.float64)
+    # The difference is in the unit of the stamps: nanoseconds end in the year 2262.
+    return ((stamps - _EPOCH.as_unit(stamps.dt.unit)) / _DAY).to_numpy(dtype=np.float64)
 
 
 def looks_numeric(distinct: np.ndarray) -> np.ndarray:
@@ -211,6 +258,8 @@ class ColumnProfile:
         self.low, self.high, self.last = np.inf, -np.inf, None
         self.whole = self.rising = self.falling = self.dates = self.truths = True
         self.numeric_texts, self.first_word = 0, None
+        self.written, self.first_written = 0, None  # cells with numbers as people write them, and the first of these
+        self.digits = 0  # of the longest number written as text that float64 does not hold
         self.sketch = Sketch()
 
     @property
@@ -241,6 +290,23 @@ class ColumnProfile:
         else:
             self._add_texts(series, row, kind)
 
+    def _look_at_words(self, texts, numeric, codes, counts, row: int) -> None:
+        """Among texts that are no numbers, those which a reader takes for numbers."""
+        pairs = zip(texts, numeric, strict=True)
+        written = np.array([not plain and bool(_WRITTEN.fullmatch(text)) for text, plain in pairs])
+        self.written += int(counts[written].sum(axis=0))
+        if self.first_written is None and written.any():
+            at = int(np.flatnonzero(np.append(written, False)[codes])[0])
+            self.first_written = (row + at, texts[codes[at]])
+
+    @property
+    def badly_written(self) -> str:
+        """How the numbers of a column of texts are written, if that is why they are texts."""
+        if not self.written or self.written + self.numeric_texts < ID_SHARE * self.values:
+            return ""
+        row, word = self.first_written
+        return f"its numbers are written as {word!r} (row {row + 1:,}); only numbers such as 1234.5 are read as numbers"
+
     def _count(self, kind: str, cells: int) -> None:
         if cells:
             self.types[kind] = self.types.get(kind, 0) + cells
@@ -268,8 +334,13 @@ class ColumnProfile:
         codes, distinct = coded(series)
         self.missing += int((codes < 0).sum(axis=0))
         self._count("date", int((codes >= 0).sum(axis=0)))
-        texts = np.array([value.isoformat() for value in distinct], dtype=object)
+        self._between(days(series))
+        texts = np.array([_iso(value) for value in distinct], dtype=object)
         self.sketch.add(texts, np.bincount(codes[codes >= 0], minlength=len(texts)))
+
+    def _between(self, found: np.ndarray) -> None:
+        self.low = float(np.fmin.reduce(found, initial=self.low))
+        self.high = float(np.fmax.reduce(found, initial=self.high))
 
     def _add_texts(self, series: pd.Series, row: int, kind: str) -> None:
         codes, distinct = coded(series)
@@ -280,13 +351,22 @@ class ColumnProfile:
         if not len(texts):
             return
         counts = np.bincount(codes[there], minlength=len(texts))
-        self.sketch.add(texts, counts)
-        numeric = looks_numeric(texts)
+        try:
+            self.sketch.add(texts, counts)
+        except UnicodeEncodeError:
+            require_plain(self.name, texts)
+        read = _numbers_of(texts)
+        numeric = ~np.isnan(read)
+        self.digits = max(self.digits, *(sum(map(str.isdigit, text)) for text in texts[np.isinf(read)]), 0)
         self.numeric_texts += int(counts[numeric].sum(axis=0))
         if self.first_word is None and not numeric.all():
             at = int(np.flatnonzero(there & ~np.append(numeric, True)[codes])[0])
             self.first_word = (row + at, texts[codes[at]])
-        self.dates = self.dates and bool(are_dates(distinct).all())
+        self._look_at_words(texts, numeric, codes, counts, row)
+        if self.dates:
+            found = days_of(distinct)
+            self.dates = not bool(np.isnan(found).any())
+            self._between(found)
         self.truths = self.truths and len(texts) <= 6 and {text.lower() for text in texts} <= {"true", "false"}
 
 
@@ -321,7 +401,7 @@ def _kind(series: pd.Series) -> str | None:
     if isinstance(series.dtype, pd.CategoricalDtype | pd.StringDtype):
         return None if series.isna().all() else "text"
     try:
-        distinct = pd.factorize(series)[1]
+        distinct = _factorized(series)[1]
     except TypeError:  # lists, dicts and other values without a hash
         return "other"
     found = {_kind_of(value) for value in distinct}
@@ -384,7 +464,7 @@ def _use(one: ColumnProfile, max_categories: int, keep: bool) -> ColumnUse:
         two = distinct == 2 and one.low == 0 and one.high == 1
         return use("boolean", "0/1") if two else use("numeric", "number")
     if "date" in one.types or one.dates:
-        return use("date", "days", "days since 1 January 1970")
+        return use("date", "days", "days since 1 January 1970" + _far(one))
     if one.truths:
         return use("boolean", "0/1")
     return _use_of_text(one, use, distinct, max_categories)
@@ -393,28 +473,45 @@ def _use(one: ColumnProfile, max_categories: int, keep: bool) -> ColumnUse:
 def _use_of_text(one: ColumnProfile, use, distinct: int, max_categories: int) -> ColumnUse:
     share = one.numeric_texts / one.values
     few = distinct <= max_categories
-    note = ""
-    if 0 < share < 1:
+    names_rows = one.values >= ID_LEAST and one.sketch.once >= ID_SHARE
+    if one.badly_written and (names_rows or not few):
+        return use("text", "left out", one.badly_written)
+    note = f"{one.badly_written}; read as text" if one.badly_written else ""
+    if 0 < share < 1 and not note:
         row, word = one.first_word
         note = f"{one.numeric_texts:,} of {one.values:,} values are numbers, but row {row + 1:,} has {word!r}: read as "
         note += "text"
     if share >= ID_SHARE and not few:
-        what = note or "holds numbers written as text"
+        long = f"holds a number of {one.digits} digits" if one.digits else ""
+        what = note or long or "holds numbers written as text"
         raise DataError(
             f"column {one.name!r}: {what}, of which {distinct:,} are different, too many for categories. Correct these "
             "cells (leave them empty if they are missing, convert text with pandas.to_numeric), or leave the column "
             f"out: exclude=[{one.name!r}]."
         )
-    if one.values >= ID_LEAST and one.sketch.once >= ID_SHARE:
+    if names_rows:
         return use("id-like", "left out", f"{distinct:,} different texts in {one.values:,} rows: it names the rows")
     if not few:
         why = f"{distinct:,} different texts, more than {max_categories}"
         return use("text", "left out", f"{note}; {why}" if note else why)
     categories = tuple(one.sketch.counts_by_value())
+    require_plain(one.name, categories)
     if len(categories) == 2:
         note = f"{note}; " if note else ""
         note += f"one column: 1 for {categories[1]!r}, 0 for {categories[0]!r}"
     return use("category", "categories", note, categories)
+
+
+def _far(one: ColumnProfile) -> str:
+    """A word on dates that rarely mean a day: 9999-12-31 and its like."""
+    first, last = ORDINARY_DAYS
+    if first <= one.low and one.high <= last:
+        return ""
+    at = [np.datetime64(int(np.floor(day)), "D") for day in (one.low, one.high)]
+    return (
+        f", from {at[0]} to {at[1]}: a date so far off often means that there is none, and as a number of days it "
+        "outweighs all others; leave such cells empty"
+    )
 
 
 def _numbers_rows(one: ColumnProfile, distinct: int) -> str:

@@ -164,5 +164,6 @@ def _tell(folder: Path, output: Path) -> None:
     for name, what in (("tables", "CSV files"), ("figures", "figures"), ("transformers", "fitted transformers")):
         parts.append(f"{output / name} ({sum(1 for _ in (folder / name).iterdir())} {what})")
     typer.echo("Beside it: " + ", ".join(parts))
-    for line in json.loads((folder / "settings.json").read_text(encoding="utf-8"))["answers"]:
+    settings = json.loads((folder / "settings.json").read_text(encoding="utf-8"))
+    for line in [*settings["answers"], *settings["warnings"]]:
         typer.echo(line)

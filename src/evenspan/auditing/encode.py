@@ -451,8 +451,8 @@ def require_finite(infinite: dict[str, int]) -> None:
     """``DataError`` naming the columns with infinite values."""
     if infinite:
         raise DataError(
-            f"infinite values in {_listed(infinite)}. Needed are finite numbers: correct the cells, leave them empty, "
-            "or leave the columns out (exclude)."
+            f"infinite values in {_listed(infinite)}. Needed are finite numbers, below 1.8e308: correct the "
+            "cells, leave them empty, or leave the columns out (exclude)."
         )
 
 

@@ -7,9 +7,10 @@ from numbers import Real
 import numpy as np
 import pandas as pd
 
-from ..core.errors import ConfigurationError, DataError, GroupError
+from ..core.errors import ConfigurationError, DataError, GroupError, LimitError
 from ..core.estimator import require_generator
 from ..core.inputs import require_finite, whole_number
+from ..core.limits import TABLE, require_memory
 from ..core.moments import GroupMoments
 from ..core.running import RunningMoments
 from ..metrics.bootstrap import assign_blocks
@@ -26,8 +27,8 @@ BLOCK = "block"
 MOMENT_BYTES = 2**28
 #: but not fewer than these.
 LEAST_BLOCKS = 20
-#: Bytes that all moments together may take; a table of more features is refused.
-ALL_BYTES = 2**32
+#: Bytes of what is known of each row between the passes: its number, part, groups, blocks, and the sorting of these.
+ROW_BYTES = 64
 #: Bytes of the points kept of one part.
 POINT_BYTES = 2**28
 _RULES = ("error", "drop", "mean", "indicator")
@@ -75,6 +76,7 @@ class Sample:
     fitting_points: Points
     held_out_points: Points
     notes: tuple[str, ...] = ()  # what was done to the data, in sentences
+    warnings: tuple[str, ...] = ()  # those of the notes that are said again at the end: something may be amiss
 
     @property
     def feature_names(self) -> tuple[str, ...]:
@@ -144,17 +146,20 @@ def read_sample(
     for name, value, least in (("n_blocks", n_blocks, 2), ("max_points", max_points, 1), ("min_group", min_group, 1)):
         whole_number(name, value, least)
 
+    n_rows = table.n_rows or getattr(table, "guessed_rows", None) or 0
+    require_memory(ROW_BYTES * n_rows, f"{table.name} with {n_rows:,} rows", "Take some of the rows, drawn at random.")
     scan = Scan(table, sensitive, keep_missing=missing == "drop", rows=batch_rows, tell=tell)
     features = [name for name in table.columns if name not in {*sensitive, *exclude, target}]
     uses = [use_of(scan.profiles[name], keep=name in keep) for name in features]
     aim = None if target is None else Target.of(scan.profiles[target])
     codes = codes_of(uses, scan.profiles, missing)
+    d = sum(len(code.features) for code in codes)
+    _require_few(codes, d)
     rows, groups, dropped, notes = used_rows(scan, codes, target, missing)
     split_rng, block_rng, point_rng = rng.spawn(3)
     held = split(groups, holdout, split_rng)
     if intersections:
         groups |= intersection(groups)
-    d = sum(len(code.features) for code in codes)
     work = LastPass(table, codes, aim, _types(scan, codes, aim), rows, held, groups, batch_rows, tell)
     _require_room(groups, held, d)
     blocks = {name: _blocks(len(labels), held, d, n_blocks, block_rng) for name, (labels, _) in groups.items()}
@@ -175,6 +180,11 @@ def read_sample(
     for one in points.values():
         one.X[...] = (one.X - encoder.mean_) / encoder.scale_
     sensitive_groups = pd.DataFrame({name: groups[name][0][groups[name][1][chosen]] for name in sensitive})
+    warnings = [
+        f"column {use.name!r} was left out: {use.note}. Write them so and audit again"
+        for use in uses
+        if use.used == "left out" and scan.profiles[use.name].badly_written
+    ]
     columns, found = columns_table(scan, table.columns, uses, aim, drawn, sensitive_groups)
     return Sample(
         name=table.name,
@@ -189,7 +199,8 @@ def read_sample(
         held_out={name: moments[True, name] for name in groups},
         fitting_points=points[False],
         held_out_points=points[True],
-        notes=sentences([*table.notes, *notes, *found, *_told(names, reference, blocks, n_blocks, chosen)]),
+        notes=sentences([*warnings, *table.notes, *notes, *found, *_told(names, reference, blocks, n_blocks, chosen)]),
+        warnings=sentences(warnings),
     )
 
 
@@ -232,13 +243,25 @@ def _require_room(groups: Mapping, held: np.ndarray, d: int) -> None:
             f"{len(held)} rows are used, {int(held.sum(axis=0))} of them held out; needed are two in each part. Use "
             "more rows, or another holdout."
         )
-    G = sum(len(labels) for labels, _ in groups.values())
-    least = 2 * LEAST_BLOCKS * G * d * d * 8
-    if least > ALL_BYTES:
-        raise DataError(
-            f"{d:,} features in {G} groups need {least / 2**30:.1f} GiB of moments, more than {ALL_BYTES / 2**30:.0f} "
-            "GiB. Leave out columns (exclude), or name fewer sensitive columns."
-        )
+    # Cells of blocks and groups that can have rows, in both parts and with the copy that standardising makes of one.
+    cells = sum(min(2 * LEAST_BLOCKS * len(labels), len(held)) for labels, _ in groups.values())
+    require_memory(
+        (cells + max(len(labels) for labels, _ in groups.values()) + 8) * d * d * 8,
+        f"{len(groups)} attribute(s) of {d:,} features",
+        "Leave out columns (exclude), or name fewer sensitive columns.",
+    )
+
+
+def _require_few(codes: tuple[ColumnCode, ...], d: int) -> None:
+    if d <= (most := TABLE["features"][0]):
+        return
+    wide = sorted(codes, key=lambda code: -len(code.features))[:3]
+    shown = ", ".join(f"{code.name!r} ({len(code.features)})" for code in wide)
+    raise LimitError(
+        f"the table has {d:,} features after encoding, most of them from {shown}; an audit takes {most:,}, since its "
+        "time grows with their third power. Leave out columns (exclude), or reduce them first, for instance to the "
+        "leading principal components."
+    )
 
 
 def _blocks(G: int, held: np.ndarray, d: int, n_blocks: int, rng: np.random.Generator) -> np.ndarray:

@@ -6,20 +6,25 @@ import gzip
 import lzma
 import re
 import warnings
+import zipfile
+import zlib
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from difflib import get_close_matches
 from pathlib import Path
-from zipfile import BadZipFile
 
+import numpy as np
 import pandas as pd
 
-from ..core.errors import ConfigurationError, DataError
+from ..core.errors import ConfigurationError, DataError, FairError, LimitError
+from ..core.limits import TABLE, require_memory
 from ..core.stream_files import FORMATS
 
 #: Entries of a batch: 32 MiB of float64. Rows in a batch follow from the number of columns.
 BATCH_ENTRIES = 2**22
+#: Bytes of memory for each unpacked byte of a workbook.
+EXCEL_BYTES = 8
 TEXT_FILES = (".csv", ".tsv", ".tab", ".txt")
 EXCEL_FILES = (".xlsx", ".xlsm")
 PACKED = (".gz", ".bz2", ".xz")
@@ -37,6 +42,11 @@ class Table(ABC):
     def __init__(self, name: str, columns: Iterable, notes: Iterable[str] = ()):
         self.name, self.notes, self.n_rows = name, list(notes), None
         self.columns = _distinct_names(columns, name)
+        if len(self.columns) > (most := TABLE["columns"][0]):
+            raise LimitError(
+                f"{name} has {len(self.columns):,} columns; a table may have {most:,}. Write the columns that matter "
+                "to a table of their own."
+            )
 
     @abstractmethod
     def batches(self, columns=None, *, types: Mapping[str, str] | None = None, rows: int | None = None) -> Iterator:
@@ -83,6 +93,8 @@ def open_table(table) -> Table:
 
 
 def _open_path(text: str) -> Table:
+    if trouble := unusable(text, longest=2**12):
+        raise DataError(f"the path {shown(text)} {trouble}. Rename the file or the folder.")
     place, _, sheet = text.partition("::")
     path = Path(place)
     if not path.exists():
@@ -132,22 +144,24 @@ class FrameTable(Table):
 def _excel(path: Path, sheet: str) -> FrameTable:
     """One sheet of a workbook, in memory: a sheet has at most 1,048,576 rows."""
     try:
-        import openpyxl  # noqa: F401
+        import openpyxl
     except ImportError as error:
         raise ConfigurationError(
             "reading Excel files needs openpyxl, which is not installed: pip install 'evenspan[audit]'."
         ) from error
-    try:
-        with pd.ExcelFile(path, engine="openpyxl") as book:
-            names = book.sheet_names
+    with _foreign(path, "as an Excel workbook", "Save it again as .xlsx"):
+        # The sizes that an archive states are those that are read: zipfile stops there and compares a checksum.
+        with zipfile.ZipFile(path) as packed:
+            size = sum(part.file_size for part in packed.infolist())
+        require_memory(EXCEL_BYTES * size, f"{path} (unpacked {size / 2**20:,.0f} MiB)", "Save the sheet as CSV.")
+        book = openpyxl.load_workbook(path, read_only=True, data_only=True, keep_links=False)
+        try:
+            names = book.sheetnames
             if sheet and sheet not in names:
                 raise DataError(no_such_column(sheet, names, str(path), "sheet"))
-            options = {"header": None, "keep_default_na": False, "na_values": list(MISSING)}
-            raw = pd.read_excel(book, sheet_name=sheet or names[0], **options)
-    except (OSError, ValueError, KeyError, BadZipFile) as error:
-        if isinstance(error, DataError):
-            raise
-        raise DataError(f"{path} cannot be read as an Excel workbook ({error}). Save it again as .xlsx.") from error
+            raw = _cells_of(book[sheet or names[0]], path)
+        finally:
+            book.close()
     notes = []
     if not sheet and len(names) > 1:
         notes.append(f"the first of {len(names)} sheets, {names[0]!r}, was read; name another as {path.name}::SHEET")
@@ -159,6 +173,39 @@ def _excel(path: Path, sheet: str) -> FrameTable:
     frame = raw.iloc[1:].infer_objects().reset_index(drop=True)
     frame.columns = _distinct_names(header, path.name)
     return FrameTable(frame, path.name, notes + empty)
+
+
+def _cells_of(sheet, path: Path) -> pd.DataFrame:
+    """The cells of a sheet as they are, NaN where nothing is."""
+    sheet.reset_dimensions()  # what a file says of itself may be anything
+    rows, widest, most = [], 0, TABLE["cells of a sheet"][0]
+    for row in sheet.rows:
+        cells = [np.nan if cell.value is None or cell.data_type == "e" else cell.value for cell in row]
+        while cells and cells[-1] is np.nan:
+            cells.pop()
+        rows.append(cells)
+        widest = max(widest, len(cells))
+        if len(rows) * widest > most:
+            raise LimitError(
+                f"{path}, sheet {sheet.title!r}: {len(rows):,} rows and {widest:,} columns are more than {most:,} "
+                "cells, empty ones included. Delete the cells that stand far from the table, or save the sheet as CSV."
+            )
+    frame = pd.DataFrame([cells + [np.nan] * (widest - len(cells)) for cells in rows], dtype=object)
+    return frame.where(~frame.isin(MISSING), np.nan)
+
+
+@contextmanager
+def _foreign(path: Path, how: str, remedy: str):
+    """Inside, whatever a reader of foreign bytes raises is raised as ``DataError``, or ``LimitError`` for memory."""
+    try:
+        yield
+    except FairError:
+        raise
+    except MemoryError as error:
+        raise LimitError(f"{path} cannot be read {how}: there is not enough memory for what it holds.") from error
+    except Exception as error:  # damaged bytes make openpyxl, zipfile and xml raise almost anything
+        why = f"{type(error).__name__}: {error}"
+        raise DataError(f"{path} cannot be read {how} ({shown(why, 200)}). {_really(path) or remedy}.") from error
 
 
 # -- Parquet and Arrow, by pyarrow -------------------------------------------------------------------------------------
@@ -173,10 +220,11 @@ class ArrowTable(Table):
         notes = [f"{', '.join(index)}: the index of a data frame, not read"] if index else []
         super().__init__(path.name, [name for name in self.dataset.schema.names if name not in index], notes)
         self.n_rows = self.dataset.count_rows()
+        self._files = Unchanged(self.dataset.files)
 
     def batches(self, columns=None, *, types=None, rows=None):
         """A new pass over the rows; the cells have the types of the file."""
-        with reading(self.path):
+        with reading(self.path), self._files:
             yield from frames(self.dataset, self._wanted(columns), self._rows(rows))
 
 
@@ -184,15 +232,13 @@ class ArrowTable(Table):
 def reading(path: Path):
     """Inside, what pyarrow raises for damaged files is raised as ``DataError``."""
     try:
-        import pyarrow
+        import pyarrow  # noqa: F401
     except ImportError as error:
         raise ConfigurationError(
             "reading Parquet and Arrow files needs pyarrow, which is not installed: pip install 'evenspan[audit]'."
         ) from error
-    try:
+    with _foreign(path, "as Parquet or Arrow", "Get or write it again"):
         yield
-    except (pyarrow.ArrowException, OSError) as error:
-        raise DataError(f"{path} cannot be read ({error}). Get or write it again.") from error
 
 
 def open_dataset(path: Path):
@@ -242,7 +288,8 @@ def frames(data, columns: list[str], rows: int) -> Iterator[pd.DataFrame]:
             records, fixed = fragment.to_batches(columns=columns, schema=data.schema, batch_size=rows), {}
         else:
             fixed = dataset.get_partition_keys(fragment.partition_expression)
-            file = parquet.ParquetFile(fragment.path, pre_buffer=False, buffer_size=2**16)
+            options = {"pre_buffer": False, "buffer_size": 2**16, "page_checksum_verification": True}
+            file = parquet.ParquetFile(fragment.path, **options)
             stored = [name for name in columns if name not in fixed]
             records = file.iter_batches(batch_size=rows, columns=stored, use_threads=False)
         for record in records:
@@ -258,6 +305,18 @@ _NAMES = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "vertical bars"}
 _OPENERS = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
 # Characters at the head of a file that are looked at to find out how it is written.
 _HEAD = 2**18
+# Bytes at its head by which a file is told from others.
+_START = 2**12
+_UNREADABLE = (OSError, EOFError, lzma.LZMAError, zlib.error)
+_AGAIN = "Get or write it again"
+# What a file begins with, what it then is, and the endings of such files.
+_MAGIC = {
+    b"\x1f\x8b": ("packed with gzip", (".gz",)), b"BZh": ("packed with bzip2", (".bz2",)),
+    b"\xfd7zXZ\0": ("packed with xz", (".xz",)), b"PAR1": ("a Parquet file", (".parquet", ".pq")),
+    b"ARROW1": ("an Arrow file", (".arrow", ".feather", ".ipc")),
+    b"PK\x03\x04": ("a zip archive, as Excel workbooks are", EXCEL_FILES),
+    b"\xd0\xcf\x11\xe0": ("an Excel workbook with a password, or one of before 2007", ()),
+}  # fmt: skip
 _DECIMAL_COMMA, _DECIMAL_POINT = re.compile(r"[+-]?\d+,\d+"), re.compile(r"[+-]?\d*\.\d+")
 
 
@@ -265,7 +324,7 @@ class CsvTable(Table):
     """A text file with one line of names and one line for each row; cells may be quoted and hold line breaks."""
 
     def __init__(self, path: Path):
-        self.path = path
+        self.path, self._files = path, Unchanged([path])
         self.encoding = _encoding(path)
         head = self._head()
         self.separator = _separator(head, "\t" if path.suffix.lower() in (".tsv", ".tab") else ",")
@@ -309,13 +368,13 @@ class CsvTable(Table):
             "sep": self.separator, "names": list(self.columns), "header": 0, "index_col": False, "usecols": chosen,
             "dtype": {name: kinds[kind] for name, kind in (types or {}).items() if name in wanted},
             "na_values": list(MISSING), "keep_default_na": False, "skipinitialspace": True, "low_memory": False,
-            "encoding": self.encoding, "decimal": self.decimal, "chunksize": self._rows(rows),
+            "decimal": self.decimal, "chunksize": self._rows(rows),
         }  # fmt: skip
         try:
             with warnings.catch_warnings():
                 # Rows longer than the header would lose their last cells with no more than a warning.
                 warnings.simplefilter("error", pd.errors.ParserWarning)
-                with pd.read_csv(self.path, **options) as reader:
+                with self._files, _open(self.path, self.encoding) as file, pd.read_csv(file, **options) as reader:
                     yield from reader
         except pd.errors.ParserWarning as error:
             raise DataError(
@@ -324,34 +383,99 @@ class CsvTable(Table):
             ) from error
         except UnicodeDecodeError as error:
             raise DataError(self._not_text(error)) from error
-        except (pd.errors.ParserError, pd.errors.EmptyDataError, OSError, EOFError, csv.Error) as error:
+        except (pd.errors.ParserError, pd.errors.EmptyDataError, *_UNREADABLE, csv.Error) as error:
             raise DataError(f"{self.path} cannot be read as a table: {error}. Correct the line.") from error
+        except MemoryError as error:
+            if isinstance(error, FairError):
+                raise
+            raise LimitError(
+                f"{self.path}: there is not enough memory for {self._rows(rows):,} of its rows. Close each quotation "
+                "mark, and leave out columns of long texts."
+            ) from error
 
     def _head(self) -> str:
-        opener = _OPENERS.get(self.path.suffix.lower(), open)
         try:
-            with opener(self.path, "rt", encoding=self.encoding, newline="") as file:
+            with _open(self.path, self.encoding) as file:
                 return file.read(_HEAD)
         except UnicodeDecodeError as error:
             raise DataError(self._not_text(error)) from error
-        except (OSError, EOFError, lzma.LZMAError) as error:
-            raise DataError(f"{self.path} cannot be read ({error}). Get or write it again.") from error
+        except _UNREADABLE as error:
+            raise DataError(f"{self.path} cannot be read ({error}). {_really(self.path) or _AGAIN}.") from error
 
     def _not_text(self, error: UnicodeDecodeError) -> str:
+        if really := _really(self.path):
+            return f"{self.path} is not a text file in UTF-8. {really}."
         return (
             f"{self.path} is not encoded as UTF-8 (byte 0x{error.object[error.start]:02x}). Save it as UTF-8, for "
             f"instance: iconv -f WINDOWS-1252 -t UTF-8 {self.path.name} > new.csv"
         )
 
 
+class _Lines:
+    """A text file that ends with ``LimitError`` where a line is longer than a line may be."""
+
+    def __init__(self, file, path: Path):
+        self.file, self.path, self.length, self.longest = file, path, 0, TABLE["characters of a line"][0]
+
+    def read(self, n: int = -1) -> str:
+        text = self.file.read(n)
+        end = text.rfind("\n")
+        self.length = self.length + len(text) if end < 0 else len(text) - end - 1
+        if self.length > self.longest:
+            raise LimitError(
+                f"{self.path} has a line of more than {self.longest:,} characters; needed is a line for each row. "
+                "Write it again, with line breaks."
+            )
+        return text
+
+    def __iter__(self):
+        return iter(self.file)
+
+
+@contextmanager
+def _open(path: Path, encoding: str):
+    with _OPENERS.get(path.suffix.lower(), open)(path, "rt", encoding=encoding, newline="") as file:
+        yield _Lines(file, path)
+
+
 def _encoding(path: Path) -> str:
     """UTF-8, with or without a byte order mark, or UTF-16 with one."""
     try:
         with _OPENERS.get(path.suffix.lower(), open)(path, "rb") as file:
-            start = file.read(2)
-    except (OSError, EOFError, lzma.LZMAError) as error:
-        raise DataError(f"{path} cannot be read ({error}). Get or write it again.") from error
-    return "utf-16" if start in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig"
+            start = file.read(_START)
+    except _UNREADABLE as error:
+        raise DataError(f"{path} cannot be read ({error}). {_really(path) or _AGAIN}.") from error
+    if start.startswith((b"\xff\xfe", b"\xfe\xff")):
+        return "utf-16"
+    if b"\0" in start:
+        raise DataError(f"{path} holds NUL bytes, so it is no text in UTF-8. {_really(path, start) or _AGAIN}.")
+    return "utf-8-sig"
+
+
+def _really(path: Path, start: bytes | None = None) -> str:
+    """What to do with a file that is something else than its name says; empty if nothing is known of it."""
+    if start is None:
+        try:
+            with path.open("rb") as file:
+                start = file.read(_START)
+        except OSError:
+            return ""
+    for magic, (what, endings) in _MAGIC.items():
+        if start.startswith(magic) and not path.name.lower().endswith(endings):
+            remedy = (
+                f"rename it so that it ends with {endings[0]}" if endings else "save it as .xlsx, without a password"
+            )
+            return f"It is {what}, whatever its name says: {remedy}"
+    if start.startswith((b"\xff\xfe", b"\xfe\xff")):
+        return ""
+    odd, even = start[1::2].count(0), start[::2].count(0)
+    if max(odd, even) > 0.3 * len(start) / 2:
+        order = "LE" if odd > even else "BE"
+        return (
+            f"It is text in UTF-16 without a mark that says so. Save it as UTF-8, for instance: iconv -f UTF-16{order} "
+            f"-t UTF-8 {path.name} > new.csv"
+        )
+    return ""
 
 
 def _cells(head: str, separator: str) -> list[list[str]]:
@@ -373,6 +497,38 @@ def _separator(head: str, usual: str) -> str:
         if (agreeing, width) > score:
             best, score = separator, (agreeing, width)
     return best
+
+
+# -- whether a file stays what it is -----------------------------------------------------------------------------------
+
+
+class Unchanged:
+    """Files that are read in several passes: entered and left with each, it is a ``DataError`` if one has changed."""
+
+    def __init__(self, files: Iterable):
+        self.files = [Path(file) for file in files]
+        self.seen = self._stamps()
+
+    def __enter__(self):
+        self._compare()
+
+    def __exit__(self, kind, *raised):
+        if kind is None:
+            self._compare()
+
+    def _stamps(self) -> list[tuple[int, int]]:
+        try:
+            return [(found.st_size, found.st_mtime_ns) for found in (file.stat() for file in self.files)]
+        except OSError as error:
+            raise DataError(f"{error.filename} cannot be read ({error.strerror}). Get or write it again.") from error
+
+    def _compare(self) -> None:
+        for file, before, now in zip(self.files, self.seen, self._stamps(), strict=True):
+            if before != now:
+                raise DataError(
+                    f"{file} was changed while it was read (it had {before[0]:,} bytes, and has {now[0]:,} of another "
+                    "time): its rows would be taken for others. Wait until it is written, or copy it, and begin again."
+                )
 
 
 # -- names -------------------------------------------------------------------------------------------------------------
@@ -405,8 +561,28 @@ def no_such_column(name: str, columns, where: str, what: str = "column") -> str:
     return f"{where} has no {what} {name!r}. {hint}The {what}s are {shown}."
 
 
+def unusable(text: str, longest: int | None = None) -> str:
+    """What keeps a text from being a name that every file and figure can hold; empty if nothing does."""
+    longest = longest or TABLE["characters of a name"][0]
+    if len(text) > longest:
+        return f"has {len(text):,} characters, more than {longest:,}"
+    if "\0" in text:
+        return "holds a NUL character"
+    if any("\ud800" <= character <= "\udfff" for character in text):
+        return "holds bytes that are not UTF-8"
+    return ""
+
+
+def shown(text: str, most: int = 60) -> str:
+    """A text as it can be printed: cut, and with escapes for what cannot."""
+    return ascii(text[:most] + ("..." if len(text) > most else ""))
+
+
 def _distinct_names(columns: Iterable, where: str) -> tuple[str, ...]:
-    names = pd.Index([str(name) for name in columns])
+    names = pd.Index([str(name) for name in columns], dtype=object)
+    for name in names:
+        if trouble := unusable(name):
+            raise DataError(f"{where} has a column {shown(name)}, whose name {trouble}. Rename it.")
     if not len(names):
         raise DataError(f"{where} has no columns.")
     twice = names[names.duplicated()].unique()

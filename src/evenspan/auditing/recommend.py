@@ -157,7 +157,7 @@ def recommend(seen: Seen, concern: str, why_k: str, limits: Sequence[str] = ()) 
         "after": judged[method].statistic(what.metric)[0],
         "average before": judged[PCA].average,
         "average after": judged[method].average,
-        "price": judged[method].average / judged[PCA].average - 1.0,
+        "price": _above(judged[method].average, judged[PCA].average),
     }
     reason = (start(seen, what), *why, why_k)
     unsaid = (*limits_of(seen, concern, method), *limits)
@@ -195,6 +195,13 @@ def _decided(seen: Seen, concern: str) -> tuple[str, list[str]]:
 def _not_above(one, best) -> bool:
     difference, chance = told_apart(one, best)
     return difference <= chance
+
+
+def _above(value: float, base: float) -> float:
+    """By what share of itself a number is exceeded; without bound where it is 0 and the other is not."""
+    if base > 0:
+        return value / base - 1.0
+    return np.inf if value > 0 else 0.0
 
 
 def _other_way(seen: Seen) -> tuple[int, int] | None:
@@ -276,6 +283,8 @@ def advantages(
     found.append(
         f"The price: the average error goes from {n(base)} to {n(base + price)} ({price / base:+.1%}; chance makes up "
         f"to {chance / base:.1%})."
+        if base > 0
+        else f"The price: PCA makes no error on these rows, {method} one of {n(price)} (chance: {n(chance)})."
     )
     return [*found, _certificate(seen, method), *_possible(seen, what, method)]
 
@@ -318,8 +327,8 @@ def _possible(seen: Seen, what: Concern, method: str) -> list[str]:
     pca, cheapest, paid = found["average of PCA, fitting"], found["cheapest"], found["average, fitting"]
     return [
         f"What is unavoidable: on the fitting rows every projection whose {what.metric} is at most "
-        f"{n(found['metric, fitting'])} has an average error {cheapest / pca - 1.0:.2%} above PCA's or more; this one "
-        f"is {paid / pca - 1.0:.2%} above it. The smallest {what.metric} that was reached there is "
+        f"{n(found['metric, fitting'])} has an average error {_above(cheapest, pca):.2%} above PCA's or more; this one "
+        f"is {_above(paid, pca):.2%} above it. The smallest {what.metric} that was reached there is "
         f"{n(found['smallest possible'])}."
     ]
 
@@ -336,7 +345,7 @@ def limits_of(seen: Seen, concern: str, method: str) -> list[str]:
     if concern == "errors":
         if method == PCA:
             return []
-        change = judged.errors / seen.judged[PCA].errors - 1.0
+        change = np.array([_above(*pair) for pair in zip(judged.errors, seen.judged[PCA].errors, strict=True)])
         worse, better = ([labels[g] for g in np.flatnonzero(s * change > 1e-9)] for s in (1.0, -1.0))
         return [
             f"Errors come closer in two ways: compared with PCA, {method} serves {', '.join(better) or 'nobody'} "

@@ -7,7 +7,8 @@ import numpy as np
 import pandas as pd
 
 from ..core.errors import DataError, GroupError
-from .columns import looks_numeric, profile_columns, text_of, texts
+from ..core.limits import TABLE
+from .columns import looks_numeric, profile_columns, require_plain, text_of, texts
 from .encode import ColumnCode
 from .progress import Progress
 from .read import Table
@@ -15,7 +16,7 @@ from .read import Table
 #: A sensitive column of more numbers than these is a quantity, not a group.
 MAX_NUMBERS = 20
 #: A sensitive column of more different texts than these names no groups.
-MAX_GROUPS = 50
+MAX_GROUPS = TABLE["groups"][0]
 #: The group of the rows whose sensitive cell is missing, where the rule for missing values admits it.
 NO_LABEL = "(missing)"
 #: Joins the names of attributes and the labels of groups to those of their intersection.
@@ -70,6 +71,7 @@ class Labels:
 
     def result(self) -> tuple[np.ndarray, np.ndarray]:
         """Sorted labels, and the position of every row's label among them; -1 where it is missing."""
+        require_plain(self.name, self._code_of)
         names = np.array(list(self._code_of), dtype=object)
         if any("." in name for name in names) and looks_numeric(names).all():
             names = np.array([text_of(float(name)) for name in names], dtype=object)  # 1 and 1.0 are one group
@@ -212,12 +214,17 @@ def require_groups(name: str, counts: np.ndarray, labels: np.ndarray, after: str
 
 def intersection(groups: Mapping[str, tuple[np.ndarray, np.ndarray]]) -> dict[str, tuple[np.ndarray, np.ndarray]]:
     """Labels and codes of the combinations of all attributes that occur, under the joined names."""
-    columns = [labels[codes] for labels, codes in groups.values()]
-    texts = pd.Series(columns[0], dtype=object)
-    for column in columns[1:]:
-        texts = texts + CROSS + pd.Series(column, dtype=object)
-    labels, codes = np.unique(texts.to_numpy(dtype=str), return_inverse=True)
-    return {CROSS.join(groups): (labels, codes.astype(np.int16))}
+    cells, at = np.unique(np.stack([codes for _, codes in groups.values()], axis=1), axis=0, return_inverse=True)
+    columns = [labels for labels, _ in groups.values()]
+    names = [CROSS.join(labels[g] for labels, g in zip(columns, cell, strict=True)) for cell in cells]
+    labels, position = np.unique(names, return_inverse=True)
+    if len(labels) < len(names):
+        twice = next(name for j, name in enumerate(names) if name in names[:j])
+        raise GroupError(
+            f"two combinations of {CROSS.join(groups)} would both be called {twice!r}, because labels hold {CROSS!r}. "
+            "Rename one of the labels."
+        )
+    return {CROSS.join(groups): (labels, position[at.ravel()].astype(np.int16))}
 
 
 def split(groups: Mapping[str, tuple[np.ndarray, np.ndarray]], holdout: float, rng: np.random.Generator) -> np.ndarray:

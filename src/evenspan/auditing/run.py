@@ -7,12 +7,14 @@ from numbers import Integral
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pandas as pd
 from sklearn.pipeline import Pipeline
 
 from ..core.errors import ComponentsError, ConfigurationError
 from ..core.estimator import SubspaceEstimator, require_generator
 from ..core.inputs import whole_number
+from ..core.limits import TABLE, require_memory
 from .analyse import Analysis, analyse, kept_groups
 from .fitting import PCA, chosen_methods
 from .frontier import COLUMNS as FRONTIER_COLUMNS
@@ -28,6 +30,8 @@ if TYPE_CHECKING:
 
 #: Numbers of components that are looked at unless others are asked for.
 MOST_COMPONENTS = 10
+#: Bytes of a sample for the intervals: how often each block and each scored row is in it, and the drawing of these.
+SAMPLE_BYTES = 2**16
 
 
 @dataclass(frozen=True, eq=False)
@@ -251,7 +255,8 @@ def audit(
     Complexity
     ----------
     Two passes over the table, O(n d^2), in bounded memory. After them a million rows cost what a thousand do: for 100
-    features, 2 groups and k from 1 to 10 about two minutes on one core.
+    features, 2 groups and k from 1 to 10 about two minutes on one core. More than 500 features after encoding are
+    refused (``LimitError``): time grows with their third power.
 
     References
     ----------
@@ -272,6 +277,7 @@ def audit(
     """
     require_concern(concern)
     n_boot = whole_number("n_boot", n_boot, 20)
+    require_memory(SAMPLE_BYTES * n_boot, f"n_boot={n_boot:,}", "Ask for fewer samples: 1,000 are usual.")
     tell, asked = progress_of(progress), _asked(k)
     seed = int(require_generator(random_state).integers(2**31))
     sample = read_sample(
@@ -289,6 +295,7 @@ def audit(
         "intersections": intersections, "standardize": standardize, "holdout": holdout, "exclude": list(exclude),
         "keep": list(keep),
         "n_boot": n_boot, "random_state": random_state if isinstance(random_state, Integral) else None,
+        "warnings": list(sample.warnings),
     }  # fmt: skip
     return _audit(sample, sizes, names, settings, found, concern)
 
@@ -352,10 +359,17 @@ def _notes(sample: Sample, methods: pd.DataFrame, advice: Mapping[str, Recommend
 def _asked(k) -> tuple[int, ...] | None:
     if k is None:
         return None
-    given = [k] if isinstance(k, Integral) and not isinstance(k, bool) else list(k) if not isinstance(k, str) else [k]
-    if not given:
+    given = [k] if isinstance(k, str) or not np.iterable(k) else k
+    most, found = TABLE["features"][0], set()
+    for one in given:  # which may be a range that no memory holds
+        if whole_number("k", one, 1) >= most:
+            raise ComponentsError(
+                f"k={one:,}; an audit takes at most {most:,} features, and k below that. Ask for fewer."
+            )
+        found.add(int(one))
+    if not found:
         raise ConfigurationError("k is empty; needed are whole numbers of components, or None for 1 to 10.")
-    return tuple(sorted({whole_number("k", one, 1) for one in given}))
+    return tuple(sorted(found))
 
 
 def _sizes(asked: tuple[int, ...] | None, d: int) -> tuple[int, ...]:
