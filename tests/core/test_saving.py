@@ -282,23 +282,6 @@ def test_files_cut_short_anywhere_are_refused(file, tmp_path):
             load(tmp_path / "cut.npz")
 
 
-def test_altered_bytes_are_found_or_mean_nothing(file, sample, tmp_path):
-    whole, X = file.read_bytes(), sample[0]
-    expected = load(file).transform(X)
-    found = 0
-    for at in np.random.default_rng(0).integers(0, len(whole), 150):
-        changed = bytearray(whole)
-        changed[at] ^= 0x20
-        (tmp_path / "changed.npz").write_bytes(changed)
-        try:
-            again = load(tmp_path / "changed.npz")
-        except ResultError:
-            found += 1
-        else:  # a byte of the archive that holds no content, such as a date
-            assert same(again.transform(X), expected)
-    assert found > 100
-
-
 def rewritten(file, target, change):
     """The file with header and arrays as ``change`` leaves them, packed anew with a digest that fits."""
     header, arrays = saving.read_file(file)
@@ -365,12 +348,12 @@ def test_nothing_is_unpickled(file, tmp_path):
 def test_other_files_are_told_apart(sample, tmp_path):
     X, groups = sample
     GroupMoments.from_data(X, groups["sex"]).save(tmp_path / "moments.npz")
-    with pytest.raises(ResultError, match=r"It holds group moments: GroupMoments\.load reads it"):
+    with pytest.raises(ResultError, match=r"it holds group moments: GroupMoments\.load reads it"):
         load(tmp_path / "moments.npz")
     np.savez(tmp_path / "arrays.npz", X=X.to_numpy())
     with pytest.raises(ResultError, match="not a saved estimator"):
         load(tmp_path / "arrays.npz")
-    with pytest.raises(ResultError, match="No such file"):
+    with pytest.raises(ResultError, match="no file of this name"):
         load(tmp_path / "missing.npz")
     with pytest.raises(ResultError, match="cannot be read"):
         load(tmp_path)

@@ -288,3 +288,62 @@ def test_without_pyarrow_it_says_what_to_install(file, monkeypatch):
     monkeypatch.setattr(builtins, "__import__", without)
     with pytest.raises(ConfigurationError, match=r"needs pyarrow.*evenspan\[scale\]"):
         ParquetStream(file, "colour")
+
+
+# -- files that do not fit together -----------------------------------------------------------------------------------
+
+FIRST = {"x": pa.array([1.0, 0.0, 0.5]), "g": pa.array(["a", "b", "a"])}
+OTHERS = {
+    "x is bool in": {"x": pa.array([True, False, True])},
+    "x is int64 in": {"x": pa.array([1, 2, 3])},
+    "x is float in": {"x": pa.array([1, 2, 3], pa.float32())},
+    "g is int64 in": {"g": pa.array([1, 2, 1])},
+    "g is bool in": {"g": pa.array([True, False, True])},
+}
+
+
+@pytest.mark.parametrize("filtered", [False, True])
+@pytest.mark.parametrize("said", OTHERS)
+def test_a_column_of_another_type_is_told_with_both_files(said, filtered, tmp_path):
+    parquet.write_table(pa.table(FIRST), tmp_path / "a.parquet")
+    parquet.write_table(pa.table(FIRST | OTHERS[said]), tmp_path / "b.parquet")
+    source = dataset.dataset(tmp_path).filter(compute.field("g") != "c") if filtered else tmp_path
+    column, kind = said.split()[0], said.split()[2]
+    with pytest.raises(
+        DataError, match=rf"column '{column}' is {kind} in .*b\.parquet, but .* in .*a\.parquet\. Write"
+    ):
+        GroupMoments.from_batches(ParquetStream(source, "g"))
+
+
+def test_text_and_categories_are_one_type(tmp_path):
+    kinds = [pa.string(), pa.large_string(), pa.dictionary(pa.int8(), pa.string())]
+    for number, kind in enumerate(kinds):
+        parquet.write_table(pa.table(FIRST | {"g": FIRST["g"].cast(kind)}), tmp_path / f"{number}.parquet")
+    assert GroupMoments.from_batches(ParquetStream(tmp_path, "g")).counts.tolist() == [6, 3]
+
+
+@pytest.mark.parametrize("how", ["grown", "other rows", "gone"])
+def test_a_file_that_changes_between_passes_is_told(how, file, table):
+    stream = ParquetStream(file, "colour")
+    GroupMoments.from_batches(stream)
+    if how == "gone":
+        file.unlink()
+    else:
+        rows = {"grown": table.slice(0, 370), "other rows": table.take(list(range(379, -1, -1)))}[how]
+        parquet.write_table(rows, file, row_group_size=70)
+    with pytest.raises(DataError, match=r"sample\.parquet was written to while it was in use"):
+        GroupMoments.from_batches(stream)
+
+
+def test_pages_are_compared_with_their_checksums(table, tmp_path):
+    """Without compression a changed byte of a page is a changed number."""
+    place = tmp_path / "t.parquet"
+    parquet.write_table(
+        table.select(["u", "v", "colour"]), place, compression="none", use_dictionary=False, write_page_checksum=True
+    )
+    whole, numbers = place.read_bytes(), np.asarray(table["v"])[200:201].tobytes()
+    at = whole.index(numbers)
+    place.write_bytes(whole[:at] + bytes([whole[at] ^ 1]) + whole[at + 1 :])
+    assert parquet.read_table(place)["v"][200] != table["v"][200], "unasked, pyarrow does not compare"
+    with pytest.raises(DataError, match=r"t\.parquet cannot be read .*CRC checksum"):
+        list(ParquetStream(place, "colour"))

@@ -1,8 +1,10 @@
 """Folders of images as streams: pixels, scales, sizes, images left out, and every mistake by name."""
 
 import builtins
+import os
 import tracemalloc
 import warnings
+import zlib
 
 import numpy as np
 import pandas as pd
@@ -209,3 +211,31 @@ def test_without_pillow_it_says_what_to_install(folder, groups, monkeypatch):
     monkeypatch.setattr(builtins, "__import__", without)
     with pytest.raises(ConfigurationError, match=r"needs Pillow.*evenspan\[experiments\]"):
         ImageFolderStream(folder, groups)
+
+
+def hostile(path, how: str) -> None:
+    path.unlink()
+    if how == "bomb":
+        Image.new("L", (50, 50)).save(path)
+    elif how == "bomb in its head":
+        Image.new("L", (5, 4)).save(path)
+        content = path.read_bytes()
+        head = b"IHDR" + (2**30).to_bytes(4, "big") * 2 + content[24:29]
+        path.write_bytes(content[:12] + head + zlib.crc32(head).to_bytes(4, "big") + content[33:])
+    elif how == "pipe":
+        os.mkfifo(path)
+    else:
+        path.mkdir()
+
+
+@pytest.mark.parametrize("how", ["bomb", "bomb in its head", "pipe", "folder"])
+@pytest.mark.parametrize("first", [True, False])
+def test_hostile_images_are_named_or_left_out(how, first, folder, groups, monkeypatch):
+    monkeypatch.setattr(Image, "MAX_IMAGE_PIXELS", 1000)  # more than twice as many are not opened
+    name = list(groups)[0 if first else 5]
+    hostile(folder / name, how)
+    with pytest.raises(DataError, match=rf"{name} cannot be read \(.*on_unreadable='skip'"):
+        list(ImageFolderStream(folder, groups))
+    stream = ImageFolderStream(folder, groups, on_unreadable="skip")
+    with pytest.warns(UnreadableImagesWarning, match=rf"1 of 13 images .* left out: {name}\."):
+        assert sum(len(X) for X, _ in stream) == 12

@@ -361,3 +361,43 @@ def test_mistakes_in_tables_are_told_with_their_batch():
     for wrong in (0, 2.5, True):
         with pytest.raises(ConfigurationError, match="batch_size="):
             ArrayStream(X0, G0, batch_size=wrong)
+
+
+# -- what is no batches ------------------------------------------------------------------------------------------------
+
+ROWS, LABELS = np.arange(12.0).reshape(6, 2), np.array(list("ababab"))
+USED = iter([(ROWS, LABELS)])
+list(USED)
+NO_BATCHES = {
+    "number": (5, "batches is a int; needed is a stream"),
+    "nothing": (None, "batches is a NoneType; needed is a stream"),
+    "text": ("rows.parquet", "batch 1 is a str; needed is"),
+    "bytes": (b"rows", "batch 1 is a int; needed is"),
+    "empty list": ([], "no batch was given"),
+    "used generator": (USED, "no batch was given"),
+    "table": (ROWS, "batch 1 is a ndarray; needed is"),
+    "frame": (pd.DataFrame(ROWS, columns=["x", "y"]), "batch 1 is a str; needed is"),
+    "mapping": ({"a": ROWS}, "batch 1 is a str; needed is"),
+    "one batch bare": ((ROWS, LABELS), "batch 1 is a ndarray; needed is"),
+    "numbers as batch": ([(5, LABELS)], "0 dimension"),
+    "nothing as batch": ([None], "batch 1 is a NoneType; needed is"),
+    "nothing as features": ([(None, LABELS)], "0 dimension"),
+    "nothing as groups": ([(ROWS, None)], "sensitive_features is None"),
+    "four parts": ([(ROWS, LABELS, None, None)], "batch 1 is a tuple; needed is"),
+    "swapped": ([(LABELS, ROWS)], r"batch 1 \(rows 0:6\): X has 1 dimension"),
+    "swapped numbers": ([(np.arange(6) % 2, ROWS)], r"batch 1 \(rows 0:6\): X has 1 dimension"),
+    "wider": ([(ROWS, LABELS), (ROWS[:, :1], LABELS)], r"batch 2 \(rows 6:12\): a batch has 1 features"),
+    "other groups": ([(ROWS, LABELS), (ROWS, LABELS == "a")], r"batch 2 .*labels of different kinds"),
+    "short groups": ([(ROWS, LABELS[:5])], r"batch 1 .*has 5 rows but X has 6"),
+    "text as features": ([(np.array([["a"], ["b"]]), [0, 1])], "not numeric"),
+    "function of nothing": (lambda: None, "the function returned a NoneType"),
+    "function of a number": (lambda: 5, "the function returned a int"),
+    "function of a used one": (lambda: USED, "the stream is empty"),
+}
+
+
+@pytest.mark.parametrize("what", NO_BATCHES)
+def test_what_is_no_batches_is_told(what):
+    batches, said = NO_BATCHES[what]
+    with pytest.raises((DataError, GroupError), match=said):
+        GroupMoments.from_batches(batches)

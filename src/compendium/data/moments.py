@@ -4,17 +4,15 @@
 al. (2022), or one for all rows; and a record of the raw data that they were made from.
 """
 
-import io
 import json
-import zipfile
 from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
 
+from evenspan.core import files
 from evenspan.core.errors import RegistryError, ResultError
 from evenspan.core.moments import GroupMoments
-from evenspan.core.moments_file import DAMAGE
 
 from .. import paths
 from .registry import entry
@@ -27,7 +25,8 @@ PARTS = ("train", "test")
 SHIPPED, WHOLE, WITH_FOLDS = PUBLISHED, RATHORE, RFPCA
 WITH_HALVES = ("biodeg", "default_credit", "ecoli", "magic", "steel", "wine_quality")
 WHOLE_FILE, FOLDS_FILE, RECORD = "whole.npz", "protocol.npz", "record.json"
-FORMAT_VERSION = 1
+#: Version 1, in which the files are shipped, had no digest.
+FORMAT_VERSION, UNDIGESTED = 2, 1
 
 
 # -- files that belong to the raw data of the registry ----------------------------------------------------------------
@@ -206,12 +205,7 @@ def write_fold_moments(name: str) -> Path:
         arrays[f"{kind}.scatters"] = shuffled(np.array(scatters))
         arrays[f"{kind}.shape"] = np.array(np.shape(scatters))
     path = folder(name) / FOLDS_FILE
-    with zipfile.ZipFile(path, "w") as archive:
-        for key, array in arrays.items():
-            member = zipfile.ZipInfo(f"{key}.npy", (1980, 1, 1, 0, 0, 0))  # no time of day: equal data, equal bytes
-            member.compress_type = zipfile.ZIP_DEFLATED
-            with archive.open(member, "w") as file:
-                np.lib.format.write_array(file, array, allow_pickle=False)
+    files.write(path, arrays)
     return path
 
 
@@ -251,14 +245,12 @@ def _parts(name: str, kind: str, seed: int, seeds: range, names: tuple[str, ...]
 
 @lru_cache(maxsize=4)
 def _read(path: Path, modified: int) -> dict[str, np.ndarray]:
-    try:
-        with np.load(io.BytesIO(path.read_bytes()), allow_pickle=False) as stored:
-            arrays = {name: stored[name] for name in stored.files}
-        if int(arrays["version"]) != FORMAT_VERSION:
-            raise ValueError(f"format {int(arrays['version'])}, this evenspan reads {FORMAT_VERSION}")
+    what, remedy = "a file of fold moments", "Make it again from raw data."
+    arrays = files.read(path, what, remedy, undigested=UNDIGESTED)
+    with files.described(path, what, remedy):
+        if int(arrays["version"]) not in (UNDIGESTED, FORMAT_VERSION):
+            raise ValueError(f"format {int(arrays['version'])}, this evenspan reads {UNDIGESTED} and {FORMAT_VERSION}")
         for kind in ("folds", "halves"):
             if f"{kind}.scatters" in arrays:
                 arrays[f"{kind}.scatters"] = restored(arrays[f"{kind}.scatters"], arrays[f"{kind}.shape"])
-    except DAMAGE as error:
-        raise ResultError(f"{path} is not a file of fold moments ({error}). Make it again from raw data.") from error
     return arrays

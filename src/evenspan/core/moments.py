@@ -8,8 +8,8 @@ from numbers import Integral
 import numpy as np
 from numpy.lib.recfunctions import repack_fields
 
-from . import moments_file
-from .errors import DataError, GroupError, ResultError
+from . import files, moments_file
+from .errors import DataError, GroupError
 from .groups import label_text, positions, union_labels
 from .inputs import in_batch, length
 from .running import RunningMoments, merge, zeros
@@ -124,6 +124,11 @@ class GroupMoments:
         A batch is ``(X, sensitive_features)`` or, outside of a ``Stream``, ``(X, sensitive_features, sample_weight)``.
         """
         batches = FunctionStream(batches) if callable(batches) else batches
+        if not isinstance(batches, Iterable):
+            raise DataError(
+                f"batches is a {type(batches).__name__}; needed is a stream, a function that makes one, or an iterable "
+                "of batches (X, sensitive_features)."
+            )
         sums, at = RunningMoments(), 0
         for number, batch in enumerate(batches, 1):
             if not isinstance(batch, tuple | list) or not 2 <= len(batch) <= 3:
@@ -300,17 +305,23 @@ class GroupMoments:
     # -- keeping --------------------------------------------------------------------------------------------------
 
     def save(self, path) -> None:
-        """Write a compressed, versioned ``.npz`` without pickles; equal moments give equal bytes."""
+        """Write a compressed, versioned ``.npz`` without pickles, with a digest; equal moments give equal bytes.
+
+        A file that is there is replaced at the end only; what fails is a ``ResultError``.
+        """
         moments_file.write(path, self.labels, self.counts, self.means, self.scatters, self.feature_names)
 
     @classmethod
     def load(cls, path) -> "GroupMoments":
-        """Read what ``save`` wrote."""
+        """Read what ``save`` wrote.
+
+        A file that is missing, damaged, altered or of another kind, or would unpack to far more than its own size, is a
+        ``ResultError``. Files of format 1 have no digest: damage is found by the checksums of the archive, an edit with
+        fitting checksums is not.
+        """
         parts = moments_file.read(path)
-        try:
+        with files.described(path, moments_file.WHAT, moments_file.REMEDY):
             return cls(*parts)
-        except DataError as error:
-            raise ResultError(f"{path} is not a moments file ({error}). Make it again from the raw data.") from error
 
 
 def _frozen(array: np.ndarray) -> np.ndarray:

@@ -1,15 +1,13 @@
-"""Group moments on disk: a compressed, versioned ``.npz`` without pickles."""
-
-import io
-import zipfile
-import zlib
-from pathlib import Path
+"""Group moments on disk: a compressed, versioned ``.npz`` without pickles, with a digest since version 2."""
 
 import numpy as np
 
+from . import files
 from .errors import ResultError
 
-FORMAT_VERSION = 1
+#: Version 1 had no digest, and labels under the names of the attributes.
+FORMAT_VERSION, UNDIGESTED = 2, 1
+WHAT, REMEDY = "a moments file", "Make it again from the raw data."
 
 
 def write(path, labels, counts, means, scatters, feature_names) -> None:
@@ -21,55 +19,30 @@ def write(path, labels, counts, means, scatters, feature_names) -> None:
         "means": means,
         "scatters": scatters[:, *np.triu_indices(means.shape[1])],
     }
-    for attribute in labels.dtype.names or ("group",):
-        arrays[f"labels.{attribute}"] = labels[attribute] if labels.dtype.names else labels
+    columns = [labels[name] for name in labels.dtype.names] if labels.dtype.names else [labels]
+    arrays |= {f"labels.{i}": column for i, column in enumerate(columns)}  # a name may be no name of an entry
     if feature_names:
         arrays["feature_names"] = np.array(feature_names)
-    with zipfile.ZipFile(path, "w") as archive:
-        for name, array in arrays.items():
-            entry = zipfile.ZipInfo(f"{name}.npy", (1980, 1, 1, 0, 0, 0))  # numpy.savez would stamp the present time
-            entry.compress_type = zipfile.ZIP_DEFLATED
-            with archive.open(entry, "w") as file:
-                np.lib.format.write_array(file, array, allow_pickle=False)
+    files.write(path, arrays)
 
 
 def read(path) -> tuple:
     """Labels, counts, means, scatters and feature names as written by ``write``."""
-    try:
-        content = Path(path).read_bytes()
-    except FileNotFoundError as error:
-        raise ResultError(f"there is no moments file {path}. Check the path, or make the file.") from error
-    try:
-        with np.load(io.BytesIO(content), allow_pickle=False) as stored:
-            arrays = {name: stored[name] for name in stored.files}
+    arrays = files.read(path, WHAT, REMEDY, undigested=UNDIGESTED)
+    with files.described(path, WHAT, REMEDY):
         version = int(arrays["version"])
-        if version == FORMAT_VERSION:
+        if version in (UNDIGESTED, FORMAT_VERSION):
             return _parts(arrays)
-    except DAMAGE as error:
-        raise ResultError(f"{path} is not a moments file ({error}). Make it again from the raw data.") from error
     raise ResultError(
-        f"{path} has moments format {version}; this evenspan reads format {FORMAT_VERSION}. Make the file again "
-        "from the raw data, or use the version that wrote it."
+        f"{path} has moments format {version}; this evenspan reads formats {UNDIGESTED} and {FORMAT_VERSION}. Make the "
+        "file again from the raw data, or use the version that wrote it."
     )
-
-
-#: What zipfile, zlib and numpy raise on files that are cut short, altered or something else altogether.
-DAMAGE = (
-    zipfile.BadZipFile,
-    zlib.error,
-    KeyError,
-    ValueError,
-    EOFError,
-    AttributeError,
-    TypeError,
-    RuntimeError,
-    OSError,
-)
 
 
 def _parts(arrays: dict[str, np.ndarray]) -> tuple:
     names = arrays["attributes"].tolist()
-    columns = [arrays[f"labels.{name}"] for name in names or ["group"]]
+    keys = names or ["group"] if int(arrays["version"]) == UNDIGESTED else range(len(names) or 1)
+    columns = [arrays[f"labels.{key}"] for key in keys]
     labels = columns[0]
     if names:
         labels = np.empty(len(labels), dtype=[(name, c.dtype) for name, c in zip(names, columns, strict=True)])
@@ -77,9 +50,11 @@ def _parts(arrays: dict[str, np.ndarray]) -> tuple:
             labels[name] = column
     counts, means, triangles = arrays["counts"], arrays["means"], arrays["scatters"]
     G, d = means.shape
-    rows, columns = np.triu_indices(d)
-    if labels.shape != (G,) or counts.shape != (G,) or triangles.shape != (G, len(rows)):
+    if G == 0 or labels.shape != (G,) or counts.shape != (G,) or triangles.shape != (G, d * (d + 1) // 2):
         raise ValueError("its arrays do not fit together")
+    if any(part.dtype.kind not in "iuf" or not np.isfinite(part).all() for part in (counts, means, triangles)):
+        raise ValueError("its arrays do not hold finite numbers")
+    rows, columns = np.triu_indices(d)
     scatters = np.zeros((G, d, d))
     scatters[:, rows, columns] = scatters[:, columns, rows] = triangles
     feature_names = tuple(arrays["feature_names"].tolist()) if "feature_names" in arrays else None

@@ -26,7 +26,8 @@ class ParquetStream(Stream):
     path : str, Path, list of these, or pyarrow.dataset.Dataset
         A file, several files, a folder (its files in the order of their paths, those in folders such as ``year=2020``
         with the column ``year``), or a data set of pyarrow, filtered if need be. Arrow files (Feather, IPC) are read
-        as well.
+        as well. The columns that are read have one type in all files, which may not change from one pass to the next;
+        checksums of Parquet's pages are compared where files have them.
     sensitive_features : str or list of str
         The column of the groups, or several columns for several attributes. They are no features.
     columns : list of str, optional
@@ -69,6 +70,7 @@ class ParquetStream(Stream):
             raise DataError(f"no column is left for the features; the columns are {', '.join(schema.names)}.")
         self.feature_names, self.n_features = tuple(features), len(features)
         self.dtype = _common_type(schema, features)
+        self._seen: dict = {}  # size and time of the files when they were looked at first
 
     @cached_property
     def n_rows(self) -> int:
@@ -95,16 +97,20 @@ class ParquetStream(Stream):
     @cached_property
     def _pieces(self) -> list:
         """What can be skipped as a whole, with its rows: row groups, or files, or the one filtered data set."""
+        self._require_unchanged()
         with self._reading():
             try:
                 fragments = list(self.dataset.get_fragments())
             except ValueError as error:  # of a filtered data set, which pyarrow does not take apart
                 if isinstance(error, self._arrow.ArrowException):
                     raise
+                schemas = {file: self.dataset.format.inspect(file, self.dataset.filesystem) for file in self._seen}
+                every = {*self.dataset.schema.names}
+                self._require_columns([(file, there, every - {*there.names}) for file, there in schemas.items()])
                 return [(self.dataset, self.dataset.count_rows())]
+            self._require_columns([(_place(one), one.physical_schema, _partition_names(one)) for one in fragments])
             pieces = []
             for fragment in fragments:
-                self._require_columns(fragment)
                 groups = getattr(fragment, "row_groups", None)
                 if groups is None:
                     pieces.append((fragment, fragment.count_rows()))
@@ -113,15 +119,35 @@ class ParquetStream(Stream):
                     pieces += [(part, group.num_rows) for part, group in zip(parts, groups, strict=True)]
             return pieces
 
-    def _require_columns(self, fragment) -> None:
-        # Arrow would fill a column that a file does not have with missing values.
-        there = {*fragment.physical_schema.names, *_partition_names(fragment)}
-        missing = [name for name in (*self.feature_names, *self.attributes) if name not in there]
-        if missing:
-            raise DataError(
-                f"{getattr(fragment, 'path', 'a part of the data set')} has no column {missing[0]!r}; the first file "
-                f"has. Its columns are {', '.join(fragment.physical_schema.names)}."
-            )
+    def _require_unchanged(self) -> None:
+        """DataError if a file was written since it was looked at first: passes over other rows do not fit together."""
+        for path, seen in _sizes_and_times(self.dataset).items():
+            if (before := self._seen.setdefault(path, seen)) != seen:
+                raise DataError(
+                    f"{path} was written to while it was in use: it had {before[0]} bytes, and has {seen[0]} now, of "
+                    "another time. Begin again when it no longer changes, or read a copy."
+                )
+
+    def _require_columns(self, heads: list) -> None:
+        """DataError unless all files, of which place, schema and keys in the path are given, have the columns alike."""
+        # Arrow would fill a column that a file does not have with missing values, and cast one of another type.
+        for place, there, keys in heads:
+            for name in [name for name in (*self.feature_names, *self.attributes) if name not in keys]:
+                if name not in there.names:
+                    raise DataError(
+                        f"{place} has no column {name!r}; the first file has. Its columns are {', '.join(there.names)}."
+                    )
+                wanted, found = self.dataset.schema.field(name).type, there.field(name).type
+                if self._plain(wanted) != self._plain(found):
+                    raise DataError(
+                        f"column {name!r} is {found} in {place}, but {wanted} in {heads[0][0]}. Write all files with "
+                        "one type for each column."
+                    )
+
+    def _plain(self, kind):
+        """The type of the values, however text and categories are stored."""
+        kind = kind.value_type if self._arrow.types.is_dictionary(kind) else kind
+        return self._arrow.string() if self._arrow.types.is_large_string(kind) else kind
 
     def _batches(self, first: int, at: int) -> Iterator[tuple]:
         held, rows, wanted = [], 0, self.batch_size - at % self.batch_size  # batches end where they do in a whole pass
@@ -148,11 +174,14 @@ class ParquetStream(Stream):
     def _records(self, first: int, columns: list[str]) -> Iterator:
         """Record batches of some columns; read one after the other, so that few are in memory."""
         options = {"columns": columns, "batch_size": min(self.batch_size, CONVERTED), "batch_readahead": 1}
-        for piece, _ in self._pieces[first:]:
+        pieces = self._pieces[first:]
+        self._require_unchanged()
+        for piece, _ in pieces:
             whole = piece is self.dataset
             more = {"fragment_readahead": 1} if whole else {"schema": self.dataset.schema}
             with self._reading(getattr(piece, "path", "the data set")):
-                yield from piece.to_batches(**options, **more)
+                yield from piece.to_batches(**options, **more, **_checked_pages(piece))
+        self._require_unchanged()
 
     def _batch(self, records: list, at: int) -> tuple:
         d = self.n_features
@@ -226,6 +255,27 @@ def _dataset(path):
         return dataset.dataset(
             [str(file) for file in files], format=formats.pop(), partitioning=partitioning, partition_base_dir=base
         )
+
+
+def _sizes_and_times(source) -> dict[str, tuple]:
+    """Size and time of change of each file of a data set; of one in memory, or of several data sets, nothing."""
+    files = getattr(source, "files", [])
+    return (
+        {found.path: (found.size, found.mtime_ns) for found in source.filesystem.get_file_info(files)} if files else {}
+    )
+
+
+def _checked_pages(piece) -> dict:
+    """The option with which the pages of Parquet files are compared with their checksums."""
+    from pyarrow import dataset
+
+    parquet = isinstance(getattr(piece, "format", None), dataset.ParquetFileFormat)
+    options = dataset.ParquetFragmentScanOptions(page_checksum_verification=True)
+    return {"fragment_scan_options": options} if parquet else {}
+
+
+def _place(fragment) -> str:
+    return getattr(fragment, "path", "a part of the data set")
 
 
 def _partition_names(fragment) -> tuple[str, ...]:

@@ -2,6 +2,7 @@
 
 import warnings
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Literal
 
@@ -41,7 +42,8 @@ class ImageFolderStream(Stream):
     batch_size : int
         Images held at once.
     on_unreadable : {"error", "skip"}
-        "skip" leaves missing and damaged images out and says in a warning after every pass how many and which.
+        "skip" leaves missing and damaged images out, and those of more pixels than Pillow opens (178 million unless
+        told otherwise), and says in a warning after every pass how many and which.
 
     Attributes
     ----------
@@ -105,12 +107,12 @@ class ImageFolderStream(Stream):
         if self._size is None:
             for name in self._names:
                 try:
-                    with self._image.open(self.folder / name) as opened:
+                    with self._opened(self.folder / name) as opened:
                         self._size = opened.height, opened.width
                     break
-                except (OSError, SyntaxError) as error:
+                except _UnreadableError as error:
                     if self.on_unreadable == "error":
-                        raise DataError(_unreadable(self.folder / name, error)) from error
+                        raise DataError(str(error)) from error.__cause__
             else:
                 raise self._none_readable()
         return self._size
@@ -186,11 +188,8 @@ class ImageFolderStream(Stream):
             yield X, labels
 
     def _read(self, path: Path, size: tuple[int, int]) -> np.ndarray:
-        try:
-            with self._image.open(path) as opened:
-                shown = opened.convert("L" if self.grey else "RGB")
-        except (OSError, SyntaxError) as error:  # what Pillow raises for damaged and truncated files
-            raise _UnreadableError(_unreadable(path, error)) from error
+        with self._opened(path) as opened:
+            shown = opened.convert("L" if self.grey else "RGB")
         if self.size is not None:
             shown = shown.resize((size[1], size[0]), self._image.Resampling.BOX)
         elif (shown.height, shown.width) != size:
@@ -199,6 +198,18 @@ class ImageFolderStream(Stream):
                 "different sizes make rows of one length only after size=(height, width)."
             )
         return np.asarray(shown).ravel()
+
+    @contextmanager
+    def _opened(self, path: Path) -> Iterator:
+        """The image at a path; what Pillow raises inside is raised as ``_UnreadableError``."""
+        try:
+            if path.exists() and not path.is_file():
+                raise OSError("it is no file")  # and might never end
+            with self._image.open(path) as opened:
+                yield opened
+        # Damaged and hostile files end in errors of any kind: OSError, SyntaxError, DecompressionBombError, ...
+        except Exception as error:
+            raise _UnreadableError(_unreadable(path, error)) from error
 
     def _none_readable(self) -> DataError:
         return DataError(

@@ -1,5 +1,6 @@
 """Blocks of rows for the noisy power method: from a stream, from known moments, or summed on a cluster."""
 
+import hashlib
 from collections.abc import Iterator
 from functools import partial
 from itertools import chain
@@ -9,13 +10,15 @@ import numpy as np
 from ..core.dask_tables import DaskStream
 from ..core.errors import DataError, GroupError
 from ..core.groups import encode_groups, label_text, positions, union_labels
-from ..core.inputs import row_blocks
+from ..core.inputs import row_blocks, rows_of
 from ..core.moments import GroupMoments
 from ..core.streams import Stream, in_batch
 from .noisy_power import BlockSums, Operand, batch_sums
 
 #: Rows multiplied at once, in numbers: 128 MiB of single precision. A batch larger than that is cut.
 STEP_ENTRIES = 2**25
+#: Rows by which a stream is known again.
+FIRST_ROWS = 1024
 
 
 class BlockReader:
@@ -85,6 +88,7 @@ class BlockReader:
         self.labels = found if expected is None else encode_groups(expected)[0]
         if self.one_shot:
             self._batches = chain([first], batches)
+        self.first_rows = digest_of(*first)
         return np.asarray(first[0])
 
 
@@ -148,7 +152,7 @@ class DaskReader:
         else:
             self.labels = self.table.labels if self.table.labels is not None else self._survey()
         self.d = self.table.n_features
-        self.dtype, self.origin = self._first()
+        self.dtype, self.origin, self.first_rows = self._first()
 
     def start_pass(self, row: int = 0) -> None:
         """Begin at a row of the table, which must be the first of a chunk."""
@@ -189,9 +193,9 @@ class DaskReader:
         labels, self._sizes = self.table.map_reduce(labels_and_size, gathered, self.client, groups_only=True)
         return self._found(labels)
 
-    def _first(self) -> tuple[np.dtype, np.ndarray]:
+    def _first(self) -> tuple[np.dtype, np.ndarray, str]:
         ones = (slice(number, number + 1) for number in range(len(self.table.chunks)))
-        seen = (self.table.map_reduce(type_and_mean, added, self.client, chunks=one) for one in ones)
+        seen = (self.table.map_reduce(first_sight, added, self.client, chunks=one) for one in ones)
         return self._found(next((found for found in seen if found is not None), None))
 
     def _found(self, value):
@@ -237,12 +241,21 @@ def gathered(parts: list[tuple]) -> tuple[np.ndarray | None, list[int]]:
     return (union_labels(*some) if some else None), [n for _, sizes in parts for n in sizes]
 
 
-def type_and_mean(X, groups, operand=None) -> tuple[np.dtype, np.ndarray] | None:
-    """Precision of the computation and a point near the data; None for a chunk without rows."""
+def first_sight(X, groups, operand=None) -> tuple[np.dtype, np.ndarray, str] | None:
+    """Precision of the computation, a point near the data, the digest of the first rows; None for a chunk without."""
     n, d, rows = row_blocks(X)
     if n == 0:
         return None
     block = np.asarray(rows(0, min(n, max(STEP_ENTRIES // d, 1))))
     mean = block.mean(axis=0, dtype=np.float64)
     # Where the mean is not finite, the first block will name the entry.
-    return precision_of(block.dtype), (mean if np.isfinite(mean).all() else np.zeros(d))
+    return precision_of(block.dtype), (mean if np.isfinite(mean).all() else np.zeros(d)), digest_of(block, groups)
+
+
+def digest_of(X: np.ndarray, groups) -> str:
+    """SHA-256 of the first rows of a batch with their groups."""
+    first = np.ascontiguousarray(X[:FIRST_ROWS], dtype=np.float64)
+    labels, codes = encode_groups(rows_of(groups, 0, len(first)))
+    whole = hashlib.sha256(first)
+    whole.update(f"{first.shape} {labels.tolist()} {codes.tolist()}".encode())
+    return whole.hexdigest()
