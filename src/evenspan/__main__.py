@@ -1,5 +1,18 @@
-"""``python -m evenspan``: the command of the library."""
+"""The command ``evenspan``, also ``python -m evenspan``: signals are listened to before anything else is imported."""
 
-from .cli import main
+from .core.ending import guarded
 
-main()
+
+def _work() -> None:
+    from .cli import app
+
+    app()
+
+
+def main() -> None:
+    """Entry point of the command ``evenspan``."""
+    guarded(_work)
+
+
+if __name__ == "__main__":
+    main()

@@ -7,7 +7,7 @@ from typer.core import TyperGroup
 
 from . import __version__
 from .auditing.command import audit
-from .core.errors import TOLD, FairError
+from .core.errors import TOLD, FairError, told
 
 
 class Group(TyperGroup):
@@ -17,7 +17,7 @@ class Group(TyperGroup):
         try:
             return super().invoke(ctx)
         except FairError as error:
-            typer.echo(f"Error: {error}", err=True)
+            typer.echo(f"Error: {told(error)}", err=True)
             raise typer.Exit(TOLD) from None
 
 
@@ -51,8 +51,3 @@ def _version(asked: bool) -> None:
 
 app = command("Fair principal components for a table of your own.")
 app.command("audit")(audit)
-
-
-def main() -> None:
-    """Entry point of the command ``evenspan``."""
-    app()

@@ -12,7 +12,7 @@ from sklearn.base import clone
 import evenspan
 from evenspan.auditing.fitting import BINARY, QUICK, chosen_methods, fit_method
 from evenspan.auditing.judge import COLUMNS, METRICS
-from evenspan.auditing.writing import file_name, require_free, transformer_names, write
+from evenspan.auditing.writing import file_name, harmless, transformer_names, write
 from evenspan.core.errors import ComponentsError, ConfigurationError, FairError, GroupError
 from evenspan.methods import METHODS
 
@@ -240,7 +240,35 @@ def test_an_earlier_audit_is_replaced_and_nothing_else(small, tmp_path):
     other = tmp_path / "file"
     other.write_text("mine")
     with pytest.raises(ConfigurationError, match="is a file"):
-        require_free(other)
+        write(small, other)
+
+
+def test_a_text_that_a_spreadsheet_would_compute_is_written_as_text(small, tmp_path, monkeypatch):
+    cells = [
+        "=1+1",
+        "+A1",
+        "-x",
+        "@SUM(A1)",
+        "\t=1",
+        "\r=1",
+        "plain",
+        "",
+        "-5",
+        "+2.5e3",
+        "a=b",
+        "'=1",
+        np.nan,
+        None,
+        7,
+    ]
+    shown = ["'=1+1", "'+A1", "'-x", "'@SUM(A1)", "'\t=1", r"\r=1", *cells[6:]]
+    table = pd.DataFrame({"column": cells, "value": np.linspace(-1.0, 1.0, len(cells))})
+    monkeypatch.setitem(small.tables, "columns", table)
+    write(small, tmp_path / "report")
+    assert harmless(table)["column"].astype(object).map(repr).tolist() == [repr(cell) for cell in shown]
+    again = pd.read_csv(tmp_path / "report" / "tables" / "columns.csv", keep_default_na=False)
+    assert again["column"].tolist()[:6] == shown[:6]
+    np.testing.assert_allclose(again["value"], table["value"])
 
 
 def test_a_run_that_fails_leaves_no_report(small, tmp_path, monkeypatch):

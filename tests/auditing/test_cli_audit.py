@@ -3,10 +3,8 @@
 import json
 import os
 import shlex
-import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pandas as pd
@@ -99,30 +97,6 @@ def test_an_error_of_evenspan_arrives_as_one_line(table):
     assert sorted(path.name for path in table.parent.iterdir()) == [table.name]
 
 
-def _ended_by_ctrl_c():
-    # a shell starts what it runs in the background deaf to it, and so would be whatever the tests start
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
-
-
-@pytest.mark.slow
-def test_an_interrupted_audit_leaves_nothing(table):
-    process = subprocess.Popen(
-        [*COMMAND, table.name, *QUICK, "-o", "report"], cwd=table.parent, env=environment(), text=True,
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE, preexec_fn=_ended_by_ctrl_c,
-    )  # fmt: skip
-    deadline = time.monotonic() + 120
-    while not any(path.name.startswith(".report.") for path in table.parent.iterdir()):
-        assert time.monotonic() < deadline
-        assert process.poll() is None, process.stderr.read()
-        time.sleep(0.1)
-    time.sleep(2.0)
-    process.send_signal(signal.SIGINT)
-    _, said = process.communicate(timeout=120)
-    assert process.returncode == 130, said
-    assert "Interrupted. Nothing was written to report." in said
-    assert [path.name for path in table.parent.iterdir()] == [table.name]
-
-
 @pytest.mark.slow
 def test_what_is_no_error_of_evenspan_keeps_the_notebook(table, monkeypatch):
     broken = json.loads(notebook.source().read_text())
@@ -139,13 +113,16 @@ def test_what_is_no_error_of_evenspan_keeps_the_notebook(table, monkeypatch):
 def test_refused_before_a_kernel_is_started(table, monkeypatch):
     monkeypatch.chdir(table.parent)
     monkeypatch.setattr(notebook, "_execute", lambda *_: pytest.fail("the kernel was started"))
+    (table.parent / "mine").mkdir()
+    (table.parent / "mine" / "letter.txt").touch()
     for words, said in (
         ("-k 3..1", "-k '3..1' cannot be read"),
         ("-k many", "3, or 2,5, or 1..10"),
         ("--missing ignore", "error, drop, mean, indicator"),
-        ("--concern all", "losses, errors, means"),
+        ("--concern all", "'losses', 'errors', 'means'"),
         ("-m all -m LEACE", "--methods all goes with no other"),
-        ("-o .", "not from an audit (my people.csv)"),
+        ("-o .", "The table my people.csv is in ."),
+        ("-o mine", "not from an audit (letter.txt)"),
         ("-o ./my\\ people.csv", "is a file"),
     ):
         result = CliRunner().invoke(cli.app, ["audit", table.name, "-s", "team", *shlex.split(words)])
@@ -165,16 +142,6 @@ def test_a_missing_package_is_named_with_its_extra(table, monkeypatch):
     monkeypatch.setattr(notebook, "NEEDED", ("papermill", "no_such_package"))
     with pytest.raises(ConfigurationError, match=r"no_such_package.*evenspan\[audit\]"):
         notebook.run({}, table.parent / "report")
-
-
-def test_an_earlier_audit_goes_only_when_the_new_one_is_there(tmp_path):
-    new, old = tmp_path / ".new", tmp_path / "report"
-    for folder, text in ((new, "new"), (old, "old")):
-        folder.mkdir()
-        (folder / "report.html").write_text(text)
-    notebook._give_name(new, old)
-    assert (old / "report.html").read_text() == "new"
-    assert [path.name for path in tmp_path.iterdir()] == ["report"]
 
 
 def test_progress_is_followed_line_by_line(tmp_path):

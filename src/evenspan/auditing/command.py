@@ -11,14 +11,19 @@ from typing import Annotated
 
 import typer
 
-from ..core.errors import ConfigurationError, FairError
+from ..core.errors import ConfigurationError, LimitError, told
+from ..core.limits import TABLE
+from .places import target as place_of
 
 MISSING = ("error", "drop", "mean", "indicator")
+_NO_TEXT = re.compile("[\x00\ud800-\udfff]")
 CONCERNS = ("losses", "errors", "means")
 
 
 def audit(
-    table: Annotated[Path, typer.Argument(metavar="TABLE", help="CSV, TSV, Parquet, Arrow, Feather or Excel.")],
+    table: Annotated[
+        str, typer.Argument(metavar="TABLE", help="CSV, TSV, Parquet, Arrow, Feather or Excel (also FILE::SHEET).")
+    ],
     sensitive: Annotated[
         list[str],
         typer.Option("--sensitive", "-s", metavar="COL", help="Column whose groups are compared; may be repeated."),
@@ -61,14 +66,9 @@ def audit(
 
     Writes report.html, the executed notebook, tables, figures and fitted transformers to a folder.
     """
-    if not table.exists():
-        raise ConfigurationError(f"There is no {table} in {Path.cwd()}. Give the path of a table.")
-    for option, given, known in (("--missing", missing, MISSING), ("--concern", concern, CONCERNS)):
-        if given not in known:
-            raise ConfigurationError(f"{option} {given!r} is not known. Choose one of {', '.join(known)}.")
-    folder = Path(os.path.normpath(Path.cwd() / output))
+    folder = place_of(output)
     parameters = {
-        "table": _seen_from(folder, table),
+        "table": _seen_from(folder, table, output),
         "sensitive": list(sensitive),
         "target": target,
         "k": None if k is None else sizes(k),
@@ -83,18 +83,13 @@ def audit(
         "n_boot": bootstrap,
         "random_state": seed,
     }
+    _require_named(parameters)
     from . import notebook
+    from .run import require_arguments
 
-    try:
-        with _shown() as follow:
-            notebook.run(parameters, folder, overwrite=overwrite, follow=follow)
-    except KeyboardInterrupt:
-        typer.echo(f"Interrupted. Nothing was written to {output}.", err=True)
-        raise typer.Exit(130) from None
-    except FairError as error:
-        # The notebook sees the table from the folder of the report; the user sees both from here.
-        said = str(error).replace(parameters["table"], str(table)).replace(str(folder), str(output))
-        raise type(error)(said) from None
+    require_arguments(**{name: parameters[name] for name in parameters if name not in ("table", "standardize")})
+    with _shown() as follow:
+        notebook.run(parameters, folder, overwrite=overwrite, shown=output, table=table, follow=follow)
     _tell(folder, output)
 
 
@@ -102,14 +97,24 @@ def sizes(text: str) -> list[int]:
     """Numbers of components from ``3``, ``2,5``, ``1..10`` or a mixture of these."""
     found: list[int] = []
     for part in text.split(","):
-        match = re.fullmatch(r"\s*(\d+)\s*(?:\.\.\s*(\d+)\s*)?", part)
-        first, last = (int(match[1]), int(match[2] or match[1])) if match else (0, 0)
+        match = re.fullmatch(r"\s*([0-9]+)\s*(?:\.\.\s*([0-9]+)\s*)?", part)
+        first, last = (_number(match[1]), _number(match[2] or match[1])) if match else (0, 0)
         if not 1 <= first <= last:
             raise ConfigurationError(
-                f"-k {text!r} cannot be read. Give a number, a list or a range: 3, or 2,5, or 1..10."
+                f"-k {text[:40]!r} cannot be read. Give a number, a list or a range: 3, or 2,5, or 1..10."
+            )
+        if last > (most := TABLE["features"][0]):
+            raise LimitError(
+                f"-k {text[:40]} asks for more than {most:,} components; an audit takes at most {most:,} features. "
+                "Ask for fewer."
             )
         found += range(first, last + 1)
     return sorted(set(found))
+
+
+def _number(digits: str) -> int:
+    """The number; of one that is far too large, its first digits are enough."""
+    return int(digits.lstrip("0")[:9] or 0)
 
 
 def _methods(given: list[str] | None) -> list[str] | str | None:
@@ -120,12 +125,32 @@ def _methods(given: list[str] | None) -> list[str] | str | None:
     return list(given) if given else None
 
 
-def _seen_from(folder: Path, table: Path) -> str:
-    """The table's path relative to the report, so that the notebook there can be run again where both have moved."""
+def _require_named(parameters: dict) -> None:
+    """Every name has a character, and is text: a notebook holds no bytes that are none."""
+    for argument, given in parameters.items():
+        for name in given if isinstance(given, list) else [given]:
+            if isinstance(name, str) and (not name or _NO_TEXT.search(name)):
+                raise ConfigurationError(
+                    f"{argument} has {name!r}; needed is at least one character, all of UTF-8. Rename it, or leave the "
+                    "option out."
+                )
+
+
+def _seen_from(folder: Path, table: str, output: Path) -> str:
+    """The table as the notebook in the folder of the report names it, so that both can move together and run again."""
+    name, mark, sheet = table.partition("::")
+    place = place_of(Path(name))
+    if not os.path.exists(place):  # also one whose name is too long
+        raise ConfigurationError(f"There is no {name} in {Path.cwd()}. Give the path of a table.")
+    if folder in place.parents:
+        raise ConfigurationError(
+            f"The table {table} is in {output}, where the report goes. Name another folder with -o."
+        )
     try:
-        return Path(os.path.relpath(table.resolve(), folder.parent.resolve() / folder.name)).as_posix()
+        seen = Path(os.path.relpath(place, folder)).as_posix()
     except ValueError:  # on another drive
-        return str(table.resolve())
+        seen = str(place)
+    return f"{seen}{mark}{sheet}"
 
 
 @contextlib.contextmanager
@@ -141,7 +166,7 @@ def _shown() -> Iterator[Callable[[list[dict]], None]]:
             nonlocal stage
             for step in news:
                 if step["stage"] != stage:
-                    print(step["stage"], file=sys.stderr, flush=True)
+                    print(told(step["stage"]), file=sys.stderr, flush=True)
                 stage = step["stage"]
 
         yield lines
@@ -152,18 +177,18 @@ def _shown() -> Iterator[Callable[[list[dict]], None]]:
 
         def moves(news: list[dict]) -> None:
             for step in news:
-                bar.update(task, description=step["stage"], total=step["total"], completed=step["done"])
+                bar.update(task, description=told(step["stage"]), total=step["total"], completed=step["done"])
 
         yield moves
 
 
 def _tell(folder: Path, output: Path) -> None:
     """Say where everything is, and the recommendation in one line for each attribute."""
-    typer.echo(f"Report: {output / 'report.html'}")
+    typer.echo(told(f"Report: {output / 'report.html'}"))
     parts = [f"{output / 'audit.ipynb'} (open, change, run again)"]
     for name, what in (("tables", "CSV files"), ("figures", "figures"), ("transformers", "fitted transformers")):
         parts.append(f"{output / name} ({sum(1 for _ in (folder / name).iterdir())} {what})")
-    typer.echo("Beside it: " + ", ".join(parts))
+    typer.echo(told("Beside it: " + ", ".join(parts)))
     settings = json.loads((folder / "settings.json").read_text(encoding="utf-8"))
     for line in [*settings["answers"], *settings["warnings"]]:
-        typer.echo(line)
+        typer.echo(told(line))

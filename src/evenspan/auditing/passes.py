@@ -141,7 +141,7 @@ def read_sample(
         What the analysis sees.
     """
     table = open_table(table)
-    sensitive, exclude, keep = _options(table, sensitive, target, exclude, keep, missing, holdout, intersections)
+    sensitive, exclude, keep = options(table, sensitive, target, exclude, keep, missing, holdout, intersections)
     tell, rng = progress_of(progress), require_generator(random_state)
     for name, value, least in (("n_blocks", n_blocks, 2), ("max_points", max_points, 1), ("min_group", min_group, 1)):
         whole_number(name, value, least)
@@ -204,12 +204,16 @@ def read_sample(
     )
 
 
-def _options(table: Table, sensitive, target, exclude, keep, missing, holdout, intersections) -> list[list[str]]:
-    """The names of the sensitive, the excluded and the kept columns, after every argument has been looked at."""
+def options(table: Table | None, sensitive, target, exclude, keep, missing, holdout, intersections) -> list[list[str]]:
+    """The names of the sensitive, the excluded and the kept columns, after every argument has been looked at.
+
+    Without a table, whether it has columns of these names is not asked.
+    """
     sensitive, exclude, keep = ([one] if isinstance(one, str) else list(one) for one in (sensitive, exclude, keep))
-    for name, columns in (("sensitive", sensitive), ("exclude", exclude), ("keep", keep)):
-        table.require(columns, name)
-    table.require([] if target is None else [target], "target")
+    if table is not None:
+        for name, columns in (("sensitive", sensitive), ("exclude", exclude), ("keep", keep)):
+            table.require(columns, name)
+        table.require([] if target is None else [target], "target")
     if not sensitive or len(set(sensitive)) < len(sensitive):
         raise ConfigurationError(f"sensitive={sensitive!r}; needed is at least one column, and each of them once.")
     if BLOCK in sensitive:

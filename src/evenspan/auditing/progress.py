@@ -10,6 +10,8 @@ import sys
 import time
 from pathlib import Path
 
+from ..core.errors import told
+
 #: Name of the variable that holds the path of the progress file.
 VARIABLE = "EVENSPAN_PROGRESS"
 #: Seconds between two lines about the same stage.
@@ -62,7 +64,7 @@ class LineProgress(Progress):
     def stage(self, name: str, total: float | None = None) -> None:
         """A new piece of work begins: its name is written; the share that is done is not."""
         super().stage(name, total)
-        print(name, file=sys.stderr, flush=True)
+        print(told(name), file=sys.stderr, flush=True)
 
 
 def progress_of(progress: "bool | Progress") -> Progress:

@@ -172,7 +172,7 @@ def _excel(path: Path, sheet: str) -> FrameTable:
     header, empty = named([None if pd.isna(name) else str(name) for name in raw.iloc[0]])
     frame = raw.iloc[1:].infer_objects().reset_index(drop=True)
     frame.columns = _distinct_names(header, path.name)
-    return FrameTable(frame, path.name, notes + empty)
+    return FrameTable(frame, f"{path.name}::{sheet}" if sheet else path.name, notes + empty)
 
 
 def _cells_of(sheet, path: Path) -> pd.DataFrame:

@@ -1,17 +1,17 @@
 """The audit of a table: what principal components do to its groups, what can be done about it, and which to use."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import islice
 from numbers import Integral
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import numpy as np
 import pandas as pd
 from sklearn.pipeline import Pipeline
 
-from ..core.errors import ComponentsError, ConfigurationError
+from ..core.errors import ComponentsError, ConfigurationError, LimitError
 from ..core.estimator import SubspaceEstimator, require_generator
 from ..core.inputs import whole_number
 from ..core.limits import TABLE, require_memory
@@ -19,7 +19,7 @@ from .analyse import Analysis, analyse, kept_groups
 from .fitting import PCA, chosen_methods
 from .frontier import COLUMNS as FRONTIER_COLUMNS
 from .judge import COLUMNS
-from .passes import Sample, read_sample
+from .passes import Sample, options, read_sample
 from .progress import progress_of
 from .recommend import CONCERNS, Recommendation, of_attribute, recommend, require_concern
 
@@ -160,14 +160,17 @@ class Audit:
         Parameters
         ----------
         folder : str or Path
-            A new folder, an empty one, or one that holds an earlier audit and nothing else, which is replaced.
+            A new folder, an empty one, or one that holds an earlier audit and nothing else, not even a hidden file:
+            it is replaced in one step when everything is written, but for the notebook beside it. A link is followed.
             Otherwise nothing is written, and a ConfigurationError names what is in the way.
 
         Returns
         -------
         list of Path
             What was written: ``report.html``, ``tables/*.csv``, ``figures/*.svg``, ``transformers/*.npz`` (as
-            ``evenspan.save`` writes them) and ``settings.json``.
+            ``evenspan.save`` writes them) and ``settings.json``. In the CSV files a text that a spreadsheet would take
+            for a formula (it begins with ``=``, ``+``, ``-``, ``@``, a tab or a line break, and is no number) has an
+            apostrophe before it, and a carriage return is written ``\\r``.
         """
         from .writing import write
 
@@ -207,7 +210,7 @@ def audit(
     target : str, optional
         A column to be predicted later; never a feature. No method looks at it; classifiers say how much of it is left.
     k : int or list of int, optional
-        Numbers of components; all from 1 to 10, and below the number of features, unless given.
+        Numbers of components, at most 10,000; all from 1 to 10, and below the number of features, unless given.
     methods : list of str or "all", optional
         Names of methods (``evenspan.methods.METHODS``); the quick ones unless given: those that
         moments determine, for as many groups as there are. "all" adds those that need points, which are fitted to at
@@ -231,7 +234,7 @@ def audit(
         Columns of numbers that are features although they look as if they numbered the rows, which are left out
         otherwise.
     n_boot : int
-        Samples for the intervals.
+        Samples for the intervals, from 20 to 100,000.
     random_state : None, int or Generator
         Decides the split, the blocks, the samples and whatever a method draws. The same number gives the same tables.
     progress : bool
@@ -275,10 +278,12 @@ def audit(
     >>> found.pipeline().transform(table).shape
     (500, 2)
     """
-    require_concern(concern)
-    n_boot = whole_number("n_boot", n_boot, 20)
-    require_memory(SAMPLE_BYTES * n_boot, f"n_boot={n_boot:,}", "Ask for fewer samples: 1,000 are usual.")
-    tell, asked = progress_of(progress), _asked(k)
+    asked = require_arguments(
+        sensitive=sensitive, target=target, k=k, methods=methods, concern=concern, missing=missing,
+        intersections=intersections, holdout=holdout, exclude=exclude, keep=keep, n_boot=n_boot,
+        random_state=random_state,
+    )  # fmt: skip
+    tell = progress_of(progress)
     seed = int(require_generator(random_state).integers(2**31))
     sample = read_sample(
         table, sensitive=sensitive, target=target, missing=missing, intersections=intersections,
@@ -298,6 +303,21 @@ def audit(
         "warnings": list(sample.warnings),
     }  # fmt: skip
     return _audit(sample, sizes, names, settings, found, concern)
+
+
+def require_arguments(
+    *, sensitive, target, k, methods, concern, missing, intersections, holdout, exclude, keep, n_boot, random_state
+) -> tuple[int, ...] | None:
+    """Refuse what no table can be audited with; the numbers of components that were asked for."""
+    require_concern(concern)
+    if whole_number("n_boot", n_boot, 20) > (most := TABLE["draws"][0]):
+        raise LimitError(f"n_boot={n_boot:,}; needed are at most {most:,} draws: {TABLE['draws'][1]}. Ask for fewer.")
+    require_memory(SAMPLE_BYTES * n_boot, f"n_boot={n_boot:,}", "Ask for fewer draws: 1,000 are usual.")
+    asked = _asked(k)
+    require_generator(random_state)
+    chosen_methods(methods, [2])
+    options(None, sensitive, target, exclude, keep, missing, holdout, intersections)
+    return asked
 
 
 def _audit(sample, sizes, names, settings, found: Mapping[str, Analysis], concern) -> Audit:
@@ -359,17 +379,17 @@ def _notes(sample: Sample, methods: pd.DataFrame, advice: Mapping[str, Recommend
 def _asked(k) -> tuple[int, ...] | None:
     if k is None:
         return None
-    given = [k] if isinstance(k, str) or not np.iterable(k) else k
-    most, found = TABLE["features"][0], set()
-    for one in given:  # which may be a range that no memory holds
-        if whole_number("k", one, 1) >= most:
-            raise ComponentsError(
-                f"k={one:,}; an audit takes at most {most:,} features, and k below that. Ask for fewer."
-            )
-        found.add(int(one))
-    if not found:
+    one = isinstance(k, str) or not isinstance(k, Iterable)
+    most = TABLE["features"][0]
+    given = [k] if one else list(islice(k, most + 1))
+    if not given:
         raise ConfigurationError("k is empty; needed are whole numbers of components, or None for 1 to 10.")
-    return tuple(sorted(found))
+    if len(given) > most or max(whole_number("k", one, 1) for one in given) > most:
+        raise LimitError(
+            f"k asks for more than {most:,} components, or for more numbers than that; an audit takes at most {most:,} "
+            "features. Ask for fewer."
+        )
+    return tuple(sorted({int(one) for one in given}))
 
 
 def _sizes(asked: tuple[int, ...] | None, d: int) -> tuple[int, ...]:

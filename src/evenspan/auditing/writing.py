@@ -2,24 +2,29 @@
 
 import importlib.metadata
 import json
+import os
 import platform
 import pprint
 import re
 import shlex
-import shutil
-import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..core.errors import ConfigurationError
+from pandas.api.types import is_numeric_dtype
+
 from .page.blocks import svg
+from .places import REPORT, SETTINGS, placed
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from .run import Audit
 
-SETTINGS, REPORT = "settings.json", "report.html"
-#: The executed notebook of the command line lies beside the report.
-NOTEBOOK = "audit.ipynb"
+#: Name of the variable with the folder that a notebook fills for the command that executes it.
+STAGE = "EVENSPAN_STAGE"
+#: What a cell begins with that a spreadsheet computes, and what a number looks like, which may begin so.
+FORMULA = "=+-@\t\n＝＋－＠"
+NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 #: Packages that decide a number, with evenspan first.
 PACKAGES = ("evenspan", "numpy", "scipy", "pandas", "scikit-learn", "threadpoolctl")
 #: What an audit calls a table that is no file.
@@ -44,47 +49,11 @@ _ARGUMENTS = (
 
 def write(audit: "Audit", folder: Path) -> list[Path]:
     """Write everything; see ``Audit.write``."""
-    require_free(folder)
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    fresh = not folder.exists()
-    # Inside an existing folder, which may be the one that this process works in; beside one that is not there yet.
-    stage = Path(tempfile.mkdtemp(prefix=".audit-", dir=folder.parent if fresh else folder))
-    try:
+    if os.environ.get(STAGE) == os.path.abspath(folder):  # the command gives it its name
+        return [folder / name for name in _fill(audit, folder)]
+    with placed(folder, replace=True) as stage:
         names = _fill(audit, stage)
-        if fresh:
-            stage.chmod(0o755)  # mkdtemp makes it private
-            stage.rename(folder)
-        else:
-            _replace(stage, folder)
-    finally:
-        shutil.rmtree(stage, ignore_errors=True)
     return [folder / name for name in names]
-
-
-def require_free(folder: Path) -> None:
-    """Refuse a folder that holds anything but an earlier audit; hidden files do not count."""
-    if not folder.exists():
-        return
-    if not folder.is_dir():
-        raise ConfigurationError(
-            f"{folder} is a file; needed is the name of a folder for the report. Name another one."
-        )
-    there = {path.relative_to(folder).as_posix() for path in folder.rglob("*") if not path.is_dir()}
-    there = {name for name in there if not any(part.startswith(".") for part in name.split("/"))}
-    foreign = sorted(there - {NOTEBOOK, SETTINGS, *_written(folder)})
-    if foreign:
-        raise ConfigurationError(
-            f"{folder} holds {len(foreign)} file(s) that are not from an audit ({', '.join(foreign[:5])}"
-            f"{', ...' if len(foreign) > 5 else ''}). Nothing was written; name another folder, or move them away."
-        )
-
-
-def _written(folder: Path) -> list[str]:
-    """The files that an earlier audit says it has written."""
-    try:
-        return [str(name) for name in json.loads((folder / SETTINGS).read_text(encoding="utf-8"))["files"]]
-    except (OSError, ValueError, KeyError, TypeError):
-        return []
 
 
 def _fill(audit: "Audit", stage: Path) -> list[str]:
@@ -94,7 +63,7 @@ def _fill(audit: "Audit", stage: Path) -> list[str]:
         (stage / name).mkdir()
     (stage / REPORT).write_text(audit.to_html(), encoding="utf-8")
     for name, table in audit.tables.items():
-        table.to_csv(stage / "tables" / f"{name}.csv", index=False, lineterminator="\n")
+        harmless(table).to_csv(stage / "tables" / f"{name}.csv", index=False, lineterminator="\n")
     # Figures that somebody has asked for may have been changed since; otherwise they are those of the report.
     own = vars(audit).get("figures")
     drawings = audit.drawings if own is None else {name: svg(figure) for name, figure in own.items()}
@@ -109,15 +78,20 @@ def _fill(audit: "Audit", stage: Path) -> list[str]:
     return [*names, SETTINGS]
 
 
-def _replace(stage: Path, folder: Path) -> None:
-    """Move what is in the stage to its places, the settings last: they list what belongs to the report."""
-    old = set(_written(folder))
-    new = sorted(path.relative_to(stage) for path in stage.rglob("*") if path.is_file())
-    for name in sorted(new, key=lambda path: path.as_posix() == SETTINGS):
-        (folder / name).parent.mkdir(exist_ok=True)
-        (stage / name).replace(folder / name)
-    for name in old - {path.as_posix() for path in new}:
-        (folder / name).unlink(missing_ok=True)
+def harmless(table: "pd.DataFrame") -> "pd.DataFrame":
+    """The table with an apostrophe before each text that a spreadsheet would take for a formula; numbers stay.
+
+    A carriage return, which would begin a row, is written as the two characters ``\\r``.
+    """
+
+    def cell(value):
+        if not isinstance(value, str):
+            return value
+        value = value.replace("\r", "\\r")
+        return f"'{value}" if value and value[0] in FORMULA and not NUMBER.fullmatch(value) else value
+
+    texts = [name for name in table if not is_numeric_dtype(table[name])]
+    return table.assign(**{name: table[name].map(cell) for name in texts})
 
 
 def answer(found) -> str:

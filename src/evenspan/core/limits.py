@@ -7,7 +7,7 @@ from .errors import LimitError
 
 #: No more of the memory that is free now is asked for by one step.
 SHARE = 0.8
-#: What a table may have at most, and why; said before the work that it would spoil.
+#: What an audit takes at most, and why; said before the work that it would spoil.
 TABLE: dict[str, tuple[int, str]] = {
     "columns": (20_000, "every column is looked at in each batch of rows"),
     "features": (500, "methods and frontiers solve hundreds of eigenvalue problems of that order: 500 take minutes"),
@@ -17,6 +17,7 @@ TABLE: dict[str, tuple[int, str]] = {
     "characters of a line": (2**26, "a line of text is held in memory as a whole"),
     "cells of a sheet": (2**27, "a sheet is held in memory as a whole, empty cells between others included"),
     "digits": (308, "numbers are float64"),
+    "draws": (100_000, "1,000 are usual, and the intervals of so many are exact to two digits"),
 }
 
 

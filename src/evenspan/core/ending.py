@@ -1,0 +1,69 @@
+"""A command that is ended by a signal: at any moment one line and the code that shells expect, never a traceback."""
+
+import contextlib
+import signal
+import sys
+import time
+from collections.abc import Callable, Iterator
+
+from .errors import told
+
+#: The signals that ask a process to end.
+SIGNALS = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))
+#: Seconds after a signal in which others are not listened to: it cleans up.
+PAUSE = 2.0
+
+
+class Ended(SystemExit):
+    """Raised where a signal found the work; ``what`` is said after the name of the signal."""
+
+    def __init__(self, number: int):
+        super().__init__(128 + number)
+        self.name, self.what = signal.Signals(number).name, "Nothing was written."
+
+    def __str__(self):
+        head = "Interrupted." if self.name == "SIGINT" else f"Ended by {self.name}."
+        return f"{head} {self.what}"
+
+
+_depth, _late = 0, 0
+
+
+@contextlib.contextmanager
+def held() -> Iterator[None]:
+    """Inside, a signal waits: what may not be left half done is done."""
+    global _depth, _late
+    _depth += 1
+    try:
+        yield
+    finally:
+        _depth -= 1
+        if _late and not _depth:
+            number, _late = _late, 0
+            raise Ended(number)
+
+
+def guarded(work: Callable[[], None]) -> None:
+    """Do the work of a command; a signal is raised in it as ``Ended`` and told in one line."""
+    last = -PAUSE
+
+    def end(number, _):
+        nonlocal last
+        global _late
+        if _depth:
+            _late = number
+        elif time.monotonic() - last >= PAUSE:
+            last = time.monotonic()
+            raise Ended(number)
+
+    try:
+        for number in SIGNALS:
+            if signal.getsignal(number) is not signal.SIG_IGN:  # as nohup asks
+                signal.signal(number, end)
+        work()
+    except Ended as ended:
+        print(told(ended), file=sys.stderr)
+        raise
+    finally:
+        for number in SIGNALS:  # all is done; what is left is the end of the process
+            signal.signal(number, signal.SIG_IGN)
