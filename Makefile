@@ -41,12 +41,12 @@ env:
 	  cat requirements.lock pyproject.toml > .venv/.installed-from; \
 	fi
 
-# Snakemake's own lock outlives a killed run and would stop the next one; a process number does not.
+# Snakemake's own lock outlives a killed run and would stop the next one; this one ends with the processes that have it.
 define snakemake
-@mkdir -p .snakemake; \
-if [ -f .snakemake/make.pid ] && kill -0 "$$(cat .snakemake/make.pid)" 2>/dev/null; then \
+@mkdir -p .snakemake; exec 9>> .snakemake/make.pid; \
+if ! $(BIN)/python -c 'import fcntl; fcntl.flock(9, fcntl.LOCK_EX | fcntl.LOCK_NB)' 2>/dev/null; then \
   echo "Process $$(cat .snakemake/make.pid) is already making something in this folder. Wait for it, or stop it."; exit 1; fi; \
-echo $$$$ > .snakemake/make.pid; trap 'rm -f .snakemake/make.pid' EXIT; \
+echo $$$$ > .snakemake/make.pid; \
 $(THREADS) $(BIN)/python -m snakemake --cores $(JOBS) --nolock --scheduler greedy --rerun-incomplete --keep-going --quiet all -- $(1)
 endef
 
@@ -74,9 +74,10 @@ else
 	$(BIN)/python -m compendium verify --part $(PART) --seconds $(SECONDS_EACH) --jobs $(JOBS)
 endif
 
-# Every theorem, data set, notebook and page; with ALL=1 each rule on further cases as well, as before a release.
+# Every theorem, data set, notebook and page; with ALL=1 each rule on further cases as well, as before a release. Then
+# what the property tests counted goes to data/outcomes, for the page "How it fails"; python -m compendium ledger seals it.
 test: env
-	$(THREADS) $(BIN)/python -m pytest -n $(JOBS) --dist worksteal $(if $(ALL),--exhaustive)
+	$(THREADS) $(BIN)/python -m pytest -n $(JOBS) --dist worksteal $(if $(ALL),--exhaustive --outcomes data/outcomes)
 
 serve: env
 	@test -f _build/html/index.html || { echo "There is no book yet: run 'make book' first."; exit 1; }

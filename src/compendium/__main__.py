@@ -1,5 +1,15 @@
-"""``python -m compendium``: what is stored, run, verified, written and kept."""
+"""``python -m compendium``: what is stored, run, verified, written and kept; signals are listened to before all."""
 
-from .cli import app
+import sys
 
-app(prog_name="python -m compendium")
+from evenspan.core.ending import guarded
+
+
+def _work() -> None:
+    from .cli import app
+
+    sys.stdout.reconfigure(errors="backslashreplace")  # a name need not be text
+    app(prog_name="python -m compendium")
+
+
+guarded(_work)

@@ -170,7 +170,7 @@ class Experiment(Entry):
 def catalogue() -> dict[str, Experiment]:
     """All experiments, in the order of ``experiments.yml``."""
     path = root() / "experiments.yml"
-    return dict(_catalogue(path.name, path.read_text(encoding="utf-8")))
+    return dict(_catalogue(path.name, path.read_bytes()))
 
 
 def experiment(name: str) -> Experiment:
@@ -215,10 +215,10 @@ class StrictLoader(yaml.CSafeLoader):
 
 
 @lru_cache(maxsize=4)
-def _catalogue(name: str, text: str) -> Mapping[str, Experiment]:
+def _catalogue(name: str, content: bytes) -> Mapping[str, Experiment]:
     try:
-        entries = yaml.load(text, Loader=StrictLoader)
-    except yaml.YAMLError as error:
+        entries = yaml.load(content.decode(), Loader=StrictLoader)
+    except (yaml.YAMLError, ValueError, TypeError, RecursionError) as error:  # YAML may name a date that there is not
         raise RegistryError(f"{name} is not valid YAML: {error}. Correct it.") from error
     if not isinstance(entries, dict) or not entries:
         raise RegistryError(f"{name} must be a mapping of experiment names to entries, but holds {entries!r}.")
@@ -230,6 +230,8 @@ def _catalogue(name: str, text: str) -> Mapping[str, Experiment]:
             found[str(key)] = Experiment(id=str(key), **entry)
         except (ConfigurationError, RegistryError) as error:
             raise type(error)(f"{name}, {key}: {error}") from None
+        except TypeError as error:  # a field without a name that is a text, or named id
+            raise RegistryError(f"{name}, {key}: {error}. Correct it there.") from None
         except ValidationError as error:
             raise RegistryError(f"{name}, {key}: {said(error)}. Correct it there.") from None
     return found

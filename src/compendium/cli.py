@@ -4,9 +4,10 @@ Everything is imported where it is needed, so that help appears at once. Numbers
 whose numerical libraries use one thread, so that they do not depend on the number of cores.
 """
 
+import contextlib
+import math
 import os
 import shutil
-import subprocess
 import sys
 from collections.abc import Iterable
 from pathlib import Path
@@ -16,12 +17,28 @@ import typer
 from typer.core import TyperCommand
 
 from evenspan.cli import Group, command
+from evenspan.core.ending import Ended
 from evenspan.core.errors import ConfigurationError
 
 app = command("The reproducible compendium of fair PCA: experiments, data, and the ledger of verdicts.")
 data_app = typer.Typer(cls=Group, no_args_is_help=True, help="Data sets: list, fetch, verify, describe.")
 app.add_typer(data_app, name="data")
 
+
+def _seconds(text: str) -> float:
+    with contextlib.suppress(ValueError):
+        if 0 < (found := float(text)) < math.inf:
+            return found
+    raise typer.BadParameter(f"{text!r} is not a number of seconds above 0.")
+
+
+#: As many processes at once as one may ask for: more than any machine has cores.
+MOST_JOBS = 1024
+_Jobs = Annotated[int | None, typer.Option(min=1, max=MOST_JOBS, help="Processes at once; default one per core.")]
+_Seconds = Annotated[
+    float | None,
+    typer.Option(parser=_seconds, metavar="SECONDS", help="Computing time of a part, or of --touched."),
+]
 
 # -- experiments ------------------------------------------------------------------------------------------------------
 
@@ -63,7 +80,7 @@ def run(
     ] = "embedded",
     execution: Annotated[str | None, typer.Option(help="One of the book's executions.")] = None,
     task: Annotated[str | None, typer.Option(help="Full profile: only this unit, without the notebook.")] = None,
-    jobs: Annotated[int | None, typer.Option(help="Full profile: units at once; default one per core.")] = None,
+    jobs: _Jobs = None,
 ) -> None:
     """Run the notebook of an experiment; in the full profile after the units that are not stored yet.
 
@@ -92,9 +109,9 @@ def run(
             computed, failed = computed + len(ran.units) - len(ran.failed), failed | ran.failed
             if not ran.failed and task is None:
                 _run_notebook(entry, setting | {"profile": "full"})
-    except KeyboardInterrupt:
-        typer.echo("Interrupted. What is finished is stored; the same command continues.", err=True)
-        raise typer.Exit(130) from None
+    except Ended as ended:
+        ended.what = "What is finished is stored; the same command continues."
+        raise
     if task is not None and task not in known:
         raise ConfigurationError(f"{entry.id} has no unit {task}; its units are {', '.join(known)}.")
     kept = len(known if task is None else [task]) - computed - len(failed)
@@ -127,8 +144,8 @@ def verify(
         str | None, typer.Option(metavar="N", help="Numbers drawn at random: a count or, as 5%, a share.")
     ] = None,
     seed: Annotated[str, typer.Option(help="Seed of the sample: any text.")] = "0",
-    part: Annotated[int | None, typer.Option(help="One of the parts of --seconds each; counts on.")] = None,
-    seconds: Annotated[float | None, typer.Option(help="Computing time of a part, or of --touched.")] = None,
+    part: Annotated[int | None, typer.Option(min=0, help="One of the parts of --seconds each; counts on.")] = None,
+    seconds: _Seconds = None,
     cell: Annotated[list[str] | None, typer.Option(help="A cell of the ledger, as TABLE/ROW; may be repeated.")] = None,
     experiment: Annotated[
         list[str] | None, typer.Option(help="All stored tasks of an experiment; may be repeated.")
@@ -139,7 +156,7 @@ def verify(
     ] = False,
     confirm: Annotated[bool, typer.Option("--confirm", help="Note in the records what was found.")] = False,
     files: Annotated[bool, typer.Option("--files", help="Compare the files below data/ with their checksums.")] = False,
-    jobs: Annotated[int | None, typer.Option(help="Tasks at once; default one per core.")] = None,
+    jobs: _Jobs = None,
 ) -> None:
     """Compute stored results again from the raw data and compare them; or check that no file was altered."""
     from . import seals
@@ -275,9 +292,9 @@ def data_moments(name: Name) -> None:
 
     wanted = numeric_environment()
     if not wanted.items() <= os.environ.items():
-        # The numerical libraries are loaded by now and read these settings once: a new process starts with them.
+        # The numerical libraries are loaded by now and read these settings once: another program starts with them.
         command = [sys.executable, "-m", "compendium", "data", "moments", name]
-        raise typer.Exit(subprocess.run(command, env=os.environ | wanted, check=False).returncode)
+        os.execve(sys.executable, command, os.environ | wanted)
     for path in datasets.make_moments(name):
         typer.echo(f"Written: {path}")
 
@@ -289,7 +306,9 @@ _Book = Annotated[Path | None, typer.Option("--book", help="The built book; by d
 
 @app.command()
 def build(
-    cores: Annotated[int | None, typer.Option(min=1, help="Jobs at once; default one per core.")] = None,
+    jobs: Annotated[
+        int | None, typer.Option("--cores", min=1, max=MOST_JOBS, help="Processes at once; default one per core.")
+    ] = None,
 ) -> None:
     """Make the book: the same as 'make book', in the environment that is there."""
     from .paths import root
@@ -297,8 +316,8 @@ def build(
     make = shutil.which("make")
     if make is None:
         raise ConfigurationError("The program 'make' was not found; install it, or call snakemake as Makefile does.")
-    command = [make, "--no-print-directory", "-C", str(root()), "book", *([f"JOBS={cores}"] if cores else [])]
-    raise typer.Exit(subprocess.run(command, check=False).returncode)
+    # In the place of this process, so that whoever ends it ends the build.
+    os.execv(make, [make, "--no-print-directory", "-C", str(root()), "book", *([f"JOBS={jobs}"] if jobs else [])])
 
 
 @app.command()

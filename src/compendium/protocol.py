@@ -38,9 +38,10 @@ import nbformat
 import pandas as pd
 from threadpoolctl import threadpool_limits
 
+from evenspan.core.ending import SIGNALS
 from evenspan.core.errors import TOLD, ConfigurationError, ExecutionError, FairError, FairWarning
 
-from . import paths, provenance, records, store
+from . import paths, processes, provenance, records, store
 from .catalogue import PROFILES, Experiment, experiment, task_id
 from .provenance import RUNS_UNITS
 from .recheck import Comparison, compare, tolerances
@@ -261,11 +262,16 @@ class Replay:
         """
         self.known = list(study.units)
         self.units = [name for name in study.units if self.names is None or name in self.names]
-        if self.folder is None:
-            self.units = _not_stored(study, self.units)
         jobs = _cores() if self.jobs is None else self.jobs
         if jobs < 1:
             raise ConfigurationError(f"jobs is {jobs}, but at least 1 process is needed.")
+        if self.folder:
+            return self._compute(study, unit, seed, jobs)
+        with processes.alone(f"run {study.page} {' '.join(self.names or ())}".strip()):
+            self.units = _not_stored(study, self.units)
+            return self._compute(study, unit, seed, jobs)
+
+    def _compute(self, study: Study, unit: Unit, seed, jobs: int) -> dict[str, str]:
         context = multiprocessing.get_context("fork")
         waiting, running = list(reversed(self.units)), {}
         if waiting:
@@ -279,7 +285,7 @@ class Replay:
                     path = self.folder / home.name if self.folder else home
                     log = paths.build("failed", study.entry.id, f"{name}.txt")
                     process = context.Process(target=_work, args=(study, unit, name, seed, path, log, alive, held))
-                    with _ctrl_c_waits():
+                    with _signals_wait():
                         process.start()
                         running[process.sentinel] = (process, name, log, time.perf_counter())
                 for sentinel in wait(list(running)):
@@ -319,24 +325,28 @@ def _not_stored(study: Study, names: Collection[str]) -> list[str]:
 
 
 @contextlib.contextmanager
-def _ctrl_c_waits() -> Iterator[None]:
-    """Ctrl-C comes after the block: Python only reports what is raised in its hooks around a fork, and goes on."""
-    if threading.current_thread() is not threading.main_thread():  # Ctrl-C never comes there
+def _signals_wait() -> Iterator[None]:
+    """Signals come after the block: Python only reports what is raised in its hooks around a fork, and goes on."""
+    if threading.current_thread() is not threading.main_thread():  # they never come there
         yield
         return
-    came = []
-    handler = signal.signal(signal.SIGINT, lambda *_: came.append(True))
+    came, handlers = [], {one: found for one in SIGNALS if callable(found := signal.getsignal(one))}
+    for one in handlers:
+        signal.signal(one, lambda *given: came.append(given))
     try:
         yield
     finally:
-        signal.signal(signal.SIGINT, handler)
-    if came:
-        raise KeyboardInterrupt
+        for one, handler in handlers.items():
+            signal.signal(one, handler)
+    for number, frame in came[:1]:
+        handlers[number](number, frame)
 
 
 def _work(study: Study, unit: Unit, name: str, seed, path: Path, log: Path, alive: int, held: int) -> None:
     """One unit in a process of its own."""
     os.setsid()  # Ctrl-C reaches the parent only, which then ends its workers itself
+    for one in SIGNALS:
+        signal.signal(one, signal.SIG_DFL)
     os.close(held)
     threading.Thread(target=_end_with_parent, args=(alive,), daemon=True).start()
     log.parent.mkdir(parents=True, exist_ok=True)
@@ -365,8 +375,7 @@ def _work(study: Study, unit: Unit, name: str, seed, path: Path, log: Path, aliv
 
 
 def _end_with_parent(alive: int) -> None:
-    # The parent alone holds the other end of this pipe and never writes: the read returns when it is gone.
-    os.read(alive, 1)
+    processes.gone(alive)
     os._exit(1)
 
 

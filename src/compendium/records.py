@@ -23,6 +23,7 @@ import pandas as pd
 
 from evenspan.core.errors import ResultError
 
+from . import processes
 from .paths import root
 
 TIDY = ("dataset", "method", "k", "split", "protocol", "metric", "value")
@@ -104,16 +105,19 @@ def _computed(path: Path) -> Any:
 
 def write(path: Path, content: bytes) -> None:
     """Write a file whole or not at all: a reader, or a run after a crash, never sees a part of it."""
-    path.parent.mkdir(parents=True, exist_ok=True)
     partial = path.with_name(f".{path.name}.part")
     try:
-        with partial.open("wb") as stream:
-            stream.write(content)
-            stream.flush()
-            os.fsync(stream.fileno())
-        partial.replace(path)
+        with processes.claimed(partial) as stream:
+            try:
+                stream.truncate(0)
+                stream.write(content)
+                stream.flush()
+                os.fsync(stream.fileno())
+                partial.replace(path)
+            except OSError:
+                partial.unlink(missing_ok=True)  # a disk that is full stays so otherwise
+                raise
     except OSError as error:
-        partial.unlink(missing_ok=True)  # a disk that is full stays so otherwise
         raise OSError(error.errno, error.strerror, str(path)) from None
 
 
@@ -249,7 +253,7 @@ def read(path: Path) -> dict:
     """A record; a damaged one is an error."""
     try:
         record = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, json.JSONDecodeError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise ResultError(f"The record {path} cannot be read ({error}). Delete it and run the task again.") from error
     if not isinstance(record, dict):
         raise ResultError(f"The record {path} is not a mapping. Delete it and run the task again.")

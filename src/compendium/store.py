@@ -8,7 +8,6 @@ and under a lock, rows first, so that a run may be killed at any moment and cont
 
 import contextlib
 import csv
-import fcntl
 import io
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -21,9 +20,14 @@ import pandas as pd
 
 from evenspan.core.errors import RegistryError, ResultError
 
-from . import paths, provenance, records
+from . import paths, processes, provenance, records
 from .catalogue import Experiment, experiment, task_id
 
+#: What the record of a unit has, beside its ``versions`` and that it was ``computed_again``; and what that has.
+FIELDS = frozenset(
+    ("parameters", "seed", "command", "data", "columns", "rows", "sha256", "finished", "seconds", "peak_memory_mib")
+) | {"environment"}
+AGAIN = frozenset(("finished", "seconds", "data", "environment"))
 # Those who want to know what is read while a block of theirs lasts.
 _WATCHING: list[set[tuple[str, str]]] = []
 
@@ -226,8 +230,31 @@ def _units(path: Path, described: bytes, table: bytes) -> Mapping[str, Unit]:
             fault = "has a record without rows"
         elif unit.get("sha256") != records.rows_digest(own):
             fault = "was altered: its rows have not the digest that the record states"
+        else:
+            fault = _unfit(unit, own, record["environments"])
         found[name] = Unit(name, own, unit or {}, path, fault)
     return found
+
+
+def _unfit(unit: Mapping, rows: list, environments: Mapping) -> str:
+    """Why a record of a unit cannot be believed; an environment is named by its digest. Nothing if it can be."""
+    again = unit.get("computed_again", dict.fromkeys(AGAIN) | {"environment": unit.get("environment")})
+    if {*unit} - {"versions", "computed_again"} != FIELDS or {*again} - {"disagreed"} != AGAIN:
+        return "was altered: its record has not the fields that it needs"
+    if unit["rows"] != len(rows) or not {*_extra(rows)} <= {*unit["columns"]}:
+        return "was altered: its record states other rows or columns"
+    for name in (unit["environment"], again["environment"]):
+        if name not in environments or not _named(name, environments[name]):
+            return f"was altered: its record has no environment {name}, or another one under this name"
+    return ""
+
+
+def _extra(rows: list[dict[str, str]]) -> set[str]:
+    return {name for row in rows for name, text in row.items() if text} - {*records.TIDY}
+
+
+def _named(name: str, environment: Mapping) -> bool:
+    return name == records.digest(records.to_json(environment))[:10]
 
 
 def _read(path: Path) -> dict:
@@ -264,10 +291,7 @@ def _opened(path: Path, experiment_id: str) -> Iterator[tuple[dict, dict[str, li
     Only one process at a time is in such a block; the lock ends with the process, however it ends. A damaged
     record counts as none.
     """
-    lock = paths.build("locks", f"{records.digest(str(path).encode())[:16]}.lock")
-    lock.parent.mkdir(parents=True, exist_ok=True)
-    with lock.open("w") as stream:
-        fcntl.flock(stream, fcntl.LOCK_EX)
+    with processes.locked(str(path)):
         record = {"experiment": experiment_id, "environments": {}, "units": {}}
         table = path.with_suffix(".csv")
         with contextlib.suppress(ResultError):

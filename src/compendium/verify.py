@@ -9,7 +9,6 @@ import json
 import os
 import re
 import shutil
-import subprocess
 import sys
 from collections import Counter
 from collections.abc import Collection, Iterable
@@ -21,7 +20,7 @@ import numpy as np
 from evenspan.auditing.execution import numeric_environment
 from evenspan.core.errors import ConfigurationError
 
-from . import paths, protocol, store
+from . import paths, processes, protocol, records, store
 from .catalogue import Experiment, catalogue, experiment, listed
 from .ledger.table import ledger
 from .recheck import Comparison, compare, tolerances
@@ -73,13 +72,14 @@ def sample(size: str, seed: str) -> list[Task]:
 
     The seed may be any text, such as the name of a commit.
     """
+    match = re.fullmatch(r"0*([0-9]{1,9}(?:\.[0-9]{1,9})?)%|0*([0-9]{1,9})", size)
+    share, count = (float(match[1] or 0), int(match[2] or 0)) if match else (0.0, 0)
+    if not (count or 0 < share <= 100):
+        raise ConfigurationError(f"The sample {size!r} must be a count from 1, such as 20, or a share such as 5%.")
     cells = sorted(numbers())
-    match = re.fullmatch(r"(\d+(?:\.\d+)?)(%?)", size)
-    count = 0 if match is None else round(float(match[1]) * (len(cells) / 100 if match[2] else 1))
+    count = count or round(share * len(cells) / 100)
     if not 1 <= count <= len(cells):
-        raise ConfigurationError(
-            f"The sample {size!r} must be a count from 1 to {len(cells)} or a share such as 5% of these numbers."
-        )
+        raise ConfigurationError(f"The sample {size!r} must be a count from 1 to {len(cells)}, or a share of them.")
     rng = np.random.default_rng(int.from_bytes(hashlib.sha256(seed.encode()).digest()[:8], "big"))
     return of_cells(rng.choice(cells, size=count, replace=False))
 
@@ -151,16 +151,17 @@ def verify(chosen: Collection[Task], *, jobs: int | None = None, confirm: bool =
     found = []
     for name in dict.fromkeys(one for one, _ in chosen):
         wanted, folder = [task for one, task in chosen if one == name], paths.build("check", name)
-        failed = _again(experiment(name), wanted, folder, jobs)
-        old, new, allowed = units_of(name), units_of(name, folder), tolerances(name)
-        for task in sorted(wanted, key=lambda task: task in failed):
-            if task in failed:
-                found.append(Verified(name, task, carried[name, task], None, failed[task]))
-                continue
-            one = compare(task, old[task].frame, new[task].frame, allowed)
-            if confirm:
-                store.confirm(name, task, new[task].path, "" if one.ok else one.where or "the rows differ")
-            found.append(Verified(name, task, carried[name, task], one))
+        with processes.alone(f"verify {name}"):
+            failed = _again(experiment(name), wanted, folder, jobs)
+            old, new, allowed = units_of(name), units_of(name, folder), tolerances(name)
+            for task in sorted(wanted, key=lambda task: task in failed):
+                if task in failed:
+                    found.append(Verified(name, task, carried[name, task], None, failed[task]))
+                    continue
+                one = compare(task, old[task].frame, new[task].frame, allowed)
+                if confirm:
+                    store.confirm(name, task, new[task].path, "" if one.ok else one.where or "the rows differ")
+                found.append(Verified(name, task, carried[name, task], one))
     return found
 
 
@@ -179,7 +180,7 @@ def _again(entry: Experiment, names: Collection[str], folder: Path, jobs: int | 
             break
         job = {"experiment": entry.id, "execution": execution, "names": left, "folder": str(folder), "jobs": jobs}
         command = [sys.executable, "-m", "compendium.verify", json.dumps(job)]
-        ended = subprocess.run(command, env=os.environ | numeric_environment(), check=False)
+        ended = processes.run(command, os.environ | numeric_environment())
         told = folder / f"{execution}.run"
         if not told.is_file():
             reason = f"{entry.notebook} with the execution {execution} ended with code {ended.returncode}"
@@ -192,12 +193,12 @@ def _again(entry: Experiment, names: Collection[str], folder: Path, jobs: int | 
 
 def main(job: str) -> None:
     """Units of one execution for :func:`_again`, in an interpreter of its own."""
+    processes.attend()
     asked = json.loads(job)
     entry, folder = experiment(asked["experiment"]), Path(asked["folder"])
     run = protocol.replay(entry, entry.execution(asked["execution"]), asked["names"], folder=folder, jobs=asked["jobs"])
-    folder.mkdir(parents=True, exist_ok=True)
     done = {"units": run.units, "failed": run.failed}
-    (folder / f"{asked['execution']}.run").write_text(json.dumps(done), encoding="utf-8")
+    records.write(folder / f"{asked['execution']}.run", json.dumps(done).encode())
 
 
 if __name__ == "__main__":

@@ -11,7 +11,7 @@ def _work() -> None:
 
 def main() -> None:
     """Entry point of the command ``evenspan``."""
-    guarded(_work)
+    guarded(_work, "Nothing was written.")
 
 
 if __name__ == "__main__":

@@ -19,6 +19,15 @@ class Group(TyperGroup):
         except FairError as error:
             typer.echo(f"Error: {told(error)}", err=True)
             raise typer.Exit(TOLD) from None
+        except BrokenPipeError:  # who reads has seen enough: not told
+            raise
+        except OSError as error:
+            typer.echo(
+                f"Error: the system refused: {error}. Make room, or see to it that this can be read and written, and "
+                "run the command again; what was there before is whole.",
+                err=True,
+            )
+            raise typer.Exit(TOLD) from None
 
 
 def command(about: str) -> typer.Typer:

@@ -25,6 +25,8 @@ from evenspan.core.errors import FairError, FairWarning
 PATIENCE = 60
 #: Words below which a message cannot say what was seen, what was needed and what to do.
 SHORTEST = 6
+#: Of this checkout, before a test puts another one in its place.
+COMMIT = records.commit()[0]
 
 
 class Hanging(BaseException):
@@ -87,7 +89,7 @@ def attack(request) -> Callable:
 
 def _write(folder: Path, found: dict) -> None:
     folder.mkdir(parents=True, exist_ok=True)
-    found |= {"hypothesis": hypothesis.__version__, "commit": records.commit()[0]}
+    found |= {"hypothesis": hypothesis.__version__, "commit": COMMIT}
     path = folder / f"{found['kind']}-{found['subject'].replace(' ', '-')}.json"
     path.write_text(json.dumps(found, indent=1) + "\n")
 

@@ -12,9 +12,13 @@ def _counts(attack, body) -> None:
     attack("toy", "instrument", st.integers(0, 10**9), body, draws=(60, 60))
 
 
-def test_right_and_named_are_told_apart(attack, request, tmp_path):
-    request.config.option.outcomes = str(tmp_path)
+@pytest.fixture(autouse=True)
+def kept(request, monkeypatch, tmp_path):
+    """What these toys count is not that of a subject."""
+    monkeypatch.setattr(request.config.option, "outcomes", str(tmp_path))
 
+
+def test_right_and_named_are_told_apart(attack, tmp_path):
     def body(number):
         if number % 2:
             raise DataError("an odd number was seen; needed is an even one. Give twice of it.")

@@ -115,6 +115,7 @@ def test_sheets_of_a_workbook(frame, tmp_path):
     assert "the first of 2 sheets, 'first', was read" in open_table(path).notes[0]
     assert open_table(f"{path}::second").notes == []
     same(whole(f"{path}::second"), diabetes())
+    assert open_table(f"{path}::second").name == f"{path.name}::second"  # or the command of the report reads the first
     with pytest.raises(DataError, match=r"has no sheet 'secnd'\. Did you mean 'second'"):
         open_table(f"{path}::secnd")
 

@@ -1,9 +1,16 @@
 """Downloads against a local server: right, interrupted, corrupted, missing, unreachable; and the mirror."""
 
+import contextlib
 import errno
+import gzip
 import hashlib
+import importlib
 import multiprocessing
+import os
+import signal
 import socket
+import threading
+import time
 
 import pytest
 import requests
@@ -185,3 +192,94 @@ def test_a_mirror_is_read_in_place_never_filled_and_never_repaired(
         obtain()
     assert (mirror / "a.csv").read_bytes() == body[:-1]
     assert (server.requests, cache.exists(), left_over(mirror)) == ([], False, ["a.csv"])
+
+
+# -- servers that behave as none should ---------------------------------------------------------------------------
+
+BODY = bytes(range(250)) * 4
+OK = b"HTTP/1.1 200 OK\r\n"
+BOMB = gzip.compress(gzip.compress(bytes(50_000_000)))
+
+
+@pytest.fixture
+def answers(make_entry):
+    """A function: a set of one file, asked for at a server that says these bytes, and then hangs or hangs up."""
+    door = socket.create_server(("127.0.0.1", 0))
+    said: list[bytes] = []
+    ended = threading.Event()
+
+    def serve():
+        with contextlib.suppress(OSError):
+            while True:
+                line, _ = door.accept()
+                with line, contextlib.suppress(ConnectionError):
+                    line.recv(65_536)
+                    line.sendall(said[0])
+                    if said[1:]:
+                        ended.wait(20)
+
+    thread = threading.Thread(target=serve)
+    thread.start()
+
+    def answers(text: bytes, *, hangs: bool = False):
+        said[:] = [text, b""] if hangs else [text]
+        (ended.clear if hangs else ended.set)()
+        return make_entry({"a.csv": BODY}, lambda name: f"http://127.0.0.1:{door.getsockname()[1]}/{name}")
+
+    yield answers
+    ended.set()
+    door.shutdown(socket.SHUT_RDWR)
+    door.close()
+    thread.join()
+
+
+@pytest.mark.parametrize(
+    ("text", "hangs", "said"),
+    [
+        (OK + b"Content-Length: many\r\n\r\n" + BODY[:600], False, "stopped after 600 bytes"),
+        (OK + b"Content-Length: 1000, 7\r\n\r\n" + BODY, False, "no connection"),
+        (OK + b"Content-Length: " + b"9" * 5000 + b"\r\n\r\n" + BODY[:5], False, "transfer"),
+        (OK + b"Content-Length: 1000\r\n\r\n" + BODY[:600], True, "timed out"),
+        (b"HTTP/1.1 200", True, "in time"),
+        (b"what?\r\n\r\n", False, "no connection"),
+        (b"", False, "no connection"),
+        (OK + b"X: y\r\n" * 500 + b"\r\n" + BODY, False, "no connection"),
+        (OK + b"Transfer-Encoding: chunked\r\n\r\nzz\r\n" + BODY, False, "connection broke"),
+        (OK + b"Content-Encoding: gzip, gzip\r\n\r\n" + BOMB, False, "coded as 'gzip, gzip'"),
+        (b"HTTP/1.1 302 Found\r\nLocation: file:///etc/hostname\r\n\r\n", False, "file:///etc/hostname"),
+        (b"HTTP/1.1 302 Found\r\nLocation: http://[::1/\r\n\r\n", False, "no connection"),
+        (b"HTTP/1.1 302 Found\r\nLocation: http://a..b/\r\n\r\n", False, "no connection"),
+        (b"HTTP/1.1 302 Found\r\nLocation: /a.csv\r\n\r\n", False, "redirects"),
+        (b"HTTP/1.1 206 Partial\r\nContent-Range: bytes 7-\r\n\r\n" + BODY, False, "another part"),
+    ],
+)
+def test_whatever_a_server_says_the_old_file_stays_and_nothing_is_left_that_is_not_gone_on_from(
+    answers, cache, monkeypatch, text, hangs, said
+):
+    monkeypatch.setattr(importlib.import_module("compendium.data.fetch"), "TIMEOUT", (2, 0.2))
+    entry, folder = answers(text, hangs=hangs), cache / "toy"
+    folder.mkdir(parents=True)
+    (folder / "a.csv").write_bytes(b"old")
+    with pytest.raises(FetchError, match=f"{said}[\\s\\S]*to do: "):
+        fetch(entry)
+    assert (folder / "a.csv").read_bytes() == b"old"
+    begun = folder / ".a.csv.part"
+    assert left_over(folder) == ([begun.name] if begun.exists() else []) + ["a.csv"]
+    assert not begun.exists() or ((body := begun.read_bytes()) and BODY.startswith(body))
+    assert fetch(answers(OK + b"Content-Length: many\r\n\r\n" + BODY))[0].read_bytes() == BODY
+    assert left_over(folder) == ["a.csv"]
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
+def test_a_download_that_is_killed_leaves_what_the_next_one_goes_on_from(answers, cache, number):
+    entry, part = answers(OK + b"Content-Length: 1000\r\n\r\n" + BODY[:600], hangs=True), cache / "toy" / ".a.csv.part"
+    process = multiprocessing.get_context("fork").Process(target=fetch, args=(entry,))
+    process.start()
+    until = time.monotonic() + 20
+    while not part.exists() and time.monotonic() < until:
+        time.sleep(0.01)
+    os.kill(process.pid, number)
+    process.join()
+    assert left_over(cache / "toy") == [part.name]
+    assert fetch(answers(OK + b"\r\n" + BODY))[0].read_bytes() == BODY
+    assert left_over(cache / "toy") == ["a.csv"]

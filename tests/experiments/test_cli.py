@@ -1,6 +1,7 @@
 """The command line, in this process and as a real program."""
 
 import json
+import os
 import subprocess
 import sys
 
@@ -66,6 +67,8 @@ def test_list_shows_the_state(finished):
         (["ledger", "--check"], "ledger.csv is missing. Write it: python -m compendium ledger"),
         (["ledger", "--check", "--summary"], "Give --summary or --check, not both."),
         (["run", "toy-table", "--colour", "red"], "No such option"),
+        (["run", "toy-table", "--profile", "full", "--jobs", "-1"], "Invalid value for '--jobs'"),
+        (["build", "--cores", "1025"], "Invalid value for '--cores'"),
     ],
 )
 def test_mistakes_are_told_in_plain_words(toy_checkout, arguments, said):
@@ -170,12 +173,12 @@ def test_data_commands_call_the_data_layer(monkeypatch):
 def test_moments_are_computed_with_one_thread(monkeypatch):
     called = []
 
-    def run(command, env, check):
+    def execute(program, command, env):
         called.append((command, env))
-        return subprocess.CompletedProcess(command, 4)
+        raise SystemExit(4)
 
     monkeypatch.setenv("OMP_NUM_THREADS", "2")
-    monkeypatch.setattr(subprocess, "run", run)
+    monkeypatch.setattr(os, "execve", execute)
     assert cli("data", "moments", "adult").exit_code == 4
     [(command, env)] = called
     assert command[1:] == ["-m", "compendium", "data", "moments", "adult"]
@@ -185,11 +188,11 @@ def test_moments_are_computed_with_one_thread(monkeypatch):
 def test_build_is_make_book(monkeypatch):
     called = []
 
-    def run(command, check):
+    def execute(program, command):
         called.append(command)
-        return subprocess.CompletedProcess(command, 3)
+        raise SystemExit(3)
 
-    monkeypatch.setattr(subprocess, "run", run)
+    monkeypatch.setattr(os, "execv", execute)
     assert cli("build", "--cores", "2").exit_code == 3
     assert called[0][-2:] == ["book", "JOBS=2"]
     assert cli("build", "--cores", "0").exit_code == 2

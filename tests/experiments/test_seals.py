@@ -1,5 +1,6 @@
 """Every file below data/ is sealed: an altered byte, a missing file and a new one are named."""
 
+import os
 import subprocess
 
 import pytest
@@ -31,6 +32,25 @@ def test_altered_missing_and_new_files_are_named(sealed):
     table.rename(other)
     with pytest.raises(ResultError, match=r"file data/paper/other.csv is not sealed(.|\n)*toy_k10.csv is missing"):
         seals.check()
+
+
+def test_what_is_no_file_is_named_and_not_opened(sealed, tmp_path_factory):
+    elsewhere = tmp_path_factory.mktemp("elsewhere")
+    (elsewhere / "other.csv").write_text("a")
+    (sealed / "linked").symlink_to(elsewhere)
+    (sealed / "lost").symlink_to(sealed / "nowhere")
+    os.mkfifo(sealed / "paper" / "pipe")
+    table = sealed / "paper" / "toy_k10.csv"
+    (elsewhere / table.name).write_bytes(table.read_bytes())
+    table.unlink()
+    table.symlink_to(elsewhere / table.name)
+    with pytest.raises(ResultError, match=r"checksums.txt seals \d+ files") as caught:
+        seals.check()
+    for name in ("linked", "lost", "paper/pipe", "paper/toy_k10.csv"):
+        assert f"file data/{name} is a link or no file" in str(caught.value)
+    assert "other.csv" not in str(caught.value)
+    with pytest.raises(ResultError, match="data/paper/pipe"):
+        seals.write()
 
 
 def test_an_altered_list_is_found(sealed):

@@ -19,7 +19,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from compendium import paths, records
+from compendium import paths, processes, records
 from evenspan.auditing.execution import COLOUR, check, clean_room, defaults, normalise, numeric_environment
 from evenspan.core.errors import ConfigurationError, ExecutionError, FairError
 
@@ -93,13 +93,12 @@ def execute(source: Path, target: Path, parameters: Mapping[str, Any]) -> None:
     """
     check(parameters, defaults(read(Path(source))), Path(source))
     asked = [str(source), str(target), "--parameters", json.dumps(dict(parameters))]
-    ended = subprocess.run(
+    ended = processes.run(
         [sys.executable, "-m", "compendium.book.execute", *asked],
-        env=os.environ | environment(),
+        os.environ | environment(),
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
         text=True,
-        check=False,
     )
     if ended.returncode:
         raise ExecutionError(ended.stderr.strip() or f"{source}: its process ended with code {ended.returncode}.")
@@ -211,4 +210,5 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
+    processes.attend()
     sys.exit(main())

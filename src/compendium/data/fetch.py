@@ -8,10 +8,10 @@ import contextlib
 import errno
 import hashlib
 import os
-import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import BinaryIO
 
 import requests
 from rich.console import Console
@@ -19,11 +19,14 @@ from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, Trans
 
 from evenspan.core.errors import FetchError
 
+from .. import processes
 from .registry import Entry, RawFile, entry, names
 
 MIRROR, CACHE = "EVENSPAN_DATA", "EVENSPAN_CACHE"
 BLOCK = 1 << 16
-TIMEOUT = (15, 60)  # seconds to connect, and between two blocks
+#: Seconds in which a server must take the call, and in which it must send something more.
+TIMEOUT = (15, 60)
+ELSEWHERE = "compare the address with the registry's origin; a proxy or log-in page may have answered."
 AGAIN = "check the connection and run the same command again; it continues where it stopped."
 
 
@@ -203,87 +206,76 @@ def _download(entry: Entry, file: RawFile, advance: Callable[[int], None]) -> No
 
     ``advance`` is called with the number of bytes that arrived; those of an earlier attempt come first.
     """
-    where = place(entry.folder)
+    path = place(entry.folder) / file.name
+    part = path.with_name(f".{file.name}.part")
     try:
-        with _claimed(where / f".{file.name}.part") as own:
-            _receive(entry, file, own, advance)
-            seen = sha256(own)
-            if seen != file.sha256:
-                own.write_bytes(b"")
-                advice = (
-                    "nothing was kept. Try again; if it stays, the file at this address has been changed: report it."
-                )
-                raise fault(entry, file, f"wrong content: SHA-256 {seen}.", advice)
-            own.replace(where / file.name)
+        with processes.claimed(part) as own:
+            try:
+                if _right(path, file):  # obtained by another process, for which this one waited
+                    own.truncate(0)
+                    return
+                _receive(entry, file, own, advance)
+                if (seen := sha256(part)) != file.sha256:
+                    own.truncate(0)
+                    advice = (
+                        "nothing was kept. Try again; if it stays, the file at this address was changed: report it."
+                    )
+                    raise fault(entry, file, f"wrong content: SHA-256 {seen}.", advice)
+                part.replace(path)
+            finally:
+                with contextlib.suppress(FileNotFoundError):
+                    if not part.stat().st_size:  # with nothing that the next attempt could go on from
+                        part.unlink()
     except FetchError:
         raise
-    except requests.RequestException as error:
+    except (requests.RequestException, ValueError) as error:  # of an address that is none, requests lets others through
         raise fault(entry, file, *_network(error)) from error
     except OSError as error:
         raise fault(entry, file, *_disc(error)) from error
 
 
-@contextlib.contextmanager
-def _claimed(part: Path) -> Iterator[Path]:
-    """A file of this process alone that begins with what an interrupted download left, and is left in its place again.
-
-    Renaming claims the unfinished part: two processes that fetch the same file at once cannot write into it both.
-    """
-    part.parent.mkdir(parents=True, exist_ok=True)
-    handle, own = tempfile.mkstemp(prefix=f"{part.stem}.", suffix=".own", dir=part.parent)
-    os.close(handle)
-    own = Path(own)
-    try:
-        with contextlib.suppress(FileNotFoundError):
-            part.replace(own)
-        yield own
-    finally:
-        with contextlib.suppress(OSError):  # an unwritable disc has been reported already
-            if own.exists() and own.stat().st_size:
-                own.replace(part)
-            own.unlink(missing_ok=True)
-
-
-def _receive(entry: Entry, file: RawFile, own: Path, advance: Callable[[int], None]) -> None:
-    start = own.stat().st_size
+def _receive(entry: Entry, file: RawFile, own: BinaryIO, advance: Callable[[int], None]) -> None:
+    start = own.seek(0, os.SEEK_END)
     if start >= file.bytes:
-        own.write_bytes(b"")
-        start = 0
+        start = own.truncate(0)
     # identity: a range of a compressed transfer would not be a range of the file
     headers = {"Accept-Encoding": "identity"} | ({"Range": f"bytes={start}-"} if start else {})
     with requests.get(file.url, headers=headers, stream=True, timeout=TIMEOUT) as response:
         if start and response.status_code == requests.codes.requested_range_not_satisfiable:
-            own.write_bytes(b"")
+            own.truncate(0)
             return _receive(entry, file, own, advance)
         response.raise_for_status()
         if response.status_code != requests.codes.partial_content:  # the server sends everything again
-            start = 0
+            start = own.truncate(0)
         elif not response.headers.get("Content-Range", "").startswith(f"bytes {start}-"):
-            own.write_bytes(b"")
+            own.truncate(0)
             raise fault(entry, file, "the server sent another part than asked for.", AGAIN)
+        if (
+            coded := response.headers.get("Content-Encoding", "identity")
+        ) != "identity":  # a few bytes may stand for many
+            own.truncate(0)
+            raise fault(entry, file, f"the server sent it coded as {coded!r:.40}, and was asked not to.", ELSEWHERE)
         received = start
-        with own.open("r+b") as target:
-            target.seek(start)
-            target.truncate()
-            advance(start)
-            for block in response.iter_content(BLOCK):
-                target.write(block)
-                received += len(block)
-                advance(len(block))
-                if received > file.bytes:
-                    target.truncate(0)
-                    raise fault(
-                        entry,
-                        file,
-                        f"wrong content: more than the {file.bytes} bytes expected arrived.",
-                        "compare the address with the registry's origin; a proxy or log-in page may have answered.",
-                    )
-        announced = int(response.headers.get("Content-Length", file.bytes - start))
+        advance(start)
+        for block in response.iter_content(BLOCK):
+            received += len(block)
+            if received > file.bytes:
+                own.truncate(0)
+                raise fault(
+                    entry, file, f"wrong content: more than the {file.bytes} bytes expected arrived.", ELSEWHERE
+                )
+            own.write(block)
+            advance(len(block))
+        own.flush()
+        try:
+            announced = int(response.headers["Content-Length"])
+        except (KeyError, ValueError):  # none, or no number
+            announced = file.bytes - start
         if received - start < announced:  # not every version of urllib3 takes a short answer for an error
             raise fault(entry, file, f"the transfer stopped after {received} bytes.", AGAIN)
 
 
-def _network(error: requests.RequestException) -> tuple[str, str]:
+def _network(error: requests.RequestException | ValueError) -> tuple[str, str]:
     """What was seen and what to do when the network fails."""
     if isinstance(error, requests.HTTPError):
         code, reason = error.response.status_code, error.response.reason

@@ -70,17 +70,28 @@ class Entry:
         return hashlib.sha256("".join(lines).encode()).hexdigest()
 
 
+#: The key in the first line of a registry: a checksum of all other lines.
+SEAL = "sha256"
+
+
 @lru_cache(maxsize=4)
 def read(path: Path) -> MappingProxyType:
     """All entries of a registry file by name, in the order of the file."""
     try:
-        tables = tomllib.loads(path.read_text(encoding="utf-8"))
+        content = path.read_bytes()
+        tables = tomllib.loads(content.decode())
     except FileNotFoundError:
         raise RegistryError(
             f"{path} is missing: restore it from the repository; no data set is known without it."
         ) from None
-    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+    except (ValueError, RecursionError) as error:
         raise RegistryError(f"{path} is damaged ({error}). Restore it from the repository.") from error
+    rest = hashlib.sha256(content.partition(b"\n")[2]).hexdigest()
+    if (sealed := tables.pop(SEAL, rest)) != rest:
+        raise RegistryError(
+            f"{path} was altered: its first line has the SHA-256 {sealed} for what follows. Restore it from the "
+            f"repository; if the change is meant, read it and write there: {SEAL} = {rest!r}"
+        )
     entries = {}
     for name, table in tables.items():
         try:
@@ -89,7 +100,7 @@ def read(path: Path) -> MappingProxyType:
             if "feature_names" in table:
                 table["feature_names"] = tuple(table["feature_names"])
             entries[name] = Entry(name=name, **table)
-        except (KeyError, TypeError) as error:
+        except (KeyError, TypeError, AttributeError) as error:
             raise RegistryError(
                 f"{path}: the entry {name} has not the fields that it needs ({error}). Restore it from the repository."
             ) from error

@@ -17,13 +17,15 @@ PAUSE = 2.0
 class Ended(SystemExit):
     """Raised where a signal found the work; ``what`` is said after the name of the signal."""
 
+    what = ""
+
     def __init__(self, number: int):
         super().__init__(128 + number)
-        self.name, self.what = signal.Signals(number).name, "Nothing was written."
+        self.name = signal.Signals(number).name
 
     def __str__(self):
         head = "Interrupted." if self.name == "SIGINT" else f"Ended by {self.name}."
-        return f"{head} {self.what}"
+        return f"{head} {self.what}".strip()
 
 
 _depth, _late = 0, 0
@@ -43,9 +45,9 @@ def held() -> Iterator[None]:
             raise Ended(number)
 
 
-def guarded(work: Callable[[], None]) -> None:
-    """Do the work of a command; a signal is raised in it as ``Ended`` and told in one line."""
-    last = -PAUSE
+def guarded(work: Callable[[], None], what: str = "") -> None:
+    """Do the work of a command; a signal is raised in it as ``Ended`` and told in one line, with ``what`` it leaves."""
+    last, Ended.what = -PAUSE, what
 
     def end(number, _):
         nonlocal last

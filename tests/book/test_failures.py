@@ -1,0 +1,79 @@
+"""The page *How it fails* shows the numbers of the stored outcomes and no others."""
+
+import json
+import re
+
+import pytest
+
+from compendium import paths
+from compendium.book import failures
+from evenspan.core import limits
+from evenspan.core.errors import ResultError
+
+PCA = {
+    "kind": "estimator", "subject": "PCA", "tried": 10_000, "right": 7_001, "neither": 0, "seconds": 3.5,
+    "named": {"DataError": 2_990, "GroupError": 9}, "hypothesis": "6.1", "commit": "a" * 40,
+}  # fmt: skip
+RECORD = PCA | {"kind": "file", "subject": "record", "tried": 7, "right": 4, "named": {"ResultError": 3}}
+INSTRUMENT = PCA | {"kind": "instrument", "tried": 123_456}
+
+
+@pytest.fixture
+def keep(tmp_path, monkeypatch):
+    """A function that makes these the stored outcomes."""
+    monkeypatch.setattr(paths, "data", tmp_path.joinpath)
+
+    def keep(*outcomes):
+        (tmp_path / "outcomes").mkdir(exist_ok=True)
+        for one in outcomes:
+            name = f"{one.get('kind')}-{one.get('subject')}.json"
+            (tmp_path / "outcomes" / name).write_text(json.dumps(one))
+
+    return keep
+
+
+def text(shown) -> str:
+    return " ".join(re.sub(r"<[^>]+>", " ", shown.data).split())
+
+
+def test_the_numbers_of_the_page_are_those_of_the_files(keep):
+    keep(PCA, RECORD, INSTRUMENT)
+    said = text(failures.total())
+    for part in ("10,007 draws of 2 subjects", "7,005 were answered", "3,002 were refused", "and 0 were neither"):
+        assert part in said
+    assert "commit aaaaaaaaaaaa with Hypothesis 6.1" in said
+    shown = text(failures.counted())
+    assert "PCA 10000 7001 DataError 2,990, GroupError 9 0" in shown
+    assert "record 7 4 ResultError 3 0" in shown
+    assert "123" not in shown
+
+
+def test_what_is_neither_is_shown(keep):
+    keep(PCA | {"right": 6_998, "neither": 3}, RECORD)
+    assert "and 3 were neither" in text(failures.total())
+    assert "PCA 10000 6998 DataError 2,990, GroupError 9 3" in text(failures.counted())
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [PCA | {"right": 7_002}, PCA | {"kind": "unheard"}, {"kind": "file"}, PCA | {"named": None}, PCA | {"tried": "7"}],
+)
+def test_outcomes_that_do_not_add_up_are_refused(keep, wrong):
+    keep(wrong)
+    with pytest.raises(ResultError, match="Count again: make test ALL=1"):
+        failures.outcomes()
+
+
+def test_without_outcomes_there_is_no_page(keep):
+    with pytest.raises(ResultError, match="Count them: make test ALL=1"):
+        failures.total()
+    keep(INSTRUMENT)
+    with pytest.raises(ResultError, match="Count them: make test ALL=1"):
+        failures.counted()
+
+
+def test_limits_have_the_values_that_the_code_has():
+    shown = text(failures.limits())
+    assert f"SHARE {limits.SHARE} No more of the memory" in shown
+    for name in (one for some in failures.LIMITS.values() for one in some):
+        assert f" {name} " in shown

@@ -1,0 +1,155 @@
+"""Several processes in one checkout: they end with the one that started them, and nothing is done or lost twice."""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from compendium import processes, records, states
+
+RUN = ["run", "toy-table", "--profile", "full", "--jobs", "2"]
+HANGS = {"FAKE_HANG": "k2 Fair PCA"}
+
+
+@pytest.fixture
+def command(toy_checkout):
+    """A function that starts a command of the compendium, as a program of its own."""
+    started = []
+
+    def command(*words, **environment):
+        given = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+        program = [sys.executable, "-m", "compendium", *words]
+        started.append(subprocess.Popen(program, env=os.environ | environment, start_new_session=True, **given))
+        return started[-1]
+
+    yield command
+    for process in started:
+        process.kill()
+        process.communicate()
+
+
+def until(condition, seconds: float = 120):
+    end = time.monotonic() + seconds
+    while not (found := condition()):
+        assert time.monotonic() < end, "waited too long"
+        time.sleep(0.02)
+    return found
+
+
+def below(pid: int) -> set[int]:
+    """The processes that this one started, and those that they started."""
+    try:
+        own = {int(one) for one in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()}
+    except OSError:
+        return set()
+    return own.union(*map(below, own))
+
+
+def alive(pid: int) -> bool:
+    try:
+        return "State:\tZ" not in Path(f"/proc/{pid}/status").read_text()
+    except OSError:
+        return False
+
+
+def hidden(folder: Path) -> list[Path]:
+    return [one for one in folder.rglob(".*") if one.is_file()]
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
+def test_what_a_verification_started_ends_with_it(finished, command, number):
+    before = {path.name: path.read_bytes() for path in finished.iterdir()}
+    process = command("verify", "--all", **HANGS)
+    worker = finished.parents[3] / "_build" / "failed" / "toy-table" / "k2-fair_pca.txt"
+    until(worker.exists)
+    begun = below(process.pid)
+    assert len(begun) >= 2, "an interpreter, and its workers"
+    process.send_signal(number)
+    said = process.communicate(timeout=60)[1]
+    until(lambda: not any(map(alive, begun)), processes.GRACE + 30)
+    assert {path.name: path.read_bytes() for path in finished.iterdir()} == before
+    if number != signal.SIGKILL:
+        assert (process.returncode, len(said.splitlines())) == (128 + number, 1), said
+
+
+def test_an_interrupted_run_says_so_in_one_line_and_goes_on(results, command, run_toy):
+    process = command(*RUN, **HANGS)
+    until(lambda: (results / "toy-k2.json").exists())
+    process.send_signal(signal.SIGINT)
+    said = process.communicate(timeout=60)[1]
+    assert (process.returncode, said) == (
+        130, "Interrupted. What is finished is stored; the same command continues.\n"
+    )  # fmt: skip
+    run_toy()
+    assert states.summary("toy-table") == "6 units"
+    assert hidden(results) == []
+
+
+def test_of_two_runs_one_works_and_the_other_waits_for_it(results, command):
+    first, second = (command(*RUN, FAKE_SECONDS="0.3") for _ in range(2))
+    said = [one.communicate(timeout=240) for one in (first, second)]
+    assert [one.returncode for one in (first, second)] == [0, 0], said
+    text = "".join(out for out, _ in said)
+    assert "does this already (run toy-table/toy-k10); waiting until it has ended." in text
+    counted = [
+        int(line.split()[1]) for line in text.splitlines() if line.startswith("toy-table:") and "computed" in line
+    ]
+    assert sum(counted) == 6, "each unit is computed once"
+    assert states.summary("toy-table") == "6 units"
+    assert hidden(results) == []
+
+
+def test_of_two_writers_of_one_file_each_writes_it_whole(tmp_path):
+    path = tmp_path / "file"
+    write = "import sys; from pathlib import Path; from compendium import records\n"
+    write += f"for _ in range(60): records.write(Path({str(path)!r}), sys.argv[1].encode() * 50_000)"
+    writers = [subprocess.Popen([sys.executable, "-c", write, letter]) for letter in "ab"]
+    until(path.exists)
+    while any(one.poll() is None for one in writers):
+        content = path.read_bytes()
+        assert content in (b"a" * 50_000, b"b" * 50_000)
+    assert [one.returncode for one in writers] == [0, 0]
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_writer_that_was_killed_leaves_what_the_next_one_takes_up(tmp_path):
+    path = tmp_path / "file"
+    path.write_bytes(b"old")
+    (tmp_path / ".file.part").write_bytes(b"half of some")
+    records.write(path, b"new")
+    assert (list(tmp_path.iterdir()), path.read_bytes()) == ([path], b"new")
+
+
+def test_of_two_builds_one_says_where_the_other_is(tmp_path):
+    """The guard of the Makefile, around a build that takes a while."""
+    text = (Path(__file__).parents[2] / "Makefile").read_text()
+    guard = text[text.index("define snakemake") : text.index("endef")].partition("\n$(THREADS)")[0]
+    head, tail = f"SHELL := /bin/bash\nBIN := {Path(sys.executable).parent}\n", "\nsleep 2; echo built\nendef\n"
+    (tmp_path / "Makefile").write_text(f"{head}{guard}{tail}book:\n\t$(call snakemake,book)\n")
+    for left in ("", f"{os.getpid()}\n"):  # of a process that was killed, and whose number another one has now
+        (tmp_path / ".snakemake").mkdir(exist_ok=True)
+        (tmp_path / ".snakemake" / "make.pid").write_text(left)
+        builds = [
+            subprocess.Popen(["make", "-s", "book"], cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+            for _ in range(2)
+        ]
+        said = sorted(one.communicate()[0].decode() for one in builds)
+        assert sorted(one.returncode for one in builds) == [0, 2]
+        assert said[1] == "built\n"
+        assert "is already making something in this folder" in said[0]
+
+
+def test_a_refusal_of_the_system_and_names_that_are_no_text_are_told(toy_checkout, command):
+    name = toy_checkout / "\udcff.tar.xz"
+    process = command("archive", "--verify", str(name))
+    assert "There is no file" in process.communicate(timeout=60)[1]
+    assert process.returncode == 2
+    (toy_checkout / "_build").write_text("in the way")
+    process = command("crate")
+    assert re.fullmatch(r"Error: the system refused: .*/data/.* is whole\.\n", process.communicate(timeout=60)[1])
+    assert process.returncode == 2
