@@ -3,11 +3,14 @@
 import sys
 import warnings
 from abc import abstractmethod
+from collections.abc import Mapping
+from dataclasses import replace
 from numbers import Integral
 from pathlib import Path
+from typing import ClassVar
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin, clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -18,6 +21,7 @@ from .groups import encode_groups
 from .inputs import require_numeric_columns, row_blocks
 from .moments import GroupMoments
 from .options import Options
+from .units import exponent_of, multiplied
 
 
 class NotConvergedWarning(FairWarning, ConvergenceWarning):
@@ -43,6 +47,9 @@ class SubspaceEstimator(Options, ClassNamePrefixFeaturesOutMixin, TransformerMix
 
     # Lets a Pipeline or a search route the groups without a call to set_fit_request.
     __metadata_request__fit = {"sensitive_features": True}  # noqa: RUF012
+
+    #: The power of the features with which an argument, something learnt or the certificate (2 unless said) grows.
+    _units: ClassVar[Mapping[str, int | tuple[int, ...]]] = {}
 
     @abstractmethod
     def _answer(self, moments: GroupMoments) -> Answer:
@@ -105,12 +112,28 @@ class SubspaceEstimator(Options, ClassNamePrefixFeaturesOutMixin, TransformerMix
 
     def _fit_moments(self, moments: GroupMoments):
         self._check_options()
-        return self._store(self._answer(moments), moments)
+        return self._store(self._solved(moments), moments)
+
+    def _solved(self, moments: GroupMoments, *columns) -> Answer:
+        """The answer to moments, and to columns of products with the features, of any size; see `units`."""
+        standardised = getattr(self, "standardize", False)
+        exponent = exponent_of(moments, each=standardised)
+        if not exponent:
+            return _as_answer(self._answer(moments, *columns))
+        given = {} if standardised else {name: power for name, power in self._units.items() if name[-1] != "_"}
+        solver = self if not given else clone(self)
+        solver.set_params(**{name: multiplied(getattr(self, name), -exponent, given[name]) for name in given})
+        answer = solver._answer(*(multiplied(part, -exponent) for part in (moments, *columns)))
+        answer = multiplied(_as_answer(answer), exponent, self._units)
+        if not standardised:
+            return answer
+        parts = {name: part for name, part in answer.learnt.items() if isinstance(part, FairSubspace)}
+        own = {name: replace(part, scale=moments.scale()) for name, part in parts.items()}
+        return Answer(replace(answer.subspace, scale=moments.scale()), answer.learnt | own)
 
     def _store(self, answer: Answer, moments: GroupMoments):
         """Make what the answer learnt, and how much variance it keeps, attributes of the estimator."""
-        if isinstance(answer, FairSubspace):
-            answer = Answer(answer)
+        answer = _as_answer(answer)
         for name, value in answer.learnt.items():
             setattr(self, name, value)
         self.subspace_ = answer.subspace
@@ -261,17 +284,21 @@ class PointsEstimator(SubspaceEstimator):
         raise NotImplementedError("group moments do not determine the answer of an estimator of points")
 
 
+def _as_answer(answer: Answer | FairSubspace) -> Answer:
+    return Answer(answer) if isinstance(answer, FairSubspace) else answer
+
+
 def validated(estimator: BaseEstimator, X, **checks) -> np.ndarray:
-    """X as scikit-learn's ``validate_data`` gives it; an error about text names the column."""
+    """X as scikit-learn's ``validate_data`` gives it; its errors are told as DataError, naming a column of text."""
     try:
         return validate_data(estimator, X, **checks)
-    except ValueError as error:
-        if "could not convert" in str(error) or "strings" in str(error):
+    except (ValueError, OverflowError) as error:
+        if any(word in str(error) for word in ("could not convert", "strings", "too large")):
             row_blocks(np.asarray(X))  # names the column that is not numeric
-        raise
+        raise DataError(f"{error} Needed is a table of real numbers, with a row for each sample.") from error
 
 
-def warn_caller(message: str, category: type[Warning] = UserWarning) -> None:
+def warn_caller(message: str, category: type[Warning] = FairWarning) -> None:
     """Warn at the line outside this package that led here, however deep inside the package it is noticed."""
     package, frame, level = str(Path(__file__).parents[1]), sys._getframe(), 1
     while frame.f_back and frame.f_code.co_filename.startswith(package):

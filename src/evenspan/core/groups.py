@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from .containers import in_pandas
-from .errors import GroupError
+from .errors import FairError, GroupError
 
 #: Strings of up to this many kinds are found by comparing every row with each, which is faster than a hash table.
 FEW = 8
@@ -55,10 +55,23 @@ def encode_groups(sensitive_features, n: int | None = None) -> tuple[np.ndarray,
 
 
 def label_text(label) -> str:
-    """A group label as a reader would write it: ``female`` or ``sex=female, race=other``."""
+    """A group label as a reader would write it: ``female`` or ``sex=female, race=other``.
+
+    A value that could be read as the end of one and the beginning of another is quoted.
+    """
     if isinstance(label, np.void):
-        return ", ".join(f"{name}={label[name]}" for name in label.dtype.names)
+        ends = [f", {name}=" for name in label.dtype.names]
+        return ", ".join(f"{name}={quoted(str(label[name]), *ends)}" for name in label.dtype.names)
     return str(label)
+
+
+def quoted(text: str, *separators: str) -> str:
+    """The text, quoted where it holds one of the separators or begins with a quotation mark.
+
+    So no two ways to join texts with a separator give the same; a space at its end may belong to the text as well.
+    """
+    doubtful = text[:1] in ("'", '"') or any(separator in f" {text} " for separator in separators)
+    return repr(text) if doubtful else text
 
 
 def union_labels(*collections: np.ndarray) -> np.ndarray:
@@ -78,6 +91,14 @@ def positions(labels: np.ndarray, within: np.ndarray) -> np.ndarray:
     return np.array([index[label] for label in labels.tolist()], dtype=np.intp)
 
 
+def as_array(table, name: str, kind: type[FairError]) -> np.ndarray:
+    """A nested sequence as an array; an error of that kind where its rows are not of one length."""
+    try:
+        return np.asarray(table)
+    except ValueError as error:
+        raise kind(f"{name} is no table ({error}); needed are rows of one length. Pass an array or a frame.") from error
+
+
 def _attribute_columns(sensitive_features) -> dict[str, np.ndarray]:
     if sensitive_features is None:
         raise GroupError("sensitive_features is None; needed is one group label for each row of X.")
@@ -92,7 +113,7 @@ def _attribute_columns(sensitive_features) -> dict[str, np.ndarray]:
     if isinstance(sensitive_features, pd.Series):
         values = sensitive_features.to_numpy()
     else:
-        values = np.asarray(sensitive_features)
+        values = as_array(sensitive_features, "sensitive_features", GroupError)
         if values.dtype.kind in "US" and not isinstance(sensitive_features, np.ndarray):
             # As strings, a missing value in a list would become the label "nan", and the number 1 the label "1".
             values = np.asarray(sensitive_features, dtype=object)

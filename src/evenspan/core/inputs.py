@@ -9,6 +9,7 @@ from scipy import sparse
 
 from .containers import double_rows, frame_of, namespace, to_numpy
 from .errors import ConfigurationError, DataError, FairError, FeatureTypeError
+from .groups import as_array
 
 
 def feature_names(X) -> tuple[str, ...] | None:
@@ -67,7 +68,7 @@ def row_blocks(X) -> tuple[int, int, Callable[[int, int], np.ndarray]]:
         return *X.shape, lambda start, stop: X.iloc[start:stop].to_numpy(dtype=np.float64)
     xp = namespace(X)
     if xp is None and not isinstance(X, np.ndarray) and not sparse.issparse(X):
-        X = np.asarray(X)
+        X = as_array(X, "X", DataError)
     if X.ndim != 2:
         raise DataError(
             f"X has {X.ndim} dimension(s) and shape {X.shape}; needed is a table of n rows and d columns. "
@@ -90,6 +91,11 @@ def _numbers(X: np.ndarray) -> np.ndarray:
     for j in range(X.shape[1]):
         try:
             X[:, j].astype(np.float64)
+        except OverflowError as error:
+            raise DataError(
+                f"column {j} of X holds a whole number that does not fit 64-bit floating point ({error}); needed are "
+                "numbers up to 1e150 in size. Rescale the column, or drop it."
+            ) from error
         except (TypeError, ValueError) as error:
             raise FeatureTypeError(
                 f"column {j} of X (type {X.dtype}) is not numeric: {error}. Encode it as numbers first or drop it."
@@ -104,6 +110,13 @@ def require_finite(means: np.ndarray, scatters: np.ndarray, X, names: tuple[str,
     a pass over the data. X is read again only when something is wrong.
     """
     if np.isfinite(means).all() and np.isfinite(scatters).all():
+        if X is not None and not (means.any() or scatters.any()):
+            n, _, rows = row_blocks(X)
+            if any(np.any(rows(a, a + 4096)) for a in range(0, n, 4096)):
+                raise DataError(
+                    "the squares of all columns vanish in 64-bit floating point: the values are not 0 but too small. "
+                    "Needed are features of at least 1e-150. Rescale the data by a power of ten."
+                )
         return
     # The diagonal only: one bad column spoils its products with all others.
     squares = np.diagonal(scatters, axis1=1, axis2=2)

@@ -8,6 +8,7 @@ from .containers import doubles, namespace, to_numpy
 from .errors import DataError, GroupError
 from .groups import FEW, encode_groups, label_text, positions, union_labels
 from .inputs import feature_names, require_finite, row_blocks
+from .limits import require_memory
 
 # Rows times columns of a block: 4 MiB of float64 stay in cache while a block is centred and multiplied.
 BLOCK_ENTRIES = 2**19
@@ -228,6 +229,12 @@ class RunningMoments:
             # A median, because a single far-away row as the origin would cost all others their last digits.
             middle = np.median(np.asarray(rows(0, min(n, 101)), dtype=np.float64), axis=0)
             self.origin = np.where(np.isfinite(middle), middle, 0.0)
+            # The sums, and beside them the two copies in which they are read off.
+            require_memory(
+                8.0 * (3 * len(labels) + 2) * d**2,
+                f"moments of {len(labels)} group(s) of {d:,} features",
+                "Reduce the features first, for instance by sklearn.random_projection, or take StreamingFairPCA.",
+            )
             self.labels, self.names, self.total = labels, names, zeros(len(labels), d)
             return
         if d != len(self.origin):

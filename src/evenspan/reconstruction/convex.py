@@ -397,6 +397,12 @@ class ConvexFairPCA(ReconstructionEstimator):
         "standardize": flag(),
     }
 
+    @property
+    def _units(self) -> Mapping[str, int]:
+        # The objective is divided by one root of a variance; the released bound multiplies two gaps with two of them.
+        own = {"delta": 1 if self.constraint == "linear" else 2, "mu": -1, "mean_distance_": 1, "certificate_": 1}
+        return ReconstructionEstimator._units | own
+
     def __init__(
         self,
         n_components=2,
@@ -419,6 +425,10 @@ class ConvexFairPCA(ReconstructionEstimator):
         self.tol = tol
         self.max_iter = max_iter
         self.standardize = standardize
+
+    def _lifted(self, learnt, Q, rest):
+        X, values = Q @ learnt["fractional_"] @ Q.T, np.append(learnt["eigenvalues_"], np.zeros(rest.shape[1]))
+        return learnt | {"fractional_": X, "eigenvalues_": values}
 
     def _solve(self, matrices, moments, k):
         names = ("delta", "mu", "constraint", "covariance", "penalty", "tol", "max_iter")

@@ -210,6 +210,11 @@ class DisparityFairPCA(ReconstructionEstimator):
         "standardize": flag(),
     }
 
+    _units: ClassVar[Mapping[str, int]] = {
+        **ReconstructionEstimator._units,
+        **dict.fromkeys(("gap_", "smallest_gap_", "cap_"), 2),
+    }
+
     def __init__(self, n_components=2, *, constrained=False, search="safe", standardize=False):
         self.n_components = n_components
         self.constrained = constrained

@@ -1,7 +1,8 @@
 """What all methods on reconstruction errors share: a matrix for each group, its errors and losses, one base class."""
 
 from abc import abstractmethod
-from typing import Literal
+from collections.abc import Mapping
+from typing import ClassVar, Literal
 
 import numpy as np
 
@@ -9,7 +10,7 @@ from ..core.answer import Answer, Certificate, FairSubspace
 from ..core.errors import ComponentsError, DataError, GroupError
 from ..core.estimator import SubspaceEstimator, require_components
 from ..core.groups import label_text
-from ..core.linalg import symmetrise, top_eigenspace
+from ..core.linalg import eigenpairs, symmetrise, top_eigenspace
 from ..core.moments import GroupMoments
 from ..core.options import one_of
 
@@ -66,6 +67,15 @@ class ReconstructionEstimator(SubspaceEstimator):
     """
 
     center = "global"
+    _units: ClassVar[Mapping[str, int | tuple[int, ...]]] = {"group_errors_": 2, "group_losses_": 2}
+
+    def _moves_with_the_axes(self) -> bool:
+        """Whether rotated features give the rotated answer: a wide table is then solved in the span of its rows."""
+        return True
+
+    def _lifted(self, learnt: dict, Q: np.ndarray, rest: np.ndarray) -> dict:
+        """What was learnt in the span of Q (d, r), among all features; ``rest`` (d, d - r) spans what is beside it."""
+        return learnt
 
     @abstractmethod
     def _solve(self, matrices: np.ndarray, moments: GroupMoments, k: int) -> tuple[np.ndarray, Certificate, dict]:
@@ -77,6 +87,8 @@ class ReconstructionEstimator(SubspaceEstimator):
         k = require_rank(self.n_components, moments.d)
         seen = moments.standardised() if self.standardize else moments
         matrices = np.array([symmetrise(M) for M in group_matrices(seen, centring)])
+        if centring == "none":
+            require_near_origin(matrices, seen)
         traces = np.trace(matrices, axis1=1, axis2=2)
         # Rows that are equal up to rounding have squares of rounding errors here.
         for label, trace in zip(moments.labels, traces, strict=True):
@@ -85,12 +97,47 @@ class ReconstructionEstimator(SubspaceEstimator):
                     f"group {label_text(label)!r} has no variance: all of its rows are equal. Reconstruction errors of "
                     "such a group are zero whatever is kept. Check the data, or drop the group."
                 )
-        V, certificate, learnt = self._solve(matrices, seen, k)
-        subspace = FairSubspace(V, moments.mean, certificate, moments.scale() if self.standardize else None)
         # Errors are those of reconstruction about the fitted mean, as GroupFrame measures them, whatever is balanced.
-        about_mean = matrices if centring == "fitted" else group_matrices(seen, "fitted")
+        about_mean = group_matrices(seen, "fitted") if centring == "group" else matrices
+        Q, rest = row_space(about_mean, moments.n)
+        if k < Q.shape[1] < moments.d and self._moves_with_the_axes():
+            inside = np.array([symmetrise(Q.T @ M @ Q) for M in matrices])
+            V, certificate, learnt = self._solve(inside, seen.project(Q), k)
+            V, learnt = Q @ V, self._lifted(learnt, Q, rest)
+        else:
+            V, certificate, learnt = self._solve(matrices, seen, k)
+        subspace = FairSubspace(V, moments.mean, certificate, moments.scale() if self.standardize else None)
+        about_mean = group_matrices(seen, "fitted") if centring == "none" else about_mean
         measured = {"group_errors_": errors(about_mean, V), "group_losses_": losses(matrices, V)}
         return Answer(subspace, {**measured, **learnt})
+
+
+def row_space(matrices: np.ndarray, n: float) -> tuple[np.ndarray, np.ndarray]:
+    """Orthonormal bases (d, r) of the span of the matrices of n rows, and (d, d - r) of what is beside it.
+
+    The rows of a wide table span no more than n directions; in those a method takes n^3 for d^3. With more rows than
+    features, where that saves little, the first is the identity.
+    """
+    d = len(matrices[0])
+    if n >= d:
+        return np.eye(d), np.zeros((d, 0))
+    values, vectors = eigenpairs(symmetrise(matrices.sum(axis=0)))
+    r = int((values > d * np.finfo(float).eps * values[-1]).sum(axis=0))
+    return vectors[:, d - r :], vectors[:, : d - r]
+
+
+def require_near_origin(matrices: np.ndarray, moments: GroupMoments) -> None:
+    """DataError where second moments about the origin are so much larger than variances that these drown in rounding.
+
+    What a group loses is a difference of such moments; three digits of the variance are to be left.
+    """
+    reach, variance = float(np.trace(matrices, axis1=1, axis2=2).max()), float(np.trace(moments.scatter)) / moments.n
+    if np.finfo(float).eps * reach > 1e-3 * variance:
+        raise DataError(
+            f"center='none' on data far from the origin: second moments about it are up to {reach:.1e}, the variance "
+            f"is {variance:.1e}, and of their differences 64-bit floating point keeps fewer than three digits. "
+            "Subtract a point near the data from every row, or take center='group' or 'global'."
+        )
 
 
 def require_rank(n_components, d: int) -> int:

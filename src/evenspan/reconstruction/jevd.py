@@ -195,6 +195,8 @@ class JEVDPCA(ReconstructionEstimator):
         "standardize": flag(),
     }
 
+    _units: ClassVar[Mapping[str, int]] = {**ReconstructionEstimator._units, "criterion_": 4, "criterion_path_": 4}
+
     def __init__(
         self,
         n_components=2,
@@ -221,6 +223,16 @@ class JEVDPCA(ReconstructionEstimator):
                 "standardize=True with center='none': standardised features are centred. Take center='global', or "
                 "divide the features yourself."
             )
+
+    def _moves_with_the_axes(self) -> bool:
+        return self.init == "pooled"
+
+    def _lifted(self, learnt, Q, rest):
+        U, norms = (
+            np.hstack([Q @ learnt["joint_basis_"], rest]),
+            np.append(learnt["column_norms_"], np.ones(rest.shape[1])),
+        )
+        return learnt | {"joint_basis_": U, "column_norms_": norms}
 
     def _solve(self, matrices, moments, k):
         shares = moments.counts / moments.n

@@ -311,6 +311,12 @@ class MinMaxFairPCA(ReconstructionEstimator):
         "standardize": flag(),
     }
 
+    @property
+    def _units(self) -> Mapping[str, int]:
+        # What is not divided by its scale enters an exponent.
+        own = {"objective_": 2} | ({} if self.scale_losses else {"learning_rate": -2})
+        return ReconstructionEstimator._units | own
+
     def __init__(
         self,
         n_components=2,
@@ -371,6 +377,9 @@ class MinMaxFairPCA(ReconstructionEstimator):
                 **learnt,
             },
         )
+
+    def _lifted(self, learnt, Q, rest):
+        return learnt | ({"operator_": Q @ learnt["operator_"] @ Q.T} if "operator_" in learnt else {})
 
     def _by_weights(self, matrices: np.ndarray, k: int) -> tuple[np.ndarray, Certificate]:
         a = criteria_offsets(matrices, k, self.objective)

@@ -25,6 +25,7 @@ from ..core.estimator import require_generator, warn_caller
 from ..core.groups import label_text
 from ..core.linalg import symmetrise
 from ..core.options import Option, flag, number, one_of, whole
+from ..core.units import ORDINARY
 from .group_errors import ReconstructionEstimator, errors
 from .joint_range import JointRange
 from .robust_descent import RobustObjective, admissible_penalties, conditions, descend, radii, smallest_errors
@@ -69,11 +70,13 @@ def lower_bound(
     constants, slopes = chords(f, low, high)
     P, cuts = len(constants), [constants + slopes @ errors(matrices, V)]
     best, weights = -np.inf, np.zeros(len(matrices))
+    size = int(np.frexp(np.abs(cuts).max())[1])
+    unit = 2.0**size if abs(size) > 2 * ORDINARY else 1.0  # a radius far beyond the data: HiGHS refuses such numbers
     while len(cuts) <= max_rounds:
         # Largest t with t <= (cut, s) for all cuts: what weights can still promise.
         found = linprog(
             np.append(np.zeros(P), -1.0),
-            A_ub=np.column_stack([-np.array(cuts), np.ones(len(cuts))]),
+            A_ub=np.column_stack([-np.array(cuts) / unit, np.ones(len(cuts))]),
             b_ub=np.zeros(len(cuts)),
             A_eq=np.append(np.ones(P), 0.0)[None],
             b_eq=[1.0],
@@ -89,7 +92,7 @@ def lower_bound(
         if bound > best:
             best, weights = bound, s @ slopes
         cuts.append(constants + slopes @ errors(matrices, vectors[:, d - k :]))
-        if -found.fun - best <= rtol * abs(best):
+        if -found.fun * unit - best <= rtol * abs(best):
             break
     return best, weights, len(cuts) - 1
 
@@ -193,6 +196,12 @@ class RobustFairPCA(ReconstructionEstimator):
         "retraction": one_of("qr", "polar"),
         "on_violation": one_of("exact", "clip_lambda", "raise"),
         "standardize": flag(),
+    }
+
+    _units: ClassVar[Mapping[str, int | tuple[int, ...]]] = {
+        **ReconstructionEstimator._units,
+        **dict.fromkeys(("alpha", "radii_", "runs_", "objective_"), 2),
+        "violations_": (0, 2),
     }
 
     def __init__(

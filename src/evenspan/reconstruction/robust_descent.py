@@ -26,6 +26,7 @@ the same iteration at O(d^2 k) instead of O(d^2 (d - k)) per step. The objective
 so the retraction (QR or polar) changes the basis of the iterates and nothing else.
 """
 
+import contextlib
 from dataclasses import dataclass
 from typing import Literal
 
@@ -359,13 +360,18 @@ def _remember(values, V, lowest, best) -> None:
 def _orthonormalise(W: np.ndarray, retraction: Retraction, out: np.ndarray) -> None:
     """Orthonormal rows with the span of the rows of every W: the QR factor with positive diagonal, or the polar one.
 
-    W is I plus something orthogonal to it, so the Gram matrix is never below I and Cholesky cannot fail.
+    W is I plus something orthogonal to it, so the Gram matrix is never below I. Where a step is so long that rounding
+    hides the I, or that its square overflows, the rows themselves are factored.
     """
-    gram = W @ W.swapaxes(1, 2)
-    np.matmul(_inverse_root(gram, retraction), W, out=out)
-    if gram.max() > STEEP:
-        W[:] = out
-        np.matmul(_inverse_root(W @ W.swapaxes(1, 2), retraction), W, out=out)
+    with np.errstate(all="ignore"), contextlib.suppress(np.linalg.LinAlgError):
+        gram = W @ W.swapaxes(1, 2)
+        np.matmul(_inverse_root(gram, retraction), W, out=out)
+        if gram.max() > STEEP:
+            again = out.copy()
+            np.matmul(_inverse_root(again @ again.swapaxes(1, 2), retraction), again, out=out)
+        if np.isfinite(out).all():
+            return
+    out[:] = np.linalg.qr(W.swapaxes(1, 2))[0].swapaxes(1, 2)
 
 
 def _inverse_root(gram: np.ndarray, retraction: Retraction) -> np.ndarray:

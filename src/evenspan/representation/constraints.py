@@ -1,7 +1,7 @@
 """What equal group means ask of a direction: the constraints, and the space in which they hold."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from numbers import Integral
 
 import numpy as np
@@ -18,6 +18,7 @@ from ..core.linalg import complement, top_eigenspace
 from ..core.moments import GroupMoments
 from ..core.options import one_of
 from ..core.running import BLOCK_ENTRIES, row_weights
+from ..core.units import multiplied
 
 #: Options of every method here: which groups are compared, and what one group only is.
 GROUP_OPTIONS = {"attributes": one_of("marginal", "intersection"), "on_single_group": one_of("raise", "warn")}
@@ -160,6 +161,11 @@ class Quantities:
 
     moments: GroupMoments
     columns: np.ndarray
+
+
+@multiplied.register
+def _(thing: Quantities, exponent, power=1):
+    return replace(thing, columns=multiplied(thing.columns, exponent, power))
 
 
 def split_features(moments: GroupMoments, *parts: Sequence) -> tuple:

@@ -184,7 +184,7 @@ class FairPCA(SubspaceEstimator):
                 y, self.positive_label, groups, X.shape[0], marginal=marginal, sample_weight=sample_weight
             )
         moments = self._moments(X, groups, weights)
-        return self._store(self._answer(moments, quantity_constraints(X, quantities, weights)), moments)
+        return self._store(self._solved(moments, quantity_constraints(X, quantities, weights)), moments)
 
     def fit_moments(self, moments: GroupMoments):
         if len(self.numeric_attributes):

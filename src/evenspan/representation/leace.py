@@ -218,6 +218,8 @@ class LEACE(SubspaceEstimator):
         **GROUP_OPTIONS,
     }
 
+    _units: ClassVar[Mapping[str, int]] = {"displacement_": 2, "explained_variance_": 2, "axes_certificate_": 2}
+
     def __init__(
         self,
         n_components=None,
@@ -242,7 +244,7 @@ class LEACE(SubspaceEstimator):
         moments = self._moments(X, groups, sample_weight)
         target = target_columns(y, self.keep, X.shape[0], moments.d)
         parts = (quantity_constraints(X, part, sample_weight) for part in (quantities, target))
-        return self._store(self._answer(moments, *parts), moments)
+        return self._store(self._solved(moments, *parts), moments)
 
     def fit_moments(self, moments: GroupMoments, *, target=None):
         """Fit to group moments, which determine the map, whichever way they were summed.
@@ -276,7 +278,7 @@ class LEACE(SubspaceEstimator):
             kept = mean_constraints(moments.marginal(target))
             moments = moments.marginal(*rest) if rest else moments.pooled()
         self._set_features(moments.d, moments.feature_names)
-        return self._store(self._answer(moments, quantities, kept if self.keep else None), moments)
+        return self._store(self._solved(moments, quantities, kept if self.keep else None), moments)
 
     def _answer(
         self, moments: GroupMoments, quantities: np.ndarray | None = None, kept: np.ndarray | None = None

@@ -238,6 +238,8 @@ class OracleLEACE(SubspaceEstimator):
         "max_iter": whole(1),
     }
 
+    _units: ClassVar[Mapping[str, int]] = {"coefficients_": 1, "group_means_": 1, "displacement_": 2}
+
     def __init__(
         self,
         *,
@@ -263,7 +265,7 @@ class OracleLEACE(SubspaceEstimator):
         if values is not None:
             own = GroupMoments.from_data(values, groups, sample_weight)
             quantities = Quantities(own, quantity_constraints(X, values, sample_weight))
-        return self._store(self._answer(moments, quantities), moments)
+        return self._store(self._solved(moments, quantities), moments)
 
     def fit_moments(self, moments: GroupMoments):
         """Fit to group moments; ``numeric_attributes`` are features of them, which are taken out.
@@ -283,7 +285,7 @@ class OracleLEACE(SubspaceEstimator):
         if len(self.numeric_attributes):
             moments, quantities = split_features(moments, self.numeric_attributes)
         self._set_features(moments.d, moments.feature_names)
-        return self._store(self._answer(moments, quantities), moments)
+        return self._store(self._solved(moments, quantities), moments)
 
     def fit_transform(self, X, y=None, *, sensitive_features, sample_weight=None):
         """Fit to data and erase them: ``fit``, then ``transform`` with the same groups.

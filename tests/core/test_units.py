@@ -1,0 +1,158 @@
+"""Features of any size, wide tables, labels that hold separators: what overflowed, hung or merged without a word."""
+
+import numpy as np
+import pytest
+
+from evenspan import (
+    JEVDPCA,
+    ConvexFairPCA,
+    DisparityFairPCA,
+    FairPCA,
+    GroupMoments,
+    MinMaxFairPCA,
+    NullItOutPCA,
+    RobustFairPCA,
+    StandardPCA,
+)
+from evenspan.core import limits
+from evenspan.core.errors import ConfigurationError, DataError, GroupError, LimitError
+from evenspan.core.groups import label_text
+
+from .samples import angle, draw
+
+TINY = draw(counts=(40, 25), seed=4)
+STANDARDISED = FairPCA(1, standardize=True), RobustFairPCA(1, standardize=True), ConvexFairPCA(1)
+
+
+@pytest.mark.parametrize("power", [-480, -150, 150, 480])
+def test_what_has_a_unit_is_put_back_into_it(power):
+    X, groups = TINY.X, TINY.groups
+    own = RobustFairPCA(2, alpha=0.2).fit(X, sensitive_features=groups)
+    far = RobustFairPCA(2, alpha=0.2 * 4.0**power).fit(X * 2.0**power, sensitive_features=groups)
+    np.testing.assert_array_equal(far.components_, own.components_)
+    for name in ("explained_variance_", "group_errors_", "group_losses_", "radii_", "objective_"):
+        np.testing.assert_array_equal(getattr(far, name), np.ldexp(getattr(own, name), 2 * power))
+    assert far.violations_ == {g: (a, np.ldexp(b, 2 * power)) for g, (a, b) in own.violations_.items()}
+    assert far.certificate_.dual == np.ldexp(own.certificate_.dual, 2 * power)
+    both = [FairPCA(1, tradeoff=0.5).fit(X * 2.0**p, sensitive_features=groups) for p in (0, power)]
+    near, far = (fitted.standard_subspace_.certificate for fitted in both)
+    assert far.primal == np.ldexp(near.primal, 2 * power)
+
+
+@pytest.mark.parametrize(
+    ("make", "factor", "said"),
+    [
+        (StandardPCA(1), 1e152, "do not fit 64-bit"),
+        (StandardPCA(1), 1e-152, "do not fit 64-bit"),
+        (StandardPCA(1), 1e300, "overflow 64-bit"),
+        (StandardPCA(1), 1e-323, "vanish in 64-bit|do not fit 64-bit"),
+        (JEVDPCA(1), 1e100, "a part of the answer does not fit"),  # its criterion grows with the fourth power
+    ],
+)
+def test_sizes_that_64_bit_cannot_hold_are_refused(make, factor, said):
+    given = {} if isinstance(make, StandardPCA) else {"sensitive_features": TINY.groups}
+    with pytest.raises(DataError, match=said):
+        make.fit(TINY.X * factor, **given)
+
+
+def test_a_constant_feature_keeps_its_deviation_of_one():
+    X = np.column_stack([TINY.X[:, :3], np.full(len(TINY.X), 3.0)])
+    for fitted in (model.fit(X * 2.0**200, sensitive_features=TINY.groups) for model in STANDARDISED):
+        assert fitted.subspace_.scale[3] == 1.0
+        assert fitted.subspace_.scale[:3].min() > 2.0**195
+
+
+def test_one_feature_too_small_to_be_standardised_is_refused():
+    X = TINY.X * np.append(1e-160, np.ones(TINY.X.shape[1] - 1))
+    with pytest.raises(DataError, match=r"column\(s\) 0 do not fit"):
+        StandardPCA(1, standardize=True).fit(X)
+    assert StandardPCA(1).fit(X).components_[0, 0] == 0.0
+
+
+@pytest.mark.parametrize("retraction", ["qr", "polar"])
+@pytest.mark.parametrize("factor", [1e5, 1e9])
+def test_the_descent_takes_steps_of_any_length(factor, retraction):
+    model = RobustFairPCA(3, solver="subgradient", restarts=2, max_iter=50, retraction=retraction)
+    fitted = model.fit(TINY.X * factor, sensitive_features=TINY.groups)
+    np.testing.assert_allclose(fitted.components_ @ fitted.components_.T, np.eye(3), atol=1e-12)
+    assert fitted.certificate_.gap > -1e-9 * fitted.objective_
+
+
+@pytest.mark.parametrize("as_list", [True, False])
+def test_a_whole_number_of_400_digits_is_named(as_list):
+    X = np.array([[1, 2], [3, 10**400], [5, 6]], dtype=object)
+    with pytest.raises(DataError, match="column 1 of X holds a whole number that does not fit"):
+        StandardPCA(1).fit(X.tolist() if as_list else X)
+
+
+def test_losses_about_a_far_origin_are_refused_before_they_are_rounding():
+    for shift in (1e3, 1e5):
+        fitted = JEVDPCA(2, center="none").fit(TINY.X + shift, sensitive_features=TINY.groups)
+        assert fitted.certificate_.gap >= -1e-3 * fitted.explained_variance_.sum()
+    with pytest.raises(DataError, match="far from the origin"):
+        JEVDPCA(2, center="none").fit(TINY.X + 1e8, sensitive_features=TINY.groups)
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        MinMaxFairPCA(2),
+        MinMaxFairPCA(2, standardize=True),
+        MinMaxFairPCA(2, solver="sdp", mode="k+1"),
+        DisparityFairPCA(2),
+        ConvexFairPCA(2, delta=0.5),
+        RobustFairPCA(2),
+        JEVDPCA(2),
+        JEVDPCA(2, center="none"),
+    ],
+    ids=str,
+)
+def test_a_wide_table_is_solved_in_the_span_of_its_rows(model):
+    """Rows of ten features, turned into a space of forty: the answer is the turned one, and so is what was learnt."""
+    rng = np.random.default_rng(5)
+    X, groups = rng.normal(size=(24, 10)) * np.linspace(0.3, 2.0, 10) + 0.3, np.arange(24) % 2
+    Q = np.linalg.qr(rng.normal(size=(40, 10)))[0]
+    if getattr(model, "standardize", False):  # standard deviations belong to the axes
+        Q = np.vstack([np.eye(10), np.zeros((30, 10))])
+    small, wide = (type(model)(**model.get_params()).fit(Y, sensitive_features=groups) for Y in (X, X @ Q.T))
+    if not isinstance(model, JEVDPCA):
+        assert wide.certificate_.primal == pytest.approx(small.certificate_.primal, rel=1e-9)
+    assert wide.certificate_.dual == pytest.approx(small.certificate_.dual, rel=1e-9)
+    assert wide.components_.shape == (len(small.components_), 40)
+    assert angle(wide.components_.T, Q @ small.components_.T) < 1e-6
+    np.testing.assert_allclose(wide.group_errors_, small.group_errors_, rtol=1e-8)
+    for name in ("operator_", "fractional_"):
+        if hasattr(small, name):
+            np.testing.assert_allclose(getattr(wide, name), Q @ getattr(small, name) @ Q.T, atol=1e-6)
+    if hasattr(small, "joint_basis_"):
+        np.testing.assert_allclose(wide.joint_basis_.T @ wide.joint_basis_, np.eye(40), atol=1e-10)
+        assert len(wide.column_norms_) == 40
+
+
+def test_labels_that_hold_a_separator_stay_apart():
+    groups = np.repeat(np.array([("a, two=b", "c"), ("a", "b, two=c"), ("'a", "c")], dtype=object), 5, axis=0)
+    moments = GroupMoments.from_data(np.random.default_rng(0).normal(size=(15, 4)), groups)
+    named = moments.labels.astype([("one", "U9"), ("two", "U9")])
+    assert len({label_text(label) for label in named}) == 3
+    assert label_text(np.array([("f", "45 - 60")], dtype=[("sex", "U1"), ("age", "U9")])[0]) == "sex=f, age=45 - 60"
+    seen = GroupMoments(named, moments.counts, moments.means, moments.scatters)
+    assert seen.cells().G == 3
+    apart = NullItOutPCA(1, 0, attributes="intersection").fit_moments(seen)
+    assert len(apart.nullified_) == 2
+
+
+@pytest.mark.parametrize("labels", [[["a"], ["b", "c"], ["a"]], "ab"])
+def test_rows_of_different_lengths_are_named(labels):
+    with pytest.raises(GroupError if labels != "ab" else DataError, match="rows of one length"):
+        GroupMoments.from_data([[1.0], [2.0, 3.0]] if labels == "ab" else np.eye(3), labels)
+
+
+def test_moments_that_do_not_fit_are_not_begun(monkeypatch):
+    monkeypatch.setattr(limits, "free_memory", lambda: 2**30)
+    with pytest.raises(LimitError, match=r"moments of 2 group\(s\) of 5,000 features would need 1.5 GiB"):
+        GroupMoments.from_data(np.zeros((2, 5000)), ["a", "b"])
+
+
+def test_a_parameter_with_a_unit_keeps_its_check():
+    with pytest.raises(ConfigurationError, match="alpha"):
+        RobustFairPCA(2, alpha=-1.0).fit(TINY.X * 1e100, sensitive_features=TINY.groups)
