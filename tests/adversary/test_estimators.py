@@ -326,7 +326,7 @@ def test_an_answer_is_right_or_a_refusal_says_why(attack, name):
         require_right(model, name, options, truth, table)
         related(relation, number, name, k, variant, table, model, truth)
 
-    attack(name, "linear estimators", cases(name), body)
+    attack(name, "estimator", cases(name), body)
 
 
 def test_joint_diagonalisation_is_right_or_says_why(attack):
@@ -343,7 +343,7 @@ def test_joint_diagonalisation_is_right_or_says_why(attack):
         near(np.ldexp(other.criterion, -2 * power), found.criterion, size, "criterion in another unit")
 
     cases = st.tuples(tables(exponent=st.integers(-60, 60)), st.integers(0, 10**6))
-    attack("joint_diagonalise", "linear estimators", cases, body)
+    attack("joint_diagonalise", "estimator", cases, body)
 
 
 def test_the_joint_range_is_right_or_says_why(attack):
@@ -365,4 +365,4 @@ def test_the_joint_range_is_right_or_says_why(attack):
         near(np.ldexp(other.ends, -2 * power), found.ends, size, "ends in another unit")
 
     cases = st.tuples(tables(G=2, d=st.integers(2, 6)), st.integers(1, 3), st.integers(0, 10**6))
-    attack("JointRange", "linear estimators", cases, body)
+    attack("JointRange", "estimator", cases, body)

@@ -15,13 +15,12 @@ from evenspan.clustering import base_kernels
 from evenspan.clustering.base_kernels import (
     KERNEL_NAMES,
     CentralPointWarning,
-    available_memory,
     base_kernel,
     center_and_normalise,
-    require_memory,
     twelve_kernels,
 )
-from evenspan.core.errors import ConfigurationError, DataError
+from evenspan.core import limits
+from evenspan.core.errors import ConfigurationError, DataError, LimitError
 
 from .samples import draw
 
@@ -248,19 +247,21 @@ def test_refusals_say_what_was_seen_and_what_to_do(name):
 
 
 def test_memory_is_asked_for_before_it_is_taken(monkeypatch):
-    assert available_memory() is None or available_memory() > 2**20
-    monkeypatch.setattr(base_kernels, "available_memory", lambda: 2**20)
-    X = np.zeros((400, 2))  # would be refused as equal rows, had the memory been there
-    with pytest.raises(DataError) as told:
+    monkeypatch.setattr(limits, "free_memory", lambda: 2**20)
+    X = np.zeros((6000, 2))  # would be refused as equal rows, had the memory been there
+    with pytest.raises(LimitError) as told:
         twelve_kernels(X)
-    for part in ("twelve kernel matrices of 400 rows", "0.0 GiB", "dtype='float32'", "base_kernel makes one at a time"):
+    for part in (
+        "twelve kernel matrices of 6000 rows",
+        "0.0 GiB",
+        "dtype='float32'",
+        "base_kernel makes one at a time",
+    ):
         assert part in str(told.value)
-    with pytest.raises(DataError, match=r"a kernel matrix of 400 rows.*float32.*fewer rows"):
+    with pytest.raises(LimitError, match=r"a kernel matrix of 6000 rows.*float32.*fewer rows"):
         base_kernel(X, 7)
-    with pytest.raises(DataError, match="Use fewer rows"):
-        base_kernel(np.zeros((600, 2)), 7, dtype="float32")
-    monkeypatch.setattr(base_kernels, "available_memory", lambda: None)
-    require_memory(2**70, "nothing known", "go on")
+    with pytest.raises(LimitError, match="Use fewer rows"):
+        base_kernel(X, 7, dtype="float32")
 
 
 def test_no_more_memory_than_was_said(monkeypatch):

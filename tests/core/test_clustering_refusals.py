@@ -6,7 +6,6 @@ from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics.pairwise import rbf_kernel
 
-from evenspan.clustering import base_kernels
 from evenspan.clustering.base_kernels import CentralPointWarning
 from evenspan.clustering.fair_assignment import FairAssignmentKMeans
 from evenspan.clustering.fair_kernel_kmeans import FairKernelKMeans
@@ -17,12 +16,14 @@ from evenspan.clustering.kernel_kmeans import KernelKMeans
 from evenspan.clustering.kernels import KernelWarning
 from evenspan.clustering.variational import VariationalFairClustering
 from evenspan.clustering.weight_rule import WeightRule
+from evenspan.core import limits
 from evenspan.core.cluster_counts import ClusterCounts
 from evenspan.core.errors import (
     ConfigurationError,
     DataError,
     FairError,
     GroupError,
+    LimitError,
     SingleGroupWarning,
 )
 
@@ -250,18 +251,18 @@ def test_passes_used_up_are_told():
 @pytest.fixture
 def scarce(monkeypatch):
     """A machine with 100 MiB left."""
-    monkeypatch.setattr(base_kernels, "available_memory", lambda: 100 * 2**20)
+    monkeypatch.setattr(limits, "free_memory", lambda: 100 * 2**20)
 
 
 def test_memory_that_is_not_there_is_named_with_what_avoids_it(scarce):
     rng = np.random.default_rng(0)
     large, groups = rng.normal(size=(6000, 2)) + 3.0 * rng.integers(0, 2, size=(6000, 2)), rng.integers(0, 2, 6000)
     for fit in (lambda: one(large, groups, 2), lambda: KernelKMeans(2).fit(large)):
-        with pytest.raises(DataError) as told:
+        with pytest.raises(LimitError) as told:
             fit()
         for part in ("6000 points", "0.3 GiB", "storage='blocks'", "kernel='linear'", "dtype='float32'"):
             assert part in str(told.value)
-    with pytest.raises(DataError, match=r"twelve kernel matrices of 6000 rows.*3\.2 GiB.*dtype='float32'"):
+    with pytest.raises(LimitError, match=r"twelve kernel matrices of 6000 rows.*3\.2 GiB.*dtype='float32'"):
         many(large, groups, 2)
     # What is named does avoid it.
     assert one(large[:3600], groups[:3600], 2, dtype="float32", max_iter=100).counts_.n == 3600
@@ -272,6 +273,6 @@ def test_blocks_need_no_matrix(scarce):
     rng = np.random.default_rng(0)
     large, groups = rng.normal(size=(5200, 2)) + 9.0 * rng.integers(0, 2, size=(5200, 1)), rng.integers(0, 2, 5200)
     options = {"weight": 0.1, "dtype": "float32", "init": (large[:, 0] > 4.5).astype(int)}
-    with pytest.raises(DataError, match=r"0\.1 GiB"):
+    with pytest.raises(LimitError, match=r"0\.1 GiB"):
         one(large, groups, 2, **options)
     assert one(large, groups, 2, storage="blocks", **options).counts_.n == 5200

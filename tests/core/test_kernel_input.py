@@ -6,7 +6,6 @@ import numpy as np
 import pandas as pd
 import pytest
 
-import evenspan.clustering.base_kernels
 from evenspan.clustering.base_kernels import CentralPointWarning
 from evenspan.clustering.fair_kernel_kmeans import FairKernelKMeans
 from evenspan.clustering.fair_multiple_kernel_kmeans import FairMultipleKernelKMeans
@@ -20,7 +19,8 @@ from evenspan.clustering.kernels import (
     read_only,
     symmetric_kernel,
 )
-from evenspan.core.errors import ConfigurationError, DataError
+from evenspan.core import limits
+from evenspan.core.errors import ConfigurationError, DataError, LimitError
 
 from .clustering_samples import crossed, scattered
 
@@ -234,10 +234,12 @@ def test_kernel_values_that_overflow_are_refused():
 
 
 def test_a_matrix_too_large_for_the_memory_is_refused_beforehand(monkeypatch):
-    monkeypatch.setattr(evenspan.clustering.base_kernels, "available_memory", lambda: 80 * 80 * 8 - 1)
-    X = crossed().X
-    with pytest.raises(DataError, match="storage='blocks'"):
+    monkeypatch.setattr(limits, "free_memory", lambda: 2**30)
+    X = np.tile(crossed().X, (150, 1))
+    with pytest.raises(LimitError, match="storage='blocks'"):
         gram(X, kernel="rbf")
+    monkeypatch.setattr(limits, "free_memory", lambda: 2**40)
+    X = crossed().X
     gram(X, kernel="rbf", dtype="float32")
     gram(X, kernel="rbf", storage="blocks")
     gram(X, kernel="linear")

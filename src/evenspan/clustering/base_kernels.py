@@ -1,8 +1,6 @@
 """The twelve base kernels of the multiple-kernel experiments: linear, polynomial, Gaussian; centred, unit diagonal."""
 
-import os
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 
 import numpy as np
 from scipy import sparse
@@ -10,6 +8,7 @@ from scipy import sparse
 from ..core.errors import ConfigurationError, DataError, FairWarning
 from ..core.estimator import warn_caller
 from ..core.inputs import row_blocks
+from ..core.limits import require_memory
 from ..core.options import PRECISION
 from ..core.running import BLOCK_ENTRIES
 
@@ -62,7 +61,7 @@ def twelve_kernels(X, *, dtype="float64") -> np.ndarray:
     Complexity
     ----------
     12 n^2 numbers and one block of rows of memory, and X once more if it is not of float64. When less is free,
-    DataError says how much is needed.
+    LimitError says how much is needed.
 
     References
     ----------
@@ -110,9 +109,9 @@ def _kernels(X, numbers: Sequence[int], dtype) -> np.ndarray:
     precision, table = np.dtype(PRECISION.require("dtype", dtype)), _table(X)
     m, n = len(numbers), table.shape[0]
     if m > 1:
-        what, remedy = "twelve kernel matrices", "base_kernel makes one at a time, in a twelfth of it"
+        what, remedy = "twelve kernel matrices", "base_kernel makes one at a time, in a twelfth of it."
     else:
-        what, remedy = "a kernel matrix", "Use fewer rows, or a linear kernel, whose factor X takes its place"
+        what, remedy = "a kernel matrix", "Use fewer rows, or a linear kernel, whose factor X takes its place."
     if precision.itemsize == 8:
         remedy = f"dtype='float32' needs half of that; {remedy[0].lower()}{remedy[1:]}"
     require_memory(m * n * n * precision.itemsize, f"{what} of {n} rows ({precision})", remedy)
@@ -166,32 +165,6 @@ def center_and_normalise(K) -> np.ndarray:
     K = K.astype(np.float32 if K.dtype == np.float32 else np.float64)
     _center_and_normalise(K, "the kernel")
     return K
-
-
-def available_memory() -> int | None:
-    """Bytes of memory that can be used without swapping, within the limit of a container; None where unknown."""
-    limits = []
-    try:
-        fields = dict(line.split(":", 1) for line in Path("/proc/meminfo").read_text().splitlines() if ":" in line)
-        limits.append(1024 * int(fields["MemAvailable"].split()[0]))
-    except (OSError, KeyError, ValueError):  # not Linux: all the memory there is
-        if {"SC_PHYS_PAGES", "SC_PAGE_SIZE"} <= set(getattr(os, "sysconf_names", ())):
-            limits.append(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
-    try:  # the limit of a container
-        limit, used = (Path(f"/sys/fs/cgroup/memory.{name}").read_text().strip() for name in ("max", "current"))
-        limits.append(int(limit) - int(used))
-    except (OSError, ValueError):
-        pass
-    return min(limits) if limits else None
-
-
-def require_memory(needed: int, what: str, remedy: str) -> None:
-    """Raise DataError, saying how much is needed and what avoids it, when less memory than that is free."""
-    there = available_memory()
-    if there is not None and needed > there:
-        raise DataError(
-            f"{what} would take {needed / 2**30:.1f} GiB of memory, and {there / 2**30:.1f} GiB are free. {remedy}."
-        )
 
 
 def _table(X) -> np.ndarray | sparse.csr_matrix:

@@ -1,5 +1,6 @@
 """The scikit-learn side of every clusterer, written once."""
 
+import warnings
 from abc import abstractmethod
 from collections.abc import Mapping
 from numbers import Integral
@@ -8,6 +9,8 @@ from typing import ClassVar
 import numpy as np
 from scipy.sparse import issparse
 from sklearn.base import BaseEstimator, ClusterMixin
+from sklearn.cluster import KMeans
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import pairwise_distances_argmin
 from sklearn.utils.validation import check_is_fitted
 
@@ -132,6 +135,13 @@ def numeric_table(estimator: BaseEstimator, X, **checks) -> np.ndarray:
         dense = table.toarray() if issparse(table) else table
         refuse_entries("NaN or inf", (~np.isfinite(dense)).sum(axis=0), feature_names(X))
     return table
+
+
+def plain_means(points: np.ndarray, k: int, *, seed: int, **options) -> KMeans:
+    """Fitted k-means; where there are fewer different points than clusters the caller looks after the empty ones."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        return KMeans(k, random_state=seed, **options).fit(points)
 
 
 def require_clusters(n_clusters, n: int) -> int:

@@ -7,14 +7,13 @@ from typing import ClassVar
 import numpy as np
 from scipy.optimize import Bounds, LinearConstraint, linprog, milp
 from scipy.sparse import csr_array
-from sklearn.cluster import KMeans
 
 from ..core.answer import Certificate
 from ..core.errors import ConfigurationError, DataError, NotSolvedError
 from ..core.estimator import NotConvergedWarning, warn_caller
 from ..core.groups import label_text
 from ..core.options import Option, number, one_of, whole
-from .estimator import CentreClusterer, FairClusterer
+from .estimator import CentreClusterer, FairClusterer, plain_means
 from .transport import squared_distances, transport
 
 #: Gap between value and bound of an assignment, over its value, at which it is solved; and the most prices tried.
@@ -178,7 +177,7 @@ class FairAssignmentKMeans(CentreClusterer):
         return promises
 
     def _run(self, X, codes, c, promises, rng):
-        centres = KMeans(c, n_init=1, random_state=int(rng.integers(2**31))).fit(X).cluster_centers_
+        centres = plain_means(X, c, seed=int(rng.integers(2**31)), n_init=1).cluster_centers_
         value, prices, converged, turns = np.inf, np.zeros((len(self.group_counts_), c)), False, 0
         while turns < self.max_iter and not converged:
             costs = squared_distances(X, centres)

@@ -7,14 +7,14 @@ from typing import ClassVar
 import numpy as np
 from scipy import linalg, sparse
 from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh
-from sklearn.cluster import KMeans
 
 from ..core.answer import Certificate, ky_fan_certificate
 from ..core.errors import ComponentsError, ConfigurationError
 from ..core.estimator import warn_caller
+from ..core.limits import require_memory
 from ..core.linalg import complement, fix_signs, symmetrise, top_eigenspace
 from ..core.options import Option, one_of, whole
-from .estimator import FairClusterer
+from .estimator import FairClusterer, plain_means
 from .graphs import AFFINITY, affinity_graph, looped
 
 #: Up to so many samples "auto" takes the null space, whose certificate is a proof.
@@ -71,6 +71,11 @@ def fair_embedding(W, degrees: np.ndarray, F: np.ndarray, c: int, *, laplacian, 
             f"{len(degrees)} samples. Ask for at most {free} clusters."
         )
     if solver == "null_space":
+        require_memory(
+            12 * 8 * len(degrees) ** 2,
+            f"the null space of {len(degrees)} samples, twelve matrices of that size,",
+            "solver='lanczos' needs no such matrix.",
+        )
         found = _null_space(W, degrees, weights, F, c, shift)
     else:
         found = _lanczos(W, degrees, weights, Q, c, shift, rng)
@@ -301,7 +306,12 @@ class FairSpectralClustering(FairClusterer):
         self.embedding_, self.eigenvalues_, self.eigengap_ = found.H, found.eigenvalues, found.gap
         self.residuals_, self.converged_, self.certificate_ = found.residuals, found.converged, found.certificate
         self.constraint_rank_, self.constraint_residual_ = F.shape[1], constraint_residual(F, found.H)
-        means = KMeans(c, n_init=self.n_init, random_state=seed).fit(found.H)
+        means = plain_means(found.H, c, seed=seed, n_init=self.n_init)
+        if (filled := len(np.unique(means.labels_))) < c:
+            warn_caller(
+                f"the embedding has fewer different rows than n_clusters={c}: {c - filled} cluster(s) stay empty. Ask "
+                f"for {filled}."
+            )
         self.inertia_ = float(means.inertia_)
         self._store_labels(means.labels_, codes, c)
         return self

@@ -1,19 +1,16 @@
 """Fairness-first clustering (Pan and Zhong 2023), rebuilt from its abstract: balance first, then the sum of squares."""
 
-import warnings
 from collections.abc import Mapping
 from typing import ClassVar
 
 import numpy as np
 from scipy.optimize import Bounds, LinearConstraint, linear_sum_assignment, milp
-from sklearn.cluster import KMeans
-from sklearn.exceptions import ConvergenceWarning
 
 from ..core.cluster_counts import tally
 from ..core.errors import DataError
 from ..core.estimator import NotConvergedWarning, warn_caller
 from ..core.options import Option, number, whole
-from .estimator import CentreClusterer, FairClusterer
+from .estimator import CentreClusterer, FairClusterer, plain_means
 from .transport import squared_distances, transport
 
 #: A change must lower the sum of squares by more than this, relative to the total scatter.
@@ -360,11 +357,8 @@ def fair_start(X: np.ndarray, codes: np.ndarray, n_clusters: int, rng: np.random
 
 def _means(points: np.ndarray, k: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
     """Centres (k, d) and labels of k-means."""
-    means = KMeans(k, n_init=10, random_state=int(rng.integers(2**31)))
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)  # fewer different points than clusters: seen to above
-        labels = means.fit_predict(points)
-    return means.cluster_centers_, labels
+    means = plain_means(points, k, seed=int(rng.integers(2**31)), n_init=10)
+    return means.cluster_centers_, means.labels_
 
 
 # -- fair shares as whole numbers, and the cheapest assignment that has them -------------------------------------------

@@ -8,6 +8,7 @@ from ..core.errors import DataError
 from ..core.estimator import warn_caller
 from ..core.inputs import whole_number
 from ..core.kernels import resolve_kernel
+from ..core.limits import require_memory
 from ..core.options import one_of
 from ..core.running import BLOCK_ENTRIES
 
@@ -87,6 +88,11 @@ def affinity_graph(X, affinity: str, *, n_neighbors: int = 20, gamma="scale"):
             "affinity='nearest_neighbors'."
         )
     n = len(X)
+    require_memory(
+        3 * 8 * n**2,
+        f"the full matrix of affinities of {n} points, and two more while it is made,",
+        "affinity='nearest_neighbors' needs no such matrix.",
+    )
     W = resolve_kernel("rbf", X, np.ones(n), gamma=gamma, degree=3, coef0=1.0).matrix(X, np.arange(n))
     np.fill_diagonal(W, 0.0)
     return W

@@ -1,20 +1,17 @@
 """Kernel k-means without fairness: Lloyd's steps in the feature space, and the relaxed form that they start from."""
 
-import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClusterMixin
-from sklearn.cluster import KMeans
-from sklearn.exceptions import ConvergenceWarning
 
 from ..core.errors import ConfigurationError
 from ..core.estimator import NotConvergedWarning, require_generator, warn_caller
 from ..core.options import Option, Options, one_of, whole
 from .bounds import certified, leading_eigenpairs
-from .estimator import numeric_table, require_clusters
+from .estimator import numeric_table, plain_means, require_clusters
 from .kernels import BlockGram, FactorGram, Gram, KernelInput
 
 
@@ -39,11 +36,8 @@ def relaxed_start(gram: Gram, n_clusters: int, rng: np.random.Generator, *, n_in
     values, H = leading_eigenvectors(gram, n_clusters, rng)
     lengths = np.linalg.norm(H, axis=1, keepdims=True)
     H = np.divide(H, lengths, out=np.zeros_like(H), where=lengths > 0)  # a row of zeros stays one
-    means = KMeans(n_clusters, n_init=n_init, max_iter=50, random_state=int(rng.integers(2**31)))
-    with warnings.catch_warnings():
-        # fewer different rows than clusters: the empty clusters are filled below
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        labels = means.fit_predict(H).astype(np.intp)
+    means = plain_means(H, n_clusters, seed=int(rng.integers(2**31)), n_init=n_init, max_iter=50)
+    labels = means.labels_.astype(np.intp)
     return RelaxedStart(fill_empty(gram, labels, n_clusters), values)
 
 

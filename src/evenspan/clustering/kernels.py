@@ -12,8 +12,9 @@ from sklearn.utils.validation import check_is_fitted
 from ..core.errors import ConfigurationError, DataError, FairWarning
 from ..core.estimator import warn_caller
 from ..core.kernels import Kernel, resolve_kernel
+from ..core.limits import require_memory
 from ..core.options import PRECISION, Option, flag, one_of
-from .base_kernels import CentralPointWarning, center_and_normalise, require_memory
+from .base_kernels import CentralPointWarning, center_and_normalise
 from .estimator import numeric_table
 
 #: Up to this number of rows all eigenvectors are computed.
@@ -383,7 +384,7 @@ def dense_kernel(kernel: Kernel, X: np.ndarray, dtype) -> np.ndarray:
         n * n * dtype.itemsize,
         f"a kernel matrix of {n} points ({dtype})",
         "storage='blocks' computes it piece by piece, kernel='linear' (on the points, or on features of "
-        "sklearn.kernel_approximation) needs no such matrix, and dtype='float32' needs half of float64",
+        "sklearn.kernel_approximation) needs no such matrix, and dtype='float32' needs half of float64.",
     )
     kernel, X = kernel.moved(X.astype(dtype, copy=False))
     K = np.empty((n, n), dtype=dtype)

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..core.cluster_counts import tally
-from .kernels import Gram, indicator
+from .kernels import DenseGram, Gram, indicator
 
 #: A point stays unless a move gains more than this, relative to the largest term of the objective.
 TIE = 1e-12
@@ -74,6 +74,11 @@ def row_updates(
     return RowUpdates(state.labels, history[-1], len(history) - 1, moves, tuple(history), at_rest)
 
 
+def smallest_tie(gram: Gram, weight: float, dtype=np.float64) -> float:
+    """What rounding alone can make of a gain; the terms of the objective may be far smaller, or all be zero."""
+    return 16.0 * float(np.finfo(dtype).eps) * (float(np.abs(gram.diagonal).max(initial=0.0)) + weight)
+
+
 class _State:
     """Labels with the sums, sizes and group counts that belong to them."""
 
@@ -81,7 +86,7 @@ class _State:
         self.codes = codes.astype(np.intp)
         self.labels, self.weight = np.array(labels, dtype=np.intp), float(weight)
         self.n, self.own = len(labels), np.arange(len(labels))
-        self.diagonal = gram.diagonal - self.weight
+        self.diagonal, self.floor = gram.diagonal - self.weight, smallest_tie(gram, self.weight)
         self.sums = gram.sums(self.labels, n_clusters)
         # fairness term of the similarities: weight times the counts, (c, G)
         counts = tally(self.labels, self.codes, n_clusters, int(self.codes.max(initial=0)) + 1)
@@ -95,7 +100,7 @@ class _State:
         if self.weight:
             self.q -= (self.fair * (self.fair / self.weight)).sum(axis=1)
         terms = self.q / self.sizes
-        self.tie = TIE * float(np.abs(terms).max(axis=0))
+        self.tie = max(TIE * float(np.abs(terms).max(axis=0)), self.floor)
         self.objective = float(terms.sum(axis=0))
         for cluster in range(len(self.q)):
             self._terms(cluster)
@@ -193,19 +198,33 @@ def best_swaps(
     S -= weight * tally(labels, codes, n_clusters, int(codes.max(initial=0)) + 1)[:, codes]
     sizes = np.bincount(labels, minlength=n_clusters).astype(float)
     terms = np.bincount(labels, weights=S[labels, np.arange(len(labels))], minlength=n_clusters) / sizes
-    tie = TIE * float(np.abs(terms).max(axis=0))
+    # Entries that are computed twice differ by the rounding of their precision; those of a stored matrix do not.
+    again = not isinstance(gram, DenseGram)
+    floor = smallest_tie(gram, weight, np.float32 if again and gram.precision else np.float64)
+    tie = max(TIE * float(np.abs(terms).max(axis=0)), floor)
     diagonal = gram.diagonal - weight
+
+    def together(m: int, p: int) -> float:
+        return sum(float(S[k, labels == k].sum(axis=0)) / sizes[k] for k in (m, p))
+
+    def exchange(i: int, j: int, m: int, p: int) -> None:
+        for point, source, target in ((i, m, p), (j, p, m)):
+            row = gram.row(point) - weight * (codes == codes[point])
+            S[source] -= row
+            S[target] += row
+            labels[point] = target
+
     for m in range(n_clusters):
         for p in range(m + 1, n_clusters):
             while True:
                 gain, i, j = _best(gram, codes, labels, S, diagonal, sizes, weight, m, p)
                 if gain <= tie:
                     break
-                for point, source, target in ((i, m, p), (j, p, m)):
-                    row = gram.row(point) - weight * (codes == codes[point])
-                    S[source] -= row
-                    S[target] += row
-                    labels[point] = target
+                before = together(m, p)
+                exchange(i, j, m, p)
+                if again and not together(m, p) > before + 0.5 * tie:  # what S itself does not show is no gain
+                    exchange(i, j, p, m)
+                    break
                 made += 1
     return labels, made
 

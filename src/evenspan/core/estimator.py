@@ -16,7 +16,14 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .answer import Answer, FairSubspace
 from .containers import is_frame, namespace, to_numpy
-from .errors import ComponentsError, ConfigurationError, DataError, FairWarning, SurplusComponentsWarning
+from .errors import (
+    ComponentsError,
+    ConfigurationError,
+    DataError,
+    FairWarning,
+    FeatureTypeError,
+    SurplusComponentsWarning,
+)
 from .groups import encode_groups
 from .inputs import require_numeric_columns, row_blocks
 from .moments import GroupMoments
@@ -292,10 +299,11 @@ def validated(estimator: BaseEstimator, X, **checks) -> np.ndarray:
     """X as scikit-learn's ``validate_data`` gives it; its errors are told as DataError, naming a column of text."""
     try:
         return validate_data(estimator, X, **checks)
-    except (ValueError, OverflowError) as error:
+    except (ValueError, TypeError, OverflowError) as error:
         if any(word in str(error) for word in ("could not convert", "strings", "too large")):
             row_blocks(np.asarray(X))  # names the column that is not numeric
-        raise DataError(f"{error} Needed is a table of real numbers, with a row for each sample.") from error
+        kind = FeatureTypeError if isinstance(error, TypeError) else DataError
+        raise kind(f"{error} Needed is a table of real numbers, with a row for each sample.") from error
 
 
 def warn_caller(message: str, category: type[Warning] = FairWarning) -> None:

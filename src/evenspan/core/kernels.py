@@ -9,7 +9,7 @@ import numpy as np
 from scipy.spatial.distance import cdist, pdist
 from sklearn.metrics.pairwise import linear_kernel, polynomial_kernel, rbf_kernel, sigmoid_kernel
 
-from .errors import ConfigurationError, DataError
+from .errors import ConfigurationError, DataError, FairWarning
 from .running import BLOCK_ENTRIES
 
 KERNELS = ("rbf", "polynomial", "sigmoid", "linear", "precomputed")
@@ -214,7 +214,9 @@ def median_bandwidth(E: np.ndarray) -> float:
             raise DataError("all points are equal, so no bandwidth exists. Give one explicitly.")
         middle = total / number
         warnings.warn(
-            "more than half of the distances are zero; the bandwidth uses the mean of the others.", stacklevel=2
+            "more than half of the distances are zero; the bandwidth uses the mean of the others.",
+            FairWarning,
+            stacklevel=2,
         )
     return float(np.sqrt(middle / 2.0))
 

@@ -135,6 +135,15 @@ def complement(C: np.ndarray, *, rtol: float = 1e-10, atol: float = 0.0) -> np.n
     return Q[:, rank:]
 
 
+def span_of_rows(X: np.ndarray, more: int) -> np.ndarray | None:
+    """Orthonormal basis (d, n + more) of a space with the rows of the wide X (n, d) and ``more`` further directions.
+
+    None unless X has more than twice as many columns: then little is gained by working in the basis.
+    """
+    n, d = X.shape
+    return None if d <= 2 * (n + more) else np.linalg.qr(np.hstack([X.T, np.eye(d, more)]))[0]
+
+
 def smallest_eigenspace(B: np.ndarray, size: int, preference: np.ndarray, *, rtol: float = 1e-10) -> np.ndarray:
     """Orthonormal basis (d, size) of eigenvectors of the symmetric B with the smallest absolute eigenvalues.
 

@@ -19,6 +19,7 @@ from ..core.estimator import require_components, require_generator, validated, w
 from ..core.groups import encode_groups
 from ..core.inputs import feature_names, require_finite, require_numeric_columns
 from ..core.kernels import RANK_CUT, Kernel, resolve_kernel
+from ..core.limits import require_memory
 from ..core.linalg import symmetrise, top_eigenspace
 from ..core.moments import GroupMoments
 from ..core.options import Option, Options, whole
@@ -77,6 +78,17 @@ def witnesses(K: np.ndarray, Z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return (U / roots) @ P, (U * roots) @ P
 
 
+def require_digits(before: np.ndarray, centred: np.ndarray) -> None:
+    """DataError where centring has cancelled so much of a kernel matrix that the cut for its rank is below rounding."""
+    left, size = float(np.linalg.norm(centred)), float(np.linalg.norm(before))
+    if np.finfo(float).eps * size > RANK_CUT * left:
+        raise DataError(
+            f"the points are too alike in this kernel: its values have norm {size:.3g}, and centring leaves "
+            f"{left:.3g} of it, too few digits to tell means that coincide from others. Move the features to their "
+            "mean (X - X.mean(axis=0)) or standardise them, or choose a larger gamma."
+        )
+
+
 def leading_pairs(H: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """All eigenvalues of the symmetric H in decreasing order, and the k leading ones with their eigenvectors.
 
@@ -115,7 +127,9 @@ def leading_directions(
     p = weights / weights.sum(axis=0)
     roots = np.sqrt(weights)
     means = K @ p if center else np.zeros(len(K))
-    K = K - means[:, None] - means[None] + p @ means if center else K.copy()
+    K, before = (K - means[:, None] - means[None] + p @ means if center else K.copy()), K
+    if center:
+        require_digits(before, K)
     K *= np.outer(roots, roots)
     B, W = witnesses(K, Z)
     size = float(np.linalg.norm(K))
@@ -157,6 +171,9 @@ def landmark_directions(
     """
     rows, labels, weights, Z = sample
     K = kernel.matrix(X, landmarks)
+    if linear.center:
+        means = K.mean(axis=0)
+        require_digits(K, K - means[:, None] - means + means.mean(axis=0))
     values, vectors = top_eigenspace(K, len(K))
     size = float(np.linalg.norm(values))
     warn_if_indefinite(float(values[-1]), size)
@@ -410,6 +427,11 @@ class FairKernelPCA(Options, ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
         quantities = unit_columns(np.zeros((len(rows), 0)) if quantities is None else quantities[rows], weights)
         if self.n_landmarks is None and self.match == "mean":
             anchors = rows
+            require_memory(
+                5 * 8 * len(rows) ** 2,
+                f"fair kernel PCA of {len(rows)} rows, with five matrices of that size,",
+                "n_landmarks=1000 represents them by kernel values with so many rows, and needs no such matrix.",
+            )
             Z = np.hstack([unit_columns(indicators(labels, codes, self.attributes), weights), quantities])
             K = self.kernel_.matrix(X, rows)
             options = {"center": self.center, "d": d}

@@ -8,7 +8,7 @@ from sklearn.base import clone
 from sklearn.svm import LinearSVC
 
 from ..core.answer import BLOCK
-from ..core.errors import ConfigurationError
+from ..core.errors import ConfigurationError, DataError
 from ..core.estimator import require_components
 from ..core.moments import GroupMoments
 from ..core.options import Option, number, whole
@@ -16,6 +16,8 @@ from .erasure import ERASURE_OPTIONS, ErasingEstimator, fit_counting, majority_s
 
 #: Weights below this, for features of unit size, count as zero: the value of the public program.
 VANISHED = 1e-8
+#: Features of a larger root mean square overflow in the solvers of classifiers, some of which then never end.
+LARGEST = 1e60
 
 
 class INLP(ErasingEstimator):
@@ -163,6 +165,12 @@ class INLP(ErasingEstimator):
             _erase(X, mean, Q, XP)
             if not accuracies:
                 unit = float(np.linalg.norm(XP)) / np.sqrt(XP.size)
+                if not unit <= LARGEST:
+                    raise DataError(
+                        f"the features have root mean square {unit:.3g}; the classifiers square their squares and take "
+                        f"at most {LARGEST:.0g}. Standardise the data (for instance with "
+                        "sklearn.preprocessing.StandardScaler)."
+                    )
             weights, found = [], []
             for part in parts:
                 unheard += fit_counting(classifier, XP, part)

@@ -11,7 +11,7 @@ from ..core.errors import DataError, FairWarning
 from ..core.estimator import PointsEstimator, require_components, require_generator, warn_caller
 from ..core.inputs import length
 from ..core.kernels import median_bandwidth
-from ..core.linalg import top_eigenspace
+from ..core.linalg import span_of_rows, top_eigenspace
 from ..core.moments import GroupMoments
 from ..core.options import Option, number, one_of, whole
 from .constraints import GROUP_OPTIONS, codes_by_attribute, favourable_rows, require_groups
@@ -184,6 +184,7 @@ class MMDFairPCA(PointsEstimator):
     ----------
     O(n^2 k + n d k) for each of ``n_evaluations_`` evaluations, usually about one thousand for 1e-3 and ten thousand
     for 1e-6. Two copies of X and one block of the kernel matrix are held; the median counts distances block by block.
+    With more than twice as many features as rows and components, n + k directions take the place of the d.
 
     References
     ----------
@@ -255,7 +256,10 @@ class MMDFairPCA(PointsEstimator):
         total = float(np.trace(moments.scatter))
         if not total > 0:
             raise DataError("all rows of X are equal, so there is no variance to keep. Fit on a sample that varies.")
-        X, C = X - moments.mean, moments.scatter / total
+        X = X - moments.mean
+        # What a wide table has outside the span of its rows no distance sees: k directions of that are as good as all.
+        basis = span_of_rows(X, k)
+        X, C = (X, moments.scatter / total) if basis is None else (X @ basis, basis.T @ moments.scatter @ basis / total)
         values, principal = top_eigenspace(C, k)
         bandwidth = median_bandwidth(X @ principal) if self.bandwidth == "median" else float(self.bandwidth)
         if favourable is not None:
@@ -283,7 +287,7 @@ class MMDFairPCA(PointsEstimator):
         )
         learnt |= {"bandwidth_": bandwidth, "n_evaluations_": penalty.evaluations}
         learnt["n_iter_"] = max(len(learnt["trace_"]), 1)
-        return Answer(FairSubspace(V, moments.mean, certificate), learnt)
+        return Answer(FairSubspace(V if basis is None else basis @ V, moments.mean, certificate), learnt)
 
     def _search(self, penalty: TotalPenalty, C: np.ndarray, principal: np.ndarray) -> tuple[np.ndarray, dict]:
         """The penalty method, and what happened on its way as fitted attributes."""

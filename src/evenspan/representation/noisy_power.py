@@ -7,6 +7,7 @@ from scipy import linalg
 
 from ..core.errors import DataError, FairWarning, GroupError
 from ..core.estimator import require_components, warn_caller
+from ..core.running import BLOCK_ENTRIES
 from .null_it_out import Contrast, nullified_basis
 
 PHASES = ("gap", "components")
@@ -107,6 +108,8 @@ def batch_sums(X: np.ndarray, codes: np.ndarray, G: int, operand: Operand) -> Bl
         far = origin.astype(np.float64)
         count = float(totals[-G:].sum(axis=0))
         squares = total - 2.0 * float(far @ sums.sum(axis=0)) - count * float(far @ far)
+        if squares < np.sqrt(np.finfo(X.dtype).eps) * total:  # the difference has lost its digits
+            squares = _squares_about(X, far)
     slab_products = products[: L * w].reshape(L, w, X.shape[1]).transpose(0, 2, 1)
     return BlockSums(totals[-G:].copy(), sums, slab_products, squares, len(X))
 
@@ -124,6 +127,13 @@ def about(product: np.ndarray, total: np.ndarray, count: float, shift: np.ndarra
     moved -= np.outer(inner, total).T
     moved += product
     return moved
+
+
+def _squares_about(X: np.ndarray, far: np.ndarray) -> float:
+    """The sum of squared lengths of the rows of X less the point, a few rows at a time."""
+    step = max(BLOCK_ENTRIES // X.shape[1], 1)
+    parts = (X[start : start + step] - far for start in range(0, len(X), step))
+    return sum(float(np.vdot(part, part)) for part in parts)
 
 
 def _not_finite(X: np.ndarray) -> str:

@@ -12,7 +12,7 @@ from sklearn.metrics import log_loss
 
 from ..core.errors import ComponentsError, DataError
 from ..core.estimator import require_components
-from ..core.linalg import symmetrise
+from ..core.linalg import span_of_rows, symmetrise
 from ..core.moments import GroupMoments
 from ..core.options import Option, number, whole
 from ..reconstruction.fantope import clip_to_sum
@@ -158,7 +158,7 @@ class RLACE(ErasingEstimator):
     Complexity
     ----------
     A step costs O(b d + d f + f^3) for batches of b rows, f being the number of eigenvalues of A that differ from all
-    others, at most d.
+    others, at most d. With more than twice as many features as rows, the game is played in the span of the n rows.
 
     References
     ----------
@@ -227,7 +227,14 @@ class RLACE(ErasingEstimator):
         if self.n_components is not None:
             require_components(self.n_components, d - r, d, f" less {r} erased")
         X = np.ascontiguousarray(X - moments.mean)  # the same to the last bit however X lies in memory
-        erased, learnt = self._play(X, parts, r, rng) if parts else (np.zeros((d, 0)), NOTHING_TO_PLAY)
+        basis = span_of_rows(X, 0) if r < len(X) else None
+        if not parts:
+            erased, learnt = np.zeros((d, 0)), NOTHING_TO_PLAY
+        elif basis is None:
+            erased, learnt = self._play(X, parts, r, rng)
+        else:  # no predictor sees what lies outside the span of the rows
+            erased, learnt = self._play(X @ basis, parts, r, rng)
+            erased = basis @ erased
         return erased, learnt | {"converged_": learnt["score_"] - learnt["majority_share_"] < self.epsilon}
 
     def _unfinished(self, learnt: dict) -> str:
