@@ -68,7 +68,9 @@ def here(tmp_path, monkeypatch):
         begun.append(parameters)
         fill(stage, "new")
         settings = json.loads((stage / "settings.json").read_text())
-        (stage / "settings.json").write_text(json.dumps(settings | {"answers": ["team: keep PCA \x1b[2J"]}))
+        (stage / "settings.json").write_text(
+            json.dumps(settings | {"answers": ["team: keep PCA \x1b[2J"], "warnings": []})
+        )
         return new_notebook()
 
     monkeypatch.setattr(notebook, "_execute", execute)

@@ -21,6 +21,9 @@ from .recommend import KEPT, Seen, smallest_k
 
 #: Blocks of each part in which a group has to have rows: with fewer it is absent from too many resampled blocks.
 LEAST_BLOCKS = 5
+#: Seconds of one core for a method at one k and a cubed feature, with its share of frontier and intervals (50 rows,
+#: 100 to 500 features).
+SECONDS = 1.3e-8
 
 
 # -- the groups that have enough rows in both parts --------------------------------------------------------------------
@@ -117,7 +120,9 @@ def analyse(
     readers = Readers(points, groups.scoring_points, attribute, n_boot, seed)
     k, why_k = _components(moments, sizes, given)
 
-    tell.stage(f"Methods for {attribute}", len(methods) * len(sizes))
+    minutes = SECONDS * len(methods) * len(sizes) * moments.d**3 / 60
+    expected = f" ({moments.d} features: about {minutes:.0f} min)" if minutes >= 1 else ""
+    tell.stage(f"Methods for {attribute}{expected}", len(methods) * len(sizes))
     own = _own(parts, sizes)
     fits, rows, kept = {}, [], {}
     for name in methods:
