@@ -17,6 +17,7 @@ from pathlib import Path
 import hypothesis
 import pytest
 from hypothesis import HealthCheck
+from hypothesis.internal.conjecture import providers
 
 from compendium import records
 from evenspan.core.errors import FairError, FairWarning
@@ -35,7 +36,11 @@ class Hanging(BaseException):
 
 
 @pytest.fixture
-def attack(request) -> Callable:
+def attack(request, monkeypatch) -> Callable:
+    # Hypothesis mixes in the constants of whatever modules are loaded: other draws after another test or an edit.
+    monkeypatch.setattr(providers, "_get_local_constants", providers.Constants)
+    providers.CONSTANTS_CACHE.cache.clear()
+
     def attack(subject: str, kind: str, strategy, body: Callable, *, draws: tuple[int, int] = (300, 10_000)) -> None:
         """Try ``body`` on draws of the strategy, the first number of them, or the second with --exhaustive."""
         number = draws[bool(request.config.getoption("exhaustive"))]

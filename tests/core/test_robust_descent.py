@@ -11,6 +11,7 @@ from evenspan.reconstruction.joint_range import JointRange
 from evenspan.reconstruction.robust_descent import (
     RobustObjective,
     _iterate,
+    _orthonormalise,
     descend,
     objective,
     radii,
@@ -53,6 +54,16 @@ def test_bases_stay_orthonormal_with_huge_steps():
     matrices, _, rng = problem()
     V = descend(1e4 * matrices, COUNTS[2], 2, SETTINGS, rng=rng, restarts=3, iterations=50).V
     np.testing.assert_allclose(V.swapaxes(1, 2) @ V, np.broadcast_to(np.eye(2), (3, 2, 2)), atol=1e-12)
+
+
+@pytest.mark.parametrize("retraction", ["qr", "polar"])
+@pytest.mark.parametrize("length", [1e12, 1e15])
+def test_a_step_far_longer_than_the_basis_leaves_orthonormal_rows(length, retraction):
+    for seed in range(10):
+        W = np.eye(5)[None, :3].copy()
+        W[0, :, 3:] = length * np.random.default_rng(seed).normal(size=(3, 2))
+        _orthonormalise(W, retraction, out=(V := np.empty_like(W)))
+        np.testing.assert_allclose(V[0] @ V[0].T, np.eye(3), atol=1e-10)
 
 
 def test_every_run_is_independent_of_the_batch():

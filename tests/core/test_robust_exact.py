@@ -8,7 +8,7 @@ import pytest
 
 from evenspan.reconstruction.joint_range import JointRange
 from evenspan.reconstruction.robust_descent import RobustObjective
-from evenspan.reconstruction.robust_exact import Branches, edge_bound, piece_bound, solve_exact
+from evenspan.reconstruction.robust_exact import Branches, crossing, edge_bound, piece_bound, solve_exact
 
 KINDS = ("general", "diagonal", "low rank", "duplicated columns", "integers")
 
@@ -135,3 +135,12 @@ def test_the_bound_on_a_thin_piece_is_below_the_corner_of_its_triangle():
     right = SimpleNamespace(angle=middle + 0.5 * width, ends=np.array([b, b]))
     f = Branches((0.5, 0.5), (0.0, 0.0), 0.0)
     assert piece_bound(f, left, right) <= f.value(tuple(corner)) < f.value(tuple(centre)) - 1e-3
+
+
+def test_a_crossing_beside_the_end_is_the_end():
+    """Equal errors at b up to rounding: on the way there the branches part again, by less."""
+    f, a = Branches((0.5, 0.5), (0.0, 0.0), 0.4), (1.033975765691965, 0.02297723923763992)
+    b = (0.02297723923763986, 0.022977239237639863)
+    assert f.balance(a) * f.balance(b) < 0
+    assert crossing(f, a, b) == 1.0
+    assert edge_bound(f, a, b) == pytest.approx(b[1], rel=1e-15)

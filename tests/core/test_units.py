@@ -9,6 +9,7 @@ from evenspan import (
     DisparityFairPCA,
     FairPCA,
     GroupMoments,
+    JointRange,
     MinMaxFairPCA,
     NullItOutPCA,
     RobustFairPCA,
@@ -55,6 +56,12 @@ def test_sizes_that_64_bit_cannot_hold_are_refused(make, factor, said):
         make.fit(TINY.X * factor, **given)
 
 
+def test_a_joint_range_of_squares_that_do_not_fit_is_refused():
+    for factor in (1e152, 1e-152):
+        with pytest.raises(DataError, match="do not fit 64-bit"):
+            JointRange.from_moments(GroupMoments.from_data(TINY.X * factor, TINY.groups), 1)
+
+
 def test_a_constant_feature_keeps_its_deviation_of_one():
     X = np.column_stack([TINY.X[:, :3], np.full(len(TINY.X), 3.0)])
     for fitted in (model.fit(X * 2.0**200, sensitive_features=TINY.groups) for model in STANDARDISED):
@@ -76,6 +83,17 @@ def test_the_descent_takes_steps_of_any_length(factor, retraction):
     fitted = model.fit(TINY.X * factor, sensitive_features=TINY.groups)
     np.testing.assert_allclose(fitted.components_ @ fitted.components_.T, np.eye(3), atol=1e-12)
     assert fitted.certificate_.gap > -1e-9 * fitted.objective_
+
+
+@pytest.mark.parametrize("retraction", ["qr", "polar"])
+@pytest.mark.parametrize("power", [-35, 26])
+def test_a_radius_far_beyond_the_data_leaves_an_answer_and_its_bound(power, retraction):
+    given = draw(counts=(9, 10, 7), seed=3)
+    model = RobustFairPCA(3, solver="subgradient", restarts=1, max_iter=30, retraction=retraction)
+    for shift in range(5):
+        fitted = model.fit((given.X + shift) * 2.0**power, sensitive_features=given.groups)
+        assert np.abs(fitted.components_ @ fitted.components_.T - np.eye(3)).max() < 1e-10
+        assert fitted.certificate_.gap > -1e-9 * fitted.objective_
 
 
 @pytest.mark.parametrize("as_list", [True, False])

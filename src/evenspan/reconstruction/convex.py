@@ -371,7 +371,7 @@ class ConvexFairPCA(ReconstructionEstimator):
     Complexity
     ----------
     About 15 eigendecompositions of order d for the mean constraint; up to three a step, for tens to hundreds of steps,
-    for the rest.
+    for the rest. Fewer rows than features: in the span of the rows, of order n for d.
 
     References
     ----------

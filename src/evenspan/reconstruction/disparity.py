@@ -187,7 +187,8 @@ class DisparityFairPCA(ReconstructionEstimator):
 
     Complexity
     ----------
-    About 50 (safe) or 60 (reference) eigendecompositions of order d.
+    About 50 (safe) or 60 (reference) eigendecompositions of order d. Fewer rows than features: in the span of the rows,
+    of order n for d.
 
     References
     ----------

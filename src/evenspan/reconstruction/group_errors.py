@@ -63,7 +63,7 @@ class ReconstructionEstimator(SubspaceEstimator):
     """Base of the methods that weigh the reconstruction errors of groups against each other.
 
     A method implements ``_solve``. Its matrices are taken about the overall mean, unless its option ``center`` says
-    otherwise.
+    otherwise. A table with fewer rows than features is solved in the span of its rows, where the method allows that.
     """
 
     center = "global"

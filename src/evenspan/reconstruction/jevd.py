@@ -116,7 +116,8 @@ class JEVDPCA(ReconstructionEstimator):
         smallest largest loss, or the first k.
     center : {"group", "global", "none"}, default "group"
         Second moments about each group's mean, the overall mean, or the origin. ``transform`` subtracts the overall
-        mean in any case.
+        mean in any case. "none" is refused on data so far from the origin that 64-bit numbers keep fewer than three
+        digits of their variance.
     init : {"pooled", "identity"}, default "pooled"
         Start from the eigenvectors of :math:`\sum_g p_g S_g`, or from the unit vectors, as Algorithm 1 is printed.
     max_iter : int, optional
@@ -167,7 +168,8 @@ class JEVDPCA(ReconstructionEstimator):
 
     Complexity
     ----------
-    O(G d^3) a step; the certificate costs about ten eigendecompositions for two groups, two hundred for more.
+    O(G d^3) a step; the certificate costs about ten eigendecompositions for two groups, two hundred for more. Fewer
+    rows than features: with ``init="pooled"`` in the span of the rows, of order n for d.
 
     References
     ----------

@@ -20,6 +20,7 @@ import numpy as np
 from ..core.errors import DataError
 from ..core.linalg import eigenpairs, leading_eigenspace, symmetrise
 from ..core.moments import GroupMoments
+from ..core.units import exponent_of
 from .group_errors import group_matrices, require_rank, require_several_groups, require_two_groups
 
 #: Eigenvalues closer than this share of the largest entry are tied: the boundary has a straight piece there.
@@ -171,6 +172,7 @@ class JointRange:
         """
         require_several_groups(moments, "JointRange")
         require_two_groups(moments, "JointRange", "Select two of them, or merge the others.")
+        exponent_of(moments, each=standardize)  # refuses squares that do not fit
         seen = moments.standardised() if standardize else moments
         return cls(*group_matrices(seen, centring), n_components)
 

@@ -285,7 +285,8 @@ class MinMaxFairPCA(ReconstructionEstimator):
     Complexity
     ----------
     Two groups: about ten eigendecompositions, O(d^3). More: G and a few more, beside some 40 steps in a span of about
-    (G + 3) k columns. "mw": one for each iteration.
+    (G + 3) k columns. "mw": one for each iteration. Fewer rows than features: in the span of the rows, of
+    order n for d.
 
     References
     ----------

@@ -70,8 +70,8 @@ def lower_bound(
     constants, slopes = chords(f, low, high)
     P, cuts = len(constants), [constants + slopes @ errors(matrices, V)]
     best, weights = -np.inf, np.zeros(len(matrices))
-    size = int(np.frexp(np.abs(cuts).max())[1])
-    unit = 2.0**size if abs(size) > 2 * ORDINARY else 1.0  # a radius far beyond the data: HiGHS refuses such numbers
+    size = int(np.frexp((np.abs(constants) + np.abs(slopes) @ high).max())[1])
+    unit = 2.0**size if abs(size) > ORDINARY else 1.0  # HiGHS refuses numbers above 1e15, and takes 1e-9 for zero
     while len(cuts) <= max_rounds:
         # Largest t with t <= (cut, s) for all cuts: what weights can still promise.
         found = linprog(
@@ -172,6 +172,7 @@ class RobustFairPCA(ReconstructionEstimator):
     Complexity
     ----------
     Exact: O(d^3) for each of a few dozen directions. Descent: O(G d^2 k) for each start and step, all starts at once.
+    Fewer rows than features: in the span of the rows, of order n for d.
 
     References
     ----------

@@ -183,8 +183,9 @@ def conditions(matrices: np.ndarray, k: int, radii, shares, penalty) -> Conditio
 
 Retraction = Literal["qr", "polar"]
 OnViolation = Literal["exact", "clip_lambda", "raise"]
-#: A Gram matrix with larger entries is factored twice: Cholesky loses its condition number in orthonormality.
-STEEP = 1e3
+#: A Gram matrix with larger entries is factored twice: Cholesky loses its condition number in orthonormality. How far
+#: from orthonormal the rows may be then.
+STEEP, SLIP = 1e3, 1e-11
 
 
 @dataclass(frozen=True, eq=False)
@@ -364,12 +365,13 @@ def _orthonormalise(W: np.ndarray, retraction: Retraction, out: np.ndarray) -> N
     hides the I, or that its square overflows, the rows themselves are factored.
     """
     with np.errstate(all="ignore"), contextlib.suppress(np.linalg.LinAlgError):
-        gram = W @ W.swapaxes(1, 2)
+        gram, slip = W @ W.swapaxes(1, 2), 0.0
         np.matmul(_inverse_root(gram, retraction), W, out=out)
         if gram.max() > STEEP:
             again = out.copy()
             np.matmul(_inverse_root(again @ again.swapaxes(1, 2), retraction), again, out=out)
-        if np.isfinite(out).all():
+            slip = np.abs(out @ out.swapaxes(1, 2) - np.eye(W.shape[1])).max()
+        if np.isfinite(out).all() and slip <= SLIP:
             return
     out[:] = np.linalg.qr(W.swapaxes(1, 2))[0].swapaxes(1, 2)
 

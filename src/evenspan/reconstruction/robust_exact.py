@@ -93,7 +93,13 @@ def edge_bound(f: Branches, a: Pair, b: Pair) -> float:
 
 def crossing(f: Branches, a: Pair, b: Pair) -> float:
     """Where between a (0) and b (1) the branches are equal; they differ in sign at the ends."""
-    return brentq(lambda t: f.balance(between(a, b, t)), 0.0, 1.0, xtol=1e-15, rtol=1e-14)
+
+    def balance(t):
+        return f.balance(between(a, b, t))
+
+    if (balance(0.0) > 0) == (balance(1.0) > 0):  # the way ends a rounding error beside b, which is that near to it
+        return 1.0
+    return brentq(balance, 0.0, 1.0, xtol=1e-15, rtol=1e-14)
 
 
 def between(a: Pair, b: Pair, t: float) -> Pair:
