@@ -76,10 +76,13 @@ def named(path: Path):
         raise
 
 
-@pytest.mark.parametrize("make", [moments, transformer, checkpoint])
-def test_every_byte(make, attack, tmp_path):
+SUBJECTS = {"moments": moments, "saved estimator": transformer, "checkpoint of a fit": checkpoint}
+
+
+@pytest.mark.parametrize("subject", SUBJECTS)
+def test_every_byte(subject, attack, tmp_path):
     path = tmp_path / "small.npz"
-    read = make(path)
+    read = SUBJECTS[subject](path)
     whole, expected = path.read_bytes(), read()
     cases = [(how, at) for at in range(len(whole)) for how in (*HOW, "cut off")]
 
@@ -90,6 +93,6 @@ def test_every_byte(make, attack, tmp_path):
         with named(path):
             assert same(read(), expected)
 
-    attack(make.__name__, "file", st.sampled_from(cases), body, draws=(300, len(cases)))
+    attack(subject, "file", st.sampled_from(cases), body, draws=(300, len(cases)))
     path.write_bytes(whole)
     assert same(read(), expected)

@@ -477,7 +477,7 @@ def test_a_signal_at_any_moment_leaves_the_old_or_the_new_report_and_nothing_els
     old = content(place)
     lasts = 20.0
     signals = [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGKILL]
-    for trial in range(100 if many else 5):
+    for trial in range(40 if many else 5):
         number = signals[trial % 4]
         process = _start(tmp_path, "-o", "report", "--overwrite", preexec_fn=_deaf_to_nothing)
         began = time.monotonic()

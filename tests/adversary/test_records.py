@@ -46,10 +46,12 @@ def rows() -> object:
     if lost := [f"{one.name} is {one.state}: {one.reason}" for one in found if not one.counts]:
         raise ResultError(f"not counted, and said wherever it is asked for: {'; '.join(lost)}")
     kept = {
-        name: [one[field] for field in ("parameters", "data", "versions", "sha256", "rows", "code", "packages")]
+        name: [one[field] for field in ("data", "versions", "sha256", "rows", "code", "packages")]
         for name, one in store.read_records("toy-table").items()
     }
-    return store.read_results("toy-table").to_csv(), kept, {one.name: one.state for one in found}
+    numbers = store.read_results("toy-table").astype(object).fillna("")
+    used = numbers.loc[:, (numbers != "").any(axis=0)]  # a column of nothing may have another name
+    return used.to_csv(), kept, {one.name: one.state for one in found}
 
 
 def registered() -> object:
@@ -57,12 +59,12 @@ def registered() -> object:
 
 
 SUBJECTS = {
-    "result": ("data/results/full/toy-table/toy-k2.csv", rows),
-    "record": ("data/results/full/toy-table/toy-k2.json", rows),
-    "registry": ("data/registry.toml", registered),
-    "checksums": ("data/checksums.txt", seals.check),
+    "rows of a result": ("data/results/full/toy-table/toy-k2.csv", rows),
+    "record of a result": ("data/results/full/toy-table/toy-k2.json", rows),
+    "registry of data": ("data/registry.toml", registered),
+    "list of seals": ("data/checksums.txt", seals.check),
     # Another valid word or number there is an edit, as in a notebook: git tells. No stored number may change with it.
-    "experiments": ("experiments.yml", rows),
+    "experiments.yml": ("experiments.yml", rows),
 }
 
 

@@ -5,6 +5,7 @@ import os
 import shlex
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import pandas as pd
@@ -44,7 +45,7 @@ def run(*words, cwd, **kwargs):
 
 
 @pytest.mark.slow
-def test_from_a_table_to_a_report_and_again_with_other_parameters(table):
+def test_from_a_table_to_a_report_and_again_with_other_parameters(table, tmp_path_factory, monkeypatch):
     done = run(table.name, *QUICK, "--keep", "nr", "-o", "out/report", cwd=table.parent)
     assert done.returncode == 0, done.stderr
     folder = table.parent / "out" / "report"
@@ -65,7 +66,10 @@ def test_from_a_table_to_a_report_and_again_with_other_parameters(table):
     assert any((folder / "transformers").glob("*.npz"))
     assert pd.read_csv(folder / "tables" / "columns.csv", index_col="column").loc["nr", "used as"] == "number"
 
-    # The notebook that lies there is itself a notebook with parameters, and writes its folder anew.
+    # The notebook that lies there is itself a notebook with parameters, and writes its folder anew; also if temporary
+    # files lie too deep for sockets.
+    deep = tmp_path_factory.mktemp("t" * 120)
+    monkeypatch.setattr(tempfile, "tempdir", str(deep))
     with execution.clean_room() as room:
         execution.run_kernel(folder / "audit.ipynb", room / "again.ipynb", {**_given(folder), "k": [3]}, folder, room)
     assert json.loads((folder / "settings.json").read_text())["k"] == [3]

@@ -9,7 +9,8 @@ import pytest
 from scipy.stats import chi2_contingency
 from sklearn.metrics import roc_auc_score
 
-from evenspan.auditing.columns import KEPT, Sketch, days, numbers, profile_columns, use_of
+from evenspan.auditing.cells import days, numbers
+from evenspan.auditing.columns import KEPT, Sketch, profile_columns, use_of
 from evenspan.auditing.described import association, cramers_v, eta, gini
 from evenspan.auditing.passes import read_sample
 from evenspan.auditing.read import open_table

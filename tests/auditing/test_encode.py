@@ -67,7 +67,7 @@ def test_the_encoder_on_the_whole_is_the_encoder_by_batches(entries, monkeypatch
     frame.loc[5:60, "income"] = np.nan
     frame.loc[30:90, "job"] = None
     whole = TableEncoder(missing="indicator", exclude=SENSITIVE).fit(frame)
-    monkeypatch.setattr("evenspan.auditing.read.batch_rows", lambda columns: max(entries // columns, 7))
+    monkeypatch.setattr("evenspan.auditing.table.batch_rows", lambda columns: max(entries // columns, 7))
     batched = TableEncoder(missing="indicator", exclude=SENSITIVE).fit(frame)
     assert [code.features for code in batched.codes_] == [code.features for code in whole.codes_]
     assert batched.uses_ == whole.uses_

@@ -630,6 +630,8 @@ REFUSALS = {
     "bytes": (X0, np.array([b"a", b"b"] * 4), None, GroupError, ["|S1", "strings, booleans or whole numbers"]),
     "dates": (X0, np.array(["2020-01-01"] * 8, "M8[D]"), None, GroupError,
               ["datetime64", "strings, booleans or whole"]),
+    "tuples": (X0, pd.Series([("a",)] * 8), None, GroupError, ["'group'", "type object", "strings, booleans or whole"]),
+    "lists": (X0, pd.Series([["a"]] * 8), None, GroupError, ["'group'", "told apart", "list", "whole numbers"]),
     "3-D groups": (X0, G0.reshape(8, 1, 1), None, GroupError, ["(8, 1, 1)", "(n,)", "(n, p)"]),
     "0-D groups": (X0, "a", None, GroupError, ["()", "(n,)"]),
     "no attributes": (X0, pd.DataFrame(index=range(8)), None, GroupError, ["without columns", "at least one"]),

@@ -12,29 +12,56 @@ from evenspan.core.errors import ResultError
 from .. import paths, records
 from .tables import sentence, table
 
-#: What was tried of each kind; what only tests the instrument is not shown.
+#: What was tried of each kind, in the order of the page: what it is called there, and when an answer is right.
 KINDS = {
-    "estimator": "Estimators are fitted to odd shapes, types, scales, groups and settings. It is right if the theorem "
-    "holds, it scales exactly by powers of two, and the order of rows and names of groups do not matter.",
-    "file": "Stored files are altered. Reading one is right if it gives what it gave before.",
-    "stream": "Data arrive in batches and files that differ, or change while they are read. It is right if the answer "
-    "is that of all rows at once.",
-    "table": "Tables hold odd numbers, dates, names and characters. It is right if every cell has the value written.",
-    "place": "Places of reports are full, closed, misnamed, taken or used by another. It is right if the new output is "
-    "whole and nothing else was touched.",
-    "options": "Options are drawn from within their range and outside. It is right if what is done is what was asked.",
-    "command": "Commands get drawn options and values. It is right if the work begins with values that make sense.",
+    "estimator": (
+        "estimators",
+        "Estimators are fitted to odd shapes, types, scales, groups and settings. An answer is right if the theorem "
+        "holds, if it scales exactly by powers of two, and if the order of rows and names of groups do not matter.",
+    ),
+    "table": (
+        "tables for an audit",
+        "Tables hold odd numbers, dates, names and characters, or their files are damaged. An answer is right if every "
+        "cell has the value that was written, and if the order of rows and the cut into batches do not matter.",
+    ),
+    "options": (
+        "options of the audit",
+        "Options are drawn from within their range and outside. What is done is right if it is what was asked for.",
+    ),
+    "place": (
+        "places of reports",
+        "The place of a report is full, closed, misnamed, taken or used by another. What is done is right if the new "
+        "report is whole there and nothing else was touched.",
+    ),
+    "stream": (
+        "data in parts",
+        "Data arrive in batches and files that differ, are damaged, or change while they are read. An answer is right "
+        "if it is that of all rows at once.",
+    ),
+    "file": (
+        "stored files",
+        "Bytes of stored files are altered, or their end is cut off. Reading one is right if it gives what it gave "
+        "before.",
+    ),
+    "command": (
+        "commands of the reproduction",
+        "Commands, those after <code>python -m compendium</code>, get options and values of all kinds. What is done is "
+        "right if the work begins, with values that make sense; <code>list</code>, which takes none, is right as it is "
+        "and in no other way.",
+    ),
 }
 #: Where limits stand: all constants with a comment of a module, or those that are named.
 LIMITS = {
     "evenspan.core.limits": (),
+    "evenspan.auditing.places": ("LEAST_FREE", "PATIENCE"),
     "compendium.cli": ("MOST_JOBS",),
     "compendium.data.fetch": ("TIMEOUT",),
     "compendium.processes": ("GRACE",),
     "compendium.book.warm": ("SECONDS", "MEMORY"),
 }
+NUMBERS = ["tried", "right", "neither"]
 AGAIN = "make test ALL=1"
-_CONSTANT = re.compile(r"^((?:#: .*\n)+)([A-Z_, ]+) = ", re.MULTILINE)
+_CONSTANT = re.compile(r"^((?:#: .*\n)+)([A-Z_, ]+)(?:: .+)? = ", re.MULTILINE)
 
 
 def outcomes() -> pd.DataFrame:
@@ -43,8 +70,6 @@ def outcomes() -> pd.DataFrame:
     for path in sorted(folder.glob("*.json")):
         one = records.read(path)
         try:
-            if one["kind"] == "instrument":
-                continue
             adds_up = one["tried"] == one["right"] + sum(one["named"].values()) + one["neither"]
             if one["kind"] not in KINDS or not adds_up or not one["tried"]:
                 raise ValueError("its kind is unknown or its numbers do not add up")
@@ -60,9 +85,9 @@ def outcomes() -> pd.DataFrame:
 def total() -> HTML:
     """How many draws were tried, and how they ended; at which commit that was counted."""
     found = outcomes()
-    sums = found[["tried", "right", "neither"]].sum(axis=0)
+    sums = found[NUMBERS].sum(axis=0)
     named = sums["tried"] - sums["right"] - sums["neither"]
-    commits = ", ".join(dict.fromkeys(commit[:12] for commit in found["commit"]))
+    commits = ", ".join(dict.fromkeys(commit.partition(":")[0][:12] for commit in found["commit"]))
     return sentence(
         f"{sums['tried']:,} draws of {len(found)} subjects: {sums['right']:,} were answered and the answer was right, "
         f"{named:,} were refused with a named error, and {sums['neither']:,} were neither. "
@@ -72,11 +97,15 @@ def total() -> HTML:
 
 def counted() -> HTML:
     """What was tried of every kind, and how often each ending was met."""
-    shown = []
-    for kind, some in outcomes().groupby("kind", sort=False):
-        named = [", ".join(f"{name} {count:,}" for name, count in one.items()) or "–" for one in some["named"]]
-        rows = some[["subject", "tried", "right"]].assign(named=named, neither=some["neither"])
-        shown.append(f"<p>{KINDS[kind]}</p>" + table(rows, caption=f"Draws by how they ended: {kind}").data)
+    found, shown = outcomes(), []
+    for kind, (title, right) in KINDS.items():
+        some = found[found["kind"] == kind]
+        if len(some):
+            rows = some[["subject", *NUMBERS]].copy()
+            rows[NUMBERS] = rows[NUMBERS].map("{:,}".format)
+            named = [", ".join(f"{name} {count:,}" for name, count in one.items()) or "–" for one in some["named"]]
+            rows.insert(3, "named", named)
+            shown.append(f"<p>{right}</p>" + table(rows, caption=f"Draws by how they ended: {title}").data)
     return HTML("\n".join(shown))
 
 
@@ -92,5 +121,6 @@ def limits() -> HTML:
                 if isinstance(value, dict):
                     rows += [(what, f"{most:,}", why, name) for what, (most, why) in value.items()]
                 elif one in wanted or not wanted:
-                    rows.append((one, f"{value:,}" if isinstance(value, int) else str(value), meaning, name))
+                    values = value if isinstance(value, tuple) else (value,)
+                    rows.append((one, " and ".join(f"{number:,}" for number in values), meaning, name))
     return table(pd.DataFrame(rows, columns=["limit", "value", "meaning", "where"]), caption="Limits in the code")

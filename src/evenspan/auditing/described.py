@@ -6,7 +6,8 @@ import numpy as np
 import pandas as pd
 from scipy.stats import rankdata
 
-from .columns import ColumnUse, Target, kind_of_text, texts
+from .cells import texts
+from .columns import ColumnUse, Target, kind_of_text
 from .encode import READERS
 from .rows import Scan
 

@@ -12,8 +12,10 @@ from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
 from ..core.errors import ConfigurationError, DataError, FeatureTypeError
 from ..core.options import Option, Options, flag, one_of, whole
-from .columns import MAX_CATEGORIES, ColumnProfile, ColumnUse, days, numbers, profile_columns, texts, truths, use_of
-from .read import FrameTable, no_such_column
+from .cells import days, numbers, texts, truths
+from .columns import MAX_CATEGORIES, ColumnProfile, ColumnUse, profile_columns, use_of
+from .read import FrameTable
+from .table import no_such_column
 
 #: How the cells of a column become numbers, by what it is used as.
 READERS: dict[str, Callable] = {"number": numbers, "0/1": truths, "days": days}

@@ -143,7 +143,6 @@ def clean_room(more: Mapping[str, str] | None = None) -> Iterator[Path]:
 
     ``more`` are variables of the kernel's environment beside those that every kernel gets.
     """
-    # Sockets have a path limit of about 100 characters, so the folder is made in the system's short temporary place.
     with scratch(Path(tempfile.gettempdir()), 0o700) as room, _environment(room, more or {}):
         yield room
 
@@ -176,6 +175,7 @@ def _environment(room: Path, more: Mapping[str, str]) -> Iterator[None]:
 def run_kernel(prepared: Path, executed: Path, parameters: dict[str, Any], cwd: Path, room: Path):
     """Execute a notebook through papermill, with its kernel's connection files and sockets in the room."""
     import papermill
+    import zmq
     from jupyter_client.manager import AsyncKernelManager
     from traitlets.config import Config
 
@@ -189,8 +189,12 @@ def run_kernel(prepared: Path, executed: Path, parameters: dict[str, Any], cwd: 
             with held():
                 await super()._async_launch_kernel(kernel_cmd, **kwargs, **_with_parent())
 
-    # Sockets in a private folder: no port is opened, and two kernels can never meet on a shared default path.
-    mixin = {"transport": "ipc", "ip": str(room / "kernel"), "connection_file": str(room / "kernel.json")}
+    # Sockets in a private folder: no port is opened, and two kernels can never meet on a shared default path. If their
+    # paths, which end in -1 to -5, are longer than the system takes, the kernel listens to ports of this machine alone.
+    sockets = str(room / "kernel")
+    short = len(os.fsencode(f"{sockets}-5")) <= zmq.IPC_PATH_MAX_LEN
+    mixin = {"transport": "ipc", "ip": sockets} if short else {"transport": "tcp", "ip": "127.0.0.1"}
+    mixin["connection_file"] = str(room / "kernel.json")
     logging.getLogger("papermill").setLevel(logging.ERROR)
     try:
         with warnings.catch_warnings():

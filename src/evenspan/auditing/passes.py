@@ -18,8 +18,9 @@ from .columns import Target, use_of
 from .described import columns_table, sentences
 from .encode import ColumnCode, TableEncoder, codes_of, encode, with_fills
 from .progress import Progress, progress_of
-from .read import Table, open_table
+from .read import open_table
 from .rows import Scan, groups_table, intersection, split, used_rows
+from .table import Table
 
 #: Name of the attribute that numbers the blocks in blocked moments.
 BLOCK = "block"

@@ -1,15 +1,7 @@
-"""Tables from anywhere, handed out in batches of rows: data frames, CSV, Parquet, Arrow and Excel files."""
+"""Tables from anywhere are opened here: data frames, Excel, Parquet and Arrow files, and those of text."""
 
-import bz2
-import csv
-import gzip
-import lzma
-import re
-import warnings
 import zipfile
-import zlib
-from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from difflib import get_close_matches
 from pathlib import Path
@@ -17,57 +9,15 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from ..core.errors import ConfigurationError, DataError, FairError, LimitError
+from ..core.errors import ConfigurationError, DataError, LimitError
 from ..core.limits import TABLE, require_memory
 from ..core.stream_files import FORMATS
+from .files import EXCEL_FILES, PACKED, TEXT_FILES, Unchanged, foreign
+from .table import Table, distinct_names, named, no_such_column, shown, unusable
+from .text_files import MISSING, CsvTable
 
-#: Entries of a batch: 32 MiB of float64. Rows in a batch follow from the number of columns.
-BATCH_ENTRIES = 2**22
 #: Bytes of memory for each unpacked byte of a workbook.
 EXCEL_BYTES = 8
-TEXT_FILES = (".csv", ".tsv", ".tab", ".txt")
-EXCEL_FILES = (".xlsx", ".xlsm")
-PACKED = (".gz", ".bz2", ".xz")
-#: Texts of a CSV, TSV or Excel file that stand for a missing value; the question mark is the custom of many archives.
-MISSING = ("", "?", "NA", "N/A", "n/a", "NaN", "nan", "null", "NULL", "<NA>", "#N/A")
-
-
-class Table(ABC):
-    """A table that can be read again and again in batches of rows, never as a whole.
-
-    ``name`` is that of the file, or ``"table"``; the names of ``columns`` are all different; ``n_rows`` is None where
-    it is not known without reading; ``notes`` say what had to be found out or decided to read it.
-    """
-
-    def __init__(self, name: str, columns: Iterable, notes: Iterable[str] = ()):
-        self.name, self.notes, self.n_rows = name, list(notes), None
-        self.columns = _distinct_names(columns, name)
-        if len(self.columns) > (most := TABLE["columns"][0]):
-            raise LimitError(
-                f"{name} has {len(self.columns):,} columns; a table may have {most:,}. Write the columns that matter "
-                "to a table of their own."
-            )
-
-    @abstractmethod
-    def batches(self, columns=None, *, types: Mapping[str, str] | None = None, rows: int | None = None) -> Iterator:
-        """A new pass over the rows: the next ones as a data frame, of at most ``rows`` rows.
-
-        The columns come in the order of the table. ``types`` says which columns of a file without types of its own
-        (CSV) are to be read as ``"number"`` or ``"text"``; the others are read as what they look like in each batch.
-        """
-
-    def require(self, names: Iterable[str], argument: str) -> None:
-        """``DataError`` with what may have been meant unless all names are columns."""
-        for name in names:
-            if name not in self.columns:
-                raise DataError(no_such_column(name, self.columns, f"{argument}: {self.name}"))
-
-    def _wanted(self, columns) -> list[str]:
-        wanted = self.columns if columns is None else set(columns)
-        return [name for name in self.columns if name in wanted]
-
-    def _rows(self, rows: int | None) -> int:
-        return rows or batch_rows(len(self.columns))
 
 
 def open_table(table) -> Table:
@@ -149,7 +99,7 @@ def _excel(path: Path, sheet: str) -> FrameTable:
         raise ConfigurationError(
             "reading Excel files needs openpyxl, which is not installed: pip install 'evenspan[audit]'."
         ) from error
-    with _foreign(path, "as an Excel workbook", "Save it again as .xlsx"):
+    with foreign(path, "as an Excel workbook", "Save it again as .xlsx"):
         # The sizes that an archive states are those that are read: zipfile stops there and compares a checksum.
         with zipfile.ZipFile(path) as packed:
             size = sum(part.file_size for part in packed.infolist())
@@ -171,7 +121,7 @@ def _excel(path: Path, sheet: str) -> FrameTable:
     raw = raw.loc[:, raw.notna().any(axis=0)]
     header, empty = named([None if pd.isna(name) else str(name) for name in raw.iloc[0]])
     frame = raw.iloc[1:].infer_objects().reset_index(drop=True)
-    frame.columns = _distinct_names(header, path.name)
+    frame.columns = distinct_names(header, path.name)
     return FrameTable(frame, f"{path.name}::{sheet}" if sheet else path.name, notes + empty)
 
 
@@ -192,20 +142,6 @@ def _cells_of(sheet, path: Path) -> pd.DataFrame:
             )
     frame = pd.DataFrame([cells + [np.nan] * (widest - len(cells)) for cells in rows], dtype=object)
     return frame.where(~frame.isin(MISSING), np.nan)
-
-
-@contextmanager
-def _foreign(path: Path, how: str, remedy: str):
-    """Inside, whatever a reader of foreign bytes raises is raised as ``DataError``, or ``LimitError`` for memory."""
-    try:
-        yield
-    except FairError:
-        raise
-    except MemoryError as error:
-        raise LimitError(f"{path} cannot be read {how}: there is not enough memory for what it holds.") from error
-    except Exception as error:  # damaged bytes make openpyxl, zipfile and xml raise almost anything
-        why = f"{type(error).__name__}: {error}"
-        raise DataError(f"{path} cannot be read {how} ({shown(why, 200)}). {_really(path) or remedy}.") from error
 
 
 # -- Parquet and Arrow, by pyarrow -------------------------------------------------------------------------------------
@@ -237,7 +173,7 @@ def reading(path: Path):
         raise ConfigurationError(
             "reading Parquet and Arrow files needs pyarrow, which is not installed: pip install 'evenspan[audit]'."
         ) from error
-    with _foreign(path, "as Parquet or Arrow", "Get or write it again"):
+    with foreign(path, "as Parquet or Arrow", "Get or write it again"):
         yield
 
 
@@ -296,299 +232,3 @@ def frames(data, columns: list[str], rows: int) -> Iterator[pd.DataFrame]:
             if len(record):
                 frame = record.to_pandas()
                 yield frame.assign(**{name: fixed[name] for name in columns if name in fixed})[columns]
-
-
-# -- CSV and TSV, by pandas --------------------------------------------------------------------------------------------
-
-
-_NAMES = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "vertical bars"}
-_OPENERS = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
-# Characters at the head of a file that are looked at to find out how it is written.
-_HEAD = 2**18
-# Bytes at its head by which a file is told from others.
-_START = 2**12
-_UNREADABLE = (OSError, EOFError, lzma.LZMAError, zlib.error)
-_AGAIN = "Get or write it again"
-# What a file begins with, what it then is, and the endings of such files.
-_MAGIC = {
-    b"\x1f\x8b": ("packed with gzip", (".gz",)), b"BZh": ("packed with bzip2", (".bz2",)),
-    b"\xfd7zXZ\0": ("packed with xz", (".xz",)), b"PAR1": ("a Parquet file", (".parquet", ".pq")),
-    b"ARROW1": ("an Arrow file", (".arrow", ".feather", ".ipc")),
-    b"PK\x03\x04": ("a zip archive, as Excel workbooks are", EXCEL_FILES),
-    b"\xd0\xcf\x11\xe0": ("an Excel workbook with a password, or one of before 2007", ()),
-}  # fmt: skip
-_DECIMAL_COMMA, _DECIMAL_POINT = re.compile(r"[+-]?\d+,\d+"), re.compile(r"[+-]?\d*\.\d+")
-
-
-class CsvTable(Table):
-    """A text file with one line of names and one line for each row; cells may be quoted and hold line breaks."""
-
-    def __init__(self, path: Path):
-        self.path, self._files = path, Unchanged([path])
-        self.encoding = _encoding(path)
-        head = self._head()
-        self.separator = _separator(head, "\t" if path.suffix.lower() in (".tsv", ".tab") else ",")
-        lines = _cells(head, self.separator)
-        if not lines:
-            raise DataError(f"{path} is empty; needed is a line of column names and at least one row.")
-        names, notes = named(lines[0])
-        super().__init__(path.name, names, notes)
-        body = [cell for line in lines[1:-1] or lines[1:] for cell in line]
-        if not body:
-            raise DataError(f"{path} has a line of column names but no rows; needed is at least one.")
-        comma = any(map(_DECIMAL_COMMA.fullmatch, body)) and not any(map(_DECIMAL_POINT.fullmatch, body))
-        self.decimal = "," if self.separator != "," and comma else "."
-        if self.separator != ",":
-            self.notes.append(f"cells are separated by {_NAMES[self.separator]}")
-        if self.decimal == ",":
-            self.notes.append("numbers are written with a decimal comma")
-        if self.encoding != "utf-8-sig":
-            self.notes.append(f"the text is encoded as {self.encoding}")
-        self.notes.append(f"read as missing: empty cells and {', '.join(MISSING[1:])}")
-        self.first_line_is_data = len(names) > 1 and bool(
-            pd.to_numeric(pd.Series(names, dtype=object), errors="coerce").notna().all()
-        )
-        size = path.stat().st_size / max(len(head), 1) * max(len(lines) - 1, 1)
-        self.guessed_rows = int(size) if path.suffix.lower() not in _OPENERS else None
-
-    def require(self, names, argument):
-        """``DataError`` with what may have been meant unless all names are columns."""
-        try:
-            super().require(names, argument)
-        except DataError as error:
-            hint = " The first line looks like data: give the file a line of column names."
-            raise DataError(f"{error}{hint if self.first_line_is_data else ''}") from None
-
-    def batches(self, columns=None, *, types=None, rows=None):
-        """A new pass over the rows."""
-        kinds, wanted = {"number": "float64", "text": "str"}, self._wanted(columns)
-        # Lines of too many cells are only noticed where all columns are read, as in the first pass over a table.
-        chosen = None if len(wanted) == len(self.columns) else wanted
-        options = {
-            "sep": self.separator, "names": list(self.columns), "header": 0, "index_col": False, "usecols": chosen,
-            "dtype": {name: kinds[kind] for name, kind in (types or {}).items() if name in wanted},
-            "na_values": list(MISSING), "keep_default_na": False, "skipinitialspace": True, "low_memory": False,
-            "decimal": self.decimal, "chunksize": self._rows(rows),
-        }  # fmt: skip
-        try:
-            with warnings.catch_warnings():
-                # Rows longer than the header would lose their last cells with no more than a warning.
-                warnings.simplefilter("error", pd.errors.ParserWarning)
-                with self._files, _open(self.path, self.encoding) as file, pd.read_csv(file, **options) as reader:
-                    yield from reader
-        except pd.errors.ParserWarning as error:
-            raise DataError(
-                f"{self.path}: rows have more cells than the {len(self.columns)} names of the first line ({error}). "
-                "Name every column, and take a separator off the end of each line."
-            ) from error
-        except UnicodeDecodeError as error:
-            raise DataError(self._not_text(error)) from error
-        except (pd.errors.ParserError, pd.errors.EmptyDataError, *_UNREADABLE, csv.Error) as error:
-            raise DataError(f"{self.path} cannot be read as a table: {error}. Correct the line.") from error
-        except MemoryError as error:
-            if isinstance(error, FairError):
-                raise
-            raise LimitError(
-                f"{self.path}: there is not enough memory for {self._rows(rows):,} of its rows. Close each quotation "
-                "mark, and leave out columns of long texts."
-            ) from error
-
-    def _head(self) -> str:
-        try:
-            with _open(self.path, self.encoding) as file:
-                return file.read(_HEAD)
-        except UnicodeDecodeError as error:
-            raise DataError(self._not_text(error)) from error
-        except _UNREADABLE as error:
-            raise DataError(f"{self.path} cannot be read ({error}). {_really(self.path) or _AGAIN}.") from error
-
-    def _not_text(self, error: UnicodeDecodeError) -> str:
-        if really := _really(self.path):
-            return f"{self.path} is not a text file in UTF-8. {really}."
-        return (
-            f"{self.path} is not encoded as UTF-8 (byte 0x{error.object[error.start]:02x}). Save it as UTF-8, for "
-            f"instance: iconv -f WINDOWS-1252 -t UTF-8 {self.path.name} > new.csv"
-        )
-
-
-class _Lines:
-    """A text file that ends with ``LimitError`` where a line is longer than a line may be."""
-
-    def __init__(self, file, path: Path):
-        self.file, self.path, self.length, self.longest = file, path, 0, TABLE["characters of a line"][0]
-
-    def read(self, n: int = -1) -> str:
-        text = self.file.read(n)
-        end = text.rfind("\n")
-        self.length = self.length + len(text) if end < 0 else len(text) - end - 1
-        if self.length > self.longest:
-            raise LimitError(
-                f"{self.path} has a line of more than {self.longest:,} characters; needed is a line for each row. "
-                "Write it again, with line breaks."
-            )
-        return text
-
-    def __iter__(self):
-        return iter(self.file)
-
-
-@contextmanager
-def _open(path: Path, encoding: str):
-    with _OPENERS.get(path.suffix.lower(), open)(path, "rt", encoding=encoding, newline="") as file:
-        yield _Lines(file, path)
-
-
-def _encoding(path: Path) -> str:
-    """UTF-8, with or without a byte order mark, or UTF-16 with one."""
-    try:
-        with _OPENERS.get(path.suffix.lower(), open)(path, "rb") as file:
-            start = file.read(_START)
-    except _UNREADABLE as error:
-        raise DataError(f"{path} cannot be read ({error}). {_really(path) or _AGAIN}.") from error
-    if start.startswith((b"\xff\xfe", b"\xfe\xff")):
-        return "utf-16"
-    if b"\0" in start:
-        raise DataError(f"{path} holds NUL bytes, so it is no text in UTF-8. {_really(path, start) or _AGAIN}.")
-    return "utf-8-sig"
-
-
-def _really(path: Path, start: bytes | None = None) -> str:
-    """What to do with a file that is something else than its name says; empty if nothing is known of it."""
-    if start is None:
-        try:
-            with path.open("rb") as file:
-                start = file.read(_START)
-        except OSError:
-            return ""
-    for magic, (what, endings) in _MAGIC.items():
-        if start.startswith(magic) and not path.name.lower().endswith(endings):
-            remedy = (
-                f"rename it so that it ends with {endings[0]}" if endings else "save it as .xlsx, without a password"
-            )
-            return f"It is {what}, whatever its name says: {remedy}"
-    if start.startswith((b"\xff\xfe", b"\xfe\xff")):
-        return ""
-    odd, even = start[1::2].count(0), start[::2].count(0)
-    if max(odd, even) > 0.3 * len(start) / 2:
-        order = "LE" if odd > even else "BE"
-        return (
-            f"It is text in UTF-16 without a mark that says so. Save it as UTF-8, for instance: iconv -f UTF-16{order} "
-            f"-t UTF-8 {path.name} > new.csv"
-        )
-    return ""
-
-
-def _cells(head: str, separator: str) -> list[list[str]]:
-    csv.field_size_limit(max(csv.field_size_limit(), _HEAD))
-    lines = csv.reader(head.splitlines(keepends=True), delimiter=separator, skipinitialspace=True)
-    return [[cell.strip() for cell in line] for line in lines if line]
-
-
-def _separator(head: str, usual: str) -> str:
-    """The separator that cuts most lines into as many cells as the first, and into most; the usual one if none does."""
-    best, score = usual, (0.5, 1)
-    for separator in _NAMES:
-        lines = _cells(head, separator)
-        lines = lines[:-1] if len(head) == _HEAD and len(lines) > 2 else lines  # the last may be cut off
-        width = len(lines[0]) if lines else 0
-        if width < 2:
-            continue
-        agreeing = sum(len(line) == width for line in lines) / len(lines)
-        if (agreeing, width) > score:
-            best, score = separator, (agreeing, width)
-    return best
-
-
-# -- whether a file stays what it is -----------------------------------------------------------------------------------
-
-
-class Unchanged:
-    """Files that are read in several passes: entered and left with each, it is a ``DataError`` if one has changed."""
-
-    def __init__(self, files: Iterable):
-        self.files = [Path(file) for file in files]
-        self.seen = self._stamps()
-
-    def __enter__(self):
-        self._compare()
-
-    def __exit__(self, kind, *raised):
-        if kind is None:
-            self._compare()
-
-    def _stamps(self) -> list[tuple[int, int]]:
-        try:
-            return [(found.st_size, found.st_mtime_ns) for found in (file.stat() for file in self.files)]
-        except OSError as error:
-            raise DataError(f"{error.filename} cannot be read ({error.strerror}). Get or write it again.") from error
-
-    def _compare(self) -> None:
-        for file, before, now in zip(self.files, self.seen, self._stamps(), strict=True):
-            if before != now:
-                raise DataError(
-                    f"{file} was changed while it was read (it had {before[0]:,} bytes, and has {now[0]:,} of another "
-                    "time): its rows would be taken for others. Wait until it is written, or copy it, and begin again."
-                )
-
-
-# -- names -------------------------------------------------------------------------------------------------------------
-
-
-def batch_rows(columns: int) -> int:
-    """Rows in a batch of a table with so many columns."""
-    return max(BATCH_ENTRIES // max(columns, 1), 256)
-
-
-def named(header: list) -> tuple[list[str], list[str]]:
-    """Names stripped of blanks, with ``column 3`` for the third if it has none, and a note that says so."""
-    names = [(name or "").strip() for name in header]
-    empty = [j for j, name in enumerate(names) if not name]
-    for j in empty:
-        names[j] = f"column {j + 1}"
-    if not empty:
-        return names, []
-    shown = ", ".join(names[j] for j in empty[:5]) + (", ..." if len(empty) > 5 else "")
-    return names, [f"columns without a name are called by their position: {shown}"]
-
-
-def no_such_column(name: str, columns, where: str, what: str = "column") -> str:
-    """A message that there is no such column, with the one that may have been meant."""
-    columns = [str(column) for column in columns]
-    lower = {column.lower().strip(): column for column in columns}
-    near = [lower[m] for m in get_close_matches(str(name).lower().strip(), list(lower), n=1)]
-    hint = f"Did you mean {near[0]!r}? " if near else ""
-    shown = ", ".join(columns[:20]) + (f", ... ({len(columns)} in all)" if len(columns) > 20 else "")
-    return f"{where} has no {what} {name!r}. {hint}The {what}s are {shown}."
-
-
-def unusable(text: str, longest: int | None = None) -> str:
-    """What keeps a text from being a name that every file and figure can hold; empty if nothing does."""
-    longest = longest or TABLE["characters of a name"][0]
-    if len(text) > longest:
-        return f"has {len(text):,} characters, more than {longest:,}"
-    if "\0" in text:
-        return "holds a NUL character"
-    if any("\ud800" <= character <= "\udfff" for character in text):
-        return "holds bytes that are not UTF-8"
-    return ""
-
-
-def shown(text: str, most: int = 60) -> str:
-    """A text as it can be printed: cut, and with escapes for what cannot."""
-    return ascii(text[:most] + ("..." if len(text) > most else ""))
-
-
-def _distinct_names(columns: Iterable, where: str) -> tuple[str, ...]:
-    names = pd.Index([str(name) for name in columns], dtype=object)
-    for name in names:
-        if trouble := unusable(name):
-            raise DataError(f"{where} has a column {shown(name)}, whose name {trouble}. Rename it.")
-    if not len(names):
-        raise DataError(f"{where} has no columns.")
-    twice = names[names.duplicated()].unique()
-    if len(twice):
-        raise DataError(
-            f"{where} has more than one column named {', '.join(map(repr, twice[:5]))}; every column needs a name of "
-            "its own. Rename them."
-        )
-    return tuple(names)

@@ -8,10 +8,11 @@ import pandas as pd
 
 from ..core.errors import DataError, GroupError
 from ..core.limits import TABLE
-from .columns import looks_numeric, profile_columns, require_plain, text_of, texts
+from .cells import looks_numeric, require_plain, text_of, texts
+from .columns import profile_columns
 from .encode import ColumnCode
 from .progress import Progress
-from .read import Table
+from .table import Table
 
 #: A sensitive column of more numbers than these is a quantity, not a group.
 MAX_NUMBERS = 20

@@ -310,8 +310,9 @@ def require_arguments(
 ) -> tuple[int, ...] | None:
     """Refuse what no table can be audited with; the numbers of components that were asked for."""
     require_concern(concern)
-    if whole_number("n_boot", n_boot, 20) > (most := TABLE["draws"][0]):
-        raise LimitError(f"n_boot={n_boot:,}; needed are at most {most:,} draws: {TABLE['draws'][1]}. Ask for fewer.")
+    most, why = TABLE["draws of the bootstrap"]
+    if whole_number("n_boot", n_boot, 20) > most:
+        raise LimitError(f"n_boot={n_boot:,}; needed are at most {most:,} draws: {why}. Ask for fewer.")
     require_memory(SAMPLE_BYTES * n_boot, f"n_boot={n_boot:,}", "Ask for fewer draws: 1,000 are usual.")
     asked = _asked(k)
     require_generator(random_state)

@@ -133,7 +133,13 @@ def _attribute_columns(sensitive_features) -> dict[str, np.ndarray]:
 
 
 def _encode_column(values: np.ndarray, name: str) -> tuple[np.ndarray, np.ndarray]:
-    codes, uniques = _few_labels(values) or pd.factorize(values, sort=False, use_na_sentinel=True)
+    try:
+        codes, uniques = _few_labels(values) or pd.factorize(values, sort=False, use_na_sentinel=True)
+    except TypeError as error:  # lists and other values without a hash
+        raise GroupError(
+            f"sensitive feature {name!r} has labels that cannot be told apart ({error}); needed are strings, booleans "
+            "or whole numbers."
+        ) from error
     missing = int((codes < 0).sum(axis=0))
     if missing:
         raise GroupError(
@@ -148,7 +154,8 @@ def _encode_column(values: np.ndarray, name: str) -> tuple[np.ndarray, np.ndarra
                 f"sensitive feature {name!r} mixes label types ({', '.join(sorted(kinds))}). Use one type: all "
                 "strings, all booleans or all whole numbers."
             )
-        labels = np.array(labels.tolist())
+        if kinds <= {"strings", "booleans", "numbers"}:  # of tuples NumPy would make a table
+            labels = np.array(labels.tolist())
     if labels.dtype.kind in "fu":
         whole = labels == np.round(labels)
         if not whole.all():

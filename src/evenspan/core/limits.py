@@ -17,7 +17,7 @@ TABLE: dict[str, tuple[int, str]] = {
     "characters of a line": (2**26, "a line of text is held in memory as a whole"),
     "cells of a sheet": (2**27, "a sheet is held in memory as a whole, empty cells between others included"),
     "digits": (308, "numbers are float64"),
-    "draws": (100_000, "1,000 are usual, and the intervals of so many are exact to two digits"),
+    "draws of the bootstrap": (100_000, "1,000 are usual, and the intervals of so many are exact to two digits"),
 }
 
 
