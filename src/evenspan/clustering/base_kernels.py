@@ -228,11 +228,13 @@ def _center_and_normalise(K: np.ndarray, name: str) -> None:
     means = np.empty(n)
     for rows in blocks:
         # The symmetric part: what is left of this block of columns is read before it is overwritten.
-        part = 0.5 * (K[rows, rows.start :] + K[rows.start :, rows].T)
+        with np.errstate(invalid="ignore", over="ignore"):
+            part = 0.5 * (K[rows, rows.start :] + K[rows.start :, rows].T)
         K[rows, rows.start :] = part
         K[rows.start :, rows] = part.T
     for rows in blocks:
-        means[rows] = K[rows].mean(axis=1, dtype=np.float64)
+        with np.errstate(invalid="ignore", over="ignore"):
+            means[rows] = K[rows].mean(axis=1, dtype=np.float64)
     if not np.isfinite(means).all():
         raise DataError(f"{name} has NaN or infinite values. Needed are finite numbers; scale the rows to unit length.")
     overall = float(means.mean(axis=0))

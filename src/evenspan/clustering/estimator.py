@@ -131,7 +131,9 @@ def numeric_table(estimator: BaseEstimator, X, **checks) -> np.ndarray:
     require_numeric_columns(X)
     table = validated(estimator, to_numpy(X), dtype=[np.float64, np.float32], ensure_all_finite=False, **checks)
     values = table.data if issparse(table) else table
-    if not np.isfinite(values.sum(axis=None)) and not np.isfinite(values).all():
+    with np.errstate(invalid="ignore", over="ignore"):
+        total = values.sum(axis=None)
+    if not np.isfinite(total) and not np.isfinite(values).all():
         dense = table.toarray() if issparse(table) else table
         refuse_entries("NaN or inf", (~np.isfinite(dense)).sum(axis=0), feature_names(X))
     return table

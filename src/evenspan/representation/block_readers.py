@@ -34,7 +34,8 @@ class BlockReader:
         self._number = self._at = 0  # batches and rows of this pass that have been read
         first = self._peek(groups)
         self.d, self.dtype = first.shape[1], precision_of(first.dtype)
-        self.origin = np.ascontiguousarray(first).mean(axis=0, dtype=np.float64)
+        with np.errstate(invalid="ignore", over="ignore"):
+            self.origin = np.ascontiguousarray(first).mean(axis=0, dtype=np.float64)
         if not np.isfinite(self.origin).all():
             self.origin = np.zeros(self.d)  # the first block will name the entry
 

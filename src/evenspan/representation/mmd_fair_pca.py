@@ -27,6 +27,8 @@ COARSE, FINE, RELATIVE = 1e-1, 1e-6, 1e-6
 THETA = (FINE / COARSE) ** (1 / 5)
 #: The smallest move of an outer iteration, and the weight beyond which the run ends.
 SMALLEST_MOVE, LARGEST_WEIGHT = 1e-6, 1e10
+#: Bandwidths from the mean to the farthest row, up to which kernel values have seven digits.
+WIDEST = 1e4
 
 
 class UnmetToleranceWarning(FairWarning):
@@ -139,7 +141,8 @@ class MMDFairPCA(PointsEstimator):
         takes longer; it may not be reached. The weight is never lowered, so a tolerance that the first weight meets
         already changes nothing: the answer then keeps less than is allowed, even where standard PCA meets the bound.
     bandwidth : float or "median", default "median"
-        Of the kernel. "median" is the median heuristic on the standard principal components of the same number.
+        Of the kernel. "median" is the median heuristic on the standard principal components of the same number. At
+        least 1e-4 of the largest distance of a value from the mean of its column.
     penalty : {"released", "documented"}, default "released"
         The first weight: 1 / MMD^2 of standard PCA as in the public scripts, or 0.1 / MMD^2 as in their documentation.
     growth : float, default 2.0
@@ -262,6 +265,12 @@ class MMDFairPCA(PointsEstimator):
         X, C = (X, moments.scatter / total) if basis is None else (X @ basis, basis.T @ moments.scatter @ basis / total)
         values, principal = top_eigenspace(C, k)
         bandwidth = median_bandwidth(X @ principal) if self.bandwidth == "median" else float(self.bandwidth)
+        reach = float(np.abs(X).max(initial=0.0)) / bandwidth
+        if reach > WIDEST:
+            raise DataError(
+                f"a value lies {reach:.3g} bandwidths from the mean of its column, and the kernel has lost its digits; "
+                f"needed are at most {WIDEST:g}. Rescale the features or look for outliers, or give a larger bandwidth."
+            )
         if favourable is not None:
             X, codes = X[favourable], codes[favourable]
         parts = codes_by_attribute(moments.labels, codes, self.attributes)

@@ -106,6 +106,8 @@ def batch_sums(X: np.ndarray, codes: np.ndarray, G: int, operand: Operand) -> Bl
         lengths = np.einsum("qd,qd->q", X, X).astype(np.float64)
         total = float(lengths.sum(axis=0))
         far = origin.astype(np.float64)
+        if not np.isfinite(total):
+            raise DataError(_not_finite(X))
         count = float(totals[-G:].sum(axis=0))
         squares = total - 2.0 * float(far @ sums.sum(axis=0)) - count * float(far @ far)
         if squares < np.sqrt(np.finfo(X.dtype).eps) * total:  # the difference has lost its digits
@@ -155,6 +157,11 @@ def times(A: np.ndarray, B: np.ndarray) -> np.ndarray:
     return (B.T @ A.T).T
 
 
+def exponent_of(values: np.ndarray) -> int:
+    """The power of two next above the largest absolute value; 0 if there is none."""
+    return int(np.frexp(np.abs(values).max(initial=0.0))[1])
+
+
 def orthonormal(columns: np.ndarray) -> np.ndarray:
     """An orthonormal basis (d, w) of the span of tall columns, in their own precision.
 
@@ -163,6 +170,7 @@ def orthonormal(columns: np.ndarray) -> np.ndarray:
     one (Yamamoto et al. 2015, CholeskyQR2). Where it did not, the columns are too nearly dependent for their products,
     and the reflections are done.
     """
+    columns = np.ldexp(columns, -exponent_of(columns))  # exact, and the squares of squares below fit
     Q, identity = columns, np.eye(columns.shape[1], dtype=columns.dtype)
     for reach in (np.inf, 0.1):
         products = Q.T @ Q
@@ -204,7 +212,10 @@ def ordered_by_size(product: np.ndarray, inner: np.ndarray) -> tuple[np.ndarray,
     (w,), and the rotation (w, w) of W that they belong to.
     """
     inner = inner.astype(np.float64)
+    exponent = exponent_of(inner)  # LAPACK would scale what is very small or large by another factor, which rounds
+    inner = np.ldexp(inner, -exponent)
     values, rotation = np.linalg.eigh(0.5 * (inner + inner.T))
+    values = np.ldexp(values, exponent)
     order = np.argsort(-np.abs(values), kind="stable")
     values, rotation = values[order], rotation[:, order].astype(product.dtype)
     return orthonormal(times(product, rotation)), values, rotation
@@ -413,6 +424,10 @@ class FairPowerMethod:
         self.V, self.variances, _ = ordered_by_size(product, inner)
         self.total_variance = (block.squares - 2.0 * float(shift @ total) + count * float(shift @ shift)) / count
         self.captured = float(self.variances.sum(axis=0))
+        if self.total_variance < np.sqrt(np.finfo(before.dtype).eps) * block.squares / count:
+            self.total_variance = max(self.total_variance, self.captured)  # the difference has lost its digits
+        exponent = exponent_of(product)  # what is left is a share, and has no unit
+        product, inner = np.ldexp(product, -exponent), np.ldexp(inner, -exponent)
         size = float(linalg.norm(product))
         share = 1.0 - (float(linalg.norm(inner)) / size) ** 2 if size > 0 else 0.0
         if size > 0 and share < NEAR:
