@@ -84,6 +84,8 @@ def test_both_infinities_are_named(name):
 def test_kernels_at_the_end_of_the_numbers_are_refused():
     with pytest.raises(DataError, match="has NaN or infinite values"):
         center_and_normalise(np.diag([1.6e308, 1.6e308]))  # of which each fits, and twice each does not
+    with pytest.raises(DataError, match="no value above 3e-310; needed are some above 1e-292"):
+        center_and_normalise(np.diag([3e-310, 2e-310, 1e-310]))
 
 
 @pytest.mark.filterwarnings("ignore::evenspan.representation.mmd_fair_pca.UnmetToleranceWarning")

@@ -237,6 +237,12 @@ def _center_and_normalise(K: np.ndarray, name: str) -> None:
             means[rows] = K[rows].mean(axis=1, dtype=np.float64)
     if not np.isfinite(means).all():
         raise DataError(f"{name} has NaN or infinite values. Needed are finite numbers; scale the rows to unit length.")
+    least = float(np.finfo(K.dtype).tiny / np.finfo(K.dtype).eps)
+    if 0.0 < largest < least:
+        raise DataError(
+            f"{name} has no value above {largest:.3g}; needed are some above {least:.0e}, below which floating point "
+            "has fewer digits. Scale the rows to unit length."
+        )
     overall = float(means.mean(axis=0))
     # The correction is formed first: it is then symmetric to the last bit, and so is the answer.
     for rows in blocks:
