@@ -132,14 +132,16 @@ def finite(model) -> None:
 def subspaces(name: str, model, X: np.ndarray, codes: np.ndarray) -> None:
     A, certificate = model.components_, model.certificate_
     np.testing.assert_allclose(A @ A.T, np.eye(len(A)), atol=1e-5 if A.dtype == np.float32 else 1e-9)
-    assert certificate.gap >= -1e-6 * abs(certificate.dual)
     centred = X - X.mean(axis=0)
     total, rounding = float((centred**2).sum(axis=None)), 1e-6 if A.dtype == np.float32 else 1e-9
     far = float((X**2).sum(axis=None))
+    # Products of the rows of a stream are formed in its precision: squares of that rounding are no variance.
+    rel, lost = (1e-3, 1e-13) if A.dtype == np.float32 else (1e-5, 1e-24)
+    drowned = lost * far / len(X) if name == "StreamingFairPCA" else 0.0
+    assert certificate.gap >= -1e-6 * abs(certificate.dual) - drowned
     if name == "StreamingFairPCA":
         if model.block_size is None:
             known = far if model.center == "none" else total
-            rel, lost = (1e-3, 1e-13) if A.dtype == np.float32 else (1e-5, 1e-24)
             assert certificate.dual == pytest.approx(known / len(X), rel=rel, abs=lost * far)
         assert np.abs(A @ model.nullified_.T).max(initial=0.0) <= 1e-3
         return
