@@ -71,8 +71,8 @@ def test_without_outcomes_there_is_no_page(keep):
 
 def test_limits_have_the_values_that_the_code_has():
     shown = text(failures.limits())
-    assert f"SHARE {limits.SHARE} No more of the memory" in shown
+    assert f"SHARE of evenspan.core.limits {limits.SHARE} No more of the memory" in shown
     for name, (most, why) in limits.TABLE.items():
-        assert f" {name} {most:,} {why} evenspan.core.limits" in shown
+        assert f" {name} {most:,} {why}" in shown
     for name in (one for some in failures.LIMITS.values() for one in some):
         assert f" {name} " in shown

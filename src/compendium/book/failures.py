@@ -119,8 +119,9 @@ def limits() -> HTML:
             for one in constants.split(", "):
                 value = getattr(module, one)
                 if isinstance(value, dict):
-                    rows += [(what, f"{most:,}", why, name) for what, (most, why) in value.items()]
+                    rows += [(what, f"{most:,}", why) for what, (most, why) in value.items()]
                 elif one in wanted or not wanted:
                     values = value if isinstance(value, tuple) else (value,)
-                    rows.append((one, " and ".join(f"{number:,}" for number in values), meaning, name))
-    return table(pd.DataFrame(rows, columns=["limit", "value", "meaning", "where"]), caption="Limits in the code")
+                    place = f"<code>{one}</code> of <code>{name}</code>"
+                    rows.append((place, " and ".join(f"{number:,}" for number in values), meaning))
+    return table(pd.DataFrame(rows, columns=["limit", "value", "meaning"]), caption="Limits in the code")
