@@ -1,5 +1,6 @@
 """Tables as nobody means them, in memory and in files, whole and damaged: read rightly, or refused by name."""
 
+import io
 import warnings
 from datetime import date
 
@@ -10,6 +11,14 @@ from hypothesis import strategies as st
 
 import evenspan
 from evenspan.auditing.passes import read_sample
+
+
+def workbook(frame: pd.DataFrame) -> bytes:
+    """Excel's file of a table, made in memory: a writer that fails leaves no file open."""
+    content = io.BytesIO()
+    frame.to_excel(content, index=False)
+    return content.getvalue()
+
 
 #: What a name of a column may be.
 NAMES = (
@@ -61,7 +70,7 @@ FILES = {
     "csv": lambda frame, file: frame.to_csv(file, index=False),
     "tsv": lambda frame, file: frame.to_csv(file, index=False, sep="\t"),
     "csv.gz": lambda frame, file: frame.to_csv(file, index=False, compression="gzip"),
-    "xlsx": lambda frame, file: frame.to_excel(file, index=False),
+    "xlsx": lambda frame, file: file.write_bytes(workbook(frame)),
     "parquet": lambda frame, file: frame.to_parquet(file, row_group_size=16),
     "feather": lambda frame, file: frame.to_feather(file),
 }

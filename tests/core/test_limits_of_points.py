@@ -124,6 +124,8 @@ def test_features_without_measure_are_refused_by_the_classifiers():
     s = draw(counts=(60, 40))
     with pytest.raises(DataError, match=r"root mean square .*e\+8.*Standardise"):
         INLP(2).fit(1e80 * s.X, sensitive_features=s.groups)
+    with pytest.raises(DataError, match=r"root mean square 0; .* 1e-150 to 1e"):
+        INLP(2).fit(1e-320 * s.X, sensitive_features=s.groups)  # of which liblinear makes no end either
     assert INLP(2, max_iter=1).fit(1e50 * s.X, sensitive_features=s.groups).n_iter_ == 1
 
 

@@ -16,8 +16,9 @@ from .erasure import ERASURE_OPTIONS, ErasingEstimator, fit_counting, majority_s
 
 #: Weights below this, for features of unit size, count as zero: the value of the public program.
 VANISHED = 1e-8
-#: Features of a larger root mean square overflow in the solvers of classifiers, some of which then never end.
-LARGEST = 1e60
+#: Features of a smaller or larger root mean square vanish or overflow in the solvers of classifiers, some of which then
+#: never end.
+SMALLEST, LARGEST = 1e-150, 1e60
 
 
 class INLP(ErasingEstimator):
@@ -165,10 +166,10 @@ class INLP(ErasingEstimator):
             _erase(X, mean, Q, XP)
             if not accuracies:
                 unit = float(np.linalg.norm(XP)) / np.sqrt(XP.size)
-                if not unit <= LARGEST:
+                if XP.any() and not SMALLEST <= unit <= LARGEST:
                     raise DataError(
                         f"the features have root mean square {unit:.3g}; the classifiers square their squares and take "
-                        f"at most {LARGEST:.0g}. Standardise the data (for instance with "
+                        f"{SMALLEST:.0g} to {LARGEST:.0g}. Standardise the data (for instance with "
                         "sklearn.preprocessing.StandardScaler)."
                     )
             weights, found = [], []
