@@ -92,7 +92,9 @@ def surviving_subspace(
         if k <= d - r - int(constant.sum(axis=0)):
             draws[constant] = 0.0
         V, _ = np.linalg.qr(basis @ (basis.T @ draws))
-        reached = float(np.einsum("dk,de,ek->", V, moments.scatter, V, optimize=True))
+        # Of the surviving scatter, as the bound: that of all features would bring back the rounding of what was erased.
+        C = basis.T @ V
+        reached = float(np.trace(C.T @ (basis.T @ moments.scatter @ basis) @ C))
         residual = float(np.abs(erased.T @ V).max(initial=0.0))
         certificate = Certificate(problem, reached, certificate.dual, residual)
     return FairSubspace(V, moments.mean, certificate)
