@@ -86,7 +86,8 @@ def attack(request, monkeypatch) -> Callable:
         }
         if folder := request.config.getoption("outcomes"):
             _write(Path(folder), found)
-        shown = "\n".join(neither[:3])
+        kinds = {text.splitlines()[-1]: text for text in reversed(neither)}  # the first of each
+        shown = "\n".join(list(kinds.values())[:5])
         assert not neither, (
             f"{len(neither)} of {tally['tried']} draws of {subject} are neither right nor named:\n{shown}"
         )

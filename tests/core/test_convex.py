@@ -7,7 +7,7 @@ import pytest
 from scipy.linalg import subspace_angles
 
 from evenspan import GroupMoments, StandardPCA
-from evenspan.core.errors import ConfigurationError, GroupError, NotSolvedError
+from evenspan.core.errors import ConfigurationError, GroupError, NotSolvedError, SurplusComponentsWarning
 from evenspan.reconstruction.convex import CollapsedRelaxationWarning, ConvexFairPCA, solve_convex
 
 
@@ -73,6 +73,24 @@ def test_one_multiplier_at_tied_eigenvalues():
     answer = solve_convex(moments, 1, delta=0.5)
     assert answer.certificate.is_optimal(1e-9)
     np.testing.assert_allclose(np.abs(answer.V[:, 0]), [0.25, np.sqrt(1 - 0.25**2), 0.0], atol=1e-9)
+
+
+def test_a_tie_among_directions_that_carry_nothing():
+    # All rows on a line: the one direction that carries variance is bounded by its gap, all others are alike.
+    rng = np.random.default_rng(0)
+    X = np.outer(rng.normal(size=30), rng.normal(size=5)) + 2.0
+    fitted = ConvexFairPCA(1, delta=0.1).fit(X, sensitive_features=np.where(X[:, 0] > np.median(X[:, 0]), "a", "b"))
+    assert fitted.mean_distance_ == pytest.approx(0.1)
+    assert fitted.certificate_.is_optimal()
+
+
+def test_a_penalty_with_nothing_left_to_gain():
+    # One row alone differs; the gap of the means, which is removed, was all that varied.
+    X, groups = np.zeros((12, 4)), np.repeat(["a", "b"], 6)
+    X[0] = [3.0, 1.0, -2.0, 5.0]
+    with pytest.warns(SurplusComponentsWarning), pytest.warns(CollapsedRelaxationWarning):
+        fitted = ConvexFairPCA(2, covariance=True, mu=0.1).fit(X, sensitive_features=groups)
+    assert fitted.mean_distance_ == pytest.approx(0.0, abs=1e-12)
 
 
 def test_brute_force_in_the_plane(data):

@@ -11,6 +11,7 @@ from sklearn.metrics.pairwise import linear_kernel, polynomial_kernel, rbf_kerne
 
 from .errors import ConfigurationError, DataError, FairWarning
 from .running import BLOCK_ENTRIES
+from .units import SMALLEST
 
 KERNELS = ("rbf", "polynomial", "sigmoid", "linear", "precomputed")
 
@@ -165,10 +166,11 @@ def resolve_gamma(gamma, X: np.ndarray, weights: np.ndarray, origin: np.ndarray)
     if isinstance(gamma, str) and gamma == "scale":
         within = float(np.average(np.einsum("nd,nd->n", X - origin, X - origin), axis=0, weights=weights)) / d
         variance = within + float(np.var(origin, axis=0))
-        if variance <= (1e-12 * float(np.abs(origin).max(initial=0.0))) ** 2:
+        if variance <= max((1e-12 * float(np.abs(origin).max(initial=0.0))) ** 2, SMALLEST):
             raise ConfigurationError(
-                f"all entries of the fitted rows equal {origin[0]:.6g}, so gamma='scale', which is 1 / (features times "
-                "their variance), does not exist. Give gamma as a number, or gamma='auto'."
+                f"all entries of the fitted rows equal {origin[0]:.6g}, or so nearly that their variance vanishes, so "
+                "gamma='scale', which is 1 / (features times that), does not exist. Give gamma as a number, or "
+                "gamma='auto'."
             )
         return 1.0 / (d * variance)
     if isinstance(gamma, str) or not isinstance(gamma, Real) or isinstance(gamma, bool) or not 0 < gamma < np.inf:

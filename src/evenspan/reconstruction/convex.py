@@ -263,7 +263,7 @@ def _one_multiplier(A: np.ndarray, unit: np.ndarray, k: int, share: float) -> Co
     values, vectors = top_eigenspace(H, len(H))
     V = vectors[:, :k]
     if abs(float(((V.T @ unit) ** 2).sum(axis=0)) - share) > 1e-9 * share:
-        V = _at_a_tie(values, vectors, unit, k, share)
+        V = _at_a_tie(values, vectors, unit, k, share, float(np.abs(A).max(axis=None)))
     kept = float(((V.T @ unit) ** 2).sum(axis=0))
     certificate = Certificate(
         "<A, X> over the fantope with the mean constraint",
@@ -275,9 +275,12 @@ def _one_multiplier(A: np.ndarray, unit: np.ndarray, k: int, share: float) -> Co
     return _of_projector(V, certificate)
 
 
-def _at_a_tie(values, vectors, unit, k, share):
-    """The k leading eigenvectors, those tied with the k-th combined so that together they keep the share of e."""
-    tau = 1e-8 * float(np.abs(values).max(axis=0))
+def _at_a_tie(values, vectors, unit, k, share, size):
+    """The k leading eigenvectors, those tied with the k-th combined so that together they keep the share of e.
+
+    ``size`` is that of the matrix before e was subtracted: where nothing of it is left, all eigenvalues are rounding.
+    """
+    tau = 1e-8 * float(np.abs(values).max(axis=0)) + 1e-12 * size
     above, tied = vectors[:, values > values[k - 1] + tau], vectors[:, np.abs(values - values[k - 1]) <= tau]
     wanted = share - float(((above.T @ unit) ** 2).sum(axis=0))
     g = tied.T @ unit

@@ -24,6 +24,7 @@ from ..core.linalg import symmetrise, top_eigenspace
 from ..core.moments import GroupMoments
 from ..core.options import Option, Options, whole
 from ..core.running import row_weights
+from ..core.units import ORDINARY, multiplied
 from .constraints import fair_basis, favourable_rows, indicators, mean_constraints, split_attributes, unit_columns
 from .fair_pca import FairPCA
 
@@ -45,6 +46,21 @@ class KernelDirections:
         """Coordinates (n, k) of points from their kernel values (n, m) with the anchors."""
         return block @ self.coef - self.offset
 
+    def multiplied(self, exponent: int) -> "KernelDirections":
+        """Those of a kernel that is ``4**exponent`` times as large, whose coordinates are ``2**exponent`` times so."""
+        return KernelDirections(
+            np.ldexp(self.coef, -exponent),
+            np.ldexp(self.offset, exponent),
+            np.ldexp(self.eigenvalues, 2 * exponent),
+            multiplied(self.certificate, exponent),
+        )
+
+
+def of_ordinary_size(K: np.ndarray) -> tuple[np.ndarray, int]:
+    """A kernel matrix divided by ``4**exponent``, which is exact, and the exponent: 0 unless its size is far from 1."""
+    exponent = int(np.frexp(np.abs(K).max(initial=0.0))[1]) // 2
+    return (np.ldexp(K, -2 * exponent), exponent) if abs(exponent) > ORDINARY else (K, 0)
+
 
 def witnesses(K: np.ndarray, Z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Columns B (n, r) with B'KB = I, such that Z'Ka = 0 where (KB)'a = 0; and KB.
@@ -63,8 +79,9 @@ def witnesses(K: np.ndarray, Z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     values, vectors = linalg.eigh(symmetrise(Q.T @ K @ Q))
     if values[0] < -RANK_CUT * size:
         raise DataError(
-            f"in this kernel the squared distance between group means is negative ({values[0]:.3g}; the matrix has "
-            f"norm {size:.3g}), so that equal means say nothing. Use a positive semidefinite kernel, such as 'rbf'."
+            "in this kernel the squared distance between group means is negative "
+            f"({values[0] / size:.3g} of the norm of the matrix), so that equal means say nothing. Use a positive "
+            "semidefinite kernel, such as 'rbf'."
         )
     if values[0] > 1e-8 * size:
         B = (Q @ vectors) / np.sqrt(values)
@@ -83,9 +100,9 @@ def require_digits(before: np.ndarray, centred: np.ndarray) -> None:
     left, size = float(np.linalg.norm(centred)), float(np.linalg.norm(before))
     if np.finfo(float).eps * size > RANK_CUT * left:
         raise DataError(
-            f"the points are too alike in this kernel: its values have norm {size:.3g}, and centring leaves "
-            f"{left:.3g} of it, too few digits to tell means that coincide from others. Move the features to their "
-            "mean (X - X.mean(axis=0)) or standardise them, or choose a larger gamma."
+            f"the points are too alike in this kernel: centring leaves {left / size:.3g} of the norm of its values, "
+            "too few digits to tell means that coincide from others. Move the features to their mean "
+            "(X - X.mean(axis=0)) or standardise them, or choose a larger gamma."
         )
 
 
@@ -124,6 +141,7 @@ def leading_directions(
     :math:`K_{\text{fair}} q = \mu q` they are :math:`\Phi^\top a` with :math:`a = (q - B (KB)^\top q) / \sqrt\mu`,
     and :math:`Ka = \sqrt\mu\, q`, :math:`a^\top K a = 1`.
     """
+    K, exponent = of_ordinary_size(K)
     p = weights / weights.sum(axis=0)
     roots = np.sqrt(weights)
     means = K @ p if center else np.zeros(len(K))
@@ -142,23 +160,29 @@ def leading_directions(
     warn_if_indefinite(float(values[-1]), size)
     coef = (q - B @ (W.T @ q)) / np.sqrt(mu)
     E = K @ coef
-    residual = np.abs(Z.T @ E).max(initial=0.0) / np.sqrt(size)
+    gap = float(np.abs(Z.T @ E).max(initial=0.0))
     # The lengths of all directions weighed by what they carry: coefficients of small ones are long, and rounded.
     lengths = np.abs(coef.T @ E - np.eye(k)) * np.sqrt(np.outer(mu, mu)) / mu[0]
     primal = float(np.einsum("nk,nk->", q, H @ q))
     problem = "sum of squared coordinates over orthonormal directions in feature space"
     problem += " with equal group means" if B.shape[1] else ""
-    feasibility = max(float(residual), float(lengths.max(initial=0.0)))
+    feasibility = max(gap / float(np.sqrt(size)), float(lengths.max(initial=0.0)))
     certificate = Certificate(problem, primal, float(values[:k].sum(axis=0)), feasibility)
     if certificate.gap < -1e-9 * abs(certificate.dual):
         raise NotSolvedError(
-            f"the directions found reach {primal:.6g}, more than the bound {certificate.dual:.6g} allows: the kernel "
-            "matrix is too badly conditioned. Standardise or centre the features, or choose another gamma or degree."
+            f"the directions found reach more than the bound allows ({primal / certificate.dual:.6g} times it): the "
+            "kernel matrix is too badly conditioned. Standardise or centre the features, or choose another gamma or "
+            "degree."
+        )
+    if gap > 1e-7 * np.sqrt(mu[0]):
+        raise NotSolvedError(
+            f"the best direction with equal means carries {mu[0] / size:.3g} of the kernel matrix, which is too little "
+            "to tell it from rounding. Centre the features, compare fewer groups, or choose another kernel."
         )
     signs = signs_of(E / roots[:, None])
     coef = coef * roots[:, None]
     coef = (coef - np.outer(p, coef.sum(axis=0)) if center else coef) * signs
-    return KernelDirections(coef, means @ coef, mu, certificate), rank, B.shape[1]
+    return KernelDirections(coef, means @ coef, mu, certificate).multiplied(exponent), rank, B.shape[1]
 
 
 def landmark_directions(
@@ -170,7 +194,7 @@ def landmark_directions(
     columns as from ``unit_columns``). With all rows as landmarks nothing is approximated.
     """
     rows, labels, weights, Z = sample
-    K = kernel.matrix(X, landmarks)
+    K, exponent = of_ordinary_size(kernel.matrix(X, landmarks))
     if linear.center:
         means = K.mean(axis=0)
         require_digits(K, K - means[:, None] - means + means.mean(axis=0))
@@ -181,12 +205,12 @@ def landmark_directions(
     basis = vectors[:, kept] / np.sqrt(values[kept])
     if not kept.any():
         raise DataError("the kernel matrix of the landmarks has no positive eigenvalue. Check the kernel and the data.")
-    anchors = kernel.anchors(X, landmarks)
+    anchors, scaled = kernel.anchors(X, landmarks), np.ldexp(basis, -2 * exponent)
     products = np.zeros((basis.shape[1], Z.shape[1]))
 
     def batches():
         for part, block in kernel.blocks(X[rows], anchors):
-            F = block @ basis
+            F = block @ scaled
             products[:] += F.T @ (np.sqrt(weights[part])[:, None] * Z[part])
             yield F, labels[part], weights[part]
 
@@ -206,7 +230,8 @@ def landmark_directions(
         coef, offset = basis @ subspace.V, subspace.mean @ subspace.V
         signs = signs_of(K @ coef - offset)
         eigenvalues = np.einsum("dk,dk->k", subspace.V, S)
-        return KernelDirections(coef * signs, offset * signs, eigenvalues, subspace.certificate)
+        found = KernelDirections(coef * signs, offset * signs, eigenvalues, subspace.certificate)
+        return found.multiplied(exponent)
 
     standard = None if linear.standard_subspace_ is None else directions(linear.standard_subspace_)
     return directions(linear.subspace_), standard, rank
@@ -221,7 +246,7 @@ def warn_if_indefinite(smallest: float, size: float) -> None:
     """Say what an indefinite kernel leaves valid."""
     if smallest < -RANK_CUT * size:
         warn_caller(
-            f"the kernel matrix has the eigenvalue {smallest:.3g} (its norm is {size:.3g}), so no feature space "
+            f"the kernel matrix has a negative eigenvalue ({smallest / size:.3g} of its norm), so no feature space "
             "belongs to it. Group means of the output still coincide, and only directions of positive eigenvalue are "
             "taken; that no other answer keeps more does not hold. Use a positive semidefinite kernel, such as 'rbf'.",
             IndefiniteKernelWarning,
