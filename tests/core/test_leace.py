@@ -286,6 +286,8 @@ def test_the_covariance_with_a_target_is_kept_and_least_is_moved_as_printed(s):
         assert model.rank_kept_ == np.linalg.matrix_rank(B, tol=1e-9 * np.linalg.norm(B)) > plain.rank_kept_ == 0
         assert model.displacement_ > plain.displacement_ * (1 + 1e-6)
         assert model.certificate_.is_optimal(1e-7)
+        tiny = LEACE(keep=keep).fit(s.X * 2.0**-30, y, sensitive_features=s.groups)
+        assert tiny.certificate_.is_optimal(1e-7)
         # With the symmetric root: onto V, which holds the target and what neither knows, along the groups.
         values_, vectors = np.linalg.eigh(X.T @ X / len(X))
         Q, roots = (part[..., values_ > 1e-12 * values_[-1]] for part in (vectors, np.sqrt(np.maximum(values_, 0.0))))

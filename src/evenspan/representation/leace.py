@@ -391,9 +391,10 @@ def _certify(
     meant, first = least.F, float(np.linalg.norm(least.F) ** 2)
     left = float(np.linalg.norm(C - eraser.F @ (eraser.G.T @ C))) / float(np.linalg.norm(C))
     if kept is not None:
-        known = np.hstack([least.F, kept])
+        erased = least.F / np.linalg.norm(least.F)  # of the length of what is kept, whatever the unit of the features
+        known = np.hstack([erased, kept])
         M = np.linalg.lstsq(known, S @ least.G, rcond=None)[0]
-        meant, first = known @ M, float(np.trace(least.F.T @ least.F @ M[: C.shape[1]]))
+        meant, first = known @ M, float(np.trace(least.F.T @ erased @ M[: C.shape[1]]))
         left = max(left, float(np.linalg.norm(eraser.F @ (eraser.G.T @ kept))))
     dual = 2.0 * first - least.displacement(S)
     residual = float(np.linalg.norm(S @ least.G - meant)) / float(np.linalg.norm(meant))
