@@ -593,6 +593,7 @@ REFUSALS = {
     "missing in a nullable column": (FRAME.assign(debt=pd.Series([None, *range(7)], dtype="Int64")), G0, None,
                                      DataError, ["'debt' (1)"]),
     "overflow": (with_entries((2, 2, 1e200)), G0, None, DataError, ["column(s) 2 overflow", "finite", "Rescale"]),
+    "overflow of the mean of one row": (np.array([[1.0, 1e200]]), ["a"], None, DataError, ["column(s) 1 overflow"]),
     "lengths": (X0, G0[:5], None, GroupError, ["5 rows", "X has 8", "one entry for each row", "same order"]),
     "text column": (FRAME.assign(income=list("abcdefgh")), G0, None, FeatureTypeError,
                     ["1 of 3", "'income'", "not numeric", "Encode", "drop"]),

@@ -103,13 +103,18 @@ def _numbers(X: np.ndarray) -> np.ndarray:
     return X.astype(np.float64)
 
 
+#: Means up to this have squares, and sums of these, in 64-bit floating point.
+LARGEST_MEAN = 1e150
+
+
 def require_finite(means: np.ndarray, scatters: np.ndarray, X, names: tuple[str, ...] | None) -> None:
     """Raise DataError naming the columns of X that made the moments non-finite.
 
     One missing or infinite entry makes the mean of its column non-finite, so that checking the moments replaces
     a pass over the data. X is read again only when something is wrong.
     """
-    if np.isfinite(means).all() and np.isfinite(scatters).all():
+    small = np.abs(means) <= LARGEST_MEAN  # one row alone has a mean and no scatter
+    if small.all() and np.isfinite(scatters).all():
         if X is not None and not (means.any() or scatters.any()):
             n, _, rows = row_blocks(X)
             if any(np.any(rows(a, a + 4096)) for a in range(0, n, 4096)):
@@ -120,7 +125,7 @@ def require_finite(means: np.ndarray, scatters: np.ndarray, X, names: tuple[str,
         return
     # The diagonal only: one bad column spoils its products with all others.
     squares = np.diagonal(scatters, axis1=1, axis2=2)
-    broken = np.flatnonzero(~(np.isfinite(means).all(axis=0) & np.isfinite(squares).all(axis=0)))
+    broken = np.flatnonzero(~(small.all(axis=0) & np.isfinite(squares).all(axis=0)))
     label = [repr(names[j]) if names else str(j) for j in broken]
     shown = f"{', '.join(label[:5])}{', ...' if len(label) > 5 else ''}"
     if X is not None:
