@@ -280,7 +280,7 @@ def _at_a_tie(values, vectors, unit, k, share, size):
 
     ``size`` is that of the matrix before e was subtracted: where nothing of it is left, all eigenvalues are rounding.
     """
-    tau = 1e-8 * float(np.abs(values).max(axis=0)) + 1e-12 * size
+    tau = 1e-8 * float(np.abs(values).max(axis=0)) + 1e-10 * size
     above, tied = vectors[:, values > values[k - 1] + tau], vectors[:, np.abs(values - values[k - 1]) <= tau]
     wanted = share - float(((above.T @ unit) ** 2).sum(axis=0))
     g = tied.T @ unit
