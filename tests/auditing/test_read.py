@@ -7,9 +7,11 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.dataset
 import pytest
+from pyarrow import feather
 
 from evenspan.auditing.read import open_table
 from evenspan.core.errors import DataError, FairError, LimitError
+from evenspan.core.stream_files import ParquetStream
 
 from .tables import diabetes, people
 
@@ -152,6 +154,19 @@ def test_files_that_cannot_be_read_are_told(tmp_path, name, content, message):
     asked = {"::f": f"{name}::first", "doe": "peple.csv"}.get(message[:3], name)
     with pytest.raises(FairError, match=message):
         whole(tmp_path / asked)
+
+
+def test_offsets_outside_of_an_arrow_file_are_told_before_they_are_followed(tmp_path):
+    table = pa.table({"sex": ["f", "m", "m"] * 100, "x": np.arange(300.0)})
+    feather.write_feather(table, path := tmp_path / "t.feather", compression="uncompressed")
+    offsets = np.arange(301, dtype="<i4").tobytes()
+    content = path.read_bytes()
+    assert content.count(offsets) == 1
+    path.write_bytes(content.replace(offsets, (np.arange(301, dtype="<i4") * 2**22).tobytes()))
+    with pytest.raises(DataError, match=r"t\.feather cannot be read as Parquet or Arrow"):
+        whole(path)
+    with pytest.raises(DataError, match=r"t\.feather"):
+        list(ParquetStream(path, sensitive_features="sex"))
 
 
 def test_a_line_or_a_sheet_without_end_is_refused_before_it_fills_memory(tmp_path):

@@ -229,6 +229,7 @@ def frames(data, columns: list[str], rows: int) -> Iterator[pd.DataFrame]:
             stored = [name for name in columns if name not in fixed]
             records = file.iter_batches(batch_size=rows, columns=stored, use_threads=False)
         for record in records:
+            record.validate(full=True)  # offsets that lead outside of their buffers would end the process
             if len(record):
                 frame = record.to_pandas()
                 yield frame.assign(**{name: fixed[name] for name in columns if name in fixed})[columns]

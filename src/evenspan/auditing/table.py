@@ -105,7 +105,7 @@ def distinct_names(columns: Iterable, where: str) -> tuple[str, ...]:
         if trouble := unusable(name):
             raise DataError(f"{where} has a column {shown(name)}, whose name {trouble}. Rename it.")
     if not len(names):
-        raise DataError(f"{where} has no columns.")
+        raise DataError(f"{where} has no columns; needed is a table with at least one. Get or write it again.")
     twice = names[names.duplicated()].unique()
     if len(twice):
         raise DataError(

@@ -180,7 +180,9 @@ class ParquetStream(Stream):
             whole = piece is self.dataset
             more = {"fragment_readahead": 1} if whole else {"schema": self.dataset.schema}
             with self._reading(getattr(piece, "path", "the data set")):
-                yield from piece.to_batches(**options, **more, **_checked_pages(piece))
+                for record in piece.to_batches(**options, **more, **_checked_pages(piece)):
+                    record.validate(full=True)  # offsets that lead outside of their buffers would end the process
+                    yield record
         self._require_unchanged()
 
     def _batch(self, records: list, at: int) -> tuple:
