@@ -308,6 +308,12 @@ def test_sparse_features_are_not_made_dense_differently():
     np.testing.assert_array_equal(dense.labels_, thin.labels_)
 
 
+def test_sparse_features_far_from_zero_keep_the_digits_of_their_distances():
+    near, far = (fit(sparse.csr_array(X + shift), fairness_weight=20.0) for shift in (0.0, 1e7))
+    assert far.clustering_energy_ == pytest.approx(near.clustering_energy_, rel=1e-6)
+    np.testing.assert_array_equal(far.predict(sparse.csr_array(X + 1e7)), near.predict(X))
+
+
 def test_the_curve_is_made_of_fits():
     weights = [1000.0, 0.0, 30.0, 100.0]
     clusterer = VariationalFairClustering(2)

@@ -20,8 +20,11 @@ from ..core.errors import ComponentsError, ConfigurationError, GroupError, Singl
 from ..core.estimator import require_generator, validated, warn_caller
 from ..core.groups import encode_groups, label_text
 from ..core.inputs import feature_names, refuse_entries, require_numeric_columns
+from ..core.limits import require_memory
 from ..core.options import Option, Options, number, one_of
 
+#: Squared distances of points whose spread is a smaller share of their squares would lose half of their digits.
+FAR = 1e-8
 #: A weight of fairness.
 WEIGHT = Option(number(0.0).allows, "a finite number of at least 0")
 
@@ -136,7 +139,19 @@ def numeric_table(estimator: BaseEstimator, X, **checks) -> np.ndarray:
     if not np.isfinite(total) and not np.isfinite(values).all():
         dense = table.toarray() if issparse(table) else table
         refuse_entries("NaN or inf", (~np.isfinite(dense)).sum(axis=0), feature_names(X))
-    return table
+    return _dense_where_far(table) if issparse(table) else table
+
+
+def _dense_where_far(table):
+    """A sparse table; as a dense one, which can be moved, where its mean is so far from zero that distances suffer."""
+    n, d = table.shape
+    with np.errstate(over="ignore"):
+        squares, mean = float((table.data.astype(np.float64) ** 2).sum(axis=None)), table.mean(axis=0, dtype=np.float64)
+        spread = squares - n * float((np.asarray(mean) ** 2).sum(axis=None))
+    if not spread < FAR * squares:
+        return table
+    require_memory(8.0 * n * d, f"a dense table of {n:,} x {d:,} entries", "Move the features to their mean first.")
+    return table.toarray()
 
 
 def plain_means(points: np.ndarray, k: int, *, seed: int, **options) -> KMeans:
