@@ -63,6 +63,12 @@ def test_prices_reach_the_linear_programme_and_every_price_is_a_bound(G, share):
     assert costs[np.arange(70), labels].sum() >= found.bound
 
 
+def test_counts_over_which_the_solver_stumbles_are_rounded_all_the_same():
+    counts = np.array([[6.95, 1.25, 4.8], [7.0, 1.0, 6.0]])
+    found = whole_counts(counts, [Promise(np.eye(2), 0.8)])
+    np.testing.assert_array_equal(found, [[7, 1, 5], [7, 1, 6]])
+
+
 def test_a_turn_never_costs_more_and_its_means_are_weighed_by_the_shares():
     X, groups = draw(300, seed=4)
     codes = np.unique(groups, return_inverse=True)[1]
