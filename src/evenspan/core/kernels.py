@@ -11,7 +11,7 @@ from sklearn.metrics.pairwise import linear_kernel, polynomial_kernel, rbf_kerne
 
 from .errors import ConfigurationError, DataError, FairWarning
 from .running import BLOCK_ENTRIES
-from .units import SMALLEST
+from .units import ORDINARY, SMALLEST
 
 KERNELS = ("rbf", "polynomial", "sigmoid", "linear", "precomputed")
 
@@ -134,6 +134,23 @@ def _gaussian(X: np.ndarray, anchors: np.ndarray, gamma: float) -> np.ndarray:
     np.minimum(values, 0.0, out=values)
     values *= np.float32(gamma)
     return np.exp(values, out=values)
+
+
+def of_ordinary_size(K: np.ndarray) -> tuple[np.ndarray, int]:
+    """A kernel matrix divided by ``4**exponent``, which is exact, and the exponent: 0 unless its size is far from 1."""
+    exponent = int(np.frexp(np.abs(K).max(initial=0.0))[1]) // 2
+    return (np.ldexp(K, -2 * exponent), exponent) if abs(exponent) > ORDINARY else (K, 0)
+
+
+def require_digits(before: np.ndarray, centred: np.ndarray) -> None:
+    """DataError where centring has cancelled so much of a kernel matrix that the cut for its rank is below rounding."""
+    left, size = float(np.linalg.norm(centred)), float(np.linalg.norm(before))
+    if np.finfo(float).eps * size > RANK_CUT * left:
+        raise DataError(
+            f"the points are too alike in this kernel: centring leaves {left / size:.3g} of the norm of its values, "
+            "too few digits to tell means that coincide from others. Move the features to their mean "
+            "(X - X.mean(axis=0)) or standardise them, or choose a larger gamma."
+        )
 
 
 def resolve_kernel(kernel, X: np.ndarray, weights: np.ndarray, *, gamma, degree, coef0) -> Kernel:

@@ -16,17 +16,19 @@ RESIDUAL = 2e-14
 TIED = 1e-12
 
 
+def signs_of(E: np.ndarray) -> np.ndarray:
+    """Signs that make the entry of largest absolute value in every column positive (the first such one on ties)."""
+    return np.where(E[np.argmax(np.abs(E), axis=0), np.arange(E.shape[1])] < 0, -1.0, 1.0)
+
+
 def symmetrise(H: np.ndarray) -> np.ndarray:
     """The symmetric part of H."""
     return 0.5 * (H + H.T)
 
 
 def fix_signs(V: np.ndarray) -> np.ndarray:
-    """Columns of V with the entry of largest absolute value (the first such one on ties) made positive."""
-    if V.shape[1] == 0:
-        return V
-    largest = np.argmax(np.abs(V), axis=0)
-    return V * np.where(V[largest, np.arange(V.shape[1])] < 0, -1.0, 1.0).astype(V.dtype)
+    """Columns of V with their signs chosen by :func:`signs_of`."""
+    return V * signs_of(V).astype(V.dtype) if V.shape[1] else V
 
 
 def eigenpairs(H: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -192,11 +192,8 @@ class _Splitting:
     def __init__(self, A, k, Q, phi, mu, penalty, f, c, linear):
         d = len(A)
         shifts = phi if isinstance(phi, tuple) else (phi, phi)
-        largest = float(np.abs(A).max(axis=None))
-        self.k, self.unit_of = (
-            k,
-            largest if largest > np.finfo(float).tiny else 1.0,
-        )  # nothing to gain: the penalty alone
+        largest = float(np.abs(A).max(axis=None))  # zero where there is nothing to gain, and the penalty stands alone
+        self.k, self.unit_of = k, largest if largest > np.finfo(float).tiny else 1.0
         self.penalised, self.bounded = Q is not None and mu > 0 and sum(shifts) > 0, f is not None and np.isfinite(c)
         self.total = penalty == "sum"
         q, self.E = linalg.eigh(symmetrise(Q)) if self.penalised else (np.zeros(d), np.eye(d))

@@ -18,13 +18,13 @@ from ..core.errors import ConfigurationError, DataError, FairWarning, NotSolvedE
 from ..core.estimator import require_components, require_generator, validated, warn_caller
 from ..core.groups import encode_groups
 from ..core.inputs import feature_names, require_finite, require_numeric_columns
-from ..core.kernels import RANK_CUT, Kernel, resolve_kernel
+from ..core.kernels import RANK_CUT, Kernel, of_ordinary_size, require_digits, resolve_kernel
 from ..core.limits import require_memory
-from ..core.linalg import symmetrise, top_eigenspace
+from ..core.linalg import signs_of, symmetrise, top_eigenspace
 from ..core.moments import GroupMoments
 from ..core.options import Option, Options, whole
 from ..core.running import row_weights
-from ..core.units import ORDINARY, multiplied
+from ..core.units import multiplied
 from .constraints import fair_basis, favourable_rows, indicators, mean_constraints, split_attributes, unit_columns
 from .fair_pca import FairPCA
 
@@ -49,17 +49,11 @@ class KernelDirections:
     def multiplied(self, exponent: int) -> "KernelDirections":
         """Those of a kernel that is ``4**exponent`` times as large, whose coordinates are ``2**exponent`` times so."""
         return KernelDirections(
-            np.ldexp(self.coef, -exponent),
-            np.ldexp(self.offset, exponent),
-            np.ldexp(self.eigenvalues, 2 * exponent),
+            multiplied(self.coef, exponent, -1),
+            multiplied(self.offset, exponent),
+            multiplied(self.eigenvalues, exponent, 2),
             multiplied(self.certificate, exponent),
         )
-
-
-def of_ordinary_size(K: np.ndarray) -> tuple[np.ndarray, int]:
-    """A kernel matrix divided by ``4**exponent``, which is exact, and the exponent: 0 unless its size is far from 1."""
-    exponent = int(np.frexp(np.abs(K).max(initial=0.0))[1]) // 2
-    return (np.ldexp(K, -2 * exponent), exponent) if abs(exponent) > ORDINARY else (K, 0)
 
 
 def witnesses(K: np.ndarray, Z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -93,17 +87,6 @@ def witnesses(K: np.ndarray, Z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     P, lengths, _ = linalg.svd(roots[:, None] * (U.T @ Q), full_matrices=False, check_finite=False)
     P = P[:, lengths > 1e-10 * np.sqrt(size)]
     return (U / roots) @ P, (U * roots) @ P
-
-
-def require_digits(before: np.ndarray, centred: np.ndarray) -> None:
-    """DataError where centring has cancelled so much of a kernel matrix that the cut for its rank is below rounding."""
-    left, size = float(np.linalg.norm(centred)), float(np.linalg.norm(before))
-    if np.finfo(float).eps * size > RANK_CUT * left:
-        raise DataError(
-            f"the points are too alike in this kernel: centring leaves {left / size:.3g} of the norm of its values, "
-            "too few digits to tell means that coincide from others. Move the features to their mean "
-            "(X - X.mean(axis=0)) or standardise them, or choose a larger gamma."
-        )
 
 
 def leading_pairs(H: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -174,7 +157,7 @@ def leading_directions(
             "kernel matrix is too badly conditioned. Standardise or centre the features, or choose another gamma or "
             "degree."
         )
-    if gap > 1e-7 * np.sqrt(mu[0]):
+    if mu[0] < 1e-8 * size and gap > 1e-7 * np.sqrt(mu[0]):
         raise NotSolvedError(
             f"the best direction with equal means carries {mu[0] / size:.3g} of the kernel matrix, which is too little "
             "to tell it from rounding. Centre the features, compare fewer groups, or choose another kernel."
@@ -235,11 +218,6 @@ def landmark_directions(
 
     standard = None if linear.standard_subspace_ is None else directions(linear.standard_subspace_)
     return directions(linear.subspace_), standard, rank
-
-
-def signs_of(E: np.ndarray) -> np.ndarray:
-    """Signs that make the largest coordinate in every column positive."""
-    return np.where(E[np.argmax(np.abs(E), axis=0), np.arange(E.shape[1])] < 0, -1.0, 1.0)
 
 
 def warn_if_indefinite(smallest: float, size: float) -> None:
@@ -421,7 +399,7 @@ class FairKernelPCA(Options, ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
         X = validated(self, to_numpy(X), dtype=np.float64, reset=True, ensure_all_finite=False)
         # A missing, infinite or too large entry shows in the sum of squares of its column.
         with np.errstate(over="ignore", invalid="ignore"):
-            require_finite(np.einsum("nd,nd->d", X, X)[None], np.zeros((1, 1, 1)), X, names)
+            require_finite(np.sqrt(np.einsum("nd,nd->d", X, X))[None], np.zeros((1, 1, 1)), X, names)
         n, d = X.shape
         if isinstance(self.kernel, str) and self.kernel == "precomputed" and n != d:
             raise DataError(
