@@ -468,6 +468,33 @@ def _whole(place: Path) -> bool:
     return all((place / name).stat().st_size for name in (*names, NOTEBOOK))
 
 
+CUT_OFF = """
+import asyncio, logging, os, signal
+from evenspan.core.ending import guarded
+
+async def cell():
+    await asyncio.sleep(0.1)
+    logging.getLogger("papermill").error("Kernel died while waiting for execute reply.")
+    raise RuntimeError("Kernel died")
+
+def work():
+    loop = asyncio.new_event_loop()
+    loop.create_task(cell())
+    try:
+        loop.call_soon(os.kill, os.getpid(), signal.SIGINT)
+        loop.run_forever()
+    finally:  # a kernel is shut down, and the cell that waits for it notices
+        loop.run_until_complete(asyncio.sleep(0.2))
+
+guarded(work, "Nothing was written.")
+"""
+
+
+def test_libraries_do_not_report_what_a_signal_cut_off():
+    done = subprocess.run([sys.executable, "-c", CUT_OFF], capture_output=True, text=True, preexec_fn=_deaf_to_nothing)
+    assert (done.returncode, done.stderr) == (130, "Interrupted. Nothing was written.\n")
+
+
 @pytest.mark.slow
 def test_a_signal_at_any_moment_leaves_the_old_or_the_new_report_and_nothing_else(tmp_path, request):
     many = request.config.getoption("exhaustive")

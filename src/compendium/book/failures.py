@@ -102,10 +102,12 @@ def counted() -> HTML:
         some = found[found["kind"] == kind]
         if len(some):
             rows = some[["subject", *NUMBERS]].copy()
-            rows[NUMBERS] = rows[NUMBERS].map("{:,}".format)
-            named = [", ".join(f"{name} {count:,}" for name, count in one.items()) or "–" for one in some["named"]]
-            rows.insert(3, "named", named)
-            shown.append(f"<p>{right}</p>" + table(rows, caption=f"Draws by how they ended: {title}").data)
+            rows.insert(3, "named", [sum(one.values()) for one in some["named"]])
+            rows = rows.set_index("subject").map("{:,}".format).reset_index()
+            errors = [", ".join(f"{name} {count:,}" for name, count in one.items()) or "–" for one in some["named"]]
+            rows = rows.assign(**{"named errors": errors})
+            caption = f"Draws by how they ended: {title}"
+            shown.append(f"<p>{right}</p>" + table(rows, caption=caption, classes="result-table words-1").data)
     return HTML("\n".join(shown))
 
 

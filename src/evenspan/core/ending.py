@@ -1,10 +1,12 @@
 """A command that is ended by a signal: at any moment one line and the code that shells expect, never a traceback."""
 
 import contextlib
+import logging
 import signal
 import sys
 import time
 from collections.abc import Callable, Iterator
+from typing import NoReturn
 
 from .errors import told
 
@@ -31,6 +33,12 @@ class Ended(SystemExit):
 _depth, _late = 0, 0
 
 
+def _end(number: int) -> NoReturn:
+    """End the work. Libraries log from here on only what the signal itself cut off: a kernel that is gone, a task."""
+    logging.disable()
+    raise Ended(number)
+
+
 @contextlib.contextmanager
 def held() -> Iterator[None]:
     """Inside, a signal waits: what may not be left half done is done."""
@@ -42,7 +50,7 @@ def held() -> Iterator[None]:
         _depth -= 1
         if _late and not _depth:
             number, _late = _late, 0
-            raise Ended(number)
+            _end(number)
 
 
 def guarded(work: Callable[[], None], what: str = "") -> None:
@@ -56,7 +64,7 @@ def guarded(work: Callable[[], None], what: str = "") -> None:
             _late = number
         elif time.monotonic() - last >= PAUSE:
             last = time.monotonic()
-            raise Ended(number)
+            _end(number)
 
     try:
         for number in SIGNALS:
