@@ -104,8 +104,8 @@ def counted() -> HTML:
             rows = some[["subject", *NUMBERS]].copy()
             rows.insert(3, "named", [sum(one.values()) for one in some["named"]])
             rows = rows.set_index("subject").map("{:,}".format).reset_index()
-            errors = [", ".join(f"{name} {count:,}" for name, count in one.items()) or "–" for one in some["named"]]
-            rows = rows.assign(**{"named errors": errors})
+            errors = (", ".join(f"{name} {count:,}" for name, count in one.items()) for one in some["named"])
+            rows["named errors"] = [text or "–" for text in errors]
             caption = f"Draws by how they ended: {title}"
             shown.append(f"<p>{right}</p>" + table(rows, caption=caption, classes="result-table words-1").data)
     return HTML("\n".join(shown))
