@@ -1,9 +1,9 @@
-# make book | test | full | verify | serve | pdf | site | archive | lint | lock | bench | rivals | clean | distclean      (README.md says what each does)
+# make book | test | full | verify | serve | live | client | pdf | site | archive | lint | lock | bench | rivals | clean | distclean      (README.md says what each does)
 # Needs Python 3.11 or newer with venv, and make. Another interpreter: make book PYTHON=python3.12
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help env book test full verify serve pdf site archive lint lock bench rivals clean distclean
+.PHONY: help env book test full verify serve live client pdf site archive lint lock bench rivals clean distclean
 
 PYTHON ?=
 JOBS ?= $(shell getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
@@ -83,6 +83,14 @@ serve: env
 	@test -f _build/html/index.html || { echo "There is no book yet: run 'make book' first."; exit 1; }
 	@echo "http://127.0.0.1:$(PORT)/  (stop with Ctrl-C)"
 	@$(BIN)/python -m http.server $(PORT) --bind 127.0.0.1 --directory _build/html
+
+# The same with a kernel behind it: cells can be changed and run in the page.
+live: env
+	$(THREADS) $(BIN)/python -m compendium live
+
+# Jupyter's client and the editor for those pages, from their npm packages as locked; needs Node.js.
+client:
+	cd src/compendium/live/client && npm ci && node build.mjs $(CURDIR)/book/_static/live
 
 # The built book on paper, in a folder of versions, and with sources and results in one file. Each says what it lacks.
 pdf: env

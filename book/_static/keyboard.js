@@ -34,10 +34,15 @@
       delete box.dataset.reached;
     }
   }
-  window.addEventListener("load", () => {
-    const all = [...document.querySelectorAll(`.bd-article :is(${boxes})`)];
-    const sizes = new ResizeObserver((changed) => changed.forEach((one) => reach(one.target)));
+  const sizes = new ResizeObserver((changed) => changed.forEach((one) => reach(one.target)));
+  function look(place) {
+    const all = [...place.querySelectorAll(`:is(${boxes})`)];
     all.forEach((box) => sizes.observe(box));
+    return all;
+  }
+  window.addEventListener("load", () => {
+    const all = [...document.querySelectorAll(".bd-article")].flatMap(look);
     if (window.MathJax && window.MathJax.startup) window.MathJax.startup.promise.then(() => all.forEach(reach));
   });
+  document.addEventListener("shown", (event) => look(event.target)); // the output of a cell that ran in the page
 })();

@@ -321,6 +321,19 @@ def build(
 
 
 @app.command()
+def live(
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Port; 0 is any that is free.")] = 8890,
+    any_address: Annotated[
+        bool, typer.Option("--any-address", help="Listen at all addresses of the machine; in a container alone.")
+    ] = False,
+) -> None:
+    """Serve the book with a kernel behind it: its cells can be changed and run in the page."""
+    from .live import server
+
+    server.serve(port, server.EVERYWHERE if any_address else server.LOOPBACK)
+
+
+@app.command()
 def crate(
     output: Annotated[
         Path | None, typer.Option("-o", "--output", help="Folder of the crate; by default _build/crate.")

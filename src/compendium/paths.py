@@ -37,5 +37,5 @@ def results(*parts: str) -> Path:
 
 
 def build(*parts: str) -> Path:
-    """A path below ``_build/``: whatever can be made again."""
-    return root().joinpath("_build", *parts)
+    """A path below ``_build/``, or below the folder ``EVENSPAN_BUILD``: whatever can be made again."""
+    return Path(os.environ.get("EVENSPAN_BUILD") or root() / "_build").joinpath(*parts)

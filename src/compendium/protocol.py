@@ -31,6 +31,7 @@ import traceback
 import warnings
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from multiprocessing.connection import wait
 from pathlib import Path
 
@@ -47,6 +48,9 @@ from .provenance import RUNS_UNITS
 from .recheck import Comparison, compare, tolerances
 from .states import TOUCHED, shortened, state_of
 
+#: Where a reader runs the page (:mod:`compendium.live.kernel`): what gives the rows of a unit that the same cells gave
+#: before, or computes them. A page then shows what was computed and not what is stored.
+kept: Callable[[str, Callable[[], pd.DataFrame]], pd.DataFrame] | None = None
 #: The embedded profile computes units again whose full run took at most so many seconds, if the notebook does not say.
 SECONDS = 10.0
 
@@ -91,6 +95,8 @@ class Study:
     fresh: int = 0
     compared: list[Comparison] = field(default_factory=list)
     left_out: dict[str, str] = field(default_factory=dict)
+    #: Rows of units that a reader's run of the page computed.
+    own: dict[str, pd.DataFrame] = field(default_factory=dict)
     #: What was edited since units were made, by the file and the environment of their records.
     edited: dict[tuple[Path, str], list[str]] = field(default_factory=dict)
 
@@ -177,18 +183,23 @@ class Study:
             due = name in wanted if wanted is not None else self.took(task) <= again
             if self.published and not due:
                 continue
+            source = f"{self.entry.id}, {name}"
+            compute = partial(_rows, unit, task, source)
             try:
-                computed = _rows(unit, task, f"{self.entry.id}, {name}")
+                computed = kept(source, compute) if kept else compute()
             except NotAtHandError as error:
                 self.left_out[name] = str(error)
                 continue
             # As they would be read from the store, so that both can be compared and shown alike.
             computed = records.frame(records.lines(computed), records.extra(computed)).assign(task=name)
             if rows[name] is None:
-                rows[name] = computed
                 self.fresh += _count(computed)
             else:
                 self.compared.append(compare(name, rows[name], computed, allowed, part=True))
+            if kept:
+                self.own[name] = computed
+            if rows[name] is None or kept:
+                rows[name] = computed
         self.numbers = sum(_count(frame) for frame in rows.values() if frame is not None)
 
     def _home(self, task: Mapping) -> Path:
@@ -218,7 +229,7 @@ class Study:
         computed = sum(one.rows for one in self.compared)
         outside = sum(one.outside for one in self.compared)
         made = f"{computed + self.fresh:,}" if computed + self.fresh else "none"
-        text = f"This build computed {made} of the {self.numbers:,} numbers itself"
+        text = f"{'Your run' if kept else 'This build'} computed {made} of the {self.numbers:,} numbers itself"
         if self.fresh:
             text += f"; {self.fresh:,} of them are not stored, so that there is nothing to compare them with"
         if computed:
@@ -226,7 +237,7 @@ class Study:
             if not worst.largest_absolute:
                 text += "; all are equal to the stored ones"
             elif outside:
-                text += f"; {outside} of them DIFFER from the stored ones by more than the recheck allows"
+                text += f"; {outside:,} of them DIFFER from the stored ones by more than the recheck allows"
             else:
                 text += f"; the largest difference from the stored ones is {worst.largest_absolute:.1g}"
             text += f" ({worst.where})" if worst.largest_absolute else ""

@@ -15,6 +15,7 @@ from compendium.catalogue import Experiment
 from compendium.cli import MOST_JOBS, app
 from compendium.keep import archive, changed_numbers, crate, pdf, versions
 from compendium.ledger import state, table
+from compendium.live import server
 from evenspan.core.errors import TOLD, ConfigurationError
 
 #: What is given as a value, whatever the option.
@@ -40,7 +41,7 @@ STARTS = {
     "verify": ((), ("--all",), ("--part", "3", "--seconds", "9"), ("--sample", "5"), ("--touched",)),
 }
 COMMANDS = (
-    *("list", "run", "verify", "ledger", "build", "crate", "archive", "pdf", "site", "changes"),
+    *("list", "run", "verify", "ledger", "build", "crate", "archive", "pdf", "site", "changes", "live"),
     *("data list", "data fetch", "data verify", "data card", "data moments"),
 )
 
@@ -86,6 +87,7 @@ def began(toy_checkout, monkeypatch) -> list:
         (archive, "verify", record("archive --verify", ends)),
         (pdf, "write", record("pdf", ends)),
         (versions, "add", record("site", ends)),
+        (server, "serve", record("live", ends)),
         (changed_numbers, "changed", record("changes", [])),
         (os, "execv", record("build", ends)),
         (os, "execve", record("moments", ends)),
@@ -118,7 +120,8 @@ def test_a_command_is_refused_in_plain_words_or_its_work_begins(attack, began, c
     option = st.sampled_from(names + 4 * [name for name in names if name in FITTING])
     pair = option.flatmap(lambda name: st.tuples(st.just(name), st.sampled_from(VALUES + 20 * FITTING.get(name, ()))))
     case = st.tuples(st.sampled_from(STARTS.get(command, ((),))), st.lists(pair, max_size=3))
-    flags = {"--files", "--all", "--touched", "--confirm", "--summary", "--check", "--allow-dirty", "--replace"}
+    flags = {"--files", "--all", "--touched", "--confirm", "--summary", "--check", "--allow-dirty", "--replace",
+             "--any-address"}  # fmt: skip
 
     def body(drawn):
         start, drawn = drawn

@@ -123,7 +123,7 @@ def test_parameters_are_those_of_the_run_never_the_defaults():
 def test_a_parameter_keeps_its_comment_and_its_type():
     source = 'name = "a # b"  # text\nsize = 1e-5\nmany = "0, 1"  # λ\nquick = True'
     given = {"name": 'say "λ"', "size": 2.0, "many": "0, 1", "quick": False}
-    assert experiment_page._true(source, given) == (
+    assert experiment_page.with_values(source, given) == (
         'name = "say \\"λ\\""  # text\nsize = 2.0\nmany = "0, 1"  # λ\nquick = False'
     )
 

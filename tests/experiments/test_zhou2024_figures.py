@@ -123,7 +123,7 @@ def test_verdicts_have_a_cell_for_every_printed_number(monkeypatch):
         published_std="",
         deviation_digits="2",
     )
-    monkeypatch.setattr(figures, "ledger", lambda **given: rows)
+    monkeypatch.setattr(figures, "ledger", lambda _: rows)
     shown = figures.verdicts(protocol.study("zhou2024-table"), caption="Printed and ours").data
     assert "Of 2 printed numbers: 2 discriminating (1 exact, 1 close), 100 % agree" in shown
     assert "a wrong method would in 25 %" in shown

@@ -7,6 +7,7 @@ import pytest
 
 from compendium import paths, protocol
 from compendium.book import tables
+from compendium.ledger.table import ledger
 from compendium.ledger.verdicts import Kind
 from compendium.papers.kleindessner2023 import claims as from_results
 from compendium.papers.kleindessner2023 import readings
@@ -50,7 +51,7 @@ def test_verdict_table_shows_published_and_ours_side_by_side(adult):
 
 
 def test_numbers_that_were_not_run_are_counted(adult, monkeypatch):
-    cells = tables._cells("kleindessner2023-table", "adult", 10)
+    cells = tables._cells(ledger(), "kleindessner2023-table", "adult", 10)
     others = (cells["method"] != "Fair PCA") & (cells["published"] != "")
     cells.loc[others, "ours"] = ""
     for missing, note in ((Kind.PENDING.value, True), (Kind.EXACT.value, False)):

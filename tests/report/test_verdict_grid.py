@@ -4,6 +4,8 @@ import pandas as pd
 
 from compendium import protocol
 from compendium.ledger import verdict_grid
+from compendium.ledger.table import ledger
+from compendium.store import read_results
 
 ROW = {"cell": "rathore2025_table5_npha/001", "table": "Table 5", "dataset": "NPHA"}
 ROW |= {"reason": "", "control": "", "evidence": "", "deviation_digits": "", "published_std": "", "ours_std": ""}
@@ -21,7 +23,7 @@ def test_a_cell_has_both_numbers_and_the_mark_of_its_verdict(monkeypatch):
         | {"cell": "rathore2025_table2_diabetes/001", "dataset": "Diabetes", "method": "A", "metric": "R.E."}
         | {"k": "1", "published": "9.99", "ours": "9.99", "verdict": "exact"},
     ]
-    monkeypatch.setattr(verdict_grid, "ledger", lambda: pd.DataFrame(rows))
+    monkeypatch.setattr(verdict_grid, "ledger", lambda _: pd.DataFrame(rows))
     study = protocol.study("rathore2025-tables", dataset="npha")
     shown = verdict_grid.verdict_grid(study, "R.E.", caption="errors").data
     name = "rathore2025_table5_npha-001"
@@ -33,3 +35,20 @@ def test_a_cell_has_both_numbers_and_the_mark_of_its_verdict(monkeypatch):
     own = protocol.study("rathore2025-tables", dataset="npha", largest=3)
     assert "Nothing is printed" in verdict_grid.verdict_grid(own, "R.E.", caption="errors").data
     assert shown.index("<th>A</th>") < shown.index("<th>B</th>")
+
+
+def test_a_readers_run_is_judged_in_the_place_of_what_is_stored():
+    """One number of one unit is another one: its cell is judged anew, all others of these tables as before."""
+    study = protocol.study("rathore2025-tables", dataset="npha")
+    rows = read_results("rathore2025-tables", dataset="npha")
+    place = (rows["method"] == "StandardPCA") & (rows["metric"] == "MMD^2") & (rows["k"] == 2)
+    assert place.sum() == 1
+    study.own = {rows["task"].iloc[0]: rows.assign(value=rows["value"].mask(place, 77.0))}
+    stored = ledger()
+    stored = stored[stored["cell"].str.rpartition("/")[0].isin(study.entry.published)].reset_index(drop=True)
+    found = ledger(study).reset_index(drop=True)
+    assert list(found["cell"]) == list(stored["cell"])
+    (other,) = found.index[found["ours"] != stored["ours"]]
+    cell = ["dataset", "method", "metric", "k", "ours", "verdict"]
+    assert list(found.loc[other, cell]) == ["NPHA", "StandardPCA", "MMD^2", "2", "77", "differs"]
+    assert stored.loc[other, "verdict"] == "exact"

@@ -87,15 +87,16 @@ def _with_tabs(entry: Experiment, parts: Parts) -> Iterator[NotebookNode]:
     yield from (v4.new_markdown_cell(piece) for piece in pieces if _titled(piece) == SHARED)
     yield v4.new_markdown_cell("## Code of the figures and tables")
     code = "\n\n".join(cell.source for cell in after if cell.cell_type == "code")
-    yield v4.new_code_cell(code, metadata={"tags": ["hide-input"]})
+    yield v4.new_code_cell(code, metadata={"tags": ["hide-input", "cell-rest"]})
 
 
 def as_part(entry: Experiment, execution: str, notebook: NotebookNode) -> NotebookNode:
     """An executed notebook as a part of its page: true parameters, and names that are unique on the page."""
     notebook = deepcopy(notebook)
     tagged = {tag: cell for cell in notebook.cells for tag in cell.metadata.get("tags", ())}
-    tagged["parameters"].source = _true(tagged["parameters"].source, entry.arguments(execution))
+    tagged["parameters"].source = with_values(tagged["parameters"].source, entry.arguments(execution))
     notebook.cells.remove(tagged["injected-parameters"])
+    number_cells(notebook)
     _rename_figures(notebook, execution)
     before = f"{execution}-" if len(entry.executions) > 1 else ""
     for cell in notebook.cells:
@@ -108,7 +109,19 @@ def as_part(entry: Experiment, execution: str, notebook: NotebookNode) -> Notebo
     return notebook
 
 
-def _true(source: str, values: Mapping[str, Scalar]) -> str:
+def number_cells(notebook: NotebookNode) -> None:
+    """Give each code cell its number as the tag ``cell-7``, by which the page is run here (:mod:`compendium.live`)."""
+    for number, cell in enumerate(notebook.cells):
+        if cell.cell_type == "code":
+            cell.metadata["tags"] = [*cell.metadata.get("tags", ()), f"cell-{number}"]
+
+
+def numbers(cell: NotebookNode) -> list[str]:
+    """The number of a cell, as a tag."""
+    return [tag for tag in cell.metadata.get("tags", ()) if tag.startswith("cell-")]
+
+
+def with_values(source: str, values: Mapping[str, Scalar]) -> str:
     """The cell of the parameters with the values of a run in the place of the defaults; its comments stay."""
     lines = source.splitlines()
     for node in ast.parse(source).body:
@@ -215,7 +228,7 @@ def _tab(
         if cell.cell_type == "code":
             if cell.get("outputs"):
                 cell = deepcopy(cell)
-                cell.metadata["tags"] = ["remove-input"]
+                cell.metadata["tags"] = ["remove-input", *numbers(cell)]
                 yield cell
         elif text := "".join(piece for piece in _pieces(cell) if _titled(piece) != SHARED).strip():
             yield v4.new_markdown_cell(

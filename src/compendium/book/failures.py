@@ -58,6 +58,7 @@ LIMITS = {
     "compendium.data.fetch": ("TIMEOUT",),
     "compendium.processes": ("GRACE",),
     "compendium.book.warm": ("SECONDS", "MEMORY"),
+    "compendium.live.tables": ("LARGEST", "MOST"),
 }
 NUMBERS = ["tried", "right", "neither"]
 AGAIN = "make test ALL=1"

@@ -72,6 +72,7 @@ def stage() -> bool:
     for name in chapters():
         notebook = nbformat.read(_executed("chapters", f"{name}.ipynb"), as_version=4)
         _write_scripts(notebook, name, target)
+        experiment_page.number_cells(notebook)
         _write_page(notebook, target / f"{name}.ipynb")
     _copy_experiments(target)
     for package in ("evenspan", "compendium"):

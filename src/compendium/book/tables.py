@@ -64,7 +64,7 @@ def table(rows: pd.DataFrame, *, caption: str, classes: str = "result-table") ->
 
 def published(experiment_id: str, dataset: str, k: int) -> pd.DataFrame | None:
     """The paper's own numbers for one data set and k as ``method, metric, mean, std``; None where it prints none."""
-    cells = _cells(experiment_id, dataset, k)
+    cells = _cells(ledger(), experiment_id, dataset, k)
     cells = cells[cells["published"] != ""]
     if cells.empty:
         return None
@@ -91,7 +91,9 @@ def verdict_table(study: Study, rows: pd.DataFrame) -> HTML:
         Mean and standard deviation by ``method, metric, protocol``.
     """
     entry, caption = study.entry, f"mean ± standard deviation over {study.setting['splits']} splits"
-    cells = _cells(entry.id, study.setting["dataset"], study.setting["k"]) if study.published else pd.DataFrame()
+    cells = pd.DataFrame()
+    if study.published:
+        cells = _cells(ledger(study), entry.id, study.setting["dataset"], study.setting["k"])
     run = cells[cells["ours"] != ""] if len(cells) else cells
     if run.empty:
         released = rows[rows["protocol"].isin(entry.published_protocols.values())]
@@ -143,7 +145,7 @@ def judged_cells(study: Study, *columns: str, caption: str) -> HTML:
     """The printed numbers of a study with ours and their verdicts, one line each, named by columns of the ledger."""
     if not study.published:
         return sentence("Nothing is printed for this setting.")
-    cells = ledger()
+    cells = ledger(study)
     cells = cells[cells["cell"].str.rpartition("/")[0].isin(study.entry.published) & (cells["published"] != "")]
     shown = cells[[*columns, "published"]].assign(
         ours=[f"{float(value):.3g}" if value else "–" for value in cells["ours"]],
@@ -231,7 +233,7 @@ def unmoved_claims() -> HTML:
 
 def inexact(experiment_id: str, *, dataset: str, k: int) -> HTML:
     """The judged cells that are not equal to the printed digits, with their deviation and the rule that applied."""
-    cells = _cells(experiment_id, dataset, k)
+    cells = _cells(ledger(), experiment_id, dataset, k)
     judged = cells[cells["deviation_digits"] != ""]
     other = judged[judged["verdict"] != Kind.EXACT.value]
     whole = tally(judged, ["paper"])
@@ -277,8 +279,8 @@ def mean_and_spread(mean: float, std: float | None) -> str:
     return f"{mean:.{digits}f}{spread}"
 
 
-def _cells(experiment_id: str, dataset: str, k: int) -> pd.DataFrame:
-    entry, rows = experiment(experiment_id), ledger()
+def _cells(rows: pd.DataFrame, experiment_id: str, dataset: str, k: int) -> pd.DataFrame:
+    entry = experiment(experiment_id)
     stems = rows["cell"].str.rpartition("/")[0]
     named = rows["dataset"].isin(entry.published_datasets.get(dataset, ()))
     return rows[stems.isin(entry.published) & named & (rows["k"] == str(k))]

@@ -22,7 +22,8 @@ from evenspan.core.errors import ResultError
 
 from .. import paths, records
 from ..catalogue import Experiment, catalogue
-from ..states import COUNTED, DAMAGED, STATES, Stored, inspect
+from ..protocol import Study
+from ..states import COUNTED, CURRENT, DAMAGED, STATES, Stored, inspect
 from ..store import read_results
 from . import page as ledger_page
 from .verdicts import VERSION, Evidence, Kind, Peer, Rules, Verdict, judge, passes, printed_digits, rules
@@ -98,17 +99,20 @@ class Ours:
 Key = tuple[str, ...]
 
 
-def collect(cells: pd.DataFrame) -> dict[Key, Ours]:
-    """Our numbers by the key of the cell they belong to."""
+def collect(cells: pd.DataFrame, run: Study | None = None) -> dict[Key, Ours]:
+    """Our numbers by the key of the cell they belong to: the stored ones, or those of a reader's ``run`` of a page."""
     found: dict[Key, Ours] = {}
     for entry in catalogue().values():
         if not entry.published:
             continue
         printed = cells[cells["stem"].isin(entry.published)]
         rows = read_results(entry.id, damaged=True)
+        states = {unit.name: unit for unit in inspect(entry.id)}
+        if run and run.entry.id == entry.id:
+            rows = pd.concat([rows[~rows["task"].isin(run.own)], *run.own.values()], ignore_index=True)
+            states |= {name: Stored(name, CURRENT) for name in run.own}
         # Of all that an experiment measures, what the tables print is a small part.
         rows = rows[rows["method"].isin(printed["method"]) & rows["metric"].isin(printed["metric"])]
-        states = {unit.name: unit for unit in inspect(entry.id)}
         columns = rows.reindex(columns=["split", "task", "value", "reason"])
         columns = {name: column.to_numpy() for name, column in columns.items()}
         for key, (dataset, at) in _behind(entry, rows).items():
@@ -160,16 +164,22 @@ def _mean(entry: Experiment, dataset: str, behind: dict, key: Key, states: Mappi
     return Ours(mean, std, len(values), "", entry, dataset, tasks, state, changed)
 
 
-def ledger(*, version: int = VERSION) -> pd.DataFrame:
+def ledger(run: Study | None = None, *, version: int = VERSION) -> pd.DataFrame:
     """One row for each published cell, as text, judged by one version of the rules: columns ``COLUMNS`` and ``state``.
+
+    Where a reader runs the page of a study (``run``), of its tables alone, and with what was computed just now in the
+    place of what is stored.
 
     Cells in which the paper prints words (``n/a``, ``fail to converge``) are kept; they have an empty ``published`` and
     the words in ``reason``, and are not counted.
     """
-    if version == VERSION and (known := records.computed_table("ledger")) is not None:
+    run = run if run and run.own else None
+    if not run and version == VERSION and (known := records.computed_table("ledger")) is not None:
         return known
     cells, current = published(), rules(version)
-    full = collect(cells)
+    if run:
+        cells = cells[cells["stem"].isin(run.entry.published)]
+    full = collect(cells, run)
     # What a number is judged beside: other methods on the same data, and the same method on other data.
     methods, datasets = defaultdict(dict), defaultdict(dict)
     for cell in cells.itertuples():

@@ -15,7 +15,7 @@ def verdict_grid(study: Study, metric: str, *, caption: str) -> HTML:
     """One metric, as printed, of a study: k down, methods across, each cell ``printed | ours`` with its verdict."""
     if not study.published:
         return sentence("Nothing is printed for this setting.")
-    rows = ledger()
+    rows = ledger(study)
     rows = rows[rows["cell"].str.rpartition("/")[0].isin(study.entry.published) & (rows["published"] != "")]
     rows = rows[rows["dataset"].isin(study.entry.published_datasets[study.setting["dataset"]])]
     cells = rows[rows["metric"] == metric]

@@ -75,8 +75,8 @@ def moments(dataset: str, groups: str = "", *, from_points: bool = False) -> Gro
 
 
 def ranks(dataset: str, found: GroupMoments, largest: int = 0) -> range:
-    """The numbers of components of a table: up to ``largest``, or as many as are printed, or up to ten."""
-    most = largest or (TABLES[dataset].largest if dataset in TABLES else min(10, found.d - 1))
+    """The numbers of components of a table: up to ``largest``, or as many as are printed or ten, if so many can be."""
+    most = largest or min(TABLES[dataset].largest if dataset in TABLES else 10, found.d - 1)
     if not 1 <= most < found.d:
         raise ConfigurationError(
             f"largest={largest}; {dataset} has {found.d} features, so that 1 to {found.d - 1} can be."

@@ -139,7 +139,7 @@ def verdicts(study: Study, *, caption: str) -> HTML:
     """The printed table of a study: methods downwards, metrics across, each cell printed | ours with its verdict."""
     if not study.published:
         return sentence("Nothing is printed for this setting.")
-    rows = ledger()
+    rows = ledger(study)
     rows = rows[rows["cell"].str.rpartition("/")[0].isin(study.entry.published)]
     rows = rows[rows["dataset"].isin(study.entry.published_datasets[study.setting["dataset"]])]
     rows = rows[rows["published"] != ""]

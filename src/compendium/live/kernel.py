@@ -1,0 +1,104 @@
+"""A kernel for pages: libraries imported, limits set, nothing written outside of a folder that goes with the server.
+
+``python -m compendium.live.kernel -f CONNECTION`` is the command of such a kernel, ``EVENSPAN_LIVE`` its folder.
+"""
+
+import importlib
+import json
+import os
+import resource
+import signal
+import sys
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+
+import pandas as pd
+
+from compendium import protocol, records
+from compendium.book import warm
+
+#: The variable with the folder below which alone a kernel writes.
+FOLDER = "EVENSPAN_LIVE"
+#: Seconds and bytes that a cell and its kernel may take: those of a page of the book.
+SECONDS, MEMORY = warm.SECONDS, warm.MEMORY
+#: What Python tells before it changes a file, and which of the arguments are the places that change.
+CHANGES = {
+    "os.chmod": (0,),
+    "os.link": (1,),
+    "os.mkdir": (0,),
+    "os.remove": (0,),
+    "os.rename": (0, 1),
+    "os.rmdir": (0,),
+    "os.symlink": (1,),
+    "os.truncate": (0,),
+    "os.utime": (0,),
+}
+WRITES = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
+
+
+def main(arguments: list[str]) -> None:
+    """Be a kernel."""
+    from ipykernel.kernelapp import IPKernelApp
+
+    folder = Path(os.environ[FOLDER]).resolve()
+    resource.setrlimit(resource.RLIMIT_DATA, (MEMORY, resource.getrlimit(resource.RLIMIT_DATA)[1]))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for name in warm.LIBRARIES:
+            importlib.import_module(name)
+    sys.addaudithook(_below(folder))
+    protocol.kept = Kept(folder / "units")
+    app = IPKernelApp.instance()
+    app.initialize(arguments)
+    signal.signal(signal.SIGALRM, _late)
+    app.shell.events.register("pre_run_cell", lambda _: signal.alarm(SECONDS))
+    app.shell.events.register("post_run_cell", lambda _: signal.alarm(0))
+    app.start()
+
+
+def _late(*_: object) -> None:
+    raise TimeoutError(
+        f"this cell took more than the {SECONDS:g} seconds that a cell may take here; "
+        "'python -m compendium run --profile full' computes the units of a notebook for as long as they need"
+    )
+
+
+def _below(folder: Path) -> Callable:
+    """Refuse to change a file that is not below the folder. It tells mistakes, not intent: see *How it fails*."""
+    allowed = (f"{folder}/", "/dev/")
+
+    def look(event: str, given: tuple) -> None:
+        if event == "open":
+            places = (given[0],) if isinstance(given[2], int) and given[2] & WRITES else ()
+        else:
+            places = tuple(given[place] for place in CHANGES.get(event, ()))
+        for place in places:
+            if isinstance(place, str | bytes | os.PathLike) and not os.path.realpath(place).startswith(allowed):
+                raise PermissionError(
+                    f"{os.fspath(place)!r} cannot be changed from a page: a kernel of make live writes below {folder} "
+                    "alone, which goes with the server. Run the notebook in Jupyter to keep what it writes."
+                )
+
+    return look
+
+
+class Kept:
+    """Rows of units by the cells that gave them: what a reader computed once is not computed twice."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder, self.cells = folder, ""
+
+    def __call__(self, unit: str, compute: Callable[[], pd.DataFrame]) -> pd.DataFrame:
+        if not self.cells:
+            return compute()
+        path = self.folder / records.digest(f"{unit}\n{self.cells}".encode())
+        if path.is_file():
+            return records.frame(*json.loads(path.read_bytes()))
+        found = compute()
+        records.write(path, json.dumps((records.lines(found), records.extra(found))).encode())
+        return found
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

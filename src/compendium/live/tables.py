@@ -1,0 +1,106 @@
+"""Audits of a table that a reader chooses in the browser: it stays on this machine, in a folder that goes."""
+
+import os
+import resource
+import secrets
+import signal
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+from compendium.book import warm
+from evenspan.auditing import read
+from evenspan.core.errors import ConfigurationError, FairError
+
+#: The largest table in bytes.
+LARGEST = 2 * 2**30
+#: Audits at once.
+MOST = 2
+
+
+class Incoming:
+    """A table on its way in: its file below the folder, which goes again if it cannot be read."""
+
+    def __init__(self, folder: Path, name: str) -> None:
+        self.key = secrets.token_hex(8)
+        (folder / self.key).mkdir(parents=True)
+        self.path = folder / self.key / (Path(name).name.lstrip(".") or "table")
+        self.stream = self.path.open("wb")
+
+    def take(self, piece: bytes) -> None:
+        """Keep the next bytes of it."""
+        self.stream.write(piece)
+
+    def close(self) -> dict:
+        """That all of it is here: the key by which an audit finds it, and its columns."""
+        self.stream.close()
+        try:
+            return {"key": self.key, "columns": columns(self.path)}
+        except FairError:
+            self.path.unlink()
+            self.path.parent.rmdir()
+            raise
+
+
+def columns(path: Path) -> list[str]:
+    """The names of a table's columns."""
+    return list(read.open_table(str(path)).columns)
+
+
+class Audits:
+    """The audits of a server: each a process that writes its report into a folder of its own."""
+
+    def __init__(self, folder: Path) -> None:
+        self.tables, self.reports = folder / "tables", folder / "reports"
+        self.tables.mkdir()
+        self.reports.mkdir()
+        self._running: dict[str, subprocess.Popen] = {}
+
+    def begin(self, asked: Mapping) -> str:
+        """Start ``evenspan audit``; the key of the audit."""
+        found = sorted((self.tables / str(asked.get("table"))).glob("*")) if asked.get("table") else []
+        sensitive = [str(name) for name in asked.get("sensitive") or ()]
+        if not found or not sensitive:
+            raise ConfigurationError("Needed are a table and at least one column whose groups are compared.")
+        if sum(one.poll() is None for one in self._running.values()) >= MOST:
+            raise ConfigurationError(f"{MOST} audits are running already. Wait for one, or stop it.")
+        key = secrets.token_hex(8)
+        given = [f"--sensitive={name}" for name in sensitive]
+        given += [f"--{name}={asked[name]}" for name in ("target", "missing") if asked.get(name)]
+        given += [f"-k{asked['k']}"] if asked.get("k") else []
+        with self._said(key).open("wb") as said:
+            self._running[key] = subprocess.Popen(
+                [sys.executable, "-m", "evenspan", "audit", f"{found[0]}", *given, "-o", f"{self.reports / key}"],
+                stdout=said,
+                stderr=subprocess.STDOUT,
+                stdin=subprocess.DEVNULL,
+                cwd=self.tables,
+                start_new_session=True,
+                preexec_fn=_limit,
+            )
+        return key
+
+    def state(self, key: str) -> dict:
+        """How far an audit is: what it said last, and whether it ended, and well."""
+        process = self._process(key)
+        said = self._said(key).read_text(encoding="utf-8", errors="replace").strip()
+        return {"said": said, "code": process.poll()}
+
+    def end(self, key: str) -> None:
+        """Stop an audit with all that it started."""
+        process = self._process(key)
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGTERM)
+
+    def _process(self, key: str) -> subprocess.Popen:
+        if key not in self._running:
+            raise ConfigurationError(f"There is no audit {key!r} here. Start one with a table and its columns.")
+        return self._running[key]
+
+    def _said(self, key: str) -> Path:
+        return self.reports / f"{key}.txt"
+
+
+def _limit() -> None:
+    resource.setrlimit(resource.RLIMIT_DATA, (warm.MEMORY, resource.getrlimit(resource.RLIMIT_DATA)[1]))
