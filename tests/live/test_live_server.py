@@ -1,0 +1,90 @@
+"""The server without a browser: who gets in, what a page runs, and what is left."""
+
+import json
+import time
+import urllib.error
+import urllib.request
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from compendium import records
+from compendium.book import execute
+from compendium.catalogue import catalogue
+from compendium.live import kernel, pages, server
+from evenspan.core.errors import ConfigurationError, RegistryError
+
+from .conftest import serving
+
+
+def status(address: str) -> int:
+    try:
+        with urllib.request.urlopen(address) as answer:
+            return answer.status
+    except urllib.error.HTTPError as error:
+        return error.code
+
+
+def test_only_who_has_the_token_gets_in_and_nothing_is_left(built, tmp_path, monkeypatch):
+    where = tmp_path / "live" / "where.json"
+    with serving(tmp_path) as (address, process):
+        told = json.loads(where.read_text())
+        folder = Path(told["folder"])
+        assert (told["process"], told["address"]) == (process.pid, address)
+        assert folder.is_dir()
+        assert not folder.stat().st_mode & 0o077
+        base, token = address.partition("book/")[0], address.partition("token=")[2]
+        assert status(f"{base}api/kernels") == 403
+        assert status(f"{base}api/kernels?token=wrong") == 403
+        assert status(f"{base}api/kernels?token={token}") == 200
+        assert status(f"{base}book/../../../README.md?token={token}") == 404
+        monkeypatch.setenv("EVENSPAN_BUILD", str(tmp_path))
+        with pytest.raises(ConfigurationError, match=f"served already, by process {process.pid}: {base}"):
+            server.serve(0)
+    time.sleep(0.1)
+    assert not folder.exists()
+    assert not where.exists()
+
+
+@pytest.mark.parametrize("name", catalogue())
+def test_a_page_has_the_notebook_and_a_field_for_each_parameter(name):
+    entry = catalogue()[name]
+    for execution in entry.executions:
+        page = pages.page(f"experiments/{name}", execution)
+        values = {field["name"]: field["value"] for field in page["parameters"]}
+        assert values == entry.arguments(execution)
+        assert execute.defaults(page["notebook"]) == values
+        given = {key: str(value) for key, value in values.items()}
+        cell = next(c for c in page["notebook"].cells if "parameters" in c.metadata.get("tags", ()))
+        assert pages.parameters(f"experiments/{name}", given) == cell.source
+        json.dumps(page)
+
+
+def test_pages_and_values_that_there_are_not():
+    for name in ("rerun", "../README", "experiments/none", ""):
+        with pytest.raises((ConfigurationError, RegistryError)):
+            pages.page(name)
+    with pytest.raises(ConfigurationError, match="'largest' needs a whole number"):
+        pages.parameters("experiments/rathore2025-tables", {"largest": "many"})
+
+
+def test_a_unit_that_the_same_cells_gave_is_not_computed_twice(tmp_path):
+    computed = []
+
+    def compute():
+        computed.append(1)
+        key = {"dataset": "toy", "method": "PCA", "k": 2, "split": 0, "protocol": "p"}
+        return records.whole(records.tidy({"variance": 0.1 + len(computed)}, **key)).assign(more=len(computed))
+
+    kept = kernel.Kept(tmp_path)
+    assert [kept("toy, k2-pca", compute)["value"].item() for _ in range(2)] == [1.1, 2.1]  # no cell ran
+    kept.cells = "those before"
+    found = kept("toy, k2-pca", compute)
+    another = kernel.Kept(tmp_path)  # of another page
+    another.cells = "those before"
+    pd.testing.assert_frame_equal(another("toy, k2-pca", compute), found, check_dtype=False, check_like=True)
+    assert found["value"].item() == 3.1
+    kept.cells = "changed"
+    assert kept("toy, k2-pca", compute)["value"].item() == 4.1
+    assert kept("toy, k3-pca", compute)["value"].item() == 5.1
