@@ -186,7 +186,7 @@ class Study:
             source = f"{self.entry.id}, {name}"
             compute = partial(_rows, unit, task, source)
             try:
-                computed = kept(source, compute) if kept else compute()
+                computed = kept(f"{source}, {self.data_checksum}", compute) if kept else compute()
             except NotAtHandError as error:
                 self.left_out[name] = str(error)
                 continue

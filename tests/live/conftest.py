@@ -40,7 +40,8 @@ def serving(build: Path):
         yield found[0], process
     finally:
         process.send_signal(signal.SIGINT)
-        process.communicate(timeout=30)
+        said, _ = process.communicate(timeout=30)
+        assert "Traceback" not in said, said  # nor of a kernel that was just starting
 
 
 @pytest.fixture(scope="session")
@@ -64,7 +65,7 @@ def visit(browser, live):
 
     def opened(name: str, *, width: int = 1400, height: int = 900, context=None):
         if context is None:
-            context = browser.new_context(viewport={"width": width, "height": height}, accept_downloads=True)
+            context = browser.new_context(viewport={"width": width, "height": height}, reduced_motion="reduce")
             contexts.append(context)
         page = context.new_page()
         page.goto(live)

@@ -18,9 +18,9 @@ from evenspan.core.errors import ConfigurationError, RegistryError
 from .conftest import serving
 
 
-def status(address: str) -> int:
+def status(address: str, method: str = "GET") -> int:
     try:
-        with urllib.request.urlopen(address) as answer:
+        with urllib.request.urlopen(urllib.request.Request(address, method=method)) as answer:
             return answer.status
     except urllib.error.HTTPError as error:
         return error.code
@@ -39,6 +39,7 @@ def test_only_who_has_the_token_gets_in_and_nothing_is_left(built, tmp_path, mon
         assert status(f"{base}api/kernels?token=wrong") == 403
         assert status(f"{base}api/kernels?token={token}") == 200
         assert status(f"{base}book/../../../README.md?token={token}") == 404
+        assert status(f"{base}api/kernels/{token}?token={token}", "DELETE") == 404  # one that has ended
         monkeypatch.setenv("EVENSPAN_BUILD", str(tmp_path))
         with pytest.raises(ConfigurationError, match=f"served already, by process {process.pid}: {base}"):
             server.serve(0)

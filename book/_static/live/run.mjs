@@ -87,7 +87,7 @@ class Page {
     this.controls();
     if (this.page.parameters.length) this.panel();
     document.querySelectorAll(".tag_cell-rest").forEach((one) => this.hide(one));
-    addEventListener("pagehide", (this.left = () => this.drop(this.kernel, { keepalive: true })));
+    addEventListener("pagehide", (this.left = () => this.kernel && this.drop(this.kernel, { keepalive: true })));
     addEventListener("hashchange", (this.moved = () => this.tab && this.tab.offsetParent === null && this.reset()));
     this.say("Ready. Change a cell and press Shift+Enter, or run the page.");
   }
@@ -99,6 +99,7 @@ class Page {
     this.kernel = kernel;
     kernel.statusChanged.connect((_, status) => {
       if (this.kernel !== kernel || !ENDED.includes(status)) return;
+      this.kernel = null;
       this.cells.forEach((cell) => (cell.ran = null));
       this.fail(new Error("The kernel ended, perhaps because memory ran out. Another one takes its place: run the page again."));
       this.ready = this.connect();
@@ -367,19 +368,22 @@ class Page {
 
   async stop() {
     this.say("Stopping …");
-    await this.kernel.interrupt().catch((error) => this.say(`It cannot be stopped: ${error.message}`));
+    await this.kernel?.interrupt().catch((error) => this.say(`It cannot be stopped: ${error.message}`));
   }
 
   /** The published page, and no kernel. */
   async reset() {
+    const said = "This is the published page again.";
+    this.fail(new Error(said)); // of what is running
+    await this.ready.catch(() => {}); // it may be getting another kernel
     removeEventListener("hashchange", this.moved);
     removeEventListener("pagehide", this.left);
     const { kernel } = this;
     this.kernel = null;
     this.undo.reverse().forEach((back) => back());
-    this.say("This is the published page again.");
+    this.say(said);
     this.button.focus({ preventScroll: true });
-    await this.drop(kernel);
+    if (kernel) await this.drop(kernel);
   }
 
   /** The notebook as it stands now. */

@@ -39,8 +39,8 @@ function columns(form, { key, columns }, server, said, root) {
   const none = element("option", { value: "" }, "none");
   const target = element("select", { ...asked, id: "live-target" }, none, ...columns.map((one) => element("option", {}, one)));
   const k = element("input", { ...asked, id: "live-k", placeholder: "as many as are useful" });
-  const go = element("button", { ...asked, type: "button" }, "Audit");
-  const stop = element("button", { ...asked, type: "button" }, "Stop");
+  const go = element("button", { type: "button" }, "Audit");
+  const stop = element("button", { type: "button" }, "Stop");
   stop.disabled = true;
   const report = element("p", asked);
   form.append(
@@ -51,8 +51,7 @@ function columns(form, { key, columns }, server, said, root) {
     element("label", { ...asked, for: k.id }, "Numbers of components"),
     k,
     element("small", asked, "3, or 2,5, or 1..10"),
-    go,
-    stop,
+    element("p", asked, go, " ", stop),
     report,
   );
   go.addEventListener("click", async () => {

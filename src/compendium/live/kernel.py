@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from compendium import protocol, records
+from compendium import paths, protocol, records
 from compendium.book import warm
 
 #: The variable with the folder below which alone a kernel writes.
@@ -48,7 +48,8 @@ def main(arguments: list[str]) -> None:
         for name in warm.LIBRARIES:
             importlib.import_module(name)
     sys.addaudithook(_below(folder))
-    protocol.kept = Kept(folder / "units")
+    edited = max(path.stat().st_mtime_ns for path in (paths.root() / "src").rglob("*.py"))
+    protocol.kept = Kept(folder / "units" / f"{edited}")
     app = IPKernelApp.instance()
     app.initialize(arguments)
     signal.signal(signal.SIGALRM, _late)
@@ -84,7 +85,10 @@ def _below(folder: Path) -> Callable:
 
 
 class Kept:
-    """Rows of units by the cells that gave them: what a reader computed once is not computed twice."""
+    """Rows of units by the cells that gave them and by their data: what was computed once is not computed twice.
+
+    The folder is that of one state of the code.
+    """
 
     def __init__(self, folder: Path) -> None:
         self.folder, self.cells = folder, ""

@@ -38,6 +38,8 @@ PAUSE = 5
 #: Seconds after which a kernel that a page has left idle ends.
 IDLE = 3600
 LOOPBACK, EVERYWHERE = "127.0.0.1", "0.0.0.0"
+#: A folder with a longer name has no room for the names of sockets; kernels then listen to signed messages at ports.
+LONGEST = 45
 #: The name of the only kind of kernel; the environment has another one, without limits, as "python3".
 KIND = "evenspan-live"
 
@@ -62,6 +64,12 @@ class WarmKernels(AsyncMappingKernelManager):
             found = await super().start_kernel(kernel_name=KIND)
         self._given.add(found)
         return found
+
+    async def shutdown_kernel(self, kernel_id, now=True, restart=False):
+        """At once: a kernel has nothing to save, and nothing to say of what it was at."""
+        self._check_kernel_id(kernel_id)
+        await self.get_kernel(kernel_id).signal_kernel(signal.SIGKILL)
+        await super().shutdown_kernel(kernel_id, now=True, restart=restart)
 
     async def cull_kernel_if_idle(self, kernel_id):
         """One that is ready waits as long as the server runs."""
@@ -137,8 +145,9 @@ class TableHandler(_Said):
         found = super().prepare()
         if found is not None:
             await found
-        self.table = tables.Incoming(self.settings["evenspan_tables"], self.path_kwargs["name"])
         self.request.connection.set_max_body_size(tables.LARGEST)
+        if self.current_user:
+            self.table = tables.Incoming(self.settings["evenspan_tables"], self.path_kwargs["name"])
 
     def data_received(self, chunk):
         if self.current_user:
@@ -211,10 +220,13 @@ class Live(ServerApp):
                     child.kill()
             psutil.wait_procs(children)
 
+    async def cleanup_kernels(self):
+        """Nothing here: :meth:`start` ends them when none can begin any more, and none says that it was interrupted."""
+
     def init_signal(self):
         super().init_signal()
         for one in SIGNALS:
-            signal.signal(one, self._signal_stop)  # without a question
+            signal.signal(one, lambda *_: self.stop(from_signal=True))  # without a question
 
     def _announce(self) -> None:
         address = f"http://{LOOPBACK}:{self.port}/book/index.html?token={self.identity_provider.token}"
@@ -310,7 +322,8 @@ def _configuration(folder: Path, port: int, ip: str) -> Config:
                 "cookie_options": {"samesite": "Strict", "httponly": True},
             },
             "KernelSpecManager": {"ensure_native_kernel": False, "allowed_kernelspecs": {KIND}},
-            "KernelManager": {"transport": "ipc"},
+            "KernelManager": {"transport": "ipc" if len(str(folder)) <= LONGEST else "tcp"},
+            "KernelRestarter": {"restart_limit": 0},  # a page takes one that is ready instead
             "WarmKernels": {"cull_idle_timeout": IDLE, "root_dir": str(paths.root())},
         }
     )
