@@ -129,7 +129,7 @@ class Page {
     const shared = [...document.querySelectorAll(`article ${tag}`)].find((one) => !one.closest(".tab"));
     cell.box = (this.tab && this.tab.querySelector(tag)) || shared;
     if (!cell.box) return; // runs, and shows nothing
-    let code = (shared || cell.box).querySelector(".cell_input");
+    const code = (shared || cell.box).querySelector(".cell_input");
     const place = element("div", { class: "live-cell highlight" });
     if (code) {
       this.hide(code);
@@ -222,7 +222,7 @@ class Page {
       const values = Object.fromEntries(new FormData(form));
       try {
         const body = JSON.stringify({ name: this.name, values });
-        const { source } = await ask(this.server, "page", { method: "POST", body });
+        const source = await ask(this.server, "page", { method: "POST", body });
         const first = this.cells.find(({ number }) => this.tagged(number, "parameters"));
         if (first.source !== source) first.source = source;
         await this.run();

@@ -60,7 +60,7 @@ function columns(form, { key, columns }, server, said, root) {
     form.querySelectorAll("iframe").forEach((one) => one.remove());
     try {
       const body = JSON.stringify({ table: key, sensitive: chosen, target: target.value, k: k.value });
-      const { key: audit } = await ask(server, "audits", { method: "POST", body });
+      const audit = await ask(server, "audits", { method: "POST", body });
       stop.disabled = false;
       stop.onclick = () => ask(server, `audits/${audit}`, { method: "DELETE" });
       let state = { code: null, said: "" };

@@ -116,11 +116,6 @@ def number_cells(notebook: NotebookNode) -> None:
             cell.metadata["tags"] = [*cell.metadata.get("tags", ()), f"cell-{number}"]
 
 
-def numbers(cell: NotebookNode) -> list[str]:
-    """The number of a cell, as a tag."""
-    return [tag for tag in cell.metadata.get("tags", ()) if tag.startswith("cell-")]
-
-
 def with_values(source: str, values: Mapping[str, Scalar]) -> str:
     """The cell of the parameters with the values of a run in the place of the defaults; its comments stay."""
     lines = source.splitlines()
@@ -228,7 +223,7 @@ def _tab(
         if cell.cell_type == "code":
             if cell.get("outputs"):
                 cell = deepcopy(cell)
-                cell.metadata["tags"] = ["remove-input", *numbers(cell)]
+                cell.metadata["tags"] = ["remove-input", cell.metadata["tags"][-1]]  # its number
                 yield cell
         elif text := "".join(piece for piece in _pieces(cell) if _titled(piece) != SHARED).strip():
             yield v4.new_markdown_cell(

@@ -14,6 +14,7 @@ import shutil
 import signal
 import sys
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 
 import psutil
@@ -107,38 +108,33 @@ class ReportHandler(BookHandler):
         return "sandbox allow-scripts allow-popups allow-downloads; frame-ancestors 'self'"
 
 
-class _Said(APIHandler):
-    """What raises an error of evenspan's answers with its words."""
+class _Answering(APIHandler):
+    """Answers with what a call gives, or with the words of an error of evenspan's."""
 
-    def said(self, status: int, **what) -> None:
-        self.set_status(status)
-        self.finish(json.dumps(what))
+    async def answer(self, call: Callable, *given) -> None:
+        try:
+            found = await asyncio.to_thread(call, *given)
+        except FairError as error:
+            self.set_status(400)
+            found = {"message": str(error)}
+        self.finish(json.dumps(found))
 
-    def refused(self, error: FairError) -> None:
-        self.said(400, message=str(error))
 
-
-class PageHandler(_Said):
+class PageHandler(_Answering):
     """What a page runs (GET), and the cell of its parameters with other values (POST)."""
 
     @web.authenticated
-    def get(self):
-        try:
-            self.finish(json.dumps(pages.page(self.get_argument("name"), self.get_argument("execution", ""))))
-        except FairError as error:
-            self.refused(error)
+    async def get(self):
+        await self.answer(pages.page, self.get_argument("name"), self.get_argument("execution", ""))
 
     @web.authenticated
-    def post(self):
+    async def post(self):
         asked = self.get_json_body() or {}
-        try:
-            self.said(200, source=pages.parameters(str(asked.get("name")), dict(asked.get("values") or {})))
-        except FairError as error:
-            self.refused(error)
+        await self.answer(pages.parameters, str(asked.get("name")), dict(asked.get("values") or {}))
 
 
 @web.stream_request_body
-class TableHandler(_Said):
+class TableHandler(_Answering):
     """A table of the reader's own comes in piece by piece (PUT); answered by its columns."""
 
     async def prepare(self):
@@ -155,13 +151,10 @@ class TableHandler(_Said):
 
     @web.authenticated
     async def put(self, name):  # the name is taken in prepare
-        try:
-            self.said(200, **await asyncio.to_thread(self.table.close))
-        except FairError as error:
-            self.refused(error)
+        await self.answer(self.table.close)
 
 
-class AuditHandler(_Said):
+class AuditHandler(_Answering):
     """An audit begins (POST), says how far it is (GET), and is ended (DELETE)."""
 
     @property
@@ -169,26 +162,16 @@ class AuditHandler(_Said):
         return self.settings["evenspan_audits"]
 
     @web.authenticated
-    def post(self, key=""):
-        try:
-            self.said(200, key=self.audits.begin(self.get_json_body() or {}))
-        except FairError as error:
-            self.refused(error)
+    async def post(self, key=""):
+        await self.answer(self.audits.begin, self.get_json_body() or {})
 
     @web.authenticated
-    def get(self, key=""):
-        try:
-            self.said(200, **self.audits.state(key))
-        except FairError as error:
-            self.refused(error)
+    async def get(self, key=""):
+        await self.answer(self.audits.state, key)
 
     @web.authenticated
-    def delete(self, key=""):
-        try:
-            self.audits.end(key)
-            self.said(200)
-        except FairError as error:
-            self.refused(error)
+    async def delete(self, key=""):
+        await self.answer(self.audits.end, key)
 
 
 class Live(ServerApp):
