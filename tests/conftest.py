@@ -1,9 +1,16 @@
-"""For every test: no window, nothing written to the home folder. And a small checkout with one quick experiment."""
+"""For every test: no window, nothing written to the home folder. And a small checkout with one quick experiment.
+
+A test needs no more than Python, the locked packages and this checkout. One that needs more is skipped where that is
+missing, and the last lines of the run say how many were and what to do; in CI (the variable ``CI``) it fails.
+"""
 
 import importlib
 import json
 import os
+import shutil
 import sys
+from collections import Counter
+from collections.abc import Iterable
 from pathlib import Path
 
 import hypothesis
@@ -125,6 +132,18 @@ def pytest_collection_modifyitems(config, items):
         items[:] = [item for item in items if not item.get_closest_marker("exhaustive")]
 
 
+def left_out(reasons: Iterable[str]) -> str:
+    """How many tests were skipped for what; a reason is ``in a browser (no Chromium: ...)``, or that ``; more``."""
+    counts = Counter(reason.removeprefix("Skipped: ").partition(";")[0] for reason in reasons)
+    return ", ".join(f"{count} {reason}" for reason, count in counts.most_common())
+
+
+def pytest_terminal_summary(terminalreporter):
+    reports = terminalreporter.stats.get("skipped", ())
+    if reports:
+        terminalreporter.write_line(f"Skipped: {left_out(report.longrepr[2] for report in reports)}.")
+
+
 @pytest.fixture
 def toy_checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     """A checkout in a temporary folder: the rules and claims of the real one, and one experiment with its own table."""
@@ -159,10 +178,7 @@ def raw():
         for name in names:
             state = status_of(datasets.entry(name))
             if not state.complete:
-                remedy = "set EVENSPAN_DATA to a mirror that has them"
-                if not datasets.entry(name).unavailable:
-                    remedy += f", or run 'python -m compendium data fetch {name}'"
-                pytest.skip(f"raw data of {name!r} not complete in {state.folder}: {remedy}")
+                pytest.skip(f"with raw data (see Reproduce in the book); {name!r} is not complete in {state.folder}")
 
     return need
 
@@ -173,19 +189,26 @@ def absent():
 
     def leave(what: str) -> None:
         if os.environ.get("CI"):
-            pytest.fail(f"{what} This may not be skipped in CI.")
+            pytest.fail(f"{what}: this may not be skipped in CI.")
         pytest.skip(what)
 
     return leave
 
 
 @pytest.fixture(scope="session")
+def git(absent) -> None:
+    """The program is there."""
+    if shutil.which("git") is None:
+        absent("with git (no git: apt-get install git)")
+
+
+@pytest.fixture(scope="session")
 def browser(absent):
-    """The browser that prints the book; in CI it may not be missing."""
+    """A running browser."""
     try:
         chromium.program()
-    except ConfigurationError as error:
-        absent(str(error))
+    except ConfigurationError:
+        absent("in a browser (no Chromium: apt-get install chromium)")
     with chromium.chromium() as instance:
         yield instance
 

@@ -1,6 +1,7 @@
 """The repository itself: one environment, one version, nothing of the machine it was written on."""
 
 import re
+import shutil
 import subprocess
 import tomllib
 from pathlib import Path
@@ -18,7 +19,7 @@ MADE = {".git", ".venv", "_build", ".snakemake", "__pycache__", ".pytest_cache",
 
 def tracked() -> list[Path]:
     """Files under version control; in a copy without git, everything that is not made."""
-    if (ROOT / ".git").exists():
+    if (ROOT / ".git").exists() and shutil.which("git"):
         listed = subprocess.run(["git", "-C", str(ROOT), "ls-files", "-z"], capture_output=True, check=True).stdout
         return [ROOT / name for name in listed.decode().split("\0") if name and (ROOT / name).is_file()]
     found = (p for p in ROOT.rglob("*") if p.is_file())

@@ -13,7 +13,7 @@ def html(absent) -> Path:
     """The folder of the built book."""
     folder = paths.build("html")
     if not (folder / "index.html").is_file():
-        absent("The book has not been built: run 'make book' first.")
+        absent("of the built book (not built: make book)")
     return folder
 
 

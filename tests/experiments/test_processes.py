@@ -135,7 +135,14 @@ def test_of_two_builds_one_says_where_the_other_is(tmp_path):
         (tmp_path / ".snakemake").mkdir(exist_ok=True)
         (tmp_path / ".snakemake" / "make.pid").write_text(left)
         builds = [
-            subprocess.Popen(["make", "-s", "book"], cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+            # Not with what the make that runs these tests may have been told, such as -C.
+            subprocess.Popen(
+                ["make", "-s", "--no-print-directory", "book"],
+                cwd=tmp_path,
+                env={name: value for name, value in os.environ.items() if not name.startswith("MAKE")},
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+            )
             for _ in range(2)
         ]
         said = sorted(one.communicate()[0].decode() for one in builds)

@@ -48,7 +48,7 @@ def serving(build: Path):
 def built(absent):
     """There is a book to serve."""
     if not paths.build("html", "index.html").is_file():
-        absent("The book has not been built: run 'make book' first.")
+        absent("of the built book (not built: make book)")
 
 
 @pytest.fixture(scope="session")

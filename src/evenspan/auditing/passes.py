@@ -9,7 +9,7 @@ import pandas as pd
 
 from ..core.errors import ConfigurationError, DataError, GroupError, LimitError
 from ..core.estimator import require_generator
-from ..core.inputs import require_finite, whole_number
+from ..core.inputs import require_range, whole_number
 from ..core.limits import TABLE, require_memory
 from ..core.moments import GroupMoments
 from ..core.running import RunningMoments
@@ -400,7 +400,7 @@ def finish(sums: dict, names: tuple[str, ...], standardize: bool) -> tuple[dict,
 def _whole(sums: RunningMoments, names: tuple[str, ...]) -> tuple:
     """What ``RunningMoments.result`` gives, with the scatters completed in place."""
     counts, means, scatters = sums.total
-    require_finite(means + sums.origin, scatters, None, names)
+    require_range(counts, means + sums.origin, np.einsum("gdd->gd", scatters), None, names)
     for S in scatters:
         S[...] = np.triu(S) + np.triu(S, 1).T
     return sums.labels, counts, means + sums.origin, scatters

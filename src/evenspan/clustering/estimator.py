@@ -19,7 +19,7 @@ from ..core.containers import to_numpy
 from ..core.errors import ComponentsError, ConfigurationError, GroupError, SingleGroupWarning
 from ..core.estimator import require_generator, validated, warn_caller
 from ..core.groups import encode_groups, label_text
-from ..core.inputs import feature_names, refuse_entries, require_numeric_columns
+from ..core.inputs import feature_names, require_numeric_columns, require_points
 from ..core.limits import require_memory
 from ..core.options import Option, Options, number, one_of
 
@@ -133,12 +133,7 @@ def numeric_table(estimator: BaseEstimator, X, **checks) -> np.ndarray:
     """X as an array in the precision that it has; an error names the columns that are not numeric or not finite."""
     require_numeric_columns(X)
     table = validated(estimator, to_numpy(X), dtype=[np.float64, np.float32], ensure_all_finite=False, **checks)
-    values = table.data if issparse(table) else table
-    with np.errstate(invalid="ignore", over="ignore"):
-        total = values.sum(axis=None)
-    if not np.isfinite(total) and not np.isfinite(values).all():
-        dense = table.toarray() if issparse(table) else table
-        refuse_entries("NaN or inf", (~np.isfinite(dense)).sum(axis=0), feature_names(X))
+    require_points(table, feature_names(X))
     return _dense_where_far(table) if issparse(table) else table
 
 

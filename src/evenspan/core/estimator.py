@@ -124,7 +124,7 @@ class SubspaceEstimator(Options, ClassNamePrefixFeaturesOutMixin, TransformerMix
     def _solved(self, moments: GroupMoments, *columns) -> Answer:
         """The answer to moments, and to columns of products with the features, of any size; see `units`."""
         standardised = getattr(self, "standardize", False)
-        exponent = exponent_of(moments, each=standardised)
+        exponent = exponent_of(moments)
         if not exponent:
             return _as_answer(self._answer(moments, *columns))
         given = {} if standardised else {name: power for name, power in self._units.items() if name[-1] != "_"}

@@ -94,7 +94,7 @@ def _numbers(X: np.ndarray) -> np.ndarray:
         except OverflowError as error:
             raise DataError(
                 f"column {j} of X holds a whole number that does not fit 64-bit floating point ({error}); needed are "
-                "numbers up to 1e150 in size. Rescale the column, or drop it."
+                f"numbers up to {LARGEST:.0e} in size. Rescale the column, or drop it."
             ) from error
         except (TypeError, ValueError) as error:
             raise FeatureTypeError(
@@ -103,41 +103,52 @@ def _numbers(X: np.ndarray) -> np.ndarray:
     return X.astype(np.float64)
 
 
-#: Means up to this have squares, and sums of these, in 64-bit floating point.
-LARGEST_MEAN = 1e150
+#: What features may be: finite numbers up to this in size (root mean square of a column) ...
+LARGEST = 1e30
+#: ... in columns that are constant or have at least this standard deviation.
+SMALLEST = 1e-30
+#: A standard deviation below this share of the mean is what rounding leaves of a constant.
+ROUNDING = 1e-14
 
 
-def require_finite(means: np.ndarray, scatters: np.ndarray, X, names: tuple[str, ...] | None) -> None:
-    """Raise DataError naming the columns of X that made the moments non-finite.
+def require_range(counts: np.ndarray, means: np.ndarray, squares: np.ndarray, X, names: tuple[str, ...] | None) -> None:
+    """DataError naming the columns that are not finite, above ``LARGEST``, or vary by less than ``SMALLEST``.
 
-    One missing or infinite entry makes the mean of its column non-finite, so that checking the moments replaces
-    a pass over the data. X is read again only when something is wrong.
+    The columns are judged by the counts (G,), means (G, d) and sums of squares about the means (G, d) of groups: one
+    missing or infinite entry spoils those of its column, so that no pass over the data is needed. X, or None, is read
+    again only to count such entries.
     """
-    small = np.abs(means) <= LARGEST_MEAN  # one row alone has a mean and no scatter
-    if small.all() and np.isfinite(scatters).all():
-        if X is not None and not (means.any() or scatters.any()):
-            n, _, rows = row_blocks(X)
-            if any(np.any(rows(a, a + 4096)) for a in range(0, n, 4096)):
-                raise DataError(
-                    "the squares of all columns vanish in 64-bit floating point: the values are not 0 but too small. "
-                    "Needed are features of at least 1e-150. Rescale the data by a power of ten."
-                )
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+        n, centre = counts.sum(axis=0), counts @ means / counts.sum(axis=0)
+        spread = np.sqrt((squares.sum(axis=0) + counts @ (means - centre) ** 2) / n)
+        fits = np.hypot(centre, spread) <= LARGEST
+    constant = spread <= ROUNDING * np.abs(centre)
+    bad = np.flatnonzero(~(fits & (constant | (spread >= SMALLEST))))
+    if not len(bad):
         return
-    # The diagonal only: one bad column spoils its products with all others.
-    squares = np.diagonal(scatters, axis1=1, axis2=2)
-    broken = np.flatnonzero(~(small.all(axis=0) & np.isfinite(squares).all(axis=0)))
-    label = [repr(names[j]) if names else str(j) for j in broken]
-    shown = f"{', '.join(label[:5])}{', ...' if len(label) > 5 else ''}"
     if X is not None:
-        n, _, rows = row_blocks(X)
-        counts = sum((~np.isfinite(rows(a, a + 4096))).sum(axis=0, dtype=np.int64) for a in range(0, n, 4096))
-        if not counts.any():
-            raise DataError(
-                f"the squares of column(s) {shown} overflow 64-bit floating point: the values are finite but too "
-                "large. Rescale the data."
-            )
-        refuse_entries("NaN or inf", counts, names)
-    raise DataError(f"the batches contain NaN or inf (or overflow) in column(s) {shown}. Needed are finite numbers.")
+        rows_of_X = row_blocks(X)[2]
+        blocks = (rows_of_X(start, start + 4096) for start in range(0, length(X), 4096))
+        entries = sum((~np.isfinite(block)).sum(axis=0, dtype=np.int64) for block in blocks)
+        if entries.any():
+            refuse_entries("NaN or inf", entries, names)
+    shown = ", ".join(repr(names[j]) if names else str(j) for j in bad[:5]) + (", ..." if len(bad) > 5 else "")
+    raise DataError(
+        f"column(s) {shown} of X hold {'' if X is not None else 'NaN or inf, or '}numbers above {LARGEST:.0e} in size, "
+        f"or vary by less than {SMALLEST:.0e}; needed are finite numbers up to {LARGEST:.0e}, in columns that are "
+        f"constant or have a standard deviation of at least {SMALLEST:.0e}. Rescale these columns, or drop them."
+    )
+
+
+def require_points(X: np.ndarray, names: tuple[str, ...] | None) -> None:
+    """The same for the rows of a table (n, d); of a sparse one only the size of its columns is looked at."""
+    n = X.shape[0]
+    with np.errstate(over="ignore", invalid="ignore"):
+        if sparse.issparse(X):
+            means, squares = np.zeros(X.shape[1]), np.asarray(X.astype(np.float64).power(2).sum(axis=0)).ravel()
+        else:
+            means, squares = X.mean(axis=0, dtype=np.float64), n * X.var(axis=0, dtype=np.float64)
+    require_range(np.array([float(n)]), means[None], squares[None], X, names)
 
 
 @contextmanager

@@ -10,8 +10,9 @@ from scipy.spatial.distance import cdist, pdist
 from sklearn.metrics.pairwise import linear_kernel, polynomial_kernel, rbf_kernel, sigmoid_kernel
 
 from .errors import ConfigurationError, DataError, FairWarning
+from .inputs import SMALLEST
 from .running import BLOCK_ENTRIES
-from .units import ORDINARY, SMALLEST
+from .units import ORDINARY
 
 KERNELS = ("rbf", "polynomial", "sigmoid", "linear", "precomputed")
 
@@ -183,7 +184,7 @@ def resolve_gamma(gamma, X: np.ndarray, weights: np.ndarray, origin: np.ndarray)
     if isinstance(gamma, str) and gamma == "scale":
         within = float(np.average(np.einsum("nd,nd->n", X - origin, X - origin), axis=0, weights=weights)) / d
         variance = within + float(np.var(origin, axis=0))
-        if variance <= max((1e-12 * float(np.abs(origin).max(initial=0.0))) ** 2, SMALLEST):
+        if variance <= max((1e-12 * float(np.abs(origin).max(initial=0.0))) ** 2, SMALLEST**2):
             raise ConfigurationError(
                 f"all entries of the fitted rows equal {origin[0]:.6g}, or so nearly that their variance vanishes, so "
                 "gamma='scale', which is 1 / (features times that), does not exist. Give gamma as a number, or "

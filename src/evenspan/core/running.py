@@ -7,7 +7,7 @@ from scipy.linalg import blas
 from .containers import doubles, namespace, to_numpy
 from .errors import DataError, GroupError
 from .groups import FEW, encode_groups, label_text, positions, union_labels
-from .inputs import feature_names, require_finite, row_blocks
+from .inputs import feature_names, require_range, row_blocks
 from .limits import require_memory
 
 # Rows times columns of a block: 4 MiB of float64 stay in cache while a block is centred and multiplied.
@@ -75,7 +75,7 @@ class RunningMoments:
         labels, codes = encode_groups(sensitive_features, n)
         weights = row_weights(sample_weight, n)
         step = max(BLOCK_ENTRIES // d, d, 256)
-        # Missing and infinite entries are found afterwards, in the moments; see inputs.require_finite.
+        # Missing and infinite entries are found afterwards, in the moments; see inputs.require_range.
         with np.errstate(invalid="ignore", over="ignore"):
             self._make_room(labels, n, d, feature_names(X), rows)
             if len(labels) < len(self.labels):
@@ -113,16 +113,16 @@ class RunningMoments:
         if not counts.all():
             empty = label_text(self.labels[np.flatnonzero(counts == 0)[0]])
             raise GroupError(f"group {empty!r} has total weight zero. Drop its rows or give it positive weight.")
-        require_finite(means + self.origin, scatters, X, self.names)
+        require_range(counts, means + self.origin, np.einsum("gdd->gd", scatters), X, self.names)
         whole = np.array([np.triu(S) + np.triu(S, 1).T for S in scatters])
         return self.labels, counts.copy(), means + self.origin, whole, self.names
 
     def require_finite(self, X) -> None:
         """DataError naming the columns if an entry was missing or infinite; X, the last table, is read to count."""
-        _, means, scatters = self.total
-        squares = np.diagonal(scatters, axis1=1, axis2=2)  # one bad entry spoils those of its column
+        counts, means, scatters = self.total
+        squares = np.einsum("gdd->gd", scatters)  # one bad entry spoils those of its column
         if not (np.isfinite(means).all() and np.isfinite(squares).all()):
-            require_finite(means + self.origin, scatters, X, self.names)
+            require_range(counts, means + self.origin, squares, X, self.names)
 
     def _add_block(self, block: np.ndarray, codes: np.ndarray, weights: np.ndarray | None) -> None:
         if self._space is None or len(self._space) < len(block):

@@ -12,33 +12,20 @@ import numpy as np
 
 from .answer import Answer, Certificate, FairSubspace
 from .errors import DataError
+from .inputs import require_range
 from .moments import GroupMoments
 
 #: Binary exponent of the features up to which, either way, moments are taken as they are: to their eighth power they
 #: do not overflow, and features beside orthonormal columns do not drown them.
 ORDINARY = 32
-#: Sums of squares that 64-bit floating point holds with all their digits.
-SMALLEST, LARGEST = 1e-300, 1e300
 
 
-def exponent_of(moments: GroupMoments, *, each: bool) -> int:
-    """The power of two to divide the features by, 0 where they are of ordinary size.
-
-    DataError if squares overflow or vanish: of all features together or, with ``each``, of any one.
-    """
-    with np.errstate(over="ignore", under="ignore"):
-        squares = np.einsum("gdd->d", moments.scatters) + moments.counts @ moments.means**2
-    known = moments.means.any(axis=0) | (squares > 0)  # a feature of zeros has no size
-    lost = known & (squares < SMALLEST) if each or squares.max(axis=0) < SMALLEST else np.zeros_like(known)
-    lost |= ~(squares <= LARGEST)
-    if lost.any():
-        names = moments.feature_names or tuple(map(str, range(moments.d)))
-        bad = [names[j] for j in np.flatnonzero(lost)]
-        raise DataError(
-            f"the squares of column(s) {', '.join(bad[:5])}{', ...' if len(bad) > 5 else ''} do not fit 64-bit "
-            "floating point; needed are features between 1e-150 and 1e150 in size. Rescale the data by a power of ten."
-        )
-    exponent = int(np.frexp(np.sqrt(squares.max(axis=0) / moments.n))[1]) if known.any() else 0
+def exponent_of(moments: GroupMoments) -> int:
+    """The power of two to divide the features by, 0 where they are of ordinary size."""
+    own = np.einsum("gdd->gd", moments.scatters)
+    require_range(moments.counts, moments.means, own, None, moments.feature_names)
+    size = np.sqrt((own.sum(axis=0) + moments.counts @ moments.means**2).max(axis=0) / moments.n)
+    exponent = int(np.frexp(size)[1])
     return exponent if abs(exponent) > ORDINARY else 0
 
 

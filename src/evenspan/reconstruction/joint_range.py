@@ -18,9 +18,9 @@ from functools import cached_property
 import numpy as np
 
 from ..core.errors import DataError
+from ..core.inputs import require_range
 from ..core.linalg import eigenpairs, leading_eigenspace, symmetrise
 from ..core.moments import GroupMoments
-from ..core.units import exponent_of
 from .group_errors import group_matrices, require_rank, require_several_groups, require_two_groups
 
 #: Eigenvalues closer than this share of the largest entry are tied: the boundary has a straight piece there.
@@ -172,7 +172,8 @@ class JointRange:
         """
         require_several_groups(moments, "JointRange")
         require_two_groups(moments, "JointRange", "Select two of them, or merge the others.")
-        exponent_of(moments, each=standardize)  # refuses squares that do not fit
+        own = np.einsum("gdd->gd", moments.scatters)
+        require_range(moments.counts, moments.means, own, None, moments.feature_names)
         seen = moments.standardised() if standardize else moments
         return cls(*group_matrices(seen, centring), n_components)
 

@@ -17,7 +17,7 @@ from ..core.containers import to_numpy
 from ..core.errors import ConfigurationError, DataError, FairWarning, NotSolvedError
 from ..core.estimator import require_components, require_generator, validated, warn_caller
 from ..core.groups import encode_groups
-from ..core.inputs import feature_names, require_finite, require_numeric_columns
+from ..core.inputs import feature_names, require_numeric_columns, require_points
 from ..core.kernels import RANK_CUT, Kernel, of_ordinary_size, require_digits, resolve_kernel
 from ..core.limits import require_memory
 from ..core.linalg import signs_of, symmetrise, top_eigenspace
@@ -397,9 +397,7 @@ class FairKernelPCA(Options, ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
         names = feature_names(X)
         require_numeric_columns(X)
         X = validated(self, to_numpy(X), dtype=np.float64, reset=True, ensure_all_finite=False)
-        # A missing, infinite or too large entry shows in the sum of squares of its column.
-        with np.errstate(over="ignore", invalid="ignore"):
-            require_finite(np.sqrt(np.einsum("nd,nd->d", X, X))[None], np.zeros((1, 1, 1)), X, names)
+        require_points(X, names)
         n, d = X.shape
         if isinstance(self.kernel, str) and self.kernel == "precomputed" and n != d:
             raise DataError(

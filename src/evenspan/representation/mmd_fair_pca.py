@@ -14,7 +14,6 @@ from ..core.kernels import median_bandwidth
 from ..core.linalg import span_of_rows, top_eigenspace
 from ..core.moments import GroupMoments
 from ..core.options import Option, number, one_of, whole
-from ..core.units import SMALLEST
 from .constraints import GROUP_OPTIONS, codes_by_attribute, favourable_rows, require_groups
 from .stiefel import minimise, retract
 
@@ -258,11 +257,8 @@ class MMDFairPCA(PointsEstimator):
         require_groups(groups, self.on_single_group, "there is no discrepancy, and the answer is standard PCA")
         k = require_components(self.n_components, moments.d, moments.d, "")
         total = float(np.trace(moments.scatter))
-        if not total >= SMALLEST:
-            raise DataError(
-                "all rows of X are equal, or so nearly that the squares of their differences vanish, so there is no "
-                "variance to keep. Fit on a sample that varies, by 1e-150 and more."
-            )
+        if total == 0:
+            raise DataError("all rows of X are equal, so there is no variance to keep. Fit on a sample that varies.")
         X = X - moments.mean
         # What a wide table has outside the span of its rows no distance sees: k directions of that are as good as all.
         basis = span_of_rows(X, k)
