@@ -14,8 +14,9 @@ from nbformat.v4 import new_code_cell, new_notebook
 from compendium import data as datasets
 from compendium import paths, store
 from compendium.data.fetch import status_of
-from compendium.keep import browser as chromium
 from evenspan.core.errors import ConfigurationError
+
+from . import chromium
 
 os.environ.setdefault("MPLBACKEND", "Agg")
 os.environ.setdefault("MPLCONFIGDIR", str(Path(__file__).resolve().parents[1] / "_build" / "cache" / "matplotlib"))
@@ -181,7 +182,7 @@ def absent():
 
 @pytest.fixture(scope="session")
 def browser(absent):
-    """The browser that prints the book; in CI it may not be missing."""
+    """The browser in which pages are tried; in CI it may not be missing."""
     try:
         chromium.program()
     except ConfigurationError as error:
