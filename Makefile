@@ -1,9 +1,9 @@
-# make book | test | full | verify | serve | live | client | pdf | site | archive | lint | lock | bench | rivals | clean | distclean      (README.md says what each does)
+# make book | test | full | verify | serve | live | client | release | lint | lock | bench | rivals | clean | distclean      (README.md says what each does)
 # Needs Python 3.11 or newer with venv, and make. Another interpreter: make book PYTHON=python3.12
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help env book test full verify serve live client pdf site archive lint lock bench rivals clean distclean
+.PHONY: help env book test full verify serve live client release lint lock bench rivals clean distclean
 
 PYTHON ?=
 JOBS ?= $(shell getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
@@ -92,16 +92,15 @@ live: env
 client:
 	cd src/compendium/live/client && npm ci && node build.mjs $(CURDIR)/book/_static/live
 
-# The built book on paper, in a folder of versions, and with sources and results in one file. Each says what it lacks.
-pdf: env
-	$(BIN)/python -m compendium pdf
-
-site: env
-	$(BIN)/python -m compendium site
-
-DIST ?= dist
-archive: env
-	$(BIN)/python -m compendium archive -o $(DIST)
+# The sources of this commit and the built book, each in one file, with their checksums.
+NAME = evenspan-$(shell sed -n 's/^version = "\(.*\)"/\1/p' pyproject.toml)
+release:
+	@git --version >/dev/null 2>&1 && test -e .git || { echo "A release is made with git, in a clone of the repository."; exit 1; }
+	@test -f _build/html/index.html || { echo "There is no book yet: run 'make book' first."; exit 1; }
+	@mkdir -p dist
+	git archive --prefix=$(NAME)/ -o dist/$(NAME).tar.gz HEAD
+	tar -czf dist/$(NAME)-book.tar.gz -C _build html
+	cd dist && sha256sum $(NAME).tar.gz $(NAME)-book.tar.gz > SHA256SUMS
 
 lint: env
 	$(BIN)/ruff check .

@@ -21,8 +21,9 @@ from nbformat.v4 import new_code_cell, new_notebook
 from compendium import data as datasets
 from compendium import paths, store
 from compendium.data.fetch import status_of
-from compendium.keep import browser as chromium
 from evenspan.core.errors import ConfigurationError
+
+from . import chromium
 
 os.environ.setdefault("MPLBACKEND", "Agg")
 os.environ.setdefault("MPLCONFIGDIR", str(Path(__file__).resolve().parents[1] / "_build" / "cache" / "matplotlib"))

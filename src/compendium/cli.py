@@ -1,4 +1,4 @@
-"""The reproduction's commands: ``python -m compendium list | run | verify | data | ledger | build | pdf | ...``.
+"""The reproduction's commands: ``python -m compendium list | run | verify | data | ledger | live``.
 
 Everything is imported where it is needed, so that help appears at once. Numbers are computed in processes of their own,
 whose numerical libraries use one thread, so that they do not depend on the number of cores.
@@ -7,10 +7,8 @@ whose numerical libraries use one thread, so that they do not depend on the numb
 import contextlib
 import math
 import os
-import shutil
 import sys
 from collections.abc import Iterable
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -299,25 +297,7 @@ def data_moments(name: Name) -> None:
         typer.echo(f"Written: {path}")
 
 
-# -- what is made of it and kept ---------------------------------------------------------------------------------------
-
-_Book = Annotated[Path | None, typer.Option("--book", help="The built book; by default that of the checkout.")]
-
-
-@app.command()
-def build(
-    jobs: Annotated[
-        int | None, typer.Option("--cores", min=1, max=MOST_JOBS, help="Processes at once; default one per core.")
-    ] = None,
-) -> None:
-    """Make the book: the same as 'make book', in the environment that is there."""
-    from .paths import root
-
-    make = shutil.which("make")
-    if make is None:
-        raise ConfigurationError("The program 'make' was not found; install it, or call snakemake as Makefile does.")
-    # In the place of this process, so that whoever ends it ends the build.
-    os.execv(make, [make, "--no-print-directory", "-C", str(root()), "book", *([f"JOBS={jobs}"] if jobs else [])])
+# -- the book with a kernel behind it ---------------------------------------------------------------------------------
 
 
 @app.command()
@@ -331,92 +311,6 @@ def live(
     from .live import server
 
     server.serve(port, server.EVERYWHERE if any_address else server.LOOPBACK)
-
-
-@app.command()
-def crate(
-    output: Annotated[
-        Path | None, typer.Option("-o", "--output", help="Folder of the crate; by default _build/crate.")
-    ] = None,
-    experiment: Annotated[
-        list[str] | None, typer.Option(help="Only this experiment; may be repeated. By default all.")
-    ] = None,
-) -> None:
-    """Write the results as an RO-Crate: every file described with its origin, seed, data, licence and checksum."""
-    from .keep import crate as report
-    from .paths import build
-
-    described = report.write(output or build("crate"), experiment)
-    typer.echo(f"Written: {described} ({_size(described.stat().st_size)})")
-
-
-@app.command()
-def archive(
-    output: Annotated[Path | None, typer.Option("-o", "--output", help="Folder of the archive.")] = None,
-    allow_dirty: Annotated[
-        bool, typer.Option("--allow-dirty", help="Accept sources that differ from their commit; the name says so.")
-    ] = False,
-    verify: Annotated[Path | None, typer.Option(metavar="FILE", help="Check an archive; write nothing.")] = None,
-) -> None:
-    """Write a release archive of sources, results and book with checksums; or check one."""
-    from .keep import archive as report
-
-    if (output is None) == (verify is None) or (verify is not None and allow_dirty):
-        raise ConfigurationError("Give either -o FOLDER, to write an archive, or --verify FILE alone, to check one.")
-    if verify is not None:
-        files, digest = report.verify(verify)
-        typer.echo(f"{verify}: {files} files are as they were listed.\nSHA-256 of the archive: {digest}")
-        return
-    made = report.write(output, allow_dirty=allow_dirty)
-    typer.echo(f"Written: {made.path} ({_size(made.bytes)}; {made.files} files, {_size(made.unpacked)} unpacked)")
-    typer.echo(f"SHA-256: {made.sha256}")
-
-
-@app.command()
-def pdf(
-    output: Annotated[Path | None, typer.Option("-o", "--output", help="Name of the PDF.")] = None,
-    page: Annotated[list[str] | None, typer.Option(help="Only this page of _toc.yml; may be repeated.")] = None,
-    book: _Book = None,
-) -> None:
-    """Print the built book as one PDF with outline, page numbers and inner links; needs Chromium."""
-    from .keep import pdf as report
-
-    made = report.write(book, output, page or ())
-    typer.echo(f"{made.printed} pages printed, {made.kept} kept from before")
-    typer.echo(f"Written: {made.path} ({made.leaves} leaves, {_size(made.bytes)})")
-
-
-@app.command()
-def site(
-    output: Annotated[Path | None, typer.Option("-o", "--output", help="Folder of versions; by default _site.")] = None,
-    version: Annotated[str | None, typer.Option(help="Name of the version; by default that of the package.")] = None,
-    replace: Annotated[bool, typer.Option("--replace", help="Replace this version if it is there.")] = False,
-    book: _Book = None,
-) -> None:
-    """Add the built book to a folder of versions that any web server can show."""
-    from importlib.metadata import version as installed
-
-    from .keep import versions
-    from .paths import build, root
-
-    made = versions.add(
-        book or build("html"), output or root() / "_site", version or installed("evenspan"), replace=replace
-    )
-    typer.echo(f"Written: {made.folder} ({made.files} files in this version; versions: {', '.join(made.versions)})")
-
-
-@app.command()
-def changes(commit: Annotated[str, typer.Argument(metavar="COMMIT", help="Commit or tag to compare with.")]) -> None:
-    """Count the stored numbers that differ from those of a commit, for the changelog."""
-    from .keep.changed_numbers import changed
-
-    found = changed(commit)
-    rows = []
-    for one in found:
-        counts = map(str, (one.both, one.differing, one.new, one.gone))
-        rows.append((one.experiment, *counts, f"{one.largest:.3g}"))
-    show(("experiment", "in both", "differ", "new", "gone", "largest relative difference"), rows)
-    typer.echo(f"{sum(one.differing for one in found)} numbers differ from those of {commit}.")
 
 
 # -- what is printed ---------------------------------------------------------------------------------------------------
@@ -435,7 +329,3 @@ def show(columns: Iterable[str], rows: Iterable[tuple[str, ...]]) -> None:
         table.add_row(*row)
     # In a pipe or a file nothing is wrapped to a screen that is not there.
     Console(highlight=False, width=None if sys.stdout.isatty() else 400).print(table)
-
-
-def _size(count: int) -> str:
-    return f"{count / 1e6:.1f} MB" if count >= 1e5 else f"{count / 1e3:.1f} kB"

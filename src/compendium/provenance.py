@@ -30,7 +30,7 @@ from .catalogue import said
 
 #: Modules that run, store, fetch, describe or judge what is stored, and cannot move a number.
 OUTSIDE = (
-    *("compendium/__*", "compendium/cli.py", "compendium/book/*", "compendium/keep/*", "compendium/ledger/*"),
+    *("compendium/__*", "compendium/cli.py", "compendium/book/*", "compendium/ledger/*"),
     *("evenspan/cli.py", "evenspan/core/errors.py", "evenspan/auditing/*", "evenspan/displays/*"),
     *(f"compendium/{name}.py" for name in ("catalogue", "paths", "processes", "protocol", "provenance", "recheck")),
     *(f"compendium/{name}.py" for name in ("records", "seals", "states", "store", "verify")),

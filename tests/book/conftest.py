@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 from compendium import paths
-from compendium.keep.browser import served
+
+from ..chromium import served
 
 
 @pytest.fixture(scope="session")

@@ -23,7 +23,7 @@ def cli(*arguments: str):
 def test_help_and_version():
     result = cli("--help")
     assert result.exit_code == 0
-    for command in ("list", "run", "data", "ledger", "build"):
+    for command in ("list", "run", "data", "ledger", "live"):
         assert f" {command} " in result.output
     assert cli("--version").output == f"evenspan {evenspan.__version__}\n"
     assert "NAME VALUE" in cli("run", "--help").output
@@ -68,7 +68,7 @@ def test_list_shows_the_state(finished):
         (["ledger", "--check", "--summary"], "Give --summary or --check, not both."),
         (["run", "toy-table", "--colour", "red"], "No such option"),
         (["run", "toy-table", "--profile", "full", "--jobs", "-1"], "Invalid value for '--jobs'"),
-        (["build", "--cores", "1025"], "Invalid value for '--cores'"),
+        (["verify", "--all", "--jobs", "1025"], "Invalid value for '--jobs'"),
     ],
 )
 def test_mistakes_are_told_in_plain_words(toy_checkout, arguments, said):
@@ -183,16 +183,3 @@ def test_moments_are_computed_with_one_thread(monkeypatch):
     [(command, env)] = called
     assert command[1:] == ["-m", "compendium", "data", "moments", "adult"]
     assert env["OMP_NUM_THREADS"] == env["OPENBLAS_NUM_THREADS"] == "1"
-
-
-def test_build_is_make_book(monkeypatch):
-    called = []
-
-    def execute(program, command):
-        called.append(command)
-        raise SystemExit(3)
-
-    monkeypatch.setattr(os, "execv", execute)
-    assert cli("build", "--cores", "2").exit_code == 3
-    assert called[0][-2:] == ["book", "JOBS=2"]
-    assert cli("build", "--cores", "0").exit_code == 2

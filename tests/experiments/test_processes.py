@@ -152,11 +152,10 @@ def test_of_two_builds_one_says_where_the_other_is(tmp_path):
 
 
 def test_a_refusal_of_the_system_and_names_that_are_no_text_are_told(toy_checkout, command):
-    name = toy_checkout / "\udcff.tar.xz"
-    process = command("archive", "--verify", str(name))
-    assert "There is no file" in process.communicate(timeout=60)[1]
+    process = command("run", "\udcff")
+    assert "There is no experiment" in process.communicate(timeout=60)[1]
     assert process.returncode == 2
-    (toy_checkout / "_build").write_text("in the way")
-    process = command("crate")
+    (toy_checkout / "data" / "results").write_text("in the way")
+    process = command("ledger")
     assert re.fullmatch(r"Error: the system refused: .*/data/.* is whole\.\n", process.communicate(timeout=60)[1])
     assert process.returncode == 2

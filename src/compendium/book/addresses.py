@@ -12,8 +12,9 @@ from typing import NamedTuple
 
 from compendium import paths, records
 
-from ..keep import built, citation
 from ..ledger.page import CITED
+from . import citation
+from .stage import Entry, contents
 
 _OURS = re.compile(r"<!-- cited -->.*?<!-- /cited -->", re.DOTALL)
 _COPYRIGHT = re.compile(r'<p class="copyright">.*?</p>', re.DOTALL)
@@ -48,7 +49,7 @@ def add(html: Path) -> None:
     commit, changed = records.commit()
     known = not commit.startswith("unknown")
     cited = Cited(citation.citation(), commit if known else "", bool(changed))
-    chapters = dict(_chapters(built.contents(paths.root() / "_toc.yml", html)))
+    chapters = dict(_chapters(contents(paths.root() / "_toc.yml", html)))
     scripts = {path.stem for path in (html / "_static" / "figures").glob("*.py")}
     for path in sorted(html.rglob("*.html")):
         page = path.relative_to(html).as_posix()
@@ -59,7 +60,7 @@ def add(html: Path) -> None:
                 path.write_text(after, encoding="utf-8")
 
 
-def _chapters(lines: list[built.Entry]) -> Iterator[tuple[str, int]]:
+def _chapters(lines: list[Entry]) -> Iterator[tuple[str, int]]:
     """The number of the chapter of every page, as ``evenspan_numbers`` counts them; 0 outside of all."""
     number = 0
     for line in lines:
@@ -76,10 +77,8 @@ def addressed(text: str, page: str, cited: Cited, chapter: int | None, scripts: 
     text = _OURS.sub("", text)
     up = "../" * page.count("/")
     state = escape(citation.state(cited.cff, cited.commit, cited.changed))
-    made = (
-        f'<!-- cited --><p class="made-of">{state}. <a href="{up}{built.MADE_OF}">Sources and their checksums</a></p>'
-    )
-    text = _COPYRIGHT.sub(lambda found: f"{found[0]}{made}<!-- /cited -->", text)
+    made = f'<!-- cited --><p class="made-of">{state}.</p><!-- /cited -->'
+    text = _COPYRIGHT.sub(lambda found: found[0] + made, text)
     title = _TITLE.search(text)
     if chapter is None or title is None:
         return text

@@ -11,9 +11,12 @@ import io
 import re
 import shutil
 import zipfile
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import nbformat
+import yaml
 
 from compendium import data as datasets
 from compendium import paths, records
@@ -21,7 +24,6 @@ from compendium.catalogue import catalogue
 from evenspan.core.errors import ExecutionError, ResultError
 from evenspan.displays.style import SETTINGS
 
-from ..keep import built
 from ..ledger import links as ledger_links
 from ..ledger import page as ledger_page
 from ..ledger import table as ledger
@@ -51,9 +53,36 @@ def chapters() -> list[str]:
     return [page.relative_to(book).with_suffix("").as_posix() for page in pages]
 
 
+class Entry(NamedTuple):
+    """A line of the contents: ``page`` is empty for the caption of a part."""
+
+    level: int
+    page: str
+
+
+def contents(toc: Path, html: Path | None = None) -> list[Entry]:
+    """All lines of the contents in their order; a pattern stands for those of its pages that are in a built book."""
+    read = yaml.safe_load(Path(toc).read_text(encoding="utf-8"))
+    found = [Entry(0, read["root"])]
+    for part in read.get("parts", [read]):
+        if "caption" in part:
+            found.append(Entry(0, ""))
+        found += _walk(part.get("chapters", []), int("caption" in part), html)
+    return found
+
+
+def _walk(chapters: list[dict[str, Any]], level: int, html: Path | None) -> Iterator[Entry]:
+    for chapter in chapters:
+        if "file" in chapter:
+            yield Entry(level, re.sub(r"\.(md|ipynb)$", "", chapter["file"]))
+        for path in sorted(html.glob(f"{chapter['glob']}.html")) if html and "glob" in chapter else ():
+            yield Entry(level, path.relative_to(html).with_suffix("").as_posix())
+        yield from _walk(chapter.get("sections", []), level + 1, html)
+
+
 def toc_pages(toc: Path) -> list[str]:
     """Every page that the table of contents names, in its order; patterns are left out."""
-    return [line.page for line in built.contents(toc) if line.page]
+    return [line.page for line in contents(toc) if line.page]
 
 
 def stage() -> bool:
@@ -89,7 +118,6 @@ def stage() -> bool:
     for page in api.pages():
         _write(target / api.FOLDER / f"{page}.md", api.markdown(page, places))
     _write_ledger(target)
-    _write(target / built.MADE_OF, built.made_of())
     _check_toc(target, root / "_toc.yml")
     return _settle(target, paths.build("stage"))
 

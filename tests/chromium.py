@@ -34,7 +34,7 @@ def program() -> str:
     found = os.environ.get("EVENSPAN_CHROMIUM") or shutil.which("chromium") or shutil.which("google-chrome")
     if not found or not Path(found).is_file():
         raise ConfigurationError(
-            f"No Chromium was found{f' at {found}' if found else ''}, and the book is printed with it. Install it "
+            f"No Chromium was found{f' at {found}' if found else ''}, and pages are tried with it. Install it "
             "(on Debian: apt-get install chromium), or name it in EVENSPAN_CHROMIUM."
         )
     return found
