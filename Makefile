@@ -77,7 +77,7 @@ endif
 # Every theorem, data set, notebook and page; with ALL=1 each rule on further cases as well, as before a release. Then
 # what the property tests counted goes to data/outcomes, for the page "How it fails"; python -m compendium ledger seals it.
 test: env
-	$(THREADS) $(BIN)/python -m pytest -n $(JOBS) --dist worksteal $(if $(ALL),--exhaustive --outcomes data/outcomes)
+	$(THREADS) $(BIN)/python -m pytest -n $(JOBS) --dist worksteal $(if $(ALL),--exhaustive) $(if $(MACHINE),--machine)
 
 serve: env
 	@test -f _build/html/index.html || { echo "There is no book yet: run 'make book' first."; exit 1; }

@@ -111,8 +111,13 @@ study"""
     return new_notebook(cells=made, metadata={"kernelspec": kernel})
 
 
+#: Fixtures of the tests that are skipped where a machine lacks something.
+NEEDS = {"absent", "raw"}
+
+
 def pytest_addoption(parser):
     parser.addoption("--exhaustive", action="store_true", help="also the tests that repeat a rule on further cases")
+    parser.addoption("--machine", action="store_true", help="only the tests that need more than Python and the packages")
     counted = "write what the property tests counted to this folder"
     # Absolute: tests work in folders of their own.
     parser.addoption("--outcomes", metavar="FOLDER", type=os.path.abspath, help=counted)
@@ -127,10 +132,15 @@ def pytest_configure(config):
 
 
 def pytest_collection_modifyitems(config, items):
-    if not config.getoption("exhaustive"):
-        repeated = [item for item in items if item.get_closest_marker("exhaustive")]
-        config.hook.pytest_deselected(items=repeated)
-        items[:] = [item for item in items if not item.get_closest_marker("exhaustive")]
+    def wanted(item) -> bool:
+        if item.get_closest_marker("exhaustive") and not config.getoption("exhaustive"):
+            return False
+        needs = bool(NEEDS & {*item.fixturenames}) or item.get_closest_marker("machine") is not None
+        return needs or not config.getoption("machine")
+
+    left = [item for item in items if not wanted(item)]
+    config.hook.pytest_deselected(items=left)
+    items[:] = [item for item in items if wanted(item)]
 
 
 def left_out(reasons: Iterable[str]) -> str:

@@ -12,6 +12,9 @@ import yaml
 import evenspan
 from compendium import paths
 
+from .conftest import left_out
+
+pytestmark = pytest.mark.machine
 ROOT = paths.root()
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 MADE = {".git", ".venv", "_build", ".snakemake", "__pycache__", ".pytest_cache", ".ruff_cache", ".hypothesis"}
@@ -122,3 +125,8 @@ def test_the_search_finds_what_it_should(line):
 def test_no_tracked_file_is_large():
     large = {str(p.relative_to(ROOT)): p.stat().st_size for p in tracked() if p.stat().st_size > 2_000_000}
     assert large == {}
+
+
+def test_what_was_skipped_is_said_in_one_line():
+    reasons = ["Skipped: in a browser (no Chromium)", "Skipped: with raw data (see Reproduce); lsac is not complete"]
+    assert left_out([*reasons, *reasons[:1]]) == "2 in a browser (no Chromium), 1 with raw data (see Reproduce)"

@@ -191,9 +191,9 @@ def verify(
 def _report_verified(found: list) -> None:
     rows, wrong = [], {}
     for one in found:
-        said, shown = one.comparison, ("", "", "")
+        said, shown = one.comparison, ("", "", "", "")
         if said is not None:
-            shown = str(said.rows), f"{said.largest_absolute:.3g}", f"{said.largest_relative:.3g}"
+            shown = str(said.rows), f"{said.largest_absolute:.3g}", f"{said.largest_relative:.3g}", said.metric
         verdict = "agrees" if one.ok else "NOT COMPUTED" if said is None else f"DIFFERS at {said.where}"
         rows.append((one.experiment, one.task, str(one.numbers), *shown, verdict))
         if not one.ok:
@@ -203,7 +203,7 @@ def _report_verified(found: list) -> None:
                 if said.outside
                 else said.where
             )
-    show(("experiment", "task", "numbers", "rows", "largest difference", "relative", "verdict"), rows)
+    show(("experiment", "task", "numbers", "rows", "largest difference", "relative", "of", "verdict"), rows)
     resting = sum(one.numbers for one in found if one.ok)
     typer.echo(f"{len(found) - len(wrong)} of {len(found)} tasks agree; {resting} published numbers rest on them.")
     _fail(wrong)

@@ -21,6 +21,7 @@ from typing import Annotated, Literal
 
 import yaml
 from pydantic import BeforeValidator, Field, StrictInt, TypeAdapter, ValidationError
+from threadpoolctl import threadpool_info
 
 from evenspan.core.errors import RegistryError, ResultError
 
@@ -86,6 +87,7 @@ class Provenance:
             "lock_sha256": _digest(lock) if lock.is_file() else None,
             "python": platform.python_version(),
             "machine": f"{platform.system()} {platform.machine()}",
+            "blas_core": _blas_core(),
         }
 
     def data(self, dataset: object = None) -> dict[str, str]:
@@ -109,6 +111,12 @@ class Provenance:
         if dataset is not None and (now := data_now(f"{SET} {dataset}")):
             found[f"{SET} {dataset}"] = now
         return found
+
+
+def _blas_core() -> str:
+    """The family of processors whose linear algebra routines NumPy and SciPy take, such as ``OpenBLAS Haswell``."""
+    loaded = [one for one in threadpool_info() if one["user_api"] == "blas"]
+    return ", ".join(sorted({f"{one['internal_api']} {one.get('architecture', 'unknown')}" for one in loaded}))
 
 
 def ready() -> None:

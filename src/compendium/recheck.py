@@ -1,21 +1,49 @@
 """A stored result against the same unit computed again: the largest difference, and whether it is allowed."""
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
 import numpy as np
 import pandas as pd
 import yaml
+from pydantic import BaseModel, ConfigDict, ValidationError
 
 from evenspan.core.errors import ResultError
 
 from . import paths
 
 
+class Rule(BaseModel):
+    """How numbers computed again must agree with the stored ones, and why no more of them is determined.
+
+    Each within ``atol + rtol |stored|``. With ``standard_errors`` their means over a column of the table (the splits,
+    say) within so many standard errors of the stored mean more. A ``timing`` belongs to the machine: it must only be
+    there.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    rtol: float = 0.0
+    atol: float = 0.0
+    standard_errors: float | None = None
+    over: str = "split"
+    timing: bool = False
+    because: str = ""
+
+    @property
+    def words(self) -> str:
+        """What is compared, for tables and records."""
+        if self.timing:
+            return "timing, not compared"
+        if self.standard_errors is not None:
+            return f"means over {self.over}s within {self.standard_errors:g} standard errors"
+        return f"each within {self.rtol:g} relative, {self.atol:g} absolute"
+
+
 @dataclass(frozen=True)
 class Comparison:
-    """How two results of a unit compare: over how many rows, by how much they differ at most, and where."""
+    """How two results of a unit compare: over how many rows, and where they are furthest from what is allowed."""
 
     name: str
     rows: int
@@ -25,33 +53,29 @@ class Comparison:
     ok: bool
     #: How many numbers differ by more than is allowed.
     outside: int = 0
+    #: Method and metric of the largest difference.
+    metric: str = ""
 
 
 @dataclass(frozen=True)
 class Tolerances:
-    """``(rtol, atol)`` by patterns of ``METRIC`` or ``METHOD: METRIC``, the first that fits, and for all others.
+    """Rules by patterns of ``METRIC`` or ``METHOD: METRIC``, of which the first that fits counts."""
 
-    Of the patterns in ``means`` the means over splits are compared: where rounding decides in each split.
-    """
+    patterns: tuple[tuple[str, Rule], ...]
+    others: Rule
 
-    patterns: tuple[tuple[str, float, float], ...]
-    others: tuple[float, float]
-    means: tuple[str, ...] = ()
+    def of(self, metric: str, method: str = "") -> Rule:
+        """The rule for one metric of one method."""
+        names = metric, f"{method}: {metric}"
+        return next(
+            (rule for pattern, rule in self.patterns if any(fnmatchcase(n, pattern) for n in names)), self.others
+        )
 
-    def of(self, metric: str, method: str = "") -> tuple[float, float]:
-        """``(rtol, atol)`` of one metric of one method."""
-        for pattern, *allowed in self.patterns:
-            if _fits(metric, method, pattern):
-                return tuple(allowed)
-        return self.others
-
-    def by_mean(self, metric: str, method: str = "") -> bool:
-        """Whether its means over splits are compared."""
-        return any(_fits(metric, method, pattern) for pattern in self.means)
-
-
-def _fits(metric: str, method: str, pattern: str) -> bool:
-    return fnmatchcase(metric, pattern) or fnmatchcase(f"{method}: {metric}", pattern)
+    def own(self, rows: pd.DataFrame) -> list[str]:
+        """What is compared instead of each number to the last digits, of the rows of one unit; for its record."""
+        pairs = rows[["metric", "method"]].drop_duplicates().itertuples(index=False)
+        rules = {rule for pair in pairs if not (rule := self.of(*pair)).timing and rule != self.others}
+        return sorted(rule.words for rule in rules)
 
 
 def compare(
@@ -77,24 +101,39 @@ def compare(
     if not (both["_merge"] == "both").all():
         row = both.loc[both["_merge"] != "both", key].iloc[0].to_dict()
         return Comparison(name, len(both), np.inf, np.inf, f"only one of the two has {row}", False)
-    averaged = [allowed.by_mean(*pair) for pair in zip(both["metric"], both["method"], strict=True)]
-    if any(averaged):
-        values = ["value_old", "value_new"]
-        splits = both[averaged].groupby([column for column in key if column != "split"], sort=False)[values]
-        both.loc[averaged, values] = splits.transform(lambda column: column.mean(skipna=False))
+
+    rules = [allowed.of(*pair) for pair in zip(both["metric"], both["method"], strict=True)]
+    both["noise"] = 0.0
+    for rule in {rule for rule in rules if rule.standard_errors is not None}:
+        _averaged(both, np.array([one == rule for one in rules]), key, rule)
     old, new = both["value_old"].to_numpy(), both["value_new"].to_numpy()
-    same = (old == new) | (np.isnan(old) & np.isnan(new))
+    rtol, atol = np.array([(rule.rtol, rule.atol) for rule in rules]).T
+    allowance = both["noise"].to_numpy() + atol + rtol * np.abs(old)
+    timing = np.array([rule.timing for rule in rules])
+    same = (old == new) | (np.isnan(old) & np.isnan(new)) | (timing & np.isfinite(old) & np.isfinite(new))
     with np.errstate(invalid="ignore", divide="ignore"):
         difference = np.where(same, 0.0, np.abs(new - old))
         relative = np.where(same, 0.0, difference / np.abs(old))
-        rtol, atol = np.array([allowed.of(*pair) for pair in zip(both["metric"], both["method"], strict=True)]).T
-        ok = same | (difference <= atol + rtol * np.abs(old))  # a NaN on one side only compares as False
-    difference, relative = np.nan_to_num(difference, nan=np.inf), np.nan_to_num(relative, nan=np.inf)
-    worst = int(np.lexsort((difference, ~ok))[-1])  # the largest that does not agree, if there is one
-    where = " ".join(filter(None, both[key].iloc[worst])) if difference[worst] > 0 else ""
+        ok = same | (difference <= allowance)  # a NaN on one side only compares as False
+        excess = np.where(same, 0.0, difference / allowance)
+    difference, relative, excess = (np.nan_to_num(x, nan=np.inf, posinf=np.inf) for x in (difference, relative, excess))
+    worst = int(np.lexsort((difference, excess))[-1])
+    if difference[worst] == 0.0:
+        return Comparison(name, len(both), 0.0, 0.0, "", True)
+    row = both.iloc[worst]
     return Comparison(
-        name, len(both), float(difference.max()), float(relative.max()), where, bool(ok.all()), int((~ok).sum(axis=0))
-    )
+        name, len(both), float(difference[worst]), float(relative[worst]), " ".join(filter(None, row[key])),
+        bool(ok.all()), int((~ok).sum(axis=0)), f"{row['method']}: {row['metric']}",
+    )  # fmt: skip
+
+
+def _averaged(both: pd.DataFrame, chosen: np.ndarray, key: Sequence[str], rule: Rule) -> None:
+    """Put means in the place of the chosen values, and beside them how far the stored mean may be off by chance."""
+    values = ["value_old", "value_new"]
+    groups = both[chosen].groupby([column for column in key if column != rule.over], sort=False, dropna=False)
+    error = groups["value_old"].transform(lambda column: column.sem(skipna=False)).fillna(0.0)  # 0 where one is alone
+    both.loc[chosen, values] = groups[values].transform(lambda column: column.mean(skipna=False))
+    both.loc[chosen, "noise"] = rule.standard_errors * error
 
 
 def _worded(rows: pd.DataFrame, key: list[str]) -> pd.DataFrame:
@@ -111,19 +150,15 @@ def _worded(rows: pd.DataFrame, key: list[str]) -> pd.DataFrame:
 
 
 def tolerances(experiment_id: str) -> Tolerances:
-    """Tolerances within which a unit computed again must agree (``data/tolerances.yml``)."""
+    """Rules by which a unit computed again must agree (``data/tolerances.yml``, ``recheck``)."""
     path = paths.data("tolerances.yml")
     try:
-        rules = yaml.load(path.read_text(encoding="utf-8"), Loader=yaml.CSafeLoader)["recheck"]
-        patterns = [*rules["experiments"].get(experiment_id, {}).items(), *rules["metrics"].items()]
-        means = tuple(name for name, rule in patterns if rule.get("mean", False))
-        return Tolerances(tuple((name, *_pair(rule)) for name, rule in patterns), _pair(rules), means)
-    except (OSError, yaml.YAMLError, KeyError, TypeError, ValueError, AttributeError) as error:
+        given = yaml.load(path.read_text(encoding="utf-8"), Loader=yaml.CSafeLoader)["recheck"]
+        patterns = {**given["experiments"].get(experiment_id, {}), **given["metrics"]}
+        rules = tuple((pattern, Rule(**rule)) for pattern, rule in patterns.items())
+        return Tolerances(rules, Rule(rtol=given["rtol"], atol=given["atol"]))
+    except (OSError, yaml.YAMLError, KeyError, TypeError, ValidationError) as error:
         raise ResultError(
             f"{path} must hold 'recheck' with rtol, atol, 'metrics' and 'experiments', whose patterns of metrics have "
-            f"such pairs, perhaps with 'mean', but reading it gave {error!r}. Correct it."
+            f"{', '.join(Rule.model_fields)}, but reading it gave {error!r}. Correct it."
         ) from error
-
-
-def _pair(rule: Mapping) -> tuple[float, float]:
-    return float(rule["rtol"]), float(rule["atol"])

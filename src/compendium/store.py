@@ -20,10 +20,11 @@ import pandas as pd
 
 from evenspan.core.errors import RegistryError, ResultError
 
-from . import paths, processes, provenance, records
+from . import paths, processes, provenance, recheck, records
 from .catalogue import Experiment, experiment, task_id
 
-#: What the record of a unit has, beside its ``versions`` and that it was ``computed_again``; and what that has.
+#: What the record of a unit has, beside its ``versions``, that it was ``computed_again`` and what then is ``compared``
+#: where not each number is determined; and what the second has.
 FIELDS = frozenset(
     ("parameters", "seed", "command", "data", "columns", "rows", "sha256", "finished", "seconds", "peak_memory_mib")
 ) | {"environment"}
@@ -131,6 +132,8 @@ def store(
         "seconds": round(seconds, 3),
         "peak_memory_mib": records.peak_memory(),
     }
+    if own := recheck.tolerances(entry.id).own(frame):
+        unit["compared"] = own
     with _opened(path, entry.id) as (record, kept):
         for lost in kept.keys() - record["units"].keys():  # no record vouches for them
             del kept[lost]
@@ -239,7 +242,7 @@ def _units(path: Path, described: bytes, table: bytes) -> Mapping[str, Unit]:
 def _unfit(unit: Mapping, rows: list, environments: Mapping) -> str:
     """Why a record of a unit cannot be believed; an environment is named by its digest. Nothing if it can be."""
     again = unit.get("computed_again", dict.fromkeys(AGAIN) | {"environment": unit.get("environment")})
-    if {*unit} - {"versions", "computed_again"} != FIELDS or {*again} - {"disagreed"} != AGAIN:
+    if {*unit} - {"versions", "computed_again", "compared"} != FIELDS or {*again} - {"disagreed"} != AGAIN:
         return "was altered: its record has not the fields that it needs"
     if unit["rows"] != len(rows) or not {*_extra(rows)} <= {*unit["columns"]}:
         return "was altered: its record states other rows or columns"

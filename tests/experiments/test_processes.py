@@ -12,6 +12,7 @@ import pytest
 
 from compendium import processes, records, states
 
+pytestmark = pytest.mark.machine
 RUN = ["run", "toy-table", "--profile", "full", "--jobs", "2"]
 HANGS = {"FAKE_HANG": "k2 Fair PCA"}
 
