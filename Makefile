@@ -74,10 +74,9 @@ else
 	$(BIN)/python -m compendium verify --part $(PART) --seconds $(SECONDS_EACH) --jobs $(JOBS)
 endif
 
-# Every theorem, data set, notebook and page; with ALL=1 each rule on further cases as well, as before a release. Then
-# what the property tests counted goes to data/outcomes, for the page "How it fails"; python -m compendium ledger seals it.
+# Every theorem, data set, notebook and page; with ALL=1 each rule on further cases as well, as before a release.
 test: env
-	$(THREADS) $(BIN)/python -m pytest -n $(JOBS) --dist worksteal $(if $(ALL),--exhaustive --outcomes data/outcomes)
+	$(THREADS) $(BIN)/python -m pytest -n $(JOBS) --dist worksteal $(if $(ALL),--exhaustive)
 
 serve: env
 	@test -f _build/html/index.html || { echo "There is no book yet: run 'make book' first."; exit 1; }
