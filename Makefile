@@ -74,8 +74,8 @@ else
 	$(BIN)/python -m compendium verify --part $(PART) --seconds $(SECONDS_EACH) --jobs $(JOBS)
 endif
 
-# Every theorem, data set, notebook and page; with ALL=1 each rule on further cases as well, as before a release. Then
-# what the property tests counted goes to data/outcomes, for the page "How it fails"; python -m compendium ledger seals it.
+# Every theorem, data set, notebook and page; with ALL=1 each rule on further cases as well, as before a release;
+# with MACHINE=1 only what needs more than Python and the packages.
 test: env
 	$(THREADS) $(BIN)/python -m pytest -n $(JOBS) --dist worksteal $(if $(ALL),--exhaustive) $(if $(MACHINE),--machine)
 

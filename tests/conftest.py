@@ -118,16 +118,9 @@ NEEDS = {"absent", "raw"}
 def pytest_addoption(parser):
     parser.addoption("--exhaustive", action="store_true", help="also the tests that repeat a rule on further cases")
     parser.addoption("--machine", action="store_true", help="only the tests that need more than Python and the packages")
-    counted = "write what the property tests counted to this folder"
-    # Absolute: tests work in folders of their own.
-    parser.addoption("--outcomes", metavar="FOLDER", type=os.path.abspath, help=counted)
 
 
 def pytest_configure(config):
-    if config.getoption("outcomes") and not config.getoption("exhaustive"):
-        raise pytest.UsageError(
-            "--outcomes was given without --exhaustive: what few draws show is not kept. Give both."
-        )
     hypothesis.settings.load_profile("exhaustive" if config.getoption("exhaustive") else "default")
 
 

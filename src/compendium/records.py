@@ -27,8 +27,6 @@ from . import processes
 from .paths import root
 
 TIDY = ("dataset", "method", "k", "split", "protocol", "metric", "value")
-#: Of two runs of one unit, equal results may differ in these fields of their records and in no other.
-VARYING = frozenset({"environment", "finished", "peak_memory_mib", "seconds"})
 
 
 def commit() -> tuple[str, bool | None]:

@@ -3,8 +3,6 @@
 import io
 import os
 import pickle
-import subprocess
-import sys
 import tracemalloc
 import zipfile
 
@@ -218,48 +216,3 @@ def test_a_full_disk_leaves_the_old_file_and_nothing_else(step, tmp_path, monkey
             GroupMoments.from_data(X + 1, GROUPS).save(path)
     assert path.read_bytes() == before
     assert os.listdir(tmp_path) == ["m.npz"]
-
-
-KILLED = """
-import os, random, resource, signal, sys, time
-import numpy as np
-from evenspan.core import files
-from evenspan.core.errors import ResultError
-
-path, rng = sys.argv[1], random.Random(0)
-contents = [{"a": np.full(200_000, float(i)), "version": np.array(i)} for i in range(2)]
-files.write(path, contents[0])
-left = 0
-for _ in range(int(sys.argv[2])):
-    child = os.fork()
-    if child == 0:
-        while True:
-            for content in contents:
-                files.write(path, content, compressed=False)
-    time.sleep(rng.uniform(0.002, 0.03))
-    os.kill(child, signal.SIGKILL)
-    os.waitpid(child, 0)
-    found = files.read(path, "whole", "")
-    assert (found["a"] == float(found["version"])).all() and found["a"].size == 200_000
-    left += len(os.listdir(os.path.dirname(path))) - 1
-print(left)
-resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))
-try:
-    files.write(path, contents[1], compressed=False)
-except ResultError as error:
-    print(error)
-assert files.read(path, "whole", "")["a"].size == 200_000
-assert os.listdir(os.path.dirname(path)) == [os.path.basename(path)], os.listdir(os.path.dirname(path))
-"""
-
-
-def test_killed_at_any_moment_the_old_or_the_new_file_is_there(tmp_path, request):
-    """Children that write without end are killed; then a file grows beyond what the process may write."""
-    times = 500 if request.config.getoption("exhaustive") else 40
-    done = subprocess.run(
-        [sys.executable, "-c", KILLED, str(tmp_path / "m.npz"), str(times)], capture_output=True, text=True, timeout=300
-    )
-    assert done.returncode == 0, done.stderr
-    left, refused = done.stdout.splitlines()
-    assert int(left) > 0, "no child was killed while it wrote: the next writing had nothing to remove"
-    assert "m.npz cannot be written (File too large)" in refused

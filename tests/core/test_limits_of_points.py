@@ -5,7 +5,6 @@ import pytest
 from scipy import sparse
 
 from evenspan import (
-    INLP,
     RLACE,
     FairKernelKMeans,
     FairKernelPCA,
@@ -14,7 +13,6 @@ from evenspan import (
     MMDFairPCA,
     StreamingFairPCA,
 )
-from evenspan.clustering.base_kernels import center_and_normalise
 from evenspan.core import limits
 from evenspan.core.errors import DataError, FairError, FeatureTypeError, LimitError
 
@@ -41,21 +39,6 @@ def test_a_stream_far_from_zero_knows_its_variance(far, dtype, rtol):
 
 
 @pytest.mark.filterwarnings("ignore::evenspan.core.errors.SurplusComponentsWarning")
-@pytest.mark.parametrize("exponent", [-250, -134, 130, 250])
-@pytest.mark.parametrize("options", [{}, {"center": "group"}, {"block_size": 25}])
-def test_a_stream_of_any_size_has_the_same_components(options, exponent):
-    s = draw(counts=(60, 40))
-    X = np.outer(s.X[:, 0], s.X[0]) - 1e8 if "center" in options else s.X  # of rank one but for rounding
-    plain, found = (
-        StreamingFairPCA(2, 1, n_blocks=4, **options).fit(X * factor, sensitive_features=s.groups)
-        for factor in (1.0, 2.0**exponent)
-    )
-    np.testing.assert_array_equal(found.components_, plain.components_)
-    np.testing.assert_array_equal(found.explained_variance_, plain.explained_variance_ * 4.0**exponent)
-    assert found.residual_ == plain.residual_
-
-
-@pytest.mark.filterwarnings("ignore::evenspan.core.errors.SurplusComponentsWarning")
 def test_a_block_far_from_the_running_mean_has_no_negative_variance():
     s = draw(counts=(16, 6))
     X = s.X.copy()
@@ -64,12 +47,6 @@ def test_a_block_far_from_the_running_mean_has_no_negative_variance():
         rows = np.random.default_rng(order).permutation(len(X))
         model = StreamingFairPCA(1, 1, n_blocks=2, block_size=7).fit(X[rows], sensitive_features=s.groups[rows])
         assert model.certificate_.dual >= model.certificate_.primal
-
-
-def test_squares_of_rows_that_overflow_are_named():
-    s = draw(counts=(60, 40))
-    with pytest.raises(DataError, match="products of the rows overflow float64"):
-        StreamingFairPCA(1, 1, n_blocks=2).fit((s.X - 1e8) * 2.0**488, sensitive_features=s.groups)
 
 
 @pytest.mark.parametrize("name", ["StreamingFairPCA", "FairMultipleKernelKMeans", "KernelKMeans"])
@@ -81,20 +58,12 @@ def test_both_infinities_are_named(name):
         fit(make(name), X, s.groups)
 
 
-def test_kernels_at_the_end_of_the_numbers_are_refused():
-    with pytest.raises(DataError, match="has NaN or infinite values"):
-        center_and_normalise(np.diag([1.6e308, 1.6e308]))  # of which each fits, and twice each does not
-    with pytest.raises(DataError, match="no value above 3e-310; needed are some above 1e-292"):
-        center_and_normalise(np.diag([3e-310, 2e-310, 1e-310]))
-
-
 @pytest.mark.filterwarnings("ignore::evenspan.representation.mmd_fair_pca.UnmetToleranceWarning")
-@pytest.mark.parametrize("exponent", [14, 56, 97])
-def test_a_bandwidth_at_which_the_kernel_has_no_digits_is_refused(exponent):
-    s = draw(counts=(60, 40))
+def test_a_bandwidth_at_which_the_kernel_has_no_digits_is_refused():
+    s, far = draw(counts=(60, 40)), 1e4
     with pytest.raises(DataError, match=r"bandwidths from the mean .* needed are at most 10000. Rescale"):
-        MMDFairPCA(2, bandwidth=1.0).fit(s.X * 2.0**exponent, sensitive_features=s.groups)
-    scaled = make("MMDFairPCA", bandwidth=2.0**exponent).fit(s.X * 2.0**exponent, sensitive_features=s.groups)
+        MMDFairPCA(2, bandwidth=1.0).fit(far * s.X, sensitive_features=s.groups)
+    scaled = make("MMDFairPCA", bandwidth=far).fit(far * s.X, sensitive_features=s.groups)
     plain = make("MMDFairPCA", bandwidth=1.0).fit(s.X, sensitive_features=s.groups)
     np.testing.assert_allclose(scaled.components_, plain.components_, atol=1e-9)
 
@@ -120,19 +89,8 @@ def test_swaps_of_clusters_of_one_point_end(kernel, dtype, spare):
     assert model.n_swaps_ <= 12 * 12
 
 
-def test_features_without_measure_are_refused_by_the_classifiers():
-    s = draw(counts=(60, 40))
-    with pytest.raises(DataError, match=r"root mean square .*e\+8.*Standardise"):
-        INLP(2).fit(1e80 * s.X, sensitive_features=s.groups)
-    with pytest.raises(DataError, match=r"root mean square 0; .* 1e-150 to 1e"):
-        INLP(2).fit(1e-320 * s.X, sensitive_features=s.groups)  # of which liblinear makes no end either
-    assert INLP(2, max_iter=1).fit(1e50 * s.X, sensitive_features=s.groups).n_iter_ == 1
-
-
 @pytest.mark.parametrize("name", ["INLP", "RLACE", "MMDFairPCA", "FairKernelPCA", "KernelKMeans", "FairKernelKMeans"])
-@pytest.mark.parametrize(
-    ("entry", "error"), [(10**400, DataError), ("twelve", FeatureTypeError), (np.nan, DataError), (np.inf, DataError)]
-)
+@pytest.mark.parametrize(("entry", "error"), [("twelve", FeatureTypeError), (np.nan, DataError), (np.inf, DataError)])
 def test_entries_that_are_no_numbers_are_named(name, entry, error):
     X = np.arange(60.0).reshape(20, 3).astype(object)
     X[4, 1] = entry

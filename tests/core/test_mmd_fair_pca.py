@@ -228,7 +228,5 @@ def test_what_is_refused_is_said():
         fitted(groups=["a"] * len(X))
     with pytest.raises(DataError, match="all rows of X are equal"):
         fitted(2, np.ones_like(X))
-    with pytest.raises(DataError, match="squares of their differences vanish"):
-        fitted(2, 1e-147 + 1e-160 * X)
     with pytest.raises(ConfigurationError, match="needs the points"):
         MMDFairPCA(2).fit_moments(GroupMoments.from_data(X, GROUPS))

@@ -57,11 +57,10 @@ def test_bases_stay_orthonormal_with_huge_steps():
 
 
 @pytest.mark.parametrize("retraction", ["qr", "polar"])
-@pytest.mark.parametrize("length", [1e12, 1e15])
-def test_a_step_far_longer_than_the_basis_leaves_orthonormal_rows(length, retraction):
+def test_a_step_far_longer_than_the_basis_leaves_orthonormal_rows(retraction):
     for seed in range(10):
         W = np.eye(5)[None, :3].copy()
-        W[0, :, 3:] = length * np.random.default_rng(seed).normal(size=(3, 2))
+        W[0, :, 3:] = 1e12 * np.random.default_rng(seed).normal(size=(3, 2))
         _orthonormalise(W, retraction, out=(V := np.empty_like(W)))
         np.testing.assert_allclose(V[0] @ V[0].T, np.eye(3), atol=1e-10)
 

@@ -322,15 +322,10 @@ def test_text_and_categories_are_one_type(tmp_path):
     assert GroupMoments.from_batches(ParquetStream(tmp_path, "g")).counts.tolist() == [6, 3]
 
 
-@pytest.mark.parametrize("how", ["grown", "other rows", "gone"])
-def test_a_file_that_changes_between_passes_is_told(how, file, table):
+def test_a_file_that_changes_between_passes_is_told(file, table):
     stream = ParquetStream(file, "colour")
     GroupMoments.from_batches(stream)
-    if how == "gone":
-        file.unlink()
-    else:
-        rows = {"grown": table.slice(0, 370), "other rows": table.take(list(range(379, -1, -1)))}[how]
-        parquet.write_table(rows, file, row_group_size=70)
+    parquet.write_table(table.take(list(range(379, -1, -1))), file, row_group_size=70)
     with pytest.raises(DataError, match=r"sample\.parquet was written to while it was in use"):
         GroupMoments.from_batches(stream)
 

@@ -73,7 +73,6 @@ def test_a_run_computes_every_unit_once_and_records_what_it_was_made_from(finish
     assert not any(name.startswith(("evenspan/auditing", "compendium/store")) for name in record["code"])
     assert record["seconds"] >= 0
     assert record["peak_memory_mib"] > 20
-    assert set(record) >= records.VARYING
 
 
 def test_confirming_a_unit_leaves_rows_that_no_record_describes(finished, tmp_path):
@@ -338,7 +337,7 @@ def alive(pid: int) -> bool:
         return False
 
 
-def test_a_run_ended_again_and_again_ends_with_the_same_bytes(finished, run_toy):
+def test_a_killed_run_continues_and_ends_with_the_same_bytes(finished, run_toy):
     whole, described = contents(finished, "*.csv"), units()
 
     def done() -> dict[str, dict]:
@@ -346,27 +345,16 @@ def test_a_run_ended_again_and_again_ends_with_the_same_bytes(finished, run_toy)
 
     for path in finished.glob("*"):
         path.unlink()
-    for ending, enough in ((signal.SIGKILL, 1), (signal.SIGINT, 3), (signal.SIGTERM, 4)):
-        before = done()
-        # Units of one length end together, so that one is ended while it is stored. The last one never ends by itself.
-        process = start(jobs=2, seconds=0.1, hangs="k2 Fair PCA-S (0.5)")
-        until(lambda: len(done()) >= enough)  # noqa: B023 - used within this turn only
-        process.send_signal(ending)
-        assert process.wait(timeout=120) != 0
-        # What was finished before is kept as it was.
-        assert before.items() <= done().items()
+    # The last unit never ends by itself.
+    process = start(jobs=2, seconds=0.1, hangs="k2 Fair PCA-S (0.5)")
+    until(lambda: len(done()) >= 2)
+    process.kill()
+    process.wait(timeout=120)
     half = done()
-    assert 4 <= len(half) < len(NAMES)
+    assert 2 <= len(half) < len(NAMES)
     assert len(run_toy()[0]) == len(NAMES) - len(half)
     assert half.items() <= done().items()
     assert (contents(finished, "*.csv"), units()) == (whole, described)
-
-
-def test_ctrl_c_while_a_worker_is_forked_is_not_lost(results):
-    """Python reports what is raised in the hooks around a fork, and goes on."""
-    hook = "import os, signal; os.register_at_fork(before=lambda: os.kill(os.getpid(), signal.SIGINT))"
-    assert start(jobs=1, first=hook).wait(timeout=120) == -signal.SIGINT
-    assert not store.read_records("toy-table")
 
 
 def test_workers_end_with_a_killed_parent(results):

@@ -66,7 +66,7 @@ def _late(*_: object) -> None:
 
 
 def _below(folder: Path) -> Callable:
-    """Refuse to change a file that is not below the folder. It tells mistakes, not intent: see *How it fails*."""
+    """Refuse to change a file that is not below the folder. It tells mistakes, not intent."""
     allowed = (f"{folder}/", "/dev/")
 
     def look(event: str, given: tuple) -> None:
