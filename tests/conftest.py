@@ -117,7 +117,9 @@ NEEDS = {"absent", "raw"}
 
 def pytest_addoption(parser):
     parser.addoption("--exhaustive", action="store_true", help="also the tests that repeat a rule on further cases")
-    parser.addoption("--machine", action="store_true", help="only the tests that need more than Python and the packages")
+    parser.addoption(
+        "--machine", action="store_true", help="only the tests that need more than Python and the packages"
+    )
 
 
 def pytest_configure(config):

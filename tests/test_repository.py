@@ -48,24 +48,30 @@ def name_of(requirement: str) -> str:
     return re.match(r"[A-Za-z0-9_.-]+", requirement).group().lower().replace("_", "-")
 
 
+def requirements() -> set[str]:
+    """Every requirement of the package and of its extras, but for those of a cluster."""
+    extras = PROJECT["optional-dependencies"]
+    return {*PROJECT["dependencies"], *(one for extra in extras if extra != "cluster" for one in extras[extra])}
+
+
 def test_environment_file_agrees_with_the_package():
     environment = yaml.safe_load((ROOT / "environment.yml").read_text(encoding="utf-8"))
     assert environment["name"] == PROJECT["name"]
-    plain = [entry for entry in environment["dependencies"] if isinstance(entry, str)]
-    (pip,) = [entry["pip"] for entry in environment["dependencies"] if isinstance(entry, dict)]
-    (python,) = [entry.removeprefix("python=") for entry in plain if entry.startswith("python=")]
-    assert PROJECT["requires-python"] == f">={python}"
-    (package,) = pip
+    python, *channel, last = environment["dependencies"]
+    assert channel[:2] == ["pip", "make"]
+    assert PROJECT["requires-python"] == python.replace("python=", ">=")
+    large = ["cvxpy", "jupyter-book", "matplotlib", "numpy", "pandas", "papermill", "scikit-learn", "scipy"]
+    assert [name_of(one) for one in channel[2:]] == large
+    assert set(channel[2:]) <= requirements()  # with their bounds, letter by letter
+    (package,) = last["pip"]
     extras = set(re.fullmatch(r"-e \.\[([a-z,]+)\]", package).group(1).split(","))
     assert extras == set(PROJECT["optional-dependencies"]) - {"cluster"}
 
 
 def test_lock_agrees_with_the_package():
     pinned = pins()
-    extras = PROJECT["optional-dependencies"]
-    wanted = PROJECT["dependencies"] + [r for extra, names in extras.items() if extra != "cluster" for r in names]
-    assert {name_of(requirement) for requirement in wanted} <= set(pinned)
-    assert not {name_of(requirement) for requirement in extras["cluster"]} & set(pinned)
+    assert {name_of(requirement) for requirement in requirements()} <= set(pinned)
+    assert not {name_of(requirement) for requirement in PROJECT["optional-dependencies"]["cluster"]} & set(pinned)
 
 
 @pytest.mark.parametrize("name", ["requirements.lock", "benchmarks/rivals/requirements.lock"])

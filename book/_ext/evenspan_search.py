@@ -124,10 +124,11 @@ def _tables(env):
 
 
 def _frozen(builder):
-    """The index with the places; a page by its number."""
+    """The index with the places on pages that the book has; a page by its number."""
     frozen = _freeze(builder)
     numbers = {page: number for number, page in enumerate(frozen["docnames"])}
-    frozen["places"] = [[label, numbers[page], *rest] for label, page, *rest in _places(builder.env)]
+    places = _places(builder.env)
+    frozen["places"] = [[label, numbers[page], *rest] for label, page, *rest in places if page in numbers]
     return frozen
 
 

@@ -1,8 +1,10 @@
 """The workflow and the pages: parsed, complete, and consistent with the list of experiments."""
 
 import importlib.util
+import shutil
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 import yaml
@@ -60,7 +62,42 @@ def test_page_that_does_not_exist_is_named(tmp_path):
     (tmp_path / "stage").mkdir()
     (tmp_path / "stage" / "index.md").write_text("# Title\n", encoding="utf-8")
     with pytest.raises(ExecutionError, match="do not exist: gone/away"):
-        stage._check_toc(tmp_path / "stage", toc)
+        stage._copy_toc(toc, tmp_path / "stage")
+
+
+CHAPTER = """---
+kernelspec: {name: python3, display_name: Python 3}
+---
+# Two sums
+
+As {cite:t}`kleindessner2023` say, $a + b = c$.
+
+```{code-cell} python
+print(sum([20, 22]))
+```
+"""
+
+
+@pytest.mark.slow
+def test_jupyter_books_own_command_builds_executed_pages(tmp_path):
+    pages = tmp_path / "_build" / "stage"
+    (tmp_path / "book").symlink_to(ROOT / "book")
+    shutil.copyfile(ROOT / "_config.yml", tmp_path / "_config.yml")
+    shutil.copytree(ROOT / "book" / "_static", pages / "_static")
+    shutil.copyfile(ROOT / "book" / "references.bib", pages / "references.bib")
+    index = "# A small book\n\nIt has [a chapter](sums.ipynb).\n\n```{bibliography}\n```\n"
+    (pages / "index.md").write_text(index, encoding="utf-8")
+    (tmp_path / "sums.md").write_text(CHAPTER, encoding="utf-8")
+    execute.execute(tmp_path / "sums.md", pages / "sums.ipynb", {})
+    toc = tmp_path / "_toc.yml"
+    toc.write_text("format: jb-book\nroot: index\nchapters: [{file: sums}]\n", encoding="utf-8")
+    stage._copy_toc(toc, pages)
+    command = [Path(sys.executable).with_name("jupyter-book"), "build", "-W", "--keep-going", pages]
+    run = subprocess.run(command, capture_output=True, text=True)
+    assert run.returncode == 0, run.stdout + run.stderr
+    page = (tmp_path / "_build" / "html" / "sums.html").read_text(encoding="utf-8")
+    assert "<span></span>42" in page
+    assert "Kleindessner" in page
 
 
 @pytest.mark.parametrize("page", sorted((ROOT / "book").rglob("*.md")), ids=lambda p: p.relative_to(ROOT).as_posix())

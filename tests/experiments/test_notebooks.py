@@ -1,11 +1,18 @@
 """Every notebook once with a setting that no page shows: it gives a result of its own, and no verdicts."""
 
+import os
+import re
+import subprocess
+import sys
 from contextlib import contextmanager
+from pathlib import Path
 
 import distributed
+import nbformat
 import pandas as pd
 import pytest
 
+from compendium import paths
 from compendium.catalogue import catalogue, experiment
 from compendium.papers.lee2023 import scale
 from compendium.protocol import cells
@@ -115,3 +122,27 @@ def test_an_impossible_setting_is_told(name, setting, said):
     entry = experiment(name)
     with pytest.raises(FairError, match=said):
         cells(entry, entry.complete(setting))
+
+
+#: One quick notebook of each paper.
+QUICK = ["kleindessner2023/illustration", "lee2023/table", "rathore2025/tables", "vu2022/tables", "zhou2024/tradeoff"]
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("name", QUICK)
+def test_plain_papermill_gives_the_stored_numbers(name, tmp_path):
+    """As a reader runs it: any number of threads, and the routines that OpenBLAS chooses for the processor."""
+    chosen = re.compile("OPENBLAS_CORETYPE|MPLBACKEND|.*_(NUM|MAXIMUM)_THREADS")
+    environment = {key: value for key, value in os.environ.items() if not chosen.fullmatch(key)}
+    command = [Path(sys.executable).with_name("papermill"), "--no-progress-bar", f"notebooks/{name}.ipynb"]
+    run = subprocess.run(
+        [*command, tmp_path / "out.ipynb"], cwd=paths.root(), env=environment, capture_output=True, text=True
+    )
+    assert run.returncode == 0, run.stderr
+    code = [cell for cell in nbformat.read(tmp_path / "out.ipynb", as_version=4).cells if cell.cell_type == "code"]
+    outputs = [output for cell in code for output in cell.outputs]
+    assert not [output for output in outputs if output.get("name") == "stderr"]
+    shown = [output.data.get("text/plain", "") for output in outputs if "data" in output]
+    (said,) = [text for text in shown if text.startswith("This build computed")]
+    assert re.match("This build computed [1-9]", said)
+    assert "DIFFER" not in said

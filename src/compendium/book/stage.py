@@ -118,7 +118,7 @@ def stage() -> bool:
     for page in api.pages():
         _write(target / api.FOLDER / f"{page}.md", api.markdown(page, places))
     _write_ledger(target)
-    _check_toc(target, root / "_toc.yml")
+    _copy_toc(root / "_toc.yml", target)
     return _settle(target, paths.build("stage"))
 
 
@@ -245,7 +245,8 @@ def _write_ledger(target: Path) -> None:
     ledger_links.check(pages["ledger.md"], target)
 
 
-def _check_toc(target: Path, toc: Path) -> None:
+def _copy_toc(toc: Path, target: Path) -> None:
+    """The table of contents, where Jupyter Book's own command looks for it; every page that it names must be there."""
     present = {
         p.relative_to(target).with_suffix("").as_posix()
         for p in target.rglob("*")
@@ -255,6 +256,7 @@ def _check_toc(target: Path, toc: Path) -> None:
         raise ExecutionError(
             f"_toc.yml names pages that do not exist: {', '.join(missing)}. Write them or take them out."
         )
+    _copy(toc, target / toc.name)
 
 
 def _copy_tree(source: Path, target: Path, *patterns: str) -> None:
