@@ -17,9 +17,9 @@ from . import paths
 class Rule(BaseModel):
     """How numbers computed again must agree with the stored ones, and why no more of them is determined.
 
-    Each within ``atol + rtol |stored|``. With ``standard_errors`` their means over a column of the table (the splits,
-    say) within so many standard errors of the stored mean more. A ``timing`` belongs to the machine: it must only be
-    there.
+    Each within ``atol + rtol |stored|``. With ``standard_errors`` the means over a column of the table (such as splits)
+    within so many standard errors of the stored mean more, and of the mean of the paired differences ``shift``: a
+    method that moves all of them alike is another one. What is not ``compared`` must only be there.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -27,15 +27,16 @@ class Rule(BaseModel):
     rtol: float = 0.0
     atol: float = 0.0
     standard_errors: float | None = None
+    shift: float = 4.0
     over: str = "split"
-    timing: bool = False
+    compared: bool = True
     because: str = ""
 
     @property
     def words(self) -> str:
         """What is compared, for tables and records."""
-        if self.timing:
-            return "timing, not compared"
+        if not self.compared:
+            return "not compared"
         if self.standard_errors is not None:
             return f"means over {self.over}s within {self.standard_errors:g} standard errors"
         return f"each within {self.rtol:g} relative, {self.atol:g} absolute"
@@ -74,7 +75,7 @@ class Tolerances:
     def own(self, rows: pd.DataFrame) -> list[str]:
         """What is compared instead of each number to the last digits, of the rows of one unit; for its record."""
         pairs = rows[["metric", "method"]].drop_duplicates().itertuples(index=False)
-        rules = {rule for pair in pairs if not (rule := self.of(*pair)).timing and rule != self.others}
+        rules = {rule for pair in pairs if (rule := self.of(*pair)) != self.others}
         return sorted(rule.words for rule in rules)
 
 
@@ -109,8 +110,8 @@ def compare(
     old, new = both["value_old"].to_numpy(), both["value_new"].to_numpy()
     rtol, atol = np.array([(rule.rtol, rule.atol) for rule in rules]).T
     allowance = both["noise"].to_numpy() + atol + rtol * np.abs(old)
-    timing = np.array([rule.timing for rule in rules])
-    same = (old == new) | (np.isnan(old) & np.isnan(new)) | (timing & np.isfinite(old) & np.isfinite(new))
+    free = np.array([not rule.compared for rule in rules])
+    same = (old == new) | (np.isnan(old) & np.isnan(new)) | (free & np.isfinite(old) & np.isfinite(new))
     with np.errstate(invalid="ignore", divide="ignore"):
         difference = np.where(same, 0.0, np.abs(new - old))
         relative = np.where(same, 0.0, difference / np.abs(old))
@@ -128,12 +129,13 @@ def compare(
 
 
 def _averaged(both: pd.DataFrame, chosen: np.ndarray, key: Sequence[str], rule: Rule) -> None:
-    """Put means in the place of the chosen values, and beside them how far the stored mean may be off by chance."""
+    """Put means in the place of the chosen values, and beside them how far they may be apart by chance."""
     values = ["value_old", "value_new"]
-    groups = both[chosen].groupby([column for column in key if column != rule.over], sort=False, dropna=False)
-    error = groups["value_old"].transform(lambda column: column.sem(skipna=False)).fillna(0.0)  # 0 where one is alone
+    rows = both[chosen].assign(paired=both["value_new"] - both["value_old"])
+    groups = rows.groupby([column for column in key if column != rule.over], sort=False)
+    error = groups[["value_old", "paired"]].transform("sem").fillna(0.0)  # of one alone there is none
     both.loc[chosen, values] = groups[values].transform(lambda column: column.mean(skipna=False))
-    both.loc[chosen, "noise"] = rule.standard_errors * error
+    both.loc[chosen, "noise"] = np.minimum(rule.standard_errors * error["value_old"], rule.shift * error["paired"])
 
 
 def _worded(rows: pd.DataFrame, key: list[str]) -> pd.DataFrame:

@@ -166,7 +166,9 @@ class GaussianPair:
         values, vectors = np.linalg.eigh(covariances)
         if (values[:, 0] < -1e-10 * values[:, -1]).any():
             raise DataError(f"a covariance has the eigenvalue {values.min():.3g}; needed are none below zero.")
-        roots = np.sqrt(np.maximum(values, 0.0))[:, :, None] * vectors.transpose(0, 2, 1)
+        # The symmetric root, which is unique. In another one would stand eigenvectors, which for equal eigenvalues are
+        # whatever the linear algebra of a processor makes of them: one seed would draw other rows on each.
+        roots = (vectors * np.sqrt(np.maximum(values, 0.0))[:, None, :]) @ vectors.transpose(0, 2, 1)
         for name, value in (("means", means), ("covariances", covariances), ("_roots", roots)):
             object.__setattr__(self, name, value)
 
