@@ -179,6 +179,7 @@ class Study:
         """Compute units now: compare them with the stored rows, or put them where nothing is stored."""
         wanted = None if isinstance(again, int | float) else set(_named(again))
         allowed = tolerances(self.entry.id)
+        peers = [frame for frame in rows.values() if frame is not None]
         for name, task in self.units.items():
             due = name in wanted if wanted is not None else self.took(task) <= again
             if self.published and not due:
@@ -195,7 +196,7 @@ class Study:
             if rows[name] is None:
                 self.fresh += _count(computed)
             else:
-                self.compared.append(compare(name, rows[name], computed, allowed, part=True))
+                self.compared.append(compare(name, rows[name], computed, allowed, part=True, peers=peers))
             if kept:
                 self.own[name] = computed
             if rows[name] is None or kept:

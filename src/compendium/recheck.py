@@ -1,6 +1,6 @@
 """A stored result against the same unit computed again: the largest difference, and whether it is allowed."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
@@ -19,7 +19,8 @@ class Rule(BaseModel):
 
     Each within ``atol + rtol |stored|``. With ``standard_errors`` the means over a column of the table (such as splits)
     within so many standard errors of the stored mean more, and of the mean of the paired differences ``shift``: a
-    method that moves all of them alike is another one. What is not ``compared`` must only be there.
+    method that moves all of them alike is another one. Where a unit has one split alone, its difference within so many
+    standard deviations of the difference of two stored splits. What is not ``compared`` must only be there.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -67,24 +68,34 @@ class Tolerances:
 
     def of(self, metric: str, method: str = "") -> Rule:
         """The rule for one metric of one method."""
-        names = metric, f"{method}: {metric}"
-        return next(
-            (rule for pattern, rule in self.patterns if any(fnmatchcase(n, pattern) for n in names)), self.others
-        )
+        return self._found(metric, method)[1]
 
-    def own(self, rows: pd.DataFrame) -> list[str]:
-        """What is compared instead of each number to the last digits, of the rows of one unit; for its record."""
+    def _found(self, metric: str, method: str) -> tuple[str, Rule]:
+        for pattern, rule in self.patterns:
+            if fnmatchcase(metric, pattern) or fnmatchcase(f"{method}: {metric}", pattern):
+                return pattern, rule
+        return "", self.others
+
+    def own(self, rows: pd.DataFrame) -> dict[str, str]:
+        """What is compared, of the rows of one unit, where not each number to its last digits; for its record."""
         pairs = rows[["metric", "method"]].drop_duplicates().itertuples(index=False)
-        rules = {rule for pair in pairs if (rule := self.of(*pair)) != self.others}
-        return sorted(rule.words for rule in rules)
+        found = dict(self._found(*pair) for pair in pairs)
+        return {pattern: found[pattern].words for pattern in sorted(found) if pattern and "seconds" not in pattern}
 
 
 def compare(
-    name: str, stored: pd.DataFrame, again: pd.DataFrame, allowed: Tolerances, *, part: bool = False
+    name: str,
+    stored: pd.DataFrame,
+    again: pd.DataFrame,
+    allowed: Tolerances,
+    *,
+    part: bool = False,
+    peers: Iterable[pd.DataFrame] = (),
 ) -> Comparison:
     """Largest difference between two results of one unit, and whether all rows agree.
 
     With ``part`` the second may lack rows, or have them without a value: what was not computed is not compared.
+    ``peers`` are the stored rows of all units, among which the other splits may be.
     """
     apart = ("value", "reason", "task")
     key = [column for column in stored.columns if column not in apart]
@@ -106,7 +117,7 @@ def compare(
     rules = [allowed.of(*pair) for pair in zip(both["metric"], both["method"], strict=True)]
     both["noise"] = 0.0
     for rule in {rule for rule in rules if rule.standard_errors is not None}:
-        _averaged(both, np.array([one == rule for one in rules]), key, rule)
+        _averaged(both, np.array([one == rule for one in rules]), key, rule, peers)
     old, new = both["value_old"].to_numpy(), both["value_new"].to_numpy()
     rtol, atol = np.array([(rule.rtol, rule.atol) for rule in rules]).T
     allowance = both["noise"].to_numpy() + atol + rtol * np.abs(old)
@@ -128,14 +139,22 @@ def compare(
     )  # fmt: skip
 
 
-def _averaged(both: pd.DataFrame, chosen: np.ndarray, key: Sequence[str], rule: Rule) -> None:
+def _averaged(
+    both: pd.DataFrame, chosen: np.ndarray, key: Sequence[str], rule: Rule, peers: Iterable[pd.DataFrame]
+) -> None:
     """Put means in the place of the chosen values, and beside them how far they may be apart by chance."""
-    values = ["value_old", "value_new"]
+    values, within = ["value_old", "value_new"], [column for column in key if column != rule.over]
     rows = both[chosen].assign(paired=both["value_new"] - both["value_old"])
-    groups = rows.groupby([column for column in key if column != rule.over], sort=False)
-    error = groups[["value_old", "paired"]].transform("sem").fillna(0.0)  # of one alone there is none
+    groups = rows.groupby(within, sort=False)
+    error = groups[["value_old", "paired"]].transform("sem")  # NaN of one alone
+    noise = np.minimum(rule.standard_errors * error["value_old"], rule.shift * error["paired"])
+    if (alone := noise.isna()).any():
+        named = {*rows.loc[alone, "metric"]}
+        others = [_worded(frame[frame["metric"].isin(named)], key) for frame in peers if {*key} <= {*frame.columns}]
+        spread = pd.concat(others or [rows.assign(value=np.nan)]).groupby(within)["value"].std().rename("spread")
+        noise = noise.mask(alone, rule.standard_errors * np.sqrt(2) * rows.join(spread, on=within)["spread"])
     both.loc[chosen, values] = groups[values].transform(lambda column: column.mean(skipna=False))
-    both.loc[chosen, "noise"] = np.minimum(rule.standard_errors * error["value_old"], rule.shift * error["paired"])
+    both.loc[chosen, "noise"] = noise.fillna(0.0)
 
 
 def _worded(rows: pd.DataFrame, key: list[str]) -> pd.DataFrame:
@@ -156,7 +175,7 @@ def tolerances(experiment_id: str) -> Tolerances:
     path = paths.data("tolerances.yml")
     try:
         given = yaml.load(path.read_text(encoding="utf-8"), Loader=yaml.CSafeLoader)["recheck"]
-        patterns = {**given["experiments"].get(experiment_id, {}), **given["metrics"]}
+        patterns = {**given["metrics"], **given["experiments"].get(experiment_id, {})}
         rules = tuple((pattern, Rule(**rule)) for pattern, rule in patterns.items())
         return Tolerances(rules, Rule(rtol=given["rtol"], atol=given["atol"]))
     except (OSError, yaml.YAMLError, KeyError, TypeError, ValidationError) as error:

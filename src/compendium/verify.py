@@ -154,11 +154,12 @@ def verify(chosen: Collection[Task], *, jobs: int | None = None, confirm: bool =
         with processes.alone(f"verify {name}"):
             failed = _again(experiment(name), wanted, folder, jobs)
             old, new, allowed = units_of(name), units_of(name, folder), tolerances(name)
+            peers = [unit.frame for unit in old.values()]
             for task in sorted(wanted, key=lambda task: task in failed):
                 if task in failed:
                     found.append(Verified(name, task, carried[name, task], None, failed[task]))
                     continue
-                one = compare(task, old[task].frame, new[task].frame, allowed)
+                one = compare(task, old[task].frame, new[task].frame, allowed, peers=peers)
                 if confirm:
                     store.confirm(name, task, new[task].path, "" if one.ok else one.where or "the rows differ")
                 found.append(Verified(name, task, carried[name, task], one))

@@ -15,9 +15,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from compendium import protocol, provenance, recheck, records, states, store
+from compendium import protocol, provenance, records, states, store
 from compendium.catalogue import experiment
-from compendium.recheck import Tolerances
 from evenspan.core.errors import ConfigurationError, ExecutionError, RegistryError, ResultError
 
 NAMES = [f"k{k}-{method}" for k in (10, 2) for method in ("pca", "fair_pca", "fair_pca_s_0.5")]
@@ -449,72 +448,3 @@ def test_a_unit_may_need_what_is_not_shipped(finished):
     rows = study.run(unit, [{"k": 5, "method": name} for name in ("PCA", "Fair PCA")])
     assert set(rows["method"]) == {"Fair PCA"}
     assert "Not shown: k5-pca (PCA needs the raw data" in study.note()
-
-
-# -- two results of one unit --------------------------------------------------------------------------------------
-
-ROW = {"dataset": "d", "method": "m", "k": 1, "split": 0, "protocol": "p", "metric": "x", "value": 1.0}
-TWO = pd.DataFrame([ROW, ROW | {"split": 1}])
-EXACTLY = Tolerances((), (0.0, 0.0))
-
-
-@pytest.mark.parametrize(
-    ("again", "rtol", "ok"),
-    [
-        (TWO.assign(value=[1.0, 1.0 + 1e-9]), 1e-6, True),
-        (TWO.assign(value=[1.0, 1.0 + 1e-9]), 1e-10, False),
-        (TWO.iloc[:1], 1.0, False),
-        (TWO.assign(d=3), 1.0, False),
-        (TWO.assign(value=[1.0, np.nan]), 1.0, False),
-    ],
-)
-def test_compare_sees_missing_rows_columns_and_numbers(again, rtol, ok):
-    assert recheck.compare("t", TWO, again, Tolerances((), (rtol, 0.0))).ok == ok
-
-
-def test_compare_allows_what_a_pattern_says_and_names_the_largest_difference():
-    by_method = Tolerances((("m: x", 10.0, 0.0),), (0.0, 0.0))
-    assert recheck.compare("t", TWO, TWO.assign(value=2.0), by_method).ok
-    assert not recheck.compare("t", TWO.assign(method="n"), TWO.assign(method="n", value=2.0), by_method).ok
-    lost = TWO.assign(value=[1.0, np.nan])
-    assert recheck.compare("t", lost, lost, EXACTLY).ok
-    timed = TWO.assign(metric=["seconds", "area"], value=[1.0, 2.0])
-    allowed = Tolerances((("sec*", 10.0, 0.0),), (1e-6, 0.0))
-    assert recheck.compare("t", timed, timed.assign(value=[5.0, 2.0]), allowed).ok
-    found = recheck.compare("t", timed, timed.assign(value=[5.0, 2.1]), allowed)
-    assert (found.ok, found.where, found.outside) == (False, "d m 1 1 p area", 1)
-    assert (found.rows, found.largest_absolute, found.largest_relative) == (2, 4.0, 4.0)
-
-
-def test_where_rounding_decides_in_every_split_their_means_are_compared():
-    allowed = Tolerances((("m: x", 0.05, 0.0),), (0.0, 0.0), ("m: x",))
-    assert recheck.compare("t", TWO, TWO.assign(value=[0.5, 1.5]), allowed).ok
-    assert not recheck.compare("t", TWO, TWO.assign(value=[0.7, 1.5]), allowed).ok
-    assert not recheck.compare("t", TWO, TWO.assign(value=[1.0, np.nan]), allowed).ok
-    two_samples = TWO.assign(protocol=["p", "q"])
-    assert not recheck.compare("t", two_samples, two_samples.assign(value=[0.5, 1.5]), allowed).ok
-    assert recheck.tolerances("vu2022-tables").by_mean("ARE", "FairPCA")
-    assert not recheck.tolerances("vu2022-tables").by_mean("ARE", "RFPCA")
-
-
-def test_a_part_computed_now_is_compared_with_what_was_read():
-    """Blanks and whole numbers come from a file in other types; an altered number or a row too many is seen."""
-    row = ROW | {"k": None}
-    stored = pd.DataFrame([row | {"weight": 2.0, "counts": np.nan}, row | {"weight": np.nan, "counts": "7", "k": 3}])
-    now = pd.DataFrame([row | {"weight": 2, "counts": ""}])
-    assert recheck.compare("t", stored, now, EXACTLY, part=True).ok
-    assert not recheck.compare("t", stored, now.assign(value=1.1), EXACTLY, part=True).ok
-    assert not recheck.compare("t", stored, now.assign(weight=3), EXACTLY, part=True).ok
-    nothing = recheck.compare("t", stored, now.assign(value=np.nan), EXACTLY, part=True)
-    assert (nothing.ok, nothing.rows) == (True, 0)
-
-
-def test_what_stands_beside_a_time_must_agree():
-    """The tolerances of a time, which no other metric of its experiment has: a recheck can fail everywhere."""
-    default = recheck.tolerances("vu2022-tables").others
-    assert recheck.tolerances("vu2022-tables").of("ARE") == default == (1e-6, 1e-9)
-    assert recheck.tolerances("lee2023-scale").of("seconds")[0] == 10.0
-    times = recheck.tolerances("rathore2025-times")
-    assert times.of("training time")[0] == 10.0
-    assert times.of("converged") == times.of("steps") == default
-    assert times.of("relaxation against exact optimum")[1] <= 1e-6
