@@ -138,7 +138,9 @@ def test_batches_and_streams_of_sparse_rows():
         assert error(found, expected) < 1e-13
 
 
-@pytest.mark.parametrize(("value", "words"), [(np.nan, ["NaN or inf", "4 (1)"]), (1e200, ["column(s) 4 overflow"])])
+@pytest.mark.parametrize(
+    ("value", "words"), [(np.nan, ["NaN or inf", "4 (1)"]), (1e200, ["column(s) 4 of X", "up to 1e+30"])]
+)
 def test_bad_entries_are_found_and_counted(value, words):
     broken = sparse.lil_array(X)
     broken[17, 4] = value
