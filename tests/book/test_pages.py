@@ -23,13 +23,13 @@ PAGES = sorted(
     p.relative_to(HTML).as_posix()
     for p in HTML.rglob("*.html")
     if not p.relative_to(HTML).parts[0].startswith("_") and p.parent.parent != HTML / "experiments"
-)
+) or ["index.html"]  # of a book that is not built, one page is skipped
 #: One page of each kind: text, derivation beside code, executed experiment, wide tables, lists, search.
 KINDS = """index.html yours/choose.html papers/kleindessner2023/derivation.html
     experiments/kleindessner2023-table.html papers/rathore2025/findings.html reference/api.html
     reference/api/FairPCA.html ledger.html
     genindex.html search.html explorer.html yours/audit.html"""
-KINDS = [name for name in KINDS.split() if name in PAGES]
+KINDS = [name for name in KINDS.split() if name in PAGES] or PAGES
 PHONE = {"width": 390, "height": 844}
 
 READ = """async () => {
@@ -196,7 +196,7 @@ def printed(page) -> dict:
 
 
 def test_there_are_pages(html):
-    assert "index.html" in PAGES
+    assert {"index.html", "ledger.html"} <= {*PAGES}
 
 
 @pytest.mark.parametrize("name", PAGES)
