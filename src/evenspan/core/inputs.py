@@ -133,9 +133,11 @@ def require_range(counts: np.ndarray, means: np.ndarray, squares: np.ndarray, X,
         if entries.any():
             refuse_entries("NaN or inf", entries, names)
     shown = ", ".join(repr(names[j]) if names else str(j) for j in bad[:5]) + (", ..." if len(bad) > 5 else "")
+    seen = f"numbers that vary by less than {SMALLEST:.0e}"
+    if not fits[bad].all():
+        seen = f"{'' if X is not None else 'NaN, inf or '}numbers above {LARGEST:.0e} in size"
     raise DataError(
-        f"column(s) {shown} of X hold {'' if X is not None else 'NaN or inf, or '}numbers above {LARGEST:.0e} in size, "
-        f"or vary by less than {SMALLEST:.0e}; needed are finite numbers up to {LARGEST:.0e}, in columns that are "
+        f"column(s) {shown} of X hold {seen}; needed are finite numbers up to {LARGEST:.0e}, in columns that are "
         f"constant or have a standard deviation of at least {SMALLEST:.0e}. Rescale these columns, or drop them."
     )
 
