@@ -140,7 +140,7 @@ def pytest_collection_modifyitems(config, items):
 
 def left_out(reasons: Iterable[str]) -> str:
     """How many tests were skipped for what; a reason is ``in a browser (no Chromium: ...)``, or that ``; more``."""
-    counts = Counter(reason.removeprefix("Skipped: ").partition(";")[0] for reason in reasons)
+    counts = Counter(reason.removeprefix("Skipped: ").partition(";")[0].rstrip(".") for reason in reasons)
     return ", ".join(f"{count} {reason}" for reason, count in counts.most_common())
 
 
