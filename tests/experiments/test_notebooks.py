@@ -125,7 +125,13 @@ def test_an_impossible_setting_is_told(name, setting, said):
 
 
 #: One quick notebook of each paper.
-QUICK = ["kleindessner2023/illustration", "lee2023/table", "rathore2025/tables", "vu2022/tables", "zhou2024/tradeoff"]
+QUICK = [
+    "kleindessner2023/illustration",
+    "lee2023/comparison",
+    "rathore2025/tables",
+    "vu2022/tables",
+    "zhou2024/tradeoff",
+]
 
 
 @pytest.mark.exhaustive
