@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import yaml
 from pydantic import BaseModel, ConfigDict, ValidationError
+from scipy import stats
 
 from evenspan.core.errors import ResultError
 
@@ -151,8 +152,11 @@ def _averaged(
     if (alone := noise.isna()).any():
         named = {*rows.loc[alone, "metric"]}
         others = [_worded(frame[frame["metric"].isin(named)], key) for frame in peers if {*key} <= {*frame.columns}]
-        spread = pd.concat(others or [rows.assign(value=np.nan)]).groupby(within)["value"].std().rename("spread")
-        noise = noise.mask(alone, rule.standard_errors * np.sqrt(2) * rows.join(spread, on=within)["spread"])
+        stored = pd.concat(others or [rows.assign(value=np.nan)]).groupby(within)["value"]
+        # So many standard deviations as are as seldom when the deviation is estimated from these few splits.
+        seldom = stats.t.isf(stats.norm.sf(rule.standard_errors), stored.count().clip(lower=2) - 1)
+        spread = (np.sqrt(2) * seldom * stored.std()).rename("spread")
+        noise = noise.mask(alone, rows.join(spread, on=within)["spread"])
     both.loc[chosen, values] = groups[values].transform(lambda column: column.mean(skipna=False))
     both.loc[chosen, "noise"] = noise.fillna(0.0)
 
