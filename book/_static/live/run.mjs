@@ -270,6 +270,7 @@ class Page {
     const due = wanted.filter((cell) => (stale ||= cell.ran !== cell.source || cell === last));
     if (!due.length) due.push(...wanted);
     const began = performance.now();
+    this.say("Waiting for the kernel …"); // what was said of the last run goes
     try {
       await this.ready;
       for (const [done, cell] of due.entries()) {
