@@ -10,7 +10,7 @@ import itertools
 import numpy as np
 from run import ratios
 
-from compendium.data import whole_moments
+from compendium.data import group_moments
 from evenspan.reconstruction.group_errors import group_matrices
 from evenspan.reconstruction.joint_range import JointRange
 from evenspan.reconstruction.robust_descent import descend
@@ -28,7 +28,7 @@ def main() -> None:
     print(f"k = {given.components}, 18 points of the grid, 20 starts of 1000 steps, {given.rounds} rounds\n")
     print(f"{'ratio':<56}{'median':>10}{'min':>10}{'max':>10}{'excess':>10}")
     for name in given.data:
-        moments = whole_moments(name).standardised()
+        moments = group_moments(name).standardised()
         matrices, k = group_matrices(moments), given.components
 
         def exact(matrices=matrices, moments=moments, k=k):

@@ -293,18 +293,6 @@ def test_a_pickled_object_in_a_moments_file_is_refused(tmp_path):
     assert (tmp_path / "touched").exists()
 
 
-def test_a_pickled_object_among_shipped_moments_is_refused(tmp_path, monkeypatch):
-    name = "ecoli"
-    record = paths.data("moments", name, "record.json").read_bytes()
-    monkeypatch.setattr("compendium.data.moments.folder", lambda asked: tmp_path / asked)
-    (tmp_path / name).mkdir()
-    (tmp_path / name / "record.json").write_bytes(record)
-    hostile(tmp_path / name / "protocol.npz", tmp_path / "touched")
-    with pytest.raises(ResultError, match=r"protocol.npz is not a file of fold moments .*pickle"):
-        datasets.fold_moments(name, 0)
-    assert not (tmp_path / "touched").exists()
-
-
 def test_text_in_results_is_only_text(toy_checkout):
     """A stored table may hold what a spreadsheet or a shell would run: it reads back as the same text."""
     entry = experiment("toy-table")

@@ -6,7 +6,6 @@ whose numerical libraries use one thread, so that they do not depend on the numb
 
 import contextlib
 import math
-import os
 import sys
 from collections.abc import Iterable
 from typing import Annotated, Any
@@ -281,20 +280,16 @@ def data_card(name: Name) -> None:
     typer.echo(datasets.card(name))
 
 
-@data_app.command("moments")
-def data_moments(name: Name) -> None:
-    """Compute the moments that the embedded profile uses from the verified raw files."""
-    from evenspan.auditing.execution import numeric_environment
-
+@data_app.command("ship")
+def data_ship(name: Name) -> None:
+    """Write what the repository holds of a data set, rows or moments, from the raw files."""
     from . import data as datasets
+    from .data.fetch import sha256
+    from .data.moments import SHIPPED
 
-    wanted = numeric_environment()
-    if not wanted.items() <= os.environ.items():
-        # The numerical libraries are loaded by now and read these settings once: another program starts with them.
-        command = [sys.executable, "-m", "compendium", "data", "moments", name]
-        os.execve(sys.executable, command, os.environ | wanted)
-    for path in datasets.make_moments(name):
-        typer.echo(f"Written: {path}")
+    made = datasets.make_moments(name) if name in SHIPPED else (datasets.ship(name),)
+    for path in made:
+        typer.echo(f"Written: {path}, {path.stat().st_size} bytes, SHA-256 {sha256(path)}")
 
 
 # -- the book with a kernel behind it ---------------------------------------------------------------------------------

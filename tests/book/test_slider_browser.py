@@ -4,7 +4,7 @@ import pandas as pd
 import pytest
 
 from compendium import paths
-from compendium.data import whole_moments
+from compendium.data import group_moments
 from evenspan import FairKernelKMeans, MinMaxFairPCA, RobustFairPCA
 from evenspan.clustering.base_kernels import base_kernel
 from evenspan.core.cluster_counts import ClusterCounts
@@ -26,13 +26,13 @@ TOLD = """() => document.querySelector('.slider svg').getAttribute('aria-label')
 
 
 def penalty(value: str) -> list[str]:
-    wine = whole_moments("wine_quality").standardised()
+    wine = group_moments("wine_quality").standardised()
     first, second = RobustFairPCA(3, alpha=0.15, penalty=float(value)).fit_moments(wine).group_errors_
     return [f"is {wine.counts @ (first, second) / wine.n:.3f} and the difference {first - second:.3f}"]
 
 
 def rank(value: str) -> list[str]:
-    wine = whole_moments("wine_quality").standardised()
+    wine = group_moments("wine_quality").standardised()
     found = MinMaxFairPCA(int(value.split()[0]), objective="error").fit_moments(wine).certificate_
     return [f"leaves {found.primal:.3f}", f"below {found.dual:.3f}"]
 

@@ -63,7 +63,7 @@ def test_every_table_has_features_labels_and_a_reason_where_it_is_left_out():
 
 
 def test_the_group_and_the_label_are_not_among_the_features():
-    names = datasets.whole_moments("obesity").feature_names
+    names = datasets.group_moments("obesity").feature_names
     assert not [name for name in protocol.visible("obesity", names) if name.startswith(("Gender", "NObey"))]
     assert len(protocol.visible("obesity", names)) == protocol.table("obesity").d
     with pytest.raises(ConfigurationError, match="compas has no column race_Caucasian"):

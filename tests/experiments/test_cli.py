@@ -1,7 +1,6 @@
 """The command line, in this process and as a real program."""
 
 import json
-import os
 import subprocess
 import sys
 
@@ -12,7 +11,6 @@ import compendium.data
 import evenspan
 from compendium import cli as commands
 from compendium.cli import app
-from evenspan.auditing.execution import numeric_environment
 from evenspan.core.errors import FetchError
 
 
@@ -164,22 +162,6 @@ def test_data_commands_call_the_data_layer(monkeypatch):
     assert (failed.exit_code, failed.stderr) == (2, "Error: adult is not reachable\n")
     monkeypatch.setattr(compendium.data, "card", lambda name: f"# {name}")
     assert cli("data", "card", "adult").stdout == "# adult\n"
-    for name, value in numeric_environment().items():
-        monkeypatch.setenv(name, value)
-    monkeypatch.setattr(compendium.data, "make_moments", lambda name: (f"{name}.npz",))
-    assert cli("data", "moments", "adult").stdout == "Written: adult.npz\n"
-
-
-def test_moments_are_computed_with_one_thread(monkeypatch):
-    called = []
-
-    def execute(program, command, env):
-        called.append((command, env))
-        raise SystemExit(4)
-
-    monkeypatch.setenv("OMP_NUM_THREADS", "2")
-    monkeypatch.setattr(os, "execve", execute)
-    assert cli("data", "moments", "adult").exit_code == 4
-    [(command, env)] = called
-    assert command[1:] == ["-m", "compendium", "data", "moments", "adult"]
-    assert env["OMP_NUM_THREADS"] == env["OPENBLAS_NUM_THREADS"] == "1"
+    refused = cli("data", "ship", "jaffe")
+    assert refused.exit_code == 2
+    assert "its licence" in refused.stderr

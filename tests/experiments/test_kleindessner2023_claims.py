@@ -269,8 +269,8 @@ def test_k10_compares_dimension_and_share(ask, monkeypatch):
     assert "0.2489" in evidence
     assert ask("K10", {key: 75.13}).here == "does not hold"
     assert ask("K10", {("LEACE", "released", "%Majority"): 75.11}).here == OPEN
-    right = claims.shipped_moments("adult", 0, "train")
-    monkeypatch.setattr(claims, "shipped_moments", lambda *which: right.project(np.eye(97)[:, :96]))
+    right = claims.split_moments("adult", 0, "train")
+    monkeypatch.setattr(claims, "split_moments", lambda *which: right.project(np.eye(97)[:, :96]))
     assert ask("K10", {key: 75.11}).here == "does not hold"
 
 

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from scipy.linalg import subspace_angles
 
-from compendium.data import entry, whole_moments
+from compendium.data import entry, group_moments
 from compendium.papers.rathore2025 import protocol, readings, timing
 from evenspan import GroupMoments
 from evenspan.core.errors import ConfigurationError, FairError
@@ -26,7 +26,7 @@ def notebook(cells_of):
 def test_the_columns_standard_pca_are_the_centred_raw_data(notebook, dataset):
     assert given_again(notebook(dataset), "StandardPCA", "StandardPCA") == 3 * protocol.TABLES[dataset].largest
     # Control: the same data with the sensitive column left out miss the printed distances of means.
-    moments = protocol.without_sex(dataset, whole_moments(dataset))
+    moments = protocol.without_sex(dataset, group_moments(dataset))
     value = protocol.judged(moments, top_eigenspace(moments.scatter, 5)[1])["MMD^2"]
     assert abs(value - protocol.printed(dataset).loc[5, ("StandardPCA", "MMD^2")]) > protocol.HALF_DIGIT
 

@@ -37,7 +37,7 @@ def test_the_table_gives_every_number_of_pca_and_nearly_all_of_the_min_max_metho
     assert len(codings) == 12
     assert codings["min-max numbers equal"].max() <= 26
     assert (found.loc[found["metric"] == "PCA numbers equal", "value"] == 33).all()  # no code matters to it
-    moments = datasets.whole_moments("lsac_bw")
+    moments = datasets.group_moments("lsac_bw")
     ours = found[found["method"] == "StandardPCA"].pivot(index="k", columns="metric", values="value")
     for k in (1, 6, 11):
         expected = judged(moments, StandardPCA(k).fit_moments(moments).components_.T)
@@ -50,7 +50,7 @@ def test_the_table_gives_every_number_of_pca_and_nearly_all_of_the_min_max_metho
 
 def test_sets_of_eigenvectors_are_recognised_where_they_are(monkeypatch):
     """Control: of a column that is made of women's eigenvectors in any order, every row is found."""
-    moments = datasets.whole_moments("lsac_bw")
+    moments = datasets.group_moments("lsac_bw")
     women = search.matrices(moments, "none")[0]
     order = np.random.default_rng(1).permutation(moments.d)
     V = np.linalg.eigh(women)[1][:, order]
@@ -147,7 +147,7 @@ def test_the_search_finds_the_table_and_only_its_codings(raw, monkeypatch):
     assert best["rows"].iloc[0] == datasets.entry("lsac_bw").rows
     pool = search.pool_of("lsac_clean")
     kept = pool.rows("white and black", tuple(best["columns"].iloc[0].split(", ")))
-    moments, shipped = search.moments_of(kept, "male"), datasets.whole_moments("lsac_bw")
+    moments, shipped = search.moments_of(kept, "male"), datasets.group_moments("lsac_bw")
     np.testing.assert_allclose(moments.scatters, shipped.scatters, rtol=1e-9, atol=1e-6)
 
 

@@ -6,8 +6,7 @@ import pytest
 
 from compendium import data as datasets
 from compendium import states
-from compendium.data import Dataset
-from compendium.data.moments import parts_of
+from compendium.data import Dataset, parts_of
 from compendium.data.splits import SEEDS, fold_rows
 from compendium.ledger import claims
 from compendium.ledger.claim_rules import OPEN
@@ -69,7 +68,7 @@ def test_cross_validation_takes_the_first_smallest_and_passes_over_failures():
         worst = np.eye(problem.moments.d)[:, : problem.k]
         return [Answer(reason="none") if name == "fails" else Answer(V if name != "bad" else worst) for (name,) in grid]
 
-    parts = datasets.fold_moments("energy", 0)
+    parts = parts_of(datasets.load("energy"), 0)
     method = Method(solve, ("name",), (("bad",), ("fails",), ("good",), ("same",)))
     answer, chosen, *_ = protocol.fit_split(method, "energy", parts, 3, 0)
     assert chosen == ("good",)
@@ -117,7 +116,7 @@ def test_a_fold_is_scored_as_in_the_released_program(made):
 
 
 def test_starts_are_the_released_ones_number_by_number():
-    moments = datasets.whole_moments("energy").standardised()
+    moments = datasets.group_moments("energy").standardised()
     problem = protocol.Problem(moments, 3, 10, np.random.RandomState(5), released=True)
     starts, stream = vu2022_methods.released_starts(problem, 2), np.random.RandomState(5)
     assert starts.shape == (2, 1 + vu2022_methods.RESTARTS, 8, 3)
@@ -146,7 +145,7 @@ def test_energy_comes_out_as_printed_and_the_exact_minimum_does_not(methods, see
         rows = stored.pivot(index="split", columns=["protocol", "metric"], values="value")[asked]
         assert rows.index.tolist() == list(SEEDS)
         for seed in seeds:
-            method, parts = methods[name], datasets.fold_moments("energy", seed)
+            method, parts = methods[name], parts_of(datasets.load("energy"), seed)
             answer, _, train, test = protocol.fit_split(method, "energy", parts, 3, seed)
             found = dict(zip(places, (protocol.judged(answer, train, sample) for sample in (test, train)), strict=True))
             made = [found[place][metric] for place, metric in asked]
@@ -160,7 +159,7 @@ def test_energy_comes_out_as_printed_and_the_exact_minimum_does_not(methods, see
 @pytest.mark.parametrize("dataset", ["wine_quality", "ecoli"])
 def test_exact_answers_are_never_above_the_published_descent(dataset):
     """The theorem of the exact solver, on the training part of a split, with plain PCA as what must be beaten."""
-    train, _ = protocol.prepared_parts(dataset, datasets.fold_moments(dataset, 0))
+    train, _ = protocol.prepared_parts(dataset, parts_of(datasets.load(dataset), 0))
     grid, problem = [(0.1, 0.5), (0.15, 2.5)], protocol.Problem(train, 3, 200, np.random.default_rng(0))
     exact = vu2022_methods.robust_exact(problem, grid)
     for one, other in zip(vu2022_methods.published_descent(problem, grid), exact, strict=True):
@@ -171,7 +170,7 @@ def test_exact_answers_are_never_above_the_published_descent(dataset):
 
 
 def test_exact_min_max_loss_beats_multiplicative_weights():
-    train, _ = protocol.prepared_parts("wine_quality", datasets.fold_moments("wine_quality", 1))
+    train, _ = protocol.prepared_parts("wine_quality", parts_of(datasets.load("wine_quality"), 1))
     problem = protocol.Problem(train, 3, 300, np.random.default_rng(0))
     (exact,) = vu2022_methods.min_max("loss")(problem, [()])
     matrices = group_matrices(problem.moments, "group")
@@ -227,7 +226,7 @@ def test_toy_directions_are_those_of_the_population_and_no_penalty_and_no_ball_a
 
 
 def test_nothing_that_is_a_projection_lies_below_the_frontier():
-    moments = datasets.whole_moments("biodeg").standardised()
+    moments = datasets.group_moments("biodeg").standardised()
     line = [answer.errors(moments) for answer in vu2022_methods.frontier(moments, 3)]
     shares = moments.counts / moments.n
     average, gap = np.array([shares @ e for e in line]), np.array([abs(e[0] - e[1]) for e in line])

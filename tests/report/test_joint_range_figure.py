@@ -4,12 +4,12 @@ import numpy as np
 from matplotlib import pyplot as plt
 
 from compendium.book.figures import joint_range, lower_left
-from compendium.data import whole_moments
+from compendium.data import group_moments
 from evenspan import JointRange, StandardPCA
 
 
 def test_points_stand_where_they_are_and_nothing_is_below_the_frontier():
-    moments = whole_moments("wine_quality").standardised()
+    moments = group_moments("wine_quality").standardised()
     joint = JointRange.from_moments(moments, 3)
     rng = np.random.default_rng(0)
     V = np.linalg.qr(rng.normal(size=(moments.d, 3)))[0]

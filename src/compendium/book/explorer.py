@@ -23,7 +23,7 @@ from evenspan.methods import METHODS
 from evenspan.reconstruction.group_errors import group_matrices
 
 from .. import records
-from ..data import whole_moments
+from ..data import group_moments
 from ..data.registry import entry
 from ..papers.across import tables as across_tables
 from ..papers.across.protocol import DATASETS, EXPECTED, whole
@@ -38,14 +38,13 @@ EMPTY = 1e-9
 FURTHER = ("german_credit", "taiwan_credit")
 LEFT_OUT: Mapping[str, str] = {
     "adult": f"has more than {MOST_FEATURES} features, so that a phone would need several seconds for each set",
-    "bank_marketing": "has no shipped moments",
     "lsac, lsac_clean, lsac_bar, lsac_arff": "are other versions of lsac_bw",
     "lfw_24x24": "has 576 features",
 }
 
 
 def names() -> tuple[str, ...]:
-    """The data sets of the page: two groups, moments shipped or bundled, and not too many features."""
+    """The data sets of the page: two groups, and not too many features."""
     found = [name for name in DATASETS if name not in LEFT_OUT]
     return (*found, *FURTHER)
 
@@ -59,9 +58,9 @@ def moments(name: str) -> GroupMoments:
         The data set is not on the page.
     """
     if name not in names():
-        why = LEFT_OUT.get(name, "is not a table with two groups and shipped moments")
+        why = LEFT_OUT.get(name, "is not one of the tables that are compared")
         raise ConfigurationError(f"{name!r} {why}; the explorer has {', '.join(names())}.")
-    return whole(name) if name in DATASETS else whole_moments(name).standardised()
+    return whole(name) if name in DATASETS else group_moments(name).standardised()
 
 
 def most_components(found: GroupMoments) -> int:

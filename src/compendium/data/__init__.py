@@ -1,4 +1,4 @@
-"""Data: the registry of sources, verified raw files, loaders, shipped moments, data cards and synthetic generators."""
+"""Data: the registry of sources, verified raw files, loaders, group moments, data cards and synthetic generators."""
 
 from evenspan.core.stream_images import UnreadableImagesWarning
 
@@ -7,7 +7,8 @@ from .celeba import celeba_attributes, celeba_batches, celeba_stream, load_celeb
 from .clustering import ClusterData, clusterings, load_clustering
 from .clustering_files import load_daily_sports, load_har
 from .fetch import Status, fetch, status, verify
-from .moments import WITH_FOLDS, fold_moments, group_moments, half_moments, make_moments, shipped_moments, whole_moments
+from .moments import group_moments, make_moments, moments_of, parts_of, split_moments
+from .raw import ship
 from .registry import Entry, RawFile, checksum, entry, names
 from .splits import load_split, own_split, paired_splits, splits
 from .synthetic import (
@@ -18,10 +19,9 @@ from .synthetic import (
     stretched_group,
     two_latent_groups,
 )
-from .tables import Dataset, batches, load, loadable, own_table
+from .tables import Dataset, load, loadable, own_table, table
 
 __all__ = [
-    "WITH_FOLDS",
     "ClusterData",
     "Dataset",
     "Entry",
@@ -30,7 +30,6 @@ __all__ = [
     "Status",
     "UnreadableImagesWarning",
     "authors_pair",
-    "batches",
     "card",
     "card_index",
     "celeba_attributes",
@@ -41,10 +40,8 @@ __all__ = [
     "entry",
     "equal_moments",
     "fetch",
-    "fold_moments",
     "gap_controlled_pair",
     "group_moments",
-    "half_moments",
     "load",
     "load_celeba",
     "load_clustering",
@@ -53,15 +50,18 @@ __all__ = [
     "load_split",
     "loadable",
     "make_moments",
+    "moments_of",
     "names",
     "own_split",
     "own_table",
     "paired_splits",
-    "shipped_moments",
+    "parts_of",
+    "ship",
+    "split_moments",
     "splits",
     "status",
     "stretched_group",
+    "table",
     "two_latent_groups",
     "verify",
-    "whole_moments",
 ]

@@ -6,7 +6,7 @@ from evenspan.core.errors import ResultError
 
 from .. import paths
 from .clustering import clusterings
-from .moments import has_moments
+from .moments import SHIPPED
 from .registry import Entry, entry, names
 from .tables import loadable
 
@@ -37,8 +37,8 @@ def card(name: str) -> str:
 def card_index() -> str:
     """A markdown table of all data sets; each name links to its card ``NAME.md`` in the same folder."""
     lines = [
-        "| data set | rows | features | groups | licence | papers | loader | shipped as moments |",
-        "|---|--:|--:|---|---|---|:-:|:-:|",
+        "| data set | rows | features | groups | licence | papers | loader | shipped |",
+        "|---|--:|--:|---|---|---|:-:|---|",
     ]
     for name in names():
         found = entry(name)
@@ -50,7 +50,7 @@ def card_index() -> str:
             found.licence,
             ", ".join(found.papers) or "none",
             "yes" if name in {*loadable(), *clusterings()} else "no",
-            "yes" if has_moments(found.name) else "no",
+            shipped_as(found),
         )
         lines.append("| " + " | ".join(map(_cell, cells)) + " |")
     return "\n".join(lines) + "\n"
@@ -75,13 +75,20 @@ def fact_table(found: Entry) -> str:
         "Raw files": size if found.files else "none: installed together with scikit-learn",
         "Checksum of the set": f"`{found.checksum()}`",
         "Loader": _loader(found.name),
-        "Shipped as moments": "yes" if has_moments(found.name) else "no",
+        "Shipped": shipped_as(found),
     }
     if found.measured:
         means = found.measured["label_mean"].items()
         facts["Duplicate rows"] = _number(found.measured["duplicate_rows"])
         facts["Rank of the centred features"] = f"{found.measured['rank']} of {found.features}"
         facts["Mean of the label"] = ", ".join(f"{found.group_names.get(g, g)}: {mean:.4f}" for g, mean in means)
+    if found.shipped:
+        facts["Rows in this repository"] = (
+            f"`data/tables/{found.name}.parquet`, {found.shipped.bytes:,} bytes, SHA-256 `{found.shipped.sha256}`; the "
+            "values are those of the raw files, in smaller types"
+        )
+    if found.attribution:
+        facts["To be credited"] = found.attribution
     if found.unavailable:
         facts["Download"] = f"not possible: {found.unavailable}"
     rows = [f"| {key} | {_cell(value)} |" for key, value in facts.items()]
@@ -93,6 +100,11 @@ def _loader(name: str) -> str:
     found = {"load": loadable(), "load_clustering": clusterings()}
     calls = [f'`compendium.data.{function}("{name}")`' for function, names in found.items() if name in names]
     return ", ".join(calls) or "none: fetch and verify only"
+
+
+def shipped_as(found: Entry) -> str:
+    """What of a data set is in the repository."""
+    return "rows" if found.shipped else "group moments" if found.name in SHIPPED else "no"
 
 
 def groups_in_words(found: Entry) -> str:

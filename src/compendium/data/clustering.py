@@ -10,9 +10,9 @@ from evenspan.core.errors import ConfigurationError, DataError, RegistryError
 
 from . import clustering_files as files
 from .clustering_files import standardised, tf_idf, unit_rows
-from .credit_card import CREDIT_CARD, CREDIT_CARD_ALL, credit_card_arrays, credit_card_table
+from .credit_card import CREDIT_CARD, CREDIT_CARD_ALL, credit_card_arrays
 from .fetch import place
-from .tables import read_own
+from .tables import read_own, table
 
 #: The groups of K1b are not published: two halves at random, drawn with this seed.
 K1B_SEED = 2024
@@ -167,7 +167,7 @@ SOURCES: dict[str, tuple[Callable[[], tuple], Callable | None, str]] = {
         "Raw pixels, rows of unit length. The slides give no size: this pair fits their balances, and may be theirs.",
     ),
     "credit_card": (
-        lambda: credit_card_arrays(credit_card_table(), CREDIT_CARD),
+        lambda: credit_card_arrays(table("credit_card"), CREDIT_CARD),
         _unscaled,
         f"Not stated by the paper: {CREDIT_CARD}. All but the rows was selected by a recorded search; these rows are "
         "those whose share of men four printed columns state.",
@@ -195,7 +195,7 @@ SOURCES: dict[str, tuple[Callable[[], tuple], Callable | None, str]] = {
         "A substitute: averages by person and activity, standardised, rows of unit length; not the paper's HAR.",
     ),
     "credit_card_all": (
-        lambda: credit_card_arrays(credit_card_table(), CREDIT_CARD_ALL),
+        lambda: credit_card_arrays(table("credit_card"), CREDIT_CARD_ALL),
         _unscaled,
         f"Not stated by the paper, selected by a recorded search: {CREDIT_CARD_ALL}.",
     ),

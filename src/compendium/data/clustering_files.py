@@ -5,13 +5,13 @@ import warnings
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 from scipy import io, sparse
 
 from evenspan.core.errors import ConfigurationError, DataError, FetchError
 
 from .fetch import fetch_file
 from .registry import entry
+from .tables import table
 
 ACTIVITIES = ("WALKING", "WALKING_UPSTAIRS", "WALKING_DOWNSTAIRS", "SITTING", "STANDING", "LAYING")
 
@@ -149,10 +149,10 @@ def parse_counts(lines: list[str]) -> sparse.csr_matrix:
 
 def read_har_means() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """66 averages for each person and activity (180, 66), activities 1 to 6 in UCI's order, and the people."""
-    table = pd.read_csv(_file("har_means"))
-    y = table["activity"].map({name: code for code, name in enumerate(ACTIVITIES, 1)}).to_numpy(np.int64)
-    X = table.drop(columns=["subjectId", "activity"]).to_numpy(float)
-    return X, y, table["subjectId"].to_numpy(np.int64)
+    rows = table("har_means")
+    y = rows["activity"].map({name: code for code, name in enumerate(ACTIVITIES, 1)}).to_numpy(np.int64)
+    X = rows.drop(columns=["subjectId", "activity"]).to_numpy(float)
+    return X, y, rows["subjectId"].to_numpy(np.int64)
 
 
 # -- archives in UCI's own layouts, for those who have obtained them: nothing here downloads them ---------------------

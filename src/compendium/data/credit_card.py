@@ -9,19 +9,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pandas as pd
 
-from evenspan.core.errors import ConfigurationError, DataError
+from evenspan.core.errors import ConfigurationError
 
 from .clustering_files import min_max, standardised, unit_rows
-from .fetch import fetch_file
-from .registry import entry
 
 DEFAULT = "default payment next month"
-COLUMNS = (
-    *("EDUCATION", "SEX", "LIMIT_BAL", "MARRIAGE", "AGE", "PAY_1", "PAY_2", "PAY_3", "PAY_4", "PAY_5", "PAY_6"),
-    *(f"BILL_AMT{month}" for month in range(1, 7)),
-    *(f"PAY_AMT{month}" for month in range(1, 7)),
-    DEFAULT,
-)
 #: Where a class is left out of the label.
 LEFT_OUT = -99
 
@@ -123,19 +115,10 @@ CREDIT_CARD_ALL = CreditCard(
 CREDIT_CARD = replace(CREDIT_CARD_ALL, rows="first 1000 of each class")
 
 
-def credit_card_table() -> pd.DataFrame:
-    """The original 30,000 rows with their 24 columns, the label of the source among them."""
-    found = entry("credit_card")
-    table = pd.read_csv(fetch_file(found, found.files[0].name), header=1, index_col="ID")
-    if tuple(table.columns) != COLUMNS:
-        raise DataError(f"credit_card has the columns {', '.join(map(str, table.columns))}; needed: {COLUMNS}.")
-    return table
-
-
 def credit_card_arrays(table: pd.DataFrame, choice: CreditCard) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Features (n, d), classes (n,) and groups (n,) of one choice.
 
-    ``table`` is as ``credit_card_table`` gives it; quantiles, medians and scales are those of all its rows.
+    ``table`` has the original 30,000 rows; quantiles, medians and scales are those of all its rows.
     """
     for value, known, what in (
         (choice.label, LABELS, "label"),

@@ -23,6 +23,14 @@ class RawFile:
 
 
 @dataclass(frozen=True)
+class Shipped:
+    """The file ``data/tables/NAME.parquet`` with the rows of a data set."""
+
+    bytes: int  #: size
+    sha256: str  #: checksum
+
+
+@dataclass(frozen=True)
 class Entry:
     """One data set of the registry."""
 
@@ -45,6 +53,8 @@ class Entry:
     feature_names: tuple[str, ...] | None = None  #: where the files carry no header
     unavailable: str = ""  #: why the files cannot be downloaded; empty if they can
     bundled_sha256: str = ""  #: checksum of the values, for data bundled with a library
+    attribution: str = ""  #: whom the licence asks to be credited; empty where the rows may not be passed on
+    shipped: Shipped | None = None  #: their file in this repository, None where the rows may not be passed on
     #: Counted in what the loader returns, namely ``duplicate_rows`` (features, label and group as in an earlier row),
     #: ``rank`` of the centred features, ``label_mean`` by group. Empty without a loader.
     measured: dict = field(default_factory=dict)
@@ -97,6 +107,8 @@ def read(path: Path) -> MappingProxyType:
         try:
             table["files"] = tuple(RawFile(**file) for file in table["files"])
             table["papers"] = tuple(table["papers"])
+            if "shipped" in table:
+                table["shipped"] = Shipped(**table["shipped"])
             if "feature_names" in table:
                 table["feature_names"] = tuple(table["feature_names"])
             entries[name] = Entry(name=name, **table)

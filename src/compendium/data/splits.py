@@ -8,12 +8,13 @@ import numpy as np
 from evenspan.core.errors import ConfigurationError, GroupError, RegistryError
 
 from .registry import Entry, entry
-from .tables import PUBLISHED, Dataset, load_bundled, own_table, published, with_loader
+from .tables import PUBLISHED, Dataset, from_files, load, own_table, table, with_loader
 
 # -- fixed splits -----------------------------------------------------------------------------------------------------
 
 WITH_SPLITS = (*PUBLISHED, "sklearn_diabetes")
-OWN_TRAIN_SHARE = 0.7
+#: Shares of the training part: of the published splits, rounded down, and of those that are drawn here.
+TRAINED, OWN_TRAIN_SHARE = 0.7, 0.7
 
 
 def splits(name: str) -> int:
@@ -35,9 +36,12 @@ def load_split(name: str, i: int) -> tuple[Dataset, Dataset]:
         )
     check_split(found, i)
     i = int(i)
-    if name in PUBLISHED:
-        return tuple(published(found, f"{part}_{i}.csv", part=part, split=i) for part in ("train", "test"))
-    return _drawn(load_bundled(found), i)
+    if name == "sklearn_diabetes":
+        return _drawn(load(name), i)
+    if not found.shipped:
+        return tuple(from_files(found, f"{part}_{i}.csv", part=part, split=i) for part in ("train", "test"))
+    rows = np.argsort(table(name)[f"split_{i}"].to_numpy())
+    return _parts(load(name), rows, int(TRAINED * len(rows)), i)
 
 
 def own_split(path: str, i: int, groups: str, target: str | None = None) -> tuple[Dataset, Dataset]:
@@ -49,9 +53,12 @@ def own_split(path: str, i: int, groups: str, target: str | None = None) -> tupl
 
 
 def _drawn(whole: Dataset, i: int) -> tuple[Dataset, Dataset]:
-    """Parts drawn with seed i, z-scored with the training part; what is constant there becomes zero in it."""
     rows = np.random.default_rng(i).permutation(whole.n)
-    cut = round(OWN_TRAIN_SHARE * whole.n)
+    return _parts(whole, rows, round(OWN_TRAIN_SHARE * whole.n), i)
+
+
+def _parts(whole: Dataset, rows: np.ndarray, cut: int, i: int) -> tuple[Dataset, Dataset]:
+    """The first rows and the others, z-scored with the first; what is constant there becomes zero in it."""
     base = whole.X[rows[:cut]]
     scale = base.std(axis=0)
     whole = replace(whole, X=(whole.X - base.mean(axis=0)) / np.where(scale > 0.0, scale, 1.0))

@@ -221,7 +221,7 @@ def one_total_variance() -> Outcome:
     """X08: one of the columns R.E. and V.E. of JevdPCA on Diabetes is not what its name says; which, cannot be seen."""
     found = implied_totals()
     broken = found[~found["possible"]]
-    moments = datasets.whole_moments("diabetes")
+    moments = datasets.group_moments("diabetes")
     theirs = rathore.printed("diabetes")[JEVD]
     V = np.linalg.eigh(rathore.matrices(moments, "global")[0])[1][:, ::-1]
     near = pd.DataFrame([rathore.judged(moments, V[:, :k]) for k in theirs.index], index=theirs.index)

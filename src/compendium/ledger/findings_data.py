@@ -10,7 +10,7 @@ from evenspan.metrics import covariance_gap, retained_variance
 from evenspan.reconstruction.min_max import solve_min_max
 from evenspan.representation import NullItOutPCA
 
-from ..data import shipped_moments
+from ..data import split_moments
 from ..papers.kleindessner2023 import synthetic
 from ..papers.rathore2025 import protocol as rathore
 from ..papers.rathore2025 import readings
@@ -267,7 +267,7 @@ def fewer_directions() -> Evidence:
     """Gap of the projected covariances with the same number of directions, eigenvectors and balanced ones."""
     rows = []
     for dataset, k, m in (("adult", 10, 2), ("adult", 10, 5), ("german", 10, 5), ("german", 10, 10), ("compas", 2, 2)):
-        moments, line = shipped_moments(dataset, 0, "train"), [dataset, k, m]
+        moments, line = split_moments(dataset, 0, "train"), [dataset, k, m]
         for removal in ("eigenvectors", "balance"):
             V = NullItOutPCA(k, m, removal=removal).fit_moments(moments).components_.T
             line += [covariance_gap(moments, V), 100 * retained_variance(moments, V)]

@@ -10,7 +10,7 @@ import pandas as pd
 from evenspan.core.moments import GroupMoments
 from evenspan.reconstruction.group_errors import group_matrices
 
-from ..data import whole_moments
+from ..data import group_moments
 from ..papers.kleindessner2023.readings import summary
 from ..papers.rathore2025.protocol import HALF_DIGIT, judged
 from ..papers.vu2022.protocol import COMPONENTS, DATASETS, UNSCALED
@@ -38,8 +38,8 @@ Check = Callable[[], Evidence]
 
 @cache
 def data_sets() -> dict[str, GroupMoments]:
-    """The data sets of the reconstruction paper that are shipped, standardised, by our name."""
-    return {name: whole_moments(name).standardised() for name in DATASETS if name not in UNSCALED}
+    """The tables of the reconstruction paper, standardised, by our name."""
+    return {name: group_moments(name).standardised() for name in DATASETS if name not in UNSCALED}
 
 
 def title(name: str) -> str:

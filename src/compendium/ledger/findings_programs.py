@@ -7,7 +7,7 @@ from evenspan.reconstruction.convex import solve_convex
 from evenspan.reconstruction.group_errors import errors
 from evenspan.reconstruction.min_max import solve_min_max
 
-from ..data import shipped_moments
+from ..data import split_moments
 from ..papers.kleindessner2023 import readings as adult
 from ..papers.lee2023.protocol import RARE
 from ..papers.lee2023.readings import special_table
@@ -171,7 +171,7 @@ def separation_in_sample() -> Evidence:
 
 def erased_dimensions() -> Evidence:
     """INLP and RLACE asked to erase d - k directions, and asked for what they find."""
-    d, methods = shipped_moments("adult", 0, "train").d, ["INLP", "INLP, most variance", "RLACE", "RLACE, rank 1"]
+    d, methods = split_moments("adult", 0, "train").d, ["INLP", "INLP, most variance", "RLACE", "RLACE, rank 1"]
     shown = adult_means("released").loc[methods, ["%Var", "%Acc (Kernel SVM)", "MMD^2"]]
     var = shown["%Var"]
     return Evidence(

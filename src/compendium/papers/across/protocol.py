@@ -39,8 +39,7 @@ from evenspan.reconstruction import CollapsedRelaxationWarning, JointDiagonalisa
 from evenspan.reconstruction.group_errors import group_matrices
 from evenspan.representation import IncompleteErasureWarning, UnmetToleranceWarning
 
-from ...data import Dataset, load, shipped_moments, whole_moments
-from ...data.moments import SHIPPED, WHOLE, WITH_FOLDS, moments_of
+from ...data import Dataset, group_moments, load
 
 SEED = 2027
 SPLITS = range(10)
@@ -102,7 +101,7 @@ DATASETS: Mapping[str, Table] = {
 
 #: Data sets with groups that are not compared, and why.
 LEFT_OUT: Mapping[str, str] = {
-    "adult_uci": "the same source as adult, of which moments are shipped, so that every build can recompute it",
+    "adult_uci": "the same source as adult, the table of a paper",
     "german_credit": "the same 1,000 people as german, where the coding of the group is the documented one",
     "taiwan_credit": "the same source as default_credit, which keeps all 30,000 rows",
     "credit_card": "the same source as default_credit, in a version for clustering",
@@ -147,17 +146,10 @@ def prepared(dataset: str) -> Dataset:
     return Dataset(dataset, data.X[:, columns], y, data.groups, tuple(names))
 
 
-def whole(dataset: str) -> GroupMoments | None:
-    """Shipped (or bundled) moments of all rows, prepared as a training part is; None where none are shipped."""
+def whole(dataset: str) -> GroupMoments:
+    """Moments of all rows, prepared as a training part is."""
     table(dataset)
-    if dataset in SHIPPED:  # all people of split 0, in units that the standardisation takes away
-        raw = shipped_moments(dataset, 0, "train") + shipped_moments(dataset, 0, "test")
-    elif dataset in (*WITH_FOLDS, *WHOLE):
-        raw = whole_moments(dataset)
-    elif dataset == "sklearn_diabetes":
-        raw = moments_of(load(dataset))
-    else:
-        return None
+    raw = group_moments(dataset)
     raw = raw.select(visible(dataset, raw.feature_names))
     return raw.select(np.flatnonzero(varying(raw)).tolist()).standardised()
 
@@ -175,7 +167,7 @@ def varying(moments: GroupMoments) -> np.ndarray:
 class Parts:
     """Training and held-out part in the units of the training part: points, moments by group and by label.
 
-    The moments by label are None where there is no label; points are None where only moments were shipped.
+    The moments by label are None where there is no label; points are None where moments alone are given.
     """
 
     train: GroupMoments

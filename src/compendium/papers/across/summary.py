@@ -166,26 +166,24 @@ def guide(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def frontier(dataset: str, k: int) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Errors and gaps on all rows, from shipped moments: of the methods of moments, and the least that is possible.
+    """Errors and gaps on all rows: of the methods of moments, and the least that is possible.
 
     The points have the columns ``method, error, gap, projection``, the line ``error, gap``; errors are relative to
     PCA's. Each point of the line has the least mean error of all projections with its gap or less: a boundary point of
     the joint range of the two group errors. It ends at the smallest gap, the certified answer of u-FPCA. LEACE is an
-    oblique map, not a projection: its gap may lie beyond the line. Without shipped moments both tables are empty.
+    oblique map, not a projection: its gap may lie beyond the line.
     """
-    moments, found, line = whole(dataset), [], []
-    if moments is not None:
-        parts = Parts(moments, moments)
-        judge = Judge(parts, k)
-        for name in (name for name, method in METHODS.items() if not method.points):
-            answer = fit_all(name, (k,), parts, 0)[k].answer
-            if answer is not None:
-                seen = {metric: value for metric, value, _ in judge.judged(answer)}
-                oblique = np.abs(answer.map - answer.map.T).max() > 1e-8
-                found.append((name, seen[COST], seen["error gap"], not oblique))
-        line = _line(moments, k, judge.base)
+    moments, found = whole(dataset), []
+    parts = Parts(moments, moments)
+    judge = Judge(parts, k)
+    for name in (name for name, method in METHODS.items() if not method.points):
+        answer = fit_all(name, (k,), parts, 0)[k].answer
+        if answer is not None:
+            seen = {metric: value for metric, value, _ in judge.judged(answer)}
+            oblique = np.abs(answer.map - answer.map.T).max() > 1e-8
+            found.append((name, seen[COST], seen["error gap"], not oblique))
     points = pd.DataFrame(found, columns=["method", "error", "gap", "projection"])
-    return points, pd.DataFrame(line, columns=["error", "gap"])
+    return points, pd.DataFrame(_line(moments, k, judge.base), columns=["error", "gap"])
 
 
 def _line(moments: GroupMoments, k: int, base: float) -> list[tuple[float, float]]:

@@ -213,15 +213,14 @@ def rank_rows(tests: Iterable[Friedman | None]) -> pd.DataFrame:
 def panels(named: Mapping[str, tuple[str, int]]) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Points and certified frontiers of data sets and numbers of components, with the titles of their panels.
 
-    The titles stand in the column ``dataset``; panels without shipped moments are left out.
+    The titles stand in the column ``dataset``.
     """
     columns = ["dataset", "method", "error", "gap", "projection"]
     points, lines = [pd.DataFrame(columns=columns)], [pd.DataFrame(columns=["dataset", "error", "gap"])]
     for title, (dataset, k) in named.items():
         some, line = frontier(dataset, k)
-        if len(line):
-            points.append(some.assign(dataset=title))
-            lines.append(line.assign(dataset=title))
+        points.append(some.assign(dataset=title))
+        lines.append(line.assign(dataset=title))
     return tuple(pd.concat(some[1:] or some, ignore_index=True) for some in (points, lines))
 
 

@@ -8,7 +8,7 @@ import pandas as pd
 from evenspan import metrics
 
 from ... import paths
-from ...data import shipped_moments
+from ...data import split_moments
 from ...data.tables import FACES_SIDE as SIDE
 from ...ledger.claim_rules import (
     NOT_COMPUTABLE,
@@ -81,7 +81,7 @@ def protocol_facts() -> Answer:
     rows = _rows(method="PCA", metric="%Majority")
     if rows.empty:
         return Answer(OPEN, evidence, theirs)
-    d, share = shipped_moments("adult", 0, "train").d, 1.0 - rows["value"].mean(axis=0) / 100.0
+    d, share = split_moments("adult", 0, "train").d, 1.0 - rows["value"].mean(axis=0) / 100.0
     evidence += f" Ours: {d} features; share of positive labels over the ten test parts {share:.4f}."
     here = d == rule("K10", "features") and abs(share - claimed) <= within
     return Answer(by_truth(here), evidence, theirs)

@@ -28,10 +28,10 @@ from evenspan.reconstruction import StandardPCA
 from evenspan.representation import FairPCA, NullItOutPCA
 from evenspan.representation.null_it_out import constrained_components, contrasts, gap_eigenspace, group_gap
 
-from ...data import Dataset, entry, load_split, own_split, shipped_moments
+from ...data import Dataset, load_split, own_split, split_moments
 from ...data import load as load_registered
-from ...data.fetch import fetch_file, place, sha256
-from ...data.tables import ADULT_COLUMNS
+from ...data import table as registered_table
+from ...data.fetch import place, sha256
 from ..kleindessner2023.protocol import CLASSIFIERS, Row, judge_classifier, judge_moments
 
 SECOND_MOMENT, AS_RELEASED, CONTROL = "offline, second moment", "as released", "random"
@@ -42,6 +42,9 @@ SPLITS = 10
 TRAIN_SHARE = 0.7
 #: What a table is called in the results.
 NAMES = {"adult": "adult-lee2023", "compas": "compas-lee2023", "german": "german-lee2023"}
+
+#: Rows of the first of the two original files of Adult; the program takes the other one first.
+ADULT_TRAIN = 32_561
 
 #: ProPublica's file, which the registry does not have: 7,214 defendants, two years each.
 COMPAS_FILE = "compas-scores-two-years.csv"
@@ -86,16 +89,19 @@ class Split:
     points: tuple[Dataset, Dataset] | None = None
 
 
-def load(dataset: str, number: int, groups: str = "", *, own: bool = False, from_points: bool = False) -> Split:
-    """A split of a registered data set, of the paper's ``own`` table, or at random of a CSV file with ``groups``."""
+def load(dataset: str, number: int, groups: str = "", *, own: bool = False, points: bool = False) -> Split:
+    """A split of a registered data set, of the paper's ``own`` table, or at random of a CSV file with ``groups``.
+
+    With ``points`` it has its rows as well.
+    """
     if Path(dataset).suffix == ".csv":
         parts = own_split(dataset, number, groups)
         return Split(dataset, number, *(GroupMoments.from_data(part.X, part.groups) for part in parts))
-    if not own and not from_points and dataset in NAMES:
-        return Split(dataset, number, *(shipped_moments(dataset, number, part) for part in ("train", "test")))
-    points = load_own_split(dataset, number) if own else load_split(dataset, number)
-    moments = (GroupMoments.from_data(part.X, part.groups) for part in points)
-    return Split(NAMES[dataset] if own else dataset, number, *moments, points if from_points else None)
+    if not own and not points:
+        return Split(dataset, number, *(split_moments(dataset, number, part) for part in ("train", "test")))
+    rows = load_own_split(dataset, number) if own else load_split(dataset, number)
+    moments = (GroupMoments.from_data(part.X, part.groups) for part in rows)
+    return Split(NAMES[dataset] if own else dataset, number, *moments, rows if points else None)
 
 
 # -- the paper's own tables --------------------------------------------------------------------------------------------
@@ -131,12 +137,9 @@ def own_table(name: str) -> tuple[np.ndarray, np.ndarray, np.ndarray, tuple[str,
 
 
 def _adult() -> tuple:
-    found, form = entry("adult_uci"), {"header": None, "names": ADULT_COLUMNS, "skipinitialspace": True}
-    parts = [  # in the order in which the rows are permuted; the first file has a line before its rows
-        pd.read_csv(fetch_file(found, file), skiprows=skipped, na_values="?", **form)
-        for file, skipped in (("adult.test", 1), ("adult.data", 0))
-    ]
-    table = pd.concat(parts, ignore_index=True).dropna()
+    rows = registered_table("adult_uci")
+    table = pd.concat([rows[ADULT_TRAIN:], rows[:ADULT_TRAIN]], ignore_index=True)  # the order that is permuted
+    table = table[~(table == "?").any(axis=1)]
     y, groups = table["income"].str.startswith(">50K").to_numpy(int), (table["sex"] == "Male").to_numpy(int)
     return _encoded(table.drop(columns=["fnlwgt", "income"]).assign(sex=groups), y, groups)
 

@@ -17,7 +17,7 @@ from evenspan.reconstruction.group_errors import errors
 
 from ... import data as datasets
 from ... import paths
-from ...data import whole_moments
+from ...data import group_moments
 from ...ledger import claim_rules
 from ...ledger.claim_rules import (
     HOLDS,
@@ -122,7 +122,7 @@ def least_total(title: str, shares: bool = True) -> float | None:
 
 def pca_errors(dataset: str, without: str = "") -> tuple[int, int]:
     """How many printed R.E. of StandardPCA come out, of how many, from the columns that do not begin with a word."""
-    moments = whole_moments(dataset)
+    moments = group_moments(dataset)
     kept = [name for name in moments.feature_names if not (without and name.startswith(without))]
     values = np.linalg.eigvalsh(moments.select(kept).scatter / moments.n)[::-1]
     theirs = printed(dataset)[PCA, "R.E."]
@@ -158,7 +158,7 @@ def impossible(source: Source | None = None) -> pd.DataFrame:
     """
     rows = []
     for name, table in TABLES.items():
-        wide, moments = (source or printed)(name), whole_moments(name)
+        wide, moments = (source or printed)(name), group_moments(name)
         known = datasets.entry(name).matches_paper
         ceiling = float(((moments.means[0] - moments.means[1]) ** 2).sum(axis=0)) if known else np.inf
         for method in PUBLISHED:
@@ -371,7 +371,7 @@ def diabetes_counted() -> Answer:
 
 def _counted(name: str) -> tuple[int, int]:
     """Rows and columns, counted when the moments were computed."""
-    moments = whole_moments(name)
+    moments = group_moments(name)
     return int(moments.n), moments.d
 
 
@@ -380,7 +380,7 @@ def others_counted() -> Answer:
     table = datasets.entry(NAMES["LSAC"])
     (lsac, _), (npha, features), (obesity, _) = (_counted(name) for name in ("lsac", "npha", "obesity"))
     # One-hot columns are called column_level; the table has as many columns as there are different first words.
-    columns = len({name.partition("_")[0] for name in whole_moments("obesity").feature_names})
+    columns = len({name.partition("_")[0] for name in group_moments("obesity").feature_names})
     checks = (
         abs(lsac / rule("R23", "rows of LSAC") - 1.0) <= rule("R23", "about"),
         npha == rule("R23", "rows of NPHA"),
@@ -416,7 +416,7 @@ def two_algorithms() -> Answer:
     evidence = f"After the colon the sentence names {len(named)}: {', '.join(named) or 'none'}."
     differ, compared = {}, sum(table.largest for table in TABLES.values())
     for name, table in TABLES.items():
-        moments = whole_moments(name)
+        moments = group_moments(name)
         S, shares = matrices(moments, "global"), moments.counts / moments.n
         differ[table.title] = 0
         for k in range(1, table.largest + 1):

@@ -22,7 +22,7 @@ from sklearn.model_selection import train_test_split
 from evenspan.core.moments import GroupMoments
 from evenspan.reconstruction.min_max import solve_min_max
 
-from ...data import entry, tables
+from ...data import entry, raw
 from ...records import tidy
 from .protocol import HALF_DIGIT, PRINTED, TABLES, all_sets, matrices, pooled, possible_totals, subset_sums
 from .protocol import printed as printed_table
@@ -102,10 +102,10 @@ def pool_of(file: str) -> Pool:
         return _bar()
     found = entry({"lsac": "lsac", "lsac_clean": FOUND}[file])
     if file == "lsac":
-        table = tables.read_lsac(found).rename(columns={"race": "race (1, 2, 3)"})
+        table = raw.read_lsac(found).rename(columns={"race": "race (1, 2, 3)"})
     else:
-        table = tables.read_clean(found)
-        codes = tables.race_codes(found, table, tables.read_lsac(found, found.files[1].name))
+        table = raw.read_clean(found)
+        codes = raw.race_codes(table, raw.read_lsac(found, 1))
         table = table.rename(columns={"race": "white"}).assign(**{"race (1, 2, 3)": codes})
     race = table["race (1, 2, 3)"]
     table = table.assign(**{name: (race == code).astype(float) for code, name in RACES.items()})
@@ -113,7 +113,7 @@ def pool_of(file: str) -> Pool:
 
 
 def _bar() -> Pool:
-    table = tables.read(entry("lsac_bar"), tables.BAR_COLUMNS, others=True)
+    table = raw.read_csv(entry("lsac_bar"))
     races = _races(table["race2"].map({"b white": 1, "a black": 2, "c other": 3}))
     for name in ("asian", "hisp", "other"):
         races[f"all but {name}"] = (table["race1"] != name).to_numpy()

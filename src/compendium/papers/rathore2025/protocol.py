@@ -59,12 +59,12 @@ def printed(dataset: str) -> pd.DataFrame:
     return frame.pivot(index="k", columns=["method", "metric"], values="value")
 
 
-def moments(dataset: str, groups: str = "", *, from_points: bool = False) -> GroupMoments:
-    """The moments of all rows of a table, from its points or as they are shipped: women first, then men.
+def moments(dataset: str, groups: str = "") -> GroupMoments:
+    """The moments of all rows of a table: women first, then men.
 
     Of another data set of two groups, or a table of one's own with the column ``groups``, in the order of its labels.
     """
-    found = group_moments(dataset, groups, from_points=from_points)
+    found = group_moments(dataset, groups)
     if len(found.labels) != 2:
         labels = ", ".join(map(str, found.labels))
         raise ConfigurationError(f"{dataset} has the groups {labels}; needed are two. Take another data set or column.")

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 
 from ... import paths
-from ...data import entry, whole_moments
+from ...data import entry, group_moments
 from ...records import in_order
 from . import lsac_search as search
 from .protocol import HALF_DIGIT, PRINTED, PUBLISHED, TABLES, printed
@@ -209,13 +209,13 @@ def nearest(rows: pd.DataFrame, number: int = 3) -> pd.DataFrame:
 
 
 def public_file() -> pd.DataFrame:
-    """The table that was found and the public file of the same rows, by shipped moments, and two controls.
+    """The table that was found and the public file of the same rows, by their moments, and two controls.
 
     The last column is the largest difference of a group's mean or covariance from that of the table that was found.
     """
-    known, lines = whole_moments(search.FOUND), []
+    known, lines = group_moments(search.FOUND), []
     for name in (search.FOUND, search.PUBLIC_FILE, "lsac_clean", "lsac_bar"):
-        own = whole_moments(name)
+        own = group_moments(name)
         covariances = [one.scatters / one.counts[:, None, None] for one in (own, known)]
         away = max(np.abs(own.means - known.means).max(), np.abs(np.subtract(*covariances)).max())
         lines.append(

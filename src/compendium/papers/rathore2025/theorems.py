@@ -16,7 +16,8 @@ from evenspan.reconstruction.joint_diagonalisation import joint_criterion, joint
 from evenspan.reconstruction.joint_jacobi import jacobi_diagonalise
 from evenspan.reconstruction.min_max import solve_min_max
 
-from ...data import WITH_FOLDS, whole_moments
+from ...data import group_moments
+from ...data.raw import RFPCA
 from ...ledger.claim_rules import HOLDS, IN_PART, NOT_COMPUTABLE, NOT_SO, Answer, by_truth, rule
 from .protocol import TABLES, matrices
 from .timing import synthetic_pair
@@ -306,8 +307,8 @@ def several_groups() -> Answer:
 
 def settings() -> Iterator[tuple[str, str, str, np.ndarray]]:
     """Data set, scaling and centring with the pair of group matrices; standardised features are centred already."""
-    for dataset in (*TABLES, *WITH_FOLDS):  # those of the paper, and of Vu et al. (2022): two groups each
-        moments = whole_moments(dataset)
+    for dataset in (*TABLES, *RFPCA):  # those of the paper, and of Vu et al. (2022): two groups each
+        moments = group_moments(dataset)
         for scaling, seen in (("raw", moments), ("standardised", moments.standardised())):
             for centring in ("global", "group", "none") if scaling == "raw" else ("global", "group"):
                 yield dataset, scaling, centring, np.array([symmetrise(S) for S in matrices(seen, centring)])
@@ -349,7 +350,7 @@ def orthonormality() -> pd.DataFrame:
 
 def _pairs() -> Iterator[tuple[str, np.ndarray]]:
     for dataset in TABLES:
-        yield dataset, np.array([symmetrise(S) for S in matrices(whole_moments(dataset), "global")])
+        yield dataset, np.array([symmetrise(S) for S in matrices(group_moments(dataset), "global")])
     yield "synthetic", synthetic_pair(12, np.random.default_rng(2025))
 
 

@@ -33,6 +33,7 @@ from sklearn.cluster import KMeans
 from evenspan.clustering import FairKernelKMeans, KernelKMeans, base_kernel
 from evenspan.metrics.clustering import clustering_accuracy, normalised_mutual_information
 
+from ... import data
 from ...data import credit_card as cards
 from ...data import load_clustering
 from ...data.clustering import K1B_SEED, k1b_halves
@@ -65,7 +66,7 @@ def credit_card(
     wanted: Iterable[CreditCard], *, landmarks: int = 500, best: int = 6, seeds: int = 5, confirming: int = 3
 ) -> list[dict]:
     """The whole search on the raw data, as rows."""
-    table = cards.credit_card_table()
+    table = data.table("credit_card")
     coarse = coarse_scores(table, wanted, landmarks)
     kept = coarse[coarse["admissible"]].nsmallest(best, "score", keep="all").head(best)
     rows = [*coarse_rows(coarse), *group_rows(table)]
