@@ -4,8 +4,6 @@ import ast
 import json
 import pickle
 import re
-import stat
-import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -16,14 +14,12 @@ from typer.testing import CliRunner
 
 import evenspan
 from compendium import data as datasets
-from compendium import paths, provenance, records, store
+from compendium import paths, provenance, store
 from compendium.catalogue import experiment, task_id
 from compendium.cli import app
-from compendium.data import registry, tables
-from compendium.data.fetch import place
 from compendium.records import tidy, whole
 from evenspan import GroupMoments
-from evenspan.core.errors import FairError, RegistryError, ResultError
+from evenspan.core.errors import RegistryError, ResultError
 
 SOURCE = Path(evenspan.__file__).parents[1]
 EXTENSIONS = paths.root() / "book" / "_ext"
@@ -185,64 +181,10 @@ def test_an_experiment_cannot_be_named_like_a_path(toy_checkout):
 # ---- archives and files ----
 
 
-@pytest.fixture
-def bank(tmp_path, monkeypatch):
-    """The zip of Bank Marketing in a mirror of its own: call with members, get the registry's entry for it."""
-    monkeypatch.setenv("EVENSPAN_DATA", str(tmp_path / "mirror"))
-    real = datasets.entry("bank_marketing")
-    (tmp_path / "mirror" / real.folder).mkdir(parents=True)
-
-    def make(members: dict[str, bytes], links: dict[str, str] | None = None):
-        path = tmp_path / "mirror" / real.folder / "bank-additional.zip"
-        with zipfile.ZipFile(path, "w") as archive:
-            for name, content in members.items():
-                archive.writestr(zipfile.ZipInfo(name), content)
-            for name, target in (links or {}).items():
-                link = zipfile.ZipInfo(name)
-                link.external_attr = (stat.S_IFLNK | 0o777) << 16
-                archive.writestr(link, target)
-        content = path.read_bytes()
-        file = registry.RawFile("bank-additional.zip", len(content), records.digest(content), "")
-        fields = {f: getattr(real, f) for f in real.__dataclass_fields__ if f not in ("bytes", "files")}
-        return registry.Entry(**fields, files=(file,))
-
-    return make
-
-
-TABLE = b"age;job;y\n41;a;yes\n39;b;no\n50;a;no\n"
-MEMBER = "bank-additional/bank-additional-full.csv"
-
-
-def below(folder: Path) -> set[str]:
-    return {path.relative_to(folder).as_posix() for path in folder.rglob("*")}
-
-
-def test_members_of_archives_are_read_and_never_unpacked(bank, tmp_path):
-    secret = tmp_path / "secret.csv"
-    secret.write_bytes(TABLE)
-    outside = {"../evil.csv": b"x", "/tmp/evenspan-evil.csv": b"x", "..\\evil.csv": b"x"}
-    entry = bank({MEMBER: TABLE} | outside, {"link.csv": str(secret)})
-    before = below(tmp_path)
-    loaded = tables.load_bank_marketing(entry)
-    assert (loaded.n, list(loaded.groups)) == (3, [1, 0, 1])
-    assert below(tmp_path) == before
-    assert not Path("/tmp/evenspan-evil.csv").exists()
-    with pytest.raises(KeyError, match="age"):  # what is read of a link is its own text, which is no table
-        tables.load_bank_marketing(bank({}, {MEMBER: str(secret)}))
-
-
-def test_an_altered_archive_is_refused_before_it_is_opened(bank, tmp_path):
-    entry = bank({MEMBER: TABLE})
-    path = place(entry.folder) / "bank-additional.zip"
-    path.write_bytes(path.read_bytes().replace(b"41;a", b"42;a"))
-    with pytest.raises(FairError, match=r"bank-additional.zip: wrong content"):
-        tables.load_bank_marketing(entry)
-
-
 def test_nothing_in_the_package_unpacks_to_disc():
     """``faults`` looks for extractall, extract and unpack_archive; archives are opened member by member, by name."""
     opened = [path.name for path in FILES if "zipfile" in path.read_text(encoding="utf-8")]
-    assert {"tables.py", "files.py"} <= set(opened)
+    assert {"raw.py", "files.py"} <= set(opened)
     assert [path.name for path in FILES if "tarfile" in path.read_text(encoding="utf-8")] == []
 
 
