@@ -42,7 +42,7 @@ SOURCES = Path(__file__).resolve().parents[1]
 #: The packages of the checkout.
 PACKAGES = ("evenspan/", "compendium/")
 #: Folders below ``data/`` whose files decide numbers.
-DATA = ("data/moments/", "data/paper/")
+DATA = ("data/moments/", "data/tables/", "data/paper/")
 SET = "data set"
 #: The version of what ``data/versions.yml`` does not name.
 FIRST = 1
