@@ -4,6 +4,7 @@ A test needs no more than Python, the locked packages and this checkout. One tha
 missing, and the last lines of the run say how many were and what to do; in CI (the variable ``CI``) it fails.
 """
 
+import hashlib
 import importlib
 import json
 import os
@@ -19,8 +20,10 @@ import pytest
 from nbformat.v4 import new_code_cell, new_notebook
 
 from compendium import data as datasets
-from compendium import paths, store
-from compendium.data.fetch import status_of
+from compendium import paths, protocol, store
+from compendium.catalogue import experiment
+from compendium.data import Entry, RawFile
+from compendium.data.fetch import may_download, status_of
 from evenspan.core.errors import ConfigurationError
 
 from . import chromium
@@ -169,11 +172,39 @@ def toy_checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("PYTHONPATH", str(tmp_path), prepend=os.pathsep)
     monkeypatch.syspath_prepend(tmp_path)
     paths.root.cache_clear()
+    protocol.adopt(experiment("toy-table"))
     monkeypatch.setitem(sys.modules, "compendium.papers.toy.claims", importlib.import_module("toy_project.claims"))
     yield tmp_path
     paths.root.cache_clear()
     for name in [name for name in sys.modules if name.partition(".")[0] == "toy_project"]:
         del sys.modules[name]
+
+
+@pytest.fixture
+def cache(tmp_path, monkeypatch):
+    """An empty cache, and no mirror."""
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    monkeypatch.delenv("EVENSPAN_DATA", raising=False)
+    monkeypatch.setenv("EVENSPAN_CACHE", str(tmp_path / "cache"))
+    may_download(True)
+    return tmp_path / "cache"
+
+
+@pytest.fixture
+def make_entry():
+    return build_entry
+
+
+def build_entry(files: dict[str, bytes], url, name: str = "toy", **changes) -> Entry:
+    """A registry entry for made-up files."""
+    raw = tuple(
+        RawFile(name=file, bytes=len(body), sha256=hashlib.sha256(body).hexdigest(), url=url(file))
+        for file, body in files.items()
+    )
+    texts = dict.fromkeys(("licence", "origin", "sensitive", "preprocessing", "notes"), "none")
+    facts = {"title": "Toy", "folder": name, "rows": 1, "features": 1, "splits": 0, "matches_paper": False} | texts
+    facts |= {"groups": {}, "group_names": {}, "papers": ()}
+    return Entry(name=name, files=raw, **(facts | changes))
 
 
 @pytest.fixture

@@ -155,6 +155,8 @@ class Experiment(Entry):
         kind = type(self._default(name))
         if kind is float and type(value) is int:
             value = float(value)
+        if kind is str and type(value) in (int, float):  # papermill reads 20 as a number
+            value = f"{value}"
         if type(value) is not kind or (kind is float and not math.isfinite(value)):
             offer = f" ({listed(self.choices[name])})" if name in self.choices else ""
             raise ConfigurationError(

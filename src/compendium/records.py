@@ -55,6 +55,14 @@ def commit() -> tuple[str, bool | None]:
         return f"unknown: {reason[0] if reason else 'git failed'}", None
 
 
+def unchanged(file: str) -> bool:
+    """Whether a file is as it was committed; never outside of a git checkout."""
+    command = ["git", "-C", str(root()), "diff", "--quiet", "HEAD", "--", file]
+    with contextlib.suppress(FileNotFoundError):
+        return subprocess.run(command, capture_output=True).returncode == 0
+    return False
+
+
 def peak_memory() -> float:
     """Largest resident memory of this process so far, in MiB."""
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
@@ -78,6 +86,8 @@ def kept(read: Callable[[Path], Any]) -> Callable[[Path], Any]:
     return last
 
 
+#: In a build: the seconds that it computes of each page (:mod:`compendium.protocol`).
+BUDGET = "EVENSPAN_SECONDS"
 #: In a build: the folder with what its workflow computed once for all pages (:mod:`compendium.book.once`).
 ONCE = "EVENSPAN_ONCE"
 

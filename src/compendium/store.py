@@ -79,6 +79,19 @@ def read_results(experiment_id: str, *, damaged: bool = False, **where: object) 
     return rows
 
 
+def archived(name: str) -> tuple[pd.DataFrame, dict]:
+    """Rows that no code here computes again, and their record: the commits that computed them, when, by which command.
+
+    They lie in ``data/results/archive``, and are shown with that label and never counted as computed.
+    """
+    path = paths.data("results", "archive", f"{name}.csv")
+    content, record = path.read_bytes(), records.read(path.with_suffix(".json"))
+    if records.digest(content) != record["sha256"]:
+        raise ResultError(f"{path} was altered: its SHA-256 is not the recorded one. Restore it from the repository.")
+    rows = list(csv.DictReader(io.StringIO(content.decode(), newline="")))
+    return records.frame(rows, [column for column in rows[0] if column not in records.TIDY]), record
+
+
 @lru_cache(maxsize=64)
 def _joined(*units: "Unit") -> pd.DataFrame:
     return pd.concat([unit.frame for unit in units], ignore_index=True)
@@ -160,6 +173,11 @@ def latest_seconds(record: dict) -> float:
 def folder_of(experiment_id: str) -> Path:
     """Where the results of an experiment are."""
     return paths.results(experiment_id)
+
+
+def cells_of(experiment_id: str) -> Path:
+    """The file with the digests of the code cells that the results of an experiment belong to."""
+    return folder_of(experiment_id).with_suffix(".cells")
 
 
 def file_of(experiment_id: str, name: str) -> str:

@@ -31,6 +31,7 @@ WITHOUT_EXAMPLE = {
     "compendium.data.celeba",
     "compendium.data.clustering_files",
     "compendium.data.fetch",
+    "compendium.data.raw",
     "compendium.data.splits",
 }
 

@@ -21,6 +21,7 @@ from evenspan import (
 from evenspan.core import limits
 from evenspan.core.errors import ConfigurationError, DataError, GroupError, LimitError
 from evenspan.core.groups import label_text
+from evenspan.core.inputs import require_range
 
 from .samples import angle, draw
 
@@ -60,6 +61,14 @@ def test_features_beyond_the_contract_are_refused_and_named(way, factor):
     X[:, 1] = (X[:, 1] - X[:, 1].mean()) * factor
     with pytest.raises(DataError, match=r"column\(s\) 1 of X hold .* up to 1e\+30, .* at least 1e-30"):
         FITTED[way](X)
+
+
+def test_a_constant_column_that_rounding_left_less_than_no_variance_is_constant():
+    """As where the rows of a fold are taken away from the sum of all."""
+    mean, squares = np.array([[0.1, 1.0]]), np.array([[-1e-18, 5.0]])
+    require_range(np.array([5.0]), mean, squares, None, None)
+    with pytest.raises(DataError, match=r"column\(s\) 1 of X hold NaN"):
+        require_range(np.array([5.0]), mean, np.array([[0.0, np.nan]]), None, None)
 
 
 @pytest.mark.parametrize("way", FITTED)

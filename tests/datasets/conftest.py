@@ -1,13 +1,10 @@
 """A local file server, and registry entries for made-up files."""
 
 import contextlib
-import hashlib
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
-
-from compendium.data import Entry, RawFile
 
 
 class FileServer(ThreadingHTTPServer):
@@ -56,28 +53,3 @@ def server():
 @pytest.fixture(autouse=True)
 def no_proxy(monkeypatch):
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
-
-
-@pytest.fixture
-def cache(tmp_path, monkeypatch):
-    """An empty cache, and no mirror."""
-    monkeypatch.delenv("EVENSPAN_DATA", raising=False)
-    monkeypatch.setenv("EVENSPAN_CACHE", str(tmp_path / "cache"))
-    return tmp_path / "cache"
-
-
-@pytest.fixture
-def make_entry():
-    return build_entry
-
-
-def build_entry(files: dict[str, bytes], url, name: str = "toy", **changes) -> Entry:
-    """A registry entry for made-up files."""
-    raw = tuple(
-        RawFile(name=file, bytes=len(body), sha256=hashlib.sha256(body).hexdigest(), url=url(file))
-        for file, body in files.items()
-    )
-    texts = dict.fromkeys(("licence", "origin", "sensitive", "preprocessing", "notes"), "none")
-    facts = {"title": "Toy", "folder": name, "rows": 1, "features": 1, "splits": 0, "matches_paper": False} | texts
-    facts |= {"groups": {}, "group_names": {}, "papers": ()}
-    return Entry(name=name, files=raw, **(facts | changes))

@@ -198,60 +198,21 @@ def test_archives_in_the_mirror_are_loaded(har, sports, monkeypatch):
 # -- Credit Card --------------------------------------------------------------------------------------------------
 
 
-@pytest.fixture
-def clients():
+def test_credit_card_keeps_five_classes_and_neither_label_nor_sex_among_the_features():
     rng = np.random.default_rng(2)
     n, columns = 400, list(datasets.table("credit_card"))
     table = pd.DataFrame(rng.normal(size=(n, len(columns))) * 1000, columns=columns)
-    table["SEX"], table["EDUCATION"] = rng.integers(1, 3, n), rng.integers(0, 7, n)
-    table["MARRIAGE"], table["AGE"] = rng.integers(0, 4, n), rng.integers(21, 80, n)
-    table["PAY_1"], table[cards.DEFAULT] = rng.integers(-2, 9, n), rng.integers(0, 2, n)
-    return table
-
-
-def choice(**changes):
-    usual = {"label": "last repayment status, -2 to 2 (5)", "group": "sex", "rows": "all",
-             "features": cards.FEATURES[1], "scaling": "standardised"}  # fmt: skip
-    return cards.CreditCard(**(usual | changes))
-
-
-def test_a_label_has_as_many_classes_as_its_name_says(clients):
-    for label in cards.LABELS:
-        classes = set(cards.label_of(clients, label).tolist()) - {cards.LEFT_OUT}
-        assert classes == set(range(int(label.rpartition("(")[2].rstrip(")"))))
-
-
-def test_rows_are_those_that_are_asked_for(clients):
-    own = np.flatnonzero(clients["PAY_1"].to_numpy() < 3)
-    for rows in ("all", "first 50", "random 50", "first 20 of each class", "random 20 of each class"):
-        asked = choice(rows=rows, seed=3)
-        X, y, groups = cards.credit_card_arrays(clients, asked)
-        kept = cards.rows_of(clients, asked)
-        assert (np.diff(kept) > 0).all()
-        assert X.shape == (len(y), 22)
-        assert set(y.tolist()) == {0, 1, 2, 3, 4}
-        np.testing.assert_array_equal(y, clients["PAY_1"].to_numpy()[kept] + 2)
-        np.testing.assert_array_equal(groups, clients["SEX"].to_numpy()[kept] - 1)
-        assert np.bincount(y).tolist() == [20] * 5 if "each" in rows else len(y) == (len(own) if rows == "all" else 50)
-        assert rows != "first 50" or kept.tolist() == own[:50].tolist()
-        others = cards.rows_of(clients, choice(rows=rows, seed=4))
-        assert rows.startswith("random") == (others.tolist() != kept.tolist())
-
-
-def test_label_and_sex_are_left_out_of_the_features(clients):
-    for label in cards.LABELS:
-        column = cards.LABELS[label].column
-        changed = clients.assign(SEX=clients["SEX"][::-1].to_numpy(), **{column: clients[column][::-1].to_numpy()})
-        kept = cards.features_of(clients, choice(label=label))
-        np.testing.assert_array_equal(cards.features_of(changed, choice(label=label)), kept)
-        everything = choice(label=label, features=cards.FEATURES[0])
-        assert np.abs(cards.features_of(changed, everything) - cards.features_of(clients, everything)).max() > 0.01
-
-
-def test_what_credit_card_does_not_know_is_refused(clients):
-    for name, value in {"label": "x", "group": "x", "features": "x", "scaling": "x", "rows": "last 5"}.items():
-        with pytest.raises(ConfigurationError, match=name):
-            cards.credit_card_arrays(clients, choice(**{name: value}))
+    table["SEX"], table["PAY_1"] = rng.integers(1, 3, n), rng.integers(-2, 9, n)
+    label, sex = table["PAY_1"].to_numpy(), table["SEX"].to_numpy()
+    left = table.drop(columns=["PAY_1", "SEX"])
+    scaled = ((left - left.min()) / (left.max() - left.min())).to_numpy()
+    for each in (None, 20):
+        kept = [i for i in range(n) if label[i] < 3 and (each is None or (label[:i] == label[i]).sum() < each)]
+        X, y, groups = cards.credit_card_arrays(table, each, unit_length=False)
+        np.testing.assert_array_equal(y, label[kept] + 2)
+        np.testing.assert_array_equal(groups, sex[kept] - 1)
+        np.testing.assert_allclose(X, scaled[kept], rtol=1e-12)
+        np.testing.assert_allclose(cards.credit_card_arrays(table, each)[0], files.unit_rows(X), rtol=1e-12)
 
 
 # -- the whole ----------------------------------------------------------------------------------------------------
@@ -308,8 +269,9 @@ def test_the_real_data(name, raw):
 
 
 def test_credit_card_is_what_its_choice_says():
-    data, table = load_clustering("credit_card"), datasets.table("credit_card")
-    wanted = cards.rows_of(table, cards.CREDIT_CARD)
-    assert (data.n, data.n_clusters) == (len(wanted), 5)
-    np.testing.assert_array_equal(data.groups, table["SEX"].to_numpy()[wanted] - 1)
-    assert str(cards.CREDIT_CARD) in data.note
+    everyone, data = load_clustering("credit_card_all"), load_clustering("credit_card")
+    label = datasets.table("credit_card")["PAY_1"]
+    assert (everyone.n, everyone.n_clusters) == (label.between(-2, 2).sum(axis=0), 5)
+    assert (np.bincount(data.y).tolist(), data.X.shape) == ([1000] * 5, (5000, 22))
+    assert cards.CREDIT_CARD_ALL in everyone.note
+    assert cards.CREDIT_CARD in data.note

@@ -63,7 +63,7 @@ def test_a_damaged_file_is_refused_by_loaders_and_replaced_by_fetch(server, toy)
     fetch(entry)
     (folder / "a.csv").write_bytes(BODY[:-1])
     for loader in (lambda: fetch_file(entry, "a.csv"), lambda: verify(entry)):
-        with pytest.raises(FetchError, match=r"a\.csv: wrong content \(249999 bytes[\s\S]*data fetch toy'"):
+        with pytest.raises(FetchError, match=r"a\.csv has wrong content \(249999 bytes[\s\S]*data fetch toy'"):
             loader()
     assert fetch(entry)[0].read_bytes() == BODY
     assert server.asked == ["a.csv", "b.csv", "a.csv"]
@@ -112,10 +112,10 @@ def test_a_mirror_is_read_in_place_and_never_written(server, toy, cache, tmp_pat
     assert fetch_file(entry, "a.csv") == mirror / "a.csv"
     assert (status_of(entry).place, status_of(entry).present) == ("mirror", 1)
     for way in (fetch, verify, lambda entry: fetch_file(entry, "b.csv")):
-        with pytest.raises(FetchError, match=r"b\.csv: missing[\s\S]*mirror, or unset EVENSPAN_DATA"):
+        with pytest.raises(FetchError, match=r"b\.csv is missing[\s\S]*mirror, or unset EVENSPAN_DATA"):
             way(entry)
     (mirror / "a.csv").write_bytes(BODY[:-1])
-    with pytest.raises(FetchError, match=r"a\.csv: wrong content"):
+    with pytest.raises(FetchError, match=r"a\.csv has wrong content"):
         fetch(entry)
     assert (mirror / "a.csv").read_bytes() == BODY[:-1]
     assert (server.asked, cache.exists(), os.listdir(mirror)) == ([], False, ["a.csv"])

@@ -104,4 +104,3 @@ def test_no_projection_passes_the_frontier():
     inside = projections["gap"] <= line["gap"].iloc[0]
     assert (projections["error"] >= least - 2e-3)[inside].all()  # chords of a convex curve run above it
     assert (projections["error"] > least + 0.01).any()
-    assert [table.empty for table in summary.frontier("bank_marketing", 2)] == [True, True]

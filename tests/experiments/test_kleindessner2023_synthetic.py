@@ -99,7 +99,7 @@ def test_latent_rows_judge_the_test_part(small):
     rows = small["results"]
     records.checked(rows.drop(columns="task"), "synthetic")
     rows = rows[rows["dataset"] == "latent_groups-d20"]
-    assert set(rows["method"]) == {*synthetic.LATENT_METHODS} - {"RLACE"}  # takes minutes, and is not run at once
+    assert set(rows["method"]) == {*synthetic.LATENT_METHODS}
     assert set(rows["split"]) == {0, 1}
     pca, fair, kernel = (rows[rows["method"] == name] for name in ("PCA", "Fair PCA", "Fair Kernel PCA"))
     assert mean_of(fair, "test", "linear separability") > 0.3 > mean_of(pca, "test", "linear separability")

@@ -20,7 +20,8 @@ def notebook(cells_of):
     """Names of the notebook, with tiny sizes."""
     space = dict(cells_of("lee2023-scale", again=False))
     with pytest.MonkeyPatch.context() as patch:
-        for name, value in {"counted": [1, 2], "times": 1, "FEATURES": (20, 30)}.items():
+        patch.setattr(type(space["study"]), "whole", True)
+        for name, value in {"workers": "1, 2", "FEATURES": (20, 30)}.items():
             patch.setitem(space["messages"].__globals__, name, value)
         yield space
 

@@ -2,6 +2,7 @@
 
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -141,6 +142,7 @@ def test_a_refusal_of_the_system_and_names_that_are_no_text_are_told(toy_checkou
     process = command("run", "\udcff")
     assert "There is no experiment" in process.communicate(timeout=60)[1]
     assert process.returncode == 2
+    shutil.rmtree(toy_checkout / "data" / "results")
     (toy_checkout / "data" / "results").write_text("in the way")
     process = command("ledger")
     assert re.fullmatch(r"Error: the system refused: .*/data/.* is whole\.\n", process.communicate(timeout=60)[1])

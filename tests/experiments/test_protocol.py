@@ -17,7 +17,8 @@ import pytest
 
 from compendium import protocol, provenance, records, states, store
 from compendium.catalogue import experiment
-from evenspan.core.errors import ConfigurationError, ExecutionError, RegistryError, ResultError
+from compendium.data.fetch import fetch_file
+from evenspan.core.errors import ConfigurationError, ExecutionError, FetchError, RegistryError, ResultError
 
 NAMES = [f"k{k}-{method}" for k in (10, 2) for method in ("pca", "fair_pca", "fair_pca_s_0.5")]
 FILES = ["toy-k10.csv", "toy-k10.json", "toy-k2.csv", "toy-k2.json"]
@@ -398,53 +399,121 @@ def test_what_cannot_be_run_is_refused(results, run_toy):
         protocol.study("toy-table", k="ten")
     with pytest.raises(ConfigurationError, match="same name 'k2-fair_pca'"):
         protocol.study("toy-table").run(judged, [{"k": 2, "method": "Fair PCA"}, {"k": 2, "method": "fair pca"}])
-    with pytest.raises(ExecutionError, match=r"nothing is stored for .*k = 2(.|\n)*set profile to 'full'"):
-        protocol.study("toy-table", k=2).run(judged, [{"k": 2, "method": "PCA"}], again=[])
+    with pytest.raises(ExecutionError, match=r"no unit gave a number \(ZeroDivisionError: division by zero\)"):
+        protocol.study("toy-table", k=2).run(lambda k: 1 / 0, [{"k": 2}])
 
 
-# -- what a build computes ----------------------------------------------------------------------------------------
+# -- what a run computes, and what it reads -----------------------------------------------------------------------
 
 
-def test_a_build_compares_what_it_computes_with_what_is_stored(finished, shift):
+def sources(results: pd.DataFrame) -> dict[str, set[str]]:
+    """By unit, where its rows come from."""
+    return results.groupby("task")["source"].agg(set).to_dict()
+
+
+def test_a_run_as_published_compares_what_it_computes_with_what_is_stored(finished, shift, monkeypatch):
     entry = experiment("toy-table")
-    study = protocol.cells(entry, {"k": 2})["study"]
-    assert study.note() == "This build computed 24 of the 24 numbers itself; all are equal to the stored ones."
+    space = protocol.cells(entry, {"k": 2})
+    assert space["study"].note() == "Computed now: 24 of 24 numbers (0 s). Of 24 that are stored as well all are equal."
+    assert set(space["results"]["source"]) == {"computed"}
     shift(finished / "toy-k2.json", "k2-pca", 1 + 1e-4)
     space = protocol.cells(entry, {"k": 2})
-    assert "1 of them DIFFER from the stored ones by more than the recheck allows (toy PCA 2" in space["study"].note()
-    stored = store.read_results("toy-table", method="PCA", k=2)
-    shown = space["results"].query("method == 'PCA'")
-    assert sorted(shown["value"]) == sorted(stored["value"])  # the stored number is shown, whatever was computed
-    study = protocol.study("toy-table", k=2)
-    study.run(judged, [{"k": 2, "method": "Fair PCA"}, {"k": 2, "method": "PCA"}], again=[{"k": 2, "method": "PCA"}])
-    assert [one.name for one in study.compared] == ["k2-pca"]
-    (finished / "toy-k2.csv").write_text("damaged")
-    study = protocol.study("toy-table", k=2)
-    study.run(judged, [{"k": 2, "method": "PCA"}])
-    assert "Not shown: k2-pca (damaged: " in study.note()
+    assert "1 DIFFER by more than is allowed, most at toy PCA 2" in space["study"].note()
+    shown = space["results"].query("method == 'PCA'")["value"]
+    assert sorted(shown) == sorted(judged(2, "PCA")["value"]), "what was computed is shown, whatever is stored"
+    monkeypatch.setenv(records.BUDGET, "-1")
+    monkeypatch.setattr(protocol, "CHEAP", -1)  # nothing fits in
+    space = protocol.cells(entry, {"k": 2})
+    assert set(space["results"]["source"]) == {"published"}
+    assert space["study"].note().startswith("Computed now: 0 of 24 numbers (0 s). The others were stored on 20")
 
 
-def test_another_setting_is_computed_and_stored_beside_the_build(finished, toy_checkout):
+def test_a_part_of_a_unit_is_filled_with_stored_rows(finished, monkeypatch):
+    monkeypatch.setenv(records.BUDGET, "-1")
+    study = protocol.study("toy-table", k=2)
+    one = {"k": 2, "method": "PCA"}
+    rows = study.run(lambda k, method: judged(k, method).iloc[:2], [one], quick=[one])
+    assert rows["source"].value_counts().to_dict() == {"computed": 2, "published": 7}
+
+
+def test_edited_cells_and_other_settings_are_computed_and_nothing_stored_is_shown(finished, toy_checkout, shift):
     entry, before = experiment("toy-table"), contents(finished)
+    path = toy_checkout / "notebooks" / "toy" / "table.ipynb"
+    real, whole = path.read_text(), json.loads(path.read_text())
+    run = next(cell for cell in whole["cells"] if "study.run" in "".join(cell["source"]))
+    source = "".join(run["source"])
+
+    def edited(change) -> dict:
+        path.write_text(json.dumps(whole | {"cells": [*whole["cells"][:-1], run | {"source": change(source)}]}))
+        try:
+            return protocol.cells(entry, {"k": 2})
+        finally:
+            path.write_text(real)
+
+    for layout in (lambda s: f"# a remark\n\n{s}  # and another\n", lambda s: s.replace("over=[", "over=[\n    ")):
+        assert edited(layout)["study"].own == ""
+    space = edited(lambda s: s.replace("study.run(judged", "study.run(lambda k, method: judged(k, method)[:3]"))
+    assert space["study"].own == "cell 3 was edited (it begins with 'from compendium import protocol')"
+    assert sources(space["results"]) == {f"k2-{name}": {"computed"} for name in ("pca", "fair_pca", "fair_pca_s_0.5")}
+    assert len(space["results"]) == 9, "not one stored row"
+    space = edited(lambda s: s.replace("for method in METHODS]", "for method in ['PCA', 'My method']]"))
+    assert sources(space["results"]) == {"k2-pca": {"computed"}}
+    assert re.search(r"Missing: k2-my_method \(\w+Error: ", space["study"].note())
     space = protocol.cells(entry, {"k": 3})
-    assert "k = 3" in space["study"].note()
+    assert space["study"].own == "the setting is another one (k = 3)"
     assert len(space["results"]) == 27
     assert contents(finished) == before
-    assert not (toy_checkout / "_build" / "results").exists()  # what is computed offline takes no time to repeat
+    assert not (toy_checkout / "_build" / "results").exists()
     full = protocol.cells(entry, {"k": 3}, "full")
     assert sorted(full["results"]["value"].dropna()) == sorted(space["results"]["value"].dropna())
     assert list((toy_checkout / "_build" / "results" / "toy-table").glob("*.csv"))
     assert contents(finished) == before
 
 
-def test_a_unit_may_need_what_is_not_shipped(finished):
+def test_a_limit_ends_a_run_and_what_is_left_is_missing(finished):
+    study = protocol.study("toy-table", k=5)
+
+    def unit(k, method):
+        if method == "Fair PCA":
+            time.sleep(60)
+        return judged(k, method)
+
+    begun = time.monotonic()
+    rows = study.run(unit, [{"k": 5, "method": name} for name in ("PCA", "Fair PCA", "Fair PCA-S (0.5)")], seconds=2)
+    assert time.monotonic() - begun < 30
+    assert set(rows["method"]) == {"PCA"}
+    assert "Missing: k5-fair_pca, k5-fair_pca_s_0.5 (not computed within 2 s)." in study.note()
+    assert 'Set profile = "full"' in study.note()
+
+
+def test_data_that_are_not_at_hand_are_told_and_never_downloaded(finished, cache, make_entry, monkeypatch):
+    entry = make_entry({"rows.csv": b"1,2"}, lambda name: f"http://127.0.0.1:9/{name}")
     study = protocol.study("toy-table", k=5)
 
     def unit(k, method):
         if method == "PCA":
-            study.need_points("PCA")
+            fetch_file(entry, "rows.csv")
         return judged(k, method)
 
     rows = study.run(unit, [{"k": 5, "method": name} for name in ("PCA", "Fair PCA")])
     assert set(rows["method"]) == {"Fair PCA"}
-    assert "Not shown: k5-pca (PCA needs the raw data" in study.note()
+    assert "Missing: k5-pca (toy: rows.csv is missing or unreadable" in study.note()
+    assert not cache.exists()
+    protocol.study("toy-table", k=5, profile="full")
+    with pytest.raises(FetchError, match=r"could not be downloaded"):
+        fetch_file(entry, "rows.csv")
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "same"),
+    [
+        ("x = f(1, 2)", "x = f(\n    1, 2\n)  # why", True),
+        ("for i in a:\n    b\nc", "for i in a:\n  b\n\nc\n", True),
+        ("for i in a:\n    b\nc", "for i in a:\n    b\n    c", False),
+        ('f"{x} and {{y}}"', 'f"{x} and {{y}}"  # text', True),
+        ("k = 2", "k = 3", False),
+        ("%matplotlib inline", "%matplotlib inline\n", True),
+    ],
+)
+def test_layout_is_no_edit(one, other, same):
+    assert (protocol.digest_of(one) == protocol.digest_of(other)) == same

@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 from scipy.linalg import subspace_angles
 
+from compendium import store
 from compendium.data import entry, group_moments
 from compendium.papers.rathore2025 import protocol, readings, timing
 from evenspan import GroupMoments
@@ -70,6 +71,28 @@ def test_every_printed_jevd_row_of_npha_is_one_set_of_the_womens_eigenvectors():
     women, men = (top_eigenspace(M, moments.d)[1] for M in S)
     assert protocol.matching_sets("npha", moments, women, "JevdPCA") == [1] * 10
     assert sum(n > 0 for n in protocol.matching_sets("npha", moments, men, "JevdPCA")) <= 3
+
+
+def test_the_public_file_confirms_the_lsac_table_and_the_controls_do_not():
+    found, file, *controls = readings.public_file().to_dict("records")
+    assert found.pop("difference of moments") == "0"
+    assert float(file.pop("difference of moments")) < 1e-10
+    assert found.pop("table") != file.pop("table")
+    assert found == file
+    assert (found["PCA numbers equal"], found["min-max numbers equal"]) == (33, 31)
+    for control in controls:
+        assert control["PCA numbers equal"] < 20
+        assert control["min-max numbers equal"] < 20
+        assert float(control["difference of moments"]) > 1e-3
+
+
+def test_the_fingerprints_are_those_that_the_archived_search_computed():
+    rows, _ = store.archived("rathore2025-lsac")
+    rows, moments = rows[rows["metric"].isin(protocol.PRINTED)], group_moments(readings.FOUND)
+    for method, values in (("StandardPCA", readings.pca(moments)), ("FairPCA_SDP_LP", readings.minmax(moments))):
+        then = rows[rows["method"] == method].pivot(index="k", columns="metric", values="value")[list(protocol.PRINTED)]
+        np.testing.assert_allclose(values, then, rtol=1e-6)
+        assert readings.equal(values + 0.02, method) == 0  # control
 
 
 def test_women_come_first_on_every_table():

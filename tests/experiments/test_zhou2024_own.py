@@ -42,8 +42,8 @@ def test_a_table_of_ones_own_is_clustered_and_without_classes_their_metrics_are_
         setting = entry.complete({"dataset": path, "groups": "who"} | SETTINGS[name] | more)
         space = cells(entry, setting, all_of_it=True)
         rows, note = space["results"], space["study"].note()
-        assert "there are no verdicts" in note
-        assert "Not shown" not in note
+        assert "the setting is another one" in note
+        assert "Missing" not in note
         assert (rows["dataset"] == path).all()
         keys = [key for key in ("method", "protocol", "variant", "weight", "split", "metric") if key in rows]
         found[more["classes"]] = rows.set_index(keys)

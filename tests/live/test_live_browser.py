@@ -59,7 +59,7 @@ def test_a_changed_parameter_gives_what_papermill_gives(visit, tmp_path, experim
         page.get_by_label(name, exact=True).fill(str(value))
     page.get_by_role("button", name="Run with these").click()
     done(page)
-    page.locator(".live-note", has_text="is not one of the book's").wait_for()
+    page.locator(".live-note", has_text="the setting is another one").wait_for()
     mine = notebook(page, tmp_path)
     source = paths.root() / f"notebooks/{experiment.replace('-', '/', 1)}.ipynb"
     given = ({"dataset": execution} if execution else {}) | values
@@ -90,7 +90,7 @@ def test_a_run_says_how_far_it_is_from_what_is_stored(visit):
     begin(page)
     page.get_by_role("button", name="Run page").click()
     done(page)
-    page.locator(".live-note", has_text="Your run computed").wait_for()
+    page.locator(".live-note", has_text="Computed now").wait_for()
     assert "DIFFER" not in page.locator(".live-note").inner_text()
     before = page.locator(".tab .live-own table", has_text="Squared distance").first.inner_text()
     # What the findings say: the sensitive column is among the features, and without it the distance is another.
@@ -98,7 +98,7 @@ def test_a_run_says_how_far_it_is_from_what_is_stored(visit):
     write(page, 3, code.replace("ranks =", "moments = rathore2025.without_sex(dataset, moments)\nranks ="))
     page.get_by_role("button", name="Run page").click()
     done(page)
-    page.locator(".live-note", has_text="DIFFER from the stored ones").wait_for()
+    page.locator(".live-note", has_text="was edited").wait_for()
     assert page.locator(".tab .live-own table", has_text="Squared distance").first.inner_text() != before
 
 

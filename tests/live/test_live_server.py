@@ -6,13 +6,11 @@ import urllib.error
 import urllib.request
 from pathlib import Path
 
-import pandas as pd
 import pytest
 
-from compendium import records
 from compendium.book import execute
 from compendium.catalogue import catalogue
-from compendium.live import kernel, pages, server
+from compendium.live import pages, server
 from evenspan.core.errors import ConfigurationError, RegistryError
 
 from .conftest import serving
@@ -68,24 +66,3 @@ def test_pages_and_values_that_there_are_not():
             pages.page(name)
     with pytest.raises(ConfigurationError, match="'largest' needs a whole number"):
         pages.parameters("experiments/rathore2025-tables", {"largest": "many"})
-
-
-def test_a_unit_that_the_same_cells_gave_is_not_computed_twice(tmp_path):
-    computed = []
-
-    def compute():
-        computed.append(1)
-        key = {"dataset": "toy", "method": "PCA", "k": 2, "split": 0, "protocol": "p"}
-        return records.whole(records.tidy({"variance": 0.1 + len(computed)}, **key)).assign(more=len(computed))
-
-    kept = kernel.Kept(tmp_path)
-    assert [kept("toy, k2-pca", compute)["value"].item() for _ in range(2)] == [1.1, 2.1]  # no cell ran
-    kept.cells = "those before"
-    found = kept("toy, k2-pca", compute)
-    another = kernel.Kept(tmp_path)  # of another page
-    another.cells = "those before"
-    pd.testing.assert_frame_equal(another("toy, k2-pca", compute), found, check_dtype=False, check_like=True)
-    assert found["value"].item() == 3.1
-    kept.cells = "changed"
-    assert kept("toy, k2-pca", compute)["value"].item() == 4.1
-    assert kept("toy, k3-pca", compute)["value"].item() == 5.1

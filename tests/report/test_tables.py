@@ -7,7 +7,7 @@ import pytest
 
 from compendium import paths, protocol
 from compendium.book import tables
-from compendium.ledger.table import ledger
+from compendium.ledger.table import judged_numbers
 from compendium.ledger.verdicts import Kind
 from compendium.papers.kleindessner2023 import claims as from_results
 from compendium.papers.kleindessner2023 import readings
@@ -21,7 +21,14 @@ def classes(markup: str) -> set[str]:
 
 
 def study(dataset: str, k: int) -> protocol.Study:
-    return protocol.study("kleindessner2023-table", dataset=dataset, k=k)
+    """One whose rows are the stored ones."""
+    found = protocol.study("kleindessner2023-table", dataset=dataset, k=k)
+    found.results = published(read_results("kleindessner2023-table", dataset=dataset, k=k))
+    return found
+
+
+def published(rows: pd.DataFrame) -> pd.DataFrame:
+    return rows.assign(source="published")
 
 
 @pytest.fixture(scope="module")
@@ -51,12 +58,12 @@ def test_verdict_table_shows_published_and_ours_side_by_side(adult):
 
 
 def test_numbers_that_were_not_run_are_counted(adult, monkeypatch):
-    cells = tables._cells(ledger(), "kleindessner2023-table", "adult", 10)
+    cells = judged_numbers(study("adult", 10))
     others = (cells["method"] != "Fair PCA") & (cells["published"] != "")
     cells.loc[others, "ours"] = ""
     for missing, note in ((Kind.PENDING.value, True), (Kind.EXACT.value, False)):
         cells.loc[others, "verdict"] = missing
-        monkeypatch.setattr(tables, "_cells", lambda *place: cells)
+        monkeypatch.setattr(tables, "judged_numbers", lambda _: cells)
         markup = tables.verdict_table(study("adult", 10), adult).data
         assert (f"{others.sum()} more numbers" in markup) == ("more numbers" in markup) == note
 
@@ -85,6 +92,7 @@ def test_numbers_as_printed_and_no_number_is_a_dash():
 def test_links_lead_to_stored_files():
     shown = study("german", 2)
     shown.units = {"german-k2-pca": {"dataset": "german", "k": 2, "method": "PCA"}}
+    shown.results = published(read_results("kleindessner2023-table", dataset="german", k=2, method="PCA"))
     markup = tables.trail(shown).data
     found = re.findall(r'href="\.\./\.\./_static/results/full/(.*?)"', markup)
     assert found == [f"kleindessner2023-table/german-k2.{kind}" for kind in ("csv.gz", "json.gz")]

@@ -3,7 +3,7 @@
 import pandas as pd
 
 from compendium import protocol
-from compendium.ledger import verdict_grid
+from compendium.ledger import table, verdict_grid
 from compendium.ledger.table import ledger
 from compendium.store import read_results
 
@@ -23,8 +23,9 @@ def test_a_cell_has_both_numbers_and_the_mark_of_its_verdict(monkeypatch):
         | {"cell": "rathore2025_table2_diabetes/001", "dataset": "Diabetes", "method": "A", "metric": "R.E."}
         | {"k": "1", "published": "9.99", "ours": "9.99", "verdict": "exact"},
     ]
-    monkeypatch.setattr(verdict_grid, "ledger", lambda _: pd.DataFrame(rows))
+    monkeypatch.setattr(table, "ledger", lambda _: pd.DataFrame(rows))
     study = protocol.study("rathore2025-tables", dataset="npha")
+    study.results = read_results("rathore2025-tables", dataset="npha")
     shown = verdict_grid.verdict_grid(study, "R.E.", caption="errors").data
     name = "rathore2025_table5_npha-001"
     mark = f'<span class="verdict verdict-close" id="{name}">close</span> <span class="off">-2.0\u00a0%</span>'
@@ -33,6 +34,7 @@ def test_a_cell_has_both_numbers_and_the_mark_of_its_verdict(monkeypatch):
     assert "0.77" not in shown  # another metric
     assert "9.99" not in shown  # another data set
     own = protocol.study("rathore2025-tables", dataset="npha", largest=3)
+    own.results = study.results.assign(dataset="mine")
     assert "Nothing is printed" in verdict_grid.verdict_grid(own, "R.E.", caption="errors").data
     assert shown.index("<th>A</th>") < shown.index("<th>B</th>")
 
@@ -45,10 +47,10 @@ def test_a_readers_run_is_judged_in_the_place_of_what_is_stored():
     assert place.sum() == 1
     stored = ledger()
     stored = stored[stored["cell"].str.rpartition("/")[0].isin(study.entry.published)].reset_index(drop=True)
-    study.own = {rows["task"].iloc[0]: rows}
+    study.results = rows
     same = [name for name in stored if name != "state"]  # what was computed just now is current
     pd.testing.assert_frame_equal(ledger(study)[same], stored[same])
-    study.own = {rows["task"].iloc[0]: rows.assign(value=rows["value"].mask(place, 77.0))}
+    study.results = rows.assign(value=rows["value"].mask(place, 77.0))
     found = ledger(study)
     (other,) = found.index[found["ours"] != stored["ours"]]
     cell = ["dataset", "method", "metric", "k", "ours", "verdict"]

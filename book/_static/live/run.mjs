@@ -296,7 +296,6 @@ class Page {
     cell.ran = null;
     cell.outputs = [];
     const place = this.fresh(cell);
-    await this.remember(cell);
     const future = this.kernel.requestExecute({ code: source, stop_on_error: true });
     let failed = null;
     future.onIOPub = ({ header, content }) => {
@@ -343,15 +342,7 @@ class Page {
     return cell.place;
   }
 
-  /** Tell the kernel by which cells it comes where it is, so that units which they gave are not computed twice. */
-  async remember(cell) {
-    const until = this.cells.slice(0, this.cells.indexOf(cell) + 1).map((one) => one.source);
-    const bytes = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(JSON.stringify(until)));
-    const digest = [...new Uint8Array(bytes)].map((byte) => byte.toString(16).padStart(2, "0")).join("");
-    await this.quietly(`from compendium import protocol as _; _.kept.cells = "${digest}"; del _`);
-  }
-
-  /** Say in one line how far the numbers are from the stored ones. */
+  /** Say what was computed and what was read. */
   async compare() {
     const text = await this.quietly('print(study.note() if "study" in globals() else "")');
     this.note.textContent = text.trim();

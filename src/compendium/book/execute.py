@@ -25,6 +25,8 @@ from evenspan.core.errors import ConfigurationError, ExecutionError, FairError
 
 from . import made_of, once
 
+#: Seconds of the full run that a build computes of each page (:data:`compendium.protocol.BUDGET`).
+SECONDS = "4"
 # Written once per machine by Matplotlib; it says nothing about the notebook.
 _HARMLESS = re.compile(r"^Matplotlib is building the font cache.*\n?", re.MULTILINE)
 
@@ -107,6 +109,7 @@ def execute(source: Path, target: Path, parameters: Mapping[str, Any]) -> None:
 def environment() -> dict[str, str]:
     """The environment of a process that executes pages: numbers as on every machine, nothing outside of ``_build``."""
     return numeric_environment() | {
+        records.BUDGET: os.environ.get(records.BUDGET, SECONDS),
         "MPLCONFIGDIR": os.environ.get("MPLCONFIGDIR", str(paths.build("cache", "matplotlib"))),
     }
 

@@ -208,7 +208,7 @@ def joint_range(
     """
     polygon = joint.boundary(360)
     edge = lower_left(joint)
-    own = looks(points, others=True)
+    own = looks(points)
     least = (joint.support(0.0).value, joint.support(np.pi / 2).value)
     fig, (whole, near) = plt.subplots(1, 2, figsize=(COLUMN, 4.6), layout="constrained")
     for panel in (whole, near):

@@ -9,13 +9,13 @@ import pandas as pd
 from IPython.display import HTML
 
 from .. import data as datasets
-from .. import paths, records
+from .. import paths, records, store
 from ..catalogue import experiment
 from ..ledger.claims import ANSWERS, CHANGED, SIDES, UNMOVED, answered, badge, claims, unmoved
 from ..ledger.heat import mark, off, percent
 from ..ledger.links import stored
 from ..ledger.state import agreement, counted, said, sentences
-from ..ledger.table import counts, ledger, tally
+from ..ledger.table import counts, judged_numbers, ledger, tally
 from ..ledger.verdicts import VERSION, Evidence, Kind
 from ..protocol import Study
 from ..store import home, units_at
@@ -91,10 +91,9 @@ def verdict_table(study: Study, rows: pd.DataFrame) -> HTML:
         Mean and standard deviation by ``method, metric, protocol``.
     """
     entry, caption = study.entry, f"mean ± standard deviation over {study.setting['splits']} splits"
-    cells = pd.DataFrame()
-    if study.published:
-        cells = _cells(ledger(study), entry.id, study.setting["dataset"], study.setting["k"])
-    run = cells[cells["ours"] != ""] if len(cells) else cells
+    cells = judged_numbers(study)
+    cells = cells[cells["k"] == str(study.setting["k"])]
+    run = cells[cells["ours"] != ""]
     if run.empty:
         released = rows[rows["protocol"].isin(entry.published_protocols.values())]
         several = ["protocol"] if released["protocol"].nunique() > 1 else []
@@ -136,17 +135,27 @@ def trail(study: Study) -> HTML:
         files = dict.fromkeys(path.stem for name, path in homes.items() if name in units_at(path))
         shown = ", ".join(f"{name} ({stored(f'{folder}/{name}')})" for name in files)
     lines["Numbers"] = shown or "computed just now, and not stored"
-    lines["This build"] = html.escape(study.note())
+    lines["This run"] = html.escape(study.note())
     items = "".join(f"<li>{name}: {text}</li>" for name, text in lines.items())
     return HTML(f'<ul class="trail">{items}</ul>')
 
 
+def archived(name: str) -> HTML:
+    """What rows of the archive are, for the page that shows them (:func:`compendium.store.archived`)."""
+    rows, record = store.archived(name)
+    commits = ", ".join(sorted({commit[:8] for commit in record["commit"].values()}))
+    return sentence(
+        f"Archived: {len(rows):,} numbers, computed until {record['finished']} at commit {commits} by "
+        f"'{record['command']}'. That code is no longer here, and nothing of it was computed again for this page."
+    )
+
+
 def judged_cells(study: Study, *columns: str, caption: str) -> HTML:
     """The printed numbers of a study with ours and their verdicts, one line each, named by columns of the ledger."""
-    if not study.published:
+    cells = judged_numbers(study)
+    cells = cells[cells["published"] != ""]
+    if cells.empty:
         return sentence("Nothing is printed for this setting.")
-    cells = ledger(study)
-    cells = cells[cells["cell"].str.rpartition("/")[0].isin(study.entry.published) & (cells["published"] != "")]
     shown = cells[[*columns, "published"]].assign(
         ours=[f"{float(value):.3g}" if value else "–" for value in cells["ours"]],
         verdict=[mark(row) for row in cells.to_dict("records")],

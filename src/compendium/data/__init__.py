@@ -6,7 +6,7 @@ from .cards import card, card_index
 from .celeba import celeba_attributes, celeba_batches, celeba_stream, load_celeba
 from .clustering import ClusterData, clusterings, load_clustering
 from .clustering_files import load_daily_sports, load_har
-from .fetch import Status, fetch, status, verify
+from .fetch import Status, at_hand, fetch, status, verify
 from .moments import group_moments, make_moments, moments_of, parts_of, split_moments
 from .raw import ship
 from .registry import Entry, RawFile, checksum, entry, names
@@ -29,6 +29,7 @@ __all__ = [
     "RawFile",
     "Status",
     "UnreadableImagesWarning",
+    "at_hand",
     "authors_pair",
     "card",
     "card_index",

@@ -10,7 +10,7 @@ from evenspan.core.errors import ConfigurationError, DataError, RegistryError
 
 from . import clustering_files as files
 from .clustering_files import standardised, tf_idf, unit_rows
-from .credit_card import CREDIT_CARD, CREDIT_CARD_ALL, credit_card_arrays
+from .credit_card import CREDIT_CARD, CREDIT_CARD_ALL, EACH, credit_card_arrays
 from .fetch import place
 from .tables import read_own, table
 
@@ -124,7 +124,7 @@ def own_clustering(path: str, groups: str, classes: str = "", clusters: int = 0)
     return ClusterData(path, unit_rows(standardised(X.to_numpy(float))), None, y, table[groups].to_numpy(), found, note)
 
 
-def k1b_halves(n: int, seed: int | list[int] = K1B_SEED) -> np.ndarray:
+def k1b_halves(n: int, seed: int = K1B_SEED) -> np.ndarray:
     """Two groups at random whose sizes differ by at most one, 0 and 1."""
     groups = np.zeros(n, dtype=np.int64)
     groups[np.random.default_rng(seed).permutation(n)[: n // 2]] = 1
@@ -167,7 +167,7 @@ SOURCES: dict[str, tuple[Callable[[], tuple], Callable | None, str]] = {
         "Raw pixels, rows of unit length. The slides give no size: this pair fits their balances, and may be theirs.",
     ),
     "credit_card": (
-        lambda: credit_card_arrays(table("credit_card"), CREDIT_CARD),
+        lambda: credit_card_arrays(table("credit_card"), EACH),
         _unscaled,
         f"Not stated by the paper: {CREDIT_CARD}. All but the rows was selected by a recorded search; these rows are "
         "those whose share of men four printed columns state.",
@@ -195,7 +195,7 @@ SOURCES: dict[str, tuple[Callable[[], tuple], Callable | None, str]] = {
         "A substitute: averages by person and activity, standardised, rows of unit length; not the paper's HAR.",
     ),
     "credit_card_all": (
-        lambda: credit_card_arrays(table("credit_card"), CREDIT_CARD_ALL),
+        lambda: credit_card_arrays(table("credit_card")),
         _unscaled,
         f"Not stated by the paper, selected by a recorded search: {CREDIT_CARD_ALL}.",
     ),

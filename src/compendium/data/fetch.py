@@ -17,6 +17,8 @@ from evenspan.core.errors import FetchError
 from .registry import Entry, RawFile, entry, names
 
 MIRROR, CACHE = "EVENSPAN_DATA", "EVENSPAN_CACHE"
+#: Whether loaders download what is missing (:func:`may_download`).
+_downloads = [True]
 
 
 def mirror() -> Path | None:
@@ -32,6 +34,11 @@ def cache() -> Path:
 def place(name: str) -> Path:
     """A folder of the mirror if there is one, and of the cache otherwise."""
     return (mirror() or cache()) / name
+
+
+def may_download(allowed: bool) -> None:
+    """Say whether loaders may download from now on what is missing; a page of the book may not."""
+    _downloads[0] = allowed
 
 
 def sha256(path: Path) -> str:
@@ -73,6 +80,12 @@ def status_of(entry: Entry) -> Status:
     return Status(entry.name, entry.title, len(paths), present, kind, where)
 
 
+def at_hand(name: str) -> bool:
+    """Whether the rows of a data set can be read without a download."""
+    found = entry(name)
+    return found.shipped is not None or status_of(found).complete
+
+
 def fetch(name: str | Entry) -> tuple[Path, ...]:
     """Make every file of a data set present and verified, and return their paths in the order of the registry.
 
@@ -87,7 +100,7 @@ def fetch(name: str | Entry) -> tuple[Path, ...]:
 
 def fetch_file(entry: Entry, name: str) -> Path:
     """One verified file of a data set, downloaded if it is missing and may be."""
-    there = mirror() or entry.unavailable or (place(entry.folder) / name).exists()
+    there = mirror() or entry.unavailable or not _downloads[0] or (place(entry.folder) / name).exists()
     return (_checked if there else _downloaded)(entry, entry.file(name))
 
 
@@ -113,9 +126,9 @@ def _checked(entry: Entry, file: RawFile) -> Path:
     try:
         if (found := sha256(path)) == file.sha256:
             return path
-        seen = f"wrong content ({path.stat().st_size} bytes, SHA-256 {found})"
+        seen = f"has wrong content ({path.stat().st_size} bytes, SHA-256 {found})"
     except OSError as error:
-        seen = f"missing or unreadable ({error.strerror})"
+        seen = f"is missing or unreadable ({error.strerror})"
     raise _refusal(entry, file, seen)
 
 
@@ -145,4 +158,6 @@ def _refusal(entry: Entry, file: RawFile, seen: str) -> FetchError:
     else:
         advice = f"Run 'python -m compendium data fetch {entry.name}' with a network, or put the file there."
     path = place(entry.folder) / file.name
-    return FetchError(f"{path}: {seen}.\nNeeded: {file.bytes} bytes with SHA-256 {file.sha256}. {advice}")
+    return FetchError(
+        f"{entry.name}: {file.name} {seen}.\nNeeded: {path} with {file.bytes} bytes, SHA-256 {file.sha256}. {advice}"
+    )

@@ -100,17 +100,19 @@ Key = tuple[str, ...]
 
 
 def collect(cells: pd.DataFrame, run: Study | None = None) -> dict[Key, Ours]:
-    """Our numbers by the key of the cell they belong to: the stored ones, or those of a reader's ``run`` of a page."""
+    """Our numbers by the key of the cell they belong to: the stored ones, those of a page's ``run`` in their place."""
     found: dict[Key, Ours] = {}
     for entry in catalogue().values():
-        if not entry.published:
+        if not set(entry.published) & set(cells["stem"]):
             continue
         printed = cells[cells["stem"].isin(entry.published)]
         rows = read_results(entry.id, damaged=True)
         states = {unit.name: unit for unit in inspect(entry.id)}
         if run and run.entry.id == entry.id:
-            rows = pd.concat([rows[~rows["task"].isin(run.own)], *run.own.values()], ignore_index=True)
-            states |= {name: Stored(name, CURRENT) for name in run.own}
+            own = set(zip(run.results["dataset"], run.results["k"].astype(str), strict=True))
+            others = [key not in own for key in zip(rows["dataset"], rows["k"].astype(str), strict=True)]
+            rows = pd.concat([rows[others], run.results], ignore_index=True)
+            states |= {name: Stored(name, CURRENT) for name in run.units}
         # Of all that an experiment measures, what the tables print is a small part.
         rows = rows[rows["method"].isin(printed["method"]) & rows["metric"].isin(printed["metric"])]
         columns = rows.reindex(columns=["split", "task", "value", "reason"])
@@ -167,13 +169,11 @@ def _mean(entry: Experiment, dataset: str, behind: dict, key: Key, states: Mappi
 def ledger(run: Study | None = None, *, version: int = VERSION) -> pd.DataFrame:
     """One row for each published cell, as text, judged by one version of the rules: columns ``COLUMNS`` and ``state``.
 
-    Where a reader runs the page of a study (``run``), of its tables alone, and with what was computed just now in the
-    place of what is stored.
+    On the page of a study (``run``) of its tables alone, and with its rows in the place of those that are stored.
 
     Cells in which the paper prints words (``n/a``, ``fail to converge``) are kept; they have an empty ``published`` and
     the words in ``reason``, and are not counted.
     """
-    run = run if run and run.own else None
     if not run and version == VERSION and (known := records.computed_table("ledger")) is not None:
         return known
     cells, current = published(), rules(version)
@@ -200,6 +200,19 @@ def ledger(run: Study | None = None, *, version: int = VERSION) -> pd.DataFrame:
             rows.append({name: "" if value is None else str(value) for name, value in row.items()})
     frame = pd.DataFrame(rows, columns=[*COLUMNS, STATE], dtype=object).fillna("")
     return frame.sort_values("cell", ignore_index=True)
+
+
+def judged_numbers(run: Study) -> pd.DataFrame:
+    """Rows of the ledger for the printed cells that the rows of a run stand beside, judged just now.
+
+    Of a reader's own run those alone for which it gave a number.
+    """
+    names = [name for one in run.results["dataset"].unique() for name in run.entry.published_datasets.get(one, ())]
+    if not names:
+        return pd.DataFrame(columns=[*COLUMNS, STATE])
+    rows = ledger(run)
+    rows = rows[rows["dataset"].isin(names)]
+    return rows[rows["ours"] != ""] if run.own else rows
 
 
 def tally(frame: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:

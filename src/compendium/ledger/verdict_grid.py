@@ -8,17 +8,15 @@ from IPython.display import HTML
 from ..book.tables import sentence, table
 from ..protocol import Study
 from .heat import mark
-from .table import ledger
+from .table import judged_numbers
 
 
 def verdict_grid(study: Study, metric: str, *, caption: str) -> HTML:
     """One metric, as printed, of a study: k down, methods across, each cell ``printed | ours`` with its verdict."""
-    if not study.published:
+    rows = judged_numbers(study)
+    cells = rows[(rows["metric"] == metric) & (rows["published"] != "")]
+    if cells.empty:
         return sentence("Nothing is printed for this setting.")
-    rows = ledger(study)
-    rows = rows[rows["cell"].str.rpartition("/")[0].isin(study.entry.published) & (rows["published"] != "")]
-    rows = rows[rows["dataset"].isin(study.entry.published_datasets[study.setting["dataset"]])]
-    cells = rows[rows["metric"] == metric]
     shown = cells.assign(text=[_text(row) for _, row in cells.iterrows()], k=cells["k"].astype(int))
     wide = shown.pivot(index="k", columns="method", values="text")
     return table(wide[list(dict.fromkeys(shown["method"]))].reset_index(), caption=caption)

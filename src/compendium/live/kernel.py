@@ -4,7 +4,6 @@
 """
 
 import importlib
-import json
 import os
 import resource
 import signal
@@ -13,9 +12,6 @@ import warnings
 from collections.abc import Callable
 from pathlib import Path
 
-import pandas as pd
-
-from compendium import paths, protocol, records
 from compendium.book import warm
 
 #: The variable with the folder below which alone a kernel writes.
@@ -48,8 +44,6 @@ def main(arguments: list[str]) -> None:
         for name in warm.LIBRARIES:
             importlib.import_module(name)
     sys.addaudithook(_below(folder))
-    edited = max(path.stat().st_mtime_ns for path in (paths.root() / "src").rglob("*.py"))
-    protocol.kept = Kept(folder / "units" / f"{edited}")
     app = IPKernelApp.instance()
     app.initialize(arguments)
     signal.signal(signal.SIGALRM, _late)
@@ -82,26 +76,6 @@ def _below(folder: Path) -> Callable:
                 )
 
     return look
-
-
-class Kept:
-    """Rows of units by the cells that gave them and by their data: what was computed once is not computed twice.
-
-    The folder is that of one state of the code.
-    """
-
-    def __init__(self, folder: Path) -> None:
-        self.folder, self.cells = folder, ""
-
-    def __call__(self, unit: str, compute: Callable[[], pd.DataFrame]) -> pd.DataFrame:
-        if not self.cells:
-            return compute()
-        path = self.folder / records.digest(f"{unit}\n{self.cells}".encode())
-        if path.is_file():
-            return records.frame(*json.loads(path.read_bytes()))
-        found = compute()
-        records.write(path, json.dumps((records.lines(found), records.extra(found))).encode())
-        return found
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@ from evenspan.core.errors import ConfigurationError
 
 #: What each profile does, for the panel of parameters.
 COSTS = {
-    "embedded": "computed from what is shipped, in a minute or two; what takes longer is read",
+    "embedded": "computed in a minute or two; of a published setting, what takes longer is read",
     "full": "the whole protocol on the raw data",
 }
 

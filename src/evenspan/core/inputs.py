@@ -120,7 +120,8 @@ def require_range(counts: np.ndarray, means: np.ndarray, squares: np.ndarray, X,
     """
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         n, centre = counts.sum(axis=0), counts @ means / counts.sum(axis=0)
-        spread = np.sqrt((squares.sum(axis=0) + counts @ (means - centre) ** 2) / n)
+        # A part that was taken away may leave a constant column a square of rounding, below zero.
+        spread = np.sqrt(np.maximum(squares.sum(axis=0) + counts @ (means - centre) ** 2, 0.0) / n)
         fits = np.hypot(centre, spread) <= LARGEST
     constant = spread <= ROUNDING * np.abs(centre)
     bad = np.flatnonzero(~(fits & (constant | (spread >= SMALLEST))))

@@ -168,7 +168,7 @@ class RangeDisplay:
 def marks(axes, points: Mapping[str, tuple[float, float]], **options) -> list:
     """An open mark for every estimator, of falling size: those with the same answer stay visible inside each other."""
     lines = []
-    for number, (name, look) in enumerate(looks(points, others=True).items()):
+    for number, (name, look) in enumerate(looks(points).items()):
         dress = (
             look.open() | {"markersize": max(13 - number, 5), "markeredgewidth": 1.8, "label": plain(name)} | options
         )

@@ -189,7 +189,7 @@ class GroupGapDisplay:
                         dress = {"color": own[row["group"]].colour, "marker": own[row["group"]].marker}
                     self._series(axes, row.to_frame().T.infer_objects(), np.array([at]), dress)
             else:
-                for i, (name, look) in enumerate(looks(names, others=True).items()):
+                for i, (name, look) in enumerate(looks(names).items()):
                     shift = 0.7 * ((i + 0.5) / len(names) - 0.5)
                     rows = frame[frame["estimator"] == name]
                     self._series(axes, rows, np.arange(len(places)) + shift, look.mark() | {"label": plain(name)})

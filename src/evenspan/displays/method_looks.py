@@ -13,7 +13,7 @@ from itertools import cycle
 from typing import TYPE_CHECKING, NamedTuple
 
 from ..core.errors import ConfigurationError
-from ..methods import KNOWN, Marker, meaning
+from ..methods import KNOWN, Marker, Meaning, meaning
 from . import style
 
 if TYPE_CHECKING:
@@ -122,48 +122,42 @@ def look(name: str) -> Look:
     Returns
     -------
     Look
-        Its ``label`` is the name that was given.
-
-    Raises
-    ------
-    ConfigurationError
-        If no method is known by this name.
+        Its ``label`` is the name that was given. A method that nobody has registered has no family.
 
     Examples
     --------
     >>> look("covFairPCA").method, look("covFairPCA").family
     ('c-FPCA', 'errors')
+    >>> look("my method").family
+    ''
     """
+    return next(iter(looks([name]).values()))
+
+
+def _registered(name: str) -> Look:
     method, variant = meaning(name)
     own = _methods()[method]
     fills = _fills(own.marker)
     return own._replace(label=name, fill=fills[variant % len(fills)], linestyle=_dash(own.linestyle, variant))
 
 
-def looks(names: Iterable[str], *, others: bool = False) -> dict[str, Look]:
+def looks(names: Iterable[str]) -> dict[str, Look]:
     """The looks of all series of a figure, by name: a variant whose fill is taken gets the next free one.
 
-    Parameters
-    ----------
-    names : iterable of str
-    others : bool
-        Whether there may be series that are no methods; they get the looks of :func:`evenspan.displays.style.looks`
-        that are left, in order.
+    Names of methods that nobody has registered, and of series that are no methods, get the looks of
+    :func:`evenspan.displays.style.looks` that are left, in order.
 
     Raises
     ------
     ConfigurationError
-        If a name is unknown, or one method has more variants than there are fills: then they are points along an axis
-        or panels, not series.
+        If one method has more variants than there are fills: then they are points along an axis or panels, not series.
     """
     found: dict[str, Look] = {}
     strange, names = [], list(dict.fromkeys(names))
     for name in names:
         try:
-            own = look(name)
+            own = _registered(name)
         except ConfigurationError:
-            if not others:
-                raise
             strange.append(name)
             continue
         fills, taken = _fills(own.marker), {other.fill for other in found.values() if other.method == own.method}
@@ -185,14 +179,21 @@ def looks(names: Iterable[str], *, others: bool = False) -> dict[str, Look]:
 
 
 def ordered(names: Iterable[str]) -> list[str]:
-    """Names of methods in the order of legends: that of the table of methods, variants after their method.
+    """Names of methods in the order of legends: that of the table of methods, variants after their method, others last.
 
     >>> ordered(["c-FPCA", "JevdPCA (orthogonal)", "JevdPCA", "PCA"])
     ['PCA', 'JevdPCA', 'JevdPCA (orthogonal)', 'c-FPCA']
     """
     places = {name: place for place, name in enumerate(KNOWN)}
-    found = {name: meaning(name) for name in names}
-    return sorted(found, key=lambda name: (places[found[name].method], found[name].variant))
+    found = {name: _meant(name) for name in names}
+    return sorted(found, key=lambda name: (places.get(found[name].method, len(places)), found[name].variant))
+
+
+def _meant(name: str) -> Meaning:
+    try:
+        return meaning(name)
+    except ConfigurationError:
+        return Meaning("", 0)
 
 
 def _fills(marker: Marker) -> tuple[str, ...]:

@@ -202,7 +202,7 @@ def scaling(rows: pd.DataFrame) -> Figure:
     Columns ``method``, ``d``, ``seconds``.
     """
     fig, panel = plt.subplots(figsize=(6.8, 4.4), layout="constrained")
-    own, slopes = looks(rows["method"], others=True), exponents(rows[["method", "d", "seconds"]])
+    own, slopes = looks(rows["method"]), exponents(rows[["method", "d", "seconds"]])
     for method, some in rows.groupby("method", sort=False):
         line = some.sort_values("d")
         label = f"{method}: d^{slopes[method]:.1f}" if len(line) > 2 else method
@@ -259,7 +259,7 @@ def losses_plane(
     panel.plot(*np.vstack([region, region[:1]]).T, color="#7f9cb5", linewidth=1.1)
     panel.plot(*edge.T, color=INK, linewidth=2.2)
     panel.axline((0.0, 0.0), slope=1.0, color=EQUAL, linestyle=":", linewidth=1.8)
-    own = looks(points, others=True)
+    own = looks(points)
     for number, (name, point) in enumerate(points.items()):
         drawn = own[name].open() | {"markersize": 13 - number, "markeredgewidth": 2.0}
         panel.plot(*point, zorder=4, linestyle="none", clip_on=False, **drawn)

@@ -191,9 +191,9 @@ def turned(moments: GroupMoments, rng: np.random.Generator, angle: float) -> np.
     return top_eigenspace(moments.scatter, moments.d)[1] @ np.linalg.solve(eye + half, eye - half)
 
 
-def subset_sums(values, start: float = 0.0, dtype=np.float64) -> np.ndarray:
-    """Start plus the sum of every subset, shape (2^m,): bit j of its number says whether value j is in it."""
-    found = np.full(2 ** len(values), start, dtype)
+def subset_sums(values, dtype=np.float64) -> np.ndarray:
+    """The sum of every subset, shape (2^m,): bit j of its number says whether value j is in it."""
+    found = np.zeros(2 ** len(values), dtype)
     for j, value in enumerate(np.asarray(values, dtype)):
         np.add(found[: 2**j], value, out=found[2**j : 2 ** (j + 1)])
     return found

@@ -3,11 +3,13 @@
 import numpy as np
 import pandas as pd
 
+from evenspan.core.moments import GroupMoments
+from evenspan.reconstruction.min_max import solve_min_max
+
 from ... import paths
 from ...data import entry, group_moments
 from ...records import in_order
-from . import lsac_search as search
-from .protocol import HALF_DIGIT, PRINTED, PUBLISHED, TABLES, printed
+from .protocol import HALF_DIGIT, PRINTED, PUBLISHED, TABLES, Columns, judged, leading, matrices, printed
 
 #: What a cell is called: sex, centring, method, start, order.
 SEPARATOR = " | "
@@ -171,41 +173,28 @@ def growth(rows: pd.DataFrame) -> pd.DataFrame:
 
 # -- which table is Table 4 --------------------------------------------------------------------------------------------
 
-
-def table_4(rows: pd.DataFrame) -> pd.DataFrame:
-    """How many of the 33 printed numbers of a method the table gives."""
-    seen = rows[(rows["metric"] == "numbers equal") & (rows["dataset"] == search.FOUND)].drop_duplicates("method")
-    numbers = {"printed": 3 * search.LARGEST, "equal": seen["value"].astype(int).to_numpy()}
-    return pd.DataFrame({"method": seen["method"].to_numpy(), **numbers})
+#: The table that a search found, and the public file of the same rows.
+FOUND, PUBLIC_FILE = "lsac_bw", "lsac_arff"
 
 
-def searches(rows: pd.DataFrame) -> pd.DataFrame:
-    """One line for each file: what was tried, the best of it, and what chance gives."""
-    lines = []
-    for name in search.FILES:
-        own = rows[(rows["protocol"] == "search") & (rows["dataset"] == name)]
-        if own.empty:
-            continue
-        counts = own[(own["method"] == "") & (own["k"].isna())].set_index("metric")["value"]
-        first = own[own["split"] == 1].set_index("metric")["value"]
-        chance = own[own["metric"] == "most numbers equal"].set_index("method")["value"]
-        line = {"file": name} | {metric: int(value) for metric, value in counts.items()}
-        line |= {f"best: {metric}": int(first[metric]) for metric in ("PCA numbers equal", "min-max numbers equal")}
-        lines.append(line | {f"most by {what}": int(value) for what, value in chance.items()})
-    return pd.DataFrame(lines)
+def pca(moments: GroupMoments) -> np.ndarray:
+    """The three metrics of standard PCA for every r of Table 4: it has no setting, so they tell the table."""
+    return _metrics(moments, leading(moments.scatter))
 
 
-def nearest(rows: pd.DataFrame, number: int = 3) -> pd.DataFrame:
-    """The best choices of columns and rows of each file, best first."""
-    some = rows[(rows["protocol"] == "search") & rows["split"].between(1, number)]
-    wide = some.pivot(index=["dataset", "split", "method"], columns="metric", values="value").reset_index()
-    wide["columns"], wide["rows kept"] = ([name.partition(" | ")[i] for name in wide["method"]] for i in (0, 2))
-    wide["dataset"] = pd.Categorical(wide["dataset"], search.FILES)
-    wide = wide.sort_values(["dataset", "split"], ignore_index=True).rename_axis(columns=None)
-    whole = ["rows", "PCA numbers equal", "min-max numbers equal"]
-    names = ["dataset", "split", "columns", "rows kept", *whole, "PCA deviation", "min-max deviation"]
-    wide = wide.reindex(columns=names).astype(dict.fromkeys(whole, int))
-    return wide.rename(columns={"dataset": "file", "split": "place"})
+def minmax(moments: GroupMoments) -> np.ndarray:
+    """Those of the smallest worst loss about the *origin*, judged on centred rows: it sees codes, as PCA does not."""
+    S = matrices(moments, "none")
+    return _metrics(moments, lambda k: solve_min_max(*S, k)[0])
+
+
+def _metrics(moments: GroupMoments, columns: Columns) -> np.ndarray:
+    return np.array([list(judged(moments, columns(k)).values()) for k in range(1, TABLES[FOUND].largest + 1)])
+
+
+def equal(values: np.ndarray, method: str) -> int:
+    """How many of these numbers, a row for every r, have the digits that Table 4 prints for a method."""
+    return int((np.abs(values - printed(FOUND)[method][list(PRINTED)].to_numpy()) <= HALF_DIGIT).sum(axis=None))
 
 
 def public_file() -> pd.DataFrame:
@@ -213,8 +202,8 @@ def public_file() -> pd.DataFrame:
 
     The last column is the largest difference of a group's mean or covariance from that of the table that was found.
     """
-    known, lines = group_moments(search.FOUND), []
-    for name in (search.FOUND, search.PUBLIC_FILE, "lsac_clean", "lsac_bar"):
+    known, lines = group_moments(FOUND), []
+    for name in (FOUND, PUBLIC_FILE, "lsac_clean", "lsac_bar"):
         own = group_moments(name)
         covariances = [one.scatters / one.counts[:, None, None] for one in (own, known)]
         away = max(np.abs(own.means - known.means).max(), np.abs(np.subtract(*covariances)).max())
@@ -222,27 +211,9 @@ def public_file() -> pd.DataFrame:
             {
                 "table": entry(name).title,
                 "rows": int(own.n),
-                "PCA numbers equal": int(search.equal(search.pca(own), "StandardPCA")),
-                "min-max numbers equal": int(search.equal(search.minmax(own), "FairPCA_SDP_LP")),
+                "PCA numbers equal": equal(pca(own), "StandardPCA"),
+                "min-max numbers equal": equal(minmax(own), "FairPCA_SDP_LP"),
                 "difference of moments": f"{away:.1g}",
             }
         )
     return pd.DataFrame(lines)
-
-
-def coded(rows: pd.DataFrame) -> pd.DataFrame:
-    """What other codes of the columns with two values leave of the 33 numbers of the min-max method."""
-    seen = rows[rows["method"].str.contains(" coded ") & (rows["metric"] == "min-max numbers equal")]
-    seen = seen.drop_duplicates("method")
-    return pd.DataFrame({"coding": seen["method"].to_numpy(), "min-max numbers equal": seen["value"].astype(int)})
-
-
-def eigenvectors(rows: pd.DataFrame) -> pd.DataFrame:
-    """For each matrix: for how many r a set of its eigenvectors gives JevdPCA, and how near the nearest sets come."""
-    rows = rows[rows["method"].str.startswith("eigenvectors of ")].drop_duplicates(["method", "k", "metric"])
-    wide = rows.pivot(index=["method", "k"], columns="metric", values="value").reset_index()
-    wide["agrees"] = wide["sets that agree"] > 0
-    found = wide.groupby("method", sort=False).agg(
-        **{"r with a set that agrees": ("agrees", "sum"), "sum of the deviations": ("nearest deviation", "sum")}
-    )
-    return found.sort_values("sum of the deviations").reset_index().rename(columns={"method": "sets of"})

@@ -6,7 +6,6 @@ therefore states p. Means over runs do not: H2(b / (1 + b)) is concave in b, so 
 ``b / (p / (1 - p)) <= MNCE <= H2(b / (1 + b)) / H2(p)``, and nothing outside.
 """
 
-from collections.abc import Mapping
 from itertools import combinations
 
 import numpy as np
@@ -65,12 +64,6 @@ def implied_range(balance: float, mnce: float) -> tuple[float, float]:
     return float(low), float(entropy_of_balance(min(balance + HALF_DIGIT, 1.0)) / (mnce - HALF_DIGIT))
 
 
-def admissible_range(dataset: str) -> tuple[float, float]:
-    """From the smallest to the largest entropy of the groups that any column states, rounding included."""
-    found = implied(dataset)
-    return float(found["entropy from"].min()), float(found["entropy to"].max())
-
-
 def consistency(dataset: str, share: float) -> pd.DataFrame:
     """For groups of one share: which columns can be one run, and which can be means over runs on the same sample."""
     entropy, largest = float(binary_entropy(share)), min(share, 1.0 - share) / max(share, 1.0 - share)
@@ -107,14 +100,3 @@ def out_of_order(dataset: str) -> pd.DataFrame:
             shown = (", ".join(f"{value:.3f}" for value in values) for values in (balances, entropies))
             lines.append((", ".join(methods), *shown))
     return pd.DataFrame(lines, columns=["methods", "Bal", "MNCE"])
-
-
-def deviation(values: Mapping[tuple[str, str], np.ndarray | float], table: pd.DataFrame) -> np.ndarray:
-    """Mean over methods and metrics of the distance to the printed number, in ranges of that metric over methods.
-
-    ``values`` are by method and metric: a number, or an array with one for each candidate; the table is that of
-    :func:`printed`.
-    """
-    ranges = table.max(axis=1) - table.min(axis=1)
-    apart = [np.abs(v - table.loc[metric, method]) / ranges[metric] for (method, metric), v in values.items()]
-    return np.mean(apart, axis=0)

@@ -24,7 +24,7 @@ from evenspan.displays.style import COLOURS, INK, looks
 from ...book.figures import arms, explained, grid, words
 from ...book.tables import printed_and_ours, sentence, table
 from ...ledger.state import sentences
-from ...ledger.table import ledger, tally
+from ...ledger.table import judged_numbers, tally
 from ...ledger.verdicts import Kind
 from ...protocol import Study
 
@@ -137,12 +137,11 @@ def quality_and_fairness(summary: pd.DataFrame, fairness: str, qualities: list[s
 
 def verdicts(study: Study, *, caption: str) -> HTML:
     """The printed table of a study: methods downwards, metrics across, each cell printed | ours with its verdict."""
-    if not study.published:
+    rows = judged_numbers(study)
+    named = study.entry.published_datasets.get(study.setting["dataset"], ())
+    rows = rows[rows["dataset"].isin(named) & (rows["published"] != "")]
+    if rows.empty:
         return sentence("Nothing is printed for this setting.")
-    rows = ledger(study)
-    rows = rows[rows["cell"].str.rpartition("/")[0].isin(study.entry.published)]
-    rows = rows[rows["dataset"].isin(study.entry.published_datasets[study.setting["dataset"]])]
-    rows = rows[rows["published"] != ""]
     shown = rows.assign(text=[printed_and_ours(row) for row in rows.to_dict("records")])
     wide = shown.pivot(index="method", columns="metric", values="text")
     wide = wide.loc[list(dict.fromkeys(shown["method"])), list(dict.fromkeys(shown["metric"]))]
@@ -164,7 +163,7 @@ def over_weight(
     ``chosen`` is the weight by method that a rule has chosen: a vertical line with the method's marker on top.
     """
     some = spread.dropna(subset=["weight"])
-    dress = method_looks.looks(some["method"], others=True)
+    dress = method_looks.looks(some["method"])
     fig, axes = grid(len(metrics), across, (min(7.8 / across, 6.0), 2.8), (0.1, 0.7))
     for panel, metric in zip(axes.flat, metrics, strict=False):
         for method, line in some[some["metric"] == metric].groupby("method", sort=False):

@@ -470,16 +470,6 @@ def rows_of(model, X, data: ClusterData, seconds: float, *, protocol: str, searc
     return rows
 
 
-def judged_again(stored: pd.DataFrame) -> list[dict]:
-    """The same from the counts of stored runs."""
-    found = stored[stored["value"].isna()].drop(columns="task").to_dict("records")
-    of_counts = ["task", "metric", "value", "reason"]  # the last where some row has one
-    kept = stored[stored["metric"] == COUNTED].drop(columns=of_counts, errors="ignore")
-    for key in kept.to_dict("records"):
-        found += judged(JointCounts.from_text(key.pop("counts")), **key)
-    return found
-
-
 def by_first_row(labels: np.ndarray) -> np.ndarray:
     """The same clusters, numbered in the order in which the rows meet them: names of clusters say nothing."""
     _, first, codes = np.unique(labels, return_index=True, return_inverse=True)

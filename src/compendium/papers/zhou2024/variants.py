@@ -21,8 +21,7 @@ from evenspan.core.errors import DataError
 
 from ... import data
 from ...data import clustering_files as files
-from ...data.clustering import CREDIT_CARD
-from ...data.credit_card import FEATURES, LABELS, SCALINGS, rows_of
+from ...data.credit_card import EACH, credit_card_arrays
 from .protocol import (
     LINEAR,
     Given,
@@ -87,10 +86,7 @@ def unscaled(problem: Problem):
         return files.read_mnist_usps()[0]
     if problem.name == "k1b":
         return files.tf_idf(files.read_k1b()[0])
-    table = data.table("credit_card")
-    dropped = [] if CREDIT_CARD.features == FEATURES[0] else list({LABELS[CREDIT_CARD.label].column, "SEX"})
-    scaled = SCALINGS[CREDIT_CARD.scaling](table.drop(columns=dropped).to_numpy(float))
-    return scaled[rows_of(table, CREDIT_CARD)]
+    return credit_card_arrays(data.table("credit_card"), EACH, unit_length=False)[0]
 
 
 @kept("unscaled kernel")

@@ -1,0 +1,211 @@
+"""A reader changes a cell of a notebook and runs it in Jupyter's kernel: what it shows is the consequence of that."""
+
+import shutil
+
+import nbformat
+import pandas as pd
+import papermill
+import pytest
+
+from compendium import paths, records, store
+from compendium.catalogue import experiment
+from compendium.protocol import COMPUTED
+from compendium.store import read_results
+
+#: By notebook: parameters that make it quick, and by edit what is replaced by what, and whose rows it changes (all
+#: methods if none is named). ``mine`` is a method that nobody has registered.
+NOTEBOOKS = {
+    "rathore2025/tables": (
+        {},
+        {
+            "method": (
+                '    "StandardPCA": (StandardPCA(), moments),',
+                '    "mine": (StandardPCA(), women),\n{}',
+                "mine",
+            ),
+            "setting": (
+                '"JevdPCA (orthogonal)": (JEVDPCA(mode="orthogonal", init="pooled"',
+                '"JevdPCA (orthogonal)": (JEVDPCA(mode="orthogonal", init="identity"',
+                "JevdPCA (orthogonal)",
+            ),
+            "data": ("ranks = rathore2025.ranks", "moments = moments.standardised()\n{}", ""),
+            "list of k": ("ranks = rathore2025.ranks(dataset, moments, largest)", "ranks = range(1, 4)", ""),
+            "evaluation": ("values = rathore2025.judged(moments, W)", "values = rathore2025.judged(women, W)", ""),
+        },
+    ),
+    "kleindessner2023/illustration": (
+        {},
+        {
+            "method": ('    "PCA": StandardPCA(k, center=False),', '{}\n    "mine": StandardPCA(k),', "mine"),
+            "setting": ('"Fair PCA": FairPCA(k, center=False)', '"Fair PCA": FairPCA(k)', "Fair PCA"),
+            "data": ("    return data.stretched_group((2023, draw))", "    return data.stretched_group((7, draw))", ""),
+            "seeds": ("range(draws)", "range(3, draws)", ""),
+            "evaluation": ("np.linalg.norm(points.X - points.X @ V @ V.T)", "2 * {}", ""),
+        },
+    ),
+    "vu2022/toy": (
+        {},
+        {
+            "method": ('    yield "FairPCA (exact)"', '    yield "mine", "", np.array([[0.6], [0.8]])\n{}', "mine"),
+            "setting": ("weights(matrices, 1, [0.1]", "weights(matrices, 1, [0.4]", "FairPCA"),
+            "data": ("X, groups = vu2022.toy_sample(COUNTS", "COUNTS = (5000, 2000)\n{}", ""),
+            "evaluation": ('"angle": vu2022.degrees(V)', '"angle": 1 + vu2022.degrees(V)', ""),
+        },
+    ),
+    "lee2023/comparison": (
+        {"streams": 2, "size": 1000, "blocks": 5},
+        {
+            "method": (
+                '    "vanilla": StreamingFairPCA',
+                '    "mine": StreamingFairPCA(k, constraint="mean", **known),\n{}',
+                "mine",
+            ),
+            "setting": (
+                'constraint="mean", **known)',
+                'constraint="mean", center="group", groups=[0, 1])',
+                "mean-matched",
+            ),
+            "evaluation": (
+                "protocol.tidy(lee2023.shares_left(pair, fitted.components_.T)",
+                "protocol.tidy(lee2023.shares_left(pair, fitted.components_[::-1].T[:, :1])",
+                "",
+            ),
+        },
+    ),
+    "zhou2024/kernels": (
+        {"dataset": "made"},
+        {
+            "method": (
+                '    "FKKM": FairKernelKMeans',
+                '    "mine": FairKernelKMeans(fairness_weight=1e3, kernel="precomputed"),\n{}',
+                "mine",
+            ),
+            "setting": (
+                '"FKKM": FairKernelKMeans(fairness_weight=chosen',
+                '"FKKM": FairKernelKMeans(fairness_weight=0.0',
+                "FKKM",
+            ),
+            "evaluation": (
+                '"standard deviation": pairs.std(axis=0)',
+                '"standard deviation": 2 * pairs.std(axis=0)',
+                "K",
+            ),
+        },
+    ),
+}
+CASES = [(name, edit) for name, (_, edits) in NOTEBOOKS.items() for edit in edits]
+
+
+def run(name: str, folder, old: str = "", new: str = "", *, twice: str = "", **parameters):
+    """Rows and note of a notebook with ``old`` in one of its cells replaced, or a cell with ``twice`` run twice."""
+    notebook = nbformat.read(paths.root() / f"notebooks/{name}.ipynb", as_version=4)
+    cells = [cell for cell in notebook.cells if cell.cell_type == "code" and old in cell.source]
+    if old:
+        (cell,) = cells
+        cell.source = cell.source.replace(old, new.replace("{}", old))
+    if twice:
+        (place,) = (place for place, cell in enumerate(notebook.cells) if twice in cell.source)
+        notebook.cells.insert(place, nbformat.v4.new_code_cell(notebook.cells[place].source))
+    said = f"results.to_pickle({str(folder / 'rows.pkl')!r})\nprint(study.note())"
+    notebook.cells.append(nbformat.v4.new_code_cell(said))
+    nbformat.write(notebook, folder / "edited.ipynb")
+    quiet = {"progress_bar": False, "log_output": False, "cwd": str(paths.root()), "kernel_name": "python3"}
+    done = papermill.execute_notebook(str(folder / "edited.ipynb"), str(folder / "out.ipynb"), parameters, **quiet)
+    return pd.read_pickle(folder / "rows.pkl"), done.cells[-1].outputs[0]["text"]
+
+
+@pytest.fixture
+def offline(monkeypatch, tmp_path):
+    """No raw data, and results that nobody may write."""
+    monkeypatch.delenv("EVENSPAN_DATA", raising=False)
+    monkeypatch.setenv("EVENSPAN_CACHE", str(tmp_path / "none"))
+    before = {path: path.stat().st_mtime_ns for path in paths.data().rglob("*") if path.is_file()}
+    yield
+    assert {path: path.stat().st_mtime_ns for path in paths.data().rglob("*") if path.is_file()} == before
+
+
+@pytest.fixture(scope="module")
+def unedited(tmp_path_factory):
+    """The rows of a notebook with the same parameters and no edit."""
+    known = {}
+
+    def rows(name):
+        if name not in known:
+            known[name] = run(name, tmp_path_factory.mktemp("unedited"), **NOTEBOOKS[name][0])[0]
+        return known[name]
+
+    return rows
+
+
+@pytest.mark.parametrize(
+    ("name", "edit"),
+    [pytest.param(*case, marks=[] if place % 5 == 0 else pytest.mark.exhaustive) for place, case in enumerate(CASES)],
+)
+def test_an_edit_counts(name, edit, offline, unedited, tmp_path):
+    parameters, edits = NOTEBOOKS[name]
+    old, new, method = edits[edit]
+    rows, note = run(name, tmp_path, old, new, **parameters)
+    assert "was edited (it begins with" in note
+    assert set(rows["source"]) == {COMPUTED}
+    if edit == "method":
+        assert "mine" in set(rows["method"])
+        return
+    before = unedited(name)
+    if edit in ("list of k", "seeds"):
+        assert len(rows) < len(before)
+        return
+    key = [column for column in before if column not in ("value", "reason", "source", "task")]
+    both = rows.merge(before, on=key, suffixes=("", "_before")).dropna(subset=["value", "value_before"])
+    moved = both[(both["value"] - both["value_before"]).abs() > 1e-9 * (1 + both["value"].abs())]
+    assert len(moved)
+    if method:
+        assert set(moved["method"]) <= {method, *(["K", "cells"] if method == "FKKM" else [])} or edit == "setting"
+        assert method in set(moved["method"])
+    elif edit == "data":
+        assert len(moved) >= len(both) / 2
+
+
+@pytest.mark.parametrize("name", [name for name, (given, _) in NOTEBOOKS.items() if not given])
+def test_as_published_it_is_computed_and_compared(name, offline, unedited):
+    """A comment and layout change nothing; nobody's edit is told, and no number is more than rounding away."""
+    rows = unedited(name)
+    entry = experiment(name.replace("/", "-"))
+    stored = read_results(entry.id)
+    stored = stored[stored["task"].isin(rows["task"])]
+    assert len(stored) == len(rows)
+    assert COMPUTED in set(rows["source"])
+
+
+def test_layout_and_a_cell_that_runs_twice_are_no_edits(offline, tmp_path):
+    name, line = "kleindessner2023/illustration", "from evenspan import FairPCA, StandardPCA"
+    assert "This run is your own" not in run(name, tmp_path, line, f"# estimators\n\n{line}  # of the library")[1]
+    assert "This run is your own" not in run(name, tmp_path, twice=line)[1]
+
+
+def altered(folder, name: str):
+    """A checkout whose stored results of an experiment are all larger by 1,000, with digests that fit."""
+    root = folder / "checkout"
+    (root / "data/results/full").mkdir(parents=True)
+    for here in (".", "data", "data/results", "data/results/full"):
+        for path in (paths.root() / here).iterdir():
+            if path.name not in ("data", "results", "full", name, ".git"):
+                (root / here / path.name).symlink_to(path)
+    copy = root / "data/results/full" / name
+    shutil.copytree(paths.results(name), copy)
+    for table in copy.glob("*.csv"):
+        units, record = store._split(table.read_bytes()), records.read(table.with_suffix(".json"))
+        for unit, rows in units.items():
+            for row in rows:
+                row["value"] = row["value"] and repr(float(row["value"]) + 1000)
+            record["units"][unit]["sha256"] = records.rows_digest(rows)
+        table.write_bytes(records.to_csv(units))
+        table.with_suffix(".json").write_bytes(records.to_json(record))
+    return root
+
+
+def test_stored_numbers_that_were_altered_are_told_and_not_shown(offline, tmp_path, monkeypatch):
+    monkeypatch.setenv("EVENSPAN_ROOT", str(altered(tmp_path, "rathore2025-tables")))
+    rows, note = run("rathore2025/tables", tmp_path)
+    assert "1,360 DIFFER by more than is allowed" in note
+    assert set(rows["source"]) == {COMPUTED}
+    assert rows["value"].dropna().abs().median() < 500
