@@ -20,7 +20,7 @@ import pytest
 from nbformat.v4 import new_code_cell, new_notebook
 
 from compendium import data as datasets
-from compendium import paths, protocol, store
+from compendium import edits, paths, store
 from compendium.catalogue import experiment
 from compendium.data import Entry, RawFile
 from compendium.data.fetch import may_download, status_of
@@ -172,7 +172,7 @@ def toy_checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("PYTHONPATH", str(tmp_path), prepend=os.pathsep)
     monkeypatch.syspath_prepend(tmp_path)
     paths.root.cache_clear()
-    protocol.adopt(experiment("toy-table"))
+    edits.adopt(experiment("toy-table"))
     monkeypatch.setitem(sys.modules, "compendium.papers.toy.claims", importlib.import_module("toy_project.claims"))
     yield tmp_path
     paths.root.cache_clear()

@@ -20,40 +20,29 @@ stored in ``data/results``; all others below ``_build``. The same loop computes 
 (:func:`replay`).
 """
 
-import ast
 import contextlib
-import io
-import multiprocessing
 import os
-import re
 import signal
-import sys
 import threading
 import time
-import tokenize
-import traceback
-import warnings
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import lru_cache
-from multiprocessing.connection import wait
 from pathlib import Path
 
 import nbformat
 import numpy as np
 import pandas as pd
-from threadpoolctl import threadpool_limits
 
-from evenspan.core.ending import SIGNALS
-from evenspan.core.errors import TOLD, ConfigurationError, ExecutionError, FairError, FairWarning
+from evenspan.core.errors import ConfigurationError, ExecutionError, FairError
 
-from . import paths, processes, provenance, records, store
+from . import edits, paths, provenance, records, store
 from .catalogue import PROFILES, Experiment, experiment, task_id
 from .data.fetch import may_download
 from .provenance import RUNS_UNITS
 from .recheck import Comparison, compare, tolerances
-from .states import TOUCHED, shortened, state_of
+from .states import shortened, state_of
+from .workers import Replay, rows_of
 
 #: Seconds, by the times of the full run, that the units may take which a run as published computes; a build of the book
 #: computes less of each page (:data:`compendium.records.BUDGET`).
@@ -127,7 +116,7 @@ class Study:
         """What of this run is the reader's own, in words: cells and parameters; blank if all is as published."""
         if self.told is not None:
             return self.told
-        edited = () if self.adopts else edited_cells(self.entry)
+        edited = () if self.adopts else edits.edited_cells(self.entry)
         found = [f"cell {place} was edited (it begins with {begin!r})" for place, begin in edited]
         return " and ".join([*found, *([] if self.published else [f"the setting is another one ({self._said()})"])])
 
@@ -209,7 +198,7 @@ class Study:
             left = limit - (time.perf_counter() - begun)
             try:
                 with _ends_after(left if self.own or stored[name] is None else float("inf")):
-                    rows = _rows(unit, self.units[name], f"{self.entry.id}, {name}")
+                    rows = rows_of(unit, self.units[name], f"{self.entry.id}, {name}")
             except _LateError:
                 self.left_out[name] = f"not computed within {limit:g} s"
             except FairError as error:
@@ -240,7 +229,7 @@ class Study:
         if not self.own:
             return store.home(self.entry, task)
         # The digest tells cells apart, and settings of which the names are alike, such as a-b.csv and a_b.csv.
-        own = [sorted(self.setting.items()), [digest_of(source) for source in executed()]]
+        own = [sorted(self.setting.items()), [edits.digest_of(source) for source in edits.executed()]]
         name = f"{task_id(self.setting)}-{records.digest(repr(own).encode())[:8]}.json"
         return paths.build("results", self.entry.id, name)
 
@@ -336,249 +325,6 @@ def _ends_after(seconds: float) -> Iterator[None]:
         signal.signal(signal.SIGALRM, handler)
 
 
-# -- which cells ran --------------------------------------------------------------------------------------------------
-
-
-@lru_cache(maxsize=512)
-def digest_of(source: str) -> str:
-    """The digest of a cell's code, which comments, blank lines and layout do not change."""
-    words = []
-    marks = {tokenize.INDENT: ">", tokenize.DEDENT: "<", tokenize.NEWLINE: "\n"}
-    try:
-        for token in tokenize.generate_tokens(io.StringIO(f"{source}\n").readline):
-            if token.type not in (tokenize.COMMENT, tokenize.NL, tokenize.ENDMARKER):
-                words.append(marks.get(token.type) or re.sub(r"\s+", "", token.string))
-    except (tokenize.TokenError, SyntaxError):  # no Python
-        words = [source]
-    # A literal with names in it is one token or many, by the version of Python; braces are doubled in the one alone.
-    text = "".join(words).replace("{{", "{").replace("}}", "}")
-    return records.digest(text.encode())[:16]
-
-
-def committed_cells(entry: Experiment) -> list[str]:
-    """Digests of the code cells that the stored results of an experiment belong to."""
-    path = store.cells_of(entry.id)
-    return path.read_text(encoding="utf-8").split() if path.is_file() else []
-
-
-def adopt(entry: Experiment) -> None:
-    """The stored results belong to the code cells that the notebook has now."""
-    path = store.cells_of(entry.id)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    records.write(path, "".join(f"{digest}\n" for digest in _cells_now(entry)).encode())
-
-
-def _cells_now(entry: Experiment) -> list[str]:
-    found = nbformat.read(paths.root() / entry.notebook, as_version=4).cells
-    return [digest_of(cell.source) for cell in found if cell.cell_type == "code"]
-
-
-def _new_cells(entry: Experiment) -> bool:
-    """Whether the notebook is committed as it is, and its cells are other ones than those of the stored results."""
-    changed = committed_cells(entry) != _cells_now(entry)
-    return bool(_running) and changed and records.unchanged(entry.notebook)
-
-
-def edited_cells(entry: Experiment) -> list[tuple[int, str]]:
-    """Number and first line of executed cells that are none of the committed ones; cells of parameters do not count."""
-    known, names = set(committed_cells(entry)), {*entry.parameters, "profile"}
-    found = []
-    for place, source in enumerate(executed(), 1):
-        if digest_of(source) not in known and not _sets(source, names):
-            lines = [line for line in source.splitlines() if line.strip() and not line.lstrip().startswith("#")]
-            found.append((place, lines[0][:60] if lines else ""))
-    return found
-
-
-def _sets(source: str, names: Collection[str]) -> bool:
-    """Whether a cell does nothing but give values to some names."""
-    with contextlib.suppress(SyntaxError, ValueError):
-        for line in ast.parse(source).body:
-            target = line.targets[0] if isinstance(line, ast.Assign) else None
-            if not isinstance(target, ast.Name) or target.id not in names:
-                return False
-            ast.literal_eval(line.value)
-        return True
-    return False
-
-
-def executed() -> list[str]:
-    """The sources of the cells that this kernel has executed, in their order, or those of :func:`cells`."""
-    if _running:
-        return _running[-1]
-    from IPython import get_ipython  # a kernel has it loaded
-
-    shell = get_ipython()
-    return [] if shell is None else shell.history_manager.input_hist_raw[1:]
-
-
-# -- many units at once -------------------------------------------------------------------------------------------
-
-
-@dataclass
-class Replay:
-    """What is to be computed of a run, see :func:`replay`; and what was."""
-
-    names: Collection[str] | None = None
-    folder: Path | None = None
-    jobs: int | None = None
-    #: What the run has, which of it was computed, and what of that failed and why.
-    known: list[str] = field(default_factory=list)
-    units: list[str] = field(default_factory=list)
-    failed: dict[str, str] = field(default_factory=dict)
-
-    def take(self, study: Study, unit: Unit, seed) -> dict[str, str]:
-        """Compute the units of a study, each in a process of its own, and store each as it ends; what failed and why.
-
-        A process is forked from this one, so that a unit may be a function of a notebook. It ends with this one,
-        however this one ends.
-        """
-        self.known = list(study.units)
-        self.units = [name for name in study.units if self.names is None or name in self.names]
-        jobs = _cores() if self.jobs is None else self.jobs
-        if jobs < 1:
-            raise ConfigurationError(f"jobs is {jobs}, but at least 1 process is needed.")
-        if self.folder:
-            return self._compute(study, unit, seed, jobs)
-        with processes.alone(f"run {study.page} {' '.join(self.names or ())}".strip()):
-            study.adopts = _new_cells(study.entry)
-            if not study.adopts:
-                self.units = _not_stored(study, self.units)
-            failed = self._compute(study, unit, seed, jobs)
-            if study.adopts and not failed and self.names is None:
-                adopt(study.entry)
-            return failed
-
-    def _compute(self, study: Study, unit: Unit, seed, jobs: int) -> dict[str, str]:
-        context = multiprocessing.get_context("fork")
-        waiting, running = list(reversed(self.units)), {}
-        if waiting:
-            provenance.ready()
-        alive, held = os.pipe()
-        try:
-            while waiting or running:
-                while waiting and len(running) < jobs:
-                    name = waiting.pop()
-                    task = study.units[name]
-                    path = self.folder / store.home(study.entry, task).name if self.folder else study._home(task)
-                    log = paths.build("failed", study.entry.id, f"{name}.txt")
-                    process = context.Process(target=_work, args=(study, unit, name, seed, path, log, alive, held))
-                    with _signals_wait():
-                        process.start()
-                        running[process.sentinel] = (process, name, log, time.perf_counter())
-                for sentinel in wait(list(running)):
-                    process, name, log, start = running.pop(sentinel)
-                    process.join()
-                    if process.exitcode == 0:
-                        log.unlink(missing_ok=True)
-                        said = f"{name}: {time.perf_counter() - start:.1f} s"
-                    else:
-                        self.failed[name] = _reason(log, process.exitcode)
-                        said = f"{name} failed: {self.failed[name].partition(chr(10))[0]}\n  all of it: {log}"
-                    print(f"[{len(self.units) - len(waiting) - len(running)}/{len(self.units)}] {said}", flush=True)
-        finally:
-            for process, *_ in running.values():
-                process.kill()
-                process.join()
-            os.close(held)
-            os.close(alive)
-        return self.failed
-
-
-def _not_stored(study: Study, names: Collection[str]) -> list[str]:
-    """Those of some units that are to be computed; says why, and what is kept."""
-    states = {name: state_of(study.entry, name, study._home(study.units[name]), study.edited) for name in names}
-    kept = [one for one in states.values() if one.counts]
-    if kept:
-        print(f"{study.entry.id}: {len(kept)} of {len(states)} units are stored already")
-    if touched := sum(one.state == TOUCHED for one in kept):
-        print(
-            f"code behind {touched} of these was edited since, and they are kept; to compute them again and compare: "
-            f"python -m compendium verify --experiment {study.entry.id} --touched --confirm"
-        )
-    for name, one in states.items():
-        if one.reason and not one.counts:
-            print(f"{name} is computed again: {one.reason}")
-    return [name for name, one in states.items() if not one.counts]
-
-
-@contextlib.contextmanager
-def _signals_wait() -> Iterator[None]:
-    """Signals come after the block: Python only reports what is raised in its hooks around a fork, and goes on."""
-    if threading.current_thread() is not threading.main_thread():  # they never come there
-        yield
-        return
-    came, handlers = [], {one: found for one in SIGNALS if callable(found := signal.getsignal(one))}
-    for one in handlers:
-        signal.signal(one, lambda *given: came.append(given))
-    try:
-        yield
-    finally:
-        for one, handler in handlers.items():
-            signal.signal(one, handler)
-    for number, frame in came[:1]:
-        handlers[number](number, frame)
-
-
-def _work(study: Study, unit: Unit, name: str, seed, path: Path, log: Path, alive: int, held: int) -> None:
-    """One unit in a process of its own."""
-    os.setsid()  # Ctrl-C reaches the parent only, which then ends its workers itself
-    for one in SIGNALS:
-        signal.signal(one, signal.SIG_DFL)
-    os.close(held)
-    threading.Thread(target=_end_with_parent, args=(alive,), daemon=True).start()
-    log.parent.mkdir(parents=True, exist_ok=True)
-    with log.open("w", encoding="utf-8") as stream:
-        sys.stdout = sys.stderr = stream
-        os.dup2(stream.fileno(), 1)
-        os.dup2(stream.fileno(), 2)
-        code, task = 0, study.units[name]
-        try:
-            with provenance.Provenance(study.entry.notebook) as made:
-                start = time.perf_counter()
-                rows = _rows(unit, task, f"{study.entry.id}, {name}")
-                seconds = time.perf_counter() - start
-            if study.data_checksum != provenance.data_now(f"{provenance.SET} {study.setting.get('dataset')}"):
-                changed = f"{study.setting['dataset']} was changed while this ran. Run the notebook again."
-                raise ExecutionError(changed)
-            store.store(study.entry, task, rows, made=made, seconds=seconds, seed=seed, path=path)
-        except FairError as error:
-            print(error)
-            code = TOLD
-        except BaseException:
-            traceback.print_exc()
-            code = 1
-        stream.flush()
-        os._exit(code)
-
-
-def _end_with_parent(alive: int) -> None:
-    processes.gone(alive)
-    os._exit(1)
-
-
-def _rows(unit: Unit, task: Mapping, source: str) -> pd.DataFrame:
-    """The rows of a unit, with one thread each; what its warnings say, its rows say as numbers and reasons."""
-    with threadpool_limits(1), warnings.catch_warnings():
-        warnings.simplefilter("ignore", FairWarning)
-        return records.checked(records.whole(unit(**task)), source)
-
-
-def _reason(log: Path, code: int) -> str:
-    """Why a unit failed: the whole message if it was raised on purpose, otherwise the last line of a traceback."""
-    text = log.read_text(encoding="utf-8", errors="replace") if log.is_file() else ""
-    lines = [line for line in text.splitlines() if line.strip()]
-    if code == TOLD and lines:
-        return text.strip()
-    if code < 0:
-        return f"it was ended by signal {-code}" + (f" after: {lines[-1]}" if lines else "")
-    return lines[-1] if lines else f"it ended with code {code} and said nothing"
-
-
-def _cores() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
 def _named(over: Iterable[Mapping]) -> dict[str, dict]:
     found: dict[str, dict] = {}
     for task in over:
@@ -597,8 +343,6 @@ class _Done(BaseException):
 
 
 _replaying: list[Replay] = []
-#: Sources of the cells that ran without a kernel.
-_running: list[list[str]] = []
 
 
 def replay(
@@ -631,18 +375,18 @@ def cells(
 ) -> dict[str, object]:
     """What a notebook defines with these parameters up to and with the cell that runs its units; or at all."""
     space: dict[str, object] = {"__name__": "__main__"}
-    _running.append([])
+    edits.running.append([])
     try:
         for cell in nbformat.read(paths.root() / entry.notebook, as_version=4).cells:
             if cell.cell_type != "code":
                 continue
             parameters = "parameters" in cell.metadata.get("tags", [])
-            _running[-1].append("" if parameters else cell.source)
+            edits.running[-1].append("" if parameters else cell.source)
             exec(compile(cell.source, entry.notebook, "exec"), space)
             if parameters:
                 space |= dict(setting) | {"profile": profile}
             if RUNS_UNITS in cell.source and not all_of_it:
                 break
     finally:
-        _running.pop()
+        edits.running.pop()
     return space

@@ -33,8 +33,8 @@ from .catalogue import said
 OUTSIDE = (
     *("compendium/__*", "compendium/cli.py", "compendium/book/*", "compendium/ledger/*"),
     *("evenspan/cli.py", "evenspan/core/errors.py", "evenspan/auditing/*", "evenspan/displays/*"),
-    *(f"compendium/{name}.py" for name in ("catalogue", "paths", "processes", "protocol", "provenance", "recheck")),
-    *(f"compendium/{name}.py" for name in ("records", "seals", "states", "store", "verify")),
+    *(f"compendium/{name}.py" for name in ("catalogue", "edits", "paths", "processes", "protocol", "provenance")),
+    *(f"compendium/{name}.py" for name in ("recheck", "records", "seals", "states", "store", "verify", "workers")),
     *("compendium/papers/*claims.py", "compendium/papers/*figures.py", "compendium/papers/*diagrams.py"),
     *(f"compendium/data/{name}.py" for name in ("cards", "fetch", "registry")),
 )  # fmt: skip

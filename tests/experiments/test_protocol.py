@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from compendium import protocol, provenance, records, states, store
+from compendium import edits, protocol, provenance, records, states, store
 from compendium.catalogue import experiment
 from compendium.data.fetch import fetch_file
 from evenspan.core.errors import ConfigurationError, ExecutionError, FetchError, RegistryError, ResultError
@@ -516,4 +516,4 @@ def test_data_that_are_not_at_hand_are_told_and_never_downloaded(finished, cache
     ],
 )
 def test_layout_is_no_edit(one, other, same):
-    assert (protocol.digest_of(one) == protocol.digest_of(other)) == same
+    assert (edits.digest_of(one) == edits.digest_of(other)) == same

@@ -1,0 +1,90 @@
+"""Which cells a kernel has executed, and whether they are those that the stored results of a notebook belong to."""
+
+import ast
+import contextlib
+import io
+import re
+import tokenize
+from collections.abc import Collection
+from functools import lru_cache
+
+import nbformat
+
+from . import paths, records, store
+from .catalogue import Experiment
+
+#: Sources of the cells that ran without a kernel (:func:`compendium.protocol.cells`).
+running: list[list[str]] = []
+
+
+@lru_cache(maxsize=512)
+def digest_of(source: str) -> str:
+    """The digest of a cell's code, which comments, blank lines and layout do not change."""
+    words = []
+    marks = {tokenize.INDENT: ">", tokenize.DEDENT: "<", tokenize.NEWLINE: "\n"}
+    try:
+        for token in tokenize.generate_tokens(io.StringIO(f"{source}\n").readline):
+            if token.type not in (tokenize.COMMENT, tokenize.NL, tokenize.ENDMARKER):
+                words.append(marks.get(token.type) or re.sub(r"\s+", "", token.string))
+    except (tokenize.TokenError, SyntaxError):  # no Python
+        words = [source]
+    # A literal with names in it is one token or many, by the version of Python; braces are doubled in the one alone.
+    text = "".join(words).replace("{{", "{").replace("}}", "}")
+    return records.digest(text.encode())[:16]
+
+
+def committed_cells(entry: Experiment) -> list[str]:
+    """Digests of the code cells that the stored results of an experiment belong to."""
+    path = store.cells_of(entry.id)
+    return path.read_text(encoding="utf-8").split() if path.is_file() else []
+
+
+def adopt(entry: Experiment) -> None:
+    """The stored results belong to the code cells that the notebook has now."""
+    path = store.cells_of(entry.id)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    records.write(path, "".join(f"{digest}\n" for digest in _cells_now(entry)).encode())
+
+
+def _cells_now(entry: Experiment) -> list[str]:
+    found = nbformat.read(paths.root() / entry.notebook, as_version=4).cells
+    return [digest_of(cell.source) for cell in found if cell.cell_type == "code"]
+
+
+def new_cells(entry: Experiment) -> bool:
+    """Whether the notebook is committed as it is, and its cells are other ones than those of the stored results."""
+    changed = committed_cells(entry) != _cells_now(entry)
+    return bool(running) and changed and records.unchanged(entry.notebook)
+
+
+def edited_cells(entry: Experiment) -> list[tuple[int, str]]:
+    """Number and first line of executed cells that are none of the committed ones; cells of parameters do not count."""
+    known, names = set(committed_cells(entry)), {*entry.parameters, "profile"}
+    found = []
+    for place, source in enumerate(executed(), 1):
+        if digest_of(source) not in known and not _sets(source, names):
+            lines = [line for line in source.splitlines() if line.strip() and not line.lstrip().startswith("#")]
+            found.append((place, lines[0][:60] if lines else ""))
+    return found
+
+
+def _sets(source: str, names: Collection[str]) -> bool:
+    """Whether a cell does nothing but give values to some names."""
+    with contextlib.suppress(SyntaxError, ValueError):
+        for line in ast.parse(source).body:
+            target = line.targets[0] if isinstance(line, ast.Assign) else None
+            if not isinstance(target, ast.Name) or target.id not in names:
+                return False
+            ast.literal_eval(line.value)
+        return True
+    return False
+
+
+def executed() -> list[str]:
+    """The sources of the cells that this kernel has executed, in their order, or those of :func:`cells`."""
+    if running:
+        return running[-1]
+    from IPython import get_ipython  # a kernel has it loaded
+
+    shell = get_ipython()
+    return [] if shell is None else shell.history_manager.input_hist_raw[1:]
