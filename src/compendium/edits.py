@@ -34,7 +34,7 @@ def digest_of(source: str) -> str:
 
 
 def committed_cells(entry: Experiment) -> list[str]:
-    """Digests of the code cells that the stored results of an experiment belong to."""
+    """Digests of the code cells that the stored results of an experiment belong to, but for the one of parameters."""
     path = store.cells_of(entry.id)
     return path.read_text(encoding="utf-8").split() if path.is_file() else []
 
@@ -48,7 +48,8 @@ def adopt(entry: Experiment) -> None:
 
 def _cells_now(entry: Experiment) -> list[str]:
     found = nbformat.read(paths.root() / entry.notebook, as_version=4).cells
-    return [digest_of(cell.source) for cell in found if cell.cell_type == "code"]
+    code = (cell for cell in found if cell.cell_type == "code" and "parameters" not in cell.metadata.get("tags", ()))
+    return list(dict.fromkeys(digest_of(cell.source) for cell in code))
 
 
 def new_cells(entry: Experiment) -> bool:
@@ -57,14 +58,23 @@ def new_cells(entry: Experiment) -> bool:
     return bool(running) and changed and records.unchanged(entry.notebook)
 
 
-def edited_cells(entry: Experiment) -> list[tuple[int, str]]:
-    """Number and first line of executed cells that are none of the committed ones; cells of parameters do not count."""
-    known, names = set(committed_cells(entry)), {*entry.parameters, "profile"}
-    found = []
+def departures(entry: Experiment) -> list[str]:
+    """How the executed cells depart from the committed ones, in words; cells that only set parameters do not count.
+
+    Each has to be one of the committed cells, and those before it have to have run, in their order.
+    """
+    known, names = committed_cells(entry), {*entry.parameters, "profile"}
+    found, ran = [], []
     for place, source in enumerate(executed(), 1):
-        if digest_of(source) not in known and not _sets(source, names):
-            lines = [line for line in source.splitlines() if line.strip() and not line.lstrip().startswith("#")]
-            found.append((place, lines[0][:60] if lines else ""))
+        if _sets(source, names):
+            continue
+        if (digest := digest_of(source)) in known:
+            ran += [digest] if digest not in ran else []
+            continue
+        lines = [line for line in source.splitlines() if line.strip() and not line.lstrip().startswith("#")]
+        found.append(f"cell {place} was edited (it begins with {lines[0][:60]!r})")
+    if not found and ran != known[: len(ran)]:
+        found.append("cells of the notebook were left out, or ran in another order")
     return found
 
 
@@ -87,4 +97,4 @@ def executed() -> list[str]:
     from IPython import get_ipython  # a kernel has it loaded
 
     shell = get_ipython()
-    return [] if shell is None else shell.history_manager.input_hist_raw[1:]
+    return ["a program, and no notebook"] if shell is None else shell.history_manager.input_hist_raw[1:]

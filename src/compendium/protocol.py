@@ -34,7 +34,7 @@ import nbformat
 import numpy as np
 import pandas as pd
 
-from evenspan.core.errors import ConfigurationError, ExecutionError, FairError
+from evenspan.core.errors import ConfigurationError, ExecutionError, FetchError
 
 from . import edits, paths, provenance, records, store
 from .catalogue import PROFILES, Experiment, experiment, task_id
@@ -96,7 +96,7 @@ class Study:
     left_out: dict[str, str] = field(default_factory=dict)
     #: What :attr:`own` was when the units ran, whatever is executed later.
     told: str | None = None
-    #: Whether its cells are committed, so that its results take the place of those that other cells gave.
+    #: Whether its cells are committed, and its results take the place of those that other cells gave.
     adopts: bool = False
     #: What was edited since units were made, by the file and the environment of their records.
     edited: dict[tuple[Path, str], list[str]] = field(default_factory=dict)
@@ -116,8 +116,7 @@ class Study:
         """What of this run is the reader's own, in words: cells and parameters; blank if all is as published."""
         if self.told is not None:
             return self.told
-        edited = () if self.adopts else edits.edited_cells(self.entry)
-        found = [f"cell {place} was edited (it begins with {begin!r})" for place, begin in edited]
+        found = [] if self.adopts else edits.departures(self.entry)
         return " and ".join([*found, *([] if self.published else [f"the setting is another one ({self._said()})"])])
 
     @property
@@ -156,11 +155,12 @@ class Study:
         seed : object
             Noted in the records.
         """
-        self.units, self.told = _named(over), None
+        self.units, self.told, begun = _named(over), None, time.perf_counter()
         if _replaying:
             _replaying[-1].take(self, unit, seed)
             raise _Done
-        if self.full and (failed := Replay().take(self, unit, seed)):
+        ran = Replay()
+        if self.full and (failed := ran.take(self, unit, seed)):
             reasons = "\n".join(f"{name}: {reason}" for name, reason in failed.items())
             raise ExecutionError(
                 f"{self.entry.id}: {len(failed)} of {len(self.units)} units failed. Remove the cause and run the "
@@ -169,13 +169,14 @@ class Study:
         self.told = self.own
         stored = {} if self.own and not self.full else {name: self._read(name) for name in self.units}
         computed = {} if self.full else self._computed(unit, _named(quick), stored, seconds)
+        self.seconds = time.perf_counter() - begun
         allowed = tolerances(self.entry.id)
         peers, rows = [frame for frame in stored.values() if frame is not None], []
         for name in self.units:
             old, new = stored.get(name), computed.get(name)
             if old is not None and new is not None:
                 self.compared.append(compare(name, old, new, allowed, part=True, peers=peers))
-            rows.append(_filled(new, old, COMPUTED if self.full else PUBLISHED))
+            rows.append(_filled(new, old, COMPUTED if name in ran.units else PUBLISHED))
         if not any(map(len, rows)):
             reasons = "; ".join(dict.fromkeys(self.left_out.values()))
             raise ExecutionError(f"{self.entry.id}: no unit gave a number ({reasons}). {self._remedy()}")
@@ -201,14 +202,15 @@ class Study:
                     rows = rows_of(unit, self.units[name], f"{self.entry.id}, {name}")
             except _LateError:
                 self.left_out[name] = f"not computed within {limit:g} s"
-            except FairError as error:
+            except FetchError as error:
                 self.left_out[name] = str(error).partition("\n")[0]
-            except Exception as error:  # of a reader's code: the other units are kept
-                self.left_out[name] = f"{type(error).__name__}: {error}"
+            except Exception as error:
+                if not self.own:  # a published unit that fails is not to be passed over
+                    raise
+                self.left_out[name] = f"{type(error).__name__}: {error}".partition("\n")[0]
             else:
                 # As they would be read from the store, so that both can be compared and shown alike.
                 found[name] = records.frame(records.lines(rows), records.extra(rows)).assign(task=name)
-        self.seconds = time.perf_counter() - begun
         return found
 
     def took(self, task: Mapping) -> float:
@@ -245,12 +247,10 @@ class Study:
         rows = self.results[self.results["value"].notna()]
         own = int((rows["source"] == COMPUTED).sum())
         text = f"Computed now: {own:,} of {len(rows):,} numbers ({self.seconds:.0f} s)."
-        if self.full:
-            text = f"All {len(self.units)} units were computed by the full protocol: {len(rows):,} numbers."
         if own < len(rows):
-            text += f" The others were stored {self._stored()}."
+            text += f" The others were stored {'by the same cells' if self.own else self._stored()}."
         if self.own:
-            text += f" This run is your own: {self.own}. Nothing that is stored was used."
+            text += f" This run is your own: {self.own}. Nothing that is published was used."
         if numbers := sum(one.rows for one in self.compared):
             worst = max(self.compared, key=lambda one: (one.outside, one.largest_absolute))
             outside = sum(one.outside for one in self.compared)
@@ -300,7 +300,7 @@ def _filled(new: pd.DataFrame | None, old: pd.DataFrame | None, source: str) -> 
     return pd.concat([known, rest.assign(source=source)], ignore_index=True)
 
 
-class _LateError(Exception):
+class _LateError(BaseException):  # not for a unit that goes on after an error
     """The time of a unit is over."""
 
 

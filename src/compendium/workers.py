@@ -57,10 +57,7 @@ class Replay:
             study.adopts = edits.new_cells(study.entry)
             if not study.adopts:
                 self.units = _not_stored(study, self.units)
-            failed = self._compute(study, unit, seed, jobs)
-            if study.adopts and not failed and self.names is None:
-                edits.adopt(study.entry)
-            return failed
+            return self._compute(study, unit, seed, jobs)
 
     def _compute(self, study: "Study", unit: Callable, seed, jobs: int) -> dict[str, str]:
         context = multiprocessing.get_context("fork")

@@ -428,8 +428,23 @@ def test_a_run_as_published_compares_what_it_computes_with_what_is_stored(finish
     assert space["study"].note().startswith("Computed now: 0 of 24 numbers (0 s). The others were stored on 20")
 
 
+def test_what_a_full_run_finds_stored_is_read_and_what_fails_as_published_is_no_silence(finished, monkeypatch):
+    entry = experiment("toy-table")
+    space = protocol.cells(entry, {"k": 2}, "full")
+    assert set(space["results"]["source"]) == {"published"}, "nothing was fitted in this run"
+    monkeypatch.setenv("FAKE_FAIL", "PCA")
+    with pytest.raises(ValueError, match="PCA was told to fail"):
+        protocol.cells(entry, {"k": 2})
+
+
+def test_a_program_is_no_committed_notebook(finished):
+    rows = protocol.study("toy-table", k=2).run(lambda k, method: judged(k, method)[:2], [{"k": 2, "method": "PCA"}])
+    assert (len(rows), set(rows["source"])) == (2, {"computed"})
+
+
 def test_a_part_of_a_unit_is_filled_with_stored_rows(finished, monkeypatch):
     monkeypatch.setenv(records.BUDGET, "-1")
+    monkeypatch.setattr(edits, "executed", list)
     study = protocol.study("toy-table", k=2)
     one = {"k": 2, "method": "PCA"}
     rows = study.run(lambda k, method: judged(k, method).iloc[:2], [one], quick=[one])
@@ -443,10 +458,11 @@ def test_edited_cells_and_other_settings_are_computed_and_nothing_stored_is_show
     run = next(cell for cell in whole["cells"] if "study.run" in "".join(cell["source"]))
     source = "".join(run["source"])
 
-    def edited(change) -> dict:
-        path.write_text(json.dumps(whole | {"cells": [*whole["cells"][:-1], run | {"source": change(source)}]}))
+    def edited(change, profile: str = "embedded", left_out=()) -> dict:
+        kept = [cell for place, cell in enumerate(whole["cells"][:-1]) if place not in left_out]
+        path.write_text(json.dumps(whole | {"cells": [*kept, run | {"source": change(source)}]}))
         try:
-            return protocol.cells(entry, {"k": 2})
+            return protocol.cells(entry, {"k": 2}, profile)
         finally:
             path.write_text(real)
 
@@ -459,11 +475,18 @@ def test_edited_cells_and_other_settings_are_computed_and_nothing_stored_is_show
     space = edited(lambda s: s.replace("for method in METHODS]", "for method in ['PCA', 'My method']]"))
     assert sources(space["results"]) == {"k2-pca": {"computed"}}
     assert re.search(r"Missing: k2-my_method \(\w+Error: ", space["study"].note())
+    space = edited(lambda s: s, left_out=[1])
+    assert space["study"].own == "cells of the notebook were left out, or ran in another order"
+    assert sources(space["results"])["k2-pca"] == {"computed"}
+    full = edited(lambda s: s.replace("study.run(judged", "study.run(lambda k, method: judged(k, method)[:3]"), "full")
+    assert (len(full["results"]), set(full["results"]["source"])) == (9, {"computed"})
+    (folder,) = (toy_checkout / "_build" / "results" / "toy-table").glob("*.csv")
+    folder.unlink()
+    folder.with_suffix(".json").unlink()
+    assert contents(finished) == before
     space = protocol.cells(entry, {"k": 3})
     assert space["study"].own == "the setting is another one (k = 3)"
     assert len(space["results"]) == 27
-    assert contents(finished) == before
-    assert not (toy_checkout / "_build" / "results").exists()
     full = protocol.cells(entry, {"k": 3}, "full")
     assert sorted(full["results"]["value"].dropna()) == sorted(space["results"]["value"].dropna())
     assert list((toy_checkout / "_build" / "results" / "toy-table").glob("*.csv"))

@@ -189,6 +189,11 @@ def ordered(names: Iterable[str]) -> list[str]:
     return sorted(found, key=lambda name: (places.get(found[name].method, len(places)), found[name].variant))
 
 
+def unregistered(names: Iterable[str]) -> list[str]:
+    """Those of some names that no method of the table has, once each."""
+    return [name for name in dict.fromkeys(names) if not _meant(name).method]
+
+
 def _meant(name: str) -> Meaning:
     try:
         return meaning(name)

@@ -15,7 +15,7 @@ from matplotlib.patches import Patch
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 from evenspan.displays.method_looks import handles as legend_handles
-from evenspan.displays.method_looks import looks, ordered
+from evenspan.displays.method_looks import looks, ordered, unregistered
 from evenspan.displays.style import COLOURS, COLUMN, INK, MARKERS, SOURCES
 from evenspan.reconstruction import JointRange
 
@@ -50,7 +50,7 @@ def panels(rows: pd.DataFrame) -> Figure:
     fig, axes = plt.subplots(
         len(datasets), 3, figsize=(COLUMN, 2.1 * len(datasets) + 1.0), squeeze=False, layout="constrained"
     )
-    methods = looks(ordered((*PUBLISHED, *BESIDE)))
+    methods = looks([*ordered((*PUBLISHED, *BESIDE)), *unregistered(rows["method"])])
     for across, dataset in zip(axes, datasets, strict=True):
         theirs = printed(dataset)
         for panel, metric in zip(across, PRINTED, strict=True):
@@ -86,7 +86,8 @@ def panels(rows: pd.DataFrame) -> Figure:
 def losses(rows: pd.DataFrame) -> Figure:
     """The larger of the two group losses, and who loses more, against r; the certified optimum as a bold line."""
     datasets = list(dict.fromkeys(rows["dataset"]))
-    methods = looks(ordered(name for name in (*PUBLISHED, *BESIDE) if name != OPTIMUM))
+    drawn = ordered(name for name in (*PUBLISHED, *BESIDE) if name != OPTIMUM)
+    methods = looks([*drawn, *unregistered(rows["method"])])
     fig, axes = plt.subplots(2, len(datasets), figsize=(COLUMN, 5.8), squeeze=False, sharex="col", layout="constrained")
     for (upper, lower), dataset in zip(axes.T, datasets, strict=True):
         wide = losses_by_k(rows[rows["dataset"] == dataset])

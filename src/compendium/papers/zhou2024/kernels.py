@@ -148,9 +148,15 @@ def in_words(rows: pd.DataFrame) -> str:
     )
 
 
+def answers(rows: pd.DataFrame) -> list[str]:
+    """The methods whose answers are shown: the usual ones, and those that a reader added."""
+    found = dict.fromkeys((*ANSWERS, *rows.loc[rows["protocol"] == "answer", "method"]))
+    return [name for name in found if name != "classes"]
+
+
 def bars(rows: pd.DataFrame) -> tuple[dict[str, np.ndarray], list[str]]:
     """Counts (G, c) of every answer, and the names of the groups."""
-    tables = {name: counts_of(rows, name).group_by_cluster for name in ANSWERS}
+    tables = {name: counts_of(rows, name).group_by_cluster for name in answers(rows)}
     return tables, [str(label) for label in counts_of(rows, "FKKM").groups]
 
 
@@ -171,7 +177,7 @@ def fairness_in_words(rows: pd.DataFrame) -> str:
     wide = rows[rows["protocol"] == "answer"].pivot(index="method", columns="metric", values="value")
     parts = [
         f"{name} (λ = {own['chosen weight']:g}): Bal {own['Bal']:.3f}, MNCE {own['MNCE']:.3f}, ACC {told(own['ACC'])}"
-        for name, own in wide.loc[list(ANSWERS)].iterrows()
+        for name, own in wide.loc[answers(rows)].iterrows()
     ]
     if "classes" not in wide.index:
         return "; ".join(parts) + "."
