@@ -128,7 +128,7 @@ def test_stop_and_a_kernel_that_is_killed(visit):
     begin(page)
     write(page, first(page), "import time\nprint('begun', flush=True)\ntime.sleep(600)")
     page.keyboard.press("Shift+Enter")
-    page.get_by_text("begun").wait_for()
+    page.get_by_text("begun", exact=True).wait_for()
     page.get_by_role("button", name="Stop", exact=True).click()
     done(page, word="failed: KeyboardInterrupt")
     write(page, first(page), "import os, signal\nos.kill(os.getpid(), signal.SIGKILL)")
