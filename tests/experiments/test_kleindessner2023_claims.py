@@ -5,13 +5,13 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
+from compendium.states import watched
 from scipy import stats
 
 from compendium.ledger.claim_rules import OPEN
 from compendium.ledger.claims import registered
 from compendium.papers.kleindessner2023 import claims, readings, theorems
 from compendium.papers.kleindessner2023.protocol import CLASSIFIERS, METHODS, PRINTED
-from compendium.states import watched
 from compendium.store import MissingNumbersError, read_results
 from evenspan import FairPCA
 from evenspan.core.answer import FairSubspace, ky_fan_certificate

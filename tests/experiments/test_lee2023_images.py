@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from compendium.states import watched
 from sklearn.base import clone
 
 from compendium import records
@@ -10,7 +11,6 @@ from compendium.catalogue import task_id
 from compendium.data.portraits import PortraitStream
 from compendium.papers.lee2023 import claims, images
 from compendium.records import tidy, whole
-from compendium.states import watched
 from compendium.store import read_results
 from evenspan.core.streams import ArrayStream
 from evenspan.representation import StreamingFairPCA

@@ -5,13 +5,13 @@ from itertools import islice
 import numpy as np
 import pandas as pd
 import pytest
+from compendium.states import watched
 
 from compendium import records
 from compendium.catalogue import task_id
 from compendium.ledger.claim_rules import Answer, rule
 from compendium.papers.lee2023 import claims, protocol, readings
 from compendium.papers.lee2023.protocol import direction_sine, fairness_gap, optimality_gap, subspace_sine
-from compendium.states import watched
 from compendium.store import read_results
 from evenspan import NullItOutPCA
 from evenspan.core.errors import ConfigurationError, DataError

@@ -6,6 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
+from compendium.states import watched
 
 from compendium import paths
 from compendium.ledger.claim_rules import OPEN, by_share
@@ -14,7 +15,6 @@ from compendium.papers.rathore2025 import claims, readings, time_claims
 from compendium.papers.rathore2025.protocol import NAMES, PUBLISHED, TABLES, printed
 from compendium.papers.rathore2025.theorems import claims as theorems
 from compendium.records import checked
-from compendium.states import watched
 from compendium.store import read_results
 from evenspan.core.errors import ResultError
 

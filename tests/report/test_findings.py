@@ -7,11 +7,11 @@ import re
 import numpy as np
 import pandas as pd
 import pytest
+from compendium.states import Stored
 
 from compendium import paths, store
 from compendium.ledger import contradictions, findings, findings_data, findings_theorems
 from compendium.ledger.findings_evidence import Evidence, data_sets
-from compendium.states import Stored
 from compendium.store import read_records
 from evenspan.core.errors import ResultError
 

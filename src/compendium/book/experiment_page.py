@@ -30,7 +30,7 @@ from ..ledger.page import raw
 from ..ledger.state import PLURAL
 from ..ledger.table import ledger, tally
 from ..ledger.verdicts import Evidence
-from ..provenance import RUNS_UNITS
+from ..protocol import RUNS_UNITS
 
 #: The section that a page needs once, and the cell whose output says what came out where no number is printed.
 SHARED, TAKEAWAY = "With other parameters", "takeaway"
@@ -260,10 +260,10 @@ def _parameters(entry: Experiment, execution: str) -> str:
 
 
 def cost(entry: Experiment, execution: str) -> str:
-    """What the stored units of an execution took together, when each was computed last; a dash where none is stored."""
-    units = store.read_records(entry.id).values()
+    """What the stored units of an execution took together; a dash where none is stored."""
+    units = store.units_of(entry.id).values()
     alone = len(entry.runs) == 1
-    took = [store.latest_seconds(unit) for unit in units if alone or unit["file"] == execution]
+    took = [unit.record["seconds"] for unit in units if alone or unit.path.stem == execution]
     if not took:
         return "–"
     seconds = sum(took)
