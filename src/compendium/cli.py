@@ -67,11 +67,14 @@ def run(
 ) -> None:
     """Run the notebook of an experiment; in the full profile after the units that are not stored yet.
 
-    Without parameters the full profile runs all executions of the book.
+    Without parameters the full profile runs all executions of the book. Of a committed notebook with other cells every
+    unit is computed anew, and the notebook runs when all of them are.
     """
     from . import edits
     from .catalogue import experiment
     from .protocol import asked
+    from .provenance import commit
+    from .store import units_of
 
     entry = experiment(experiment_id)
     if bare := [text for text in parameter or () if "=" not in text]:
@@ -91,9 +94,9 @@ def run(
             study, unit, seed = asked(entry, setting)
             known += study.units
             computed += len(study.compute(unit, None if task is None else [task], seed=seed, jobs=jobs))
-        if not (given or execution or task) and edits.new_cells(entry):
+        if edits.new_cells(entry) and all(unit.record["commit"] == commit()[0] for unit in units_of(entry.id).values()):
             edits.adopt(entry)
-        for setting in settings if task is None else ():
+        for setting in settings if task is None and not edits.new_cells(entry) else ():
             _run_notebook(entry, setting | {"profile": "full"})
     except Ended as ended:
         ended.what = "What is finished is stored; the same command continues."
