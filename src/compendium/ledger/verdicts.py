@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
 import yaml
 from pydantic import AfterValidator, Field, StrictBool, StrictFloat, StrictInt, ValidationError
@@ -22,8 +22,6 @@ from evenspan.core.errors import ResultError
 from .. import paths, records
 from ..catalogue import Entry, Text, said
 
-VERSION = 2
-
 
 class Kind(enum.Enum):
     """The verdicts, in the order in which they are shown; the value is their name."""
@@ -32,7 +30,6 @@ class Kind(enum.Enum):
     CLOSE = "close"
     RANK = "same rank"
     DIFFERS = "differs"
-    CHANGED = "changed"
     NA = "not computable"
     PENDING = "not yet run"
 
@@ -93,13 +90,11 @@ _ClaimRules = Mapping[str, Annotated[Mapping[str, ClaimRule], Field(min_length=1
 
 
 class RuleFile(Entry):
-    """The file ``data/tolerances.yml``; ``recheck`` is read by :mod:`compendium.recheck`."""
+    """The file ``data/tolerances.yml``; ``recheck`` is read where results are computed again."""
 
-    version: Literal[VERSION]
     significant_digits: _Count
     exact: _Exact
     close: _Close
-    version_1: _Close
     same_rank: _SameRank
     recheck: dict
     claims: _ClaimRules
@@ -139,14 +134,14 @@ class Rules:
     other_methods: int
 
 
-def rules(version: int = VERSION) -> Rules:
-    """The rules of a version; those of version 1 are kept to be compared with."""
+def rules() -> Rules:
+    """The rules for numbers."""
     given = rule_file()
     return Rules(
         significant_digits=given.significant_digits,
         units_of_last_digit=given.exact.units_of_last_digit,
         other_methods=given.same_rank.other_methods,
-        **dict({VERSION: given.close, 1: given.version_1}[version]),
+        **dict(given.close),
     )
 
 
@@ -278,9 +273,7 @@ def explanation(rules: Rules) -> dict[Kind, str]:
         f"stands on the other side of this one, and at least {rules.other_methods} stands strictly on the same side. "
         "Numbers equal at the printed digits stand on no side. Of a measured time nothing else is asked.",
         Kind.DIFFERS: "A number of ours exists and none of the rules above holds.",
-        Kind.CHANGED: "A number of ours is stored, but what it rests on changed or is damaged. It is shown and counted "
-        "nowhere until it has been computed again.",
-        Kind.NA: "No number of ours can exist, or none was published; the reason stands beside it.",
+        Kind.NA: "No number of ours can exist; the reason stands beside it.",
         Kind.PENDING: "No number of ours exists yet.",
     }
 
