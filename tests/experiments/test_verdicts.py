@@ -10,7 +10,7 @@ from compendium.ledger.verdicts import EVIDENCE, Evidence, Kind, Peer, Rules, ex
 from evenspan.core.errors import ResultError
 
 HALF, SHARE = Decimal("0.5"), Decimal("0.02")
-RULES = Rules(12, HALF, SHARE, Decimal(0), Decimal(2), Decimal(0), False, 1)
+RULES = Rules(12, HALF, SHARE, Decimal(0), Decimal(2), 1)
 
 
 def verdict(published, ours, digits=2, rules=RULES, **given):
@@ -143,11 +143,10 @@ RULE = ("claims", "V14", "data sets")
     ("place", "value", "said"),
     [
         (["digits"], 3, "digits: Extra inputs"),
-        (["close"], {"relative": 0.02}, "close, seconds: Field required"),
+        (["close"], {"relative": 0.02}, "close, standard_errors: Field required"),
         (["close", "relative"], "two", "close, relative.* valid number, but holds 'two'"),
         (["close", "relative"], True, "close, relative.* but holds True"),
         (["close", "standard_errors"], -0.1, "close, standard_errors.* greater than or equal to 0"),
-        (["close", "seconds"], 0, "close, seconds: .* valid boolean"),
         (["same_rank", "other_methods"], 0, "same_rank, other_methods: .* greater than or equal to 1"),
         (["recheck"], None, "recheck: .* valid dictionary"),
         (["findings"], None, "findings: "),

@@ -296,7 +296,7 @@ def _verdict(
     if ours is None or ours.mean is None:
         result = judge(cell.value, None, rules=current, digits=digits, reason=ours.reason if ours else "")
         return row | {"verdict": result.kind.value, "reason": result.reason}
-    declared = _declared(cell, ours, current)
+    declared = _declared(cell, ours)
     timed = declared is Evidence.TIME
 
     def judged(one: Ours) -> Verdict:
@@ -333,13 +333,12 @@ def _verdict(
     }
 
 
-def _declared(cell, ours: Ours, current: Rules) -> Evidence | None:
-    """The kind of evidence that ``experiments.yml`` declares for a number; of a time none if seconds are compared."""
+def _declared(cell, ours: Ours) -> Evidence | None:
+    """The kind of evidence that ``experiments.yml`` declares for a number."""
     place = {"dataset": ours.dataset, "method": cell.method, "metric": cell.metric}
     for one in ours.experiment.evidence:
-        kind = Evidence(one.kind)
         if all(getattr(one, name) in (None, value) for name, value in place.items()):
-            return None if kind is Evidence.TIME and current.seconds else kind
+            return Evidence(one.kind)
     return None
 
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Annotated
 
 import yaml
-from pydantic import AfterValidator, Field, StrictBool, StrictFloat, StrictInt, ValidationError
+from pydantic import AfterValidator, Field, StrictFloat, StrictInt, ValidationError
 
 from evenspan.core.errors import ResultError
 
@@ -70,8 +70,6 @@ class _Close(Entry):
     relative: _Size
     relative_without_spread: _Size
     standard_errors: _Size
-    standard_deviations: _Size
-    seconds: StrictBool
 
 
 class _SameRank(Entry):
@@ -129,8 +127,6 @@ class Rules:
     relative: Decimal
     relative_without_spread: Decimal
     standard_errors: Decimal
-    standard_deviations: Decimal
-    seconds: bool
     other_methods: int
 
 
@@ -230,14 +226,11 @@ def judge(
     my_sd = None if our_std is None else _decimal(our_std, rules)
     sd = next((sd for sd in (their_sd, my_sd) if sd), None)
     deviations = {"deviation_digits": gap / unit, "deviation_sd": gap / sd if sd else None}
-    if rules.seconds or not timed:
+    if not timed:
         if abs(gap) <= rules.units_of_last_digit * unit:
             return Verdict(Kind.EXACT, **deviations)
         share = rules.relative if my_sd else rules.relative_without_spread
         allowed = {f"{_percent(share)} of the published number": share * abs(theirs)}
-        for spread, whose in ((their_sd, "published"), (my_sd, "our")):
-            if spread is not None:
-                allowed[f"{rules.standard_deviations:f} {whose} deviations"] = rules.standard_deviations * spread
         if my_sd and draws:
             words = f"{rules.standard_errors:f} standard errors of the difference of the means"
             allowed[words] = rules.standard_errors * _standard_error(their_sd, my_sd, *draws)
