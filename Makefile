@@ -94,7 +94,6 @@ release:
 	git archive --prefix=$(NAME)/ -o dist/$(NAME).tar.gz HEAD
 	tar -czf dist/$(NAME)-book.tar.gz -C _build html
 	cd dist && sha256sum $(NAME).tar.gz $(NAME)-book.tar.gz > SHA256SUMS
-	git ls-files -z data | xargs -0 sha256sum >> dist/SHA256SUMS
 
 lint: env
 	$(BIN)/ruff check .

@@ -23,7 +23,7 @@ from evenspan.core.errors import ExecutionError
 from .. import data as datasets
 from .. import store
 from ..catalogue import Experiment, Scalar
-from ..ledger.claims import ANSWERS, answered, claims, registered
+from ..ledger.claims import ANSWERS, claims, registered
 from ..ledger.heat import deviation, signed
 from ..ledger.links import page_of, slug
 from ..ledger.page import raw
@@ -280,7 +280,7 @@ def takeaway(entry: Experiment, execution: str) -> str:
     if not entry.published:
         return _of_claims(entry)
     rows = ledger()
-    rows = rows[(rows["experiment"] == entry.id) & (rows["execution"] == execution) & (rows["published"] != "")]
+    rows = rows[(rows["experiment"] == entry.id) & (rows["execution"] == execution)]
     judged = rows[rows["evidence"] != Evidence.NONE.value]
     if len(judged):
         return _of_numbers(judged)
@@ -314,10 +314,9 @@ def _of_claims(entry: Experiment) -> str:
         return ""
     mine = claims(sorted(claim for claim, (where, _) in registered().items() if where == entry.id))
     mine = mine[mine["experiment"] == entry.id]  # those that can be answered
-    said = answered(mine, "here")
     parts = []
     for answer in ANSWERS:
-        ids = list(mine.loc[said.index[said == answer], "id"])
+        ids = list(mine.loc[mine["here"] == answer, "id"])
         if ids:
             parts.append(f"{', '.join(ids)} {answer if len(ids) == 1 else PLURAL.get(answer, answer)}")
     return f"Of the claims of the paper: {'; '.join(parts)}." if parts else ""
