@@ -39,3 +39,9 @@ def results(*parts: str) -> Path:
 def build(*parts: str) -> Path:
     """A path below ``_build/``, or below the folder ``EVENSPAN_BUILD``: whatever can be made again."""
     return Path(os.environ.get("EVENSPAN_BUILD") or root() / "_build").joinpath(*parts)
+
+
+def given(path: str) -> Path:
+    """A file that a reader names: from the folder in which this runs, or from the one where the command was typed."""
+    typed = Path(os.environ.get("PWD", "."), path)
+    return typed if typed.exists() and not Path(path).exists() else Path(path)

@@ -108,7 +108,8 @@ def test_a_setting_that_no_page_shows_gives_a_result_without_verdicts(name, few_
         ("rathore2025-tables", {"dataset": "nowhere"}, "nowhere"),
         ("rathore2025-tables", {"largest": 99}, "largest=99"),
         ("vu2022-tables", {"dataset": "energy", "k": 99, "splits": 1, "rates": "0.1"}, "99"),
-        ("vu2022-components", {"dataset": "adult"}, "it can be biodeg"),
+        ("vu2022-components", {"dataset": "biodeg", "groups": "sex"}, "columns of a CSV file of your own"),
+        ("across-methods", {"dataset": "nowhere"}, "needed is a CSV file or one of default_credit"),
         ("lee2023-comparison", {"generator": "mine"}, "it can be authors"),
     ],
 )

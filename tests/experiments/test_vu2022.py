@@ -42,7 +42,7 @@ def test_the_judge_is_the_definition_on_the_points(made):
     """Moments and points give the same errors, also about training means and for an operator of full rank."""
     parts = parts_of(made, 3)
     train, test = protocol.prepared_parts("energy", parts)
-    points = protocol.test_points(made, 3)
+    points = protocol.part_of(made, 3, "test")
     V = np.linalg.qr(np.random.default_rng(1).normal(size=(6, 2)))[0]
     for answer, P in ((Answer(V), V @ V.T), (Answer(P=0.5 * V @ V.T), 0.5 * V @ V.T)):
         values = protocol.judged(answer, train, test)
@@ -191,7 +191,7 @@ def test_families_cover_every_method_once(cells_of):
 def test_linear_separation_does_not_depend_on_the_basis(made):
     parts = parts_of(made, 0)
     answer, _, train, _ = protocol.fit_split(Method(vu2022_methods.standard), "energy", parts, 2, 0)
-    points = protocol.test_points(made, 0)
+    points = protocol.part_of(made, 0, "test")
     turned = Answer(answer.V @ np.linalg.qr(np.random.default_rng(3).normal(size=(2, 2)))[0])
     values = [list(protocol.separation(a, 2, train, points, 0, baseline=False).values()) for a in (answer, turned)]
     assert values[0] == pytest.approx(values[1], abs=1e-12)

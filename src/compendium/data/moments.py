@@ -16,7 +16,7 @@ from .. import paths
 from .raw import LSAC
 from .registry import entry
 from .splits import check_split, fold_rows, half_rows, load_split
-from .tables import Dataset, load, own_table
+from .tables import Dataset, load
 
 PARTS = ("train", "test")
 #: Of these tables moments are shipped, because their rows may not be.
@@ -39,9 +39,7 @@ def group_moments(name: str, groups: str = "") -> GroupMoments:
     >>> group_moments("biodeg").d
     40
     """
-    if Path(name).suffix == ".csv":
-        return moments_of(own_table(name, groups))
-    return _shipped(name, WHOLE) if name in SHIPPED else moments_of(load(name))
+    return _shipped(name, WHOLE) if name in SHIPPED and not groups else moments_of(load(name, groups))
 
 
 def split_moments(name: str, split: int, part: str) -> GroupMoments:

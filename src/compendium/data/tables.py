@@ -71,13 +71,22 @@ def loadable() -> tuple[str, ...]:
     return tuple(LOADERS)
 
 
-def load(name: str) -> Dataset:
+def load(name: str, groups: str = "", target: str = "") -> Dataset:
     """One whole data set (one of ``loadable()``) as arrays, with ``part="all"``; features are not standardised.
+
+    Or a CSV file of one's own, with the column of its ``groups`` and perhaps that of a ``target`` (``own_table``).
 
     What is not in ``data/tables`` is read from the mirror or the cache; a file that is missing in the cache is
     downloaded first, and each is compared with its recorded SHA-256.
     """
+    if Path(name).suffix == ".csv":
+        return own_table(name, groups, target or None)
     found = with_loader(name)
+    if groups or target:
+        raise ConfigurationError(
+            f"groups={groups!r} and target={target!r} are columns of a CSV file of your own; {name} has its groups and "
+            "label already. Leave them out."
+        )
     return LOADERS[name](found)
 
 
@@ -128,7 +137,7 @@ def own_table(path: str, groups: str, target: str | None = None) -> Dataset:
 def read_own(path: str, **named: str) -> pd.DataFrame:
     """A CSV file of one's own; the columns which parameters of a notebook name are there, with a value in every row."""
     try:
-        table = pd.read_csv(path)
+        table = pd.read_csv(paths.given(path))
     except (OSError, ValueError) as error:
         raise ConfigurationError(f"dataset={path!r} cannot be read ({error}). Give the path of a CSV file.") from error
     for parameter, column in named.items():

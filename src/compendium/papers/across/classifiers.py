@@ -11,7 +11,7 @@ import pandas as pd
 from IPython.display import HTML
 from scipy.stats import norm
 
-from evenspan.methods import KNOWN, meaning
+from evenspan.displays.method_looks import ordered
 
 from ...book.tables import sentence
 from ...book.tables import table as html_table
@@ -66,9 +66,8 @@ def strongest(found: pd.DataFrame) -> pd.DataFrame:
 
 def in_order(methods: Iterable[str]) -> list[str]:
     """The controls, then the methods in the order of legends."""
-    places, present = list(KNOWN), set(methods)
-    known = sorted(present - set(CONTROLS), key=lambda name: (places.index((own := meaning(name)).method), own.variant))
-    return [name for name in CONTROLS if name in present] + known
+    present = sorted(set(methods))
+    return [name for name in CONTROLS if name in present] + ordered(name for name in present if name not in CONTROLS)
 
 
 def table(found: pd.DataFrame, caption: str) -> HTML:

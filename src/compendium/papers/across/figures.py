@@ -14,7 +14,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from matplotlib.ticker import MaxNLocator
 
-from evenspan.displays.method_looks import looks
+from evenspan.displays.method_looks import Look, looks, unregistered
 from evenspan.displays.style import COLUMN, INK
 from evenspan.methods import METHODS
 
@@ -100,7 +100,7 @@ def frontiers(points: pd.DataFrame, lines: pd.DataFrame) -> Figure:
     """
     if points.empty:
         return _nothing("point")
-    names = list(dict.fromkeys(points["dataset"]))
+    names, dressed = list(dict.fromkeys(points["dataset"])), _dressed(points["method"])
     across = min(3, len(names))
     fig, axes = grid(len(names), across, (min(COLUMN / across, 4.6), 2.5 if across > 2 else 3.2), (0.0, 1.4))
     for panel, name in zip(axes.flat, names, strict=False):
@@ -109,7 +109,7 @@ def frontiers(points: pd.DataFrame, lines: pd.DataFrame) -> Figure:
         if len(line):
             _impossible(panel, line)
         for method, error, gap in some[["method", "error", "gap"]].itertuples(index=False):
-            own = DRESSED[method]
+            own = dressed[method]
             look = {"markersize": own.size, "markeredgewidth": 1.2, "clip_on": False} | own.open()
             panel.plot(error - 1, gap, **look | {"zorder": 3})
         panel.set_title(name, fontsize="medium")
@@ -251,6 +251,11 @@ def decision(guide: pd.DataFrame) -> Figure:
     return fig
 
 
+def _dressed(present: pd.Series) -> dict[str, Look]:
+    """The looks of all methods, and of those that a reader added."""
+    return looks([*DRESSED, *unregistered(present)])
+
+
 def _level() -> Line2D:
     return Line2D([], [], color=INK, linewidth=1.0, label=f"{100 * LEVEL:g} %")
 
@@ -297,7 +302,7 @@ def _short(value: float) -> str:
 
 def _explained(fig: Figure, present: pd.Series, first: list = (), ncols: int = 4) -> Figure:
     """The figure with a legend above it: of the methods that are present, in their order."""
-    own = [look.open() for name, look in DRESSED.items() if name in set(present)]
+    own = [look.open() for name, look in _dressed(present).items() if name in set(present)]
     marks = [Line2D([], [], linestyle="", markeredgewidth=1.5, **look) for look in own]
     fig.legend(handles=[*first, *marks], loc="outside upper left", ncols=ncols, fontsize="small")
     return fig

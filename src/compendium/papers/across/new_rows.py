@@ -55,9 +55,9 @@ class Population:
     moments: GroupMoments
 
 
-def population(dataset: str) -> Population:
+def population(dataset: str, groups: str = "") -> Population:
     """A table as a population: features as in the comparison of all methods, constant ones dropped."""
-    data = prepared(dataset)
+    data = prepared(dataset, groups)
     rows = np.arange(data.n)
     if data.n > MOST_ROWS:
         rows = np.sort(np.random.default_rng((SEED, 0)).permutation(data.n)[:MOST_ROWS])

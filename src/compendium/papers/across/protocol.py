@@ -23,7 +23,7 @@ their means equal it finds no direction at all. What a reader fitted to other ro
 import time
 import warnings
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from functools import cached_property
 
@@ -39,7 +39,9 @@ from evenspan.reconstruction import CollapsedRelaxationWarning, JointDiagonalisa
 from evenspan.reconstruction.group_errors import group_matrices
 from evenspan.representation import IncompleteErasureWarning, UnmetToleranceWarning
 
+from ... import own
 from ...data import Dataset, group_moments, load
+from ...data.moments import moments_of
 
 SEED = 2027
 SPLITS = range(10)
@@ -114,10 +116,12 @@ LEFT_OUT: Mapping[str, str] = {
 }
 
 
-def table(dataset: str) -> Table:
-    """What is compared of a data set."""
+def table(dataset: str, groups: str = "", target: str = "") -> Table:
+    """What is compared of a data set, or of a CSV file of one's own with these columns."""
+    if dataset.endswith(".csv"):
+        return Table(groups, target, prepared(dataset, groups, target).d)
     if dataset not in DATASETS:
-        raise ConfigurationError(f"dataset={dataset!r}; needed is one of {', '.join(DATASETS)}.")
+        raise ConfigurationError(f"dataset={dataset!r}; needed is a CSV file or one of {', '.join(DATASETS)}.")
     return DATASETS[dataset]
 
 
@@ -137,13 +141,32 @@ def visible(dataset: str, names: tuple[str, ...]) -> list[str]:
     return [name for name in names if not any(fnmatchcase(name, pattern) for pattern in hidden)]
 
 
-def prepared(dataset: str) -> Dataset:
-    """All rows with the features that are compared; the label is 1 where it has its largest value, else 0."""
-    data = load(dataset)
+def prepared(dataset: str, groups: str = "", target: str = "") -> Dataset:
+    """All rows with the features that are compared; the label is 1 where it has its largest value, else 0.
+
+    Of a CSV file of one's own all features, with the two groups of one column and perhaps the label of another.
+    """
+    data = load(dataset, groups, target)
+    if dataset.endswith(".csv"):
+        if (found := len(np.unique(data.groups))) != 2:
+            raise ConfigurationError(f"{dataset}: the column {groups} has {found} groups; needed are two.")
+        return replace(data, y=data.y if target else np.zeros(data.n, dtype=int))
     names = visible(dataset, data.feature_names)
     columns = [data.feature_names.index(name) for name in names]
     y = (data.y == data.y.max(axis=0)).astype(int) if table(dataset).label else np.zeros(data.n, dtype=int)
     return Dataset(dataset, data.X[:, columns], y, data.groups, tuple(names))
+
+
+def in_sample(dataset: str, groups: str = "", target: str = "", *, rows: bool = False) -> "Parts":
+    """All rows as training and held-out part, without points to judge; with ``rows`` there are some to fit to."""
+    if not (rows or dataset.endswith(".csv")):
+        return Parts(whole(dataset), whole(dataset))
+    data = prepared(dataset, groups, target)
+    raw = moments_of(data)
+    varies = varying(raw)
+    X = (data.X[:, varies] - raw.mean[varies]) / raw.scale()[varies]
+    points = replace(data, X=X, feature_names=tuple(np.array(data.feature_names)[varies].tolist()))
+    return Parts(moments_of(points), moments_of(points), points)
 
 
 def whole(dataset: str) -> GroupMoments:
@@ -207,7 +230,7 @@ def parts_of(data: Dataset, split: int, most: tuple[float, float] = (np.inf, np.
         for part, title in zip(rows, ("train", "test"), strict=True)
     ]
     moments = [GroupMoments.from_data(part.X, part.groups) for part in points]
-    by_label = GroupMoments.from_data(points[0].X, points[0].y) if table(data.name).label else None
+    by_label = GroupMoments.from_data(points[0].X, points[0].y) if len(np.unique(data.y)) > 1 else None
     return Parts(*moments, *points, by_label)
 
 
@@ -238,9 +261,16 @@ class Fit:
     certified: bool = False
 
 
-def fit_all(name: str, sizes: tuple[int, ...], parts: Parts, seed: int) -> dict[int, Fit]:
+def of_class(kind: type) -> Method:
+    """A class of one's own as a method of the comparison."""
+    return Method("", "", (), lambda k, seed: own.Estimator(kind, k, random_state=seed), own.Estimator(kind).of_rows)
+
+
+def fit_all(
+    name: str, sizes: tuple[int, ...], parts: Parts, seed: int, methods: Mapping[str, Method] = METHODS
+) -> dict[int, Fit]:
     """A method fitted to the training part for every number of components; a reason where it has no answer."""
-    method = METHODS[name]
+    method = methods[name]
     if not method.once:
         return {k: _fit(method, method.make(k, seed), parts, seed) for k in sizes}
     every, found = _fit(method, method.make(None, seed), parts, seed), {}

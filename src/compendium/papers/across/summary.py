@@ -17,7 +17,9 @@ The book puts the method of the best average rank before that of the guide. That
 Nemenyi's difference is so large that it cannot tell PCA from the best on most criteria.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 
 import numpy as np
 import pandas as pd
@@ -27,12 +29,12 @@ from evenspan import metrics
 from evenspan.core.answer import Certificate, FairSubspace
 from evenspan.core.errors import ConfigurationError
 from evenspan.core.moments import GroupMoments
-from evenspan.methods import METHODS
+from evenspan.methods import METHODS, Method
 from evenspan.reconstruction import DisparityFairPCA
 
 from ...store import read_results
 from ..vu2022 import methods as vu2022
-from .protocol import COMPONENTS, DEVIATION, METRICS, Judge, Parts, comparable, fit_all, table, whole
+from .protocol import COMPONENTS, DEVIATION, METRICS, Judge, Parts, comparable, fit_all, in_sample, table
 
 LEVEL = 0.05
 HELD_OUT = "held-out"
@@ -165,19 +167,20 @@ def guide(rows: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(lines)
 
 
-def frontier(dataset: str, k: int) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Errors and gaps on all rows: of the methods of moments, and the least that is possible.
+def frontier(
+    dataset: str, k: int, parts: Parts | None = None, added: Mapping[str, Method] = MappingProxyType({})
+) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Errors and gaps on all rows: of the methods of moments and of those ``added``, and the least that is possible.
 
     The points have the columns ``method, error, gap, projection``, the line ``error, gap``; errors are relative to
     PCA's. Each point of the line has the least mean error of all projections with its gap or less: a boundary point of
     the joint range of the two group errors. It ends at the smallest gap, the certified answer of u-FPCA. LEACE is an
     oblique map, not a projection: its gap may lie beyond the line.
     """
-    moments, found = whole(dataset), []
-    parts = Parts(moments, moments)
-    judge = Judge(parts, k)
-    for name in (name for name, method in METHODS.items() if not method.points):
-        answer = fit_all(name, (k,), parts, 0)[k].answer
+    parts = in_sample(dataset) if parts is None else parts
+    moments, judge, found = parts.train, Judge(parts, k), []
+    for name in (*(name for name, method in METHODS.items() if not method.points), *added):
+        answer = fit_all(name, (k,), parts, 0, {**METHODS, **added})[k].answer
         if answer is not None:
             seen = {metric: value for metric, value, _ in judge.judged(answer)}
             oblique = np.abs(answer.map - answer.map.T).max() > 1e-8

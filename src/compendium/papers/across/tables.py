@@ -161,8 +161,9 @@ def by_size(means: pd.DataFrame, what: str) -> HTML:
     found = means[means["mean"].notna()]
     if found.empty:
         return sentence(f"No mean is stored {what}.")
+    methods = dict.fromkeys((*METHODS, *found["method"]))
     parts = [
-        cross(some, down=("method", METHODS), across=("metric", METRICS), caption=f"{k} components, {what}")
+        cross(some, down=("method", methods), across=("metric", METRICS), caption=f"{k} components, {what}")
         for k, some in found.groupby("k")
     ]
     return HTML("".join(part.data for part in parts))
@@ -210,15 +211,15 @@ def rank_rows(tests: Iterable[Friedman | None]) -> pd.DataFrame:
 # -- the price of a smaller gap ----------------------------------------------------------------------------------------
 
 
-def panels(named: Mapping[str, tuple[str, int]]) -> tuple[pd.DataFrame, pd.DataFrame]:
+def panels(named: Mapping[str, tuple[str, int]], *given) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Points and certified frontiers of data sets and numbers of components, with the titles of their panels.
 
-    The titles stand in the column ``dataset``.
+    The titles stand in the column ``dataset``; what else is given goes to ``frontier``.
     """
     columns = ["dataset", "method", "error", "gap", "projection"]
     points, lines = [pd.DataFrame(columns=columns)], [pd.DataFrame(columns=["dataset", "error", "gap"])]
     for title, (dataset, k) in named.items():
-        some, line = frontier(dataset, k)
+        some, line = frontier(dataset, k, *given)
         points.append(some.assign(dataset=title))
         lines.append(line.assign(dataset=title))
     return tuple(pd.concat(some[1:] or some, ignore_index=True) for some in (points, lines))

@@ -12,13 +12,14 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 import pandas as pd
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import BaseEstimator
 from sklearn.model_selection import StratifiedKFold
 
 from evenspan import metrics
 from evenspan.core.errors import DataError
 from evenspan.core.moments import GroupMoments
 
+from ... import own
 from ...data import Dataset, entry
 from ...data.celeba import celeba_batches, load_celeba
 from ...data.fetch import fetch_file
@@ -110,7 +111,7 @@ def judged(
     direction = moments.means[1] - moments.means[0]
     rows = []
     for name, estimator in methods.items():
-        fitted = clone(estimator).fit_moments(moments)
+        fitted = own.fitted(estimator, moments, lambda: train)
         E, T = fitted.transform(train.X), fitted.transform(test.X)
         found = {
             ("held-out", "mean squared error"): np.mean((test.X - fitted.inverse_transform(T)) ** 2, axis=None),
@@ -124,7 +125,7 @@ def judged(
                 found[protocol, f"AUC ({reader})"] = metrics.auc(test.groups, scores)
         for (protocol, metric), value in found.items():
             rows += tidy({metric: float(value)}, method=name, protocol=protocol, pixel=None, **key)
-        if shown and name in PICTURED:
+        if shown and (name in PICTURED or name not in METHODS):
             for protocol, title, image in _shown(name, fitted, test, direction / np.linalg.norm(direction)):
                 for pixel, value in enumerate(image):
                     grey = {f"picture: {title}": round(float(value), DECIMALS)}
@@ -211,8 +212,9 @@ def reader_areas(found: pd.DataFrame) -> pd.DataFrame:
 def gallery(rows: pd.DataFrame) -> pd.DataFrame:
     """Stored pictures of the substitute as a grid: subsets across; originals and restored means of each method down."""
     some = rows[(rows["dataset"] == SUBSTITUTE) & rows["metric"].str.startswith("picture: ")]
+    shown = list(dict.fromkeys(("original", *METHODS, *some["method"])))
     grid = some[["pixel", "value"]].assign(
-        row=pd.Categorical(some["method"].where(some["protocol"] != "original", "original"), ["original", *METHODS]),
+        row=pd.Categorical(some["method"].where(some["protocol"] != "original", "original"), shown),
         column=pd.Categorical(some["metric"].str.removeprefix("picture: "), [*SUBSETS, "direction"]),
     )
     grid = grid.sort_values(["row", "column", "pixel"]).astype({"row": str, "column": str})
@@ -230,7 +232,7 @@ def examples(methods: Mapping[str, BaseEstimator], reach: int, n: int, number: i
     """Single synthetic pictures of the test part that have the bar: as they are, and restored by each method."""
     train, test = made(reach, n)
     moments, X = GroupMoments.from_data(train.X, train.groups), test.X[np.flatnonzero(test.groups == 1)[:number]]
-    fitted = {name: clone(estimator).fit_moments(moments) for name, estimator in methods.items()}
+    fitted = {name: own.fitted(estimator, moments, lambda: train) for name, estimator in methods.items()}
     images = {"original": X} | {name: one.inverse_transform(one.transform(X)) for name, one in fitted.items()}
     return pd.DataFrame(
         [

@@ -76,7 +76,7 @@ def fit(estimator: BaseEstimator, moments: GroupMoments, train: Dataset | None =
     with warnings.catch_warnings():
         for category in EXPECTED:
             warnings.simplefilter("ignore", category)
-        if not isinstance(fitted, OF_POINTS):
+        if not of_points(fitted):
             fitted.fit_moments(moments)
         elif train is None:
             raise ConfigurationError(f"{name} needs the points of the training part, not their moments only.")
@@ -85,6 +85,11 @@ def fit(estimator: BaseEstimator, moments: GroupMoments, train: Dataset | None =
     if isinstance(fitted, EXACT) and not fitted.certificate_.is_optimal():
         raise ArithmeticError(f"{name} is not certified optimal: {fitted.certificate_}")
     return fitted
+
+
+def of_points(estimator: BaseEstimator) -> bool:
+    """Whether group moments do not determine what is fitted."""
+    return isinstance(estimator, OF_POINTS) or getattr(estimator, "of_rows", False)
 
 
 # -- the judge ---------------------------------------------------------------------------------------------------------
@@ -99,7 +104,11 @@ def judge_moments(name: str, fitted: BaseEstimator, train: GroupMoments, test: G
     """Metrics that group moments determine."""
     if name == KERNEL:
         return
-    V = fitted.components_.T
+    try:
+        V = fitted.components_.T
+    except ConfigurationError as error:  # a class of one's own may give coordinates alone
+        yield "released", "%Var", np.nan, str(error)
+        return
     yield "released", "%Var", 100.0 * metrics.retained_variance(test, V), ""
     for metric, gap in (("mean gap", metrics.mean_gap), ("covariance gap", metrics.covariance_gap)):
         yield "in sample", metric, gap(train, V), ""

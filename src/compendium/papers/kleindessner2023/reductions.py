@@ -16,8 +16,10 @@ from sklearn.svm import SVC
 
 from evenspan import metrics
 from evenspan.core.errors import ConfigurationError, SurplusComponentsWarning
+from evenspan.reconstruction import StandardPCA
 from evenspan.representation.fair_kernel_pca import FairKernelPCA
 
+from ... import data
 from ...data import Dataset
 from ...ledger.claim_rules import rule
 from ...records import in_order, spread
@@ -31,6 +33,7 @@ LANDMARKS = 1000
 # Names in the rows.
 FAIR = ("Fair PCA", "Fair PCA-S (0.5)", "Fair PCA-S (0.85)", "Fair kernel PCA")
 REDUCTIONS, UNCONSTRAINED, CONSTANT = "reductions", "no fairness", "constant"
+OTHERS = (REDUCTIONS, UNCONSTRAINED, CONSTANT)
 LOGISTIC, SVM = "logistic regression", "kernel SVM"
 #: Nearly without regularisation: the control of what small weights of the second block are said to do.
 LOOSE = f"{LOGISTIC} with 1/10000 of the penalty"
@@ -64,6 +67,16 @@ def checked(goal: str) -> str:
 
 
 # -- samples and classifiers -------------------------------------------------------------------------------------------
+
+
+def load(dataset: str, groups: str, target: str) -> Dataset:
+    """A data set, or a CSV file with the column of its two ``groups`` and that of the ``target`` to predict."""
+    if not dataset.endswith(".csv"):
+        return data.load(dataset, groups, target)
+    found = data.own_table(dataset, groups, target)
+    if (number := len(np.unique(found.groups))) != 2:
+        raise ConfigurationError(f"{dataset}: the column {groups} has {number} groups; needed are two.")
+    return found
 
 
 def drawn(data: Dataset, run: int, train: int, start: int, test: int) -> tuple[Dataset, Dataset]:
@@ -120,6 +133,27 @@ def fitted(estimator: BaseEstimator, train: Dataset, classifier: str) -> BaseEst
         # Rare levels do not occur in every training part, and k = d - 1 asks for their directions all the same.
         warnings.simplefilter("ignore", SurplusComponentsWarning)
         return estimator.fit(train.X, train.y, sensitive_features=train.groups)
+
+
+class BesidePCA(BaseEstimator):
+    """An estimator with the second block that fair PCA has: as many coordinates of standard PCA, at full weight."""
+
+    def __init__(self, estimator, goal="DP"):
+        self.estimator = estimator
+        self.goal = goal
+
+    def fit(self, X, y, *, sensitive_features):
+        """Fit both to the rows; for equal opportunity to those with y = 1."""
+        rows = np.ones(len(X), bool) if self.goal == "DP" else y == 1
+        given = {"sensitive_features": sensitive_features[rows]}
+        self.fair_ = clone(self.estimator).fit(X[rows], **given)
+        k = self.fair_.transform(X[:1]).shape[1]
+        self.standard_ = StandardPCA(k, center=False).fit(X[rows], **given)
+        return self
+
+    def transform(self, X):
+        """Coordinates (n, 2k)."""
+        return np.hstack([self.fair_.transform(X), self.standard_.transform(X)])
 
 
 def weighted(E: np.ndarray, weight: float) -> np.ndarray:
@@ -205,9 +239,10 @@ def dominated(points: pd.DataFrame, by: pd.DataFrame, violation: str) -> float:
 def dominance(found: pd.DataFrame) -> pd.DataFrame:
     """For every panel and representation, with the released weight: points dominated by reductions, and conversely."""
     rows, weight = [], POWERS[3]
+    methods = [name for name in dict.fromkeys((*FAIR, *found["method"])) if name not in OTHERS]
     for keys, panel in found.groupby(PANEL, sort=False):
         other, violation = panel[panel["method"] == REDUCTIONS], VIOLATIONS[keys[1]]
-        for method in FAIR:
+        for method in methods:
             own = panel[(panel["method"] == method) & (panel["weight"] == weight)]
             if len(own) and len(other):
                 shares = dominated(own, other, violation), dominated(other, own, violation)

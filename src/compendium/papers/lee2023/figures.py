@@ -158,7 +158,7 @@ def price_of_directions(price: pd.DataFrame, references: pd.DataFrame) -> Figure
     """
     metrics, families = list(dict.fromkeys(price["metric"])), method_looks.looks(price["family"])
     places = {m: place for place, m in enumerate(sorted(price["m"].unique()))}
-    dashes = dict(zip(dict.fromkeys(references["method"]), (":", "-."), strict=False))
+    dashes = dict(zip(dict.fromkeys(references["method"]), (":", "-.", (0, (7, 2))), strict=False))
     fig, axes = grid(len(metrics), 2, (3.9, 3.0), (0.1, 0.7))
     for panel, metric in zip(axes.flat, metrics, strict=False):
         of_metric = price[price["metric"] == metric]

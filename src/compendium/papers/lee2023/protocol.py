@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import islice
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ import numpy as np
 from evenspan import metrics
 from evenspan.core.errors import ConfigurationError, DataError
 from evenspan.core.linalg import top_eigenspace
+from evenspan.core.moments import GroupMoments
 from evenspan.representation.noisy_power import FairPowerMethod, PowerOptions, batch_sums, random_basis
 from evenspan.representation.null_it_out import NullItOutPCA, constrained_components, contrasts
 
@@ -188,6 +190,25 @@ def judged(case: Setting, V: np.ndarray, power: FairPowerMethod | None = None) -
         found["sine of W"] = subspace_sine(power.W, case.P)
         found["sine of f"] = direction_sine(power.mean_gaps[:, 0], case.pair.mean_difference)
     return found
+
+
+class Read:
+    """All rows of a stream that were read, for a method that cannot go on from one block to the next."""
+
+    def __init__(self) -> None:
+        self.moments, self._blocks = None, []
+
+    def add(self, X: np.ndarray, groups: np.ndarray) -> GroupMoments:
+        """Read a block; the moments of all blocks."""
+        self._blocks.append((X, groups))
+        moments = GroupMoments.from_data(X, groups)
+        self.moments = moments if self.moments is None else self.moments + moments
+        return self.moments
+
+    def rows(self) -> SimpleNamespace:
+        """The rows themselves."""
+        X, groups = map(np.concatenate, zip(*self._blocks, strict=True))
+        return SimpleNamespace(X=X, groups=groups)
 
 
 def shares_left(pair: GaussianPair, V: np.ndarray) -> dict[str, float]:

@@ -11,7 +11,7 @@ test parts what the authors' file says, to its last digit, on all three.
 """
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -32,6 +32,7 @@ from ...data import Dataset, load_split, own_split, split_moments
 from ...data import load as load_registered
 from ...data import table as registered_table
 from ...data.fetch import place, sha256
+from ...own import fitted as own_fit
 from ..kleindessner2023.protocol import CLASSIFIERS, Row, judge_classifier, judge_moments
 
 SECOND_MOMENT, AS_RELEASED, CONTROL = "offline, second moment", "as released", "random"
@@ -240,12 +241,18 @@ class RandomRemoval(Removal):
         return self
 
 
-def fit(estimator, moments: GroupMoments):
-    """The fitted method; where it is exact, checked against its certificate."""
+def training_rows(dataset: str, number: int, groups: str = "") -> Dataset:
+    """The training part of a published split, or of a random one of a CSV file, for what moments do not determine."""
+    own = Path(dataset).suffix == ".csv"
+    return (own_split(dataset, number, groups) if own else load_split(dataset, number))[0]
+
+
+def fit(estimator, moments: GroupMoments, rows: Callable[[], Dataset] | None = None):
+    """The fitted method; where it is exact, checked against its certificate; a class of one's own may need ``rows``."""
     with warnings.catch_warnings():
         # Where the training part has too small a rank: said by the variance itself.
         warnings.simplefilter("ignore", SurplusComponentsWarning)
-        fitted = estimator.fit_moments(moments)
+        fitted = estimator.fit_moments(moments) if rows is None else own_fit(estimator, moments, rows)
     exact = isinstance(fitted, NullItOutPCA | RandomRemoval) and leaves_variance(fitted, moments)
     if exact and not fitted.certificate_.is_optimal():
         raise ArithmeticError(f"{estimator} is not certified optimal: {fitted.certificate_}")

@@ -5,6 +5,8 @@ import re
 import numpy as np
 import pandas as pd
 
+from evenspan.displays.method_looks import unregistered
+
 from ...records import in_order, spread
 from ...store import read_results
 from ..kleindessner2023.protocol import METHODS as RIVALS
@@ -55,6 +57,7 @@ def one_judge(results: pd.DataFrame, dataset: str, k: int) -> pd.DataFrame:
 def shown_methods(found: pd.DataFrame) -> pd.DataFrame:
     """The published protocol of all rivals and of ours with a few m."""
     names = [*RIVALS, MIN_MAX, *(label(family, m) for family in ("offline", "FNPM") for m in SHOWN)]
+    names += unregistered(found["method"])  # one's own
     some = found[(found["protocol"] == "released") & found["metric"].isin(METRICS)]
     return some[some["method"].isin(names)].assign(source="ours")
 
@@ -180,8 +183,11 @@ def price(results: pd.DataFrame, dataset: str) -> pd.DataFrame:
 
 
 def references(found: pd.DataFrame) -> pd.DataFrame:
-    """What PCA and LEACE leave on the test parts, of ``one_judge``."""
-    return found[found["method"].isin(["PCA", "LEACE"]) & found["protocol"].isin(["released", "held-out"])]
+    """What PCA, LEACE and a method of one's own leave on the test parts, of ``one_judge``."""
+    return found[
+        found["method"].isin(["PCA", "LEACE", *unregistered(found["method"])])
+        & found["protocol"].isin(["released", "held-out"])
+    ]
 
 
 def does_it_help(results: pd.DataFrame, dataset: str) -> str:

@@ -117,7 +117,7 @@ def loss_table(rows: pd.DataFrame) -> pd.DataFrame:
     """For every r of one data set the certified least worst loss, and each method's with the difference of the two."""
     wide = losses_by_k(rows)
     shown = {"r": wide.index, "certified optimum": [f"{value:.4g}" for value in wide[OPTIMUM, LEAST]]}
-    for method in [name for name in (*PUBLISHED, *BESIDE) if name in wide]:
+    for method in [name for name in (*PUBLISHED, *BESIDE, *unregistered(rows["method"])) if name in wide]:
         worst, gap = wide[method, "worst loss"], wide[method, "loss gap"]
         equal = gap <= EQUAL_TO * wide[OPTIMUM, LEAST].clip(lower=0.0)
         shown[method] = [

@@ -8,6 +8,7 @@ from functools import lru_cache
 
 import numpy as np
 from scipy.linalg import lapack
+from sklearn.base import clone
 
 from evenspan.core.answer import Certificate
 from evenspan.core.linalg import top_eigenspace
@@ -22,6 +23,7 @@ from evenspan.reconstruction.multiplicative_weights import WeightsRun
 from evenspan.reconstruction.robust_descent import Retraction, RobustObjective, descend, ordered_pairs, radii
 from evenspan.reconstruction.robust_exact import solve_exact
 
+from ...own import Estimator, fitted
 from .protocol import Answer, Problem
 
 RESTARTS = 20
@@ -33,6 +35,17 @@ def standard(problem: Problem, grid) -> list[Answer]:
     """Standard PCA of all rows."""
     V = top_eigenspace(problem.moments.scatter, problem.k)[1]
     return [Answer(V) for _ in grid]
+
+
+def of_estimator(estimator: Estimator):
+    """The components of a class of one's own."""
+
+    def solve(problem: Problem, grid) -> list[Answer]:
+        sized = clone(estimator).set_params(n_components=problem.k)
+        V = fitted(sized, problem.moments, problem.rows).components_.T
+        return [Answer(V) for _ in grid]
+
+    return solve
 
 
 def published_descent(problem: Problem, grid) -> list[Answer]:

@@ -15,8 +15,8 @@ from evenspan.core.errors import ConfigurationError
 from evenspan.core.linalg import top_eigenspace
 from evenspan.core.moments import GroupMoments
 
-from ...data import Dataset, load, own_table
-from ...data.splits import fold_rows
+from ...data import Dataset, load
+from ...data.splits import fold_rows, half_rows
 from .linear_separation import linear_separation, principal_axes
 
 SEED = 2022
@@ -95,6 +95,8 @@ class Problem:
     rng: np.random.Generator | np.random.RandomState
     groups: GroupMoments | None = None
     released: bool = False
+    #: The rows themselves in the units of the moments, for a class of one's own.
+    rows: Callable[[], Dataset] | None = None
 
     @property
     def about_groups(self) -> GroupMoments:
@@ -179,9 +181,14 @@ def scores(method: Method, dataset: str, parts: Mapping[str, GroupMoments], k: i
 
 
 def fit_split(
-    method: Method, dataset: str, parts: Mapping[str, GroupMoments], k: int, seed: int
+    method: Method,
+    dataset: str,
+    parts: Mapping[str, GroupMoments],
+    k: int,
+    seed: int,
+    rows: Callable[[], Dataset] | None = None,
 ) -> tuple[Answer, tuple, GroupMoments, GroupMoments]:
-    """Choose by cross-validation (the first smallest), fit again on the training part.
+    """Choose by cross-validation (the first smallest), fit again on the training part, of which ``rows`` are the rows.
 
     Returns the answer, the chosen grid point, and the prepared training and test part.
     """
@@ -195,7 +202,7 @@ def fit_split(
         if not np.isfinite(found).any():
             return Answer(reason="no point of the grid has an answer on every fold"), chosen, train, test
         chosen = method.grid[int(np.argmin(found))]
-    problem = Problem(train, k, ITERATIONS.get(dataset, 1000), rng, released=True)
+    problem = Problem(train, k, ITERATIONS.get(dataset, 1000), rng, released=True, rows=rows)
     return method.solve(problem, [chosen])[0], chosen, train, test
 
 
@@ -237,22 +244,26 @@ def separation(answer: Answer, k: int, train: GroupMoments, test: Dataset, seed:
 
 
 def points(dataset: str, groups: str = "") -> Dataset:
-    """The points of a data set of two groups, or of a table of one's own with the column ``groups``."""
-    found = own_table(dataset, groups) if groups else load(dataset)
+    """The points of a data set of two groups, or of a CSV file of one's own with the column ``groups``."""
+    found = load(dataset, groups)
     if len(labels := np.unique(found.groups)) != 2:
         raise ConfigurationError(f"{dataset} has the groups {', '.join(map(str, labels))}; these methods need two.")
     return found
 
 
-def test_points(data: Dataset, seed: int) -> Dataset:
-    """Points of the test part in the units of the training part."""
-    rows = fold_rows(data.name, data.groups, seed)
-    index = np.sort(np.concatenate([part for name, part in rows.items() if name != "test"]))
-    train = data.X[index]
-    scale = np.ones(data.d) if data.name in UNSCALED else GroupMoments.from_data(train, data.groups[index]).scale()
-    test = rows["test"]
-    X = (data.X[test] - train.mean(axis=0)) / scale
-    return Dataset(data.name, X, data.y[test], data.groups[test], data.feature_names, "test", seed)
+def part_of(data: Dataset, seed: int, part: str, *, halves: bool = False) -> Dataset:
+    """Points of the "train" or "test" part of a split, or of one in halves, in the units of the training part."""
+    rows = half_rows(data.groups, seed) if halves else fold_rows(data.name, data.groups, seed)
+    index = np.sort(np.concatenate([some for name, some in rows.items() if name != "test"]))
+    return in_units(data, index if part == "train" else rows["test"], index, part, seed)
+
+
+def in_units(data: Dataset, wanted, reference, part: str = "all", seed: int | None = None) -> Dataset:
+    """Some rows in the units of others, as ``prepared`` has their moments."""
+    base, names = data.X[reference], data.feature_names
+    scale = np.ones(data.d) if data.name in UNSCALED else GroupMoments.from_data(base, data.groups[reference]).scale()
+    X = (data.X[wanted] - base.mean(axis=0)) / scale
+    return Dataset(data.name, X, data.y[wanted], data.groups[wanted], names, part, seed)
 
 
 # -- the toy example: two centred Gaussians in the plane ---------------------------------------------------------------

@@ -175,8 +175,9 @@ def bar_table(rows: pd.DataFrame) -> pd.DataFrame:
 def fairness_in_words(rows: pd.DataFrame) -> str:
     """Balance, MNCE and accuracy of every answer."""
     wide = rows[rows["protocol"] == "answer"].pivot(index="method", columns="metric", values="value")
+    weights = wide["chosen weight"].map(lambda weight: "" if np.isnan(weight) else f" (λ = {weight:g})")
     parts = [
-        f"{name} (λ = {own['chosen weight']:g}): Bal {own['Bal']:.3f}, MNCE {own['MNCE']:.3f}, ACC {told(own['ACC'])}"
+        f"{name}{weights[name]}: Bal {own['Bal']:.3f}, MNCE {own['MNCE']:.3f}, ACC {told(own['ACC'])}"
         for name, own in wide.loc[answers(rows)].iterrows()
     ]
     if "classes" not in wide.index:
