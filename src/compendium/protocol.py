@@ -184,7 +184,10 @@ class Study:
             print(f"{self.entry.id}: {len(stored)} of {len(homes)} units are stored already", flush=True)
             homes = {name: path for name, path in homes.items() if name not in stored}
             if failed := compute(self.entry, unit, self.units, homes, seed=seed, jobs=jobs):
-                reasons = "\n".join(f"{name}: {one.reason}" for name, one in failed.items())
+                whose: dict[str, list[str]] = {}
+                for name, one in failed.items():
+                    whose.setdefault(one.reason, []).append(name)
+                reasons = "\n".join(f"{', '.join(names)}: {reason}" for reason, names in whose.items())
                 raise ExecutionError(
                     f"{self.entry.id}: {len(failed)} of {len(homes)} units failed. Remove the cause and run it again; "
                     f"finished units are kept.\n{reasons}"

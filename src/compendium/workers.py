@@ -84,9 +84,9 @@ def _answers(unit: Callable, tasks: Mapping[str, Mapping], jobs: int) -> Iterato
                 process = context.Process(target=_work, args=(unit, name, tasks[name], os.getpid(), there))
                 signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)  # what is raised in a fork's hooks would be lost
                 process.start()
+                running[here] = name, process
                 signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)
                 there.close()
-                running[here] = name, process
             for here in wait(list(running)):
                 name, process = running.pop(here)
                 try:

@@ -96,8 +96,8 @@ def test_the_embedded_profile_executes_the_notebook_with_typed_parameters(toy_ch
 def test_one_reason_of_several_failures_is_told_once(results, monkeypatch):
     monkeypatch.setenv("FAKE_REFUSE", "1")
     result = cli("run", "toy-table", "--profile", "full", "-p", "k", "2")
-    assert result.exit_code == 1
-    assert "toy-table: 0 computed, 0 stored already, 3 failed" in result.output
+    assert result.exit_code == 2
+    assert "3 of 3 units failed." in result.stderr
     assert result.stderr.count("to do: fetch it") == 1
     assert "Traceback" not in result.stderr
 
@@ -111,23 +111,23 @@ def test_a_failing_notebook_is_told(toy_checkout):
 def test_the_full_profile_runs_what_is_asked_and_keeps_what_is_stored(toy_checkout, monkeypatch):
     result = cli("run", "toy-table", "--profile", "full", "--execution", "toy-k2", "--jobs", "2")
     assert result.exit_code == 0, result.output
-    assert "toy-table: 3 computed, 0 stored already, 0 failed\n" in result.stdout
+    assert "toy-table: 3 computed, 0 stored already\n" in result.stdout
     assert (toy_checkout / "_build" / "runs" / "toy-table" / "toy-k2.ipynb").is_file()
     notebooks = []
     monkeypatch.setattr(commands, "_run_notebook", lambda entry, arguments: notebooks.append(arguments))
     again = cli("run", "toy-table", "--profile", "full", "-p", "k", "2")
-    assert "toy-table: 0 computed, 3 stored already, 0 failed\n" in again.stdout
+    assert "toy-table: 0 computed, 3 stored already\n" in again.stdout
     one = cli("run", "toy-table", "--profile", "full", "--task", "k10-pca")
-    assert "toy-table: 1 computed, 0 stored already, 0 failed\n" in one.stdout
+    assert "toy-table: 1 computed, 0 stored already\n" in one.stdout
     whole = {"dataset": "toy", "k": 2, "scale": 1.5, "quick": True, "profile": "full"}
     assert notebooks == [whole], "a single unit is computed without the notebook"
 
 
-def test_a_failing_task_gives_code_1(toy_checkout, monkeypatch):
+def test_a_failing_unit_is_told(toy_checkout, monkeypatch):
     monkeypatch.setenv("FAKE_FAIL", "PCA")
     result = cli("run", "toy-table", "--profile", "full", "-p", "k", "2")
-    assert result.exit_code == 1
-    assert "2 computed, 0 stored already, 1 failed" in result.stdout
+    assert result.exit_code == 2
+    assert "1 of 3 units failed." in result.stderr
     assert "k2-pca: ValueError: PCA was told to fail" in result.stderr
 
 
