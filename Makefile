@@ -61,18 +61,11 @@ full: env
 	$(call snakemake,full)
 	@$(BIN)/python -m compendium list
 
-# Stored results computed again from the raw data: the cheapest ones over code that was edited, and a part of all, each of
-# so many seconds; PART=4 is another part, ALL=1 is everything.
-PART ?= 0
-SECONDS_EACH ?= 90
+# Stored results computed again from the data and compared: a sample of so many seconds, drawn by the commit; with ALL=1
+# everything.
+SAMPLE ?= 90
 verify: env
-	$(BIN)/python -m compendium verify --files
-ifdef ALL
-	$(BIN)/python -m compendium verify --all --jobs $(JOBS)
-else
-	$(BIN)/python -m compendium verify --touched --seconds $(SECONDS_EACH) --jobs $(JOBS)
-	$(BIN)/python -m compendium verify --part $(PART) --seconds $(SECONDS_EACH) --jobs $(JOBS)
-endif
+	$(BIN)/python -m compendium verify $(if $(ALL),--all,--sample $(SAMPLE)) --jobs $(JOBS)
 
 # Every theorem, data set, notebook and page; with ALL=1 each rule on further cases as well, as before a release;
 # with MACHINE=1 only what needs more than Python and the packages.

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from compendium import paths
 from compendium.catalogue import catalogue
-from compendium.store import latest_seconds, read_records
+from compendium.store import units_of
 
 MADE = re.compile(r"^ *[\d.]+ s  ", re.MULTILINE)
 CHAPTER, METHOD = "book/papers/lee2023/index.md", "src/evenspan/representation/leace.py"
@@ -56,9 +56,9 @@ def tests(clone: Path, cores: int) -> None:
 
 
 def full(clone: Path, cores: int) -> None:
-    took = {name: [latest_seconds(record) for record in read_records(name).values()] for name in catalogue()}
+    took = {name: [unit.record["seconds"] for unit in units_of(name).values()] for name in catalogue()}
     whole = sum(map(sum, took.values()))
-    print(f"{'full run, when last computed':<34}{'minutes':>9}{'share':>8}{'units':>7}{'longest':>9}")
+    print(f"{'full run':<34}{'minutes':>9}{'share':>8}{'units':>7}{'longest':>9}")
     for name, seconds in sorted(took.items(), key=lambda one: -sum(one[1])):
         longest = max(seconds, default=0.0) / 60
         print(f"{name:<34}{sum(seconds) / 60:>9.1f}{sum(seconds) / whole:>8.0%}{len(seconds):>7}{longest:>9.1f}")

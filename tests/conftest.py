@@ -67,11 +67,15 @@ def judged(k, method):
 
 CLAIMS = """
 from compendium.ledger.claim_rules import Answer
+from compendium.store import MissingNumbersError
 
 def one_holds():
     return Answer("holds", "1 < 2, computed")
 
-CLAIMS = {"toy-table": {"K01": one_holds, "K02": lambda: None}}
+def one_waits():
+    raise MissingNumbersError("nothing is stored")
+
+CLAIMS = {"toy-table": {"K01": one_holds, "K02": one_waits}}
 """
 
 EXPERIMENTS = """
@@ -255,7 +259,7 @@ def reads(monkeypatch):
     """A function that puts rows in the place of the stored ones that a module reads; columns choose among them."""
 
     def put(module, rows):
-        def read(experiment, *, damaged=False, **where):
+        def read(experiment, **where):
             found = rows[experiment] if isinstance(rows, dict) else rows
             for column, wanted in where.items():
                 found = found[found[column].isin([wanted] if isinstance(wanted, str | int | float) else list(wanted))]

@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 
 import evenspan
 from compendium import data as datasets
-from compendium import paths, provenance, store
+from compendium import paths, store
 from compendium.catalogue import experiment, task_id
 from compendium.cli import app
 from compendium.records import tidy, whole
@@ -165,7 +165,7 @@ def test_names_of_units_stay_in_their_folder(toy_checkout):
     entry, given = experiment("toy-table"), {"dataset": "../../../evil", "method": "PCA"}
     rows = whole(tidy({"%Var": 1.0}, k=3, protocol="released", **given))
     path = store.home(entry, given)
-    stored = store.store(entry, given, rows, made=provenance.Provenance(), seconds=0.0, path=path)
+    stored = store.save(entry, given, rows, path, seconds=0.0)
     assert stored.resolve().is_relative_to((toy_checkout / "data" / "results" / "full" / "toy-table").resolve())
 
 
@@ -244,6 +244,6 @@ def test_text_in_results_is_only_text(toy_checkout):
         ["metric", "protocol", "split"]
     )
     task = {"k": 2, "method": "PCA"}
-    store.store(entry, task, frame, made=provenance.Provenance(), seconds=0.0, path=store.home(entry, task))
+    store.save(entry, task, frame, store.home(entry, task), seconds=0.0)
     back = store.read_results("toy-table")
     assert set(back["note"]) == set(cells)

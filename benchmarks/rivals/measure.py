@@ -184,7 +184,7 @@ def main() -> None:
     given = parser.parse_args()
     folder, scratch = paths.data("results", "rivals"), paths.build("rivals", "scratch")
     scratch.mkdir(parents=True, exist_ok=True)
-    environment = provenance.Provenance().environment()
+    environment = provenance.environment()
     asked = [task for task in TASKS if task[0] in given.data and task[1] < given.splits]
     rows = [r for r in read(folder / "tasks.csv") if not (r["method"] in given.again and key(r) in asked)]
     known = records.read(folder / "tasks.json") if (folder / "tasks.json").is_file() else {}

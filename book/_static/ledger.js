@@ -197,7 +197,7 @@
     const [, , paper, table, dataset, method, metric, k, published, ours] = [...row.cells].map((cell) => cell.textContent.trim());
     const size = k ? `, k = ${k}` : "";
     const what = [paper, table, dataset, method, metric].filter(Boolean).join(", ");
-    const title = `${what}${size}: published ${published || "none"}, ours ${ours || "none"}`.replace(/[%_&#$]/g, "\\$&");
+    const title = `${what}${size}: published ${published}, ours ${ours || "none"}`.replace(/[%_&#$]/g, "\\$&");
     const words = { NUMBER: title, "ledger.html\\#TABLE-ROW": `ledger.html\\#${row.id}`, "TABLE-ROW": row.id };
     entry.textContent = Object.entries(words).reduce((text, [from, to]) => text.replace(from, () => to), entry.dataset.template);
   }

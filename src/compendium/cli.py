@@ -4,8 +4,6 @@ Everything is imported where it is needed, so that help appears at once. Numbers
 whose numerical libraries use one thread, so that they do not depend on the number of cores.
 """
 
-import contextlib
-import math
 import sys
 from collections.abc import Iterable
 from typing import Annotated, Any
@@ -22,32 +20,20 @@ data_app = typer.Typer(cls=Group, no_args_is_help=True, help="Data sets: list, f
 app.add_typer(data_app, name="data")
 
 
-def _seconds(text: str) -> float:
-    with contextlib.suppress(ValueError):
-        if 0 < (found := float(text)) < math.inf:
-            return found
-    raise typer.BadParameter(f"{text!r} is not a number of seconds above 0.")
-
-
 #: As many processes at once as one may ask for: more than any machine has cores.
 MOST_JOBS = 1024
 _Jobs = Annotated[int | None, typer.Option(min=1, max=MOST_JOBS, help="Processes at once; default one per core.")]
-_Seconds = Annotated[
-    float | None,
-    typer.Option(parser=_seconds, metavar="SECONDS", help="Computing time of a part, or of --touched."),
-]
-
 # -- experiments ------------------------------------------------------------------------------------------------------
 
 
 @app.command("list")
 def list_experiments() -> None:
     """Experiments, their executions, and how much of the full run is stored."""
+    from . import store
     from .catalogue import catalogue
-    from .states import summary
 
     rows = (
-        (entry.id, f"{entry.title} ({entry.paper})", ", ".join(entry.executions), summary(entry.id))
+        (entry.id, f"{entry.title} ({entry.paper})", ", ".join(entry.executions), store.summary(entry.id))
         for entry in catalogue().values()
     )
     show(("experiment", "what", "executions", "stored"), rows)
@@ -81,10 +67,14 @@ def run(
 ) -> None:
     """Run the notebook of an experiment; in the full profile after the units that are not stored yet.
 
-    Without parameters the full profile runs all executions of the book.
+    Without parameters the full profile runs all executions of the book. Of a committed notebook with other cells every
+    unit is computed anew, and the notebook runs when all of them are.
     """
+    from . import edits
     from .catalogue import experiment
-    from .protocol import replay
+    from .protocol import asked
+    from .provenance import commit
+    from .store import units_of
 
     entry = experiment(experiment_id)
     if bare := [text for text in parameter or () if "=" not in text]:
@@ -98,22 +88,23 @@ def run(
         return
     own = {name: value for name, value in arguments.items() if name != "profile"}
     settings = [own] if execution or given else [entry.execution(name) for name in entry.runs]
-    known, computed, failed = [], 0, {}
+    known, computed = [], 0
     try:
         for setting in settings:
-            ran = replay(entry, setting, None if task is None else [task], jobs=jobs)
-            known += ran.known
-            computed, failed = computed + len(ran.units) - len(ran.failed), failed | ran.failed
-            if not ran.failed and task is None:
-                _run_notebook(entry, setting | {"profile": "full"})
+            study, unit, seed = asked(entry, setting)
+            known += study.units
+            computed += len(study.compute(unit, None if task is None else [task], seed=seed, jobs=jobs))
+        if edits.new_cells(entry) and all(unit.record["commit"] == commit()[0] for unit in units_of(entry.id).values()):
+            edits.adopt(entry)
+        for setting in settings if task is None and not edits.new_cells(entry) else ():
+            _run_notebook(entry, setting | {"profile": "full"})
     except Ended as ended:
         ended.what = "What is finished is stored; the same command continues."
         raise
     if task is not None and task not in known:
         raise ConfigurationError(f"{entry.id} has no unit {task}; its units are {', '.join(known)}.")
-    kept = len(known if task is None else [task]) - computed - len(failed)
-    typer.echo(f"{entry.id}: {computed} computed, {kept} stored already, {len(failed)} failed")
-    _fail(failed)
+    kept = len(known if task is None else [task]) - computed
+    typer.echo(f"{entry.id}: {computed} computed, {kept} stored already")
 
 
 def _run_notebook(entry: Any, arguments: dict[str, Any]) -> None:
@@ -127,85 +118,45 @@ def _run_notebook(entry: Any, arguments: dict[str, Any]) -> None:
     typer.echo(f"Executed notebook: {target}")
 
 
-def _fail(failed: dict[str, str]) -> None:
-    # Tasks often fail for one reason, which is then said once.
-    for why in dict.fromkeys(failed.values()):
-        typer.echo(f"{', '.join(name for name in failed if failed[name] == why)}: {why}", err=True)
-    if failed:
-        raise typer.Exit(1)
-
-
 @app.command()
 def verify(
-    sample: Annotated[
-        str | None, typer.Option(metavar="N", help="Numbers drawn at random: a count or, as 5%, a share.")
-    ] = None,
-    seed: Annotated[str, typer.Option(help="Seed of the sample: any text.")] = "0",
-    part: Annotated[int | None, typer.Option(min=0, help="One of the parts of --seconds each; counts on.")] = None,
-    seconds: _Seconds = None,
-    cell: Annotated[list[str] | None, typer.Option(help="A cell of the ledger, as TABLE/ROW; may be repeated.")] = None,
-    experiment: Annotated[
-        list[str] | None, typer.Option(help="All stored tasks of an experiment; may be repeated.")
-    ] = None,
+    ids: Annotated[list[str] | None, typer.Argument(metavar="[ID ...]", help="Experiments; default all.")] = None,
     everything: Annotated[bool, typer.Option("--all", help="Everything that is stored; takes hours.")] = False,
-    touched: Annotated[
-        bool, typer.Option("--touched", help="What code was edited under; with --seconds the cheapest of each method.")
-    ] = False,
-    confirm: Annotated[bool, typer.Option("--confirm", help="Note in the records what was found.")] = False,
-    files: Annotated[bool, typer.Option("--files", help="Compare the files below data/ with their checksums.")] = False,
+    sample: Annotated[
+        float | None,
+        typer.Option(min=0, metavar="SECONDS", help="Units of so many seconds, drawn by the commit."),
+    ] = None,
     jobs: _Jobs = None,
 ) -> None:
-    """Compute stored results again from the raw data and compare them; or check that no file was altered."""
-    from . import seals
+    """Compute stored results again and compare; where all of an experiment agree, they belong to the cells it has now.
+
+    Of an experiment that is named a sample has two units of each method at least.
+    """
     from . import verify as report
+    from .provenance import commit
 
-    experiments = experiment or ()
-    ways = {"--sample": sample, "--part": part is not None, "--cell": cell, "--all": everything, "--touched": touched}
-    given = [name for name, value in ways.items() if value]
-    if files:
-        if given or experiments or confirm:
-            raise ConfigurationError("--files compares files only; it goes with no other option.")
-        typer.echo(f"{seals.check()} files below data/ are as {seals.path().name} has them.")
-        return
-    if len(given) > 1 or not (given or experiments) or (experiments and not {*given} <= {"--touched"}):
-        raise ConfigurationError(
-            f"Give one of {', '.join(ways)}, --experiment or --files; --touched goes with --experiment."
-        )
-    if (part is not None and not seconds) or (seconds is not None and part is None and not touched):
-        raise ConfigurationError("--part needs --seconds, which goes with --part and --touched.")
-    chosen = (
-        report.sample(sample, seed) if sample
-        else report.part(part, seconds) if part is not None
-        else report.of_cells(cell) if cell
-        else report.touched(seconds, experiments) if touched
-        else report.stored(experiments)
-    )  # fmt: skip
-    if not chosen:
-        typer.echo("Nothing of this is to be computed again.")
-        return
-    typer.echo(f"{len(chosen)} tasks: {', '.join(f'{name} {task}' for name, task in chosen)}")
-    _report_verified(report.verify(chosen, jobs=jobs, confirm=confirm))
-
-
-def _report_verified(found: list) -> None:
-    rows, wrong = [], {}
+    if bool(ids or sample is not None) == everything:
+        raise ConfigurationError("Give experiments, --sample SECONDS, or both; or --all.")
+    chosen = report.chosen(ids or (), sample, commit()[0])
+    typer.echo(f"{len(chosen)} units: {', '.join(f'{name} {task}' for name, task in chosen)}")
+    found = report.verify(chosen, jobs=jobs)
+    rows = []
     for one in found:
         said, shown = one.comparison, ("", "", "", "")
         if said is not None:
             shown = str(said.rows), f"{said.largest_absolute:.3g}", f"{said.largest_relative:.3g}", said.metric
-        verdict = "agrees" if one.ok else "NOT COMPUTED" if said is None else f"DIFFERS at {said.where}"
-        rows.append((one.experiment, one.task, str(one.numbers), *shown, verdict))
-        if not one.ok:
-            wrong[f"{one.experiment} {one.task}"] = one.failure or (
-                f"{said.outside} of {said.rows} numbers differ from the stored ones by more than the tolerance, the "
-                f"most at {said.where}"
-                if said.outside
-                else said.where
-            )
-    show(("experiment", "task", "numbers", "rows", "largest difference", "relative", "of", "verdict"), rows)
-    resting = sum(one.numbers for one in found if one.ok)
-    typer.echo(f"{len(found) - len(wrong)} of {len(found)} tasks agree; {resting} published numbers rest on them.")
-    _fail(wrong)
+            verdict = "agrees" if one.ok else f"DIFFERS at {said.where}"
+        else:
+            verdict = f"{'no data here' if one.failure.no_data else 'NOT COMPUTED'}: {one.failure.reason}"
+        rows.append((one.experiment, one.task, *shown, verdict))
+    show(("experiment", "unit", "numbers", "largest difference", "relative", "of", "verdict"), rows)
+    absent = sum(one.failure is not None and one.failure.no_data for one in found)
+    agree = sum(one.ok for one in found)
+    typer.echo(f"{agree} of {len(found)} units agree; the data of {absent} are not at hand.")
+    if adopted := report.adopted(ids or (), found):
+        typer.echo(f"The stored results belong to the cells of {', '.join(adopted)} as they are now.")
+    if agree + absent < len(found):
+        raise typer.Exit(1)
 
 
 @app.command()
@@ -213,8 +164,7 @@ def ledger(
     summary: Annotated[bool, typer.Option("--summary", help="One line per paper; write nothing.")] = False,
     check: Annotated[bool, typer.Option("--check", help="Fail if the committed ledger is out of date.")] = False,
 ) -> None:
-    """Judge every published number: write the ledger, the counts of README.md and the checksums; show the counts."""
-    from . import seals
+    """Judge every published number: write the ledger and the counts of README.md; show the counts."""
     from .ledger import state as ledger_state
     from .ledger import table as report
 
@@ -228,10 +178,9 @@ def ledger(
     if check:
         report.check(frame)
         ledger_state.check_readme(table)
-        seals.check()
-        typer.echo(f"{report.path()}, the counts of README.md and {seals.path().name} are what the results give.")
+        typer.echo(f"{report.path()} and the counts of README.md are what the results give.")
         return
-    written = [report.write(frame), ledger_state.write_readme(table), seals.write()]
+    written = [report.write(frame), ledger_state.write_readme(table)]
     typer.echo(f"Written: {', '.join(str(path) for path in written if path)}")
     counted = ledger_state.counted(table)
     show(counted, counted.itertuples(index=False))

@@ -10,7 +10,7 @@ from functools import lru_cache
 
 import nbformat
 
-from . import paths, records, store
+from . import paths, provenance, records, store
 from .catalogue import Experiment
 
 #: Sources of the cells that ran without a kernel (:func:`compendium.protocol.cells`).
@@ -54,8 +54,7 @@ def _cells_now(entry: Experiment) -> list[str]:
 
 def new_cells(entry: Experiment) -> bool:
     """Whether the notebook is committed as it is, and its cells are other ones than those of the stored results."""
-    changed = committed_cells(entry) != _cells_now(entry)
-    return bool(running) and changed and records.unchanged(entry.notebook)
+    return committed_cells(entry) != _cells_now(entry) and provenance.unchanged(entry.notebook)
 
 
 def departures(entry: Experiment) -> list[str]:

@@ -16,8 +16,7 @@ parameter has another value, everything is computed now, until a time limit; wha
 
 With ``profile="full"`` everything is computed, in processes of their own, as many at once as there are cores, and
 stored unit by unit: a run that was killed goes on where it was. Results of committed cells with a published setting are
-stored in ``data/results``; all others below ``_build``. The same loop computes stored units again to verify them
-(:func:`replay`).
+stored in ``data/results``; all others below ``_build``.
 """
 
 import contextlib
@@ -36,13 +35,11 @@ import pandas as pd
 
 from evenspan.core.errors import ConfigurationError, ExecutionError, FetchError
 
-from . import edits, paths, provenance, records, store
+from . import edits, paths, processes, provenance, records, store
 from .catalogue import PROFILES, Experiment, experiment, task_id
+from .compare import Comparison, compare, tolerances
 from .data.fetch import may_download
-from .provenance import RUNS_UNITS
-from .recheck import Comparison, compare, tolerances
-from .states import shortened, state_of
-from .workers import Replay, rows_of
+from .workers import compute, rows_of
 
 #: Seconds, by the times of the full run, that the units may take which a run as published computes; a build of the book
 #: computes less of each page (:data:`compendium.records.BUDGET`).
@@ -52,8 +49,10 @@ CHEAP = 10.0
 #: Seconds after which a run of edited cells or of another setting ends, if the notebook gives no other number.
 LIMIT = 120.0
 COMPUTED, PUBLISHED = "computed", "published"
+#: What the cell of a notebook calls that runs its units.
+RUNS_UNITS = "study.run("
 
-__all__ = ["Study", "cells", "replay", "study", "tidy"]
+__all__ = ["Study", "asked", "cells", "study", "tidy"]
 
 Unit = Callable[..., pd.DataFrame | list[dict]]
 tidy, whole = records.tidy, records.whole
@@ -74,8 +73,7 @@ def study(experiment_id: str, *, profile: str = "embedded", **setting) -> "Study
         raise ConfigurationError(f"profile={profile!r}; needed is one of {', '.join(PROFILES)}.")
     may_download(profile == "full")
     entry = experiment(experiment_id)
-    own = entry.complete(setting)
-    return Study(entry, own, profile == "full", provenance.data_now(f"{provenance.SET} {own.get('dataset')}"))
+    return Study(entry, entry.complete(setting), profile == "full")
 
 
 @dataclass
@@ -85,8 +83,6 @@ class Study:
     entry: Experiment
     setting: Mapping[str, object]
     full: bool
-    #: The checksum of the data set that the parameters name, when the run began.
-    data_checksum: str | None = None
     units: dict[str, dict] = field(default_factory=dict)
     #: The rows of all units that have some, with their ``source``.
     results: pd.DataFrame = field(default_factory=pd.DataFrame)
@@ -98,8 +94,6 @@ class Study:
     told: str | None = None
     #: Whether its cells are committed, and its results take the place of those that other cells gave.
     adopts: bool = False
-    #: What was edited since units were made, by the file and the environment of their records.
-    edited: dict[tuple[Path, str], list[str]] = field(default_factory=dict)
 
     @property
     def page(self) -> str:
@@ -156,17 +150,11 @@ class Study:
             Noted in the records.
         """
         self.units, self.told, begun = _named(over), None, time.perf_counter()
-        if _replaying:
-            _replaying[-1].take(self, unit, seed)
-            raise _Done
-        ran = Replay()
-        if self.full and (failed := ran.take(self, unit, seed)):
-            reasons = "\n".join(f"{name}: {reason}" for name, reason in failed.items())
-            raise ExecutionError(
-                f"{self.entry.id}: {len(failed)} of {len(self.units)} units failed. Remove the cause and run the "
-                f"notebook again; finished units are kept.\n{reasons}"
-            )
+        self.adopts = self.full and bool(edits.running) and edits.new_cells(self.entry)
         self.told = self.own
+        if _asking:
+            raise _Asked(self, unit, seed)
+        made = self.compute(unit, seed=seed) if self.full else []
         stored = {} if self.own and not self.full else {name: self._read(name) for name in self.units}
         computed = {} if self.full else self._computed(unit, _named(quick), stored, seconds)
         self.seconds = time.perf_counter() - begun
@@ -176,12 +164,32 @@ class Study:
             old, new = stored.get(name), computed.get(name)
             if old is not None and new is not None:
                 self.compared.append(compare(name, old, new, allowed, part=True, peers=peers))
-            rows.append(_filled(new, old, COMPUTED if name in ran.units else PUBLISHED))
+            rows.append(_filled(new, old, COMPUTED if name in made else PUBLISHED))
         if not any(map(len, rows)):
             reasons = "; ".join(dict.fromkeys(self.left_out.values()))
             raise ExecutionError(f"{self.entry.id}: no unit gave a number ({reasons}). {self._remedy()}")
         self.results = pd.concat([frame for frame in rows if len(frame)], ignore_index=True)
         return self.results.copy()
+
+    def compute(
+        self, unit: Unit, names: Collection[str] | None = None, *, seed: object = None, jobs: int | None = None
+    ) -> list[str]:
+        """Compute and store the units, or some of them, that are not stored or do not count; their names."""
+        with processes.alone(f"run {self.page}"):
+            homes = {name: self._home(task) for name, task in self.units.items() if names is None or name in names}
+            stored = [name for name, path in homes.items() if self._counts(name, path)]
+            if self.adopts:  # other cells made the others
+                now = provenance.commit()[0]
+                stored = [name for name in stored if store.units_at(homes[name])[name].record["commit"] == now]
+            print(f"{self.entry.id}: {len(stored)} of {len(homes)} units are stored already", flush=True)
+            homes = {name: path for name, path in homes.items() if name not in stored}
+            if failed := compute(self.entry, unit, self.units, homes, seed=seed, jobs=jobs):
+                reasons = "\n".join(f"{name}: {one.reason}" for name, one in failed.items())
+                raise ExecutionError(
+                    f"{self.entry.id}: {len(failed)} of {len(homes)} units failed. Remove the cause and run it again; "
+                    f"finished units are kept.\n{reasons}"
+                )
+        return list(homes)
 
     def _computed(
         self, unit: Unit, quick: Mapping, stored: Mapping[str, pd.DataFrame | None], limit: float
@@ -210,22 +218,24 @@ class Study:
                 self.left_out[name] = f"{type(error).__name__}: {error}".partition("\n")[0]
             else:
                 # As they would be read from the store, so that both can be compared and shown alike.
-                found[name] = records.frame(records.lines(rows), records.extra(rows)).assign(task=name)
+                found[name] = records.frame(records.lines(rows)).assign(task=name)
         return found
 
     def took(self, task: Mapping) -> float:
         """Seconds that a unit took when it was stored, 0 if it is not."""
         unit = store.units_at(store.home(self.entry, task)).get(task_id(task))
-        return float(unit.record["seconds"]) if unit and unit.record else 0.0
+        return float(unit.record["seconds"]) if unit else 0.0
 
     def _read(self, name: str) -> pd.DataFrame | None:
         path = self._home(self.units[name])
-        found = state_of(self.entry, name, path, self.edited)
-        if found.counts:
-            return store.units_at(path)[name].frame
-        if found.reason:
-            self.left_out[name] = f"{found.state}: {found.reason}"
-        return None
+        return store.units_at(path)[name].frame if self._counts(name, path) else None
+
+    def _counts(self, name: str, path: Path) -> bool:
+        """Whether a unit is stored in the files of this record and counts."""
+        unit = store.units_at(path).get(name)
+        if unit and unit.changed:
+            self.left_out[name] = unit.changed
+        return unit is not None and not unit.changed
 
     def _home(self, task: Mapping) -> Path:
         if not self.own:
@@ -266,15 +276,16 @@ class Study:
             if self.own or name not in set(rows["task"]):
                 why.setdefault(reason, []).append(name)
         for reason, names in why.items():
-            text += f" Missing: {shortened(names)} ({reason})."
+            more = f" and {len(names) - 3} more" if len(names) > 3 else ""
+            text += f" Missing: {', '.join(names[:3])}{more} ({reason})."
         return f"{text} {self._remedy()}" if why else text
 
     def _stored(self) -> str:
         """When and at which commits the published rows were stored."""
         made = Counter()
-        known = store.read_records(self.entry.id)
+        known = store.units_of(self.entry.id)
         for name in set(self.results.loc[self.results["source"] == PUBLISHED, "task"]):
-            made[known[name]["finished"][:10], known[name]["commit"][:8]] += 1
+            made[known[name].record["finished"][:10], known[name].record["commit"][:8]] += 1
         shown = [f"on {day} at commit {commit}" for (day, commit), _ in made.most_common(2)]
         return " and ".join(shown) + (f" and {len(made) - 2} more" if len(made) > 2 else "")
 
@@ -338,36 +349,27 @@ def _named(over: Iterable[Mapping]) -> dict[str, dict]:
 # -- without a kernel ---------------------------------------------------------------------------------------------
 
 
-class _Done(BaseException):
-    """The units of a notebook are dealt with, and the rest of it is not needed."""
+class _Asked(BaseException):
+    """A study with its units, and the function that computes them: what a notebook's cells were run for."""
 
 
-_replaying: list[Replay] = []
+_asking: list[bool] = []
 
 
-def replay(
-    entry: Experiment,
-    setting: Mapping[str, object],
-    names: Collection[str] | None = None,
-    *,
-    folder: Path | None = None,
-    jobs: int | None = None,
-) -> Replay:
-    """Run a notebook's cells in the full profile, without a kernel, up to its units, and compute these.
+def asked(entry: Experiment, setting: Mapping[str, object]) -> tuple[Study, Unit, object]:
+    """The study of a notebook with its units, the function that computes them, and its seed; nothing is computed.
 
-    All of them, or those of these ``names``; ``jobs`` at once, or as many as there are cores. In another ``folder`` are
-    results that are to be compared; in the place where they belong only those units are computed that are not stored
-    yet, or do not count.
+    The cells run in this process, in the full profile, where a kernel would run them.
     """
-    run = Replay(names, folder, jobs)
-    _replaying.append(run)
+    _asking.append(True)
     try:
-        with contextlib.chdir(paths.root()), contextlib.suppress(_Done):  # where a kernel runs
+        with contextlib.chdir(paths.root()):
             cells(entry, setting, "full")
-            raise ConfigurationError(f"{entry.notebook} has no study that runs units; add study.run(...) to it.")
+    except _Asked as found:
+        return found.args
     finally:
-        _replaying.remove(run)
-    return run
+        _asking.pop()
+    raise ConfigurationError(f"{entry.notebook} has no study that runs units; add study.run(...) to it.")
 
 
 def cells(

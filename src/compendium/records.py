@@ -10,11 +10,9 @@ import io
 import json
 import math
 import os
-import resource
-import subprocess
-import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache, wraps
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -24,49 +22,8 @@ import pandas as pd
 from evenspan.core.errors import ResultError
 
 from . import processes
-from .paths import root
 
 TIDY = ("dataset", "method", "k", "split", "protocol", "metric", "value")
-
-
-def commit() -> tuple[str, bool | None]:
-    """The commit of the checkout, and whether code, notebooks, experiments or lock differ from it.
-
-    Outside a git checkout, also in a folder of another one, the commit is ``unknown: `` with the reason, and the flag
-    is None.
-    """
-
-    def git(*words: str) -> str:
-        # --no-optional-locks: several units ask at once, and none may disturb a commit that the user is making.
-        command = ["git", "--no-optional-locks", "-C", str(root()), *words]
-        return subprocess.run(command, capture_output=True, text=True, check=True).stdout
-
-    try:
-        # An unpacked archive may lie in a checkout of something else, whose commit says nothing about it.
-        prefix, head = git("rev-parse", "--show-prefix", "HEAD").splitlines()
-        if prefix:
-            return "unknown: not a git repository of its own", None
-        decides = ["src", "notebooks", "experiments.yml", "pyproject.toml", "requirements.lock"]
-        return head, bool(git("status", "--porcelain", "--", *decides))
-    except FileNotFoundError:
-        return "unknown: git is not installed", None
-    except subprocess.CalledProcessError as error:
-        reason = error.stderr.strip().splitlines()
-        return f"unknown: {reason[0] if reason else 'git failed'}", None
-
-
-def unchanged(file: str) -> bool:
-    """Whether a file is as it was committed; never outside of a git checkout."""
-    command = ["git", "-C", str(root()), "diff", "--quiet", "HEAD", "--", file]
-    with contextlib.suppress(FileNotFoundError):
-        return subprocess.run(command, capture_output=True).returncode == 0
-    return False
-
-
-def peak_memory() -> float:
-    """Largest resident memory of this process so far, in MiB."""
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return round(peak / (2**20 if sys.platform == "darwin" else 2**10), 1)
 
 
 def digest(content: bytes) -> str:
@@ -186,30 +143,25 @@ def spread(rows: pd.DataFrame, by: Sequence[str], *statistics: str, number: str 
 
 def lines(frame: pd.DataFrame) -> list[dict[str, str]]:
     """Rows as text: columns and rows in a fixed order, shortest decimals that read back to the same float."""
-    columns = [*TIDY, *extra(frame)]
+    columns = [*TIDY, *sorted({*frame.columns} - {*TIDY})]
     rows = [[_text(value) for value in row] for row in frame[columns].itertuples(index=False, name=None)]
     return [dict(zip(columns, row, strict=True)) for row in sorted(rows, key=lambda row: [_rank(text) for text in row])]
 
 
-def extra(frame: pd.DataFrame) -> list[str]:
-    """The columns of rows beside the tidy ones, in the order in which they are written."""
-    return sorted(set(frame.columns) - set(TIDY))
-
-
-def rows_digest(rows: Sequence[Mapping[str, str]]) -> str:
-    """SHA-256 of the rows of a unit; columns in which it has nothing are those of its neighbours and do not count."""
-    return digest(_csv(_used(rows), rows))
-
-
 def to_csv(units: Mapping[str, Sequence[Mapping[str, str]]]) -> bytes:
     """The rows of several units in one table, sorted by unit, which has the first column."""
-    columns = ["task", *_used([row for rows in units.values() for row in rows])]
-    return _csv(columns, [{"task": name, **row} for name in sorted(units) for row in units[name]])
+    used = {name for rows in units.values() for row in rows for name, text in row.items() if text} - {*TIDY}
+    stream = io.StringIO()
+    writer = csv.DictWriter(stream, ["task", *TIDY, *sorted(used)], extrasaction="ignore", lineterminator="\n")
+    writer.writeheader()
+    writer.writerows({"task": name, **row} for name in sorted(units) for row in units[name])
+    return stream.getvalue().encode()
 
 
-def frame(rows: Sequence[Mapping[str, str]], columns: Iterable[str]) -> pd.DataFrame:
-    """Rows as :func:`lines` gave them, with numbers where they stand for numbers; ``columns`` beside the tidy ones."""
-    texts = {name: [row.get(name, "") for row in rows] for name in (*TIDY, *columns)}
+def frame(rows: Sequence[Mapping[str, str]]) -> pd.DataFrame:
+    """Rows as :func:`lines` gave them, with numbers where they stand for numbers, and a column for reasons."""
+    columns = dict.fromkeys(chain(TIDY, *rows, ("reason",)))
+    texts = {name: [row.get(name, "") for row in rows] for name in columns}
     found = {name: pd.Series(text, dtype=object) for name, text in texts.items()}
     found["k"] = pd.array([int(k) if k else None for k in texts["k"]], dtype="Int64")
     found["split"] = pd.Series([int(s) if s.isdigit() else s for s in texts["split"]], dtype=object)
@@ -219,19 +171,6 @@ def frame(rows: Sequence[Mapping[str, str]], columns: Iterable[str]) -> pd.DataF
         with contextlib.suppress(ValueError):
             found[name] = pd.to_numeric(found[name])
     return pd.DataFrame(found)
-
-
-def _used(rows: Sequence[Mapping[str, str]]) -> list[str]:
-    names = {name for row in rows for name, text in row.items() if text}
-    return [*TIDY, *sorted(names - set(TIDY))]
-
-
-def _csv(columns: list[str], rows: Iterable[Mapping[str, str]]) -> bytes:
-    stream = io.StringIO()
-    writer = csv.writer(stream, lineterminator="\n")
-    writer.writerow(columns)
-    writer.writerows([row.get(name, "") for name in columns] for row in rows)
-    return stream.getvalue().encode()
 
 
 def checked(frame: pd.DataFrame, source: str) -> pd.DataFrame:

@@ -1,6 +1,5 @@
-"""Many units of a study at once, each in a process of its own, and each stored as it ends."""
+"""Many units of a study at once, each in a process of its own and stored as it ends."""
 
-import contextlib
 import multiprocessing
 import os
 import signal
@@ -9,162 +8,58 @@ import threading
 import time
 import traceback
 import warnings
-from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import dataclass, field
-from multiprocessing.connection import wait
+from collections.abc import Callable, Iterator, Mapping
+from multiprocessing.connection import Connection, wait
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import NamedTuple
 
 import pandas as pd
 from threadpoolctl import threadpool_limits
 
 from evenspan.core.ending import SIGNALS
-from evenspan.core.errors import TOLD, ConfigurationError, ExecutionError, FairError, FairWarning
+from evenspan.core.errors import ConfigurationError, FairError, FairWarning, FetchError
 
-from . import edits, paths, processes, provenance, records, store
-from .states import TOUCHED, state_of
-
-if TYPE_CHECKING:
-    from .protocol import Study
+from . import provenance, records, store
+from .catalogue import Experiment
+from .compare import tolerances
 
 
-@dataclass
-class Replay:
-    """What is to be computed of a run, see :func:`replay`; and what was."""
+class Failed(NamedTuple):
+    """Why a unit was not computed, and whether it lacked data that are not at hand."""
 
-    names: Collection[str] | None = None
-    folder: Path | None = None
-    jobs: int | None = None
-    #: What the run has, which of it was computed, and what of that failed and why.
-    known: list[str] = field(default_factory=list)
-    units: list[str] = field(default_factory=list)
-    failed: dict[str, str] = field(default_factory=dict)
-
-    def take(self, study: "Study", unit: Callable, seed) -> dict[str, str]:
-        """Compute the units of a study, each in a process of its own, and store each as it ends; what failed and why.
-
-        A process is forked from this one, so that a unit may be a function of a notebook. It ends with this one,
-        however this one ends.
-        """
-        self.known = list(study.units)
-        self.units = [name for name in study.units if self.names is None or name in self.names]
-        jobs = _cores() if self.jobs is None else self.jobs
-        if jobs < 1:
-            raise ConfigurationError(f"jobs is {jobs}, but at least 1 process is needed.")
-        if self.folder:
-            return self._compute(study, unit, seed, jobs)
-        with processes.alone(f"run {study.page} {' '.join(self.names or ())}".strip()):
-            study.adopts = edits.new_cells(study.entry)
-            if not study.adopts:
-                self.units = _not_stored(study, self.units)
-            return self._compute(study, unit, seed, jobs)
-
-    def _compute(self, study: "Study", unit: Callable, seed, jobs: int) -> dict[str, str]:
-        context = multiprocessing.get_context("fork")
-        waiting, running = list(reversed(self.units)), {}
-        if waiting:
-            provenance.ready()
-        alive, held = os.pipe()
-        try:
-            while waiting or running:
-                while waiting and len(running) < jobs:
-                    name = waiting.pop()
-                    task = study.units[name]
-                    path = self.folder / store.home(study.entry, task).name if self.folder else study._home(task)
-                    log = paths.build("failed", study.entry.id, f"{name}.txt")
-                    process = context.Process(target=_work, args=(study, unit, name, seed, path, log, alive, held))
-                    with _signals_wait():
-                        process.start()
-                        running[process.sentinel] = (process, name, log, time.perf_counter())
-                for sentinel in wait(list(running)):
-                    process, name, log, start = running.pop(sentinel)
-                    process.join()
-                    if process.exitcode == 0:
-                        log.unlink(missing_ok=True)
-                        said = f"{name}: {time.perf_counter() - start:.1f} s"
-                    else:
-                        self.failed[name] = _reason(log, process.exitcode)
-                        said = f"{name} failed: {self.failed[name].partition(chr(10))[0]}\n  all of it: {log}"
-                    print(f"[{len(self.units) - len(waiting) - len(running)}/{len(self.units)}] {said}", flush=True)
-        finally:
-            for process, *_ in running.values():
-                process.kill()
-                process.join()
-            os.close(held)
-            os.close(alive)
-        return self.failed
+    reason: str
+    no_data: bool = False
 
 
-def _not_stored(study: "Study", names: Collection[str]) -> list[str]:
-    """Those of some units that are to be computed; says why, and what is kept."""
-    states = {name: state_of(study.entry, name, study._home(study.units[name]), study.edited) for name in names}
-    kept = [one for one in states.values() if one.counts]
-    if kept:
-        print(f"{study.entry.id}: {len(kept)} of {len(states)} units are stored already")
-    if touched := sum(one.state == TOUCHED for one in kept):
-        print(
-            f"code behind {touched} of these was edited since, and they are kept; to compute them again and compare: "
-            f"python -m compendium verify --experiment {study.entry.id} --touched --confirm"
-        )
-    for name, one in states.items():
-        if one.reason and not one.counts:
-            print(f"{name} is computed again: {one.reason}")
-    return [name for name, one in states.items() if not one.counts]
+def compute(
+    entry: Experiment,
+    unit: Callable,
+    tasks: Mapping[str, Mapping],
+    homes: Mapping[str, Path],
+    *,
+    seed: object = None,
+    jobs: int | None = None,
+) -> dict[str, Failed]:
+    """Compute units, ``jobs`` at once, and store each as it ends; what failed and why.
 
-
-@contextlib.contextmanager
-def _signals_wait() -> Iterator[None]:
-    """Signals come after the block: Python only reports what is raised in its hooks around a fork, and goes on."""
-    if threading.current_thread() is not threading.main_thread():  # they never come there
-        yield
-        return
-    came, handlers = [], {one: found for one in SIGNALS if callable(found := signal.getsignal(one))}
-    for one in handlers:
-        signal.signal(one, lambda *given: came.append(given))
-    try:
-        yield
-    finally:
-        for one, handler in handlers.items():
-            signal.signal(one, handler)
-    for number, frame in came[:1]:
-        handlers[number](number, frame)
-
-
-def _work(study: "Study", unit: Callable, name: str, seed, path: Path, log: Path, alive: int, held: int) -> None:
-    """One unit in a process of its own."""
-    os.setsid()  # Ctrl-C reaches the parent only, which then ends its workers itself
-    for one in SIGNALS:
-        signal.signal(one, signal.SIG_DFL)
-    os.close(held)
-    threading.Thread(target=_end_with_parent, args=(alive,), daemon=True).start()
-    log.parent.mkdir(parents=True, exist_ok=True)
-    with log.open("w", encoding="utf-8") as stream:
-        sys.stdout = sys.stderr = stream
-        os.dup2(stream.fileno(), 1)
-        os.dup2(stream.fileno(), 2)
-        code, task = 0, study.units[name]
-        try:
-            with provenance.Provenance(study.entry.notebook) as made:
-                start = time.perf_counter()
-                rows = rows_of(unit, task, f"{study.entry.id}, {name}")
-                seconds = time.perf_counter() - start
-            if study.data_checksum != provenance.data_now(f"{provenance.SET} {study.setting.get('dataset')}"):
-                changed = f"{study.setting['dataset']} was changed while this ran. Run the notebook again."
-                raise ExecutionError(changed)
-            store.store(study.entry, task, rows, made=made, seconds=seconds, seed=seed, path=path)
-        except FairError as error:
-            print(error)
-            code = TOLD
-        except BaseException:
-            traceback.print_exc()
-            code = 1
-        stream.flush()
-        os._exit(code)
-
-
-def _end_with_parent(alive: int) -> None:
-    processes.gone(alive)
-    os._exit(1)
+    ``tasks`` has the parameters of units by name, ``homes`` of those that are to be computed the files of their
+    records. A run that is ended goes on with the units that are not stored.
+    """
+    jobs = _cores() if jobs is None else jobs
+    if jobs < 1:
+        raise ConfigurationError(f"jobs is {jobs}, but at least 1 process is needed.")
+    made, allowed, failed = provenance.environment(), tolerances(entry.id), {}
+    for place, (name, answer) in enumerate(_answers(unit, {name: tasks[name] for name in homes}, jobs), 1):
+        if isinstance(answer, Failed):
+            failed[name] = answer
+            said = f"{name} failed: {answer.reason}"
+        else:
+            rows, took = answer
+            noted = {"seed": tasks[name].get("seed", seed), "compared": allowed.own(rows) or None}
+            store.save(entry, tasks[name], rows, homes[name], seconds=took, **noted, **made)
+            said = f"{name}: {took:.1f} s"
+        print(f"[{place}/{len(homes)}] {said}", flush=True)
+    return failed
 
 
 def rows_of(unit: Callable, task: Mapping, source: str) -> pd.DataFrame:
@@ -174,15 +69,60 @@ def rows_of(unit: Callable, task: Mapping, source: str) -> pd.DataFrame:
         return records.checked(records.whole(unit(**task)), source)
 
 
-def _reason(log: Path, code: int) -> str:
-    """Why a unit failed: the whole message if it was raised on purpose, otherwise the last line of a traceback."""
-    text = log.read_text(encoding="utf-8", errors="replace") if log.is_file() else ""
-    lines = [line for line in text.splitlines() if line.strip()]
-    if code == TOLD and lines:
-        return text.strip()
-    if code < 0:
-        return f"it was ended by signal {-code}" + (f" after: {lines[-1]}" if lines else "")
-    return lines[-1] if lines else f"it ended with code {code} and said nothing"
+def _answers(unit: Callable, tasks: Mapping[str, Mapping], jobs: int) -> Iterator[tuple[str, object]]:
+    """Units as they end: rows and seconds, or why there are none.
+
+    A process is forked from this one, so that a unit may be a function of a notebook.
+    """
+    context = multiprocessing.get_context("fork")
+    waiting, running = list(reversed(tasks)), {}
+    try:
+        while waiting or running:
+            while waiting and len(running) < jobs:
+                name = waiting.pop()
+                here, there = context.Pipe(duplex=False)
+                process = context.Process(target=_work, args=(unit, name, tasks[name], os.getpid(), there))
+                signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)  # what is raised in a fork's hooks would be lost
+                process.start()
+                signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)
+                there.close()
+                running[here] = name, process
+            for here in wait(list(running)):
+                name, process = running.pop(here)
+                try:
+                    answer = here.recv()
+                except EOFError:
+                    process.join()
+                    answer = Failed(f"its process ended with code {process.exitcode} and gave no answer")
+                process.join()
+                yield name, answer
+    finally:
+        for _, process in running.values():
+            process.kill()
+            process.join()
+
+
+def _work(unit: Callable, name: str, task: Mapping, parent: int, there: Connection) -> None:
+    """One unit, in a process that ends with the one that started it."""
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(1)
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)
+    try:
+        start = time.perf_counter()
+        there.send((rows_of(unit, task, name), time.perf_counter() - start))
+    except Exception as error:
+        if not isinstance(error, FairError):
+            traceback.print_exc(file=sys.stderr)
+        reason = str(error) if isinstance(error, FairError) else f"{type(error).__name__}: {error}"
+        there.send(Failed(reason, isinstance(error, FetchError)))
+    there.close()
+    sys.stdout.flush()
+    os._exit(0)
 
 
 def _cores() -> int:

@@ -1,6 +1,8 @@
 """The page of an experiment: shared text once, a tab for each execution, true parameters, addresses that lead there."""
 
 import re
+from pathlib import Path
+from types import SimpleNamespace
 
 import pandas as pd
 import pytest
@@ -129,13 +131,11 @@ def test_a_parameter_keeps_its_comment_and_its_type():
     )
 
 
-@pytest.mark.parametrize(
-    ("seconds", "again", "said"), [(4.0, 80.0, "80 s"), (4.0, 600.0, "10 min"), (9e3, None, "2.5 h")]
-)
-def test_the_cost_is_that_of_the_own_units_when_they_were_computed_last(monkeypatch, seconds, again, said):
-    one = {"seconds": seconds, "file": "biodeg"} | ({"computed_again": {"seconds": again}} if again else {})
-    units = {"one": one, "another": {"seconds": 1e6, "file": "german_credit"}}
-    monkeypatch.setattr(experiment_page.store, "read_records", lambda _: units)
+@pytest.mark.parametrize(("seconds", "said"), [(80.0, "80 s"), (600.0, "10 min"), (9e3, "2.5 h")])
+def test_the_cost_is_that_of_the_own_units(monkeypatch, seconds, said):
+    took = {"biodeg": seconds, "german_credit": 1e6}
+    units = {name: SimpleNamespace(record={"seconds": own}, path=Path(f"{name}.json")) for name, own in took.items()}
+    monkeypatch.setattr(experiment_page.store, "units_of", lambda _: units)
     assert experiment_page.cost(SEVERAL, "biodeg") == said
     assert experiment_page.cost(SEVERAL, "default_credit") == "–"
 

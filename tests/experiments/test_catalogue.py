@@ -5,7 +5,7 @@ import re
 import pytest
 import yaml
 
-from compendium import paths, states
+from compendium import paths, store
 from compendium.catalogue import catalogue, experiment
 from evenspan.core.errors import ConfigurationError, RegistryError
 
@@ -20,7 +20,7 @@ def test_the_real_list_is_valid_and_complete():
     assert table.published_protocols == {"": "released"}
     for entry in entries.values():
         assert (paths.root() / entry.notebook).is_file()
-        assert states.inspect(entry.id)
+        assert store.units_of(entry.id)
         for table in entry.published:
             assert paths.data("paper", f"{table}.csv").is_file()
 

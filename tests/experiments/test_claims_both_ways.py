@@ -5,6 +5,7 @@ import functools
 import itertools
 import zlib
 from pathlib import Path
+from unittest.mock import patch
 
 import numpy as np
 import pandas as pd
@@ -17,13 +18,23 @@ from compendium.papers.kleindessner2023 import claims as adult
 from compendium.papers.rathore2025 import claims as rathore2025_claims
 from compendium.papers.vu2022 import claims as vu2022_claims
 from compendium.papers.zhou2024 import claims as zhou2024_claims
-from compendium.store import MissingNumbersError, reading
+from compendium.store import MissingNumbersError
 from evenspan.core.errors import ResultError
 
 SEEDS = range(8)
 READ = store.units_at
 #: What a module that reads stored results or printed tables has at hand.
 READERS = {"read_results", "full", "both", "paths"}
+_FAILS = "It does not hold in our results already, and noise makes no method the best everywhere; other results would."
+_BOUND = "An upper limit with much room: only growth could break it, and noise does not grow."
+#: Answers that read our stored results, and that no noise in the place of these moves, with the reason.
+UNMOVED = {
+    **dict.fromkeys(("K04", "R06"), _BOUND),
+    "K05": "It says that times are compared; noise changes the times, and not that there are some.",
+    "K16": "The images are not available, so that there is no answer to move.",
+    "L06": "Medians over many runs of sines near 0.1 and 1: noise in single runs does not bring them together.",
+    **dict.fromkeys(("R12", "R13", "R18", "V17"), _FAILS),
+}
 #: Printed answers that no other order of the printed numbers moves, with the reason.
 STILL = {
     "K05": "the figure is not in the text",
@@ -76,8 +87,8 @@ def answered():
     found = {}
     for claim, (_, function) in claims.registered().items():
         if READERS & set(function.__globals__):
-            with reading() as read:
-                found[claim] = function, function(), bool(read)
+            with patch.object(store, "units_at", wraps=READ) as read:
+                found[claim] = function, function(), read.called
     return found
 
 
@@ -101,9 +112,9 @@ def test_noise_in_the_place_of_our_results_moves_every_answer_that_is_not_listed
                 return made(path.parent.name)[path]
 
             monkeypatch.setattr(store, "units_at", read)
-            trying = waiting if seed == SEEDS[0] else waiting - set(claims.UNMOVED)
+            trying = waiting if seed == SEEDS[0] else waiting - set(UNMOVED)
             waiting -= {one for one in trying if moved(answered[one][0], "here", answered[one][1].here)}
-    assert waiting == set(claims.UNMOVED), "correct UNMOVED in ledger/claims.py, or the rule of the claim"
+    assert waiting == set(UNMOVED)
 
 
 def not_asked(*given):

@@ -35,14 +35,14 @@ def test_the_command_line_imports_nothing_heavy():
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"
 
 
-def test_list_shows_the_state(finished):
+def test_list_shows_what_counts(finished):
     record = finished / "toy-k2.json"
     record.write_text(record.read_text().replace('"protocol": 1', '"protocol": 2', 1))
     result = cli("list")
     assert result.exit_code == 0
     assert "toy-table" in result.output
     assert "toy-k10, toy-k2" in result.output
-    assert "6 units, 1 changed" in result.output
+    assert "6 units, 1 of other data or versions" in result.output
 
 
 @pytest.mark.parametrize(

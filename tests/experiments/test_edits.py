@@ -10,7 +10,7 @@ import pandas as pd
 import papermill
 import pytest
 
-from compendium import paths, records, store
+from compendium import paths, store
 from compendium.protocol import COMPUTED
 from compendium.store import read_results
 
@@ -199,14 +199,11 @@ def altered(folder, name: str):
                 (root / here / path.name).symlink_to(path)
     copy = root / "data/results/full" / name
     shutil.copytree(paths.results(name), copy)
-    for table in copy.glob("*.csv"):
-        units, record = store._split(table.read_bytes()), records.read(table.with_suffix(".json"))
-        for unit, rows in units.items():
-            for row in rows:
-                row["value"] = row["value"] and repr(float(row["value"]) + 1000)
-            record["units"][unit]["sha256"] = records.rows_digest(rows)
-        table.write_bytes(records.to_csv(units))
-        table.with_suffix(".json").write_bytes(records.to_json(record))
+    for record in copy.glob("*.json"):
+        units = store.units_at(record)
+        for row in (row for unit in units.values() for row in unit.rows):
+            row["value"] = row["value"] and repr(float(row["value"]) + 1000)
+        store.write(name, units, record)
     return root
 
 

@@ -1,6 +1,7 @@
 """Readings, theorems and claims of the first paper: every answer can come out, and none without results."""
 
 import warnings
+from contextlib import suppress
 
 import numpy as np
 import pandas as pd
@@ -11,7 +12,6 @@ from compendium.ledger.claim_rules import OPEN
 from compendium.ledger.claims import registered
 from compendium.papers.kleindessner2023 import claims, readings, theorems
 from compendium.papers.kleindessner2023.protocol import CLASSIFIERS, METHODS, PRINTED
-from compendium.states import watched
 from compendium.store import MissingNumbersError, read_results
 from evenspan import FairPCA
 from evenspan.core.answer import FairSubspace, ky_fan_certificate
@@ -234,8 +234,9 @@ def test_every_claim_is_registered_and_open_without_results(reads):
     assert set(QUESTIONS) <= set(registered())
     reads(claims, read_results("kleindessner2023-table").iloc[:0])
     for claim in set(QUESTIONS) - set(theorems.claims):
-        answer, _, _ = watched(QUESTIONS[claim], {})
-        assert answer is None or (answer.here, answer.printed) == (OPEN, "holds")
+        with suppress(MissingNumbersError):
+            answer = QUESTIONS[claim]()
+            assert (answer.here, answer.printed) == (OPEN, "holds")
 
 
 def gaps(half, most, protocol="held-out"):

@@ -10,12 +10,13 @@ import sys
 import time
 from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from compendium import edits, protocol, provenance, records, states, store
+from compendium import edits, protocol, provenance, records, store
 from compendium.catalogue import experiment
 from compendium.data.fetch import fetch_file
 from evenspan.core.errors import ConfigurationError, ExecutionError, FetchError, RegistryError, ResultError
@@ -28,25 +29,6 @@ def contents(folder: Path, pattern: str = "*") -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in sorted(folder.glob(pattern))}
 
 
-def units() -> dict[str, dict]:
-    """The records without the fields that two equal runs may differ in, but for the environment's own."""
-    made = store.read_records("toy-table")
-    return {
-        name: {key: one[key] for key in ("parameters", "sha256", "versions", "data", "rows")}
-        for name, one in made.items()
-    }
-
-
-def by_name() -> dict[str, tuple[str, str]]:
-    return {one.name: (one.state, one.reason) for one in states.inspect("toy-table")}
-
-
-def edit(record: Path, change) -> None:
-    whole = json.loads(record.read_text())
-    change(whole)
-    record.write_bytes(records.to_json(whole))
-
-
 def judged(k: int, method: str) -> pd.DataFrame:
     """The rows of one unit, without the engine."""
     return records.whole(importlib.import_module("toy_project.protocol").judged(k, method))
@@ -57,32 +39,20 @@ def judged(k: int, method: str) -> pd.DataFrame:
 
 def test_a_run_computes_every_unit_once_and_records_what_it_was_made_from(finished, run_toy):
     assert list(contents(finished)) == FILES
-    assert states.summary("toy-table") == "6 units"
-    assert by_name() == dict.fromkeys(NAMES, ("current", ""))
+    assert store.summary("toy-table") == "6 units"
     before = contents(finished)
-    assert run_toy() == ([], {})
+    assert run_toy() == []
     assert contents(finished) == before
-    record = store.read_records("toy-table")["k2-pca"]
-    assert record["parameters"] == {"k": 2, "method": "PCA"}
-    assert (record["experiment"], record["unit"], record["seed"]) == ("toy-table", "k2-pca", 7)
+    unit = store.units_of("toy-table")["k2-pca"]
+    record = unit.record
+    assert (unit.name, unit.experiment, unit.path.name) == ("k2-pca", "toy-table", "toy-k2.json")
+    assert (record["parameters"], record["seed"]) == ({"k": 2, "method": "PCA"}, 7)
     assert record["command"] == "python -m compendium run toy-table --profile full --task k2-pca"
     assert (record["data"], record["versions"]) == ({}, {"protocol": 1})
     assert record["commit"].startswith("unknown: "), "the small checkout is in no repository"
-    assert record["packages"]["numpy"] == np.__version__
-    assert {"toy_project/protocol.py", "notebooks/toy/table.ipynb"} <= set(record["code"])
-    assert not any(name.startswith(("evenspan/auditing", "compendium/store")) for name in record["code"])
+    assert "openblas" in record["blas_core"].lower()
+    assert len(record["lock_sha256"]) == 64
     assert record["seconds"] >= 0
-    assert record["peak_memory_mib"] > 20
-
-
-def test_confirming_a_unit_leaves_rows_that_no_record_describes(finished, tmp_path):
-    record, again = finished / "toy-k2.json", tmp_path / "again.json"
-    again.write_bytes(record.read_bytes())
-    edit(record, lambda whole: whole["units"].pop("k2-fair_pca"))
-    before = by_name()["k2-fair_pca"]
-    assert before[0] == "damaged"
-    store.confirm("toy-table", "k2-pca", again)
-    assert by_name()["k2-fair_pca"] == before
 
 
 def test_results_read_back_as_they_were(finished):
@@ -102,9 +72,9 @@ def test_results_read_back_as_they_were(finished):
     for path in finished.iterdir():
         path.unlink()
     nothing = store.read_results("toy-table")
-    assert (len(nothing), list(nothing.columns)) == (0, [*records.TIDY, "task"])
+    assert (len(nothing), list(nothing.columns)) == (0, [*records.TIDY, "reason", "task"])
     assert nothing.dtypes[["k", "value"]].tolist() == ["Int64", float]
-    assert states.summary("toy-table") == "0 units"
+    assert store.summary("toy-table") == "0 units"
 
 
 def test_what_rests_on_missing_numbers_waits(finished):
@@ -112,9 +82,8 @@ def test_what_rests_on_missing_numbers_waits(finished):
     assert store.full("toy-table", "method", **some).equals(store.read_results("toy-table", **some))
     assert set(store.full("toy-table", **more)["method"]) == {"PCA"}
     for missing in (partial(store.full, "toy-table", "method", **more), partial(store.full, "toy-table", k=1)):
-        with pytest.raises(ResultError, match="Not all is stored of toy-table"):
+        with pytest.raises(store.MissingNumbersError, match="Not all is stored of toy-table"):
             missing()
-        assert states.watched(missing, {})[0] is None
 
 
 def test_the_bytes_do_not_depend_on_the_order_of_runs_or_the_number_of_cores(finished, run_toy, monkeypatch):
@@ -122,7 +91,7 @@ def test_the_bytes_do_not_depend_on_the_order_of_runs_or_the_number_of_cores(fin
     before = contents(finished, "*.csv")
     (finished / "toy-k2.json").unlink()
     run_toy("k2-fair_pca", jobs=1)
-    assert run_toy(jobs=1)[0] == ["k2-pca", "k2-fair_pca_s_0.5"]
+    assert run_toy(jobs=1) == ["k2-pca", "k2-fair_pca_s_0.5"]
     assert contents(finished, "*.csv") == before
     frame = judged(2, "PCA")
     shuffled = frame.sample(frac=1, random_state=3)[list(reversed(frame.columns))]
@@ -135,7 +104,7 @@ def test_results_may_be_kept_apart_by_a_parameter(results, toy_checkout, run_toy
     run_toy("k2-pca", "k2-fair_pca", "k10-pca")
     assert sorted(contents(results, "*.csv")) == ["toy-k10-pca.csv", "toy-k2-fair_pca.csv", "toy-k2-pca.csv"]
     assert len(store.read_results("toy-table")) == 27
-    assert states.summary("toy-table") == "3 units"
+    assert store.summary("toy-table") == "3 units"
     listed.write_text(listed.read_text().replace("files: method", "files: methods"))
     with pytest.raises(RegistryError, match=r"kept apart by 'methods' .* Name one that every unit has"):
         run_toy("k10-fair_pca")
@@ -164,130 +133,54 @@ def test_rows_that_are_not_tidy_are_refused(toy_checkout, change, said):
 # -- what of it counts --------------------------------------------------------------------------------------------
 
 
-def one_unit(name, change):
-    """A change of one unit in a record."""
-    return lambda csv, record: edit(record, lambda whole: change(whole["units"][name]))
-
-
-DAMAGES = {
-    "k2-pca": (
-        lambda csv, record: csv.write_bytes(csv.read_bytes().replace(b"k2-pca,toy,PCA,2,0", b"k2-pca,toy,PCA,2,7", 1)),
-        ("damaged", "its rows have not the digest"),
-    ),
-    "k2-fair_pca": (
-        lambda csv, record: edit(record, lambda whole: whole["units"].pop("k2-fair_pca")),
-        ("damaged", "has rows without a record"),
-    ),
-    "k2-fair_pca_s_0.5": (
-        lambda csv, record: csv.write_bytes(re.sub(rb"k2-fair_pca_s_0.5,.*\n", b"", csv.read_bytes())),
-        ("damaged", "has a record without rows"),
-    ),
-    "k10-pca": (one_unit("k10-pca", lambda unit: unit["parameters"].update(k=11)), ("changed", "other parameters")),
-    "k10-fair_pca": (one_unit("k10-fair_pca", lambda unit: unit.pop("versions")), ("changed", "versions of protocol")),
-    "k10-fair_pca_s_0.5": (
-        one_unit("k10-fair_pca_s_0.5", lambda unit: unit["data"].update({"data/moments/lost.npz": "0" * 64})),
-        ("changed", "its data changed since: data/moments/lost.npz"),
-    ),
-}
-
-
-def test_every_damage_has_a_state_and_a_reason_and_is_computed_again(finished, run_toy):
-    before, described = contents(finished, "*.csv"), units()
-    for name, (damage, _) in DAMAGES.items():
-        place = finished / f"toy-{name.partition('-')[0]}.csv"
-        damage(place, place.with_suffix(".json"))
-    found = by_name()
-    for name, (_, (state, reason)) in DAMAGES.items():
-        assert found[name][0] == state
-        assert reason in found[name][1]
-    assert states.summary("toy-table") == "6 units, 3 changed, 3 damaged"
-    said = r"k2-fair_pca_s_0.5 has a record without rows. Compute it again: python -m compendium run"
-    with pytest.raises(ResultError, match=said):
-        store.read_results("toy-table")
-    shown = store.read_results("toy-table", damaged=True)
-    assert shown["task"].value_counts().to_dict() == dict.fromkeys(set(NAMES) - {"k2-fair_pca_s_0.5"}, 9)
-    assert len(run_toy()[0]) == 6
-    assert (contents(finished, "*.csv"), units()) == (before, described)
-    assert states.summary("toy-table") == "6 units"
-
-
-def test_files_that_cannot_be_read_vouch_for_nothing(finished, run_toy):
+def test_rows_that_are_not_those_of_the_record_are_refused(finished, run_toy):
     before = contents(finished, "*.csv")
-    for damage in (b"{", b"[]", b"\xff"):
-        (finished / "toy-k2.json").write_bytes(damage)
-        assert states.summary("toy-table") == "6 units, 3 damaged"
-        with pytest.raises(ResultError, match=r"toy-k2.json"):
-            store.read_results("toy-table")
-    assert len(run_toy()[0]) == 3
-    assert contents(finished, "*.csv") == before
-    (finished / "toy-k10.csv").unlink()
-    assert states.summary("toy-table") == "6 units, 3 damaged"
     table = finished / "toy-k2.csv"
-    table.write_bytes(table.read_bytes().replace(b"k2-pca,toy,PCA", b'k2-pca,toy,"PCA', 1) + b"x" * 200_000)
-    assert {state for name, (state, _) in by_name().items() if name.startswith("k2-")} == {"current", "damaged"}
-    assert by_name()["k2-pca"][0] == "damaged", "the quotation mark that is lost is in its rows"
+    for damage in (before["toy-k2.csv"].replace(b"PCA,2,0", b"PCA,2,7", 1), b""):
+        table.write_bytes(damage)
+        for read in (partial(store.read_results, "toy-table"), run_toy):
+            with pytest.raises(ResultError, match=r"toy-k2.csv .* its checksum differs.* run toy-table --profile full"):
+                read()
+    (finished / "toy-k2.json").unlink()
+    assert len(run_toy()) == 3
+    assert contents(finished, "*.csv") == before
+    (finished / "toy-k2.json").write_bytes(b"{")
+    with pytest.raises(ResultError, match=r"toy-k2.json cannot be read"):
+        store.read_results("toy-table")
 
 
-def test_an_edit_touches_and_a_version_changes(finished, toy_checkout, run_toy):
+def test_what_was_made_under_another_version_does_not_count_and_an_edit_does(finished, toy_checkout, run_toy):
     before = contents(finished)
     with (toy_checkout / "toy_project" / "protocol.py").open("a") as source:
         source.write("\n# edited\n")
-    assert set(by_name().values()) == {("touched", "edited since: toy_project/protocol.py")}
-    assert states.summary("toy-table") == "6 units, 6 touched"
-    assert run_toy() == ([], {})
+    assert run_toy() == []
     assert contents(finished) == before
     versions = toy_checkout / "data" / "versions.yml"
     versions.write_text("methods: {Fair PCA: 2}\n")
-    assert by_name()["k2-fair_pca"] == ("changed", "another version of method Fair PCA was declared since")
-    assert by_name()["k2-pca"][0] == "touched"
+    assert store.units_of("toy-table")["k2-fair_pca"].changed == "another version of method Fair PCA was declared since"
+    assert set(store.read_results("toy-table")["method"]) == {"PCA", "Fair PCA-S (0.5)"}
+    assert store.summary("toy-table") == "6 units, 2 of other data or versions"
+    assert run_toy() == ["k10-fair_pca", "k2-fair_pca"]
     versions.write_text("protocols: {toy-table: 2}\nmethods:\n")
-    assert {state for state, _ in by_name().values()} == {"changed"}
+    assert store.summary("toy-table") == "6 units, 6 of other data or versions"
     for wrong in ("protocols: {toy-table: first}", "other: {}", "methods: {PCA: 0}", "- 1", "a: b: c"):
         versions.write_text(wrong)
         with pytest.raises(ResultError, match=r"versions.yml: (.|\n)*Correct it"):
-            states.inspect("toy-table")
+            store.summary("toy-table")
 
 
-def test_words_of_a_notebook_do_not_touch_its_numbers_and_its_code_does(finished, toy_checkout):
-    path = toy_checkout / "notebooks" / "toy" / "table.ipynb"
-    whole = json.loads(path.read_text())
-    words = {"cell_type": "markdown", "id": "words", "metadata": {}, "source": ["Seen, and not run."]}
-    after = whole["cells"][-1] | {"id": "after", "source": ["print('after the units')"]}
-    path.write_text(json.dumps(whole | {"cells": [words, *whole["cells"], after]}))
-    assert set(by_name().values()) == {("current", "")}
-    before = whole["cells"][-1] | {"id": "before", "source": ["scale = 2 * scale"]}
-    path.write_text(json.dumps(whole | {"cells": [*whole["cells"][:-1], before, whole["cells"][-1]]}))
-    assert set(by_name().values()) == {("touched", "edited since: notebooks/toy/table.ipynb")}
-
-
-def test_an_edit_during_a_run_is_not_recorded_as_what_ran(results, toy_checkout, run_toy):
-    source = toy_checkout / "toy_project" / "protocol.py"
-    run = "    time.sleep(float("
-    swap = f"    open({str(source)!r}, 'a').write('# edited while it ran')\n"
-    source.write_text(source.read_text().replace(run, swap + run, 1))
-    run_toy("k2-pca")
-    assert by_name()["k2-pca"] == ("touched", "edited since: toy_project/protocol.py")
-
-
-def test_other_packages_than_the_lock_has_touch(finished, toy_checkout):
-    (toy_checkout / "requirements.lock").write_text(f"numpy=={np.__version__} \\\n    --hash=x\npandas==0.1\n")
-    assert {reason for _, reason in by_name().values()} == {f"edited since: pandas {pd.__version__}"}
-
-
-def test_data_that_are_opened_are_recorded(toy_checkout):
-    entry, moments = experiment("toy-table"), toy_checkout / "data" / "moments" / "toy"
-    moments.mkdir(parents=True)
-    (moments / "whole.npz").write_bytes(b"moments")
-    with provenance.Provenance() as made:
-        (moments / "whole.npz").read_bytes()
-        (toy_checkout / "data" / "tolerances.yml").read_bytes()
-    task = {"k": 2, "method": "PCA"}
-    rows = records.whole(protocol.tidy({"%Var": 1.0}, dataset="toy", protocol="released", **task))
-    store.store(entry, task, rows, made=made, seconds=1.0, path=store.home(entry, task))
-    assert list(store.read_records("toy-table")["k2-pca"]["data"]) == ["data/moments/toy/whole.npz"]
-    assert by_name()["k2-pca"][0] == "current"
-    (moments / "whole.npz").write_bytes(b"other moments")
-    assert by_name()["k2-pca"] == ("changed", "its data changed since: data/moments/toy/whole.npz")
+def test_what_was_made_of_other_data_does_not_count(toy_checkout):
+    table = toy_checkout / "mine.csv"
+    table.write_text("a,b\n1,2\n")
+    entry, task = experiment("toy-table"), {"dataset": str(table), "k": 2, "method": "PCA"}
+    rows = records.whole(protocol.tidy({"%Var": 1.0}, protocol="released", **task))
+    path = store.home(entry, task)
+    store.save(entry, task, rows, path, seconds=1.0)
+    assert len(store.read_results("toy-table")) == 1
+    table.write_text("a,b\n1,3\n")
+    assert store.read_results("toy-table").empty
+    [unit] = store.units_at(path).values()
+    assert unit.changed == f"its data changed since: {table}"
 
 
 def test_the_commit_is_that_of_this_checkout_with_what_differs_from_it(git, toy_checkout, monkeypatch):
@@ -298,11 +191,12 @@ def test_the_commit_is_that_of_this_checkout_with_what_differs_from_it(git, toy_
     run("init", "-q")
     run("add", ".")
     run("commit", "-qm", "first")
-    assert records.commit() == (run("rev-parse", "HEAD"), False)
+    assert provenance.commit() == (run("rev-parse", "HEAD"), False)
     (toy_checkout / "requirements.lock").write_text("numpy==2.5\n")
-    assert records.commit()[1] is True
-    monkeypatch.setattr(records, "root", lambda: toy_checkout / "data")  # an archive unpacked in another checkout
-    assert records.commit() == ("unknown: not a git repository of its own", None)
+    assert provenance.commit()[1] is True
+    there = SimpleNamespace(root=lambda: toy_checkout / "data")  # an archive unpacked in another checkout
+    monkeypatch.setattr(provenance, "paths", there)
+    assert provenance.commit() == ("unknown: not a git repository of its own", None)
 
 
 # -- runs that are ended ------------------------------------------------------------------------------------------
@@ -310,8 +204,9 @@ def test_the_commit_is_that_of_this_checkout_with_what_differs_from_it(git, toy_
 
 def start(jobs: int, seconds: float = 0.0, first: str = "pass", hangs: str = "") -> subprocess.Popen:
     code = f"{first}; "
-    code += "from compendium import catalogue, protocol; entry = catalogue.experiment('toy-table'); "
-    code += f"[protocol.replay(entry, entry.execution(one), jobs={jobs}) for one in entry.executions]"
+    code += "from compendium import catalogue, protocol; entry = catalogue.experiment('toy-table')\n"
+    code += "for one in entry.executions:\n    study, unit, seed = protocol.asked(entry, entry.execution(one))\n"
+    code += f"    study.compute(unit, seed=seed, jobs={jobs})"
     return subprocess.Popen(
         [sys.executable, "-c", code],
         env=os.environ | {"FAKE_SECONDS": str(seconds), "FAKE_HANG": hangs},
@@ -338,31 +233,25 @@ def alive(pid: int) -> bool:
 
 
 def test_a_killed_run_continues_and_ends_with_the_same_bytes(finished, run_toy):
-    whole, described = contents(finished, "*.csv"), units()
-
-    def done() -> dict[str, dict]:
-        return {name: one for name, one in store.read_records("toy-table").items() if one["finished"]}
-
+    whole = contents(finished, "*.csv")
     for path in finished.glob("*"):
         path.unlink()
     # The last unit never ends by itself.
     process = start(jobs=2, seconds=0.1, hangs="k2 Fair PCA-S (0.5)")
-    until(lambda: len(done()) >= 2)
+    until(lambda: len(list(finished.glob("*.json"))) == 2)
     process.kill()
     process.wait(timeout=120)
-    half = done()
-    assert 2 <= len(half) < len(NAMES)
-    assert len(run_toy()[0]) == len(NAMES) - len(half)
-    assert half.items() <= done().items()
-    assert (contents(finished, "*.csv"), units()) == (whole, described)
+    half = {name: unit.record for name, unit in store.units_of("toy-table").items()}
+    assert 3 < len(half) < len(NAMES)
+    assert len(run_toy()) == len(NAMES) - len(half)
+    assert half.items() <= {name: unit.record for name, unit in store.units_of("toy-table").items()}.items()
+    assert contents(finished, "*.csv") == whole
 
 
 def test_workers_end_with_a_killed_parent(results):
     process = start(jobs=1, seconds=20)
     children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
-    log = results.parents[3] / "_build" / "failed" / "toy-table" / "k10-pca.txt"
-    # The log is opened a moment before its worker is started.
-    until(lambda: log.exists() and children.read_text())
+    until(lambda: children.read_text())
     workers = [int(pid) for pid in children.read_text().split()]
     process.kill()
     process.wait()
@@ -371,23 +260,25 @@ def test_workers_end_with_a_killed_parent(results):
     assert contents(results, "*") == {}
 
 
-def test_a_failure_does_not_stop_the_others_and_is_told(results, monkeypatch, run_toy, capsys):
+def test_a_failure_does_not_stop_the_others_and_is_told(results, monkeypatch, run_toy, capfd):
     monkeypatch.setenv("FAKE_FAIL", "Fair PCA")
-    done, failed = run_toy(jobs=3)
-    assert failed == {f"k{k}-fair_pca": "ValueError: Fair PCA was told to fail" for k in (10, 2)}
-    assert len(done) == 4
-    text = (results.parents[3] / "_build" / "failed" / "toy-table" / "k2-fair_pca.txt").read_text()
-    assert "Traceback" in text
-    assert "in judged" in text
-    assert "k2-fair_pca failed: ValueError" in capsys.readouterr().out
-    with pytest.raises(ExecutionError, match=r"1 of 3 units failed(.|\n)*k2-fair_pca: ValueError: Fair PCA was told"):
-        protocol.cells(experiment("toy-table"), {"k": 2}, "full")
-    assert "toy-table: 2 of 3 units are stored already" in capsys.readouterr().out
+    told = r"1 of 3 units failed(.|\n)*k10-fair_pca: ValueError: Fair PCA was told to fail"
+    with pytest.raises(ExecutionError, match=told):
+        run_toy(jobs=3)
+    assert sorted(store.units_of("toy-table")) == ["k10-fair_pca_s_0.5", "k10-pca"]
+    said = capfd.readouterr()
+    assert "k10-fair_pca failed: ValueError" in said.out
+    assert "in judged" in said.err, "the traceback"
+    with pytest.raises(ExecutionError, match="1 of 1 units failed"):
+        protocol.cells(experiment("toy-table"), {"k": 10}, "full")
+    assert "toy-table: 2 of 3 units are stored already" in capfd.readouterr().out
     monkeypatch.delenv("FAKE_FAIL")
     monkeypatch.setenv("FAKE_REFUSE", "1")  # raised on purpose: the whole of it, without a traceback
-    assert run_toy("k2-fair_pca")[1] == {"k2-fair_pca": "points.csv: not there.\n  to do: fetch it"}
+    with pytest.raises(ExecutionError, match=r"k10-fair_pca: points.csv: not there.\n  to do: fetch it"):
+        run_toy("k10-fair_pca")
+    assert "Traceback" not in capfd.readouterr().err
     monkeypatch.delenv("FAKE_REFUSE")
-    assert run_toy()[0] == ["k10-fair_pca", "k2-fair_pca"]
+    assert len(run_toy()) == 4
 
 
 def test_what_cannot_be_run_is_refused(results, run_toy):

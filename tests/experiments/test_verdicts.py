@@ -10,8 +10,7 @@ from compendium.ledger.verdicts import EVIDENCE, Evidence, Kind, Peer, Rules, ex
 from evenspan.core.errors import ResultError
 
 HALF, SHARE = Decimal("0.5"), Decimal("0.02")
-RULES = Rules(12, HALF, SHARE, Decimal(0), Decimal(2), Decimal(0), False, 1)
-FIRST = Rules(12, HALF, SHARE, SHARE, Decimal(0), Decimal(2), True, 1)
+RULES = Rules(12, HALF, SHARE, Decimal(0), Decimal(2), 1)
 
 
 def verdict(published, ours, digits=2, rules=RULES, **given):
@@ -20,7 +19,6 @@ def verdict(published, ours, digits=2, rules=RULES, **given):
 
 def test_the_rules_are_those_of_the_file():
     assert rules() == RULES
-    assert rules(version=1) == FIRST
 
 
 @pytest.mark.parametrize(
@@ -76,20 +74,10 @@ def test_close_is_within_the_share_or_the_error_of_the_difference(published, std
     assert kind is (Kind.CLOSE if close else Kind.DIFFERS)
 
 
-def test_version_1_forgave_what_our_own_spread_covers():
-    wide = {"std": "", "our_std": 0.1838, "digits": 4}
-    assert verdict("0.1320", 0.4820, rules=FIRST, **wide).kind is Kind.CLOSE
-    assert verdict("0.1320", 0.4820, **wide).kind is Kind.DIFFERS
-    assert verdict("50", 53.9, std="1.95", rules=FIRST).kind is Kind.CLOSE
-    assert verdict("50", 53.901, std="1.95", rules=FIRST).kind is Kind.DIFFERS
-    assert verdict("50", 51.0, rules=FIRST).kind is Kind.CLOSE
-
-
 def test_of_a_measured_time_only_the_order_is_judged():
     peers = [Peer("10", 12.0)]
     assert verdict("20", 20.0, peers=peers, timed=True).kind is Kind.RANK
     assert verdict("20", 20.0, timed=True).kind is Kind.DIFFERS
-    assert verdict("20", 20.0, timed=True, rules=FIRST).kind is Kind.EXACT
 
 
 @pytest.mark.parametrize(
@@ -154,13 +142,11 @@ RULE = ("claims", "V14", "data sets")
 @pytest.mark.parametrize(
     ("place", "value", "said"),
     [
-        (["version"], 1, "version: Input should be 2, but holds 1"),
         (["digits"], 3, "digits: Extra inputs"),
-        (["close"], {"relative": 0.02}, "close, seconds: Field required"),
+        (["close"], {"relative": 0.02}, "close, standard_errors: Field required"),
         (["close", "relative"], "two", "close, relative.* valid number, but holds 'two'"),
         (["close", "relative"], True, "close, relative.* but holds True"),
-        (["version_1", "relative"], -0.1, "version_1, relative.* greater than or equal to 0"),
-        (["close", "seconds"], 0, "close, seconds: .* valid boolean"),
+        (["close", "standard_errors"], -0.1, "close, standard_errors.* greater than or equal to 0"),
         (["same_rank", "other_methods"], 0, "same_rank, other_methods: .* greater than or equal to 1"),
         (["recheck"], None, "recheck: .* valid dictionary"),
         (["findings"], None, "findings: "),

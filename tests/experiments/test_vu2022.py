@@ -5,17 +5,15 @@ import pandas as pd
 import pytest
 
 from compendium import data as datasets
-from compendium import states
 from compendium.data import Dataset, parts_of
 from compendium.data.splits import SEEDS, fold_rows
-from compendium.ledger import claims
 from compendium.ledger.claim_rules import OPEN
 from compendium.papers.vu2022 import claims as vu2022_claims
 from compendium.papers.vu2022 import methods as vu2022_methods
 from compendium.papers.vu2022 import protocol, readings
 from compendium.papers.vu2022 import theorems as vu2022_theorems
 from compendium.papers.vu2022.protocol import Answer, Method
-from compendium.store import read_records, read_results
+from compendium.store import read_results
 from evenspan import GroupMoments
 from evenspan.core.linalg import top_eigenspace
 from evenspan.reconstruction.group_errors import best_kept, group_matrices, losses
@@ -265,17 +263,6 @@ def test_claims_are_counted_in_the_printed_tables(reads, monkeypatch):
     assert vu2022_claims.claims["V14"]().printed == "holds in part", "on another number, but on more than the others"
     assert vu2022_claims.claims["V17"]().printed == "holds"
     assert vu2022_claims.claims["V20"]().printed == "does not hold"
-
-
-def test_a_claim_inherits_the_state_of_the_rows_that_it_names(monkeypatch):
-    def state_of(claim: str, name: str) -> str:
-        every = {unit: states.Stored(unit, "changed" if unit == name else "current") for unit in stored}
-        monkeypatch.setattr(states, "inspect", lambda experiment: every.values())
-        return claims.claims([claim])["state"].item()
-
-    stored = read_records("vu2022-tables")
-    assert state_of("V14", "biodeg-k3-rfpca") == "changed"
-    assert state_of("V14", "biodeg-k3-mu_as_meant") == state_of("V14", "lfw_24x24-k3-rfpca") == "current"
 
 
 def made_rows(keys: list[tuple], columns: tuple[str, ...] = ("value",)) -> pd.DataFrame:

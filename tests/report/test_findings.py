@@ -11,8 +11,6 @@ import pytest
 from compendium import paths, store
 from compendium.ledger import contradictions, findings, findings_data, findings_theorems
 from compendium.ledger.findings_evidence import Evidence, data_sets
-from compendium.states import Stored
-from compendium.store import read_records
 from evenspan.core.errors import ResultError
 
 BOOK = paths.root() / "book"
@@ -53,7 +51,7 @@ def test_every_paper_and_kind_of_evidence_has_findings():
 
 @pytest.mark.parametrize("key", QUICK)
 def test_evidence_bears_the_statement_out(key):
-    found, *_ = findings.evidence(key)
+    found = findings.evidence(key)
     assert found is not None
     assert len(found.sentence) > 40
     markup = findings.show(key).data
@@ -115,13 +113,10 @@ def test_figures_show_every_line():
 
 
 def test_errata_table_has_a_row_and_a_mark_for_each():
-    frame = contradictions.described().assign(outcome=contradictions.PENDING, evidence="1 < 2", changed="")
+    frame = contradictions.described().assign(outcome=contradictions.PENDING, evidence="1 < 2")
     for place, outcome in enumerate(contradictions.MARKS):
         frame.loc[place, "outcome"] = outcome
-    assert "verdict-changed" not in contradictions.table(frame).data
-    frame.loc[10, "changed"] = "vu2022-tables"
     markup = contradictions.table(frame).data
-    assert markup.count("verdict-changed") == 1
     assert markup.count("<tr id=") == len(frame)
     assert "1 &lt; 2" in markup
     marks = set(re.findall(r"verdict-[a-z]+", markup))
@@ -137,12 +132,3 @@ def test_columns_of_words_come_before_those_of_numbers():
     assert findings._classes(frame) == "result-table"
     assert findings._classes(frame[["a", "c"]]) == "result-table words-1"
     assert findings._classes(frame[["a", "b", "b", "c"]]) == "result-table words-3"
-
-
-def test_what_rests_on_changed_results_says_so(monkeypatch):
-    """The sentence stays, and beside it stands that what is behind it changed since."""
-    key = "swaps"
-    assert "changed or are damaged" not in findings.show(key).data
-    every = [Stored(name, "changed") for name in read_records("zhou2024-tradeoff")]
-    monkeypatch.setattr("compendium.states.inspect", lambda name: every)
-    assert "changed or are damaged" in findings.show(key).data

@@ -18,20 +18,19 @@ def counts():
         ("two2021", "close", "not discriminating", "1", 80),
         ("two2021", "same rank", "measured time", "0", 15),
         ("two2021", "differs", "measured time", "0", 5),
-        ("two2021", "changed", "none", "", 100),
+        ("two2021", "not computable", "none", "", 100),
     ]
     names = ["paper", "verdict", "evidence", "control"]
     rows = pd.DataFrame([part[:4] for part in parts for _ in range(part[4])], columns=names)
-    return ledger.counts(rows.assign(published="1", method="A", control_data=""))
+    return ledger.counts(rows.assign(method="A", control_data=""))
 
 
 @pytest.fixture
 def claims():
-    here = ["holds", "holds", "does not hold", "holds", "not yet judged"]
+    here = ["holds", "", "does not hold", "holds", "not yet judged"]
     printed = ["", "holds", "holds in part", "", ""]
-    states = ["current", "changed", "current", "current", ""]
     papers = ["two2021", *["one2020"] * 4]
-    return pd.DataFrame({"paper": papers, "here": here, "printed": printed, "state": states})
+    return pd.DataFrame({"paper": papers, "here": here, "printed": printed})
 
 
 def test_one_line_says_what_is_there_and_nothing_else(counts, claims):
@@ -40,8 +39,8 @@ def test_one_line_says_what_is_there_and_nothing_else(counts, claims):
         "1,100 discriminating, 97 % agree, a wrong method would in 25 %; "
         "80 not discriminating, 100 % agree, a wrong method would in 100 %; "
         "20 measured time, 75 % agree, a wrong method would in 0 %; "
-        "100 without a number of ours (100 changed). "
-        "5 claims; reproduced here 5: 2 hold, 1 does not hold, 1 not yet judged, 1 changed; "
+        "100 without a number of ours (100 not computable). "
+        "5 claims; reproduced here 4: 2 hold, 1 does not hold, 1 not yet judged; "
         "as printed 2: 1 holds, 1 holds in part."
     )
     assert next(ledger_state.sentences(counts.loc["total"])) == (
@@ -49,16 +48,12 @@ def test_one_line_says_what_is_there_and_nothing_else(counts, claims):
     )
 
 
-def test_a_changed_answer_is_no_answer(counts, claims):
-    table = ledger_state.claim_counts(claims, "here")
-    assert table.loc["one2020"].to_dict() == {
-        "holds": 1, "holds in part": 0, "does not hold": 1, "not computable": 0, "not yet judged": 1, "changed": 1,
-        "claims": 4,
+def test_each_side_is_counted_by_itself(claims):
+    assert ledger_state.claim_counts(claims, "here").loc["one2020"].to_dict() == {
+        "holds": 1, "holds in part": 0, "does not hold": 1, "not computable": 0, "not yet judged": 1, "claims": 3,
     }  # fmt: skip
-    current = ledger_state.claim_counts(claims.assign(state="current"), "here")
-    assert current.loc["total", ["holds", "changed"]].tolist() == [3, 0]
     printed = ledger_state.claim_counts(claims, "printed")
-    assert printed.loc["total", ["holds", "holds in part", "changed", "claims"]].tolist() == [1, 1, 0, 2]
+    assert printed.loc["total", ["holds", "holds in part", "claims"]].tolist() == [1, 1, 2]
     assert printed.loc["two2021", "claims"] == 0
 
 
@@ -73,7 +68,7 @@ def test_the_block_is_made_anew_and_the_rest_is_kept(counts, claims):
     assert "| paper | evidence | numbers | agree | wrong method | wrong data | most fail | exact | close |" in new
     assert "| total | discriminating | 1,100 | 97 % | 25 % | – | 1,100 | 1,071 | 0 | 0 | 29 | 0 |" in new
     assert "| total | none | 100 | – | – | – | – | 0 | 0 | 0 | 0 | 100 |" in new
-    assert "| two2021 | 1 | 1 | 0 | 0 | 0 | 0 | 0 |" in new
+    assert "| two2021 | 1 | 1 | 0 | 0 | 0 | 0 |" in new
     assert ledger_state.readme(new, counts, claims) == new
 
 

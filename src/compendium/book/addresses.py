@@ -10,7 +10,7 @@ from html import escape, unescape
 from pathlib import Path
 from typing import NamedTuple
 
-from compendium import paths, records
+from compendium import paths, provenance
 
 from ..ledger.page import CITED
 from . import citation
@@ -46,7 +46,7 @@ class Cited(NamedTuple):
 
 def add(html: Path) -> None:
     """Write footers, citations and names of tables into all pages of a built book."""
-    commit, changed = records.commit()
+    commit, changed = provenance.commit()
     known = not commit.startswith("unknown")
     cited = Cited(citation.citation(), commit if known else "", bool(changed))
     chapters = dict(_chapters(contents(paths.root() / "_toc.yml", html)))

@@ -100,7 +100,7 @@ def number(row: Mapping[str, Any], cited: Mapping[str, Any], commit: str = "", c
     ours = f"ours {row['ours']}" if row["ours"] else "no number of ours"
     found = [("experiment", row["experiment"]), ("execution", row["execution"]), ("result", row["tasks"])]
     trail = "".join(f", {name} {value}" for name, value in found if value)
-    said = f"published {row['published'] or 'none'}, {ours} ({row['verdict']})"
+    said = f"published {row['published']}, {ours} ({row['verdict']})"
     return f"{what}{size}: {said}. {state(cited, commit, changed)}, ledger {row['cell']}{trail}."
 
 

@@ -23,14 +23,14 @@ from evenspan.core.errors import ExecutionError
 from .. import data as datasets
 from .. import store
 from ..catalogue import Experiment, Scalar
-from ..ledger.claims import ANSWERS, answered, claims, registered
+from ..ledger.claims import ANSWERS, claims, registered
 from ..ledger.heat import deviation, signed
 from ..ledger.links import page_of, slug
 from ..ledger.page import raw
 from ..ledger.state import PLURAL
 from ..ledger.table import ledger, tally
 from ..ledger.verdicts import Evidence
-from ..provenance import RUNS_UNITS
+from ..protocol import RUNS_UNITS
 
 #: The section that a page needs once, and the cell whose output says what came out where no number is printed.
 SHARED, TAKEAWAY = "With other parameters", "takeaway"
@@ -260,10 +260,10 @@ def _parameters(entry: Experiment, execution: str) -> str:
 
 
 def cost(entry: Experiment, execution: str) -> str:
-    """What the stored units of an execution took together, when each was computed last; a dash where none is stored."""
-    units = store.read_records(entry.id).values()
+    """What the stored units of an execution took together; a dash where none is stored."""
+    units = store.units_of(entry.id).values()
     alone = len(entry.runs) == 1
-    took = [store.latest_seconds(unit) for unit in units if alone or unit["file"] == execution]
+    took = [unit.record["seconds"] for unit in units if alone or unit.path.stem == execution]
     if not took:
         return "–"
     seconds = sum(took)
@@ -280,7 +280,7 @@ def takeaway(entry: Experiment, execution: str) -> str:
     if not entry.published:
         return _of_claims(entry)
     rows = ledger()
-    rows = rows[(rows["experiment"] == entry.id) & (rows["execution"] == execution) & (rows["published"] != "")]
+    rows = rows[(rows["experiment"] == entry.id) & (rows["execution"] == execution)]
     judged = rows[rows["evidence"] != Evidence.NONE.value]
     if len(judged):
         return _of_numbers(judged)
@@ -314,10 +314,9 @@ def _of_claims(entry: Experiment) -> str:
         return ""
     mine = claims(sorted(claim for claim, (where, _) in registered().items() if where == entry.id))
     mine = mine[mine["experiment"] == entry.id]  # those that can be answered
-    said = answered(mine, "here")
     parts = []
     for answer in ANSWERS:
-        ids = list(mine.loc[said.index[said == answer], "id"])
+        ids = list(mine.loc[mine["here"] == answer, "id"])
         if ids:
             parts.append(f"{', '.join(ids)} {answer if len(ids) == 1 else PLURAL.get(answer, answer)}")
     return f"Of the claims of the paper: {'; '.join(parts)}." if parts else ""

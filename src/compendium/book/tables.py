@@ -11,12 +11,12 @@ from IPython.display import HTML
 from .. import data as datasets
 from .. import paths, records, store
 from ..catalogue import experiment
-from ..ledger.claims import ANSWERS, CHANGED, SIDES, UNMOVED, answered, badge, claims, unmoved
+from ..ledger.claims import ANSWERS, SIDES, badge, claims
 from ..ledger.heat import mark, off, percent
 from ..ledger.links import stored
 from ..ledger.state import agreement, counted, said, sentences
 from ..ledger.table import counts, judged_numbers, ledger, tally
-from ..ledger.verdicts import VERSION, Evidence, Kind
+from ..ledger.verdicts import Kind
 from ..protocol import Study
 from ..store import home, units_at
 
@@ -65,7 +65,6 @@ def table(rows: pd.DataFrame, *, caption: str, classes: str = "result-table") ->
 def published(experiment_id: str, dataset: str, k: int) -> pd.DataFrame | None:
     """The paper's own numbers for one data set and k as ``method, metric, mean, std``; None where it prints none."""
     cells = _cells(ledger(), experiment_id, dataset, k)
-    cells = cells[cells["published"] != ""]
     if cells.empty:
         return None
     return pd.DataFrame(
@@ -111,7 +110,7 @@ def verdict_table(study: Study, rows: pd.DataFrame) -> HTML:
 def printed_and_ours(row: Mapping[str, str]) -> str:
     """A cell of a printed table: the printed number, ours, and the mark of the verdict with the deviation."""
     ours = _spreads(pd.DataFrame([row]), "ours", "ours_std")[0]
-    theirs = html.escape(row["published"]) or "–"
+    theirs = html.escape(row["published"])
     theirs += f" ± {html.escape(row['published_std'])}" if row["published_std"] else ""
     return f"{theirs}{'<br>' if '±' in theirs + ours else ' | '}{ours}<br>{mark(row)}"
 
@@ -153,7 +152,6 @@ def archived(name: str) -> HTML:
 def judged_cells(study: Study, *columns: str, caption: str) -> HTML:
     """The printed numbers of a study with ours and their verdicts, one line each, named by columns of the ledger."""
     cells = judged_numbers(study)
-    cells = cells[cells["published"] != ""]
     if cells.empty:
         return sentence("Nothing is printed for this setting.")
     shown = cells[[*columns, "published"]].assign(
@@ -171,9 +169,7 @@ def claim_table(ids: list[str]) -> HTML:
         {
             "claim": [f'<span id="claim-{claim}">{claim}</span>' for claim in judged["id"]],
             "statement": judged["claim"].map(html.escape),
-            SIDES["here"]: [
-                badge(answer, state) for answer, state in zip(judged["here"], judged["state"], strict=True)
-            ],
+            SIDES["here"]: judged["here"].map(badge),
             SIDES["printed"]: judged["printed"].map(badge),
             "evidence": judged["evidence"].map(html.escape),
         }
@@ -202,42 +198,20 @@ def verdict_tally(rows: pd.DataFrame, by: list[str], *, caption: str) -> HTML:
     return table(counted(tally(rows, by)), caption=caption + note, classes=f"result-table words-{len(by)}")
 
 
-def verdict_versions() -> HTML:
-    """The judged numbers by paper under both versions of the rules, with the controls of each."""
-    versions = {version: ledger(version=version) for version in range(1, VERSION + 1)}
-    rows = pd.concat([rows.assign(rules=f"version {version}") for version, rows in versions.items()])
-    rows = rows[rows["evidence"] != Evidence.NONE.value].sort_values("paper", kind="stable")
-    rows = pd.concat([rows, rows.assign(paper="total")])
-    return verdict_tally(rows, ["paper", "rules"], caption="Judged numbers under both versions of the rules")
-
-
 def paper_claims(paper: str) -> HTML:
     """How many of a paper's claims received which answer, on either side."""
     judged, lines = claims(paper=paper), []
     for side, name in SIDES.items():
-        answers = answered(judged, side).value_counts()
+        answers = judged.loc[judged[side] != "", side].value_counts()
         marks = [
             f'<span class="{ANSWERS[one].css}">{text}</span>'
             for one in ANSWERS
             if one in answers
             for text in said(answers, [one])
         ]
-        marks += [f"{answers[CHANGED]} {Kind.CHANGED.badge()}"] if CHANGED in answers else []
         if marks:
             lines.append(f"{name} {answers.sum(axis=0)}: {', '.join(marks)}")
     return HTML(f'<p class="verdict-counts">{len(judged)} claims; {"; ".join(lines)}.</p>')
-
-
-def unmoved_claims() -> HTML:
-    """The answers that our stored results cannot move, counted by what they rest on; those with a reason one by one."""
-    found = unmoved(claims())
-    named = found["id"].isin(UNMOVED)
-    lines = [
-        (len(some), ", ".join(some["id"]), html.escape(why))
-        for why, some in [*found[~named].groupby("why", sort=False), *found[named].groupby("why", sort=False)]
-    ]
-    shown = pd.DataFrame(lines, columns=["number", "claims", "rests on, or why nothing moves it"])
-    return table(shown, caption="Claims whose answer our stored results cannot move")
 
 
 def inexact(experiment_id: str, *, dataset: str, k: int) -> HTML:

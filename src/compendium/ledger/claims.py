@@ -17,12 +17,10 @@ from evenspan.core.errors import ResultError
 
 from .. import paths, records
 from ..catalogue import catalogue
-from ..states import COUNTED, watched
-from ..store import reading
+from ..store import MissingNumbersError
 from .claim_rules import HOLDS, IN_PART, NOT_COMPUTABLE, NOT_SO, OPEN, Answer
 from .verdicts import Kind
 
-CHANGED = Kind.CHANGED.value
 #: Possible answers, and the verdict whose mark they share.
 ANSWERS: dict[str, Kind] = {
     HOLDS: Kind.EXACT,
@@ -33,18 +31,6 @@ ANSWERS: dict[str, Kind] = {
 }
 #: The two answers, as they stand above a column: by our computation or runs, and by what the paper itself prints.
 SIDES = {"here": "reproduced here", "printed": "as printed"}
-#: What ``here`` rests on: stored runs, or theory and shipped data computed anew; or nothing, where it is not asked.
-STORED, ANEW, NOTHING = "stored results", "computed anew", "printed numbers alone"
-_FAILS = "It does not hold in our results already, and noise makes no method the best everywhere; other results would."
-_BOUND = "An upper limit with much room: only growth could break it, and noise does not grow."
-#: Answers that read our stored results, and that no noise in the place of these moves, with the reason.
-UNMOVED = {
-    **dict.fromkeys(("K04", "R06"), _BOUND),
-    "K05": "It says that times are compared; noise changes the times, and not that there are some.",
-    "K16": "The images are not available, so that there is no answer to move.",
-    "L06": "Medians over many runs of sines near 0.1 and 1: noise in single runs does not bring them together.",
-    **dict.fromkeys(("R12", "R13", "R18", "V17"), _FAILS),
-}
 
 
 def registered() -> dict[str, tuple[str, Callable[[], Answer]]]:
@@ -62,13 +48,9 @@ def registered() -> dict[str, tuple[str, Callable[[], Answer]]]:
     return found
 
 
-def badge(answer: str, state: str = "current") -> str:
-    """The mark of an answer; one that rests on changed results is shown as such, and counts as nothing else."""
-    if not answer:
-        return "–"
-    if state not in ("", *COUNTED):
-        return f'{Kind.CHANGED.badge()} <span class="ledger-before">before: {html.escape(answer)}</span>'
-    return f'<span class="{ANSWERS[answer].css}">{html.escape(answer)}</span>'
+def badge(answer: str) -> str:
+    """The mark of an answer."""
+    return f'<span class="{ANSWERS[answer].css}">{html.escape(answer)}</span>' if answer else "–"
 
 
 def claims(ids: Sequence[str] | None = None, *, paper: str | None = None) -> pd.DataFrame:
@@ -78,8 +60,7 @@ def claims(ids: Sequence[str] | None = None, *, paper: str | None = None) -> pd.
     -------
     DataFrame
         The columns of ``claims.csv``; both answers, ``printed`` and ``here``, empty where one makes no sense;
-        ``evidence``; the ``experiment`` that computed them; ``state``, the worst of the rows that were read, which
-        concerns ``here`` only, as printed numbers do not age; and ``basis``, what ``here`` rests on.
+        ``evidence``; and the ``experiment`` that computed them.
     """
     frame = _table()
     if paper is not None:
@@ -90,41 +71,25 @@ def claims(ids: Sequence[str] | None = None, *, paper: str | None = None) -> pd.
         frame = frame.set_index("id").loc[list(ids)].reset_index()
     if (judged := records.computed_table("claims")) is not None:
         return judged.set_index("id").loc[frame["id"]].reset_index()[judged.columns]
-    offered, known = registered(), {}
-    rows = [_answer(claim, *offered[claim], known) if claim in offered else _UNANSWERED for claim in frame["id"]]
+    offered = registered()
+    rows = [_answer(claim, *offered[claim]) if claim in offered else _UNANSWERED for claim in frame["id"]]
     return frame.join(pd.DataFrame(rows, columns=list(_UNANSWERED)))
 
 
-_UNANSWERED = {"printed": "", "here": OPEN, "evidence": "", "experiment": "", "state": "", "basis": ""}
+_UNANSWERED = {"printed": "", "here": OPEN, "evidence": "", "experiment": ""}
 
 
-def _answer(claim: str, experiment: str, function: Callable[[], Answer], known: dict[str, dict]) -> dict[str, str]:
-    with reading() as reads:
-        answer, state, _ = watched(function, known)
-    if answer is None:
+def _answer(claim: str, experiment: str, function: Callable[[], Answer]) -> dict[str, str]:
+    try:
+        answer = function()
+    except MissingNumbersError:
         return _UNANSWERED
     given = {one for one in (answer.printed, answer.here) if one is not None}
     if not given or not given <= set(ANSWERS) or answer.printed == OPEN or not answer.evidence.strip():
         needed = f"one of {', '.join(ANSWERS)}, with evidence"
         raise ResultError(f"{experiment} answers the claim {claim} with {answer!r}; needed is {needed}.")
-    basis = NOTHING if answer.here is None else STORED if reads else ANEW
     sides = {"printed": answer.printed or "", "here": answer.here or ""}
-    return sides | {"evidence": answer.evidence, "experiment": experiment, "state": state, "basis": basis}
-
-
-def answered(judged: pd.DataFrame, side: str) -> pd.Series:
-    """The answers of one side as they are counted: on changed results as changed only, and none where none is."""
-    answers = judged[side]
-    if side == "here":
-        answers = answers.mask(~judged["state"].isin(["", *COUNTED]) & (answers != ""), CHANGED)
-    return answers[answers != ""]
-
-
-def unmoved(judged: pd.DataFrame) -> pd.DataFrame:
-    """Claims whose answer our stored results cannot move, with what the answer rests on, or why it cannot be moved."""
-    some = judged[(judged["basis"].isin([ANEW, NOTHING])) | judged["id"].isin(UNMOVED)]
-    why = [UNMOVED.get(claim, basis) for claim, basis in zip(some["id"], some["basis"], strict=True)]
-    return some[["id", "paper", "claim"]].assign(why=why).reset_index(drop=True)
+    return sides | {"evidence": answer.evidence, "experiment": experiment}
 
 
 def _table() -> pd.DataFrame:

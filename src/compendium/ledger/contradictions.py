@@ -26,7 +26,6 @@ from ..papers.rathore2025.claims import Source, implied_totals, ours
 from ..papers.rathore2025.readings import SUMMED, our_times, printed_times
 from ..papers.vu2022.readings import agreement
 from ..papers.zhou2024 import arithmetic
-from ..states import COUNTED, watched
 from ..store import MissingNumbersError, full
 from .claim_rules import HOLDS, IN_PART, NOT_SO, Answer
 from .claim_rules import OPEN as UNJUDGED
@@ -82,10 +81,7 @@ def described() -> pd.DataFrame:
 
 
 def resolved(ids: Sequence[str] | None = None, *, paper: str | None = None) -> pd.DataFrame:
-    """The descriptions with ``outcome`` and ``evidence``, computed now; all, those of ``ids``, or those of a paper.
-
-    ``changed`` names the experiments behind an outcome whose stored results changed or are damaged.
-    """
+    """The descriptions with ``outcome`` and ``evidence``, computed now; all, those of ``ids``, or those of a paper."""
     frame = described()
     if paper is not None:
         frame = frame[frame["paper"] == paper]
@@ -95,14 +91,16 @@ def resolved(ids: Sequence[str] | None = None, *, paper: str | None = None) -> p
         frame = frame[frame["id"].isin(ids)]
     if (known := records.computed_table("contradictions")) is not None:
         return known[known["id"].isin(frame["id"])].reset_index(drop=True)
-    found, known = [], {}
+    found = []
     for name in frame["id"]:
-        answer, state, behind = watched(CHECKS[name], known)
-        outcome, evidence = answer or (PENDING, "Results that it needs are not stored in this checkout.")
+        try:
+            outcome, evidence = CHECKS[name]()
+        except MissingNumbersError:
+            outcome, evidence = PENDING, "Results that it needs are not stored in this checkout."
         if outcome not in MARKS or not evidence.strip():
             raise ResultError(f"The check of {name} gave {outcome!r}; possible are {', '.join(MARKS)}, with evidence.")
-        found.append((outcome, evidence, ", ".join(behind if state not in COUNTED else ())))
-    columns = pd.DataFrame(found, columns=["outcome", "evidence", "changed"], index=frame.index)
+        found.append((outcome, evidence))
+    columns = pd.DataFrame(found, columns=["outcome", "evidence"], index=frame.index)
     return pd.concat([frame, columns], axis=1).reset_index(drop=True)
 
 
@@ -129,8 +127,7 @@ def _badge(outcome: str) -> str:
 
 def _row(row: dict[str, str]) -> str:
     text = {name: html.escape(value) for name, value in row.items()}
-    old = f"<br>{Kind.CHANGED.badge()}" if row["changed"] else ""
-    cells = [_badge(row["outcome"]) + old, text["id"], text["paper"]]
+    cells = [_badge(row["outcome"]), text["id"], text["paper"]]
     cells += [f"{text['where']}. <b>{text['says']}</b> {text['against']}"]
     cells += [text[name] for name in ("evidence", "kind", "known_by")]
     return f'<tr id="{text["id"]}">' + "".join(f"<td>{cell}</td>" for cell in cells) + "</tr>\n"

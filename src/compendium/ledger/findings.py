@@ -15,13 +15,12 @@ from evenspan.core.errors import ResultError
 
 from .. import records
 from ..book import tables
-from ..states import COUNTED, watched
+from ..store import MissingNumbersError
 from . import findings_data as data
 from . import findings_programs as programs
 from . import findings_theorems as theorems
 from .findings_evidence import Check, Evidence
 from .page import choices
-from .verdicts import Kind
 
 _NUMBER = re.compile(r"[+-]?(\d[\d.,]*|nan)( ?%)?")
 
@@ -135,53 +134,50 @@ def finding(key: str) -> Finding:
     raise ResultError(f"There is no finding {key!r}; there are {', '.join(one.key for one in FINDINGS)}.")
 
 
-#: The evidence, None as long as it waits for stored results; the worst state of what it read; whose results are in it.
-Found = tuple[Evidence | None, str, tuple[str, ...]]
+def all_evidence() -> dict[str, Evidence | None]:
+    """The evidence of every finding, by its key; None as long as it waits for stored results."""
+    return {one.key: _computed(one.check) for one in FINDINGS}
 
 
-def all_evidence() -> dict[str, Found]:
-    """The evidence of every finding, by its key."""
-    known: dict[str, dict] = {}
-    return {one.key: watched(one.check, known) for one in FINDINGS}
+def _computed(check: Check) -> Evidence | None:
+    try:
+        return check()
+    except MissingNumbersError:
+        return None
 
 
-def evidence(key: str) -> Found:
-    """The evidence of one finding; refuses if the numbers no longer bear the statement out."""
+def evidence(key: str) -> Evidence | None:
+    """The evidence of one finding, if there is any yet; refuses if the numbers do not bear the statement out."""
     one = finding(key)
     everything = records.computed_once("findings")
-    found = _read(*everything[key]) if everything else watched(one.check, {})
-    if found[0] is not None and not found[0].supported:
+    found = _read(everything[key]) if everything else _computed(one.check)
+    if found is not None and not found.supported:
         raise ResultError(
-            f"The numbers no longer bear out the finding {key!r} ({one.title}): {found[0].sentence} Correct the "
+            f"The numbers no longer bear out the finding {key!r} ({one.title}): {found.sentence} Correct the "
             f"section in book/{one.page}.md, or find what changed."
         )
     return found
 
 
-def _read(found: dict | None, state: str, behind: list[str]) -> Found:
+def _read(found: dict | None) -> Evidence | None:
     """The evidence as it was computed once for all pages."""
-    if found is not None:
-        if found["table"] is not None:
-            found["table"] = pd.DataFrame(found["table"]["rows"], columns=found["table"]["columns"])
-        found = Evidence(**found)
-    return found, state, tuple(behind)
+    if found is None:
+        return None
+    table = found["table"] and pd.DataFrame(found["table"]["rows"], columns=found["table"]["columns"])
+    return Evidence(**found | {"table": table})
 
 
 def show(key: str) -> HTML:
     """What a section shows: kind of evidence and whom it concerns, the table, and the numbers in words."""
     one = finding(key)
-    found, state, behind = evidence(key)
+    found = evidence(key)
     kinds = "; ".join(f"<b>{html.escape(kind)}</b> ({html.escape(KINDS[kind])})" for kind in one.kinds)
     about = f'<p class="finding-about">Evidence: {kinds}. Concerns {html.escape(one.affects)}.</p>'
     if found is None:
         return HTML(about + tables.sentence(MISSING).data)
     if found.table is not None:
         about += tables.table(_escaped(found.table), caption=found.caption, classes=_classes(found.table)).data
-    old = ""
-    if state not in COUNTED:
-        names = ", ".join(map(html.escape, behind))
-        old = f"<p>{Kind.CHANGED.badge()} Some stored results of {names} changed or are damaged.</p>"
-    return HTML(about + tables.sentence(found.sentence).data + old)
+    return HTML(about + tables.sentence(found.sentence).data)
 
 
 def overview() -> HTML:
@@ -206,7 +202,7 @@ def told(*keys: str, up: str = "../../") -> HTML:
     """
     lines = []
     for key in keys:
-        one, (found, *_) = finding(key), evidence(key)
+        one, found = finding(key), evidence(key)
         said = MISSING if found is None else found.sentence
         link = f'<a href="{up}{one.page}.html#finding-{key}">{html.escape(one.title)}.</a>'
         lines.append(f"<li>{link} {html.escape(said)}</li>")

@@ -119,8 +119,7 @@ def percent(share: str) -> str:
 def _said(row: dict[str, str]) -> str:
     where = [text for text in (row["dataset"], row["method"], row["metric"]) if text]
     where += [f"k = {row['k']}"] if row["k"] else []
-    parts = [row["verdict"]]
-    parts += [f"published {row['published']}"] if row["published"] else []
+    parts = [row["verdict"], f"published {row['published']}"]
     parts += [f"ours {shown(row['ours'], int(row['printed_digits']))}"] if row["ours"] else []
     parts += [f"off by {signed(share)}"] if (share := deviation(row)) is not None else []
     return f"{', '.join(where)}: {'; '.join([*parts, *_worth(row)])}"

@@ -17,7 +17,7 @@ from IPython.display import HTML
 from . import heat as ledger_heat
 from . import links as ledger_links
 from . import state as ledger_state
-from .claims import ANSWERS, CHANGED, SIDES, badge, claims
+from .claims import ANSWERS, SIDES, badge, claims
 from .heat import anchor, percent, shown
 from .verdicts import EVIDENCE, Kind, explanation, rules
 
@@ -31,7 +31,7 @@ NUMBERS, CLAIMS = "all-numbers", "claims-of-the-papers"
 _HEAD = {
     "Verdict": "verdict", "Evidence": "evidence", "Paper": "paper", "Table": "table", "Data set": "dataset",
     "Method": "method", "Metric": "metric", "k": "k", "Published": "", "Ours": "",
-    "Off by, digits": "", "Off by, deviations": "", "Control": "", "Control, data": "", "State": "state", "Why": "",
+    "Off by, digits": "", "Off by, deviations": "", "Control": "", "Control, data": "", "Why": "",
     "Trail": "",
 }  # fmt: skip
 _CLAIMS_HEAD = {
@@ -45,7 +45,6 @@ _SIZES = {"Off by, digits", "Off by, deviations"}
 def page(frame: pd.DataFrame, numbers: pd.DataFrame, judged: pd.DataFrame | None = None) -> str:
     """Markdown of the page: the rows of the ledger, their counts, and the claims, computed now unless given."""
     judged = claims() if judged is None else judged
-    words = list(frame["published"]).count("")
     pictures = "\n".join(f"### {paper}\n\n{raw(figures)}\n" for paper, figures in ledger_heat.sections(frame))
     return f"""---
 html_theme.sidebar_secondary.remove: true
@@ -83,30 +82,25 @@ To agree is to be exact or close; of a measured time, to have the same rank.
 
 {raw(_definitions({escape(kind.value): text for kind, text in EVIDENCE.items()}))}
 
-A number of ours is *current*; or *touched*, if code elsewhere was edited since it was computed; or *changed* or
-*damaged*, and then shown and counted nowhere.
-
 ## All numbers
 
-{len(frame) - words:,} numbers, and {words} cells of the tables in which no number stands; these are listed and not
-counted. A deviation is ours minus published: beside the verdict in per cent of the published number, and in units of
-the last printed digit and in standard deviations.
+{len(frame):,} numbers. A deviation is ours minus published: beside the verdict in per cent of the published number, and
+in units of the last printed digit and in standard deviations.
 
 {raw(_table(frame))}
 
 ## Cite a number
 
 The first link of a row is its address, which does not change: table and row. Cite the paper for its number, and the
-compendium for ours. `python -m compendium verify --cell TABLE/ROW` computes that number again from the raw data. The
-link *cite* of a row writes the row into this entry:
+compendium for ours. `python -m compendium verify EXPERIMENT` computes the numbers of its experiment again from the raw
+data. The link *cite* of a row writes the row into this entry:
 
 {raw(f'<pre class="{CITED}"></pre>')}
 
 ## Claims of the papers
 
 {len(judged)} claims. An answer is computed, never typed. *As printed* says whether the paper's own tables bear the
-claim out, *reproduced here* whether our computation or our runs do. An answer has changed
-if what it rests on has, and counts as nothing else.
+claim out, *reproduced here* whether our computation or our runs do.
 
 {raw(_filtered("Claims", "claims", "claim-find", _CLAIMS_HEAD, _claims(judged)))}
 """
@@ -157,7 +151,6 @@ def _counts(numbers: pd.DataFrame, judged: pd.DataFrame) -> str:
         body.append((paper, [*cells, ledger_heat.bar(row, row["numbers"])]))
     tables = [_plain("Numbers per paper, evidence and verdict", "ledger-counts ledger-evidence", head, body)]
     answers = {name: f'<span class="{kind.css}">{escape(name)}</span>' for name, kind in ANSWERS.items()}
-    answers |= {CHANGED: Kind.CHANGED.badge()}
     for side, choice in {"here": "answer", "printed": "printed"}.items():
         body = []
         for paper, row in ledger_state.claim_counts(judged, side).iterrows():
@@ -217,19 +210,18 @@ def _head(columns: Mapping[str, str]) -> str:
 def _row(row: dict[str, str]) -> str:
     digits = int(row["printed_digits"])
     unit = f" {row['unit']}" if row["unit"] and not row["metric"].startswith(row["unit"]) else ""
-    theirs = _pair(row["published"], row["published_std"]) if row["published"] else row["reason"].partition(": ")[2]
     about = row["table"] + (f", {row['split']}" if row["split"] else "")
     texts = [row["paper"], about, row["dataset"], row["method"], row["metric"] + unit, row["k"]]
-    numbers = [theirs, _pair(shown(row["ours"], digits), shown(row["ours_std"], digits))]
+    ours = _pair(shown(row["ours"], digits), shown(row["ours_std"], digits))
+    numbers = [_pair(row["published"], row["published_std"]), ours]
     off = [_signed(row["deviation_digits"], 1), _signed(row["deviation_sd"], 2)]
-    controls = [percent(row["control"]), percent(row["control_data"]), row["state"]]
+    controls = [percent(row["control"]), percent(row["control_data"])]
     cells = [
         Kind(row["verdict"]).badge() + ledger_heat.off(row),
         *(escape(text) for text in (row["evidence"], *texts, *numbers, *off, *controls, row["reason"])),
         f'{ledger_links.of_number(row)} <a href="#cite-a-number">cite</a>',
     ]
     marks = " data-differs" if row["verdict"] in DIFFERING else ""
-    marks += "" if row["ours"] else " data-words"
     name = escape(anchor(row["cell"]))
     opening = f'<tr id="{name}" data-cell="{escape(row["cell"])}"{marks}>'
     return opening + "".join(f"<td>{cell}</td>" for cell in cells) + "</tr>\n"
@@ -238,7 +230,7 @@ def _row(row: dict[str, str]) -> str:
 def _claims(frame: pd.DataFrame) -> Iterator[str]:
     for row in frame.to_dict("records"):
         texts = [escape(row[name]) for name in ("id", "paper", "claim", "evidence")]
-        cells = [badge(row["here"], row["state"]), badge(row["printed"]), *texts, ledger_links.of_claim(row)]
+        cells = [badge(row["here"]), badge(row["printed"]), *texts, ledger_links.of_claim(row)]
         yield f'<tr id="claim-{texts[0]}">' + "".join(f"<td>{cell}</td>" for cell in cells) + "</tr>\n"
 
 

@@ -4,7 +4,7 @@
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import pandas as pd
@@ -12,7 +12,7 @@ import pandas as pd
 from evenspan.core.errors import ResultError
 
 from .. import paths, records
-from .claims import ANSWERS, CHANGED, SIDES, answered, claims
+from .claims import ANSWERS, SIDES, claims
 from .verdicts import Evidence, Kind
 
 BEGIN, END = "<!-- counts -->", "<!-- /counts -->"
@@ -26,13 +26,13 @@ PLURAL = {
 
 
 def claim_counts(judged: pd.DataFrame, side: str) -> pd.DataFrame:
-    """Claims per paper (rows, the last is their total) and answer (columns), ``changed`` for those on changed results.
+    """Claims per paper (rows, the last is their total) and answer (columns).
 
     ``side``, "here" or "printed", says which answer is counted; claims without it are not.
     """
-    said = answered(judged, side)
-    table = pd.crosstab(judged.loc[said.index, "paper"], said)
-    table = table.reindex(index=sorted(judged["paper"].unique()), columns=[*ANSWERS, CHANGED], fill_value=0)
+    said = judged[judged[side] != ""]
+    table = pd.crosstab(said["paper"], said[side])
+    table = table.reindex(index=sorted(judged["paper"].unique()), columns=list(ANSWERS), fill_value=0)
     table.loc["total"] = table.sum(axis=0)
     return table.assign(claims=table.sum(axis=1)).rename_axis(index="paper", columns=None)
 
@@ -44,7 +44,7 @@ def one_line(counts: pd.DataFrame, judged: pd.DataFrame) -> str:
     line += f" {len(judged):,} claims"
     for side, name in SIDES.items():
         row = claim_counts(judged, side).loc["total"]
-        line += f"; {name} {row['claims']:,}: {', '.join(said(row, [*ANSWERS, CHANGED])) or 'none'}"
+        line += f"; {name} {row['claims']:,}: {', '.join(said(row, ANSWERS)) or 'none'}"
     return line + "."
 
 
@@ -95,7 +95,7 @@ def readme(text: str, counts: pd.DataFrame, judged: pd.DataFrame) -> str:
         )
     lines = [BEGIN, one_line(counts, judged), "", *_markdown(counted(counts))]
     for side, name in SIDES.items():
-        table = claim_counts(judged, side).reset_index()[["paper", "claims", *ANSWERS, CHANGED]]
+        table = claim_counts(judged, side).reset_index()[["paper", "claims", *ANSWERS]]
         lines += ["", *_markdown(table.rename(columns={"claims": f"claims, {name}"}))]
     block = "\n".join([*lines, END])
     return re.sub(f"{BEGIN}.*{END}", lambda _: block, text, flags=re.DOTALL)
@@ -119,7 +119,7 @@ def check_readme(counts: pd.DataFrame) -> None:
         )
 
 
-def said(row: pd.Series, names: list[str]) -> Iterator[str]:
+def said(row: pd.Series, names: Iterable[str]) -> Iterator[str]:
     """The numbers of a row that are not zero, each with its name as a sentence says it: ``2 hold in part``."""
     for name in names:
         if row[name]:

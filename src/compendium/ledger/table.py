@@ -11,7 +11,7 @@ import itertools
 import math
 import operator
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -23,10 +23,9 @@ from evenspan.core.errors import ResultError
 from .. import paths, records
 from ..catalogue import Experiment, catalogue
 from ..protocol import Study
-from ..states import COUNTED, CURRENT, DAMAGED, STATES, Stored, inspect
 from ..store import read_results
 from . import page as ledger_page
-from .verdicts import VERSION, Evidence, Kind, Peer, Rules, Verdict, judge, passes, printed_digits, rules
+from .verdicts import Evidence, Kind, Peer, Rules, Verdict, judge, passes, printed_digits, rules
 
 PUBLISHED = ("paper", "table", "dataset", "method", "metric", "k", "split", "value", "std", "bold", "unit", "note")
 #: Columns of ledger.csv.
@@ -37,8 +36,6 @@ COLUMNS = (
 )  # fmt: skip
 #: A protocol that gives a metric exactly from moments serves wherever the published protocol has no row of its own.
 MOMENTS = "moments"
-#: What a page adds and the committed ledger leaves out, because any edit of code changes it: the state of our number.
-STATE = "state"
 #: Files beside the published tables: what the papers claim, and where they contradict themselves.
 NOT_TABLES = frozenset({"claims", "contradictions"})
 #: Which number of a paper a cell holds; where other methods stand beside it; what is the same on other data.
@@ -48,7 +45,7 @@ _quantity = operator.attrgetter("paper", "method", "metric", "k", "split")
 
 
 def published() -> pd.DataFrame:
-    """Every cell of the published tables as text, in printed order; ``cell`` names it: ``file/row``."""
+    """Every number of the published tables as text, in printed order; ``cell`` names it: ``file/row``."""
     frames = []
     for path in sorted(paths.data("paper").glob("*.csv")):
         if path.stem in NOT_TABLES:
@@ -64,7 +61,7 @@ def published() -> pd.DataFrame:
         key = ["dataset", "method", "metric", "k", "split"]
         if (twice := frame.duplicated(key)).any():
             raise ResultError(f"{path} has two rows for {frame.loc[twice, key].iloc[0].to_dict()}.")
-        frames.append(frame)
+        frames.append(frame[frame["value"] != ""])  # where words are printed, the note has them
     if not frames:
         raise ResultError(f"No published table in {paths.data('paper')}. Restore the folder from the repository.")
     return pd.concat(frames, ignore_index=True)
@@ -72,7 +69,7 @@ def published() -> pd.DataFrame:
 
 @dataclass(frozen=True)
 class Ours:
-    """Our side of a cell: mean and population standard deviation over the splits, or why there is none; its state."""
+    """Our side of a cell: mean and population standard deviation over the splits, or why there is none."""
 
     mean: float | None
     std: float | None
@@ -81,13 +78,11 @@ class Ours:
     experiment: Experiment
     dataset: str
     tasks: tuple[str, ...]
-    state: str = "current"
-    changed: str = ""
 
     @property
     def counted(self) -> bool:
         """Whether it may be judged, and bear witness for or against other numbers."""
-        return self.mean is not None and self.state in COUNTED and self.dataset not in self.experiment.stand_ins
+        return self.mean is not None and self.dataset not in self.experiment.stand_ins
 
     @property
     def draws(self) -> tuple[int, int | None] | None:
@@ -106,13 +101,11 @@ def collect(cells: pd.DataFrame, run: Study | None = None) -> dict[Key, Ours]:
         if not set(entry.published) & set(cells["stem"]):
             continue
         printed = cells[cells["stem"].isin(entry.published)]
-        rows = read_results(entry.id, damaged=True)
-        states = {unit.name: unit for unit in inspect(entry.id)}
+        rows = read_results(entry.id)
         if run and run.entry.id == entry.id:
             own = set(zip(run.results["dataset"], run.results["k"].astype(str), strict=True))
             others = [key not in own for key in zip(rows["dataset"], rows["k"].astype(str), strict=True)]
             rows = pd.concat([rows[others], run.results], ignore_index=True)
-            states |= {name: Stored(name, CURRENT) for name in run.units}
         # Of all that an experiment measures, what the tables print is a small part.
         rows = rows[rows["method"].isin(printed["method"]) & rows["metric"].isin(printed["metric"])]
         columns = rows.reindex(columns=["split", "task", "value", "reason"])
@@ -124,7 +117,7 @@ def collect(cells: pd.DataFrame, run: Study | None = None) -> dict[Key, Ours]:
                     "experiment may judge a cell; correct experiments.yml."
                 )
             behind = {name: column[at] for name, column in columns.items()}
-            found[key] = _mean(entry, dataset, behind, key, states)
+            found[key] = _mean(entry, dataset, behind, key)
     return found
 
 
@@ -142,41 +135,35 @@ def _behind(entry: Experiment, rows: pd.DataFrame) -> dict[Key, tuple[str, np.nd
     return places
 
 
-def _mean(entry: Experiment, dataset: str, behind: dict, key: Key, states: Mapping[str, Stored]) -> Ours:
+def _mean(entry: Experiment, dataset: str, behind: dict, key: Key) -> Ours:
     """Mean and spread of the rows ``behind`` a cell, whose columns are given as arrays."""
     numbered = behind["split"] != "all"
     if numbered.any():
         behind = {name: column[numbered] for name, column in behind.items()}
     splits, values, reasons = behind["split"], behind["value"].tolist(), behind["reason"]
     tasks = tuple(sorted(set(behind["task"])))
-    found = {task: states[task] for task in tasks}
-    state = max((unit.state for unit in found.values()), key=STATES.index)
-    changed = "; ".join(f"{task}: {unit.reason}" for task, unit in found.items() if not unit.counts)
-    if state != DAMAGED and len(set(splits)) < len(splits):
+    if len(set(splits)) < len(splits):
         raise ResultError(
             f"{entry.id} has two numbers for one split of {', '.join(key)}, in the tasks {', '.join(tasks)}. Remove "
             "the results of tasks that the protocol no longer has."
         )
     if not all(map(math.isfinite, values)):
         reasons = sorted({str(why) for why, value in zip(reasons, values, strict=True) if not math.isfinite(value)})
-        return Ours(None, None, len(values), "; ".join(reasons), entry, dataset, tasks, state, changed)
+        return Ours(None, None, len(values), "; ".join(reasons), entry, dataset, tasks)
     # fsum rounds once: the mean does not depend on the order of the splits. Equal values have no spread, nor its noise.
     mean = math.fsum(values) / len(values) if min(values) < max(values) else values[0]
     std = math.sqrt(math.fsum((value - mean) ** 2 for value in values) / len(values)) if len(values) > 1 else None
-    return Ours(mean, std, len(values), "", entry, dataset, tasks, state, changed)
+    return Ours(mean, std, len(values), "", entry, dataset, tasks)
 
 
-def ledger(run: Study | None = None, *, version: int = VERSION) -> pd.DataFrame:
-    """One row for each published cell, as text, judged by one version of the rules: columns ``COLUMNS`` and ``state``.
+def ledger(run: Study | None = None) -> pd.DataFrame:
+    """One row for each published number, as text: the columns ``COLUMNS``.
 
     On the page of a study (``run``) of its tables alone, and with its rows in the place of those that are stored.
-
-    Cells in which the paper prints words (``n/a``, ``fail to converge``) are kept; they have an empty ``published`` and
-    the words in ``reason``, and are not counted.
     """
-    if not run and version == VERSION and (known := records.computed_table("ledger")) is not None:
+    if not run and (known := records.computed_table("ledger")) is not None:
         return known
-    cells, current = published(), rules(version)
+    cells, current = published(), rules()
     if run:
         cells = cells[cells["stem"].isin(run.entry.published)]
     full = collect(cells, run)
@@ -188,7 +175,7 @@ def ledger(run: Study | None = None, *, version: int = VERSION) -> pd.DataFrame:
             datasets[_quantity(cell)][cell.dataset] = ours
     rows = []
     for _, column in cells.groupby(["stem", "metric"], sort=False):
-        digits = printed_digits(column.loc[column["value"] != "", "value"])
+        digits = printed_digits(column["value"])
         for cell in column.itertuples():
             ours = full.get(_key(cell))
             others = [one for method, one in methods[_place(cell)].items() if method != cell.method]
@@ -198,7 +185,7 @@ def ledger(run: Study | None = None, *, version: int = VERSION) -> pd.DataFrame:
             row |= _verdict(cell, ours, digits, others, elsewhere, current)
             row |= _trail(ours, cell.k)
             rows.append({name: "" if value is None else str(value) for name, value in row.items()})
-    frame = pd.DataFrame(rows, columns=[*COLUMNS, STATE], dtype=object).fillna("")
+    frame = pd.DataFrame(rows, columns=list(COLUMNS), dtype=object).fillna("")
     return frame.sort_values("cell", ignore_index=True)
 
 
@@ -209,14 +196,14 @@ def judged_numbers(run: Study) -> pd.DataFrame:
     """
     names = [name for one in run.results["dataset"].unique() for name in run.entry.published_datasets.get(one, ())]
     if not names:
-        return pd.DataFrame(columns=[*COLUMNS, STATE])
+        return pd.DataFrame(columns=list(COLUMNS))
     rows = ledger(run)
     rows = rows[rows["dataset"].isin(names)]
     return rows[rows["ours"] != ""] if run.own else rows
 
 
 def tally(frame: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
-    """Rows of the ledger counted by verdict, with what wrong answers would have got; cells with words do not count.
+    """Rows of the ledger counted by verdict, with what wrong answers would have got.
 
     The values of the columns ``by`` become the rows, in the order in which they first appear.
 
@@ -228,17 +215,17 @@ def tally(frame: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
         well, or of the other data sets where a table has no methods; ``most fail``, of how many numbers less than half
         of them would; and ``wrong data``, the mean share of the other data sets.
     """
-    by, counted = list(by), frame[frame["published"] != ""]
-    timed = counted["evidence"] == Evidence.TIME.value
-    control = counted["control"].where(counted["method"] != "", counted["control_data"])
-    shares = counted[by].assign(
+    by = list(by)
+    timed = frame["evidence"] == Evidence.TIME.value
+    control = frame["control"].where(frame["method"] != "", frame["control_data"])
+    shares = frame[by].assign(
         numbers=1,
-        agree=[passes(Kind(verdict), time) for verdict, time in zip(counted["verdict"], timed, strict=True)],
+        agree=[passes(Kind(verdict), time) for verdict, time in zip(frame["verdict"], timed, strict=True)],
         control=pd.to_numeric(control),
-        data=pd.to_numeric(counted["control_data"]),
+        data=pd.to_numeric(frame["control_data"]),
     )
     shares["fail"] = shares["control"] < 1 / 2
-    kinds = pd.DataFrame({kind.value: counted["verdict"] == kind.value for kind in Kind})
+    kinds = pd.DataFrame({kind.value: frame["verdict"] == kind.value for kind in Kind})
     groups = pd.concat([shares, kinds], axis=1).groupby(by, sort=False)
     table = groups[[*kinds, "numbers"]].sum()
     table["agree"] = groups["agree"].mean()
@@ -304,18 +291,12 @@ def _verdict(
     row = {"ours": "", "ours_std": "", "splits": "", "evidence": Evidence.NONE.value}
     if ours:
         row |= {"ours": _number(ours.mean), "ours_std": _number(ours.std), "splits": ours.splits}
-        row |= {STATE: ours.state if ours.mean is not None else ""}
-    if not cell.value:
-        words = cell.note.rpartition("; ")[2]
-        return row | {"verdict": Kind.NA.value, "reason": f"the paper prints no number: {words}"}
     if ours and (missing := ours.experiment.stand_ins.get(ours.dataset)):
         return row | {"verdict": Kind.NA.value, "reason": missing}
     if ours is None or ours.mean is None:
         result = judge(cell.value, None, rules=current, digits=digits, reason=ours.reason if ours else "")
         return row | {"verdict": result.kind.value, "reason": result.reason}
-    if not ours.counted:
-        return row | {"verdict": Kind.CHANGED.value, "reason": ours.changed}
-    declared = _declared(cell, ours, current)
+    declared = _declared(cell, ours)
     timed = declared is Evidence.TIME
 
     def judged(one: Ours) -> Verdict:
@@ -328,7 +309,7 @@ def _verdict(
             our_std=one.std,
             draws=one.draws,
             timed=timed,
-            peers=[Peer(value, other.mean) for value, other in others if value],
+            peers=[Peer(value, other.mean) for value, other in others],
         )
 
     def control(wrong: list[Ours]) -> float | None:
@@ -352,13 +333,12 @@ def _verdict(
     }
 
 
-def _declared(cell, ours: Ours, current: Rules) -> Evidence | None:
-    """The kind of evidence that ``experiments.yml`` declares for a number; of a time none if seconds are compared."""
+def _declared(cell, ours: Ours) -> Evidence | None:
+    """The kind of evidence that ``experiments.yml`` declares for a number."""
     place = {"dataset": ours.dataset, "method": cell.method, "metric": cell.metric}
     for one in ours.experiment.evidence:
-        kind = Evidence(one.kind)
         if all(getattr(one, name) in (None, value) for name, value in place.items()):
-            return None if kind is Evidence.TIME and current.seconds else kind
+            return Evidence(one.kind)
     return None
 
 

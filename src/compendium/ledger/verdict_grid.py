@@ -14,7 +14,7 @@ from .table import judged_numbers
 def verdict_grid(study: Study, metric: str, *, caption: str) -> HTML:
     """One metric, as printed, of a study: k down, methods across, each cell ``printed | ours`` with its verdict."""
     rows = judged_numbers(study)
-    cells = rows[(rows["metric"] == metric) & (rows["published"] != "")]
+    cells = rows[rows["metric"] == metric]
     if cells.empty:
         return sentence("Nothing is printed for this setting.")
     shown = cells.assign(text=[_text(row) for _, row in cells.iterrows()], k=cells["k"].astype(int))

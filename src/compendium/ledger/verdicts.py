@@ -12,17 +12,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
 import yaml
-from pydantic import AfterValidator, Field, StrictBool, StrictFloat, StrictInt, ValidationError
+from pydantic import AfterValidator, Field, StrictFloat, StrictInt, ValidationError
 
 from evenspan.core.errors import ResultError
 
 from .. import paths, records
 from ..catalogue import Entry, Text, said
-
-VERSION = 2
 
 
 class Kind(enum.Enum):
@@ -32,7 +30,6 @@ class Kind(enum.Enum):
     CLOSE = "close"
     RANK = "same rank"
     DIFFERS = "differs"
-    CHANGED = "changed"
     NA = "not computable"
     PENDING = "not yet run"
 
@@ -73,8 +70,6 @@ class _Close(Entry):
     relative: _Size
     relative_without_spread: _Size
     standard_errors: _Size
-    standard_deviations: _Size
-    seconds: StrictBool
 
 
 class _SameRank(Entry):
@@ -93,13 +88,11 @@ _ClaimRules = Mapping[str, Annotated[Mapping[str, ClaimRule], Field(min_length=1
 
 
 class RuleFile(Entry):
-    """The file ``data/tolerances.yml``; ``recheck`` is read by :mod:`compendium.recheck`."""
+    """The file ``data/tolerances.yml``; ``recheck`` is read where results are computed again."""
 
-    version: Literal[VERSION]
     significant_digits: _Count
     exact: _Exact
     close: _Close
-    version_1: _Close
     same_rank: _SameRank
     recheck: dict
     claims: _ClaimRules
@@ -134,19 +127,17 @@ class Rules:
     relative: Decimal
     relative_without_spread: Decimal
     standard_errors: Decimal
-    standard_deviations: Decimal
-    seconds: bool
     other_methods: int
 
 
-def rules(version: int = VERSION) -> Rules:
-    """The rules of a version; those of version 1 are kept to be compared with."""
+def rules() -> Rules:
+    """The rules for numbers."""
     given = rule_file()
     return Rules(
         significant_digits=given.significant_digits,
         units_of_last_digit=given.exact.units_of_last_digit,
         other_methods=given.same_rank.other_methods,
-        **dict({VERSION: given.close, 1: given.version_1}[version]),
+        **dict(given.close),
     )
 
 
@@ -235,14 +226,11 @@ def judge(
     my_sd = None if our_std is None else _decimal(our_std, rules)
     sd = next((sd for sd in (their_sd, my_sd) if sd), None)
     deviations = {"deviation_digits": gap / unit, "deviation_sd": gap / sd if sd else None}
-    if rules.seconds or not timed:
+    if not timed:
         if abs(gap) <= rules.units_of_last_digit * unit:
             return Verdict(Kind.EXACT, **deviations)
         share = rules.relative if my_sd else rules.relative_without_spread
         allowed = {f"{_percent(share)} of the published number": share * abs(theirs)}
-        for spread, whose in ((their_sd, "published"), (my_sd, "our")):
-            if spread is not None:
-                allowed[f"{rules.standard_deviations:f} {whose} deviations"] = rules.standard_deviations * spread
         if my_sd and draws:
             words = f"{rules.standard_errors:f} standard errors of the difference of the means"
             allowed[words] = rules.standard_errors * _standard_error(their_sd, my_sd, *draws)
@@ -278,9 +266,7 @@ def explanation(rules: Rules) -> dict[Kind, str]:
         f"stands on the other side of this one, and at least {rules.other_methods} stands strictly on the same side. "
         "Numbers equal at the printed digits stand on no side. Of a measured time nothing else is asked.",
         Kind.DIFFERS: "A number of ours exists and none of the rules above holds.",
-        Kind.CHANGED: "A number of ours is stored, but what it rests on changed or is damaged. It is shown and counted "
-        "nowhere until it has been computed again.",
-        Kind.NA: "No number of ours can exist, or none was published; the reason stands beside it.",
+        Kind.NA: "No number of ours can exist; the reason stands beside it.",
         Kind.PENDING: "No number of ours exists yet.",
     }
 

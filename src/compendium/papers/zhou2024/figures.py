@@ -139,7 +139,7 @@ def verdicts(study: Study, *, caption: str) -> HTML:
     """The printed table of a study: methods downwards, metrics across, each cell printed | ours with its verdict."""
     rows = judged_numbers(study)
     named = study.entry.published_datasets.get(study.setting["dataset"], ())
-    rows = rows[rows["dataset"].isin(named) & (rows["published"] != "")]
+    rows = rows[rows["dataset"].isin(named)]
     if rows.empty:
         return sentence("Nothing is printed for this setting.")
     shown = rows.assign(text=[printed_and_ours(row) for row in rows.to_dict("records")])

@@ -98,14 +98,12 @@ def compare(
     With ``part`` the second may lack rows, or have them without a value: what was not computed is not compared.
     ``peers`` are the stored rows of all units, among which the other splits may be.
     """
-    apart = ("value", "reason", "task")
-    key = [column for column in stored.columns if column not in apart]
-    if part:  # what has nothing in a column lacks it
-        again = again[again["value"].notna()].reindex(columns=[*key, "value"])
+    key = [name for name in dict.fromkeys([*stored.columns, *again.columns]) if name not in ("value", "reason", "task")]
+    stored, again = (rows.reindex(columns=[*key, "value"]) for rows in (stored, again))
+    if part:
+        again = again[again["value"].notna()]
         if again.empty:
             return Comparison(name, 0, 0.0, 0.0, "", True)
-    elif {*key} != {*again.columns} - {*apart}:
-        return Comparison(name, len(stored), np.inf, np.inf, "the columns differ", False)
     both = _worded(stored, key).merge(
         _worded(again, key), on=key, how="outer", indicator=True, suffixes=("_old", "_new")
     )

@@ -4,9 +4,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from compendium import recheck
 from compendium.catalogue import catalogue
-from compendium.recheck import Rule, Tolerances, compare
+from compendium.compare import Rule, Tolerances, compare, tolerances
 from compendium.store import units_of
 
 ROW = {"dataset": "d", "method": "m", "k": 1, "split": 0, "protocol": "p", "metric": "x", "value": 1.0}
@@ -82,11 +81,11 @@ def test_a_part_computed_now_is_compared_with_what_was_read():
 def test_a_time_is_not_compared_anywhere_and_what_stands_beside_it_is():
     plain = Rule(rtol=1e-6, atol=1e-9)
     for experiment in catalogue():
-        allowed = recheck.tolerances(experiment)
+        allowed = tolerances(experiment)
         assert not allowed.of("fit seconds", "any").compared
         assert allowed.others == plain
-    assert recheck.tolerances("rathore2025-times").of("converged") == plain
-    assert recheck.tolerances("vu2022-tables").of("ARE", "RFPCA") == plain
+    assert tolerances("rathore2025-times").of("converged") == plain
+    assert tolerances("vu2022-tables").of("ARE", "RFPCA") == plain
 
 
 @pytest.mark.parametrize(
@@ -101,7 +100,7 @@ def test_a_time_is_not_compared_anywhere_and_what_stands_beside_it_is():
 )
 def test_the_result_of_another_method_seldom_passes(experiment, ruled, share):
     """All that both have of a data set and k; other solvers of the same problem (``FairPCA ...``) are not counted."""
-    allowed = recheck.tolerances(experiment)
+    allowed = tolerances(experiment)
     rows = pd.concat([unit.frame for unit in units_of(experiment).values()], ignore_index=True)
     rows = rows[rows["value"].notna() & rows["metric"].map(lambda name: allowed.of(name).compared)]
     apart = ("value", "reason", "task", "method")
