@@ -43,5 +43,4 @@ def build(*parts: str) -> Path:
 
 def given(path: str) -> Path:
     """A file that a reader names: from the folder in which this runs, or from the one where the command was typed."""
-    typed = Path(os.environ.get("PWD", "."), path)
-    return typed if typed.exists() and not Path(path).exists() else Path(path)
+    return Path(path) if Path(path).exists() else Path(os.environ.get("PWD", "."), path)
