@@ -94,7 +94,7 @@ def run(
             study, unit, seed = asked(entry, setting)
             known += study.units
             computed += len(study.compute(unit, None if task is None else [task], seed=seed, jobs=jobs))
-        if edits.new_cells(entry) and all(unit.record["commit"] == commit()[0] for unit in units_of(entry.id).values()):
+        if edits.new_cells(entry) and {unit.record["commit"] for unit in units_of(entry.id).values()} == {commit()[0]}:
             edits.adopt(entry)
         for setting in settings if task is None and not edits.new_cells(entry) else ():
             _run_notebook(entry, setting | {"profile": "full"})

@@ -74,16 +74,8 @@ def claimed(partial: Path) -> Iterator[BinaryIO]:
 
 
 @contextlib.contextmanager
-def locked(what: str) -> Iterator[None]:
-    """Inside, only this process of the checkout does what is named; the lock ends with it, however it ends."""
-    with _lock(what) as stream:
-        fcntl.flock(stream, fcntl.LOCK_EX)
-        yield
-
-
-@contextlib.contextmanager
 def alone(what: str) -> Iterator[None]:
-    """The same for what takes long: another process says which one is at it, and waits."""
+    """Inside, only this process of the checkout does what is named; another one says which is at it, and waits."""
     with _lock(what) as stream:
         try:
             fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)

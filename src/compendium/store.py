@@ -197,7 +197,8 @@ def file_of(experiment_id: str, name: str) -> str:
 def home(entry: Experiment, task: Mapping[str, object]) -> Path:
     """The record that holds a unit: that of the execution to which it belongs, or of its data set."""
     folder = folder_of(entry.id)
-    shared = {name: value for name, value in task.items() if name in entry.parameters}
+    # The method of a unit is one of the notebook's; the parameter of that name is a reader's own.
+    shared = {name: value for name, value in task.items() if name in entry.parameters and name != "method"}
     fitting = [one for one in entry.executions if shared.items() <= entry.execution(one).items()]
     if entry.files and entry.files not in task:
         raise RegistryError(

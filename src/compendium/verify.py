@@ -91,7 +91,7 @@ def verify(tasks: Collection[Task], *, jobs: int | None = None) -> list[Verified
 
 def adopted(ids: Collection[str], found: Collection[Verified]) -> list[str]:
     """Those of some experiments whose units all agreed; their stored rows now belong to the cells that are here."""
-    agreed = [name for name in ids if all(one.ok for one in found if one.experiment == name)]
+    agreed = [name for name in ids if {one.ok for one in found if one.experiment == name} == {True}]
     for name in agreed:
         edits.adopt(experiment(name))
     return agreed

@@ -10,6 +10,8 @@ from typer.testing import CliRunner
 import compendium.data
 import evenspan
 from compendium import cli as commands
+from compendium import edits
+from compendium.catalogue import experiment
 from compendium.cli import app
 from evenspan.core.errors import FetchError
 
@@ -121,6 +123,29 @@ def test_the_full_profile_runs_what_is_asked_and_keeps_what_is_stored(toy_checko
     assert "toy-table: 1 computed, 0 stored already\n" in one.stdout
     whole = {"dataset": "toy", "k": 2, "scale": 1.5, "quick": True, "profile": "full"}
     assert notebooks == [whole], "a single unit is computed without the notebook"
+
+
+def test_other_cells_of_a_committed_notebook_have_every_unit_computed_anew(git, finished, toy_checkout, monkeypatch):
+    def commit():
+        for words in (["init", "-q"], ["add", "."], ["commit", "-qm", "cells"]):
+            named = ["git", "-c", "user.name=t", "-c", "user.email=t@t", *words]
+            subprocess.run(named, cwd=toy_checkout, check=True)
+
+    def full(execution):
+        return cli("run", "toy-table", "--profile", "full", "--execution", execution).stdout
+
+    entry, notebooks = experiment("toy-table"), []
+    monkeypatch.setattr(commands, "_run_notebook", lambda entry, arguments: notebooks.append(arguments["k"]))
+    path, before = toy_checkout / entry.notebook, edits.committed_cells(entry)
+    (toy_checkout / ".gitignore").write_text("_build\n")
+    path.write_text(path.read_text().replace("print(dataset, k, scale", "print(k, dataset, scale"))
+    commit()
+    assert "toy-table: 3 computed, 0 stored already" in full("toy-k2")
+    assert (edits.committed_cells(entry), notebooks) == (before, []), "units of other cells are left"
+    assert "toy-table: 0 computed, 3 stored already" in full("toy-k2"), "those of this commit stay"
+    assert "toy-table: 3 computed, 0 stored already" in full("toy-k10")
+    assert edits.committed_cells(entry) != before
+    assert notebooks == [10]
 
 
 def test_a_failing_unit_is_told(toy_checkout, monkeypatch):

@@ -138,7 +138,7 @@ def test_a_table_of_ones_own_is_judged_as_a_registered_one(on_points, cells_of, 
     names, run = {"PCA", "Fair PCA-S (0.5)", "LEACE", "INLP", "Fair Kernel PCA"}, Study.run
 
     def some(self, unit, over, **given):
-        return run(self, unit, [task for task in over if task["name"] in names], **given)
+        return run(self, unit, [task for task in over if task["method"] in names], **given)
 
     monkeypatch.setattr(Study, "run", some)
     setting = {"groups": "sex", "target": "worse", "k": 2, "splits": 1}

@@ -72,6 +72,15 @@ def test_a_result_that_nobody_can_compute_again_is_found(finished, shift, toy_ch
     assert (contents(finished), edits.committed_cells(experiment(NAME))) == (before, cells)
 
 
+def test_where_nothing_was_computed_again_the_cells_stay(finished, toy_checkout):
+    (toy_checkout / "data" / "versions.yml").write_text("protocols: {toy-table: 2}\n")
+    entry = experiment(NAME)
+    path, cells = toy_checkout / entry.notebook, edits.committed_cells(entry)
+    path.write_text(path.read_text().replace("print(dataset, k, scale", "print(k, dataset, scale"))
+    assert "0 of 0 units agree" in run(NAME).output
+    assert edits.committed_cells(entry) == cells
+
+
 def test_units_without_their_data_are_told_and_are_no_disagreement(finished, monkeypatch):
     monkeypatch.setenv("FAKE_REFUSE", "1")
     shown = run(NAME)

@@ -91,7 +91,7 @@ def test_numbers_as_printed_and_no_number_is_a_dash():
 
 def test_links_lead_to_stored_files():
     shown = study("german", 2)
-    shown.units = {"german-k2-pca": {"dataset": "german", "k": 2, "name": "PCA"}}
+    shown.units = {"german-k2-pca": {"dataset": "german", "k": 2, "method": "PCA"}}
     shown.results = published(read_results("kleindessner2023-table", dataset="german", k=2, method="PCA"))
     markup = tables.trail(shown).data
     found = re.findall(r'href="\.\./\.\./_static/results/full/(.*?)"', markup)
