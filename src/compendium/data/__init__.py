@@ -19,7 +19,7 @@ from .synthetic import (
     stretched_group,
     two_latent_groups,
 )
-from .tables import Dataset, load, loadable, own_table, table
+from .tables import Dataset, load, loadable, of_two_groups, own_table, table
 
 __all__ = [
     "ClusterData",
@@ -53,6 +53,7 @@ __all__ = [
     "make_moments",
     "moments_of",
     "names",
+    "of_two_groups",
     "own_split",
     "own_table",
     "paired_splits",

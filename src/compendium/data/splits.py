@@ -8,7 +8,7 @@ import numpy as np
 from evenspan.core.errors import ConfigurationError, GroupError, RegistryError
 
 from .registry import Entry, entry
-from .tables import PUBLISHED, Dataset, from_files, load, own_table, table, with_loader
+from .tables import PUBLISHED, Dataset, from_files, load, of_two_groups, own_table, table, with_loader
 
 # -- fixed splits -----------------------------------------------------------------------------------------------------
 
@@ -46,10 +46,7 @@ def load_split(name: str, i: int) -> tuple[Dataset, Dataset]:
 
 def own_split(path: str, i: int, groups: str, target: str | None = None) -> tuple[Dataset, Dataset]:
     """Train and test part of the i-th seeded 70 / 30 split of a table of one's own with two groups (``own_table``)."""
-    whole = own_table(path, groups, target)
-    if (found := len(np.unique(whole.groups))) != 2:
-        raise ConfigurationError(f"{path}: the column {groups} has {found} groups; needed are two.")
-    return _drawn(whole, i)
+    return _drawn(of_two_groups(own_table(path, groups, target)), i)
 
 
 def _drawn(whole: Dataset, i: int) -> tuple[Dataset, Dataset]:

@@ -134,6 +134,13 @@ def own_table(path: str, groups: str, target: str | None = None) -> Dataset:
     return Dataset(Path(path).stem, X.to_numpy(float), y, labels, tuple(X.columns))
 
 
+def of_two_groups(found: Dataset) -> Dataset:
+    """The data set, if it has two groups."""
+    if (number := len(np.unique(found.groups))) != 2:
+        raise ConfigurationError(f"{found.name} has {number} groups; needed are two. Take another data set or column.")
+    return found
+
+
 def read_own(path: str, **named: str) -> pd.DataFrame:
     """A CSV file of one's own; the columns which parameters of a notebook name are there, with a value in every row."""
     try:

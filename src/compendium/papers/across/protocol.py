@@ -40,7 +40,7 @@ from evenspan.reconstruction.group_errors import group_matrices
 from evenspan.representation import IncompleteErasureWarning, UnmetToleranceWarning
 
 from ... import own
-from ...data import Dataset, group_moments, load
+from ...data import Dataset, group_moments, load, of_two_groups
 from ...data.moments import moments_of
 
 SEED = 2027
@@ -148,9 +148,7 @@ def prepared(dataset: str, groups: str = "", target: str = "") -> Dataset:
     """
     data = load(dataset, groups, target)
     if dataset.endswith(".csv"):
-        if (found := len(np.unique(data.groups))) != 2:
-            raise ConfigurationError(f"{dataset}: the column {groups} has {found} groups; needed are two.")
-        return replace(data, y=data.y if target else np.zeros(data.n, dtype=int))
+        return replace(of_two_groups(data), y=data.y if target else np.zeros(data.n, dtype=int))
     names = visible(dataset, data.feature_names)
     columns = [data.feature_names.index(name) for name in names]
     y = (data.y == data.y.max(axis=0)).astype(int) if table(dataset).label else np.zeros(data.n, dtype=int)

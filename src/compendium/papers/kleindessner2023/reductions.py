@@ -73,10 +73,7 @@ def load(dataset: str, groups: str, target: str) -> Dataset:
     """A data set, or a CSV file with the column of its two ``groups`` and that of the ``target`` to predict."""
     if not dataset.endswith(".csv"):
         return data.load(dataset, groups, target)
-    found = data.own_table(dataset, groups, target)
-    if (number := len(np.unique(found.groups))) != 2:
-        raise ConfigurationError(f"{dataset}: the column {groups} has {number} groups; needed are two.")
-    return found
+    return data.of_two_groups(data.own_table(dataset, groups, target))
 
 
 def drawn(data: Dataset, run: int, train: int, start: int, test: int) -> tuple[Dataset, Dataset]:

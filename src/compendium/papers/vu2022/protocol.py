@@ -15,7 +15,7 @@ from evenspan.core.errors import ConfigurationError
 from evenspan.core.linalg import top_eigenspace
 from evenspan.core.moments import GroupMoments
 
-from ...data import Dataset, load
+from ...data import Dataset, load, of_two_groups
 from ...data.splits import fold_rows, half_rows
 from .linear_separation import linear_separation, principal_axes
 
@@ -245,10 +245,7 @@ def separation(answer: Answer, k: int, train: GroupMoments, test: Dataset, seed:
 
 def points(dataset: str, groups: str = "") -> Dataset:
     """The points of a data set of two groups, or of a CSV file of one's own with the column ``groups``."""
-    found = load(dataset, groups)
-    if len(labels := np.unique(found.groups)) != 2:
-        raise ConfigurationError(f"{dataset} has the groups {', '.join(map(str, labels))}; these methods need two.")
-    return found
+    return of_two_groups(load(dataset, groups))
 
 
 def part_of(data: Dataset, seed: int, part: str, *, halves: bool = False) -> Dataset:
