@@ -1,5 +1,6 @@
 """Group moments on a cluster: those of the whole table, to the last bit whatever the workers do, or a clear refusal."""
 
+import logging
 import os
 import signal
 import sys
@@ -239,6 +240,16 @@ def test_by_address_by_default_client_and_by_itself(client, monkeypatch):
     assert_identical(GroupMoments.from_dask(X, groups), expected)
     with pytest.raises(ValueError, match="No client"):
         distributed.default_client()
+
+
+def log_an_error() -> None:
+    logging.getLogger("distributed.worker").error("Failed to communicate with scheduler during heartbeat.")
+
+
+def test_what_workers_log_when_a_cluster_is_closed_is_not_written(capfd):
+    with dask_cluster.local_cluster(1) as client:
+        client.run(log_an_error)
+    assert capfd.readouterr().err == ""
 
 
 def test_clusters_that_do_not_answer_are_told(client):

@@ -269,7 +269,7 @@ def test_a_table_of_ones_own_is_split_and_z_scored(tmp_path):
     np.testing.assert_allclose(split.train.mean, 0.0, atol=1e-12)
     np.testing.assert_allclose(np.diag(split.train.scatter), 70.0)
     assert not np.allclose(split.test.mean, other.test.mean)
-    for groups, error in (("age", "has the columns a, b, c, sex"), ("a", "the column a has 100 groups")):
+    for groups, error in (("age", "has the columns a, b, c, sex"), ("a", "has 100 groups; needed are two")):
         with pytest.raises(ConfigurationError, match=error):
             table.load(path, 0, groups)
 

@@ -1,6 +1,7 @@
 """Clusters of workers: which one computes, and what is said when it cannot."""
 
 import importlib
+import logging
 import os
 import time
 from concurrent.futures import CancelledError
@@ -69,12 +70,16 @@ def connected(client=None):
 @contextmanager
 def local_cluster(n_workers: int | None = None):
     """A client of a new cluster on this machine: processes with one thread each, one for each core unless told."""
-    distributed = require("distributed")
+    distributed, config = require("distributed"), require("dask.config")
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     # Port 0 is any free one: that of the dashboard may be taken by another cluster.
     options = {"n_workers": n_workers or cores, "threads_per_worker": 1, "dashboard_address": ":0"}
+    # An error of the work reaches the caller. What workers log besides is that the scheduler ended before their last
+    # heartbeat, which happens by chance whenever a cluster is closed.
+    quiet = {"distributed.nanny.pre-spawn-environ.DASK_LOGGING__DISTRIBUTED": "critical"}
     with (
-        distributed.LocalCluster(processes=True, **options) as cluster,
+        config.set(quiet),
+        distributed.LocalCluster(processes=True, silence_logs=logging.CRITICAL, **options) as cluster,
         distributed.Client(cluster, set_as_default=False) as client,
     ):
         yield client
