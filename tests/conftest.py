@@ -66,7 +66,7 @@ def judged(k, method):
 """
 
 CLAIMS = """
-from compendium.ledger.claim_rules import Answer
+from compendium.claim_rules import Answer
 from compendium.store import MissingNumbersError
 
 def one_holds():

@@ -7,10 +7,9 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from compendium import paths
+from compendium import claim_rules, findings, paths
 from compendium.catalogue import catalogue
-from compendium.ledger import claim_rules, findings
-from compendium.ledger.claim_rules import rule, rules
+from compendium.claim_rules import rule, rules
 from evenspan.core.errors import ResultError
 
 PACKAGE = Path(claim_rules.__file__).parents[1]

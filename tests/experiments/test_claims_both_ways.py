@@ -12,8 +12,8 @@ import pandas as pd
 import pytest
 
 from compendium import paths, store
+from compendium.claim_rules import HOLDS, IN_PART, NOT_SO
 from compendium.ledger import claims
-from compendium.ledger.claim_rules import HOLDS, IN_PART, NOT_SO
 from compendium.papers.kleindessner2023 import claims as adult
 from compendium.papers.rathore2025 import claims as rathore2025_claims
 from compendium.papers.vu2022 import claims as vu2022_claims

@@ -4,9 +4,9 @@ import pandas as pd
 import pytest
 
 from compendium import paths
+from compendium.claim_rules import HOLDS, IN_PART, NOT_SO, Answer
 from compendium.ledger import contradictions
-from compendium.ledger.claim_rules import HOLDS, IN_PART, NOT_SO, Answer
-from compendium.ledger.contradictions import BOTH, CHECKS, FIRST, MARKS, OPEN, PART, SECOND, ByClaim, by_count
+from compendium.ledger.contradictions import BOTH, CHECKS, FIRST, MARKS, NOT_JUDGED, PART, SECOND, ByClaim, by_count
 from compendium.papers.zhou2024.arithmetic import printed
 from compendium.store import MissingNumbersError
 from evenspan.core.errors import ResultError
@@ -58,11 +58,11 @@ def test_answers_of_claims_become_outcomes(monkeypatch):
     given = {}
     monkeypatch.setattr(contradictions, "answer_of", lambda claim: given[claim])
     check = ByClaim("C1", in_part=BOTH)
-    for answer, outcome in ((HOLDS, FIRST), (IN_PART, BOTH), (NOT_SO, SECOND), ("not computable", OPEN)):
+    for answer, outcome in ((HOLDS, FIRST), (IN_PART, BOTH), (NOT_SO, SECOND), ("not computable", NOT_JUDGED)):
         given["C1"] = Answer(answer, "computed", NOT_SO)
         assert check() == (outcome, f"computed (Claim C1: {answer}.)")
     assert ByClaim("C1", side="printed")()[0] == SECOND
-    given["C1"] = Answer("not yet judged", "printed only", HOLDS)
+    given["C1"] = Answer("not judged", "printed only", HOLDS)
     with pytest.raises(MissingNumbersError):
         check()
     assert ByClaim("C1", side="printed")()[0] == FIRST
@@ -86,7 +86,9 @@ def test_a_contradiction_never_says_otherwise_than_its_claims(name):
     assert (check.side == "printed") == (known_by[name] == "recount")
     against = name == "X11"  # its statement is the other number, of which the claim is the objection
     for answer, refuted in ((HOLDS, against), (NOT_SO, not against)):
-        assert check.of([answer] * len(check.claims)) in ({SECOND, OPEN} if refuted else {FIRST, BOTH, OPEN})
+        assert check.of([answer] * len(check.claims)) in (
+            {SECOND, NOT_JUDGED} if refuted else {FIRST, BOTH, NOT_JUDGED}
+        )
     assert check.of([HOLDS, NOT_SO]) == check.of([NOT_SO])
 
 
@@ -109,4 +111,4 @@ def test_single_runs_would_be_recognised(monkeypatch):
 def test_rounding_allows_only_a_small_entropy(monkeypatch):
     assert contradictions.balance_of_many_groups()[0] == BOTH
     monkeypatch.setattr(contradictions.arithmetic, "HALF_DIGIT", 1e-6)
-    assert contradictions.balance_of_many_groups()[0] == OPEN
+    assert contradictions.balance_of_many_groups()[0] == NOT_JUDGED

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from compendium.ledger.claim_rules import OPEN
+from compendium.claim_rules import NOT_JUDGED
 from compendium.ledger.claims import registered
 from compendium.papers.kleindessner2023 import claims, readings, theorems
 from compendium.papers.kleindessner2023.protocol import CLASSIFIERS, METHODS, PRINTED
@@ -236,7 +236,7 @@ def test_every_claim_is_registered_and_open_without_results(reads):
     for claim in set(QUESTIONS) - set(theorems.claims):
         with suppress(MissingNumbersError):
             answer = QUESTIONS[claim]()
-            assert (answer.here, answer.printed) == (OPEN, "holds")
+            assert (answer.here, answer.printed) == (NOT_JUDGED, "holds")
 
 
 def gaps(half, most, protocol="held-out"):
@@ -269,7 +269,7 @@ def test_k10_compares_dimension_and_share(ask, monkeypatch):
     assert "97 features" in evidence
     assert "0.2489" in evidence
     assert ask("K10", {key: 75.13}).here == "does not hold"
-    assert ask("K10", {("LEACE", "released", "%Majority"): 75.11}).here == OPEN
+    assert ask("K10", {("LEACE", "released", "%Majority"): 75.11}).here == NOT_JUDGED
     right = claims.split_moments("adult", 0, "train")
     monkeypatch.setattr(claims, "split_moments", lambda *which: right.project(np.eye(97)[:, :96]))
     assert ask("K10", {key: 75.11}).here == "does not hold"
@@ -328,13 +328,13 @@ def test_k14_asks_for_the_smallest_disparity(ask, means, expected, rival):
 @pytest.mark.parametrize("claim", ["K11", "K14"])
 def test_rankings_wait_for_every_method(ask, claim):
     everything = columns({}, BASE | {"Delta_DP (Kernel SVM)": 0.1})
-    assert ask(claim, everything).here != OPEN
+    assert ask(claim, everything).here != NOT_JUDGED
     for name in ("RLACE", "Fair Kernel PCA", "Fair PCA"):
         some = {key: value for key, value in everything.items() if key[:2] != (name, "released")}
-        assert ask(claim, some).here == OPEN, name
+        assert ask(claim, some).here == NOT_JUDGED, name
     without_ours = {key: value for key, value in everything.items() if key[0] in PRINTED}
-    assert ask(claim, without_ours).here != OPEN
-    assert ask(claim, everything, splits=9).here == OPEN
+    assert ask(claim, without_ours).here != NOT_JUDGED
+    assert ask(claim, everything, splits=9).here == NOT_JUDGED
 
 
 def times(ratios: dict, sizes, ns=("",)) -> pd.DataFrame:

@@ -5,8 +5,8 @@ import pandas as pd
 import pytest
 
 from compendium import records
+from compendium.claim_rules import rule
 from compendium.data import Dataset, load
-from compendium.ledger.claim_rules import rule
 from compendium.papers.kleindessner2023 import claims, reductions
 from compendium.store import MissingNumbersError
 from evenspan.core.errors import ConfigurationError

@@ -263,8 +263,8 @@ def test_claims_are_open_until_an_experiment_answers(toy_checkout):
     frame = claims.claims().set_index("id")
     assert len(frame) == 91
     assert frame.loc["K01", ["here", "evidence", "experiment"]].tolist() == ["holds", "1 < 2, computed", "toy-table"]
-    assert frame.loc["K02", "here"] == "not yet judged"
-    assert (frame["here"] == "not yet judged").sum() == 90
+    assert frame.loc["K02", "here"] == "not judged"
+    assert (frame["here"] == "not judged").sum() == 90
     assert "1 &lt; 2, computed" in ledger.pages()["ledger.md"]
     importlib.import_module("toy_project.claims").CLAIMS["toy-table"]["K02"] = lambda: 1 / 0
     assert claims.claims(["K01"])["here"].tolist() == ["holds"], "the others are not computed"

@@ -140,7 +140,7 @@ def test_memory_claims_can_come_out_either_way(reads):
         assert [claims.little_memory().here, claims.most_scalable().here] == answers
     process = tidy({"peak memory of the process, MiB": 700.0}, dataset="portraits-218x178", method=images.SHOWN)
     reads(claims, pd.concat([made_peaks(square, tall(unit), tall(unit)), pd.DataFrame(process)]))
-    assert "reaches 700 MiB in all" in claims.little_memory().evidence
+    assert "reaches 700 MiB in all" in claims.little_memory().numbers
 
 
 def test_the_size_of_celeba(monkeypatch):
@@ -165,10 +165,10 @@ def test_the_claim_on_glasses_holds_at_most_in_part_without_celeba(reads, few):
         reads(claims, rows)
         found[name] = claims.glasses_removed()
     assert found["alone"].here == found["both"].here == "holds in part"
-    assert "substitute" in found["alone"].evidence
-    assert ["At half the height" in found[name].evidence for name in ("alone", "both")] == [False, True]
+    assert "substitute" in found["alone"].numbers
+    assert ["At half the height" in found[name].numbers for name in ("alone", "both")] == [False, True]
     assert found["unchanged"].here == found["celeba, unchanged"].here == "does not hold"
-    assert found["celeba"].evidence.startswith("CelebA, area under the ROC curve on held-out images")
+    assert found["celeba"].numbers.startswith("CelebA, area under the ROC curve on held-out images")
 
 
 def test_whoever_has_celeba_gets_the_same_rows():

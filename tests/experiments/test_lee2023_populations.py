@@ -8,7 +8,7 @@ import pytest
 
 from compendium import records
 from compendium.catalogue import task_id
-from compendium.ledger.claim_rules import Answer, rule
+from compendium.claim_rules import Answer, rule
 from compendium.papers.lee2023 import claims, protocol, readings
 from compendium.papers.lee2023.protocol import direction_sine, fairness_gap, optimality_gap, subspace_sine
 from compendium.store import MissingNumbersError, read_results
@@ -141,7 +141,7 @@ def test_errors_fall_at_the_rates_of_the_theory_and_the_verdict_can_fail(slope_r
     for values, answer in ((value, "holds"), (flat, "does not hold"), (steep, "holds in part")):
         reads(claims, slope_rows.assign(value=values))
         assert claims.rates().here == answer
-        assert "gap-controlled, true directions given, eps_o" in claims.rates().evidence
+        assert "gap-controlled, true directions given, eps_o" in claims.rates().numbers
     # what is below zero has no logarithm, and is counted
     found = readings.curves(slope_rows.assign(value=value.where(slope_rows["metric"] != "eps_o", value - 0.02)))
     share = found.set_index(["metric", "experiment"])["below zero"]

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from compendium import paths
-from compendium.ledger.claim_rules import OPEN, by_share
+from compendium.claim_rules import NOT_JUDGED, by_share
 from compendium.ledger.table import published
 from compendium.papers.rathore2025 import claims, readings, time_claims
 from compendium.papers.rathore2025.protocol import NAMES, PUBLISHED, TABLES, printed
@@ -59,7 +59,7 @@ def test_answers_from_the_printed_tables(claim, empty):
     assert (answer or here) == ANSWERS[claim], evidence
     assert evidence.endswith(".")
     assert "Ours:" not in evidence
-    assert here == (OPEN if claim in BOTH else None if claim == "R25" else "holds")
+    assert here == (NOT_JUDGED if claim in BOTH else None if claim == "R25" else "holds")
 
 
 def as_claimed(wide):
@@ -179,17 +179,17 @@ def test_counts_of_rows_and_features_can_differ(monkeypatch):
     assert [by_share(good, 10, 0.5) for good in (10, 9, 5, 4)] == [
         "holds", "holds in part", "holds in part", "does not hold",
     ]  # fmt: skip
-    evidence = claims.claims["R23"]().evidence
+    evidence = claims.claims["R23"]().numbers
     assert claims.pca_errors("diabetes") == (19, 19)
     assert "NPHA needs its label too" in evidence
     assert "Obesity needs its label too" in evidence
     monkeypatch.setattr(claims, "pca_errors", lambda name, without="": (10 if without else 3, 10))
-    assert "NPHA needs not its label" in claims.claims["R23"]().evidence
+    assert "NPHA needs not its label" in claims.claims["R23"]().numbers
 
 
 def test_one_algorithm_under_two_names_would_be_noticed(monkeypatch):
     right = claims.search_reference
-    assert "in 26 of 54 rows" in claims.claims["R24"]().evidence
+    assert "in 26 of 54 rows" in claims.claims["R24"]().numbers
     # Two data sets are enough for the rest.
     monkeypatch.setattr(claims, "TABLES", {name: TABLES[name] for name in ("obesity", "npha")})
     for search, answer in (

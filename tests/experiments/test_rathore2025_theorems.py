@@ -20,10 +20,10 @@ ANSWERS = {
 def test_answers():
     found = {claim: function() for claim, function in theorems.claims.items()}
     assert {claim: answer.here for claim, answer in found.items()} == ANSWERS
-    assert all(answer.evidence.endswith(".") for answer in found.values())
-    assert "As printed (square U): true, and empty" in found["R03"].evidence
-    assert "For r < d columns, as used, which is the reading judged: does not hold." in found["R03"].evidence
-    assert "no U has equal losses" in found["R26"].evidence
+    assert all(answer.numbers.endswith(".") for answer in found.values())
+    assert "As printed (square U): true, and empty" in found["R03"].numbers
+    assert "For r < d columns, as used, which is the reading judged: does not hold." in found["R03"].numbers
+    assert "no U has equal losses" in found["R26"].numbers
 
 
 def test_counterexamples_and_searches():
@@ -94,7 +94,7 @@ def test_theorem_4_1_would_hold_without_counterexamples(monkeypatch):
     assert answer == "holds"
     assert "which is the reading judged: holds." in evidence
     monkeypatch.setattr(theorems, "square_case", lambda S: pd.DataFrame({"loss of A": [0.0], "loss of B": [1.0]}))
-    assert "As printed (square U): not true" in theorems.exact_diagonalisation_is_fair().evidence
+    assert "As printed (square U): not true" in theorems.exact_diagonalisation_is_fair().numbers
 
 
 def test_the_first_step_lengthens_the_columns_as_computed():

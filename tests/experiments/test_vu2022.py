@@ -5,9 +5,9 @@ import pandas as pd
 import pytest
 
 from compendium import data as datasets
+from compendium.claim_rules import NOT_JUDGED
 from compendium.data import Dataset, parts_of
 from compendium.data.splits import SEEDS, fold_rows
-from compendium.ledger.claim_rules import OPEN
 from compendium.papers.vu2022 import claims as vu2022_claims
 from compendium.papers.vu2022 import methods as vu2022_methods
 from compendium.papers.vu2022 import protocol, readings
@@ -255,9 +255,9 @@ def test_claims_are_counted_in_the_printed_tables(reads, monkeypatch):
         "V14": "holds", "V15": "holds", "V16": "holds", "V17": "does not hold", "V18": "holds in part",
         "V19": "holds", "V20": "holds in part", "V21": "holds in part", "V22": "holds", "V23": "holds",
     }  # fmt: skip
-    assert answers["V24"].here == answers["V14"].here == OPEN
+    assert answers["V24"].here == answers["V14"].here == NOT_JUDGED
     assert answers["V23"].here is None
-    assert "664,128" in answers["V22"].evidence
+    assert "664,128" in answers["V22"].numbers
     robust = pd.DataFrame(1.0, index=[*map(str, range(14)), "LFW"], columns=vu2022_claims.METHODS).assign(RFPCA=0.5)
     monkeypatch.setattr(vu2022_claims, "printed", lambda split, metric: robust)
     assert vu2022_claims.claims["V14"]().printed == "holds in part", "on another number, but on more than the others"

@@ -16,7 +16,7 @@ branch, constants, path = theorems.printed_branch, theorems.constants, theorems.
 def test_answers():
     found = {claim: function() for claim, function in theorems.claims.items()}
     assert {claim: answer.here for claim, answer in found.items()} == ANSWERS
-    assert all(answer.evidence.endswith(".") for answer in found.values())
+    assert all(answer.numbers.endswith(".") for answer in found.values())
 
 
 def still(p, e, penalty, starts, length):

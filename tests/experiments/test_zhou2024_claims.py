@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from compendium import paths
-from compendium.ledger.claim_rules import HOLDS, IN_PART, NOT_SO, Answer
+from compendium.claim_rules import HOLDS, IN_PART, NOT_SO, Answer
 from compendium.papers.zhou2024 import attainable, claims, theorems
 from evenspan.clustering.fair_multiple_kernel_kmeans import FairMultipleKernelKMeans
 from evenspan.clustering.kernels import DenseGram
@@ -31,8 +31,8 @@ def test_every_claim_is_here():
 @pytest.mark.parametrize("claim", sorted(EXPECTED))
 def test_answers(claim):
     found = TABLE[claim]()
-    assert (found.printed or found.here) == EXPECTED[claim], found.evidence
-    assert found.evidence.endswith(".")
+    assert (found.printed or found.here) == EXPECTED[claim], found.numbers
+    assert found.numbers.endswith(".")
 
 
 # -- planted faults: each is noticed; and what a claim needs to hold --------------------------------------------------
@@ -103,7 +103,7 @@ def test_the_counts_are_those_of_the_file():
     wide = frame.pivot(index=["dataset", "metric"], columns="method", values="value")
     best = wide.eq(wide.max(axis=1), axis=0)["FKKM"].groupby("metric").sum()
     assert best.to_dict() == {"ACC": 3, "NMI": 3, "Bal": 6, "MNCE": 6}
-    assert "ACC on 3 of 6 and NMI on 3 of 6" in TABLE["Z09"]().evidence
+    assert "ACC on 3 of 6 and NMI on 3 of 6" in TABLE["Z09"]().numbers
 
 
 def changed(monkeypatch, dataset, method, metric, **values):
@@ -134,7 +134,7 @@ def test_complete_marks_would_hold_and_a_lost_underline_is_noticed(monkeypatch):
     assert TABLE["Z10"]().printed == HOLDS
     changed(monkeypatch, "k1b", "VFC", "MNCE", second=False)
     assert TABLE["Z10"]().printed == NOT_SO
-    assert "K1b MNCE" in TABLE["Z10"]().evidence
+    assert "K1b MNCE" in TABLE["Z10"]().numbers
 
 
 def test_our_counts_are_told_for_complete_data_sets_only(reads):
@@ -145,7 +145,7 @@ def test_our_counts_are_told_for_complete_data_sets_only(reads):
         if key[:2] != ("k1b", "FFC")
     ]
     reads(claims, pd.DataFrame(rows, columns=["dataset", "method", "split", "metric", "protocol", "value"]))
-    evidence = TABLE["Z08"]().evidence
+    evidence = TABLE["Z08"]().numbers
     assert "Bal on 1 of 1" in evidence
     assert "(Jaffe)" in evidence
 
@@ -157,8 +157,8 @@ def test_stored_runs_that_rise_are_noticed():
     made = Answer(HOLDS, "Made problems.")
     found = claims.with_stored(made, runs)
     assert found.here == HOLDS
-    assert "rises in 0 of 2 runs" in found.evidence
-    assert "at rest within the allowed rounds in 1, after 4 to 10" in found.evidence
+    assert "rises in 0 of 2 runs" in found.numbers
+    assert "at rest within the allowed rounds in 1, after 4 to 10" in found.numbers
     rising = runs.assign(value=runs["value"] + (runs["metric"] == "rises of the objective"))
     assert claims.with_stored(made, rising).here == IN_PART
     assert claims.with_stored(made, runs[:0]) == made

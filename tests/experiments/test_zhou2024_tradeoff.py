@@ -217,5 +217,5 @@ def test_the_claim_asks_for_clusters_before_and_groups_after(pairs):
     raised.loc[between, "value"] += 1.0 * (clusters[0] == clusters[1])
     found = claims.set_apart(raised, ("a",))
     assert found.here == "holds"
-    assert "λ = 3" in found.evidence
+    assert "λ = 3" in found.numbers
     assert claims.set_apart(pd.concat([one, raised.assign(dataset="b")]), ("a", "b")).here == "holds in part"

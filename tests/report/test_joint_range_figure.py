@@ -3,8 +3,8 @@
 import numpy as np
 from matplotlib import pyplot as plt
 
-from compendium.book.figures import joint_range, lower_left
 from compendium.data import group_moments
+from compendium.figures import joint_range, lower_left
 from evenspan import JointRange, StandardPCA
 
 

@@ -2,8 +2,8 @@
 
 The room of a paper answers claims through ``CLAIMS`` in its module ``claims``: for each experiment a mapping from the
 number of a claim in ``data/paper/claims.csv`` to a function without arguments that returns a
-:class:`~compendium.ledger.claim_rules.Answer`, or raises a :class:`~compendium.store.MissingNumbersError` as long as
-results that it needs are missing. No answer is typed by hand. *Printed*, whether the paper agrees with its own tables,
+:class:`~compendium.claim_rules.Answer`, or raises a :class:`~compendium.store.MissingNumbersError` as long as results
+that it needs are missing. No answer is typed by hand. *Printed*, whether the paper agrees with its own tables,
 and *here*, what our computation and our stored runs say, are two answers, and are counted apart.
 """
 
@@ -17,8 +17,8 @@ from evenspan.core.errors import ResultError
 
 from .. import paths, records
 from ..catalogue import catalogue
+from ..claim_rules import HOLDS, IN_PART, NOT_JUDGED, NOT_SO, Answer, Numbers
 from ..store import MissingNumbersError
-from .claim_rules import HOLDS, IN_PART, NOT_COMPUTABLE, NOT_SO, OPEN, Answer
 from .verdicts import Kind
 
 #: Possible answers, and the verdict whose mark they share.
@@ -26,8 +26,7 @@ ANSWERS: dict[str, Kind] = {
     HOLDS: Kind.EXACT,
     IN_PART: Kind.RANK,
     NOT_SO: Kind.DIFFERS,
-    NOT_COMPUTABLE: Kind.NA,
-    OPEN: Kind.PENDING,
+    NOT_JUDGED: Kind.NA,
 }
 #: The two answers, as they stand above a column: by our computation or runs, and by what the paper itself prints.
 SIDES = {"here": "reproduced here", "printed": "as printed"}
@@ -53,6 +52,21 @@ def badge(answer: str) -> str:
     return f'<span class="{ANSWERS[answer].css}">{html.escape(answer)}</span>' if answer else "–"
 
 
+def shown(numbers: Numbers | str) -> str:
+    """The numbers behind an answer in one line: ``rows: 54; lowest: 3 of 54``."""
+    if isinstance(numbers, str):
+        return numbers
+    return "; ".join(f"{name}: {_one(value)}" for name, value in numbers.items())
+
+
+def _one(value: object) -> str:
+    if isinstance(value, float):
+        return f"{value:.3g}"
+    if isinstance(value, int) and not isinstance(value, bool):
+        return f"{value:,}"
+    return ", ".join(map(_one, value)) if isinstance(value, (list, tuple)) else str(value)
+
+
 def claims(ids: Sequence[str] | None = None, *, paper: str | None = None) -> pd.DataFrame:
     """Claims with what can be answered now: all, some, or those of a paper.
 
@@ -76,7 +90,7 @@ def claims(ids: Sequence[str] | None = None, *, paper: str | None = None) -> pd.
     return frame.join(pd.DataFrame(rows, columns=list(_UNANSWERED)))
 
 
-_UNANSWERED = {"printed": "", "here": OPEN, "evidence": "", "experiment": ""}
+_UNANSWERED = {"printed": "", "here": NOT_JUDGED, "evidence": "", "experiment": ""}
 
 
 def _answer(claim: str, experiment: str, function: Callable[[], Answer]) -> dict[str, str]:
@@ -85,11 +99,11 @@ def _answer(claim: str, experiment: str, function: Callable[[], Answer]) -> dict
     except MissingNumbersError:
         return _UNANSWERED
     given = {one for one in (answer.printed, answer.here) if one is not None}
-    if not given or not given <= set(ANSWERS) or answer.printed == OPEN or not answer.evidence.strip():
-        needed = f"one of {', '.join(ANSWERS)}, with evidence"
+    if not given or not given <= set(ANSWERS) or answer.printed == NOT_JUDGED or not answer.numbers:
+        needed = f"one of {', '.join(ANSWERS)}, with the numbers behind it"
         raise ResultError(f"{experiment} answers the claim {claim} with {answer!r}; needed is {needed}.")
     sides = {"printed": answer.printed or "", "here": answer.here or ""}
-    return sides | {"evidence": answer.evidence, "experiment": experiment}
+    return sides | {"evidence": shown(answer.numbers), "experiment": experiment}
 
 
 def _table() -> pd.DataFrame:

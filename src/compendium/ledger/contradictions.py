@@ -5,7 +5,9 @@ computed, by a check for every contradiction: a recount of the printed tables, a
 """
 
 import html
+import importlib
 from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 
 import numpy as np
 import pandas as pd
@@ -17,6 +19,22 @@ from evenspan.reconstruction.min_max import solve_min_max
 from .. import data as datasets
 from .. import paths, records
 from ..book import tables
+from ..catalogue import catalogue
+from ..claim_rules import (
+    BOTH,
+    FIRST,
+    HOLDS,
+    IN_PART,
+    NEITHER,
+    NOT_JUDGED,
+    NOT_SO,
+    PART,
+    PENDING,
+    SECOND,
+    UNDECIDED,
+    Answer,
+    Outcome,
+)
 from ..papers.kleindessner2023 import claims as adult
 from ..papers.kleindessner2023.readings import summary
 from ..papers.lee2023.claims import EXPERIMENT as LEARNABILITY
@@ -27,9 +45,7 @@ from ..papers.rathore2025.readings import SUMMED, our_times, printed_times
 from ..papers.vu2022.readings import agreement
 from ..papers.zhou2024 import arithmetic
 from ..store import MissingNumbersError, full
-from .claim_rules import HOLDS, IN_PART, NOT_SO, Answer
-from .claim_rules import OPEN as UNJUDGED
-from .claims import registered
+from .claims import registered, shown
 from .findings_evidence import come_out
 from .page import choices
 from .verdicts import Kind
@@ -38,11 +54,6 @@ COLUMNS = ("id", "paper", "kind", "where", "says", "against", "known_by")
 KINDS = ("tables against prose", "tables against each other", "definitions", "theory", "references", "between papers")
 #: How an outcome is known: the printed tables counted again, a computation of ours, a proof with its check, or reading.
 KNOWN_BY = ("recount", "computation", "derivation", "reading")
-#: What is said is right and the objection is not; the other way round; each in some cases; both, in the reading that
-#: the evidence names; neither; not to be decided from what is at hand; results that are needed are not stored.
-FIRST, SECOND, PART = "the statement holds", "the objection holds", "each in part"
-BOTH, NEITHER, OPEN = "both hold as read here", "neither holds", "cannot be decided"
-PENDING = "not yet computed"
 #: Possible outcomes in the order of the page, and the verdict whose mark they share.
 MARKS = {
     FIRST: Kind.EXACT,
@@ -50,13 +61,20 @@ MARKS = {
     PART: Kind.RANK,
     BOTH: Kind.CLOSE,
     NEITHER: Kind.DIFFERS,
-    OPEN: Kind.NA,
+    UNDECIDED: Kind.NA,
     PENDING: Kind.PENDING,
 }
-#: Outcome and evidence.
-Outcome = tuple[str, str]
 #: Raises MissingNumbersError as long as stored results that are needed are missing.
 Check = Callable[[], Outcome]
+
+
+@cache
+def checks() -> Mapping[str, Check]:
+    """The checks by contradiction: what follows from claims, and those of the rooms (``CONTRADICTIONS``)."""
+    found = dict(CHECKS)
+    for room in sorted({entry.room for entry in catalogue().values()}):
+        found |= getattr(importlib.import_module(f"compendium.papers.{room}.claims"), "CONTRADICTIONS", {})
+    return found
 
 
 def described() -> pd.DataFrame:
@@ -70,8 +88,8 @@ def described() -> pd.DataFrame:
     for column, allowed in (("kind", KINDS), ("known_by", KNOWN_BY)):
         if unknown := sorted(set(frame[column]) - set(allowed)):
             raise ResultError(f"{path}, {column}: {', '.join(unknown)}; possible are {', '.join(allowed)}.")
-    if frame["id"].duplicated().any() or set(frame["id"]) != set(CHECKS):
-        odd = sorted(set(frame["id"]) ^ set(CHECKS)) or sorted(frame.loc[frame["id"].duplicated(), "id"])
+    if frame["id"].duplicated().any() or set(frame["id"]) != set(checks()):
+        odd = sorted(set(frame["id"]) ^ set(checks())) or sorted(frame.loc[frame["id"].duplicated(), "id"])
         raise ResultError(
             f"{path} and the checks must name the same contradictions, each once; look at {', '.join(odd)}."
         )
@@ -94,12 +112,12 @@ def resolved(ids: Sequence[str] | None = None, *, paper: str | None = None) -> p
     found = []
     for name in frame["id"]:
         try:
-            outcome, evidence = CHECKS[name]()
+            outcome, evidence = checks()[name]()
         except MissingNumbersError:
             outcome, evidence = PENDING, "Results that it needs are not stored in this checkout."
-        if outcome not in MARKS or not evidence.strip():
+        if outcome not in MARKS or not evidence:
             raise ResultError(f"The check of {name} gave {outcome!r}; possible are {', '.join(MARKS)}, with evidence.")
-        found.append((outcome, evidence))
+        found.append((outcome, shown(evidence)))
     columns = pd.DataFrame(found, columns=["outcome", "evidence"], index=frame.index)
     return pd.concat([frame, columns], axis=1).reset_index(drop=True)
 
@@ -158,15 +176,15 @@ class ByClaim:
     def of(self, answers: list[str]) -> str:
         """The outcome for these answers to the claims."""
         if not set(answers) <= set(self.outcomes):
-            return OPEN
+            return UNDECIDED
         return next(outcome for answer, outcome in self.outcomes.items() if answer in answers)
 
     def __call__(self) -> Outcome:
         found = {claim: answer_of(claim) for claim in self.claims}
-        if any(getattr(answer, self.side) == UNJUDGED for answer in found.values()):
+        if any(getattr(answer, self.side) == NOT_JUDGED for answer in found.values()):
             raise MissingNumbersError(f"Not judged yet: {', '.join(self.claims)}.")
         answers = [getattr(answer, self.side) or "" for answer in found.values()]
-        words = [f"{found[c].evidence} (Claim {c}: {answer}.)" for c, answer in zip(found, answers, strict=True)]
+        words = [f"{shown(found[c].numbers)} (Claim {c}: {answer}.)" for c, answer in zip(found, answers, strict=True)]
         return self.of(answers), " ".join([*words, self.also]).rstrip()
 
 
@@ -231,7 +249,7 @@ def one_total_variance() -> Outcome:
     )
     if broken.empty:
         return BOTH, "One total variance fits all printed rows of every column."
-    return OPEN, (
+    return UNDECIDED, (
         f"No one total variance fits R.E. and V.E. of {told}; it does for the other {len(found) - len(broken)} "
         f"columns. Beside the women's own PCA, V.E. agrees in {equal} of {len(theirs)} rows and R.E. is larger by "
         f"{excess.min():.2f} to {excess.max():.2f}: the error seems to hold something that the variance does not, but "
@@ -251,7 +269,7 @@ def times_and_orders() -> Outcome:
         good += bool(ratio > 1.0)
         printed_ratio = theirs.loc[method, "obesity"] / theirs.loc[method, "diabetes"]
         parts.append(f"{method} {printed_ratio:.1f} printed, {ratio:.1f} ours")
-    return (BOTH if good == 2 else PART if good else OPEN), (
+    return (BOTH if good == 2 else PART if good else UNDECIDED), (
         f"Time on Obesity over time on Diabetes: {'; '.join(parts)} (ours without the moments). The orders of growth "
         f"count one step, and steps differ: Algorithm 1 takes {steps['obesity']:.0f} on Obesity and "
         f"{steps['diabetes']:.0f} on Diabetes."
@@ -266,8 +284,8 @@ def adult_numbers() -> Outcome:
     answer = answer_of("K10")
     linear, kernel = (adult.printed(f"Delta_DP ({name} SVM)") for name in ("Linear", "Kernel"))
     allowed = kernel["Fair PCA"] == kernel["PCA"] and linear["Fair PCA"] < linear["PCA"]
-    return (BOTH if answer.printed == HOLDS and allowed else OPEN), (
-        f"{answer.evidence} (Claim K10: {answer.printed}.) Fair PCA has the disparity of PCA with the kernel SVM "
+    return (BOTH if answer.printed == HOLDS and allowed else UNDECIDED), (
+        f"{answer.numbers} (Claim K10: {answer.printed}.) Fair PCA has the disparity of PCA with the kernel SVM "
         f"({kernel['Fair PCA']:g} and {kernel['PCA']:g}) and a smaller one with the linear SVM "
         f"({linear['Fair PCA']:g} and {linear['PCA']:g}): equal means promise no more. No contradiction was found."
     )
@@ -283,7 +301,7 @@ def order_of_eigenvectors() -> Outcome:
     closer = int((absolute[apart] < signed[apart]).sum())
     outcome = SECOND if apart.any() and closer == apart.sum() else PART if closer else FIRST
     return outcome, (
-        f"{answer.evidence} The readings differ in {apart.sum()} of {len(sines)} cases; in {closer} of these the "
+        f"{answer.numbers} The readings differ in {apart.sum()} of {len(sines)} cases; in {closer} of these the "
         "iteration ends at the eigenvalues that are largest in absolute value."
     )
 
@@ -293,7 +311,7 @@ def slips() -> Outcome:
     d, k = 5, 2
     V = np.linalg.qr(np.random.default_rng(23).normal(size=(d, k)))[0]
     right = np.allclose(V.T @ V, np.eye(k)) and (V.T @ V).shape != (d, d)
-    return (SECOND if right else OPEN), (
+    return (SECOND if right else UNDECIDED), (
         f"V'V of {k} orthonormal columns in {d} dimensions is the identity of order {k}. For the other places the "
         "intended one follows from the content; no number depends on them."
     )
@@ -325,7 +343,7 @@ def balance_of_many_groups() -> Outcome:
     rounded = bool(len(smallest)) and bool((smallest["MNCE"] - arithmetic.HALF_DIGIT <= half).all())
     groups = len(datasets.entry("jaffe").groups)
     counts = ", ".join(f"{name} {n}" for name, n in odd["dataset"].value_counts(sort=False).items())
-    return (BOTH if rounded and groups > 2 else OPEN), (
+    return (BOTH if rounded and groups > 2 else UNDECIDED), (
         f"{len(odd)} columns ({counts}). Jaffe has {groups} groups, and with more than two the smallest ratio of any "
         f"pair can be 0 while the entropy is not. On MNIST-USPS, with two groups, a balance that rounds to 0 allows an "
         f"MNCE of up to {half:.4f}; printed is {smallest['MNCE'].max():g}."
@@ -358,7 +376,7 @@ def larger_loss_or_error() -> Outcome:
     off = agreement(rows[rows["dataset"] != "lfw_24x24"], dict.fromkeys(named, "FairPCA"))
     off = off[off["table"].isin(["Table 1", "Table 3"])].groupby("ours")["median deviation"].max()
     nearer = off["FairPCA (exact)"] < off["FairPCA (error, exact)"]
-    return (FIRST if equal["loss"] == total > equal["error"] and nearer else OPEN), (
+    return (FIRST if equal["loss"] == total > equal["error"] and nearer else UNDECIDED), (
         f"Of {total} numbers printed by Rathore and Manwani for Diabetes and NPHA the smallest larger loss gives "
         f"{equal['loss']}, the smallest larger error {equal['error']}. In Tables 1 and 3 of Vu et al. the median "
         f"deviation of the FairPCA column is at most {off['FairPCA (exact)']:.2%} from the exact solution for the "
@@ -377,7 +395,7 @@ def two_discrepancies() -> Outcome:
     kernel, square = mean["released", "MMD^2"], mean["held-out", "mean gap"] ** 2
     inside, zero = mean["in sample", "MMD^2"], mean["in sample", "mean gap"]
     agrees = abs(kernel - theirs) <= 0.0005 < abs(square - theirs)
-    return (BOTH if agrees and zero < 1e-9 < inside else OPEN), (
+    return (BOTH if agrees and zero < 1e-9 < inside else UNDECIDED), (
         f"Printed {theirs:g} for Fair PCA; with a Gaussian kernel on the test parts ours is {kernel:.4f}. On the "
         f"training parts the means coincide (distance {zero:.0e}) and the kernel still finds {inside:.4f}, since it "
         f"sees more than means; on the test parts the square of the mean distance is {square:.3f}. Two quantities "
@@ -415,7 +433,7 @@ CHECKS: Mapping[str, Check] = {
     "X14": ByClaim("R24", also=_REFERENCES),
     "X15": adult_numbers,
     "X16": ByClaim("L02"),
-    "X17": ByClaim("L04", holds=BOTH, in_part=OPEN, not_so=OPEN, also=_NOTATION),
+    "X17": ByClaim("L04", holds=BOTH, in_part=UNDECIDED, not_so=UNDECIDED, also=_NOTATION),
     "X18": order_of_eigenvectors,
     # The sentences describe the table without the faces: there both hold.
     "X19": ByClaim("V18", "V20", side="printed", in_part=BOTH),
@@ -426,7 +444,7 @@ CHECKS: Mapping[str, Check] = {
     "X24": ByClaim("V01"),
     "X25": ByClaim("V11"),
     "X26": ByClaim("V04", "V05", in_part=SECOND),
-    "X27": ByClaim("V07", holds=OPEN, in_part=OPEN, also=_RATE),
+    "X27": ByClaim("V07", holds=UNDECIDED, in_part=UNDECIDED, also=_RATE),
     "X28": ByClaim("Z10", side="printed"),
     "X29": single_runs,
     "X30": balance_of_many_groups,

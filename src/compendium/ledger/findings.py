@@ -1,19 +1,18 @@
-"""Findings: one list for the overview, the sections and their evidence.
+"""Findings: one list, ``data/paper/findings.csv``, for the overview, the links and the heads of the sections.
 
-The findings page of a paper shows each with ``show(key)``; the cell computes the evidence and refuses if the numbers do
-not bear the statement out. The overview and the pages of the papers are made from the same list.
+The section of a finding computes its evidence in its own cell, which fails if the numbers do not bear it out.
 """
 
 import html
 import re
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import pandas as pd
 from IPython.display import HTML
 
 from evenspan.core.errors import ResultError
 
-from .. import records
+from .. import paths, records
 from ..book import tables
 from ..store import MissingNumbersError
 from . import findings_data as data
@@ -33,97 +32,35 @@ KINDS = {
     "reading of code": "read in the released program, whose effect is measured below",
 }
 MISSING = "The stored full run that this rests on is not in this checkout."
-PAPERS = ("rathore2025", "kleindessner2023", "lee2023", "vu2022", "zhou2024")
 
 
-@dataclass(frozen=True)
-class Finding:
-    """One finding: the function of its evidence, the heading, the paper, kinds of evidence, whom it concerns."""
+class Finding(NamedTuple):
+    """One finding: its key, the paper, the heading, the kinds of evidence, and whom it concerns."""
 
-    check: Check
-    title: str
+    key: str
     paper: str
+    title: str
     kinds: tuple[str, ...]
     affects: str
-
-    @property
-    def key(self) -> str:
-        """The name of the function, as sections and rules write it."""
-        return self.check.__name__.replace("_", "-")
 
     @property
     def page(self) -> str:
         """The page of its section, below the book's root."""
         return f"papers/{self.paper}/findings"
 
+    @property
+    def check(self) -> Check | None:
+        """The function of its evidence, where that is not computed in the cell of the section itself."""
+        name = self.key.replace("-", "_")
+        return next((getattr(where, name) for where in (data, programs, theorems) if hasattr(where, name)), None)
 
-R, K, L, V, Z = PAPERS
-_PROOF, _EXACT, _RUN, _COUNT, _CODE = KINDS
 
-FINDINGS = (
-    Finding(theorems.joint_diagonaliser, "Exact joint diagonalisation does not give equal losses", R, (_PROOF,),
-            "users of Theorem 4.1 with fewer columns than features"),
-    Finding(theorems.equal_errors, "Equal errors need no low rank", V, (_PROOF, _EXACT),
-            "users who ask whether equal errors are attainable"),
-    Finding(theorems.unreachable_equality, "On some data no projection has equal errors", V, (_EXACT,),
-            "readers of tables in which a gap remains"),
-    Finding(theorems.levelling_down, "A heavy penalty can make both groups worse off", V, (_EXACT,),
-            "users of penalties on a difference"),
-    Finding(theorems.dropped_sum, "Several groups: a sum that depends on the projection", V, (_PROOF, _EXACT),
-            "implementers of Theorem B.2"),
-    Finding(theorems.convex_up_to_the_share, "Convexity ends at the smaller share", V, (_PROOF, _EXACT),
-            "readers of the rate of convergence"),
-    Finding(theorems.too_many_removed, "Not every k and m leave a projection", L, (_PROOF,),
-            "users who choose how many directions to remove"),
-    Finding(theorems.proportional_clusters, "Maximal fairness where a proportional clustering exists", Z,
-            (_PROOF, _EXACT), "users who take a small regulariser for the fairest clustering"),
-    Finding(theorems.flattened_weights, "A shift that one kernel ignores flattens the weights of several", Z,
-            (_PROOF, _RUN), "users of several kernels"),
-    Finding(theorems.no_kernel_for_newcomers, "The fair kernel need not be a kernel for new people", Z,
-            (_PROOF,), "readers of the generalisation bound"),
-    Finding(programs.full_rank_baseline, "A baseline scored as an operator of full rank", V, (_CODE, _RUN),
-            "readers of the FairPCA columns"),
-    Finding(programs.centring_advantage, "An advantage that comes from centring", V, (_EXACT,),
-            "users who compare methods with different centring"),
-    Finding(programs.inert_grid, "A grid of tolerances that hardly moves", V, (_CODE, _EXACT),
-            "readers of the CFPCA columns with the mean constraint"),
-    Finding(programs.weight_outside_the_grid, "A column with a weight outside its grid", V, (_CODE, _RUN),
-            "readers of the CFPCA columns with both constraints"),
-    Finding(programs.stops_short, "The descent stops short of a minimum that is known", V, (_EXACT, _RUN),
-            "users of subgradient descent with a constant step"),
-    Finding(programs.fitted_on_scored, "Classifiers scored on the points they were fitted on", K, (_CODE, _RUN),
-            "readers of accuracies, those of kernel classifiers above all"),
-    Finding(programs.separation_in_sample, "Separation has a baseline above zero", V, (_CODE, _RUN),
-            "readers of Table 4"),
-    Finding(programs.erased_dimensions, "Erasing d - k dimensions is not erasing a concept", K, (_CODE, _RUN),
-            "readers of the INLP and RLACE rows"),
-    Finding(programs.wiped_blocks, "A block without a group erases all earlier steps", L, (_CODE, _RUN),
-            "users of streams with a rare group"),
-    Finding(programs.uncentred_stream, "Uncentred streams spend directions on the mean", L, (_CODE, _RUN),
-            "users of streams that are not centred"),
-    Finding(data.joint_gain, "Where the gain in MMD² comes from", R, (_RUN,),
-            "users who expect equal means from a joint diagonalisation"),
-    Finding(data.sensitive_column, "The sensitive attribute is among the features", R, (_EXACT, _COUNT),
-            "readers of all four tables; users who prepare such data"),
-    Finding(data.one_group, "A joint column that is one group's own PCA", R, (_EXACT,),
-            "readers of Table 3"),
-    Finding(data.certified_baseline, "A baseline that is the certified optimum", R, (_EXACT,),
-            "users who compare with it on its own criterion"),
-    Finding(data.same_splits, "Splits, folds and starts that are published", V, (_CODE, _RUN),
-            "users who check the paper row by row"),
-    Finding(data.chance_balance, "Balances within chance", Z, (_RUN,),
-            "readers of the K1b rows"),
-    Finding(data.stated_shares, "Balance and entropy together determine the group shares", Z, (_PROOF, _COUNT),
-            "readers of rows with two groups"),
-    Finding(data.swaps, "At heavy weights part of the price is the search", Z, (_RUN,),
-            "users of large fairness weights"),
-    Finding(data.noise_of_means, "Where means are equal, matching them removes noise", K, (_RUN,),
-            "users with few features and groups that hardly differ"),
-    Finding(data.fewer_directions, "Equal covariances with as few as half the directions", L, (_PROOF, _EXACT),
-            "users who remove gap directions"),
-    Finding(data.beyond_means, "Equal means do not hide the group from a kernel classifier", K, (_RUN,),
-            "users who need the group to be hidden"),
-)  # fmt: skip
+def _listed() -> tuple[Finding, ...]:
+    rows = pd.read_csv(paths.data("paper", "findings.csv"), dtype=str).to_dict("records")
+    return tuple(Finding(**row | {"kinds": tuple(row["kinds"].split("; "))}) for row in rows)
+
+
+FINDINGS = _listed()
 
 
 def finding(key: str) -> Finding:
@@ -136,7 +73,7 @@ def finding(key: str) -> Finding:
 
 def all_evidence() -> dict[str, Evidence | None]:
     """The evidence of every finding, by its key; None as long as it waits for stored results."""
-    return {one.key: _computed(one.check) for one in FINDINGS}
+    return {one.key: _computed(one.check) for one in FINDINGS if one.check}
 
 
 def _computed(check: Check) -> Evidence | None:
@@ -167,17 +104,21 @@ def _read(found: dict | None) -> Evidence | None:
     return Evidence(**found | {"table": table})
 
 
+def about(key: str) -> HTML:
+    """The head of a section: the kinds of evidence and whom it concerns."""
+    one = finding(key)
+    kinds = "; ".join(f"<b>{html.escape(kind)}</b> ({html.escape(KINDS[kind])})" for kind in one.kinds)
+    return HTML(f'<p class="finding-about">Evidence: {kinds}. Concerns {html.escape(one.affects)}.</p>')
+
+
 def show(key: str) -> HTML:
     """What a section shows: kind of evidence and whom it concerns, the table, and the numbers in words."""
-    one = finding(key)
-    found = evidence(key)
-    kinds = "; ".join(f"<b>{html.escape(kind)}</b> ({html.escape(KINDS[kind])})" for kind in one.kinds)
-    about = f'<p class="finding-about">Evidence: {kinds}. Concerns {html.escape(one.affects)}.</p>'
+    found, head = evidence(key), about(key).data
     if found is None:
-        return HTML(about + tables.sentence(MISSING).data)
+        return HTML(head + tables.sentence(MISSING).data)
     if found.table is not None:
-        about += tables.table(_escaped(found.table), caption=found.caption, classes=_classes(found.table)).data
-    return HTML(about + tables.sentence(found.sentence).data)
+        head += tables.table(_escaped(found.table), caption=found.caption, classes=_classes(found.table)).data
+    return HTML(head + tables.sentence(found.sentence).data)
 
 
 def overview() -> HTML:
@@ -191,22 +132,11 @@ def overview() -> HTML:
     return choices("findings", f"{len(FINDINGS)} findings", head, rows)
 
 
-def told(*keys: str, up: str = "../../") -> HTML:
-    """Findings as a list: the heading, linked to its section, and the numbers in words.
-
-    Parameters
-    ----------
-    keys : str
-    up : str
-        The way from the page to the book's root.
-    """
-    lines = []
-    for key in keys:
-        one, found = finding(key), evidence(key)
-        said = MISSING if found is None else found.sentence
-        link = f'<a href="{up}{one.page}.html#finding-{key}">{html.escape(one.title)}.</a>'
-        lines.append(f"<li>{link} {html.escape(said)}</li>")
-    return HTML(f"<ul>{''.join(lines)}</ul>")
+def links(*keys: str, up: str = "../../") -> HTML:
+    """Findings as a list of links to their sections; ``up`` is the way from the page to the book's root."""
+    found = map(finding, keys)
+    lines = (f'<a href="{up}{one.page}.html#finding-{one.key}">{html.escape(one.title)}</a>' for one in found)
+    return HTML(f"<ul>{''.join(f'<li>{line}</li>' for line in lines)}</ul>")
 
 
 def kinds() -> HTML:

@@ -10,6 +10,7 @@ from evenspan.metrics import covariance_gap, retained_variance
 from evenspan.reconstruction.min_max import solve_min_max
 from evenspan.representation import NullItOutPCA
 
+from ..claim_rules import rule
 from ..data import split_moments
 from ..papers.kleindessner2023 import synthetic
 from ..papers.rathore2025 import protocol as rathore
@@ -19,7 +20,6 @@ from ..papers.vu2022.readings import PUBLISHED
 from ..papers.zhou2024 import arithmetic, tradeoff
 from ..papers.zhou2024.protocol import NAMES
 from ..store import archived, full
-from .claim_rules import rule
 from .findings_evidence import Evidence, adult_means, beside_printed, come_out, in_text, listed
 
 TITLES = {name: table.title for name, table in TABLES.items()}

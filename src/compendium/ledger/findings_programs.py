@@ -7,6 +7,7 @@ from evenspan.reconstruction.convex import solve_convex
 from evenspan.reconstruction.group_errors import errors
 from evenspan.reconstruction.min_max import solve_min_max
 
+from ..claim_rules import rule
 from ..data import split_moments
 from ..papers.kleindessner2023 import readings as adult
 from ..papers.lee2023.protocol import RARE
@@ -14,7 +15,6 @@ from ..papers.lee2023.readings import special_table
 from ..papers.vu2022.protocol import DATASETS, DELTAS
 from ..papers.vu2022.readings import excess
 from ..store import full
-from .claim_rules import rule
 from .findings_evidence import Evidence, K, adult_means, beside_printed, data_sets, listed, matrices, title
 
 

@@ -12,6 +12,7 @@ from evenspan.reconstruction.joint_range import JointRange
 from evenspan.reconstruction.min_max import solve_min_max
 from evenspan.reconstruction.robust_exact import solve_exact
 
+from ..claim_rules import NOT_SO, rule
 from ..papers.lee2023 import theorems as lee2023_theorems
 from ..papers.rathore2025 import theorems as rathore2025_theorems
 from ..papers.vu2022.methods import printed_objective
@@ -20,7 +21,6 @@ from ..papers.zhou2024.protocol import NAMES
 from ..papers.zhou2024.readings import gammas
 from ..papers.zhou2024.theorems import enumerate_samples
 from ..store import full
-from .claim_rules import NOT_SO, rule
 from .findings_evidence import Evidence, K, data_sets, listed, matrices, title
 
 

@@ -36,8 +36,8 @@ COLUMNS = (
 )  # fmt: skip
 #: A protocol that gives a metric exactly from moments serves wherever the published protocol has no row of its own.
 MOMENTS = "moments"
-#: Files beside the published tables: what the papers claim, and where they contradict themselves.
-NOT_TABLES = frozenset({"claims", "contradictions"})
+#: Files beside the published tables: what the papers claim, where they contradict themselves, and what we found.
+NOT_TABLES = frozenset({"claims", "contradictions", "findings"})
 #: Which number of a paper a cell holds; where other methods stand beside it; what is the same on other data.
 _key = operator.attrgetter("stem", "dataset", "method", "metric", "k", "split")
 _place = operator.attrgetter("stem", "dataset", "metric", "k", "split")

@@ -5,7 +5,7 @@ import pandas as pd
 from matplotlib import pyplot as plt
 from matplotlib.figure import Figure
 
-from ..book.figures import line_each
+from ..figures import line_each
 from .verdicts import Kind
 
 #: Colour and hatch of a verdict; what is not judged is grey.

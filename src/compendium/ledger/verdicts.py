@@ -8,19 +8,13 @@ rules. What a verdict is worth is said by its control: the same rules applied to
 
 import enum
 import html
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
-from pathlib import Path
-from typing import Annotated
-
-import yaml
-from pydantic import AfterValidator, Field, StrictFloat, StrictInt, ValidationError
 
 from evenspan.core.errors import ResultError
 
-from .. import paths, records
-from ..catalogue import Entry, Text, said
+from ..claim_rules import rule_file
 
 
 class Kind(enum.Enum):
@@ -55,67 +49,6 @@ class Evidence(enum.Enum):
     TIME = "measured time"
     ALONE = "no control"
     NONE = "none"
-
-
-Number = StrictInt | Annotated[StrictFloat, Field(allow_inf_nan=False)]
-_Size = Annotated[Number, Field(ge=0), AfterValidator(lambda size: Decimal(str(size)))]
-_Count = Annotated[StrictInt, Field(ge=1)]
-
-
-class _Exact(Entry):
-    units_of_last_digit: _Size
-
-
-class _Close(Entry):
-    relative: _Size
-    relative_without_spread: _Size
-    standard_errors: _Size
-
-
-class _SameRank(Entry):
-    other_methods: _Count
-
-
-class ClaimRule(Entry):
-    """A number with its meaning; ``said`` are the words of the claim that it is taken from, empty if it is ours."""
-
-    value: Number
-    words: Text
-    said: Text = Field("", validate_default=False)
-
-
-_ClaimRules = Mapping[str, Annotated[Mapping[str, ClaimRule], Field(min_length=1)]]
-
-
-class RuleFile(Entry):
-    """The file ``data/tolerances.yml``; ``recheck`` is read where results are computed again."""
-
-    significant_digits: _Count
-    exact: _Exact
-    close: _Close
-    same_rank: _SameRank
-    recheck: dict
-    claims: _ClaimRules
-    findings: _ClaimRules
-
-
-def rule_file() -> RuleFile:
-    """The rules by which numbers, claims and findings are judged, checked."""
-    path = paths.data("tolerances.yml")
-    try:
-        return _read(path)
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-        raise ResultError(f"{path} cannot be read ({error}). Restore it; the verdicts are defined there.") from error
-    except ValidationError as error:
-        raise ResultError(
-            f"{path.name}: {said(error)}. Correct it (a number is written 1.0e-9, not 1e-9); its head and the rules "
-            "beside it say what is needed."
-        ) from None
-
-
-@records.kept
-def _read(path: Path) -> RuleFile:
-    return RuleFile.model_validate(yaml.load(path.read_text(encoding="utf-8"), Loader=yaml.CSafeLoader))
 
 
 @dataclass(frozen=True)

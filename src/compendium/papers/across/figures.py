@@ -18,7 +18,7 @@ from evenspan.displays.method_looks import Look, looks, unregistered
 from evenspan.displays.style import COLUMN, INK
 from evenspan.methods import METHODS
 
-from ...book.figures import entry, explained, grid, line_each, panels, words
+from ...figures import entry, explained, grid, line_each, panels, words
 from .classifiers import CLASSIFIERS, CONTROLS, in_order
 from .new_rows import LEVEL
 

@@ -8,11 +8,8 @@ import pandas as pd
 from evenspan import metrics
 
 from ... import paths
-from ...data import split_moments
-from ...data.tables import FACES_SIDE as SIDE
-from ...ledger.claim_rules import (
-    NOT_COMPUTABLE,
-    OPEN,
+from ...claim_rules import (
+    NOT_JUDGED,
     Answer,
     Source,
     both,
@@ -21,6 +18,8 @@ from ...ledger.claim_rules import (
     rule,
     told_by_name,
 )
+from ...data import split_moments
+from ...data.tables import FACES_SIDE as SIDE
 from ...records import in_order
 from ...store import MissingNumbersError, full, read_results
 from . import faces, readings, reductions
@@ -80,7 +79,7 @@ def protocol_facts() -> Answer:
     evidence += "methods without any disparity under the linear SVM, as a constant prediction is."
     rows = _rows(method="PCA", metric="%Majority")
     if rows.empty:
-        return Answer(OPEN, evidence, theirs)
+        return Answer(NOT_JUDGED, evidence, theirs)
     d, share = split_moments("adult", 0, "train").d, 1.0 - rows["value"].mean(axis=0) / 100.0
     evidence += f" Ours: {d} features; share of positive labels over the ten test parts {share:.4f}."
     here = d == rule("K10", "features") and abs(share - claimed) <= within
@@ -129,7 +128,7 @@ def kernel_pca_smallest_disparity() -> Answer:
 def _and_more(found: Answer, told: Callable[[], str]) -> Answer:
     """The answer, with a sentence more where its numbers are stored."""
     try:
-        return found._replace(evidence=f"{found.evidence} {told()}")
+        return found._replace(numbers=f"{found.numbers} {told()}")
     except MissingNumbersError:
         return found
 
@@ -172,7 +171,7 @@ def times_are_compared() -> Answer:
         f"Times over that of fair PCA, smallest over d: {told_by_name(least, '.0f')}. Growth exponents in d of the "
         f"ratio to PCA: {told_by_name(growth, '+.1f')}; of the seconds distributed with the comparison of Lee et al. "
         f"(2022): {told_by_name(readings.distributed_growth(), '+.1f')}.",
-        NOT_COMPUTABLE,
+        NOT_JUDGED,
     )
 
 
@@ -297,7 +296,7 @@ def glasses() -> Answer:
         for area in areas
     )
     return Answer(
-        NOT_COMPUTABLE,
+        NOT_JUDGED,
         "CelebA is not available: its licence keeps it out of this project, and the code of the paper does not contain "
         f"this experiment. On a substitute, sex in LFW at {SIDE} x {SIDE} pixels, k = {LAST}, one direction "
         "removed, other people to test on: area under the ROC curve, PCA to Fair PCA, of a linear classifier "

@@ -12,7 +12,7 @@ from matplotlib.ticker import MaxNLocator, NullFormatter
 from evenspan.displays.method_looks import Look, group_looks, handles, looks, ordered
 from evenspan.displays.style import COLOURS, COLUMN, INK, MARKERS, SOURCES
 
-from ...book.figures import arms, entry, explained, grid, line_each, panels, plain_numbers, readable, words
+from ...figures import arms, entry, explained, grid, line_each, panels, plain_numbers, readable, words
 
 #: Colour, marker and fill of what was measured on the fitting points, and of what was held out.
 FITTING, HELD_OUT = (COLOURS[1], "o", "white"), (COLOURS[0], "s", COLOURS[0])

@@ -20,8 +20,8 @@ from evenspan.reconstruction import StandardPCA
 from evenspan.representation.fair_kernel_pca import FairKernelPCA
 
 from ... import data
+from ...claim_rules import rule
 from ...data import Dataset
-from ...ledger.claim_rules import rule
 from ...records import in_order, spread
 
 SEED = 1111

@@ -15,7 +15,7 @@ from evenspan.metrics import demographic_parity_difference, mean_gap
 from evenspan.representation import FairKernelPCA, FairPCA
 from evenspan.representation.constraints import fair_basis, mean_constraints
 
-from ...ledger.claim_rules import Answer, by_truth, rule, told_by_name
+from ...claim_rules import Answer, by_truth, rule, told_by_name
 from .protocol import CLASSIFIERS, SEED
 
 

@@ -10,8 +10,8 @@ import numpy as np
 
 from evenspan import metrics
 
+from ...claim_rules import HOLDS, IN_PART, NOT_SO, Answer, by_parts, rule
 from ...data.portraits import CELEBA_SIZE, CELEBA_TRAIN
-from ...ledger.claim_rules import HOLDS, IN_PART, NOT_SO, Answer, by_parts, rule
 from ...store import MissingNumbersError, full, read_results
 from . import images, theorems
 from .images import BLOCKS, CELEBA, HALF, LARGEST_K, LIMIT, MEMORY, PAIRED, SHOWN, STREAMED, STREAMED_MEAN
@@ -29,7 +29,7 @@ def learnable() -> Answer:
     found = rates()
     equal_means = theorems.learns_equal_means()
     answer = found.here if found.here == equal_means.here else IN_PART
-    return Answer(answer, f"{found.evidence} {equal_means.evidence}")
+    return Answer(answer, f"{found.numbers} {equal_means.numbers}")
 
 
 def rates() -> Answer:

@@ -11,7 +11,7 @@ from matplotlib.ticker import LogLocator, MaxNLocator, NullFormatter, PercentFor
 from evenspan.displays import method_looks
 from evenspan.displays.style import COLOURS, COLUMN, INK, MARKERS, SOURCES, looks
 
-from ...book.figures import entry, explained, grid, panels, readable, words
+from ...figures import entry, explained, grid, panels, readable, words
 
 #: Below this a value is rounding noise, or has no logarithm because it is not above zero.
 TINY = 1e-8

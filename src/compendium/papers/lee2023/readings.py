@@ -13,8 +13,8 @@ import pandas as pd
 
 from evenspan.core.errors import DataError
 
+from ...claim_rules import rule
 from ...data import GaussianPair
-from ...ledger.claim_rules import rule
 from ...records import in_order, spread
 from .protocol import FACTORS, GIVEN, NAMES, ORDERS, SEED, order_name, setting
 

@@ -15,8 +15,8 @@ from evenspan.core.linalg import symmetrise, top_eigenspace
 from evenspan.core.moments import GroupMoments
 from evenspan.representation import NullItOutPCA, StreamingFairPCA
 
+from ...claim_rules import HOLDS, IN_PART, NOT_SO, Answer, by_truth, rule
 from ...data.synthetic import gap_controlled_pair
-from ...ledger.claim_rules import HOLDS, IN_PART, NOT_SO, Answer, by_truth, rule
 from .protocol import optimality_gap
 
 SEED = 20230

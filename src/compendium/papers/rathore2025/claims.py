@@ -15,14 +15,12 @@ import pandas as pd
 from evenspan.reconstruction.disparity import Family, search_reference
 from evenspan.reconstruction.group_errors import errors
 
+from ... import claim_rules, paths
 from ... import data as datasets
-from ... import paths
-from ...data import group_moments
-from ...ledger import claim_rules
-from ...ledger.claim_rules import (
+from ...claim_rules import (
     HOLDS,
     IN_PART,
-    NOT_COMPUTABLE,
+    NOT_JUDGED,
     NOT_SO,
     Answer,
     Source,
@@ -30,6 +28,7 @@ from ...ledger.claim_rules import (
     by_truth,
     rule,
 )
+from ...data import group_moments
 from ...store import MissingNumbersError, read_results
 from .protocol import HALF_DIGIT, NAMES, PRINTED, PUBLISHED, RELEASED, TABLES, matrices, possible_totals, printed
 from .theorems import claims as theorem_claims
@@ -62,7 +61,7 @@ def ours(dataset: str) -> Wide:
 def both(told: Callable[[Source], tuple[str, str]], before: str = "", after: str = "") -> Answer:
     """One rule applied to the printed tables and to ours, with what else is said."""
     found = claim_rules.both(told, printed, ours)
-    return found._replace(evidence=before + found.evidence + after)
+    return found._replace(numbers=before + found.numbers + after)
 
 
 def counted(count: Callable[[Source], Counted], in_part: float, before: str = "") -> Answer:
@@ -439,7 +438,7 @@ def figure_shows_the_tables() -> Answer:
             None,
             "The text that we have of the paper has no figures: of the twelve panels only captions. Twelve panels of "
             f"the {len(cells)} printed numbers can be drawn, but not compared.",
-            NOT_COMPUTABLE,
+            NOT_JUDGED,
         )
     drawn = pd.concat([pd.read_csv(path, dtype=str) for path in numbers])
     both = cells.merge(drawn, on=["dataset", "method", "metric", "k"], how="left", suffixes=("", "_drawn"))

@@ -19,7 +19,7 @@ from evenspan.displays.method_looks import looks, ordered, unregistered
 from evenspan.displays.style import COLOURS, COLUMN, INK, MARKERS, SOURCES
 from evenspan.reconstruction import JointRange
 
-from ...book.figures import entry, explained, lower_left, plain_numbers, readable
+from ...figures import entry, explained, lower_left, plain_numbers, readable
 from .protocol import PRINTED, PUBLISHED, TABLES, printed
 from .readings import exponents
 

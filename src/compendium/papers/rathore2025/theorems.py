@@ -16,9 +16,9 @@ from evenspan.reconstruction.joint_diagonalisation import joint_criterion, joint
 from evenspan.reconstruction.joint_jacobi import jacobi_diagonalise
 from evenspan.reconstruction.min_max import solve_min_max
 
+from ...claim_rules import HOLDS, IN_PART, NOT_JUDGED, NOT_SO, Answer, by_truth, rule
 from ...data import group_moments
 from ...data.raw import RFPCA
-from ...ledger.claim_rules import HOLDS, IN_PART, NOT_COMPUTABLE, NOT_SO, Answer, by_truth, rule
 from .protocol import TABLES, matrices
 from .timing import synthetic_pair
 
@@ -419,7 +419,7 @@ def constraint_kept() -> Answer:
     without = ", ".join(f"{where} ({status})" for where, status in found.loc[~ended, ["from", "status"]].to_numpy())
     answer = NOT_SO if broken.all() else IN_PART if broken.any() else HOLDS
     return Answer(
-        answer if ended.any() else NOT_COMPUTABLE,
+        answer if ended.any() else NOT_JUDGED,
         f"|U'U - I| where Algorithm 1 returns something: {told}. One step gives I + V'V (relative difference at most "
         f"{found['one step'].max():.1g})." + (f" Nothing to return: {without}." if without else ""),
     )

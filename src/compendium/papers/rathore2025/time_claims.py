@@ -2,7 +2,7 @@
 
 import pandas as pd
 
-from ...ledger.claim_rules import Answer, Source, both, by_parts, by_truth, rule
+from ...claim_rules import Answer, Source, both, by_parts, by_truth, rule
 from ...store import MissingNumbersError, full, read_results
 from .protocol import NAMES, PUBLISHED, TABLES
 from .readings import SCALING, SUMMED, completed, curves, exponents, our_times, printed_times

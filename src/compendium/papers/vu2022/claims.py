@@ -6,11 +6,11 @@ import numpy as np
 import pandas as pd
 
 from ... import paths
-from ...ledger.claim_rules import (
+from ...claim_rules import (
     HOLDS,
     IN_PART,
+    NOT_JUDGED,
     NOT_SO,
-    OPEN,
     Answer,
     Source,
     both,
@@ -202,7 +202,7 @@ def protocol_gives_the_tables() -> Answer:
     theirs = [tables[split, metric].loc[DATASETS[name], method] for split, metric, name, method in mine.index]
     off = (mine - theirs).abs().dropna()
     if off.empty:
-        return Answer(OPEN, "Our numbers are not stored.")
+        return Answer(NOT_JUDGED, "Our numbers are not stored.")
     near = off <= relative * pd.Series(theirs, index=mine.index)[off.index]
     share, total, by_method = near.mean(axis=0), len(off), near.groupby("method").agg(["sum", "size"])
     told = ", ".join(f"{method} {row['sum']} of {row['size']}" for method, row in by_method.iterrows())
@@ -302,7 +302,7 @@ def fifteen_data_sets() -> Answer:
     theirs = by_truth(listed == rule("V29", "data sets"))
     rows = read_results("vu2022-data", protocol="counted")
     if rows["dataset"].nunique() < len(DATASETS):
-        return Answer(OPEN, f"Table 2 lists {listed} data sets.", theirs)
+        return Answer(NOT_JUDGED, f"Table 2 lists {listed} data sets.", theirs)
     found = compared(rows)
     same = (found["N"] == found["N printed"]) & (found["d"] == found["d printed"])
     other = found["d by the printed rule"] != found["d printed"]

@@ -10,7 +10,7 @@ from matplotlib.ticker import NullLocator
 from evenspan.displays.method_looks import group_looks, look, looks, ordered
 from evenspan.displays.style import COLOURS, COLUMN, INK
 
-from ...book.figures import entry, explained, grid, metrics_by_method, panels, plain_numbers, readable, words
+from ...figures import entry, explained, grid, metrics_by_method, panels, plain_numbers, readable, words
 from .protocol import DATASETS
 from .readings import CURVES, FRONTIER
 

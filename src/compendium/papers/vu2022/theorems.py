@@ -17,7 +17,7 @@ from evenspan.reconstruction.min_max import solve_min_max
 from evenspan.reconstruction.robust_descent import RobustObjective, conditions, descend, radii, worst_case
 from evenspan.reconstruction.robust_exact import solve_exact
 
-from ...ledger.claim_rules import HOLDS, IN_PART, NOT_SO, Answer, by_parts, by_truth, rule
+from ...claim_rules import HOLDS, IN_PART, NOT_SO, Answer, by_parts, by_truth, rule
 from .methods import closed_form, printed_branch, printed_objective
 from .protocol import COVARIANCES, FIGURE_1
 

@@ -26,7 +26,7 @@ from scipy.optimize import Bounds, LinearConstraint, linprog, milp
 from evenspan.core.errors import ResultError
 from evenspan.metrics.clustering import balance_of, fair_gap_of, mnce_of, regulariser_of
 
-from ...ledger.claim_rules import rule
+from ...claim_rules import rule
 
 #: Enumerated samples: number of groups, of clusters, and largest number of samples.
 ENUMERATED = ((2, 2, 22), (2, 3, 13), (3, 2, 12), (3, 3, 8), (4, 2, 8))

@@ -2,7 +2,7 @@
 
 import pandas as pd
 
-from ...ledger.claim_rules import (
+from ...claim_rules import (
     HOLDS,
     IN_PART,
     NOT_SO,
@@ -88,7 +88,7 @@ def with_stored(answer: Answer, facts: pd.DataFrame) -> Answer:
     wide = facts.pivot_table(index=["dataset", "method", "split"], columns="metric", values="value")
     rising, resting = (wide["rises of the objective"] > 0).sum(axis=0), (wide["at rest"] == 1).sum(axis=0)
     evidence = (
-        f"{answer.evidence} With twelve kernels on {wide.index.get_level_values('dataset').nunique()} data sets the "
+        f"{answer.numbers} With twelve kernels on {wide.index.get_level_values('dataset').nunique()} data sets the "
         f"objective rises in {rising} of {len(wide)} runs; all points are at rest within the allowed rounds in "
         f"{resting}, after {wide['rounds'].min():.0f} to {wide['rounds'].max():.0f} of them."
     )

@@ -21,8 +21,8 @@ from evenspan.displays import method_looks
 from evenspan.displays.method_looks import group_looks
 from evenspan.displays.style import COLOURS, INK, looks
 
-from ...book.figures import arms, explained, grid, words
 from ...book.tables import printed_and_ours, sentence, table
+from ...figures import arms, explained, grid, words
 from ...ledger.state import sentences
 from ...ledger.table import judged_numbers, tally
 from ...ledger.verdicts import Kind

@@ -22,7 +22,7 @@ from scipy.spatial.distance import cdist, pdist, squareform
 from evenspan.core.linalg import symmetrise
 from evenspan.metrics.clustering import balance_of, regulariser_of
 
-from ...ledger.claim_rules import Answer, by_truth, rule
+from ...claim_rules import Answer, by_truth, rule
 from .attainable import JAFFE, enumerate_samples, largest_balance, smallest_regulariser
 
 SEED = 20240

@@ -1,8 +1,9 @@
-"""What an answer to a claim is, and the numbers by which claims and findings in words are judged.
+"""What a room says of a claim or a contradiction, and the numbers in ``data/tolerances.yml`` by which it judges.
 
 A claim may have two answers: whether the paper agrees with its own tables (*printed*), and whether our computation or
 our stored runs bear it out (*here*). A claim about a table is judged by one rule, applied to the printed and to our
-numbers.
+numbers. An answer comes with the numbers behind it, by name; how they are shown is decided in one place
+(:mod:`compendium.ledger.claims`).
 
 "Much faster" or "comparable" have no numbers in the papers. Ours stand in ``data/tolerances.yml``, sections ``claims``
 and ``findings``, each with a name, the claim or finding that it is for and what it means in words; a function that
@@ -10,29 +11,48 @@ answers a claim asks for them by these names and types none.
 """
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import NamedTuple
+from decimal import Decimal
+from pathlib import Path
+from typing import Annotated, NamedTuple
 
 import pandas as pd
+import yaml
+from pydantic import AfterValidator, Field, StrictFloat, StrictInt, ValidationError
 
 from evenspan.core.errors import ResultError
 
-from ..store import MissingNumbersError
-from .verdicts import ClaimRule, rule_file
+from . import paths, records
+from .catalogue import Entry, Text, said
+from .store import MissingNumbersError
 
 HOLDS, IN_PART, NOT_SO = "holds", "holds in part", "does not hold"
-#: Named states that are no answers: with its reason in the evidence, and waiting for results.
-NOT_COMPUTABLE, OPEN = "not computable", "not yet judged"
+#: Data, results or a measure are missing; the reason stands among the numbers.
+NOT_JUDGED = "not judged"
+
+#: Of a contradiction: what is said is right and the objection is not; the other way round; each in some cases; both, in
+#: the reading that the numbers name; neither; not to be decided from what is at hand; results that are needed are not
+#: stored.
+FIRST, SECOND, PART = "the statement holds", "the objection holds", "each in part"
+BOTH, NEITHER, UNDECIDED = "both hold as read here", "neither holds", "cannot be decided"
+PENDING = "not yet computed"
+
+#: What stands behind an answer, by name: numbers, counts such as ``"3 of 4"``, or a reason.
+Numbers = Mapping[str, object]
 
 
 class Answer(NamedTuple):
-    """Both answers to a claim and their evidence; None where an answer makes no sense.
+    """Both answers to a claim and the numbers behind them; None where an answer makes no sense.
 
     ``here`` is what our computation or our stored runs say, ``printed`` whether the paper agrees with what it prints.
     """
 
     here: str | None
-    evidence: str
+    numbers: Numbers | str
     printed: str | None = None
+
+
+#: Outcome of a contradiction and the numbers behind it.
+Outcome = tuple[str, Numbers | str]
 
 
 #: What gives numbers: those that are printed, or ours.
@@ -69,13 +89,74 @@ def both(told: Callable[[Source], tuple[str, str]], printed: Source, ours: Sourc
     try:
         mine, own = told(ours)
     except MissingNumbersError:
-        return Answer(OPEN, f"Printed: {words}.", theirs)
+        return Answer(NOT_JUDGED, f"Printed: {words}.", theirs)
     return Answer(mine, f"Printed: {words}. Ours: {own}.", theirs)
 
 
 def told_by_name(values: Mapping[str, float] | pd.Series, form: str) -> str:
     """Named numbers as they stand in an evidence: ``PCA 1.20, LEACE 1.05`` with the format ``.2f``."""
     return ", ".join(f"{name} {value:{form}}" for name, value in values.items())
+
+
+Number = StrictInt | Annotated[StrictFloat, Field(allow_inf_nan=False)]
+_Size = Annotated[Number, Field(ge=0), AfterValidator(lambda size: Decimal(str(size)))]
+_Count = Annotated[StrictInt, Field(ge=1)]
+
+
+class _Exact(Entry):
+    units_of_last_digit: _Size
+
+
+class _Close(Entry):
+    relative: _Size
+    relative_without_spread: _Size
+    standard_errors: _Size
+
+
+class _SameRank(Entry):
+    other_methods: _Count
+
+
+class ClaimRule(Entry):
+    """A number with its meaning; ``said`` are the words of the claim that it is taken from, empty if it is ours."""
+
+    value: Number
+    words: Text
+    said: Text = Field("", validate_default=False)
+
+
+_ClaimRules = Mapping[str, Annotated[Mapping[str, ClaimRule], Field(min_length=1)]]
+
+
+class RuleFile(Entry):
+    """The file ``data/tolerances.yml``; ``recheck`` is read where results are computed again."""
+
+    significant_digits: _Count
+    exact: _Exact
+    close: _Close
+    same_rank: _SameRank
+    recheck: dict
+    claims: _ClaimRules
+    findings: _ClaimRules
+
+
+def rule_file() -> RuleFile:
+    """The rules by which numbers, claims and findings are judged, checked."""
+    path = paths.data("tolerances.yml")
+    try:
+        return _read(path)
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        raise ResultError(f"{path} cannot be read ({error}). Restore it; the verdicts are defined there.") from error
+    except ValidationError as error:
+        raise ResultError(
+            f"{path.name}: {said(error)}. Correct it (a number is written 1.0e-9, not 1e-9); its head and the rules "
+            "beside it say what is needed."
+        ) from None
+
+
+@records.kept
+def _read(path: Path) -> RuleFile:
+    return RuleFile.model_validate(yaml.load(path.read_text(encoding="utf-8"), Loader=yaml.CSafeLoader))
 
 
 def rules() -> dict[str, Mapping[str, ClaimRule]]:
