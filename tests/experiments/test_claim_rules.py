@@ -7,12 +7,13 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from compendium import claim_rules, findings, paths
+from compendium import claim_rules, paths
 from compendium.catalogue import catalogue
 from compendium.claim_rules import rule, rules
+from compendium.ledger import findings
 from evenspan.core.errors import ResultError
 
-PACKAGE = Path(claim_rules.__file__).parents[1]
+PACKAGE = Path(claim_rules.__file__).parent
 #: Numbers that compare without being a rule: nothing, everything, a sign, a pair.
 PLAIN = {0, 1, -1, 2}
 #: What is compared in the functions that answer, and decides no claim, by module.
@@ -26,7 +27,7 @@ SETTINGS = {
     "zhou2024.theorems": {"PUBLISHED_ROUNDS", "DELTA"},
 }
 #: What functions that answer claims return.
-RETURNS = ("Answer", "Answer | None", "tuple[str, str]", "Evidence", "Evidence | None")
+RETURNS = ("Answer", "Answer | None", "Outcome", "tuple[str, str]", "Evidence", "Evidence | None")
 
 
 def test_every_rule_is_used_and_every_rule_asked_for_exists():
@@ -37,6 +38,8 @@ def test_every_rule_is_used_and_every_rule_asked_for_exists():
                 words = [one.value for one in node.args if isinstance(one, ast.Constant)]
                 assert len(words) == len(node.args) == 2, f"{path}, line {node.lineno}: write both words out"
                 asked.add(tuple(words))
+    for path in (*(paths.root() / "book").rglob("*.md"), *(paths.root() / "notebooks").rglob("*.ipynb")):
+        asked |= set(re.findall(r'rule\(\\?"([^"\\]+)\\?", \\?"([^"\\]+)\\?"\)', path.read_text(encoding="utf-8")))
     have = {(claim, name) for claim, named in rules().items() for name in named}
     assert asked == have
     assert len(have) > 100

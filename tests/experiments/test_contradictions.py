@@ -6,7 +6,7 @@ import pytest
 from compendium import paths
 from compendium.claim_rules import HOLDS, IN_PART, NOT_SO, Answer
 from compendium.ledger import contradictions
-from compendium.ledger.contradictions import BOTH, CHECKS, FIRST, MARKS, NOT_JUDGED, PART, SECOND, ByClaim, by_count
+from compendium.ledger.contradictions import BOTH, CHECKS, FIRST, MARKS, PART, SECOND, UNDECIDED, ByClaim, by_count
 from compendium.papers.zhou2024.arithmetic import printed
 from compendium.store import MissingNumbersError
 from evenspan.core.errors import ResultError
@@ -58,7 +58,7 @@ def test_answers_of_claims_become_outcomes(monkeypatch):
     given = {}
     monkeypatch.setattr(contradictions, "answer_of", lambda claim: given[claim])
     check = ByClaim("C1", in_part=BOTH)
-    for answer, outcome in ((HOLDS, FIRST), (IN_PART, BOTH), (NOT_SO, SECOND), ("not computable", NOT_JUDGED)):
+    for answer, outcome in ((HOLDS, FIRST), (IN_PART, BOTH), (NOT_SO, SECOND), ("not computable", UNDECIDED)):
         given["C1"] = Answer(answer, "computed", NOT_SO)
         assert check() == (outcome, f"computed (Claim C1: {answer}.)")
     assert ByClaim("C1", side="printed")()[0] == SECOND
@@ -86,9 +86,7 @@ def test_a_contradiction_never_says_otherwise_than_its_claims(name):
     assert (check.side == "printed") == (known_by[name] == "recount")
     against = name == "X11"  # its statement is the other number, of which the claim is the objection
     for answer, refuted in ((HOLDS, against), (NOT_SO, not against)):
-        assert check.of([answer] * len(check.claims)) in (
-            {SECOND, NOT_JUDGED} if refuted else {FIRST, BOTH, NOT_JUDGED}
-        )
+        assert check.of([answer] * len(check.claims)) in ({SECOND, UNDECIDED} if refuted else {FIRST, BOTH, UNDECIDED})
     assert check.of([HOLDS, NOT_SO]) == check.of([NOT_SO])
 
 
@@ -111,4 +109,4 @@ def test_single_runs_would_be_recognised(monkeypatch):
 def test_rounding_allows_only_a_small_entropy(monkeypatch):
     assert contradictions.balance_of_many_groups()[0] == BOTH
     monkeypatch.setattr(contradictions.arithmetic, "HALF_DIGIT", 1e-6)
-    assert contradictions.balance_of_many_groups()[0] == NOT_JUDGED
+    assert contradictions.balance_of_many_groups()[0] == UNDECIDED

@@ -99,7 +99,7 @@ def _answer(claim: str, experiment: str, function: Callable[[], Answer]) -> dict
     except MissingNumbersError:
         return _UNANSWERED
     given = {one for one in (answer.printed, answer.here) if one is not None}
-    if not given or not given <= set(ANSWERS) or answer.printed == NOT_JUDGED or not answer.numbers:
+    if not given or not given <= set(ANSWERS) or not answer.numbers:
         needed = f"one of {', '.join(ANSWERS)}, with the numbers behind it"
         raise ResultError(f"{experiment} answers the claim {claim} with {answer!r}; needed is {needed}.")
     sides = {"printed": answer.printed or "", "here": answer.here or ""}
