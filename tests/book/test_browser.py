@@ -1,19 +1,12 @@
 """The built book in a real browser: the parts that need scripts. Every page is visited in ``test_pages.py``."""
 
-import io
 import re
 from html import unescape
 
-import matplotlib as mpl
-import numpy as np
 import pytest
-from matplotlib import pyplot as plt
-from PIL import Image
 
-from compendium.book import stage
 from compendium.catalogue import experiment
 from compendium.ledger.verdicts import Kind
-from evenspan.displays import style
 
 from ..sight import contrast, hexadecimal
 
@@ -251,37 +244,6 @@ def test_tabs_need_no_script_and_have_addresses(browser, site, html, width):
     box, links = cell.bounding_box(), ledger.locator(".tab-links").bounding_box()
     assert links["y"] + links["height"] <= box["y"] < 900, "the cell is in sight, below the links"
 
-    page.goto(f"{site}experiments/{entry.id}/{last}.html")
-    page.wait_for_url(f"{site}experiments/{entry.id}.html#{last}")
-    assert shown() == [last]
     page.emulate_media(media="print")
     assert shown() == list(entry.executions), "all of them on paper"
     context.close()
-
-
-def test_lighter_drawings_look_the_same(reader):
-    """Of a drawing with what is rewritten: lines, marks of one style or clip, words, patterns."""
-    rng = np.random.default_rng(4)
-    drawn = io.StringIO()
-    with mpl.rc_context(style.settings()):
-        fig, axes = plt.subplots(1, 2, figsize=(8, 4), layout="constrained")
-        axes[0].plot(rng.normal(size=(60, 3)).cumsum(axis=0), "o-", label="a line  with blanks, x < 1 & $x^2$")
-        axes[0].legend()
-        axes[1].scatter(*rng.normal(size=(2, 80)), c=rng.random(80), s=200 * rng.random(80), alpha=0.5)
-        axes[1].bar([0, 1], [1, 2], hatch="//")
-        fig.savefig(drawn, format="svg")
-    plt.close(fig)
-    svg = drawn.getvalue()
-    lighter = stage.lighter(svg)
-    assert len(lighter) < 0.9 * len(svg)
-    page = reader("index.html")
-
-    def seen(text):
-        page.evaluate("text => { document.body.innerHTML = text }", text[text.index("<svg") :])
-        with Image.open(io.BytesIO(page.locator("svg").screenshot())) as shot:
-            return np.asarray(shot.convert("L"), dtype=float)
-
-    whole = seen(svg)
-    assert np.abs(seen(lighter) - whole).max() < 100  # of 255: an edge is a hundredth of a point elsewhere
-    moved = re.sub(r'<use xlink:href="(#m\w+)" x="', r'<use xlink:href="\1" x="1', lighter, count=1)
-    assert np.abs(seen(moved) - whole).max() > 120, "control: one mark elsewhere, grey"

@@ -190,8 +190,8 @@ def test_the_page_shows_every_row_with_its_trail(finished):
     identified = [row["id"] for row in tables.rows if row.get("id", "").startswith("toy_k10-")]
     assert identified == [f"toy_k10-00{row}" for row in range(1, 7)]
     assert "experiments/toy-table.html#toy-k10" in tables.links
-    assert "_static/results/full/toy-table/toy-k10.csv.gz" in tables.links
-    assert "_static/results/full/toy-table/toy-k10.json.gz" in tables.links
+    assert "_static/results/full/toy-table/toy-k10.csv" in tables.links
+    assert "_static/results/full/toy-table/toy-k10.json" in tables.links
     assert "data/cards/toy.html" in tables.links
     assert text.count('class="verdict verdict-exact"') >= 3  # counts, rules, the row
     assert "<td>no kernel width, said the test</td>" in text, "what is missing stands in the row"

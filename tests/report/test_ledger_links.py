@@ -22,7 +22,7 @@ TARGETS = {
     "experiments/toy.html#k2-verdicts": "experiments/toy.ipynb",
     "experiments/toy.html#k2-t-001": "experiments/toy.ipynb",
     "data/cards/toy.html": "data/cards/toy.md",
-    "_static/results/full/toy/k2.csv.gz": "_static/results/full/toy/k2.csv.gz",
+    "_static/results/full/toy/k2.csv": "_static/results/full/toy/k2.csv",
     "papers/one/verdicts.html#what-differs": "papers/one/verdicts.md",
 }
 
@@ -100,7 +100,7 @@ def test_a_number_leads_to_its_cell_on_the_page():
     unmarked = given | {"experiment": "vu2022-data", "execution": "table2", "tasks": ""}
     assert 'href="experiments/vu2022-data.html"' in ledger_links.of_number(unmarked), "its notebook marks no verdicts"
     assert links.count(">CSV<") == links.count(">record<") == 1, "both tasks stand in the files of one execution"
-    assert 'href="_static/results/full/vu2022-tables/biodeg.json.gz"' in links
+    assert 'href="_static/results/full/vu2022-tables/biodeg.json"' in links
     both = ledger_links.of_number(given | {"tasks": "biodeg-k3-rfpca ecoli-k3-rfpca"})
     assert both.count(">CSV<") == both.count(">record<") == 2
 

@@ -95,8 +95,8 @@ def test_links_lead_to_stored_files():
     shown.results = published(read_results("kleindessner2023-table", dataset="german", k=2, method="PCA"))
     markup = tables.trail(shown).data
     found = re.findall(r'href="\.\./\.\./_static/results/full/(.*?)"', markup)
-    assert found == [f"kleindessner2023-table/german-k2.{kind}" for kind in ("csv.gz", "json.gz")]
-    assert all(paths.results(name.removesuffix(".gz")).is_file() for name in found)
+    assert found == [f"kleindessner2023-table/german-k2.{kind}" for kind in ("csv", "json")]
+    assert all(paths.results(name).is_file() for name in found)
 
 
 def test_a_sentence_is_text_not_markup_and_says_what_is_unknown():

@@ -5,7 +5,7 @@ no page anew.
 """
 
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator
 from html import escape, unescape
 from pathlib import Path
 from typing import NamedTuple
@@ -50,12 +50,11 @@ def add(html: Path) -> None:
     known = not commit.startswith("unknown")
     cited = Cited(citation.citation(), commit if known else "", bool(changed))
     chapters = dict(_chapters(contents(paths.root() / "_toc.yml", html)))
-    scripts = {path.stem for path in (html / "_static" / "figures").glob("*.py")}
     for path in sorted(html.rglob("*.html")):
         page = path.relative_to(html).as_posix()
         if not page.startswith("_"):
             before = path.read_text(encoding="utf-8")
-            after = addressed(before, page, cited, chapters.get(page.removesuffix(".html")), scripts)
+            after = addressed(before, page, cited, chapters.get(page.removesuffix(".html")))
             if after != before:
                 path.write_text(after, encoding="utf-8")
 
@@ -69,13 +68,9 @@ def _chapters(lines: list[Entry]) -> Iterator[tuple[str, int]]:
             yield line.page, number if line.level else 0
 
 
-def addressed(text: str, page: str, cited: Cited, chapter: int | None, scripts: Collection[str] = ()) -> str:
-    """A written page with its footer; if it is in the contents, with names of its tables and how to cite it.
-
-    ``scripts`` are the figures that have one (``figure_scripts``).
-    """
+def addressed(text: str, page: str, cited: Cited, chapter: int | None) -> str:
+    """A written page with its footer; if it is in the contents, with names of its tables and how to cite it."""
     text = _OURS.sub("", text)
-    up = "../" * page.count("/")
     state = escape(citation.state(cited.cff, cited.commit, cited.changed))
     made = f'<!-- cited --><p class="made-of">{state}.</p><!-- /cited -->'
     text = _COPYRIGHT.sub(lambda found: found[0] + made, text)
@@ -84,7 +79,7 @@ def addressed(text: str, page: str, cited: Cited, chapter: int | None, scripts: 
         return text
     head, article, rest = _article(text)
     figures, tables = [], []
-    article = _named(article, figures, tables, {name: f"{up}_static/figures/{name}.py" for name in scripts})
+    article = _named(article, figures, tables)
     # In the ledger, an entry for any row of it: ledger.js puts one in the place of the words in capitals.
     row = escape(cited.entry("NUMBER", f"{page}#TABLE-ROW")).replace("evenspan-ledger-table-row", "evenspan-TABLE-ROW")
     article = re.sub(
@@ -98,10 +93,8 @@ def _article(text: str) -> tuple[str, str, str]:
     return text[:start], text[start:end], text[end:]
 
 
-def _named(
-    article: str, figures: list[tuple[str, str]], tables: list[tuple[str, str]], scripts: Mapping[str, str]
-) -> str:
-    """The article with an id for every table and links to tables, scripts and citations; what has an id is listed."""
+def _named(article: str, figures: list[tuple[str, str]], tables: list[tuple[str, str]]) -> str:
+    """The article with an id for every table and links to tables, drawings and citations; what has an id is listed."""
     section, taken = "page", set(_ID.findall(article))
 
     def named(found: re.Match) -> str:
@@ -113,8 +106,7 @@ def _named(
             caption = found["text"]
             figures.append((name, _plain(caption)))
             drawing = _DRAWING.search(found[0])
-            links = {scripts.get(name): "Script of this figure", drawing and drawing[1]: "Figure as SVG"}
-            shown = [f'<a href="{to}">{said}</a>' for to, said in links.items() if to]
+            shown = [f'<a href="{drawing[1]}">Figure as SVG</a>'] if drawing else []
             shown.append(f'<a class="cite-link" href="#cite-{name}">Cite</a>')
             shown = f'<!-- cited --> <span class="figure-links">{" ".join(shown)}</span><!-- /cited -->'
             place = caption.rfind("</p>") if "</p>" in caption else len(caption)

@@ -25,7 +25,7 @@ from .. import store
 from ..catalogue import Experiment, Scalar
 from ..ledger.claims import ANSWERS, claims, registered
 from ..ledger.heat import deviation, signed
-from ..ledger.links import page_of, slug
+from ..ledger.links import slug
 from ..ledger.page import raw
 from ..ledger.state import PLURAL
 from ..ledger.table import ledger, tally
@@ -145,10 +145,9 @@ def _rename_figures(notebook: NotebookNode, execution: str) -> None:
 def _opening(entry: Experiment, source: str) -> str:
     """The title and, below it, how to get the notebook, to cite the page and to run it again."""
     title, _, text = source.partition("\n")
-    files = {"Get the notebook": f"_sources/experiments/{entry.id}.ipynb", "All results": "_static/results.zip"}
-    notebook, results = (f'<a href="../{file}" download>{name}</a>' for name, file in files.items())
+    notebook = f'<a href="../_static/{entry.notebook}" download>Get the notebook</a>'
     return (
-        f"{title.rstrip()}\n\n:::{{div}} provenance\n{notebook} · {results} · [Cite this page](ch-cite) · "
+        f"{title.rstrip()}\n\n:::{{div}} provenance\n{notebook} · [Cite this page](ch-cite) · "
         f"Run it again: `python -m compendium run {entry.id}`\n:::\n{text}"
     )
 
@@ -336,17 +335,3 @@ def _in_place(cell: NotebookNode) -> bool:
 
 def _paragraph(text: str) -> str:
     return f'<p class="takeaway">{text}</p>\n' if text else ""
-
-
-def stub(entry: Experiment, execution: str) -> str:
-    """A page at the address that an execution had when it was a page of its own; it leads to where it is now."""
-    there = f"../{page_of(entry, execution).removeprefix('experiments/')}"
-    mark = "-" if "#" in there else "#"
-    title = html.escape(f"{entry.title}: {label(entry, execution)}".removesuffix(": "))
-    return (
-        f'<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n<title>{title}</title>\n'
-        f'<meta name="robots" content="noindex">\n<link rel="canonical" href="{there}">\n'
-        f'<script>location.replace("{there}" + location.hash.replace("#", "{mark}"))</script>\n'
-        f'<meta http-equiv="refresh" content="0; url={there}">\n</head>\n'
-        f'<body>\n<p>This page has moved: <a href="{there}">{title}</a></p>\n</body>\n</html>\n'
-    )

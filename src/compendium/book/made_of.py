@@ -20,7 +20,7 @@ _ONCE = "_build/once/"
 #: Code that only runs or assembles pages.
 _RUNS = tuple(
     f"src/compendium/book/{name}.py"
-    for name in ("build", "engine", "execute", "experiment_page", "figure_scripts", "made_of", "stage", "warm")
+    for name in ("build", "engine", "execute", "experiment_page", "made_of", "stage", "warm")
 )
 
 

@@ -6,11 +6,8 @@ include and link to them. The folder is made anew each time: nothing stale can s
 """
 
 import filecmp
-import gzip
-import io
 import re
 import shutil
-import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -19,29 +16,16 @@ import nbformat
 import yaml
 
 from compendium import data as datasets
-from compendium import paths, records
+from compendium import paths
 from compendium.catalogue import catalogue
 from evenspan.core.errors import ExecutionError, ResultError
-from evenspan.displays.style import SETTINGS
 
 from ..ledger import links as ledger_links
 from ..ledger import page as ledger_page
 from ..ledger import table as ledger
-from . import api, execute, experiment_page, figure_scripts
+from . import api, execute, experiment_page
 
 _PAGE = {".md", ".ipynb"}
-_DECIMALS = re.compile(r"-?\d+\.\d{3,}")
-#: Where a drawing says places, and no scales or widths.
-_PLACES = re.compile(r'(?<= )(?:d|x|y|points)="[^"]*"|translate\([^)]*\)')
-_MARK = re.compile(r"<use [^>]*/>")
-_CLIPPED = re.compile(
-    rf'<g clip-path="(url\([^"]*\))">(?:{_MARK.pattern})+</g>(?:<g clip-path="\1">(?:{_MARK.pattern})+</g>)+'
-)
-_STYLED = re.compile(r'<use [^>]*?( style="[^"]*")/>(?:<use [^>]*?\1/>)+')
-_UPRIGHT = re.compile(r' transform="rotate\(-0 [^"]*\)"')
-#: The family of every word and, without those that may stand in for it, of every sign of a formula.
-_FAMILY = re.compile(r"; font-family: 'DejaVu Sans'[^;\"]*")
-_FAMILIES = ", ".join(f"'{name}'" for name in SETTINGS["font.sans-serif"])
 #: Files below ``_build/examples`` by the chapter that writes them.
 EXAMPLES = {"yours/audit": "audit/report.html"}
 
@@ -100,7 +84,6 @@ def stage() -> bool:
     _copy_book(root / "book", target)
     for name in chapters():
         notebook = nbformat.read(_executed("chapters", f"{name}.ipynb"), as_version=4)
-        _write_scripts(notebook, name, target)
         experiment_page.number_cells(notebook)
         _write_page(notebook, target / f"{name}.ipynb")
     _copy_experiments(target)
@@ -108,9 +91,9 @@ def stage() -> bool:
         _copy_tree(root / "src" / package, target / "_src" / package, "*.py")
     for shown in (root / "CITATION.cff", paths.data("tolerances.yml")):
         _copy(shown, target / "_src" / shown.name)
-    _copy_results(target / "_static" / "results" / "full")
-    records.write(target / "_static" / "results.zip", archive(paths.results()))
-    _copy_tree(paths.build("numbers"), target / "_static" / "numbers", "*.csv", "*.csv.gz")
+    _copy_tree(paths.results(), target / "_static" / "results" / "full", "*.csv", "*.json")
+    _copy_tree(root / "notebooks", target / "_static" / "notebooks", "*.ipynb")
+    _copy_tree(paths.build("numbers"), target / "_static" / "numbers", "*.csv")
     _copy_examples(target)
     _copy_tree(paths.data("paper"), target / "_static" / "paper", "*.csv")
     _write_cards(target)
@@ -153,59 +136,12 @@ def _copy_experiments(target: Path) -> None:
             name: nbformat.read(_executed("experiments", experiment.id, f"{name}.ipynb"), as_version=4)
             for name in experiment.executions
         }
-        page = f"experiments/{experiment.id}"
-        for name, notebook in executed.items():
-            _write_scripts(experiment_page.as_part(experiment, name, notebook), page, target)
-        _write_page(experiment_page.page(experiment, executed), target / f"{page}.ipynb")
-
-
-def _write_scripts(notebook, page: str, target: Path) -> None:
-    """A script for each figure of an executed page, to which its caption leads (``addresses``)."""
-    for name, text in figure_scripts.scripts(notebook, page).items():
-        _write(target / "_static" / "figures" / f"{name}.py", text)
+        _write_page(experiment_page.page(experiment, executed), target / "experiments" / f"{experiment.id}.ipynb")
 
 
 def _write_page(notebook, page: Path) -> None:
-    """Write an executed page with lighter drawings."""
-    for output in (output for cell in notebook.cells for output in cell.get("outputs", ())):
-        if svg := output.get("data", {}).get("image/svg+xml"):
-            output["data"]["image/svg+xml"] = lighter(svg)
     page.parent.mkdir(parents=True, exist_ok=True)
     nbformat.write(notebook, page)
-
-
-def lighter(svg: str) -> str:
-    """A drawing of Matplotlib that looks the same and has fewer letters.
-
-    Places to a hundredth of a point, no blanks between elements or steps of a line, one family of letters for all text,
-    and marks that follow each other with one clip and one style for all of them.
-    """
-    svg = re.sub(r">\s+<", "><", re.sub(r"<metadata>.*?</metadata>", "", svg, flags=re.DOTALL)).replace(" \nL ", "L")
-    svg = _PLACES.sub(lambda places: _DECIMALS.sub(lambda number: f"{round(float(number[0]), 2):g}", places[0]), svg)
-    svg = _FAMILY.sub("", _UPRIGHT.sub("", svg))
-    svg = svg.replace(
-        '<style type="text/css">', f'<style type="text/css">text{{font-family: {_FAMILIES}, sans-serif}}', 1
-    )
-    svg = _CLIPPED.sub(lambda marks: f'<g clip-path="{marks[1]}">{"".join(_MARK.findall(marks[0]))}</g>', svg)
-    return _STYLED.sub(lambda marks: f"<g{marks[1]}>{marks[0].replace(marks[1], '')}</g>", svg)
-
-
-def _copy_results(target: Path) -> None:
-    """The stored results and their records, compressed, as they repeat themselves."""
-    for source in sorted((*paths.results().rglob("*.csv"), *paths.results().rglob("*.json"))):
-        copy = target / source.relative_to(paths.results()).with_suffix(f"{source.suffix}.gz")
-        copy.parent.mkdir(parents=True, exist_ok=True)
-        copy.write_bytes(gzip.compress(source.read_bytes(), mtime=0))
-
-
-def archive(results: Path) -> bytes:
-    """All stored results and their records as one file, which says no more than their names and contents."""
-    packed = io.BytesIO()
-    with zipfile.ZipFile(packed, "w") as whole:
-        for path in sorted((*results.rglob("*.csv"), *results.rglob("*.json"))):
-            name = path.relative_to(results.parent).as_posix()
-            whole.writestr(zipfile.ZipInfo(name), path.read_bytes(), zipfile.ZIP_DEFLATED, compresslevel=9)
-    return packed.getvalue()
 
 
 def _copy_examples(target: Path) -> None:

@@ -1,6 +1,5 @@
 """Tables of the notebooks and chapters, and the CSV files that stand beside tables and figures."""
 
-import gzip
 import html
 import re
 from collections.abc import Mapping, Sequence
@@ -22,8 +21,6 @@ from ..store import home, units_at
 
 #: Rows beyond which a table stays folded under its caption until it is asked for.
 LONGEST_OPEN = 40
-#: Bytes beyond which the numbers of a figure are compressed.
-LARGEST = 50_000
 _MISSING = re.compile(r"(?<!\w)[+-]?nan\b( ?%)?")
 
 
@@ -41,9 +38,8 @@ def csv_link(frame: pd.DataFrame, name: str, *, up: int = 2, text: str = "Number
         What the link says.
     """
     rows = frame.to_csv(index=False, lineterminator="\n").encode()
-    name, rows = (f"{name}.csv", rows) if len(rows) <= LARGEST else (f"{name}.csv.gz", gzip.compress(rows, mtime=0))
-    records.write(paths.build("numbers", name), rows)
-    address = html.escape(f"{'../' * up}_static/numbers/{name}")
+    records.write(paths.build("numbers", f"{name}.csv"), rows)
+    address = html.escape(f"{'../' * up}_static/numbers/{name}.csv")
     return HTML(f'<p class="csv-link"><a href="{address}" download>{html.escape(text)}</a></p>')
 
 

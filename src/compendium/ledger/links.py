@@ -38,7 +38,7 @@ def page_of(entry: Experiment, execution: str, name: str = "") -> str:
 
 def stored(files: str) -> str:
     """Links to the rows and the record of an execution."""
-    return f'<a href="{files}.csv.gz">CSV</a> <a href="{files}.json.gz">record</a>'
+    return f'<a href="{files}.csv">CSV</a> <a href="{files}.json">record</a>'
 
 
 def of_number(row: dict[str, str]) -> str:

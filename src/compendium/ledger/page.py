@@ -182,9 +182,7 @@ def _definitions(meanings: Mapping[str, str]) -> str:
 def _table(frame: pd.DataFrame) -> str:
     body = "".join(map(_row, frame.to_dict("records")))
     # not "q" for the search: the theme's own search answers to that on every page
-    files = {"ledger.csv": "Download all rows as CSV", "results.zip": "all results with their records"}
-    links = (f'<a href="_static/{file}" download>{what}</a>' for file, what in files.items())
-    return f"<p>{', '.join(links)}</p>\n" + _scroll(
+    return '<p><a href="_static/ledger.csv" download>Download all rows as CSV</a></p>\n' + _scroll(
         "All numbers",
         '<table class="ledger" data-ledger="ledger" data-search="find" data-rows="_static/ledger-rows.mjs" '
         f'data-differing="only what differs"><thead><tr>{_head(_HEAD)}</tr></thead>\n'
