@@ -22,7 +22,7 @@
       const cells = [...row.cells].map((cell) => cell.textContent.trim().replaceAll("\u00a0", " "));
       const badge = row.querySelector(".verdict");
       if (badge) cells[0] = badge.textContent.trim(); // what stands beside the mark is not its name
-      return { row, order, cells, text: cells.join(" ").toLowerCase(), differs: "differs" in row.dataset };
+      return { row, order, cells, text: cells.join(" ").toLowerCase() };
     });
 
     const bar = make("form", { class: "ledger-filters", role: "search", "aria-label": `Filter: ${name}` });
@@ -35,11 +35,6 @@
       bar.append(make("label", { for: select.id }, `${head.textContent} `, select));
       return [{ column, key, select }];
     });
-    let differing = null;
-    if (table.dataset.differing) {
-      differing = make("input", { type: "checkbox", id: `${name}-differing` });
-      bar.append(make("label", { class: "ledger-check", for: differing.id }, differing, ` ${table.dataset.differing}`));
-    }
     bar.append(make("button", { type: "reset" }, "Show all"));
     if (table.dataset.rows) {
       const button = make("button", { type: "button", class: "ledger-download" }, "Download these rows");
@@ -52,7 +47,6 @@
     // Every choice offers what the other choices leave, so that no combination is empty.
     function matches(entry, word, except) {
       if (word && !entry.text.includes(word)) return false;
-      if (differing && differing.checked && !entry.differs) return false;
       return selects.every((one) => one === except || !one.select.value || entry.cells[one.column] === one.select.value);
     }
 
@@ -81,7 +75,6 @@
 
     function read(given) {
       search.value = given.get(table.dataset.search) || "";
-      if (differing) differing.checked = given.has("differs");
       for (const one of selects) offer(one.select, given.get(one.key) || "");
       refresh();
     }
@@ -89,7 +82,6 @@
     function write(given) {
       const put = (key, value) => (value ? given.set(key, value) : given.delete(key));
       put(table.dataset.search, search.value.trim());
-      if (differing) put("differs", differing.checked ? "1" : "");
       for (const one of selects) put(one.key, one.select.value);
     }
 
@@ -194,7 +186,7 @@
     const entry = document.querySelector("pre.cite-number");
     if (!entry) return;
     entry.dataset.template ||= entry.textContent;
-    const [, , paper, table, dataset, method, metric, k, published, ours] = [...row.cells].map((cell) => cell.textContent.trim());
+    const [, paper, table, dataset, method, metric, k, published, ours] = [...row.cells].map((cell) => cell.textContent.trim());
     const size = k ? `, k = ${k}` : "";
     const what = [paper, table, dataset, method, metric].filter(Boolean).join(", ");
     const title = `${what}${size}: published ${published}, ours ${ours || "none"}`.replace(/[%_&#$]/g, "\\$&");

@@ -45,14 +45,33 @@ class Entry(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-class Evidence(Entry):
-    """Numbers that are no free evidence: why, and which."""
+TIMING = "timing"
 
-    kind: Literal["calibration", "selected", "measured time"]
+
+class NotATest(Entry):
+    """Printed numbers that cannot tell methods apart: why, and which."""
+
+    because: Literal["used to set up the data", "data found by search", "timing"]
     reason: Text
     dataset: Text | None = None
     method: Text | None = None
     metric: Text | None = None
+
+
+class Procedure(Entry):
+    """Another procedure than the paper describes, by which a printed column may have been computed.
+
+    ``rows`` are the methods of ours that carry it out; they may belong to another ``experiment``. Where the rows of the
+    printed name are this procedure's, because the released program departs from the paper, ``described`` is our method
+    as the paper describes it.
+    """
+
+    name: Text
+    method: Text
+    dataset: Text | None = None
+    rows: Text
+    experiment: Text | None = None
+    described: Text | None = None
 
 
 class Experiment(Entry):
@@ -72,7 +91,8 @@ class Experiment(Entry):
     stand_ins: dict[Text, Text] = {}
     splits: Literal["", "authors", "own"] = ""
     repetitions: Annotated[StrictInt, Field(ge=1)] | None = None
-    evidence: tuple[Evidence, ...] = ()
+    not_a_test: tuple[NotATest, ...] = ()
+    procedures: tuple[Procedure, ...] = ()
     files: StrictStr = ""
 
     @model_validator(mode="after")
@@ -85,9 +105,9 @@ class Experiment(Entry):
             raise ValueError(f"stand_ins: {listed(strange)} is none of the data sets in published_datasets")
         if self.repetitions and not self.splits:
             raise ValueError("repetitions: needs 'splits' beside it")
-        for one in self.evidence:
+        for one in (*self.not_a_test, *self.procedures):
             if one.dataset is not None and one.dataset not in self.published_datasets:
-                raise ValueError(f"evidence: {one.dataset!r} is none of the data sets in published_datasets")
+                raise ValueError(f"{one.dataset!r} is none of the data sets in published_datasets")
         complete = [self.complete(given) for given in self.runs.values()]
         if any(one in complete[:place] for place, one in enumerate(complete)):
             raise ValueError("executions: needs different parameters in each execution")

@@ -113,8 +113,13 @@ class _Close(Entry):
     standard_errors: _Size
 
 
-class _SameRank(Entry):
+class _SameOrdering(Entry):
     other_methods: _Count
+
+
+class _Column(Entry):
+    agree: _Size
+    described_below: _Size
 
 
 class ClaimRule(Entry):
@@ -134,7 +139,8 @@ class RuleFile(Entry):
     significant_digits: _Count
     exact: _Exact
     close: _Close
-    same_rank: _SameRank
+    same_ordering: _SameOrdering
+    column: _Column
     recheck: dict
     claims: _ClaimRules
     findings: _ClaimRules

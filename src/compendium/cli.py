@@ -161,7 +161,7 @@ def verify(
 
 @app.command()
 def ledger(
-    summary: Annotated[bool, typer.Option("--summary", help="One line per paper; write nothing.")] = False,
+    summary: Annotated[bool, typer.Option("--summary", help="The counts in one sentence; write nothing.")] = False,
     check: Annotated[bool, typer.Option("--check", help="Fail if the committed ledger is out of date.")] = False,
 ) -> None:
     """Judge every published number: write the ledger and the counts of README.md; show the counts."""
@@ -173,7 +173,7 @@ def ledger(
     frame = report.ledger()
     table = report.counts(frame)
     if summary:
-        typer.echo("\n".join(ledger_state.summary(table)))
+        typer.echo(ledger_state.sentence(table))
         return
     if check:
         report.check(frame)
@@ -182,7 +182,7 @@ def ledger(
         return
     written = [report.write(frame), ledger_state.write_readme(table)]
     typer.echo(f"Written: {', '.join(str(path) for path in written if path)}")
-    counted = ledger_state.counted(table)
+    counted = ledger_state.shown(table)
     show(counted, counted.itertuples(index=False))
 
 

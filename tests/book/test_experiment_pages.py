@@ -159,42 +159,25 @@ def test_a_notebook_without_a_title_is_named():
         experiment_page.page(ALONE, {"k1": made})
 
 
-EMPTY = dict.fromkeys(("split", "control_data", "reason"), "")
-ROW = EMPTY | {"experiment": "vu2022-tables", "execution": "biodeg", "metric": "ARE", "k": "3", "ours": "1.02"}
-ROW |= {"published": "1.00", "deviation_digits": "2", "verdict": "close", "evidence": "discriminating", "control": "0"}
-
-
-def of_rows(monkeypatch, *rows):
+def test_the_takeaway_counts_results_with_the_chance_agreement(monkeypatch):
     monkeypatch.undo()
-    monkeypatch.setattr(experiment_page, "ledger", lambda: pd.DataFrame(rows))
-    return experiment_page.takeaway(experiment("vu2022-tables"), "biodeg")
-
-
-def test_the_takeaway_counts_what_agrees_and_what_a_wrong_method_would_and_names_the_largest_deviation(monkeypatch):
+    row = {"experiment": "vu2022-tables", "execution": "biodeg", "chance": "0"}
     rows = [
-        ROW | {"method": "A"},
-        ROW | {"method": "B", "ours": "0.6", "verdict": "differs", "control": "1"},
-        ROW | {"method": "C", "ours": "1.0", "verdict": "exact"},
-        ROW | {"method": "D", "execution": "ecoli", "ours": "9"},
+        row | {"result": "as described"},
+        row | {"result": "not reproduced", "chance": "1"},
+        row | {"result": "not a test", "chance": ""},
+        row | {"result": "as described", "execution": "ecoli"},
     ]
-    assert of_rows(monkeypatch, *rows) == (
-        "Of 3 printed numbers 2 agree; a wrong method would have got 1; the median deviation is 2.0\u00a0%, "
-        "the largest -40\u00a0% (B, ARE)."
+    monkeypatch.setattr(experiment_page, "ledger", lambda: pd.DataFrame(rows))
+    assert experiment_page.takeaway(experiment("vu2022-tables"), "biodeg") == (
+        "Of 3 printed numbers 1 as described, 1 not reproduced, 1 not a test (chance agreement 50 %)."
     )
-    worse = rows[2] | {"verdict": "differs", "ours": "-1"}
-    assert "1 agree; " in of_rows(monkeypatch, *rows[:2], worse)
-    assert "the largest -200\u00a0% (C, ARE)" in of_rows(monkeypatch, *rows[:2], worse)
-
-
-def test_where_nothing_can_be_judged_the_takeaway_says_why(monkeypatch):
-    row = ROW | {"method": "A", "verdict": "not computable", "evidence": "none", "reason": "no images"}
-    assert of_rows(monkeypatch, row, row) == "None of 2 printed numbers can be judged: no images."
-    assert of_rows(monkeypatch, row | {"execution": "ecoli"}) == ""
+    assert experiment_page.takeaway(experiment("vu2022-tables"), "letter") == ""
 
 
 def test_without_printed_numbers_the_takeaway_is_about_the_claims(monkeypatch):
     monkeypatch.undo()
-    assert re.fullmatch(r"Of the claims of the paper: V26 [a-z ]+\.", experiment_page.takeaway(SEVERAL, "biodeg"))
+    assert re.fullmatch(r"Claim V26: [a-z ]+\.", experiment_page.takeaway(SEVERAL, "biodeg"))
 
 
 def test_every_execution_has_an_address_of_its_own():

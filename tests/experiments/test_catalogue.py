@@ -88,9 +88,13 @@ def test_what_does_not_exist_is_named_with_what_does(toy_checkout):
         ("stand_ins", {"other": "a reason"}, "stand_ins: other is none of the data sets"),
         ("repetitions", 3, "repetitions: needs 'splits' beside it"),
         ("splits", "theirs", "splits: Input should be '', 'authors' or 'own', but holds 'theirs'"),
-        ("evidence", [{"kind": "guess", "reason": "x"}], "evidence, 0, kind: Input should be 'calibration'"),
-        ("evidence", [{"kind": "selected"}], "evidence, 0, reason: Field required"),
-        ("evidence", [{"kind": "selected", "reason": "x", "dataset": "toys"}], "evidence: 'toys' is none of the data"),
+        (
+            "not_a_test",
+            [{"because": "guess", "reason": "x"}],
+            "not_a_test, 0, because: Input should be 'used to set up",
+        ),
+        ("not_a_test", [{"because": "timing"}], "not_a_test, 0, reason: Field required"),
+        ("not_a_test", [{"because": "timing", "reason": "x", "dataset": "toys"}], "'toys' is none of the data"),
         ("colour", "red", "colour: Extra inputs are not permitted, but holds 'red'"),
     ],
 )

@@ -34,17 +34,36 @@ def test_every_published_number_has_exactly_one_row_and_verdict(real):
     assert real["cell"].tolist() == sorted(cells["cell"])
     assert real["cell"].is_unique
     assert set(real["verdict"]) <= {kind.value for kind in Kind}
-    assert ledger.counts(real)["numbers"].groupby(level="paper").sum().to_dict() == {
-        "kleindessner2023": 86, "rathore2025": 664, "vu2022": 318, "zhou2024": 192, "total": 1260,
+    counts = ledger.counts(real)
+    assert counts["printed"].to_dict() == {
+        "kleindessner2023": 86, "rathore2025": 664, "vu2022": 318, "zhou2024": 192, "all": 1260,
     }  # fmt: skip
+    assert counts["tested"].tolist() == [86, 317, 308, 64, 775]
+    parts = counts[["as described", "other procedure", "not reproduced"]]
+    assert (parts.sum(axis=1) == counts["tested"]).all()
     ledger.check(real)
 
 
-def test_a_table_without_methods_is_controlled_by_other_data(real):
-    sizes = real[(real["table"] == "Table 2") & (real["paper"] == "vu2022") & (real["evidence"] != "none")]
-    assert (sizes["control"] == "").all()
-    assert (sizes["control_data"].astype(float) < 1 / 2).all()
-    assert set(sizes["evidence"]) == {"discriminating"}
+def test_a_table_without_methods_is_compared_with_other_data(real):
+    sizes = real[(real["table"] == "Table 2") & (real["paper"] == "vu2022") & (real["result"] != "not a test")]
+    assert len(sizes) == 28
+    assert (sizes["chance"].astype(float) < 1 / 2).all()
+
+
+def test_another_procedure_is_named_and_decides_where_the_paper_does_not_agree(real):
+    """Cells and whole columns: a released program that departs from its paper, and PCA of one group."""
+    found = ledger.columns(real).set_index(["paper", "table", "method"])
+    weight = found.loc[("vu2022", "Table 1", "CFPCA - Both Con.")]
+    assert weight[["tested", "described", "by_procedure", "column"]].tolist() == [28, 0, 28, "other procedure"]
+    women = found.loc[("rathore2025", "Table 3", "JevdPCA")]
+    assert women[["procedure", "by_procedure", "column"]].tolist() == ["PCA of the women", 26, "other procedure"]
+    full_rank = found.loc[("vu2022", "Table 1", "FairPCA")]
+    assert full_rank["by_procedure"] > full_rank["described"] > full_rank["tested"] / 2, "cells, but no whole column"
+    assert full_rank["column"] == "partly as described"
+    assert found.loc[("vu2022", "Table 1", "RFPCA"), "column"] == "as described"
+    other = real[real["result"] == "other procedure"]
+    assert (other["procedure"] != "").all()
+    assert ((other["by_procedure"] == "yes") & (other["described"] == "no")).all()
 
 
 def test_interchanged_methods_lower_the_counts_of_every_paper(real, monkeypatch):
@@ -56,7 +75,7 @@ def test_interchanged_methods_lower_the_counts_of_every_paper(real, monkeypatch)
         return rows.assign(method=rows["method"].replace(dict(zip(cycle, [*cycle[1:], cycle[0]], strict=True))))
 
     monkeypatch.setattr(ledger, "read_results", interchanged)
-    some = (real["evidence"] == "discriminating") & (real["method"] != "")
+    some = (real["result"] != "not a test") & (real["method"] != "")
     both = {"ours": real, "wrong": ledger.ledger()}
     agree = pd.DataFrame({name: of["verdict"].isin(["exact", "close"]) for name, of in both.items()})
     agree = agree[some].groupby(real["paper"]).sum()
@@ -74,21 +93,16 @@ def test_results_are_joined_and_judged(judged):
     assert verdicts == {
         ("PCA", "%Var"): "exact",  # 20 printed in a column with one decimal
         ("Fair PCA", "%Var"): "close",
-        ("Fair PCA-S (0.5)", "%Var"): "same rank",
+        ("Fair PCA-S (0.5)", "%Var"): "same ordering only",
         ("INLP", "%Var"): "not yet run",
         ("PCA", "MMD^2"): "differs",
-        ("Fair PCA-S (0.5)", "MMD^2"): "not computable",
+        ("Fair PCA-S (0.5)", "MMD^2"): "unavailable",
     }
     assert judged.loc[("Fair PCA-S (0.5)", "MMD^2"), "reason"] == "no kernel width, said the test"
     counts = ledger.counts(ledger.ledger())
-    assert counts.loc["total", "numbers"].sum() == 6
-    first, alone, missing, *total = ledger_state.summary(counts)
-    assert first.startswith("kleindessner2023  3 discriminating (1 exact, 1 close, 1 same rank), 67 % agree")
-    assert alone == "kleindessner2023  1 no control (1 differs)"
-    assert missing == "kleindessner2023  2 without a number of ours (1 not computable, 1 not yet run)"
-    assert [line.split(maxsplit=1)[1] for line in total] == [
-        line.split(maxsplit=1)[1] for line in (first, alone, missing)
-    ]
+    assert counts.loc["all"].tolist()[:-1] == [6, 3, 3, 2, 0, 1]
+    assert ledger_state.sentence(counts).startswith("Of 3 numbers that can tell methods apart, 67 % are")
+    assert ledger_state.sentence(counts.assign(tested=0)) == "No number that can tell methods apart has been run."
 
 
 def test_ours_is_the_mean_over_the_splits_of_the_published_protocol(judged, finished):
@@ -193,18 +207,16 @@ def test_the_page_shows_every_row_with_its_trail(finished):
     assert "_static/results/full/toy-table/toy-k10.csv" in tables.links
     assert "_static/results/full/toy-table/toy-k10.json" in tables.links
     assert "data/cards/toy.html" in tables.links
-    assert text.count('class="verdict verdict-exact"') >= 3  # counts, rules, the row
-    assert "<td>no kernel width, said the test</td>" in text, "what is missing stands in the row"
-    numbers = "<td>20 ± 1.5</td><td>20.00 ± 0.10</td><td>+0.0</td><td>+0.00</td>"
+    assert text.count('class="verdict verdict-described"') >= 3  # counts, meanings, the row
+    assert "no kernel width, said the test" in text, "what is missing is said"
+    numbers = "<td>20 ± 1.5</td><td>20.00 ± 0.10</td><td>exact</td><td>+0.0</td><td>+0.00</td>"
     assert numbers in text.replace("\u00a0", " ")
-    differing = re.findall(r'<tr id="(toy_k10-\d+)" data-cell="[^"]+" data-differs>', text)
-    assert differing == ["toy_k10-003", "toy_k10-005"], "same rank and differs, nothing else"
     assert "within 2 % of the published number" in text
 
 
 def test_the_real_page_is_balanced_and_complete(real, monkeypatch):
     monkeypatch.setattr(claims, "registered", dict)  # their answers take a minute
-    text = ledger_page.page(real, ledger.counts(real))
+    text = ledger_page.page(real, ledger.counts(real), ledger.columns(real))
     rows = [row["id"] for row in parsed(text).rows if "id" in row]
     assert sum(not row.startswith("claim-") for row in rows) == 1260
     assert sum(row.startswith("claim-") for row in rows) == 91
@@ -228,35 +240,48 @@ def declared(toy_checkout):
     return add
 
 
-def test_what_other_methods_would_match_is_no_evidence(toy_checkout, finished, declared):
-    """The control is 1 where every method passes and 0 where none does; alone in its table a number has none."""
+def test_what_every_method_gives_is_no_test(toy_checkout, finished, declared):
+    """The chance agreement is 1 where every method passes, 0 where none does; a number alone in its table has none."""
     declared("  splits: own\n  repetitions: 3")
     path = toy_checkout / "data" / "paper" / "toy_k10.csv"
     path.write_text(path.read_text().replace("Fair PCA,%Var,10,,15.2,,", "Fair PCA,%Var,10,,15.2,30,"))
-    frame = ledger.ledger().set_index(["method", "metric"])[["verdict", "evidence", "control"]]
-    assert frame.loc[("PCA", "%Var")].tolist() == ["exact", "discriminating", "0"]
-    assert frame.loc[("Fair PCA", "%Var")].tolist() == ["close", "not discriminating", "1"]
-    assert frame.loc[("PCA", "MMD^2")].tolist() == ["differs", "no control", ""]
-    assert frame.loc[("INLP", "%Var")].tolist() == ["not yet run", "none", ""]
-    reasons = ledger.ledger().set_index(["method", "metric"])["reason"]
-    assert reasons["PCA", "MMD^2"] == "no other method of ours to compare with"
-    assert reasons["Fair PCA", "%Var"] == "within 2 % of the published number"
-    counted = ledger.counts(ledger.ledger()).loc["total", ["numbers", "agree", "wrong method", "most fail"]]
-    assert counted.loc["discriminating"].tolist() == [2, 0.5, 0, 2]
-    assert counted.loc["not discriminating"].tolist() == [1, 1, 1, 0]
-    assert pd.isna(counted.loc["no control", "wrong method"])
+    frame = ledger.ledger().set_index(["method", "metric"])[["verdict", "result", "no_test", "chance"]]
+    assert frame.loc[("PCA", "%Var")].tolist() == ["exact", "as described", "", "0"]
+    assert frame.loc[("Fair PCA", "%Var")].tolist() == ["close", "not a test", "every method gives it", "1"]
+    assert frame.loc[("PCA", "MMD^2")].tolist() == ["differs", "not a test", "nothing to compare with", ""]
+    assert frame.loc[("INLP", "%Var")].tolist() == ["not yet run", "not a test", "unavailable", ""]
+    assert ledger.counts(ledger.ledger()).loc["all"].tolist() == [6, 4, 2, 1, 0, 1, 0]
 
 
-def test_what_was_used_to_choose_is_counted_apart(toy_checkout, finished, declared):
+def test_what_was_used_to_set_up_the_data_is_no_test(toy_checkout, finished, declared):
     declared(
-        "  evidence:\n    - {kind: calibration, method: PCA, metric: '%Var', reason: it chose}\n"
-        "    - {kind: measured time, metric: MMD^2, reason: not ours}"
+        "  not_a_test:\n    - {because: used to set up the data, method: PCA, metric: '%Var', reason: it chose}\n"
+        "    - {because: timing, metric: MMD^2, reason: not ours}"
     )
-    found = ledger.ledger().set_index(["method", "metric"])["evidence"]
-    assert found["PCA", "%Var"] == "calibration"
-    assert found["Fair PCA", "%Var"] == "discriminating"
-    assert found["PCA", "MMD^2"] == "measured time"
-    assert found["Fair PCA-S (0.5)", "MMD^2"] == "none", "without a number of ours"
+    found = ledger.ledger().set_index(["method", "metric"])["no_test"]
+    assert found["PCA", "%Var"] == "used to set up the data"
+    assert found["Fair PCA", "%Var"] == ""
+    assert found["PCA", "MMD^2"] == "timing"
+    assert found["Fair PCA-S (0.5)", "MMD^2"] == "unavailable"
+
+
+@pytest.mark.parametrize(
+    ("described", "rows", "result"),
+    [
+        ("", "PCA", "other procedure"),  # the printed 10.55 of Fair PCA-S is not ours, but, let us say, another's
+        ("PCA", "Fair PCA-S (0.5)", "not reproduced"),
+    ],
+)
+def test_a_declared_procedure(toy_checkout, finished, declared, described, rows, result):
+    path = toy_checkout / "data" / "paper" / "toy_k10.csv"
+    frame = pd.read_csv(path, dtype=str, keep_default_na=False)
+    place = (frame["method"] == "Fair PCA-S (0.5)") & (frame["metric"] == "%Var")
+    frame.loc[place, ["value", "std"]] = "20.0", ""
+    frame.to_csv(path, index=False)
+    more = f", described: {described}" if described else ""
+    declared(f"  procedures:\n    - {{name: plain PCA, method: Fair PCA-S (0.5), rows: {rows}{more}}}")
+    row = ledger.ledger().set_index(["method", "metric"]).loc[("Fair PCA-S (0.5)", "%Var")]
+    assert row[["result", "procedure"]].tolist() == [result if not described else "as described", "plain PCA"]
 
 
 def test_claims_are_open_until_an_experiment_answers(toy_checkout):
@@ -278,8 +303,8 @@ def test_claims_are_open_until_an_experiment_answers(toy_checkout):
     ("registered", "said"),
     [
         ('{"K99": one_holds}', "answers the claim 'K99', which is not in claims.csv"),
-        ('{"K01": lambda: Answer("true", "x")}', "needed is one of holds, holds in part, does not hold, not comp"),
-        ('{"K01": lambda: Answer("holds", " ")}', "with evidence"),
+        ('{"K01": lambda: Answer("true", "x")}', "needed is one of holds, holds in part, does not hold, not judged"),
+        ('{"K01": lambda: Answer("holds", {})}', "with the numbers behind it"),
         ('{"K01": lambda: Answer(None, "x")}', "needed is one of"),
     ],
 )
@@ -342,6 +367,6 @@ def test_numbers_of_a_stand_in_are_shown_and_not_judged(toy_checkout, finished):
     text = "{toy: Toy Income}\n  stand_ins: {toy: the real incomes are not public}"
     entries.write_text(entries.read_text().replace("{toy: Toy Income}", text))
     after = ledger.ledger()[ours]
-    assert set(after["verdict"]) == {"not computable"}
+    assert set(after["verdict"]) == {"unavailable"}
     assert set(after["reason"]) == {"the real incomes are not public"}
     assert after["ours"].tolist() == before.loc[ours, "ours"].tolist()

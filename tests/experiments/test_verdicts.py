@@ -6,7 +6,7 @@ from decimal import Decimal
 import pytest
 import yaml
 
-from compendium.ledger.verdicts import EVIDENCE, Evidence, Kind, Peer, Rules, explanation, judge, printed_digits, rules
+from compendium.ledger.verdicts import MEANING, Kind, Peer, Result, Rules, explanation, judge, printed_digits, rules
 from evenspan.core.errors import ResultError
 
 HALF, SHARE = Decimal("0.5"), Decimal("0.02")
@@ -129,10 +129,10 @@ def test_what_is_not_a_number_is_refused(text):
 def test_every_verdict_is_explained_and_marked():
     words = explanation(RULES)
     assert list(words) == list(Kind)
-    assert list(EVIDENCE) == list(Evidence)
+    assert list(MEANING) == list(Result)
     assert "within 2 % of" in words[Kind.CLOSE]
-    assert Kind.RANK.badge('5 > "4"') == (
-        '<span class="verdict verdict-rank" title="5 &gt; &quot;4&quot;">same rank</span>'
+    assert Result.OTHER.badge('5 > "4"') == (
+        '<span class="verdict verdict-other" title="5 &gt; &quot;4&quot;">other procedure</span>'
     )
 
 
@@ -147,7 +147,7 @@ RULE = ("claims", "V14", "data sets")
         (["close", "relative"], "two", "close, relative.* valid number, but holds 'two'"),
         (["close", "relative"], True, "close, relative.* but holds True"),
         (["close", "standard_errors"], -0.1, "close, standard_errors.* greater than or equal to 0"),
-        (["same_rank", "other_methods"], 0, "same_rank, other_methods: .* greater than or equal to 1"),
+        (["same_ordering", "other_methods"], 0, "same_ordering, other_methods: .* greater than or equal to 1"),
         (["recheck"], None, "recheck: .* valid dictionary"),
         (["findings"], None, "findings: "),
         (["claims", "V14"], {}, "claims, V14: .* at least 1 item"),

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from compendium.book.checks import agree
-from compendium.ledger.verdict_bars import verdict_bars
+from compendium.ledger.heat import bars
 
 
 def test_two_sides_that_agree_say_by_how_much_and_others_are_refused():
@@ -16,11 +16,17 @@ def test_two_sides_that_agree_say_by_how_much_and_others_are_refused():
 
 
 def test_a_bar_is_as_long_as_a_method_has_numbers():
-    rows = [("A", "exact"), ("A", "differs"), ("A", "exact"), ("B", "close"), ("", "exact")]
-    fig = verdict_bars(pd.DataFrame(rows, columns=["method", "verdict"]), "method")
+    rows = [
+        ("A", "as described"),
+        ("A", "not reproduced"),
+        ("A", "as described"),
+        ("B", "not a test"),
+        ("", "not a test"),
+    ]
+    fig = bars(pd.DataFrame(rows, columns=["method", "result"]), "method")
     (panel,) = fig.axes
     assert [label.get_text() for label in panel.get_yticklabels()] == ["A", "B"]
-    widths = {bars.get_label(): [bar.get_width() for bar in bars] for bars in panel.containers}
-    assert widths == {"exact": [2, 0], "close": [0, 1], "differs": [1, 0]}
-    starts = {bars.get_label(): [bar.get_x() for bar in bars] for bars in panel.containers}
-    assert starts == {"exact": [0, 0], "close": [2, 0], "differs": [2, 1]}
+    widths = {one.get_label(): [bar.get_width() for bar in one] for one in panel.containers}
+    assert widths == {"as described": [2, 0], "not reproduced": [1, 0], "not a test": [0, 1]}
+    starts = {one.get_label(): [bar.get_x() for bar in one] for one in panel.containers}
+    assert starts == {"as described": [0, 0], "not reproduced": [2, 0], "not a test": [3, 0]}

@@ -13,11 +13,11 @@ from compendium.papers.kleindessner2023 import claims as from_results
 from compendium.papers.kleindessner2023 import readings
 from compendium.store import read_results
 
-KNOWN = set(re.findall(r"\.(verdict-[a-z]+)::before", (paths.root() / "book/_static/evenspan.css").read_text()))
+KNOWN = set(re.findall(r"\.(verdict-[a-z_]+)::before", (paths.root() / "book/_static/evenspan.css").read_text()))
 
 
 def classes(markup: str) -> set[str]:
-    return set(re.findall(r"verdict-[a-z]+", markup))
+    return set(re.findall(r"verdict-[a-z_]+", markup))
 
 
 def study(dataset: str, k: int) -> protocol.Study:
@@ -39,8 +39,8 @@ def adult():
 def test_every_answer_carries_a_mark_of_the_style_sheet(reads):
     reads(from_results, read_results("kleindessner2023-table").iloc[:0])
     markup = tables.claim_table(["K01", "K11"]).data
-    assert {"verdict-exact", "verdict-pending"} == classes(markup) <= KNOWN
-    assert re.search(r'class="verdict verdict-exact">holds<', markup)
+    assert {"verdict-described", "verdict-no_test"} == classes(markup) <= KNOWN
+    assert re.search(r'class="verdict verdict-described">holds<', markup)
 
 
 def test_verdict_table_shows_published_and_ours_side_by_side(adult):
@@ -51,7 +51,7 @@ def test_verdict_table_shows_published_and_ours_side_by_side(adult):
     theirs, ours, mark = cells[1].split("<br>")
     assert [theirs, ours] == ["19.62 ± 1.73", "19.62 ± 1.73"]
     assert re.fullmatch(
-        r'<span class="verdict verdict-exact" id="kleindessner2023_adult_k10-\d+".*>[+-]?0.0\d\s%</span>', mark
+        r'<span class="verdict verdict-described" id="kleindessner2023_adult_k10-\d+".*>[+-]?0.0\d\s%</span>', mark
     )
     assert "over 10 splits" in markup
     assert classes(markup) <= KNOWN

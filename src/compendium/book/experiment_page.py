@@ -15,7 +15,6 @@ import shlex
 from collections.abc import Iterator, Mapping
 from copy import deepcopy
 
-import pandas as pd
 from nbformat import NotebookNode, v4
 
 from evenspan.core.errors import ExecutionError
@@ -23,16 +22,14 @@ from evenspan.core.errors import ExecutionError
 from .. import data as datasets
 from .. import store
 from ..catalogue import Experiment, Scalar
-from ..ledger.claims import ANSWERS, claims, registered
-from ..ledger.heat import deviation, signed
+from ..ledger.claims import claims, registered
 from ..ledger.links import slug
 from ..ledger.page import raw
-from ..ledger.state import PLURAL
 from ..ledger.table import ledger, tally
-from ..ledger.verdicts import Evidence
+from ..ledger.verdicts import Result
 from ..protocol import RUNS_UNITS
 
-#: The section that a page needs once, and the cell whose output says what came out where no number is printed.
+#: The section that a page needs once, and the cell whose output says the result where no number is printed.
 SHARED, TAKEAWAY = "With other parameters", "takeaway"
 _SECTION = re.compile(r"^(?=## )", re.MULTILINE)
 _HEADING = re.compile(r"^(#{2,4}) (.+)$", re.MULTILINE)
@@ -166,13 +163,13 @@ def label(entry: Experiment, execution: str) -> str:
 
 
 def _executions(entry: Experiment, parts: Parts) -> str:
-    """The table of executions: what each is, what came out, and what its full run took."""
+    """The table of executions: what each is, the result, and what its full run took."""
     said = {name: _said(entry, name, rest) for name, (_, rest) in parts.items()}
     alike = len(set(said.values())) == 1
     varying = [key for key in entry.parameters if len({entry.execution(name)[key] for name in parts}) > 1]
     shown = list(dict.fromkeys([*(key for key in ("k", "splits") if key in entry.parameters), *varying]))
     shown = [key for key in shown if key != "dataset"]
-    head = [*shown, *([] if alike else ["What came out"]), "Full run"]
+    head = [*shown, *([] if alike else ["Result"]), "Full run"]
     rows = ""
     for name in parts:
         values = entry.execution(name)
@@ -272,53 +269,21 @@ def cost(entry: Experiment, execution: str) -> str:
 
 
 def takeaway(entry: Experiment, execution: str) -> str:
-    """What came out of an execution in one sentence: of its printed numbers, or else of the claims that it answers.
+    """The result of an execution: counts of its printed numbers, or else the answers to the claims that it bears on.
 
     Empty if there are neither.
     """
-    if not entry.published:
-        return _of_claims(entry)
     rows = ledger()
     rows = rows[(rows["experiment"] == entry.id) & (rows["execution"] == execution)]
-    judged = rows[rows["evidence"] != Evidence.NONE.value]
-    if len(judged):
-        return _of_numbers(judged)
     if len(rows):
-        return f"None of {len(rows)} printed numbers can be judged: {'; '.join(sorted(set(rows['reason'])))}."
-    return ""
-
-
-def _of_numbers(rows: pd.DataFrame) -> str:
-    whole = tally(rows, ["experiment"]).iloc[0]
-    timed = (rows["evidence"] == Evidence.TIME.value).all()
-    agree = "have the same rank among the methods" if timed else "agree"
-    text = f"Of {len(rows)} printed numbers {round(whole['agree'] * len(rows))} {agree}"
-    if pd.notna(whole["wrong method"]):
-        controlled = rows["control"].where(rows["method"] != "", rows["control_data"]) != ""
-        wrong = round(whole["wrong method"] * controlled.sum())
-        text += f"; a wrong {'method' if (rows['method'] != '').any() else 'data set'} would have got {wrong}"
-    shares = rows.apply(deviation, axis=1).dropna().astype(float)
-    if not timed and len(shares):
-        place = shares.abs().idxmax()
-        row = rows.loc[place]
-        where = [row["method"], row["metric"], row["split"], f"k = {row['k']}" if rows["k"].nunique() > 1 else ""]
-        middle = signed(shares.abs().median()).removeprefix("+")
-        text += f"; the median deviation is {middle}, the largest {signed(shares[place])} "
-        text += f"({', '.join(filter(None, where))})"
-    return f"{text}."
-
-
-def _of_claims(entry: Experiment) -> str:
-    if entry.paper == "compendium":
+        row = tally(rows, ["experiment"]).iloc[0]
+        counted = ", ".join(f"{row[one.value]:.0f} {one.value}" for one in Result if row[one.value])
+        chance = f" (chance agreement {row['chance agreement']:.0%})".replace("%", " %") if row["tested"] else ""
+        return f"Of {len(rows)} printed numbers {counted}{chance}."
+    if entry.published or entry.paper == "compendium":
         return ""
     mine = claims(sorted(claim for claim, (where, _) in registered().items() if where == entry.id))
-    mine = mine[mine["experiment"] == entry.id]  # those that can be answered
-    parts = []
-    for answer in ANSWERS:
-        ids = list(mine.loc[mine["here"] == answer, "id"])
-        if ids:
-            parts.append(f"{', '.join(ids)} {answer if len(ids) == 1 else PLURAL.get(answer, answer)}")
-    return f"Of the claims of the paper: {'; '.join(parts)}." if parts else ""
+    return " ".join(f"Claim {row['id']}: {row['answer']}." for row in mine.to_dict("records"))
 
 
 def _said(entry: Experiment, execution: str, cells: list[NotebookNode]) -> str:

@@ -10,12 +10,12 @@ from IPython.display import HTML
 from .. import data as datasets
 from .. import paths, records, store
 from ..catalogue import experiment
-from ..ledger.claims import ANSWERS, SIDES, badge, claims
-from ..ledger.heat import mark, off, percent
+from ..ledger import state as ledger_state
+from ..ledger.claims import ANSWERS, badge, claims
+from ..ledger.heat import mark, percent
 from ..ledger.links import stored
-from ..ledger.state import agreement, counted, said, sentences
-from ..ledger.table import counts, judged_numbers, ledger, tally
-from ..ledger.verdicts import Kind
+from ..ledger.table import columns, counts, judged_numbers, ledger, tally
+from ..ledger.verdicts import Kind, Result
 from ..protocol import Study
 from ..store import home, units_at
 
@@ -74,7 +74,7 @@ def published(experiment_id: str, dataset: str, k: int) -> pd.DataFrame | None:
 
 
 def verdict_table(study: Study, rows: pd.DataFrame) -> HTML:
-    """The printed table of a setting, methods down and metrics across, each cell printed, ours and its verdict.
+    """The printed table of a setting, methods down and metrics across, each cell printed, ours and its result.
 
     Ours alone where nothing was published for a setting.
 
@@ -109,6 +109,19 @@ def printed_and_ours(row: Mapping[str, str]) -> str:
     theirs = html.escape(row["published"])
     theirs += f" ± {html.escape(row['published_std'])}" if row["published_std"] else ""
     return f"{theirs}{'<br>' if '±' in theirs + ours else ' | '}{ours}<br>{mark(row)}"
+
+
+def result_grid(study: Study, metric: str, *, caption: str) -> HTML:
+    """One metric, as printed, of a study: k down, methods across, each cell ``printed | ours`` with its result."""
+    cells = judged_numbers(study)
+    cells = cells[cells["metric"] == metric]
+    if cells.empty:
+        return sentence("Nothing is printed for this setting.")
+    ours = [f"{float(value):.2f}" if value else "–" for value in cells["ours"]]
+    marks = [mark(row) for row in cells.to_dict("records")]
+    text = [f"{html.escape(p)} | {o}<br>{m}" for p, o, m in zip(cells["published"], ours, marks, strict=True)]
+    wide = cells.assign(text=text, k=cells["k"].astype(int)).pivot(index="k", columns="method", values="text")
+    return table(wide[list(dict.fromkeys(cells["method"]))].reset_index(), caption=caption)
 
 
 def _wide(rows: pd.DataFrame, across: list[str], text: list[str]) -> pd.DataFrame:
@@ -153,7 +166,7 @@ def judged_cells(study: Study, *columns: str, caption: str) -> HTML:
     shown = cells[[*columns, "published"]].assign(
         ours=[f"{float(value):.3g}" if value else "–" for value in cells["ours"]],
         verdict=[mark(row) for row in cells.to_dict("records")],
-        control=cells["control"].map(percent),
+        chance=cells["chance"].map(percent),
     )
     return table(shown, caption=caption)
 
@@ -165,60 +178,51 @@ def claim_table(ids: list[str]) -> HTML:
         {
             "claim": [f'<span id="claim-{claim}">{claim}</span>' for claim in judged["id"]],
             "statement": judged["claim"].map(html.escape),
-            SIDES["here"]: judged["here"].map(badge),
-            SIDES["printed"]: judged["printed"].map(badge),
-            "evidence": judged["evidence"].map(html.escape),
+            "answer": judged["answer"].map(badge),
+            "numbers": judged["evidence"].map(html.escape),
         }
     )
     return table(shown, caption="Claims and their computed answers")
 
 
-def verdict_counts(paper: str) -> HTML:
-    """How many of a paper's numbers received which verdict, by what they can show, with their control."""
-    rows = counts(ledger()).loc[paper]
-    return sentence(f"{rows['numbers'].sum(axis=0)} printed numbers: {'; '.join(sentences(rows))}.")
+def result_counts(paper: str = "") -> HTML:
+    """How many printed numbers of a paper, or of all papers, had which result, with the chance agreement."""
+    rows = counts(ledger())
+    shown = ledger_state.shown(rows.loc[[paper]] if paper else rows)
+    heads = {one.value: one.badge() for one in Result}
+    return table(shown.rename(columns=heads), caption="Printed numbers by result", classes="result-table words-1")
 
 
-def verdict_tally(rows: pd.DataFrame, by: list[str], *, caption: str) -> HTML:
-    """Verdicts of rows of the ledger by some of its columns, with what another method would have got.
+def result_tally(rows: pd.DataFrame, by: list[str], *, caption: str) -> HTML:
+    """The results of rows of the ledger (:func:`compendium.ledger.table.ledger`) by some of its columns."""
+    return table(ledger_state.shown(tally(rows, by)), caption=caption, classes=f"result-table words-{len(by)}")
 
-    Parameters
-    ----------
-    rows : DataFrame
-        Rows of :func:`compendium.ledger.table.ledger`.
-    by : list of str
-        Columns of the ledger.
-    caption : str
-    """
-    note = " (agree: exact or close, of times the same rank; wrong method, wrong data: how many of those would agree)"
-    return table(counted(tally(rows, by)), caption=caption + note, classes=f"result-table words-{len(by)}")
+
+def column_table(paper: str) -> HTML:
+    """The columns of a paper's tables, and which procedure each is."""
+    rows = columns(ledger())
+    rows = rows[rows["paper"] == paper].drop(columns="paper")
+    for name in ("by_procedure", "procedure"):
+        rows[name] = rows[name].where(rows["procedure"] != "", "–")
+    names = {"column": "the column is", "described": "as described", "by_procedure": "by the procedure"}
+    order = ["table", "method", "column", "tested", "described", "by_procedure", "procedure"]
+    return table(rows[order].rename(columns=names), caption="Column by column", classes="result-table words-3")
 
 
 def paper_claims(paper: str) -> HTML:
-    """How many of a paper's claims received which answer, on either side."""
-    judged, lines = claims(paper=paper), []
-    for side, name in SIDES.items():
-        answers = judged.loc[judged[side] != "", side].value_counts()
-        marks = [
-            f'<span class="{ANSWERS[one].css}">{text}</span>'
-            for one in ANSWERS
-            if one in answers
-            for text in said(answers, [one])
-        ]
-        if marks:
-            lines.append(f"{name} {answers.sum(axis=0)}: {', '.join(marks)}")
-    return HTML(f'<p class="verdict-counts">{len(judged)} claims; {"; ".join(lines)}.</p>')
+    """How many claims of a paper had which answer."""
+    row = ledger_state.claim_counts(claims(paper=paper)).loc[paper]
+    marks = (f'<span class="{ANSWERS[one].css}">{row[one]} {one}</span>' for one in ANSWERS if row[one])
+    return HTML(f'<p class="verdict-counts">{row["claims"]} claims: {", ".join(marks)}.</p>')
 
 
-def inexact(experiment_id: str, *, dataset: str, k: int) -> HTML:
-    """The judged cells that are not equal to the printed digits, with their deviation and the rule that applied."""
+def differing(experiment_id: str, *, dataset: str, k: int) -> HTML:
+    """The tested cells that are not exact, with their deviation and the rule that applied."""
     cells = _cells(ledger(), experiment_id, dataset, k)
-    judged = cells[cells["deviation_digits"] != ""]
-    other = judged[judged["verdict"] != Kind.EXACT.value]
-    whole = tally(judged, ["paper"])
-    control = "" if whole.empty else f"; {agreement(whole.iloc[0])}"
+    tested = cells[cells["result"] != Result.NO_TEST.value]
+    other = tested[tested["verdict"] != Kind.EXACT.value]
     if other.empty:
-        return sentence(f"Nothing: all {len(judged)} numbers are equal to the printed digits{control}.")
+        return sentence(f"Nothing: all {len(tested)} numbers are equal to the printed digits.")
     shown = pd.DataFrame(
         {
             **_places(cells, other),
@@ -226,13 +230,13 @@ def inexact(experiment_id: str, *, dataset: str, k: int) -> HTML:
             "method": other["method"],
             "published": other["published"],
             "ours": _spreads(other, "ours", "ours_std"),
-            "verdict": [Kind(row["verdict"]).badge() + off(row) for row in other.to_dict("records")],
-            "deviation in last digits": [f"{float(v):+.1f}" for v in other["deviation_digits"]],
+            "result": [mark(row) for row in other.to_dict("records")],
+            "in last digits": [f"{float(v):+.1f}" for v in other["deviation_digits"]],
             "in standard deviations": [f"{float(v):+.2f}" if v else "–" for v in other["deviation_sd"]],
-            "reason": other["reason"].map(html.escape),
+            "grade": other["verdict"],
         }
     )
-    return table(shown, caption=f"{len(other)} of {len(judged)} numbers are not equal to the printed digits{control}")
+    return table(shown, caption=f"{len(other)} of {len(tested)} tested numbers are not equal to the printed digits")
 
 
 def sentence(text: str) -> HTML:

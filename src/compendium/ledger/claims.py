@@ -3,8 +3,7 @@
 The room of a paper answers claims through ``CLAIMS`` in its module ``claims``: for each experiment a mapping from the
 number of a claim in ``data/paper/claims.csv`` to a function without arguments that returns a
 :class:`~compendium.claim_rules.Answer`, or raises a :class:`~compendium.store.MissingNumbersError` as long as results
-that it needs are missing. No answer is typed by hand. *Printed*, whether the paper agrees with its own tables,
-and *here*, what our computation and our stored runs say, are two answers, and are counted apart.
+that it needs are missing. No answer is typed by hand.
 """
 
 import html
@@ -19,17 +18,15 @@ from .. import paths, records
 from ..catalogue import catalogue
 from ..claim_rules import HOLDS, IN_PART, NOT_JUDGED, NOT_SO, Answer, Numbers
 from ..store import MissingNumbersError
-from .verdicts import Kind
+from .verdicts import Result
 
-#: Possible answers, and the verdict whose mark they share.
-ANSWERS: dict[str, Kind] = {
-    HOLDS: Kind.EXACT,
-    IN_PART: Kind.RANK,
-    NOT_SO: Kind.DIFFERS,
-    NOT_JUDGED: Kind.NA,
+#: Possible answers, and the result whose mark they share.
+ANSWERS: dict[str, Result] = {
+    HOLDS: Result.DESCRIBED,
+    IN_PART: Result.OTHER,
+    NOT_SO: Result.NOT,
+    NOT_JUDGED: Result.NO_TEST,
 }
-#: The two answers, as they stand above a column: by our computation or runs, and by what the paper itself prints.
-SIDES = {"here": "reproduced here", "printed": "as printed"}
 
 
 def registered() -> dict[str, tuple[str, Callable[[], Answer]]]:
@@ -73,8 +70,9 @@ def claims(ids: Sequence[str] | None = None, *, paper: str | None = None) -> pd.
     Returns
     -------
     DataFrame
-        The columns of ``claims.csv``; both answers, ``printed`` and ``here``, empty where one makes no sense;
-        ``evidence``; and the ``experiment`` that computed them.
+        The columns of ``claims.csv``; the ``answer``, which is that of our computation (``here``) or, of a claim about
+        the printed tables alone, that of a recount (``printed``); both, empty where one makes no sense; ``evidence``;
+        and the ``experiment`` that computed them.
     """
     frame = _table()
     if paper is not None:
@@ -90,7 +88,7 @@ def claims(ids: Sequence[str] | None = None, *, paper: str | None = None) -> pd.
     return frame.join(pd.DataFrame(rows, columns=list(_UNANSWERED)))
 
 
-_UNANSWERED = {"printed": "", "here": NOT_JUDGED, "evidence": "", "experiment": ""}
+_UNANSWERED = {"answer": NOT_JUDGED, "printed": "", "here": NOT_JUDGED, "evidence": "", "experiment": ""}
 
 
 def _answer(claim: str, experiment: str, function: Callable[[], Answer]) -> dict[str, str]:
@@ -102,7 +100,7 @@ def _answer(claim: str, experiment: str, function: Callable[[], Answer]) -> dict
     if not given or not given <= set(ANSWERS) or not answer.numbers:
         needed = f"one of {', '.join(ANSWERS)}, with the numbers behind it"
         raise ResultError(f"{experiment} answers the claim {claim} with {answer!r}; needed is {needed}.")
-    sides = {"printed": answer.printed or "", "here": answer.here or ""}
+    sides = {"answer": answer.here or answer.printed, "printed": answer.printed or "", "here": answer.here or ""}
     return sides | {"evidence": shown(answer.numbers), "experiment": experiment}
 
 

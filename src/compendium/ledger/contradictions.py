@@ -48,21 +48,21 @@ from ..store import MissingNumbersError, full
 from .claims import registered, shown
 from .findings_evidence import come_out
 from .page import choices
-from .verdicts import Kind
+from .verdicts import Result
 
 COLUMNS = ("id", "paper", "kind", "where", "says", "against", "known_by")
 KINDS = ("tables against prose", "tables against each other", "definitions", "theory", "references", "between papers")
 #: How an outcome is known: the printed tables counted again, a computation of ours, a proof with its check, or reading.
 KNOWN_BY = ("recount", "computation", "derivation", "reading")
-#: Possible outcomes in the order of the page, and the verdict whose mark they share.
+#: Possible outcomes in the order of the page, and the result whose mark they share.
 MARKS = {
-    FIRST: Kind.EXACT,
-    SECOND: Kind.DIFFERS,
-    PART: Kind.RANK,
-    BOTH: Kind.CLOSE,
-    NEITHER: Kind.DIFFERS,
-    UNDECIDED: Kind.NA,
-    PENDING: Kind.PENDING,
+    FIRST: Result.DESCRIBED,
+    SECOND: Result.NOT,
+    PART: Result.OTHER,
+    BOTH: Result.DESCRIBED,
+    NEITHER: Result.NOT,
+    UNDECIDED: Result.NO_TEST,
+    PENDING: Result.NO_TEST,
 }
 #: Raises MissingNumbersError as long as stored results that are needed are missing.
 Check = Callable[[], Outcome]

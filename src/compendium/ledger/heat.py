@@ -1,4 +1,4 @@
-"""Every published table as a picture: one small field for each of its numbers, coloured and marked by its verdict.
+"""Every published table as a picture: one small field for each of its numbers, coloured and marked by its result.
 
 The pictures are tables of HTML with headings for rows and columns, so that they can be read aloud. A field links to the
 number's row in the ledger and says what stands there.
@@ -7,9 +7,13 @@ number's row in the ledger and says what stands there.
 from collections.abc import Iterator, Mapping
 from html import escape
 
+import numpy as np
 import pandas as pd
+from matplotlib import pyplot as plt
+from matplotlib.figure import Figure
 
-from .verdicts import Evidence, Kind
+from ..figures import line_each
+from .verdicts import Result
 
 #: What may vary within a published table, in the order in which it becomes rows, then columns, then further grids.
 AXES = ("dataset", "method", "k", "split")
@@ -42,19 +46,16 @@ def sections(frame: pd.DataFrame) -> Iterator[tuple[str, str]]:
 
 def legend() -> str:
     """What the colours and marks of the pictures mean."""
-    items = "".join(
-        f'<li><span class="heat {_css(kind)}" aria-hidden="true"></span> {kind.value}</li>' for kind in Kind
-    )
-    items += '<li><span class="heat heat-close heat-light" aria-hidden="true"></span> small: not discriminating</li>'
+    items = "".join(f'<li><span class="heat {_css(one)}" aria-hidden="true"></span> {one.value}</li>' for one in Result)
     return f'<ul class="ledger-legend" aria-label="Legend">{items}</ul>'
 
 
-def bar(row: pd.Series, whole: int) -> str:
-    """The shares of the verdicts as one bar; the numbers beside it say the same."""
+def bar(row: pd.Series) -> str:
+    """The shares of the results as one bar; the numbers beside it say the same."""
     parts = (
-        f'<span class="heat {_css(kind)}" style="width:{100 * row[kind.value] / whole:.2f}%"></span>'
-        for kind in Kind
-        if row[kind.value]
+        f'<span class="heat {_css(one)}" style="width:{100 * row[one.value] / row["printed"]:.2f}%"></span>'
+        for one in Result
+        if row[one.value]
     )
     return f'<span class="ledger-bar" aria-hidden="true">{"".join(parts)}</span>'
 
@@ -68,7 +69,7 @@ def _figure(cells: pd.DataFrame) -> str:
     where = "" if cells["dataset"].nunique() > 1 else f": {first['dataset']}"
     return (
         f'<figure class="ledger-heat" id="{escape(stem)}"><figcaption>{escape(named + where)}</figcaption>\n'
-        f'<div class="ledger-grids" role="region" tabindex="0" aria-label="Verdicts of {escape(named)}">\n'
+        f'<div class="ledger-grids" role="region" tabindex="0" aria-label="Results of {escape(named)}">\n'
         + "\n".join(_grid(*grid) for grid in grids(cells))
         + "\n</div></figure>"
     )
@@ -94,9 +95,8 @@ def _grid(title: str, down: str, across: str, cells: pd.DataFrame) -> str:
 def _field(row: dict[str, str] | None) -> str:
     if row is None:
         return "<td></td>"
-    light = "" if row["evidence"] in (Evidence.DISCRIMINATING.value, Evidence.NONE.value) else " heat-light"
     return (
-        f'<td class="heat {_css(Kind(row["verdict"]))}{light}">'
+        f'<td class="heat {_css(Result(row["result"]))}">'
         f'<a href="#{escape(anchor(row["cell"]))}" title="{escape(_said(row))}"></a></td>'
     )
 
@@ -119,19 +119,19 @@ def percent(share: str) -> str:
 def _said(row: dict[str, str]) -> str:
     where = [text for text in (row["dataset"], row["method"], row["metric"]) if text]
     where += [f"k = {row['k']}"] if row["k"] else []
-    parts = [row["verdict"], f"published {row['published']}"]
+    parts = [row["result"], f"published {row['published']}"]
     parts += [f"ours {shown(row['ours'], int(row['printed_digits']))}"] if row["ours"] else []
     parts += [f"off by {signed(share)}"] if (share := deviation(row)) is not None else []
     return f"{', '.join(where)}: {'; '.join([*parts, *_worth(row)])}"
 
 
 def mark(row: Mapping[str, str]) -> str:
-    """The mark of a row's verdict and the deviation, named after its cell; reason and control appear on hovering."""
-    return Kind(row["verdict"]).badge("; ".join(_worth(row)), anchor(row["cell"])) + off(row)
+    """The mark of a row's result and the deviation, named after its cell; what it rests on appears on hovering."""
+    return Result(row["result"]).badge("; ".join(_worth(row)), anchor(row["cell"])) + off(row)
 
 
 def off(row: Mapping[str, str]) -> str:
-    """What stands beside the mark of a verdict: the deviation in per cent."""
+    """What stands beside the mark of a result: the deviation in per cent."""
     share = deviation(row)
     return "" if share is None else f' <span class="off">{signed(share)}</span>'
 
@@ -155,11 +155,43 @@ def signed(share: float) -> str:
 
 
 def _worth(row: Mapping[str, str]) -> Iterator[str]:
-    if row["reason"]:
-        yield row["reason"]
-    if row["control"]:
-        yield f"{row['evidence']}: of the other methods {percent(row['control'])} would pass"
+    """Why a number is no test, the other procedure that gives it, its grade, and the chance agreement."""
+    if row["no_test"]:
+        yield row["no_test"]
+    if row["by_procedure"] == "yes":
+        yield row["procedure"]
+    yield f"{row['verdict']} ({row['reason']})" if row["reason"] else row["verdict"]
+    if row["chance"] and not row["no_test"]:
+        yield f"chance agreement {percent(row['chance'])}"
 
 
-def _css(kind: Kind) -> str:
-    return f"heat-{kind.name.lower()}"
+def _css(result: Result) -> str:
+    return f"heat-{result.name.lower()}"
+
+
+#: Colour and hatch of a result in figures.
+LOOKS = {
+    Result.DESCRIBED: ("#009E73", ""),
+    Result.OTHER: ("#8FC1E3", "///"),
+    Result.NOT: ("#D55E00", "xxx"),
+    Result.NO_TEST: ("#BBBBBB", ""),
+}
+
+
+def bars(numbers: pd.DataFrame, by: str) -> Figure:
+    """A bar for each value of a column of the ledger, as long as there are numbers, divided by the results."""
+    some = numbers[numbers[by] != ""]
+    counted = some.groupby([by, "result"], sort=False).size().unstack("result", fill_value=0).loc[some[by].unique()]
+    fig, panel = plt.subplots(figsize=(7.2, 0.24 * len(counted) + 1.0), layout="constrained")
+    left = np.zeros(len(counted))
+    for result, (colour, hatch) in LOOKS.items():
+        if result.value in counted:
+            look = {"color": colour, "hatch": hatch, "edgecolor": "white", "height": 0.7}
+            panel.barh(range(len(counted)), counted[result.value], left=left, label=result.value, **look)
+            left += counted[result.value]
+    line_each(panel, counted.index)
+    panel.tick_params(axis="y", labelsize="small")
+    panel.set_xlabel("printed numbers")
+    panel.grid(visible=False)
+    panel.legend(loc="upper left", bbox_to_anchor=(1, 1), fontsize="small")
+    return fig

@@ -8,43 +8,42 @@ import csv
 import io
 import json
 from collections.abc import Iterable, Iterator, Mapping
+from decimal import Decimal
 from html import escape
 from urllib.parse import urlencode
 
 import pandas as pd
 from IPython.display import HTML
 
+from ..claim_rules import rule_file
 from . import heat as ledger_heat
 from . import links as ledger_links
 from . import state as ledger_state
-from .claims import ANSWERS, SIDES, badge, claims
+from .claims import ANSWERS, badge, claims
 from .heat import anchor, percent, shown
-from .verdicts import EVIDENCE, Kind, explanation, rules
+from .verdicts import MEANING, Result, explanation, rules
 
-#: Numbers with these verdicts stand beside a published one and do not agree with it.
-DIFFERING = {Kind.RANK.value, Kind.DIFFERS.value}
 #: Where a built page says how to cite a number (:mod:`compendium.book.addresses`).
 CITED = "cite-entry cite-number"
 NUMBERS, CLAIMS = "all-numbers", "claims-of-the-papers"
+#: The results of numbers that can tell methods apart.
+TESTED = [one for one in Result if one is not Result.NO_TEST]
 #: Columns with the name under which the script keeps their filter in the address; without a name there is none.
-# The verdict and what it is worth stand first, so that a phone shows them without scrolling.
+# The result stands first, so that a phone shows it without scrolling.
 _HEAD = {
-    "Verdict": "verdict", "Evidence": "evidence", "Paper": "paper", "Table": "table", "Data set": "dataset",
-    "Method": "method", "Metric": "metric", "k": "k", "Published": "", "Ours": "",
-    "Off by, digits": "", "Off by, deviations": "", "Control": "", "Control, data": "", "Why": "",
-    "Trail": "",
+    "Result": "result", "Paper": "paper", "Table": "table", "Data set": "dataset", "Method": "method",
+    "Metric": "metric", "k": "k", "Published": "", "Ours": "", "Grade": "grade",
+    "Off by, digits": "", "Off by, deviations": "", "Procedure, or why no test": "why",
+    "Chance agreement": "", "Links": "",
 }  # fmt: skip
-_CLAIMS_HEAD = {
-    "Reproduced here": "answer", "As printed": "printed",
-    "Claim": "", "Paper": "claim-paper", "What it says": "", "Evidence": "", "Where": "",
-}  # fmt: skip
+_CLAIMS_HEAD = {"Answer": "answer", "Claim": "", "Paper": "claim-paper", "What it says": "", "Numbers": "", "Where": ""}
 #: Columns that are sorted by their size, whatever the sign.
 _SIZES = {"Off by, digits", "Off by, deviations"}
 
 
-def page(frame: pd.DataFrame, numbers: pd.DataFrame, judged: pd.DataFrame | None = None) -> str:
-    """Markdown of the page: the rows of the ledger, their counts, and the claims, computed now unless given."""
-    judged = claims() if judged is None else judged
+def page(frame: pd.DataFrame, numbers: pd.DataFrame, columns: pd.DataFrame, judged: pd.DataFrame | None = None) -> str:
+    """Markdown of the page: rows of the ledger, their counts, the columns, and the claims, computed unless given."""
+    judged, rule = claims() if judged is None else judged, rule_file().column
     pictures = "\n".join(f"### {paper}\n\n{raw(figures)}\n" for paper, figures in ledger_heat.sections(frame))
     return f"""---
 html_theme.sidebar_secondary.remove: true
@@ -52,39 +51,40 @@ html_theme.sidebar_secondary.remove: true
 
 # The ledger
 
-{raw(_state(numbers, judged))}
+{raw(_state(numbers))}
 
-## Does it hold?
+## By paper
 
 {raw(_counts(numbers, judged))}
 
+## Column by column
+
+A column, which is a method of a printed table, is another procedure's if at least {_share(rule.agree)} of its tested
+numbers agree with that procedure and fewer than {_share(rule.described_below)} as the paper describes it; it is as
+described if at least {_share(rule.agree)} agree so.
+
+{raw(_columns(columns))}
+
 ## Table by table
 
-One field for each number, with its verdict. A field leads to its row below, and to those beside it. The stronger
-its colour, the less ours agrees. A small field holds a number that cannot tell the methods apart, or has another reason
-to come out or not.
+One field for each number. A field leads to its row below, and to those beside it.
 
 {raw(ledger_heat.legend())}
 
 {pictures}
-## What the verdicts mean
+## What the results mean
 
-The rules stand in `data/tolerances.yml`. Ours is the mean over the splits of the full run.
+{raw(_definitions({one.badge(): text for one, text in MEANING.items()}))}
 
-{raw(_definitions({kind.badge(): text for kind, text in explanation(rules()).items()}))}
+**Chance agreement** is the control: the share of the other methods of the same table, data set, metric, number of
+components and split whose result of ours would agree with the printed number by the same rule, and of other data sets
+where a table has no methods. To agree is to be exact or close. The grades, by the rules in `data/tolerances.yml`:
 
-## What a number can show
-
-A verdict is worth what a wrong answer would not have got. **Control** is the share of the other methods of the same
-table, data set, metric, number of components and split whose result of ours would agree with the printed number under
-the same rule; **control, data** the share of the other data sets of the paper for which that of the same method would.
-To agree is to be exact or close; of a measured time, to have the same rank.
-
-{raw(_definitions({escape(kind.value): text for kind, text in EVIDENCE.items()}))}
+{raw(_definitions({escape(kind.value): text for kind, text in explanation(rules()).items()}))}
 
 ## All numbers
 
-{len(frame):,} numbers. A deviation is ours minus published: beside the verdict in per cent of the published number, and
+{len(frame):,} numbers. A deviation is ours minus published: beside the result in per cent of the published number, and
 in units of the last printed digit and in standard deviations.
 
 {raw(_table(frame))}
@@ -99,8 +99,8 @@ data. The link *cite* of a row writes the row into this entry:
 
 ## Claims of the papers
 
-{len(judged)} claims. An answer is computed, never typed. *As printed* says whether the paper's own tables bear the
-claim out, *reproduced here* whether our computation or our runs do.
+{len(judged)} claims. An answer is computed, never typed, with the numbers beside it. Where the printed tables
+contradict the text, the [errata](findings/errata) say so.
 
 {raw(_filtered("Claims", "claims", "claim-find", _CLAIMS_HEAD, _claims(judged)))}
 """
@@ -128,38 +128,66 @@ def _line(row: list[str]) -> str:
     return stream.getvalue()
 
 
-def _state(numbers: pd.DataFrame, judged: pd.DataFrame) -> str:
-    places = {"table-by-table": "table by table", NUMBERS: "all numbers", CLAIMS: "claims"}
+def _state(numbers: pd.DataFrame) -> str:
+    places = {"column-by-column": "columns", "table-by-table": "tables", NUMBERS: "all numbers", CLAIMS: "claims"}
     links = ", ".join(f'<a href="#{to}">{text}</a>' for to, text in places.items())
-    line = escape(ledger_state.one_line(numbers, judged))
+    line = escape(ledger_state.sentence(numbers))
     return f'<p class="ledger-state">{line}</p>\n<p>Below: {links}.</p>'
 
 
 def _counts(numbers: pd.DataFrame, judged: pd.DataFrame) -> str:
     """Both tables of counts; every count leads to the rows that were counted."""
-    kinds = [kind for kind in Kind if numbers[kind.value].any()]
-    head = ["Paper", "Evidence", "Numbers", "Agree", "Of another method", "Of other data", "Most fail"]
-    head += [*(kind.badge() for kind in kinds), "Shares"]
+    head = [
+        "Paper",
+        "printed",
+        Result.NO_TEST.badge(),
+        "tested",
+        *(one.badge() for one in TESTED),
+        "chance agreement",
+        "",
+    ]
     body = []
-    texts = ledger_state.counted(numbers)
-    for (_, row), shown_as in zip(numbers.iterrows(), texts.to_dict("records"), strict=True):
-        paper, evidence = shown_as["paper"], shown_as["evidence"]
-        own = {"evidence": evidence} | ({} if paper == "total" else {"paper": paper})
-        cells = [escape(evidence), _to(shown_as["numbers"], own, NUMBERS)]
-        cells += [shown_as[name] for name in ("agree", "wrong method", "wrong data", "most fail")]
-        cells += [_to(shown_as[kind.value], own | {"verdict": kind.value}, NUMBERS) for kind in kinds]
-        body.append((paper, [*cells, ledger_heat.bar(row, row["numbers"])]))
-    tables = [_plain("Numbers per paper, evidence and verdict", "ledger-counts ledger-evidence", head, body)]
-    answers = {name: f'<span class="{kind.css}">{escape(name)}</span>' for name, kind in ANSWERS.items()}
-    for side, choice in {"here": "answer", "printed": "printed"}.items():
-        body = []
-        for paper, row in ledger_state.claim_counts(judged, side).iterrows():
-            own = {} if paper == "total" else {"claim-paper": str(paper)}
-            cells = [_to(f"{row[name]:,}", own | {choice: name}, CLAIMS) for name in answers]
-            body.append((str(paper), [*cells, f"{row['claims']:,}"]))
-        label = f"Claims {SIDES[side]}"
-        tables.append(_plain(label, "ledger-counts", [f"Paper, {label.lower()}", *answers.values(), "Claims"], body))
-    return "\n".join(tables)
+    for (paper, row), text in zip(numbers.iterrows(), ledger_state.shown(numbers).to_dict("records"), strict=True):
+        own = {} if paper == "all" else {"paper": paper}
+        cells = [_to(text["printed"], own, NUMBERS)]
+        cells += [_to(text[Result.NO_TEST.value], own | {"result": Result.NO_TEST.value}, NUMBERS), text["tested"]]
+        cells += [_to(text[one.value], own | {"result": one.value}, NUMBERS) for one in TESTED]
+        body.append((str(paper), [*cells, text["chance agreement"], ledger_heat.bar(row)]))
+    tables = [_plain("Numbers per paper and result", "ledger-counts", head, body)]
+    answers, body = {name: f'<span class="{one.css}">{escape(name)}</span>' for name, one in ANSWERS.items()}, []
+    for paper, row in ledger_state.claim_counts(judged).iterrows():
+        own = {} if paper == "all" else {"claim-paper": str(paper)}
+        cells = [_to(f"{row[name]:,}", own | {"answer": name}, CLAIMS) for name in answers]
+        body.append((str(paper), [f"{row['claims']:,}", *cells]))
+    return "\n".join(
+        [*tables, _plain("Claims per paper and answer", "ledger-counts", ["Paper", "claims", *answers.values()], body)]
+    )
+
+
+def _columns(columns: pd.DataFrame) -> str:
+    head = ["Column", "tested", "as described", "by the procedure", "procedure"]
+    body = [
+        (
+            ", ".join(filter(None, (row["paper"], row["table"], row["method"]))),
+            [
+                _column_mark(row["column"]),
+                f"{row['tested']:,}",
+                f"{row['described']:,}",
+                f"{row['by_procedure']:,}" if row["procedure"] else "",
+                escape(row["procedure"]),
+            ],
+        )
+        for row in columns.to_dict("records")
+    ]
+    return _plain("Columns of the printed tables", "ledger-counts", [head[0], "is", *head[1:]], body)
+
+
+def _column_mark(column: str) -> str:
+    return Result(column).badge() if column in {one.value for one in Result} else escape(column)
+
+
+def _share(size: Decimal) -> str:
+    return f"{size:.0%}".replace("%", "\u00a0%")
 
 
 def _to(text: str, filters: dict[str, str], place: str) -> str:
@@ -184,8 +212,8 @@ def _table(frame: pd.DataFrame) -> str:
     # not "q" for the search: the theme's own search answers to that on every page
     return '<p><a href="_static/ledger.csv" download>Download all rows as CSV</a></p>\n' + _scroll(
         "All numbers",
-        '<table class="ledger" data-ledger="ledger" data-search="find" data-rows="_static/ledger-rows.mjs" '
-        f'data-differing="only what differs"><thead><tr>{_head(_HEAD)}</tr></thead>\n'
+        '<table class="ledger" data-ledger="ledger" data-search="find" data-rows="_static/ledger-rows.mjs">'
+        f"<thead><tr>{_head(_HEAD)}</tr></thead>\n"
         f"<tbody>\n{body}</tbody></table>",
     )
 
@@ -211,24 +239,22 @@ def _row(row: dict[str, str]) -> str:
     about = row["table"] + (f", {row['split']}" if row["split"] else "")
     texts = [row["paper"], about, row["dataset"], row["method"], row["metric"] + unit, row["k"]]
     ours = _pair(shown(row["ours"], digits), shown(row["ours_std"], digits))
-    numbers = [_pair(row["published"], row["published_std"]), ours]
+    numbers = [_pair(row["published"], row["published_std"]), ours, row["verdict"]]
     off = [_signed(row["deviation_digits"], 1), _signed(row["deviation_sd"], 2)]
-    controls = [percent(row["control"]), percent(row["control_data"])]
+    why = row["no_test"] or (row["procedure"] if row["by_procedure"] == "yes" else "")
     cells = [
-        Kind(row["verdict"]).badge() + ledger_heat.off(row),
-        *(escape(text) for text in (row["evidence"], *texts, *numbers, *off, *controls, row["reason"])),
+        Result(row["result"]).badge() + ledger_heat.off(row),
+        *(escape(text) for text in (*texts, *numbers, *off, why, percent(row["chance"]))),
         f'{ledger_links.of_number(row)} <a href="#cite-a-number">cite</a>',
     ]
-    marks = " data-differs" if row["verdict"] in DIFFERING else ""
-    name = escape(anchor(row["cell"]))
-    opening = f'<tr id="{name}" data-cell="{escape(row["cell"])}"{marks}>'
+    opening = f'<tr id="{escape(anchor(row["cell"]))}" data-cell="{escape(row["cell"])}">'
     return opening + "".join(f"<td>{cell}</td>" for cell in cells) + "</tr>\n"
 
 
 def _claims(frame: pd.DataFrame) -> Iterator[str]:
     for row in frame.to_dict("records"):
         texts = [escape(row[name]) for name in ("id", "paper", "claim", "evidence")]
-        cells = [badge(row["here"]), badge(row["printed"]), *texts, ledger_links.of_claim(row)]
+        cells = [badge(row["answer"]), *texts, ledger_links.of_claim(row)]
         yield f'<tr id="claim-{texts[0]}">' + "".join(f"<td>{cell}</td>" for cell in cells) + "</tr>\n"
 
 

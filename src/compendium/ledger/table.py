@@ -3,17 +3,18 @@
 ``data/results/ledger.csv`` is a function of committed files only: the published tables, the rules, the list of
 experiments and the stored results.
 
-Beside every verdict stand its controls: how many wrong answers the same rule would have let pass. A wrong answer is
-another method's number of ours on the same data, or the same method's on other data.
+Every number has one of four results (:class:`~compendium.ledger.verdicts.Result`). Beside the tested ones stands the
+chance agreement: how often our result of another method of the same table would agree by the same rules.
 """
 
 import itertools
 import math
 import operator
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -21,27 +22,58 @@ import pandas as pd
 from evenspan.core.errors import ResultError
 
 from .. import paths, records
-from ..catalogue import Experiment, catalogue
+from ..catalogue import TIMING, Experiment, catalogue
+from ..claim_rules import rule_file
 from ..protocol import Study
 from ..store import read_results
 from . import page as ledger_page
-from .verdicts import Evidence, Kind, Peer, Rules, Verdict, judge, passes, printed_digits, rules
+from .verdicts import (
+    ALONE,
+    ALWAYS,
+    UNAVAILABLE,
+    Kind,
+    Peer,
+    Result,
+    Rules,
+    Verdict,
+    judge,
+    passes,
+    printed_digits,
+    rules,
+)
 
 PUBLISHED = ("paper", "table", "dataset", "method", "metric", "k", "split", "value", "std", "bold", "unit", "note")
 #: Columns of ledger.csv.
 COLUMNS = (
     "cell", "paper", "table", "dataset", "method", "metric", "k", "split", "unit", "published", "published_std",
     "printed_digits", "ours", "ours_std", "splits", "verdict", "deviation_digits", "deviation_sd", "reason",
-    "experiment", "execution", "tasks", "data_card", "evidence", "control", "control_data",
+    "experiment", "execution", "tasks", "data_card", "result", "no_test", "chance", "ours_described", "described",
+    "procedure", "ours_procedure", "by_procedure",
 )  # fmt: skip
+#: Of tested numbers: whether they agree as the paper describes, and by the named procedure.
+YES, NO = "yes", "no"
 #: A protocol that gives a metric exactly from moments serves wherever the published protocol has no row of its own.
 MOMENTS = "moments"
 #: Files beside the published tables: what the papers claim, where they contradict themselves, and what we found.
 NOT_TABLES = frozenset({"claims", "contradictions", "findings"})
-#: Which number of a paper a cell holds; where other methods stand beside it; what is the same on other data.
-_key = operator.attrgetter("stem", "dataset", "method", "metric", "k", "split")
+#: Where other methods stand beside a cell; what is the same on other data.
 _place = operator.attrgetter("stem", "dataset", "metric", "k", "split")
 _quantity = operator.attrgetter("paper", "method", "metric", "k", "split")
+
+
+class Key(NamedTuple):
+    """Which number of a published table a cell holds."""
+
+    stem: str
+    dataset: str
+    method: str
+    metric: str
+    k: str
+    split: str
+
+
+def _key(cell) -> Key:
+    return Key(*(getattr(cell, name) for name in Key._fields))
 
 
 def published() -> pd.DataFrame:
@@ -90,10 +122,6 @@ class Ours:
         return (self.splits, self.experiment.repetitions) if self.experiment.splits == "own" else None
 
 
-#: Of a cell: file, data set, method, metric, k and split.
-Key = tuple[str, ...]
-
-
 def collect(cells: pd.DataFrame, run: Study | None = None) -> dict[Key, Ours]:
     """Our numbers by the key of the cell they belong to: the stored ones, those of a page's ``run`` in their place."""
     found: dict[Key, Ours] = {}
@@ -107,7 +135,12 @@ def collect(cells: pd.DataFrame, run: Study | None = None) -> dict[Key, Ours]:
             others = [key not in own for key in zip(rows["dataset"], rows["k"].astype(str), strict=True)]
             rows = pd.concat([rows[others], run.results], ignore_index=True)
         # Of all that an experiment measures, what the tables print is a small part.
-        rows = rows[rows["method"].isin(printed["method"]) & rows["metric"].isin(printed["metric"])]
+        others = [one.described or one.rows for one in entry.procedures]
+        for one in entry.procedures:
+            if one.experiment:
+                elsewhere = read_results(one.experiment)
+                rows = pd.concat([rows, elsewhere[elsewhere["method"] == one.rows]], ignore_index=True)
+        rows = rows[rows["method"].isin([*printed["method"], *others]) & rows["metric"].isin(printed["metric"])]
         columns = rows.reindex(columns=["split", "task", "value", "reason"])
         columns = {name: column.to_numpy() for name, column in columns.items()}
         for key, (dataset, at) in _behind(entry, rows).items():
@@ -130,7 +163,7 @@ def _behind(entry: Experiment, rows: pd.DataFrame) -> dict[Key, tuple[str, np.nd
         groups = rows.iloc[some].groupby(["dataset", "method", "metric", "k"], dropna=False).indices
         for (dataset, method, metric, k), at in groups.items():
             for stem, theirs in itertools.product(entry.published, entry.published_datasets[dataset]):
-                key = (stem, theirs, method, metric, "" if pd.isna(k) else str(k), split)
+                key = Key(stem, theirs, method, metric, "" if pd.isna(k) else str(k), split)
                 places.setdefault(key, (dataset, some[at]))
     return places
 
@@ -182,7 +215,7 @@ def ledger(run: Study | None = None) -> pd.DataFrame:
             elsewhere = [one for dataset, one in datasets[_quantity(cell)].items() if dataset != cell.dataset]
             row = {name: getattr(cell, name) for name in COLUMNS[: COLUMNS.index("published")]}
             row |= {"published": cell.value, "published_std": cell.std, "printed_digits": digits}
-            row |= _verdict(cell, ours, digits, others, elsewhere, current)
+            row |= _verdict(cell, full, digits, others, elsewhere, current)
             row |= _trail(ours, cell.k)
             rows.append({name: "" if value is None else str(value) for name, value in row.items()})
     frame = pd.DataFrame(rows, columns=list(COLUMNS), dtype=object).fillna("")
@@ -203,43 +236,56 @@ def judged_numbers(run: Study) -> pd.DataFrame:
 
 
 def tally(frame: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
-    """Rows of the ledger counted by verdict, with what wrong answers would have got.
-
-    The values of the columns ``by`` become the rows, in the order in which they first appear.
+    """Rows of the ledger counted by result; the values of the columns ``by`` become the rows, in their order.
 
     Returns
     -------
     pandas.DataFrame
-        A column for each verdict, then ``numbers``; ``agree``, the share of them that is exact or close (of measured
-        times: of the same rank); ``wrong method``, the mean share of the other methods that would have agreed as
-        well, or of the other data sets where a table has no methods; ``most fail``, of how many numbers less than half
-        of them would; and ``wrong data``, the mean share of the other data sets.
+        ``printed`` numbers, those that are ``not a test``, the ``tested`` ones, a column for each other result, and
+        ``chance agreement``: how often another method's result of the same table would agree with a tested number, or
+        the result on another data set where a table has no methods.
     """
     by = list(by)
-    timed = frame["evidence"] == Evidence.TIME.value
-    control = frame["control"].where(frame["method"] != "", frame["control_data"])
-    shares = frame[by].assign(
-        numbers=1,
-        agree=[passes(Kind(verdict), time) for verdict, time in zip(frame["verdict"], timed, strict=True)],
-        control=pd.to_numeric(control),
-        data=pd.to_numeric(frame["control_data"]),
-    )
-    shares["fail"] = shares["control"] < 1 / 2
-    kinds = pd.DataFrame({kind.value: frame["verdict"] == kind.value for kind in Kind})
-    groups = pd.concat([shares, kinds], axis=1).groupby(by, sort=False)
-    table = groups[[*kinds, "numbers"]].sum()
-    table["agree"] = groups["agree"].mean()
-    table["wrong method"], table["most fail"] = groups["control"].mean(), groups["fail"].sum()
-    table["wrong data"] = groups["data"].mean()
+    tested = frame["result"] != Result.NO_TEST.value
+    shown = frame[by].assign(printed=1, tested=tested, chance=pd.to_numeric(frame["chance"]).where(tested))
+    kinds = pd.DataFrame({result.value: frame["result"] == result.value for result in Result})
+    groups = pd.concat([shown, kinds], axis=1).groupby(by, sort=False)
+    names = ["printed", Result.NO_TEST.value, "tested", *(one.value for one in Result if one is not Result.NO_TEST)]
+    table = groups[names].sum()
+    table["chance agreement"] = groups["chance"].mean()
     return table
 
 
 def counts(frame: pd.DataFrame) -> pd.DataFrame:
-    """The :func:`tally` by paper, the last is their ``total``, and kind of evidence."""
-    frame = pd.concat([frame, frame.assign(paper="total")])
-    order = [(paper, kind.value) for paper in dict.fromkeys(frame["paper"]) for kind in Evidence]
-    table = tally(frame, ["paper", "evidence"])
-    return table.loc[[place for place in order if place in table.index]]
+    """The :func:`tally` by paper; the last row is that of all."""
+    return pd.concat([tally(frame, ["paper"]), tally(frame.assign(paper="all"), ["paper"])])
+
+
+def columns(frame: pd.DataFrame) -> pd.DataFrame:
+    """The columns of the printed tables, that is the methods of each: how many tested numbers agree, and by what.
+
+    A column is another procedure's by the rule ``column`` of ``data/tolerances.yml``; it is as described if the share
+    asked there agrees as the paper describes it, and not reproduced if too few do and no other procedure is known.
+    """
+    rule = rule_file().column
+    tested = frame[frame["result"] != Result.NO_TEST.value]
+    flags = tested.assign(described=tested["described"] == YES, by_procedure=tested["by_procedure"] == YES)
+    where = ["paper", "table", "method"]
+    found = flags.groupby(where, sort=False).agg(
+        tested=("cell", "size"),
+        described=("described", "sum"),
+        procedure=("procedure", "max"),
+        by_procedure=("by_procedure", "sum"),
+    )
+    found = found.reset_index()
+    agree, least = (found[name] / found["tested"] for name in ("described", "by_procedure"))
+    few = agree < rule.described_below
+    whole = np.select(
+        [agree >= rule.agree, few & (least >= rule.agree), few],
+        [Result.DESCRIBED.value, Result.OTHER.value, Result.NOT.value],
+        "partly as described",
+    )
+    return found.assign(column=whole)
 
 
 def to_csv(frame: pd.DataFrame) -> bytes:
@@ -279,16 +325,17 @@ def pages() -> dict[str, str]:
     """Generated files of the book by their place in its source: the page and the table to download."""
     frame = ledger()
     return {
-        "ledger.md": ledger_page.page(frame, counts(frame)),
+        "ledger.md": ledger_page.page(frame, counts(frame), columns(frame)),
         "_static/ledger.csv": to_csv(frame).decode(),
     }
 
 
 def _verdict(
-    cell, ours: Ours | None, digits: int, others: list[tuple[str, Ours]], elsewhere: list[Ours], current: Rules
+    cell, full: Mapping[Key, Ours], digits: int, others: list[tuple[str, Ours]], elsewhere: list[Ours], current: Rules
 ) -> dict[str, object]:
-    """Verdict and controls of a cell, beside other methods on its data and its method on other data."""
-    row = {"ours": "", "ours_std": "", "splits": "", "evidence": Evidence.NONE.value}
+    """Grade, result and chance agreement of a cell, beside other methods on its data and its method on other data."""
+    ours = full.get(_key(cell))
+    row = {"result": Result.NO_TEST.value, "no_test": UNAVAILABLE}
     if ours:
         row |= {"ours": _number(ours.mean), "ours_std": _number(ours.std), "splits": ours.splits}
     if ours and (missing := ours.experiment.stand_ins.get(ours.dataset)):
@@ -296,8 +343,8 @@ def _verdict(
     if ours is None or ours.mean is None:
         result = judge(cell.value, None, rules=current, digits=digits, reason=ours.reason if ours else "")
         return row | {"verdict": result.kind.value, "reason": result.reason}
-    declared = _declared(cell, ours)
-    timed = declared is Evidence.TIME
+    declared = _declared(ours.experiment.not_a_test, cell, ours)
+    timed = declared is not None and declared.because == TIMING
 
     def judged(one: Ours) -> Verdict:
         return judge(
@@ -312,34 +359,41 @@ def _verdict(
             peers=[Peer(value, other.mean) for value, other in others],
         )
 
-    def control(wrong: list[Ours]) -> float | None:
-        return sum(passes(judged(one).kind, timed) for one in wrong) / len(wrong) if wrong else None
+    def agrees(one: Ours | None) -> bool:
+        return one is not None and one.counted and passes(judged(one).kind, timed)
 
-    result, of_methods, of_data = judged(ours), control([one for _, one in others]), control(elsewhere)
-    share = of_methods if cell.method else of_data
-    reason = result.reason
-    if share is None:
-        alone = f"no other {'method' if cell.method else 'data set'} of ours to compare with"
-        reason = f"{reason}; {alone}" if reason else alone
-    weighed = Evidence.ALONE if share is None else Evidence.DISCRIMINATING if share < 1 else Evidence.WEAK
-    return row | {
+    result, wrong = judged(ours), [one for _, one in others] if cell.method else elsewhere
+    chance = sum(map(agrees, wrong)) / len(wrong) if wrong else None
+    row |= {
         "verdict": result.kind.value,
         "deviation_digits": _short(result.deviation_digits),
         "deviation_sd": _short(result.deviation_sd),
-        "reason": reason,
-        "evidence": (declared or weighed).value,
-        "control": _short(of_methods),
-        "control_data": _short(of_data),
+        "reason": result.reason,
+        "chance": _short(chance),
     }
+    if declared or chance is None or chance == 1:
+        return row | {"no_test": declared.because if declared else ALONE if chance is None else ALWAYS}
+    other = _declared(ours.experiment.procedures, cell, ours)
+    described, by = ours, None
+    if other and other.described:
+        described, by = full.get(_key(cell)._replace(method=other.described)), ours
+    elif other:
+        by = full.get(_key(cell)._replace(method=other.rows))
+    came_out = Result.DESCRIBED if agrees(described) else Result.OTHER if agrees(by) else Result.NOT
+    row |= {"result": came_out.value, "no_test": "", "described": YES if agrees(described) else NO}
+    row |= {"ours_described": _number(described.mean) if described else ""}
+    if other:
+        row |= {"procedure": other.name, "by_procedure": YES if agrees(by) else NO}
+        row |= {"ours_procedure": _number(by.mean) if by else ""}
+    return row
 
 
-def _declared(cell, ours: Ours) -> Evidence | None:
-    """The kind of evidence that ``experiments.yml`` declares for a number."""
+def _declared(given: Iterable, cell, ours: Ours):
+    """What ``experiments.yml`` declares for a number, the first that fits; None if nothing does."""
     place = {"dataset": ours.dataset, "method": cell.method, "metric": cell.metric}
-    for one in ours.experiment.evidence:
-        if all(getattr(one, name) in (None, value) for name, value in place.items()):
-            return Evidence(one.kind)
-    return None
+    return next(
+        (x for x in given if all(getattr(x, name, None) in (None, value) for name, value in place.items())), None
+    )
 
 
 def _trail(ours: Ours | None, k: str) -> dict[str, str]:

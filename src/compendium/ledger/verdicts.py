@@ -1,9 +1,9 @@
-"""Verdicts: what a number of ours says about a published one.
+"""What our number says about a published one: how near it is, and which of four results that is.
 
-A verdict is a pure function of the published number and its printed standard deviation, of ours, its standard deviation
+A grade is a pure function of the published number and its printed standard deviation, of ours, its standard deviation
 and the draws behind it, of the other methods of the same cell group, and of the rules in ``data/tolerances.yml``. All
 comparisons are made in decimals, starting from the digits as printed: binary fractions would move the edges of the
-rules. What a verdict is worth is said by its control: the same rules applied to a wrong answer.
+rules. What agreement is worth is said by the chance agreement: the same rules applied to other methods' results.
 """
 
 import enum
@@ -17,15 +17,13 @@ from evenspan.core.errors import ResultError
 from ..claim_rules import rule_file
 
 
-class Kind(enum.Enum):
-    """The verdicts, in the order in which they are shown; the value is their name."""
+class Result(enum.Enum):
+    """What became of a printed number, in the order in which it is shown; the value is its name."""
 
-    EXACT = "exact"
-    CLOSE = "close"
-    RANK = "same rank"
-    DIFFERS = "differs"
-    NA = "not computable"
-    PENDING = "not yet run"
+    DESCRIBED = "as described"
+    OTHER = "other procedure"
+    NOT = "not reproduced"
+    NO_TEST = "not a test"
 
     @property
     def css(self) -> str:
@@ -39,16 +37,29 @@ class Kind(enum.Enum):
         return f'<span class="{self.css}"{shown}>{self.value}</span>'
 
 
-class Evidence(enum.Enum):
-    """What a printed number can say about a method, in the order in which it is shown; the value is its name."""
+#: What each result means.
+MEANING = {
+    Result.DESCRIBED: "Computed as the paper describes it, our number agrees.",
+    Result.OTHER: "It does not, and another procedure, which is named, gives the printed number: the released program "
+    "where it departs from the paper, PCA of one group, rows that nobody centred.",
+    Result.NOT: "Neither.",
+    Result.NO_TEST: "The number cannot tell methods apart: it was used to set up the data, every method of its table "
+    "gives it, it is a time of another machine, its data were found by a search that looked at the table, or they are "
+    "unavailable.",
+}
+#: Why a number is no test where nothing was declared in ``experiments.yml``.
+ALWAYS, ALONE, UNAVAILABLE = "every method gives it", "nothing to compare with", "unavailable"
 
-    DISCRIMINATING = "discriminating"
-    WEAK = "not discriminating"
-    CALIBRATION = "calibration"
-    SELECTED = "selected"
-    TIME = "measured time"
-    ALONE = "no control"
-    NONE = "none"
+
+class Kind(enum.Enum):
+    """How near our number is to the printed one: the fine grades of the ledger; the value is their name."""
+
+    EXACT = "exact"
+    CLOSE = "close"
+    RANK = "same ordering only"
+    DIFFERS = "differs"
+    NA = "unavailable"
+    PENDING = "not yet run"
 
 
 @dataclass(frozen=True)
@@ -69,7 +80,7 @@ def rules() -> Rules:
     return Rules(
         significant_digits=given.significant_digits,
         units_of_last_digit=given.exact.units_of_last_digit,
-        other_methods=given.same_rank.other_methods,
+        other_methods=given.same_ordering.other_methods,
         **dict(given.close),
     )
 
@@ -182,7 +193,7 @@ def judge(
 
 
 def passes(kind: Kind, timed: bool = False) -> bool:
-    """Whether a verdict says that the number came out: exact or close; of a time the rank is all that is asked."""
+    """Whether a verdict says that the number came out: exact or close; of a time the ordering is all that is asked."""
     return kind is Kind.RANK if timed else kind in (Kind.EXACT, Kind.CLOSE)
 
 
@@ -202,20 +213,6 @@ def explanation(rules: Rules) -> dict[Kind, str]:
         Kind.NA: "No number of ours can exist; the reason stands beside it.",
         Kind.PENDING: "No number of ours exists yet.",
     }
-
-
-#: What each kind of evidence means, in words.
-EVIDENCE = {
-    Evidence.DISCRIMINATING: "At least one wrong answer would not have come out as this number. A wrong answer is our "
-    "result of another method in the same table, data set, metric, number of components and split; where a table has "
-    "no methods, that of another data set.",
-    Evidence.WEAK: "Every wrong answer would have come out as well, so that agreement says nothing about the method.",
-    Evidence.CALIBRATION: "The number was used to choose the data or their preparation, and has to come out.",
-    Evidence.SELECTED: "The data or settings behind it were chosen by a search that looked at the table.",
-    Evidence.TIME: "Seconds of another machine. Only the ranks of the methods are judged.",
-    Evidence.ALONE: "There is no wrong answer to compare with, and so no evidence. The reason stands beside it.",
-    Evidence.NONE: "There is no number of ours to judge.",
-}
 
 
 def _standard_error(theirs: Decimal | None, mine: Decimal, ours: int, printed: int | None) -> Decimal:
