@@ -41,24 +41,14 @@ env:
 	  cat requirements.lock pyproject.toml > .venv/.installed-from; \
 	fi
 
-# Snakemake's own lock outlives a killed run and would stop the next one; this one ends with the processes that have it.
-define snakemake
-@mkdir -p .snakemake; exec 9>> .snakemake/make.pid; \
-if ! $(BIN)/python -c 'import fcntl; fcntl.flock(9, fcntl.LOCK_EX | fcntl.LOCK_NB)' 2>/dev/null; then \
-  echo "Process $$(cat .snakemake/make.pid) is already making something in this folder. Wait for it, or stop it."; exit 1; fi; \
-echo $$$$ > .snakemake/make.pid; \
-$(THREADS) $(BIN)/python -m snakemake --cores $(JOBS) --nolock --scheduler greedy --rerun-incomplete --keep-going --quiet all -- $(1)
-endef
-
 book: env
-	$(call snakemake,once)
-	$(call snakemake,book)
-	@$(BIN)/python -m compendium.book.addresses
-	@echo; EVENSPAN_ONCE=_build/once $(BIN)/python -m compendium ledger --summary
+	@$(THREADS) $(BIN)/python -m compendium.book.pages --jobs $(JOBS) || { echo "Not everything was made: what failed is said above, what succeeded is kept."; exit 1; }
+	@$(THREADS) EVENSPAN_ONCE=_build/once $(BIN)/python -m compendium.book.build --jobs $(JOBS)
+	@EVENSPAN_ONCE=_build/once $(BIN)/python -m compendium ledger --summary
 	@echo "The book: $(CURDIR)/_build/html/index.html   (with search summaries: make serve)"
 
 full: env
-	$(call snakemake,full)
+	$(THREADS) $(BIN)/python -m snakemake --cores $(JOBS) --nolock --scheduler greedy --rerun-incomplete --keep-going --quiet all -- full
 	@$(BIN)/python -m compendium list
 
 # Stored results computed again from the data and compared: a sample of so many seconds, drawn by the commit; with ALL=1

@@ -108,7 +108,7 @@ def run(
 
 
 def _run_notebook(entry: Any, arguments: dict[str, Any]) -> None:
-    from .book.execute import execute
+    from .book.pages import execute
     from .catalogue import task_id
     from .paths import build, root
 

@@ -1,4 +1,4 @@
-"""Many units of a study at once, each in a process of its own and stored as it ends."""
+"""Much work at once, each piece in a process of its own: units of a study, and pages of the book."""
 
 import multiprocessing
 import os
@@ -8,7 +8,7 @@ import threading
 import time
 import traceback
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from typing import NamedTuple
@@ -49,7 +49,12 @@ def compute(
     if jobs < 1:
         raise ConfigurationError(f"jobs is {jobs}, but at least 1 process is needed.")
     made, allowed, failed = provenance.environment(), tolerances(entry.id), {}
-    for place, (name, answer) in enumerate(_answers(unit, {name: tasks[name] for name in homes}, jobs), 1):
+
+    def work(name: str) -> tuple[pd.DataFrame, float]:
+        start = time.perf_counter()
+        return rows_of(unit, tasks[name], name), time.perf_counter() - start
+
+    for place, (name, answer) in enumerate(each(work, list(homes), jobs), 1):
         if isinstance(answer, Failed):
             failed[name] = answer
             said = f"{name} failed: {answer.reason}"
@@ -69,19 +74,19 @@ def rows_of(unit: Callable, task: Mapping, source: str) -> pd.DataFrame:
         return records.checked(records.whole(unit(**task)), source)
 
 
-def _answers(unit: Callable, tasks: Mapping[str, Mapping], jobs: int) -> Iterator[tuple[str, object]]:
-    """Units as they end: rows and seconds, or why there are none.
+def each(work: Callable[[str], object], names: Sequence[str], jobs: int) -> Iterator[tuple[str, object]]:
+    """What ``work`` gives for each name, or why it failed, as they end, ``jobs`` at once.
 
-    A process is forked from this one, so that a unit may be a function of a notebook.
+    A process is forked from this one, so that the work may be a function of a notebook.
     """
     context = multiprocessing.get_context("fork")
-    waiting, running = list(reversed(tasks)), {}
+    waiting, running = list(reversed(names)), {}
     try:
         while waiting or running:
             while waiting and len(running) < jobs:
                 name = waiting.pop()
                 here, there = context.Pipe(duplex=False)
-                process = context.Process(target=_work, args=(unit, name, tasks[name], os.getpid(), there))
+                process = context.Process(target=_work, args=(work, name, os.getpid(), there))
                 signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)  # what is raised in a fork's hooks would be lost
                 process.start()
                 running[here] = name, process
@@ -102,8 +107,8 @@ def _answers(unit: Callable, tasks: Mapping[str, Mapping], jobs: int) -> Iterato
             process.join()
 
 
-def _work(unit: Callable, name: str, task: Mapping, parent: int, there: Connection) -> None:
-    """One unit, in a process that ends with the one that started it."""
+def _work(work: Callable[[str], object], name: str, parent: int, there: Connection) -> None:
+    """One piece of work, in a process that ends with the one that started it."""
 
     def watch() -> None:
         while os.getppid() == parent:
@@ -113,8 +118,7 @@ def _work(unit: Callable, name: str, task: Mapping, parent: int, there: Connecti
     threading.Thread(target=watch, daemon=True).start()
     signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)
     try:
-        start = time.perf_counter()
-        there.send((rows_of(unit, task, name), time.perf_counter() - start))
+        there.send(work(name))
     except Exception as error:
         if not isinstance(error, FairError):
             traceback.print_exc(file=sys.stderr)

@@ -8,7 +8,7 @@ import yaml
 from pybtex.database import parse_string
 
 from compendium import paths
-from compendium.book import citation
+from compendium import citation
 
 from .citation_format import faults
 

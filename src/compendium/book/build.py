@@ -6,7 +6,6 @@ leaves nothing behind that could be kept, so that a kept page is one without.
 
 import argparse
 import gc
-import re
 import shutil
 import sys
 
@@ -15,15 +14,13 @@ from jupyter_book.sphinx import build_sphinx
 from compendium import paths, records
 from evenspan.core.errors import FairError
 
-from . import addresses, stage
-from .engine import redirected
+from . import stage
 
 SETTINGS = "settings.sha256"
-_TROUBLE = re.compile(r"WARNING|ERROR|CRITICAL|[a-z]rror:")
 
 
 def build(jobs: int) -> bool:
-    """Write the book into ``_build/html``; whether it is without warnings. What Sphinx says goes to standard output."""
+    """Write the book into ``_build/html``; whether it is without warnings."""
     root, html, doctrees = paths.root(), paths.build("html"), paths.build(".doctrees")
     settings = doctrees / SETTINGS
     # Where pages came or went, every page shows other contents.
@@ -46,7 +43,6 @@ def build(jobs: int) -> bool:
         shutil.rmtree(doctrees, ignore_errors=True)
         return False
     records.write(settings, _settings())
-    addresses.add(html)
     return True
 
 
@@ -58,21 +54,16 @@ def _settings() -> bytes:
 
 
 def main() -> int:
-    """Entry point of ``python -m compendium.book.build --jobs N``; all that was said stands in ``_build/book.log``."""
+    """Entry point of ``python -m compendium.book.build --jobs N``."""
     parser = argparse.ArgumentParser(prog="python -m compendium.book.build", description=main.__doc__)
     parser.add_argument("--jobs", type=int, default=1)
-    jobs, log = parser.parse_args().jobs, paths.build("book.log")
+    jobs = parser.parse_args().jobs
     gc.set_threshold(100_000, 50, 100)  # trees of nodes, read and dropped whole: a fifth of the time went into looking
-    with redirected(log):
-        try:
-            well, said = build(jobs), ""
-        except FairError as error:
-            well, said = False, str(error)
-    if well:
-        return 0
-    trouble = [line for line in log.read_text(encoding="utf-8").splitlines() if _TROUBLE.search(line)]
-    print(*([said] if said else trouble), f"The book was not built; the whole log is {log}", sep="\n", file=sys.stderr)
-    return 1
+    try:
+        return 0 if build(jobs) else 1
+    except FairError as error:
+        print(error, file=sys.stderr)
+        return 1
 
 
 if __name__ == "__main__":

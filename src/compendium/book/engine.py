@@ -1,17 +1,11 @@
 """A papermill engine without a kernel: cells run in this process, and leave the output that a kernel would have sent.
 
 A page then costs its own work and no start of a kernel. Isolation comes from the process: each is used for one notebook
-(:mod:`compendium.book.warm` forks one for each page).
+(:mod:`compendium.book.pages` forks one for each page).
 """
 
 import contextlib
 import io
-import os
-import resource
-import signal
-import sys
-from collections.abc import Iterator
-from pathlib import Path
 
 from ipykernel.jsonutil import encode_images, json_clean
 from IPython.core.displayhook import DisplayHook
@@ -80,14 +74,6 @@ class _Shell(InteractiveShell):
         self.outputs: list = []
         super().__init__(config=Config({"HistoryManager": {"enabled": False}}), **given)
 
-    def showtraceback(self, *given, **options):
-        kind, error, _ = sys.exc_info()
-        if isinstance(error, MemoryError):  # what is left may not do to say where
-            limit = resource.getrlimit(resource.RLIMIT_DATA)[0] / 2**30
-            self._showtraceback(kind, f"{error}; a page may take {limit:.3g} GiB of memory", [])
-        else:
-            super().showtraceback(*given, **options)
-
     def _showtraceback(self, etype, evalue, stb):
         self.outputs.append(new_output("error", ename=etype.__name__, evalue=str(evalue), traceback=stb))
 
@@ -128,35 +114,3 @@ class InThisProcess(Engine):
 
 
 papermill_engines.register(InThisProcess.name, InThisProcess)
-
-
-@contextlib.contextmanager
-def limits(seconds: float, memory: int) -> Iterator[None]:
-    """In this process from now on: at most so many bytes of memory of its own, and in the block so many seconds."""
-
-    def late(*_: object) -> None:
-        raise TimeoutError(f"this page took more than the {seconds:g} seconds that a page may take")
-
-    resource.setrlimit(resource.RLIMIT_DATA, (memory, resource.getrlimit(resource.RLIMIT_DATA)[1]))
-    signal.signal(signal.SIGALRM, late)
-    signal.setitimer(signal.ITIMER_REAL, seconds)
-    try:
-        yield
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-
-
-@contextlib.contextmanager
-def redirected(said: Path) -> Iterator[None]:
-    """In the block, all that this process, compiled code in it and other programs write goes into a file."""
-    kept = os.dup(1), os.dup(2)
-    with said.open("wb") as stream:
-        os.dup2(stream.fileno(), 1)
-        os.dup2(stream.fileno(), 2)
-        try:
-            yield
-        finally:
-            for number, one in zip((1, 2), kept, strict=True):
-                (sys.stdout if number == 1 else sys.stderr).flush()
-                os.dup2(one, number)
-                os.close(one)

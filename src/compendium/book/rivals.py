@@ -17,8 +17,8 @@ from matplotlib.lines import Line2D
 
 from evenspan.displays.style import COLOURS, INK, MARKERS, TICKS
 
-from .. import paths, records
-from . import figures, tables
+from .. import figures, paths, records
+from . import tables
 
 #: The control of each kind of method, beside which times and costs are told.
 CONTROL = {"representation": "PCA", "clustering": "KMeans"}

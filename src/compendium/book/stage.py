@@ -23,18 +23,12 @@ from evenspan.core.errors import ExecutionError, ResultError
 from ..ledger import links as ledger_links
 from ..ledger import page as ledger_page
 from ..ledger import table as ledger
-from . import api, execute, experiment_page
+from . import api, experiment_page
+from .pages import chapters
 
 _PAGE = {".md", ".ipynb"}
 #: Files below ``_build/examples`` by the chapter that writes them.
 EXAMPLES = {"yours/audit": "audit/report.html"}
-
-
-def chapters() -> list[str]:
-    """Text chapters that the build executes, as page names relative to ``book/``."""
-    book = paths.root() / "book"
-    pages = (p for p in sorted(book.rglob("*.md")) if execute.is_executable(p))
-    return [page.relative_to(book).with_suffix("").as_posix() for page in pages]
 
 
 class Entry(NamedTuple):

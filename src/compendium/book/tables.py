@@ -96,11 +96,25 @@ def verdict_table(study: Study, rows: pd.DataFrame) -> HTML:
         shown = _wide(released, ["metric", *several], _spreads(released, "mean", "std"))
         return HTML(f"<p>{nothing}</p>" + table(shown, caption=f"Ours: {caption}", classes="result-table words-1").data)
     several = ["table", "split"] if cells["table"].nunique() > 1 else []
-    shown = _wide(run, ["metric", *several], [printed_and_ours(row) for row in run.to_dict("records")])
     pending = int((cells["verdict"] == Kind.PENDING.value).sum())
-    caption = f"Printed, ours and the verdict, with the deviation in per cent of the printed number; {caption}"
+    caption = f"Printed, ours and the result, with the deviation in per cent of the printed number; {caption}"
     more = f"<p>{pending} more numbers of this table belong to methods that have not been run.</p>" if pending else ""
-    return HTML(table(shown, caption=caption, classes="result-table words-1").data + more)
+    return HTML(_results(run, ["metric", *several], caption).data + more)
+
+
+def result_table(study: Study, *, caption: str) -> HTML:
+    """The printed table of a study: methods down and metrics across, each cell printed, ours and its result."""
+    cells = judged_numbers(study)
+    cells = cells[cells["dataset"].isin(study.entry.published_datasets.get(study.setting["dataset"], ()))]
+    if cells.empty:
+        return sentence("Nothing is printed for this setting.")
+    missing = sorted(set(cells.loc[cells["verdict"] == Kind.NA.value, "reason"]))
+    return HTML(_results(cells, ["metric"], caption).data + "".join(sentence(f"{why}.").data for why in missing))
+
+
+def _results(cells: pd.DataFrame, across: list[str], caption: str) -> HTML:
+    shown = _wide(cells, across, [printed_and_ours(row) for row in cells.to_dict("records")])
+    return table(shown, caption=caption, classes="result-table words-1")
 
 
 def printed_and_ours(row: Mapping[str, str]) -> str:

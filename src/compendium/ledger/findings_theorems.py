@@ -249,7 +249,7 @@ def too_many_removed() -> Evidence:
     found = pd.DataFrame(rows, columns=["d", "pairs (k, m) admitted", "without a feasible projection"])
     return Evidence(
         supported=answer.here == NOT_SO and bool((found.iloc[:, 2] > 0).all()),
-        sentence=answer.evidence,
+        sentence=answer.numbers,
         table=found,
         caption="Pairs that the definition admits, and those with k > d - m - 1",
     )

@@ -21,7 +21,7 @@ from ..store import file_of
 from .heat import anchor
 
 #: Calls that show a published number beside ours.
-_JUDGED = re.compile(r"\b(verdict_table|result_grid|verdicts|judged_cells)\(")
+_JUDGED = re.compile(r"\b(verdict_table|result_grid|result_table|judged_cells)\(")
 _HEADING = re.compile(r"^#{2,6} +(.+?)\s*$", re.MULTILINE)
 #: The address that a section has been given (``book/_ext/evenspan_tabs.py``).
 _OWN = re.compile(r"^\{[^}\n]*\.at-([^\s}]+)\}$", re.MULTILINE)

@@ -15,6 +15,7 @@ from urllib.parse import urlencode
 import pandas as pd
 from IPython.display import HTML
 
+from .. import citation, provenance
 from ..claim_rules import rule_file
 from . import heat as ledger_heat
 from . import links as ledger_links
@@ -23,8 +24,6 @@ from .claims import ANSWERS, badge, claims
 from .heat import anchor, percent, shown
 from .verdicts import MEANING, Result, explanation, rules
 
-#: Where a built page says how to cite a number (:mod:`compendium.book.addresses`).
-CITED = "cite-entry cite-number"
 NUMBERS, CLAIMS = "all-numbers", "claims-of-the-papers"
 #: The results of numbers that can tell methods apart.
 TESTED = [one for one in Result if one is not Result.NO_TEST]
@@ -95,7 +94,7 @@ The first link of a row is its address, which does not change: table and row. Ci
 compendium for ours. `python -m compendium verify EXPERIMENT` computes the numbers of its experiment again from the raw
 data. The link *cite* of a row writes the row into this entry:
 
-{raw(f'<pre class="{CITED}"></pre>')}
+{raw(_cite_a_number())}
 
 ## Claims of the papers
 
@@ -126,6 +125,14 @@ def _line(row: list[str]) -> str:
     stream = io.StringIO()
     csv.writer(stream, lineterminator="\n").writerow(row)
     return stream.getvalue()
+
+
+def _cite_a_number() -> str:
+    """The entry for any row of the table: ``ledger.js`` puts a row in the place of the words in capitals."""
+    commit, changed = provenance.commit()
+    entry = citation.part(citation.citation(), "KEY", "NUMBER", "ledger.html#TABLE-ROW", commit, bool(changed))
+    text = escape(entry.replace("KEY", "evenspan-TABLE-ROW"))
+    return f'<pre class="cite-entry cite-number">{text}</pre>'
 
 
 def _state(numbers: pd.DataFrame) -> str:

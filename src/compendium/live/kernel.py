@@ -12,12 +12,12 @@ import warnings
 from collections.abc import Callable
 from pathlib import Path
 
-from compendium.book import warm
+from compendium.book import pages
 
 #: The variable with the folder below which alone a kernel writes.
 FOLDER = "EVENSPAN_LIVE"
-#: Seconds and bytes that a cell and its kernel may take: those of a page of the book.
-SECONDS, MEMORY = warm.SECONDS, warm.MEMORY
+#: Seconds and bytes that a cell and its kernel may take.
+SECONDS, MEMORY = 900, 6 * 2**30
 #: What Python tells before it changes a file, and which of the arguments are the places that change.
 CHANGES = {
     "os.chmod": (0,),
@@ -41,7 +41,7 @@ def main(arguments: list[str]) -> None:
     resource.setrlimit(resource.RLIMIT_DATA, (MEMORY, resource.getrlimit(resource.RLIMIT_DATA)[1]))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        for name in warm.LIBRARIES:
+        for name in pages.LIBRARIES:
             importlib.import_module(name)
     sys.addaudithook(_below(folder))
     app = IPKernelApp.instance()

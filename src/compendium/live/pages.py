@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from compendium import paths
-from compendium.book import execute, experiment_page
+from compendium.book import experiment_page
+from compendium.book import pages as book
 from compendium.catalogue import PROFILES, Experiment, experiment
 from evenspan.core.errors import ConfigurationError
 
@@ -26,13 +27,13 @@ def page(name: str, execution: str = "") -> dict:
     folder, _, key = name.partition("/")
     if folder != "experiments":
         source = paths.root() / "book" / f"{name}.md"
-        if ".." in Path(name).parts or not source.is_file() or not execute.is_executable(source):
+        if ".." in Path(name).parts or not source.is_file() or not book.is_executable(source):
             raise ConfigurationError(f"The page {name!r} has no cells to run. Choose a chapter with code, or a result.")
-        return {"title": name, "notebook": execute.read(source), "parameters": [], "cost": ""}
+        return {"title": name, "notebook": book.read(source), "parameters": [], "cost": ""}
     entry = experiment(key)
     execution = execution or next(iter(entry.executions))
     values = entry.arguments(execution)
-    notebook = execute.read(paths.root() / entry.notebook)
+    notebook = book.read(paths.root() / entry.notebook)
     cell = _parameters(notebook)
     meanings = _comments(cell.source)
     cell.source = experiment_page.with_values(cell.source, values)
@@ -60,7 +61,7 @@ def parameters(name: str, given: Mapping[str, str]) -> str:
     profile = given.get("profile", PROFILES[0])
     texts = [(key, value) for key, value in given.items() if key != "profile"]
     values = entry.arguments(None, profile, texts)
-    cell = _parameters(execute.read(paths.root() / entry.notebook))
+    cell = _parameters(book.read(paths.root() / entry.notebook))
     return experiment_page.with_values(cell.source, values)
 
 

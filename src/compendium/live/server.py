@@ -26,7 +26,7 @@ from tornado import web
 from traitlets.config import Config
 
 from compendium import paths
-from compendium.book import execute
+from compendium.book.pages import environment
 from evenspan.core.ending import SIGNALS
 from evenspan.core.errors import ConfigurationError, FairError
 
@@ -264,7 +264,7 @@ def _environment(folder: Path) -> dict[str, str]:
     (folder / "matplotlib").mkdir()
     for cache in paths.build("cache", "matplotlib").glob("fontlist-*.json"):
         shutil.copy(cache, folder / "matplotlib")
-    return execute.environment() | {
+    return environment() | {
         kernel.FOLDER: str(folder),
         "EVENSPAN_BUILD": str(folder / "build"),
         "EVENSPAN_ONCE": str(paths.build("once")),

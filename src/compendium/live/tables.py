@@ -9,12 +9,13 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-from compendium.book import warm
 from evenspan.auditing import read
 from evenspan.core.errors import ConfigurationError, FairError
 
 #: The largest table in bytes.
 LARGEST = 2 * 2**30
+#: Bytes of memory that an audit may take.
+MEMORY = 6 * 2**30
 #: Audits at once.
 MOST = 2
 
@@ -103,4 +104,4 @@ class Audits:
 
 
 def _limit() -> None:
-    resource.setrlimit(resource.RLIMIT_DATA, (warm.MEMORY, resource.getrlimit(resource.RLIMIT_DATA)[1]))
+    resource.setrlimit(resource.RLIMIT_DATA, (MEMORY, resource.getrlimit(resource.RLIMIT_DATA)[1]))

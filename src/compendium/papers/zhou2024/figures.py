@@ -4,13 +4,11 @@ A *summary* has the columns ``method``, ``metric``, ``mean`` and ``std``; a *spr
 a method without one), ``metric``, ``median``, ``smallest`` and ``largest``, the ends of the range over the runs.
 """
 
-import html
 import textwrap
 from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pandas as pd
-from IPython.display import HTML
 from matplotlib import pyplot as plt
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -21,12 +19,7 @@ from evenspan.displays import method_looks
 from evenspan.displays.method_looks import group_looks
 from evenspan.displays.style import COLOURS, INK, looks
 
-from ...book.tables import printed_and_ours, sentence, table
 from ...figures import arms, explained, grid, words
-from ...ledger.state import sentences
-from ...ledger.table import judged_numbers, tally
-from ...ledger.verdicts import Kind
-from ...protocol import Study
 
 #: Between 0 and this weight the axis is linear, so that 0 has a place; then logarithmic.
 LINEAR_UP_TO = 0.1
@@ -133,23 +126,6 @@ def quality_and_fairness(summary: pd.DataFrame, fairness: str, qualities: list[s
         panel.locator_params(axis="x", nbins=5)
     entries = [Line2D([], [], linestyle="", markersize=_size(look), **look.mark()) for look in looked.values()]
     return explained(fig, entries, 5, fontsize="small")
-
-
-def verdicts(study: Study, *, caption: str) -> HTML:
-    """The printed table of a study: methods downwards, metrics across, each cell printed | ours with its verdict."""
-    rows = judged_numbers(study)
-    named = study.entry.published_datasets.get(study.setting["dataset"], ())
-    rows = rows[rows["dataset"].isin(named)]
-    if rows.empty:
-        return sentence("Nothing is printed for this setting.")
-    shown = rows.assign(text=[printed_and_ours(row) for row in rows.to_dict("records")])
-    wide = shown.pivot(index="method", columns="metric", values="text")
-    wide = wide.loc[list(dict.fromkeys(shown["method"])), list(dict.fromkeys(shown["metric"]))]
-    said = "; ".join(sentences(tally(rows, ["evidence"])))
-    note = f'<p class="verdict-counts">Of {len(rows)} printed numbers: {said}.</p>'
-    reasons = sorted(set(rows.loc[rows["verdict"] == Kind.NA.value, "reason"]))
-    note += "".join(f"<p>{html.escape(reason[0].upper() + reason[1:])}.</p>" for reason in reasons)
-    return HTML(table(wide.reset_index(), caption=caption).data + note)
 
 
 # -- over the weight --------------------------------------------------------------------------------------------------

@@ -7,7 +7,7 @@ import yaml
 
 from evenspan.core.errors import ResultError
 
-from .. import paths
+from . import paths
 
 _ENTRY = {"conference-paper": "inproceedings", "article": "article", "unpublished": "unpublished", "book": "book"}
 _TEXT = {"\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "_": r"\_", "#": r"\#", "$": r"\$", "{": r"\{", "}": r"\}"}

@@ -1,0 +1,38 @@
+"""How to cite a page, at its end, and version and commit in its footer."""
+
+import re
+from functools import cache
+from html import escape, unescape
+
+from compendium import citation, provenance
+
+
+@cache
+def cited() -> tuple[dict, str, bool]:
+    """What is cited, the commit that is checked out, and whether the sources differ from it."""
+    commit, changed = provenance.commit()
+    return citation.citation(), "" if commit.startswith("unknown") else commit, bool(changed)
+
+
+def cite(app, page, template, context, doctree):
+    """Add BibTeX entries of the page and of the paper that it is about."""
+    whole, commit, changed = cited()
+    state = escape(citation.state(whole, commit, changed))
+    context["theme_extra_footer"] = f'<p class="made-of">{state}.</p>'
+    if doctree is None:
+        return
+    title, place = unescape(re.sub(r"<[^>]+>", "", context["title"])), f"{page}.html"
+    key = "evenspan-" + re.sub(r"[^a-z0-9]+", "-", page.lower()).strip("-")
+    entries = [citation.part(whole, key, title, place, commit, changed)]
+    papers = [paper for paper in whole["references"] if paper["notes"] in re.split(r"[/-]", page)]
+    entries += [citation.bibtex(paper, paper["notes"]) for paper in papers]
+    listed = "".join(f'<pre class="cite-entry">{escape(entry)}</pre>' for entry in entries)
+    context["body"] += (
+        '<details class="cite" id="cite-this-page"><summary>Cite this page</summary>'
+        f"<p>{escape(title)}. {state}, {place}.</p>{listed}</details>"
+    )
+
+
+def setup(app):
+    app.connect("html-page-context", cite)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,0 +1,310 @@
+"""Notebooks and text chapters executed through papermill, each in a process of its own, with deterministic output.
+
+``python -m compendium.book.pages`` makes what is missing or out of date below ``_build/executed``: experiment notebooks
+(``.ipynb``) with the parameters of their executions, and MyST text chapters (``.md`` with a ``kernelspec``). A page is
+out of date when one of its declared inputs is another one (:func:`digest`). Pages are forked from this process, in
+which the libraries are imported once, and their cells run without a kernel. Two runs give byte-identical files.
+"""
+
+import argparse
+import importlib
+import json
+import logging
+import os
+import platform
+import re
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import jupytext
+import nbformat
+import papermill
+import yaml
+from papermill.exceptions import PapermillExecutionError
+
+from compendium import paths, processes, records, workers
+from compendium.catalogue import catalogue
+from evenspan.auditing.execution import COLOUR, check, clean_room, defaults, normalise, numeric_environment
+from evenspan.core.errors import ConfigurationError, ExecutionError, FairError
+
+from . import engine, once
+
+#: Seconds of the full run that a build computes of each page (:data:`compendium.protocol.BUDGET`).
+SECONDS = "4"
+#: What is imported before pages are forked. Whatever else a page needs it imports itself.
+LIBRARIES = (
+    "cvxpy", "matplotlib.pyplot", "matplotlib_inline.backend_inline", "numpy", "pandas", "pooch", "scipy.linalg",
+    "scipy.optimize", "scipy.signal", "scipy.sparse.linalg", "scipy.special", "scipy.stats", "sklearn.cluster",
+    "sklearn.datasets", "sklearn.linear_model", "sklearn.metrics", "sklearn.pipeline", "sklearn.preprocessing",
+    "sklearn.svm", "threadpoolctl",
+)  # fmt: skip
+#: Code that only assembles pages.
+_ASSEMBLES = {f"src/compendium/book/{name}.py" for name in ("build", "engine", "experiment_page", "pages", "stage")}
+# Written once per machine by Matplotlib; it says nothing about the notebook.
+_HARMLESS = re.compile(r"^Matplotlib is building the font cache.*\n?", re.MULTILINE)
+
+
+# -- one page ---------------------------------------------------------------------------------------------------------
+
+
+def is_executable(source: Path) -> bool:
+    """Whether the build has to execute this source: a notebook, or a text chapter with a ``kernelspec``."""
+    return source.suffix == ".ipynb" or (source.suffix == ".md" and "kernelspec" in front_matter(source))
+
+
+def front_matter(source: Path) -> dict[str, Any]:
+    """The YAML block at the head of a MyST text file; empty if there is none."""
+    text = source.read_text(encoding="utf-8")
+    if not text.startswith("---\n"):
+        return {}
+    head, mark, _ = text[4:].partition("\n---")
+    if not mark:
+        raise ConfigurationError(f"{source}: the front matter opens with '---' and is never closed. Add a line '---'.")
+    return yaml.safe_load(head) or {}
+
+
+def read(source: Path):
+    """Read a notebook or a MyST text chapter as a notebook node without outputs."""
+    if source.suffix not in (".ipynb", ".md") or not source.is_file():
+        raise ExecutionError(f"{source} does not exist. Give the path of an .ipynb notebook or an .md text chapter.")
+    notebook = nbformat.read(source, 4) if source.suffix == ".ipynb" else jupytext.read(source, fmt="md:myst")
+    for cell in notebook.cells:
+        if cell.cell_type == "code":
+            cell.outputs, cell.execution_count = [], None
+    notebook.metadata.setdefault("kernelspec", {"name": "python3", "display_name": "Python 3", "language": "python"})
+    return notebook
+
+
+def execute(source: Path, target: Path, parameters: Mapping[str, Any]) -> None:
+    """Execute ``source`` with ``parameters`` in an interpreter of its own and write the executed notebook.
+
+    Parameters
+    ----------
+    source : Path
+        An ``.ipynb`` notebook, or a MyST text chapter (``.md``).
+    target : Path
+        The executed ``.ipynb``; written only when every cell succeeded.
+    parameters : mapping
+        Values for names in the cell tagged ``parameters``. An unknown name or another type is an error.
+
+    Raises
+    ------
+    ExecutionError
+        A cell raised, or wrote to standard error: in the book a warning is an error. The notebook up to that cell is
+        kept under ``_build/failed/``.
+    """
+    check(parameters, defaults(read(Path(source))), Path(source))
+    command = [sys.executable, "-m", "compendium.book.pages", str(source), str(target)]
+    command += ["--parameters", json.dumps(dict(parameters))]
+    ended = subprocess.run(command, env=os.environ | environment(), capture_output=True, text=True)
+    if ended.returncode:
+        raise ExecutionError(ended.stderr.strip() or f"{source}: its process ended with code {ended.returncode}.")
+
+
+def environment() -> dict[str, str]:
+    """The environment of a process that executes pages: numbers as on every machine, nothing outside of ``_build``."""
+    return numeric_environment() | {
+        records.BUDGET: os.environ.get(records.BUDGET, SECONDS),
+        "MPLCONFIGDIR": os.environ.get("MPLCONFIGDIR", str(paths.build("cache", "matplotlib"))),
+    }
+
+
+def page(source: Path, target: Path, parameters: Mapping[str, Any]) -> None:
+    """Execute ``source`` in this process, which serves for nothing else afterwards; see :func:`execute`."""
+    notebook = read(source)
+    check(parameters, defaults(notebook), source)
+    failed = paths.build("failed", f"{target.parent.name}-{target.name}")
+    failed.unlink(missing_ok=True)
+    logging.getLogger("papermill").setLevel(logging.ERROR)
+    with clean_room() as room:
+        prepared, executed = room / "in.ipynb", room / "out.ipynb"
+        nbformat.write(notebook, prepared)
+        try:
+            result = papermill.execute_notebook(
+                str(prepared),
+                str(executed),
+                dict(parameters),
+                engine_name=engine.InThisProcess.name,
+                kernel_name="python3",
+                language="python",
+                progress_bar=False,
+                request_save_on_cell_execute=False,
+                cwd=str(paths.root()),
+            )
+        except PapermillExecutionError as error:
+            what = f"{error.ename}: {COLOUR.sub('', error.evalue)}"
+            raise ExecutionError(_kept(source, executed, failed, error.source, what)) from None
+        normalise(result)
+        for cell in result.cells:
+            noise = "".join(_HARMLESS.sub("", o["text"]) for o in cell.get("outputs", []) if o.get("name") == "stderr")
+            if noise.strip():
+                what = f"it wrote to standard error: {COLOUR.sub('', noise).strip()}"
+                raise ExecutionError(_kept(source, executed, failed, cell.source, what))
+            if "outputs" in cell:
+                cell.outputs = [o for o in cell.outputs if o.get("name") != "stderr"]
+    target.parent.mkdir(parents=True, exist_ok=True)
+    records.write(target, f"{nbformat.writes(result)}\n".encode())
+
+
+def _kept(source: Path, executed: Path, failed: Path, cell: str, what: str) -> str:
+    """Keep the notebook up to the cell that failed, and say where it is."""
+    failed.parent.mkdir(parents=True, exist_ok=True)
+    shutil.copyfile(executed, failed)
+    first = next((line.strip() for line in cell.splitlines() if line.strip()), "")
+    lines = what.strip().splitlines()
+    what = "\n".join(lines if len(lines) <= 8 else [*lines[:4], "...", *lines[-3:]])
+    return f"{source}: the cell that begins with\n  {first}\nfailed: {what}\nThe notebook up to there: {failed}"
+
+
+# -- all pages --------------------------------------------------------------------------------------------------------
+
+
+class Page(NamedTuple):
+    """A page to be made, or a value that many pages show (:mod:`compendium.book.once`), which has no source."""
+
+    name: str
+    source: Path | None
+    target: Path
+    parameters: Mapping[str, Any]
+
+
+def values() -> Iterator[Page]:
+    """What is computed once for all pages."""
+    for name in once.COMPUTED:
+        yield Page(name, None, paths.build("once", f"{name}.json"), {})
+
+
+def chapters() -> list[str]:
+    """Text chapters that the build executes, as page names relative to ``book/``."""
+    book = paths.root() / "book"
+    return [p.relative_to(book).with_suffix("").as_posix() for p in sorted(book.rglob("*.md")) if is_executable(p)]
+
+
+def pages() -> Iterator[Page]:
+    """Every execution of every experiment, and every chapter."""
+    for entry in catalogue().values():
+        for execution in entry.executions:
+            target = paths.build("executed", "experiments", entry.id, f"{execution}.ipynb")
+            name = f"experiments/{entry.id}/{execution}"
+            yield Page(name, paths.root() / entry.notebook, target, entry.arguments(execution))
+    for name in chapters():
+        target = paths.build("executed", "chapters", f"{name}.ipynb")
+        yield Page(name, paths.root() / "book" / f"{name}.md", target, {})
+
+
+def digest(one: Page) -> str:
+    """A digest of the declared inputs of a page.
+
+    These are its source and parameters; the library, the shared modules and data of the compendium; the rooms and the
+    stored results of the experiments that its source or its room names; and what is computed once for all pages, which
+    in turn depends on all rooms and results.
+    """
+    shared = {name: found for name, found in _files().items() if not _owner(name)}
+    if one.source is None:
+        inputs = _files()
+    else:
+        text = one.source.read_text(encoding="utf-8")
+        rooms = {room for room in _rooms() if room in text or room in one.source.parts}
+        text += "".join(_text(room) for room in rooms)
+        own = {name: found for name, found in _files().items() if (_owner(name) or "\n") in text}
+        inputs = shared | own | {page.name: _digest(page.target) for page in values()}
+    whole = [one.source and _digest(one.source), one.parameters, platform.python_version(), sorted(inputs.items())]
+    return records.digest(json.dumps(whole, sort_keys=True).encode())
+
+
+@cache
+def _files() -> dict[str, str]:
+    """All code and data that a page may read, by name, with their digests."""
+    root = paths.root()
+    found = [root / "requirements.lock", root / "experiments.yml", *root.glob("src/**/*.py")]
+    found += [path for path in paths.data().rglob("*") if path.is_file()]
+    names = {path.relative_to(root).as_posix(): path for path in found}
+    return {name: _digest(path) for name, path in sorted(names.items()) if name not in _ASSEMBLES}
+
+
+def _owner(name: str) -> str:
+    """The room or experiment to which a file belongs, empty for a shared one."""
+    found = re.match(r"(?:src/compendium/papers|data/results/full)/([^/]+)/", name)
+    return found[1] if found else ""
+
+
+def _rooms() -> set[str]:
+    return {entry.room for entry in catalogue().values()}
+
+
+@cache
+def _text(room: str) -> str:
+    """The code of a room, which names the experiments and other rooms that it reads."""
+    return "".join(path.read_text() for path in (paths.root() / "src/compendium/papers" / room).glob("*.py"))
+
+
+@cache
+def _digest(path: Path) -> str:
+    return records.digest(path.read_bytes()) if path.is_file() else ""
+
+
+def make(wanted: list[Page], jobs: int) -> bool:
+    """Make those that are missing or out of date, ``jobs`` at once; whether all are there."""
+    stale = {}
+    for one in wanted:
+        noted = one.target.with_suffix(".inputs")
+        now = digest(one)
+        if not one.target.is_file() or not noted.is_file() or noted.read_text() != now:
+            noted.unlink(missing_ok=True)
+            stale[one.name] = one, now
+
+    def work(name: str) -> float:
+        one, start = stale[name][0], time.perf_counter()
+        if one.source is None:
+            once.write(one.name, one.target)
+        else:
+            page(one.source, one.target, one.parameters)
+        return time.perf_counter() - start
+
+    well = True
+    for name, answer in workers.each(work, list(stale), jobs):
+        if isinstance(answer, workers.Failed):
+            well = False
+            print(f"{name} was not made: {answer.reason}", file=sys.stderr, flush=True)
+        else:
+            one, now = stale[name]
+            records.write(one.target.with_suffix(".inputs"), now.encode())
+            print(f"{answer:6.1f} s  {name}", flush=True)
+    return well
+
+
+def main() -> int:
+    """Entry point of ``python -m compendium.book.pages [SOURCE TARGET --parameters JSON | --jobs N]``."""
+    parser = argparse.ArgumentParser(prog="python -m compendium.book.pages", description=main.__doc__)
+    parser.add_argument("source", nargs="?", type=Path, help="one notebook or text chapter")
+    parser.add_argument("target", nargs="?", type=Path)
+    parser.add_argument("--parameters", type=json.loads, default={}, metavar="JSON")
+    parser.add_argument("--jobs", type=int, default=1)
+    given = parser.parse_args()
+    try:
+        if given.source:
+            page(given.source, given.target, given.parameters)
+            return 0
+        for name in LIBRARIES:
+            importlib.import_module(name)
+        with processes.alone("make book"):
+            os.environ[records.ONCE] = str(paths.build("once"))
+            well = make(list(values()), given.jobs)
+            _digest.cache_clear()
+            return 0 if well and make(list(pages()), given.jobs) else 1
+    except (FairError, OSError) as error:
+        print(error, file=sys.stderr, flush=True)
+        return 1
+
+
+if __name__ == "__main__":
+    wanted = environment()
+    if any(os.environ.get(name) != value for name, value in wanted.items()):  # it must be there before numpy is
+        os.execve(sys.executable, [sys.executable, "-m", "compendium.book.pages", *sys.argv[1:]], os.environ | wanted)
+    sys.exit(main())
