@@ -42,10 +42,7 @@ env:
 	fi
 
 book: env
-	@$(THREADS) $(BIN)/python -m compendium.book.pages --jobs $(JOBS) || { echo "Not everything was made: what failed is said above, what succeeded is kept."; exit 1; }
-	@$(THREADS) EVENSPAN_ONCE=_build/once $(BIN)/python -m compendium.book.build --jobs $(JOBS)
-	@EVENSPAN_ONCE=_build/once $(BIN)/python -m compendium ledger --summary
-	@echo "The book: $(CURDIR)/_build/html/index.html   (with search summaries: make serve)"
+	@$(BIN)/python -m compendium book --jobs $(JOBS)
 
 full: env
 	$(THREADS) $(BIN)/python -m snakemake --cores $(JOBS) --nolock --scheduler greedy --rerun-incomplete --keep-going --quiet all -- full

@@ -1,4 +1,4 @@
-"""How to cite a page, at its end, and version and commit in its footer."""
+"""How to cite a page, and its version and commit, at its end."""
 
 import re
 from functools import cache
@@ -16,11 +16,10 @@ def cited() -> tuple[dict, str, bool]:
 
 def cite(app, page, template, context, doctree):
     """Add BibTeX entries of the page and of the paper that it is about."""
-    whole, commit, changed = cited()
-    state = escape(citation.state(whole, commit, changed))
-    context["theme_extra_footer"] = f'<p class="made-of">{state}.</p>'
     if doctree is None:
         return
+    whole, commit, changed = cited()
+    state = escape(citation.state(whole, commit, changed))
     title, place = unescape(re.sub(r"<[^>]+>", "", context["title"])), f"{page}.html"
     key = "evenspan-" + re.sub(r"[^a-z0-9]+", "-", page.lower()).strip("-")
     entries = [citation.part(whole, key, title, place, commit, changed)]
@@ -30,6 +29,7 @@ def cite(app, page, template, context, doctree):
     context["body"] += (
         '<details class="cite" id="cite-this-page"><summary>Cite this page</summary>'
         f"<p>{escape(title)}. {state}, {place}.</p>{listed}</details>"
+        f'<p class="made-of">{state}.</p>'
     )
 
 

@@ -1,4 +1,4 @@
-"""The reproduction's commands: ``python -m compendium list | run | verify | data | ledger | live``.
+"""The reproduction's commands: ``python -m compendium list | run | verify | data | ledger | book | live``.
 
 Everything is imported where it is needed, so that help appears at once. Numbers are computed in processes of their own,
 whose numerical libraries use one thread, so that they do not depend on the number of cores.
@@ -239,6 +239,29 @@ def data_ship(name: Name) -> None:
     made = datasets.make_moments(name) if name in SHIPPED else (datasets.ship(name),)
     for path in made:
         typer.echo(f"Written: {path}, {path.stat().st_size} bytes, SHA-256 {sha256(path)}")
+
+
+# -- the book ----------------------------------------------------------------------------------------------------------
+
+
+@app.command()
+def book(jobs: _Jobs = None) -> None:
+    """Make what is missing or out of date of the book below _build/html, and count the results."""
+    import os
+    import subprocess
+
+    from .paths import build
+    from .records import ONCE
+    from .workers import cores
+
+    given = ["--jobs", str(jobs or cores())]
+    for step in (["book.pages", *given], ["book.build", *given], ["", "ledger", "--summary"]):
+        module = ".".join(filter(None, ("compendium", step[0])))
+        done = subprocess.run([sys.executable, "-m", module, *step[1:]], env=os.environ | {ONCE: str(build("once"))})
+        if done.returncode:
+            typer.echo("Not everything was made: what failed is said above, what succeeded is kept.")
+            raise typer.Exit(1)
+    typer.echo(f"The book: {build('html', 'index.html')}   (with search summaries: make serve)")
 
 
 # -- the book with a kernel behind it ---------------------------------------------------------------------------------

@@ -45,7 +45,7 @@ def compute(
     ``tasks`` has the parameters of units by name, ``homes`` of those that are to be computed the files of their
     records. A run that is ended goes on with the units that are not stored.
     """
-    jobs = _cores() if jobs is None else jobs
+    jobs = cores() if jobs is None else jobs
     if jobs < 1:
         raise ConfigurationError(f"jobs is {jobs}, but at least 1 process is needed.")
     made, allowed, failed = provenance.environment(), tolerances(entry.id), {}
@@ -129,5 +129,6 @@ def _work(work: Callable[[str], object], name: str, parent: int, there: Connecti
     os._exit(0)
 
 
-def _cores() -> int:
+def cores() -> int:
+    """How many processors this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

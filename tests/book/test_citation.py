@@ -7,8 +7,7 @@ import pytest
 import yaml
 from pybtex.database import parse_string
 
-from compendium import paths
-from compendium import citation
+from compendium import citation, paths
 
 from .citation_format import faults
 

@@ -1,18 +1,14 @@
-"""Executing notebooks: parameters, errors, determinism, limits, and nothing left behind."""
+"""Pages executed: parameters, errors, determinism, declared inputs, and nothing left behind."""
 
 import json
 import os
-import signal
-import subprocess
-import sys
-import time
-from pathlib import Path
 
 import nbformat
 import pytest
 
 from compendium import paths
-from compendium.book import execute, made_of, warm
+from compendium.book import pages
+from compendium.book.pages import execute
 from evenspan.auditing.execution import clean_room, normalise, run_kernel
 from evenspan.core.errors import ConfigurationError, ExecutionError, RegistryError
 
@@ -48,15 +44,15 @@ def chapter(tmp_path):
 )
 def test_parameters_are_checked_before_anything_runs(chapter, tmp_path, parameters, error, message):
     with pytest.raises(error, match=message):
-        execute.execute(chapter(""), tmp_path / "out.ipynb", parameters)
+        execute(chapter(""), tmp_path / "out.ipynb", parameters)
     assert not (tmp_path / "out.ipynb").exists()
 
 
 def test_a_whole_number_serves_as_float_and_a_default_is_a_plain_value():
-    execute.check({"fraction": 1}, {"fraction": 0.5}, paths.root())
+    pages.check({"fraction": 1}, {"fraction": 0.5}, paths.root())
     cell = nbformat.v4.new_code_cell("k = len('abc')", metadata={"tags": ["parameters"]})
     with pytest.raises(ConfigurationError, match="plain value"):
-        execute.defaults(nbformat.v4.new_notebook(cells=[cell]))
+        pages.defaults(nbformat.v4.new_notebook(cells=[cell]))
 
 
 def test_two_runs_are_byte_identical_and_nothing_is_left(chapter, tmp_path, monkeypatch):
@@ -68,7 +64,7 @@ def test_two_runs_are_byte_identical_and_nothing_is_left(chapter, tmp_path, monk
         + cell("import time\nprint('first')\ntime.sleep(0.6)\nprint('second')")  # sent to the notebook in two parts
     )
     for name in ("a.ipynb", "b.ipynb"):
-        execute.execute(source, tmp_path / name, {"k": 4})
+        execute(source, tmp_path / name, {"k": 4})
     first, second = ((tmp_path / name).read_bytes() for name in ("a.ipynb", "b.ipynb"))
     assert first == second
     assert b"adult 4 <object object at 0x\xe2\x80\xa6> 1" in first
@@ -106,9 +102,9 @@ os.getcwd() == str(__import__("compendium.paths").paths.root())
 def test_the_output_is_that_of_a_kernel(chapter, tmp_path, monkeypatch):
     monkeypatch.delenv("MPLBACKEND")  # a kernel would show no figures
     source = chapter("".join(map(cell, EVERYTHING)))
-    execute.execute(source, tmp_path / "ours.ipynb", {"k": 4})
+    execute(source, tmp_path / "ours.ipynb", {"k": 4})
     with clean_room() as room:
-        nbformat.write(execute.read(source), room / "in.ipynb")
+        nbformat.write(pages.read(source), room / "in.ipynb")
         theirs = run_kernel(room / "in.ipynb", room / "out.ipynb", {"k": 4}, paths.root(), room)
     normalise(theirs)
     ours = nbformat.read(tmp_path / "ours.ipynb", as_version=4)
@@ -119,172 +115,86 @@ def test_the_output_is_that_of_a_kernel(chapter, tmp_path, monkeypatch):
 
 
 def test_a_failed_notebook_is_kept_apart_and_a_warning_is_an_error(chapter, tmp_path):
-    target, failed = tmp_path / "failing-trial.ipynb", paths.build("failed", "failing-trial.ipynb")
+    target, failed = tmp_path / "failing-trial.ipynb", paths.build("failed", f"{tmp_path.name}-failing-trial.ipynb")
     with pytest.raises(ExecutionError, match=r"begins with\n  1 / 0\nfailed: ZeroDivisionError: division by zero"):
-        execute.execute(chapter(cell("x = 'before'\nx") + cell("1 / 0") + cell("'never'")), target, {})
+        execute(chapter(cell("x = 'before'\nx") + cell("1 / 0") + cell("'never'")), target, {})
     assert "before" in failed.read_text(encoding="utf-8")
     failed.unlink()
     with pytest.raises(ExecutionError, match=r"(?s)standard error.*look out"):
-        execute.execute(chapter(cell("import warnings\nwarnings.warn('look out')")), target, {})
-    failed.unlink()
-    with pytest.raises(ExecutionError, match="another program wrote: past Python"):
-        execute.execute(chapter(cell("import os\nos.system('echo past Python >&2');")), target, {})
+        execute(chapter(cell("import warnings\nwarnings.warn('look out')")), target, {})
     failed.unlink()
     assert not target.exists()
 
 
-@pytest.mark.parametrize(
-    ("limits", "code", "said"),
-    [
-        ("warm.SECONDS = 1.5", "while True:\n    pass", "TimeoutError: this page took more than the 1.5 seconds"),
-        (
-            "warm.MEMORY = 2**30",
-            "kept = []\nwhile True:\n    kept.append(bytes(2**20)); kept += [[] for _ in range(1000)]",
-            "MemoryError: ; a page may take 1 GiB of memory",
-        ),
-        (
-            "resource.setrlimit(resource.RLIMIT_FSIZE, (2000, 2000))",
-            "print('x' * 10**4)",
-            "was not made: [Errno 27] File too large",
-        ),
-    ],
-    ids=["time", "memory", "disk"],
-)
-def test_what_a_page_may_take_is_limited(chapter, tmp_path, limits, code, said):
-    arguments = [str(chapter(cell(code))), str(tmp_path / "limited.ipynb")]
-    program = f"import resource\nfrom compendium.book import execute, warm\n{limits}\n"
-    program += f"raise SystemExit(execute.main({arguments!r}))"
-    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
-    assert ended.returncode == 1
-    assert said in ended.stderr
-    assert "Traceback" not in ended.stderr
-    assert not list(tmp_path.glob("*limited*"))  # also no part of it
-    paths.build("failed", "limited.ipynb").unlink(missing_ok=True)
-
-
-#: A cell that says its process number in a file and waits.
-WAITS = "import os, pathlib, time\npathlib.Path('{}').write_text(str(os.getpid()))\ntime.sleep(60)"
-
-
 @pytest.fixture
-def warmed(monkeypatch):
-    """The interpreter from which pages are forked, and a function that starts to ask it for one."""
-    monkeypatch.setenv(warm.ADDRESS, "")
-    process = warm.start({})
+def book(tmp_path, monkeypatch):
+    """Pages below a folder of their own, and a function that makes them; their names are those that were made."""
+    monkeypatch.setattr(paths, "build", lambda *parts: tmp_path.joinpath("built", *parts))
 
-    def ask(*arguments):
-        command = [sys.executable, "-m", "compendium.book.warm", *map(str, arguments)]
-        return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    def make(*wanted, jobs=2):
+        pages._files.cache_clear()
+        pages._digest.cache_clear()
+        return pages.make(list(wanted), jobs)
 
-    yield process, ask
-    process.stdin.close()
-    process.wait(timeout=30)
+    return make
 
 
-def test_pages_are_forked_from_one_interpreter_and_end_with_it(chapter, tmp_path, warmed):
-    engine, ask = warmed
+def test_pages_are_made_again_when_a_declared_input_changes(chapter, book, tmp_path, capsys, monkeypatch):
+    source = chapter(cell("import os, sys\nstray = 1\nprint(os.getppid(), 'pandas' in sys.modules)"))
+    one, other = (pages.Page(name, source, tmp_path / f"{name}.ipynb", {"k": 4}) for name in ("one", "other"))
+    assert book(one, other)
+    assert sorted(line.split()[-1] for line in capsys.readouterr().out.splitlines()) == ["one", "other"]
+    assert f"{os.getpid()} True" in one.target.read_text(), "forked from this process"
+    assert book(one, other)
+    assert capsys.readouterr().out == "", "up to date"
+    source.write_text(source.read_text().replace("stray = 1", "stray = 2"))
+    assert book(one)
+    assert capsys.readouterr().out.endswith(" s  one\n")
+    assert book(one._replace(parameters={"k": 5}))
+    assert capsys.readouterr().out.endswith(" s  one\n")
+    digest, shared = pages._digest, paths.root() / "src" / "compendium" / "records.py"
+    monkeypatch.setattr(pages, "_digest", lambda path: "edited" if path == shared else digest(path))
+    pages._files.cache_clear()
+    assert pages.make([one._replace(parameters={"k": 5})], 1)
+    assert capsys.readouterr().out.endswith(" s  one\n")
+    pages._files.cache_clear()
+
+
+def test_a_page_depends_on_its_own_room_and_results_alone():
+    named = {page.name: page for page in pages.pages()}
+    of_vu, of_zhou = named["experiments/vu2022-toy/k1"], named["experiments/zhou2024-kernels/jaffe"]
+    before = pages.digest(of_vu), pages.digest(of_zhou)
+    files = pages._files()
+    for changed, which in (
+        ("src/compendium/papers/zhou2024/kernels.py", (False, True)),
+        ("data/results/full/vu2022-toy/k1.csv", (True, False)),
+        ("src/evenspan/core/moments.py", (True, True)),
+        ("data/tolerances.yml", (True, True)),
+    ):
+        kept, files[changed] = files[changed], "edited"
+        after = pages.digest(of_vu), pages.digest(of_zhou)
+        files[changed] = kept
+        assert tuple(a != b for a, b in zip(before, after, strict=True)) == which, changed
+
+
+def test_a_page_that_fails_or_is_killed_is_said_and_the_others_are_made(chapter, book, tmp_path, capsys):
     source = chapter(
-        cell("import os, sys\nstray = 1\nprint(os.getppid(), 'stray' in globals(), 'pandas' in sys.modules)")
+        cell("import os, signal\nif k == 1:\n    os.kill(os.getpid(), signal.SIGKILL)\nif k == 2:\n    1 / 0")
     )
-    for name in ("first", "second"):
-        asked = ask(source, tmp_path / f"{name}.ipynb", "--key", "K")
-        said, trouble = asked.communicate(timeout=120)
-        assert (asked.returncode, trouble) == (0, "")
-        assert said.endswith(f" s  {name}\n")
-        assert f"{engine.pid} True True" in (tmp_path / f"{name}.ipynb").read_text()
-    assert json.loads((tmp_path / "second.made-of.json").read_text())["key"] == "K"
-
-    # A page that is killed says so; so do those of an interpreter that is killed.
-    waiting = chapter(cell(WAITS.format(tmp_path / "pid")))
-    asked = ask(waiting, tmp_path / "killed.ipynb")
-    os.kill(int(_soon(tmp_path / "pid")), signal.SIGKILL)
-    assert "its process was killed" in asked.communicate(timeout=30)[1]
-    engine.kill()
-    engine.wait()
-    asked = ask(source, tmp_path / "third.ipynb")
-    assert "has ended. What is finished is kept" in asked.communicate(timeout=30)[1]
-    assert asked.returncode == 1
-
-
-def test_pages_in_the_making_end_with_the_workflow(chapter, tmp_path, warmed):
-    engine, ask = warmed
-    waiting = chapter(cell(WAITS.format(tmp_path / "pid")))
-    asked = ask(waiting, tmp_path / "never.ipynb")
-    page = int(_soon(tmp_path / "pid"))
-    engine.stdin.close()
-    engine.wait(timeout=30)
-    asked.communicate(timeout=30)
-    for _ in range(100):  # what is killed takes a moment to go
-        if not Path(f"/proc/{page}").exists() or Path(f"/proc/{page}/stat").read_text().split()[2] == "Z":
-            return
-        time.sleep(0.1)
-    raise AssertionError("the page went on")
-
-
-def _soon(path):
-    """What is in a file that somebody is about to write."""
-    for _ in range(600):
-        if path.is_file() and (text := path.read_text()):
-            return text
-        time.sleep(0.1)
-    raise AssertionError(f"{path} was not written")
-
-
-def test_a_page_is_made_of_what_it_imports_and_reads(chapter, tmp_path, monkeypatch):
-    source, target = chapter(cell("from compendium import catalogue\ncatalogue.catalogue();")), tmp_path / "out.ipynb"
-    assert made_of.key(target) == "not made yet"
-    assert execute_in_a_process(source, target, "--key", "first") == 0
-    noted = json.loads((tmp_path / "out.made-of.json").read_text())["files"]
-    assert {"experiments.yml", "src/compendium/catalogue.py", "src/evenspan/core/errors.py"} <= noted.keys()
-    assert not {"src/compendium/store.py", "src/compendium/book/engine.py"} & noted.keys()
-    assert made_of.key(target) == "first"
-    digest = made_of._digest
-    for other in ("experiments.yml", "src/compendium/catalogue.py", "requirements.lock"):
-        monkeypatch.setattr(made_of, "_digest", lambda name, other=other: "edited" if name == other else digest(name))
-        made_of._common.cache_clear()
-        assert made_of.key(target) not in ("first", "not made yet"), other
-    monkeypatch.setattr(
-        made_of, "_digest", lambda name: "edited" if name == "src/compendium/store.py" else digest(name)
-    )
-    made_of._common.cache_clear()
-    assert made_of.key(target) == "first"
-
-
-def execute_in_a_process(*arguments):
-    return subprocess.run([sys.executable, "-m", "compendium.book.execute", *map(str, arguments)]).returncode
-
-
-def test_command_reports_in_one_line(chapter, tmp_path, capsys):
-    assert execute.main([str(chapter("")), str(tmp_path / "out.ipynb"), "--parameters", '{"nope": 1}']) == 1
-    captured = capsys.readouterr()
-    assert captured.out == ""
-    assert captured.err.startswith("trial.md has no parameter 'nope'")
+    wanted = [pages.Page(f"k{k}", source, tmp_path / f"k{k}.ipynb", {"k": k}) for k in (1, 2, 3)]
+    assert not book(*wanted)
+    said = capsys.readouterr()
+    assert "k1 was not made: its process ended with code -9 and gave no answer" in said.err
+    assert "k2 was not made: " in said.err
+    assert "ZeroDivisionError" in said.err
+    assert said.out.endswith(" s  k3\n")
+    assert [page.target.exists() for page in wanted] == [False, False, True]
 
 
 def test_what_is_no_source_is_refused(tmp_path):
     page = tmp_path / "page.md"
     page.write_text("---\nkernelspec: {}\n# Title\n", encoding="utf-8")
     with pytest.raises(ConfigurationError, match="never closed"):
-        execute.front_matter(page)
+        pages.front_matter(page)
     with pytest.raises(ExecutionError, match="does not exist"):
-        execute.execute(tmp_path / "none.ipynb", tmp_path / "out.ipynb", {})
-
-
-def test_a_page_is_not_kept_when_what_it_shows_is_computed_again(toy_checkout):
-    """Also where the new values are not there yet: what was noted agrees with the old ones."""
-    made_of._digest.cache_clear()
-    made_of._common.cache_clear()
-    shown, page = paths.build("once", "shown.json"), paths.build("executed", "page.ipynb")
-    for target, name in ((shown, "experiments.yml"), (page, "_build/once/shown.json")):
-        target.parent.mkdir(parents=True)
-        target.write_text("made")
-        noted = {"key": target.stem, "common": made_of._common(), "files": {name: made_of._digest(name)}}
-        target.with_suffix(".made-of.json").write_text(json.dumps(noted))
-        assert made_of.key(target) == target.stem
-    made_of._digest.cache_clear()
-    (toy_checkout / "experiments.yml").write_text("edited")
-    assert shown.read_text() == "made"
-    assert made_of.key(shown) != "shown"
-    assert made_of.key(page) != "page"
-    made_of._digest.cache_clear()
-    made_of._common.cache_clear()
+        execute(tmp_path / "none.ipynb", tmp_path / "out.ipynb", {})

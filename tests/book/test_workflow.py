@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from compendium import paths
-from compendium.book import execute, stage
+from compendium.book import pages, stage
 from compendium.catalogue import catalogue
 from evenspan.core.errors import ExecutionError
 
@@ -26,20 +26,26 @@ def dry_run(*arguments):
     )
 
 
-def test_workflow_parses_and_knows_every_execution():
-    run = dry_run("--cores", "1", "--forceall", "book")
+def test_the_full_workflow_parses_and_knows_every_run():
+    run = dry_run("--cores", "1", "--forceall", "full")
     assert run.returncode == 0, run.stderr
-    for name, experiment in catalogue().items():
-        for execution in experiment.executions:
-            assert f"_build/executed/experiments/{name}/{execution}.ipynb" in run.stdout
-    for chapter in stage.chapters():
-        assert f"_build/executed/chapters/{chapter}.ipynb" in run.stdout
+    for name, entry in catalogue().items():
+        for execution in entry.runs:
+            assert f"_build/full/{name}/{execution}.done" in run.stdout
+
+
+def test_every_execution_and_chapter_is_a_page():
+    names = [page.name for page in pages.pages()]
+    assert len(names) == len(set(names))
+    for name, entry in catalogue().items():
+        assert {f"experiments/{name}/{execution}" for execution in entry.executions} <= set(names)
+    assert set(pages.chapters()) < set(names)
 
 
 def test_workflow_parses_for_slurm():
     if importlib.util.find_spec("snakemake_executor_plugin_slurm") is None:
         pytest.skip("snakemake-executor-plugin-slurm is not installed (extra 'cluster').")
-    run = dry_run("--executor", "slurm", "--jobs", "2", "--forceall", "book")
+    run = dry_run("--executor", "slurm", "--jobs", "2", "--forceall", "full")
     assert run.returncode == 0, run.stderr
 
 
@@ -80,19 +86,19 @@ print(sum([20, 22]))
 
 @pytest.mark.slow
 def test_jupyter_books_own_command_builds_executed_pages(tmp_path):
-    pages = tmp_path / "_build" / "stage"
+    staged = tmp_path / "_build" / "stage"
     (tmp_path / "book").symlink_to(ROOT / "book")
     shutil.copyfile(ROOT / "_config.yml", tmp_path / "_config.yml")
-    shutil.copytree(ROOT / "book" / "_static", pages / "_static")
-    shutil.copyfile(ROOT / "book" / "references.bib", pages / "references.bib")
+    shutil.copytree(ROOT / "book" / "_static", staged / "_static")
+    shutil.copyfile(ROOT / "book" / "references.bib", staged / "references.bib")
     index = "# A small book\n\nIt has [a chapter](sums.ipynb).\n\n```{bibliography}\n```\n"
-    (pages / "index.md").write_text(index, encoding="utf-8")
+    (staged / "index.md").write_text(index, encoding="utf-8")
     (tmp_path / "sums.md").write_text(CHAPTER, encoding="utf-8")
-    execute.execute(tmp_path / "sums.md", pages / "sums.ipynb", {})
+    pages.execute(tmp_path / "sums.md", staged / "sums.ipynb", {})
     toc = tmp_path / "_toc.yml"
     toc.write_text("format: jb-book\nroot: index\nchapters: [{file: sums}]\n", encoding="utf-8")
-    stage._copy_toc(toc, pages)
-    command = [Path(sys.executable).with_name("jupyter-book"), "build", "-W", "--keep-going", pages]
+    stage._copy_toc(toc, staged)
+    command = [Path(sys.executable).with_name("jupyter-book"), "build", "-W", "--keep-going", staged]
     run = subprocess.run(command, capture_output=True, text=True)
     assert run.returncode == 0, run.stdout + run.stderr
     page = (tmp_path / "_build" / "html" / "sums.html").read_text(encoding="utf-8")
@@ -102,9 +108,9 @@ def test_jupyter_books_own_command_builds_executed_pages(tmp_path):
 
 @pytest.mark.parametrize("page", sorted((ROOT / "book").rglob("*.md")), ids=lambda p: p.relative_to(ROOT).as_posix())
 def test_every_figure_of_a_chapter_has_caption_name_and_alternative_text(page):
-    if not execute.is_executable(page):
+    if not pages.is_executable(page):
         return
-    for cell in execute.read(page).cells:
+    for cell in pages.read(page).cells:
         _check_figure(cell)
 
 
@@ -118,8 +124,8 @@ def test_a_notebook_shows_its_experiment(path):
     raw = json.loads(path.read_text(encoding="utf-8"))
     code = [cell for cell in raw["cells"] if cell["cell_type"] == "code"]
     assert not any(cell["outputs"] or cell["execution_count"] for cell in code), "committed with outputs"
-    notebook = execute.read(path)
-    assert "profile" in execute.defaults(notebook)
+    notebook = pages.read(path)
+    assert "profile" in pages.defaults(notebook)
     sources = [cell.source for cell in notebook.cells if cell.cell_type == "code"]
     assert sum("study.run(" in source for source in sources) == 1
     assert sum("protocol.study(" in source for source in sources) == 1

@@ -111,32 +111,6 @@ def test_a_writer_that_was_killed_leaves_what_the_next_one_takes_up(tmp_path):
     assert (list(tmp_path.iterdir()), path.read_bytes()) == ([path], b"new")
 
 
-def test_of_two_builds_one_says_where_the_other_is(tmp_path):
-    """The guard of the Makefile, around a build that takes a while."""
-    text = (Path(__file__).parents[2] / "Makefile").read_text()
-    guard = text[text.index("define snakemake") : text.index("endef")].partition("\n$(THREADS)")[0]
-    head, tail = f"SHELL := /bin/bash\nBIN := {Path(sys.executable).parent}\n", "\nsleep 2; echo built\nendef\n"
-    (tmp_path / "Makefile").write_text(f"{head}{guard}{tail}book:\n\t$(call snakemake,book)\n")
-    for left in ("", f"{os.getpid()}\n"):  # of a process that was killed, and whose number another one has now
-        (tmp_path / ".snakemake").mkdir(exist_ok=True)
-        (tmp_path / ".snakemake" / "make.pid").write_text(left)
-        builds = [
-            # Not with what the make that runs these tests may have been told, such as -C.
-            subprocess.Popen(
-                ["make", "-s", "--no-print-directory", "book"],
-                cwd=tmp_path,
-                env={name: value for name, value in os.environ.items() if not name.startswith("MAKE")},
-                stdout=subprocess.PIPE,
-                stderr=subprocess.DEVNULL,
-            )
-            for _ in range(2)
-        ]
-        said = sorted(one.communicate()[0].decode() for one in builds)
-        assert sorted(one.returncode for one in builds) == [0, 2]
-        assert said[1] == "built\n"
-        assert "is already making something in this folder" in said[0]
-
-
 def test_a_refusal_of_the_system_and_names_that_are_no_text_are_told(toy_checkout, command):
     process = command("run", "\udcff")
     assert "There is no experiment" in process.communicate(timeout=60)[1]

@@ -10,7 +10,7 @@ import nbformat
 import pytest
 
 from compendium import paths
-from compendium.book import execute
+from compendium.book import pages as book
 from compendium.live import pages
 
 from ..book.axe import by_night, look_at
@@ -63,7 +63,7 @@ def test_a_changed_parameter_gives_what_papermill_gives(visit, tmp_path, experim
     mine = notebook(page, tmp_path)
     source = paths.root() / f"notebooks/{experiment.replace('-', '/', 1)}.ipynb"
     given = ({"dataset": execution} if execution else {}) | values
-    execute.execute(source, tmp_path / "out.ipynb", given)
+    book.execute(source, tmp_path / "out.ipynb", given)
     theirs = nbformat.read(tmp_path / "out.ipynb", 4)
     assert tables(mine["cells"]) == tables(theirs.cells)
     assert any(len(one) > 4 for one in tables(mine["cells"]))

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from compendium.book import execute
+from compendium.book import pages as book
 from compendium.catalogue import catalogue
 from compendium.live import pages, server
 from evenspan.core.errors import ConfigurationError, RegistryError
@@ -53,7 +53,7 @@ def test_a_page_has_the_notebook_and_a_field_for_each_parameter(name):
         page = pages.page(f"experiments/{name}", execution)
         values = {field["name"]: field["value"] for field in page["parameters"]}
         assert values == entry.arguments(execution)
-        assert execute.defaults(page["notebook"]) == values
+        assert book.defaults(page["notebook"]) == values
         given = {key: str(value) for key, value in values.items()}
         cell = next(c for c in page["notebook"].cells if "parameters" in c.metadata.get("tags", ()))
         assert pages.parameters(f"experiments/{name}", given) == cell.source

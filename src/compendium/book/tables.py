@@ -12,7 +12,7 @@ from .. import paths, records, store
 from ..catalogue import experiment
 from ..ledger import state as ledger_state
 from ..ledger.claims import ANSWERS, badge, claims
-from ..ledger.heat import mark, percent
+from ..ledger.heat import mark, off, percent
 from ..ledger.links import stored
 from ..ledger.table import columns, counts, judged_numbers, ledger, tally
 from ..ledger.verdicts import Kind, Result
@@ -244,7 +244,7 @@ def differing(experiment_id: str, *, dataset: str, k: int) -> HTML:
             "method": other["method"],
             "published": other["published"],
             "ours": _spreads(other, "ours", "ours_std"),
-            "result": [mark(row) for row in other.to_dict("records")],
+            "result": [Result(row["result"]).badge() + off(row) for row in other.to_dict("records")],
             "in last digits": [f"{float(v):+.1f}" for v in other["deviation_digits"]],
             "in standard deviations": [f"{float(v):+.2f}" if v else "–" for v in other["deviation_sd"]],
             "grade": other["verdict"],
