@@ -96,11 +96,11 @@ def test_changelog_has_an_open_section_or_the_version():
     assert "## [Unreleased]" in changelog or f"## [{PROJECT['version']}]" in changelog
 
 
-def test_every_make_target_is_in_the_readme():
+def test_every_make_target_is_in_the_readme_or_for_contributors():
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
     targets = set(re.search(r"^\.PHONY: (.*)$", makefile, re.MULTILINE).group(1).split()) - {"help"}
-    readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    assert {target for target in targets if f"make {target}" not in readme} == set()
+    told = "".join((ROOT / name).read_text(encoding="utf-8") for name in ("README.md", "CONTRIBUTING.md"))
+    assert {target for target in targets if f"make {target}" not in told} == set()
     assert targets <= set(re.findall(r"^([a-z]+):", makefile, re.MULTILINE))
 
 

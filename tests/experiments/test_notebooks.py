@@ -16,6 +16,7 @@ from compendium import paths
 from compendium.catalogue import catalogue, experiment
 from compendium.papers.lee2023 import scale
 from compendium.protocol import cells
+from compendium.store import units_of
 from evenspan.core.errors import FairError
 
 SETTINGS = {
@@ -100,6 +101,10 @@ def test_a_setting_that_no_page_shows_gives_a_result_without_verdicts(name, few_
     assert results["value"].notna().any()
     assert not study.compared
     assert "the setting is another one" in study.note()
+
+
+def test_no_seed_where_nothing_is_drawn():
+    assert not any("seed" in unit.record for unit in units_of("rathore2025-tables").values())
 
 
 @pytest.mark.parametrize(

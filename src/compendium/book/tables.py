@@ -10,6 +10,7 @@ from IPython.display import HTML
 from .. import data as datasets
 from .. import paths, records, store
 from ..catalogue import experiment
+from ..claim_rules import IN_PART, NOT_SO
 from ..ledger import state as ledger_state
 from ..ledger.claims import ANSWERS, badge, claims
 from ..ledger.heat import mark, off, percent
@@ -228,6 +229,15 @@ def paper_claims(paper: str) -> HTML:
     row = ledger_state.claim_counts(claims(paper=paper)).loc[paper]
     marks = (f'<span class="{ANSWERS[one].css}">{row[one]} {one}</span>' for one in ANSWERS if row[one])
     return HTML(f'<p class="verdict-counts">{row["claims"]} claims: {", ".join(marks)}.</p>')
+
+
+def printed_claims() -> HTML:
+    """The claims that the printed tables alone do not bear out."""
+    judged = claims()
+    judged = judged[judged["printed"].isin((IN_PART, NOT_SO))]
+    shown = {"claim": judged["id"], "paper": judged["paper"], "statement": judged["claim"].map(html.escape)}
+    shown |= {"as printed": judged["printed"].map(badge), "numbers": judged["evidence"].map(html.escape)}
+    return table(pd.DataFrame(shown), caption="Claims and the paper's own tables", classes="result-table words-3")
 
 
 def differing(experiment_id: str, *, dataset: str, k: int) -> HTML:
