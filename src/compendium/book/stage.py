@@ -20,7 +20,6 @@ from compendium import paths
 from compendium.catalogue import catalogue
 from evenspan.core.errors import ExecutionError, ResultError
 
-from ..ledger import links as ledger_links
 from ..ledger import page as ledger_page
 from ..ledger import table as ledger
 from . import api, experiment_page
@@ -70,8 +69,6 @@ def stage() -> bool:
     ------
     ExecutionError
         A chapter or experiment has not been executed, or the table of contents names a page that does not exist.
-    ResultError
-        The ledger links to a page, file or section that does not exist.
     """
     root, target = paths.root(), paths.build("stage.new")
     shutil.rmtree(target, ignore_errors=True)
@@ -172,7 +169,6 @@ def _write_ledger(target: Path) -> None:
     pages["_static/ledger-rows.mjs"] = ledger_page.rows_script(pages["_static/ledger.csv"])
     for name, text in pages.items():
         _write(target / name, text)
-    ledger_links.check(pages["ledger.md"], target)
 
 
 def _copy_toc(toc: Path, target: Path) -> None:

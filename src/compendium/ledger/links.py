@@ -1,19 +1,14 @@
 """Where the ledger's links lead: pages of experiments, stored results with their records, data cards, chapters.
 
-A link to a page leads to the very cell of the table, or to the claim, if the page shows it. Before the book is built,
-:func:`check` looks every link up among the sources of its pages.
+A link to a page leads to the very cell of the table, or to the claim, if the page shows it.
 """
 
 import re
 from functools import cache
 from html import escape
-from html.parser import HTMLParser
 from pathlib import Path
-from urllib.parse import unquote, urlsplit
 
 import nbformat
-
-from evenspan.core.errors import ResultError
 
 from .. import paths
 from ..catalogue import Experiment, catalogue
@@ -22,9 +17,6 @@ from .heat import anchor
 
 #: Calls that show a published number beside ours.
 _JUDGED = re.compile(r"\b(verdict_table|result_grid|result_table|judged_cells)\(")
-_HEADING = re.compile(r"^#{2,6} +(.+?)\s*$", re.MULTILINE)
-#: The address that a section has been given (``book/_ext/evenspan_tabs.py``).
-_OWN = re.compile(r"^\{[^}\n]*\.at-([^\s}]+)\}$", re.MULTILINE)
 
 
 def page_of(entry: Experiment, execution: str, name: str = "") -> str:
@@ -90,77 +82,3 @@ def slug(heading: str) -> str:
     'what-differs-and-why'
     """
     return re.sub(r"[^a-z0-9]+", "-", heading.lower()).strip("-").lstrip("0123456789-")
-
-
-def check(page: str, folder: Path) -> None:
-    """Raise if a link in the ledger's Markdown leads to what has no source in the book's assembled source folder.
-
-    The error names the row and the page, file or section that is missing.
-    """
-    found = _Links()
-    for block in re.findall(r"```\{raw\} html\n(.*?)\n```", page, re.DOTALL):
-        found.feed(block)
-    own = found.names | {slug(heading) for heading in _HEADING.findall(page)}
-    names = cache(_names)
-    missing = []
-    for row, address in found.links:
-        parts = urlsplit(address)
-        name, section = unquote(parts.path), unquote(parts.fragment)
-        if not name:
-            if section and section not in own:
-                missing.append((row, f"#{section}"))
-            continue
-        sources = [folder / name]
-        if name.endswith(".html"):
-            sources = [(folder / name).with_suffix(ending) for ending in (".md", ".ipynb")]
-        source = next((source for source in sources if source.is_file()), None)
-        if source is None:
-            missing.append((row, name))
-        elif section and section not in names(source):
-            missing.append((row, f"{name}#{section}"))
-    if missing:
-        listed = "; ".join(f"{row or 'the page'} links to {name}" for row, name in missing[:5])
-        more = f"; and {len(missing) - 5} more" if len(missing) > 5 else ""
-        raise ResultError(
-            f"The ledger links to what is not in the book: {listed}{more}. Add the page to experiments.yml, data/cards "
-            "or the stored results, or take the link out of the row."
-        )
-
-
-def _names(source: Path) -> set[str]:
-    """What an address may name on a page: its sections, and what has a name in its HTML."""
-    if source.suffix == ".md":
-        texts = [source.read_text(encoding="utf-8")]
-        shown = ""
-    else:
-        cells = nbformat.read(source, as_version=4).cells
-        texts = [cell.source for cell in cells if cell.cell_type == "markdown"]
-        outputs = (output for cell in cells for output in cell.get("outputs", ()))
-        shown = "\n".join(output.get("data", {}).get("text/html", "") for output in outputs)
-    text = "\n".join(texts)
-    found = _Links()
-    found.feed(shown)
-    return found.names | {slug(heading) for heading in _HEADING.findall(text)} | set(_OWN.findall(text))
-
-
-class _Links(HTMLParser):
-    """Links with the row in which they stand, and the names that can be linked to."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.links: list[tuple[str, str]] = []
-        self.names: set[str] = set()
-        self._row = ""
-
-    def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
-        given = dict(attributes)
-        if name := given.get("id"):
-            self.names.add(name)
-        if tag == "tr":
-            self._row = given.get("id") or ""
-        if tag == "a":
-            self.links.append((self._row, given.get("href") or ""))
-
-    def handle_endtag(self, tag: str) -> None:
-        if tag == "tr":
-            self._row = ""
