@@ -18,11 +18,8 @@ from .axe import PAPER, by_night, look_at
 pytestmark = pytest.mark.browser
 
 HTML = paths.build("html")
-#: Without those at the addresses that executions once had, which only lead on (test_experiment_pages.py).
 PAGES = sorted(
-    p.relative_to(HTML).as_posix()
-    for p in HTML.rglob("*.html")
-    if not p.relative_to(HTML).parts[0].startswith("_") and p.parent.parent != HTML / "experiments"
+    p.relative_to(HTML).as_posix() for p in HTML.rglob("*.html") if not p.relative_to(HTML).parts[0].startswith("_")
 ) or ["index.html"]  # of a book that is not built, one page is skipped
 #: One page of each kind: text, derivation beside code, executed experiment, wide tables, lists, search.
 KINDS = """index.html yours/choose.html papers/kleindessner2023/derivation.html
