@@ -170,3 +170,16 @@ def angles(rows: pd.DataFrame, which: str) -> pd.DataFrame:
     given = some["parameter"].astype(object)
     some = some.assign(parameter=given.where(given.notna(), ""))  # a gap in the table: a method without one
     return some[["method", "parameter", "value"]].rename(columns={"value": "angle"}).reset_index(drop=True)
+
+
+# -- theorems ----------------------------------------------------------------------------------------------------------
+
+
+def over_problems(rows: pd.DataFrame) -> pd.DataFrame:
+    """By claim: of the violations the largest over all problems, of controls the median, and what is to be small."""
+    how = {"control": "median", "smallest slack": "min", "smallest angle": "min"}
+    found = {name: some.groupby("protocol")["value"].agg(how.get(name, "max")) for name, some in rows.groupby("metric")}
+    tried = rows.assign(tried=rows["metric"] == "violation").groupby("protocol")
+    # Where only some of the problems are of the kind that the statement is about, those count.
+    number = tried["tried"].sum().where(tried["tried"].any(), tried["split"].nunique())
+    return pd.DataFrame({"problems": number} | found)
