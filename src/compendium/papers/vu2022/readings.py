@@ -1,6 +1,5 @@
 """What tables, figures and claims read from the rows of the experiments on Vu et al. (2022)."""
 
-import numpy as np
 import pandas as pd
 
 from ... import paths
@@ -114,12 +113,6 @@ def excess(rows: pd.DataFrame) -> pd.DataFrame:
     return found.reset_index()
 
 
-def by_penalty(found: pd.DataFrame) -> pd.DataFrame:
-    """Largest excess of the best and of the worst start in per cent, by data set and lambda."""
-    grouped = found.groupby(["dataset", "lambda"], sort=False)[["best", "worst"]].max()
-    return (100.0 * grouped.clip(lower=0.0)).round(4).reset_index()
-
-
 # -- error against gap -------------------------------------------------------------------------------------------------
 
 
@@ -155,13 +148,6 @@ def curves(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 # -- the toy example ---------------------------------------------------------------------------------------------------
-
-
-def band(rows: pd.DataFrame) -> pd.DataFrame:
-    """Mean and standard deviation over the simulations for every alpha."""
-    some = rows[rows["metric"] == "ARE + ABDiff"].assign(alpha=lambda r: r["parameter"].astype(float))
-    found = some.groupby("alpha")["value"].agg(mean="mean", std=lambda v: float(np.std(v, axis=0)), n="size")
-    return found.reset_index()
 
 
 def angles(rows: pd.DataFrame, which: str) -> pd.DataFrame:

@@ -1,12 +1,15 @@
-"""What the searches of ``theorems.ipynb`` share: random pairs, the printed constant, the objective in the plane."""
+"""Theorems of Vu et al. (2022): what the searches of ``theorems.ipynb`` share, and what follows from their numbers."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 import numpy as np
 
-from evenspan.reconstruction.robust_descent import RobustObjective
+from evenspan.reconstruction.robust_descent import RobustObjective, radii
 
+from ...claim_rules import HOLDS, IN_PART, NOT_SO, Answer, by_parts, by_share, by_truth, rule
+from ...store import full
 from .protocol import COVARIANCES
+from .readings import over_problems
 
 
 def random_pair(rng: np.random.Generator, d: int) -> tuple[np.ndarray, np.ndarray]:
@@ -76,3 +79,66 @@ def proximal(F, angle: np.ndarray, mu: float) -> tuple[np.ndarray, np.ndarray]:
         low, high = np.where(left, low, low + third), np.where(left, high - third, high)
     turn = np.where(value(0.5 * (low + high)) < F(angle), 0.5 * (low + high), 0.0)
     return np.minimum(value(turn), F(angle)), 2.0 * np.abs(np.sin(0.5 * turn)) / mu
+
+
+# -- claims: judged by what the searches found -------------------------------------------------------------------------
+
+#: Penalties for which some claims hold.
+UP_TO = "up to the smaller share"
+
+#: By claim: the answer to the numbers of its search, as :func:`~.readings.over_problems` gives them.
+SEARCHED: Mapping[str, Callable[[Mapping[str, float]], str]] = {
+    # One counter-example to "only if" is enough.
+    "V01": lambda found: by_truth(found["violation"] < rule("V01", "rounding") <= found["gap of the toy"]),
+    "V02": lambda found: by_truth(found["violation"] < rule("V02", "searched")),
+    "V03": lambda found: by_truth(
+        found["violation"] < rule("V03", "searched")
+        and found["problems"] >= rule("V03", "cases")
+        and found["without the conditions"] > rule("V03", "control")
+    ),
+    "V04": lambda found: by_truth(max(found["violation"], found[UP_TO]) <= rule("V04", "rounding")),
+    "V05": lambda found: by_truth(max(found["violation"], found[UP_TO]) <= rule("V05", "rounding")),
+    "V06": lambda found: by_truth(
+        found["violation"] < rule("V06", "differences") and found["problems"] > rule("V06", "points")
+    ),
+    "V07": lambda found: by_truth(max(found["violation"], found[UP_TO]) <= 0),
+    "V08": lambda found: (
+        NOT_SO if found["violation"] > 0 else HOLDS if found["fitted exponent"] <= rule("V08", "exponent") else IN_PART
+    ),
+    "V09": lambda found: by_truth(
+        found["violation"] < rule("V09", "same subspace") and found["control"] > rule("V09", "control")
+    ),
+    "V10": lambda found: by_parts(
+        [
+            found["smallest slack"] > rule("V10", "widest slack"),
+            found["smallest angle"] > rule("V10", "same subspace"),
+        ]
+    ),
+    "V11": lambda found: by_truth(found["violation"] < rule("V11", "degrees")),
+}
+
+
+def searched(claim: str) -> Answer:
+    """The answer to a theorem by the stored numbers of its search."""
+    found = over_problems(full("vu2022-theorems", protocol=claim)).loc[claim].to_dict()
+    return Answer(SEARCHED[claim](found), found)
+
+
+def heavy_penalty() -> Answer:
+    """V13: the limit of a growing penalty against the min-max loss, which the method that is named minimises."""
+    rows = full("vu2022-theorems", protocol="V13")
+    off = rows.pivot(index="split", columns="metric", values="value").rename(columns={"violation": "min-max loss"})
+    equal = (off < rule("V13", "same subspace")).sum(axis=0)
+    numbers = {f"limit is the {name}": f"{count} of {len(off)}" for name, count in equal.items()}
+    return Answer(by_share(int(equal["min-max loss"]), len(off), rule("V13", "in part from")), numbers)
+
+
+def radius_and_group_size() -> Answer:
+    """V25: the ratio of the radii of a group and of one four times as large, by the formula used."""
+    small, large = radii([100, 400], 0.1)
+    same = abs(large / small - rule("V25", "ratio")) < rule("V25", "rounding")
+    return Answer(by_truth(same), {"radius of a group four times as large": float(large / small)})
+
+
+claims = {claim: lambda claim=claim: searched(claim) for claim in SEARCHED}
+claims |= {"V13": heavy_penalty, "V25": radius_and_group_size}
