@@ -1,6 +1,5 @@
 """What tables, figures and claims read from the rows of the experiments on Vu et al. (2022)."""
 
-import numpy as np
 import pandas as pd
 
 from ... import paths
@@ -114,12 +113,6 @@ def excess(rows: pd.DataFrame) -> pd.DataFrame:
     return found.reset_index()
 
 
-def by_penalty(found: pd.DataFrame) -> pd.DataFrame:
-    """Largest excess of the best and of the worst start in per cent, by data set and lambda."""
-    grouped = found.groupby(["dataset", "lambda"], sort=False)[["best", "worst"]].max()
-    return (100.0 * grouped.clip(lower=0.0)).round(4).reset_index()
-
-
 # -- error against gap -------------------------------------------------------------------------------------------------
 
 
@@ -157,16 +150,22 @@ def curves(rows: pd.DataFrame) -> pd.DataFrame:
 # -- the toy example ---------------------------------------------------------------------------------------------------
 
 
-def band(rows: pd.DataFrame) -> pd.DataFrame:
-    """Mean and standard deviation over the simulations for every alpha."""
-    some = rows[rows["metric"] == "ARE + ABDiff"].assign(alpha=lambda r: r["parameter"].astype(float))
-    found = some.groupby("alpha")["value"].agg(mean="mean", std=lambda v: float(np.std(v, axis=0)), n="size")
-    return found.reset_index()
-
-
 def angles(rows: pd.DataFrame, which: str) -> pd.DataFrame:
     """Method, penalty and angle of one of "sample" and "population", one line each."""
     some = rows[(rows["dataset"] == which) & (rows["metric"] == "angle")]
     given = some["parameter"].astype(object)
     some = some.assign(parameter=given.where(given.notna(), ""))  # a gap in the table: a method without one
     return some[["method", "parameter", "value"]].rename(columns={"value": "angle"}).reset_index(drop=True)
+
+
+# -- theorems ----------------------------------------------------------------------------------------------------------
+
+
+def over_problems(rows: pd.DataFrame) -> pd.DataFrame:
+    """By claim: of the violations the largest over all problems, of controls the median, and what is to be small."""
+    how = {"control": "median", "smallest slack": "min", "smallest angle": "min"}
+    found = {name: some.groupby("protocol")["value"].agg(how.get(name, "max")) for name, some in rows.groupby("metric")}
+    tried = rows.assign(tried=rows["metric"] == "violation").groupby("protocol")
+    # Where only some of the problems are of the kind that the statement is about, those count.
+    number = tried["tried"].sum().where(tried["tried"].any(), tried["split"].nunique())
+    return pd.DataFrame({"problems": number} | found)
