@@ -154,13 +154,6 @@ def leading(H: np.ndarray) -> Columns:
     return lambda k: V[:, :k]
 
 
-def raw_columns(U: np.ndarray, pooled: np.ndarray) -> Columns:
-    """The columns of U as they are, in the order of their variance over all rows."""
-    variances = np.einsum("dj,de,ej->j", U, pooled, U) / (U**2).sum(axis=0)
-    order = np.argsort(-variances, kind="stable")
-    return lambda k: U[:, order[:k]]
-
-
 def orthonormal(U: np.ndarray, S: np.ndarray, shares: np.ndarray, k: int, order: str = "pooled") -> np.ndarray:
     """The first k columns in the given order, of unit length, made orthonormal."""
     return orthonormal_columns(U[:, order_columns(U, S, shares, k, order)])
@@ -181,14 +174,6 @@ def possible_totals(column: pd.DataFrame) -> tuple[pd.Series, pd.Series]:
 
 #: Sets of eigenvectors are enumerated up to this many features: 2^21 sets.
 LARGEST_D = 21
-
-
-def turned(moments: GroupMoments, rng: np.random.Generator, angle: float) -> np.ndarray:
-    """The eigenvectors of all rows, each turned by about ``angle`` towards the others: variances remain much alike."""
-    A = rng.normal(size=(moments.d, moments.d)) * angle / np.sqrt(2.0 * moments.d)
-    half = 0.5 * (A - A.T)
-    eye = np.eye(moments.d)
-    return top_eigenspace(moments.scatter, moments.d)[1] @ np.linalg.solve(eye + half, eye - half)
 
 
 def subset_sums(values, dtype=np.float64) -> np.ndarray:
