@@ -159,17 +159,6 @@ def orthonormal(U: np.ndarray, S: np.ndarray, shares: np.ndarray, k: int, order:
     return orthonormal_columns(U[:, order_columns(U, S, shares, k, order)])
 
 
-# -- what rounded numbers leave possible -------------------------------------------------------------------------------
-
-
-def possible_totals(column: pd.DataFrame) -> tuple[pd.Series, pd.Series]:
-    """The least and the largest total variance for each rounded R.E. and V.E.: R.E. = total (1 - V.E.)."""
-    error, share = column["R.E."], column["V.E."]
-    least = (error - HALF_DIGIT).clip(lower=0.0) / (1.0 - (share - HALF_DIGIT))
-    room = 1.0 - (share + HALF_DIGIT)  # none where a share of 1.00 may mean that there is no error at all
-    return least, ((error + HALF_DIGIT) / room.where(room > 0)).fillna(np.inf)
-
-
 # -- sets of eigenvectors that give a printed row, in whatever order a general solver returns them ---------------------
 
 #: Sets of eigenvectors are enumerated up to this many features: 2^21 sets.
