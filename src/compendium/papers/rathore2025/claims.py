@@ -422,7 +422,7 @@ def times_and_orders() -> Outcome:
     ratio = {what: times["obesity"] / times["diabetes"] for what, times in wide.items()}
     good = sum(bool(ratio["ours"][method] > 1.0) for method in asked["method"])
     numbers = {
-        f"Obesity / Diabetes, {what}: {name}": float(value) for what in ratio for name, value in ratio[what].items()
+        f"{name}, Obesity / Diabetes, {what}": float(value) for what in ratio for name, value in ratio[what].items()
     }
     return (claim_rules.BOTH if good == 2 else claim_rules.PART if good else claim_rules.UNDECIDED), numbers
 

@@ -115,8 +115,8 @@ def exact_diagonalisation_is_fair() -> Answer:
         {
             "r < d columns with equal losses": f"{fair[random].sum()} of {random.sum()}",
             "the same columns best for both": int((fair & random & (found["best choice"] < rounding)).sum(axis=0)),
-            "smallest difference in the two examples": float(found.loc[~random, "difference"].min()),
-            "all d columns, largest loss": float(square["difference"].max()),
+            "two examples, one column, difference": float(found.loc[~random & (found["k"] == 1), "difference"].min()),
+            "control: largest loss of all d columns": float(square["difference"].max()),
         },
     )
 
