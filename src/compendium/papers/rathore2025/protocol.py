@@ -159,7 +159,7 @@ def orthonormal(U: np.ndarray, S: np.ndarray, shares: np.ndarray, k: int, order:
     return orthonormal_columns(U[:, order_columns(U, S, shares, k, order)])
 
 
-# -- sets of eigenvectors that give a printed row, in whatever order a general solver returns them ---------------------
+# -- sets of eigenvectors that give a printed row ----------------------------------------------------------------------
 
 #: Sets of eigenvectors are enumerated up to this many features: 2^21 sets.
 LARGEST_D = 21
@@ -201,15 +201,3 @@ def _equal(every: tuple[np.ndarray, np.ndarray], k: int, row: Mapping[str, float
     for metric, value in zip(PRINTED, values, strict=True):
         found = found[np.abs(value[found] - row[metric]) <= HALF_DIGIT]
     return found
-
-
-def general_order(H: np.ndarray, k: int) -> tuple[int, ...]:
-    """Which eigenvectors of H, numbered by falling eigenvalue, a general eigen-solver returns as its first k.
-
-    H is shifted first, as the paper shifts the matrix of a group: by the mean of its k largest eigenvalues. The order
-    depends on the shift, and it may differ between machines and libraries.
-    """
-    values = np.linalg.eigvalsh(H)
-    returned, _ = np.linalg.eig(H - values[-k:].mean(axis=0) * np.eye(len(H)))
-    places = np.argsort(np.argsort(-returned.real, kind="stable"), kind="stable")
-    return tuple(int(place) for place in places[:k])

@@ -15,7 +15,6 @@ from .protocol import HALF_DIGIT, PRINTED, PUBLISHED, TABLES, Columns, judged, l
 #: What a cell is called: sex, centring, method, start, order.
 SEPARATOR = " | "
 FACTORS = ["sensitive column", "centring", "method", "start", "order"]
-RANDOM = "random basis"
 SUMMED, SCALING = "summed over r", "scaling"
 #: The printed methods and ours, in the order of tables and figures.
 EXACT = "min-max loss (certified)"
@@ -105,22 +104,6 @@ def best_candidates(rows: pd.DataFrame, column: str, most: int = 5) -> pd.DataFr
     wide["equal"] = wide[names].sum(axis=1)
     wide = wide.sort_values(["dataset", "equal", "method"], ascending=[True, False, True], kind="stable")
     return wide.groupby("dataset", sort=False).head(most).reset_index(drop=True).rename_axis(columns=None)
-
-
-def explained_by_sets(rows: pd.DataFrame) -> pd.DataFrame:
-    """How many printed rows some set of basis vectors explains, by basis and printed column; of random bases the most.
-
-    Nothing where no sets were tried because there are too many features.
-    """
-    some = rows[rows["metric"].str.startswith("rows that a set explains: ")]
-    turned = some["method"].str.extract(f"{RANDOM} \\d+, (.*)", expand=False)
-    drawn = some["method"].str.extract(f"{RANDOM} (\\d+),", expand=False).astype(float).max()
-    control = f"most of {drawn:.0f} bases of principal components at random " + turned
-    some = some.assign(
-        basis=control.fillna(some["method"]), column=some["metric"].str.removeprefix("rows that a set explains: ")
-    )
-    wide = some.pivot_table(index="basis", columns="column", values="value", aggfunc="max", sort=False)
-    return wide.reindex(columns=["JevdPCA", *(c for c in PUBLISHED if c != "JevdPCA")]).astype("Int64").reset_index()
 
 
 # -- what makes distances small ----------------------------------------------------------------------------------------
