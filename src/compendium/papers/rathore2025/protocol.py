@@ -1,7 +1,7 @@
-"""The protocol shared by the experiments on Rathore and Manwani (2025): data sets, group matrices and the judge.
+"""The protocol shared by the experiments on Rathore and Manwani (2025): data sets, group matrices, evaluation.
 
 The paper states neither preprocessing nor split. Its StandardPCA column says what they were: raw values, centred, not
-scaled, all rows for fitting and judging, and the sensitive column among the features.
+scaled, all rows for fitting and evaluation, and the sensitive column among the features.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -23,7 +23,7 @@ from ...data import group_moments
 #: The printed columns, and the printed metrics.
 PUBLISHED = ("covFairPCA", "FairPCA_SDP_LP", "JevdPCA", "StandardPCA")
 PRINTED = ("R.E.", "V.E.", "MMD^2")
-#: What is judged on all rows, which are also those fitted on: the paper does not say, so its `split` is blank.
+#: What is evaluated on all rows, which are also those fitted on: the paper does not say, so its `split` is blank.
 RELEASED = "released"
 #: Half a unit of the last printed digit, as the rule "exact" has it, with room for rounding of binary sums.
 HALF_DIGIT = 0.005 + 1e-9
