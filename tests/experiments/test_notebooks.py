@@ -29,6 +29,7 @@ SETTINGS = {
     "rathore2025-tables": {"dataset": "biodeg", "largest": 2},
     "rathore2025-origin": {"random_bases": 1},
     "rathore2025-factorial": {"dataset": "biodeg", "largest": 2},
+    "rathore2025-theorems": {"datasets": "npha", "pairs": 2},
     "rathore2025-times": {"features": "6, 8, 12", "features_programme": "4, 5", "repetitions": 1},
     "zhou2024-table": {"dataset": "made", "seeds": 2},
     "zhou2024-multiple": {"dataset": "made", "seeds": 2, "rounds": 3},

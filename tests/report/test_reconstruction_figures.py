@@ -10,42 +10,6 @@ from compendium.papers.rathore2025 import figures as jevd
 from compendium.papers.rathore2025.protocol import PRINTED, PUBLISHED, printed
 from compendium.papers.vu2022 import figures
 from evenspan.displays.method_looks import ordered
-from evenspan.displays.style import COLOURS
-from evenspan.reconstruction.group_errors import losses
-from evenspan.reconstruction.min_max import solve_min_max
-
-PAIR = np.array([np.diag([3.0, 2.0, 0.0]), np.diag([0.0, 2.0, 5.0])])
-
-
-def test_losses_plane_shows_points_above_the_frontier_and_the_optimum_on_it():
-    V, certificate = solve_min_max(*PAIR, 1)
-    points = {f"e{j + 1}": tuple(losses(PAIR, np.eye(3)[:, [j]])) for j in range(3)} | {"best": tuple(losses(PAIR, V))}
-    (panel,) = jevd.losses_plane(PAIR, 1, points, labels=("A", "B")).axes
-    drawn = {line.get_label(): line.get_xydata()[0] for line in panel.lines if line.get_label() in points}
-    for name, point in points.items():
-        np.testing.assert_allclose(drawn[name], point, atol=1e-9)
-    (edge,) = [line.get_xydata() for line in panel.lines if line.get_linewidth() == 2.2]
-    on_diagonal = np.interp(0.0, *(edge @ np.array([[1.0, 1.0], [-1.0, 0.0]])).T)
-    np.testing.assert_allclose(on_diagonal, certificate.primal, atol=0.05)
-    assert not any((edge > np.array(p) + 1e-9).all(axis=1).any() for p in points.values())
-    low, high = np.array([panel.get_xlim(), panel.get_ylim()]).T
-    assert all((low <= p).all() and (p <= high).all() for p in map(np.array, points.values()))
-
-
-def test_criterion_paths_start_at_one_and_keep_colour_by_data_and_dash_by_start():
-    runs = {"a": {"I": np.array([4.0, 2.0]), "average": [1.0, 3.0]}, "b": {"I": [5.0, 5.0, 1.0]}}
-    (panel,) = jevd.criterion_paths(runs).axes
-    lines = [line for line in panel.lines if len(line.get_xdata()) > 1 and line.get_marker() not in ("None", None)]
-    assert [line.get_ydata()[0] for line in lines] == [1.0, 1.0, 1.0]
-    np.testing.assert_allclose(lines[2].get_ydata(), [1.0, 1.0, 0.2])
-    assert [line.get_color() for line in lines] == [COLOURS[0], COLOURS[0], COLOURS[1]]
-    assert [line.get_linestyle() for line in lines] == ["-", "--", "-"]
-
-
-def test_subset_map_marks_what_is_in_and_what_comes_from_further_back():
-    (panel,) = jevd.subset_map({2: (0, 1), 3: (0, 1, 5)}, 7, xlabel="eigenvector").axes
-    filled = [line.get_xydata().tolist() for line in panel.lines if line.get_color() in COLOURS]
-    assert filled == [[[1, 2], [2, 2]], [], [[1, 3], [2, 3]], [[6, 3]]]
 
 
 @pytest.fixture
@@ -83,13 +47,6 @@ def test_losses_have_the_optimum_below_every_method_and_the_table_says_where_the
     table = jevd.loss_table(rows)
     assert list(table) == ["r", "certified optimum", "FairPCA_SDP_LP", "StandardPCA", "JevdPCA (orthogonal)"]
     assert table.loc[0, ["FairPCA_SDP_LP", "StandardPCA"]].tolist() == ["0.1 (equal)", "0.12 (0.03)"]
-
-
-def test_candidates_that_give_a_whole_column_are_marked():
-    some = pd.DataFrame({"method": ["a", "b"], "equal": [30, 12], "numbers": [30, 30]})
-    (panel,) = jevd.candidates({"JevdPCA": some}).axes
-    assert [line.get_xdata().tolist() for line in panel.lines] == [[1.0], [0.4]]
-    assert [text.get_text() for text in panel.texts] == ["30 of 30", "12 of 30"]
 
 
 def test_factorial_marks_the_printed_column_where_the_sensitive_one_is_in():

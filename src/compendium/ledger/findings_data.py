@@ -1,156 +1,18 @@
 """Evidence for findings about data and results: where printed numbers come from, and what decides them."""
 
-import numpy as np
 import pandas as pd
-from matplotlib import pyplot as plt
-from matplotlib.figure import Figure
 
-from evenspan.displays.style import COLOURS, INK
 from evenspan.metrics import covariance_gap, retained_variance
-from evenspan.reconstruction.min_max import solve_min_max
 from evenspan.representation import NullItOutPCA
 
 from ..claim_rules import rule
 from ..data import split_moments
 from ..papers.kleindessner2023 import synthetic
-from ..papers.rathore2025 import protocol as rathore
-from ..papers.rathore2025 import readings
-from ..papers.rathore2025.protocol import PRINTED, TABLES
 from ..papers.vu2022.readings import PUBLISHED
 from ..papers.zhou2024 import arithmetic, tradeoff
 from ..papers.zhou2024.protocol import NAMES
 from ..store import archived, full
-from .findings_evidence import Evidence, adult_means, beside_printed, come_out, in_text, listed
-
-TITLES = {name: table.title for name, table in TABLES.items()}
-
-
-def _claimed(name: str) -> float:
-    theirs = rathore.printed(name)
-    return float((theirs["StandardPCA", "MMD^2"] - theirs["JevdPCA", "MMD^2"]).mean(axis=0))
-
-
-def advantages() -> pd.DataFrame:
-    """Mean advantage in MMD^2 over PCA with the sensitive column among the features and without it, LSAC and NPHA."""
-    rows = full("rathore2025-factorial")
-    left = readings.what_is_left(rows)
-    left = left[left["start"].isin(["", "pooled"]) & left["order"].isin(["", "pooled"])]
-    left = left.set_index(["dataset", "centring", "method"])
-    kinds = {
-        "joint diagonalisation, group means": ("group", "JEVD (orthogonal)"),
-        "plain PCA of group-centred rows": ("group", "PCA"),
-        "joint diagonalisation, overall mean": ("global", "JEVD (orthogonal)"),
-    }
-    found = [
-        (TITLES[name], words, _claimed(name), *map(float, left.loc[(name, *kind), ["with", "without"]]))
-        for name in ("lsac_bw", "npha")
-        for words, kind in kinds.items()
-    ]
-    return pd.DataFrame(found, columns=["data", "method", "printed", "with", "without"])
-
-
-def draw_advantages(found: pd.DataFrame) -> Figure:
-    """The :func:`advantages`, a line for each data set and method: printed, with and without the column."""
-    fig, ax = plt.subplots(figsize=(7.6, 0.42 * len(found) + 1.2), layout="constrained")
-    places = np.arange(len(found))[::-1]
-    for name, marker, colour, words in (
-        ("printed", "X", COLOURS[6], "JevdPCA, as printed"),
-        ("with", "o", COLOURS[1], "sensitive column among the features"),
-        ("without", "s", COLOURS[0], "sensitive column left out"),
-    ):
-        ax.plot(found[name], places, marker, color=colour, markersize=8, label=words)
-    ax.hlines(places, found["without"], found["with"], color="#bbbbbb", zorder=0)
-    ax.axvline(0.0, color=INK, linewidth=1)
-    ax.set_yticks(places, [f"{data}: {method}" for data, method in zip(found["data"], found["method"], strict=True)])
-    ax.set_xlabel("mean advantage in MMD² over PCA of the same features")
-    fig.legend(loc="outside upper center", ncols=3)
-    return fig
-
-
-def joint_gain() -> Evidence:
-    """The printed gain in MMD^2 against plain PCA of group-centred rows, and without the sensitive column."""
-    found = advantages()
-    plain = found[found["method"].str.startswith("plain")]
-    share = (plain["with"] / plain["printed"]).min()
-    without = (found["without"] / found["printed"]).abs().max()
-    told = "; ".join(
-        f"{r['data']}: printed {r['printed']:.2f}, plain PCA {r['with']:.2f}" for r in plain.to_dict("records")
-    )
-    return Evidence(
-        supported=share > rule("joint-gain", "share of the printed gain")
-        and without < rule("joint-gain", "left without the column"),
-        sentence=(
-            f"Mean advantage in MMD^2 over PCA of the same features. {told}. Without the sensitive column no line "
-            f"has more than {without:.0%} of the printed advantage."
-        ),
-        table=found.round(3).rename(columns={"with": "sensitive column in", "without": "sensitive column out"}),
-        caption="Mean advantage in MMD^2 over PCA of the same features, over all r, full run",
-    )
-
-
-def sensitive_column() -> Evidence:
-    """Which numbers of StandardPCA come out with the sensitive column among the features, and without it."""
-    rows = []
-    for name in TABLES:
-        moments, theirs = rathore.moments(name), rathore.printed(name)["StandardPCA"][list(PRINTED)]
-        for what, some in (("in", moments), ("out", rathore.without_sex(name, moments))):
-            V = np.linalg.eigh(some.scatter)[1][:, ::-1]
-            rows.append((TITLES[name], what, come_out(some, theirs, lambda k, V=V: V[:, :k]), theirs.size))
-    found = pd.DataFrame(rows, columns=["data", "sensitive column", "equal", "numbers"])
-    total = found.groupby("sensitive column")[["equal", "numbers"]].sum()
-    return Evidence(
-        supported=total.loc["in", "equal"] == total.loc["in", "numbers"] > total.loc["out", "equal"],
-        sentence=(
-            f"With the sensitive column among the features {total.loc['in', 'equal']} of {total.loc['in', 'numbers']} "
-            f"numbers of StandardPCA are reproduced in every printed digit, without it {total.loc['out', 'equal']}."
-        ),
-        table=found.rename(columns={"equal": "equal to the printed digits"}),
-        caption="StandardPCA of Rathore and Manwani: raw values, centred, all rows",
-    )
-
-
-def one_group() -> Evidence:
-    """The JevdPCA column of Obesity beside the PCA of each group, and the joint diagonalisation."""
-    moments, theirs = rathore.moments("obesity"), rathore.printed("obesity")["JevdPCA"][list(PRINTED)]
-    women, men = rathore.matrices(moments, "global")
-    bases = {"PCA of the women": women, "PCA of the men": men, "PCA of all rows": moments.scatter}
-    rows = []
-    for what, S in bases.items():
-        V = np.linalg.eigh(S)[1][:, ::-1]
-        rows.append((what, come_out(moments, theirs, lambda k, V=V: V[:, :k]), theirs.size))
-    found = pd.DataFrame(rows, columns=["what is computed", "equal to the printed digits", "numbers"])
-    equal = found["equal to the printed digits"]
-    return Evidence(
-        supported=equal[0] == theirs.size > equal[1:].max(),
-        sentence=(
-            f"Of {theirs.size} printed numbers the women's own PCA gives {equal[0]}, no other basis more than "
-            f"{equal[1:].max()}."
-        ),
-        table=found,
-        caption="The JevdPCA column of Obesity",
-    )
-
-
-def certified_baseline() -> Evidence:
-    """The FairPCA_SDP_LP columns beside the certified optimum."""
-    rows = []
-    for name in TABLES:
-        moments, theirs = rathore.moments(name), rathore.printed(name)["FairPCA_SDP_LP"][list(PRINTED)]
-        counts = {}
-        for about, words in (("global", "the overall mean"), ("none", "the origin")):
-            S = rathore.matrices(moments, about)
-            counts[words] = come_out(moments, theirs, lambda k, S=S: solve_min_max(*S, k)[0])
-        best = max(counts, key=counts.get)
-        rows.append((TITLES[name], best, counts[best], theirs.size))
-    found = pd.DataFrame(rows, columns=["data", "rows about", "equal to the printed digits", "numbers"])
-    equal, numbers = found["equal to the printed digits"].sum(), found["numbers"].sum()
-    return Evidence(
-        supported=equal > rule("certified-baseline", "share of the numbers") * numbers
-        and found.set_index("data").loc["LSAC", "rows about"] == "the origin",
-        sentence=f"{equal} of {numbers} printed numbers are those of the certified optimum, in every printed digit.",
-        table=found,
-        caption="FairPCA_SDP_LP of Rathore and Manwani beside the smallest larger loss",
-    )
+from .findings_evidence import Evidence, adult_means, beside_printed, in_text, listed
 
 
 def same_splits() -> Evidence:

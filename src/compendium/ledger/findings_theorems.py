@@ -14,7 +14,6 @@ from evenspan.reconstruction.robust_exact import solve_exact
 
 from ..claim_rules import NOT_SO, rule
 from ..papers.lee2023 import theorems as lee2023_theorems
-from ..papers.rathore2025 import theorems as rathore2025_theorems
 from ..papers.vu2022.methods import printed_objective
 from ..papers.vu2022.theorems import COVARIANCES
 from ..papers.zhou2024.protocol import NAMES
@@ -22,30 +21,6 @@ from ..papers.zhou2024.readings import gammas
 from ..papers.zhou2024.theorems import enumerate_samples
 from ..store import full
 from .findings_evidence import Evidence, K, data_sets, listed, matrices, title
-
-
-def joint_diagonaliser() -> Evidence:
-    """Theorem 4.1 of Rathore and Manwani: every square U, and a pair of diagonal matrices with one column."""
-    pair = np.array([np.diag([4.0, 1.0, 1.0]), np.diag([1.0, 1.0, 2.0])])
-    every = rathore2025_theorems.square_case(pair)[["loss of A", "loss of B"]].abs().max(axis=None)
-    choices = rathore2025_theorems.column_choices(pair)
-    one = choices[choices["r"] == 1].drop(columns="r")
-    unequal = (one["loss of A"] - one["loss of B"]).abs().min()
-    pairs = rathore2025_theorems.commuting_pairs(60)
-    rounding = rule("joint-diagonaliser", "rounding")
-    equal = int((pairs["smallest gap"] < rounding).sum())
-    return Evidence(
-        supported=every < rounding < unequal and equal < len(pairs),
-        sentence=(
-            f"With all three columns the losses of random rotations are at most {every:.0e}. With one column of the "
-            f"exact diagonaliser U = I they differ by at least {unequal:g}. Of {len(pairs)} cases with random "
-            f"commuting pairs and r < d, {equal} have any choice of columns with equal losses."
-        ),
-        table=one.map(lambda v: f"{v:g}" if isinstance(v, float) else v),
-        caption=(
-            "diag(4, 1, 1) and diag(1, 1, 2), U = I, one column: losses, and the smallest larger loss of any projection"
-        ),
-    )
 
 
 def gaps() -> pd.DataFrame:

@@ -7,9 +7,11 @@ Tables 2 to 5, Figure 1           ``tables.ipynb``             one for each data
 Table 1                           ``times.ipynb``              one for each data set, and one for random pairs
 (where printed columns are from)  ``origin.ipynb``             one for each data set
 (what makes MMD^2 small)          ``factorial.ipynb``          one for each data set
+Theorems 3.1 and 4.1, Lemma 1,    ``theorems.ipynb``           one for each claim, and one for each data set
+Algorithm 1
 ================================  ===========================  ================================================
 
-``protocol``: data, group matrices and the judge, which the notebooks share, and sets of eigenvectors. ``timing``: what
+``protocol``: data, group matrices and evaluation, which the notebooks share, and sets of eigenvectors. ``timing``: what
 one notebook needs. ``readings``: what figures, tables and claims read from the rows, and which table is Table 4.
-``figures``. ``claims``, ``theorems``: the paper's claims, put to the test.
+``figures``. ``theorems``: what theorems are tried on, and their claims. ``claims``: the others, and contradictions.
 """

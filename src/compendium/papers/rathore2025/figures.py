@@ -3,9 +3,6 @@
 What ``rows`` are, where nothing else is said: those of the experiment on Tables 2 to 5, one or several data sets.
 """
 
-import textwrap
-from collections.abc import Mapping
-
 import numpy as np
 import pandas as pd
 from matplotlib import pyplot as plt
@@ -17,9 +14,8 @@ from matplotlib.ticker import FuncFormatter, MaxNLocator
 from evenspan.displays.method_looks import handles as legend_handles
 from evenspan.displays.method_looks import looks, ordered, unregistered
 from evenspan.displays.style import COLOURS, COLUMN, INK, MARKERS, SOURCES
-from evenspan.reconstruction import JointRange
 
-from ...figures import entry, explained, lower_left, plain_numbers, readable
+from ...figures import entry, explained, plain_numbers, readable
 from .protocol import PRINTED, PUBLISHED, TABLES, printed
 from .readings import exponents
 
@@ -31,8 +27,6 @@ UNCENTRED = ("lsac_bw",)
 OPTIMUM, LEAST = "FairPCA_SDP_LP", "least worst loss"
 #: Two losses are equal if they differ by less than this share of the least worst loss.
 EQUAL_TO = 1e-6
-#: Colour of the line of equal losses.
-EQUAL = "#8a5a00"
 
 
 def _with_legend(fig: Figure, handles, ncols: int = 3) -> Figure:
@@ -133,32 +127,6 @@ def losses_by_k(rows: pd.DataFrame) -> pd.DataFrame:
     return some.pivot_table(index="k", columns=["method", "metric"], values="value", aggfunc="first")
 
 
-def candidates(found: Mapping[str, pd.DataFrame]) -> Figure:
-    """The share of each printed column that the nearest candidates give again, a panel for each column.
-
-    Given by printed column: ``method``, ``equal``, ``numbers``, the nearest first.
-    """
-    lines = [len(some) for some in found.values()]
-    fig, axes = plt.subplots(
-        len(found), 1, figsize=(COLUMN, 0.3 * sum(lines) + 0.55 * len(found) + 0.6), sharex=True, squeeze=False,
-        gridspec_kw={"height_ratios": [max(n, 1) for n in lines]}, layout="constrained",
-    )  # fmt: skip
-    for panel, (column, some) in zip(axes.flat, found.items(), strict=True):
-        y = np.arange(len(some))
-        panel.hlines(y, 0.0, some["equal"] / some["numbers"], color="#bbbbbb", linewidth=1.2)
-        whole = some["equal"] == some["numbers"]
-        for which, colour, marker in ((whole, COLOURS[2], "D"), (~whole, COLOURS[0], "o")):
-            panel.plot(some["equal"][which] / some["numbers"][which], y[which], marker, color=colour, markersize=7)
-        for at, (equal, numbers) in enumerate(zip(some["equal"], some["numbers"], strict=True)):
-            panel.text(equal / numbers + 0.025, at, f"{equal:.0f} of {numbers:.0f}", va="center", fontsize="small")
-        panel.set_yticks(y, [textwrap.fill(name, 48) for name in some["method"]], fontsize="small")
-        panel.set(title=f"printed as {column}", xlim=(0.0, 1.25), ylim=(len(some) - 0.4, -0.6))
-        panel.set_xticks(np.linspace(0.0, 1.0, 6))
-        panel.grid(axis="y", visible=False)
-    axes[-1, 0].set_xlabel("share of the printed numbers that come out digit by digit")
-    return fig
-
-
 def factorial(table: pd.DataFrame) -> Figure:
     """Every cell as a point: excess error and advantage in MMD^2 over PCA, with the sensitive column and without.
 
@@ -240,78 +208,3 @@ def time_ratios(found: pd.DataFrame) -> Figure:
     axes[0, 0].invert_yaxis()
     axes[0, len(datasets) // 2].set_xlabel("time / StandardPCA's")
     return _with_legend(fig, axes[0, 0].get_legend_handles_labels()[0], ncols=2)
-
-
-# -- diagrams of the derivation ----------------------------------------------------------------------------------------
-
-
-def losses_plane(
-    matrices: np.ndarray, k: int, points: dict[str, tuple[float, float]], *, labels: tuple[str, str]
-) -> Figure:
-    """All pairs of group losses that projections of rank k reach, the certified frontier, and a mark for each point.
-
-    For the matrices (2, d, d) of two groups with these labels; points are losses of both by name.
-    """
-    joint = JointRange(*matrices, k)
-    own = np.array([joint.support(0.0).value, joint.support(np.pi / 2).value])
-    region, edge = joint.boundary(360) - own, lower_left(joint) - own
-    fig, panel = plt.subplots(figsize=(6.6, 5.0), layout="constrained")
-    panel.fill(*region.T, color="#dfe9f2", zorder=0)
-    panel.plot(*np.vstack([region, region[:1]]).T, color="#7f9cb5", linewidth=1.1)
-    panel.plot(*edge.T, color=INK, linewidth=2.2)
-    panel.axline((0.0, 0.0), slope=1.0, color=EQUAL, linestyle=":", linewidth=1.8)
-    own = looks(points)
-    for number, (name, point) in enumerate(points.items()):
-        drawn = own[name].open() | {"markersize": 13 - number, "markeredgewidth": 2.0}
-        panel.plot(*point, zorder=4, linestyle="none", clip_on=False, **drawn)
-    room = 0.06 * np.ptp(region, axis=0).max()
-    low, high = region.min(axis=0) - room, region.max(axis=0) + room
-    panel.set(xlim=(low[0], high[0]), ylim=(low[1], high[1]))
-    panel.set(xlabel=f"loss of {labels[0]}", ylabel=f"loss of {labels[1]}")
-    handles = [
-        Patch(color="#dfe9f2", label="attainable"),
-        Line2D([], [], color=INK, linewidth=2.2, label="certified frontier"),
-        Line2D([], [], color=EQUAL, linestyle=":", linewidth=1.8, label="equal losses"),
-    ]
-    return explained(fig, handles + panel.get_legend_handles_labels()[0], 3, fontsize="small", labelspacing=0.9)
-
-
-def criterion_paths(paths: dict[str, dict[str, np.ndarray]]) -> Figure:
-    """The criterion at the start and after every step, relative to the start, by data set (colour) and start (dash)."""
-    fig, panel = plt.subplots(figsize=(7.2, 4.2), layout="constrained")
-    starts = list(dict.fromkeys(start for runs in paths.values() for start in runs))
-    dashes = dict(zip(starts, ("-", "--", ":"), strict=False))
-    handles = []
-    for (dataset, runs), colour, marker in zip(paths.items(), COLOURS, MARKERS, strict=False):
-        for start, path in runs.items():
-            path = np.asarray(path, dtype=float)
-            panel.plot(
-                np.arange(len(path)), path / path[0], dashes[start], color=colour, marker=marker, markersize=5.5,
-                markevery=max(len(path) // 8, 1), linewidth=1.5,
-            )  # fmt: skip
-        handles.append(Line2D([], [], color=colour, marker=marker, label=dataset))
-    handles += [Line2D([], [], color=INK, linestyle=dashes[start], label=f"from {start}") for start in starts]
-    panel.axhline(1.0, color="#888888", linewidth=1)
-    panel.set(yscale="log", xlabel="step", ylabel="criterion C, relative to the start")
-    panel.set_xscale("symlog", linthresh=1.0)
-    panel.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
-    panel.set_xlim(left=-0.1)
-    return _with_legend(fig, handles)
-
-
-def subset_map(chosen: dict[int, tuple[int, ...]], d: int, *, xlabel: str) -> Figure:
-    """Which of d columns a basis consists of, a line for each number of dimensions: a filled mark for each in it."""
-    fig, panel = plt.subplots(figsize=(6.6, 0.32 * len(chosen) + 1.4), layout="constrained")
-    for k, members in chosen.items():
-        panel.plot(range(1, d + 1), [k] * d, "o", color="#cccccc", markerfacecolor="none", markersize=8)
-        leading, other = [j + 1 for j in members if j < k], [j + 1 for j in members if j >= k]
-        panel.plot(leading, [k] * len(leading), "o", color=COLOURS[0], markersize=9)
-        panel.plot(other, [k] * len(other), "s", color=COLOURS[1], markersize=9)
-    panel.axline((0.5, 0.5), slope=1.0, color=INK, linewidth=1)
-    panel.set(xlabel=xlabel, ylabel="dimensions", xlim=(0.4, d + 0.6), ylim=(max(chosen) + 0.6, min(chosen) - 0.6))
-    panel.set_xticks(range(1, d + 1))
-    panel.set_yticks(list(chosen))
-    panel.grid(False)
-    handles = [entry("one of the first", COLOURS[0], "o"), entry("from further back", COLOURS[1], "s")]
-    handles.append(entry("left out", "#cccccc", "o", markerfacecolor="none"))
-    return _with_legend(fig, handles)

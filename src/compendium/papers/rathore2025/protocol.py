@@ -1,7 +1,7 @@
-"""The protocol shared by the experiments on Rathore and Manwani (2025): data sets, group matrices and the judge.
+"""The protocol shared by the experiments on Rathore and Manwani (2025): data sets, group matrices, evaluation.
 
 The paper states neither preprocessing nor split. Its StandardPCA column says what they were: raw values, centred, not
-scaled, all rows for fitting and judging, and the sensitive column among the features.
+scaled, all rows for fitting and evaluation, and the sensitive column among the features.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -23,7 +23,7 @@ from ...data import group_moments
 #: The printed columns, and the printed metrics.
 PUBLISHED = ("covFairPCA", "FairPCA_SDP_LP", "JevdPCA", "StandardPCA")
 PRINTED = ("R.E.", "V.E.", "MMD^2")
-#: What is judged on all rows, which are also those fitted on: the paper does not say, so its `split` is blank.
+#: What is evaluated on all rows, which are also those fitted on: the paper does not say, so its `split` is blank.
 RELEASED = "released"
 #: Half a unit of the last printed digit, as the rule "exact" has it, with room for rounding of binary sums.
 HALF_DIGIT = 0.005 + 1e-9
@@ -154,41 +154,15 @@ def leading(H: np.ndarray) -> Columns:
     return lambda k: V[:, :k]
 
 
-def raw_columns(U: np.ndarray, pooled: np.ndarray) -> Columns:
-    """The columns of U as they are, in the order of their variance over all rows."""
-    variances = np.einsum("dj,de,ej->j", U, pooled, U) / (U**2).sum(axis=0)
-    order = np.argsort(-variances, kind="stable")
-    return lambda k: U[:, order[:k]]
-
-
 def orthonormal(U: np.ndarray, S: np.ndarray, shares: np.ndarray, k: int, order: str = "pooled") -> np.ndarray:
     """The first k columns in the given order, of unit length, made orthonormal."""
     return orthonormal_columns(U[:, order_columns(U, S, shares, k, order)])
 
 
-# -- what rounded numbers leave possible -------------------------------------------------------------------------------
-
-
-def possible_totals(column: pd.DataFrame) -> tuple[pd.Series, pd.Series]:
-    """The least and the largest total variance for each rounded R.E. and V.E.: R.E. = total (1 - V.E.)."""
-    error, share = column["R.E."], column["V.E."]
-    least = (error - HALF_DIGIT).clip(lower=0.0) / (1.0 - (share - HALF_DIGIT))
-    room = 1.0 - (share + HALF_DIGIT)  # none where a share of 1.00 may mean that there is no error at all
-    return least, ((error + HALF_DIGIT) / room.where(room > 0)).fillna(np.inf)
-
-
-# -- sets of eigenvectors that give a printed row, in whatever order a general solver returns them ---------------------
+# -- sets of eigenvectors that give a printed row ----------------------------------------------------------------------
 
 #: Sets of eigenvectors are enumerated up to this many features: 2^21 sets.
 LARGEST_D = 21
-
-
-def turned(moments: GroupMoments, rng: np.random.Generator, angle: float) -> np.ndarray:
-    """The eigenvectors of all rows, each turned by about ``angle`` towards the others: variances remain much alike."""
-    A = rng.normal(size=(moments.d, moments.d)) * angle / np.sqrt(2.0 * moments.d)
-    half = 0.5 * (A - A.T)
-    eye = np.eye(moments.d)
-    return top_eigenspace(moments.scatter, moments.d)[1] @ np.linalg.solve(eye + half, eye - half)
 
 
 def subset_sums(values, dtype=np.float64) -> np.ndarray:
@@ -227,15 +201,3 @@ def _equal(every: tuple[np.ndarray, np.ndarray], k: int, row: Mapping[str, float
     for metric, value in zip(PRINTED, values, strict=True):
         found = found[np.abs(value[found] - row[metric]) <= HALF_DIGIT]
     return found
-
-
-def general_order(H: np.ndarray, k: int) -> tuple[int, ...]:
-    """Which eigenvectors of H, numbered by falling eigenvalue, a general eigen-solver returns as its first k.
-
-    H is shifted first, as the paper shifts the matrix of a group: by the mean of its k largest eigenvalues. The order
-    depends on the shift, and it may differ between machines and libraries.
-    """
-    values = np.linalg.eigvalsh(H)
-    returned, _ = np.linalg.eig(H - values[-k:].mean(axis=0) * np.eye(len(H)))
-    places = np.argsort(np.argsort(-returned.real, kind="stable"), kind="stable")
-    return tuple(int(place) for place in places[:k])

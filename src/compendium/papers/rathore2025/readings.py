@@ -7,6 +7,7 @@ from evenspan.core.moments import GroupMoments
 from evenspan.reconstruction.min_max import solve_min_max
 
 from ... import paths
+from ...claim_rules import Source
 from ...data import entry, group_moments
 from ...records import in_order
 from .protocol import HALF_DIGIT, PRINTED, PUBLISHED, TABLES, Columns, judged, leading, matrices, printed
@@ -14,10 +15,10 @@ from .protocol import HALF_DIGIT, PRINTED, PUBLISHED, TABLES, Columns, judged, l
 #: What a cell is called: sex, centring, method, start, order.
 SEPARATOR = " | "
 FACTORS = ["sensitive column", "centring", "method", "start", "order"]
-RANDOM = "random basis"
 SUMMED, SCALING = "summed over r", "scaling"
 #: The printed methods and ours, in the order of tables and figures.
-TIMED = (*PUBLISHED, "JevdPCA (orthogonal)", "min-max loss (certified)")
+EXACT = "min-max loss (certified)"
+TIMED = (*PUBLISHED, "JevdPCA (orthogonal)", EXACT)
 
 
 # -- Tables 2 to 5 -----------------------------------------------------------------------------------------------------
@@ -38,6 +39,59 @@ def agreement(rows: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(found, columns=["dataset", "method", "printed column", "metric", "equal", "numbers"])
 
 
+# -- what rounded numbers leave possible -------------------------------------------------------------------------------
+
+
+def possible_totals(column: pd.DataFrame) -> tuple[pd.Series, pd.Series]:
+    """The least and the largest total variance for each rounded R.E. and V.E.: R.E. = total (1 - V.E.)."""
+    error, share = column["R.E."], column["V.E."]
+    least = (error - HALF_DIGIT).clip(lower=0.0) / (1.0 - (share - HALF_DIGIT))
+    room = 1.0 - (share + HALF_DIGIT)  # none where a share of 1.00 may mean that there is no error at all
+    return least, ((error + HALF_DIGIT) / room.where(room > 0)).fillna(np.inf)
+
+
+def implied_totals(source: Source = printed) -> pd.DataFrame:
+    """Total variance that the rounded R.E. and V.E. of each column leave possible: the intersection over all rows.
+
+    R.E. = total (1 - V.E.) on centred data with orthonormal U. ``low_k`` and ``high_k`` are the rows with the bounds.
+    """
+    rows = []
+    for dataset, table in TABLES.items():
+        cells = source(dataset)
+        for method in PUBLISHED:
+            least, most = possible_totals(cells[method])
+            low, high = float(least.max(axis=0)), float(most.min(axis=0))
+            rows.append((table.title, method, low, int(least.idxmax()), high, int(most.idxmin()), low <= high))
+    return pd.DataFrame(rows, columns=["dataset", "method", "low", "low_k", "high", "high_k", "possible"])
+
+
+def impossible(source: Source = printed) -> pd.DataFrame:
+    """Numbers that no orthonormal projection of one data set can have, beyond what rounding explains.
+
+    No projection leaves less error or keeps more variance than PCA; MMD^2 is at most
+    the squared distance of the group means; and it cannot fall where columns are only added, as in StandardPCA and, U
+    being the same for all r, JevdPCA.
+    """
+    found = []
+    for name, table in TABLES.items():
+        wide, (one, other) = source(name), group_moments(name).means
+        ceiling = float(((one - other) ** 2).sum(axis=0)) if entry(name).matches_paper else np.inf
+        for method in PUBLISHED:
+            mine, best = wide[method], wide["StandardPCA"]
+            limits = {
+                "R.E. below StandardPCA": (-mine["R.E."], -best["R.E."], HALF_DIGIT),
+                "V.E. above StandardPCA": (mine["V.E."], best["V.E."], HALF_DIGIT),
+                "MMD^2 above the distance of the means": (mine["MMD^2"], ceiling, 0.0),
+            }
+            if method in ("StandardPCA", "JevdPCA"):
+                limits["MMD^2 falls"] = (-mine["MMD^2"], -mine["MMD^2"].shift(), HALF_DIGIT)
+            for what, (value, bound, also) in limits.items():
+                odd = value - HALF_DIGIT - also > bound - 1e-9  # rounding of binary sums
+                cells = {"dataset": table.title, "method": method, "r": wide.index, "what": what, "value": value.abs()}
+                found.append(pd.DataFrame(cells | {"limit": abs(bound)})[odd])
+    return pd.concat(found, ignore_index=True)
+
+
 # -- where columns come from -------------------------------------------------------------------------------------------
 
 
@@ -50,22 +104,6 @@ def best_candidates(rows: pd.DataFrame, column: str, most: int = 5) -> pd.DataFr
     wide["equal"] = wide[names].sum(axis=1)
     wide = wide.sort_values(["dataset", "equal", "method"], ascending=[True, False, True], kind="stable")
     return wide.groupby("dataset", sort=False).head(most).reset_index(drop=True).rename_axis(columns=None)
-
-
-def explained_by_sets(rows: pd.DataFrame) -> pd.DataFrame:
-    """How many printed rows some set of basis vectors explains, by basis and printed column; of random bases the most.
-
-    Nothing where no sets were tried because there are too many features.
-    """
-    some = rows[rows["metric"].str.startswith("rows that a set explains: ")]
-    turned = some["method"].str.extract(f"{RANDOM} \\d+, (.*)", expand=False)
-    drawn = some["method"].str.extract(f"{RANDOM} (\\d+),", expand=False).astype(float).max()
-    control = f"most of {drawn:.0f} bases of principal components at random " + turned
-    some = some.assign(
-        basis=control.fillna(some["method"]), column=some["metric"].str.removeprefix("rows that a set explains: ")
-    )
-    wide = some.pivot_table(index="basis", columns="column", values="value", aggfunc="max", sort=False)
-    return wide.reindex(columns=["JevdPCA", *(c for c in PUBLISHED if c != "JevdPCA")]).astype("Int64").reset_index()
 
 
 # -- what makes distances small ----------------------------------------------------------------------------------------
