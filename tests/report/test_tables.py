@@ -39,7 +39,7 @@ def adult():
 def test_every_answer_carries_a_mark_of_the_style_sheet(reads):
     reads(from_results, read_results("kleindessner2023-table").iloc[:0])
     markup = tables.claim_table(["K01", "K11"]).data
-    assert {"verdict-exact", "verdict-pending"} == classes(markup) <= KNOWN
+    assert {"verdict-exact", "verdict-na"} == classes(markup) <= KNOWN
     assert re.search(r'class="verdict verdict-exact">holds<', markup)
 
 
