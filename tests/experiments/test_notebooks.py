@@ -61,6 +61,7 @@ SETTINGS = {
     "kleindessner2023-rival-times": {"k": 2, "features": "4", "repetitions": 1},
     "kleindessner2023-synthetic": {"n": 100, "draws": 2, "dimensions": "10", "splits": 1},
     "kleindessner2023-illustration": {"draws": 3},
+    "kleindessner2023-theorems": {"problems": 6, "points": 500},
     "kleindessner2023-faces": {"k": 20, "splits": 1, "images": 60},
     "kleindessner2023-reductions": {"datasets": "sklearn_diabetes", "size": 150, "runs": 1, "bounds": "0.1"},
     "kleindessner2023-reductions-times": {"dataset": "sklearn_diabetes", "sizes": "100", "runs": 1},

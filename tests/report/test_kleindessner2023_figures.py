@@ -33,44 +33,26 @@ def texts(fig) -> tuple[list[str], list[str]]:
 
 
 METHODS, RANGE = {"method": ("PCA", "Fair PCA")}, {"smallest": 0.625, "largest": 0.875}
-PROTOCOLS = pd.DataFrame({"protocol": ["released", "held-out"], "mean": [81.5, 79.5]})
-CLASSIFIED = ["%Acc (MLP)", "Delta_DP (MLP)"]
-SAMPLES = {"protocol": ("in sample", "held-out"), "metric": ("mean gap", "MMD^2")}
-QUARTILES = {"lower": 0.65, "median": 0.7, "upper": 0.8, "reference": 0.9}
-SIZES = {"metric": ("%Var", "MMD^2"), "d": (20, 60)}
 POINTS = {"dataset": ("adult", "bank"), "classifier": ("SVM",), "size": ("all",), "parameter": (0.2, 0.0, 0.1)}
 AT = {"accuracy": 0.85, "gap": 0.04}
-SHOWN = {"metrics": {"equal means": "mean gap", "equal distributions": "MMD^2"}, "chance": {"MMD^2": 0.05}}
 RIVALS = {"method": ("constant", "Fair PCA", "reductions")}
 #: By figure: its data, and the other arguments.
 GIVEN = {
-    "protocols": (crossed({**METHODS, "metric": CLASSIFIED}).merge(PROTOCOLS, how="cross"), {"metrics": CLASSIFIED}),
-    "promises": (crossed(METHODS | SAMPLES, mean=0.3, low=0.1, high=0.4), SHOWN),
     "embeddings": (crossed(METHODS | {"group": (0, 1), "x": (0.25, 7.5)}, y=-2.5), {}),
-    "spread_by_dimension": (crossed(METHODS | SIZES, **RANGE, **QUARTILES), {"metrics": ["MMD^2", "%Var"]}),
-    "readers": (crossed(METHODS | {"reader": ("linear", "kernel"), "k": (50, 575)}, mean=0.7, **RANGE), {}),
     "time_ratios": (crossed(METHODS | {"n": (336, 20_000), "d": (100, 20)}, median=0.7, **RANGE), {}),
     "times": (crossed(METHODS | {"n": (1000, 5000)}, mean=0.7, **RANGE), {"unit": "no fairness"}),
     "tradeoff": (crossed(RIVALS | POINTS, **AT), {"violation": "gap", "trivial": ("constant",)}),
-    "powers": (crossed({"weight": ("lambda", "lambda^3")} | POINTS, **AT), {"violation": "gap"}),
 }
-DIMENSIONS = ["d = 20", "d = 60", "", ""]
-BOXES = ["median, quartiles and range over the splits", "mean of the reference"]
 ENDS, BOTH = set(RANGE.values()), list(METHODS["method"])
 
 
 @pytest.mark.parametrize(
     ("name", "titles", "legend", "numbers"),
     [
-        ("protocols", ["%Acc (MLP)", "Δ DP (MLP)"], ["same points (published)", "held out"], {81.5, 79.5}),
-        ("promises", list(SHOWN["metrics"]), ["in sample", "held-out"], {0.3, 0.1, 0.4, 0.05}),
         ("embeddings", BOTH, ["group 0", "group 1"], {0.25, 7.5, -2.5}),
-        ("spread_by_dimension", DIMENSIONS, BOXES, ENDS | set(QUARTILES.values())),
-        ("readers", ["linear", "kernel"], BOTH, ENDS | {0.5, 0.7}),
         ("time_ratios", ["n = 336 rows", "n = 20,000 rows"], BOTH, ENDS | {20.0, 100.0, 0.7}),
         ("times", [""], BOTH, ENDS | {1000.0, 5000.0, 0.7}),
         ("tradeoff", ["adult, SVM\nall", "bank, SVM\nall"], ["Fair PCA", "reductions", "constant"], set(AT.values())),
-        ("powers", ["adult", "bank"], ["λ³ (released)", "λ (printed)"], set(AT.values())),
     ],
 )
 def test_every_figure_draws_its_numbers_and_names_panels_and_series(name, titles, legend, numbers):
@@ -95,18 +77,6 @@ def test_groups_have_their_own_marks_and_panels_one_scale_if_asked():
         assert (fig.axes[0].get_ylim() == fig.axes[1].get_ylim()) is shared
 
 
-def test_what_was_not_measured_is_a_gap():
-    found = crossed(METHODS | SAMPLES, mean=2.0, low=1.0, high=3.0)
-    found = found[(found["method"] == "PCA") | (found["protocol"] == "held-out")]
-    panel = figures.promises(found, {"equal means": "mean gap"}, chance={}).axes[0]
-    inside, outside = (bars[0].get_xydata() for bars in panel.containers)
-    np.testing.assert_allclose(inside[:, 0], [2.0, np.nan])
-    np.testing.assert_allclose(outside[:, 0], [2.0, 2.0])
-    assert (np.abs(inside[:, 1] - outside[:, 1]) > 0.1).all(), "the two samples do not cover each other"
-    (text,) = figures.protocols(crossed(METHODS, metric="%Var", protocol="released"), ["%Acc (MLP)"]).axes[0].texts
-    assert "No classifier has been run" in text.get_text()
-
-
 def test_pictures_keep_their_pixels_and_their_scale():
     image = np.arange(9) / 10.0
     rows = [("original", "group 0", p, v) for p, v in enumerate(image)]
@@ -123,13 +93,12 @@ def test_pictures_keep_their_pixels_and_their_scale():
     assert "No picture" in figures.pictures(shuffled.iloc[:0], 3).axes[0].texts[0].get_text()
 
 
-def test_a_curve_follows_its_parameter_and_tells_it():
-    points = crossed(POINTS, method="Fair PCA", weight="lambda").assign(
+def test_a_curve_follows_its_parameter():
+    points = crossed(POINTS, method="Fair PCA").assign(
         accuracy=lambda f: 0.8 + f["parameter"], gap=lambda f: f["parameter"] ** 2
     )
     line = figures.tradeoff(points, "gap").axes[0].lines[0]
     np.testing.assert_allclose(line.get_xydata(), [[0.0, 0.8], [0.01, 0.9], [0.04, 1.0]])
-    assert [text.get_text() for text in figures.powers(points, "gap").axes[0].texts] == ["0.1"]
 
 
 @pytest.mark.parametrize(

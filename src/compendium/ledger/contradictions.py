@@ -35,7 +35,6 @@ from ..claim_rules import (
     Answer,
     Outcome,
 )
-from ..papers.kleindessner2023 import claims as adult
 from ..papers.kleindessner2023.readings import summary
 from ..papers.lee2023.claims import EXPERIMENT as LEARNABILITY
 from ..papers.lee2023.readings import special_table
@@ -186,21 +185,6 @@ class ByClaim:
         return self.of(answers), " ".join([*words, self.also]).rstrip()
 
 
-# ---- X15 to X33: the other four papers, and between papers: recounted, computed or told apart ----
-
-
-def adult_numbers() -> Outcome:
-    """X15: the disparities of Fair PCA and PCA beside each other, where the printed shares agree (K10)."""
-    answer = answer_of("K10")
-    linear, kernel = (adult.printed(f"Delta_DP ({name} SVM)") for name in ("Linear", "Kernel"))
-    allowed = kernel["Fair PCA"] == kernel["PCA"] and linear["Fair PCA"] < linear["PCA"]
-    return (BOTH if answer.printed == HOLDS and allowed else UNDECIDED), (
-        f"{answer.numbers} (Claim K10: {answer.printed}.) Fair PCA has the disparity of PCA with the kernel SVM "
-        f"({kernel['Fair PCA']:g} and {kernel['PCA']:g}) and a smaller one with the linear SVM "
-        f"({linear['Fair PCA']:g} and {linear['PCA']:g}): equal means promise no more. No contradiction was found."
-    )
-
-
 def order_of_eigenvectors() -> Outcome:
     """X18: which m eigenvectors the power iteration finds where the two readings differ."""
     rows = full(LEARNABILITY, protocol="order of eigenvalues")
@@ -337,7 +321,6 @@ CHECKS: Mapping[str, Check] = {
     "X12": ByClaim("R05"),
     "X13": ByClaim("R03"),
     "X14": ByClaim("R24", also=_REFERENCES),
-    "X15": adult_numbers,
     "X16": ByClaim("L02"),
     "X17": ByClaim("L04", holds=BOTH, in_part=UNDECIDED, not_so=UNDECIDED, also=_NOTATION),
     "X18": order_of_eigenvectors,

@@ -7,12 +7,11 @@ from evenspan.representation import NullItOutPCA
 
 from ..claim_rules import rule
 from ..data import split_moments
-from ..papers.kleindessner2023 import synthetic
 from ..papers.vu2022.readings import PUBLISHED
 from ..papers.zhou2024 import arithmetic, tradeoff
 from ..papers.zhou2024.protocol import NAMES
 from ..store import archived, full
-from .findings_evidence import Evidence, adult_means, beside_printed, in_text, listed
+from .findings_evidence import Evidence, beside_printed, in_text, listed
 
 
 def same_splits() -> Evidence:
@@ -111,23 +110,6 @@ def swaps() -> Evidence:
     )
 
 
-def noise_of_means() -> Evidence:
-    """Two groups with equal means and covariances: what mean matching does to a sample of them."""
-    rows = full("kleindessner2023-synthetic")
-    table = synthetic.equal_table(rows)
-    fresh = table[table["protocol"] == "fresh sample"].drop_duplicates("method").set_index("method")
-    kept = fresh["%Var"]
-    return Evidence(
-        supported=kept["Fair PCA"] < kept["PCA"] - rule("noise-of-means", "points of variance"),
-        sentence=(
-            f"PCA keeps {kept['PCA']:.1f} % of the variance of fresh points, Fair PCA {kept['Fair PCA']:.1f} %, though "
-            "the groups have the same mean: what was removed is the noise of the sample means."
-        ),
-        table=fresh.loc[["PCA", "Fair PCA"], ["points", "draws", "%Var", "mean gap"]].round(4).reset_index(),
-        caption="Two groups with equal means and covariances, k = 2 of 3, judged on fresh samples, full run",
-    )
-
-
 def fewer_directions() -> Evidence:
     """Gap of the projected covariances with the same number of directions, eigenvectors and balanced ones."""
     rows = []
@@ -147,21 +129,4 @@ def fewer_directions() -> Evidence:
         ),
         table=found.round(2),
         caption="Largest difference between the projected covariances of the groups, training part of the first split",
-    )
-
-
-def beyond_means() -> Evidence:
-    """What a kernel classifier finds of the group behind methods that make means equal, on other people."""
-    readers = ["AUC of the group (linear)", "AUC of the group (kernel)"]
-    shown = adult_means("held-out").loc[["PCA", "Fair PCA", "LEACE"], readers]
-    linear, kernel = shown.loc["Fair PCA"]
-    return Evidence(
-        supported=linear < rule("beyond-means", "linear reader, highest")
-        and kernel > rule("beyond-means", "kernel reader, lowest"),
-        sentence=(
-            f"On Adult Income, after Fair PCA, a linear classifier ranks the groups of new people with an area under "
-            f"the ROC curve of {linear:.2f}, a kernel classifier with {kernel:.2f}."
-        ),
-        table=shown.round(3).reset_index(),
-        caption="Adult, k = 10, people of the test parts: area under the curve, 0.5 is chance",
     )

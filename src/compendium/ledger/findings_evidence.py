@@ -11,7 +11,6 @@ from evenspan.core.moments import GroupMoments
 from evenspan.reconstruction.group_errors import group_matrices
 
 from ..data import group_moments
-from ..papers.kleindessner2023.readings import summary
 from ..papers.rathore2025.protocol import HALF_DIGIT, judged
 from ..papers.vu2022.protocol import COMPONENTS, DATASETS, UNSCALED
 from ..papers.vu2022.readings import agreement
@@ -56,13 +55,6 @@ def beside_printed(columns: Mapping[str, str]) -> pd.DataFrame:
     """Agreement of our methods with printed columns of the reconstruction paper, without the faces."""
     rows = full("vu2022-tables")
     return in_text(agreement(rows[rows["dataset"] != "lfw_24x24"], columns), "median deviation", "{:.3%}")
-
-
-def adult_means(protocol: str) -> pd.DataFrame:
-    """Means over the splits of Adult at k = 10, methods by metrics."""
-    found = summary(full("kleindessner2023-table"))
-    found = found[(found["dataset"] == "adult") & (found["k"] == 10) & (found["protocol"] == protocol)]
-    return found.pivot(index="method", columns="metric", values="mean")
 
 
 def come_out(moments: GroupMoments, theirs: pd.DataFrame, basis: Callable[[int], np.ndarray]) -> int:

@@ -8,14 +8,12 @@ from evenspan.reconstruction.group_errors import errors
 from evenspan.reconstruction.min_max import solve_min_max
 
 from ..claim_rules import rule
-from ..data import split_moments
-from ..papers.kleindessner2023 import readings as adult
 from ..papers.lee2023.protocol import RARE
 from ..papers.lee2023.readings import special_table
 from ..papers.vu2022.protocol import DATASETS, DELTAS
 from ..papers.vu2022.readings import excess
 from ..store import full
-from .findings_evidence import Evidence, K, adult_means, beside_printed, data_sets, listed, matrices, title
+from .findings_evidence import Evidence, K, beside_printed, data_sets, listed, matrices, title
 
 
 def full_rank_baseline() -> Evidence:
@@ -119,26 +117,6 @@ def stops_short() -> Evidence:
     )
 
 
-def fitted_on_scored() -> Evidence:
-    """Accuracy on the points that a classifier was fitted on, against that on other points."""
-    rows = full("kleindessner2023-table")
-    found = adult.summary(rows)
-    effect = adult.protocol_effect(found[(found["dataset"] == "adult") & (found["k"] == 10)])
-    some = effect[effect["metric"].str.startswith("%Acc")].groupby("metric", sort=False)["effect"].agg(["min", "max"])
-    svm = effect[(effect["metric"] == "%Acc (Kernel SVM)") & (effect["method"] != "PCA")].set_index("method")
-    return Evidence(
-        supported=(some.loc["%Acc (Kernel SVM)"] > 0).all() and some["max"].idxmax() == "%Acc (Kernel SVM)",
-        sentence=(
-            f"For the kernel SVM the published protocol adds {some.loc['%Acc (Kernel SVM)', 'min']:.1f} to "
-            f"{some.loc['%Acc (Kernel SVM)', 'max']:.1f} points; the range over the fair methods is "
-            f"{np.ptp(svm['released']):.1f} points in it and {np.ptp(svm['held-out']):.1f} held out. First among them: "
-            f"{svm['released'].idxmax()} as published, {svm['held-out'].idxmax()} held out."
-        ),
-        table=some.round(2).reset_index().rename(columns={"min": "smallest difference", "max": "largest difference"}),
-        caption="Adult, k = 10: accuracy scored on the fitted points less accuracy held out, over the methods",
-    )
-
-
 def separation_in_sample() -> Evidence:
     """The separating score of random labels, which is scored on the points it was fitted on."""
     rows = full("vu2022-tables")
@@ -166,25 +144,6 @@ def separation_in_sample() -> Evidence:
         ),
         table=table,
         caption="Linear separation of the groups on the test parts, means over the splits, full run",
-    )
-
-
-def erased_dimensions() -> Evidence:
-    """INLP and RLACE asked to erase d - k directions, and asked for what they find."""
-    d, methods = split_moments("adult", 0, "train").d, ["INLP", "INLP, most variance", "RLACE", "RLACE, rank 1"]
-    shown = adult_means("released").loc[methods, ["%Var", "%Acc (Kernel SVM)", "MMD^2"]]
-    var = shown["%Var"]
-    return Evidence(
-        supported=var["RLACE, rank 1"] > rule("erased-dimensions", "times RLACE") * var["RLACE"]
-        and var["INLP, most variance"] > rule("erased-dimensions", "times INLP") * var["INLP"],
-        sentence=(
-            f"k/d is {1000 / d:.1f} %; called to erase d - k directions INLP keeps {var['INLP']:.1f} % of the "
-            f"variance and RLACE {var['RLACE']:.1f} %. Choosing what is kept by variance gives "
-            f"{var['INLP, most variance']:.1f} %, erasing one direction by RLACE and then doing PCA "
-            f"{var['RLACE, rank 1']:.1f} %."
-        ),
-        table=shown.round(3).reset_index(),
-        caption="Adult, k = 10, published protocol, means over the splits",
     )
 
 

@@ -11,9 +11,9 @@ Running times, all methods            ``rival_times.ipynb``                 one 
 Glasses erased from faces             ``faces.ipynb``                       one for each kind of pictures and each k
 Trade-offs, fair PCA and reductions   ``reductions.ipynb``                  some runs of a classifier on a data set
 Running times, beside reductions      ``reductions_times.ipynb``            one for each number of training points
+Theorems                              ``theorems.ipynb``                    a theorem, searched for counter-examples
 ====================================  ====================================  ==========================================
 
-``protocol``: the rows of the table, how a method is fitted and what is measured of it. ``readings``: what tables,
-figures and claims read of the table and of running times. ``synthetic``, ``faces``, ``reductions``: what the other
-notebooks need, with readings of their own. ``claims``, ``theorems``: the paper's claims, put to the test. ``figures``.
+``protocol``: how a method of the table is fitted and judged. ``readings``: what pages and claims read of the table and
+of times. ``synthetic``, ``faces``, ``reductions``: what other notebooks need. ``claims``: answers with their numbers.
 """

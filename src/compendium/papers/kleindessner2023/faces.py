@@ -1,8 +1,8 @@
 """A concept erased from faces: the last figure of Kleindessner et al. (2023), on a substitute and on made images.
 
-The paper erases glasses from CelebA, whose licence keeps it out of this project; whoever has it can call ``on_celeba``.
-What is shown instead are (1) the LFW faces at 24 x 24 pixels with sex as the attribute, a **substitute**, and (2)
-**synthetic** pictures with a bar planted across the eyes of 30 % of them, in one place or in a place that varies.
+The paper erases glasses from CelebA, whose licence keeps it out of this project. What is shown instead are (1) the LFW
+faces at 24 x 24 pixels with sex as the attribute, a **substitute**, and (2) **synthetic** pictures with a bar planted
+across the eyes of 30 % of them, in one place or in a place that varies.
 
 Of real people only means over a group, or over at least 50 of them, are kept as pictures.
 """
@@ -21,7 +21,6 @@ from evenspan.core.moments import GroupMoments
 
 from ... import own
 from ...data import Dataset, entry
-from ...data.celeba import celeba_batches, load_celeba
 from ...data.fetch import fetch_file
 from ...data.tables import FACES_PER_GROUP as PER_GROUP
 from ...data.tables import FACES_SEED as DRAWN_WITH
@@ -30,10 +29,6 @@ from ...records import in_order, spread, tidy
 from .protocol import SEED
 
 SUBSTITUTE = "lfw_24x24"
-#: What the rows of ``on_celeba`` are called.
-CELEBA = "celeba"
-#: Area under the ROC curve of a reader that finds nothing.
-CHANCE = 0.5
 #: Share of the synthetic pictures that have a bar; folds of a reader fitted to others.
 SHARE, FOLDS = 0.3, 5
 METHODS = ("PCA", "Fair PCA", "LEACE")
@@ -94,20 +89,14 @@ def made(reach: int, n: int) -> tuple[Dataset, Dataset]:
     return tuple(parts)
 
 
-# -- the judge ---------------------------------------------------------------------------------------------------------
+# -- what is measured --------------------------------------------------------------------------------------------------
 
 
 def judged(
-    methods: Mapping[str, BaseEstimator],
-    train: Dataset,
-    test: Dataset,
-    *,
-    shown: bool = False,
-    moments: GroupMoments | None = None,
-    **key: object,
+    methods: Mapping[str, BaseEstimator], train: Dataset, test: Dataset, *, shown: bool = False, **key: object
 ) -> list[dict]:
-    """All rows of one split; pictures only if ``shown``. Fitted are the moments of the training part, if no others."""
-    moments = GroupMoments.from_data(train.X, train.groups) if moments is None else moments
+    """All rows of one split; pictures only if ``shown``."""
+    moments = GroupMoments.from_data(train.X, train.groups)
     direction = moments.means[1] - moments.means[0]
     rows = []
     for name, estimator in methods.items():
@@ -162,30 +151,7 @@ def _shown(name: str, fitted, test: Dataset, direction: np.ndarray) -> Iterator[
         yield "original", "direction", direction
 
 
-def on_celeba(folder, methods, attribute: str = "Eyeglasses", *, size=(50, 50), limit: int = 5000) -> pd.DataFrame:
-    """The experiment on CelebA itself, for those who have its images: rows as of the substitute, without a picture.
-
-    Parameters
-    ----------
-    folder : str or Path
-        CelebA's own layout, see ``data.celeba.load_celeba``.
-    methods : mapping of str to estimator
-        Each with the same number of components, below the number of pixels.
-    attribute : str
-        What to erase.
-    size : tuple of int
-        Height and width of the shrunk images.
-    limit : int
-        Images of the training and of the test part that the readers see. The projections are fitted to the moments of
-        the whole training part.
-    """
-    moments = GroupMoments.from_batches(celeba_batches(folder, attribute, size))
-    train, test = (load_celeba(folder, attribute, size, partition=part, limit=limit) for part in ("train", "test"))
-    k = next(iter(methods.values())).n_components
-    return pd.DataFrame(judged(methods, train, test, moments=moments, dataset=CELEBA, k=k, split=0))
-
-
-# -- tables and pictures -----------------------------------------------------------------------------------------------
+# -- the table ---------------------------------------------------------------------------------------------------------
 
 
 def summary(rows: pd.DataFrame) -> pd.DataFrame:
@@ -193,52 +159,3 @@ def summary(rows: pd.DataFrame) -> pd.DataFrame:
     some = rows[~rows["metric"].str.startswith("picture: ")]
     keys = ["dataset", "method", "k", "protocol", "metric"]
     return in_order(spread(some, keys, "mean", "smallest", "largest", number="splits"), METHODS)
-
-
-def reader_areas(found: pd.DataFrame) -> pd.DataFrame:
-    """Areas of a ``summary`` for a figure: column ``reader`` tells which reader, and to whom it was fitted.
-
-    Of the substitute where it has been run, otherwise of the synthetic pictures.
-    """
-    found = found[found["dataset"] == (SUBSTITUTE if SUBSTITUTE in set(found["dataset"]) else "moving bar")]
-    parts = []
-    for reader in metrics.READERS:
-        for protocol, where in (("held-out", "fitted with the projection"), ("new reader", "fitted to others")):
-            one = found[(found["metric"] == f"AUC ({reader})") & (found["protocol"] == protocol)]
-            parts.append(one.assign(reader=f"{reader} classifier,\n{where}"))
-    return pd.concat(parts, ignore_index=True)
-
-
-def gallery(rows: pd.DataFrame) -> pd.DataFrame:
-    """Stored pictures of the substitute as a grid: subsets across; originals and restored means of each method down."""
-    some = rows[(rows["dataset"] == SUBSTITUTE) & rows["metric"].str.startswith("picture: ")]
-    shown = list(dict.fromkeys(("original", *METHODS, *some["method"])))
-    grid = some[["pixel", "value"]].assign(
-        row=pd.Categorical(some["method"].where(some["protocol"] != "original", "original"), shown),
-        column=pd.Categorical(some["metric"].str.removeprefix("picture: "), [*SUBSETS, "direction"]),
-    )
-    grid = grid.sort_values(["row", "column", "pixel"]).astype({"row": str, "column": str})
-    return grid[["row", "column", "pixel", "value"]].drop_duplicates(["row", "column", "pixel"])
-
-
-def area_table(found: pd.DataFrame) -> pd.DataFrame:
-    """Everything but the pictures: one line a data set, k and method, the metrics across."""
-    wide = found.assign(name=found["metric"] + ", " + found["protocol"])
-    table = wide.pivot(index=["dataset", "k", "method"], columns="name", values="mean")
-    return table[wide["name"].unique()].reset_index()
-
-
-def examples(methods: Mapping[str, BaseEstimator], reach: int, n: int, number: int = 6) -> pd.DataFrame:
-    """Single synthetic pictures of the test part that have the bar: as they are, and restored by each method."""
-    train, test = made(reach, n)
-    moments, X = GroupMoments.from_data(train.X, train.groups), test.X[np.flatnonzero(test.groups == 1)[:number]]
-    fitted = {name: own.fitted(estimator, moments, lambda: train) for name, estimator in methods.items()}
-    images = {"original": X} | {name: one.inverse_transform(one.transform(X)) for name, one in fitted.items()}
-    return pd.DataFrame(
-        [
-            (row, f"picture {i + 1}", pixel, value)
-            for row, block in images.items()
-            for (i, pixel), value in np.ndenumerate(block)
-        ],
-        columns=["row", "column", "pixel", "value"],
-    )

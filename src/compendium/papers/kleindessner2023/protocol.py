@@ -4,14 +4,14 @@ Rows are named as printed. Those that the paper does not have are marked as ours
 and RLACE as they are meant to be used, where the surviving directions are chosen for their variance. The settings of
 the methods, those of the public program, stand in the notebooks.
 
-The judge gives rows ``(protocol, metric, value, reason)``. ``released`` fits and scores every classifier on the same
+Measured are rows ``(protocol, metric, value, reason)``. ``released`` fits and scores every classifier on the same
 test points, as published; ``held-out`` fits it on the training part. ``in sample`` and ``held-out`` gaps are those of
 the training and of the test part.
 """
 
 import time
 import warnings
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 
 import numpy as np
 from scipy import linalg
@@ -59,8 +59,6 @@ CLASSIFIERS: dict[str, Callable] = {
 #: Columns of the published table, and those of them that a classifier decides.
 PREDICTION_METRICS = [f"{metric} ({name})" for name in CLASSIFIERS for metric in ("%Acc", "Delta_DP")]
 METRICS = ["%Var", "MMD^2", *PREDICTION_METRICS]
-#: Bases of one subspace that the MLP is given.
-DRAWS = 20
 
 Row = tuple[str, str, float, str]
 
@@ -92,7 +90,7 @@ def of_points(estimator: BaseEstimator) -> bool:
     return isinstance(estimator, OF_POINTS) or getattr(estimator, "of_rows", False)
 
 
-# -- the judge ---------------------------------------------------------------------------------------------------------
+# -- evaluation --------------------------------------------------------------------------------------------------------
 
 
 def bandwidth(moments: GroupMoments, train: Dataset, k: int) -> float:
@@ -113,30 +111,6 @@ def judge_moments(name: str, fitted: BaseEstimator, train: GroupMoments, test: G
     for metric, gap in (("mean gap", metrics.mean_gap), ("covariance gap", metrics.covariance_gap)):
         yield "in sample", metric, gap(train, V), ""
         yield "held-out", metric, gap(test, V), ""
-
-
-def judge_released(name: str, fitted: BaseEstimator, test: Dataset, bandwidth: float) -> Iterator[Row]:
-    """What the published table needs of the test points."""
-    part = fitted.transform(test.X), test.y, test.groups
-    if name != KERNEL:
-        yield "released", "MMD^2", metrics.mmd2(part[0], test.groups, bandwidth), ""
-    for classifier in CLASSIFIERS:
-        yield from judge_classifier(classifier, part, part, "released")
-
-
-def judge_points(name: str, fitted: BaseEstimator, train: Dataset, test: Dataset, bandwidth: float) -> Iterator[Row]:
-    """What else needs the points: the held-out protocol, and readers that try to tell the group."""
-    inside, outside = parts = [(fitted.transform(part.X), part.y, part.groups) for part in (train, test)]
-    if name != KERNEL:
-        yield "in sample", "MMD^2", metrics.mmd2(inside[0], train.groups, bandwidth), ""
-    # The accuracy of the constant prediction, to recognise a classifier that has learnt nothing.
-    yield "released", "%Majority", 100.0 * max(np.mean(test.y == 1, axis=0), np.mean(test.y != 1, axis=0)), ""
-    for classifier in CLASSIFIERS:
-        yield from judge_classifier(classifier, inside, outside, "held-out")
-    for reader in metrics.READERS:
-        for protocol, part in zip(("in sample", "held-out"), parts, strict=True):
-            area = metrics.group_auc(reader, inside[::2], part[::2])
-            yield protocol, f"AUC of the group ({reader})", area, ""
 
 
 def judge_classifier(classifier: str, fitting: tuple, scoring: tuple, protocol: str) -> Iterator[Row]:
@@ -164,26 +138,6 @@ def downstream(classifier: str, fitting: tuple, scoring: tuple) -> tuple[float, 
         metrics.demographic_parity_difference(prediction, groups),
         metrics.equal_opportunity_difference(y, prediction, groups),
     )
-
-
-def judge_bases(fitted: BaseEstimator, test: Dataset, seed: int) -> Iterator[Row]:
-    """The MLP on the same representation with bases that a solver might as well have returned.
-
-    Columns by increasing eigenvalue, as the authors' program orders them, with random signs; the same signs on every
-    split of a draw, so that each draw gives one column of the table.
-    """
-    T = fitted.transform(test.X)[:, ::-1]
-    for draw in range(DRAWS):
-        signs = np.random.default_rng((seed, draw)).choice([-1.0, 1.0], size=T.shape[1])
-        part = T * signs, test.y, test.groups
-        yield from (row for row in judge_classifier("MLP", part, part, f"signs {draw:02d}") if row[1] in METRICS)
-
-
-def judge_draw(rows: Iterable[Row], draw: int) -> Iterator[Row]:
-    """The columns of the published table among the rows of a method that was fitted again from another seed."""
-    for protocol, metric, value, reason in rows:
-        if protocol == "released" and metric in METRICS:
-            yield f"seed {draw:02d}", metric, value, reason
 
 
 def judge_fit(fitted: BaseEstimator) -> Iterator[Row]:

@@ -8,7 +8,6 @@ from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
-from scipy import stats
 
 from ...records import in_order, spread
 from .protocol import METHODS, METRICS, PREDICTION_METRICS
@@ -64,66 +63,7 @@ def both_protocols(found: pd.DataFrame, kind: str, digits: int) -> pd.DataFrame:
     return wide.reindex(index=some["method"].unique(), columns=some["metric"].unique()).reset_index()
 
 
-#: What a method may promise, and the metric that shows whether it is kept.
-PROMISES = {
-    "equal means": "mean gap",
-    "equal covariances": "covariance gap",
-    "equal distributions": "MMD^2",
-    "no linear classifier": "AUC of the group (linear)",
-    "no kernel classifier": "AUC of the group (kernel)",
-}
-
-
-def intervals(rows: pd.DataFrame) -> pd.DataFrame:
-    """Mean over the splits with a 95 % t-interval for every promise, in sample and held out, by method.
-
-    The splits share people, so the intervals say how much the draw of the split matters; for other people they are
-    somewhat too narrow. The MMD of the test part stands under the published protocol and is renamed here.
-    """
-    some = rows[rows["metric"].isin(PROMISES.values())].replace({"protocol": {"released": "held-out"}})
-    some = some[some["protocol"].isin(["in sample", "held-out"])].dropna(subset=["value"])
-    found = some.groupby(["method", "metric", "protocol"], sort=False)["value"].agg(["mean", "std", "size"])
-    half = stats.t.ppf(0.975, found["size"] - 1) * found["std"] / np.sqrt(found["size"])
-    found = found.assign(low=found["mean"] - half, high=found["mean"] + half).reset_index()
-    return in_order(found, METHODS)
-
-
-#: Means over the ten splits, test part, that Lee et al. (2022) distribute with their code for the same splits: a second
-#: opinion beside the poster, which prints none of them. (method, k, metric) -> COMPAS, German Credit and Adult Income.
-DISTRIBUTED = {
-    ("PCA", 2, "%Var"): (39.28, 11.42, 7.78),
-    ("PCA", 2, "MMD^2"): (0.092, 0.147, 0.349),
-    ("FPCA (0.1, 0.01)", 2, "%Var"): (35.06, 7.43, 4.05),
-    ("FPCA (0.1, 0.01)", 2, "MMD^2"): (0.012, 0.017, 0.016),
-    ("FPCA (0, 0.01)", 10, "%Var"): (87.44, 29.74, 15.52),
-    ("FPCA (0, 0.01)", 10, "MMD^2"): (0.015, 0.020, 0.004),
-    ("MbF-PCA (10^-3)", 2, "%Var"): (33.95, 10.17, 6.03),
-    ("MbF-PCA (10^-3)", 2, "MMD^2"): (0.005, 0.018, 0.005),
-    ("MbF-PCA (10^-3)", 10, "%Var"): (87.75, 34.10, 18.71),
-    ("MbF-PCA (10^-3)", 10, "MMD^2"): (0.013, 0.020, 0.005),
-}
-
-
-def beside_distributed(rows: pd.DataFrame) -> pd.DataFrame:
-    """Ours, mean and standard deviation over the splits, beside every distributed number."""
-    keys = ["dataset", "method", "k", "metric"]
-    found = summary(rows[rows["protocol"] == "released"]).set_index(keys)[["mean", "std"]]
-    distributed = [
-        (dataset, *key, value)
-        for key, values in DISTRIBUTED.items()
-        for dataset, value in zip(("compas", "german", "adult"), values, strict=True)
-    ]
-    return pd.DataFrame(distributed, columns=[*keys, "distributed"]).join(found, on=keys)
-
-
 # -- running times -----------------------------------------------------------------------------------------------------
-
-
-#: Mean seconds that Lee et al. (2022) distribute with their code for the data of the figure, by features.
-DISTRIBUTED_SECONDS = {
-    "FPCA (0, 0.01)": {20: 0.75, 60: 117.6, 100: 1886.0},
-    "MbF-PCA (10^-3)": {20: 2.96, 60: 3.02, 100: 3.95},
-}
 
 
 def curve(rows: pd.DataFrame, training_rows: int = 0) -> pd.DataFrame:
@@ -137,21 +77,10 @@ def curve(rows: pd.DataFrame, training_rows: int = 0) -> pd.DataFrame:
     return spread(rows, ["method", "n", "d"], "median", "smallest", "largest")
 
 
-def ratio_table(found: pd.DataFrame) -> pd.DataFrame:
-    """The median ratios of a :func:`curve`: one row for each size, one column for each method."""
-    names = list(dict.fromkeys(found["method"]))
-    return found.pivot(index=["n", "d"], columns="method", values="median")[names].map("{:.3g}".format).reset_index()
-
-
 def growth(found: pd.DataFrame) -> pd.Series:
     """How fast each ratio of a :func:`curve` grows: the exponent of d, fitted to the medians, by method and n."""
     grouped = found.groupby(["method", "n"], sort=False)
     return pd.Series({key: exponent(part["d"], part["median"]) for key, part in grouped if len(part) > 1})
-
-
-def distributed_growth() -> dict[str, float]:
-    """The same exponent for the times that were distributed, seconds themselves instead of ratios."""
-    return {name: exponent(list(times), list(times.values())) for name, times in DISTRIBUTED_SECONDS.items()}
 
 
 def exponent(sizes: Sequence, times: Sequence) -> float:

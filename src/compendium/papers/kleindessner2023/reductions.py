@@ -10,11 +10,9 @@ import warnings
 import numpy as np
 import pandas as pd
 from sklearn.base import BaseEstimator, clone
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 from sklearn.svm import SVC
 
-from evenspan import metrics
 from evenspan.core.errors import ConfigurationError, SurplusComponentsWarning
 from evenspan.reconstruction import StandardPCA
 from evenspan.representation.fair_kernel_pca import FairKernelPCA
@@ -107,15 +105,6 @@ def bandwidth(train: Dataset) -> float:
     return 1.0 / (train.d * float(train.X.var(axis=None)))
 
 
-def judged(test: Dataset, prediction: np.ndarray) -> dict[str, float]:
-    """Accuracy and both violations on the test part."""
-    return {
-        "accuracy": metrics.accuracy(test.y, prediction),
-        DP: metrics.demographic_parity_difference(prediction, test.groups),
-        EO: metrics.equal_opportunity_difference(test.y, prediction, test.groups),
-    }
-
-
 # -- representations ---------------------------------------------------------------------------------------------------
 
 
@@ -159,22 +148,6 @@ def weighted(E: np.ndarray, weight: float) -> np.ndarray:
     return np.hstack([E[:, :k], weight * E[:, k:]])
 
 
-def predicted(name: str, weight: float, parts: tuple, train: Dataset) -> tuple[np.ndarray, dict[str, float]]:
-    """Predictions on the test part; of a linear classifier also how far the groups' mean training scores are apart.
-
-    ``parts`` are the representations, with both blocks at full weight, of the training and of the test part.
-    """
-    own, new = (weighted(E, weight) for E in parts)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error", ConvergenceWarning)
-        model = classifier_for(name, train).fit(own, train.y)
-    if name == SVM:
-        return model.predict(new), {}
-    scores = model.decision_function(own)
-    means = [scores[train.groups == group].mean(axis=0) for group in np.unique(train.groups)]
-    return model.predict(new), {SCORES: float(np.ptp(means, axis=0) / scores.std(axis=0))}
-
-
 # -- reductions --------------------------------------------------------------------------------------------------------
 
 
@@ -197,7 +170,7 @@ def reduction(goal: str, bound: float, classifier, train: Dataset):
         return ExponentiatedGradient(classifier, constraint).fit(train.X, train.y, sensitive_features=train.groups)
 
 
-# -- what the numbers say: curves, who dominates whom, trends over lambda, times --------------------------------------
+# -- what the numbers say: curves, who dominates whom, trends over lambda, times ---------------------------------------
 
 
 #: What tells one curve from another: a panel is told by the first four.
@@ -282,29 +255,9 @@ def constant(found: pd.DataFrame) -> pd.Series:
     return still.groupby([found[name] for name in CURVE]).transform("all")
 
 
-def left_out(found: pd.DataFrame) -> list[str]:
-    """Words for what is not judged, if there is any."""
-    still = found[constant(found)][["method", "dataset", "classifier"]].drop_duplicates()
-    told = ", ".join(f"{one.method} on {one.dataset}" for one in still.itertuples())
-    return [f"not judged, because the classifier predicts a constant throughout: {told}"] if told else []
-
-
 def time_ratios(rows: pd.DataFrame) -> pd.DataFrame:
     """For each n and method: fitting time over that of the unconstrained classifier, mean and range."""
     some = rows[rows["metric"] == RATIO]
     n = some["protocol"].str.extract(r"(\d+) points")[0].astype(int)
     found = spread(some.assign(n=n).sort_values("n"), ["method", "n"], "mean", "smallest", "largest", number="fits")
     return in_order(found, (*FAIR, REDUCTIONS))
-
-
-def thresholds() -> str:
-    """What is ours in the verdicts on K06, K07 and K15, in words."""
-    return (
-        f"one curve clearly dominates a point of another if it is no worse in accuracy and violation and better in one "
-        f"by more than {rule('K15', 'clearly')}; a curve is not inferior if at most {rule('K15', 'dominated'):.0%} of "
-        f"its points are dominated; a curve rises with lambda if its rank correlation is at least "
-        f"{rule('K06', 'rises')}; a classifier hardly uses the second block if it makes at most "
-        f"{rule('K06', 'hardly used'):.0%} of the score gap that it makes at lambda = 1; efficient means at least "
-        f"{rule('K15', 'times faster'):g} times faster; a mean is smaller if the difference exceeds "
-        f"{rule('K07', 'standard errors'):g} standard errors."
-    )
