@@ -170,7 +170,7 @@ def beside_quoted(results: pd.DataFrame, dataset: str, k: int) -> pd.DataFrame:
     rows = results[(results["dataset"] == NAMES.get(dataset)) & (results["protocol"] == "released")]
     ours = spread(rows.dropna(subset=["value"]), ["method", "metric"], "mean", "std", number="splits")
     table = quoted(dataset, k).merge(ours, how="left")
-    units = table["metric"].map({metric: 10.0**-digits for metric, digits in QUOTED.items()})
+    units = table["metric"].map({metric: 10.0**-digits for metric, digits in QUOTED.items()}).astype(float)
     table = table.assign(digits=((table["mean"] - table["quoted"]) / units).round(6))
     equal = table["digits"].abs() <= MET
     same_variance = table["method"].isin(table.loc[equal & (table["metric"] == "%Var"), "method"])
