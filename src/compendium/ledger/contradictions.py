@@ -37,8 +37,6 @@ from ..claim_rules import (
 )
 from ..papers.kleindessner2023 import claims as adult
 from ..papers.kleindessner2023.readings import summary
-from ..papers.lee2023.claims import EXPERIMENT as LEARNABILITY
-from ..papers.lee2023.readings import special_table
 from ..papers.rathore2025 import protocol as rathore
 from ..papers.rathore2025.claims import Source, implied_totals, ours
 from ..papers.rathore2025.readings import SUMMED, our_times, printed_times
@@ -291,21 +289,6 @@ def adult_numbers() -> Outcome:
     )
 
 
-def order_of_eigenvectors() -> Outcome:
-    """X18: which m eigenvectors the power iteration finds where the two readings differ."""
-    rows = full(LEARNABILITY, protocol="order of eigenvalues")
-    answer = answer_of("L06")
-    sines = special_table(rows, "order of eigenvalues").pivot(index="dataset", columns="metric", values="median")
-    signed, absolute = sines["sine to the largest"], sines["sine to the largest in absolute value"]
-    apart = (signed - absolute).abs() > 0.5
-    closer = int((absolute[apart] < signed[apart]).sum())
-    outcome = SECOND if apart.any() and closer == apart.sum() else PART if closer else FIRST
-    return outcome, (
-        f"{answer.numbers} The readings differ in {apart.sum()} of {len(sines)} cases; in {closer} of these the "
-        "iteration ends at the eigenvalues that are largest in absolute value."
-    )
-
-
 def slips() -> Outcome:
     """X23: of the slips one can be computed; the others name places that do not exist or exist twice."""
     d, k = 5, 2
@@ -434,7 +417,6 @@ CHECKS: Mapping[str, Check] = {
     "X15": adult_numbers,
     "X16": ByClaim("L02"),
     "X17": ByClaim("L04", holds=BOTH, in_part=UNDECIDED, not_so=UNDECIDED, also=_NOTATION),
-    "X18": order_of_eigenvectors,
     # The sentences describe the table without the faces: there both hold.
     "X19": ByClaim("V18", "V20", side="printed", in_part=BOTH),
     "X20": ByClaim("V21", side="printed"),

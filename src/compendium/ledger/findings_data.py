@@ -6,12 +6,9 @@ from matplotlib import pyplot as plt
 from matplotlib.figure import Figure
 
 from evenspan.displays.style import COLOURS, INK
-from evenspan.metrics import covariance_gap, retained_variance
 from evenspan.reconstruction.min_max import solve_min_max
-from evenspan.representation import NullItOutPCA
 
 from ..claim_rules import rule
-from ..data import split_moments
 from ..papers.kleindessner2023 import synthetic
 from ..papers.rathore2025 import protocol as rathore
 from ..papers.rathore2025 import readings
@@ -263,28 +260,6 @@ def noise_of_means() -> Evidence:
         ),
         table=fresh.loc[["PCA", "Fair PCA"], ["points", "draws", "%Var", "mean gap"]].round(4).reset_index(),
         caption="Two groups with equal means and covariances, k = 2 of 3, judged on fresh samples, full run",
-    )
-
-
-def fewer_directions() -> Evidence:
-    """Gap of the projected covariances with the same number of directions, eigenvectors and balanced ones."""
-    rows = []
-    for dataset, k, m in (("adult", 10, 2), ("adult", 10, 5), ("german", 10, 5), ("german", 10, 10), ("compas", 2, 2)):
-        moments, line = split_moments(dataset, 0, "train"), [dataset, k, m]
-        for removal in ("eigenvectors", "balance"):
-            V = NullItOutPCA(k, m, removal=removal).fit_moments(moments).components_.T
-            line += [covariance_gap(moments, V), 100 * retained_variance(moments, V)]
-        rows.append(line)
-    columns = ["data", "k", "m", "gap, eigenvectors", "% variance", "gap, balanced", "% variance, balanced"]
-    found = pd.DataFrame(rows, columns=columns)
-    smaller = found["gap, balanced"] < found["gap, eigenvectors"]
-    return Evidence(
-        supported=smaller.mean() > rule("fewer-directions", "share of the settings"),
-        sentence=(
-            f"With the same m, balanced directions leave the smaller gap in {smaller.sum()} of {len(found)} settings."
-        ),
-        table=found.round(2),
-        caption="Largest difference between the projected covariances of the groups, training part of the first split",
     )
 
 

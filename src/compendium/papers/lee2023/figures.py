@@ -1,17 +1,17 @@
 """Figures of the experiments on fair streaming PCA, of tables that ``readings`` and the other modules make."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from itertools import product
 
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
-from matplotlib.ticker import LogLocator, MaxNLocator, NullFormatter, PercentFormatter
+from matplotlib.ticker import LogLocator, NullFormatter
 
 from evenspan.displays import method_looks
-from evenspan.displays.style import COLOURS, COLUMN, INK, MARKERS, SOURCES, looks
+from evenspan.displays.style import COLOURS, COLUMN, INK, MARKERS
 
-from ...figures import entry, explained, grid, panels, readable, words
+from ...figures import entry, explained, grid, panels, words
 
 #: Below this a value is rounding noise, or has no logarithm because it is not above zero.
 TINY = 1e-8

@@ -25,7 +25,7 @@ from evenspan.core.errors import DataError, FetchError, SurplusComponentsWarning
 from evenspan.core.linalg import complement, symmetrise
 from evenspan.core.moments import GroupMoments
 from evenspan.reconstruction import StandardPCA
-from evenspan.representation import FairPCA, NullItOutPCA
+from evenspan.representation import NullItOutPCA
 from evenspan.representation.null_it_out import constrained_components, contrasts, gap_eigenspace, group_gap
 
 from ... import paths

@@ -175,5 +175,5 @@ def beside_quoted(results: pd.DataFrame, dataset: str, k: int) -> pd.DataFrame:
     equal = table["digits"].abs() <= MET
     same_variance = table["method"].isin(table.loc[equal & (table["metric"] == "%Var"), "method"])
     odd = (table["metric"] == "MMD^2") & same_variance & (table["quoted"] > 1.5 * table["mean"] + 0.0005)
-    remarks = [table["mean"].isna(), odd], ["ours has no answer to judge", "larger by half or more at an equal variance"]
-    return table.assign(equal=equal, remark=np.select(*remarks, ""))
+    remarks = ["ours has no answer to judge", "larger by half or more at an equal variance"]
+    return table.assign(equal=equal, remark=np.select([table["mean"].isna(), odd], remarks, ""))
