@@ -39,12 +39,12 @@ MAIN = "gap-controlled"
 def equivalent_programs() -> Answer:
     """L01: the constrained maximiser against maximisers of the projected objective, by the rank of the latter."""
     rounding, same = rule("L01", "rounding"), rule("L01", "same subspace")
-    rows = full(SEARCHES, "method", protocol="L01", method=["rank of k", "smaller rank"])
-    wide = rows.pivot(index=["method", "split"], columns="metric", values="value")
-    known, smaller = wide.loc["rank of k"], wide.loc["smaller rank"]
+    wide = full(SEARCHES, protocol="L01").pivot(index=["method", "split"], columns="metric", values="value")
+    of_rank_k = wide.index.get_level_values("method") == "rank of k"
+    known, smaller = wide[of_rank_k], wide[~of_rank_k]
     angle, value = known["angle of the maximisers"].max(), known["difference of the values"].max()
     agree = angle <= same < known["angle, control"].min() and value <= rounding
-    rivals = smaller["|U'V| of the rival"][smaller["value lost by the rival"] <= rounding]
+    rivals = wide["|U'V| of the rival"][wide["value lost by the rival"] <= rounding]
     numbers = {
         "tables with rank k": len(known),
         "largest angle of the maximisers": angle,
