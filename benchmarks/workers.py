@@ -28,8 +28,6 @@ def main() -> None:
     print(f"{'time of one worker / time of two':<40}{'median':>8}{'min':>8}{'max':>8}")
     for row in found.itertuples():
         print(f"{row.method:<40}{row.median:>8.2f}{row.smallest:>8.2f}{row.largest:>8.2f}")
-    answer, told = scale.two_workers(rows)
-    print(f"\nat least {scale.WANTED:g} times as fast: {answer} ({told})")
 
 
 if __name__ == "__main__":

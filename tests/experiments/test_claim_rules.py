@@ -19,8 +19,6 @@ PLAIN = {0, 1, -1, 2}
 #: What is compared in the functions that answer, and decides no claim, by module.
 SETTINGS = {
     "ledger.findings_programs": {10},  # components of the table that is read
-    # what we asked of two workers, and over how many rounds; no claim rests on it
-    "lee2023.scale": {"WANTED", 3},
     "vu2022.theorems": {3, "FLOOR"},  # every third problem is of another kind; a gap that no search can tell from none
     # of the published program, told beside the answer; the probability that the theorem itself is stated with
     "zhou2024.theorems": {"PUBLISHED_ROUNDS", "DELTA"},

@@ -58,7 +58,7 @@ def test_the_block_that_is_timed_is_a_block(phase):
     np.testing.assert_allclose(scale.products(X, W), X.T @ X @ W)
 
 
-@pytest.mark.parametrize(("power", "verdict"), [(1.0, "agree with 1"), (0.6, "lie below 1"), (2.0, "lie above 1")])
+@pytest.mark.parametrize(("power", "verdict"), [(1.0, "agrees"), (0.6, "below"), (2.0, "above")])
 def test_exponents_are_those_of_the_rows_and_can_disagree_with_one(power, verdict):
     rows = made(power)
     (line,) = scale.exponents(rows).to_dict("records")
@@ -66,38 +66,22 @@ def test_exponents_are_those_of_the_rows_and_can_disagree_with_one(power, verdic
     assert line["bare products"] == pytest.approx(1.0)
     assert line["block, low"] < power < line["block, high"]
     assert (line["from"], line["to"]) == (10, 40)
-    told = scale.proportional(rows)
-    assert f"{verdict}: d in phase 1 (gap) ({line['block']:.2f})" in told
-    assert told.count("none") == 2
+    assert line["block against 1"] == verdict
     (line,) = scale.exponents(made(power, (1.0,))).to_dict("records")
     assert math.isnan(line["block, low"]), "one repetition has no interval"
 
 
-FAST, SLOW = [1.2, 1.8, 1.9], [1.9, 1.4, 1.3]
-
-
-@pytest.mark.parametrize(
-    ("ratios", "answer"),
-    [
-        (dict.fromkeys(scale.BOTH, FAST), "holds"),
-        ({scale.MOMENTS: FAST, scale.PHASES[0]: SLOW}, "holds in part"),
-        (dict.fromkeys(scale.BOTH, SLOW), "does not hold"),
-        (dict.fromkeys(scale.BOTH, FAST[1:]), "not judged"),
-    ],
-)
-def test_the_median_over_three_rounds_decides_about_two_workers(ratios, answer):
-    rows = [(method, split, value) for method, values in ratios.items() for split, value in enumerate(values)]
-    rows = pd.DataFrame(rows, columns=["method", "split", "value"]).assign(metric="speed-up", protocol="workers")
-    found, told = scale.two_workers(rows.assign(n=6_400_000, d=200, chunks=128))
-    assert found == answer
-    assert "10.2 GB" in told
+def test_speedups_are_medians_over_the_rounds():
+    rows = pd.DataFrame({"method": scale.MOMENTS, "split": [0, 1, 2], "value": [1.2, 1.8, 1.9], "metric": "speed-up"})
+    (line,) = scale.speedups(rows.assign(protocol="workers", n=6_400_000, d=200, chunks=128)).to_dict("records")
+    assert (line["median"], line["smallest"], line["rounds"], line["gigabytes"]) == (1.8, 1.2, 3, pytest.approx(10.24))
 
 
 # -- messages ----------------------------------------------------------------------------------------------------------
 
 
 def test_edges_are_those_of_a_tree_in_which_eight_meet():
-    assert [scale.edges(chunks) for chunks in (1, 2, 8, 9, 64, 65)] == [0, 2, 8, 8 + 1 + 2, 72, 64 + 1 + 8 + 1 + 2]
+    assert [scale.edges(chunks, 8) for chunks in (1, 2, 8, 9, 64, 65)] == [0, 1, 7, 8, 63, 64]
     assert [scale.edges(64, workers) for workers in (1, 2, 1000)] == [0, 36, 63]
     assert scale.modelled_bytes(64, 1, 5.0, 100.0) == 5.0
     assert scale.modelled_bytes(64, 4, 5.0, 100.0) == 300.0 + 54 * 5.0 + 5.0
@@ -106,7 +90,6 @@ def test_edges_are_those_of_a_tree_in_which_eight_meet():
 def test_workers_send_what_the_model_says(clustered):
     table = scale.message_table(clustered)
     assert len(table) == 2 * 2 * 3
-    assert (table["bytes sent by workers"] <= 1.01 * table["bound"]).all()
     # Which worker has which total is the scheduler's choice, so that single runs are beside the model now and then.
     assert 0.4 <= table["measured / model"].median() <= 1.6
     # A worker counts the numbers that it sends; the model has the heads of the messages, too, some hundred bytes.
@@ -114,23 +97,6 @@ def test_workers_send_what_the_model_says(clustered):
     numbers = alone["bytes of a sum"] / alone["sum / formula"]
     np.testing.assert_allclose(alone["bytes sent by workers"], numbers, rtol=0.02)
     assert table["sum / formula"].between(1.0, 1.4).all()
-    assert "none lie(s) above the bound" in scale.within_model(clustered)
     # The rows of a chunk would be more than all that travels: none of them did.
     blocks = table[table["method"] != scale.MOMENTS]
     assert (blocks["bytes sent by workers"] < 8.0 * 64 * 50 * blocks["d"]).all()
-    # counts above the bound are told
-    values = {"bytes sent by workers": 1e6, "bytes of a sum": 1e3, "bytes of the operand": 0.0}
-    key = {"method": scale.MOMENTS, "k": 10, "protocol": "messages", "n": 3200, "d": 50, "m": 10}
-    assert "of 1 counts 1 lie(s) above" in scale.within_model(pd.DataFrame(tidy(values, **key, workers=2, chunks=64)))
-
-
-def test_more_workers_leave_less_of_the_time_for_work():
-    shares = scale.extrapolated().set_index(["workers", "link", "n"])["share of work"]
-    at_100 = shares[100]
-    assert (shares[1] == 1.0).all()
-    assert (at_100 < 1.0).all()
-    assert at_100["10 Gbit/s"][162_770] > at_100["1 Gbit/s"][162_770]
-    assert at_100["1 Gbit/s"][10_000_000] > at_100["1 Gbit/s"][162_770]
-    for link, bandwidth in scale.BANDWIDTHS.items():
-        half = scale._travel(100) * 4.0 / bandwidth * scale.RATE * 100 / 4.0  # work and travel take as long
-        assert f"{half:,.0f} rows at {link}" in scale.half_told()

@@ -1,9 +1,11 @@
 """The answers to L01, L02 and to L03 with equal means, and that each search can come out the other way."""
 
 import numpy as np
+import pandas as pd
 import pytest
 
-from compendium.papers.lee2023 import theorems
+from compendium import records
+from compendium.papers.lee2023 import claims
 from evenspan.core.linalg import complement
 from evenspan.representation import NullItOutPCA
 
@@ -17,55 +19,84 @@ class Smallest(NullItOutPCA):
         return self
 
 
+class Unconstrained(NullItOutPCA):
+    """A wrong solver: plain PCA."""
+
+    def fit_moments(self, moments):
+        super().fit_moments(moments)
+        self.components_ = np.linalg.eigh(moments.scatter)[1][:, : -self.n_components - 1 : -1].T
+        return self
+
+
 def within_the_feasible(vectors, carries, U, k):
     """A rival that keeps the constraint."""
     return np.linalg.qr(np.hstack([vectors[:, carries], complement(np.hstack([vectors[:, carries], U]))])[:, :k])[0]
 
 
-def feasible(d):
-    """The k and m for which the removed directions leave k."""
-    return [(k, m) for k in range(1, d) for m in range(1, d) if k + m + 1 <= d]
+@pytest.fixture(scope="module")
+def notebook(cells_of):
+    """Names of the notebook with few problems."""
+    return cells_of("lee2023-theorems", tables_tried=10, features="3, 4", runs=2)
 
 
-right = theorems.projected_covariance
+@pytest.fixture
+def searched(notebook, monkeypatch):
+    """A function that searches for counter-examples to a claim again, with some names of the notebook changed."""
+
+    def searched(claim, **changed):
+        for name, value in changed.items():
+            monkeypatch.setitem(notebook["searched"].__globals__, name, value)
+        return records.checked(records.whole(notebook["searched"](claim)), claim)
+
+    return searched
 
 
 @pytest.mark.parametrize(
-    ("search", "changed", "answer"),
+    ("claim", "answers", "changed", "answer"),
     [
-        ("equivalent_programs", {}, "holds in part"),
-        ("defined_everywhere", {}, "does not hold"),
-        ("learns_equal_means", {}, "does not hold"),
-        # nothing contradicts the equivalence where rows abound; one row decides: with k + m + 2 rows the projected
-        # covariance has rank k (n - 1 less m + 1), with one row less it has k - 1
-        ("equivalent_programs", {"SPARE_ROWS": (1, 2, 40)}, "holds"),
-        ("equivalent_programs", {"SPARE_ROWS": (0, 40)}, "holds"),
-        ("equivalent_programs", {"SPARE_ROWS": (-1, 40)}, "holds in part"),
-        ("equivalent_programs", {"NullItOutPCA": Smallest}, "does not hold"),
-        # a projector that does not project
-        ("equivalent_programs", {"projected_covariance": lambda Sigma, U: right(Sigma, U[:, 1:])}, "does not hold"),
-        ("equivalent_programs", {"rival_maximiser": within_the_feasible}, "holds"),
-        ("defined_everywhere", {"admitted": feasible}, "holds"),
-        # a solver that refuses
-        ("defined_everywhere", {"admitted": feasible, "solvable": lambda moments, k, m: False}, "does not hold"),
-        # without the printed column for equal means the loss falls
-        ("learns_equal_means", {"AS_PRINTED": "covariance"}, "holds"),
+        ("L01", claims.equivalent_programs, {}, "holds in part"),
+        ("L01", claims.equivalent_programs, {"NullItOutPCA": Smallest}, "does not hold"),
+        ("L01", claims.equivalent_programs, {"rival_maximiser": within_the_feasible}, "holds"),
+        ("L02", claims.defined_everywhere, {}, "does not hold"),
+        ("L03", claims.equal_means, {}, "does not hold"),
     ],
 )
-def test_every_search_has_its_answer_and_can_come_out_the_other_way(monkeypatch, search, changed, answer):
-    for name, value in changed.items():
-        monkeypatch.setattr(theorems, name, value)
-    found, evidence, _ = getattr(theorems, search)()
-    assert found == answer, evidence
-    assert evidence.endswith(".")
-    assert len(evidence) < 600
+def test_every_search_has_its_answer_and_can_come_out_the_other_way(claim, answers, changed, answer, searched, reads):
+    reads(claims, searched(claim, **changed))
+    assert answers().here == answer
 
 
-def test_mean_gap_inside_the_gap_directions_leaves_one_more():
+def test_without_a_control_that_fails_there_is_no_equivalence(searched, reads):
+    rows = searched("L01")
+    reads(claims, rows.assign(value=rows["value"].where(rows["metric"] != "angle, control", 0.0)))
+    assert claims.equivalent_programs().here == "does not hold"
+
+
+def test_one_row_decides_whether_the_maximisers_agree(searched):
+    """With k + m + 2 rows the projected covariance has rank k (n - 1 less m + 1), with one row less it has k - 1."""
+    for spare, method in ((0, "rank of k"), (-1, "smaller rank")):
+        assert set(searched("L01", SPARE_ROWS=(spare,))["method"]) == {method}
+
+
+def test_where_there_is_room_the_problem_is_defined_and_a_wrong_solver_is_noticed(searched, reads):
+    for changed, answer in (({}, "holds"), ({"NullItOutPCA": Unconstrained}, "does not hold")):
+        rows = searched("L02", **changed)
+        reads(claims, rows[rows["method"] == "room for k"])
+        assert claims.defined_everywhere().here == answer
+
+
+def test_learning_is_judged_by_the_loss_and_by_the_control(reads):
+    for printed, control, answer in ((0.1, 0.1, "holds"), (0.9, 0.1, "does not hold"), (0.1, 0.9, "does not hold")):
+        values = {"method": ["as printed"] * 2 + ["without"] * 2, "block": [1000, 16_000] * 2}
+        rows = pd.DataFrame(values | {"value": [1.0, printed, 1.0, control]})
+        reads(claims, rows.assign(protocol="L03"))
+        assert claims.equal_means().here == answer
+
+
+def test_mean_gap_inside_the_gap_directions_leaves_one_more(notebook):
     """With f in the span of P_m only m directions are removed, and k = d - m is feasible."""
-    moments = theorems.few_rows(5, 40, np.random.default_rng(3))
-    P = theorems.removed(moments, 2)[:, :2]
-    assert not theorems.solvable(moments, 3, 2)
+    moments = notebook["few_rows"](5, 40, np.random.default_rng(3))
+    P = notebook["removed"](moments, 2)[:, :2]
     inside = type(moments)(moments.labels, moments.counts, np.array([0 * P[:, 0], P @ [1.0, 2.0]]), moments.scatters)
     fitted = NullItOutPCA(3, 2).fit_moments(inside)
     assert len(fitted.nullified_) == 2

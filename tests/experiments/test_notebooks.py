@@ -40,6 +40,7 @@ SETTINGS = {
         **{"sizes": "32, 100", "runs": 2, "factors": "m", "factor_sizes": "32, 100", "factor_runs": 1},
         "special_runs": 1,
     },
+    "lee2023-theorems": {"tables_tried": 5, "features": "4", "runs": 1},
     "lee2023-comparison": {"directions": "2", "size": 500, "blocks": 4, "streams": 2},
     "lee2023-scale": {
         **{"n": "64, 128", "d": "16, 32", "k": "2, 4", "m": "2, 4", "repetitions": 1, "rows": 400, "chunks": 4},

@@ -26,53 +26,30 @@ SLOPES = made("generator, experiment, metric, sizes, slope, low, high", ("A", "b
 NEEDS = crossed(
     "factor, metric, against, rows", "dmpkg", ("eps_f", "eps_o"), (1.0, 2.0), (100.0,), low=90.0, high=500.0
 )
-SHIFTS = crossed("method, metric, parameter", ("about zero", "about the group means"), "ab", (0.0, 1.0), median=0.5)
-BLOCKS = SHIFTS.rename(columns={"parameter": "block"}).assign(smallest=0.4, largest=0.6)
 AREA = "AUC of the group (kernel)"
 PRICE = crossed("family, m, metric, protocol", ("offline", "FNPM"), (0, 50), ("%Var", AREA), ("in sample", "held-out"))
 PRICE = PRICE.assign(mean=10.0 + PRICE["m"], std=0.5)
 RATES = made("what, m, rate, sine", ("W", 2, 1e-3, 2e-3), ("W", 5, 0.5, 0.4), ("V", 0, 0.0, 1e-20))
-QUOTED = made(
-    "method, metric, quoted, mean, std", ("PCA", "MMD^2", 0.2, 0.3, 0.1), ("FNPM", "MMD^2", 8.0, np.nan, np.nan)
-)
 GROWN = crossed("axis, phase, what, size", "nk", ("phase 1", "phase 2"), ("block", "bare products"), (1000, 4000))
 GROWN = GROWN.assign(growth=GROWN["size"] / 1000, median=1.0 + GROWN["size"] / 4000, smallest=1.0, largest=2.5)
-ROUNDS = made("method, value", ("moments", 1.7), ("moments", 1.9), ("moments", 1.8), ("phase 1", 0.7))
-BYTES = made("method, workers, model, bytes sent by workers", ("moments", 1, 10.0, 10.0), ("moments", 2, 300.0, 150.0))
-WORK = crossed("link, n, workers", ("1 Gbit/s", "10 Gbit/s"), (100, 2000), (1, 10))
-WORK["share of work"] = 1 / WORK["workers"]
 SETTINGS = pd.DataFrame({"dataset": "small", "blocks": [50, 5, 20]} | {m: [0.3, 0.1, 0.2] for m in figures.PANELS})
 NAMED = SETTINGS.assign(method=["PCA", "mean", "m = 1"])
-TERMS = pd.DataFrame(np.eye(5), columns=["d^2", "n d", "n^2", "d", "n"])
-TERMS["method"] = ["FNPM, m = 5", "LEACE", "PCA", "Fair PCA", "mean constraint, streamed"]
-D = np.geomspace(1000, 10**6, 21)
 CASES = [
     (figures.errors, (CURVES, SLOPES, 0.1),
      [r"$\varepsilon_f$, A", r"$\varepsilon_o$, B", "slope -1.00 [-1.10, -0.90]", "both", "given"],
      [[10, 0.5], [100, 0.05], [1000, 0.005]]),
     (figures.rows_needed, (NEEDS, {"eps_f": 0.2, "eps_o": 0.1}), [*"dmpkg", r"until $\varepsilon_f$ is 0.2", "2"],
      [[1.0, 100.0], [2.0, 100.0]]),
-    (figures.strips, (ROUNDS.replace({"moments": "carry", "phase 1": "skip"}), "sine"), ["carry", "skip", "sine"],
-     [[1.7, -0.25], [1.8, 0.0], [1.9, 0.25]]),
-    (figures.by_shift, (SHIFTS, {"a": "left", "b": "gap left"}), ["left", "gap left", "about zero"],
-     [[0.0, 0.5], [1.0, 0.5]]),
-    (figures.over_blocks, (BLOCKS, ("b", "a")), ["b", "a", "block of the second phase"], [[0.0, 0.5], [1.0, 0.5]]),
     (figures.price_of_directions, (PRICE, made("method, metric, mean", ("PCA", "%Var", 42.0))),
      ["%Var", "AUC (kernel)", "mean", "50", "training part", "PCA, test part"], [[-0.04, 10.0], [0.96, 60.0]]),
     (figures.price_of_directions, (PRICE, made("method, metric, mean")), ["test part"], [[0, 0.5], [1, 0.5]]),  # chance
     (figures.convergence, (RATES,), ["W", "V", "m = 2", "mean"], [[1e-3, 2e-3]]),
     (figures.convergence, (RATES[2:],), ["V", "one of the two below 1e-08"], [[1e-8, 1e-8]]),
     (figures.convergence, (RATES[:0],), ["No ratio is determined here: too few eigenvalues are above rounding."], None),
-    (figures.beside_quoted, (QUOTED,), ["MMD²", "PCA", "FNPM", "in the authors' file"], [[0.2, 0.0], [8.0, 1.0]]),
     (figures.growth, (GROWN,), ["n, from 1,000", "k, from 1,000", "phase 2, bare products", "slope 1"],
      [[1.0, 1.25], [4.0, 2.0]]),
-    (figures.two_workers, (ROUNDS, 1.5), ["moments", "phase 1"], [[1.8, -0.28], [1.8, 0.28]]),
-    (figures.messages, (BYTES,), ["moments, 1 worker", "moments, 2 workers"], [[300.0, 150.0]]),
-    (figures.work_share, (WORK,), ["1 Gbit/s", "10 Gbit/s", "2,000 rows in a block"], [[1.0, 1.0], [10.0, 0.1]]),
     (figures.by_setting, (NAMED, "method"), [*figures.PANELS.values(), "PCA", "small"], [[0, 0.3], [1, 0.1], [2, 0.2]]),
     (figures.by_setting, (SETTINGS, "blocks"), ["5", "20", "50"], [[0, 0.1], [1, 0.2], [2, 0.3]]),  # in order
-    (figures.memory, (TERMS, 1000, 16e9, 116_412), ["16 GB", "116,412 features", "LEACE"],
-     np.column_stack([D, 1000 * D])),
 ]  # fmt: skip
 
 
@@ -96,13 +73,4 @@ def test_what_is_rounding_noise_or_not_above_zero_is_hollow_and_lies_below_all_o
     hollow = [line for panel in fig.axes for line in panel.lines if line.get_markerfacecolor() == "white"]
     assert [len(line.get_xdata()) for line in hollow] == [0, 3, 0, 0, 0, 3, 1, 1]
     assert max(hollow[1].get_ydata()) < 0.005
-    plt.close(fig)
-
-
-def test_pictures_keep_their_colours_and_their_rows():
-    shown = {name: np.random.default_rng(0).random((3, 5, 4, 3)) for name in ("as they are", "restored, PCA")}
-    fig = figures.pictures(shown)
-    for panel, image in zip(fig.axes, np.concatenate(list(shown.values())), strict=True):
-        np.testing.assert_allclose(panel.images[0].get_array(), image)
-    assert [fig.axes[i].get_ylabel() for i in (0, 3)] == ["as they are", "restored,\nPCA"]
     plt.close(fig)

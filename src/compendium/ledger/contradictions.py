@@ -36,8 +36,6 @@ from ..claim_rules import (
     Outcome,
 )
 from ..papers.kleindessner2023.readings import summary
-from ..papers.lee2023.claims import EXPERIMENT as LEARNABILITY
-from ..papers.lee2023.readings import special_table
 from ..papers.rathore2025 import protocol as rathore
 from ..papers.vu2022.readings import agreement
 from ..papers.zhou2024 import arithmetic
@@ -185,21 +183,6 @@ class ByClaim:
         return self.of(answers), " ".join([*words, self.also]).rstrip()
 
 
-def order_of_eigenvectors() -> Outcome:
-    """X18: which m eigenvectors the power iteration finds where the two readings differ."""
-    rows = full(LEARNABILITY, protocol="order of eigenvalues")
-    answer = answer_of("L06")
-    sines = special_table(rows, "order of eigenvalues").pivot(index="dataset", columns="metric", values="median")
-    signed, absolute = sines["sine to the largest"], sines["sine to the largest in absolute value"]
-    apart = (signed - absolute).abs() > 0.5
-    closer = int((absolute[apart] < signed[apart]).sum())
-    outcome = SECOND if apart.any() and closer == apart.sum() else PART if closer else FIRST
-    return outcome, (
-        f"{answer.numbers} The readings differ in {apart.sum()} of {len(sines)} cases; in {closer} of these the "
-        "iteration ends at the eigenvalues that are largest in absolute value."
-    )
-
-
 def slips() -> Outcome:
     """X23: of the slips one can be computed; the others name places that do not exist or exist twice."""
     d, k = 5, 2
@@ -323,7 +306,6 @@ CHECKS: Mapping[str, Check] = {
     "X14": ByClaim("R24", also=_REFERENCES),
     "X16": ByClaim("L02"),
     "X17": ByClaim("L04", holds=BOTH, in_part=UNDECIDED, not_so=UNDECIDED, also=_NOTATION),
-    "X18": order_of_eigenvectors,
     # The sentences describe the table without the faces: there both hold.
     "X19": ByClaim("V18", "V20", side="printed", in_part=BOTH),
     "X20": ByClaim("V21", side="printed"),

@@ -2,11 +2,7 @@
 
 import pandas as pd
 
-from evenspan.metrics import covariance_gap, retained_variance
-from evenspan.representation import NullItOutPCA
-
 from ..claim_rules import rule
-from ..data import split_moments
 from ..papers.vu2022.readings import PUBLISHED
 from ..papers.zhou2024 import arithmetic, tradeoff
 from ..papers.zhou2024.protocol import NAMES
@@ -107,26 +103,4 @@ def swaps() -> Evidence:
         ),
         table=in_text(found, "objective gained a person", "{:.4f}").round(3),
         caption="Fair kernel k-means before and after swaps, medians over the seeds, full run",
-    )
-
-
-def fewer_directions() -> Evidence:
-    """Gap of the projected covariances with the same number of directions, eigenvectors and balanced ones."""
-    rows = []
-    for dataset, k, m in (("adult", 10, 2), ("adult", 10, 5), ("german", 10, 5), ("german", 10, 10), ("compas", 2, 2)):
-        moments, line = split_moments(dataset, 0, "train"), [dataset, k, m]
-        for removal in ("eigenvectors", "balance"):
-            V = NullItOutPCA(k, m, removal=removal).fit_moments(moments).components_.T
-            line += [covariance_gap(moments, V), 100 * retained_variance(moments, V)]
-        rows.append(line)
-    columns = ["data", "k", "m", "gap, eigenvectors", "% variance", "gap, balanced", "% variance, balanced"]
-    found = pd.DataFrame(rows, columns=columns)
-    smaller = found["gap, balanced"] < found["gap, eigenvectors"]
-    return Evidence(
-        supported=smaller.mean() > rule("fewer-directions", "share of the settings"),
-        sentence=(
-            f"With the same m, balanced directions leave the smaller gap in {smaller.sum()} of {len(found)} settings."
-        ),
-        table=found.round(2),
-        caption="Largest difference between the projected covariances of the groups, training part of the first split",
     )

@@ -8,8 +8,6 @@ from evenspan.reconstruction.group_errors import errors
 from evenspan.reconstruction.min_max import solve_min_max
 
 from ..claim_rules import rule
-from ..papers.lee2023.protocol import RARE
-from ..papers.lee2023.readings import special_table
 from ..papers.vu2022.protocol import DATASETS, DELTAS
 from ..papers.vu2022.readings import excess
 from ..store import full
@@ -144,45 +142,6 @@ def separation_in_sample() -> Evidence:
         ),
         table=table,
         caption="Linear separation of the groups on the test parts, means over the splits, full run",
-    )
-
-
-def wiped_blocks() -> Evidence:
-    """The estimated gap directions when a block may lack a group: as released, skipped, carried on."""
-    rows = full("lee2023-learnability")
-    rare = special_table(rows, "rare group")
-    wide = rare.pivot(index="method", columns="metric", values="median")
-    sine = wide["sine of W"]
-    best = sine.idxmin()
-    return Evidence(
-        supported=sine["released"] > sine["skip"] > sine[best] + rule("wiped-blocks", "larger by")
-        and best.startswith("carry to"),
-        sentence=(
-            f"After {RARE['blocks']} blocks of {RARE['size']} rows with {RARE['p']:.0%} of one group the median sine "
-            f"of the largest angle to the true directions is {sine['released']:.2f} as released, {sine['skip']:.2f} "
-            f"if such blocks are skipped and {sine[best]:.2f} with '{best}'."
-        ),
-        table=wide[["sine of W", "blocks without a step"]].round(2).reset_index(),
-        caption="A rare group in a stream of short blocks, medians over the runs",
-    )
-
-
-def uncentred_stream() -> Evidence:
-    """Second moments about zero: how much of the mean is among the removed directions."""
-    rows = full("lee2023-learnability")
-    found = special_table(rows, "shifted mean")
-    wide = found.pivot(index=["parameter", "method"], columns="metric", values="median")
-    longest = wide.loc[wide.index.get_level_values("parameter").max()]["sine of W"]
-    zero, running = longest["about zero"], longest["about the running mean"]
-    chosen = [name for name in ("sine of W", "share of the mean in W", "covariance gap") if name in wide]
-    return Evidence(
-        supported=zero > running + rule("uncentred-stream", "larger by"),
-        sentence=(
-            "With the largest of the means that were tried, the sine of the largest angle to the true gap directions "
-            f"is {zero:.2f} for moments about zero and {running:.2f} about the running mean."
-        ),
-        table=wide[chosen].round(3).reset_index(names=["length of the mean", "centring"]),
-        caption="Streams with a shifted mean, medians over the runs",
     )
 
 

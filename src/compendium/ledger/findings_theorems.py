@@ -12,8 +12,7 @@ from evenspan.reconstruction.joint_range import JointRange
 from evenspan.reconstruction.min_max import solve_min_max
 from evenspan.reconstruction.robust_exact import solve_exact
 
-from ..claim_rules import NOT_SO, rule
-from ..papers.lee2023 import theorems as lee2023_theorems
+from ..claim_rules import rule
 from ..papers.vu2022.methods import printed_objective
 from ..papers.vu2022.theorems import COVARIANCES
 from ..papers.zhou2024.protocol import NAMES
@@ -211,22 +210,6 @@ def flattened_weights() -> Evidence:
         ),
         table=pd.DataFrame(lines, columns=["data", "method", "smallest weight, off uniform", "largest, off uniform"]),
         caption="Weights of twelve kernels over all seeds, full run",
-    )
-
-
-def too_many_removed() -> Evidence:
-    """Lee et al.: pairs (k, m) that the definition admits and that leave no room."""
-    rows = []
-    for d in lee2023_theorems.FEATURES:
-        pairs = lee2023_theorems.admitted(d)
-        rows.append((d, len(pairs), sum(k > d - m - 1 for k, m in pairs)))
-    answer = lee2023_theorems.defined_everywhere()
-    found = pd.DataFrame(rows, columns=["d", "pairs (k, m) admitted", "without a feasible projection"])
-    return Evidence(
-        supported=answer.here == NOT_SO and bool((found.iloc[:, 2] > 0).all()),
-        sentence=answer.numbers,
-        table=found,
-        caption="Pairs that the definition admits, and those with k > d - m - 1",
     )
 
 

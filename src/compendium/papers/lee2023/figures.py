@@ -1,17 +1,17 @@
 """Figures of the experiments on fair streaming PCA, of tables that ``readings`` and the other modules make."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from itertools import product
 
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
-from matplotlib.ticker import LogLocator, MaxNLocator, NullFormatter, PercentFormatter
+from matplotlib.ticker import LogLocator, NullFormatter
 
 from evenspan.displays import method_looks
-from evenspan.displays.style import COLOURS, COLUMN, INK, MARKERS, SOURCES, looks
+from evenspan.displays.style import COLOURS, COLUMN, INK, MARKERS
 
-from ...figures import entry, explained, grid, panels, readable, words
+from ...figures import entry, explained, grid, panels, words
 
 #: Below this a value is rounding noise, or has no logarithm because it is not above zero.
 TINY = 1e-8
@@ -104,50 +104,6 @@ def rows_needed(needs: pd.DataFrame, levels: dict[str, float]) -> Figure:
     return explained(fig, [entry(f"until {SYMBOLS[name]} is {levels[name]:g}", *look, "-") for name, *look in shown])
 
 
-def strips(rows: pd.DataFrame, label: str) -> Figure:
-    """One line a ``method``, one mark a run at its ``value``, and a bar at the median; ``label`` says of what."""
-    methods = method_looks.looks(rows["method"])
-    fig, ((panel,),) = panels(1, 1, (6.4, 0.45 * len(methods) + 1.0))
-    for y, (method, own) in enumerate(methods.items()):
-        values = np.sort(rows.loc[rows["method"] == method, "value"].to_numpy())
-        spread = y + 0.5 * (np.arange(len(values)) / max(len(values) - 1, 1) - 0.5)
-        panel.plot(values, spread, linestyle="", markersize=4, alpha=0.6, **own.mark())
-        panel.vlines(np.median(values), y - 0.38, y + 0.38, color=INK, linewidth=2)
-    panel.set_yticks(range(len(methods)), methods)
-    panel.set(xlabel=label, xlim=(0.0, 1.03))
-    panel.invert_yaxis()
-    return fig
-
-
-def by_shift(rows: pd.DataFrame, shown: dict[str, str]) -> Figure:
-    """The median against the length of a shift: a panel a measure, ``shown`` with its label, a line a centring."""
-    fig, axes = panels(1, len(shown), (2.6 * len(shown), 3.0))
-    methods = method_looks.looks(rows["method"])
-    for panel, (metric, label) in zip(axes.flat, shown.items(), strict=True):
-        for shift, (method, own) in enumerate(methods.items()):
-            some = rows[(rows["metric"] == metric) & (rows["method"] == method)].sort_values("parameter")
-            panel.plot(some["parameter"], some["median"], markersize=10 - 2.5 * shift, **own.line())
-        panel.set(xlabel="length of the overall mean", ylabel=SYMBOLS.get(label, label))
-        panel.set_ylim(bottom=0.0)
-    return explained(fig, method_looks.handles(methods.values(), lines=True))
-
-
-def over_blocks(found: pd.DataFrame, measures: tuple[str, ...]) -> Figure:
-    """Median and range over the streams after every block of the second phase, a panel a measure."""
-    fig, axes = panels(1, len(measures), (2.6 * len(measures), 3.2))
-    methods = method_looks.looks(found["method"])
-    for panel, metric in zip(axes.flat, measures, strict=True):
-        for shift, (method, own) in enumerate(methods.items()):
-            some = found[(found["metric"] == metric) & (found["method"] == method)].sort_values("block")
-            ends = some["smallest"], some["largest"]
-            panel.fill_between(some["block"], *ends, color=own.colour, alpha=0.2, linewidth=0)
-            panel.plot(some["block"], some["median"], markevery=(shift, 4), markersize=6, **own.line())
-        panel.set(title=metric, xlabel="block of the second phase")
-        panel.set_ylim(bottom=-0.03)  # marks at zero are whole
-        panel.yaxis.set_major_formatter(PercentFormatter(1.0))
-    return explained(fig, method_looks.handles(methods.values(), lines=True))
-
-
 # -- three tables ------------------------------------------------------------------------------------------------------
 
 
@@ -217,25 +173,6 @@ def convergence(points: pd.DataFrame, floor: float = TINY) -> Figure:
     return explained(fig, by_rows(entries, 3), 3)
 
 
-def beside_quoted(table: pd.DataFrame) -> Figure:
-    """Ours, with the deviation over the splits, and quoted numbers: one panel a metric, one line a method."""
-    if table.empty:
-        return words("The authors' file has no numbers for this setting.")
-    metrics, methods = list(dict.fromkeys(table["metric"])), list(dict.fromkeys(table["method"]))
-    fig, axes = panels(1, len(metrics), (1.6 * len(metrics) + 1.4, 0.27 * len(methods) + 1.3), sharey=True)
-    y, (ours, mark), (theirs, diamond) = np.arange(len(methods)), SOURCES["ours"], SOURCES["published"]
-    for panel, metric in zip(axes.flat, metrics, strict=True):
-        some = table[table["metric"] == metric].set_index("method").reindex(methods)
-        panel.errorbar(some["mean"], y, xerr=some["std"].fillna(0.0), fmt=mark, color=ours, capsize=2, linewidth=1)
-        panel.plot(some["quoted"], y, diamond, color=theirs, markerfacecolor="none", markersize=8)
-        panel.set_title(readable(metric), fontsize="small")
-        panel.xaxis.set_major_locator(MaxNLocator(3))
-        panel.set_yticks(y, methods)
-    axes[0, 0].set_ylim(len(methods) - 0.5, -0.5)
-    entries = [entry("ours", ours, mark, "-"), entry("in the authors' file", theirs, diamond, mfc="none")]
-    return explained(fig, entries)
-
-
 # -- what a block costs, and what travels ------------------------------------------------------------------------------
 
 
@@ -275,73 +212,7 @@ def growth(curves: pd.DataFrame) -> Figure:
     return explained(fig, by_rows([*entries, entry("slope 1", line=":")], 2), 2)
 
 
-def two_workers(rows: pd.DataFrame, wanted: float) -> Figure:
-    """How many times as fast two workers are as one: a point a round, a bar at the median, a line at what is wanted."""
-    methods = _dressed(rows["method"])
-    fig, ((panel,),) = panels(1, 1, (6.4, 0.55 * len(methods) + 1.3))
-    for place, (method, colour, marker) in enumerate(methods):
-        values = rows[rows["method"] == method]["value"]
-        panel.plot(values, np.full(len(values), place), marker, color=colour, markersize=7, alpha=0.8)
-        panel.plot(2 * [values.median()], [place - 0.28, place + 0.28], color=colour, linewidth=2.4)
-    panel.axvline(wanted, color=INK, linestyle="--", linewidth=1.2)
-    panel.axvline(2.0, color="#888888", linestyle=":", linewidth=1.2)
-    panel.set_yticks(range(len(methods)), [method for method, *_ in methods])
-    panel.set_ylim(len(methods) - 0.5, -0.5)
-    panel.set_xlim(min(0.9, rows["value"].min() - 0.1), max(2.1, rows["value"].max() + 0.1))
-    panel.set_xlabel(f"time of one worker / time of two (dashed: {wanted:g} asked for; dotted: 2)")
-    return fig
-
-
-def messages(table: pd.DataFrame) -> Figure:
-    """Bytes counted on the workers against those of the model, one point a case, with the diagonal."""
-    fig, ((panel,),) = panels(1, 1, (5.4, 4.6))
-    for workers, marker in zip(sorted(table["workers"].unique()), MARKERS, strict=False):
-        for method, colour, _ in _dressed(table["method"]):
-            some = table[(table["workers"] == workers) & (table["method"] == method)]
-            label = f"{method}, {workers} worker{'s' if workers > 1 else ''}"
-            at = some["model"], some["bytes sent by workers"]
-            panel.scatter(*at, s=42, color=colour, marker=marker, alpha=0.85, label=label)
-    both = table[["model", "bytes sent by workers"]]
-    ends = [both.min(axis=None) / 1.5, both.max(axis=None) * 1.5]
-    panel.plot(ends, ends, color=INK, linewidth=1)
-    panel.set(xscale="log", yscale="log", xlabel="bytes by the model", ylabel="bytes counted")
-    entries = panel.get_legend_handles_labels()[0]
-    return explained(fig, entries, table["workers"].nunique(), fontsize="small")
-
-
-def work_share(shares: pd.DataFrame) -> Figure:
-    """Share of a block's time that is work against the number of workers, one panel a link, one line a block size."""
-    links = list(dict.fromkeys(shares["link"]))
-    fig, axes = panels(1, len(links), (3.95 * len(links), 3.4), sharey=True)
-    for panel, link in zip(axes.flat, links, strict=True):
-        for (n, line), (colour, marker) in zip(shares[shares["link"] == link].groupby("n"), looks(), strict=False):
-            own = {"color": colour, "marker": marker, "markersize": 4, "markevery": 4}
-            panel.plot(line["workers"], line["share of work"], label=f"{n:,} rows in a block", **own)
-        panel.axhline(0.5, color=INK, linewidth=0.9, linestyle=":")
-        panel.set(xscale="log", ylim=(0, 1.02), xlabel="workers", title=link)
-        ticks = [1, 2, 5, 10, 20, 50, 100]
-        panel.set_xticks(ticks, map(str, ticks))
-        panel.minorticks_off()
-    axes[0, 0].set_ylabel("share of the time that is work")
-    return explained(fig, axes[0, 0].get_legend_handles_labels()[0], 3, fontsize="small")
-
-
 # -- images ------------------------------------------------------------------------------------------------------------
-
-
-def pictures(shown: Mapping[str, np.ndarray]) -> Figure:
-    """Colour pictures, one row a title: arrays (c, h, w, 3) with values between 0 and 1, as many in every row."""
-    columns, height, width, _ = next(iter(shown.values())).shape
-    across, down = 1.05 * columns + 1.5, 1.05 * height / width * len(shown) + 0.2
-    fig, axes = panels(len(shown), columns, (across, down))
-    for line, (title, images) in zip(axes, shown.items(), strict=True):
-        for panel, image in zip(line, images, strict=True):
-            panel.imshow(image, vmin=0.0, vmax=1.0, interpolation="nearest")
-            panel.set(xticks=[], yticks=[])
-            panel.grid(visible=False)
-            panel.spines[:].set_visible(False)
-        line[0].set_ylabel(title.replace(", ", ",\n", 1), rotation=0, ha="right", va="center", color=INK)
-    return fig
 
 
 def by_setting(found: pd.DataFrame, along: str) -> Figure:
@@ -364,20 +235,3 @@ def by_setting(found: pd.DataFrame, along: str) -> Figure:
         panel.set_title(title)
         panel.set_xticks(range(len(places)), map(str, places), rotation=35, ha="right")
     return explained(fig, axes[0, 0].get_legend_handles_labels()[0], 2, fontsize="small")
-
-
-def memory(models: pd.DataFrame, n: int, limit: float, marked: int) -> Figure:
-    """Bytes against features for n rows (``images.carried_on``); lines at ``limit`` bytes and ``marked`` features."""
-    fig, ((panel,),) = panels(1, 1, (7.4, 4.6))
-    d = np.geomspace(1000, 10**6, 21)
-    own = method_looks.looks(models["method"])
-    for number, line in enumerate(models.to_dict("records")):
-        values = line["d^2"] * d * d + line["n d"] * n * d + line["n^2"] * n * n + line["d"] * d + line["n"] * n
-        panel.plot(d, values, markevery=(number, 9), linewidth=1.2, **own[line["method"]].line())
-    near = {"textcoords": "offset points", "fontsize": "small"}
-    panel.axhline(limit, color=INK, linestyle=":", linewidth=1.2)
-    panel.annotate(f"{limit / 1e9:.0f} GB", (d[0], limit), (2, 4), **near)
-    panel.axvline(marked, color=INK, linestyle=":", linewidth=1.2)
-    panel.annotate(f"{marked:,} features", (marked, 2e6), (4, 2), **near)
-    panel.set(xscale="log", yscale="log", xlabel="features d", ylabel=f"bytes for {n:,} rows", ylim=(1e6, 1e14))
-    return explained(fig, panel.get_legend_handles_labels()[0], 3, fontsize="small")

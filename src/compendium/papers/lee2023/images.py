@@ -1,9 +1,9 @@
 """The experiment of Lee et al. (2023) on images in their original resolution, and the memory that methods take.
 
-CelebA's licence keeps it out of this project; ``on_celeba`` runs the experiment for those who have it. What is run here
-is a **substitute**: made portraits (:mod:`compendium.data.portraits`) of the same 218 x 178 x 3 = 116,412 values,
-glasses on the same share of them, drawn batch by batch and never held. What the glasses change is known exactly, so
-that what is left of it can be told without a reader as well.
+CelebA's licence keeps it out of this project. What is run here is a **substitute**: made portraits
+(:mod:`compendium.data.portraits`) of the same 218 x 178 x 3 = 116,412 values, glasses on the same share of them, drawn
+batch by batch and never held. What the glasses change is known exactly, so that what is left of it can be told without
+a classifier as well.
 
 Memory is measured on small samples and carried on to the size of CelebA: the peak of all allocations that Python sees
 from the first row to the fitted answer, the rows included where a method has to hold them. The methods that start from
@@ -15,7 +15,7 @@ import sys
 import time
 import tracemalloc
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 import numpy as np
 import pandas as pd
@@ -30,22 +30,18 @@ from evenspan.representation import INLP, LEACE, FairKernelPCA, FairPCA, MMDFair
 from evenspan.representation.erasure import IncompleteErasureWarning
 from evenspan.representation.mmd_fair_pca import UnmetToleranceWarning
 
-from ...data.portraits import CELEBA_SHARE, CELEBA_SIZE, CELEBA_TRAIN, PortraitStream, portraits
-from ...records import tidy, whole
+from ...data.portraits import CELEBA_SHARE, CELEBA_SIZE, CELEBA_TRAIN, PortraitStream
+from ...records import tidy
 
 #: The method whose numbers are judged, and ours beside it: every image is in both groups, without and with glasses, so
 #: that the groups differ by nothing but the glasses.
 SHOWN, PAIRED = "m = 5", "m = 5, paired"
 ORDER = ("PCA", "mean", "m = 1", "m = 2", SHOWN, "m = 10", PAIRED)
-#: Height and width of the ablations and of the pictures; power steps of both phases.
-HALF, SMALL = (109, 89), (54, 44)
+#: Height and width of the ablations; power steps of both phases.
+HALF = (109, 89)
 BLOCKS = 5
 #: Seeds of the images for the fit, for the readers to learn from, and for the judge.
 FITTED, READ, JUDGED = 2023, 2024, 2025
-#: Images on which the planted change is measured.
-PLANTED = 256
-#: What the rows of ``on_celeba`` are called.
-CELEBA = "celeba"
 
 
 # -- data --------------------------------------------------------------------------------------------------------------
@@ -75,22 +71,6 @@ def training(size: tuple[int, int], images: int, *, paired: bool = False) -> Str
 
 
 # -- the judge ---------------------------------------------------------------------------------------------------------
-
-
-def told(model: StreamingFairPCA, images: int) -> dict[str, float]:
-    """Sizes and certificates of a fit."""
-    d = model.n_features_in_
-    values = {
-        "images in each phase": images,
-        "features": d,
-        "directions removed": len(model.nullified_),
-        "d x d matrix, MiB": 4 * d * d / 2**20,
-        "all images, MiB": 4 * d * images / 2**20,
-        "residual": model.residual_,
-        "largest relative gap": model.relative_gaps_.max(initial=0.0),
-        "constraint residual": np.abs(model.components_ @ model.nullified_.T).max(initial=0.0),
-    }
-    return {metric: float(value) for metric, value in values.items()}
 
 
 def peak_memory() -> float:
@@ -161,47 +141,6 @@ def kept_change(model: StreamingFairPCA, none: Stream, every: Stream) -> float:
         kept += float(np.linalg.norm(change @ model.components_.T)) ** 2
         total += float(np.linalg.norm(change)) ** 2
     return kept / total
-
-
-def planted(model: StreamingFairPCA, size: tuple[int, int]) -> dict[str, float]:
-    """What is left of what glasses change, on images that the fit has not seen."""
-    none, every = (stream(size, JUDGED, PLANTED, glasses=who) for who in ("none", "all"))
-    return {"kept share of what glasses change": kept_change(model, none, every)}
-
-
-def on_celeba(
-    stream: Stream, learn: Stream, judge: Stream, *, k=1000, m=5, n_blocks=5, block_size=32_554
-) -> pd.DataFrame:
-    """The experiment on CelebA itself, for those who have its images (``data.celeba_stream``), with the paper's sizes.
-
-    ``stream``, ``learn`` and ``judge`` are the images to fit on, for the readers to learn from, and to judge by. The
-    rows are those of the substitute, for PCA and for the method.
-    """
-    rows = []
-    for name, constraint in (("PCA", "vanilla"), (f"m = {m}", "all")):
-        model = StreamingFairPCA(k, m, constraint=constraint, n_blocks=n_blocks, block_size=block_size).fit(stream)
-        key = {"dataset": CELEBA, "method": name, "k": k, "protocol": "held-out", "blocks": BLOCKS}
-        rows += tidy(judgement(model, learn, judge), **key)
-    return whole(rows)
-
-
-# -- tables and pictures ----------------------------------------------------------------------------------------------
-
-
-def examples(models: Mapping[str, StreamingFairPCA], size: tuple[int, int], number: int = 3) -> dict[str, np.ndarray]:
-    """Images with and without glasses: as they are, under each model, and what is removed; (2 number, h, w, 3) each.
-
-    Values are scaled back to between 0 and 1 and cut off.
-    """
-    X, groups = portraits(0, 400, size=size, seed=JUDGED)
-    X = X[np.concatenate([np.flatnonzero(groups == g)[:number] for g in (1, 0)])]
-    shown = {"as they are": X}
-    for name, model in models.items():
-        centred = X - model.mean_.astype(X.dtype)
-        shown[f"restored, {name}"] = model.mean_ + centred @ model.components_.T @ model.components_
-        if len(model.nullified_):
-            shown[f"removed, {name}"] = centred @ model.nullified_.T @ model.nullified_
-    return {name: np.clip((image.reshape(-1, *size, 3) + 1.0) / 2.0, 0.0, 1.0) for name, image in shown.items()}
 
 
 def by_setting(rows: pd.DataFrame) -> pd.DataFrame:

@@ -4,11 +4,10 @@ The phases are those of :class:`~evenspan.representation.StreamingFairPCA`, driv
 be given the true directions and the first can be followed by the exact answer for the directions it found.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import islice
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -16,7 +15,6 @@ import numpy as np
 from evenspan import metrics
 from evenspan.core.errors import ConfigurationError, DataError
 from evenspan.core.linalg import top_eigenspace
-from evenspan.core.moments import GroupMoments
 from evenspan.representation.noisy_power import FairPowerMethod, PowerOptions, batch_sums, random_basis
 from evenspan.representation.null_it_out import NullItOutPCA, constrained_components, contrasts
 
@@ -192,25 +190,6 @@ def judged(case: Setting, V: np.ndarray, power: FairPowerMethod | None = None) -
     return found
 
 
-class Read:
-    """All rows of a stream that were read, for a method that cannot go on from one block to the next."""
-
-    def __init__(self) -> None:
-        self.moments, self._blocks = None, []
-
-    def add(self, X: np.ndarray, groups: np.ndarray) -> GroupMoments:
-        """Read a block; the moments of all blocks."""
-        self._blocks.append((X, groups))
-        moments = GroupMoments.from_data(X, groups)
-        self.moments = moments if self.moments is None else self.moments + moments
-        return self.moments
-
-    def rows(self) -> SimpleNamespace:
-        """The rows themselves."""
-        X, groups = map(np.concatenate, zip(*self._blocks, strict=True))
-        return SimpleNamespace(X=X, groups=groups)
-
-
 def shares_left(pair: GaussianPair, V: np.ndarray) -> dict[str, float]:
     """Variance kept, as a share of what PCA can keep, and what is left of the two gaps, as shares of their sizes."""
     moments = pair.moments()
@@ -270,42 +249,13 @@ FACTORS = {
 
 # -- a rare group, the point of centring, and two readings of "top" ----------------------------------------------------
 
-#: Where a number belongs, and what was measured there.
-Found = tuple[dict[str, object], dict[str, float]]
 #: Share of the rare group, rows of a block and number of blocks.
 RARE = {"p": 0.02, "size": 50, "blocks": 400}
+#: The first phase of the authors' program.
 RELEASED = "released"
 #: Gaps, and how many directions are asked for. In the last case both orders agree.
 ORDERS = (((5.0, -8.0, 3.0), 1), ((5.0, -8.0, 3.0), 2), ((-8.0, -6.0, 5.0, 4.0), 2), ((8.0, 5.0, -3.0), 2))
 SIGNED, ABSOLUTE = "sine to the largest", "sine to the largest in absolute value"
-#: What happens to a block without a group, and from how many rows of each group on a step is made.
-ON_MISSING = {
-    "skip": {"on_missing": "skip", "min_group": 1},
-    "carry": {"on_missing": "carry", "min_group": 1},
-    "carry to 20 rows": {"on_missing": "carry", "min_group": 20},
-    "carry to 100 rows": {"on_missing": "carry", "min_group": 100},
-}
-#: The points about which second moments are taken.
-CENTRES = {"none": "about zero", "global": "about the running mean", "group": "about the group means"}
-
-
-def rare_group(runs: Iterable[int]) -> Iterator[Found]:
-    """The first phase where most blocks hold one or no row of the rare group."""
-    # Means this close leave the second moments about zero, those of the released program, with the same directions.
-    near = {"mean_norm": 0.5, "p": RARE["p"], "name": "gap-controlled, rare group"}
-    case = gap_controlled(d=20, shared=(3.0, 2.0), gaps=(5.0, -4.5), **near)
-    size, number = RARE["size"], RARE["blocks"]
-    for run in runs:
-        rng = np.random.default_rng((SEED, run))
-        found = {RELEASED: released(case, fresh(case, size, run), number, rng)}
-        for name, options in ON_MISSING.items():
-            power = begin(case, (run, size), **options)
-            feed(power, fresh(case, size, run), number)
-            found[name] = power.W, sum(entry["skipped"] for entry in power.history)
-        for name, (W, without) in found.items():
-            values = {"sine of W": subspace_sine(W, case.P), "blocks without a step": without / number}
-            at = {"dataset": case.name, "k": case.k, "size": size, "blocks": number, "parameter": RARE["p"]}
-            yield at | {"method": name, "split": run}, values
 
 
 def released(case: Setting, blocks: Iterator, number: int, rng: np.random.Generator) -> tuple[np.ndarray, int]:
@@ -323,34 +273,6 @@ def released(case: Setting, blocks: Iterator, number: int, rng: np.random.Genera
         zeros += not gap.any()
         W = np.linalg.qr(gap).Q
     return W, zeros
-
-
-def shifted_mean(runs: Iterable[int]) -> Iterator[Found]:
-    """Both phases, as the overall mean moves away from zero."""
-    for length in (0.0, 1.5, 3.0):
-        case = gap_controlled().shifted(length)
-        for run in runs:
-            for center, name in CENTRES.items():
-                power, stream = estimated(case, (run, 1000), BLOCKS, center=center)
-                values = judged(case, feed(power, stream, BLOCKS).basis, power)
-                if length:
-                    mean = case.pair.moments().mean
-                    values["share of the mean in W"] = float(np.linalg.norm(power.W.T @ mean) / np.linalg.norm(mean))
-                yield {"method": name, "split": run, "size": 1000, "parameter": length}, values
-
-
-def order_of_eigenvalues(runs: Iterable[int]) -> Iterator[Found]:
-    """Which eigenvectors of the gap the first phase finds."""
-    for gaps, m in ORDERS:
-        case = gap_controlled(d=30, gaps=gaps, m=m)
-        values, vectors = np.linalg.eigh(case.pair.covariance_difference)
-        ranks = {SIGNED: -values, ABSOLUTE: -np.abs(values)}
-        targets = {name: vectors[:, np.argsort(rank)[:m]] for name, rank in ranks.items()}
-        for run in runs:
-            power = begin(case, (run, 1000), center="group")
-            feed(power, fresh(case, 1000, run), BLOCKS)
-            at = {"dataset": order_name(gaps, m), "method": "phase 1", "split": run, "size": 1000, "parameter": m}
-            yield at, {name: subspace_sine(power.W, target) for name, target in targets.items()}
 
 
 def order_name(gaps: tuple[float, ...], m: int) -> str:

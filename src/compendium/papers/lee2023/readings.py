@@ -14,9 +14,7 @@ import pandas as pd
 from evenspan.core.errors import DataError
 
 from ...claim_rules import rule
-from ...data import GaussianPair
-from ...records import in_order, spread
-from .protocol import FACTORS, GIVEN, NAMES, ORDERS, SEED, order_name, setting
+from .protocol import FACTORS, GIVEN
 
 #: Share of the runs that may be worse than what is reported.
 DELTA = 0.1
@@ -100,31 +98,6 @@ def _lines(sizes, values, delta: float, seed) -> tuple[np.ndarray, np.ndarray]:
 
 
 # -- how many samples --------------------------------------------------------------------------------------------------
-
-
-def ordered(rows: pd.DataFrame, methods: Sequence[str]) -> pd.DataFrame:
-    """The rows in the order in which they are shown: by experiment, population and method."""
-    shown = {
-        "protocol": ["slopes", *(f"growth in {name}" for name in FACTORS)],
-        "dataset": [*NAMES, *(order_name(*case) for case in ORDERS)],
-        "method": methods,
-    }
-    ranks = {name: {value: rank for rank, value in enumerate(values)} for name, values in shown.items()}
-    return rows.sort_values(list(ranks), key=lambda column: column.map(ranks[column.name]), kind="stable")
-
-
-def populations() -> pd.DataFrame:
-    """The three populations: sizes, and the two gaps of the theory beside the eigenvalues they are gaps of."""
-    found = []
-    for name in NAMES:
-        case = setting(name)
-        gap = np.sort(np.abs(np.linalg.eigvalsh(case.pair.covariance_difference)))[::-1]
-        projector = np.eye(case.pair.d) - case.U @ case.U.T
-        left = np.linalg.eigvalsh(projector @ case.pair.covariance @ projector)[::-1]
-        at = (gap[0], gap[case.m - 1] - gap[case.m], left[0], left[case.k - 1] - left[case.k])
-        found.append((name, case.pair.d, case.k, case.m, *at))
-    columns = ["largest |gap|", "gap of groups", "largest variance left", "gap of variances"]
-    return pd.DataFrame(found, columns=["generator", "d", "k", "m", *columns])
 
 
 def by_size(rows: pd.DataFrame, metric: str) -> tuple[np.ndarray, np.ndarray]:
@@ -213,62 +186,7 @@ def growth_table(rows: pd.DataFrame, delta: float = DELTA) -> pd.DataFrame:
     return pd.DataFrame(table, columns=["factor", "metric", "exponent", "low", "high", "bound", "consistent"])
 
 
-def monotone(rows: pd.DataFrame, delta: float = DELTA) -> pd.DataFrame:
-    """Upper quantiles at every scale of the gaps, at fixed sizes, and whether they fall as the gaps grow."""
-    found = []
-    for factor, wanted in SCALED.items():
-        some = rows[(rows["protocol"] == f"growth in {factor}") & rows["metric"].isin(wanted)]
-        for (metric, size), part in some.groupby(["metric", "size"]):
-            quantiles = part.groupby("parameter")["value"].agg(upper_quantiles, delta)
-            falls = "yes" if (np.diff(quantiles) < 0.0).all() else "no"
-            found.append((factor, metric, int(size), *quantiles, falls))
-    return pd.DataFrame(found, columns=["factor", "metric", "size", "gaps x 1/2", "gaps", "gaps x 2", "falls"])
-
-
 def special_table(rows: pd.DataFrame, protocol: str, delta: float = DELTA) -> pd.DataFrame:
     """Every measure of one of the special experiments."""
     found = over_runs(rows[rows["protocol"] == protocol], ["dataset", "parameter", "method", "metric"], delta)
     return found.drop(columns="below zero")
-
-
-# -- vanilla, mean-matched and fair ------------------------------------------------------------------------------------
-
-MEASURES = ("variance kept", "mean gap", "covariance gap")
-
-
-def histories(rows: pd.DataFrame, methods: Sequence[str]) -> pd.DataFrame:
-    """Median, smallest and largest value over the streams, for every method, measure and block."""
-    some = rows[rows["metric"].isin(MEASURES)]
-    found = spread(some, ["method", "metric", "block"], "median", "smallest", "largest", number="streams")
-    return in_order(found, methods)
-
-
-def last_block(found: pd.DataFrame) -> pd.DataFrame:
-    """One line a method of ``histories``: the medians after the last block."""
-    last = found[found["block"] == found["block"].max()]
-    wide = last.pivot(index="method", columns="metric", values="median")
-    return wide.loc[last["method"].unique(), list(MEASURES)]
-
-
-def scatter_points(rows: pd.DataFrame, pair: GaussianPair, methods: Sequence[str], drawn: int = 250) -> pd.DataFrame:
-    """Fresh points of both groups under the last components of each method: method, group, x, y."""
-    X, groups = pair.sample(6 * drawn, np.random.default_rng((SEED, 99)))
-    chosen = np.concatenate([np.flatnonzero(groups == g)[:drawn] for g in (0, 1)])
-    some = rows[rows["metric"].str.startswith("component ") & (rows["split"] == 0)]
-    frames = []
-    for method in methods:
-        value = some[some["method"] == method].set_index("metric")["value"]
-        V = np.array([[value[f"component {i} {j}"] for i in (0, 1)] for j in range(pair.d)])
-        points = X[chosen] @ V
-        frames.append(pd.DataFrame({"method": method, "group": groups[chosen], "x": points[:, 0], "y": points[:, 1]}))
-    return pd.concat(frames, ignore_index=True)
-
-
-def in_words(table: pd.DataFrame) -> str:
-    """What the last line of every method says, with the numbers."""
-    parts = [
-        f"{method}: {row['variance kept']:.0%} of the variance, {row['mean gap']:.1%} of the mean gap and "
-        f"{row['covariance gap']:.1%} of the covariance gap"
-        for method, row in table.iterrows()
-    ]
-    return "Left after the last block, median over the streams. " + "; ".join(parts) + "."

@@ -11,7 +11,6 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from functools import partial
-from itertools import product
 
 import numpy as np
 import pandas as pd
@@ -33,14 +32,6 @@ MOMENTS = "group moments"
 PHASES = ("phase 1 (gap)", "phase 2 (components)")
 #: What is measured with one worker and with two.
 BOTH = (MOMENTS, *PHASES)
-#: Two workers are asked to be so many times as fast as one, as the median over the rounds.
-WANTED = 1.5
-
-#: Assumptions of the extrapolation: operations of one worker and second, bytes of one link and second, of a number.
-RATE, BANDWIDTHS, NUMBER = 1e10, {"1 Gbit/s": 1.25e8, "10 Gbit/s": 1.25e9}, 4.0
-CHUNKS_PER_WORKER = 4
-#: Rows in a block; the first are the training images of CelebA.
-BLOCK_ROWS = (162_770, 1_000_000, 10_000_000)
 
 
 # -- one process -------------------------------------------------------------------------------------------------------
@@ -181,7 +172,8 @@ def _by_axis(rows: pd.DataFrame) -> Iterator[tuple[str, str, str, pd.DataFrame]]
 def exponents(rows: pd.DataFrame) -> pd.DataFrame:
     """Slope of log time over log size for each phase and axis: mean over the repetitions and its 95 % interval.
 
-    Beside it that of the bare products, and the median of the ratio of the two at the largest size.
+    Beside it that of the bare products, the median of the ratio of the two at the largest size, and whether the
+    interval has 1 in it.
     """
     found = {}
     for axis, phase, metric, group in _by_axis(rows):
@@ -197,7 +189,9 @@ def exponents(rows: pd.DataFrame) -> pd.DataFrame:
         reach = stats.t.ppf(0.975, len(slopes) - 1) * slopes.sem(axis=0)  # NaN for one repetition
         name = "block" if metric == "seconds" else "bare products"
         line |= {name: mean, f"{name}, low": mean - reach, f"{name}, high": mean + reach}
-    return pd.DataFrame(found.values())
+    table = pd.DataFrame(found.values())
+    cases = [table["block, low"].isna(), table["block, high"] < 1.0, table["block, low"] > 1.0]
+    return table.assign(**{"block against 1": np.select(cases, ["no interval", "below", "above"], "agrees")})
 
 
 def curves(rows: pd.DataFrame) -> pd.DataFrame:
@@ -212,51 +206,21 @@ def curves(rows: pd.DataFrame) -> pd.DataFrame:
     return pd.concat(frames, ignore_index=True)
 
 
-def proportional(rows: pd.DataFrame) -> str:
-    """Which exponents agree with 1, and which lie below or above, by their intervals."""
-    told = {"agree with 1": [], "lie below 1": [], "lie above 1": []}
-    for line in exponents(rows).to_dict("records"):
-        low, high = line["block, low"], line["block, high"]
-        verdict = "lie above 1" if low > 1.0 else "lie below 1" if high < 1.0 else "agree with 1"
-        told[verdict].append(f"{line['axis']} in {line['phase']} ({line['block']:.2f})")
-    parts = [f"{verdict}: {', '.join(of) or 'none'}" for verdict, of in told.items()]
-    return f"Exponents that {'; that '.join(parts)}."
-
-
-def rounds(rows: pd.DataFrame) -> pd.DataFrame:
-    """The ratio of one worker's time to that of two in every round."""
-    some = rows[(rows["protocol"] == "workers") & (rows["metric"] == "speed-up")]
-    return in_order(some, BOTH)[["method", "split", "value", "n", "d", "chunks"]]
-
-
 def speedups(rows: pd.DataFrame) -> pd.DataFrame:
     """How many times as fast two workers are as one: median, smallest and largest over the rounds."""
-    found = rounds(rows).groupby("method", sort=False).agg(
+    some = in_order(rows[(rows["protocol"] == "workers") & (rows["metric"] == "speed-up")], BOTH)
+    found = some.groupby("method", sort=False).agg(
         median=("value", "median"), smallest=("value", "min"), largest=("value", "max"), rounds=("value", "size"),
         n=("n", "first"), d=("d", "first"), chunks=("chunks", "first"),
     )  # fmt: skip
     return found.assign(gigabytes=8e-9 * found["n"] * found["d"]).reset_index()
 
 
-def two_workers(rows: pd.DataFrame) -> tuple[str, str]:
-    """Whether two workers are fast enough on the largest table measured, by the median over at least three rounds."""
-    found = speedups(rows)
-    told = "; ".join(
-        f"{row.method} {row.median:.2f} (from {row.smallest:.2f} to {row.largest:.2f} in {row.rounds} rounds)"
-        for row in found.itertuples()
-    )
-    told = f"two workers / one on {found['gigabytes'].max():.3g} GB made by the workers: {told}"
-    if (found["rounds"] < 3).any():
-        return "not judged", f"{told}; three rounds are needed"
-    fast = found["median"] >= WANTED
-    return ("holds" if fast.all() else "holds in part" if fast.any() else "does not hold"), told
-
-
 # -- messages ----------------------------------------------------------------------------------------------------------
 
 
-def edges(chunks: int, workers: int | None = None) -> int:
-    """Sums that are handed on in the tree; with ``workers``, those that travel where every node's are spread evenly.
+def edges(chunks: int, workers: int) -> int:
+    """Sums that travel in the tree where those of every node are spread evenly.
 
     A node is done where most of its sums lie, so that of f sums on w workers f - ceil(f / w) travel.
     """
@@ -264,7 +228,7 @@ def edges(chunks: int, workers: int | None = None) -> int:
     while level > 1:
         full, rest = divmod(level, FAN_IN)
         for size, count in ((FAN_IN, full), (rest, 1 if rest else 0)):
-            total += count * (size if workers is None else size - math.ceil(size / workers))
+            total += count * (size - math.ceil(size / workers))
         level = full + (rest > 0)
     return total
 
@@ -289,49 +253,6 @@ def message_table(rows: pd.DataFrame) -> pd.DataFrame:
     sums, operand = wide["bytes of a sum"], wide["bytes of the operand"]
     model = list(map(modelled_bytes, wide["chunks"], wide["workers"], sums, operand))
     formula = list(map(expected_sum_bytes, wide["method"], wide["d"], wide["k"], wide["m"]))
-    bound = (wide["workers"] > 1) * ((wide["workers"] - 1) * operand + wide["chunks"].map(edges) * sums) + sums
     ratios = {"measured / model": wide["bytes sent by workers"] / model, "sum / formula": sums / formula}
-    wide = wide.assign(model=model, bound=bound, **ratios)
+    wide = wide.assign(model=model, **ratios)
     return wide.sort_values(["method", "workers", "d"], ignore_index=True)
-
-
-def within_model(rows: pd.DataFrame) -> str:
-    """How far the counted bytes are from the model, in a sentence."""
-    found = message_table(rows)
-    ratio, size = found["measured / model"], found["sum / formula"]
-    above = int((found["bytes sent by workers"] > 1.01 * found["bound"]).sum(axis=0))
-    workers = ", ".join(str(w) for w in sorted(found["workers"].unique()))
-    return (
-        f"With {workers} workers the bytes counted are {ratio.min(axis=0):.2f} to {ratio.max(axis=0):.2f} times those "
-        f"of the model; a sum is {size.min(axis=0):.2f} to {size.max(axis=0):.2f} times as large as its numbers alone; "
-        f"of {len(found)} counts {above or 'none'} lie(s) above the bound that every sum travels."
-    )
-
-
-def extrapolated() -> pd.DataFrame:
-    """Share of the time of a block of phase 2 that is work, against the number of workers, under the assumptions.
-
-    Work is two products; the operand is copied from worker to worker, in as many rounds as the workers can be doubled
-    in; a node of the tree receives the sums of others one after the other, level by level; nothing is overlapped.
-    Work and messages are both proportional to d and k, so that the share depends on neither.
-    """
-    rows = []
-    for (link, bandwidth), n, w in product(BANDWIDTHS.items(), BLOCK_ROWS, (*range(1, 11), *range(15, 101, 5))):
-        work, travel = 4.0 * n / (RATE * w), _travel(w) * NUMBER / bandwidth
-        rows.append((link, n, w, CHUNKS_PER_WORKER * w, travel / work, work / (work + travel)))
-    return pd.DataFrame(rows, columns=["link", "n", "workers", "chunks", "travel / work", "share of work"])
-
-
-def half_told(workers: int = 100) -> str:
-    """From how many rows of a block on at least half of its time is work, for both speeds of the links."""
-    rows = {link: _travel(workers) * NUMBER / speed * RATE * workers / 4.0 for link, speed in BANDWIDTHS.items()}
-    told = " and ".join(f"{number:,.0f} rows at {link}" for link, number in rows.items())
-    return f"With {workers} workers half of a block's time is work from {told} on."
-
-
-def _travel(workers: int) -> float:
-    """Sums and operands that one link passes in turn during a block, in messages of d times k numbers."""
-    if workers == 1:
-        return 0.0
-    levels = math.ceil(math.log(CHUNKS_PER_WORKER * workers, FAN_IN) - 1e-12)
-    return levels * (FAN_IN - math.ceil(FAN_IN / workers)) + math.ceil(math.log2(workers))
