@@ -10,7 +10,7 @@ from itertools import product
 import numpy as np
 import pandas as pd
 
-from .protocol import COUNTED, JointCounts, told
+from .protocol import COUNTED, JointCounts
 
 #: How the points are ordered: by the first, and within it by the second.
 ORDERS = ("cluster, group", "group, cluster")
@@ -136,18 +136,6 @@ def correlation(rows: pd.DataFrame) -> float:
     return (std**2 - weight * both) / (std * np.sqrt(variance))
 
 
-def in_words(rows: pd.DataFrame) -> str:
-    """What sets the pairs of points apart in either kernel, with the numbers."""
-    table = contrasts(rows)
-    before, after = table["standard"], table["fair"]
-    return (
-        f"In the standard kernel pairs of one cluster are {before['cluster']:.3f} above pairs of two, and pairs of one "
-        f"group {before['group']:+.3f} against pairs of two groups. In the fair kernel (λ = {weight_of(rows):g}) it is "
-        f"{after['cluster']:.3f} and {after['group']:+.3f}. The entries of the two kernels correlate with "
-        f"{correlation(rows):.3f}."
-    )
-
-
 def answers(rows: pd.DataFrame) -> list[str]:
     """The methods whose answers are shown: the usual ones, and those that a reader added."""
     found = dict.fromkeys((*ANSWERS, *rows.loc[rows["protocol"] == "answer", "method"]))
@@ -158,32 +146,6 @@ def bars(rows: pd.DataFrame) -> tuple[dict[str, np.ndarray], list[str]]:
     """Counts (G, c) of every answer, and the names of the groups."""
     tables = {name: counts_of(rows, name).group_by_cluster for name in answers(rows)}
     return tables, [str(label) for label in counts_of(rows, "FKKM").groups]
-
-
-def bar_table(rows: pd.DataFrame) -> pd.DataFrame:
-    """The same, one line a bar's part."""
-    found, names = bars(rows)
-    lines = [
-        (answer, cluster, group, table[place, cluster])
-        for answer, table in found.items()
-        for cluster in range(table.shape[1])
-        for place, group in enumerate(names)
-    ]
-    return pd.DataFrame(lines, columns=["answer", "cluster", "group", "points"])
-
-
-def fairness_in_words(rows: pd.DataFrame) -> str:
-    """Balance, MNCE and accuracy of every answer."""
-    wide = rows[rows["protocol"] == "answer"].pivot(index="method", columns="metric", values="value")
-    weights = wide["chosen weight"].map(lambda weight: "" if np.isnan(weight) else f" (λ = {weight:g})")
-    parts = [
-        f"{name}{weights[name]}: Bal {own['Bal']:.3f}, MNCE {own['MNCE']:.3f}, ACC {told(own['ACC'])}"
-        for name, own in wide.loc[answers(rows)].iterrows()
-    ]
-    if "classes" not in wide.index:
-        return "; ".join(parts) + "."
-    own = wide.loc["classes"]
-    return "; ".join(parts) + f". The classes themselves: Bal {own['Bal']:.3f}, MNCE {own['MNCE']:.3f}."
 
 
 def pictures(rows: pd.DataFrame) -> dict[str, tuple[np.ndarray, list[float]]]:
