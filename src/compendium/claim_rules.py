@@ -80,17 +80,20 @@ def by_share(good: int, total: int, in_part: float) -> str:
     return HOLDS if good == total else IN_PART if good >= in_part * total else NOT_SO
 
 
-def both(told: Callable[[Source], tuple[str, str]], printed: Source, ours: Source) -> Answer:
+def both(told: Callable[[Source], Outcome], printed: Source, ours: Source) -> Answer:
     """One rule applied to the printed and to our numbers, which may be missing.
 
-    ``told`` gives the answer of a source of numbers and its evidence, without a full stop.
+    ``told`` gives the answer of a source of numbers and the numbers behind it; or their text, without a full stop.
     """
     theirs, words = told(printed)
     try:
         mine, own = told(ours)
     except MissingNumbersError:
-        return Answer(NOT_JUDGED, f"Printed: {words}.", theirs)
-    return Answer(mine, f"Printed: {words}. Ours: {own}.", theirs)
+        mine, own = NOT_JUDGED, {}
+    if isinstance(words, Mapping):
+        named = {f"{name}, printed": value for name, value in words.items()}
+        return Answer(mine, named | {f"{name}, ours": value for name, value in own.items()}, theirs)
+    return Answer(mine, f"Printed: {words}. Ours: {own}." if own else f"Printed: {words}.", theirs)
 
 
 def told_by_name(values: Mapping[str, float] | pd.Series, form: str) -> str:
