@@ -103,7 +103,8 @@ def answer(claim: str) -> Callable[[], Answer]:
 
     def answered() -> Answer:
         rows = store.full("zhou2024-theorems", method=claim)
-        found = dict(zip(rows["metric"], rows["value"], strict=True))
+        pairs = zip(rows["metric"], rows["value"], strict=True)
+        found = {name: int(value) if value.is_integer() else value for name, value in pairs}
         return Answer(JUDGED[claim](found), found)
 
     return answered
