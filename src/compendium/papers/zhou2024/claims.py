@@ -116,7 +116,7 @@ def set_apart(rows: pd.DataFrame, datasets: tuple[str, ...]) -> Answer:
         by_cluster = size.loc["cluster", "standard"] > size.loc["group", "standard"]
         answers.append(bool(by_cluster and size.loc["group", "fair"] > size.loc["cluster", "fair"]))
         found = {f"{kernel} kernel, by {part}": table.loc[part, kernel] for kernel in table for part in table.index}
-        found |= {"λ": kernels.weight_of(some), "correlation": kernels.correlation(some)}
+        found |= {"λ": kernels.weight_of(some)}
         numbers |= {f"{NAMES.get(dataset, dataset)}, {name}": value for name, value in found.items()}
     return Answer(by_parts(answers), numbers)
 
