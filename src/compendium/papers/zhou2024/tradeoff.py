@@ -34,7 +34,7 @@ def curve(estimator, K: np.ndarray, data: ClusterData, weights, init) -> list[Tr
 
 
 def rows_of(data: ClusterData, K: np.ndarray, found, method: str, split, protocol: str, weight=None, **facts):
-    """Rows of one run: what the judge says, the counts, the clustering objective in the kernel K, and other facts.
+    """Rows of one run: the evaluation, the counts, the clustering objective in the kernel K, and other facts.
 
     ``found`` is a point of a curve, which has its weight, a fitted estimator, or labels. An estimator that followed a
     rule has no weight of its own in the rows: what it chose, and what it tried, is said beside.
@@ -140,7 +140,7 @@ def shapes(rows: pd.DataFrame, *methods: str) -> pd.DataFrame:
 
 
 def dominated(rows: pd.DataFrame) -> pd.DataFrame:
-    """How many points of each rival one of FKKM beats in quality and MNCE, and the other way round.
+    """How many points of each other method one of FKKM beats in quality and MNCE, and the other way round.
 
     To beat is to be no worse in both and better in one; without classes quality is the clustering objective.
     """
