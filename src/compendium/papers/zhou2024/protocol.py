@@ -1,4 +1,4 @@
-"""What the notebooks on Zhou et al. (2024) share: evaluation, data, estimators of this paper only, and rows of a run."""
+"""What the notebooks on Zhou et al. (2024) share: evaluation, data, estimators of this paper, and rows of a run."""
 
 import inspect
 import json
@@ -68,7 +68,7 @@ class PublishedRule(WeightRule):
     ends_at_zero: ClassVar[bool] = True
 
 
-# -- the evaluation -------------------------------------------------------------------------------------------------------
+# -- the evaluation ----------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, eq=False)
