@@ -20,8 +20,8 @@ PLAIN = {0, 1, -1, 2}
 SETTINGS = {
     "ledger.findings_programs": {10},  # components of the table that is read
     "vu2022.theorems": {3, "FLOOR"},  # every third problem is of another kind; a gap that no search can tell from none
-    # of the published program, told beside the answer; the probability that the theorem itself is stated with
-    "zhou2024.theorems": {"PUBLISHED_ROUNDS", "DELTA"},
+    # the probability that the theorem itself is stated with
+    "zhou2024.theorems": {"DELTA"},
 }
 #: What functions that answer claims return.
 RETURNS = ("Answer", "Answer | None", "Outcome", "Evidence", "Evidence | None")

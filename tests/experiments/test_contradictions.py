@@ -7,7 +7,6 @@ from compendium import paths
 from compendium.claim_rules import HOLDS, IN_PART, NOT_SO, Answer
 from compendium.ledger import contradictions
 from compendium.ledger.contradictions import BOTH, CHECKS, FIRST, MARKS, PART, SECOND, UNDECIDED, ByClaim
-from compendium.papers.zhou2024.arithmetic import printed
 from compendium.store import MissingNumbersError
 from evenspan.core.errors import ResultError
 
@@ -89,21 +88,3 @@ def test_a_contradiction_never_says_otherwise_than_its_claims(name):
     for answer, refuted in ((HOLDS, against), (NOT_SO, not against)):
         assert check.of([answer] * len(check.claims)) in ({SECOND, UNDECIDED} if refuted else {FIRST, BOTH, UNDECIDED})
     assert check.of([HOLDS, NOT_SO]) == check.of([NOT_SO])
-
-
-def test_single_runs_would_be_recognised(monkeypatch):
-    assert contradictions.single_runs()[0] == BOTH
-    assert "means over several runs" in contradictions.single_runs()[1]
-    share = 0.4
-    balances = pd.Series([0.2, 0.35, 0.5, 0.6], index=list("abcd"))
-    entropy = float(contradictions.arithmetic.binary_entropy(share))
-    table = pd.DataFrame({"Bal": balances, "MNCE": contradictions.arithmetic.entropy_of_balance(balances) / entropy}).T
-    monkeypatch.setattr(contradictions.arithmetic, "printed", lambda dataset: table)
-    assert contradictions.single_runs() == (BOTH, "All columns can be single runs on data with the same two groups.")
-    assert not printed("credit_card").equals(table)
-
-
-def test_rounding_allows_only_a_small_entropy(monkeypatch):
-    assert contradictions.balance_of_many_groups()[0] == BOTH
-    monkeypatch.setattr(contradictions.arithmetic, "HALF_DIGIT", 1e-6)
-    assert contradictions.balance_of_many_groups()[0] == UNDECIDED

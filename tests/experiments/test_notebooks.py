@@ -35,6 +35,7 @@ SETTINGS = {
     "zhou2024-multiple": {"dataset": "made", "seeds": 2, "rounds": 3},
     "zhou2024-tradeoff": {"dataset": "made", "weights": "0, 1", "sweeps": 2, "seeds": 2},
     "zhou2024-kernels": {"dataset": "made"},
+    "zhou2024-theorems": {"claims": "Z02, Z04", "seed": 1},
     "lee2023-table": {"dataset": "compas", "k": 3, "directions": "0, 2", "splits": 1},
     "lee2023-learnability": {
         **{"sizes": "32, 100", "runs": 2, "factors": "m", "factor_sizes": "32, 100", "factor_runs": 1},

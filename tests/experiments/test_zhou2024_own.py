@@ -66,16 +66,6 @@ def test_a_table_of_ones_own_is_clustered_and_without_classes_their_metrics_are_
     np.testing.assert_allclose(both["without"], both["with"], rtol=1e-9, atol=1e-9)
 
 
-def test_files_of_names_alike_do_not_share_their_units(own, monkeypatch, tmp_path):
-    monkeypatch.setattr(paths, "build", tmp_path.joinpath)
-    entry, known = experiment("zhou2024-kernels"), []
-    for name in ("a-b.csv", "a_b.csv"):
-        path = shutil.copy(own(), tmp_path / name)
-        setting = entry.complete({"dataset": str(path), "groups": "who", "classes": "kind"} | SETTINGS["kernels"])
-        known.append(len(computed(entry, setting)))
-    assert known == [1, 1]
-
-
 def test_units_of_a_file_that_changed_are_computed_again(own, monkeypatch, tmp_path):
     monkeypatch.setattr(paths, "build", tmp_path.joinpath)
     entry, path = experiment("zhou2024-kernels"), own()

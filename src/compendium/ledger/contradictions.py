@@ -16,7 +16,6 @@ from IPython.display import HTML
 from evenspan.core.errors import ResultError
 from evenspan.reconstruction.min_max import solve_min_max
 
-from .. import data as datasets
 from .. import paths, records
 from ..book import tables
 from ..catalogue import catalogue
@@ -38,7 +37,6 @@ from ..claim_rules import (
 from ..papers.kleindessner2023.readings import summary
 from ..papers.rathore2025 import protocol as rathore
 from ..papers.vu2022.readings import agreement
-from ..papers.zhou2024 import arithmetic
 from ..store import MissingNumbersError, full
 from .claims import registered, shown
 from .findings_evidence import come_out
@@ -194,52 +192,6 @@ def slips() -> Outcome:
     )
 
 
-def single_runs() -> Outcome:
-    """X29: whether Bal and MNCE of Credit Card can be single runs, and whether they can be means."""
-    implied, ordered = arithmetic.implied("credit_card"), arithmetic.out_of_order("credit_card")
-    low, high = arithmetic.shares_allowed("credit_card")
-    single = implied["share from"].max() <= implied["share to"].min() and ordered.empty
-    if single:
-        return BOTH, "All columns can be single runs on data with the same two groups."
-    possible = low < high
-    means = f"can all be right, for a share between {low:.3f} and {high:.3f}" if possible else "cannot be right either"
-    return (BOTH if possible else NEITHER), (
-        f"As single runs with two groups the columns state shares of the smaller group from "
-        f"{implied['share from'].min():.3f} to {implied['share to'].max():.3f}, and {len(ordered)} pairs of methods "
-        f"are in different orders by the two measures. As means over several runs they {means}."
-    )
-
-
-def balance_of_many_groups() -> Outcome:
-    """X30: with how many groups, or with what rounding, a balance of 0 goes with an entropy above 0."""
-    cells = pd.read_csv(paths.data("paper", "zhou2024_table1_single_kernel.csv"))
-    wide = cells.pivot(index=["dataset", "method"], columns="metric", values="value").reset_index()
-    odd = wide[(wide["Bal"] == 0) & (wide["MNCE"] > 0)]
-    smallest = odd[odd["dataset"] == "MNIST-USPS"]
-    half = float(arithmetic.entropy_of_balance(arithmetic.HALF_DIGIT)) / np.log(2.0)
-    rounded = bool(len(smallest)) and bool((smallest["MNCE"] - arithmetic.HALF_DIGIT <= half).all())
-    groups = len(datasets.entry("jaffe").groups)
-    counts = ", ".join(f"{name} {n}" for name, n in odd["dataset"].value_counts(sort=False).items())
-    return (BOTH if rounded and groups > 2 else UNDECIDED), (
-        f"{len(odd)} columns ({counts}). Jaffe has {groups} groups, and with more than two the smallest ratio of any "
-        f"pair can be 0 while the entropy is not. On MNIST-USPS, with two groups, a balance that rounds to 0 allows an "
-        f"MNCE of up to {half:.4f}; printed is {smallest['MNCE'].max():g}."
-    )
-
-
-def level_of_the_bound() -> Outcome:
-    """X31: the bound needs a real, finite root of log(1/delta); and how many tables have several kernels."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        values = {delta: float(np.sqrt(np.log(np.divide(1.0, delta)) / 2.0)) for delta in (0.0, 0.05, 1.0, 2.0)}
-    usable = [delta for delta, value in values.items() if np.isfinite(value)]
-    stems = sorted(path.stem for path in paths.data("paper").glob("zhou2024_table*.csv"))
-    told = ", ".join(f"delta = {delta:g}: {value:.3g}" for delta, value in values.items())
-    return (SECOND if len(usable) < len(values) else FIRST), (
-        f"The factor with log(1/delta): {told}; at 0 the bound is infinite, above 1 it is not a real number, at 1 it "
-        f"is promised with probability 0. Printed tables of results: {len(stems)}, with one kernel."
-    )
-
-
 def larger_loss_or_error() -> Outcome:
     """X32: which objective gives the printed numbers of the method of Samadi et al., in both papers."""
     equal, total = {"loss": 0, "error": 0}, 0
@@ -317,9 +269,6 @@ CHECKS: Mapping[str, Check] = {
     "X26": ByClaim("V04", "V05", in_part=SECOND),
     "X27": ByClaim("V07", holds=UNDECIDED, in_part=UNDECIDED, also=_RATE),
     "X28": ByClaim("Z10", side="printed"),
-    "X29": single_runs,
-    "X30": balance_of_many_groups,
-    "X31": level_of_the_bound,
     "X32": larger_loss_or_error,
     "X33": two_discrepancies,
 }

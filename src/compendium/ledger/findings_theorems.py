@@ -15,10 +15,6 @@ from evenspan.reconstruction.robust_exact import solve_exact
 from ..claim_rules import rule
 from ..papers.vu2022.methods import printed_objective
 from ..papers.vu2022.theorems import COVARIANCES
-from ..papers.zhou2024.protocol import NAMES
-from ..papers.zhou2024.readings import gammas
-from ..papers.zhou2024.theorems import enumerate_samples
-from ..store import full
 from .findings_evidence import Evidence, K, data_sets, listed, matrices, title
 
 
@@ -158,77 +154,4 @@ def convex_up_to_the_share() -> Evidence:
         ),
         table=count.rename(columns={"sum": "data sets with a negative eigenvalue", "size": "of"}),
         caption="Matrices C of Theorem 3.2, standardised data",
-    )
-
-
-def proportional_clusters() -> Evidence:
-    """Theorem 1 of Zhou et al.: every table of counts of small samples."""
-    found = enumerate_samples()
-    rows = [
-        (groups, cases, *(found.contradicted.get((metric, groups), 0) for metric in ("Bal", "MNCE")))
-        for groups, cases in found.cases.items()
-    ]
-    n, first, (F, bal, mnce), second, (rival_F, rival_bal, rival_mnce) = found.examples["pair"]
-    clusters = [" and ".join(str(tuple(c)) for c in table.T.tolist()) for table in (first, second)]
-    missed = sum(row[3] for row in rows)
-    return Evidence(
-        supported=found.with_fair_one == 0 and found.wrong == 0 and missed > 0,
-        sentence=(
-            f"Where a proportional clustering exists ({found.fair} samples), the minimiser of F has the largest "
-            f"balance and entropy in all but {found.with_fair_one}. Elsewhere it need not. With n = {n}, clusters "
-            f"{clusters[0]} have F = {F}, balance {bal:g} and entropy {mnce:g}; clusters {clusters[1]} have the "
-            f"larger F = {rival_F}, balance {rival_bal:g} and entropy {rival_mnce:.2f}."
-        ),
-        table=pd.DataFrame(
-            rows, columns=["groups", "samples", "minimiser misses the largest Bal", "misses the largest MNCE"]
-        ),
-        caption=f"All {found.tables:,} tables of counts of {sum(found.cases.values())} small samples",
-    )
-
-
-def flattened_weights() -> Evidence:
-    """The weights of twelve kernels with the shift and without, and what is left of the difference in the answer."""
-    rows = full("zhou2024-multiple")
-    lines, shifted, free = [], [], []
-    for dataset, some in rows.groupby("dataset", sort=False):
-        for method, own in gammas(some).groupby("method", sort=False):
-            equal = 1.0 / own["kernel"].max()
-            low, high = own["smallest"].min() / equal - 1.0, own["largest"].max() / equal - 1.0
-            if method in ("FMKKM", "FMKKM (unshifted)"):
-                lines.append((NAMES[dataset], method, f"{low:+.1%}", f"{high:+.1%}"))
-                (shifted if method == "FMKKM" else free).append(max(high, -low))
-    ends = rows[rows["metric"].isin(["ACC", "NMI", "Bal", "MNCE"])]
-    mean = ends.groupby(["dataset", "method", "metric"])["value"].mean().unstack("method")
-    apart = (mean["FMKKM"] - mean["FKKM (average kernel)"]).abs().groupby("dataset").max()
-    told = ", ".join(f"{NAMES[name]} {value:.3f}" for name, value in apart.items())
-    return Evidence(
-        supported=max(shifted) < min(free) and bool(apart.max() < rule("flattened-weights", "same answer")),
-        sentence=(
-            f"With the shift no weight is further than {max(shifted):.1%} from the uniform one; without it the "
-            f"furthest is at least {min(free):.0%} away on every data set. Largest difference, in ACC, NMI, Bal or "
-            f"MNCE, between several kernels with learnt weights and their plain average: {told}."
-        ),
-        table=pd.DataFrame(lines, columns=["data", "method", "smallest weight, off uniform", "largest, off uniform"]),
-        caption="Weights of twelve kernels over all seeds, full run",
-    )
-
-
-def no_kernel_for_newcomers() -> Evidence:
-    """The fair kernel with the shift of the first people, on more people of the same kind."""
-    weight, draw, rows = 2.0, np.random.default_rng(5), []
-    for times in (1, 2, 4):
-        points, groups = draw.normal(size=(100 * times, 2)), np.repeat([0, 1], [60 * times, 40 * times])
-        kernel = np.exp(-((points[:, None] - points) ** 2).sum(axis=2) / 2)
-        fair = kernel + weight * 60 * np.eye(len(points)) - weight * (groups[:, None] == groups)
-        rows.append((len(points), 60 * times, float(np.linalg.eigvalsh(fair)[0])))
-    found = pd.DataFrame(rows, columns=["people", "largest group", "smallest eigenvalue"])
-    least = found["smallest eigenvalue"]
-    return Evidence(
-        supported=least.iloc[0] > -rule("no-kernel-for-newcomers", "rounding") and least.iloc[-1] < 0,
-        sentence=(
-            f"With the shift of the first {rows[0][0]} people the smallest eigenvalue is {least.iloc[0]:.2f} for them "
-            f"and {least.iloc[-1]:.2f} for {rows[-1][0]} people of the same kind."
-        ),
-        table=found.round(2),
-        caption=f"Gaussian kernel, fairness weight {weight:g}, the shift of the first {rows[0][0]} people throughout",
     )

@@ -6,13 +6,14 @@ in the slides                   notebook (``zhou2024/``)     units
 Table 1                         ``table.ipynb``              one for each data set and method, and for its other
                                                              readings
 (several kernels)               ``multiple.ipynb``           one for each data set and method
-(the weight of fairness)        ``tradeoff.ipynb``           one for each data set and part: weights, rivals, starts
+(the weight of fairness)        ``tradeoff.ipynb``           one for each data set and part: weights, others, starts
 Figures 2 and 3                 ``kernels.ipynb``            one for each data set
+Theorems 1 and 2, Algorithm 1   ``theorems.ipynb``           one for each claim
 ==============================  ===========================  =======================================================
 
-``protocol``: the judge, which takes every metric from counts of classes, groups and clusters; data, estimators of this
-paper only, and the rows of a run, which the notebooks share. ``variants``: other readings of the methods of Table 1.
-``readings``: what pages and claims read from the rows of the two tables; ``tradeoff`` and ``kernels`` the same for
-these notebooks. ``arithmetic``: what the printed table says about unknown groups. ``claims``, ``theorems``,
-``attainable``: the paper's claims, put to the test. ``figures``.
+``protocol``: the evaluation, which takes every metric from counts of classes, groups and clusters; data, estimators of
+this paper, and the rows of a run. ``variants``: other readings of the methods of Table 1. ``readings``: what pages and
+claims read from the rows of the two tables; ``tradeoff`` and ``kernels`` the same for these notebooks. ``arithmetic``:
+what the printed table says about unknown groups. ``claims``, ``theorems``: the paper's claims; ``attainable``: what
+clusterings can reach for given sizes of the groups. ``figures``.
 """

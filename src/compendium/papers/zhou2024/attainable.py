@@ -11,12 +11,10 @@ found exactly by taking the cheapest samples one by one, since the cost is conve
 """
 
 from bisect import bisect_left
-from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cache
-from itertools import combinations, combinations_with_replacement, product
+from itertools import product
 from operator import itemgetter
 from typing import NamedTuple
 
@@ -24,12 +22,8 @@ import numpy as np
 from scipy.optimize import Bounds, LinearConstraint, linprog, milp
 
 from evenspan.core.errors import ResultError
-from evenspan.metrics.clustering import balance_of, fair_gap_of, mnce_of, regulariser_of
+from evenspan.metrics.clustering import regulariser_of
 
-from ...claim_rules import rule
-
-#: Enumerated samples: number of groups, of clusters, and largest number of samples.
-ENUMERATED = ((2, 2, 22), (2, 3, 13), (3, 2, 12), (3, 3, 8), (4, 2, 8))
 #: Expressions and persons of the Jaffe images.
 JAFFE = (30, 29, 32, 31, 30, 31, 30), 10
 
@@ -51,68 +45,6 @@ def tables(sizes: Sequence[int], c: int) -> Iterator[np.ndarray]:
 
     for found in columns(tuple(sizes), c, tuple(sizes)):
         yield np.array(found).T
-
-
-@dataclass
-class Enumeration:
-    """What all clusterings of small samples say: counts of cases, and the smallest example of each contradiction.
-
-    An example is the number of samples, and twice a table and its F, Bal and MNCE.
-    """
-
-    tables: int = 0
-    wrong: int = 0
-    fair: int = 0
-    cases: Counter[int] = field(default_factory=Counter)
-    contradicted: Counter[tuple[str, int]] = field(default_factory=Counter)
-    with_fair_one: int = 0
-    examples: dict[str, tuple] = field(default_factory=dict)
-
-    def add(self, sizes: tuple[int, ...], c: int) -> None:
-        """All clusterings into c clusters of a sample with these sizes of groups."""
-        n, t, rounding = sum(sizes), len(sizes), rule("Z01", "rounding")
-        every = list(tables(sizes, c))
-        values = [(regulariser_of(table), balance_of(table), mnce_of(table)) for table in every]
-        for table, (F, _, _) in zip(every, values, strict=True):
-            proportional = bool((table * n == np.outer(sizes, table.sum(axis=0))).all())
-            pure = bool(((table > 0).sum(axis=0) == 1).all())
-            gap = fair_gap_of(table)
-            self.wrong += not 0 <= gap <= 1 or (gap == 0) != proportional or (n == F) != pure
-        self.tables += len(every)
-        order = sorted(range(len(values)), key=lambda i: values[i][0])
-        least = values[order[0]][0]
-        minimisers = [i for i in order if values[i][0] == least]
-        fair = fair_gap_of(every[order[0]]) == 0
-        self.fair += fair
-        self.cases[t] += 1
-
-        def keep(name: str, i: int, j: int) -> None:
-            if name not in self.examples or n < self.examples[name][0]:
-                self.examples[name] = n, every[i], values[i], every[j], values[j]
-
-        for name, place in (("Bal", 1), ("MNCE", 2)):
-            # The most favourable minimiser against the best clustering of all.
-            mine = max(minimisers, key=lambda i, place=place: values[i][place])
-            best = max(range(len(values)), key=lambda i, place=place: (values[i][place], -values[i][0]))
-            if values[mine][place] < values[best][place] - rounding:
-                self.contradicted[name, t] += 1
-                self.with_fair_one += fair
-                keep(name, mine, best)
-        if "pair" not in self.examples or n < self.examples["pair"][0]:
-            for i, j in combinations(order, 2):
-                if values[i][0] < values[j][0] and all(values[i][m] < values[j][m] - rounding for m in (1, 2)):
-                    keep("pair", i, j)
-
-
-def enumerate_samples(enumerated: Sequence[tuple[int, int, int]] = ENUMERATED) -> Enumeration:
-    """Every table of counts of every sample: the bounds of F, and whether its minimiser is fairest by Bal and MNCE."""
-    found = Enumeration()
-    for t, c, largest in enumerated:
-        for n in range(max(t, c), largest + 1):
-            for sizes in combinations_with_replacement(range(n, 0, -1), t):
-                if sum(sizes) == n:
-                    found.add(sizes, c)
-    return found
 
 
 class Smallest(NamedTuple):

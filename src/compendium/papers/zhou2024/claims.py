@@ -1,12 +1,21 @@
 """Claims of Zhou et al. (2024): theorems put to the test, counts in Table 1, printed and ours, and two pictures."""
 
+import numpy as np
 import pandas as pd
 
+from ... import data, paths
 from ...claim_rules import (
+    BOTH,
+    FIRST,
     HOLDS,
     IN_PART,
+    NEITHER,
     NOT_SO,
+    SECOND,
+    UNDECIDED,
     Answer,
+    Numbers,
+    Outcome,
     Source,
     both,
     by_count,
@@ -14,7 +23,7 @@ from ...claim_rules import (
     rule,
 )
 from ...store import MissingNumbersError, full, read_results
-from . import kernels, theorems
+from . import arithmetic, kernels, theorems
 from .protocol import METRICS, NAMES
 from .readings import METHODS, SEVERAL, printed
 
@@ -37,17 +46,15 @@ def best(cells: pd.DataFrame, metric: str, method: str = "FKKM") -> list[str]:
 
 
 def _counted(metrics: tuple[str, ...], claimed: int) -> Answer:
-    """On how many of the six data sets FKKM is highest in each metric; in ours the same share of those at hand."""
+    """On how many of the six data sets FKKM is highest in each metric; in ours the same share of those available."""
 
-    def told(source: Source) -> tuple[str, str]:
+    def told(source: Source) -> tuple[str, Numbers]:
         cells = source()
-        names = [name for name in NAMES if name in set(cells["dataset"])]
+        number = cells["dataset"].nunique()
         counts = {metric: [len(best(cells, metric, method)) for method in METHODS] for metric in metrics}
-        words = " and ".join(f"{metric} on {own} of {len(names)}" for metric, (*_, own) in counts.items())
-        share = claimed * len(names) / len(NAMES)
-        found = [by_count(own, share, others) for *others, own in counts.values()]
-        answer = found[0] if len(set(found)) == 1 else IN_PART
-        return answer, f"FKKM is highest in {words} data sets ({', '.join(map(NAMES.get, names))})"
+        found = {by_count(own, claimed * number / len(NAMES), others) for *others, own in counts.values()}
+        numbers = {f"highest {metric}": f"{own} of {number} data sets" for metric, (*_, own) in counts.items()}
+        return found.pop() if len(found) == 1 else IN_PART, numbers
 
     return both(told, printed, ours)
 
@@ -64,35 +71,30 @@ def best_on_half() -> Answer:
 
 def marks() -> Answer:
     """Z10: in every row the best value is bold and the second best underlined."""
-    cells, wrong = printed(), []
-    rows = cells.groupby(["dataset", "metric"], sort=False)
+    wrong, rows = [], printed().groupby(["dataset", "metric"], sort=False)
     for (dataset, metric), row in rows:
         values = sorted(set(row["mean"]), reverse=True)
         good = set(row.loc[row["bold"], "mean"]) == {values[0]} and set(row.loc[row["second"], "mean"]) == {values[1]}
         wrong += [] if good else [f"{NAMES[dataset]} {metric}"]
-    text = f"The marks of {len(rows) - len(wrong)} of {len(rows)} rows agree with the ranks"
-    text += f"; not those of {', '.join(wrong)}." if wrong else "."
-    return Answer(None, text, NOT_SO if wrong else HOLDS)
+    numbers = {"rows marked by rank": f"{len(rows) - len(wrong)} of {len(rows)}", "others": wrong or "none"}
+    return Answer(None, numbers, NOT_SO if wrong else HOLDS)
 
 
 def converges() -> Answer:
-    """Z05: on made problems, and in the stored runs with twelve kernels on real data."""
+    """Z05: on synthetic problems, and in the stored runs with twelve kernels on real data."""
     facts = read_results("zhou2024-multiple", protocol=f"{SEVERAL}: fit", method=("FMKKM", "FMKKM-f"))
-    return with_stored(theorems.convergence(), facts)
+    return with_stored(theorems.answer("Z05")(), facts)
 
 
 def with_stored(answer: Answer, facts: pd.DataFrame) -> Answer:
-    """The answer of the made problems, less where the objective of a stored run rises."""
+    """The answer of the synthetic problems, less where the objective of a stored run rises."""
     if facts.empty:
         return answer
     wide = facts.pivot_table(index=["dataset", "method", "split"], columns="metric", values="value")
-    rising, resting = (wide["rises of the objective"] > 0).sum(axis=0), (wide["at rest"] == 1).sum(axis=0)
-    evidence = (
-        f"{answer.numbers} With twelve kernels on {wide.index.get_level_values('dataset').nunique()} data sets the "
-        f"objective rises in {rising} of {len(wide)} runs; all points are at rest within the allowed rounds in "
-        f"{resting}, after {wide['rounds'].min():.0f} to {wide['rounds'].max():.0f} of them."
-    )
-    return Answer(IN_PART if answer.here == HOLDS and rising else answer.here, evidence)
+    rising = int((wide["rises of the objective"] > 0).sum(axis=0))
+    numbers = {"real data, runs": len(wide), "real data, objective rises": rising}
+    numbers["real data, converged"] = int((wide["at rest"] == 1).sum(axis=0))
+    return Answer(IN_PART if answer.here == HOLDS and rising else answer.here, answer.numbers | numbers)
 
 
 def other_structure() -> Answer:
@@ -102,37 +104,62 @@ def other_structure() -> Answer:
 
 
 def set_apart(rows: pd.DataFrame, datasets: tuple[str, ...]) -> Answer:
-    """Told by what sets pairs of points apart most: clusters in the standard kernel, groups in the fair one."""
-    answers, texts = [], []
+    """Whether pairs are set apart most by cluster in the standard kernel, and most by group in the fair one.
+
+    That groups push apart is built in: the fair kernel is the standard one less the weight within groups.
+    """
+    answers, numbers = [], {}
     for dataset in datasets:
         some = rows[rows["dataset"] == dataset]
-        table = kernels.contrasts(some).abs()
-        by_cluster = table.loc["cluster", "standard"] > table.loc["group", "standard"]
-        by_group = table.loc["group", "fair"] > table.loc["cluster", "fair"]
-        answers.append(bool(by_cluster and by_group))
-        texts.append(f"{dataset}: {kernels.in_words(some)}")
-    asked = (
-        "Asked on each: are pairs set apart most by cluster in the standard kernel, and by group in the fair one? "
-        f"So it is on {sum(answers)} of {len(answers)}. "
-    )
-    texts.append(
-        "That groups push apart is built in: the fair kernel is the standard one less the weight within groups."
-    )
-    return Answer(by_parts(answers), asked + " ".join(texts))
+        table = kernels.contrasts(some)
+        size = table.abs()
+        by_cluster = size.loc["cluster", "standard"] > size.loc["group", "standard"]
+        answers.append(bool(by_cluster and size.loc["group", "fair"] > size.loc["cluster", "fair"]))
+        found = {f"{kernel} kernel, by {part}": table.loc[part, kernel] for kernel in table for part in table.index}
+        found |= {"λ": kernels.weight_of(some)}
+        numbers |= {f"{NAMES.get(dataset, dataset)}, {name}": value for name, value in found.items()}
+    return Answer(by_parts(answers), numbers)
 
 
 CLAIMS = {
-    "zhou2024-table": {
-        "Z01": theorems.maximal_fairness,
-        "Z02": theorems.difference_of_matrices,
-        "Z03": theorems.shifted_kernel,
-        "Z04": theorems.weight_update,
-        "Z05": converges,
-        "Z06": theorems.generalisation,
-        "Z07": theorems.expressions,
-        "Z08": most_even,
-        "Z09": best_on_half,
-        "Z10": marks,
-    },
+    "zhou2024-theorems": {name: theorems.answer(name) for name in theorems.JUDGED} | {"Z05": converges},
+    "zhou2024-table": {"Z08": most_even, "Z09": best_on_half, "Z10": marks},
     "zhou2024-kernels": {"Z11": other_structure},
 }
+
+
+# -- contradictions ---------------------------------------------------------------------------------------------------
+
+
+def single_runs() -> Outcome:
+    """X29: whether Bal and MNCE of Credit Card can be single runs, and whether they can be means."""
+    implied, ordered = arithmetic.implied("credit_card"), arithmetic.out_of_order("credit_card")
+    low, high = arithmetic.shares_allowed("credit_card")
+    single = implied["share from"].max() <= implied["share to"].min() and ordered.empty
+    numbers = {"share stated by single runs": [implied["share from"].min(), implied["share to"].max()]}
+    numbers |= {"pairs in different orders": len(ordered), "share allowed by means": [low, high]}
+    return BOTH if single or low < high else NEITHER, numbers
+
+
+def balance_of_many_groups() -> Outcome:
+    """X30: with how many groups, or with what rounding, a balance of 0 goes with an entropy above 0."""
+    wide = printed().pivot(index=["dataset", "method"], columns="metric", values="mean").reset_index()
+    odd = wide[(wide["Bal"] == 0) & (wide["MNCE"] > 0)]
+    largest = odd.loc[odd["dataset"] == "mnist_usps", "MNCE"].max()
+    half = float(arithmetic.entropy_of_balance(arithmetic.HALF_DIGIT)) / np.log(2.0)
+    groups = len(data.entry("jaffe").groups)
+    numbers = {f"columns, {NAMES[name]}": int(count) for name, count in odd["dataset"].value_counts().items()}
+    numbers |= {"groups of Jaffe": groups, "largest MNCE of MNIST-USPS": largest, "allowed by rounding": half}
+    return BOTH if largest - arithmetic.HALF_DIGIT <= half and groups > 2 else UNDECIDED, numbers
+
+
+def level_of_the_bound() -> Outcome:
+    """X31: the bound needs a real, finite root of log(1/delta); and how many tables have several kernels."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        values = {delta: float(np.sqrt(np.log(np.divide(1.0, delta)) / 2.0)) for delta in (0.0, 0.05, 1.0, 2.0)}
+    numbers = {f"factor at delta = {delta:g}": value for delta, value in values.items()}
+    numbers["printed tables, all with one kernel"] = len(list(paths.data("paper").glob("zhou2024_table*.csv")))
+    return FIRST if np.isfinite(list(values.values())).all() else SECOND, numbers
+
+
+CONTRADICTIONS = {"X29": single_runs, "X30": balance_of_many_groups, "X31": level_of_the_bound}

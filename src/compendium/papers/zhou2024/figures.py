@@ -1,11 +1,11 @@
-"""Figures and verdicts of Zhou et al. (2024): tables of clusterings, curves over the weight, kernels as pictures.
+"""Figures of Zhou et al. (2024): tables of clusterings, and curves over the weight.
 
 A *summary* has the columns ``method``, ``metric``, ``mean`` and ``std``; a *spread* has ``method``, ``weight`` (NaN for
 a method without one), ``metric``, ``median``, ``smallest`` and ``largest``, the ends of the range over the runs.
 """
 
 import textwrap
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
@@ -16,7 +16,6 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import FixedLocator, MaxNLocator, NullLocator
 
 from evenspan.displays import method_looks
-from evenspan.displays.method_looks import group_looks
 from evenspan.displays.style import COLOURS, INK, looks
 
 from ...figures import arms, explained, grid, words
@@ -47,28 +46,6 @@ def judged(summary: pd.DataFrame, metrics: Sequence[str], published: pd.DataFram
     axes[0, 0].invert_yaxis()
     entries = axes[0, 0].get_legend_handles_labels()[0]
     return explained(fig, entries) if len(entries) > 1 else fig
-
-
-def search_paths(paths: pd.DataFrame, metrics: list[str]) -> Figure:
-    """What a method measured at each weight that it tried, one line a seed; the last weight, which it kept, is marked.
-
-    ``paths`` has the columns ``split``, ``weight``, ``metric`` and ``value``.
-    """
-    fig, axes = grid(len(metrics), len(metrics), (3.9, 3.2))
-    for panel, metric in zip(axes.flat, metrics, strict=True):
-        own = paths[paths["metric"] == metric].sort_values("weight")
-        for _, line in own.groupby("split"):
-            panel.plot(line["weight"], line["value"], "-", color=COLOURS[0], linewidth=1.0, alpha=0.6)
-        kept = own.groupby("split").tail(1)
-        tried = own.drop(kept.index)
-        panel.plot(tried["weight"], tried["value"], "o", color=COLOURS[0], markersize=4, alpha=0.6, label="tried")
-        panel.plot(kept["weight"], kept["value"], "D", color=COLOURS[1], markersize=6, mfc="none", label="kept")
-        panel.set(title=metric, xlabel="fairness weight λ")
-        low, high = own["value"].min(), own["value"].max()
-        room = max(0.1 * (high - low), 0.02)  # lines on top of each other are seen as such, not as a zoom into nothing
-        panel.set_ylim(low - room, high + room)
-        panel.set_xticks(sorted(paths["weight"].unique()))
-    return explained(fig, axes[0, 0].get_legend_handles_labels()[0])
 
 
 def readings(table_: pd.DataFrame) -> Figure:
@@ -131,32 +108,6 @@ def quality_and_fairness(summary: pd.DataFrame, fairness: str, qualities: list[s
 # -- over the weight --------------------------------------------------------------------------------------------------
 
 
-def over_weight(
-    spread: pd.DataFrame, metrics: Sequence[str], chosen: Mapping[str, float] | None = None, *, across: int = 2
-) -> Figure:
-    """Each metric of a spread against the weight: median as a line, range as a band; methods without one are left out.
-
-    ``chosen`` is the weight by method that a rule has chosen: a vertical line with the method's marker on top.
-    """
-    some = spread.dropna(subset=["weight"])
-    dress = method_looks.looks(some["method"])
-    fig, axes = grid(len(metrics), across, (min(7.8 / across, 6.0), 2.8), (0.1, 0.7))
-    for panel, metric in zip(axes.flat, metrics, strict=False):
-        for method, line in some[some["metric"] == metric].groupby("method", sort=False):
-            line, own = line.sort_values("weight"), dress[method]
-            ends = line["weight"], line["smallest"], line["largest"]
-            panel.fill_between(*ends, color=own.colour, alpha=0.18, linewidth=0)
-            panel.plot(line["weight"], line["median"], markersize=5, linewidth=1.2, **own.line())
-        for method, weight in (chosen or {}).items():
-            mark_ = {"color": dress[method].colour, "marker": dress[method].marker, "markevery": [1]}
-            panel.axvline(weight, **mark_, clip_on=False, linestyle="--", linewidth=1.2)
-        _weight_axis(panel, some["weight"])
-        panel.set_title(metric)
-    for panel in axes[-1]:
-        panel.set_xlabel("fairness weight λ")
-    return explained(fig, axes[0, 0].get_legend_handles_labels()[0], max(2, across), fontsize="small")
-
-
 def against(spread: pd.DataFrame, fairness: str, qualities: Sequence[str]) -> Figure:
     """A spread's qualities against its fairness: one marker for each method and weight, with ranges; a panel a quality.
 
@@ -196,7 +147,7 @@ def bound(table: pd.DataFrame, chosen: float) -> Figure:
     panel.set(yscale="log", ylabel="squared distance in the fair kernel")
     below.plot(line["weight"], line["MNCE"], color=INK, marker="o", markersize=5, linewidth=1.2)
     below.set(xlabel="fairness weight λ", ylabel="MNCE", ylim=(-0.05, 1.05))
-    _weight_axis(below, line["weight"])
+    weight_axis(below, line["weight"])
     for one in (panel, below):
         one.axvline(chosen, color="#777777", linestyle="--", linewidth=1.2, label="λ of the rule")
     return explained(fig, panel.get_legend_handles_labels()[0], 3, fontsize="small")
@@ -223,7 +174,8 @@ def _size(look: method_looks.Look) -> float:
     return 8.0 if look.fill == "full" else 12.0
 
 
-def _weight_axis(panel: Axes, weights: pd.Series) -> None:
+def weight_axis(panel: Axes, weights: pd.Series) -> None:
+    """Linear from 0 to a tenth, then logarithmic."""
     top = float(weights.max())
     panel.set_xscale("symlog", linthresh=LINEAR_UP_TO, linscale=0.5)
     ticks = [0.0, *(10.0**e for e in range(-1, 6) if 10.0**e <= top)]
@@ -231,44 +183,3 @@ def _weight_axis(panel: Axes, weights: pd.Series) -> None:
     panel.xaxis.set_minor_locator(NullLocator())
     panel.set_xticklabels([f"{tick:g}" for tick in ticks])
     panel.set_xlim(-0.25 * LINEAR_UP_TO, 1.4 * top)
-
-
-# -- clusters and kernels ---------------------------------------------------------------------------------------------
-
-
-def cluster_bars(counts: Mapping[str, np.ndarray], groups: Sequence[str]) -> Figure:
-    """How many points of each group every cluster holds, by the size of clusters; (G, c) by the title of a panel."""
-    dress = group_looks(groups)
-    fig, axes = grid(len(counts), min(2, len(counts)), (3.8, 2.6), (0.3, 0.8), sharey=True)
-    for panel, (title, given) in zip(axes.flat, counts.items(), strict=False):
-        held = given[:, np.argsort(-given.sum(axis=0), kind="stable")]
-        places, floor = np.arange(held.shape[1]), np.zeros(held.shape[1])
-        for (name, own), row in zip(dress.items(), held, strict=True):
-            # Once, not three times as dense: the circles of a hatch are most of what the file weighs.
-            filling = {"color": own.colour, "hatch": own.hatch[:1], "edgecolor": "white", "linewidth": 0.4}
-            panel.bar(places, row, bottom=floor, label=name, **filling)
-            floor = floor + row
-        panel.set_xticks(places, [str(place + 1) for place in places])
-        panel.grid(visible=False, axis="x")
-        panel.set_axisbelow(True)
-        panel.set_title(title)
-    for panel in axes[-1]:
-        panel.set_xlabel("cluster, the largest first")
-    for row in axes:
-        row[0].set_ylabel("points")
-    return explained(fig, axes[0, 0].get_legend_handles_labels()[0], 7, fontsize="small")
-
-
-def heat_maps(pictures: Mapping[str, tuple[np.ndarray, Sequence[float]]]) -> Figure:
-    """By title: a kernel averaged down (b, b), with a colour bar of its own, and where lines, as shares, part it."""
-    fig, axes = grid(len(pictures), 2, (3.95, 3.4), (0.0, 0.2))
-    for panel, (title, (values, edges)) in zip(axes.flat, pictures.items(), strict=False):
-        # Readable in grey as well: cividis is ordered by lightness and survives colour blindness.
-        shown = panel.imshow(values, cmap="cividis", interpolation="none")  # as many pixels as there are values
-        for edge in edges:
-            panel.axhline(edge * len(values) - 0.5, color="white", linewidth=0.6)
-            panel.axvline(edge * len(values) - 0.5, color="white", linewidth=0.6)
-        panel.set(xticks=[], yticks=[], title=title)
-        panel.grid(visible=False)
-        fig.colorbar(shown, ax=panel, shrink=0.85)
-    return fig

@@ -10,11 +10,10 @@ from itertools import product
 import numpy as np
 import pandas as pd
 
-from .protocol import COUNTED, JointCounts, told
+from .protocol import COUNTED, JointCounts
 
 #: How the points are ordered: by the first, and within it by the second.
 ORDERS = ("cluster, group", "group, cluster")
-ANSWERS = ("FKKM-f", "FKKM", "FMKKM-f", "FMKKM")
 TYPES = [f"{cluster} cluster, {group} group" for cluster, group in product(("same", "other"), repeat=2)]
 
 
@@ -119,71 +118,6 @@ def contrasts(rows: pd.DataFrame) -> pd.DataFrame:
     table = types(rows)
     a, b, c, d = table[table["clusters of"] == "FKKM"].set_index("pairs").loc[TYPES, ["standard", "fair"]].to_numpy()
     return pd.DataFrame({"cluster": (a + b - c - d) / 2, "group": (a + c - b - d) / 2}, index=["standard", "fair"]).T
-
-
-def correlation(rows: pd.DataFrame) -> float:
-    """Correlation of the entries of the two kernels over all pairs of different points."""
-    table = types(rows)
-    some = table[table["clusters of"] == table["clusters of"].iloc[-1]]  # by whichever clusters, these are all pairs
-    weight, total = weight_of(rows), float(some["number"].sum(axis=0))
-    same = some[some["pairs"].str.endswith("same group")]
-    share = float(same["number"].sum(axis=0)) / total
-    overall = float((some["number"] * some["standard"]).sum(axis=0)) / total
-    within = float((same["number"] * same["standard"]).sum(axis=0) / same["number"].sum(axis=0))
-    std = float(rows[rows["metric"] == "standard deviation"]["value"].iloc[0])
-    both = share * (within - overall)
-    variance = std**2 - 2.0 * weight * both + weight**2 * share * (1.0 - share)
-    return (std**2 - weight * both) / (std * np.sqrt(variance))
-
-
-def in_words(rows: pd.DataFrame) -> str:
-    """What sets the pairs of points apart in either kernel, with the numbers."""
-    table = contrasts(rows)
-    before, after = table["standard"], table["fair"]
-    return (
-        f"In the standard kernel pairs of one cluster are {before['cluster']:.3f} above pairs of two, and pairs of one "
-        f"group {before['group']:+.3f} against pairs of two groups. In the fair kernel (λ = {weight_of(rows):g}) it is "
-        f"{after['cluster']:.3f} and {after['group']:+.3f}. The entries of the two kernels correlate with "
-        f"{correlation(rows):.3f}."
-    )
-
-
-def answers(rows: pd.DataFrame) -> list[str]:
-    """The methods whose answers are shown: the usual ones, and those that a reader added."""
-    found = dict.fromkeys((*ANSWERS, *rows.loc[rows["protocol"] == "answer", "method"]))
-    return [name for name in found if name != "classes"]
-
-
-def bars(rows: pd.DataFrame) -> tuple[dict[str, np.ndarray], list[str]]:
-    """Counts (G, c) of every answer, and the names of the groups."""
-    tables = {name: counts_of(rows, name).group_by_cluster for name in answers(rows)}
-    return tables, [str(label) for label in counts_of(rows, "FKKM").groups]
-
-
-def bar_table(rows: pd.DataFrame) -> pd.DataFrame:
-    """The same, one line a bar's part."""
-    found, names = bars(rows)
-    lines = [
-        (answer, cluster, group, table[place, cluster])
-        for answer, table in found.items()
-        for cluster in range(table.shape[1])
-        for place, group in enumerate(names)
-    ]
-    return pd.DataFrame(lines, columns=["answer", "cluster", "group", "points"])
-
-
-def fairness_in_words(rows: pd.DataFrame) -> str:
-    """Balance, MNCE and accuracy of every answer."""
-    wide = rows[rows["protocol"] == "answer"].pivot(index="method", columns="metric", values="value")
-    weights = wide["chosen weight"].map(lambda weight: "" if np.isnan(weight) else f" (λ = {weight:g})")
-    parts = [
-        f"{name}{weights[name]}: Bal {own['Bal']:.3f}, MNCE {own['MNCE']:.3f}, ACC {told(own['ACC'])}"
-        for name, own in wide.loc[answers(rows)].iterrows()
-    ]
-    if "classes" not in wide.index:
-        return "; ".join(parts) + "."
-    own = wide.loc["classes"]
-    return "; ".join(parts) + f". The classes themselves: Bal {own['Bal']:.3f}, MNCE {own['MNCE']:.3f}."
 
 
 def pictures(rows: pd.DataFrame) -> dict[str, tuple[np.ndarray, list[float]]]:

@@ -1,9 +1,9 @@
-"""What the notebooks on Zhou et al. (2024) share: judge, data, estimators of this paper only, and rows of a run."""
+"""What the notebooks on Zhou et al. (2024) share: evaluation, data, estimators of this paper, and rows of a run."""
 
 import inspect
 import json
 import warnings
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, wraps
 from itertools import groupby
@@ -20,19 +20,18 @@ from sklearn.exceptions import ConvergenceWarning
 
 from evenspan.clustering.base_kernels import base_kernel, twelve_kernels
 from evenspan.clustering.fair_kernel_kmeans import FairKernelKMeans
-from evenspan.clustering.fair_multiple_kernel_kmeans import FairMultipleKernelKMeans, kernel_weights, weighted
+from evenspan.clustering.fair_multiple_kernel_kmeans import FairMultipleKernelKMeans
 from evenspan.clustering.fairness_first import FairnessFirstClustering
 from evenspan.clustering.graphs import kernel_neighbour_graph, nearest_neighbour_graph
-from evenspan.clustering.kernel_kmeans import KernelKMeans, leading_eigenvectors
-from evenspan.clustering.kernels import DenseGram, read_only
+from evenspan.clustering.kernel_kmeans import KernelKMeans
+from evenspan.clustering.kernels import read_only
 from evenspan.clustering.weight_rule import WeightRule
-from evenspan.core.errors import ConfigurationError, FetchError, ResultError
+from evenspan.core.errors import ConfigurationError, ResultError
 from evenspan.core.groups import encode_groups
 from evenspan.metrics.clustering import (
     accuracy_of,
     balance,
     balance_of,
-    clustering_accuracy,
     encode_labels,
     fair_gap_of,
     information_of,
@@ -53,8 +52,6 @@ NAMES = {
     "har": "HAR",
     "daily_sports": "D&S",
 }
-#: Not in the registry, because nobody can download a fixed version; read where a reader has put them.
-NOT_AT_HAND = {"har": "Human Activity Recognition Using Smartphones", "daily_sports": "Daily and Sports Activities"}
 MADE = "made"
 #: The kernel whose inner products are those of the features.
 LINEAR = 1
@@ -71,7 +68,7 @@ class PublishedRule(WeightRule):
     ends_at_zero: ClassVar[bool] = True
 
 
-# -- the judge -------------------------------------------------------------------------------------------------------
+# -- the evaluation ----------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, eq=False)
@@ -140,7 +137,7 @@ class JointCounts:
             return cls(*map(np.array, axes), flat.reshape(C, c, G).transpose(0, 2, 1))
         except (ValueError, TypeError, AttributeError) as error:
             raise ResultError(
-                f"{str(text)[:60]!r} is no text of joint counts ({error}). Needed is a line written by to_text."
+                f"{str(text)[:60]!r} is no text of joint counts: {error}. Restore the stored row."
             ) from error
 
 
@@ -173,11 +170,6 @@ class Problem:
     def __init__(self, data: str | ClusterData):
         self.name = data if isinstance(data, str) else data.name
         self._given, self.kept = data, {}
-
-    @property
-    def at_hand(self) -> bool:
-        """Whether no raw data of a paper are needed."""
-        return isinstance(self._given, ClusterData) or self._given == MADE
 
     @cached_property
     def data(self) -> ClusterData:
@@ -310,7 +302,7 @@ class SpectralClustering(KernelKMeans):
         )
 
     def fit(self, X, y=None):
-        self.n_parts_ = csgraph.connected_components(sparse.csr_array(X), directed=False)[0]
+        self.facts_ = {"parts of the graph": csgraph.connected_components(sparse.csr_array(X), directed=False)[0]}
         degrees = np.maximum(np.abs(np.asarray(X.sum(axis=1), float).ravel()), 1e-9)
         dense = X.toarray() if sparse.issparse(X) else X
         return super().fit(dense / np.sqrt(np.outer(degrees, degrees)))
@@ -329,64 +321,14 @@ class MostBalanced(BaseEstimator):
         model = clone(self.estimator).set_params(n_clusters=self.n_clusters, random_state=self.random_state)
         tried = model.curve(X, self.weights, sensitive_features=sensitive_features)
         evenness = [balance(found.labels, sensitive_features) for found in tried]
-        self.best_ = tried[min(range(len(tried)), key=lambda i: (-evenness[i], tried[i].energy))]
-        self.labels_ = self.best_.labels
+        best = tried[min(range(len(tried)), key=lambda i: (-evenness[i], tried[i].energy))]
+        self.labels_ = best.labels
+        self.facts_ = {"weight": best.weight, "objective": best.energy, "sweeps": len(best.history)}
+        self.facts_ |= {"at rest": best.converged, "kept a former state": best.degenerate}
         self.search_ = [
             {"fairness_weight": found.weight, "balance": value, "energy": found.energy}
             for found, value in zip(tried, evenness, strict=True)
         ]
-        return self
-
-
-@dataclass(eq=False, repr=False)
-class BestKernel(BaseEstimator):
-    """Relaxed kernel k-means on the kernel of a stack with the largest share of its trace explained.
-
-    With ``oracle`` it is the kernel with the best accuracy: that uses the classes, which no method may.
-    """
-
-    oracle: bool = False
-    n_clusters: int = 8
-    random_state: int = 0
-
-    def fit(self, X, y=None):
-        own = {"algorithm": "relaxed", "kernel": "precomputed", "dtype": X.dtype.name}
-        models = [KernelKMeans(self.n_clusters, **own, random_state=self.random_state).fit(K) for K in X]
-        shares = [model.objective_ / np.trace(K, dtype=np.float64).item() for model, K in zip(models, X, strict=True)]
-        scores = [clustering_accuracy(y, model.labels_) for model in models] if self.oracle else shares
-        place = int(np.argmax(scores))
-        self.labels_, self.kernel_, self.explained_share_ = models[place].labels_, place + 1, shares[place]
-        return self
-
-
-@dataclass(eq=False, repr=False)
-class MultipleKernelKMeans(BaseEstimator):
-    """Multiple kernel k-means: orthonormal relaxed indicators and squared kernel weights, alternating; no groups.
-
-    A relative change of the objective up to ``tol`` ends the alternations, of which there are ``max_iter`` at most.
-    """
-
-    max_iter: int = 50
-    tol: float = 1e-6
-    n_clusters: int = 8
-    random_state: int = 0
-
-    def fit(self, X, y=None):
-        gamma, before = np.full(len(X), 1.0 / len(X)), np.inf
-        traces = np.trace(X, axis1=1, axis2=2, dtype=np.float64)
-        for rounds in range(1, self.max_iter + 1):
-            gram = DenseGram(weighted(X, gamma))
-            H = leading_eigenvectors(gram, self.n_clusters, np.random.default_rng(0))[1]
-            h = traces - np.array([np.einsum("nk,nk->", H, DenseGram(K).product(H)) for K in X])
-            gamma = kernel_weights(h)
-            objective = float((gamma**2 * h).sum(axis=0))
-            self.n_rounds_, self.at_rest_ = rounds, abs(before - objective) <= self.tol * objective
-            if self.at_rest_:
-                break
-            before = objective
-        self.kernel_weights_, K = gamma, weighted(X, gamma)
-        own = {"algorithm": "relaxed", "kernel": "precomputed", "dtype": K.dtype.name}
-        self.labels_ = KernelKMeans(self.n_clusters, **own, random_state=self.random_state).fit(K).labels_
         return self
 
 
@@ -405,29 +347,18 @@ def fitted(estimator, X, data: ClusterData, seed: int, **options):
 
 
 def said(model, X=None, groups=None) -> dict[str, float]:
-    """What a fitted model says of itself."""
-    model = getattr(model, "inner_", model)
+    """What a fitted model says of itself; an estimator of this paper only has it as ``facts_``."""
+    if hasattr(model, "facts_"):
+        return model.facts_
     if isinstance(model, KMeans):
         return {"objective": model.inertia_, "sweeps": model.n_iter_}
-    if isinstance(model, SpectralClustering):
-        return {"parts of the graph": model.n_parts_}
-    if isinstance(model, MostBalanced):
-        best = model.best_
-        facts = {"weight": best.weight, "objective": best.energy, "sweeps": len(best.history)}
-        return facts | {"at rest": best.converged, "kept a former state": best.degenerate}
     if isinstance(model, FairnessFirstClustering):
         facts = {"objective": model.inertia_, "moves": model.n_moves_, "swaps": model.n_swaps_}
         return facts | {"Bal after stage 1": model.stages_[0]["balance"], "at rest": model.at_rest_}
-    if isinstance(model, BestKernel):
-        return {"kernel": model.kernel_, "explained share": model.explained_share_}
-    if isinstance(model, MultipleKernelKMeans | FairMultipleKernelKMeans):
-        facts = {f"gamma {place:02d}": value for place, value in enumerate(model.kernel_weights_, 1)}
-        facts |= {"rounds": model.n_rounds_, "at rest": model.at_rest_}
-        if isinstance(model, FairMultipleKernelKMeans):
-            facts |= {"weight": model.fairness_weight_, "objective": model.objective_}
-            facts |= {"trace reached": model.certificate_.primal, "trace bound": model.certificate_.dual}
-            facts["rises of the objective"] = (np.diff(model.history_) > 1e-9 * model.history_[0]).sum(axis=0)
-        return facts
+    if isinstance(model, FairMultipleKernelKMeans):
+        facts = of_kernels(model) | {"weight": model.fairness_weight_, "objective": model.objective_}
+        facts |= {"trace reached": model.certificate_.primal, "trace bound": model.certificate_.dual}
+        return facts | {"rises of the objective": (np.diff(model.history_) > 1e-9 * model.history_[0]).sum(axis=0)}
     if isinstance(model, FairKernelKMeans):
         facts, moves = {}, model.n_moves_
         if model.swaps:  # those before the first swap
@@ -438,6 +369,12 @@ def said(model, X=None, groups=None) -> dict[str, float]:
         facts |= {"objective": model.objective_, "certificate bound": model.certificate_.dual}
         return facts | {"sweeps": model.n_sweeps_, "at rest": model.at_rest_}
     return {}
+
+
+def of_kernels(model) -> dict[str, float]:
+    """Where learnt weights of kernels ended."""
+    facts = {f"gamma {place:02d}": value for place, value in enumerate(model.kernel_weights_, 1)}
+    return facts | {"rounds": model.n_rounds_, "at rest": model.at_rest_}
 
 
 def judged(counts: JointCounts, **key) -> list[dict]:
@@ -451,11 +388,6 @@ def known(rows: pd.DataFrame, metrics: Sequence[str]) -> list[str]:
     """Those of the metrics that have a number; without classes ACC and NMI have none."""
     have = set(rows.loc[rows["value"].notna(), "metric"])
     return [metric for metric in metrics if metric in have]
-
-
-def told(value: float) -> str:
-    """A number in a sentence; what depends on classes may be unknown."""
-    return "unknown" if np.isnan(value) else f"{value:.3f}"
 
 
 def rows_of(model, X, data: ClusterData, seconds: float, *, protocol: str, search: bool = True, **key) -> list[dict]:
@@ -474,17 +406,3 @@ def by_first_row(labels: np.ndarray) -> np.ndarray:
     """The same clusters, numbered in the order in which the rows meet them: names of clusters say nothing."""
     _, first, codes = np.unique(labels, return_index=True, return_inverse=True)
     return np.argsort(np.argsort(first))[codes]
-
-
-def absent(dataset: str, methods: Iterable[str]) -> list[dict]:
-    """Rows with the reason why there is no number, or none if a reader has the data."""
-    try:
-        load_clustering(dataset)
-    except FetchError:
-        reason = (
-            f"the data ({NOT_AT_HAND[dataset]}, UCI Machine Learning Repository) are not at hand; the loader reads the "
-            "original archive where a reader has it"
-        )
-        key = {"dataset": dataset, "split": "all", "protocol": "released", "variant": "", "counts": ""}
-        return [row for name in methods for row in tidy(dict.fromkeys(METRICS), reason, method=name, **key)]
-    return []

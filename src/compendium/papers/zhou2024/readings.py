@@ -80,27 +80,6 @@ def deviations(found: pd.DataFrame, dataset: str) -> pd.DataFrame:
     return in_order(order, METHODS, ("method", "other", "deviation")).drop(columns="other")
 
 
-def nearest_in_words(table: pd.DataFrame) -> str:
-    """For how many methods the fixed reading is the nearest, and which other one is nearer elsewhere."""
-    if table.empty:
-        return "Nothing is printed for these data, so that no reading is nearer to it than another."
-    first = table[table["nearest"]].drop_duplicates("method")
-    other = first[first["reading"] != FIXED]
-    text = f"The reading fixed before is the nearest for {len(first) - len(other)} of {len(first)} methods"
-    fixed = table[table["reading"] == FIXED].set_index("method")["deviation"]
-    nearer = [
-        f"{row.method} ({row.reading}: {row.deviation:.3f}, not {fixed[row.method]:.3f})" for row in other.itertuples()
-    ]
-    return text + (f"; another one is nearer for {', '.join(nearer)}." if nearer else ".")
-
-
-def search(rows: pd.DataFrame, method: str) -> pd.DataFrame:
-    """The search for the weight of a method: ``split``, ``weight``, ``metric``, ``value``."""
-    own = rows[(rows["method"] == method) & (rows["protocol"] == "released: search")]
-    weights = own["variant"].astype(str).str.removeprefix("weight ").astype(float)
-    return own.assign(weight=weights)[["split", "weight", "metric", "value"]].reset_index(drop=True)
-
-
 # -- several kernels --------------------------------------------------------------------------------------------------
 
 
@@ -111,11 +90,8 @@ def gammas(rows: pd.DataFrame) -> pd.DataFrame:
     return spread(own, ["method", "kernel"], "mean", "smallest", "largest")
 
 
-def weights_in_words(rows: pd.DataFrame) -> str:
-    """How far the kernel weights are from equal ones, with and without the shift."""
-    weights, parts = gammas(rows), []
-    for method, own in weights.groupby("method", sort=False):
-        equal = 1.0 / own["kernel"].max()
-        lowest, highest = own["smallest"].min() / equal - 1.0, own["largest"].max() / equal - 1.0
-        parts.append(f"{method} {100 * lowest:+.2f} % to {100 * highest:+.2f} %")
-    return "Kernel weights lie off equal ones by: " + "; ".join(parts) + "."
+def off_uniform(rows: pd.DataFrame) -> pd.DataFrame:
+    """How far the kernel weights of all seeds lie off equal ones, as a share of these: two ends by ``method``."""
+    weights = gammas(rows)
+    ends = weights.groupby("method", sort=False).agg(lowest=("smallest", "min"), highest=("largest", "max"))
+    return ends * weights["kernel"].max() - 1.0

@@ -17,7 +17,7 @@ from evenspan.clustering.kernels import DenseGram
 from ...data.clustering import ClusterData
 from ...protocol import tidy
 from ...records import in_order
-from .protocol import COUNTED, JointCounts, judged, known, told
+from .protocol import COUNTED, JointCounts, judged, known
 from .theorems import bound, largest_error
 
 #: What is drawn against the weight, and how the methods are ordered.
@@ -25,8 +25,6 @@ METRICS = ("ACC", "NMI", "Bal", "MNCE", "fair gap", "clustering objective")
 METHODS = ("FKKM", "FMKKM", "VFC", "FairSC", "FFC", "SC", "K-means", "KKM")
 #: MNCE closer to the best of the grid than this is as good: the tolerance of the authors' rule.
 TOLERANCE = 0.005
-#: Two ways of searching.
-TEN, CARRIED = "each from the start, ten sweeps", "carried on, to rest"
 
 
 def curve(estimator, K: np.ndarray, data: ClusterData, weights, init) -> list[TradeOffPoint]:
@@ -36,7 +34,7 @@ def curve(estimator, K: np.ndarray, data: ClusterData, weights, init) -> list[Tr
 
 
 def rows_of(data: ClusterData, K: np.ndarray, found, method: str, split, protocol: str, weight=None, **facts):
-    """Rows of one run: what the judge says, the counts, the clustering objective in the kernel K, and other facts.
+    """Rows of one run: the evaluation, the counts, the clustering objective in the kernel K, and other facts.
 
     ``found`` is a point of a curve, which has its weight, a fitted estimator, or labels. An estimator that followed a
     rule has no weight of its own in the rows: what it chose, and what it tried, is said beside.
@@ -123,61 +121,39 @@ def rules(rows: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(found)
 
 
-def rule_in_words(rows: pd.DataFrame) -> str:
-    """Whether the rule's weight is where fairness saturates, and what a longer search would have found."""
-    table = rules(rows).set_index(["method", "rule"]).loc["FKKM"]
-    own, best = table.loc["rule"], float(medians(rows, "FKKM")["MNCE"].max())
-    path = rows[(rows["protocol"] == "rule: search") & (rows["metric"] == "MNCE tried")]
-    first = path[path["weight"] == 1.0]["value"]
-    others = "".join(
-        f" {name.removeprefix('rule, ').capitalize()}: λ = {other['weight']:g}, MNCE {other['MNCE']:.4f}, "
-        f"ACC {told(other['ACC'])}."
-        for name, other in table.drop(index="rule").iterrows()
-    )
-    return (
-        f"MNCE of the grid is within {TOLERANCE} of its best ({best:.4f}) from λ = {saturation(rows):g} on. The rule "
-        f"ends at λ = {own['from']:g} to {own['to']:g} (median {own['weight']:g}) with MNCE {own['MNCE']:.4f}; at its "
-        f"first weight, 1, MNCE is {first.min():.4f} to {first.max():.4f}, so that it stops there in "
-        f"{int((first <= TOLERANCE).sum(axis=0))} of {len(first)} runs.{others} ACC under the rule: {told(own['ACC'])}."
-    )
+def shapes(rows: pd.DataFrame, *methods: str) -> pd.DataFrame:
+    """Where accuracy is best and fairness saturates, and what the largest weight costs: one line a method."""
+    found = []
+    for method in methods:
+        curve = medians(rows, method)
+        acc, mnce, lost = (curve[name] for name in ("ACC", "MNCE", "clustering objective"))
+        line = {"method": method, "ACC at λ = 0": acc.iloc[0], "largest ACC": acc.max()}
+        line["largest at λ"] = acc.idxmax() if acc.notna().any() else np.nan
+        line |= {f"ACC at λ = {curve.index[-1]:g}": acc.iloc[-1], "MNCE at λ = 0": mnce.iloc[0]}
+        line |= {"largest MNCE": mnce.max(), f"within {TOLERANCE} from λ": saturation(rows, method)}
+        line |= {
+            "squared distance at λ = 0": lost.iloc[0],
+            f"squared distance at λ = {curve.index[-1]:g}": lost.iloc[-1],
+        }
+        found.append(line)
+    return pd.DataFrame(found)
 
 
-def shape_in_words(rows: pd.DataFrame, method: str = "FKKM") -> str:
-    """Whether accuracy first rises, where fairness saturates, and what the largest weight costs."""
-    curve = medians(rows, method)
-    acc, mnce, lost = curve["ACC"], curve["MNCE"], curve["clustering objective"]
-    start, end, said = acc.index[0], acc.index[-1], "is unknown"
-    if acc.notna().any():
-        top = acc.idxmax()
-        said = f"first rises, from {acc[start]:.3f} at λ = {start:g} to {acc[top]:.3f} at λ = {top:g}"
-        said = f"is highest without fairness ({acc[start]:.3f})" if top == start else said
-        said += f", and is {acc[end]:.3f} at λ = {end:g}"
-    return (
-        f"ACC of {method} {said}. MNCE goes from {mnce[start]:.4f} to {mnce.max():.4f} (λ = {mnce.idxmax():g}); it is "
-        f"within {TOLERANCE} of that from λ = {saturation(rows, method):g} on. The mean squared distance to the "
-        f"centres goes from {lost[start]:.4f} to {lost[end]:.4f}."
-    )
+def dominated(rows: pd.DataFrame) -> pd.DataFrame:
+    """How many points of each other method one of FKKM beats in quality and MNCE, and the other way round.
 
-
-def shapes_in_words(rows: pd.DataFrame) -> str:
-    """The same with one kernel and with all, as far as they are stored."""
-    return " ".join(shape_in_words(rows, method) for method in ("FKKM", "FMKKM") if method in set(rows["method"]))
-
-
-def rivals_in_words(rows: pd.DataFrame) -> str:
-    """Which rivals have a point that FKKM beats in both directions, and the other way round."""
+    To beat is to be no worse in both and better in one; without classes quality is the clustering objective.
+    """
     wide = spread(rows).pivot(index=["method", "weight"], columns="metric", values="median").reset_index()
     quality, *_ = qualities(rows)
     wide["quality"] = wide[quality] if quality == "ACC" else -wide[quality]
-    points = {name: wide.loc[wide["method"] == name, ["quality", "MNCE"]].to_numpy() for name in METHODS}
-    ours, parts = points.pop("FKKM"), []
-    for name, theirs in points.items():
-        beaten, own = _beaten(theirs, ours), _beaten(ours, theirs)
-        if len(theirs):
-            parts.append(f"{name} {beaten} of {len(theirs)} (its own beat {own} of {len(ours)} of FKKM)")
-    high, higher = ("high", "higher") if quality == "ACC" else ("good", "better")
-    asked = f"at least as {high} in both {quality} and MNCE, and {higher} in one"
-    return f"Points with an FKKM point {asked}: {'; '.join(parts)}."
+    points = {name: own[["quality", "MNCE"]].to_numpy() for name, own in wide.groupby("method")}
+    ours, found = points.pop("FKKM"), []
+    for name in [name for name in METHODS if name in points]:
+        theirs = points[name]
+        found.append((name, len(theirs), _beaten(theirs, ours), len(ours), _beaten(ours, theirs)))
+    columns = ["method", "points", "beaten by FKKM", "points of FKKM", "beaten by the method"]
+    return pd.DataFrame(found, columns=columns)
 
 
 def _beaten(mine: np.ndarray, others: np.ndarray) -> int:
@@ -207,26 +183,6 @@ def certificates(rows: pd.DataFrame) -> pd.DataFrame:
     return found.rename_axis("weight").reset_index()
 
 
-def certificate_lines(found: pd.DataFrame) -> pd.DataFrame:
-    """The same as lines over the weight, ready to be drawn."""
-    names = {"bound": "no clustering is above", "reached": "each weight from the start", "carried on": "carried on"}
-    long = found.rename(columns=names).melt("weight", names.values(), var_name="method", value_name="median")
-    return long.assign(smallest=long["median"], largest=long["median"], metric="objective a point")
-
-
-def certificate_in_words(found: pd.DataFrame) -> str:
-    """How close to the best the row update is known to be."""
-    best, worst = found.loc[found["share"].idxmax()], found.loc[found["share"].idxmin()]
-    return (
-        f"The best answer over the seeds reaches at least {best['share']:.1%} of what any clustering could at "
-        f"λ = {best['weight']:g}, and {worst['share']:.1%} at λ = {worst['weight']:g}. From the smallest to the "
-        f"largest weight the bound falls by {found['bound'].iloc[0] - found['bound'].iloc[-1]:.4f}, the answer by "
-        f"{found['reached'].iloc[0] - found['reached'].iloc[-1]:.4f}. Carried on from each weight to the next, the "
-        f"answer falls by {found['reached'].iloc[0] - found['carried on'].iloc[-1]:.4f} and reaches "
-        f"{found['carried on'].iloc[-1] / found['bound'].iloc[-1]:.1%} at the largest weight."
-    )
-
-
 def generalisation(rows: pd.DataFrame) -> pd.DataFrame:
     r"""Theorem 2 by weight: the empirical term, R, their sum, and the largest value that the error can have at all.
 
@@ -246,20 +202,6 @@ def generalisation(rows: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(found | {"MNCE": medians["MNCE"].to_numpy()})
 
 
-def vacuous(found: pd.DataFrame) -> str:
-    """Where the bound says nothing, with the numbers."""
-    above, wide = (found["bound"] >= found[name] for name in ("largest possible", "range of the theorem"))
-    ratio, times = (found["bound"] / found[name] for name in ("largest possible", "empirical"))
-    below = ", ".join(f"{weight:g}" for weight in found["weight"][~above])
-    return (
-        f"At {above.sum(axis=0)} of {len(found)} weights the bound is vacuous: it is {ratio.min():.3g} to "
-        f"{ratio.max():.3g} times the largest possible squared distance of a point to a mean of points"
-        f"{f', and below that at λ = {below}' if below else ''}. It exceeds the range that the theorem gives the error "
-        f"itself at {wide.sum(axis=0)} of {len(found)} weights. It is {times.min():.3g} to {times.max():.3g} times the "
-        "empirical term."
-    )
-
-
 def shape(rows: pd.DataFrame) -> tuple[int, int, np.ndarray]:
     """Number of points, of clusters asked for, and sizes of the groups, from the first counts."""
     first = rows[rows["metric"] == COUNTED].iloc[0]
@@ -268,26 +210,6 @@ def shape(rows: pd.DataFrame) -> tuple[int, int, np.ndarray]:
 
 
 # -- local search: starts, sweeps and swaps ---------------------------------------------------------------------------
-
-
-def searches(rows: pd.DataFrame) -> pd.DataFrame:
-    """Curves of the same method searched as the paper does and carried on from weight to weight, as :func:`spread`."""
-    carried = rows[(rows["protocol"] == "start: carried on") & (rows["method"] == "FKKM")].assign(protocol="grid")
-    tables = [spread(rows, ("FKKM",)).assign(method=TEN), spread(carried, ("FKKM",)).assign(method=CARRIED)]
-    return pd.concat(tables, ignore_index=True)
-
-
-def price_in_words(rows: pd.DataFrame) -> str:
-    """How much of what is lost at large weights the search loses, and how much remains when it is carried on."""
-    table, parts = searches(rows).pivot(index=["method", "weight"], columns="metric", values="median"), []
-    for name in (TEN, CARRIED):
-        none, end = table.loc[name].iloc[0], table.loc[name].iloc[-1]
-        lost = end["clustering objective"]
-        parts.append(
-            f"{name}: ACC {told(end['ACC'])}, MNCE {end['MNCE']:.4f}, mean squared distance {lost:.4f}, which is "
-            f"{lost - none['clustering objective']:.4f} more than without fairness"
-        )
-    return f"At λ = {end.name:g} " + "; ".join(parts) + "."
 
 
 def starts(rows: pd.DataFrame) -> pd.DataFrame:
@@ -303,21 +225,6 @@ def starts(rows: pd.DataFrame) -> pd.DataFrame:
     return wide.astype({"start": object}).drop(columns="protocol")
 
 
-def starts_in_words(table: pd.DataFrame, rows: pd.DataFrame) -> str:
-    """How local the row update is: who finds the best objective, and how many sweeps rest takes."""
-    parts = []
-    for weight, some in table.groupby("weight"):
-        best = some.loc[some["objective"].idxmax(), "start"]
-        worst = some["below best"].max()
-        parts.append(f'λ = {weight:g}: best from "{best}", the worst run {worst:.4f} a point below it')
-    grid = rows[(rows["protocol"] == "grid") & (rows["method"] == "FKKM")]
-    rest = grid[grid["metric"] == "at rest"]["value"]
-    return (
-        f"{'; '.join(parts)}. With the paper's ten sweeps {int(rest.sum(axis=0))} of {len(rest)} runs of the grid come "
-        f"to rest; without that limit the longest needs {table['sweeps'].max():.0f} sweeps."
-    )
-
-
 def swaps(rows: pd.DataFrame) -> pd.DataFrame:
     """The same runs without and with swaps of two points, medians over the seeds, one line a weight."""
     some = rows[rows["protocol"].isin(["without swaps", "with swaps"])]
@@ -327,16 +234,3 @@ def swaps(rows: pd.DataFrame) -> pd.DataFrame:
     for metric, name in product(("fair gap", "MNCE", "ACC", "clustering objective"), ("without swaps", "with swaps")):
         found[f"{metric}, {name}"] = wide[metric, name]
     return found.groupby("weight").median().reset_index()
-
-
-def swaps_in_words(table: pd.DataFrame) -> str:
-    """What swaps add."""
-    best = table.loc[table["gain a point"].idxmax()]
-    closer = table["fair gap, without swaps"] - table["fair gap, with swaps"]
-    moved = (table["ACC, with swaps"] - table["ACC, without swaps"]).abs().max()
-    by = "and how ACC moves is unknown" if np.isnan(moved) else f"ACC moves by at most {moved:.3f}"
-    return (
-        f"Swaps add up to {best['gain a point']:.2g} to the objective a point (λ = {best['weight']:g}, "
-        f"{best['swaps']:.0f} swaps); the fair gap falls by at most {max(closer.max(), 0.0):.2g}, {by}. All medians "
-        "over the seeds."
-    )

@@ -1,10 +1,14 @@
-"""Other readings of the methods of Table 1, for what the slides leave open: shown beside the fixed ones, not judged."""
+"""Other readings of the methods of Table 1, for what the slides leave open: shown beside the fixed ones, not judged.
+
+Those that at least halve the deviation of the fixed reading from the printed row on some data set. Sixteen more were
+run and halve none; how far they are from print is archived (``zhou2024-readings``).
+"""
 
 from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import BaseEstimator
 from sklearn.cluster import KMeans
 
 from evenspan.clustering import (
@@ -15,8 +19,6 @@ from evenspan.clustering import (
     VariationalFairClustering,
 )
 from evenspan.clustering.base_kernels import base_kernel
-from evenspan.clustering.kernel_kmeans import leading_eigenvectors
-from evenspan.clustering.kernels import DenseGram
 from evenspan.core.errors import DataError
 
 from ... import data
@@ -30,13 +32,12 @@ from .protocol import (
     PublishedRule,
     SpectralClustering,
     features,
-    graph,
     kept,
     kernel,
 )
 
-#: The kernel and the graph of the fixed settings, and where a quadratic kernel stands in the stack.
-KERNEL, NEIGHBOURS, QUADRATIC = 7, 20, 4
+#: The kernel of the fixed settings, and where a quadratic kernel stands in the stack.
+KERNEL, QUADRATIC = 7, 4
 
 
 # -- what methods are given -------------------------------------------------------------------------------------------
@@ -105,56 +106,6 @@ def scaled_columns(problem: Problem) -> np.ndarray:
     return files.unit_rows(files.standardised(features(problem)))
 
 
-# -- methods that are another reading ---------------------------------------------------------------------------------
-
-
-@dataclass(eq=False, repr=False)
-class FromOneStart(BaseEstimator):
-    """Fair kernel k-means whose relaxed start has one run of k-means only."""
-
-    estimator: FairKernelKMeans
-    n_clusters: int = 8
-    random_state: int = 0
-
-    def fit(self, X, y=None, *, sensitive_features):
-        own = {"n_clusters": self.n_clusters, "random_state": self.random_state}
-        start = KernelKMeans(algorithm="relaxed", kernel="precomputed", n_init=1, **own).fit(X).labels_
-        self.inner_ = clone(self.estimator).set_params(init=start, **own).fit(X, sensitive_features=sensitive_features)
-        self.labels_ = self.inner_.labels_
-        return self
-
-
-@dataclass(eq=False, repr=False)
-class Shuffled(BaseEstimator):
-    """Fair kernel k-means whose sweeps go over the rows in another order than that of the file."""
-
-    estimator: FairKernelKMeans
-    n_clusters: int = 8
-    random_state: int = 0
-
-    def fit(self, X, y=None, *, sensitive_features):
-        order = np.random.default_rng(self.random_state).permutation(len(X))
-        model = clone(self.estimator).set_params(n_clusters=self.n_clusters, random_state=self.random_state)
-        self.inner_ = model.fit(X[np.ix_(order, order)], sensitive_features=sensitive_features[order])
-        self.labels_ = np.empty_like(model.labels_)
-        self.labels_[order] = model.labels_
-        return self
-
-
-@dataclass(eq=False, repr=False)
-class RowsNotScaled(BaseEstimator):
-    """Relaxed kernel k-means without the scaling of the eigenvectors' rows."""
-
-    n_clusters: int = 8
-    random_state: int = 0
-
-    def fit(self, X, y=None):
-        rng = np.random.default_rng(self.random_state)
-        H = leading_eigenvectors(DenseGram(X), self.n_clusters, rng)[1]
-        self.labels_ = KMeans(self.n_clusters, n_init=10, random_state=int(rng.integers(2**31))).fit(H).labels_
-        return self
-
-
 # -- the readings -----------------------------------------------------------------------------------------------------
 
 
@@ -175,79 +126,49 @@ class Reading:
         return not self.columns or isinstance(problem.data.X, np.ndarray)
 
 
-ONE_START = "k-means from one start"
 UNSCALED = "kernel 7 of rows not scaled"
 STANDARDISED = "columns standardised before"
 
-RELAXED = KernelKMeans(algorithm="relaxed", kernel="precomputed")
-PLAIN = FairKernelKMeans(fairness_weight=0.0, kernel="precomputed")
-FAIR = FairKernelKMeans(fairness_weight=PublishedRule(), kernel="precomputed")
 CUT = FairSpectralClustering(affinity="precomputed")
-NOT_NORMALISED = FairSpectralClustering(affinity="precomputed", laplacian="unnormalized")
-K, K_LINEAR, GRAPH = kernel(KERNEL), kernel(LINEAR), graph(NEIGHBOURS, KERNEL)
+FAIR = FairKernelKMeans(fairness_weight=PublishedRule(), kernel="precomputed")
+RELAXED = KernelKMeans(algorithm="relaxed", kernel="precomputed")
+QUARTER = FairnessFirstClustering(threshold=0.25)
+K, K_LINEAR = kernel(KERNEL), kernel(LINEAR)
 
 
-def _vfc(*weights: float) -> MostBalanced:
-    return MostBalanced(VariationalFairClustering(), weights)
+def _vfc(weight: float) -> MostBalanced:
+    return MostBalanced(VariationalFairClustering(), (weight,))
 
 
 VARIANTS: dict[str, dict[str, Reading]] = {
-    "K-means": {
-        ONE_START: Reading(KMeans(n_init=1), features),
-        "rows not scaled (Jaffe: points found again)": Reading(KMeans(n_init=10), unscaled),
-    },
-    "KKM": {
-        ONE_START: Reading(clone(RELAXED).set_params(n_init=1), K),
-        "rows of eigenvectors not scaled": Reading(RowsNotScaled(), K),
-        "kernel 1": Reading(RELAXED, K_LINEAR),
-    },
-    "SC": {
-        ONE_START: Reading(SpectralClustering(n_init=1), GRAPH),
-        "kernel 7 with absolute row sums": Reading(SpectralClustering(), K),
-        "kernel 7, negative entries 0": Reading(SpectralClustering(), clipped(K)),
-    },
-    "FairSC": {
-        ONE_START: Reading(clone(CUT).set_params(n_init=1), GRAPH),
-        "not normalised": Reading(NOT_NORMALISED, GRAPH),
-        "kernel 7, negative entries 0": Reading(CUT, clipped(K)),
-        "kernel 7, negative entries 0, not normalised": Reading(NOT_NORMALISED, clipped(K)),
-    },
-    "VFC": {
-        "weight 20": Reading(_vfc(20.0), features),
-        "weight 50": Reading(_vfc(50.0), features),
-        STANDARDISED: Reading(_vfc(10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10000), scaled_columns, True),
-    },
+    "K-means": {"rows not scaled (Jaffe: points found again)": Reading(KMeans(n_init=10), unscaled)},
+    "KKM": {"kernel 1": Reading(RELAXED, K_LINEAR)},
+    "SC": {"kernel 7, negative entries 0": Reading(SpectralClustering(), clipped(K))},
+    "FairSC": {"kernel 7, negative entries 0": Reading(CUT, clipped(K))},
+    "VFC": {f"weight {weight:g}": Reading(_vfc(weight), features) for weight in (20.0, 50.0)},
     "FFC": {
         "half of the balance kept": Reading(FairnessFirstClustering(threshold=0.5), features),
-        "a quarter of the balance kept": Reading(FairnessFirstClustering(threshold=0.25), features),
+        "a quarter of the balance kept": Reading(QUARTER, features),
     },
-    "FKKM-f": {
-        ONE_START: Reading(FromOneStart(PLAIN), K),
-        "kernel 1": Reading(PLAIN, K_LINEAR),
-        "100 sweeps": Reading(clone(PLAIN).set_params(max_iter=100), K),
-    },
-    "FKKM": {
-        ONE_START: Reading(FromOneStart(FAIR), K),
-        "kernel 1": Reading(FAIR, K_LINEAR),
-        "100 sweeps": Reading(clone(FAIR).set_params(max_iter=100), K),
-        "rows in random order": Reading(Shuffled(FAIR), K),
-    },
-}  # fmt: skip
+    "FKKM": {"kernel 1": Reading(FAIR, K_LINEAR)},
+}
 
 #: Readings of the scaling of features, run after those above had pointed at it; of Jaffe there are no features.
 SCALINGS_READ: dict[str, dict[str, Reading]] = {
-    "KKM": {UNSCALED: Reading(RELAXED, unscaled_kernel)},
     "SC": {f"{UNSCALED}, negative entries 0": Reading(SpectralClustering(), clipped(unscaled_kernel))},
     "FairSC": {f"{UNSCALED}, negative entries 0": Reading(CUT, clipped(unscaled_kernel))},
     "VFC": {
-        f"{STANDARDISED}, weight {weight:g}": Reading(_vfc(weight), scaled_columns, True) for weight in (50.0, 100.0)
+        f"{STANDARDISED}, weight {weight:g}": Reading(_vfc(weight), scaled_columns, columns=True)
+        for weight in (50.0, 100.0)
     },
     "FFC": {
         "a quarter of the balance kept, rows not scaled": Reading(
-            FairnessFirstClustering(threshold=0.25), lambda problem: np.asarray(unscaled(problem), float), True
+            QUARTER, lambda problem: np.asarray(unscaled(problem), float), columns=True
         )
     },
-    "FKKM-f": {UNSCALED: Reading(PLAIN, unscaled_kernel)},
+    "FKKM-f": {
+        UNSCALED: Reading(FairKernelKMeans(fairness_weight=0.0, kernel="precomputed"), unscaled_kernel),
+    },
     "FKKM": {UNSCALED: Reading(FAIR, unscaled_kernel)},
 }
 #: Families of other readings by their names in the units; of Jaffe only kernels are published, with no scaling to vary.
