@@ -22,7 +22,6 @@ SETTINGS = {
     "kleindessner2023.theorems": {0.5},  # made labels
     # what we asked of two workers, and over how many rounds; no claim rests on it
     "lee2023.scale": {"WANTED", 3},
-    "vu2022.theorems": {3, "FLOOR"},  # every third problem is of another kind; a gap that no search can tell from none
     # of the published program, told beside the answer; the probability that the theorem itself is stated with
     "zhou2024.theorems": {"PUBLISHED_ROUNDS", "DELTA"},
 }

@@ -306,17 +306,6 @@ def order_of_eigenvectors() -> Outcome:
     )
 
 
-def slips() -> Outcome:
-    """X23: of the slips one can be computed; the others name places that do not exist or exist twice."""
-    d, k = 5, 2
-    V = np.linalg.qr(np.random.default_rng(23).normal(size=(d, k)))[0]
-    right = np.allclose(V.T @ V, np.eye(k)) and (V.T @ V).shape != (d, d)
-    return (SECOND if right else UNDECIDED), (
-        f"V'V of {k} orthonormal columns in {d} dimensions is the identity of order {k}. For the other places the "
-        "intended one follows from the content; no number depends on them."
-    )
-
-
 def single_runs() -> Outcome:
     """X29: whether Bal and MNCE of Credit Card can be single runs, and whether they can be means."""
     implied, ordered = arithmetic.implied("credit_card"), arithmetic.out_of_order("credit_card")
@@ -440,7 +429,6 @@ CHECKS: Mapping[str, Check] = {
     "X20": ByClaim("V21", side="printed"),
     "X21": ByClaim("V17", side="printed"),
     "X22": ByClaim("V25"),
-    "X23": slips,
     "X24": ByClaim("V01"),
     "X25": ByClaim("V11"),
     "X26": ByClaim("V04", "V05", in_part=SECOND),

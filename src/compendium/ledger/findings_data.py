@@ -16,11 +16,10 @@ from ..papers.kleindessner2023 import synthetic
 from ..papers.rathore2025 import protocol as rathore
 from ..papers.rathore2025 import readings
 from ..papers.rathore2025.protocol import PRINTED, TABLES
-from ..papers.vu2022.readings import PUBLISHED
 from ..papers.zhou2024 import arithmetic, tradeoff
 from ..papers.zhou2024.protocol import NAMES
 from ..store import archived, full
-from .findings_evidence import Evidence, adult_means, beside_printed, come_out, in_text, listed
+from .findings_evidence import Evidence, adult_means, come_out, in_text, listed
 
 TITLES = {name: table.title for name, table in TABLES.items()}
 
@@ -150,24 +149,6 @@ def certified_baseline() -> Evidence:
         sentence=f"{equal} of {numbers} printed numbers are those of the certified optimum, in every printed digit.",
         table=found,
         caption="FairPCA_SDP_LP of Rathore and Manwani beside the smallest larger loss",
-    )
-
-
-def same_splits() -> Evidence:
-    """How many printed numbers come out in all decimals with the splits, folds and starts of the authors' program."""
-    found = beside_printed({name: name for name in PUBLISHED})
-    errors = found[found["table"] != "Table 4"]
-    robust = errors[errors["ours"] == "RFPCA"]
-    same, numbers = robust["four decimals"].sum(), robust["numbers"].sum()
-    return Evidence(
-        supported=same > rule("same-splits", "share of the numbers") * numbers,
-        sentence=(
-            f"Of RFPCA, which needs rows, folds and starts, {same} of {numbers} printed errors and gaps are equal "
-            f"to ours in all four decimals; of all four methods {errors['four decimals'].sum()} of "
-            f"{errors['numbers'].sum()}."
-        ),
-        table=found.rename(columns={"ours": "method"}),
-        caption="Printed numbers of Vu et al. beside means over the published splits, full run",
     )
 
 
