@@ -8,9 +8,9 @@ import pandas as pd
 import pytest
 
 from compendium import claim_rules, paths
+from compendium.book import findings
 from compendium.catalogue import catalogue
 from compendium.claim_rules import rule, rules
-from compendium.ledger import findings
 from evenspan.core.errors import ResultError
 
 PACKAGE = Path(claim_rules.__file__).parent
@@ -18,8 +18,6 @@ PACKAGE = Path(claim_rules.__file__).parent
 PLAIN = {0, 1, -1, 2}
 #: What is compared in the functions that answer, and decides no claim, by module.
 SETTINGS = {
-    "ledger.findings_programs": {10},  # components of the table that is read
-    "vu2022.theorems": {3, "FLOOR"},  # every third problem is of another kind; a gap that no search can tell from none
     # the probability that the theorem itself is stated with
     "zhou2024.theorems": {"DELTA"},
 }
@@ -109,13 +107,13 @@ def typed(text: str, allowed: set) -> list[str]:
 def test_no_answer_compares_with_a_number_typed_in_its_module():
     """In every module of every room: those of one name in two rooms are two."""
     found, looked_at = {}, {}
-    for path in (*PACKAGE.glob("papers/*/*.py"), *PACKAGE.glob("ledger/findings_*.py")):
+    for path in PACKAGE.glob("papers/*/*.py"):
         text, name = path.read_text(encoding="utf-8"), f"{path.parent.name}.{path.stem}"
         looked_at[name] = len(answering(ast.parse(text)))
         found[name] = typed(text, SETTINGS.get(name, set()))
     found = {name: numbers for name, numbers in found.items() if numbers}
     assert not found, "put the number into data/tolerances.yml and ask claim_rules.rule for it"
-    answered = {"ledger.findings_data", *SETTINGS, *(f"{entry.room}.claims" for entry in catalogue().values())}
+    answered = {*SETTINGS, *(f"{entry.room}.claims" for entry in catalogue().values())}
     assert {name for name in answered if not looked_at[name]} == {"across.claims"}, "the comparison answers no claim"
 
 

@@ -26,6 +26,7 @@ SETTINGS = {
     "vu2022-pareto": {"dataset": "energy", "k": 1, "seeds": 1},
     "vu2022-components": {"dataset": "ecoli", "splits": 2, "penalty": 5.0},
     "vu2022-toy": {"simulations": 2, "radii": 3, "penalties": "0, 1"},
+    "vu2022-theorems": {"times": 0.05},
     "rathore2025-tables": {"dataset": "biodeg", "largest": 2},
     "rathore2025-origin": {"random_bases": 1},
     "rathore2025-factorial": {"dataset": "biodeg", "largest": 2},

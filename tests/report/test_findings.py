@@ -5,7 +5,7 @@ import re
 import pytest
 
 from compendium import paths
-from compendium.ledger import findings
+from compendium.book import findings
 from evenspan.core.errors import ResultError
 
 BOOK = paths.root() / "book"

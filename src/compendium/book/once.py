@@ -20,7 +20,6 @@ COMPUTED = {
     "ledger": "compendium.ledger.table:ledger",
     "claims": "compendium.ledger.claims:claims",
     "contradictions": "compendium.ledger.contradictions:resolved",
-    "findings": "compendium.ledger.findings:all_evidence",
     "explorer": "compendium.book.explorer:data",
 }
 

@@ -9,9 +9,11 @@ Figures 2, 5 and 6                          ``pareto.ipynb``           one for e
 Figures 3 and 7 to 16                       ``components.ipynb``       one for each data set
 Figures 1 and 4                             ``toy.ipynb``              one for each figure
 (where the published descent ends)          ``descent.ipynb``          one for each data set
+(theorems)                                  ``theorems.ipynb``         one for each claim
 ==========================================  =========================  ================================================
 
 ``protocol``: preparation, cross-validation and the judge, as the authors' program has them. ``methods``: solvers of a
 whole grid at once, and formulas as printed. ``linear_separation``: the judge of Table 4. ``readings``: what figures,
-tables and claims read from the rows. ``figures``. ``claims``, ``theorems``: the paper's claims, put to the test.
+tables and claims read from the rows. ``figures``: those of several pages. ``theorems``: what the searches share, and
+what follows from them. ``claims``: the answers to the paper's claims.
 """

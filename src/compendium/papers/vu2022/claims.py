@@ -150,12 +150,13 @@ def no_result_on_faces() -> Answer:
     )
     d, largest = int(sizes[FACES]), int(sizes[~missing.any(axis=1).reindex(sizes.index)].max())
     of_mean, of_both = d * (2 * d + 1), largest * (2 * largest + 1) + 2 * (largest**2 + largest * (largest + 1))
-    fits = 8 * of_both**2 <= rule("V22", "memory in bytes") < 8 * of_mean**2
+    there, elsewhere = 8 * of_mean**2, 8 * of_both**2  # bytes
+    fits = elsewhere <= rule("V22", "memory in bytes") < there
     numbers = {
         "missing for LFW": f"{int(missing.loc[FACES].sum(axis=0))} of {missing.shape[1]} numbers",
         f"equations of the mean constraint, d = {d}": of_mean,
-        f"GB of their dense matrix, d = {d}": 8e-9 * of_mean**2,
-        f"GB with all equations, d = {largest}": 8e-9 * of_both**2,
+        f"GB of their dense matrix, d = {d}": 1e-9 * there,
+        f"GB with all equations, d = {largest}": 1e-9 * elsewhere,
     }
     return Answer(by_truth(fits), numbers, by_truth(missing.loc[FACES].all()))
 

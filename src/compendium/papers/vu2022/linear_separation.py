@@ -50,7 +50,7 @@ def linear_separation(
     References
     ----------
     M. Olfat and A. Aswani (2019), Convex formulations for fair principal component analysis; Vu et al. (2022),
-    Table 3.
+    Table 4.
 
     Examples
     --------

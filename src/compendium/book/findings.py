@@ -4,7 +4,6 @@ The section of a finding computes its evidence in its own cell, which fails if t
 """
 
 import html
-import re
 from typing import NamedTuple
 
 import pandas as pd
@@ -12,16 +11,9 @@ from IPython.display import HTML
 
 from evenspan.core.errors import ResultError
 
-from .. import paths, records
-from ..book import tables
-from ..store import MissingNumbersError
-from . import findings_data as data
-from . import findings_programs as programs
-from . import findings_theorems as theorems
-from .findings_evidence import Check, Evidence
-from .page import choices
-
-_NUMBER = re.compile(r"[+-]?(\d[\d.,]*|nan)( ?%)?")
+from .. import paths
+from ..ledger.page import choices
+from . import tables
 
 #: Kinds of evidence, and how sure one can be of what rests on it.
 KINDS = {
@@ -31,7 +23,6 @@ KINDS = {
     "recount": "counted in the printed numbers",
     "reading of code": "read in the released program, whose effect is measured below",
 }
-MISSING = "The stored full run that this rests on is not in this checkout."
 
 
 class Finding(NamedTuple):
@@ -47,12 +38,6 @@ class Finding(NamedTuple):
     def page(self) -> str:
         """The page of its section, below the book's root."""
         return f"papers/{self.paper}/findings"
-
-    @property
-    def check(self) -> Check | None:
-        """The function of its evidence, where that is not computed in the cell of the section itself."""
-        name = self.key.replace("-", "_")
-        return next((getattr(where, name) for where in (data, programs, theorems) if hasattr(where, name)), None)
 
 
 def _listed() -> tuple[Finding, ...]:
@@ -71,54 +56,11 @@ def finding(key: str) -> Finding:
     raise ResultError(f"There is no finding {key!r}; there are {', '.join(one.key for one in FINDINGS)}.")
 
 
-def all_evidence() -> dict[str, Evidence | None]:
-    """The evidence of every finding, by its key; None as long as it waits for stored results."""
-    return {one.key: _computed(one.check) for one in FINDINGS if one.check}
-
-
-def _computed(check: Check) -> Evidence | None:
-    try:
-        return check()
-    except MissingNumbersError:
-        return None
-
-
-def evidence(key: str) -> Evidence | None:
-    """The evidence of one finding, if there is any yet; refuses if the numbers do not bear the statement out."""
-    one = finding(key)
-    everything = records.computed_once("findings")
-    found = _read(everything[key]) if everything else _computed(one.check)
-    if found is not None and not found.supported:
-        raise ResultError(
-            f"The numbers no longer bear out the finding {key!r} ({one.title}): {found.sentence} Correct the "
-            f"section in book/{one.page}.md, or find what changed."
-        )
-    return found
-
-
-def _read(found: dict | None) -> Evidence | None:
-    """The evidence as it was computed once for all pages."""
-    if found is None:
-        return None
-    table = found["table"] and pd.DataFrame(found["table"]["rows"], columns=found["table"]["columns"])
-    return Evidence(**found | {"table": table})
-
-
 def about(key: str) -> HTML:
     """The head of a section: the kinds of evidence and whom it concerns."""
     one = finding(key)
     kinds = "; ".join(f"<b>{html.escape(kind)}</b> ({html.escape(KINDS[kind])})" for kind in one.kinds)
     return HTML(f'<p class="finding-about">Evidence: {kinds}. Concerns {html.escape(one.affects)}.</p>')
-
-
-def show(key: str) -> HTML:
-    """What a section shows: kind of evidence and whom it concerns, the table, and the numbers in words."""
-    found, head = evidence(key), about(key).data
-    if found is None:
-        return HTML(head + tables.sentence(MISSING).data)
-    if found.table is not None:
-        head += tables.table(_escaped(found.table), caption=found.caption, classes=_classes(found.table)).data
-    return HTML(head + tables.sentence(found.sentence).data)
 
 
 def overview() -> HTML:
@@ -146,15 +88,3 @@ def kinds() -> HTML:
         columns=["evidence", "how sure one can be", "findings that rest on it"],
     )
     return tables.table(frame, caption="Kinds of evidence")
-
-
-def _classes(frame: pd.DataFrame) -> str:
-    """How many columns the style sheet aligns as words: those before the first that holds numbers, three at most."""
-    numbers = [frame.iloc[:, j].map(lambda v: bool(_NUMBER.fullmatch(str(v)))).all() for j in range(frame.shape[1])]
-    leading = numbers.index(True) if any(numbers) else len(numbers)
-    return "result-table" if leading == 2 else f"result-table words-{1 if leading < 2 else 3}"
-
-
-def _escaped(frame: pd.DataFrame) -> pd.DataFrame:
-    escaped = frame.map(lambda value: html.escape(value) if isinstance(value, str) else value)
-    return escaped.rename(columns=lambda name: html.escape(str(name)))
