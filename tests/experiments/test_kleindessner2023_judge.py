@@ -15,7 +15,6 @@ from compendium import records
 from compendium.data import Dataset, load, own_split
 from compendium.ledger.table import published
 from compendium.papers.kleindessner2023 import protocol, readings
-from compendium.protocol import Study
 from evenspan import ConvexFairPCA, FairKernelPCA, FairPCA, GroupMoments, StandardPCA, metrics
 from evenspan.core.errors import ConfigurationError, DataError
 
@@ -101,34 +100,6 @@ def test_every_method_is_judged_on_the_parts_of_its_split(on_points):
     assert value["in sample", "mean gap"] < 1e-10 < value["held-out", "mean gap"]
 
 
-@pytest.fixture(scope="module")
-def own(tmp_path_factory):
-    """The data of ``on_points`` as a file: words for the label, and a column with more values than two."""
-    path, whole = tmp_path_factory.mktemp("own") / "my.csv", load("sklearn_diabetes")
-    frame = pd.DataFrame(whole.X, columns=whole.feature_names).assign(sex=whole.groups)
-    frame = frame.assign(worse=np.where(whole.y == 1, "yes", "no"))
-    frame.to_csv(path, index=False)
-    frame.assign(seen=np.where(whole.y == 1, "yes", None)).to_csv(path.with_name("gaps.csv"), index=False)
-    return str(path)
-
-
-def test_a_table_of_ones_own_is_judged_as_a_registered_one(on_points, cells_of, own, monkeypatch):
-    """Methods of moments, of points and of kernels; the others take the same parts."""
-    names, run = {"PCA", "Fair PCA-S (0.5)", "LEACE", "INLP", "Fair Kernel PCA"}, Study.run
-
-    def some(self, unit, over, **given):
-        return run(self, unit, [task for task in over if task["method"] in names], **given)
-
-    monkeypatch.setattr(Study, "run", some)
-    setting = {"groups": "sex", "target": "worse", "k": 2, "splits": 1}
-    found = cells_of("kleindessner2023-table", dataset=own, **setting)["results"]
-    expected = on_points["results"].query("method in @names").reset_index(drop=True)
-    assert set(found["method"]) == names
-    assert set(found["dataset"]) == {own}
-    of_the_name = ["dataset", "task"]
-    pd.testing.assert_frame_equal(found.drop(columns=of_the_name), expected.drop(columns=of_the_name), rtol=0, atol=0)
-
-
 @pytest.mark.parametrize(
     ("columns", "said"),
     [
@@ -137,9 +108,13 @@ def test_a_table_of_ones_own_is_judged_as_a_registered_one(on_points, cells_of, 
         ({"groups": "sex", "target": "seen"}, "the column seen has cells without a value"),
     ],
 )
-def test_what_is_no_table_to_judge_is_told(own, columns, said):
+def test_what_is_no_table_to_judge_is_told(tmp_path, columns, said):
+    data, path = load("sklearn_diabetes"), tmp_path / "my.csv"
+    frame = pd.DataFrame(data.X, columns=data.feature_names).assign(sex=data.groups, worse=data.y)
+    seen = {"seen": np.where(data.y == 1, "yes", None)} if "seen" in columns.values() else {}
+    frame.assign(**seen).to_csv(path, index=False)
     with pytest.raises(ConfigurationError, match=said):
-        own_split(own.replace("my.csv", "gaps.csv" if "seen" in columns.values() else "my.csv"), 0, **columns)
+        own_split(str(path), 0, **columns)
 
 
 def test_bases_of_fixed_methods_and_seeds_of_drawing_ones_are_varied(on_points, monkeypatch):
