@@ -133,7 +133,6 @@ def embedded(model: StreamingFairPCA, stream: Stream) -> tuple[np.ndarray, np.nd
     return np.vstack(parts).astype(np.float64), np.concatenate(labels), total
 
 
-
 def kept_change(model: StreamingFairPCA, none: Stream, every: Stream) -> float:
     """Of the squared change that glasses make to images, the share that the projection keeps."""
     kept = total = 0.0

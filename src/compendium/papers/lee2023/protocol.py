@@ -256,6 +256,8 @@ RELEASED = "released"
 #: Gaps, and how many directions are asked for. In the last case both orders agree.
 ORDERS = (((5.0, -8.0, 3.0), 1), ((5.0, -8.0, 3.0), 2), ((-8.0, -6.0, 5.0, 4.0), 2), ((8.0, 5.0, -3.0), 2))
 SIGNED, ABSOLUTE = "sine to the largest", "sine to the largest in absolute value"
+
+
 def released(case: Setting, blocks: Iterator, number: int, rng: np.random.Generator) -> tuple[np.ndarray, int]:
     """The first phase as the authors' program does it, and how many of its products were zero.
 
