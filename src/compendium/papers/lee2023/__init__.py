@@ -10,9 +10,10 @@ tables, with the program only    ``table.ipynb``                 one for each da
                                                                  splits and on the paper's own tables
 eyeglasses removed from CelebA   ``images.ipynb``                one for each fit to made portraits, one for memory
 (cost, and what travels)         ``scale.ipynb``                 one for each size, one for two workers, for messages
+claims that a theorem makes      ``theorems.ipynb``              one for each claim
 ===============================  ==============================  ====================================================
 
 ``protocol``: made populations, the two phases, and the judge of an answer. ``readings``, ``table_readings``: what
-figures, tables and claims read from the rows. ``table``, ``images``, ``scale``: what one notebook needs each.
-``claims``, ``theorems``: the paper's claims, put to the test. ``figures``.
+figures, tables and claims read from the rows. ``table`` with ``own_tables``, ``images``, ``scale``: what one notebook
+needs each. ``claims``: the answers. ``figures``.
 """
