@@ -38,7 +38,7 @@ def adult():
 
 def test_every_answer_carries_a_mark_of_the_style_sheet(reads):
     reads(from_results, read_results("kleindessner2023-table").iloc[:0])
-    markup = tables.claim_table(["K01", "K11"]).data
+    markup = tables.claim_table(["R19", "K11"]).data
     assert {"verdict-described", "verdict-no_test"} == classes(markup) <= KNOWN
     assert re.search(r'class="verdict verdict-described">holds<', markup)
 
