@@ -38,7 +38,7 @@ from ..sight import MISSING, contrast, distance, lab
 NO_METHODS = {
     r"certified frontier|bound": "a bound that no method passes",
     r"K|classes|cluster, group|group, cluster": "a quantity of a kernel, true classes, an order of counting",
-    r"eigenvectors of .*|set of the women's eigenvectors .*": "sets of eigenvectors that are compared with printed rows",
+    r"eigenvectors of .*|set of the women's eigenvectors .*": "sets of eigenvectors beside printed rows",
     r"all features|groups permuted": "controls: no method at all",
 }
 WHITE = "#ffffff"
