@@ -6,13 +6,13 @@ from html import unescape
 import pytest
 
 from compendium.catalogue import experiment
-from compendium.ledger.verdicts import Kind
+from compendium.ledger.verdicts import Result
 
 from ..sight import contrast, hexadecimal
 
 pytestmark = pytest.mark.browser
 
-KINDS = [kind.name.lower() for kind in Kind]
+KINDS = [one.name.lower() for one in Result]
 
 
 def test_four_doors_lead_somewhere(reader, html):
@@ -55,7 +55,7 @@ def test_dark_mode(open_page):
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
-def test_verdict_marks_can_be_read(reader, theme):
+def test_marks_of_results_can_be_read(reader, theme):
     page = reader("index.html")
     colours = page.evaluate(
         """([theme, kinds]) => {
@@ -75,7 +75,7 @@ def test_verdict_marks_can_be_read(reader, theme):
     )
     ground = hexadecimal(colours.pop("ground"))
     shapes = {name: colours.pop(name) for name in list(colours) if name.endswith("-shape")}
-    assert len(set(shapes.values())) == len(KINDS), "two verdicts have the same shape"
+    assert len(set(shapes.values())) == len(KINDS), "two results have the same shape"
     for name, colour in colours.items():
         assert contrast(hexadecimal(colour), ground) >= 4.5, name
 
@@ -94,7 +94,7 @@ def test_ledger_can_be_filtered_and_sorted(open_page):
     assert all("fair pca-s" in text.lower() for text in shown.all_text_contents())
     assert page.locator(".ledger-filters output").first.inner_text().startswith(f"{some:,} of")
 
-    choice = page.locator("#ledger-verdict")
+    choice = page.locator("#ledger-result")
     wanted = choice.locator("option").nth(1).get_attribute("value")
     choice.select_option(wanted)
     assert 0 < shown.count() <= some
@@ -108,7 +108,7 @@ def test_ledger_can_be_filtered_and_sorted(open_page):
     header = page.locator("table.ledger thead .ledger-sort", has_text="Method")
     header.click()
     methods = page.eval_on_selector_all(
-        "table.ledger tbody tr", "rows => rows.slice(0, 200).map(row => row.cells[5].textContent.trim().toLowerCase())"
+        "table.ledger tbody tr", "rows => rows.slice(0, 200).map(row => row.cells[4].textContent.trim().toLowerCase())"
     )
     assert methods == sorted(methods)
     assert page.trouble == []
@@ -129,7 +129,7 @@ def test_every_number_has_a_field_that_leads_to_its_row(reader):
 
 @pytest.mark.exhaustive  # test_ledger_script.py does it with the tables of this page
 def test_the_rows_shown_can_be_downloaded(open_page, tmp_path):
-    page = open_page("ledger.html?verdict=not+computable")
+    page = open_page("ledger.html?result=not+a+test")
     with page.expect_download() as started:
         page.click(".ledger-download")
     started.value.save_as(tmp_path / "rows.csv")
@@ -145,7 +145,7 @@ def test_the_ledger_can_be_used_with_the_keyboard(reader):
     for _ in range(14):
         page.keyboard.press("Tab")
         reached.append(page.evaluate("document.activeElement.id || document.activeElement.className"))
-    for wanted in ("ledger-verdict", "ledger-metric", "ledger-differing", "ledger-download", "ledger-scroll"):
+    for wanted in ("ledger-result", "ledger-metric", "ledger-download", "ledger-scroll"):
         assert wanted in reached, f"{wanted} among {reached}"
     page.focus(".ledger-grid a")
     page.keyboard.press("Enter")
