@@ -11,11 +11,11 @@ plain moments give without blocks.
 
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
-from scipy.stats import beta
 
 from evenspan import metrics
 from evenspan.core.answer import FairSubspace
@@ -25,8 +25,7 @@ from evenspan.core.moments import GroupMoments
 from evenspan.metrics.linear_map import LinearMap, encoder, in_units, map_errors
 from evenspan.metrics.population import largest_at_most
 
-from ...store import read_results
-from .protocol import prepared, varying
+from .protocol import in_units_of, prepared
 
 SEED = 2029
 LEVEL = 0.95
@@ -46,8 +45,7 @@ COVERED = {
 LOOSE = ("means", "errors")
 
 
-@dataclass(frozen=True, eq=False)
-class Population:
+class Population(NamedTuple):
     """Rows (N, d) in their own units, their groups, and the moments that tell every gap."""
 
     X: np.ndarray
@@ -61,11 +59,9 @@ def population(dataset: str, groups: str = "") -> Population:
     rows = np.arange(data.n)
     if data.n > MOST_ROWS:
         rows = np.sort(np.random.default_rng((SEED, 0)).permutation(data.n)[:MOST_ROWS])
-    X, groups = data.X[rows], data.groups[rows]
-    raw = GroupMoments.from_data(X, groups)
-    varies = varying(raw)
-    X = (X[:, varies] - raw.mean[varies]) / raw.scale()[varies]
-    return Population(X, groups, GroupMoments.from_data(X, groups))
+    some = replace(data, X=data.X[rows], y=data.y[rows], groups=data.groups[rows])
+    some = in_units_of(GroupMoments.from_data(some.X, some.groups), some)
+    return Population(some.X, some.groups, GroupMoments.from_data(some.X, some.groups))
 
 
 def sample(whole: Population, draw: int, blocks: int) -> GroupMoments:
@@ -107,25 +103,6 @@ def normal_variances(moments: GroupMoments, answer: FairSubspace | LinearMap) ->
     return spread / seen.counts
 
 
-def largest_row(whole: Population, estimator: SubspaceEstimator) -> float:
-    """Largest share of one row in the squared deviations of a group's errors, under the map of the whole population.
-
-    Where it is not small, the mean of a sample is not nearly normal, and a sample without that row knows nothing of it.
-    """
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", FairWarning)
-        answer = metrics.linear_map(estimator.fit_moments(whole.moments))
-    B = answer.B if isinstance(answer, LinearMap) else answer.V
-    centred = whole.X - answer.mean
-    left = ((centred - centred @ B @ answer.V.T) ** 2).sum(axis=1)
-    shares = []
-    for label in whole.moments.labels:
-        mine = left[whole.groups == label]
-        squares = (mine - mine.mean(axis=0)) ** 2
-        shares.append(squares.max(axis=0) / squares.sum(axis=0))
-    return float(max(shares))
-
-
 def summarised(found: Sequence[Mapping[str, float]]) -> dict[str, float]:
     """Of all draws: the share in which each rule holds, and the median of bound over gap."""
     table = pd.DataFrame(found)
@@ -136,30 +113,3 @@ def summarised(found: Sequence[Mapping[str, float]]) -> dict[str, float]:
     for rule in LOOSE:
         rows[f"{rule}: looseness"] = float(f"{(table[rule] / table[f'true {rule}']).median():.6g}")
     return rows
-
-
-# -- what is shown -----------------------------------------------------------------------------------------------------
-
-
-def results() -> pd.DataFrame:
-    """Stored results as ``pooled`` has them; empty as long as nothing is stored."""
-    rows = read_results("across-bounds")
-    return rows if rows.empty else pooled(rows)
-
-
-def pooled(rows: pd.DataFrame) -> pd.DataFrame:
-    """A line for each data set, method and k: draws of all parts add, all else is a mean; with intervals."""
-    keys = ["dataset", "method", "k"]
-    wide = rows.pivot(index=[*keys, "split"], columns="metric", values="value").groupby(level=keys)
-    wide = wide.mean().assign(draws=wide["draws"].sum()).reset_index()
-    for rule in COVERED:
-        wide[f"{rule}: low"], wide[f"{rule}: high"] = interval(wide[f"{rule}: coverage"], wide["draws"])
-    return wide.rename_axis(columns=None)
-
-
-def interval(share, n, level: float = 0.95) -> tuple[np.ndarray, np.ndarray]:
-    """Clopper and Pearson's interval of a share of n draws."""
-    hits, n = np.round(np.asarray(share) * n), np.asarray(n)
-    low = beta.ppf((1.0 - level) / 2.0, hits, n - hits + 1.0)
-    high = beta.ppf((1.0 + level) / 2.0, hits + 1.0, n - hits)
-    return np.where(hits == 0, 0.0, low), np.where(hits == n, 1.0, high)

@@ -2,7 +2,7 @@
 
 All of this was fixed before any result was seen.
 
-**Tables.** Of several versions of one source one is kept; ``LEFT_OUT`` says which were not, and why. All sensitive
+**Tables.** Of several versions of one source one is kept; the chapter says which were not, and why. All sensitive
 attributes that remain have two values, so methods for two groups apply everywhere. The sensitive attribute and the
 label are not features. Columns that are constant on the training part are dropped; each other column is centred and
 scaled by its mean and population standard deviation on the training part, all groups together. Nothing else is changed:
@@ -26,6 +26,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
@@ -35,6 +36,7 @@ from evenspan.core.estimator import SubspaceEstimator
 from evenspan.core.linalg import top_eigenspace
 from evenspan.core.moments import GroupMoments
 from evenspan.methods import METHODS, Method
+from evenspan.metrics.linear_map import LinearMap, map_errors
 from evenspan.reconstruction import CollapsedRelaxationWarning, JointDiagonalisationWarning
 from evenspan.reconstruction.group_errors import group_matrices
 from evenspan.representation import IncompleteErasureWarning, UnmetToleranceWarning
@@ -64,8 +66,7 @@ EXPECTED = (
 # -- tables ------------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Table:
+class Table(NamedTuple):
     """One data set: its groups, what its label means (empty: none), and patterns of the columns that hold either.
 
     ``d`` is the number of features that are left, before constant ones are dropped.
@@ -100,21 +101,6 @@ DATASETS: Mapping[str, Table] = {
     "npha": Table("sex", "most visits to doctors of three classes", 13, ("Gender", "Number of Doctors Visited")),
     "sklearn_diabetes": Table("sex", "progression above the median", 9),
 }
-
-#: Data sets with groups that are not compared, and why.
-LEFT_OUT: Mapping[str, str] = {
-    "adult_uci": "the same source as adult, the table of a paper",
-    "german_credit": "the same 1,000 people as german, where the coding of the group is the documented one",
-    "taiwan_credit": "the same source as default_credit, which keeps all 30,000 rows",
-    "credit_card": "the same source as default_credit, in a version for clustering",
-    "lsac": "the same source as lsac_bw, and not the table of the paper that cites it",
-    "lsac_clean": "the same source as lsac_bw, the version that gives the printed numbers",
-    "lsac_bar": "the same source as lsac_bw, the version that gives the printed numbers",
-    "lsac_arff": "the rows of lsac_bw in another order",
-    "lfw_24x24": "a stand-in for the faces of a paper, with 576 features: some eigenvalue problems would be a thousand "
-    "times larger than those of all other tables together; the faces have experiments of their own",
-}
-
 
 def table(dataset: str, groups: str = "", target: str = "") -> Table:
     """What is compared of a data set, or of a CSV file of one's own with these columns."""
@@ -160,10 +146,7 @@ def in_sample(dataset: str, groups: str = "", target: str = "", *, rows: bool = 
     if not (rows or dataset.endswith(".csv")):
         return Parts(whole(dataset), whole(dataset))
     data = prepared(dataset, groups, target)
-    raw = moments_of(data)
-    varies = varying(raw)
-    X = (data.X[:, varies] - raw.mean[varies]) / raw.scale()[varies]
-    points = replace(data, X=X, feature_names=tuple(np.array(data.feature_names)[varies].tolist()))
+    points = in_units_of(moments_of(data), data)
     return Parts(moments_of(points), moments_of(points), points)
 
 
@@ -179,6 +162,13 @@ def varying(moments: GroupMoments) -> np.ndarray:
     """Which features are not constant, by the relative cut-off of ``GroupMoments.scale``."""
     deviation = np.sqrt(np.diag(moments.scatter) / moments.n)
     return deviation > 1e-12 * np.hypot(moments.mean, deviation)
+
+
+def in_units_of(raw: GroupMoments, data: Dataset) -> Dataset:
+    """The features that vary in ``raw``, less its mean and in units of its standard deviation."""
+    varies = varying(raw)
+    X = (data.X[:, varies] - raw.mean[varies]) / raw.scale()[varies]
+    return replace(data, X=X, feature_names=tuple(np.array(data.feature_names)[varies].tolist()))
 
 
 # -- splits ------------------------------------------------------------------------------------------------------------
@@ -219,12 +209,9 @@ def split_rows(groups: np.ndarray, split: int, most: tuple[float, float] = (np.i
 def parts_of(data: Dataset, split: int, most: tuple[float, float] = (np.inf, np.inf)) -> Parts:
     """One split of prepared rows, with at most so many of them in the training and the held-out part."""
     rows = split_rows(data.groups, split, most)
-    raw = GroupMoments.from_data(data.X[rows[0]], data.groups[rows[0]])
-    varies = varying(raw)
-    X = (data.X[:, varies] - raw.mean[varies]) / raw.scale()[varies]
-    names = tuple(np.array(data.feature_names)[varies].tolist())
+    scaled = in_units_of(GroupMoments.from_data(data.X[rows[0]], data.groups[rows[0]]), data)
     points = [
-        Dataset(data.name, X[part], data.y[part], data.groups[part], names, title, split)
+        replace(scaled, X=scaled.X[part], y=data.y[part], groups=data.groups[part], part=title, split=split)
         for part, title in zip(rows, ("train", "test"), strict=True)
     ]
     moments = [GroupMoments.from_data(part.X, part.groups) for part in points]
@@ -235,25 +222,10 @@ def parts_of(data: Dataset, split: int, most: tuple[float, float] = (np.inf, np.
 # -- methods -----------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, eq=False)
-class Answer:
-    """``t = encoder' (x - mean)`` and back to ``mean + decoder t``; both (d, k)."""
+class Fit(NamedTuple):
+    """A map, or the reason why there is none, with the seconds it took and whether its certificate closed."""
 
-    encoder: np.ndarray
-    decoder: np.ndarray
-    mean: np.ndarray
-
-    @cached_property
-    def map(self) -> np.ndarray:
-        """The map of centred points to their reconstructions, (d, d)."""
-        return self.decoder @ self.encoder.T
-
-
-@dataclass(frozen=True, eq=False)
-class Fit:
-    """An answer, or the reason why there is none, with the seconds it took and whether its certificate closed."""
-
-    answer: Answer | None
+    answer: LinearMap | None
     reason: str = ""
     seconds: float = 0.0
     certified: bool = False
@@ -295,18 +267,18 @@ def _fit(method: Method, estimator: SubspaceEstimator, parts: Parts, seed: int) 
         except FairError as error:
             return Fit(None, str(error))
         seconds = time.perf_counter() - start
-    answer = Answer(fitted.components_.T, fitted.subspace_.V, fitted.mean_)
+    answer = LinearMap(fitted.subspace_.V, fitted.components_.T, fitted.mean_)
     return Fit(answer, "", seconds, fitted.certificate_.is_optimal(CLOSED))
 
 
 def _leading(every: Fit, k: int) -> Fit:
+    """The k directions of most variance of what a fit to all leaves."""
     if every.answer is None:
         return every
-    found = every.answer.encoder.shape[1]
-    if k > found:
-        return Fit(None, f"{k} components were asked for, but the erasure leaves {found}.")
-    answer = Answer(every.answer.encoder[:, :k], every.answer.decoder[:, :k], every.answer.mean)
-    return Fit(answer, "", every.seconds, every.certified)
+    V, B = every.answer.V, every.answer.B
+    if k > B.shape[1]:
+        return Fit(None, f"{k} components were asked for, but the erasure leaves {B.shape[1]}.")
+    return every._replace(answer=LinearMap(V[:, :k], B[:, :k], every.answer.mean))
 
 
 def _drawn(n: int, most: int | None, seed: int) -> np.ndarray:
@@ -318,8 +290,7 @@ def _drawn(n: int, most: int | None, seed: int) -> np.ndarray:
 # -- the judge ---------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Metric:
+class Metric(NamedTuple):
     """A measure: the criterion it stands for, whether less is better, and what its unit is."""
 
     criterion: str
@@ -334,13 +305,15 @@ METRICS: Mapping[str, Metric] = {
     "error gap": Metric("equal errors", True, "squared standard deviations"),
     "worst loss": Metric("small losses for every group", True, "squared standard deviations"),
     "loss gap": Metric("equal losses", True, "squared standard deviations"),
-    "mean distance": Metric("equal means", True, "squared distance of the projected means"),
+    "mean distance": Metric("equal means", True, "distance of the projected means"),
     "covariance distance": Metric("equal covariances", True, "share of the largest variance after the projection"),
     "group AUC": Metric("hide the group from a linear reader", True, "area; 0.5 is nothing"),
     "label accuracy": Metric("keep the label, by accuracy", False, "share"),
     "label AUC": Metric("keep the label, by ranking", False, "area; 0.5 is nothing"),
 }
 POINTS = ("group AUC", "label accuracy", "label AUC")
+#: Rows hold the mean of its squares; what is shown and compared is the root (``summary.means``).
+SQUARED = "mean distance"
 #: Stored beside the metrics; not criteria.
 FACTS = ("certified", "seconds")
 #: What the name of a metric ends with that is a deviation over splits, and the digits that are stored.
@@ -364,19 +337,22 @@ class Judge:
         """Held-out error of every group with the best k directions of its training rows, (G,)."""
         return np.array([self._best(M)[g] for g, M in enumerate(group_matrices(self.parts.train, "fitted"))])
 
-    def judged(self, answer: Answer) -> Iterator[tuple[str, float, str]]:
+    def judged(self, answer: LinearMap) -> Iterator[tuple[str, float, str]]:
         """Rows ``(metric, value, reason)``."""
-        test, B = self.parts.test, answer.encoder
-        errors = self._errors(answer.map, answer.mean)
+        test, B = self.parts.test, answer.B
+        errors, projected = map_errors(test, answer), test.project(B)
         losses = errors - self.own
-        yield "relative error", self._mean(errors) / self.base, ""
-        yield "explained variance", metrics.retained_variance(test, B), ""
-        yield "worst error", float(errors.max(axis=0)), ""
-        yield "error gap", float(np.ptp(errors, axis=0)), ""
-        yield "worst loss", float(losses.max(axis=0)), ""
-        yield "loss gap", float(np.ptp(losses, axis=0)), ""
-        yield "mean distance", metrics.mean_gap(test, B) ** 2, ""
-        projected = test.project(B)
+        values = {
+            "relative error": self._mean(errors) / self.base,
+            "explained variance": metrics.retained_variance(test, B),
+            "worst error": errors.max(axis=0),
+            "error gap": np.ptp(errors, axis=0),
+            "worst loss": losses.max(axis=0),
+            "loss gap": np.ptp(losses, axis=0),
+            SQUARED: metrics.mean_gap(test, B) ** 2,
+        }
+        for metric, value in values.items():
+            yield metric, float(value), ""
         largest = float(np.linalg.norm(projected.scatter / (test.n - 1.0), ord=2))
         if largest > 0:
             yield "covariance distance", metrics.covariance_gap(projected) / largest, ""
@@ -385,6 +361,7 @@ class Judge:
         yield from self._read(B)
 
     def _read(self, B: np.ndarray) -> Iterator[tuple[str, float, str]]:
+        """What the linear classifier finds of group and label in the held-out points."""
         parts = self.parts
         if parts.test_points is None:
             for metric in POINTS:
@@ -394,8 +371,8 @@ class Judge:
         member = parts.test_points.groups == parts.train.labels[1]
         yield "group AUC", metrics.auc(member, discriminant(parts.train.project(B), T)), ""
         if parts.by_label is None:
-            yield "label accuracy", np.nan, "the data set has no label"
-            yield "label AUC", np.nan, "the data set has no label"
+            for metric in POINTS[1:]:
+                yield metric, np.nan, "the data set has no label"
             return
         scores, y = discriminant(parts.by_label.project(B), T), parts.test_points.y
         yield "label accuracy", metrics.accuracy(y, (scores > 0).astype(int)), ""
@@ -404,10 +381,7 @@ class Judge:
     def _best(self, M: np.ndarray) -> np.ndarray:
         """Held-out errors of the leading k directions of a matrix of the training part, (G,)."""
         V = top_eigenspace(M, self.k)[1]
-        return self._errors(V @ V.T, self.parts.train.mean)
-
-    def _errors(self, P: np.ndarray, mean: np.ndarray) -> np.ndarray:
-        return metrics.operator_errors(self.parts.test, P, mean=mean, centring="fitted")
+        return map_errors(self.parts.test, LinearMap(V, V, self.parts.train.mean))
 
     def _mean(self, errors: np.ndarray) -> float:
         return float(self.parts.test.counts @ errors / self.parts.test.n)

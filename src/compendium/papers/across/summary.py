@@ -3,9 +3,10 @@
 Written before the results were seen, the rules of this module are:
 
 - **Ranks.** At k, over the data sets with k at most half of their features (``protocol.comparable``), for label metrics
-  those with a label. Methods without a value on any of them are left out. Values that are equal to five digits are
-  ties, which have the mean of their ranks. An AUC of the group below 0.5 counts as 0.5: a reader that does worse than
-  chance has learnt nothing. Means of methods with fewer splits (``evenspan.methods``) are those over these.
+  those with a label. Methods without a value on any of them are left out. Values that are equal to five digits, as they
+  are stored, are ties, which have the mean of their ranks. An AUC of the group below 0.5 counts as 0.5: a classifier
+  that does worse than chance has learnt nothing. Means of methods with fewer splits (``evenspan.methods``) are those
+  over these.
 - **What can be told apart.** Friedman's test over all ranked methods; two methods differ where their average ranks are
   more than Nemenyi's critical difference (5 %) apart. Data sets are the blocks: splits of one data set are not
   independent, and do not count as evidence by themselves.
@@ -18,8 +19,8 @@ Nemenyi's difference is so large that it cannot tell PCA from the best on most c
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from types import MappingProxyType
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -29,21 +30,25 @@ from evenspan import metrics
 from evenspan.core.answer import Certificate, FairSubspace
 from evenspan.core.errors import ConfigurationError
 from evenspan.core.moments import GroupMoments
+from evenspan.displays.method_looks import ordered
 from evenspan.methods import METHODS, Method
 from evenspan.reconstruction import DisparityFairPCA
 
 from ...store import read_results
 from ..vu2022 import methods as vu2022
-from .protocol import COMPONENTS, DEVIATION, METRICS, Judge, Parts, comparable, fit_all, in_sample, table
+from .protocol import COMPONENTS, DEVIATION, METRICS, SQUARED, Judge, Parts, comparable, fit_all, in_sample, table
 
 LEVEL = 0.05
 HELD_OUT = "held-out"
 TIED_DIGITS = 5
 COST = "relative error"
+#: The classifiers of the group, the linear one first, and what they are given without a method: features of which the
+#: group must be found, and groups of which nothing can be.
+CLASSIFIERS = ("logistic regression", "boosting", "support vector machine", "nearest neighbours", "neural network")
+CONTROLS = ("all features", "groups permuted")
 
 
-@dataclass(frozen=True, eq=False)
-class Friedman:
+class Friedman(NamedTuple):
     """Friedman's test and Nemenyi's critical difference of average ranks; ``ranks`` is sorted, the best first."""
 
     metric: str
@@ -56,19 +61,18 @@ class Friedman:
 
     def not_worse(self) -> list[str]:
         """Methods that cannot be told from the best; all if the test finds no difference at all."""
-        if self.p >= LEVEL:
-            return list(self.ranks.index)
-        return list(self.ranks.index[self.ranks <= self.ranks.iloc[0] + self.critical_difference])
+        reach = np.inf if self.p >= LEVEL else self.critical_difference
+        return list(self.ranks.index[self.ranks <= self.ranks.iloc[0] + reach])
 
 
 def results() -> pd.DataFrame:
-    """Tidy rows of the full run; none if it has not been stored."""
+    """Tidy rows of the full run."""
     rows = read_results("across-methods")
     return rows if "reason" in rows else rows.assign(reason="")
 
 
 def means(rows: pd.DataFrame) -> pd.DataFrame:
-    """Mean and 95 % interval of every metric.
+    """Mean and 95 % interval of every metric; of squared distances the roots of both.
 
     Columns: ``dataset, method, k, protocol, metric, mean, low, high, splits, reason``. The interval is Student's over
     splits. Splits of one data set share rows: it tells how much a split matters, not how far new data would be.
@@ -84,11 +88,46 @@ def means(rows: pd.DataFrame) -> pd.DataFrame:
     n = found["splits"].to_numpy(float)
     half = stats.t.ppf(0.975, np.maximum(n - 1, 1)) * found["deviation"].to_numpy(float) / np.sqrt(n)
     found["low"], found["high"] = found["mean"] - half, found["mean"] + half
+    squares = found["metric"] == SQUARED
+    found.loc[squares, ["mean", "low", "high"]] = np.sqrt(found.loc[squares, ["mean", "low", "high"]].clip(lower=0.0))
     return found[[*keys, "metric", "mean", "low", "high", "splits", "reason"]].reset_index(drop=True)
+
+
+def areas(rows: pd.DataFrame) -> pd.DataFrame:
+    """Areas under the ROC curve with which classifiers tell the group: means over splits with 95 % intervals.
+
+    Columns: ``dataset, method, classifier, mean, low, high``, methods in the order of legends after the controls. An
+    area has the standard error of ``metrics.auc_standard_error``. Splits share rows, so that of the mean over them is
+    taken as if they had everything in common: the root of the mean of the squares, which it never exceeds.
+    """
+    keys = ["dataset", "method", "classifier"]
+    parts = rows["metric"].str.extract(r"AUC, (?P<classifier>[^,]+)(?:, (?P<what>standard error))?")
+    found = rows.assign(classifier=parts["classifier"], what=parts["what"].fillna("mean")).dropna(subset="value")
+    wide = found.pivot(index=[*keys, "split"], columns="what", values="value")
+    wide = wide.reindex(columns=["mean", "standard error"])
+    wide = wide.assign(square=wide["standard error"] ** 2).groupby(keys).mean().reset_index().rename_axis(columns=None)
+    half = stats.norm.ppf(0.975) * np.sqrt(wide["square"])
+    names = [*CONTROLS, *ordered(set(wide["method"]) - {*CONTROLS})]
+    places = {name: place for place, name in enumerate([*names, *CLASSIFIERS])}
+    wide = wide.assign(low=wide["mean"] - half, high=wide["mean"] + half)[[*keys, "mean", "low", "high"]]
+    return wide.sort_values(keys[1:], key=lambda column: column.map(places), kind="stable", ignore_index=True)
 
 
 def values(metric: str, k: int, rows: pd.DataFrame) -> pd.DataFrame:
     """Means of a metric, data sets down and methods across; methods without a value on all of them are left out."""
+    found = _stored(metric, k, rows)
+    return np.sqrt(found) if metric == SQUARED else found
+
+
+def ranks(metric: str, k: int, rows: pd.DataFrame) -> pd.DataFrame:
+    """Ranks of the methods (columns) on every data set (index), 1 the best; of those that have a value everywhere."""
+    found = _stored(metric, k, rows)
+    found = found.clip(lower=0.5) if metric == "group AUC" else found
+    tied = found.map(lambda value: float(f"{value:.{TIED_DIGITS}g}"))
+    return tied.rank(axis=1, ascending=METRICS[metric].lower, method="average")
+
+
+def _stored(metric: str, k: int, rows: pd.DataFrame) -> pd.DataFrame:
     if metric not in METRICS:
         raise ConfigurationError(f"metric={metric!r}; needed is one of {', '.join(METRICS)}.")
     if k not in COMPONENTS:
@@ -98,14 +137,6 @@ def values(metric: str, k: int, rows: pd.DataFrame) -> pd.DataFrame:
     names = [name for name in names if name in set(rows["dataset"])]
     wide = rows.pivot(index="dataset", columns="method", values="value").reindex(index=names, columns=list(METHODS))
     return wide.dropna(axis=1).rename_axis(columns=None)
-
-
-def ranks(metric: str, k: int, rows: pd.DataFrame) -> pd.DataFrame:
-    """Ranks of the methods (columns) on every data set (index), 1 the best; of those that have a value everywhere."""
-    found = values(metric, k, rows)
-    found = found.clip(lower=0.5) if metric == "group AUC" else found
-    tied = found.map(lambda value: float(f"{value:.{TIED_DIGITS}g}"))
-    return tied.rank(axis=1, ascending=METRICS[metric].lower, method="average")
 
 
 def friedman(metric: str, k: int, rows: pd.DataFrame) -> Friedman | None:
@@ -141,29 +172,18 @@ def guide(rows: pd.DataFrame) -> pd.DataFrame:
         test = friedman(metric, k, rows)
         if test is None:
             continue
-        cost = values(COST, k, rows).reindex(list(test.datasets))
-        cost = np.exp(np.log(cost).mean(axis=0))
-        best, equal = test.ranks.index[0], test.not_worse()
-        use = min((name for name in equal if name in cost.index), key=lambda name: (cost[name], test.ranks[name]))
-        ranked = ranks(metric, k, rows)
-        lines.append(
-            {
-                "criterion": METRICS[metric].criterion,
-                "metric": metric,
-                "k": k,
-                "use": use,
-                "rank": test.ranks[use],
-                "relative error": cost[use],
-                "best": best,
-                "best rank": test.ranks[best],
-                "best error": cost[best],
-                "wins": int((ranked[best] < ranked["PCA"]).sum(axis=0)),
-                "critical difference": test.critical_difference,
-                "p": test.p,
-                "not worse": ", ".join(equal),
-                "data sets": len(test.datasets),
-            }
-        )
+        cost = np.exp(np.log(values(COST, k, rows).reindex(list(test.datasets))).mean(axis=0))
+        best, ranked = test.ranks.index[0], ranks(metric, k, rows)
+        equal = [name for name in test.not_worse() if name in cost.index]
+        use = min(equal, key=lambda name: (cost[name], test.ranks[name]))
+        lines.append({
+            "criterion": METRICS[metric].criterion, "metric": metric, "k": k,
+            "use": use, "rank": test.ranks[use], "relative error": cost[use],
+            "best": best, "best rank": test.ranks[best], "best error": cost[best],
+            "wins": int((ranked[best] < ranked["PCA"]).sum(axis=0)),
+            "critical difference": test.critical_difference, "p": test.p,
+            "not worse": ", ".join(test.not_worse()), "data sets": len(test.datasets),
+        })  # fmt: skip
     return pd.DataFrame(lines)
 
 
@@ -183,7 +203,8 @@ def frontier(
         answer = fit_all(name, (k,), parts, 0, {**METHODS, **added})[k].answer
         if answer is not None:
             seen = {metric: value for metric, value, _ in judge.judged(answer)}
-            oblique = np.abs(answer.map - answer.map.T).max() > 1e-8
+            back = answer.V @ answer.B.T
+            oblique = np.abs(back - back.T).max() > 1e-8
             found.append((name, seen[COST], seen["error gap"], not oblique))
     points = pd.DataFrame(found, columns=["method", "error", "gap", "projection"])
     return points, pd.DataFrame(_line(moments, k, judge.base), columns=["error", "gap"])
