@@ -33,7 +33,6 @@ UNMOVED = {
     "K05": "It says that times are compared, which no time could make false: it is not judged.",
     "K16": "The images are not available, so that there is no answer to move.",
     "L06": "Medians over many runs of sines near 0.1 and 1: noise in single runs does not bring them together.",
-    "R03": "It does not hold, and noise does not make most differences of losses vanish.",
     **dict.fromkeys(("R12", "R13", "R18", "V17"), _FAILS),
 }
 #: Printed answers that no other order of the printed numbers moves, with the reason.

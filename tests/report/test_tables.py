@@ -38,9 +38,9 @@ def adult():
 
 def test_every_answer_carries_a_mark_of_the_style_sheet(reads):
     reads(from_results, read_results("kleindessner2023-table").iloc[:0])
-    markup = tables.claim_table(["R19", "K11"]).data
-    assert {"verdict-described", "verdict-no_test"} == classes(markup) <= KNOWN
-    assert re.search(r'class="verdict verdict-described">holds<', markup)
+    markup = tables.claim_table(["Z10", "K11"]).data
+    assert {"verdict-not", "verdict-no_test"} == classes(markup) <= KNOWN
+    assert re.search(r'class="verdict verdict-not">does not hold<', markup)
 
 
 def test_verdict_table_shows_published_and_ours_side_by_side(adult):
