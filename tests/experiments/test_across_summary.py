@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from compendium.papers.across import summary
-from compendium.papers.across.protocol import METRICS, comparable
+from compendium.papers.across.protocol import METRICS, SQUARED, comparable
 from evenspan.core.errors import ConfigurationError
 
 DATASETS = comparable(10)
@@ -53,8 +53,6 @@ def test_ranks_follow_the_direction_of_the_metric_and_share_ties(clear):
     found = summary.ranks("error gap", 10, rows_of(part))
     assert "u-FPCA" not in found
     assert (found["LEACE"] == 1).all()
-    with pytest.raises(ConfigurationError, match="needed is one of relative error"):
-        summary.ranks("gap", 10, clear)
     with pytest.raises(ConfigurationError, match="needed is one of 2, 5, 10"):
         summary.ranks("error gap", 3, clear)
 
@@ -88,6 +86,31 @@ def test_intervals_are_those_of_student(clear):
     found = summary.means(clear).set_index(["dataset", "method", "metric"]).loc[("adult", "PCA", "error gap")]
     half = 2.262157 * 0.5 / np.sqrt(10)
     assert (found["high"] - found["mean"], found["mean"] - found["low"]) == pytest.approx((half, half), rel=1e-6)
+
+
+def test_the_distance_of_means_is_shown_as_the_root_and_ranked_as_it_is_stored():
+    rows = pd.concat([rows_of([4.0, 1.909644, 1.90974, 0.0], SQUARED), rows_of(1.0)])
+    found = summary.means(rows).set_index(["dataset", "method", "metric"]).loc[("adult", "PCA", SQUARED)]
+    half = 2.262157 * 0.5 / np.sqrt(10)
+    assert tuple(found[["mean", "low", "high"]]) == pytest.approx((2.0, (4 - half) ** 0.5, (4 + half) ** 0.5), rel=1e-6)
+    roots = np.sqrt([4.0, 1.909644, 1.90974, 0.0])
+    assert summary.values(SQUARED, 10, rows).loc["adult", list(METHODS)].tolist() == pytest.approx(roots)
+    # The roots of two of them are equal to five digits; they were no tie, and are none.
+    assert summary.ranks(SQUARED, 10, rows).loc["adult", list(METHODS)].tolist() == [4, 2, 3, 1]
+
+
+def test_areas_have_intervals_that_hold_whatever_splits_share():
+    rows = [
+        ("magic", method, split, f"AUC, boosting{what}", value)
+        for method in ("LEACE", "all features", "PCA")
+        for split in range(3)
+        for what, value in (("", 0.7 + 0.01 * split), (", standard error", 0.01 * (split + 1)))
+    ]
+    rows.append(("magic", "RLACE", 0, "AUC, boosting", np.nan))
+    found = summary.areas(pd.DataFrame(rows, columns=["dataset", "method", "split", "metric", "value"]))
+    assert found["method"].tolist() == ["all features", "PCA", "LEACE"]  # what has no value has no line
+    assert found["mean"].tolist() == pytest.approx([0.71] * 3)
+    assert (found["high"] - found["mean"]).tolist() == pytest.approx([1.959964 * 0.01 * np.sqrt(14 / 3)] * 3)
 
 
 def test_no_projection_passes_the_frontier():

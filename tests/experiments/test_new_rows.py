@@ -3,7 +3,6 @@
 import numpy as np
 import pandas as pd
 import pytest
-from scipy import stats
 
 from compendium.papers.across import new_rows
 from evenspan import LEACE, GroupMoments, StandardPCA
@@ -54,34 +53,18 @@ def test_the_control_has_the_standard_errors_of_normal_rows_and_of_no_others():
                 assert (found < 0.8 * np.array(expected)).all()
 
 
-def test_the_largest_row_is_that_of_the_rows(whole):
+def test_the_largest_row_is_that_of_the_rows(whole, cells_of):
     estimator = LEACE(2)
-    found = new_rows.largest_row(whole, estimator)
+    found = cells_of("across-bounds", again=False)["largest_row"](whole, estimator)
     lost = pd.Series(((whole.X - estimator.inverse_transform(estimator.transform(whole.X))) ** 2).sum(axis=1))
     shares = lost.groupby(whole.groups).transform(lambda e: (e - e.mean()) ** 2 / ((e - e.mean()) ** 2).sum())
     assert found == pytest.approx(shares.max(), rel=1e-9)
     assert 0.01 < found < 0.5
 
 
-def test_shares_and_medians_are_pooled_over_parts():
+def test_shares_and_medians_are_those_of_the_draws():
     draws = [{f"true {kind}": 1.0 for kind in new_rows.LOOSE} | dict.fromkeys(new_rows.COVERED, v) for v in (0.5, 2, 3)]
     found = new_rows.summarised(draws)
     assert found["draws"] == 3
     assert found["means: coverage"] == pytest.approx(2 / 3)
     assert found["errors: looseness"] == 2
-    key = {"dataset": "x", "method": "PCA", "k": 2}
-    rows = [
-        {**key, "split": part, "metric": metric, "value": value * (part + 1 if "coverage" in metric else 1) / 2}
-        for part in (0, 1)
-        for metric, value in found.items()
-    ]
-    (line,) = new_rows.pooled(pd.DataFrame(rows)).to_dict("records")
-    assert line["draws"] == 3.0  # two parts of half as many
-    assert line["means: coverage"] == pytest.approx(0.5)
-
-
-@pytest.mark.parametrize(("hits", "n"), [(0, 100), (93, 100), (500, 500)])
-def test_intervals_of_shares_are_the_exact_ones(hits, n):
-    low, high = new_rows.interval([hits / n], [n])
-    expected = stats.binomtest(hits, n).proportion_ci(method="exact")
-    assert (float(low[0]), float(high[0])) == pytest.approx((expected.low, expected.high))

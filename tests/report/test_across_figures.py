@@ -4,9 +4,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from compendium.papers.across import classifiers, figures, summary, tables
-from compendium.papers.across.protocol import COMPONENTS, DATASETS, METRICS
-from compendium.papers.across.summary import Friedman
+from compendium.papers.across import figures, summary, tables
+from compendium.papers.across.protocol import DATASETS
 from compendium.paths import root
 from evenspan.methods import METHODS
 
@@ -89,17 +88,10 @@ def test_floor_is_below_the_curve_everywhere_and_close_to_it(curve):
     assert (np.interp(errors, curve["error"], curve["gap"]) - true).max() > 1e-4  # the control: chords are above it
 
 
-def test_price_excess_and_survival_are_told(points, curve):
-    cheap, dear = (tables.prices(curve.assign(gap=curve["gap"] + more)).data for more in (0.0, 1.0))
-    assert ("impossible" in cheap, "impossible" in dear, "+30.00%" in cheap) == (False, True, True)
-    text = tables.excess(points, curve).data
-    assert ("Fair PCA" in text, "soils" in text, "300.00%" in text) == (True, False, True)
-    gaps = {"a": (2.0, 1.0), "b": (1.0, 3.0), "c": (4.0, 1.0)}
-    means = means_of({name: {"error gap": gap} for name, gap in gaps.items()}, ["error gap"], ("PCA", "u-FPCA"))
-    text = tables.survival(means).data
-    assert "1 of 3" in text
-    assert "0.50" in text
-    assert "nothing to show" in tables.survival(means.iloc[:0]).data
+def test_a_gap_that_cannot_be_halved_has_no_price(curve):
+    cheap, dear = (tables.prices(curve.assign(gap=curve["gap"] + more)).iloc[0] for more in (0.0, 1.0))
+    assert (cheap["half of it costs"], dear["half of it costs"]) == ("+11.82%", "impossible")
+    assert cheap["the smallest costs"] == dear["the smallest costs"] == "+30.00%"
 
 
 def test_prices_are_relative_to_pca_and_medians_over_data_sets():
@@ -117,47 +109,13 @@ def test_prices_are_relative_to_pca_and_medians_over_data_sets():
 
 def test_the_best_of_every_column_is_bold_whichever_way_is_better():
     values = {"a": {"error gap": (3.0, 1.0), "explained variance": (0.9, 0.4)}}
-    means = means_of(values, ("error gap", "explained variance")).assign(k=5)
+    means = means_of(values, ("error gap", "explained variance"))
     means = means.assign(low=means["mean"] - 0.1, high=means["mean"] + 0.1)
-    text = tables.by_size(means, "held out").data
-    assert "<strong>1.000 ± 0.100</strong>" in text
-    assert "<strong>0.900 ± 0.100</strong>" in text
-    assert text.count("<strong>") == 2
-    assert "5 components, held out" in text
-    assert "No mean" in tables.by_size(means.iloc[:0], "held out").data
-    one = tables.across_data_sets(means.replace({"dataset": {"a": "COMPAS"}}), "error gap").data
-    assert "less is better" in one
-    assert "COMPAS" in one
-
-
-def test_what_is_not_told_apart_and_what_is_certified_is_listed():
-    average = pd.Series({"LEACE": 1.0, "Fair PCA": 1.9, "PCA": 3.1})
-    sure = Friedman("error gap", 5, 20.0, 1e-4, average, 1.0, ("a", "b"))
-    unsure = Friedman("worst error", 5, 1.0, 0.6, average, 1.0, ("a", "b"))
-    first, second = tables.told_apart([sure, unsure]).data.split("worst error")
-    assert "Fair PCA (1.9)" in first
-    assert "PCA (3.1)" not in first
-    assert "PCA (3.1)" in second
-    assert tables.rank_rows([None, sure])["rank"].tolist() == [1.0, 1.9, 3.1]
-    rows = [(dataset, "PCA", 5, metric, value) for dataset, second in {"a": 0.1, "b": 0.3, "c": 9.0}.items()
-            for metric, value in (("seconds", second), ("certified", float(dataset == "a")))]  # fmt: skip
-    text = tables.facts(pd.DataFrame(rows, columns=["dataset", "method", "k", "metric", "value"]), 5).data
-    assert "0.3 s" in text
-    assert "33%" in text
-
-
-def test_the_guide_becomes_a_tree_and_a_table_by_size():
-    rows = [(METRICS[metric].criterion, metric, k, use, "LEACE, PCA", "LEACE", 0.001)
-            for metric in ("relative error", "error gap", "mean distance", "label accuracy")
-            for k, use in ((2, "PCA"), (5, "LEACE"))]  # fmt: skip
-    guide = pd.DataFrame(rows, columns=["criterion", "metric", "k", "use", "not worse", "best", "p"])
-    chosen = tables.choices(guide, 2)
-    assert chosen["method"].tolist() == ["PCA"] * 3
-    texts = [text.get_text() for text in figures.decision(chosen).axes[0].texts]
-    assert texts.count("LEACE") == texts.count("or, at least cost: PCA") == 3
-    unsure = tables.choices(guide.assign(p=0.5), 2)
-    assert (unsure["best"] == unsure["method"]).all()
-    assert "LEACE (2)" in tables.guide_by_size(guide).data
+    shown = tables.wide(means, "metric", ["explained variance", "error gap", "loss gap"])
+    assert shown.to_numpy().tolist() == [
+        ["PCA", "<strong>0.900 ± 0.100</strong>", "3.000 ± 0.100"],
+        ["LEACE", "0.400 ± 0.100", "<strong>1.000 ± 0.100</strong>"],
+    ]
 
 
 def test_the_guide_counts_the_data_sets_on_which_the_best_is_before_pca():
@@ -172,70 +130,30 @@ def test_the_guide_counts_the_data_sets_on_which_the_best_is_before_pca():
     gain = guide.set_index("metric").loc["error gap"]
     assert (gain["best"], gain["wins"], gain["data sets"]) == ("u-FPCA", 2, 3)
     assert gain["best error"] == pytest.approx((1.1 * 1.2 * 1.3) ** (1 / 3))
-    sure = guide.assign(p=np.where(guide["metric"] == "error gap", 0.01, 0.5))
-    text = tables.guide(sure, 2).data
-    assert all(words in text for words in ("<strong>u-FPCA</strong>", "2 of 3", "+19.7%", "no method stands out"))
 
 
-def test_lists_name_every_method_data_set_and_measure_and_their_chapters_exist():
-    assert all(name in tables.methods().data for name in METHODS)
+def test_every_method_has_a_chapter_and_every_data_set_a_title_of_its_own():
     assert set(tables.CHAPTERS) == set(METHODS)
     assert all((root() / "book" / f"{page}.md").is_file() for page in tables.CHAPTERS.values())
     titles = tables.labels()
     assert list(titles) == list(DATASETS)
     assert len(set(titles.values())) == len(DATASETS)
-    sizes = {k: tuple(DATASETS)[:1] for k in COMPONENTS}
-    assert all(title in tables.data(sizes).data for title in titles.values())
-    assert all(name in tables.metrics().data for name in METRICS)
-    assert {metric for some in tables.QUESTIONS.values() for metric in some} | {*figures.GAINS} <= set(METRICS)
 
 
 def test_classifiers_have_a_panel_each_and_methods_their_marks():
-    names = ("Fair PCA", "PCA", "Oracle LEACE", "LEACE", "LEACE (all features)", "groups permuted", "all features")
+    names = ("all features", "groups permuted", "PCA", "Fair PCA", "LEACE", "LEACE (all features)")
     rows = [(name, one, 0.5 + 0.05 * i, 0.02 * (1 + j)) for i, name in enumerate(names)
-            for j, one in enumerate(classifiers.CLASSIFIERS) if (i, j) != (2, 4)]  # fmt: skip
+            for j, one in enumerate(summary.CLASSIFIERS) if (i, j) != (2, 4)]  # fmt: skip
     found = pd.DataFrame(rows, columns=["method", "classifier", "mean", "half"])
     found = found.assign(low=found["mean"] - found["half"], high=found["mean"] + found["half"])
     fig = figures.classifier_panels(found)
     panels = [panel for panel in fig.axes if panel.get_title()]
-    assert [panel.get_title().replace("\n", " ") for panel in panels] == list(classifiers.CLASSIFIERS)
-    order = ["all features", "groups permuted", "PCA", "Fair PCA", "LEACE", "LEACE (all features)", "Oracle LEACE"]
-    assert [text.get_text() for text in panels[0].get_yticklabels()] == order
+    assert [panel.get_title().replace("\n", " ") for panel in panels] == list(summary.CLASSIFIERS)
+    assert [text.get_text() for text in panels[0].get_yticklabels()] == list(names)
     marked = marks(panels[1])
-    assert marked[DRESSED["PCA"].marker][:2] == pytest.approx((0.55, 2))
-    assert np.isnan(marks(panels[4])[(5, 0, 180)][0])  # a classifier without a value has no mark
+    assert marked[DRESSED["PCA"].marker][:2] == pytest.approx((0.6, 2))
+    assert np.isnan(marks(panels[4])[DRESSED["PCA"].marker][0])  # a classifier without a value has no mark
     bars = [line.get_xdata() for line in panels[1].lines if line.get_marker() == "None"][1:]
     np.testing.assert_allclose(np.ptp(bars, axis=1), 0.08)
     sizes = {text.get_fontsize() for panel in panels for text in (panel.title, *panel.get_yticklabels())}
     assert min(sizes) * 44 * 16 / (96 * fig.get_figwidth()) >= 8  # points on a phone, where it is 44rem wide
-
-
-def test_without_results_every_figure_and_table_says_so():
-    nothing = pd.DataFrame()
-    for fig in (figures.rank_panels(nothing), figures.rank_shifts(nothing), figures.frontiers(nothing, nothing),
-                figures.prices(nothing), figures.decision(nothing), figures.coverage(nothing),
-                figures.coverage_by_row(nothing), figures.classifier_panels(nothing)):  # fmt: skip
-        assert "has not been stored" in fig.axes[0].texts[0].get_text()
-    for shown in (tables.guide(nothing, 5), tables.guide_by_size(nothing), tables.told_apart([]),
-                  tables.prices(nothing), tables.excess(nothing, nothing)):  # fmt: skip
-        assert "has not been stored" in shown.data
-
-
-def test_coverage_is_drawn_where_it_was_counted():
-    shares = {
-        "means: coverage": 0.97,
-        "means, sample: coverage": 0.0,
-        "errors: coverage": 0.6,
-        "errors, sample: coverage": 0.2,
-    }
-    ends = {f"{kind}: {end}": value for kind in figures.KINDS for end, value in (("low", 0.5), ("high", 0.99))}
-    key = {"draws": 100.0, "largest row": 0.7}
-    rows = pd.DataFrame(
-        [{"dataset": d, "method": m, **key, **shares, **ends} for d in "xy" for m in ("PCA", "Fair PCA")]
-    )
-    for panel, kind in zip(figures.coverage(rows).axes, figures.KINDS, strict=True):
-        marks = [line.get_xdata() for line in panel.lines[1:]]
-        np.testing.assert_allclose(marks, [[shares[f"{kind}{rule}: coverage"]] * 2 for rule in ("", ", sample")] * 2)
-        assert len(panel.collections) == 2  # an interval for each mark of a method
-    marks = figures.coverage_by_row(rows).axes[0].lines[1:]
-    assert [(*line.get_xdata(), *line.get_ydata()) for line in marks] == [(0.7, 0.7, 0.6, 0.6)] * 2

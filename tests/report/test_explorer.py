@@ -8,7 +8,7 @@ import pytest
 
 from compendium import paths
 from compendium.book import explorer
-from compendium.papers.across.protocol import DATASETS, Judge, Parts, fit_all
+from compendium.papers.across.protocol import DATASETS, Evaluation, Parts, fit_all
 from evenspan import DisparityFairPCA, JointRange, MinMaxFairPCA, RobustFairPCA, StandardPCA
 from evenspan.core.errors import ConfigurationError
 from evenspan.displays.method_looks import looks
@@ -94,7 +94,7 @@ def test_numbers_keep_their_digits(known):
 def test_points_are_those_that_the_judge_of_the_comparison_measures(name):
     found = explorer.moments(name)
     parts, k = Parts(found, found), 3
-    judge = Judge(parts, k)
+    judge = Evaluation(parts, k)
     points = explorer.method_points(found, [k], QUICK).set_index("method")
     for method in QUICK:
         judged = {metric: value for metric, value, _ in judge.judged(fit_all(method, (k,), parts, 0)[k].answer)}

@@ -1,17 +1,15 @@
-"""The guide's table of methods is what the methods do, its figure leaves none out, and its messages are those given."""
+"""The guide's table of methods is what the methods do, and its messages are those given."""
 
 import warnings
 
 import pandas as pd
 import pytest
-from matplotlib import pyplot as plt
 
 import evenspan
 from compendium import paths
 from compendium.book import guide
 from compendium.book.guide import told
-from evenspan.core.errors import ConfigurationError, ExecutionError, GroupError
-from evenspan.displays.method_looks import looks
+from evenspan.core.errors import ExecutionError, GroupError
 from evenspan.methods import METHODS
 
 
@@ -46,37 +44,6 @@ def test_what_was_found_agrees_with_what_is_known(facts):
     assert set(table.index[table["quantities"]]) == {"Fair PCA", "Fair PCA (covariance)", "Fair kernel PCA", "LEACE"}
     # A spectral embedding, and the weights of several kernels, are of the rows that were fitted.
     assert set(table.index[~table["new rows"].astype(bool)]) == {"FairSC", "FMKKM"}
-
-
-def test_a_shortlist_holds_what_fits():
-    assert guide.shortlist(alike="errors", groups=3) == ["Min-max error"]
-    assert "u-FPCA" in guide.shortlist(alike="errors")
-    assert "INLP" not in guide.shortlist(alike="means", rows=False)
-    assert len(guide.shortlist()) == len(guide.facts())
-    with pytest.raises(ConfigurationError, match="'everything'; needed is one of 'nothing', 'losses'"):
-        guide.shortlist(alike="everything")
-
-
-def test_the_figure_names_every_method_once(facts):
-    lines = guide.rows(facts)
-    assert sorted(line.text for line in lines if line.method is not None) == sorted(facts["method"])
-    figure = guide.outline(facts, looks(facts["method"]))
-    shown = [text.get_text() for text in figure.axes[0].texts]
-    assert all(shown.count(name) == 1 for name in facts["method"])
-    assert {"two", "any number", "rows", "moments"} <= set(shown)
-    plt.close(figure)
-    stranger = facts.iloc[[0]].assign(method="stranger", alike="luck")
-    with pytest.raises(ConfigurationError, match="stranger: no place in the outline"):
-        guide.rows(pd.concat([facts, stranger]))
-
-
-def test_tables_link_to_chapters(facts):
-    page = guide.methods(facts).data
-    assert page.count("<tr") == len(facts) + 1
-    assert 'href="../papers/kleindessner2023/derivation.html">Fair PCA<' in page
-    assert guide.refusals(facts).data.count("<tr") == 7
-    assert "MMD PCA" in guide.certified(facts).data
-    assert ">VFC<" not in guide.certified(facts).data
 
 
 def test_a_message_is_printed_once_with_its_class_in_short_lines(capsys):

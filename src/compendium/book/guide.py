@@ -31,6 +31,7 @@ from evenspan.representation import FairKernelPCA
 
 from ..papers.across import tables as across_tables
 from ..papers.across.protocol import CLOSED, EXPECTED
+
 KERNEL_MEANS, SHARES = "means, kernel", "shares in clusters"
 ANY, TWO = "any number", "two"
 MOMENTS, ROWS = "moments", "rows"

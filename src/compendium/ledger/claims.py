@@ -7,8 +7,9 @@ that it needs are missing. No answer is typed by hand.
 """
 
 import html
-import importlib
+import importlib.util
 from collections.abc import Callable, Sequence
+from types import ModuleType
 
 import pandas as pd
 
@@ -29,13 +30,19 @@ ANSWERS: dict[str, Result] = {
 }
 
 
+def answering() -> dict[str, ModuleType]:
+    """The modules ``claims`` by room; a room that answers no claim of a paper, the comparison of all, has none."""
+    names = {entry.room: f"compendium.papers.{entry.room}.claims" for entry in catalogue().values()}
+    return {room: importlib.import_module(name) for room, name in names.items() if importlib.util.find_spec(name)}
+
+
 def registered() -> dict[str, tuple[str, Callable[[], Answer]]]:
     """Functions by the claim they answer, with the experiment that offers them."""
     found: dict[str, tuple[str, Callable]] = {}
-    known = set(_table()["id"])
+    known, modules = set(_table()["id"]), answering()
     for entry in catalogue().values():
-        module = importlib.import_module(f"compendium.papers.{entry.room}.claims")
-        for claim, function in module.CLAIMS.get(entry.id, {}).items():
+        offered = modules[entry.room].CLAIMS.get(entry.id, {}) if entry.room in modules else {}
+        for claim, function in offered.items():
             if claim not in known:
                 raise ResultError(f"{entry.id} answers the claim {claim!r}, which is not in claims.csv.")
             if claim in found:

@@ -4,7 +4,6 @@ The file holds neutral descriptions only: what is said, where, and what is held 
 computed, by a check for every contradiction: a recount of the printed tables, a computation, or our stored runs.
 """
 
-import importlib
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 
@@ -14,7 +13,6 @@ from evenspan.core.errors import ResultError
 from evenspan.reconstruction.min_max import solve_min_max
 
 from .. import paths, records
-from ..catalogue import catalogue
 from ..claim_rules import (
     BOTH,
     FIRST,
@@ -34,7 +32,7 @@ from ..papers.kleindessner2023.readings import summary
 from ..papers.rathore2025 import protocol as rathore
 from ..papers.vu2022.readings import agreement
 from ..store import MissingNumbersError, full
-from .claims import registered, shown
+from .claims import answering, registered, shown
 from .verdicts import Result
 
 COLUMNS = ("id", "paper", "kind", "where", "says", "against", "known_by")
@@ -59,8 +57,8 @@ Check = Callable[[], Outcome]
 def checks() -> Mapping[str, Check]:
     """The checks by contradiction: what follows from claims, and those of the rooms (``CONTRADICTIONS``)."""
     found = dict(CHECKS)
-    for room in sorted({entry.room for entry in catalogue().values()}):
-        found |= getattr(importlib.import_module(f"compendium.papers.{room}.claims"), "CONTRADICTIONS", {})
+    for _, module in sorted(answering().items()):
+        found |= getattr(module, "CONTRADICTIONS", {})
     return found
 
 

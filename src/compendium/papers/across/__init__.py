@@ -1,4 +1,4 @@
-"""Every linear method on every data set, under one judge: a comparison that no paper made.
+"""Every linear method on every data set, in one benchmark: a comparison that no paper made.
 
 ==========================  ==========================  ==========================================================
 in the book                 notebook (``across/``)      units
@@ -12,6 +12,6 @@ chapter *What is left*                                  erasure
 ==========================  ==========================  ==========================================================
 
 ``protocol``: which tables, one preparation, one split, the methods fitted to it, and the measures. ``summary``: means,
-ranks, what can be told apart. ``new_rows``: tables as populations, and how often bounds hold. ``classifiers``: what
-five of them find of the group after every method. ``tables``, ``figures``: the pages.
+ranks, what can be told apart. ``new_rows``: tables as populations, and how often bounds hold. ``tables``, ``figures``:
+what several pages show. No paper made this comparison, so that there are no claims of others to put to the test.
 """

@@ -1,4 +1,4 @@
-"""The comparison of all linear methods: which tables, one preparation, one split, the methods fitted, and one judge.
+"""The comparison of all linear methods: tables, one preparation, one split, the methods fitted, and one evaluation.
 
 All of this was fixed before any result was seen.
 
@@ -9,15 +9,15 @@ scaled by its mean and population standard deviation on the training part, all g
 other columns that give the group away (a husband is a man) stay. A label is read where the data card says what it
 means; the ``DummyMain`` columns of nine tables and two columns that serve as a target by their position only are none.
 
-**Judge.** An answer maps a point x to ``t = B'(x - m)`` and back to ``m + V t``; V has orthonormal columns and B = V
-for every method but LEACE, whose map is oblique. Errors are mean squared distances between point and reconstruction,
-in squared standard deviations, summed over features. The loss of a group is its error less that of the best k
-directions for it, fitted to the group's training rows about the overall mean: on held-out rows it can be negative.
+**Evaluation.** An answer maps a point x to ``t = B'(x - m)`` and back to ``m + V t``; V has orthonormal columns and
+B = V for every method but LEACE, whose map is oblique. Errors are mean squared distances between point and
+reconstruction, in squared standard deviations, summed over features. The loss of a group is its error less that of the
+best k directions for it, fitted to its training rows about the overall mean: on held-out rows it can be negative.
 
-The linear reader is Fisher's discriminant of the projected training rows; it is fitted to the group and, where there is
-one, to the label. Its AUC and its accuracy are those on the held-out rows. Scores that are tied to rounding tell
-nothing and have the AUC 0.5. The reader of the group sees the same training rows as the methods: where a method makes
-their means equal it finds no direction at all. What a reader fitted to other rows could find is in ``mean distance``.
+The linear classifier is Fisher's discriminant of the projected training rows; it is fitted to the group and, where
+there is one, to the label. Its AUC and its accuracy are those on the held-out rows. Scores that are tied to rounding
+tell nothing and have the AUC 0.5. The classifier of the group sees the same training rows as the methods: where a
+method makes their means equal it finds no direction. What one fitted to other rows could find is in ``mean distance``.
 """
 
 import time
@@ -50,7 +50,7 @@ SPLITS = range(10)
 #: Of every group, rounded down.
 TRAIN_SHARE = 0.7
 COMPONENTS = (2, 5, 10)
-#: Directions of relative variance below this are not used by the reader.
+#: Directions of relative variance below this are not used by the classifier.
 RCOND = 1e-10
 #: Relative gap below which a certificate counts as closed.
 CLOSED = 1e-6
@@ -101,6 +101,7 @@ DATASETS: Mapping[str, Table] = {
     "npha": Table("sex", "most visits to doctors of three classes", 13, ("Gender", "Number of Doctors Visited")),
     "sklearn_diabetes": Table("sex", "progression above the median", 9),
 }
+
 
 def table(dataset: str, groups: str = "", target: str = "") -> Table:
     """What is compared of a data set, or of a CSV file of one's own with these columns."""
@@ -287,7 +288,7 @@ def _drawn(n: int, most: int | None, seed: int) -> np.ndarray:
     return np.sort(np.random.default_rng((SEED, seed, 1)).permutation(n)[:most])
 
 
-# -- the judge ---------------------------------------------------------------------------------------------------------
+# -- the evaluation ----------------------------------------------------------------------------------------------------
 
 
 class Metric(NamedTuple):
@@ -307,7 +308,7 @@ METRICS: Mapping[str, Metric] = {
     "loss gap": Metric("equal losses", True, "squared standard deviations"),
     "mean distance": Metric("equal means", True, "distance of the projected means"),
     "covariance distance": Metric("equal covariances", True, "share of the largest variance after the projection"),
-    "group AUC": Metric("hide the group from a linear reader", True, "area; 0.5 is nothing"),
+    "group AUC": Metric("hide the group from a linear classifier", True, "area; 0.5 is nothing"),
     "label accuracy": Metric("keep the label, by accuracy", False, "share"),
     "label AUC": Metric("keep the label, by ranking", False, "area; 0.5 is nothing"),
 }
@@ -321,7 +322,7 @@ DEVIATION, DIGITS = ", deviation", 7
 
 
 @dataclass(frozen=True, eq=False)
-class Judge:
+class Evaluation:
     """What all answers with k components on one split are measured against."""
 
     parts: Parts
@@ -365,7 +366,7 @@ class Judge:
         parts = self.parts
         if parts.test_points is None:
             for metric in POINTS:
-                yield metric, np.nan, "a reader is judged on points, and only moments are at hand"
+                yield metric, np.nan, "a classifier is judged on points, and only moments are available"
             return
         T = parts.test_points.X @ B
         member = parts.test_points.groups == parts.train.labels[1]

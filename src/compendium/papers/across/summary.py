@@ -36,7 +36,7 @@ from evenspan.reconstruction import DisparityFairPCA
 
 from ...store import read_results
 from ..vu2022 import methods as vu2022
-from .protocol import COMPONENTS, DEVIATION, METRICS, SQUARED, Judge, Parts, comparable, fit_all, in_sample, table
+from .protocol import COMPONENTS, DEVIATION, METRICS, SQUARED, Evaluation, Parts, comparable, fit_all, in_sample, table
 
 LEVEL = 0.05
 HELD_OUT = "held-out"
@@ -198,16 +198,16 @@ def frontier(
     oblique map, not a projection: its gap may lie beyond the line.
     """
     parts = in_sample(dataset) if parts is None else parts
-    moments, judge, found = parts.train, Judge(parts, k), []
+    moments, evaluation, found = parts.train, Evaluation(parts, k), []
     for name in (*(name for name, method in METHODS.items() if not method.points), *added):
         answer = fit_all(name, (k,), parts, 0, {**METHODS, **added})[k].answer
         if answer is not None:
-            seen = {metric: value for metric, value, _ in judge.judged(answer)}
+            seen = {metric: value for metric, value, _ in evaluation.judged(answer)}
             back = answer.V @ answer.B.T
             oblique = np.abs(back - back.T).max() > 1e-8
             found.append((name, seen[COST], seen["error gap"], not oblique))
     points = pd.DataFrame(found, columns=["method", "error", "gap", "projection"])
-    return points, pd.DataFrame(_line(moments, k, judge.base), columns=["error", "gap"])
+    return points, pd.DataFrame(_line(moments, k, evaluation.base), columns=["error", "gap"])
 
 
 def _line(moments: GroupMoments, k: int, base: float) -> list[tuple[float, float]]:

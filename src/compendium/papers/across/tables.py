@@ -1,4 +1,4 @@
-"""Data frames that compare all methods on all data, as pages show them: means with intervals, ranks, prices of a gap."""
+"""Data frames that compare all methods on all data, for pages to show: means with intervals, ranks, prices of a gap."""
 
 import re
 from collections.abc import Iterable, Mapping
