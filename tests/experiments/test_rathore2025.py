@@ -12,8 +12,9 @@ from compendium.papers.rathore2025 import protocol, readings, timing
 from evenspan import GroupMoments
 from evenspan.core.errors import ConfigurationError, FairError
 from evenspan.core.linalg import top_eigenspace
-from evenspan.reconstruction.group_errors import best_kept, kept, operator_rank
+from evenspan.reconstruction.group_errors import best_kept, kept
 from evenspan.reconstruction.min_max import solve_min_max
+from evenspan.reconstruction.samadi import operator_rank
 
 
 @pytest.mark.parametrize("dataset", ["npha", "obesity"])

@@ -9,8 +9,8 @@ import numpy as np
 from scipy.optimize import brentq
 
 from ..core.answer import Certificate, ky_fan_certificate
-from ..core.errors import ConfigurationError, FairWarning, NotSolvedError
-from ..core.estimator import warn_caller
+from ..core.errors import ConfigurationError, FairWarning
+from ..core.estimator import NotConvergedWarning, warn_caller
 from ..core.linalg import complement, leading_eigenspace, top_eigenspace
 from ..core.moments import GroupMoments
 from ..core.options import Option, flag, number, one_of, whole
@@ -159,8 +159,8 @@ def solve_convex(
 
     Returns a ``ConvexAnswer``, also when the program was not solved to ``tol``; ``status`` then says so.
     """
-    given = {"delta": delta, "mu": mu, "constraint": constraint, "penalty": penalty, "max_iter": max_iter}
-    for name, value in given.items():
+    one_of("linear", "released").require("constraint", constraint)
+    for name, value in {"delta": delta, "mu": mu, "penalty": penalty, "max_iter": max_iter}.items():
         ConvexFairPCA._options[name].require(name, value)
     if (mu > 0) != bool(covariance):
         raise ConfigurationError(
@@ -330,17 +330,14 @@ class ConvexFairPCA(ReconstructionEstimator):
         Weight of the covariance penalty; above 0 with ``covariance=True``. Large values flatten X (see Guarantees).
     covariance : bool, default False
         Whether the term in t is there.
-    constraint : {"linear", "released"}, default "linear"
-        "released" bounds :math:`\lVert f \rVert \lVert X f \rVert` by :math:`\delta^2 / (n \operatorname{tr} S)`
-        instead, as the public program does: for usual delta nearly the same as delta = 0.
     penalty : {"largest", "sum"}, default "largest"
         "sum" is the earlier form of the penalty, as called for the tables of Kleindessner et al. (2023): with
         :math:`\lambda^\pm` the extreme eigenvalues of Q (0 where of the wrong sign), :math:`t` is
         :math:`\lVert X (Q - \lambda^- I) X \rVert_2 + \lVert X (\lambda^+ I - Q) X \rVert_2`.
     tol : float, default 1e-6
-        Relative gap to which programs without closed form are solved; more is an error.
+        Relative gap to which programs without closed form are solved.
     max_iter : int, default 20000
-        Steps after which that error is raised.
+        Most steps for these; a ``NotConvergedWarning`` tells when they were not enough.
     standardize : bool, default True
         Divide every feature by its population standard deviation first, which is part of the published method.
 
@@ -359,17 +356,17 @@ class ConvexFairPCA(ReconstructionEstimator):
     certificate_ : Certificate
         Value of X and an upper bound on the relaxation.
     converged_ : bool
-        Always True: an answer that is not solved to ``tol`` is an error.
+        Whether the program was solved to ``tol``.
     n_iter_ : int
         Steps of the splitting solver, or eigenvalue problems where the answer is exact.
 
     Guarantees
     ----------
     On the fitting sample. With the linear constraint alone X is a projector, exact by an eigenspace and at most one
-    multiplier, and the distance of the projected means is at most delta. With the penalty or the released constraint
-    only X is certified: its components need not meet the constraint. The penalty is lowered by making X fractional, up
-    to :math:`(k/d) I`, where the components say nothing; ``CollapsedRelaxationWarning`` tells when the k-th eigenvalue
-    is below 0.9.
+    multiplier, and the distance of the projected means is at most delta. With the penalty only X is
+    certified: its components need not meet the constraint. The penalty is lowered by making X fractional, up to
+    :math:`(k/d) I`, where the components say nothing; ``CollapsedRelaxationWarning`` tells when the k-th eigenvalue is
+    below 0.9.
 
     Complexity
     ----------
@@ -393,7 +390,6 @@ class ConvexFairPCA(ReconstructionEstimator):
         "delta": number(0),
         "mu": number(0),
         "covariance": flag(),
-        "constraint": one_of("linear", "released"),
         "penalty": one_of("largest", "sum"),
         "tol": number(0, low_open=True),
         "max_iter": whole(1),
@@ -402,8 +398,8 @@ class ConvexFairPCA(ReconstructionEstimator):
 
     @property
     def _units(self) -> Mapping[str, int]:
-        # The objective is divided by one root of a variance; the released bound multiplies two gaps with two of them.
-        own = {"delta": 1 if self.constraint == "linear" else 2, "mu": -1, "mean_distance_": 1, "certificate_": 1}
+        # The objective is divided by one root of a variance.
+        own = {"delta": 1, "mu": -1, "mean_distance_": 1, "certificate_": 1}
         return ReconstructionEstimator._units | own
 
     def __init__(
@@ -413,7 +409,6 @@ class ConvexFairPCA(ReconstructionEstimator):
         delta=0.0,
         mu=0.0,
         covariance=False,
-        constraint="linear",
         penalty="largest",
         tol=1e-6,
         max_iter=20_000,
@@ -423,7 +418,6 @@ class ConvexFairPCA(ReconstructionEstimator):
         self.delta = delta
         self.mu = mu
         self.covariance = covariance
-        self.constraint = constraint
         self.penalty = penalty
         self.tol = tol
         self.max_iter = max_iter
@@ -434,13 +428,15 @@ class ConvexFairPCA(ReconstructionEstimator):
         return learnt | {"fractional_": X, "eigenvalues_": values}
 
     def _solve(self, matrices, moments, k):
-        names = ("delta", "mu", "constraint", "covariance", "penalty", "tol", "max_iter")
+        names = ("delta", "mu", "covariance", "penalty", "tol", "max_iter")
         settings = {name: getattr(self, name) for name in names}
         answer = solve_convex(moments, k, **settings)
-        if answer.status not in ("exact", "solved"):
-            raise NotSolvedError(
+        solved = answer.status in ("exact", "solved")
+        if not solved:
+            warn_caller(
                 f"the relaxation was not solved to tol={self.tol:g}: {answer.status}. Raise max_iter or tol; with a "
-                "very small delta use delta=0."
+                "very small delta use delta=0.",
+                NotConvergedWarning,
             )
         smallest = float(answer.eigenvalues[k - 1])
         if smallest < 0.9:
@@ -455,7 +451,7 @@ class ConvexFairPCA(ReconstructionEstimator):
             {
                 "fractional_": answer.X,
                 "eigenvalues_": answer.eigenvalues,
-                "converged_": True,  # whatever was not solved has raised
+                "converged_": solved,
                 "n_iter_": max(int(answer.certificate.evaluations or 1), 1),
                 "mean_distance_": float(np.linalg.norm((moments.means[1] - moments.means[0]) @ answer.V)),
             },

@@ -8,12 +8,9 @@ import numpy as np
 
 from ..core.answer import Certificate
 from ..core.linalg import top_eigenspace
-from ..core.options import Option, flag, one_of
+from ..core.options import Option, flag
 from .group_errors import ReconstructionEstimator, errors, require_two_groups
 from .joint_range import JointRange
-
-#: What the released program allows an error to exceed the larger error of PCA by, and where its search ends.
-RELEASED_SLACK, RELEASED_WIDTH = 1e-6, 1e-6
 
 
 @dataclass(eq=False)
@@ -67,24 +64,7 @@ class Family:
         return float(max(bounds))
 
 
-def search_reference(family: Family, constrained: bool) -> tuple[np.ndarray, float, int]:
-    """Golden section on the squared difference as printed; nothing is checked at the alpha returned."""
-    golden = (1.0 + np.sqrt(5.0)) / 2.0
-    low, high, evaluations = 0.0, 1.0, 0
-    while high - low > RELEASED_WIDTH:
-        first, second = high - (high - low) / golden, low + (high - low) / golden
-        at_first, at_second = (errors(family.matrices, family.basis(alpha)) for alpha in (first, second))
-        evaluations += 2
-        better = np.ptp(at_first, axis=0) < np.ptp(at_second, axis=0)
-        if better and (not constrained or (at_first <= family.cap + RELEASED_SLACK).all()):
-            high = second
-        else:
-            low = first
-    alpha = 0.5 * (low + high)
-    return family.basis(alpha), alpha, evaluations + 1
-
-
-def search_safe(family: Family, constrained: bool) -> tuple[np.ndarray, float, int]:
+def smallest_difference(family: Family, constrained: bool) -> tuple[np.ndarray, float, int]:
     """The smallest alpha with e_w not below e_b and, if constrained, not above its value under PCA.
 
     Both hold at 1 (PCA) and, because the boundary of the attainable pairs is convex, from some alpha on. Where the
@@ -153,12 +133,6 @@ class DisparityFairPCA(ReconstructionEstimator):
         The number of components k, below d.
     constrained : bool, default False
         False is u-FPCA: the difference may be closed by making both groups worse off than PCA does. True is c-FPCA.
-    search : {"safe", "reference"}, default "safe"
-        "safe": bisection on the sign of the difference, with recovery at tied eigenvalues. "reference": golden section
-        to a width of 1e-6, as published; the constraint is not checked at the alpha it returns, and where the errors do
-        not change with alpha it moves towards PCA.
-    standardize : bool, default False
-        Divide every feature by its population standard deviation first, as the published program does.
 
     Attributes
     ----------
@@ -177,18 +151,21 @@ class DisparityFairPCA(ReconstructionEstimator):
     certificate_ : Certificate
         The mean error over all rows, and the least that a projection with at most this difference can have;
         ``feasibility`` is how far the constraint is exceeded, relative to the cap.
+    converged_ : bool
+        Always true: the search ends at neighbouring numbers.
+    n_iter_ : int
+        Eigenvalue problems solved.
 
     Guarantees
     ----------
-    On the fitting sample, with the safe search and without the constraint, the difference is zero or ``smallest_gap_``,
+    On the fitting sample, without the constraint, the difference is zero or ``smallest_gap_``,
     and no projection with at most this difference has a smaller mean error. With the constraint no error exceeds the
     cap, and no projection that respects the cap and leaves the same group worse off has a smaller difference.
     Closing the difference can leave both groups worse off than PCA does.
 
     Complexity
     ----------
-    About 50 (safe) or 60 (reference) eigendecompositions of order d. Fewer rows than features: in the span of the rows,
-    of order n for d.
+    About 50 eigendecompositions of order d. Fewer rows than features: in the span of the rows, of order n for d.
 
     References
     ----------
@@ -205,28 +182,23 @@ class DisparityFairPCA(ReconstructionEstimator):
     0.0
     """
 
-    _options: ClassVar[Mapping[str, Option]] = {
-        "constrained": flag(),
-        "search": one_of("safe", "reference"),
-        "standardize": flag(),
-    }
+    _options: ClassVar[Mapping[str, Option]] = {"constrained": flag()}
 
     _units: ClassVar[Mapping[str, int]] = {
         **ReconstructionEstimator._units,
         **dict.fromkeys(("gap_", "smallest_gap_", "cap_"), 2),
     }
 
-    def __init__(self, n_components=2, *, constrained=False, search="safe", standardize=False):
+    _search = staticmethod(smallest_difference)
+
+    def __init__(self, n_components=2, *, constrained=False):
         self.n_components = n_components
         self.constrained = constrained
-        self.search = search
-        self.standardize = standardize
 
     def _solve(self, matrices, moments, k):
         require_two_groups(moments, "DisparityFairPCA", "Use MinMaxFairPCA or RobustFairPCA for more than two.")
         family = Family(matrices, moments.counts / moments.n, k)
-        run = search_safe if self.search == "safe" else search_reference
-        V, alpha, evaluations = run(family, self.constrained)
+        V, alpha, evaluations = self._search(family, self.constrained)
         reached = errors(matrices, V)
         e_w, e_b = reached[family.order]
         over = max(float(reached.max(axis=0)) - family.cap, 0.0)
@@ -249,5 +221,7 @@ class DisparityFairPCA(ReconstructionEstimator):
                 "gap_": float(np.ptp(reached, axis=0)),
                 "smallest_gap_": family.smallest_gap(),
                 "cap_": family.cap,
+                "converged_": True,
+                "n_iter_": evaluations,
             },
         )

@@ -15,13 +15,12 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
-from scipy.optimize import brentq, linprog
+from scipy.optimize import linprog
 
 from ..core.linalg import top_eigenspace
 from .group_errors import errors
 from .joint_range import JointRange, Support
 from .multi_criteria import descend
-from .relaxation import Criterion
 
 #: Directions between PCA's and the last one of a curve.
 POINTS = 20
@@ -39,26 +38,28 @@ class Curve:
     Parameters
     ----------
     name : str
-        What y is: "error gap", "loss gap", "worst error" or "worst loss"; x is the average error.
+        What y is, for captions: "error gap", "loss gap", "worst error" or "worst loss"; x is the average error.
     points : ndarray of shape (n, 2)
         Attained by projections; the first is PCA's, the last the smallest y that was reached.
     lines : ndarray of shape (m, 3)
         Rows (a, b, c): every projection has a x + b y >= c, and a, b >= 0.
+    floor : float
+        What y is never below: zero for gaps, errors and losses, minus infinity for a difference that has a sign.
     """
 
     name: str
     points: np.ndarray
     lines: np.ndarray
+    floor: float = 0.0
 
     def least(self, x) -> np.ndarray:
         """What y is at least, for projections with an average error of x or less; infinite where there are none."""
         x = np.asarray(x, dtype=float)
         a, b, c = self.lines[self.lines[:, 1] > 0].T
         below = ((c - a * x[..., None]) / b).max(axis=-1)
-        below = np.maximum(below, 0.0) if self.name.endswith(("gap", "error")) else below
         flat = self.lines[self.lines[:, 1] == 0]
         smallest = (flat[:, 2] / flat[:, 0]).max(initial=0.0)
-        return np.where(x < smallest - 1e-9 * abs(smallest), np.inf, below)
+        return np.where(x < smallest - 1e-9 * abs(smallest), np.inf, np.maximum(below, self.floor))
 
     def cheapest(self, y) -> np.ndarray:
         """What the average error is at least, for projections with y or less; infinite where there are none."""
@@ -132,7 +133,7 @@ class Hull:
         V = np.linalg.svd(factors, full_matrices=False)[0][:, : self.k]
         self.add(V)
         if t == 1.0:
-            self.add(descend(Criterion(self.traces - offsets), self.matrices, V))
+            self.add(descend(self.traces - offsets, self.matrices, V))
         return best
 
     def worst_curve(self, name: str, offsets: np.ndarray) -> Curve:
@@ -249,9 +250,12 @@ class _Sweep:
     def direction(self, t: float) -> np.ndarray:
         return (1.0 - t) * self.shares + t * self.u
 
-    def support(self, t: float, **options) -> Support:
+    def angle(self, t: float) -> float:
         v = self.direction(t)
-        return self.joint.support(float(np.arctan2(v[1], v[0])), **options)
+        return float(np.arctan2(v[1], v[0]))
+
+    def support(self, t: float) -> Support:
+        return self.joint.support(self.angle(t))
 
     def line(self, t: float) -> tuple[float, float, float]:
         value = float(np.hypot(*self.direction(t))) * self.support(t).value
@@ -262,19 +266,8 @@ class _Sweep:
 
     def balanced(self, low: float, high: float) -> np.ndarray:
         """The attained pair between two directions at which the gap is zero."""
-
-        def balance(t: float) -> float:
-            gaps = [self.gap(end) for end in self.support(t).ends]
-            return 0.0 if min(gaps) <= 0.0 <= max(gaps) else gaps[0]
-
-        t = high if balance(high) == 0.0 else brentq(balance, low, high, xtol=1e-14, rtol=1e-14)
-        found = self.support(t)
-        first, last = (self.gap(end) for end in found.ends)
-        if first * last > 0:  # a jump between neighbouring directions: a tie that rounding hides
-            found = self.support(t, tie=1e-8)
-            first, last = (self.gap(end) for end in found.ends)
-        share = first / (first - last) if first != last else 0.0
-        return self.joint.pair(found.basis(min(max(share, 0.0), 1.0)))
+        found, at = self.joint.balanced(self.offsets, self.angle(low), self.angle(high))
+        return self.joint.pair(found.basis(at))
 
 
 def lower_left(x: np.ndarray, y: np.ndarray) -> np.ndarray:

@@ -10,7 +10,7 @@ from ..core.answer import Answer, Certificate, FairSubspace
 from ..core.errors import ComponentsError, DataError, GroupError
 from ..core.estimator import SubspaceEstimator, require_components
 from ..core.groups import label_text
-from ..core.linalg import eigenpairs, symmetrise, top_eigenspace
+from ..core.linalg import eigenpairs, symmetrise
 from ..core.moments import GroupMoments
 from ..core.options import one_of
 
@@ -66,7 +66,7 @@ class ReconstructionEstimator(SubspaceEstimator):
     otherwise. A table with fewer rows than features is solved in the span of its rows, where the method allows that.
     """
 
-    center = "global"
+    center, standardize = "global", False
     _units: ClassVar[Mapping[str, int | tuple[int, ...]]] = {"group_errors_": 2, "group_losses_": 2}
 
     def _moves_with_the_axes(self) -> bool:
@@ -169,45 +169,3 @@ def require_two_groups(moments: GroupMoments, method: str, instead: str) -> None
     if moments.G != 2:
         names = ", ".join(repr(label_text(label)) for label in moments.labels)
         raise GroupError(f"{method} compares exactly two groups, but there are {moments.G} ({names}). {instead}")
-
-
-def square_root_map(X: np.ndarray) -> np.ndarray:
-    r"""The operator whose squared error is linear in X.
-
-    .. math:: P^* = I - (I - X)^{1/2}, \qquad \lVert x - P^* x \rVert^2 = x^\top (I - X)\, x .
-
-    Eigenvalues of X outside [0, 1] by rounding are clipped.
-
-    References
-    ----------
-    Samadi et al. (2018), Algorithm 1, last step.
-    """
-    values, vectors = np.linalg.eigh(symmetrise(X))
-    return (vectors * (1.0 - np.sqrt(1.0 - np.clip(values, 0.0, 1.0)))) @ vectors.T
-
-
-def operator_rank(P: np.ndarray, *, tol: float = 1e-6) -> int:
-    """The number of eigenvalues of the symmetric P above ``tol``."""
-    return int((np.linalg.eigvalsh(symmetrise(P)) > tol).sum(axis=0))
-
-
-def operator_range(P: np.ndarray, *, tol: float = 1e-6) -> np.ndarray:
-    """Orthonormal basis of the range of the symmetric P, by decreasing eigenvalue, shape (d, rank)."""
-    return top_eigenspace(P, operator_rank(P, tol=tol))[1]
-
-
-def truncate(P: np.ndarray, k: int) -> np.ndarray:
-    """The k leading eigenvectors of the symmetric P, shape (d, k): a heuristic that drops the rest of a wider P."""
-    return top_eigenspace(P, k)[1]
-
-
-def operator_errors(matrices: np.ndarray, P: np.ndarray) -> np.ndarray:
-    r"""Literal squared error of the linear map x -> Px for every group, shape (G,).
-
-    .. math:: e_g(P) = \operatorname{tr} (I - P)^\top S_g (I - P),
-
-    for maps on rows, :math:`x^\top \mapsto x^\top P`. For an orthogonal projector this is
-    :math:`\operatorname{tr} S_g - \operatorname{tr} S_g P`; for another P the two differ.
-    """
-    rest = np.eye(len(P)) - P
-    return np.einsum("de,gdf,fe->g", rest, matrices, rest, optimize=True)

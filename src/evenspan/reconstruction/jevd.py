@@ -1,69 +1,33 @@
 """JEVD-PCA: components from a basis that makes the second moments of all groups as diagonal as possible."""
 
 from collections.abc import Mapping
-from typing import ClassVar, Literal
+from typing import ClassVar
 
 import numpy as np
 
 from ..core.answer import Certificate
 from ..core.errors import ConfigurationError
 from ..core.estimator import NotConvergedWarning, warn_caller
-from ..core.options import Option, flag, one_of, whole
+from ..core.options import Option, one_of, whole
 from .group_errors import CENTRINGS, ReconstructionEstimator, losses
 from .joint_diagonalisation import MAX_ITER, JointDiagonalisation, joint_diagonalise
 from .min_max import solve_min_max
-from .multiplicative_weights import run
-
-Order = Literal["pooled", "average", "maxmin", "as_is"]
-ORDERS = ("pooled", "average", "maxmin", "as_is")
+from .multi_criteria import criteria_offsets
+from .relaxation import relax
 
 
 class JointDiagonalisationWarning(NotConvergedWarning):
     """The joint diagonalisation behind the components did not converge."""
 
 
-def order_columns(U: np.ndarray, matrices: np.ndarray, shares: np.ndarray, k: int, order: Order) -> np.ndarray:
-    r"""Which k columns of a joint basis become components; the paper does not say.
+def largest_columns(U: np.ndarray, matrices: np.ndarray, shares: np.ndarray) -> np.ndarray:
+    r"""Positions of the columns of U, at unit length, by decreasing variance over all rows.
 
-    Parameters
-    ----------
-    U : ndarray of shape (d, d)
-        The basis. Columns are compared as if they had length 1.
-    matrices : ndarray of shape (G, d, d)
-        The matrices of the groups.
-    shares : ndarray of shape (G,)
-        Shares :math:`p_g` of the groups.
-    k : int
-        How many columns.
-    order : {"pooled", "average", "maxmin", "as_is"}
-        By decreasing :math:`u^\top (\sum_g p_g S_g) u`; the same with equal shares; by greedy choice of the column with
-        which the largest loss of the columns so far is smallest; or the first k as they stand.
-
-    Returns
-    -------
-    ndarray of shape (k,)
-        Positions of the columns. Those for a smaller k are the first of those for a larger one.
+    That is :math:`u^\top (\sum_g p_g S_g) u` with the shares of the groups. The paper does not say which columns become
+    components.
     """
-    if one_of(*ORDERS).require("order", order) == "as_is":
-        return np.arange(k)
     unit = U / np.linalg.norm(U, axis=0)
-    forms = np.einsum("dj,gdj->gj", unit, matrices @ unit)
-    if order == "maxmin":
-        return _greedy(forms, np.linalg.eigvalsh(matrices)[:, ::-1], k)
-    weights = shares if order == "pooled" else np.full(len(forms), 1.0 / len(forms))
-    return np.argsort(-(weights @ forms), kind="stable")[:k]
-
-
-def _greedy(forms: np.ndarray, eigenvalues: np.ndarray, k: int) -> np.ndarray:
-    lost, left, chosen = np.zeros(len(forms)), np.ones(forms.shape[1], dtype=bool), []
-    for j in range(k):
-        lost = lost + eigenvalues[:, j]
-        largest = np.where(left, (lost[:, None] - forms).max(axis=0), np.inf)
-        # Columns that tie but for rounding errors: the first of them.
-        best = int(np.argmax(largest <= largest.min() + 1e-10 * eigenvalues[:, 0].max()))
-        lost, left[best] = lost - forms[:, best], False
-        chosen.append(best)
-    return np.array(chosen)
+    return np.argsort(-(shares @ np.einsum("dj,gdj->gj", unit, matrices @ unit)), kind="stable")
 
 
 def orthonormal_columns(columns: np.ndarray) -> np.ndarray:
@@ -82,14 +46,15 @@ def orthonormal_columns(columns: np.ndarray) -> np.ndarray:
 def distance_from_fair(matrices: np.ndarray, V: np.ndarray) -> Certificate:
     """The largest loss of a projection beside a lower bound on that of any projection of its rank.
 
-    For two groups the bound is the exact optimum; for more it is the best dual value that multiplicative weights visit.
+    For two groups the bound is the exact optimum; for more it is that of the semidefinite relaxation.
     """
-    k, weights = V.shape[1], None
+    k = V.shape[1]
     if len(matrices) == 2:
-        exact = solve_min_max(*matrices, k)[1]
-        bound, weights = exact.dual, exact.weights
+        found = solve_min_max(*matrices, k)[1]
+        bound, weights = found.dual, found.weights
     else:
-        bound = max(found.bound for found in run(matrices, k, (0.3, 3.0), iterations=100, scale=True))
+        relaxed = relax(matrices, k, criteria_offsets(matrices, k, "loss"))
+        bound, weights = relaxed.bound, tuple(relaxed.weights.tolist())
     problem = f"largest loss of the groups over projectors of rank {k}"
     return Certificate(problem, float(losses(matrices, V).max()), bound, 0.0, "min", weights)
 
@@ -111,9 +76,6 @@ class JEVDPCA(ReconstructionEstimator):
     mode : {"paper", "orthogonal"}, default "orthogonal"
         "paper" is Algorithm 1 as printed, which can diverge or be undefined and gives columns of lengths other than 1;
         "orthogonal" keeps U orthonormal.
-    order : {"pooled", "average", "maxmin", "as_is"}, default "pooled"
-        How the k columns are chosen: by variance over all rows, by the mean of the groups' variances, greedily by the
-        smallest largest loss, or the first k.
     center : {"group", "global", "none"}, default "group"
         Second moments about each group's mean, the overall mean, or the origin. ``transform`` subtracts the overall
         mean in any case. "none" is refused on data so far from the origin that 64-bit numbers keep fewer than three
@@ -122,8 +84,6 @@ class JEVDPCA(ReconstructionEstimator):
         Start from the eigenvectors of :math:`\sum_g p_g S_g`, or from the unit vectors, as Algorithm 1 is printed.
     max_iter : int, optional
         Most steps: 100 in mode "paper", 300 in mode "orthogonal" unless given.
-    standardize : bool, default False
-        Divide every feature by its population standard deviation first; constant features stay 0.
 
     Attributes
     ----------
@@ -132,9 +92,9 @@ class JEVDPCA(ReconstructionEstimator):
     mean_ : ndarray of shape (d,)
         What ``transform`` subtracts.
     joint_basis_ : ndarray of shape (d, d)
-        U as the iteration left it, of standardised features if they were.
+        U as the iteration left it.
     chosen_ : ndarray of shape (k,)
-        The columns of U that were chosen, in order.
+        The columns of U that became components: those of largest variance over all rows, in this order.
     status_ : str
         "converged", "not converged", "diverged" or "undefined step". All but the first come with a
         ``JointDiagonalisationWarning``.
@@ -164,12 +124,13 @@ class JEVDPCA(ReconstructionEstimator):
     ----------
     No equal losses, and no small largest loss: the paper's Theorem 4.1, which says that a basis with C = 0 gives equal
     losses, does not hold. What a fit is worth to the worst served group is what ``certificate_`` says, for two groups
-    to rounding error; the bound for more groups can be loose. In mode "orthogonal" U is orthonormal and C never rises.
+    to rounding error; for more groups the bound is that of the relaxation. In mode "orthogonal" U is orthonormal and C
+    never rises.
 
     Complexity
     ----------
-    O(G d^3) a step; the certificate costs about ten eigendecompositions for two groups, two hundred for more. Fewer
-    rows than features: with ``init="pooled"`` in the span of the rows, of order n for d.
+    O(G d^3) a step; the certificate costs about fifteen eigendecompositions for two groups, the relaxation for more.
+    Fewer rows than features: with ``init="pooled"`` in the span of the rows, of order n for d.
 
     References
     ----------
@@ -190,11 +151,9 @@ class JEVDPCA(ReconstructionEstimator):
 
     _options: ClassVar[Mapping[str, Option]] = {
         "mode": one_of(*MAX_ITER),
-        "order": one_of(*ORDERS),
         "center": one_of(*CENTRINGS),
         "init": one_of("pooled", "identity"),
         "max_iter": whole(1).or_none("the default of the mode"),
-        "standardize": flag(),
     }
 
     _units: ClassVar[Mapping[str, int]] = {**ReconstructionEstimator._units, "criterion_": 4, "criterion_path_": 4}
@@ -204,27 +163,15 @@ class JEVDPCA(ReconstructionEstimator):
         n_components=2,
         *,
         mode="orthogonal",
-        order="pooled",
         center="group",
         init="pooled",
         max_iter=None,
-        standardize=False,
     ):
         self.n_components = n_components
         self.mode = mode
-        self.order = order
         self.center = center
         self.init = init
         self.max_iter = max_iter
-        self.standardize = standardize
-
-    def _check_options(self) -> None:
-        super()._check_options()
-        if self.standardize and self.center == "none":
-            raise ConfigurationError(
-                "standardize=True with center='none': standardised features are centred. Take center='global', or "
-                "divide the features yourself."
-            )
 
     def _moves_with_the_axes(self) -> bool:
         return self.init == "pooled"
@@ -239,7 +186,7 @@ class JEVDPCA(ReconstructionEstimator):
     def _solve(self, matrices, moments, k):
         shares = moments.counts / moments.n
         found = joint_diagonalise(matrices, self.mode, init=self.init, weights=shares, max_iter=self.max_iter)
-        chosen = order_columns(found.U, matrices, shares, k, self.order)
+        chosen = largest_columns(found.U, matrices, shares)[:k]
         V = orthonormal_columns(found.U[:, chosen])
         if found.status != "converged":
             warn_caller(_what_happened(found, self.mode), JointDiagonalisationWarning)

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
+from scipy.optimize import brentq
 
 from ..core.errors import DataError
 from ..core.inputs import require_range
@@ -243,6 +244,52 @@ class JointRange:
         """The closed boundary as a polygon of n points or more (m, 2), counter-clockwise."""
         supports = [self.support(float(angle)) for angle in np.linspace(0.0, 2.0 * np.pi, n, endpoint=False)]
         return np.array([end for found in supports for end in found.ends[: 1 + bool(np.ptp(found.ends, axis=0).any())]])
+
+    def balanced(self, offsets: np.ndarray, low: float = 0.0, high: float = np.pi / 2) -> tuple[Support, float]:
+        r"""Where on the boundary the errors less ``offsets`` are equal, or as nearly so as between two directions.
+
+        .. math:: q_0 - o_0 = q_1 - o_1 .
+
+        The difference of the two sides never falls as the angle grows from the first group's own PCA to the second's,
+        and jumps where the boundary is straight; there the point in question lies inside the straight piece.
+
+        Parameters
+        ----------
+        offsets : ndarray of shape (2,)
+            What is subtracted from the errors.
+        low, high : float
+            The two directions, in any order.
+
+        Returns
+        -------
+        support : Support
+            The direction.
+        at : float
+            Where between the two ends of it, for ``support.basis(at)``.
+        """
+
+        rounding = 4.0 * np.finfo(float).eps * float(self._traces.sum(axis=0))
+
+        def gaps(found: Support) -> np.ndarray:
+            both = found.ends[:, 0] - found.ends[:, 1] - (offsets[0] - offsets[1])
+            return np.where(np.abs(both) <= rounding, 0.0, both)
+
+        def gap(angle: float) -> float:
+            first, last = gaps(self.support(angle))
+            return 0.0 if first * last <= 0.0 else float(first)
+
+        outside = gap(low) * (high - low) >= 0.0, gap(high) * (high - low) <= 0.0
+        if any(outside):
+            angle = low if outside[0] else high
+        else:
+            angle = brentq(gap, low, high, xtol=1e-16, rtol=4.0 * np.finfo(float).eps)
+        found = self.support(angle)
+        if gap(angle) != 0.0 and not any(outside):  # a jump between neighbouring angles: a tie that rounding hides
+            found = self.support(angle, tie=1e-8)
+        first, last = gaps(found)
+        if first * last > 0.0:  # one group has the larger error whatever is chosen; the other has its smaller one
+            return found, float(np.argmin(found.ends.sum(axis=1)))
+        return found, first / (first - last) if first != last else 0.0
 
     def extreme_gaps(self) -> tuple[float, float]:
         """Smallest and largest q_0 - q_1 of any projection; equal errors exist exactly if they enclose zero."""

@@ -9,15 +9,14 @@ there are more of them than groups; beyond that every projector near X can lose 
 from typing import Literal
 
 import numpy as np
-from scipy.optimize import linprog
 
 from ..core.answer import Certificate
-from ..core.errors import ConfigurationError, DataError, NotSolvedError
 from ..core.linalg import symmetrise, top_eigenspace
-from .group_errors import best_kept, kept, square_root_map
-from .relaxation import FLOOR, RTOL, Criterion, Relaxation, extended, relax
+from ..core.options import one_of
+from .group_errors import best_kept, kept
+from .relaxation import FLOOR, RTOL, extended, relax
 
-Objective = Literal["loss", "error", "variance", "nsw"]
+Objective = Literal["loss", "error"]
 #: An eigenvalue this close to 0 or 1 counts as being there.
 INTEGRAL = 1e-6
 #: Random roundings of a fractional answer that are tried besides the two ways to round it.
@@ -26,57 +25,8 @@ DRAWS = 8
 
 def criteria_offsets(matrices: np.ndarray, k: int, objective: Objective) -> np.ndarray:
     """What kept variance is subtracted from before the maximum over groups is taken, shape (G,)."""
-    if objective == "loss":
-        return best_kept(matrices, k)
-    if objective == "error":
-        return np.trace(matrices, axis1=1, axis2=2)
-    if objective == "variance":
-        return np.zeros(len(matrices))
-    raise ConfigurationError(f"objective={objective!r}; needed is 'loss', 'error', 'variance' or 'nsw'.")
-
-
-def nash_welfare(variances: np.ndarray) -> float:
-    """Geometric mean of the kept variances."""
-    return float(np.exp(np.log(variances).mean(axis=0))) if (variances > 0).all() else 0.0
-
-
-def round_by_lp(matrices: np.ndarray, k: int, a: np.ndarray, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """A basic solution of the linear programme in the eigenvalues of X: weights l (d,) and eigenvectors (d, d).
-
-    At most G entries of l lie strictly between 0 and 1.
-    """
-    vectors = np.linalg.eigh(symmetrise(X))[1][:, ::-1]
-    G, d = len(a), len(X)
-    scale = float(np.trace(matrices, axis1=1, axis2=2).max()) / d
-    c = np.einsum("dj,gde,ej->gj", vectors, matrices, vectors, optimize=True) / scale
-    rows = np.vstack([np.hstack([-c, -np.ones((G, 1))]), np.append(np.ones(d), 0.0)])
-    # Simplex, because interior points are not basic: they would leave more entries fractional than needed.
-    answer = linprog(
-        np.append(np.zeros(d), 1.0),
-        A_ub=rows,
-        b_ub=np.append(-np.asarray(a) / scale, k),
-        bounds=[(0, 1)] * d + [(None, None)],
-        method="highs-ds",
-    )
-    if answer.status != 0:
-        raise NotSolvedError(
-            f"HiGHS did not solve the rounding programme (d={d}, k={k}, status {answer.status}: {answer.message}). "
-            "Standardise the data, or use mode='rank-k'."
-        )
-    return np.clip(answer.x[:d], 0.0, 1.0), vectors
-
-
-def samadi(matrices: np.ndarray, k: int, a: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, Relaxation]:
-    """SDP and LP rounding as published: fractional X, its weights l, the operator P* and the relaxation behind them.
-
-    References
-    ----------
-    Samadi et al. (2018), Algorithm 1.
-    """
-    relaxation = relax(matrices, k, a)
-    weights, vectors = round_by_lp(matrices, k, a, relaxation.X)
-    X = (vectors * weights) @ vectors.T
-    return X, weights, square_root_map(X), relaxation
+    one_of("loss", "error").require("objective", objective)
+    return best_kept(matrices, k) if objective == "loss" else np.trace(matrices, axis1=1, axis2=2)
 
 
 def rank_bound(k: int, G: int) -> int:
@@ -103,18 +53,18 @@ def fill_trace(X: np.ndarray, k: int) -> np.ndarray:
     return (vectors * values) @ vectors.T
 
 
-def reduce_rank(X: np.ndarray, matrices: np.ndarray, k: int, *, equal_change: bool = True) -> np.ndarray:
+def reduce_rank(X: np.ndarray, matrices: np.ndarray, k: int) -> np.ndarray:
     """An extreme point at which no group keeps less than at X.
 
     While the fractional eigenvalues leave a symmetric direction that changes the kept variance of all groups by the
-    same amount (``equal_change``), or of the last group only, X moves along it, upwards, until an eigenvalue becomes
-    0 or 1. With G groups q fractional eigenvalues remain where q(q + 1)/2 is at most G.
+    same amount, X moves along it, upwards, until an eigenvalue becomes 0 or 1. With G groups q fractional eigenvalues
+    remain where q(q + 1)/2 is at most G.
 
     References
     ----------
     Tantipongpipat et al. (2019), Theorem 1.7 and Section 3.
     """
-    held = matrices[1:] - matrices[:1] if equal_change else matrices[:-1]
+    held = matrices[1:] - matrices[:1]
     values, vectors = np.linalg.eigh(fill_trace(X, k))
     while True:
         values = np.clip(values, 0.0, 1.0)
@@ -181,8 +131,16 @@ def roundings(Z: np.ndarray, H: np.ndarray, k: int) -> list[np.ndarray]:
     return [vectors[:, -k:], round_iteratively(Z, H, k), *face]
 
 
-def descend(criterion: Criterion, H: np.ndarray, V: np.ndarray, *, rtol: float = 1e-9) -> np.ndarray:
-    r"""A basis (p, k) at which the criterion has a local minimum over projectors, near V.
+def smoothed(z: np.ndarray, tau: float) -> tuple[float, np.ndarray, np.ndarray]:
+    """The maximum of z (G,), smoothed over tau: its value, gradient and Hessian."""
+    w = np.exp((z - z.max(axis=0)) / tau)
+    total = float(w.sum(axis=0))
+    w = w / total
+    return float(z.max(axis=0)) + tau * float(np.log(total)), w, (np.diag(w) - np.outer(w, w)) / tau
+
+
+def descend(a: np.ndarray, H: np.ndarray, V: np.ndarray, *, rtol: float = 1e-9) -> np.ndarray:
+    r"""A basis (p, k) at which the largest a - v has a local minimum over projectors, near V.
 
     Newton's method on the Grassmann manifold, each step by conjugate gradients, for a maximum that is smoothed less and
     less. With :math:`\Gamma_g = 2 (I - VV^\top) S_g V` and the weights w that the smoothed criterion gives,
@@ -193,18 +151,14 @@ def descend(criterion: Criterion, H: np.ndarray, V: np.ndarray, *, rtol: float =
             + \sum_{gh} C_{gh} \langle \Gamma_g, Z \rangle \Gamma_h .
     """
 
-    def at(V):
-        return np.einsum("pk,gpk->g", V, H @ V)
-
-    v = at(V)
-    best, least = V, criterion.value(v)
-    size = float(np.ptp(criterion.a - v)) if criterion.a is not None else 0.0
-    end = rtol * max(abs(least), FLOOR * float(np.abs(v).max(axis=0)))
-    tau = max(0.1 * size, end)
+    z = a - kept(H, V)
+    best, least = V, float(z.max(axis=0))
+    end = rtol * max(abs(least), FLOOR * float(np.abs(a - z).max(axis=0)))
+    tau = max(0.1 * float(np.ptp(z)), end)
     while True:
         for _ in range(30):
             images = H @ V
-            f, w, C = criterion.smooth(np.einsum("pk,gpk->g", V, images), tau)
+            f, w, C = smoothed(a - np.einsum("pk,gpk->g", V, images), tau)
             slopes = 2.0 * (images - V @ (V.T @ images))
             S = np.tensordot(w, H, axes=1)
             step = _conjugate_gradients(V, S, slopes, C, np.tensordot(w, slopes, axes=1))
@@ -212,12 +166,12 @@ def descend(criterion: Criterion, H: np.ndarray, V: np.ndarray, *, rtol: float =
             rise = -float(w @ np.tensordot(slopes, step, axes=2))
             for share in 0.5 ** np.arange(30):
                 new = np.linalg.qr(V + share * step)[0]
-                if criterion.smooth(at(new), tau)[0] <= f + 1e-4 * share * rise:
+                if smoothed(a - kept(H, new), tau)[0] <= f + 1e-4 * share * rise:
                     break
             else:
                 break
             V = new
-            value = criterion.value(at(V))
+            value = float((a - kept(H, V)).max(axis=0))
             if value < least:
                 best, least = V, value
             if -rise <= 1e-3 * tau:
@@ -264,45 +218,32 @@ def solve_multi_criteria(matrices: np.ndarray, k: int, objective: Objective = "l
         Symmetric positive semidefinite.
     k : int
         Rank, from 1 to d - 1.
-    objective : {"loss", "error", "variance", "nsw"}
-        The largest loss, error or minus the kept variance of a group; or the Nash social welfare, which is maximised.
+    objective : {"loss", "error"}
+        The largest error in excess of each group's own best, or the largest error.
 
     Returns
     -------
     V : ndarray of shape (d, k)
         Orthonormal basis.
     certificate : Certificate
-        Of a maximisation for "nsw", of a minimisation otherwise.
     """
     matrices = np.asarray(matrices, dtype=np.float64)
-    unit = np.ones(len(matrices))
-    if objective == "nsw":
-        unit = best_kept(matrices, k)  # the optimum does not depend on the units of the groups
-        if not (unit > 0).all():
-            raise DataError(
-                f"group {int(np.argmin(unit))} (counted from 0) keeps no variance whatever is chosen: the Nash social "
-                "welfare is zero for every answer. Drop the group, or take objective='loss'."
-            )
-        matrices = matrices / unit[:, None, None]
-    criterion = Criterion(None if objective == "nsw" else criteria_offsets(matrices, k, objective))
-    relaxed = relax(matrices, k, criterion.a)
+    a = criteria_offsets(matrices, k, objective)
+    relaxed = relax(matrices, k, a)
     Q, H = relaxed.Q, relaxed.H
-    found = [descend(criterion, H, V) for V in roundings(relaxed.Z, H, k)]
-    V = min(found, key=lambda V: criterion.value(kept(H, V)))
-    reached = criterion.value(kept(H, V))
+
+    def value(V):
+        return float((a - kept(H, V)).max(axis=0))
+
+    V = min((descend(a, H, V) for V in roundings(relaxed.Z, H, k)), key=value)
+    reached = value(V)
     while True:  # a local minimum of the span, until it is one of the whole space
-        w = criterion.smooth(kept(H, V), 1e-6 * max(abs(reached), FLOOR))[1]
+        w = smoothed(a - kept(H, V), 1e-6 * max(abs(reached), FLOOR))[1]
         Q, H, grown = extended(matrices, Q, H, np.tensordot(w, matrices, axes=1) @ (Q @ V))
-        V = descend(criterion, H, np.vstack([V, np.zeros((Q.shape[1] - len(V), k))]))
-        before, reached = reached, criterion.value(kept(H, V))
+        V = descend(a, H, np.vstack([V, np.zeros((Q.shape[1] - len(V), k))]))
+        before, reached = reached, value(V)
         if not grown or before - reached <= RTOL * abs(reached):
             break
+    problem = f"largest {objective} of the groups over projectors of rank {k}"
     weights = tuple(float(w) for w in relaxed.weights)
-    if objective == "nsw":
-        scale = float(np.exp(np.log(unit).mean(axis=0)))
-        problem = f"Nash social welfare of the groups' kept variances over projectors of rank {k}"
-        value, bound = scale * np.exp(-reached), scale * np.exp(-relaxed.bound)
-        return Q @ V, Certificate(problem, float(value), float(bound), evaluations=relaxed.evaluations)
-    what = {"variance": "minus the groups' kept variances"}.get(objective, f"{objective} of the groups")
-    problem = f"largest {what} over projectors of rank {k}"
     return Q @ V, Certificate(problem, reached, relaxed.bound, 0.0, "min", weights, relaxed.evaluations)

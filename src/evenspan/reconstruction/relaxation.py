@@ -1,9 +1,8 @@
 r"""The semidefinite relaxation of fair PCA with any number of groups, by Newton's method in their weights.
 
-.. math:: \max_P \; g\bigl(\operatorname{tr} S_1 P, \dots, \operatorname{tr} S_G P\bigr)
+.. math:: \min_P \max_g \; a_g - \operatorname{tr} S_g P ,
 
-for a concave increasing g: the smallest kept variance, the largest loss or error (negative), or the Nash social welfare
-:math:`(\prod_g \operatorname{tr} S_g P)^{1/G}`. The *fractional* optimum, over :math:`0 \preceq X \preceq I` with
+the largest loss or error of a group. The *fractional* optimum, over :math:`0 \preceq X \preceq I` with
 :math:`\operatorname{tr} X = k`, bounds every projector. With two groups a projector reaches it; with more it need not,
 and the certificate keeps the gap that is left. Its dual has one unknown for each group and no matrix,
 
@@ -23,8 +22,7 @@ from a quadratic equation, :math:`\nu` being a level as Fermi's is. What is left
         - \max_X \bigl(\operatorname{tr} S(w) X + \mu \log\det X (I - X)\bigr)
 
 by Newton's method in G numbers, for :math:`\mu` that falls tenfold. Inside, the gap is below
-:math:`\mu (2d + G)`. Nash social welfare has the same dual with :math:`a = 0`, the weight 1/G in place of
-:math:`\mu` before the logarithms, and w free: at its optimum :math:`w_g = 1 / (G \operatorname{tr} S_g X)`.
+:math:`\mu (2d + G)`.
 """
 
 from dataclasses import dataclass
@@ -45,43 +43,6 @@ STEPS = 200
 
 
 @dataclass(frozen=True, eq=False)
-class Criterion:
-    """What is minimised, of the kept variances v (G,): the largest a - v, or without a minus their mean logarithm."""
-
-    a: np.ndarray | None
-
-    def value(self, v: np.ndarray) -> float:
-        if self.a is not None:
-            return float((self.a - v).max(axis=0))
-        return -float(np.log(v).mean(axis=0)) if (v > 0).all() else np.inf
-
-    def dual(self, w: np.ndarray, top: float) -> float:
-        """A bound on every value, from weights and the sum of the k largest eigenvalues there."""
-        if self.a is not None:
-            return float(w @ self.a) - top
-        return float(np.log(len(w) * w).mean(axis=0)) + 1.0 - top
-
-    def normal(self, w: np.ndarray) -> np.ndarray:
-        """Weights of a maximum sum to one; those of the mean logarithm are free."""
-        return w / w.sum(axis=0) if self.a is not None else w
-
-    def barrier(self, mu: float, G: int) -> float:
-        """What multiplies the sum of the logarithms of the weights in the dual."""
-        return mu if self.a is not None else 1.0 / G
-
-    def smooth(self, v: np.ndarray, tau: float) -> tuple[float, np.ndarray, np.ndarray]:
-        """The value with the maximum smoothed over tau, minus its gradient in v, and its Hessian."""
-        G = len(v)
-        if self.a is None:
-            return self.value(v), 1.0 / (G * v), np.diag(1.0 / (G * v**2))
-        z = (self.a - v - (top := self.value(v))) / tau
-        w = np.exp(z)
-        total = float(w.sum(axis=0))
-        w = w / total
-        return top + tau * float(np.log(total)), w, (np.diag(w) - np.outer(w, w)) / tau
-
-
-@dataclass(frozen=True, eq=False)
 class Relaxation:
     """A solved relaxation: a fractional solution in a small basis, its value, and a bound that trusts no solver.
 
@@ -94,11 +55,11 @@ class Relaxation:
     H : ndarray of shape (G, p, p)
         The matrices of the groups there.
     value : float
-        The criterion at the solution.
+        The largest a - v at the solution, v being the kept variances.
     bound : float
         The dual value at ``weights``, from the leading eigenvalues of the whole matrix.
     weights : ndarray of shape (G,)
-        Of the groups, positive; of a maximum they sum to one.
+        Of the groups, positive, with sum one.
     evaluations : int
         Eigenvalue problems of order d that were solved.
     """
@@ -117,10 +78,8 @@ class Relaxation:
         return self.Q @ self.Z @ self.Q.T
 
 
-def relax(matrices: np.ndarray, k: int, a: np.ndarray | None, *, rtol: float = RTOL) -> Relaxation:
+def relax(matrices: np.ndarray, k: int, a: np.ndarray, *, rtol: float = RTOL) -> Relaxation:
     """Solve the relaxation with offsets ``a`` (G,): losses with the best each group can keep, errors with traces.
-
-    With ``a`` None the mean logarithm of the kept variances is maximised, as minus itself, for Nash social welfare.
 
     The problem is solved within the span of leading eigenvectors at a few weights. The weights found there are a guess
     for the whole: the leading eigenvectors at them give the bound, and join the span until it meets the value.
@@ -130,12 +89,12 @@ def relax(matrices: np.ndarray, k: int, a: np.ndarray | None, *, rtol: float = R
     G eigenvalue problems of order d and a few more, O(d^3) each; some 40 steps of O(G p^3) for each of these few, with
     p about (G + 3) k columns.
     """
-    matrices = np.asarray(matrices, dtype=np.float64)
-    criterion = Criterion(None if a is None else np.asarray(a, dtype=np.float64))
+    matrices, a = np.asarray(matrices, dtype=np.float64), np.asarray(a, dtype=np.float64)
     G, d, _ = matrices.shape
     traces = np.trace(matrices, axis1=1, axis2=2)
-    floor = FLOOR * (float(traces.max(axis=0)) if a is not None else 1.0)
-    w = criterion.normal(1.0 / (G * np.maximum(traces * k / d, np.finfo(float).tiny)))
+    floor = FLOOR * float(traces.max(axis=0))
+    w = 1.0 / np.maximum(traces, np.finfo(float).tiny)
+    w = w / w.sum(axis=0)
 
     def leading(w):
         return top_eigenspace(np.tensordot(w, matrices, axes=1), min(k + BUFFER, d))
@@ -147,10 +106,10 @@ def relax(matrices: np.ndarray, k: int, a: np.ndarray | None, *, rtol: float = R
     mu = max(0.1 * float(w @ traces) / d, np.finfo(float).tiny)
     while grown:
         Q, H, grown = extended(matrices, Q, H, new)
-        w, Z, value = central_path(criterion, H, k, w, mu, 0.1 * rtol, floor)
+        w, Z, value = central_path(a, H, k, w, mu, 0.1 * rtol, floor)
         top, new = leading(w)
         evaluations += 1
-        dual = criterion.dual(w, float(top[:k].sum(axis=0)))
+        dual = float(w @ a - top[:k].sum(axis=0))
         if dual > bound:
             bound, weights = dual, w
         mu = min(mu, (value - bound) / len(Z))
@@ -171,7 +130,7 @@ def extended(matrices: np.ndarray, Q: np.ndarray, H: np.ndarray, columns: np.nda
 
 
 def central_path(
-    criterion: Criterion, H: np.ndarray, k: int, w: np.ndarray, mu: float, rtol: float, floor: float
+    a: np.ndarray, H: np.ndarray, k: int, w: np.ndarray, mu: float, rtol: float, floor: float
 ) -> tuple[np.ndarray, np.ndarray, float]:
     """Weights, fractional solution (p, p) and its value, within ``rtol`` or ``floor`` of the dual value.
 
@@ -180,11 +139,12 @@ def central_path(
     """
     G, p, _ = H.shape
     pairs, diagonal = np.triu_indices(p, 1), np.arange(p)
-    w = criterion.normal(np.maximum(w, 1e-6 * w.max(axis=0)))
+    w = np.maximum(w, 1e-6 * w.max(axis=0))
+    w = w / w.sum(axis=0)
     best, Z, bound, weights = np.inf, np.zeros((p, p)), -np.inf, w
     for _ in range(STEPS):
         values, U = np.linalg.eigh(np.tensordot(w, H, axes=1))
-        dual = criterion.dual(w, float(values[-k:].sum(axis=0)))
+        dual = float(w @ a - values[-k:].sum(axis=0))
         if dual > bound:
             bound, weights = dual, w
         x, y = shares(values, k, mu)
@@ -196,35 +156,35 @@ def central_path(
         slopes = 1.0 / (mu * (1.0 / np.outer(x, x) + 1.0 / np.outer(y, y)))
         own = slopes[diagonal, diagonal]
         steady = inner - (inner @ own / own.sum(axis=0))[:, None]
-        barrier = criterion.barrier(mu, G)
         # Steps are relative to w, so that weights next to zero keep their digits too.
         N = np.hstack([M[:, *pairs] * np.sqrt(2.0 * slopes[pairs]), steady * np.sqrt(own)]) * w[:, None]
-        N = np.hstack([N, np.sqrt(barrier) * np.eye(G)])
-        gradient = barrier - w * v + (0.0 if criterion.a is None else w * criterion.a)
-        step = newton_step(N, gradient, None if criterion.a is None else w)
+        N = np.hstack([N, np.sqrt(mu) * np.eye(G)])
+        gradient = mu + w * (a - v)
+        step = newton_step(N, gradient, w)
         decrement = float(np.sqrt(max(step @ gradient, 0.0) / mu))
         if decrement < 1.0:  # then the linear prediction of X has eigenvalues in [0, 1] as well, and trace k
             moved = slopes * np.tensordot(w * step, M, axes=1)
             turned = own * ((w * step) @ steady)
             moved[diagonal, diagonal] = turned - own * (turned.sum(axis=0) / own.sum(axis=0))
-            value = criterion.value(v + np.tensordot(M, moved, axes=2))
+            value = float((a - v - np.tensordot(M, moved, axes=2)).max(axis=0))
             if value < best:
                 best, Z = value, symmetrise(U @ (np.diag(x) + moved) @ U.T)
         if np.isfinite(best) and best - bound <= max(rtol * abs(best), floor):
             break
         damped = min(1.0, 2.0 / (1.0 + decrement))  # twice the cautious step: X is feasible at every positive w
-        w = criterion.normal(w * np.maximum(1.0 + damped * step, 0.05))
+        w = w * np.maximum(1.0 + damped * step, 0.05)
+        w = w / w.sum(axis=0)
         if decrement < 0.5:
             mu *= 0.1
     if np.isinf(best):
         raise NotSolvedError(
             f"the weights of {G} groups did not come near their best in {STEPS} steps (in {p} dimensions, rank {k}). "
-            "Standardise the data, or use solver='mw'."
+            "Standardise the data."
         )
     values, U = np.linalg.eigh(Z)
     values = np.clip(values, 0.0, 1.0)
     Z = (U * (values * min(1.0, k / values.sum(axis=0)))) @ U.T
-    return weights, Z, criterion.value(np.tensordot(H, Z, axes=2))
+    return weights, Z, float((a - np.tensordot(H, Z, axes=2)).max(axis=0))
 
 
 def shares(values: np.ndarray, k: int, mu: float) -> tuple[np.ndarray, np.ndarray]:
@@ -242,19 +202,16 @@ def shares(values: np.ndarray, k: int, mu: float) -> tuple[np.ndarray, np.ndarra
     return at(brentq(lambda level: at(level)[0].sum(axis=0) - k, low - 1.0, high + 1.0, xtol=1e-14, maxiter=500))
 
 
-def newton_step(N: np.ndarray, gradient: np.ndarray, normal: np.ndarray | None) -> np.ndarray:
-    """The solution of N N' step = gradient, or of = gradient - c normal with normal' step = 0; to full precision."""
+def newton_step(N: np.ndarray, gradient: np.ndarray, normal: np.ndarray) -> np.ndarray:
+    """The step with N N' step = gradient - c normal and normal' step = 0, to full precision."""
     R = np.linalg.qr(N.T, mode="r")
 
     def solve(rest):
         return linalg.solve_triangular(R, linalg.solve_triangular(R, rest, trans="T"))
 
-    across = solve(normal) if normal is not None else None
-    step = np.zeros(len(N))
+    across, step = solve(normal), np.zeros(len(N))
     for _ in range(3):
         part = solve(gradient - N @ (N.T @ step))
-        if normal is not None:
-            shift = normal @ (step + part) / (normal @ across)
-            part, gradient = part - shift * across, gradient - shift * normal
-        step = step + part
+        shift = normal @ (step + part) / (normal @ across)
+        step, gradient = step + part - shift * across, gradient - shift * normal
     return step

@@ -20,15 +20,14 @@ import numpy as np
 from scipy.optimize import linprog
 
 from ..core.answer import Certificate
-from ..core.errors import ConfigurationError, GroupError
-from ..core.estimator import require_generator, warn_caller
+from ..core.errors import GroupError, NotSolvedError
+from ..core.estimator import NotConvergedWarning, require_generator, warn_caller
 from ..core.groups import label_text
 from ..core.linalg import symmetrise
 from ..core.options import Option, flag, number, one_of, whole
-from ..core.units import ORDINARY
 from .group_errors import ReconstructionEstimator, errors
 from .joint_range import JointRange
-from .robust_descent import RobustObjective, admissible_penalties, conditions, descend, radii, smallest_errors
+from .robust_descent import RobustObjective, conditions, descend, radii, smallest_errors
 from .robust_exact import solve_exact
 
 
@@ -70,8 +69,7 @@ def lower_bound(
     constants, slopes = chords(f, low, high)
     P, cuts = len(constants), [constants + slopes @ errors(matrices, V)]
     best, weights = -np.inf, np.zeros(len(matrices))
-    size = int(np.frexp((np.abs(constants) + np.abs(slopes) @ high).max())[1])
-    unit = 2.0**size if abs(size) > ORDINARY else 1.0  # HiGHS refuses numbers above 1e15, and takes 1e-9 for zero
+    unit = float((np.abs(constants) + np.abs(slopes) @ high).max()) or 1.0  # HiGHS takes 1e-9 for zero
     while len(cuts) <= max_rounds:
         # Largest t with t <= (cut, s) for all cuts: what weights can still promise.
         found = linprog(
@@ -83,7 +81,7 @@ def lower_bound(
             bounds=[(0, None)] * P + [(None, None)],
         )
         if found.status != 0:
-            raise ConfigurationError(f"the weights of the bound were not found ({found.message}); scale the data.")
+            raise NotSolvedError(f"the weights of the bound were not found ({found.message}). Standardise the data.")
         s = np.maximum(found.x[:P], 0.0)
         s /= s.sum(axis=0)
         combined = symmetrise(np.einsum("g,gde->de", s @ slopes, matrices))
@@ -127,11 +125,6 @@ class RobustFairPCA(ReconstructionEstimator):
         Random starts of the descent; one more starts from the PCA of the sample.
     max_iter : int, default 1000
         Steps of the descent, each of size 1 / sqrt(max_iter + 1).
-    retraction : {"qr", "polar"}, default "qr"
-        How an iterate of the descent is made orthonormal. The subspaces are the same with both.
-    on_violation : {"exact", "clip_lambda", "raise"}, default "exact"
-        What to do where the paper's closed form needs a condition that fails: use the form that needs none; lower the
-        penalty to the smallest share, with a warning, as the released program does; or raise an error.
     random_state : int, Generator or None, default 0
         Source of the random starts.
     standardize : bool, default False
@@ -148,8 +141,6 @@ class RobustFairPCA(ReconstructionEstimator):
         k components of the group's own would leave.
     radii_ : ndarray of shape (G,)
         Radius of the ball of every group.
-    penalty_ : float
-        The penalty used; smaller than ``penalty`` only with ``on_violation="clip_lambda"``.
     violations_ : dict
         For every group (by label) that meets neither condition of the paper's theorem: by how much the penalty exceeds
         its share, and by how much its radius exceeds its smallest possible error.
@@ -194,8 +185,6 @@ class RobustFairPCA(ReconstructionEstimator):
         "solver": one_of("exact", "subgradient"),
         "restarts": whole(0),
         "max_iter": whole(1),
-        "retraction": one_of("qr", "polar"),
-        "on_violation": one_of("exact", "clip_lambda", "raise"),
         "standardize": flag(),
     }
 
@@ -214,8 +203,6 @@ class RobustFairPCA(ReconstructionEstimator):
         solver="exact",
         restarts=20,
         max_iter=1000,
-        retraction="qr",
-        on_violation="exact",
         random_state=0,
         standardize=False,
     ):
@@ -225,8 +212,6 @@ class RobustFairPCA(ReconstructionEstimator):
         self.solver = solver
         self.restarts = restarts
         self.max_iter = max_iter
-        self.retraction = retraction
-        self.on_violation = on_violation
         self.random_state = random_state
         self.standardize = standardize
 
@@ -240,51 +225,50 @@ class RobustFairPCA(ReconstructionEstimator):
         shares = moments.counts / moments.n
         balls = radii(moments.counts, self.alpha)
         found = conditions(matrices, k, balls, shares, self.penalty)
-        names = [label_text(label) for label in moments.labels]
-        violations = {names[g]: (float(found.penalty_excess[g]), float(found.radius_excess[g])) for g in found.violated}
-        used, clipped = admissible_penalties(
-            matrices, k, balls[None], shares, np.array([self.penalty], dtype=float), self.on_violation, names
-        )
-        penalty = float(used[0])
-        if clipped[0]:
-            warn_caller(
-                f"penalty={self.penalty:g} was lowered to the smallest share, {penalty:.4g}, as asked for by "
-                "on_violation='clip_lambda'; on_violation='exact' keeps it."
-            )
+        violations = {
+            label_text(moments.labels[g]): (float(found.penalty_excess[g]), float(found.radius_excess[g]))
+            for g in found.violated
+        }
         if self.solver == "exact":
-            V, certificate = solve_exact(JointRange(*matrices, k), shares, balls, penalty)
+            V, certificate = solve_exact(JointRange(*matrices, k), shares, balls, self.penalty)
             runs, steps = None, certificate.evaluations
         else:
             run = descend(
                 matrices,
                 moments.counts,
                 k,
-                [(self.alpha, penalty)],
+                [(self.alpha, self.penalty)],
                 restarts=self.restarts,
                 iterations=self.max_iter,
                 rng=rng,
-                retraction=self.retraction,
             )
             V, runs, steps = run.V[0], run.runs[0], self.max_iter
-            certificate = certified(matrices, RobustObjective.of(shares, balls, penalty), V, shares, balls, penalty)
+            certificate = certified(matrices, V, shares, balls, self.penalty)
+        converged = certificate.is_optimal(1e-6)
+        if not converged:
+            warn_caller(
+                f"the objective is {certificate.primal:.6g} and the bound below it {certificate.dual:.6g}: the descent "
+                "ended away from the optimum, or for more than two groups the bound is loose. Raise restarts or "
+                "max_iter, or for two groups take solver='exact'.",
+                NotConvergedWarning,
+            )
         return (
             V,
             certificate,
             {
                 "radii_": balls,
                 "violations_": violations,
-                "penalty_": penalty,
                 "runs_": runs,
                 "objective_": certificate.primal,
                 "n_iter_": steps,
-                "converged_": certificate.is_optimal(1e-6),
+                "converged_": converged,
             },
         )
 
 
-def certified(matrices, f: RobustObjective, V: np.ndarray, shares, balls, penalty: float) -> Certificate:
+def certified(matrices, V: np.ndarray, shares, balls, penalty: float) -> Certificate:
     """The objective at any V beside the exact minimum for two groups, and a lower bound on it for more."""
-    k = V.shape[1]
+    f, k = RobustObjective.of(shares, balls, penalty), V.shape[1]
     if len(matrices) == 2:
         _, exact = solve_exact(JointRange(*matrices, k), shares, balls, penalty)
         dual, weights, evaluations = exact.dual, exact.weights, exact.evaluations

@@ -26,15 +26,12 @@ the same iteration at O(d^2 k) instead of O(d^2 (d - k)) per step. The objective
 so the retraction (QR or polar) changes the basis of the iterates and nothing else.
 """
 
-import contextlib
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 
 from ..core.errors import ConfigurationError
 from ..core.linalg import top_eigenspace
-from ..core.options import one_of
 from .group_errors import best_kept
 
 
@@ -154,22 +151,9 @@ class Conditions:
         return (self.marginal | self.eigenvalue).all(axis=-1)
 
     @property
-    def released_hold(self) -> np.ndarray:
-        """What the released program asks, which is stricter: penalty at most every share, or (ii) for every group."""
-        return self.marginal.all(axis=-1) | self.eigenvalue.all(axis=-1)
-
-    @property
     def violated(self) -> np.ndarray:
         """For one setting: the groups that meet neither condition."""
         return np.flatnonzero(~(self.marginal | self.eigenvalue))
-
-    def describe(self, names=None) -> str:
-        """For one setting: which groups meet neither condition, and by how much they miss them."""
-        return "; ".join(
-            f"group {g if names is None else repr(names[g])}: penalty above its share by {self.penalty_excess[g]:.4g}, "
-            f"radius above its smallest possible error by {self.radius_excess[g]:.4g}"
-            for g in self.violated
-        )
 
 
 def conditions(matrices: np.ndarray, k: int, radii, shares, penalty) -> Conditions:
@@ -181,11 +165,8 @@ def conditions(matrices: np.ndarray, k: int, radii, shares, penalty) -> Conditio
     return Conditions(*np.broadcast_arrays(excess, radii - floor))
 
 
-Retraction = Literal["qr", "polar"]
-OnViolation = Literal["exact", "clip_lambda", "raise"]
-#: A Gram matrix with larger entries is factored twice: Cholesky loses its condition number in orthonormality. How far
-#: from orthonormal the rows may be then.
-STEEP, SLIP = 1e3, 1e-11
+#: A Gram matrix with larger entries is not factored: Cholesky loses its condition number in orthonormality.
+STEEP = 1e3
 
 
 @dataclass(frozen=True, eq=False)
@@ -197,20 +178,14 @@ class Descent:
     V : ndarray of shape (S, d, k)
         For every setting the basis of the best start.
     objective : ndarray of shape (S,)
-        Its value, at the penalty that was used.
+        Its value.
     runs : ndarray of shape (S, R)
         The value of every start; the last one is the warm start, where there is one.
-    penalties : ndarray of shape (S,)
-        The penalty used.
-    clipped : ndarray of shape (S,)
-        Where it is the smallest share and not what was asked for.
     """
 
     V: np.ndarray
     objective: np.ndarray
     runs: np.ndarray
-    penalties: np.ndarray
-    clipped: np.ndarray
 
 
 def descend(
@@ -224,9 +199,6 @@ def descend(
     rng: np.random.Generator | None = None,
     starts: np.ndarray | None = None,
     warm_start: bool = True,
-    retraction: Retraction = "qr",
-    on_violation: OnViolation = "exact",
-    variant: Literal["published", "improved"] = "published",
 ) -> Descent:
     """Run the descent from every start for every setting, and keep the start that ends lowest.
 
@@ -251,24 +223,12 @@ def descend(
         Orthonormal bases to start from, instead of ``restarts`` random ones.
     warm_start : bool
         One more start from the leading eigenvectors of the pooled second moment, as the released program has.
-    retraction : {"qr", "polar"}
-        Only the basis of the iterates depends on it.
-    on_violation : {"exact", "clip_lambda", "raise"}
-        Where the conditions of Theorem 3.2 fail: the exact objective, which needs none of them; the smallest share as
-        penalty, as the released program does (its test is stricter than the theorem); or an error.
-    variant : {"published", "improved"}
-        "improved" divides the step by the length of the subgradient, lets it shrink as 0.5 / sqrt(t + 1), and keeps
-        the best iterate of every run instead of the last.
-
     Returns
     -------
     Descent
     """
     matrices, counts = np.ascontiguousarray(matrices, dtype=float), np.asarray(counts, dtype=float)
     asked, shares = np.array(settings, dtype=float).reshape(-1, 2), counts / counts.sum(axis=0)
-    one_of("qr", "polar").require("retraction", retraction)
-    one_of("exact", "clip_lambda", "raise").require("on_violation", on_violation)
-    one_of("published", "improved").require("variant", variant)
     if starts is None and restarts and rng is None:
         raise ConfigurationError("random starts need a generator: pass rng, or the starts themselves.")
     if starts is not None and starts.shape != (expected := (len(asked), starts.shape[1], len(matrices[0]), k)):
@@ -279,18 +239,17 @@ def descend(
             "one iteration."
         )
     balls = radii(counts, asked[:, 0])
-    penalties, clipped = admissible_penalties(matrices, k, balls, shares, asked[:, 1], on_violation)
     starts = random_starts(rng, len(asked), restarts, len(matrices[0]), k) if starts is None else starts.swapaxes(2, 3)
     if warm_start:
         _, pooled = top_eigenspace(np.einsum("g,gde->de", shares, matrices), k)
         starts = np.concatenate([starts, np.broadcast_to(pooled.T, (len(asked), 1, *pooled.T.shape))], axis=1)
     R = starts.shape[1]
-    f = RobustObjective.of(shares, np.repeat(balls, R, axis=0), np.repeat(penalties, R))
-    rows, values = _iterate(matrices, f, starts.reshape(len(asked) * R, k, -1), iterations, retraction, variant)
+    f = RobustObjective.of(shares, np.repeat(balls, R, axis=0), np.repeat(asked[:, 1], R))
+    rows, values = _iterate(matrices, f, starts.reshape(len(asked) * R, k, -1), iterations)
     runs = values.reshape(len(asked), R)
     best, every = runs.argmin(axis=1), np.arange(len(asked))
     V = rows.reshape(starts.shape)[every, best].swapaxes(1, 2)
-    return Descent(np.ascontiguousarray(V), runs[every, best], runs, penalties, clipped)
+    return Descent(np.ascontiguousarray(V), runs[every, best], runs)
 
 
 def random_starts(rng: np.random.Generator, settings: int, restarts: int, d: int, k: int) -> np.ndarray:
@@ -298,86 +257,40 @@ def random_starts(rng: np.random.Generator, settings: int, restarts: int, d: int
     return np.linalg.qr(rng.normal(size=(settings, restarts, d, k)))[0].swapaxes(2, 3)
 
 
-def admissible_penalties(
-    matrices, k, balls, shares, penalties, on_violation: OnViolation, names=None
-) -> tuple[np.ndarray, np.ndarray]:
-    """The penalties to use (S,), and where they are not those asked for; ``names`` of the groups are for an error."""
-    found = conditions(matrices, k, balls, shares, penalties)
-    if on_violation == "raise" and not found.hold.all():
-        s = int(np.flatnonzero(~found.hold)[0])
-        one = type(found)(found.penalty_excess[s], found.radius_excess[s])
-        raise ConfigurationError(
-            f"penalty={penalties[s]:g}: the conditions of Theorem 3.2 of Vu et al. (2022) fail for "
-            f"{one.describe(names)}. Lower the penalty or alpha, or use on_violation='exact', which needs neither."
-        )
-    clipped = ~found.released_hold if on_violation == "clip_lambda" else np.zeros(len(penalties), dtype=bool)
-    return np.where(clipped, shares.min(axis=0), penalties), clipped
-
-
-def _iterate(matrices, f: RobustObjective, rows, iterations: int, retraction, variant):
-    """Batch of V' (B, k, d) after the last step with the objective, or the best iterates for the improved variant."""
+def _iterate(matrices, f: RobustObjective, rows, iterations: int):
+    """Batch of V' (B, k, d) after the last step, and the objective there."""
     (B, k, d), G = rows.shape, len(matrices)
     V, images = np.array(rows, order="C"), np.empty((G, B, k, d))
     step, moved, totals = np.empty((B, k, d)), np.empty((B, k, d)), np.trace(matrices, axis1=1, axis2=2)
-    improved, length = variant == "improved", 1.0 / np.sqrt(iterations + 1.0)
-    best, lowest = V.copy(), np.full(B, np.inf)
+    length = 1.0 / np.sqrt(iterations + 1.0)
 
     def errors_of(V):
         for M, image in zip(matrices, images, strict=True):
             np.matmul(V.reshape(B * k, d), M, out=image.reshape(B * k, d))
         return totals - np.einsum("bn,gbn->bg", V.reshape(B, k * d), images.reshape(G, B, k * d))
 
-    for t in range(iterations):
-        q = errors_of(V)
-        if improved:
-            _remember(f.value(q), V, lowest, best)
+    for _ in range(iterations):
         # The tangent step (I - VV') H V, where H = 2 sum_g c_g M_g, as rows.
-        slopes = 2.0 * f.gradient(q)
+        slopes = 2.0 * f.gradient(errors_of(V))
         np.multiply(images[0], slopes[:, 0, None, None], out=step)
         for g in range(1, G):
             np.multiply(images[g], slopes[:, g, None, None], out=moved)
             step += moved
         np.matmul(step @ V.swapaxes(1, 2), V, out=moved)
         step -= moved
-        if improved:
-            size = np.sqrt(np.einsum("bkd,bkd->b", step, step))
-            step *= (0.5 / np.sqrt(t + 1.0) / np.maximum(size, np.finfo(float).tiny))[:, None, None]
-        else:
-            step *= length
+        step *= length
         step += V
-        _orthonormalise(step, retraction, out=V)
-    values = f.value(errors_of(V))
-    if improved:
-        _remember(values, V, lowest, best)
-        return best, lowest
-    return V, values
+        V = _orthonormalised(step)
+    return V, f.value(errors_of(V))
 
 
-def _remember(values, V, lowest, best) -> None:
-    better = values < lowest
-    lowest[better], best[better] = values[better], V[better]
+def _orthonormalised(W: np.ndarray) -> np.ndarray:
+    """Orthonormal rows with the span of the rows of every W (B, k, d): the QR factor with positive diagonal.
 
-
-def _orthonormalise(W: np.ndarray, retraction: Retraction, out: np.ndarray) -> None:
-    """Orthonormal rows with the span of the rows of every W: the QR factor with positive diagonal, or the polar one.
-
-    W is I plus something orthogonal to it, so the Gram matrix is never below I. Where a step is so long that rounding
-    hides the I, or that its square overflows, the rows themselves are factored.
+    W is I plus something orthogonal to it, so that its Gram matrix is never below I, and Cholesky is safe where the
+    step is not long.
     """
-    with np.errstate(all="ignore"), contextlib.suppress(np.linalg.LinAlgError):
-        gram, slip = W @ W.swapaxes(1, 2), 0.0
-        np.matmul(_inverse_root(gram, retraction), W, out=out)
-        if gram.max() > STEEP:
-            again = out.copy()
-            np.matmul(_inverse_root(again @ again.swapaxes(1, 2), retraction), again, out=out)
-            slip = np.abs(out @ out.swapaxes(1, 2) - np.eye(W.shape[1])).max()
-        if np.isfinite(out).all() and slip <= SLIP:
-            return
-    out[:] = np.linalg.qr(W.swapaxes(1, 2))[0].swapaxes(1, 2)
-
-
-def _inverse_root(gram: np.ndarray, retraction: Retraction) -> np.ndarray:
-    if retraction == "qr":
-        return np.linalg.inv(np.linalg.cholesky(gram))
-    values, vectors = np.linalg.eigh(gram)
-    return (vectors / np.sqrt(values)[:, None, :]) @ vectors.swapaxes(1, 2)
+    gram = W @ W.swapaxes(1, 2)
+    if gram.max() > STEEP:
+        return np.ascontiguousarray(np.linalg.qr(W.swapaxes(1, 2))[0].swapaxes(1, 2))
+    return np.linalg.inv(np.linalg.cholesky(gram)) @ W

@@ -12,7 +12,7 @@ from functools import partial
 import numpy as np
 import pandas as pd
 
-from evenspan.reconstruction.disparity import Family, search_reference
+from evenspan.reconstruction.disparity import Family
 from evenspan.reconstruction.group_errors import errors
 
 from ... import claim_rules, paths
@@ -21,6 +21,7 @@ from ...claim_rules import HOLDS, IN_PART, NOT_SO, Answer, Outcome, Source, by_p
 from ...data import group_moments
 from ...store import MissingNumbersError, full, read_results
 from . import readings, theorems
+from .methods import search_reference
 from .protocol import NAMES, PRINTED, PUBLISHED, RELEASED, TABLES, matrices, printed
 from .readings import EXACT, SCALING, SUMMED, completed, curves, exponents, our_times, printed_times
 

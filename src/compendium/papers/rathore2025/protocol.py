@@ -15,10 +15,11 @@ from evenspan.core.errors import ConfigurationError
 from evenspan.core.linalg import top_eigenspace
 from evenspan.core.moments import GroupMoments
 from evenspan.reconstruction.group_errors import CENTRINGS, errors, group_matrices, losses
-from evenspan.reconstruction.jevd import order_columns, orthonormal_columns
+from evenspan.reconstruction.jevd import orthonormal_columns
 
 from ... import paths
 from ...data import group_moments
+from .methods import order_columns
 
 #: The printed columns, and the printed metrics.
 PUBLISHED = ("covFairPCA", "FairPCA_SDP_LP", "JevdPCA", "StandardPCA")

@@ -7,11 +7,11 @@ from collections.abc import Callable, Iterable
 import numpy as np
 
 from evenspan.core.linalg import symmetrise
-from evenspan.reconstruction.group_errors import square_root_map
-from evenspan.reconstruction.jevd import order_columns, orthonormal_columns
+from evenspan.reconstruction.jevd import largest_columns, orthonormal_columns
 from evenspan.reconstruction.joint_diagonalisation import joint_diagonalise
 from evenspan.reconstruction.min_max import solve_min_max
-from evenspan.reconstruction.multi_criteria import criteria_offsets, round_by_lp
+from evenspan.reconstruction.multi_criteria import criteria_offsets
+from evenspan.reconstruction.samadi import round_by_lp, square_root_map
 
 #: A solver takes the group matrices, the shares of the groups and r, and tells a :class:`Watch` where a step ends.
 Lap = Callable[[str], None]
@@ -61,7 +61,7 @@ def columns_of(mode: str) -> Solver:
     def solve(S, shares, k, lap):
         found = joint_diagonalise(S, mode, init="pooled", weights=shares)
         lap("diagonalisation")
-        V = orthonormal_columns(found.U[:, order_columns(found.U, S, shares, k, "pooled")])
+        V = orthonormal_columns(found.U[:, largest_columns(found.U, S, shares)[:k]])
         lap("columns")
         return V
 

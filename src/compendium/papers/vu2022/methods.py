@@ -13,15 +13,14 @@ from sklearn.base import clone
 from evenspan.core.answer import Certificate
 from evenspan.core.linalg import top_eigenspace
 from evenspan.core.moments import GroupMoments
-from evenspan.reconstruction import multiplicative_weights
 from evenspan.reconstruction.convex import solve_convex
 from evenspan.reconstruction.disparity import DisparityFairPCA
-from evenspan.reconstruction.group_errors import best_kept, group_matrices, operator_rank, square_root_map, truncate
+from evenspan.reconstruction.group_errors import best_kept, group_matrices
 from evenspan.reconstruction.joint_range import JointRange
 from evenspan.reconstruction.min_max import solve_min_max
-from evenspan.reconstruction.multiplicative_weights import WeightsRun
-from evenspan.reconstruction.robust_descent import Retraction, RobustObjective, descend, ordered_pairs, radii
+from evenspan.reconstruction.robust_descent import RobustObjective, conditions, descend, ordered_pairs, radii
 from evenspan.reconstruction.robust_exact import solve_exact
+from evenspan.reconstruction.samadi import WeightsRun, correct_choice, operator_rank, run, square_root_map, truncate
 
 from ...own import Estimator, fitted
 from .protocol import Answer, Problem
@@ -53,13 +52,25 @@ def published_descent(problem: Problem, grid) -> list[Answer]:
     drawn = {"rng": problem.rng}
     if problem.released:
         drawn = {"starts": released_starts(problem, len(grid)), "warm_start": False}
-    options = {"restarts": RESTARTS, "iterations": problem.iterations, "on_violation": "clip_lambda"}
-    matrices = group_matrices(problem.moments, "fitted")
-    found = descend(matrices, problem.moments.counts, problem.k, list(grid), **options, **drawn)
+    matrices, counts = group_matrices(problem.moments, "fitted"), problem.moments.counts
+    settings, clipped = clip_lambda(matrices, counts, problem.k, grid)
+    found = descend(matrices, counts, problem.k, settings, restarts=RESTARTS, iterations=problem.iterations, **drawn)
     return [
-        Answer(V, facts={"objective": value, "lambda clipped": clipped})
-        for V, value, clipped in zip(found.V, found.objective, found.clipped, strict=True)
+        Answer(V, facts={"objective": value, "lambda clipped": lowered})
+        for V, value, lowered in zip(found.V, found.objective, clipped, strict=True)
     ]
+
+
+def clip_lambda(matrices: np.ndarray, counts: np.ndarray, k: int, grid) -> tuple[np.ndarray, np.ndarray]:
+    """The (alpha, penalty) of a grid as the released program takes them, and where it lowers the penalty.
+
+    It asks for more than Theorem 3.2: a penalty of at most every share, or condition (ii) for every group. Where
+    neither holds it takes the smallest share as penalty.
+    """
+    asked, shares = np.array(list(grid), dtype=float), counts / counts.sum(axis=0)
+    found = conditions(matrices, k, radii(counts, asked[:, 0]), shares, asked[:, 1])
+    clipped = ~(found.marginal.all(axis=-1) | found.eigenvalue.all(axis=-1))
+    return np.column_stack([asked[:, 0], np.where(clipped, shares.min(axis=0), asked[:, 1])]), clipped
 
 
 def released_starts(problem: Problem, settings: int) -> np.ndarray:
@@ -103,7 +114,7 @@ def _weights(problem: Problem, grid, choice) -> list[np.ndarray]:
 
 @lru_cache(maxsize=4)  # three folds and the training part: both choices are made of the same runs
 def _weights_runs(content: bytes, shape: tuple, k: int, rates: tuple[float, ...], iterations: int) -> list[WeightsRun]:
-    return multiplicative_weights.run(np.frombuffer(content).reshape(shape).copy(), k, rates, iterations=iterations)
+    return run(np.frombuffer(content).reshape(shape).copy(), k, rates, iterations=iterations)
 
 
 def released_choice(matrices: np.ndarray, run: WeightsRun, k: int) -> np.ndarray:
@@ -126,7 +137,7 @@ def weights_operator(problem: Problem, grid) -> list[Answer]:
 
 def weights_truncated(problem: Problem, grid) -> list[Answer]:
     """The same operator cut to its k leading directions, with the choice made by the correct trace."""
-    return [Answer(truncate(X, problem.k)) for X in _weights(problem, grid, multiplicative_weights.correct_choice)]
+    return [Answer(truncate(X, problem.k)) for X in _weights(problem, grid, correct_choice)]
 
 
 def min_max(objective: str):
@@ -218,7 +229,7 @@ def printed_objective(q, shares, radii, penalty) -> np.ndarray:
 
 
 def u_form(
-    matrices: np.ndarray, f: RobustObjective, U: np.ndarray, iterations: int, *, retraction: Retraction = "qr"
+    matrices: np.ndarray, f: RobustObjective, U: np.ndarray, iterations: int, *, retraction: str = "qr"
 ) -> np.ndarray:
     """Algorithm 1 of Vu et al. (2022) literally, one run from the orthonormal U of shape (d, d - k): the last U."""
     step = 1.0 / np.sqrt(iterations + 1.0)
