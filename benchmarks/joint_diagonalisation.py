@@ -11,8 +11,8 @@ import numpy as np
 from run import ratios
 from scipy.linalg import eigh
 
+from compendium.papers.rathore2025.jacobi import jacobi_diagonalise
 from evenspan.reconstruction.joint_diagonalisation import joint_diagonalise
-from evenspan.reconstruction.joint_jacobi import jacobi_diagonalise
 
 
 def two_groups(d: int, rows: int, power: float, common: bool, seed: int = 0) -> np.ndarray:

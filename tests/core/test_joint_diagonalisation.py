@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 from scipy.stats import ortho_group
 
+from compendium.papers.rathore2025.jacobi import disjoint_pairs, jacobi_diagonalise
 from evenspan import GroupMoments, joint_diagonalise
 from evenspan.core.errors import ConfigurationError, DataError
-from evenspan.reconstruction import jacobi_diagonalise, joint_criterion, joint_diagonalisation
+from evenspan.reconstruction import joint_criterion
 from evenspan.reconstruction.group_errors import best_kept, group_matrices
-from evenspan.reconstruction.joint_jacobi import disjoint_pairs
 
 from .samples import draw
 
@@ -175,23 +175,6 @@ def test_many_features_begin_in_single_precision_and_end_in_double():
     assert again.criterion == pytest.approx(found.criterion, rel=1e-7)
 
 
-def test_no_step_of_single_precision_is_told_that_double_precision_does_not_confirm(monkeypatch):
-    monkeypatch.setattr(joint_diagonalisation, "LARGE", 4)
-    precisions, cast = [], joint_diagonalisation._Descent.cast
-    monkeypatch.setattr(
-        joint_diagonalisation._Descent, "cast", lambda self, S, dtype: (precisions.append(dtype), cast(self, S, dtype))
-    )
-    for seed in range(20):
-        for K, d in ((2, 6), (3, 12)):
-            S = covariances(K, d, seed)
-            found = joint_diagonalise(S)
-            assert found.status == "converged"
-            assert np.diff(found.path).max() <= 0.0
-            assert found.path[0] == pytest.approx(joint_criterion(np.linalg.eigh(S.mean(axis=0))[1], S), rel=1e-4)
-            assert found.path[-1] == pytest.approx(joint_criterion(found.U, S), rel=1e-9)
-    assert precisions == [np.float32, np.float64] * 40
-
-
 def test_few_steps_say_so():
     found = joint_diagonalise(covariances(2, 8, 0), max_iter=2)
     assert (found.status, found.n_iter) == ("not converged", 2)
@@ -354,9 +337,9 @@ def test_asymmetry_beyond_rounding_errors_is_refused(solve, scale):
     [
         ({"mode": "printed"}, "mode='printed'"),
         ({"init": "random"}, "'random'.*'pooled', 'identity'"),
-        ({"init": np.eye(3)}, r"shape \(3, 3\).*\(4, 4\)"),
-        ({"init": np.ones((4, 4)), "mode": "paper"}, "not an invertible"),
-        ({"init": 2 * np.eye(4)}, "not orthonormal"),
+        ({"init": np.eye(3)}, r"(?s)init=.*\(4, 4\) array of orthonormal"),
+        ({"init": np.ones((4, 4)), "mode": "paper"}, "(?s)linearly independent"),
+        ({"init": 2 * np.eye(4)}, "(?s)orthonormal"),
         ({"weights": [1.0]}, "2 matrices"),
         ({"max_iter": 0}, "max_iter=0"),
         ({"max_iter": 2.5}, "max_iter=2.5"),

@@ -4,7 +4,6 @@ from .convex import CollapsedRelaxationWarning, ConvexFairPCA
 from .disparity import DisparityFairPCA
 from .jevd import JEVDPCA, JointDiagonalisationWarning
 from .joint_diagonalisation import JointDiagonalisation, joint_criterion, joint_diagonalise
-from .joint_jacobi import jacobi_diagonalise
 from .joint_range import JointRange
 from .min_max import MinMaxFairPCA
 from .robust import RobustFairPCA
@@ -21,7 +20,6 @@ __all__ = [
     "MinMaxFairPCA",
     "RobustFairPCA",
     "StandardPCA",
-    "jacobi_diagonalise",
     "joint_criterion",
     "joint_diagonalise",
 ]

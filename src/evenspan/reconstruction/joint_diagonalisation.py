@@ -29,30 +29,20 @@ from typing import Literal
 
 import numpy as np
 from scipy import linalg
-from scipy.linalg import lapack
 
 from ..core.errors import ConfigurationError, DataError
 from ..core.inputs import whole_number
 from ..core.options import number, one_of
 
-#: From this number of features on the way down begins in single precision, in which products cost half.
-LARGE = 100
-#: A criterion below this share of the squared entries needs double precision from the start.
-SINGLE = 1e-6
-#: Changes of the criterion below this share of it are left to double precision.
-FINEST = 1e-9
 #: Steps that the quasi-Newton direction remembers.
 MEMORY = 10
 
 
 def offdiagonal_square(T: np.ndarray) -> float:
     """Sum of the squared off-diagonal entries of a stack (K, d, d)."""
-    total = 0.0
-    for M in T:
-        beside = M.astype(np.float64)
-        np.fill_diagonal(beside, 0.0)
-        total += float(np.vdot(beside, beside))
-    return total
+    beside = T.copy()
+    np.einsum("sdd->sd", beside)[:] = 0.0
+    return float(np.vdot(beside, beside))
 
 
 def symmetric(T: np.ndarray) -> np.ndarray:
@@ -86,10 +76,7 @@ def rotation(V: np.ndarray) -> np.ndarray:
     """Cayley's rotation (I - V/2)^{-1} (I + V/2) = 2 (I - V/2)^{-1} - I for a skew V: I + V to first order."""
     A = -0.5 * V
     np.einsum("dd->d", A)[:] = 1.0
-    # I - V/2 is never singular. LAPACK's inverse costs half of a solution with d right sides.
-    getrf, getri = lapack.get_lapack_funcs(("getrf", "getri"), (A,))
-    factors, pivots, _ = getrf(A.T, overwrite_a=True)
-    B = getri(factors, pivots, lwork=64 * len(V), overwrite_lu=True)[0].T
+    B = np.linalg.inv(A)  # I - V/2 is never singular
     B *= 2.0
     np.einsum("dd->d", B)[:] -= 1.0
     return B
@@ -112,59 +99,37 @@ def rotate_down(
         return U, S.copy(), (0.0,), "converged"
     centred /= unit
     floor /= unit**2
-    path: list[float] = []
-    descent = _Descent(centred, U)
-    if d >= LARGE and descent.value > SINGLE * d:
-        descent.cast(centred, np.float32)
-        descent.run(path, steps - 1, max(rtol, FINEST), 0.0)
-        descent.cast(centred, np.float64)
-        # What single precision only seemed to gain, or lose, is no step.
-        path = [value for value in path if value > descent.value]
-    done = descent.run(path, steps, rtol, floor)
+    descent = _Descent(U, symmetric(U.T @ centred @ U))
+    path, done = descent.run(steps, rtol, floor)
     T = descent.T * unit + middle[:, None, None] * np.eye(d)
-    return descent.U, T, tuple(float(unit**2 * value) for value in path), "converged" if done else "not converged"
+    return descent.U, T, tuple(unit**2 * value for value in path), "converged" if done else "not converged"
 
 
 class _Descent:
-    """The way down from one basis, in single or double precision."""
+    """The way down from one basis."""
 
-    def __init__(self, S: np.ndarray, U: np.ndarray):
-        self.start_at(S, U)
+    def __init__(self, U: np.ndarray, T: np.ndarray):
+        self.U, self.T, self.value = U, T, offdiagonal_square(T)
         self.forget()
-
-    def start_at(self, S: np.ndarray, U: np.ndarray) -> None:
-        self.U, self.T = U, symmetric(U.T @ S @ U)
-        self.value = offdiagonal_square(self.T)
 
     def forget(self) -> None:
         self.moves, self.changes, self.before = [], [], None
 
-    def cast(self, S: np.ndarray, dtype) -> None:
-        """Go on in another precision, with what was learnt; the columns of U are made orthonormal to it first."""
-        U = self.U.astype(np.float64)
-        for _ in range(2):  # Newton's iteration for the polar factor
-            U = U @ (1.5 * np.eye(len(U)) - 0.5 * (U.T @ U))
-        self.start_at(S.astype(dtype), U.astype(dtype))
-        self.moves = [move.astype(dtype) for move in self.moves]
-        self.changes = [(change.astype(dtype), size) for change, size in self.changes]
-        self.before = None
-
-    def run(self, path: list[float], steps: int, rtol: float, floor: float) -> bool:
-        """Step until the criterion stands still, at most until the path has ``steps`` steps."""
-        path.append(self.value)
-        for _ in range(len(path), steps + 1):
+    def run(self, steps: int, rtol: float, floor: float) -> tuple[list[float], bool]:
+        """Step until the criterion stands still: its path, and whether it does."""
+        path = [self.value]
+        while len(path) <= steps:
             before = self.value
             if before <= floor:
-                return True
-            t, o = pair_terms(self.T)
-            if not self.step(t, o):
+                return path, True
+            if not self.step(*pair_terms(self.T)):
                 self.forget()
             still = before - self.value <= rtol * before and not self.turn_pairs(10.0 * rtol * before)
             if self.value < before:
                 path.append(self.value)
             if still:
-                return True
-        return path[-1] <= floor
+                return path, True
+        return path, self.value <= floor
 
     def step(self, t: np.ndarray, o: np.ndarray) -> bool:
         """One quasi-Newton step, shortened until it goes down; False where none does."""
@@ -343,8 +308,8 @@ def joint_diagonalise(
     Complexity
     ----------
     O(K d^3) a step: two matrix products for each matrix, one for U, and one inverse. Mode "orthogonal" takes the
-    diagonal of the Hessian and the last ten changes of the slopes into its steps, and from 100 features on begins in
-    single precision; both change how soon it stands still, not where it can.
+    diagonal of the Hessian and the last ten changes of the slopes into its steps, which changes how soon it stands
+    still, not where it can.
 
     References
     ----------
@@ -442,19 +407,16 @@ def start_basis(matrices: np.ndarray, init, weights, *, orthonormal: bool) -> np
         if w.shape != (K,) or not np.isfinite(w).all():
             raise ConfigurationError(f"weights={weights!r}; needed is one finite number for each of {K} matrices.")
         return linalg.eigh(np.tensordot(w, matrices, axes=1), driver="evd", check_finite=False)[1][:, ::-1]
-    if isinstance(init, str) or np.shape(init) != (d, d):
-        what = repr(init) if isinstance(init, str) else f"an array of shape {np.shape(init)}"
-        raise ConfigurationError(f"init is {what}; needed is 'pooled', 'identity' or an array of shape ({d}, {d}).")
-    U = np.array(init, dtype=np.float64)
-    if not np.isfinite(U).all() or np.linalg.cond(U) > 1e12:
-        raise ConfigurationError(
-            "init is not an invertible matrix of finite numbers. Pass a basis, one vector a column."
-        )
-    if orthonormal and np.abs(U.T @ U - np.eye(d)).max() > 1e-8:
-        raise ConfigurationError(
-            "init has columns that are not orthonormal, which mode 'orthogonal' starts from. Pass its QR factor."
-        )
-    return U
+    U = np.array(init) if np.shape(init) == (d, d) else np.zeros((d, d))
+    if (
+        not np.isfinite(U).all()
+        or np.linalg.cond(U) > 1e12
+        or (orthonormal
+        and not np.allclose(U.T @ U, np.eye(d), atol=1e-8))
+    ):
+        needed = "orthonormal columns" if orthonormal else "linearly independent columns"
+        raise ConfigurationError(f"init={init!r}; needed is 'pooled', 'identity' or a ({d}, {d}) array of {needed}.")
+    return U.astype(np.float64)
 
 
 def require_symmetric(matrices) -> np.ndarray:

@@ -9,8 +9,7 @@ In the plane of columns p and q one angle minimises the criterion exactly: with
 
 import numpy as np
 
-from ..core.inputs import whole_number
-from .joint_diagonalisation import (
+from evenspan.reconstruction.joint_diagonalisation import (
     ROUNDING,
     JointDiagonalisation,
     offdiagonal_square,
@@ -21,34 +20,12 @@ from .joint_diagonalisation import (
 
 
 def jacobi_diagonalise(
-    matrices: np.ndarray, *, init: np.ndarray | str | None = None, rtol: float = 1e-12, max_sweeps: int = 100
+    matrices: np.ndarray, *, init: np.ndarray | str = "pooled", rtol: float = 1e-12, max_sweeps: int = 100
 ) -> JointDiagonalisation:
     r"""Rotate two columns at a time, each time by the best angle, until a sweep over all pairs changes nothing.
 
-    Parameters
-    ----------
-    matrices : ndarray of shape (K, d, d)
-        Symmetric matrices.
-    init : ndarray of shape (d, d) or str, optional
-        The orthonormal start; as in ``joint_diagonalise``, "pooled" if not given.
-    rtol : float, default 1e-12
-        Stop when a sweep lowers the criterion by less than this share of it.
-    max_sweeps : int, default 100
-        Most sweeps.
-
-    Returns
-    -------
-    JointDiagonalisation
-        With one entry of the path, and one of ``n_iter``, for each sweep.
-
-    Guarantees
-    ----------
-    Every rotation minimises the criterion over its plane, so that it never rises; U is orthonormal to rounding error.
-    A local minimum at best: another start can end at another value.
-
-    Complexity
-    ----------
-    O(K d^3) a sweep, in d rounds of d/2 rotations of disjoint pairs.
+    Every rotation minimises the criterion over its plane, so that it never rises; a local minimum at best. ``matrices``
+    has shape (K, d, d), ``init`` is that of ``joint_diagonalise``; the path has an entry for each sweep, of O(K d^3).
 
     References
     ----------
@@ -57,6 +34,7 @@ def jacobi_diagonalise(
 
     Examples
     --------
+    >>> import numpy as np
     >>> rng = np.random.default_rng(0)
     >>> Q = np.linalg.qr(rng.normal(size=(3, 3)))[0]
     >>> found = jacobi_diagonalise(np.stack([Q @ np.diag(values) @ Q.T for values in ([1, 2, 3], [3, 1, 1])]))
@@ -64,14 +42,13 @@ def jacobi_diagonalise(
     True
     """
     S = require_symmetric(matrices)
-    sweeps = whole_number("max_sweeps", max_sweeps, 1)
-    U = start_basis(S, "pooled" if init is None else init, None, orthonormal=True)
+    U = start_basis(S, init, None, orthonormal=True)
     T = U.T @ S @ U
     floor = ROUNDING * float(np.vdot(S, S))
     path = [offdiagonal_square(T)]
     status = "converged" if path[0] <= floor else "not converged"
     rounds = disjoint_pairs(len(U))
-    while status == "not converged" and len(path) <= sweeps:
+    while status == "not converged" and len(path) <= max_sweeps:
         for p, q in rounds:
             gaps, twice = T[:, p, p] - T[:, q, q], T[:, p, q] + T[:, q, p]
             along, across = (gaps**2 - twice**2).sum(axis=0), 2.0 * (gaps * twice).sum(axis=0)
