@@ -219,23 +219,6 @@ def test_smaller_fractions_trade_variance_for_closer_covariances():
     assert np.array_equal(model.components_, fitted(THREE).components_), "the whole space is no restriction"
 
 
-def test_constant_features_can_be_left_out():
-    constant = [0, 4, 8]
-    for value in (0.0, 0.1, 1e7 / 3):
-        X = np.insert(THREE.X, [0, 3, 6], value, axis=1)
-        for options in ({}, {"match": "covariance"}, {"match": "covariance", "standardize": True}):
-            model = FairPCA(2, drop_constant=True, **options).fit(X, sensitive_features=THREE.groups)
-            assert np.abs(model.components_[:, constant]).max() < 1e-12
-            rest = np.delete(model.components_.T, constant, axis=0)
-            assert angle(rest, fitted(THREE, **options).components_.T) < 1e-7
-    kept = FairPCA(1, match="covariance").fit(X, sensitive_features=THREE.groups).components_.T
-    assert angle(np.delete(kept, constant, axis=0), fitted(THREE, 1, match="covariance").components_.T) > 0.1
-    small = THREE.X * [1, 1, 1e-14, 1, 1, 1]  # small is not constant; what varies by rounding only is
-    assert fitted(Sample(small, THREE.groups), drop_constant=True).constraint_rank_ == 2
-    rounded = np.c_[THREE.X, 1e9 / 3 * (1 + 1e-15 * np.random.default_rng(0).integers(-1, 2, 380))]
-    assert not fitted(Sample(rounded, THREE.groups), drop_constant=True).components_[:, 6].any()
-
-
 @pytest.mark.parametrize("options", OPTIONS[:3], ids=str)
 def test_the_second_block_of_the_tradeoff_is_scaled_pca(options):
     fair, standard = fitted(THREE, **options), StandardPCA(2, **options).fit(THREE.X)

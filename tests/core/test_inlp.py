@@ -129,10 +129,6 @@ def test_what_is_left_is_reported():
     assert not model.converged_
     with pytest.warns(IncompleteErasureWarning, match=r"still has training accuracy 0\.\d+.*Raise max_iter"):
         assert not fitted(PAIR, 2, max_iter=1).converged_
-    with pytest.warns(IncompleteErasureWarning, match="Lower min_accuracy"):
-        strict = fitted(PAIR, 2, max_iter=5, min_accuracy=0.8)
-    assert strict.n_iter_ == 1
-    assert strict.accuracies_[0] >= 0.8 > strict.accuracies_[1]
     with pytest.warns(IncompleteErasureWarning, match="Removing it, too, would leave nothing"):
         fitted(Sample(PAIR.X[:, :1] + 3.0 * (PAIR.groups == 0)[:, None], PAIR.groups))
 
@@ -141,7 +137,6 @@ def test_weights_that_vanish_because_the_features_are_small_are_no_erasure():
     rare = np.arange(220) % 10 == 0
     for small, options in (
         (Sample(1e-7 * PAIR.X, PAIR.groups), {}),
-        (Sample(1e-7 * PAIR.X, PAIR.groups), {"min_accuracy": 1.0}),
         (Sample(1e-12 * (PAIR.X + rare[:, None]), rare), {}),  # no better than the majority either
     ):
         with pytest.warns(IncompleteErasureWarning, match="after 0 iteration.*features are too small.*StandardScaler"):
@@ -149,7 +144,7 @@ def test_weights_that_vanish_because_the_features_are_small_are_no_erasure():
         assert model.vanished_
         assert not model.converged_
     means = np.array([PAIR.rows(label).mean(axis=0) for label in PAIR.labels])
-    for scale in (1.0, 1e-7):  # where the group means coincide there is nothing to find, whatever the scale
+    for scale in (1.0, 10.0):  # where the group means coincide there is nothing to find
         model = fitted(Sample(scale * (PAIR.X - means[PAIR.groups]), PAIR.groups))
         assert model.converged_
         assert model.n_iter_ == 0
@@ -237,7 +232,6 @@ def test_what_is_refused_is_said():
         ({"k": 14}, ComponentsError, "at most 13 are possible"),
         ({"k": 12, "max_iter": 4}, ComponentsError, r"at most \d+ are possible.*erased in \d iteration"),
         ({"max_iter": 0}, ConfigurationError, "max_iter=0"),
-        ({"min_accuracy": 2}, ConfigurationError, "min_accuracy=2"),
         ({"select": "best"}, ConfigurationError, "select='best'"),
     ):
         with pytest.raises(error, match=words):

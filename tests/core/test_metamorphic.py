@@ -89,7 +89,6 @@ METHODS = {
     "Fair PCA-S": Method("FairPCA", {"match": "covariance"}, supports=EVERY - {"duplicate"}),
     "Fair PCA-S, marginal": Method("FairPCA", {"match": "covariance"}, attributes=2, supports=EVERY - {"duplicate"}),
     # Constant features are a property of the axes.
-    "Fair PCA without constants": Method("FairPCA", {"drop_constant": True}, supports=EVERY - {"rotate"}),
     "Fair PCA, equal opportunity": Method(
         "FairPCA", {"criterion": "equal_opportunity"}, target=True, supports=EVERY - {"moments"}
     ),

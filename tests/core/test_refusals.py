@@ -50,8 +50,6 @@ REFUSALS = {
                             ["at most 1", "5 removed"]),
     "k with a quantity": ({"groups": AGED[["colour", "age"]], "numeric_attributes": ["age"], "n_components": 4},
                           ComponentsError, ["at most 3", "3 removed"]),
-    "k with constants dropped": ({"data": np.c_[X, np.ones(380)], "drop_constant": True, "n_components": 5},
-                                 ComponentsError, ["at most 4", "7 feature(s)", "3 removed"]),
     "nothing left": ({"data": X[:, :2], "n_components": 1}, ComponentsError,
         ["at most 0", "2 feature(s)", "2 removed"]),
     "one group": ({"groups": ["all"] * 380}, GroupError,

@@ -6,7 +6,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import log_loss
 
 from evenspan import FairPCA, GroupMoments, StandardPCA
-from evenspan.core.errors import ComponentsError, ConfigurationError, DataError, GroupError, SingleGroupWarning
+from evenspan.core.errors import ComponentsError, ConfigurationError, GroupError, SingleGroupWarning
 from evenspan.reconstruction.fantope import project_fantope
 from evenspan.representation.erasure import IncompleteErasureWarning
 from evenspan.representation.rlace import RLACE, FantopePoint, _residuals
@@ -195,10 +195,8 @@ def test_what_is_refused_is_said():
         ({"n_components": 5}, ComponentsError, "at most 4 are possible"),
         ({"rank": 1.5}, ConfigurationError, r"rank=1\.5"),
         ({"max_iter": 0}, ConfigurationError, "max_iter=0"),
-        ({"batch_size": True}, ConfigurationError, "batch_size=True"),
         ({"learning_rate": 0}, ConfigurationError, "learning_rate=0"),
         ({"epsilon": np.inf}, ConfigurationError, "epsilon=inf"),
-        ({"learning_rate": 1e308, "weight_decay": 0.0}, DataError, "the game (diverged|overflows)(?s:.*)learning_rate"),
     ):
         with pytest.raises(error, match=words):
             RLACE(**options).fit(10 * X, sensitive_features=groups)

@@ -3,14 +3,11 @@
 import sys
 import warnings
 from abc import abstractmethod
-from collections.abc import Mapping
-from dataclasses import replace
 from numbers import Integral
 from pathlib import Path
-from typing import ClassVar
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin, clone
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -25,10 +22,9 @@ from .errors import (
     SurplusComponentsWarning,
 )
 from .groups import encode_groups
-from .inputs import require_numeric_columns, row_blocks
+from .inputs import require_numeric_columns, require_range, row_blocks
 from .moments import GroupMoments
 from .options import Options
-from .units import exponent_of, multiplied
 
 
 class NotConvergedWarning(FairWarning, ConvergenceWarning):
@@ -54,9 +50,6 @@ class SubspaceEstimator(Options, ClassNamePrefixFeaturesOutMixin, TransformerMix
 
     # Lets a Pipeline or a search route the groups without a call to set_fit_request.
     __metadata_request__fit = {"sensitive_features": True}  # noqa: RUF012
-
-    #: The power of the features with which an argument, something learnt or the certificate (2 unless said) grows.
-    _units: ClassVar[Mapping[str, int | tuple[int, ...]]] = {}
 
     @abstractmethod
     def _answer(self, moments: GroupMoments) -> Answer:
@@ -122,21 +115,10 @@ class SubspaceEstimator(Options, ClassNamePrefixFeaturesOutMixin, TransformerMix
         return self._store(self._solved(moments), moments)
 
     def _solved(self, moments: GroupMoments, *columns) -> Answer:
-        """The answer to moments, and to columns of products with the features, of any size; see `units`."""
-        standardised = getattr(self, "standardize", False)
-        exponent = exponent_of(moments)
-        if not exponent:
-            return _as_answer(self._answer(moments, *columns))
-        given = {} if standardised else {name: power for name, power in self._units.items() if name[-1] != "_"}
-        solver = self if not given else clone(self)
-        solver.set_params(**{name: multiplied(getattr(self, name), -exponent, given[name]) for name in given})
-        answer = solver._answer(*(multiplied(part, -exponent) for part in (moments, *columns)))
-        answer = multiplied(_as_answer(answer), exponent, self._units)
-        if not standardised:
-            return answer
-        parts = {name: part for name, part in answer.learnt.items() if isinstance(part, FairSubspace)}
-        own = {name: replace(part, scale=moments.scale()) for name, part in parts.items()}
-        return Answer(replace(answer.subspace, scale=moments.scale()), answer.learnt | own)
+        """The answer to moments of features in range, and to columns of products with the features."""
+        own = np.einsum("gdd->gd", moments.scatters)
+        require_range(moments.counts, moments.means, own, None, moments.feature_names)
+        return _as_answer(self._answer(moments, *columns))
 
     def _store(self, answer: Answer, moments: GroupMoments):
         """Make what the answer learnt, and how much variance it keeps, attributes of the estimator."""

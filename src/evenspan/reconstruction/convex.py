@@ -396,12 +396,6 @@ class ConvexFairPCA(ReconstructionEstimator):
         "standardize": flag(),
     }
 
-    @property
-    def _units(self) -> Mapping[str, int]:
-        # The objective is divided by one root of a variance.
-        own = {"delta": 1, "mu": -1, "mean_distance_": 1, "certificate_": 1}
-        return ReconstructionEstimator._units | own
-
     def __init__(
         self,
         n_components=2,

@@ -184,11 +184,6 @@ class DisparityFairPCA(ReconstructionEstimator):
 
     _options: ClassVar[Mapping[str, Option]] = {"constrained": flag()}
 
-    _units: ClassVar[Mapping[str, int]] = {
-        **ReconstructionEstimator._units,
-        **dict.fromkeys(("gap_", "smallest_gap_", "cap_"), 2),
-    }
-
     _search = staticmethod(smallest_difference)
 
     def __init__(self, n_components=2, *, constrained=False):

@@ -1,8 +1,7 @@
 """What all methods on reconstruction errors share: a matrix for each group, its errors and losses, one base class."""
 
 from abc import abstractmethod
-from collections.abc import Mapping
-from typing import ClassVar, Literal
+from typing import Literal
 
 import numpy as np
 
@@ -67,7 +66,6 @@ class ReconstructionEstimator(SubspaceEstimator):
     """
 
     center, standardize = "global", False
-    _units: ClassVar[Mapping[str, int | tuple[int, ...]]] = {"group_errors_": 2, "group_losses_": 2}
 
     def _moves_with_the_axes(self) -> bool:
         """Whether rotated features give the rotated answer: a wide table is then solved in the span of its rows."""

@@ -156,8 +156,6 @@ class JEVDPCA(ReconstructionEstimator):
         "max_iter": whole(1).or_none("the default of the mode"),
     }
 
-    _units: ClassVar[Mapping[str, int]] = {**ReconstructionEstimator._units, "criterion_": 4, "criterion_path_": 4}
-
     def __init__(
         self,
         n_components=2,

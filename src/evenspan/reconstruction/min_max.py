@@ -136,7 +136,6 @@ class MinMaxFairPCA(ReconstructionEstimator):
         "center": one_of("group", "global"),
         "standardize": flag(),
     }
-    _units: ClassVar[Mapping[str, int]] = {**ReconstructionEstimator._units, "objective_": 2}
 
     def __init__(self, n_components=2, *, objective="loss", center="group", standardize=False):
         self.n_components = n_components

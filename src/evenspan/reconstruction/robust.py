@@ -188,12 +188,6 @@ class RobustFairPCA(ReconstructionEstimator):
         "standardize": flag(),
     }
 
-    _units: ClassVar[Mapping[str, int | tuple[int, ...]]] = {
-        **ReconstructionEstimator._units,
-        **dict.fromkeys(("alpha", "radii_", "runs_", "objective_"), 2),
-        "violations_": (0, 2),
-    }
-
     def __init__(
         self,
         n_components=2,

@@ -328,7 +328,7 @@ class FairKernelPCA(Options, ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
     # Lets a Pipeline or a search route the groups without a call to set_fit_request.
     __metadata_request__fit = {"sensitive_features": True}  # noqa: RUF012
     _options: ClassVar[Mapping[str, Option]] = {
-        **{name: FairPCA._options[name] for name in FairPCA._options if name not in ("standardize", "drop_constant")},
+        **{name: FairPCA._options[name] for name in FairPCA._options if name != "standardize"},
         "n_landmarks": whole(1).or_none("the matrix of all rows"),
     }
 

@@ -18,7 +18,6 @@ from ..reconstruction.standard_pca import principal_subspace
 from .constraints import (
     GROUP_OPTIONS,
     best_inside,
-    constant_features,
     fair_basis,
     favourable_rows,
     mean_constraints,
@@ -85,9 +84,6 @@ class FairPCA(SubspaceEstimator):
     numeric_attributes : sequence of column names or positions, default ()
         Columns of ``sensitive_features`` that are quantities, not groups: every projected feature becomes uncorrelated
         with them.
-    drop_constant : bool, default False
-        Leave constant features out of the fair directions. They carry no variance, but with ``match="covariance"`` they
-        agree perfectly between groups and so take up places.
     on_single_group : {"raise", "warn"}, default "raise"
         What to do when there is one group only; with "warn" the answer is standard PCA.
 
@@ -139,7 +135,6 @@ class FairPCA(SubspaceEstimator):
         "tradeoff": number(0, 1).or_none("no second block"),
         "tradeoff_power": number(0, low_open=True),
         "criterion": one_of("demographic_parity", "equal_opportunity"),
-        "drop_constant": flag(),
     }
 
     def __init__(
@@ -156,7 +151,6 @@ class FairPCA(SubspaceEstimator):
         positive_label=1,
         attributes="marginal",
         numeric_attributes=(),
-        drop_constant=False,
         on_single_group="raise",
     ):
         self.n_components = n_components
@@ -170,7 +164,6 @@ class FairPCA(SubspaceEstimator):
         self.positive_label = positive_label
         self.attributes = attributes
         self.numeric_attributes = numeric_attributes
-        self.drop_constant = drop_constant
         self.on_single_group = on_single_group
 
     def fit(self, X, y=None, *, sensitive_features, sample_weight=None):
@@ -206,13 +199,12 @@ class FairPCA(SubspaceEstimator):
         size = float(np.sqrt(np.trace(groups.second_moment)))
 
         constraints = np.hstack([mean_constraints(groups), quantities])
-        constant = constant_features(groups) if self.drop_constant else np.zeros(groups.d, dtype=bool)
-        R = fair_basis(np.hstack([constraints, size * np.eye(groups.d)[:, constant]]), size)
+        R = fair_basis(constraints, size)
         removed = groups.d - R.shape[1]
         k = require_components(self.n_components, R.shape[1], groups.d, f" less {removed} removed by the constraints")
         problem = "trace of U'SU over orthonormal U with equal group means"
         if self.match == "covariance":
-            kept = max(k, int(self.covariance_fraction * (groups.d - int(constant.sum(axis=0)))))
+            kept = max(k, int(self.covariance_fraction * groups.d))
             if kept < R.shape[1]:
                 disagreement = covariance_disagreement(groups, R)
                 R = R @ smallest_eigenspace(disagreement, kept, preference=R.T @ S @ R)

@@ -8,17 +8,16 @@ from sklearn.base import clone
 from sklearn.svm import LinearSVC
 
 from ..core.answer import BLOCK
-from ..core.errors import ConfigurationError, DataError
+from ..core.errors import ConfigurationError
 from ..core.estimator import require_components
 from ..core.moments import GroupMoments
-from ..core.options import Option, number, whole
+from ..core.options import Option, whole
 from .erasure import ERASURE_OPTIONS, ErasingEstimator, fit_counting, majority_share
 
 #: Weights below this, for features of unit size, count as zero: the value of the public program.
 VANISHED = 1e-8
-#: Features of a smaller or larger root mean square vanish or overflow in the solvers of classifiers, some of which then
-#: never end.
-SMALLEST, LARGEST = 1e-150, 1e60
+#: Root mean square of the features below which a first classifier without weights does not say that there is nothing.
+SMALL = 1e-2
 
 
 class INLP(ErasingEstimator):
@@ -42,8 +41,6 @@ class INLP(ErasingEstimator):
     classifier : estimator, optional
         Any linear classifier of scikit-learn with ``coef_``; None is ``LinearSVC`` (squared hinge, C = 1, primal)
         without intercept, as published. It is cloned; where its random state is None it gets one.
-    min_accuracy : float, default 0.0
-        A classifier with smaller training accuracy is not removed, which ends the iteration.
     attributes : {"marginal", "intersection"}, default "marginal"
         With several attributes: one classifier for each of them in every iteration, all of which are removed, or one
         for the combinations of their values.
@@ -108,7 +105,6 @@ class INLP(ErasingEstimator):
     _options: ClassVar[Mapping[str, Option]] = {
         **ERASURE_OPTIONS,
         "max_iter": whole(1).or_none("until nothing is learnt"),
-        "min_accuracy": number(0, 1),
     }
 
     def __init__(
@@ -118,7 +114,6 @@ class INLP(ErasingEstimator):
         max_iter=None,
         select="pca",
         classifier=None,
-        min_accuracy=0.0,
         attributes="marginal",
         on_single_group="raise",
         random_state=0,
@@ -127,7 +122,6 @@ class INLP(ErasingEstimator):
         self.max_iter = max_iter
         self.select = select
         self.classifier = classifier
-        self.min_accuracy = min_accuracy
         self.attributes = attributes
         self.on_single_group = on_single_group
         self.random_state = random_state
@@ -142,8 +136,6 @@ class INLP(ErasingEstimator):
                 "Its weights vanished because the features are too small for its penalty. Standardise the data (for "
                 "instance with sklearn.preprocessing.StandardScaler)."
             )
-        elif learnt["score_"] < self.min_accuracy:
-            advice = "Lower min_accuracy to remove it."
         elif self.max_iter is not None:
             advice = "Raise max_iter."
         elif (self.n_components or 1) > 1:
@@ -166,12 +158,6 @@ class INLP(ErasingEstimator):
             _erase(X, mean, Q, XP)
             if not accuracies:
                 unit = float(np.linalg.norm(XP)) / np.sqrt(XP.size)
-                if XP.any() and not SMALLEST <= unit <= LARGEST:
-                    raise DataError(
-                        f"the features have root mean square {unit:.3g}; the classifiers square their squares and take "
-                        f"{SMALLEST:.0g} to {LARGEST:.0g}. Standardise the data (for instance with "
-                        "sklearn.preprocessing.StandardScaler)."
-                    )
             weights, found = [], []
             for part in parts:
                 unheard += fit_counting(classifier, XP, part)
@@ -188,8 +174,7 @@ class INLP(ErasingEstimator):
             done = len(accuracies) - 1
             finished = done == self.max_iter if self.max_iter is not None else silent and done > 0
             # The same data give the same classifier again: whoever goes on changes nothing.
-            told = ~vanished & (np.array(found) >= self.min_accuracy)
-            useful = [W for W, keep in zip(weights, told, strict=True) if keep]
+            useful = [W for W, nothing in zip(weights, vanished, strict=True) if not nothing]
             if finished or not useful:
                 break
             wider = _extend(Q, np.vstack(useful))
@@ -198,13 +183,8 @@ class INLP(ErasingEstimator):
             Q = wider
             if Q.shape[1] > d - kept:
                 require_components(kept, d - Q.shape[1], d, f" less {Q.shape[1]} erased in {done + 1} iteration(s)")
-        if parts and vanished.all() and not done and unit > 0:
-            # A fixed penalty hides everything in small features: features of unit size show whether there is anything.
-            XP /= unit
-            silent = True
-            for part in parts:
-                unheard += fit_counting(classifier, XP, part)
-                silent &= bool(np.abs(classifier.coef_).max(axis=None) <= VANISHED)
+        # The penalty of a classifier is fixed, and hides in small features what there is: nothing is known then.
+        too_small = bool(parts) and not done and vanished.all() and unit < SMALL
         worst = int(np.argmax(np.array(found) - shares)) if parts else None
         learnt = {
             "accuracies_": np.array(accuracies)[:, 0] if len(parts) == 1 else np.array(accuracies),
@@ -212,7 +192,7 @@ class INLP(ErasingEstimator):
             "score_": 1.0 if worst is None else found[worst],
             "majority_share_": 1.0 if worst is None else float(shares[worst]),
             "vanished_": bool(vanished.all()),
-            "converged_": silent,
+            "converged_": silent and not too_small,
             "classifier_warnings_": unheard,
         }
         return Q, learnt

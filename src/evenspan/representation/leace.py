@@ -218,8 +218,6 @@ class LEACE(SubspaceEstimator):
         **GROUP_OPTIONS,
     }
 
-    _units: ClassVar[Mapping[str, int]] = {"displacement_": 2, "explained_variance_": 2, "axes_certificate_": 2}
-
     def __init__(
         self,
         n_components=None,

@@ -9,12 +9,11 @@ import numpy as np
 from ..core.answer import Answer, Certificate, FairSubspace
 from ..core.errors import DataError, FairWarning
 from ..core.estimator import PointsEstimator, require_components, require_generator, warn_caller
-from ..core.inputs import length
 from ..core.kernels import median_bandwidth
 from ..core.linalg import span_of_rows, top_eigenspace
 from ..core.moments import GroupMoments
 from ..core.options import Option, number, one_of, whole
-from .constraints import GROUP_OPTIONS, codes_by_attribute, favourable_rows, require_groups
+from .constraints import GROUP_OPTIONS, codes_by_attribute, require_groups
 from .stiefel import minimise, retract
 
 #: Rows of one block of kernel values: three blocks of this order fit into a processor's second cache.
@@ -25,8 +24,9 @@ STARTS, START_STEPS = 11, 500
 COARSE, FINE, RELATIVE = 1e-1, 1e-6, 1e-6
 #: The gradient norm asked for falls by this factor after each outer iteration: five of them from coarse to fine.
 THETA = (FINE / COARSE) ** (1 / 5)
-#: The smallest move of an outer iteration, and the weight beyond which the run ends.
-SMALLEST_MOVE, LARGEST_WEIGHT = 1e-6, 1e10
+#: The smallest move of an outer iteration, the factor on the weight after one that does not meet the tolerance, and the
+#: weight beyond which the run ends.
+SMALLEST_MOVE, GROWTH, LARGEST_WEIGHT = 1e-6, 2.0, 1e10
 #: Bandwidths from the mean to the farthest row, up to which kernel values have seven digits.
 WIDEST = 1e4
 
@@ -145,15 +145,12 @@ class MMDFairPCA(PointsEstimator):
         least 1e-4 of the largest distance of a value from the mean of its column.
     penalty : {"released", "documented"}, default "released"
         The first weight: 1 / MMD^2 of standard PCA as in the public scripts, or 0.1 / MMD^2 as in their documentation.
-    growth : float, default 2.0
-        Factor on the weight after an outer iteration that does not meet the tolerance.
     max_iter : int, default 100
         Outer iterations.
     max_inner : int, default 300
         Quasi-Newton steps of each outer iteration.
-    criterion, positive_label, attributes, on_single_group : as in ``FairPCA``
-        With "equal_opportunity" the discrepancy is that of the favourable rows; variance and bandwidth are those of all
-        rows. With one group only, "warn" gives standard PCA.
+    on_single_group : as in ``FairPCA``
+        With one group only, "warn" gives standard PCA.
     random_state : int or numpy Generator, default 0
         Of the random starts. The answer is a local optimum, so another start can give another one.
 
@@ -209,11 +206,9 @@ class MMDFairPCA(PointsEstimator):
         "tol": number(0, low_open=True),
         "bandwidth": number(0, low_open=True).or_one_of("median"),
         "penalty": one_of("released", "documented"),
-        "growth": number(1, low_open=True),
         "max_iter": whole(1),
         "max_inner": whole(1),
-        "criterion": one_of("demographic_parity", "equal_opportunity"),
-        **GROUP_OPTIONS,
+        "on_single_group": GROUP_OPTIONS["on_single_group"],
     }
 
     def __init__(
@@ -223,12 +218,8 @@ class MMDFairPCA(PointsEstimator):
         tol=1e-3,
         bandwidth="median",
         penalty="released",
-        growth=2.0,
         max_iter=100,
         max_inner=300,
-        criterion="demographic_parity",
-        positive_label=1,
-        attributes="marginal",
         on_single_group="raise",
         random_state=0,
     ):
@@ -236,25 +227,13 @@ class MMDFairPCA(PointsEstimator):
         self.tol = tol
         self.bandwidth = bandwidth
         self.penalty = penalty
-        self.growth = growth
         self.max_iter = max_iter
         self.max_inner = max_inner
-        self.criterion = criterion
-        self.positive_label = positive_label
-        self.attributes = attributes
         self.on_single_group = on_single_group
         self.random_state = random_state
 
-    def fit(self, X, y=None, *, sensitive_features):
-        favourable = None
-        if self.criterion == "equal_opportunity":
-            _, weights = favourable_rows(y, self.positive_label, sensitive_features, length(X), marginal=False)
-            favourable = weights > 0
-        return self._fit_points(X, sensitive_features, favourable=favourable)
-
-    def _answer_points(self, X, codes, moments: GroupMoments, favourable: np.ndarray | None = None) -> Answer:
-        groups = moments.cells() if self.attributes == "intersection" else moments
-        require_groups(groups, self.on_single_group, "there is no discrepancy, and the answer is standard PCA")
+    def _answer_points(self, X, codes, moments: GroupMoments) -> Answer:
+        require_groups(moments, self.on_single_group, "there is no discrepancy, and the answer is standard PCA")
         k = require_components(self.n_components, moments.d, moments.d, "")
         total = float(np.trace(moments.scatter))
         if total == 0:
@@ -271,9 +250,7 @@ class MMDFairPCA(PointsEstimator):
                 f"a value lies {reach:.3g} bandwidths from the mean of its column, and the kernel has lost its digits; "
                 f"needed are at most {WIDEST:g}. Rescale the features or look for outliers, or give a larger bandwidth."
             )
-        if favourable is not None:
-            X, codes = X[favourable], codes[favourable]
-        parts = codes_by_attribute(moments.labels, codes, self.attributes)
+        parts = codes_by_attribute(moments.labels, codes, "marginal")
         penalty = TotalPenalty([DiscrepancyPenalty(X, part, bandwidth) for part in parts if part.max(axis=0) > 0])
         del X
         V, learnt = self._search(penalty, C, principal)
@@ -323,7 +300,7 @@ class MMDFairPCA(PointsEstimator):
                 break
             accuracy = max(FINE, THETA * accuracy)
             if mmd2 > self.tol:
-                weight *= self.growth
+                weight *= GROWTH
         learnt = {"mmd2_": mmd2, "converged_": converged, "residual_": found.gradient_norm, "trace_": np.array(trace)}
         return V, learnt
 

@@ -250,8 +250,6 @@ class NullItOutPCA(SubspaceEstimator):
         "removal": one_of("eigenvectors", "balance"),
     }
 
-    _units: ClassVar[Mapping[str, int]] = {"gap_eigenvalues_": 2}
-
     def __init__(
         self,
         n_components=2,

@@ -18,9 +18,9 @@ from ..core.options import Option, number, whole
 from ..reconstruction.fantope import clip_to_sum
 from .erasure import ERASURE_OPTIONS, ErasingEstimator, fit_counting, majority_share, surviving_basis
 
-#: Weight of the penalty of every probe.
-ALPHA = 1e-4
-ADVICE = "Standardise the data (for instance with sklearn.preprocessing.StandardScaler) or lower learning_rate."
+#: Weight of the penalty of every probe; share of the learning rate by which both players shrink a step; rows of a
+#: stochastic gradient.
+ALPHA, WEIGHT_DECAY, BATCH_ROWS = 1e-4, 1e-4, 128
 
 
 class FantopePoint:
@@ -43,11 +43,8 @@ class FantopePoint:
         """Move to the projection of ``factor * A + U M U'`` for U of shape (d, t) and symmetric M (t, t)."""
         C = self.vectors.T @ U
         active = self._concentrate(C)
-        with np.errstate(over="ignore", invalid="ignore"):  # noticed below
-            S = C[active] @ M @ C[active].T
+        S = C[active] @ M @ C[active].T
         S[np.diag_indices_from(S)] += factor * self.values[active]
-        if not np.isfinite(S).all():
-            raise DataError(f"a step of the game overflows. {ADVICE}")
         new, W = linalg.eigh(S, driver="evd", check_finite=False)
         values = factor * self.values
         values[active] = new
@@ -107,10 +104,6 @@ class RLACE(ErasingEstimator):
         Steps of each player.
     learning_rate : float, default 0.005
         Length of the steps, for standardised features.
-    weight_decay : float, default 1e-4
-        Both players shrink by this share of the learning rate a step.
-    batch_size : int, default 128
-        Rows of a stochastic gradient.
     epsilon : float, default 0.0015
         The game ends when a probe's accuracy is this close to the majority share.
     evaluate_every : int, default 1000
@@ -181,8 +174,6 @@ class RLACE(ErasingEstimator):
         "rank": whole(-(2**62)).or_none("one less than the groups"),  # its range depends on d, and has its own words
         "max_iter": whole(1),
         "learning_rate": number(0, low_open=True),
-        "weight_decay": number(0),
-        "batch_size": whole(1),
         "epsilon": number(0, low_open=True),
         "evaluate_every": whole(1),
     }
@@ -195,8 +186,6 @@ class RLACE(ErasingEstimator):
         select="pca",
         max_iter=10_000,
         learning_rate=0.005,
-        weight_decay=1e-4,
-        batch_size=128,
         epsilon=0.0015,
         evaluate_every=1000,
         attributes="marginal",
@@ -208,8 +197,6 @@ class RLACE(ErasingEstimator):
         self.select = select
         self.max_iter = max_iter
         self.learning_rate = learning_rate
-        self.weight_decay = weight_decay
-        self.batch_size = batch_size
         self.epsilon = epsilon
         self.evaluate_every = evaluate_every
         self.attributes = attributes
@@ -247,7 +234,7 @@ class RLACE(ErasingEstimator):
     def _play(self, X: np.ndarray, parts: list, r: int, rng: np.random.Generator) -> tuple[np.ndarray, dict]:
         """The erased space (d, r) of the best probe, and what happened as fitted attributes."""
         n, d = X.shape
-        b = min(self.batch_size, n)
+        b = min(BATCH_ROWS, n)
         # Two groups need one column of scores, more of them one each.
         shown = [(part[:, None] == np.arange(part.max(axis=0) + 1)).astype(np.float64) for part in parts]
         shown = [Z[:, -1:] if Z.shape[1] == 2 else Z for Z in shown]
@@ -256,7 +243,7 @@ class RLACE(ErasingEstimator):
         point = FantopePoint(0.1 * rng.normal(size=(d, d)), r)
         reach = 1.0 / np.sqrt(d)
         theta, bias = rng.uniform(-reach, reach, (d, m)), rng.uniform(-reach, reach, m)
-        rate, shrink = self.learning_rate, 1.0 - self.learning_rate * self.weight_decay
+        rate, shrink = self.learning_rate, 1.0 - self.learning_rate * WEIGHT_DECAY
         swap = 0.5 * rate * np.kron([[0.0, 1.0], [1.0, 0.0]], np.eye(m))
         probes, unheard = [], 0
         for step in range(self.max_iter):
@@ -346,11 +333,11 @@ def _residuals(X: np.ndarray, weights: np.ndarray, bias: np.ndarray, Z: np.ndarr
 
     Columns ``heads[j]`` to ``heads[j + 1]`` belong to attribute j.
     """
-    with np.errstate(over="ignore", invalid="ignore"):
-        scores = X @ weights + bias
+    scores = X @ weights + bias
     if not np.isfinite(scores).all():
         raise DataError(
-            f"the game diverged: the scores overflow at features of size {np.abs(X).max(axis=None):.1e}. {ADVICE}"
+            f"the game diverged at features of size {np.abs(X).max(axis=None):.1e}. Standardise the data (for instance "
+            "with sklearn.preprocessing.StandardScaler) or lower learning_rate."
         )
     for a, b in pairwise(heads):
         scores[:, a:b] = expit(scores[:, a:b]) if b - a == 1 else softmax(scores[:, a:b], axis=1)
