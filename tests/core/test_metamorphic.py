@@ -95,7 +95,6 @@ METHODS = {
     "Min-max loss": Method("MinMaxFairPCA", groups=2),
     "Min-max error": Method("MinMaxFairPCA", {"objective": "error", "center": "global"}, groups=2),
     "Min-max loss standardised": Method("MinMaxFairPCA", {"standardize": True}, groups=2, supports=EVERY - {"rotate"}),
-    "Min-max loss by weights": Method("MinMaxFairPCA", {"solver": "mw", "max_iter": 50}),
     # The radius of a ball shrinks with the number of rows, and has the unit of the features squared.
     "RFPCA": Method("RobustFairPCA", {"alpha": 0.2}, groups=2, supports=EVERY - {"unit", "duplicate"}),
     "RFPCA without radius": Method("RobustFairPCA", {"alpha": 0.0, "penalty": 0.4}, groups=2),
@@ -109,9 +108,7 @@ METHODS = {
     "u-FPCA": Method("DisparityFairPCA", groups=2),
     "c-FPCA": Method("DisparityFairPCA", {"constrained": True}, groups=2),
     "JEVD-PCA": Method("JEVDPCA"),
-    "JEVD-PCA by largest loss": Method("JEVDPCA", {"order": "maxmin", "center": "global"}),
     "JEVD-PCA about zero": Method("JEVDPCA", {"center": "none"}, supports=EVERY - {"shift", "far", "float32"}),
-    "JEVD-PCA standardised": Method("JEVDPCA", {"standardize": True}, groups=2, supports=EVERY - {"rotate"}),
     # Unit vectors are not rotated along.
     "JEVD-PCA from the identity": Method("JEVDPCA", {"init": "identity"}, supports=EVERY - {"rotate"}),
     "LEACE": Method("LEACE"),

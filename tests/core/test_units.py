@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from scipy import sparse
+from sklearn.base import clone
 
 from evenspan import (
     JEVDPCA,
@@ -19,29 +20,13 @@ from evenspan import (
     StandardPCA,
 )
 from evenspan.core import limits
-from evenspan.core.errors import ConfigurationError, DataError, GroupError, LimitError
+from evenspan.core.errors import DataError, GroupError, LimitError
 from evenspan.core.groups import label_text
 from evenspan.core.inputs import require_range
 
 from .samples import angle, draw
 
 TINY = draw(counts=(40, 25), seed=4)
-STANDARDISED = FairPCA(1, standardize=True), RobustFairPCA(1, standardize=True), ConvexFairPCA(1)
-
-
-@pytest.mark.parametrize("power", [-90, -40, 40, 90])
-def test_what_has_a_unit_is_put_back_into_it(power):
-    X, groups = TINY.X, TINY.groups
-    own = RobustFairPCA(2, alpha=0.2).fit(X, sensitive_features=groups)
-    far = RobustFairPCA(2, alpha=0.2 * 4.0**power).fit(X * 2.0**power, sensitive_features=groups)
-    np.testing.assert_array_equal(far.components_, own.components_)
-    for name in ("explained_variance_", "group_errors_", "group_losses_", "radii_", "objective_"):
-        np.testing.assert_array_equal(getattr(far, name), np.ldexp(getattr(own, name), 2 * power))
-    assert far.violations_ == {g: (a, np.ldexp(b, 2 * power)) for g, (a, b) in own.violations_.items()}
-    assert far.certificate_.dual == np.ldexp(own.certificate_.dual, 2 * power)
-    both = [FairPCA(1, tradeoff=0.5).fit(X * 2.0**p, sensitive_features=groups) for p in (0, power)]
-    near, far = (fitted.standard_subspace_.certificate for fitted in both)
-    assert far.primal == np.ldexp(near.primal, 2 * power)
 
 
 FITTED = {
@@ -83,31 +68,15 @@ def test_a_constant_feature_of_a_sparse_table_is_within_the_contract():
     np.testing.assert_allclose(found.scatters, GroupMoments.from_data(X, TINY.groups).scatters, atol=1e-10)
 
 
-def test_a_constant_feature_keeps_its_deviation_of_one():
+@pytest.mark.parametrize("scale", [1e-12, 1e12])
+@pytest.mark.parametrize(
+    "model", [FairPCA(1, standardize=True), RobustFairPCA(1, standardize=True), ConvexFairPCA(1)], ids=str
+)
+def test_the_unit_of_the_features_does_not_matter_to_standardised_ones(model, scale):
     X = np.column_stack([TINY.X[:, :3], np.full(len(TINY.X), 3.0)])
-    for fitted in (model.fit(X * 2.0**60, sensitive_features=TINY.groups) for model in STANDARDISED):
-        assert fitted.subspace_.scale[3] == 1.0
-        assert fitted.subspace_.scale[:3].min() > 2.0**55
-
-
-@pytest.mark.parametrize("retraction", ["qr", "polar"])
-@pytest.mark.parametrize("factor", [1e5, 1e9])
-def test_the_descent_takes_steps_of_any_length(factor, retraction):
-    model = RobustFairPCA(3, solver="subgradient", restarts=2, max_iter=50, retraction=retraction)
-    fitted = model.fit(TINY.X * factor, sensitive_features=TINY.groups)
-    np.testing.assert_allclose(fitted.components_ @ fitted.components_.T, np.eye(3), atol=1e-12)
-    assert fitted.certificate_.gap > -1e-9 * fitted.objective_
-
-
-@pytest.mark.parametrize("retraction", ["qr", "polar"])
-@pytest.mark.parametrize("power", [-35, 26])
-def test_a_radius_far_beyond_the_data_leaves_an_answer_and_its_bound(power, retraction):
-    given = draw(counts=(9, 10, 7), seed=3)
-    model = RobustFairPCA(3, solver="subgradient", restarts=1, max_iter=30, retraction=retraction)
-    for shift in range(5):
-        fitted = model.fit((given.X + shift) * 2.0**power, sensitive_features=given.groups)
-        assert np.abs(fitted.components_ @ fitted.components_.T - np.eye(3)).max() < 1e-10
-        assert fitted.certificate_.gap > -1e-9 * fitted.objective_
+    plain, other = (clone(model).fit(Y, sensitive_features=TINY.groups) for Y in (X, scale * X))
+    np.testing.assert_allclose(other.components_, plain.components_, atol=1e-8)
+    assert other.subspace_.scale[3] == 1.0
 
 
 @pytest.mark.parametrize("as_list", [True, False])
@@ -130,7 +99,6 @@ def test_losses_about_a_far_origin_are_refused_before_they_are_rounding():
     [
         MinMaxFairPCA(2),
         MinMaxFairPCA(2, standardize=True),
-        MinMaxFairPCA(2, solver="sdp", mode="k+1"),
         DisparityFairPCA(2),
         ConvexFairPCA(2, delta=0.5),
         RobustFairPCA(2),
@@ -153,7 +121,7 @@ def test_a_wide_table_is_solved_in_the_span_of_its_rows(model):
     assert wide.components_.shape == (len(small.components_), 40)
     assert angle(wide.components_.T, Q @ small.components_.T) < 1e-6
     np.testing.assert_allclose(wide.group_errors_, small.group_errors_, rtol=1e-8)
-    for name in ("operator_", "fractional_"):
+    for name in ("fractional_",):
         if hasattr(small, name):
             np.testing.assert_allclose(getattr(wide, name), Q @ getattr(small, name) @ Q.T, atol=1e-6)
     if hasattr(small, "joint_basis_"):
@@ -183,8 +151,3 @@ def test_moments_that_do_not_fit_are_not_begun(monkeypatch):
     monkeypatch.setattr(limits, "free_memory", lambda: 2**30)
     with pytest.raises(LimitError, match=r"moments of 2 group\(s\) of 5,000 features would need 1.5 GiB"):
         GroupMoments.from_data(np.zeros((2, 5000)), ["a", "b"])
-
-
-def test_a_parameter_with_a_unit_keeps_its_check():
-    with pytest.raises(ConfigurationError, match="alpha"):
-        RobustFairPCA(2, alpha=-1.0).fit(TINY.X * 1e20, sensitive_features=TINY.groups)

@@ -129,7 +129,7 @@ def test_several_columns():
     assert offenders == []
     with_option = {name: ALL[name]().attributes for name in ALL if "attributes" in ALL[name]().get_params()}
     assert set(with_option.values()) == {"marginal"}
-    assert set(with_option) >= {"FairPCA", "FairKernelPCA", "LEACE", "NullItOutPCA", "INLP", "MMDFairPCA"}
+    assert set(with_option) >= {"FairPCA", "FairKernelPCA", "LEACE", "NullItOutPCA", "INLP"}
 
 
 def test_warnings_have_one_base_and_iterations_say_whether_they_converged():

@@ -9,7 +9,7 @@ from fairlearn.metrics import MetricFrame
 
 from evenspan import LEACE, FairKernelPCA, FairPCA, FairSubspace, GroupFrame, GroupMoments, StandardPCA, metrics
 from evenspan.core.errors import ConfigurationError, DataError, GroupError
-from evenspan.metrics.group_input import default_blocks
+from evenspan.metrics.group_frame import default_blocks
 
 NAMES = list(metrics.GROUP_METRICS)
 ESTIMATORS = {
@@ -84,13 +84,11 @@ def residuals(estimator, X):
     return ((X - estimator.inverse_transform(estimator.transform(X))) ** 2).sum(axis=1)
 
 
-@pytest.mark.parametrize("control", [None, "shape", ["shape", "tone"]])
 @pytest.mark.parametrize("several", [False, True])
-def test_members_mean_what_they_mean_in_fairlearn(rows, pca, control, several):
+def test_members_mean_what_they_mean_in_fairlearn(rows, pca, several):
     X, groups = rows
-    groups = groups.assign(tone=np.where(X[:, 1] > 20, "dark", "light"), place=np.arange(380) % 2)
-    sensitive = groups[["colour", "place"]] if several else groups["colour"]
-    shared = {"sensitive_features": sensitive, "control_features": None if control is None else groups[control]}
+    groups = groups.assign(place=np.arange(380) % 2)
+    shared = {"sensitive_features": groups[["colour", "place"]] if several else groups["colour"]}
     several_metrics = {"first": lambda y, p: np.mean(p), "error": lambda y, p: np.mean(y)}
     for single in (True, False):
         theirs = MetricFrame(
@@ -99,9 +97,8 @@ def test_members_mean_what_they_mean_in_fairlearn(rows, pca, control, several):
         )  # fmt: skip
         ours = GroupFrame(metrics=first_mean if single else {"first": first_mean, "error": "error"}, estimator=pca, X=X,
                           **shared)  # fmt: skip
-        assert (ours.sensitive_levels, ours.control_levels) == (theirs.sensitive_levels, theirs.control_levels)
+        assert ours.sensitive_levels == theirs.sensitive_levels
         pairs = [(ours.by_group, theirs.by_group), (ours.overall, theirs.overall)]
-        pairs += [(getattr(ours, name)(), getattr(theirs, name)()) for name in ("group_min", "group_max")]
         for name, method in itertools.product(("difference", "ratio"), ("between_groups", "to_overall")):
             pairs.append((getattr(ours, name)(method), getattr(theirs, name)(method=method)))
         for found, expected in pairs:
@@ -129,7 +126,7 @@ def test_ratios_with_zeros_and_of_groups_above_the_whole():
     assert frame.difference("to_overall") == pytest.approx(2.4)
 
 
-def test_several_estimators_stand_side_by_side_and_are_read_as_a_tidy_table(rows, pca):
+def test_several_estimators_stand_side_by_side(rows, pca):
     X, groups = rows
     fair = FairPCA(2).fit(X, sensitive_features=groups["colour"])
     options = {"X": X, "sensitive_features": groups["colour"]}
@@ -141,9 +138,6 @@ def test_several_estimators_stand_side_by_side_and_are_read_as_a_tidy_table(rows
         pd.testing.assert_frame_equal(both.by_group[name], alone.by_group, check_names=False)
         pd.testing.assert_series_equal(one.by_group[name], alone.by_group["error"], check_names=False)
         assert one.difference()[name] == alone.difference()["error"]
-    tidy = both.tidy().set_index(["estimator", "metric", "colour"])["value"]
-    assert tidy["fair", "error", "beige"] == both.by_group.loc["beige", ("fair", "error")]
-    assert len(tidy) == 12
 
 
 # -- intervals ----------------------------------------------------------------------------------------------------
@@ -157,20 +151,19 @@ def test_quick_sums_and_moments_of_every_sample_agree(rows):
         return lambda m, s: float(metrics.GROUP_METRICS[name](m, s)[0])
 
     for fitted in (ESTIMATORS[name](X, groups["colour"]) for name in ESTIMATORS):
-        for control in (None, groups["shape"]):
-            quick = ("error", "mean distance", "count")
-            frame = GroupFrame(
-                estimator=fitted, X=X, sensitive_features=groups["colour"], control_features=control, n_boot=15,
-                metrics={**{name: name for name in quick}, **{f"slow {name}": slow(name) for name in quick}},
-                ci_quantiles=[0.1, 0.5, 0.9], random_state=3, n_blocks=95,
-            )  # fmt: skip
-            every = [frame.by_group_ci, frame.overall_ci, frame.group_min_ci(), frame.group_max_ci()]
-            every += [frame.difference_ci("to_overall"), frame.ratio_ci(), frame.ratio_ci("to_overall")]
-            for found, name in itertools.product(itertools.chain(*every), quick):
-                np.testing.assert_allclose(found[name], found[f"slow {name}"], rtol=1e-8)
-            low, middle, high = (found[["error", "mean distance"]] for found in frame.by_group_ci)
-            assert ((low <= middle) & (middle <= high)).to_numpy().all()
-            assert (low < high).to_numpy().all()
+        quick = ("error", "mean distance", "count")
+        frame = GroupFrame(
+            estimator=fitted, X=X, sensitive_features=groups["colour"], n_boot=15,
+            metrics={**{name: name for name in quick}, **{f"slow {name}": slow(name) for name in quick}},
+            ci_quantiles=[0.1, 0.5, 0.9], random_state=3, n_blocks=95,
+        )  # fmt: skip
+        every = [frame.interval(), frame.interval("overall"), frame.interval("difference", "to_overall")]
+        every += [frame.interval("ratio", method) for method in ("between_groups", "to_overall")]
+        for found, name in itertools.product(itertools.chain(*every), quick):
+            np.testing.assert_allclose(found[name], found[f"slow {name}"], rtol=1e-8)
+        low, middle, high = (found[["error", "mean distance"]] for found in frame.interval())
+        assert ((low <= middle) & (middle <= high)).to_numpy().all()
+        assert (low < high).to_numpy().all()
 
 
 def test_intervals_of_moments_of_rows_and_of_fairlearn_are_alike(rows, pca):
@@ -179,16 +172,15 @@ def test_intervals_of_moments_of_rows_and_of_fairlearn_are_alike(rows, pca):
     options = {"estimator": pca, "n_boot": 1500, "ci_quantiles": [0.1, 0.9], "metrics": "error"}
     by_moments = GroupFrame(moments=GroupMoments.from_data(X, frame), random_state=0, **options)
     by_rows, again = (GroupFrame(X=X, sensitive_features=groups["colour"], random_state=5, **options) for _ in range(2))
-    pd.testing.assert_series_equal(again.by_group_ci[0], by_rows.by_group_ci[0])
-    assert by_rows.tidy().columns.tolist()[-2:] == ["q0.1", "q0.9"]
+    pd.testing.assert_series_equal(again.interval()[0], by_rows.interval()[0])
     error = residuals(pca, X)
     theirs = MetricFrame(metrics=lambda y, p: np.mean(p), y_true=error, y_pred=error, n_boot=120,
                          ci_quantiles=[0.1, 0.9], sensitive_features=groups["colour"], random_state=1)  # fmt: skip
-    width = by_rows.by_group_ci[1] - by_rows.by_group_ci[0]
-    for other in (by_moments, theirs):
-        np.testing.assert_allclose(other.by_group_ci[1] - other.by_group_ci[0], width, rtol=0.35)
-        gaps = [high - low for low, high in (other.difference_ci(), by_rows.difference_ci())]
-        assert gaps[0] == pytest.approx(gaps[1], rel=0.35)
+    (low, high), (least, most) = by_rows.interval(), by_rows.interval("difference")
+    found = [(by_moments.interval(), by_moments.interval("difference")), (theirs.by_group_ci, theirs.difference_ci())]
+    for by_group, difference in found:
+        np.testing.assert_allclose(by_group[1] - by_group[0], high - low, rtol=0.35)
+        assert difference[1] - difference[0] == pytest.approx(most - least, rel=0.35)
 
 
 def test_intervals_of_the_difference_cover_it():
@@ -200,7 +192,7 @@ def test_intervals_of_the_difference_cover_it():
         X = scales[at, None] * rng.normal(size=(240, 3))
         frame = GroupFrame(estimator=subspace, X=X, sensitive_features=at, metrics="error", n_boot=300,
                            ci_quantiles=[0.05, 0.95], random_state=rng)  # fmt: skip
-        low, high = frame.difference_ci()
+        low, high = frame.interval("difference")
         hits.append(low <= 2 * (1.6**2 - 1.0) <= high)
     assert 0.82 < np.mean(hits) < 0.97  # the share of 120 with chance .9 has a standard deviation of .027
 
@@ -241,9 +233,8 @@ def test_what_cannot_be_used_is_refused(rows, pca):
         (GroupError, "has 379 rows but X has 380", given | {"sensitive_features": colour[:-1]}),
         (GroupError, "missing value", given | {"sensitive_features": colour.where(colour != "beige")}),
         (GroupError, "'block' is taken", given | {"sensitive_features": colour.rename("block")}),
-        (GroupError, "colour cannot be used", given | {"control_features": colour}),
-        (GroupError, "no attribute 'size', but colour", {"moments": moments, "sensitive_features": "size"}),
-        (GroupError, "at least one sensitive", {"moments": moments, "control_features": ["colour", "shape"]}),
+        (GroupError, "='size' with moments; needed are .* colour", {"moments": moments, "sensitive_features": "size"}),
+        (GroupError, "names of their attributes", {"moments": moments, "sensitive_features": []}),
         (ConfigurationError, "goes with X", {"moments": moments, "sample_weight": np.ones(380)}),
         (DataError, "needed are GroupMoments", {"moments": X}),
         (DataError, "fitted to 5", given | {"X": X[:, :4]}),
@@ -266,9 +257,8 @@ def test_what_cannot_be_used_is_refused(rows, pca):
         with pytest.raises(error, match=match):
             GroupFrame(**({"estimator": pca, "metrics": "error"} | options))
     frame = GroupFrame(estimator=pca, moments=moments)
-    for member in (frame.difference_ci, frame.ratio_ci, frame.group_min_ci, lambda: frame.by_group_ci):
-        with pytest.raises(ConfigurationError, match="no samples were drawn"):
-            member()
+    with pytest.raises(ConfigurationError, match="no samples were drawn"):
+        frame.interval()
     for member in (frame.difference, frame.ratio):
         with pytest.raises(ConfigurationError, match="method='between'"):
             member("between")

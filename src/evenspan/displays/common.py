@@ -11,7 +11,7 @@ from ..core.groups import label_text
 from ..core.moments import GroupMoments
 from ..methods import of_estimator
 from ..metrics import linear_map
-from ..metrics.group_input import input_moments
+from ..metrics.group_frame import input_moments
 from ..metrics.linear_map import in_units, map_errors, second_moments
 from .method_looks import looks
 from .style import settings
@@ -75,7 +75,7 @@ class Judged:
     def of(cls, estimator, X, moments, sensitive_features, sample_weight=None) -> "Judged":
         """Judge one or several estimators on rows or moments; ConfigurationError where they do not fit together."""
         fitted = named(estimator)
-        found, _, _ = input_moments(X, moments, sensitive_features, None, sample_weight, fitted=fitted, blocks=None)
+        found, _ = input_moments(X, moments, sensitive_features, sample_weight, fitted=fitted, blocks=None)
         answers = {name: linear_map(one) for name, one in fitted.items()}
         first_name, first = next(iter(answers.items()))
         for name, answer in answers.items():

@@ -228,8 +228,8 @@ def _frame(estimator, metric, n_boot, level, **sample) -> pd.DataFrame:
     fitted = named(estimator)
     found = GroupFrame(estimator=fitted, metrics=metric, n_boot=n_boot, ci_quantiles=quantiles, **sample)
     groups = [_group(found.sensitive_levels, label) for label in found.by_group.index]
-    low, high = found.by_group_ci if n_boot is not None else (found.by_group * np.nan,) * 2
-    all_low, all_high = found.overall_ci if n_boot is not None else (found.overall * np.nan,) * 2
+    low, high = found.interval() if n_boot is not None else (found.by_group * np.nan,) * 2
+    all_low, all_high = found.interval("overall") if n_boot is not None else (found.overall * np.nan,) * 2
     rows = []
     for name in fitted:
         parts = zip(groups, found.by_group[name], low[name], high[name], strict=True)

@@ -1,30 +1,26 @@
 """GroupFrame: metrics of a representation by group, as fairlearn's MetricFrame has them of predictions."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Literal
+from collections.abc import Callable, Mapping, Sequence
+from typing import Literal, NamedTuple
 
 import numpy as np
 import pandas as pd
 
-from ..core.errors import ConfigurationError, DataError
+from ..core.containers import in_pandas
+from ..core.errors import ConfigurationError, DataError, GroupError
 from ..core.groups import label_text, positions
+from ..core.inputs import length, whole_number
 from ..core.moments import GroupMoments
-from .bootstrap import BLOCK, block_sums, generator, multiplicities, quantiles, resampled
-from .group_input import (
-    column_layout,
-    input_moments,
-    merged_cells,
-    named_answers,
-    named_metrics,
-    regrouped,
-    resampling_options,
-)
-from .linear_map import GROUP_METRICS, one_group
+from ..core.running import merge, zeros
+from .bootstrap import BLOCK, assign_blocks, block_sums, generator, multiplicities, quantiles, resampled
+from .linear_map import GROUP_METRICS, linear_map, one_group
 
 DEFAULT = ("error", "loss", "explained variance", "mean distance")
 #: Named metrics that are functions of sums over blocks, so that a sample needs no moments.
 SUMMED = ("error", "mean distance", "count")
+#: Moments in blocks take no more bytes than this, but there are at least ``FEWEST`` blocks.
+MOST_BYTES = 256 * 2**20
+USUAL, FEWEST = 100, 20
 
 Compare = Literal["between_groups", "to_overall"]
 
@@ -54,9 +50,7 @@ class GroupFrame:
         Moments of the rows to judge on. For intervals they have the attribute "block", made by ``assign_blocks``.
     sensitive_features : array-like, Series, DataFrame, dict of arrays; or str, list of str
         With X: the groups of the rows; each combination of several columns that occurs is a group. With moments: which
-        of their attributes make the groups, all that are not used otherwise unless given.
-    control_features : like sensitive_features, optional
-        Groups are compared within each combination of these, never across.
+        of their attributes make the groups, all but "block" unless given.
     sample_weight : array-like of shape (n,), optional
         Frequency weights, with X only.
     metrics : str, callable, sequence or dict of them
@@ -66,7 +60,8 @@ class GroupFrame:
     n_boot : int, optional
         Samples drawn for intervals; goes with ``ci_quantiles``.
     ci_quantiles : sequence of float, optional
-        Quantiles of the samples to return, each between 0 and 1: ``[0.025, 0.975]`` for intervals of 95 per cent.
+        Quantiles of the samples that ``interval`` returns, each between 0 and 1: ``[0.025, 0.975]`` for intervals of 95
+        per cent.
     n_blocks : int, optional
         Blocks that the rows of X are dealt to. Unless given 100, or as many as there are rows, or fewer, down to 20,
         where moments in so many blocks would take more than 256 MB.
@@ -86,11 +81,12 @@ class GroupFrame:
 
     Notes
     -----
-    Different from ``MetricFrame`` of fairlearn 0.15: there is no target; metrics see moments and return one number,
-    so there is no ``errors`` argument; combinations of attributes that do not occur have no row instead of nan; an
-    attribute without a name is called ``group``, as elsewhere here; a group that is absent from more than one sample in
-    twenty is an error, not a quantile of the rest; blocks of rows are drawn instead of rows. A difference between
-    groups is never negative, so its interval does not contain 0 even where the groups do not differ.
+    Different from ``MetricFrame`` of fairlearn 0.15: there is no target and no control feature; metrics see moments and
+    return one number; combinations of attributes that do not occur have no row instead of nan; an attribute without a
+    name is called ``group``, as elsewhere here; ``interval`` stands for all members that end in ``_ci``; a group that is
+    absent from more than one sample in twenty is an error, not a quantile of the rest; blocks of rows are drawn instead
+    of rows. A difference between groups is never negative, so its interval does not contain 0 even where the groups do
+    not differ.
 
     References
     ----------
@@ -120,7 +116,6 @@ class GroupFrame:
         X=None,
         moments=None,
         sensitive_features=None,
-        control_features=None,
         sample_weight=None,
         metrics=DEFAULT,
         n_boot=None,
@@ -128,27 +123,28 @@ class GroupFrame:
         n_blocks=None,
         random_state=None,
     ):
-        self._n_boot, self._ci_quantiles = resampling_options(n_boot, ci_quantiles)
-        self._answers, self._metrics = named_answers(estimator), named_metrics(metrics)
-        self._layout = column_layout(estimator, metrics)
+        if (n_boot is None) != (ci_quantiles is None):
+            raise ConfigurationError(
+                f"n_boot={n_boot!r} and ci_quantiles={ci_quantiles!r}; needed are both, or neither for no intervals."
+            )
+        if n_boot is not None:
+            whole_number("n_boot", n_boot, 1)
+            if not len(ci_quantiles) or not all(isinstance(q, float | np.floating) and 0 < q < 1 for q in ci_quantiles):
+                raise ConfigurationError(f"ci_quantiles={ci_quantiles!r}; needed are numbers between 0 and 1.")
+        answers, named = _named_answers(estimator), _named_metrics(metrics)
+        self.ci_quantiles, self._layout = ci_quantiles, _layout(estimator, metrics, named)
         rng = generator(random_state)
-        blocked, self._control, self._sensitive = input_moments(
-            X, moments, sensitive_features, control_features, sample_weight,
-            fitted=estimator, blocks=None if self._n_boot is None else (n_blocks, rng),
+        blocked, self.sensitive_levels = input_moments(
+            X, moments, sensitive_features, sample_weight,
+            fitted=estimator, blocks=None if n_boot is None else (n_blocks, rng),
         )  # fmt: skip
-        cells = regrouped(blocked, (*self._control, *self._sensitive))
-        self._groups = Groups.of(cells, self._control)
-        columns = [
-            Column(name, metric, answer) for answer in self._answers.values() for name, metric in self._metrics.items()
-        ]
-        self._by_group, self._overall = values(cells, self._groups, columns)
-        self._by_group_ci = []
-        if self._n_boot is not None:
-            self._samples = sampled(blocked, self._groups, columns, self._n_boot, rng)
-            # At once: a group in too few blocks is told here, not when the intervals are asked for.
-            self._by_group_ci = quantiles(self._samples[0], self._ci_quantiles, self._groups.labels)
-
-    # -- values ---------------------------------------------------------------------------------------------------
+        groups = _regrouped(blocked, tuple(self.sensitive_levels))
+        self._labels = groups.labels
+        columns = [_Column(name, metric, answer) for answer in answers.values() for name, metric in named.items()]
+        self._by_group, self._overall = _values(groups, self._labels, columns)
+        self._samples = None if n_boot is None else _sampled(blocked, self._labels, columns, n_boot, rng)
+        if n_boot is not None:
+            self.interval()  # a group in too few blocks is told here, not when the intervals are asked for
 
     @property
     def by_group(self) -> pd.DataFrame | pd.Series:
@@ -156,31 +152,11 @@ class GroupFrame:
         return self._rows(self._by_group)
 
     @property
-    def overall(self) -> pd.DataFrame | pd.Series | float:
-        """Metrics of all rows together, for each combination of control features if there are any."""
-        return self._levels(self._overall)
+    def overall(self) -> pd.Series | float:
+        """Metrics of all rows together."""
+        return self._row(self._overall)
 
-    def group_min(self):
-        """Smallest value over the groups.
-
-        Returns
-        -------
-        float, Series or DataFrame
-            As ``overall``.
-        """
-        return self._levels(self._groups.smallest(self._by_group))
-
-    def group_max(self):
-        """Largest value over the groups.
-
-        Returns
-        -------
-        float, Series or DataFrame
-            As ``overall``.
-        """
-        return self._levels(self._groups.largest(self._by_group))
-
-    def difference(self, method: Compare = "between_groups"):
+    def difference(self, method: Compare = "between_groups") -> pd.Series | float:
         """Largest absolute difference.
 
         Parameters
@@ -190,12 +166,12 @@ class GroupFrame:
 
         Returns
         -------
-        float, Series or DataFrame
+        float or Series
             As ``overall``.
         """
-        return self._levels(self._groups.difference(self._by_group, self._overall, _compare(method)))
+        return self._row(_difference(self._by_group, self._overall, method))
 
-    def ratio(self, method: Compare = "between_groups"):
+    def ratio(self, method: Compare = "between_groups") -> pd.Series | float:
         """Smallest ratio.
 
         Parameters
@@ -205,147 +181,49 @@ class GroupFrame:
 
         Returns
         -------
-        float, Series or DataFrame
+        float or Series
             As ``overall``.
         """
-        return self._levels(self._groups.ratio(self._by_group, self._overall, _compare(method)))
+        return self._row(_ratio(self._by_group, self._overall, method))
 
-    # -- intervals ------------------------------------------------------------------------------------------------
-
-    @property
-    def by_group_ci(self) -> list:
-        """Quantiles of ``by_group``, in the order of ``ci_quantiles``."""
-        self._drawn()
-        return [self._rows(values) for values in self._by_group_ci]
-
-    @property
-    def overall_ci(self) -> list:
-        """Quantiles of ``overall``, in the order of ``ci_quantiles``."""
-        return self._level_quantiles(self._drawn()[1])
-
-    def group_min_ci(self) -> list:
-        """Quantiles of ``group_min()``.
-
-        Returns
-        -------
-        list
-            One entry for each of ``ci_quantiles``.
-        """
-        return self._level_quantiles(self._groups.smallest(self._drawn()[0]))
-
-    def group_max_ci(self) -> list:
-        """Quantiles of ``group_max()``.
-
-        Returns
-        -------
-        list
-            One entry for each of ``ci_quantiles``.
-        """
-        return self._level_quantiles(self._groups.largest(self._drawn()[0]))
-
-    def difference_ci(self, method: Compare = "between_groups") -> list:
-        """Quantiles of ``difference(method)``.
+    def interval(
+        self,
+        of: Literal["by_group", "overall", "difference", "ratio"] = "by_group",
+        method: Compare = "between_groups",
+    ) -> list:
+        """Quantiles of what the samples give in place of ``by_group``, ``overall``, ``difference()`` or ``ratio()``.
 
         Parameters
         ----------
+        of : {"by_group", "overall", "difference", "ratio"}
+            Of what.
         method : {"between_groups", "to_overall"}
-            As in ``difference``.
+            Of a difference or a ratio.
 
         Returns
         -------
         list
-            One entry for each of ``ci_quantiles``.
+            One entry for each of ``ci_quantiles``, in their order, of the form of what it is an interval of.
         """
-        return self._level_quantiles(self._groups.difference(*self._drawn(), _compare(method)))
-
-    def ratio_ci(self, method: Compare = "between_groups") -> list:
-        """Quantiles of ``ratio(method)``.
-
-        Parameters
-        ----------
-        method : {"between_groups", "to_overall"}
-            As in ``ratio``.
-
-        Returns
-        -------
-        list
-            One entry for each of ``ci_quantiles``.
-        """
-        return self._level_quantiles(self._groups.ratio(*self._drawn(), _compare(method)))
-
-    # -- how it was made, and arrays to frames --------------------------------------------------------------------
-
-    @property
-    def sensitive_levels(self) -> list[str]:
-        """Names of the sensitive features, as in the index of ``by_group``."""
-        return list(self._sensitive)
-
-    @property
-    def control_levels(self) -> list[str] | None:
-        """Names of the control features, as in the index of ``by_group``; None without any."""
-        return list(self._control) or None
-
-    @property
-    def n_boot(self) -> int | None:
-        """Number of samples drawn."""
-        return self._n_boot
-
-    @property
-    def ci_quantiles(self) -> list[float] | None:
-        """Quantiles asked for."""
-        return None if self._ci_quantiles is None else list(self._ci_quantiles)
-
-    def tidy(self) -> pd.DataFrame:
-        """One row for each estimator, metric and group.
-
-        Returns
-        -------
-        DataFrame
-            Columns ``estimator``, ``metric``, one for each feature, ``value`` and ``q0.025`` or the like for each
-            quantile. The estimator is "" where one was given by itself.
-        """
-        parts = []
-        for j, (answer, metric) in enumerate((str(a), m) for a in self._answers for m in self._metrics):
-            part = self._index(self._groups.labels).to_frame(index=False)
-            part.insert(0, "metric", metric)
-            part.insert(0, "estimator", answer)
-            part["value"] = self._by_group[:, j]
-            for q, quantile in zip(self._ci_quantiles or (), self._by_group_ci, strict=True):
-                part[f"q{q:g}"] = quantile[:, j]
-            parts.append(part)
-        return pd.concat(parts, ignore_index=True)
-
-    def _drawn(self) -> tuple[np.ndarray, np.ndarray]:
-        """Values for every group and for all rows in every sample."""
-        if self._n_boot is None:
+        if self._samples is None:
             raise ConfigurationError(
                 "no samples were drawn, so there are no intervals. Pass n_boot and ci_quantiles, for instance "
                 "n_boot=1000, ci_quantiles=[0.025, 0.975]."
             )
-        return self._samples
-
-    def _level_quantiles(self, samples: np.ndarray) -> list:
-        labels = self._groups.levels if self._control else ["all rows"]
-        return [self._levels(values) for values in quantiles(samples, self._ci_quantiles, labels)]
-
-    def _index(self, labels: np.ndarray) -> pd.Index:
-        return label_index(labels, (self._control or self._sensitive)[0])
+        if of == "by_group":
+            return [self._rows(found) for found in quantiles(self._samples[0], self.ci_quantiles, self._labels)]
+        functions = {"overall": lambda by_group, overall, method: overall, "difference": _difference, "ratio": _ratio}
+        if of not in functions:
+            raise ConfigurationError(f"of={of!r}; needed is 'by_group', 'overall', 'difference' or 'ratio'.")
+        found = functions[of](*self._samples, method)
+        return [self._row(one[0]) for one in quantiles(found[:, None], self.ci_quantiles, ["all rows"])]
 
     def _rows(self, values: np.ndarray) -> pd.DataFrame | pd.Series:
-        frame = pd.DataFrame(values, index=self._index(self._groups.labels), columns=self._layout)
+        frame = pd.DataFrame(values, label_index(self._labels, self.sensitive_levels[0]), self._layout)
         return frame.iloc[:, 0] if self._layout.name == "single" else frame
 
-    def _levels(self, values: np.ndarray) -> pd.DataFrame | pd.Series | float:
-        if self._control:
-            frame = pd.DataFrame(values, index=self._index(self._groups.levels), columns=self._layout)
-            return frame.iloc[:, 0] if self._layout.name == "single" else frame
-        return float(values[0, 0]) if self._layout.name == "single" else pd.Series(values[0], index=self._layout)
-
-
-def _compare(method: str) -> str:
-    if method not in ("between_groups", "to_overall"):
-        raise ConfigurationError(f"method={method!r}; needed is 'between_groups' or 'to_overall'.")
-    return method
+    def _row(self, values: np.ndarray) -> pd.Series | float:
+        return float(values[0]) if self._layout.name == "single" else pd.Series(values, index=self._layout)
 
 
 def label_index(labels: np.ndarray, name: str) -> pd.Index:
@@ -355,11 +233,10 @@ def label_index(labels: np.ndarray, name: str) -> pd.Index:
     return pd.Index(labels.tolist(), name=name)
 
 
-# -- values as plain arrays: rows are the groups (R), levels the values of the control features (L), then columns (c) --
+# -- values as plain arrays: groups (R, c), all rows (c,), one column for each metric of each map ----------------------
 
 
-@dataclass(frozen=True, eq=False)
-class Column:
+class _Column(NamedTuple):
     """One metric of one map."""
 
     name: str
@@ -367,112 +244,223 @@ class Column:
     answer: object
 
 
-@dataclass(frozen=True, eq=False)
-class Groups:
-    """The groups as they are shown: labels (R,), the level of each (R,), labels of the levels (L,) or None."""
-
-    labels: np.ndarray
-    level: np.ndarray
-    levels: np.ndarray | None
-
-    @classmethod
-    def of(cls, moments: GroupMoments, control: tuple[str, ...]) -> "Groups":
-        """How the groups of these moments fall into levels of the control features."""
-        labels = moments.labels
-        if not control:
-            return cls(labels, np.zeros(len(labels), dtype=np.intp), None)
-        fields = labels[list(control)] if len(control) > 1 else labels[control[0]]
-        if len(control) > 1:  # packed, so that the levels can be compared
-            fields = np.array(fields.tolist(), dtype=[(name, labels.dtype[name]) for name in control])
-        levels, level = np.unique(fields, return_inverse=True)
-        return cls(labels, level, levels)
-
-    @property
-    def L(self) -> int:
-        """Number of levels."""
-        return 1 if self.levels is None else len(self.levels)
-
-    def smallest(self, by_group: np.ndarray) -> np.ndarray:
-        """Smallest value (..., L, c) over the groups of every level; groups without value are left out."""
-        return self._reduced(np.fmin, by_group)
-
-    def largest(self, by_group: np.ndarray) -> np.ndarray:
-        """Largest value (..., L, c) over the groups of every level; groups without value are left out."""
-        return self._reduced(np.fmax, by_group)
-
-    def difference(self, by_group: np.ndarray, overall: np.ndarray, method: Compare) -> np.ndarray:
-        """Largest absolute difference (..., L, c) between two groups, or of a group from the whole."""
-        if method == "between_groups":
-            return self.largest(by_group) - self.smallest(by_group)
-        return self.largest(np.abs(by_group - overall[..., self.level, :]))
-
-    def ratio(self, by_group: np.ndarray, overall: np.ndarray, method: Compare) -> np.ndarray:
-        """Smallest ratio (..., L, c) between two groups, or between a group and the whole, the one that is below 1."""
-        with np.errstate(divide="ignore", invalid="ignore"):  # 0 / 0 is nan and x / 0 infinite, as for fairlearn
-            if method == "between_groups":
-                return self.smallest(by_group) / self.largest(by_group)
-            quotient = by_group / overall[..., self.level, :]
-            return self.smallest(np.where(quotient > 1.0, 1.0 / quotient, quotient))
-
-    def _reduced(self, pick: np.ufunc, by_group: np.ndarray) -> np.ndarray:
-        parts = [pick.reduce(by_group[..., self.level == level, :], axis=-2) for level in range(self.L)]
-        return np.stack(parts, axis=-2)
+def _difference(by_group: np.ndarray, overall: np.ndarray, method: Compare) -> np.ndarray:
+    """Largest absolute difference (..., c) between two groups, or of a group from the whole; nan is left out."""
+    if _checked(method) == "between_groups":
+        return np.fmax.reduce(by_group, axis=-2) - np.fmin.reduce(by_group, axis=-2)
+    return np.fmax.reduce(np.abs(by_group - overall[..., None, :]), axis=-2)
 
 
-def values(moments: GroupMoments, groups: Groups, columns: list[Column]) -> tuple[np.ndarray, np.ndarray]:
-    """Every column for every group (R, c) and for all rows of every level (L, c); nan for groups without rows."""
-    row = positions(moments.labels, groups.labels)
-    by_group = np.full((len(groups.labels), len(columns)), np.nan)
-    overall = np.full((groups.L, len(columns)), np.nan)
-    present, at = np.unique(groups.level[row], return_inverse=True)
-    pooled = merged_cells(moments, at, present)
-    for j, column in enumerate(columns):
-        by_group[row, j] = _evaluate(column, moments)
-        overall[present, j] = _evaluate(column, pooled)
-    return by_group, overall
+def _ratio(by_group: np.ndarray, overall: np.ndarray, method: Compare) -> np.ndarray:
+    """Smallest ratio (..., c) between two groups, or between a group and the whole, the one that is below 1."""
+    with np.errstate(divide="ignore", invalid="ignore"):  # 0 / 0 is nan and x / 0 infinite, as for fairlearn
+        if _checked(method) == "between_groups":
+            return np.fmin.reduce(by_group, axis=-2) / np.fmax.reduce(by_group, axis=-2)
+        quotient = by_group / overall[..., None, :]
+        return np.fmin.reduce(np.where(quotient > 1.0, 1.0 / quotient, quotient), axis=-2)
 
 
-def sampled(moments: GroupMoments, groups: Groups, columns: list[Column], n_boot: int, random_state):
-    """The same in samples of blocks: (n_boot, R, c) and (n_boot, L, c)."""
-    m = len(np.unique(moments.labels[BLOCK]))
-    draws = multiplicities(m, n_boot, random_state)
-    by_group = np.full((n_boot, len(groups.labels), len(columns)), np.nan)
-    overall = np.full((n_boot, groups.L, len(columns)), np.nan)
-    quick = [j for j, column in enumerate(columns) if column.metric in SUMMED]
+def _checked(method: str) -> str:
+    if method not in ("between_groups", "to_overall"):
+        raise ConfigurationError(f"method={method!r}; needed is 'between_groups' or 'to_overall'.")
+    return method
+
+
+def _values(moments: GroupMoments, labels: np.ndarray, columns: list[_Column]) -> tuple[np.ndarray, np.ndarray]:
+    """Every column for every group (R, c), nan for groups without rows, and for all rows (c,)."""
+    by_group, pooled = np.full((len(labels), len(columns)), np.nan), moments.pooled()
+    by_group[positions(moments.labels, labels)] = np.column_stack([_evaluate(column, moments) for column in columns])
+    return by_group, np.array([_evaluate(column, pooled)[0] for column in columns])
+
+
+def _sampled(
+    moments: GroupMoments, labels: np.ndarray, columns: list[_Column], n_boot: int, rng: np.random.Generator
+) -> tuple[np.ndarray, np.ndarray]:
+    """The same in samples of blocks: (n_boot, R, c) and (n_boot, c)."""
+    draws = multiplicities(len(np.unique(moments.labels[BLOCK])), n_boot, rng)
+    by_group, overall = np.full((n_boot, len(labels), len(columns)), np.nan), np.full((n_boot, len(columns)), np.nan)
     sums = {}
-    for j in quick:
-        answer = columns[j].answer
-        if id(answer) not in sums:
-            sums[id(answer)] = block_sums(moments, answer)
-        by_group[:, :, j], overall[:, :, j] = _from_sums(columns[j].metric, sums[id(answer)], groups, draws)
-    slow = [j for j in range(len(columns)) if j not in quick]
-    if slow:
-        for b, sample in enumerate(resampled(moments, draws)):
-            by_group[b][:, slow], overall[b][:, slow] = values(sample, groups, [columns[j] for j in slow])
+    for j, column in enumerate(columns):
+        if column.metric in SUMMED:
+            if id(column.answer) not in sums:
+                sums[id(column.answer)] = block_sums(moments, column.answer)
+            by_group[:, :, j], overall[:, j] = _from_sums(column.metric, sums[id(column.answer)], draws)
+    slow = [j for j, column in enumerate(columns) if column.metric not in SUMMED]
+    for b, sample in enumerate(resampled(moments, draws) if slow else ()):
+        by_group[b][:, slow], overall[b, slow] = _values(sample, labels, [columns[j] for j in slow])
     return by_group, overall
 
 
-def _evaluate(column: Column, moments: GroupMoments) -> np.ndarray:
+def _evaluate(column: _Column, moments: GroupMoments) -> np.ndarray:
     if isinstance(column.metric, str):
         return GROUP_METRICS[column.metric](moments, column.answer)
-    found = []
-    for g in range(moments.G):
-        value = column.metric(one_group(moments, g), column.answer)
+    found = [column.metric(one_group(moments, g), column.answer) for g in range(moments.G)]
+    for g, value in enumerate(found):
         if np.ndim(value) != 0 or not np.issubdtype(np.asarray(value).dtype, np.number):
             raise DataError(
                 f"metric {column.name!r} returned a {type(value).__name__} of shape {np.shape(value)} for group "
                 f"{label_text(moments.labels[g])!r}; needed is one number for each group."
             )
-        found.append(float(value))
-    return np.array(found)
+    return np.array(found, dtype=np.float64)
 
 
-def _from_sums(metric: str, sums, groups: Groups, draws: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    member = (groups.level[:, None] == np.arange(groups.L)).astype(np.float64)  # (R, L)
+def _from_sums(metric: str, sums, draws: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     if metric == "count":
         counts = (draws @ sums.counts).astype(np.float64)
-        return np.where(counts > 0, counts, np.nan), counts @ member
-    whole = sums.merged(np.arange(groups.L), member)
+        return np.where(counts > 0, counts, np.nan), counts.sum(axis=1)
+    whole = sums.merged(np.zeros(1), np.ones((len(sums.labels), 1)))
     if metric == "error":
-        return sums.group_errors(draws), whole.group_errors(draws)
-    return np.linalg.norm(sums.group_means(draws), axis=2), np.linalg.norm(whole.group_means(draws), axis=2)
+        return sums.group_errors(draws), whole.group_errors(draws)[:, 0]
+    return np.linalg.norm(sums.group_means(draws), axis=2), np.linalg.norm(whole.group_means(draws), axis=2)[:, 0]
+
+
+# -- what may be given: rows or moments, maps, metrics -----------------------------------------------------------------
+
+
+def input_moments(X, moments, sensitive_features, sample_weight, *, fitted, blocks) -> tuple[GroupMoments, list[str]]:
+    """Moments by block (if ``blocks``, ``(n_blocks or None, generator)``, is given) and groups, and their names."""
+    if (X is None) == (moments is None):
+        given = "neither" if X is None else "both"
+        raise ConfigurationError(f"X and moments: {given} given; needed is one of them.")
+    if moments is None:
+        made, names = _from_rows(X, sensitive_features, sample_weight, blocks)
+    else:
+        made, names = _from_moments(moments, sensitive_features, sample_weight, blocks)
+    for one in fitted.values() if isinstance(fitted, Mapping) else [fitted]:
+        _require_features(made, one)
+    return made, names
+
+
+def default_blocks(n: int, G: int, d: int) -> int:
+    """How many blocks n rows of G groups with d features are dealt to, unless told."""
+    return min(n, max(FEWEST, min(USUAL, MOST_BYTES // (8 * G * d * d))))
+
+
+def _from_rows(X, sensitive_features, sample_weight, blocks) -> tuple[GroupMoments, list[str]]:
+    n, columns = length(X), _named_columns(sensitive_features)
+    if BLOCK in columns:
+        raise GroupError("the name 'block' is taken, and cannot be that of a sensitive feature. Rename the column.")
+    for name, values in columns.items():
+        if len(values) != n:
+            raise GroupError(f"{name!r} has {len(values)} rows but X has {n}. Pass one entry for each row of X.")
+    frame = pd.DataFrame({name: pd.Series(in_pandas(values)).to_numpy() for name, values in columns.items()})
+    if blocks is not None:
+        n_blocks, rng = blocks
+        d = X.shape[1] if hasattr(X, "shape") and len(X.shape) == 2 else np.asarray(X).shape[-1]
+        m = default_blocks(n, len(frame.drop_duplicates()), d) if n_blocks is None else n_blocks
+        frame.insert(0, BLOCK, assign_blocks(n, m, rng))
+    return GroupMoments.from_data(X, frame, sample_weight), list(columns)
+
+
+def _from_moments(moments, sensitive_features, sample_weight, blocks) -> tuple[GroupMoments, list[str]]:
+    if not isinstance(moments, GroupMoments):
+        raise DataError(f"moments is a {type(moments).__name__}; needed are GroupMoments, or rows as X.")
+    if sample_weight is not None:
+        raise ConfigurationError("sample_weight goes with X; moments already hold the weights of their rows.")
+    if blocks is not None and BLOCK not in moments.attributes:
+        raise GroupError(
+            f"these moments have the attribute(s) {', '.join(moments.attributes)} and no 'block', so no samples can be "
+            "drawn. Collect them with a data frame {'block': assign_blocks(n, 100), ...} as sensitive_features."
+        )
+    others = [name for name in moments.attributes if name != BLOCK]
+    chosen = [sensitive_features] if isinstance(sensitive_features, str) else sensitive_features
+    chosen = others if chosen is None else list(chosen)
+    if not chosen or not all(isinstance(name, str) and name in others for name in chosen):
+        raise GroupError(
+            f"sensitive_features={sensitive_features!r} with moments; needed are names of their attributes, which are "
+            f"{', '.join(others) or 'none'}."
+        )
+    return _regrouped(moments, (*((BLOCK,) if blocks is not None else ()), *chosen)), chosen
+
+
+def _regrouped(moments: GroupMoments, names: tuple[str, ...]) -> GroupMoments:
+    """The moments grouped by some of the attributes; cells that agree in them are merged."""
+    if names == moments.attributes or moments.labels.dtype.names is None:  # one attribute keeps no name
+        return moments
+    if len(names) == 1:
+        return moments.marginal(names[0])
+    fields = np.empty(moments.G, dtype=[(name, moments.labels.dtype[name]) for name in names])
+    for name in names:
+        fields[name] = moments.labels[name]
+    labels, at = np.unique(fields, return_inverse=True)
+    total = zeros(len(labels), moments.d)
+    merge(total, at, (moments.counts, moments.means, moments.scatters))
+    return GroupMoments(labels, *total, moments.feature_names)
+
+
+def _named_columns(features) -> dict[str, object]:
+    """Columns of sensitive features by name; a column without a name is called "group"."""
+    if features is None:
+        raise GroupError("sensitive_features is None; needed is one group label for each row of X.")
+    features = in_pandas(features)
+    if isinstance(features, Mapping):
+        return {str(name): values for name, values in features.items()}
+    if isinstance(features, pd.DataFrame):
+        if features.columns.has_duplicates or not len(features.columns):
+            raise GroupError(
+                f"sensitive_features has the columns {list(features.columns)}; needed are different names."
+            )
+        return {str(name): features[name] for name in features.columns}
+    if isinstance(features, pd.Series):
+        return {features.name if isinstance(features.name, str) else "group": features}
+    values = features if isinstance(features, np.ndarray) else np.asarray(features, dtype=object)
+    if values.dtype.names:
+        return {name: values[name] for name in values.dtype.names}
+    if values.ndim == 1 or (values.ndim == 2 and values.shape[1] == 1):
+        return {"group": values.reshape(-1)}
+    if values.ndim == 2:
+        return {f"attribute{j}": values[:, j] for j in range(values.shape[1])}
+    raise GroupError(f"sensitive_features has shape {values.shape}; needed is (n,) for one feature or (n, p) for p.")
+
+
+def _require_features(moments: GroupMoments, fitted) -> None:
+    d = getattr(fitted, "n_features_in_", None)
+    d = len(fitted.mean) if d is None else d
+    if moments.d != d:
+        raise DataError(f"the rows have {moments.d} features, the estimator was fitted to {d}. Pass the same features.")
+    names = getattr(fitted, "feature_names_in_", None)
+    if names is not None and moments.feature_names is not None and tuple(names) != moments.feature_names:
+        raise DataError(
+            f"the features are {', '.join(moments.feature_names[:5])}, ...; the estimator was fitted to "
+            f"{', '.join(map(str, names[:5]))}, ... Pass the same features in the same order."
+        )
+
+
+def _named_answers(estimator) -> dict[str, object]:
+    """Maps by name: one is named by the empty text, a dict by its keys."""
+    if isinstance(estimator, Mapping):
+        if not estimator:
+            raise ConfigurationError("estimator is an empty dict; needed is at least one fitted estimator.")
+        return {name: linear_map(fitted) for name, fitted in estimator.items()}
+    return {"": linear_map(estimator)}
+
+
+def _named_metrics(metrics) -> dict[str, str | Callable]:
+    """Metrics by name: named ones by their own, functions by theirs, a dict by its keys."""
+    if isinstance(metrics, Mapping):
+        named = dict(metrics)
+    else:
+        several = metrics if isinstance(metrics, Sequence) and not isinstance(metrics, str) else [metrics]
+        named = {metric if isinstance(metric, str) else getattr(metric, "__name__", repr(metric)): metric
+                 for metric in several}  # fmt: skip
+        if len(named) < len(several):
+            raise ConfigurationError(f"two of the {len(several)} metrics have the same name. Name them by a dict.")
+    if not named:
+        raise ConfigurationError("metrics is empty; needed is at least one.")
+    for metric in named.values():
+        if not callable(metric) and metric not in GROUP_METRICS:
+            raise ConfigurationError(
+                f"no metric {metric!r}; needed is one of {', '.join(map(repr, GROUP_METRICS))} or a function "
+                "metric(moments, subspace)."
+            )
+    return named
+
+
+def _layout(estimator, metrics, named: dict) -> pd.Index:
+    """The columns: metrics, or estimators, or both; the name "single" stands for neither."""
+    single = isinstance(metrics, str) or callable(metrics)
+    if not isinstance(estimator, Mapping):
+        return pd.Index(list(named), name="single" if single else None)
+    if single:
+        return pd.Index(list(estimator), name="estimator")
+    return pd.MultiIndex.from_product([list(estimator), list(named)], names=["estimator", "metric"])
