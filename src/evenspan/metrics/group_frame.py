@@ -83,7 +83,7 @@ class GroupFrame:
     -----
     Different from ``MetricFrame`` of fairlearn 0.15: there is no target and no control feature; metrics see moments and
     return one number; combinations of attributes that do not occur have no row instead of nan; an attribute without a
-    name is called ``group``, as elsewhere here; ``interval`` stands for all members that end in ``_ci``; a group that is
+    name is called ``group``, as elsewhere here; ``interval`` stands for all that end in ``_ci``; a group that is
     absent from more than one sample in twenty is an error, not a quantile of the rest; blocks of rows are drawn instead
     of rows. A difference between groups is never negative, so its interval does not contain 0 even where the groups do
     not differ.
