@@ -21,7 +21,6 @@ from compendium.data.clustering import load_clustering
 from compendium.data.clustering_files import read_mnist
 from compendium.data.fetch import status_of
 from evenspan.clustering import FairKernelKMeans, WeightRule, base_kernel, twelve_kernels
-from evenspan.clustering.fair_assignment import FairAssignmentKMeans
 from evenspan.clustering.fairness_first import FairnessFirstClustering
 from evenspan.clustering.kernel_kmeans import relaxed_start
 from evenspan.clustering.kernels import DenseGram
@@ -212,16 +211,6 @@ def main() -> None:
         f"fit, linear kernel / scikit-learn KMeans, 10 starts, n = {given.rows:,}, d = 50",
         lambda: fit(P, sides, kernel="linear"),
         lambda: KMeans(10, n_init=10, random_state=0).fit(P),
-    )
-
-    def promised():
-        return FairAssignmentKMeans(10).fit(P, sensitive_features=sides)
-
-    show(
-        f"promised balance / scikit-learn KMeans, 10 starts, n = {given.rows:,}, d = 50",
-        promised,
-        lambda: KMeans(10, n_init=10, random_state=0).fit(P),
-        1,
     )
     found = promised()
     gap = found.certificate_.gap / found.inertia_

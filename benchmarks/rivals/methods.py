@@ -105,24 +105,6 @@ def our_leace(data):
     return lambda: LEACE().fit(data.X, sensitive_features=data.groups), lambda model, X, groups: model.transform(X)
 
 
-def our_oracle(match):
-    def prepare(data):
-        from evenspan import OracleLEACE
-
-        def use(model, X, groups):
-            return model.transform(X, **({} if groups is None else {"sensitive_features": groups}))
-
-        return lambda: OracleLEACE(match=match).fit(data.X, sensitive_features=data.groups), use
-
-    return prepare
-
-
-METHODS |= {
-    f"OracleLEACE, {match}": Method("evenspan", "representation", promise, our_oracle(match), said=OURS_BATCHES)
-    for match, promise in (("mean", "no linear classifier"), ("covariance", "equal covariances"))
-}
-
-
 def labels_of(model, X=None, groups=None):
     centres = getattr(model, "cluster_centers_", getattr(model, "centers_", None))
     return {"labels": model.labels_} | ({} if centres is None else {"centres": centres})
@@ -146,17 +128,6 @@ def fairness_first(data):
 
     def fit():
         model = FairnessFirstClustering(data.clusters, threshold=1.0, random_state=data.seed)
-        return model.fit(data.X, sensitive_features=data.groups)
-
-    return fit, labels_of
-
-
-@method("FairAssignmentKMeans", "evenspan", "clustering", "balance")
-def fair_assignment(data):
-    from evenspan import FairAssignmentKMeans
-
-    def fit():
-        model = FairAssignmentKMeans(data.clusters, min_balance=1.0 / data.least, random_state=data.seed)
         return model.fit(data.X, sensitive_features=data.groups)
 
     return fit, labels_of

@@ -223,48 +223,23 @@ def listed(names: Iterable) -> str:
     return ", ".join(str(name) for name in names)
 
 
-class StrictLoader(yaml.CSafeLoader):
-    """YAML in which a key given twice is an error: the parser would silently keep the last."""
-
-    def construct_mapping(self, node, deep=False):
-        seen = set()
-        for key_node, _ in node.value:
-            key = self.construct_object(key_node, deep=deep)
-            if key in seen:
-                raise RegistryError(f"experiments.yml: {key!r} is given twice (line {key_node.start_mark.line + 1}).")
-            seen.add(key)
-        return super().construct_mapping(node, deep)
-
-
 @lru_cache(maxsize=4)
 def _catalogue(name: str, content: bytes) -> Mapping[str, Experiment]:
     try:
-        entries = yaml.load(content.decode(), Loader=StrictLoader)
-    except (yaml.YAMLError, ValueError, TypeError, RecursionError) as error:  # YAML may name a date that there is not
-        raise RegistryError(f"{name} is not valid YAML: {error}. Correct it.") from error
-    if not isinstance(entries, dict) or not entries:
-        raise RegistryError(f"{name} must be a mapping of experiment names to entries, but holds {entries!r}.")
+        entries = dict(yaml.load(content.decode(), Loader=yaml.CSafeLoader))
+    except (yaml.YAMLError, ValueError, TypeError) as error:
+        raise RegistryError(f"{name} is no mapping of experiment names to entries: {error}. Correct it.") from error
     found = {}
     for key, entry in entries.items():
-        if not isinstance(entry, dict):
-            raise RegistryError(f"{name}, {key}: needs a mapping of fields, but holds {entry!r}. Correct it there.")
         try:
-            found[str(key)] = Experiment(id=str(key), **entry)
-        except (ConfigurationError, RegistryError) as error:
-            raise type(error)(f"{name}, {key}: {error}") from None
-        except TypeError as error:  # a field without a name that is a text, or named id
-            raise RegistryError(f"{name}, {key}: {error}. Correct it there.") from None
+            found[key] = Experiment.model_validate({"id": key, **entry})
         except ValidationError as error:
             raise RegistryError(f"{name}, {key}: {said(error)}. Correct it there.") from None
+        except (ConfigurationError, RegistryError) as error:
+            raise type(error)(f"{name}, {key}: {error}") from None
     return found
 
 
 def said(error: ValidationError) -> str:
     """What is wrong with what was read, field by field, in one line."""
-    found = []
-    for one in error.errors():
-        place = ", ".join(str(part) for part in one["loc"] if not str(part).startswith(("function-", "str", "tuple")))
-        saw = "" if one["type"] in ("missing", "value_error") else f", but holds {one['input']!r}"
-        message = one["msg"].removeprefix("Value error, ")
-        found.append(f"{place}: {message}{saw}" if place else message)
-    return "; ".join(dict.fromkeys(found))
+    return "; ".join(f"{'.'.join(map(str, one['loc']))}: {one['msg']} ({one['input']!r})" for one in error.errors())

@@ -40,15 +40,14 @@ def list_experiments() -> None:
 
 
 class _Run(TyperCommand):
-    """Accepts ``-p NAME VALUE``, which Typer's repeatable options cannot: the pair becomes one ``NAME=VALUE``."""
+    """Accepts ``-p NAME VALUE``, as papermill does: the pair becomes one ``NAME=VALUE`` of a repeatable option."""
 
     def parse_args(self, ctx, args):
-        joined, rest = [], list(args)
-        while rest:
-            joined.append(rest.pop(0))
-            if joined[-1] in ("-p", "--parameter") and len(rest) > 1 and "=" not in rest[0]:
-                joined.append(f"{rest.pop(0)}={rest.pop(0)}")
-        return super().parse_args(ctx, joined)
+        rest = list(args)
+        for at in [i for i, word in enumerate(rest) if word in ("-p", "--parameter")][::-1]:
+            if len(rest) > at + 2 and "=" not in rest[at + 1]:
+                rest[at + 1 : at + 3] = [f"{rest[at + 1]}={rest[at + 2]}"]
+        return super().parse_args(ctx, rest)
 
 
 @app.command(cls=_Run)

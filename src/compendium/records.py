@@ -21,8 +21,6 @@ import pandas as pd
 
 from evenspan.core.errors import ResultError
 
-from . import processes
-
 TIDY = ("dataset", "method", "k", "split", "protocol", "metric", "value")
 
 
@@ -52,13 +50,8 @@ ONCE = "EVENSPAN_ONCE"
 def computed_once(name: str) -> Any:
     """A value that the workflow of a build computed for all of its pages; None outside of a build."""
     folder = os.environ.get(ONCE)
-    return _computed(Path(folder) / f"{name}.json") if folder else None
-
-
-def computed_table(name: str) -> pd.DataFrame | None:
-    """Such a value that is a table of text; the caller may change it."""
-    found = computed_once(name)
-    return None if found is None else found.copy()
+    found = _computed(Path(folder) / f"{name}.json") if folder else None
+    return found.copy() if isinstance(found, pd.DataFrame) else found
 
 
 @kept
@@ -70,20 +63,13 @@ def _computed(path: Path) -> Any:
 
 def write(path: Path, content: bytes) -> None:
     """Write a file whole or not at all: a reader, or a run after a crash, never sees a part of it."""
-    partial = path.with_name(f".{path.name}.part")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    partial = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
-        with processes.claimed(partial) as stream:
-            try:
-                stream.truncate(0)
-                stream.write(content)
-                stream.flush()
-                os.fsync(stream.fileno())
-                partial.replace(path)
-            except OSError:
-                partial.unlink(missing_ok=True)  # a disk that is full stays so otherwise
-                raise
-    except OSError as error:
-        raise OSError(error.errno, error.strerror, str(path)) from None
+        partial.write_bytes(content)
+        partial.replace(path)
+    finally:
+        partial.unlink(missing_ok=True)
 
 
 def tidy(values: Mapping[str, object], reason: str = "", **key: object) -> list[dict]:
@@ -199,25 +185,9 @@ def checked(frame: pd.DataFrame, source: str) -> pd.DataFrame:
 def read(path: Path) -> dict:
     """A record; a damaged one is an error."""
     try:
-        record = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError) as error:
-        raise ResultError(f"The record {path} cannot be read ({error}). Delete it and run the task again.") from error
-    if not isinstance(record, dict):
-        raise ResultError(f"The record {path} is not a mapping. Delete it and run the task again.")
-    return record
-
-
-def described(table: Path, record: Path, command: str) -> bytes:
-    """The content of a measured table, if it is the one whose digest its record has; ``command`` measures it again."""
-    again = f"from the repository, or measure again: {command}"
-    if not table.is_file():
-        raise ResultError(f"{table} is missing. Restore it {again}")
-    content = table.read_bytes()
-    if read(record)["sha256"].get(table.name) != digest(content):
-        raise ResultError(
-            f"{table} was altered: it is not the one that {record.name} beside it describes. Restore both {again}"
-        )
-    return content
+        return json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise ResultError(f"The record {path} cannot be read ({error}). Restore it from the repository.") from error
 
 
 def to_json(record: Mapping) -> bytes:

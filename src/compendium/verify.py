@@ -10,6 +10,7 @@ import io
 import json
 import os
 import shutil
+import subprocess
 import sys
 from collections import Counter
 from collections.abc import Collection
@@ -112,7 +113,7 @@ def _again(entry: Experiment, names: Collection[str], folder: Path, jobs: int | 
             break
         job = {"experiment": entry.id, "execution": execution, "names": left, "folder": str(folder), "jobs": jobs}
         command = [sys.executable, "-m", "compendium.verify", json.dumps(job)]
-        ended = processes.run(command, os.environ | numeric_environment())
+        ended = subprocess.run(command, env=os.environ | numeric_environment())
         told = folder / f"{execution}.run"
         if not told.is_file():
             reason = f"{entry.notebook} with the execution {execution} ended with code {ended.returncode}"
@@ -125,7 +126,6 @@ def _again(entry: Experiment, names: Collection[str], folder: Path, jobs: int | 
 
 def main(job: str) -> None:
     """Units of one execution for :func:`_again`, in an interpreter of its own."""
-    processes.attend()
     given = json.loads(job)
     entry, folder = experiment(given["experiment"]), Path(given["folder"])
     with contextlib.redirect_stdout(io.StringIO()):  # what its cells print

@@ -7,7 +7,6 @@ if TYPE_CHECKING:
     from .auditing.encode import TableEncoder
     from .auditing.run import Audit, audit
     from .clustering import (
-        FairAssignmentKMeans,
         FairKernelKMeans,
         FairMultipleKernelKMeans,
         FairnessFirstClustering,
@@ -43,7 +42,6 @@ if TYPE_CHECKING:
         FairPCA,
         MMDFairPCA,
         NullItOutPCA,
-        OracleLEACE,
         StreamingFairPCA,
     )
     from .saving import load, save
@@ -63,7 +61,6 @@ __all__ = [
     "ConvexFairPCA",
     "DaskStream",
     "DisparityFairPCA",
-    "FairAssignmentKMeans",
     "FairError",
     "FairKernelKMeans",
     "FairKernelPCA",
@@ -83,7 +80,6 @@ __all__ = [
     "MMDFairPCA",
     "MinMaxFairPCA",
     "NullItOutPCA",
-    "OracleLEACE",
     "ParquetStream",
     "RobustFairPCA",
     "StandardPCA",
@@ -111,7 +107,6 @@ _HOMES = {
     "ArrayStream": "core.streams",
     "Certificate": "core.answer",
     "ClusterCounts": "core.cluster_counts",
-    "FairAssignmentKMeans": "clustering",
     "FairKernelKMeans": "clustering",
     "FairMultipleKernelKMeans": "clustering",
     "FairSpectralClustering": "clustering",
@@ -129,7 +124,6 @@ _HOMES = {
     "LEACE": "representation",
     "MMDFairPCA": "representation",
     "NullItOutPCA": "representation",
-    "OracleLEACE": "representation",
     "StreamingFairPCA": "representation",
     "RLACE": "representation",
     "FairSubspace": "core.answer",

@@ -201,7 +201,6 @@ KNOWN: Mapping[str, Method] = {
     "Streaming mean matching": Method(
         "means", (4, 1, 45), (("mean", "mean-matched", "mean constraint, streamed", "FNPM, mean"),)
     ),
-    "Oracle LEACE": Method("means", (5, 0, 180)),
     # -- means and covariances ----------------------------------------------------------------------------------------
     "Fair PCA (covariance)": Method(
         "means and covariances",
@@ -241,7 +240,6 @@ KNOWN: Mapping[str, Method] = {
         lambda k, seed: StreamingFairPCA(k, 2, n_blocks=10, random_state=seed),
         points=True,
     ),
-    "Oracle LEACE (covariance)": Method("means and covariances", (5, 0, 90)),
     # -- distributions, shares in clusters, predictions ---------------------------------------------------------------
     "MMD PCA": Method(
         "distributions",
@@ -255,7 +253,6 @@ KNOWN: Mapping[str, Method] = {
     "FairSC": Method("shares in clusters", "v"),
     "VFC": Method("shares in clusters", "X"),
     "FFC": Method("shares in clusters", "*"),
-    "Fair assignment": Method("shares in clusters", (4, 1, 0)),
     "FKKM": Method("shares in clusters", "o", ((), ("FKKM (swaps)", "FKKM (average kernel)"))),
     "FMKKM": Method("shares in clusters", "p", ((), ("FMKKM (unshifted)",))),
     "Reductions": Method("predictions", "H", (("reductions",),)),
@@ -326,7 +323,7 @@ def meaning(name: str) -> Meaning:
 _ESTIMATORS = {
     "StandardPCA": "PCA", "JEVDPCA": "JEVD-PCA", "FairKernelPCA": "Fair kernel PCA", "LEACE": "LEACE", "INLP": "INLP",
     "RLACE": "RLACE", "NullItOutPCA": "Null-it-out PCA", "MMDFairPCA": "MMD PCA", "FairSpectralClustering": "FairSC",
-    "VariationalFairClustering": "VFC", "FairnessFirstClustering": "FFC", "FairAssignmentKMeans": "Fair assignment",
+    "VariationalFairClustering": "VFC", "FairnessFirstClustering": "FFC",
     "FairKernelKMeans": "FKKM", "FairMultipleKernelKMeans": "FMKKM", "KernelKMeans": "KKM",
 }  # fmt: skip
 
@@ -347,8 +344,6 @@ def of_estimator(estimator: SubspaceEstimator) -> str:
         return "Robust PCA" if chosen["alpha"] else "Robust PCA (radius 0)"
     if kind == "DisparityFairPCA":
         return "c-FPCA" if chosen["constrained"] else "u-FPCA"
-    if kind == "OracleLEACE":
-        return "Oracle LEACE (covariance)" if chosen["match"] == "covariance" else "Oracle LEACE"
     if kind == "FairPCA":
         return "Fair PCA (covariance)" if chosen["match"] == "covariance" else "Fair PCA"
     if kind == "ConvexFairPCA":

@@ -13,9 +13,8 @@ QUICK = {
     "FairKernelKMeans": {"fairness_weight": 1.0, "max_iter": 100},
     "FairMultipleKernelKMeans": {"fairness_weight": 1.0, "max_iter": 100},
 }
-#: Not to be made like the others: ``TableEncoder`` takes tables of mixed columns, ``OracleLEACE`` needs the groups in
-#: ``transform`` too. Each is checked beside its own tests.
-APART = {"TableEncoder", "OracleLEACE"}
+#: Not to be made like the others: ``TableEncoder`` takes tables of mixed columns. It is checked beside its own tests.
+APART = {"TableEncoder"}
 
 
 def _kinds(clusters: bool) -> dict[str, type[BaseEstimator]]:

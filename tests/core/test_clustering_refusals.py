@@ -7,7 +7,6 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics.pairwise import rbf_kernel
 
 from evenspan.clustering.base_kernels import CentralPointWarning
-from evenspan.clustering.fair_assignment import FairAssignmentKMeans
 from evenspan.clustering.fair_kernel_kmeans import FairKernelKMeans
 from evenspan.clustering.fair_multiple_kernel_kmeans import FairMultipleKernelKMeans
 from evenspan.clustering.fair_spectral import FairSpectralClustering
@@ -38,7 +37,6 @@ PUBLIC = {
     "spectral": FairSpectralClustering,
     "variational": VariationalFairClustering,
     "fairness first": FairnessFirstClustering,
-    "fair assignment": FairAssignmentKMeans,
 }
 
 

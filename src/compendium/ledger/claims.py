@@ -88,7 +88,7 @@ def claims(ids: Sequence[str] | None = None, *, paper: str | None = None) -> pd.
         if unknown := [claim for claim in ids if claim not in set(frame["id"])]:
             raise ResultError(f"claims.csv has no claim {', '.join(unknown)}; it has {', '.join(frame['id'])}.")
         frame = frame.set_index("id").loc[list(ids)].reset_index()
-    if (judged := records.computed_table("claims")) is not None:
+    if (judged := records.computed_once("claims")) is not None:
         return judged.set_index("id").loc[frame["id"]].reset_index()[judged.columns]
     offered = registered()
     rows = [_answer(claim, *offered[claim]) if claim in offered else _UNANSWERED for claim in frame["id"]]

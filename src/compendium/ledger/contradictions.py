@@ -92,7 +92,7 @@ def resolved(ids: Sequence[str] | None = None, *, paper: str | None = None) -> p
         if unknown := [name for name in ids if name not in set(frame["id"])]:
             raise ResultError(f"There is no contradiction {', '.join(unknown)}; there are {', '.join(frame['id'])}.")
         frame = frame[frame["id"].isin(ids)]
-    if (known := records.computed_table("contradictions")) is not None:
+    if (known := records.computed_once("contradictions")) is not None:
         return known[known["id"].isin(frame["id"])].reset_index(drop=True)
     found = []
     for name in frame["id"]:

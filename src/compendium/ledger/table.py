@@ -194,7 +194,7 @@ def ledger(run: Study | None = None) -> pd.DataFrame:
 
     On the page of a study (``run``) of its tables alone, and with its rows in the place of those that are stored.
     """
-    if not run and (known := records.computed_table("ledger")) is not None:
+    if not run and (known := records.computed_once("ledger")) is not None:
         return known
     cells, current = published(), rules()
     if run:

@@ -35,9 +35,9 @@ class FairClusterer(Options, ClusterMixin, BaseEstimator):
     Examples
     --------
     >>> import numpy as np
-    >>> from evenspan import FairAssignmentKMeans
+    >>> from evenspan import VariationalFairClustering
     >>> X, sex = np.array([[0.0], [1.0], [8.0], [9.0]]), ["f", "m", "f", "m"]
-    >>> model = FairAssignmentKMeans(2, random_state=0).fit(X, sensitive_features=sex)
+    >>> model = VariationalFairClustering(2, random_state=0).fit(X, sensitive_features=sex)
     >>> model.counts_.balance
     1.0
     """

@@ -8,7 +8,6 @@ from .leace import LEACE
 from .mmd_fair_pca import MMDFairPCA, UnmetToleranceWarning
 from .noisy_power import SmallBlockWarning
 from .null_it_out import NullItOutPCA
-from .oracle import OracleLEACE
 from .rlace import RLACE
 from .streaming_fair_pca import StreamEndedWarning, StreamingFairPCA
 
@@ -22,7 +21,6 @@ __all__ = [
     "IndefiniteKernelWarning",
     "MMDFairPCA",
     "NullItOutPCA",
-    "OracleLEACE",
     "SmallBlockWarning",
     "StreamEndedWarning",
     "StreamingFairPCA",

@@ -1,7 +1,5 @@
 """What equal group means ask of a direction: the constraints, and the space in which they hold."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from numbers import Integral
 
 import numpy as np
@@ -18,7 +16,6 @@ from ..core.linalg import complement, top_eigenspace
 from ..core.moments import GroupMoments
 from ..core.options import one_of
 from ..core.running import BLOCK_ENTRIES, row_weights
-from ..core.units import multiplied
 
 #: Options of every method here: which groups are compared, and what one group only is.
 GROUP_OPTIONS = {"attributes": one_of("marginal", "intersection"), "on_single_group": one_of("raise", "warn")}
@@ -115,6 +112,7 @@ def split_attributes(sensitive_features, numeric_attributes) -> tuple:
         return sensitive_features, None
     table = pd.DataFrame(in_pandas(sensitive_features))
     by_position = dict(enumerate(table.columns))
+    numeric_attributes = [numeric_attributes] if isinstance(numeric_attributes, str) else numeric_attributes
     names = [by_position.get(name, name) if isinstance(name, Integral) else name for name in numeric_attributes]
     missing = [name for name in names if name not in table.columns]
     if missing:
@@ -145,43 +143,6 @@ def quantity_constraints(X, quantities: np.ndarray | None, weights: np.ndarray |
     n, d, rows = row_blocks(X)
     step = max(BLOCK_ENTRIES // d, 256)
     return sum(np.asarray(rows(a, a + step), dtype=np.float64).T @ Z[a : a + step] for a in range(0, n, step))
-
-
-@dataclass(frozen=True, eq=False)
-class Quantities:
-    """Quantities beside the features: their own moments, by the same groups, and how the features go with them.
-
-    Parameters
-    ----------
-    moments : GroupMoments
-        Of the q quantities.
-    columns : ndarray of shape (d, q)
-        X'z for each quantity z, centred and of unit length, as ``quantity_constraints`` has them.
-    """
-
-    moments: GroupMoments
-    columns: np.ndarray
-
-
-@multiplied.register
-def _(thing: Quantities, exponent, power=1):
-    return replace(thing, columns=multiplied(thing.columns, exponent, power))
-
-
-def split_features(moments: GroupMoments, *parts: Sequence) -> tuple:
-    """The moments without the named features, and these as ``Quantities``, one for each part."""
-    places = [[moments.position(name) for name in part] for part in parts]
-    taken = [at for part in places for at in part]
-    rest = [at for at in range(moments.d) if at not in taken]
-    if len(set(taken)) < len(taken) or not rest:
-        raise ConfigurationError(
-            f"{len(taken)} of {moments.d} features are named as quantities: {[list(part) for part in parts]}. Name "
-            "each once, and leave at least one feature."
-        )
-    lengths = np.sqrt(np.diag(moments.scatter))
-    lengths[constant_features(moments)] = np.inf  # what is left of them is rounding
-    quantities = [Quantities(moments.select(at), moments.scatter[np.ix_(rest, at)] / lengths[at]) for at in places]
-    return moments.select(rest), *quantities
 
 
 def target_columns(y, keep: str | None, n: int, d: int) -> np.ndarray | None:

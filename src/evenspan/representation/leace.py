@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from numbers import Integral
 from typing import ClassVar
 
 import numpy as np
@@ -14,14 +13,13 @@ from ..core.errors import ConfigurationError, DataError
 from ..core.estimator import SubspaceEstimator, require_components
 from ..core.linalg import symmetrise, top_eigenspace
 from ..core.moments import GroupMoments
-from ..core.options import Option, number, one_of
+from ..core.options import Option, one_of
 from .constraints import (
     GROUP_OPTIONS,
     mean_constraints,
     quantity_constraints,
     require_groups,
     split_attributes,
-    split_features,
     target_columns,
 )
 
@@ -108,19 +106,6 @@ def clear_of(U: np.ndarray, K: np.ndarray) -> np.ndarray:
     return A
 
 
-def shrunk(S: np.ndarray, n: float, shrinkage) -> np.ndarray:
-    r"""``(1 - s) S + s (tr S / d) I``, for "auto" with the share of Bodnar, Gupta and Parolya (2014).
-
-    .. math:: s = \min\Big\{1,\; \frac{(\operatorname{tr} S)^2 / n}{\lVert S \rVert_F^2 - (\operatorname{tr} S)^2 / d}
-        \Big\}
-    """
-    d, trace = len(S), float(np.trace(S))
-    if isinstance(shrinkage, str):
-        spread = float((S**2).sum(axis=None)) - trace**2 / d
-        shrinkage = min(1.0, trace**2 / n / spread) if spread > 0 else 1.0
-    return (1.0 - shrinkage) * S + shrinkage * trace / d * np.eye(d)
-
-
 class LEACE(SubspaceEstimator):
     r"""The affine map that makes every affine predictor of the group useless and moves the points least.
 
@@ -143,18 +128,13 @@ class LEACE(SubspaceEstimator):
     n_components : int, optional
         None returns the erased points with all d features; k returns the k principal coordinates of the erased points.
         At most d less the rank removed.
-    shrinkage : None, "auto" or float in [0, 1], default None
-        Share of a multiple of the identity in the metric that decides which map is least. The guarantee holds for
-        every share; 1 gives the orthogonal projector of fair PCA. "auto" estimates the share: take it
-        where there are fewer than two rows for each feature. With as many rows as features, None moves new rows as far
-        as they lie from their mean, "auto" hardly at all; with many rows both are the same.
     keep : None, "classes" or "values", default None
         Keep the covariance with a target, y of ``fit``, exactly: with an indicator of each class, or with one or more
         numbers as they are. DataError where the target and the groups share a direction, as if one were the other.
     attributes : {"marginal", "intersection"}, default "marginal"
         With several attributes: the groups of each by itself, or the combinations of their values.
     numeric_attributes : sequence of column names or positions, default ()
-        Columns of ``sensitive_features`` that are quantities, not groups: z itself. In ``fit_moments`` features.
+        Columns of ``sensitive_features`` that are quantities, not groups: z itself.
     on_single_group : {"raise", "warn"}, default "raise"
         What to do when there is one group only; with "warn" nothing is erased.
 
@@ -185,8 +165,8 @@ class LEACE(SubspaceEstimator):
     Guarantees
     ----------
     On the fitting sample every affine score of the output is uncorrelated with the group, so the best affine
-    predictor of the group, for any convex loss, is a constant. Without shrinkage no other affine map with that
-    property moves the points less in mean square. The mean stays where it is. With ``keep`` the covariance of the
+    predictor of the group, for any convex loss, is a constant. No other affine map with that property moves the points
+    less in mean square. The mean stays where it is. With ``keep`` the covariance of the
     erased points with the target is that of the points, and "no other" is among the maps that keep it.
 
     Complexity
@@ -197,8 +177,7 @@ class LEACE(SubspaceEstimator):
 
     References
     ----------
-    N. Belrose et al. (2023), LEACE: Perfect linear concept erasure in closed form, section 4; T. Bodnar, A. K. Gupta
-    and N. Parolya (2014), On the strong convergence of the optimal linear shrinkage estimator; F. Holstege, S. Ravfogel
+    N. Belrose et al. (2023), LEACE: Perfect linear concept erasure in closed form, section 4; F. Holstege, S. Ravfogel
     and B. Wouters (2025), Preserving task-relevant information under linear concept removal (``keep``).
 
     Examples
@@ -213,7 +192,6 @@ class LEACE(SubspaceEstimator):
     """
 
     _options: ClassVar[Mapping[str, Option]] = {
-        "shrinkage": number(0, 1).or_one_of("auto").or_none("no shrinkage"),
         "keep": one_of("classes", "values").or_none("no target"),
         **GROUP_OPTIONS,
     }
@@ -222,14 +200,12 @@ class LEACE(SubspaceEstimator):
         self,
         n_components=None,
         *,
-        shrinkage=None,
         keep=None,
         attributes="marginal",
         numeric_attributes=(),
         on_single_group="raise",
     ):
         self.n_components = n_components
-        self.shrinkage = shrinkage
         self.keep = keep
         self.attributes = attributes
         self.numeric_attributes = numeric_attributes
@@ -244,39 +220,13 @@ class LEACE(SubspaceEstimator):
         parts = (quantity_constraints(X, part, sample_weight) for part in (quantities, target))
         return self._store(self._solved(moments, *parts), moments)
 
-    def fit_moments(self, moments: GroupMoments, *, target=None):
-        """Fit to group moments, which determine the map, whichever way they were summed.
-
-        Parameters
-        ----------
-        moments : GroupMoments
-            The moments of the fitting sample. Quantities, those of ``numeric_attributes`` and of the target, are
-            features of it; they are taken out, and the map is of the other features.
-        target : str, int or sequence of these, optional
-            With ``keep="classes"`` the attribute that is the target and no group; with ``keep="values"`` features.
-
-        Returns
-        -------
-        self
-        """
-        self._require_moments(moments)
-        self._check_options()
-        if (target is None) != (self.keep is None):
+    def fit_moments(self, moments: GroupMoments):
+        if self.keep is not None or len(self.numeric_attributes):
             raise ConfigurationError(
-                f"keep={self.keep!r} and target={target!r}; needed are both or none: which covariance to keep, and "
-                "where in the moments the target is."
+                "keep and numeric_attributes need the data themselves: group moments hold no products of features with "
+                "a target or a quantity. Call fit(X, y, sensitive_features=...) instead."
             )
-        quantities = kept = None
-        if len(self.numeric_attributes) or self.keep == "values":
-            names = [] if self.keep != "values" else [target] if isinstance(target, str | Integral) else list(target)
-            moments, *parts = split_features(moments, self.numeric_attributes, names)
-            quantities, kept = (part.columns for part in parts)
-        if self.keep == "classes":
-            rest = [attribute for attribute in moments.attributes if attribute != target]
-            kept = mean_constraints(moments.marginal(target))
-            moments = moments.marginal(*rest) if rest else moments.pooled()
-        self._set_features(moments.d, moments.feature_names)
-        return self._store(self._solved(moments, quantities, kept if self.keep else None), moments)
+        return super().fit_moments(moments)
 
     def _answer(
         self, moments: GroupMoments, quantities: np.ndarray | None = None, kept: np.ndarray | None = None
@@ -288,8 +238,7 @@ class LEACE(SubspaceEstimator):
         C = mean_constraints(groups)
         C = _independent(C if quantities is None else np.hstack([C, quantities]), size)
         B = None if kept is None else _independent(kept, size)
-        least = make_eraser(S, C, B)
-        eraser = least if self.shrinkage is None else make_eraser(shrunk(S, groups.n, self.shrinkage), C, B)
+        eraser = make_eraser(S, C, B)
         displacement = eraser.displacement(S)
         erased = eraser.covariance(S) * (groups.n / max(groups.n - 1.0, 1.0))
         V, variances, axes_certificate = np.eye(d), np.diag(erased), None
@@ -298,7 +247,7 @@ class LEACE(SubspaceEstimator):
             _, V = top_eigenspace(erased, k)
             variances = np.einsum("dk,dk->k", V, erased @ V)
             axes_certificate = ky_fan_certificate(erased, V, "trace of V'SV over orthonormal V, S after erasing")
-        subspace = FairSubspace(V, groups.mean, _certify(eraser, least, S, C, displacement, B))
+        subspace = FairSubspace(V, groups.mean, _certify(eraser, S, C, displacement, B))
         learnt = {
             "proj_left_": eraser.F,
             "proj_right_": np.ascontiguousarray(eraser.G.T),
@@ -371,7 +320,7 @@ def _independent(C: np.ndarray, size: float) -> np.ndarray:
 
 
 def _certify(
-    eraser: Eraser, least: Eraser, S: np.ndarray, C: np.ndarray, displacement: float, kept: np.ndarray | None = None
+    eraser: Eraser, S: np.ndarray, C: np.ndarray, displacement: float, kept: np.ndarray | None = None
 ) -> Certificate:
     r"""A lower bound on the displacement of every map that removes C (and keeps ``kept``).
 
@@ -386,16 +335,16 @@ def _certify(
         problem += " and keep that with the target"
     if not C.shape[1]:
         return Certificate(problem, 0.0, 0.0, sense="min")
-    meant, first = least.F, float(np.linalg.norm(least.F) ** 2)
+    meant, first = eraser.F, float(np.linalg.norm(eraser.F) ** 2)
     left = float(np.linalg.norm(C - eraser.F @ (eraser.G.T @ C))) / float(np.linalg.norm(C))
     if kept is not None:
-        erased = least.F / np.linalg.norm(least.F)  # of the length of what is kept, whatever the unit of the features
+        erased = eraser.F / np.linalg.norm(eraser.F)  # of the length of what is kept, whatever the unit of the features
         known = np.hstack([erased, kept])
-        M = np.linalg.lstsq(known, S @ least.G, rcond=None)[0]
-        meant, first = known @ M, float(np.trace(least.F.T @ erased @ M[: C.shape[1]]))
+        M = np.linalg.lstsq(known, S @ eraser.G, rcond=None)[0]
+        meant, first = known @ M, float(np.trace(eraser.F.T @ erased @ M[: C.shape[1]]))
         left = max(left, float(np.linalg.norm(eraser.F @ (eraser.G.T @ kept))))
-    dual = 2.0 * first - least.displacement(S)
-    residual = float(np.linalg.norm(S @ least.G - meant)) / float(np.linalg.norm(meant))
+    dual = 2.0 * first - eraser.displacement(S)
+    residual = float(np.linalg.norm(S @ eraser.G - meant)) / float(np.linalg.norm(meant))
     if not np.isfinite(dual):
         raise DataError("the covariance cannot be factored: its entries overflow. Rescale the data.")
     return Certificate(problem, displacement, dual, max(left, residual), sense="min")
