@@ -212,9 +212,6 @@ def main() -> None:
         lambda: fit(P, sides, kernel="linear"),
         lambda: KMeans(10, n_init=10, random_state=0).fit(P),
     )
-    found = promised()
-    gap = found.certificate_.gap / found.inertia_
-    print(f"promised balance: {found.counts_.balance:.4f} kept, sum of squares {gap:.1e} above its bound")
     Q, halves = points(4000, 20)
     show(
         "fairness first / scikit-learn KMeans, 10 starts, n = 4,000, d = 20",
