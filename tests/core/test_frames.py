@@ -12,6 +12,7 @@ from evenspan import ArrayStream, ClusterCounts, FairPCA, GroupFrame, GroupMomen
 from evenspan.core.containers import in_pandas
 from evenspan.core.errors import DataError, FeatureTypeError, GroupError
 from evenspan.core.groups import encode_groups
+from evenspan.core.inputs import RowOrderWarning
 
 from .every import ALL, CLUSTERERS, PLAIN, TRANSFORMERS, fit, make
 from .samples import draw, two_attributes
@@ -216,7 +217,7 @@ def test_refusals_say_which_column_and_how_many(kind):
         lambda: GroupMoments.from_data(table, S.groups),
         lambda: FairPCA(2).fit(table, sensitive_features=S.groups),
         lambda: fitted.transform(table),
-        lambda: make("KernelKMeans").fit(table, sensitive_features=S.groups),
+        lambda: make("VariationalFairClustering").fit(table, sensitive_features=S.groups),
     ]
     for call in calls:
         with pytest.raises(error) as caught:
@@ -228,3 +229,18 @@ def test_nan_is_counted_too():
     for name in ("FairPCA", "FairKernelPCA", "VariationalFairClustering"):
         with pytest.raises(DataError, match=r"NaN or inf.*'years' \(1\)"):
             fit(ALL[name](2), NAN, S.groups)
+
+
+def test_the_same_row_labels_in_another_order_are_told():
+    """Rows are paired by position, as everywhere in scikit-learn; labels that disagree are hardly meant so."""
+    X = pd.DataFrame(S.X, index=[f"row {i}" for i in range(len(S.X))])
+    sex = pd.Series(S.groups, index=X.index)
+    turned = sex.iloc[::-1]
+    for call in (
+        lambda: FairPCA(2).fit(X, sensitive_features=turned),
+        lambda: GroupFrame(estimator=FairPCA(2).fit(S.X, sensitive_features=S.groups), X=X, sensitive_features=turned),
+    ):
+        with pytest.warns(RowOrderWarning, match=r"'row 0', .* paired by position, not by label"):
+            call()
+    FairPCA(2).fit(X, sensitive_features=sex)
+    FairPCA(2).fit(X, sensitive_features=sex.reset_index(drop=True))  # other labels say nothing of an order

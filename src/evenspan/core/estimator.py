@@ -1,10 +1,7 @@
 """The scikit-learn side of every linear method, written once."""
 
-import sys
-import warnings
 from abc import abstractmethod
 from numbers import Integral
-from pathlib import Path
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
@@ -22,7 +19,18 @@ from .errors import (
     SurplusComponentsWarning,
 )
 from .groups import encode_groups
-from .inputs import require_numeric_columns, require_range, row_blocks
+from .inputs import (
+    require_generator as require_generator,
+)
+from .inputs import (
+    require_numeric_columns,
+    require_range,
+    row_blocks,
+    warn_of_order,
+)
+from .inputs import (
+    warn_caller as warn_caller,
+)
 from .moments import GroupMoments
 from .options import Options
 
@@ -108,6 +116,7 @@ class SubspaceEstimator(Options, ClassNamePrefixFeaturesOutMixin, TransformerMix
             del self.feature_names_in_
 
     def _moments(self, X, sensitive_features, sample_weight) -> GroupMoments:
+        warn_of_order(X, sensitive_features)
         return GroupMoments.from_data(X, sensitive_features, sample_weight)
 
     def _fit_moments(self, moments: GroupMoments):
@@ -288,14 +297,6 @@ def validated(estimator: BaseEstimator, X, **checks) -> np.ndarray:
         raise kind(f"{error} Needed is a table of real numbers, with a row for each sample.") from error
 
 
-def warn_caller(message: str, category: type[Warning] = FairWarning) -> None:
-    """Warn at the line outside this package that led here, however deep inside the package it is noticed."""
-    package, frame, level = str(Path(__file__).parents[1]), sys._getframe(), 1
-    while frame.f_back and frame.f_code.co_filename.startswith(package):
-        frame, level = frame.f_back, level + 1
-    warnings.warn(message, category, stacklevel=level)
-
-
 def require_components(n_components, largest: int, d: int, why: str) -> int:
     """``n_components`` as an int between 1 and ``largest``; the message states the largest and why it is that."""
     if not isinstance(n_components, Integral) or isinstance(n_components, bool) or n_components < 1:
@@ -308,13 +309,3 @@ def require_components(n_components, largest: int, d: int, why: str) -> int:
             f"components."
         )
     return int(n_components)
-
-
-def require_generator(random_state) -> np.random.Generator:
-    """The generator of random numbers for a seed, or the one given."""
-    try:
-        return np.random.default_rng(random_state)
-    except (TypeError, ValueError) as error:
-        raise ConfigurationError(
-            f"random_state={random_state!r}; needed is None, a whole number of at least 0 or a numpy Generator."
-        ) from error

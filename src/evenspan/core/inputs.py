@@ -1,14 +1,18 @@
 """Features as blocks of numbers: what may come in, and what is said when it may not."""
 
+import sys
+import warnings
 from collections.abc import Callable, Sequence
 from contextlib import contextmanager
 from numbers import Integral
+from pathlib import Path
 
 import numpy as np
+import pandas as pd
 from scipy import sparse
 
 from .containers import double_rows, frame_of, namespace, to_numpy
-from .errors import ConfigurationError, DataError, FairError, FeatureTypeError
+from .errors import ConfigurationError, DataError, FairError, FairWarning, FeatureTypeError
 from .groups import as_array
 
 
@@ -193,3 +197,39 @@ def whole_number(name: str, value, least: int) -> int:
     if isinstance(value, bool | np.bool_) or not isinstance(value, Integral) or value < least:
         raise ConfigurationError(f"{name}={value!r}; needed is a whole number of at least {least}.")
     return int(value)
+
+
+def require_generator(random_state) -> np.random.Generator:
+    """The generator of random numbers for a seed, or the one given."""
+    try:
+        return np.random.default_rng(random_state)
+    except (TypeError, ValueError) as error:
+        raise ConfigurationError(
+            f"random_state={random_state!r}; needed is None, a whole number of at least 0 or a numpy Generator."
+        ) from error
+
+
+def warn_caller(message: str, category: type[Warning] = FairWarning) -> None:
+    """Warn at the line outside this package that led here, however deep inside the package it is noticed."""
+    package, frame, level = str(Path(__file__).parents[1]), sys._getframe(), 1
+    while frame.f_back and frame.f_code.co_filename.startswith(package):
+        frame, level = frame.f_back, level + 1
+    warnings.warn(message, category, stacklevel=level)
+
+
+class RowOrderWarning(FairWarning):
+    """Features and groups have the same row labels in another order; they are paired by position."""
+
+
+def warn_of_order(X, sensitive_features) -> None:
+    """Warn where the indices of two pandas objects hold the same labels in different orders."""
+    here, there = getattr(X, "index", None), getattr(sensitive_features, "index", None)
+    if not (isinstance(here, pd.Index) and isinstance(there, pd.Index)) or here.equals(there):
+        return
+    if len(here) == len(there) and here.symmetric_difference(there, sort=False).empty:
+        first = [", ".join(map(repr, index[:3].tolist())) for index in (here, there)]
+        warn_caller(
+            f"X has the rows {first[0]}, ... and sensitive_features has them as {first[1]}, ...: rows are paired by "
+            "position, not by label. Pass sensitive_features.loc[X.index] if labels count, else arrays.",
+            RowOrderWarning,
+        )

@@ -18,7 +18,7 @@ import numpy as np
 from ..core.answer import FairSubspace
 from ..core.errors import ConfigurationError, DataError, GroupError
 from ..core.groups import label_text
-from ..core.inputs import whole_number
+from ..core.inputs import require_generator, whole_number
 from ..core.moments import GroupMoments
 from .linear_map import LinearMap, encoder
 
@@ -62,10 +62,6 @@ class BlockSums:
         """Mean squared errors (n_boot, G) in samples with each block ``draws`` (n_boot, m) times; nan if absent."""
         return _quotient(draws @ self.errors, draws @ self.counts)
 
-    def average_errors(self, draws: np.ndarray) -> np.ndarray:
-        """Mean squared errors (n_boot,) over all rows of the same samples."""
-        return _quotient(draws @ self.errors.sum(axis=1), draws @ self.counts.sum(axis=1))
-
     def group_means(self, draws: np.ndarray) -> np.ndarray:
         """Means (n_boot, G, k) of the groups in the subspace in the same samples; nan if absent."""
         sums = np.einsum("bm,mgk->bgk", draws, self.firsts, optimize=True)
@@ -97,7 +93,7 @@ def assign_blocks(n: int, n_blocks: int, random_state=None) -> np.ndarray:
     n, n_blocks = whole_number("n", n, 1), whole_number("n_blocks", n_blocks, 2)
     if n_blocks > n:
         raise ConfigurationError(f"n_blocks={n_blocks} for {n} rows; needed is at most one block for each row.")
-    return generator(random_state).permutation(np.arange(n) % n_blocks)
+    return require_generator(random_state).permutation(np.arange(n) % n_blocks)
 
 
 def block_sums(moments: GroupMoments, subspace: FairSubspace | LinearMap, attribute: str | None = None) -> BlockSums:
@@ -162,7 +158,7 @@ def multiplicities(m: int, n_boot: int, random_state=None) -> np.ndarray:
         Whole numbers; every row adds up to m.
     """
     m, n_boot = whole_number("m", m, 2), whole_number("n_boot", n_boot, 1)
-    return generator(random_state).multinomial(m, np.full(m, 1.0 / m), size=n_boot)
+    return require_generator(random_state).multinomial(m, np.full(m, 1.0 / m), size=n_boot)
 
 
 def resampled(moments: GroupMoments, draws: np.ndarray, attribute: str | None = None) -> Iterator[GroupMoments]:
@@ -298,13 +294,3 @@ def _quotient(sums: np.ndarray, counts: np.ndarray) -> np.ndarray:
     # 0 / 0 of an absent group is nan on purpose; ``interval`` counts them.
     sums, counts = np.broadcast_arrays(sums, counts)
     return np.divide(sums, counts, out=np.full(sums.shape, np.nan), where=counts > 0)
-
-
-def generator(random_state) -> np.random.Generator:
-    """The generator of random numbers for a seed, or the one given."""
-    try:
-        return np.random.default_rng(random_state)
-    except (TypeError, ValueError) as error:
-        raise ConfigurationError(
-            f"random_state={random_state!r}; needed is None, a whole number of at least 0 or a numpy Generator."
-        ) from error

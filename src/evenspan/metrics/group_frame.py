@@ -9,10 +9,10 @@ import pandas as pd
 from ..core.containers import in_pandas
 from ..core.errors import ConfigurationError, DataError, GroupError
 from ..core.groups import label_text, positions
-from ..core.inputs import length, whole_number
+from ..core.inputs import length, require_generator, warn_of_order, whole_number
 from ..core.moments import GroupMoments
 from ..core.running import merge, zeros
-from .bootstrap import BLOCK, assign_blocks, block_sums, generator, multiplicities, quantiles, resampled
+from .bootstrap import BLOCK, assign_blocks, block_sums, multiplicities, quantiles, resampled
 from .linear_map import GROUP_METRICS, linear_map, one_group
 
 DEFAULT = ("error", "loss", "explained variance", "mean distance")
@@ -133,7 +133,7 @@ class GroupFrame:
                 raise ConfigurationError(f"ci_quantiles={ci_quantiles!r}; needed are numbers between 0 and 1.")
         answers, named = _named_answers(estimator), _named_metrics(metrics)
         self.ci_quantiles, self._layout = ci_quantiles, _layout(estimator, metrics, named)
-        rng = generator(random_state)
+        rng = require_generator(random_state)
         blocked, self.sensitive_levels = input_moments(
             X, moments, sensitive_features, sample_weight,
             fitted=estimator, blocks=None if n_boot is None else (n_blocks, rng),
@@ -338,6 +338,7 @@ def default_blocks(n: int, G: int, d: int) -> int:
 
 def _from_rows(X, sensitive_features, sample_weight, blocks) -> tuple[GroupMoments, list[str]]:
     n, columns = length(X), _named_columns(sensitive_features)
+    warn_of_order(X, sensitive_features)
     if BLOCK in columns:
         raise GroupError("the name 'block' is taken, and cannot be that of a sensitive feature. Rename the column.")
     for name, values in columns.items():
