@@ -41,7 +41,7 @@ def main() -> None:
 
     pairs = {
         "fit / eigh of K": (fit, decompose),
-        "fit, not centred / eigh of K": (lambda: fit(center=False), decompose),
+        "fit, not centred / eigh of K": (lambda: fit(center="none"), decompose),
         "fit with trade-off / eigh of K": (lambda: fit(tradeoff=0.5), decompose),
         "fit with covariance matching / eigh of K": (lambda: fit(match="covariance"), decompose),
         f"fit with {m} landmarks / fit": (lambda: fit(n_landmarks=m), fit),

@@ -123,7 +123,7 @@ KNOWN: Mapping[str, Method] = {
             ("FairPCA (exact)", "min-max loss (certified)", "FairPCA_SDP_LP (uncentred)"),
             ("FairPCA (rank k)",),
         ),
-        lambda k, seed: MinMaxFairPCA(k, objective="loss", center="global"),
+        lambda k, seed: MinMaxFairPCA(k, objective="loss", center="overall"),
     ),
     "JEVD-PCA": Method(
         "losses",
@@ -135,14 +135,14 @@ KNOWN: Mapping[str, Method] = {
             ("JevdPCA (raw columns)",),
             ("JevdPCA (uncentred)",),
         ),
-        lambda k, seed: JEVDPCA(k, center="global"),
+        lambda k, seed: JEVDPCA(k, center="overall"),
     ),
     # -- errors -------------------------------------------------------------------------------------------------------
     "Min-max error": Method(
         "errors",
         "D",
         (("FairPCA (error, exact)", "min-max error"),),
-        lambda k, seed: MinMaxFairPCA(k, objective="error", center="global"),
+        lambda k, seed: MinMaxFairPCA(k, objective="error", center="overall"),
     ),
     "Robust PCA (radius 0)": Method("errors", "v", make=lambda k, seed: RobustFairPCA(k, alpha=0.0, penalty=1.0)),
     "Robust PCA": Method(

@@ -48,7 +48,7 @@ K = 2
 @pytest.mark.parametrize("G", [2, 3, 4])
 def test_no_projection_is_below_a_bound_and_the_ends_are_reached(G):
     seen = moments(G)
-    found, matrices = frontier(seen, K), group_matrices(seen, "fitted")
+    found, matrices = frontier(seen, K), group_matrices(seen)
     E = np.array(list(near(matrices, np.random.default_rng(G))))
     x, y = measures(E, found.own, seen.counts / seen.n)
     assert set(found.curves) == {*WORST, *(GAPS if G == 2 else ())}
@@ -76,7 +76,7 @@ def test_two_groups_can_always_lose_the_same():
         curve = frontier(seen, K).curves["loss gap"]
         assert curve.points[0, 1] > 1e-3 * curve.points[0, 0]
         assert curve.points[-1, 1] < 1e-8 * curve.points[0, 0]
-        estimator = MinMaxFairPCA(K, objective="loss", center="global").fit_moments(seen)
+        estimator = MinMaxFairPCA(K, objective="loss", center="overall").fit_moments(seen)
         average = seen.counts @ estimator.group_errors_ / seen.n
         assert np.isclose(curve.points[-1, 0], average, rtol=1e-6)
 
@@ -85,7 +85,7 @@ def test_ends_of_the_curves_are_the_certified_optima_by_another_route():
     seen = moments(2)
     curves = frontier(seen, K).curves
     for objective in ("error", "loss"):
-        exact = MinMaxFairPCA(K, objective=objective, center="global").fit_moments(seen)
+        exact = MinMaxFairPCA(K, objective=objective, center="overall").fit_moments(seen)
         assert np.isclose(curves[f"worst {objective}"].points[-1, 1], exact.objective_, rtol=1e-6)
     disparity = DisparityFairPCA(K).fit_moments(seen)
     last = curves["error gap"].points[-1]
@@ -108,7 +108,7 @@ def test_errors_that_cannot_be_equal():
 
 def test_three_groups_in_the_plane_by_trying_all_angles():
     seen = moments(3, d=2)
-    found, matrices = frontier(seen, 1), group_matrices(seen, "fitted")
+    found, matrices = frontier(seen, 1), group_matrices(seen)
     angles = np.linspace(0.0, np.pi, 20001)
     V = np.stack([np.cos(angles), np.sin(angles)], axis=1)
     E = np.trace(matrices, axis1=1, axis2=2) - np.einsum("ad,gde,ae->ag", V, matrices, V)

@@ -136,8 +136,8 @@ def test_every_choice_draws(opened, request):
 def test_the_optimum_is_that_of_the_library(opened):
     moments = explorer.moments("statlog")
     expected = {
-        "error": MinMaxFairPCA(4, objective="error", center="global").fit_moments(moments).certificate_.primal,
-        "loss": MinMaxFairPCA(4, objective="loss", center="global").fit_moments(moments).certificate_.primal,
+        "error": MinMaxFairPCA(4, objective="error", center="overall").fit_moments(moments).certificate_.primal,
+        "loss": MinMaxFairPCA(4, objective="loss", center="overall").fit_moments(moments).certificate_.primal,
         "gap": DisparityFairPCA(4).fit_moments(moments).gap_,
         "robust": RobustFairPCA(4, alpha=1.5, penalty=0.75).fit_moments(moments).objective_,
         "penalty": RobustFairPCA(4, alpha=0.0, penalty=0.75).fit_moments(moments).objective_,

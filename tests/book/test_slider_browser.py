@@ -33,7 +33,7 @@ def penalty(value: str) -> list[str]:
 
 def rank(value: str) -> list[str]:
     wine = group_moments("wine_quality").standardised()
-    found = MinMaxFairPCA(int(value.split()[0]), objective="error").fit_moments(wine).certificate_
+    found = MinMaxFairPCA(int(value.split()[0]), objective="error", center="group").fit_moments(wine).certificate_
     return [f"leaves {found.primal:.3f}", f"below {found.dual:.3f}"]
 
 

@@ -18,9 +18,8 @@ PAIR = draw(counts=(150, 70), names=("woman", "man"), d=5, seed=0)
 FEW = Sample(np.random.default_rng(0).normal(size=(9, 20)) + np.arange(9)[:, None] % 3, np.array(list("abcabcabb")))
 OPTIONS = (
     {},
-    {"center": False},
+    {"center": "none"},
     {"standardize": True},
-    {"standardize": True, "center": False},
     {"match": "covariance"},
 )
 # Covariance matching needs more rows than FEW has: directions without data agree perfectly between groups.
@@ -61,10 +60,10 @@ def test_group_means_coincide_where_those_of_pca_do_not(s, options):
     np.testing.assert_allclose(moments.transform(s.X), model.transform(s.X), atol=1e-11)
 
 
-@pytest.mark.parametrize("center", [True, False])
+@pytest.mark.parametrize("center", ["overall", "none"])
 @pytest.mark.parametrize("s", [THREE, PAIR, FEW], ids=["three", "two", "few rows"])
 def test_algorithm_1_as_printed_and_no_feasible_projection_keeps_more(s, center):
-    X = s.X - s.X.mean(axis=0) if center else s.X
+    X = s.X - s.X.mean(axis=0) if center == "overall" else s.X
     R, S = null_space(indicator(s.groups).T @ s.X), X.T @ X
     model = fitted(s, 3, center=center)
     assert angle(model.components_.T, R @ np.linalg.eigh(R.T @ S @ R)[1][:, ::-1][:, :3]) < 1e-7
@@ -102,7 +101,7 @@ def test_the_certificate_notices_a_basis_that_is_not_fair(monkeypatch):
 def test_equal_means_give_pca_and_a_small_gap_is_not_rounding():
     centred = PAIR.X - PAIR.X.mean(axis=0)
     mirrored, groups = np.vstack([centred, -centred]), np.tile(PAIR.groups, 2)
-    for offset, options in ((0.0, {}), (1e6, {}), (1e6, {"standardize": True}), (3.7, {"center": False})):
+    for offset, options in ((0.0, {}), (1e6, {}), (1e6, {"standardize": True}), (3.7, {"center": "none"})):
         model = FairPCA(2, **options).fit(mirrored + offset, sensitive_features=groups)
         assert model.constraint_rank_ == 0
         assert same(model, StandardPCA(2, **options).fit(mirrored + offset))
@@ -251,3 +250,14 @@ def test_directions_without_data_agree_perfectly_and_that_is_told():
     wide = np.c_[THREE.X[:15], np.zeros((15, 10))]
     with pytest.warns(SurplusComponentsWarning, match="2 of 2 components carry no variance"):
         FairPCA(2, match="covariance").fit(wide, sensitive_features=np.resize(["a", "b"], 15))
+
+
+@pytest.mark.parametrize("method", [StandardPCA, FairPCA])
+def test_where_moments_are_taken_about_is_one_of_the_words_and_not_the_origin_of_standardised_features(method):
+    for options, words in (
+        ({"center": False}, "center=False; needed is 'overall' or 'none'"),
+        ({"center": "origin"}, "center='origin'"),
+        ({"center": "none", "standardize": True}, "standardised features are centred"),
+    ):
+        with pytest.raises(ConfigurationError, match=words):
+            method(2, **options).fit(PAIR.X, sensitive_features=PAIR.groups)

@@ -76,11 +76,11 @@ def clusters(name, supports=KERNEL, **options) -> Method:
 
 METHODS = {
     "PCA": Method("StandardPCA"),
-    "PCA about zero": Method("StandardPCA", {"center": False}, supports=EVERY - {"shift", "far", "float32"}),
+    "PCA about zero": Method("StandardPCA", {"center": "none"}, supports=EVERY - {"shift", "far", "float32"}),
     # Standard deviations belong to the axes.
     "PCA standardised": Method("StandardPCA", {"standardize": True}, supports=EVERY - {"rotate"}),
     "Fair PCA": Method("FairPCA"),
-    "Fair PCA about zero": Method("FairPCA", {"center": False}, supports=EVERY - {"shift", "far", "float32"}),
+    "Fair PCA about zero": Method("FairPCA", {"center": "none"}, supports=EVERY - {"shift", "far", "float32"}),
     "Fair PCA standardised": Method("FairPCA", {"standardize": True}, supports=EVERY - {"rotate"}),
     "Fair PCA with trade-off": Method("FairPCA", {"tradeoff": 0.5}),
     "Fair PCA, marginal": Method("FairPCA", {"attributes": "marginal"}, attributes=2),
@@ -93,7 +93,7 @@ METHODS = {
         "FairPCA", {"criterion": "equal_opportunity"}, target=True, supports=EVERY - {"moments"}
     ),
     "Min-max loss": Method("MinMaxFairPCA", groups=2),
-    "Min-max error": Method("MinMaxFairPCA", {"objective": "error", "center": "global"}, groups=2),
+    "Min-max error": Method("MinMaxFairPCA", {"objective": "error", "center": "overall"}, groups=2),
     "Min-max loss standardised": Method("MinMaxFairPCA", {"standardize": True}, groups=2, supports=EVERY - {"rotate"}),
     # The radius of a ball shrinks with the number of rows, and has the unit of the features squared.
     "RFPCA": Method("RobustFairPCA", {"alpha": 0.2}, groups=2, supports=EVERY - {"unit", "duplicate"}),
@@ -123,7 +123,7 @@ METHODS = {
     "Null it out, means only": Method("NullItOutPCA", {"constraint": "mean"}),
     "Null it out about zero": Method(
         "NullItOutPCA",
-        {"n_gap_directions": 1, "gap": "second_moment", "center": False},
+        {"n_gap_directions": 1, "gap": "second_moment", "center": "none"},
         groups=2,
         supports=EVERY - {"shift", "far", "float32"},
     ),

@@ -228,7 +228,7 @@ def test_scaled_weights_do_not_depend_on_the_unit(pair_matrices):
 
 
 def test_the_worst_off_group_loses_least_and_pca_fails_at_it(pair, pair_matrices):
-    fitted = MinMaxFairPCA(2).fit(pair.X, sensitive_features=pair.groups)
+    fitted = MinMaxFairPCA(2, center="group").fit(pair.X, sensitive_features=pair.groups)
     control = StandardPCA(2).fit(pair.X)
     assert fitted.group_losses_[0] == pytest.approx(fitted.group_losses_[1], rel=1e-7)
     assert fitted.objective_ == pytest.approx(fitted.group_losses_.max())
@@ -243,7 +243,7 @@ def test_the_worst_off_group_loses_least_and_pca_fails_at_it(pair, pair_matrices
 
 
 def test_the_worst_error_of_three_groups_is_certified_and_pca_misses_it(sample):
-    fitted = MinMaxFairPCA(2, objective="error").fit(sample.X, sensitive_features=sample.groups)
+    fitted = MinMaxFairPCA(2, objective="error", center="group").fit(sample.X, sensitive_features=sample.groups)
     assert -1e-9 < fitted.certificate_.gap < 0.05 * fitted.objective_
     matrices = group_matrices(GroupMoments.from_data(sample.X, sample.groups), "group")
     assert errors(matrices, fitted.components_.T).max() == pytest.approx(fitted.objective_)
@@ -261,11 +261,11 @@ def test_the_worst_error_of_three_groups_is_certified_and_pca_misses_it(sample):
 )
 def test_settings_that_mean_nothing_are_refused(pair, settings, message):
     with pytest.raises(ConfigurationError, match=message):
-        MinMaxFairPCA(2, **settings).fit(pair.X, sensitive_features=pair.groups)
+        MinMaxFairPCA(2, **settings, center="group").fit(pair.X, sensitive_features=pair.groups)
 
 
 def test_samples_that_cannot_be_balanced_are_refused(pair):
     with pytest.raises(ComponentsError, match="4"):
-        MinMaxFairPCA(5).fit(pair.X, sensitive_features=pair.groups)
+        MinMaxFairPCA(5, center="group").fit(pair.X, sensitive_features=pair.groups)
     with pytest.raises(GroupError, match="one group"):
-        MinMaxFairPCA(2).fit(pair.X, sensitive_features=np.full(len(pair.X), "a"))
+        MinMaxFairPCA(2, center="group").fit(pair.X, sensitive_features=np.full(len(pair.X), "a"))

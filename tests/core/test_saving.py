@@ -47,7 +47,7 @@ from evenspan.saving import OtherVersionWarning
 TABLE = [
     StandardPCA(2),
     StandardPCA(2, standardize=True),
-    StandardPCA(2, center=False),
+    StandardPCA(2, center="none"),
     FairPCA(2),
     FairPCA(2, standardize=True),
     FairPCA(2, match="covariance"),

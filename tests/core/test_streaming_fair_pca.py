@@ -27,8 +27,8 @@ from .memory import peak_of
 from .samples import angle, draw, group_gap, size, two_attributes
 
 CENTRES = {
-    "group": {"gap": "covariance", "center": True},
-    "global": {"gap": "second_moment", "center": True},
+    "group": {"gap": "covariance", "center": "overall"},
+    "global": {"gap": "second_moment", "center": "overall"},
     "none": {"gap": "second_moment", "center": False},
 }
 

@@ -59,7 +59,7 @@ def test_the_largest_weight_ends_the_search_undecided():
 
 
 def test_the_search_does_not_end_at_the_least_fair_point_and_says_when_its_end_is_worse():
-    sample, options = crossed(), {"kernel": "linear", "center": True, "normalize": True, "max_iter": 100}
+    sample, options = crossed(), {"kernel": "linear", "center": "overall", "normalize": True, "max_iter": 100}
     X, codes = sample.X, sample.codes
     paper = FairKernelKMeans(3, PublishedRule(), **options).fit(X, sensitive_features=codes)
     assert (paper.fairness_weight_, paper.counts_.mnce) == (1.0, 0.0)

@@ -38,8 +38,8 @@ NOTEBOOKS = {
     "kleindessner2023/illustration": (
         {},
         {
-            "method": ('    "PCA": StandardPCA(k, center=False),', '{}\n    "mine": StandardPCA(k),', "mine"),
-            "setting": ('"Fair PCA": FairPCA(k, center=False)', '"Fair PCA": FairPCA(k)', "Fair PCA"),
+            "method": ('    "PCA": StandardPCA(k, center="none"),', '{}\n    "mine": StandardPCA(k),', "mine"),
+            "setting": ('"Fair PCA": FairPCA(k, center="none")', '"Fair PCA": FairPCA(k)', "Fair PCA"),
             "data": ("    return data.stretched_group((2023, draw))", "    return data.stretched_group((7, draw))", ""),
             "seeds": ("range(draws)", "range(3, draws)", ""),
             "evaluation": ("np.linalg.norm(points.X - points.X @ V @ V.T)", "2 * {}", ""),

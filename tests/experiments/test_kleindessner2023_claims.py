@@ -126,7 +126,7 @@ class Unfair(FairKernelPCA):
 
 def standardised(k, **options):
     """Fair, but of the standardised points, and so no linear Fair PCA."""
-    return FairKernelPCA(k, **options | {"center": True})
+    return FairKernelPCA(k, **options | {"center": "overall"})
 
 
 @pytest.fixture(scope="module")

@@ -108,7 +108,7 @@ def test_the_frontier_of_the_worst_error_is_passed_by_no_projection(three):
         assert e.max() >= curve.least(shares @ e) - 1e-9
     x, y = curve.points.T
     assert (y >= curve.least(x) - 1e-9).all()
-    best = MinMaxFairPCA(2, objective="error", center="global").fit(X, sensitive_features=groups)
+    best = MinMaxFairPCA(2, objective="error", center="overall").fit(X, sensitive_features=groups)
     assert curve.least(10 * x[-1]) == pytest.approx(best.certificate_.dual, rel=1e-3)
     assert y[-1] == pytest.approx(best.group_errors_.max(), rel=0.02)
     assert y[0] > 1.02 * y[-1]

@@ -221,7 +221,7 @@ def test_optima(page, joint, name, k):
     pca = shares @ ours.pair(StandardPCA(k).fit_moments(found).components_.T)
     _certified(_solve(page, "average"), pca, scale, ours)
     for criterion in ("error", "loss"):
-        fitted = MinMaxFairPCA(k, objective=criterion, center="global").fit_moments(found)
+        fitted = MinMaxFairPCA(k, objective=criterion, center="overall").fit_moments(found)
         _certified(_solve(page, criterion), fitted.certificate_.primal, scale, ours)
     for penalty, radius in ((0.0, 0.0), (0.2, 0.15), (1.0, 0.1), (1.0, 0.0), (5.0, 2.0), (0.35, 2.0)):
         fitted = RobustFairPCA(k, alpha=radius, penalty=penalty).fit_moments(found)

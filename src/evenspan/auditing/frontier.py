@@ -66,7 +66,7 @@ def frontier(moments: GroupMoments, k: int) -> Frontier:
     ----------
     About 150 eigenvalue problems of order d for two groups and k, 200 to 1,000 for more groups.
     """
-    matrices = group_matrices(moments, "fitted")
+    matrices = group_matrices(moments)
     shares = moments.counts / moments.n
     traces = np.trace(matrices, axis1=1, axis2=2)
     own = traces - best_kept(matrices, k)

@@ -129,7 +129,7 @@ class Part:
 
 def own_directions(moments: GroupMoments, most: int) -> list[np.ndarray]:
     """For every group its own best directions about the overall mean, the first ``most`` of them, each (d, most)."""
-    return [top_eigenspace(M, most)[1] for M in group_matrices(moments, "fitted")]
+    return [top_eigenspace(M, most)[1] for M in group_matrices(moments)]
 
 
 # -- a map on one part -------------------------------------------------------------------------------------------------

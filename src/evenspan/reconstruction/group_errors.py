@@ -15,25 +15,23 @@ from ..core.options import one_of
 
 #: About the overall mean (the conditional second moment M_g), about the group's own mean (its covariance C_g), or about
 #: the origin (of rows that nobody centred).
-Centring = Literal["fitted", "group", "none"]
-#: The same as the option ``center`` of an estimator, whose fitted mean is that of all rows.
-CENTRINGS: dict[str, Centring] = {"group": "group", "global": "fitted", "none": "none"}
+Center = Literal["overall", "group", "none"]
 
 
-def group_matrices(moments: GroupMoments, centring: Centring = "fitted") -> np.ndarray:
+def group_matrices(moments: GroupMoments, center: Center = "overall") -> np.ndarray:
     r"""The matrix of every group, shape (G, d, d), from which its errors follow.
 
     .. math::
         M_g = \frac{1}{n_g} \sum_{i \in g} (x_i - m)(x_i - m)^\top, \qquad
         C_g = \frac{1}{n_g} \sum_{i \in g} (x_i - m_g)(x_i - m_g)^\top = M_g - (m_g - m)(m_g - m)^\top .
 
-    ``centring="fitted"`` gives :math:`M_g` about the overall mean, ``"group"`` gives :math:`C_g`, and ``"none"`` gives
+    ``center="overall"`` gives :math:`M_g` about the overall mean, ``"group"`` gives :math:`C_g`, and ``"none"`` gives
     :math:`M_g` with 0 in place of m.
     """
-    one_of("fitted", "group", "none").require("centring", centring)
+    one_of("overall", "group", "none").require("center", center)
     matrices = moments.scatters / moments.counts[:, None, None]
-    if centring != "group":
-        offsets = moments.means - (moments.mean if centring == "fitted" else 0.0)
+    if center != "group":
+        offsets = moments.means - (moments.mean if center == "overall" else 0.0)
         matrices = matrices + offsets[:, :, None] * offsets[:, None, :]
     return matrices
 
@@ -65,7 +63,7 @@ class ReconstructionEstimator(SubspaceEstimator):
     otherwise. A table with fewer rows than features is solved in the span of its rows, where the method allows that.
     """
 
-    center, standardize = "global", False
+    center, standardize = "overall", False
 
     def _moves_with_the_axes(self) -> bool:
         """Whether rotated features give the rotated answer: a wide table is then solved in the span of its rows."""
@@ -80,12 +78,11 @@ class ReconstructionEstimator(SubspaceEstimator):
         """Orthonormal V of shape (d, k) for the group matrices (G, d, d), its certificate, and what else was learnt."""
 
     def _answer(self, moments: GroupMoments) -> Answer:
-        centring = CENTRINGS[self.center]
         require_several_groups(moments, type(self).__name__)
         k = require_rank(self.n_components, moments.d)
         seen = moments.standardised() if self.standardize else moments
-        matrices = np.array([symmetrise(M) for M in group_matrices(seen, centring)])
-        if centring == "none":
+        matrices = np.array([symmetrise(M) for M in group_matrices(seen, self.center)])
+        if self.center == "none":
             require_near_origin(matrices, seen)
         traces = np.trace(matrices, axis1=1, axis2=2)
         # Rows that are equal up to rounding have squares of rounding errors here.
@@ -96,7 +93,7 @@ class ReconstructionEstimator(SubspaceEstimator):
                     "such a group are zero whatever is kept. Check the data, or drop the group."
                 )
         # Errors are those of reconstruction about the fitted mean, as GroupFrame measures them, whatever is balanced.
-        about_mean = group_matrices(seen, "fitted") if centring == "group" else matrices
+        about_mean = group_matrices(seen) if self.center == "group" else matrices
         Q, rest = row_space(about_mean, moments.n)
         if k < Q.shape[1] < moments.d and self._moves_with_the_axes():
             inside = np.array([symmetrise(Q.T @ M @ Q) for M in matrices])
@@ -105,7 +102,7 @@ class ReconstructionEstimator(SubspaceEstimator):
         else:
             V, certificate, learnt = self._solve(matrices, seen, k)
         subspace = FairSubspace(V, moments.mean, certificate, moments.scale() if self.standardize else None)
-        about_mean = group_matrices(seen, "fitted") if centring == "none" else about_mean
+        about_mean = group_matrices(seen) if self.center == "none" else about_mean
         measured = {"group_errors_": errors(about_mean, V), "group_losses_": losses(matrices, V)}
         return Answer(subspace, {**measured, **learnt})
 
@@ -134,7 +131,7 @@ def require_near_origin(matrices: np.ndarray, moments: GroupMoments) -> None:
         raise DataError(
             f"center='none' on data far from the origin: second moments about it are up to {reach:.1e}, the variance "
             f"is {variance:.1e}, and of their differences 64-bit floating point keeps fewer than three digits. "
-            "Subtract a point near the data from every row, or take center='group' or 'global'."
+            "Subtract a point near the data from every row, or take center='group' or 'overall'."
         )
 
 

@@ -9,7 +9,7 @@ from ..core.answer import Certificate
 from ..core.errors import ConfigurationError
 from ..core.estimator import NotConvergedWarning, warn_caller
 from ..core.options import Option, one_of, whole
-from .group_errors import CENTRINGS, ReconstructionEstimator, losses
+from .group_errors import ReconstructionEstimator, losses
 from .joint_diagonalisation import MAX_ITER, JointDiagonalisation, joint_diagonalise
 from .min_max import solve_min_max
 from .multi_criteria import criteria_offsets
@@ -76,8 +76,8 @@ class JEVDPCA(ReconstructionEstimator):
     mode : {"paper", "orthogonal"}, default "orthogonal"
         "paper" is Algorithm 1 as printed, which can diverge or be undefined and gives columns of lengths other than 1;
         "orthogonal" keeps U orthonormal.
-    center : {"group", "global", "none"}, default "group"
-        Second moments about each group's mean, the overall mean, or the origin. ``transform`` subtracts the overall
+    center : {"overall", "group", "none"}, default "overall"
+        Second moments about the overall mean, each group's own, or the origin. ``transform`` subtracts the overall
         mean in any case. "none" is refused on data so far from the origin that 64-bit numbers keep fewer than three
         digits of their variance.
     init : {"pooled", "identity"}, default "pooled"
@@ -151,7 +151,7 @@ class JEVDPCA(ReconstructionEstimator):
 
     _options: ClassVar[Mapping[str, Option]] = {
         "mode": one_of(*MAX_ITER),
-        "center": one_of(*CENTRINGS),
+        "center": one_of("overall", "group", "none"),
         "init": one_of("pooled", "identity"),
         "max_iter": whole(1).or_none("the default of the mode"),
     }
@@ -161,7 +161,7 @@ class JEVDPCA(ReconstructionEstimator):
         n_components=2,
         *,
         mode="orthogonal",
-        center="group",
+        center="overall",
         init="pooled",
         max_iter=None,
     ):

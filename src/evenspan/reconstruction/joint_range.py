@@ -152,7 +152,7 @@ class JointRange:
 
     @classmethod
     def from_moments(
-        cls, moments: GroupMoments, n_components: int, *, centring="fitted", standardize: bool = False
+        cls, moments: GroupMoments, n_components: int, *, center="overall", standardize: bool = False
     ) -> "JointRange":
         """The joint range of the two groups of these moments.
 
@@ -162,7 +162,7 @@ class JointRange:
             Of exactly two groups.
         n_components : int
             Rank of the projections.
-        centring : {"fitted", "group"}
+        center : {"overall", "group"}
             Errors about the overall mean, or about each group's own.
         standardize : bool
             Divide every feature by its standard deviation first.
@@ -176,7 +176,7 @@ class JointRange:
         own = np.einsum("gdd->gd", moments.scatters)
         require_range(moments.counts, moments.means, own, None, moments.feature_names)
         seen = moments.standardised() if standardize else moments
-        return cls(*group_matrices(seen, centring), n_components)
+        return cls(*group_matrices(seen, center), n_components)
 
     @cached_property
     def scale(self) -> float:

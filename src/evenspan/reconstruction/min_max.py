@@ -65,10 +65,11 @@ class MinMaxFairPCA(ReconstructionEstimator):
     r"""PCA for the group that is served worst.
 
     .. math::
-        \min_{P} \max_g \; a_g - \operatorname{tr} C_g P, \qquad P = P^\top = P^2,\ \operatorname{tr} P = k,
+        \min_{P} \max_g \; a_g - \operatorname{tr} M_g P, \qquad P = P^\top = P^2,\ \operatorname{tr} P = k,
 
-    where :math:`a_g = \operatorname{top}_k(C_g)` for the *loss*, the error in excess of what k components of the
-    group's own would leave, and :math:`a_g = \operatorname{tr} C_g` for the *error*.
+    where :math:`M_g` is the second moment of group g about the overall mean, :math:`a_g = \operatorname{top}_k(M_g)`
+    for the *loss*, the error in excess of what k components of the group's own would leave, and
+    :math:`a_g = \operatorname{tr} M_g` for the *error*.
 
     Parameters
     ----------
@@ -76,8 +77,9 @@ class MinMaxFairPCA(ReconstructionEstimator):
         The rank k, at most d - 1.
     objective : {"loss", "error"}, default "loss"
         What is balanced. Losses and errors have different optima, and both depend on the scale of the groups.
-    center : {"group", "global"}, default "group"
-        Errors about each group's own mean, or about the overall mean.
+    center : {"overall", "group"}, default "overall"
+        Errors about the overall mean, as ``GroupFrame`` measures them, or about each group's own, which no common
+        projection of new rows has.
     standardize : bool, default False
         Divide every feature by its population standard deviation first; constant features stay 0.
 
@@ -133,11 +135,11 @@ class MinMaxFairPCA(ReconstructionEstimator):
 
     _options: ClassVar[Mapping[str, Option]] = {
         "objective": one_of("loss", "error"),
-        "center": one_of("group", "global"),
+        "center": one_of("overall", "group"),
         "standardize": flag(),
     }
 
-    def __init__(self, n_components=2, *, objective="loss", center="group", standardize=False):
+    def __init__(self, n_components=2, *, objective="loss", center="overall", standardize=False):
         self.n_components = n_components
         self.objective = objective
         self.center = center

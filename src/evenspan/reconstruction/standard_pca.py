@@ -1,18 +1,35 @@
 """Standard PCA: the control that every fair method is measured against."""
 
+from collections.abc import Mapping
+from typing import ClassVar
+
 import numpy as np
 
 from ..core.answer import FairSubspace, ky_fan_certificate
+from ..core.errors import ConfigurationError
 from ..core.estimator import SubspaceEstimator, require_components
 from ..core.linalg import top_eigenspace
 from ..core.moments import GroupMoments
+from ..core.options import Option, flag, one_of
+
+#: Where every method but those on group errors takes second moments about: the overall mean, or the origin.
+CENTER_OPTIONS = {"center": one_of("overall", "none"), "standardize": flag()}
 
 
-def principal_subspace(moments: GroupMoments, k: int, *, center: bool = True) -> FairSubspace:
-    """The k leading eigenvectors of the total scatter (``center``) or of the second moment about zero."""
-    H = moments.scatter if center else moments.second_moment
+def require_center(estimator) -> None:
+    """ConfigurationError where standardised features, which are centred, are asked for about the origin."""
+    if estimator.standardize and estimator.center == "none":
+        raise ConfigurationError(
+            "center='none' with standardize=True: standardised features are centred. Take center='overall', or divide "
+            "the features by their deviations yourself."
+        )
+
+
+def principal_subspace(moments: GroupMoments, k: int, *, center: str = "overall") -> FairSubspace:
+    """The k leading eigenvectors of the total scatter, or of the second moment about the origin (``"none"``)."""
+    H = moments.scatter if center == "overall" else moments.second_moment
     _, V = top_eigenspace(H, k)
-    mean = moments.mean if center else np.zeros(moments.d)
+    mean = moments.mean if center == "overall" else np.zeros(moments.d)
     return FairSubspace(V, mean, ky_fan_certificate(H, V, "trace of V'SV over orthonormal V"))
 
 
@@ -25,10 +42,10 @@ class StandardPCA(SubspaceEstimator):
     ----------
     n_components : int, default 2
         The number of components k, at most d.
-    center : bool, default True
-        Subtract the mean. False takes second moments about zero instead.
+    center : {"overall", "none"}, default "overall"
+        Subtract the mean; "none" takes second moments about the origin instead.
     standardize : bool, default False
-        Divide every feature by its population standard deviation first (this centres the data); constant features
+        Divide every feature by its population standard deviation first, with ``center="overall"``; constant features
         stay 0.
 
     Attributes
@@ -36,7 +53,7 @@ class StandardPCA(SubspaceEstimator):
     components_ : ndarray of shape (k, d)
         Orthonormal rows, by decreasing eigenvalue.
     mean_ : ndarray of shape (d,)
-        What ``transform`` subtracts; zero with ``center=False``.
+        What ``transform`` subtracts; zero with ``center="none"``.
     explained_variance_ : ndarray of shape (k,)
         Variance along each component (divisor n - 1), about the mean whatever ``center`` is.
     explained_variance_ratio_ : ndarray of shape (k,)
@@ -68,7 +85,9 @@ class StandardPCA(SubspaceEstimator):
     array([[1., 0.]])
     """
 
-    def __init__(self, n_components=2, *, center=True, standardize=False):
+    _options: ClassVar[Mapping[str, Option]] = CENTER_OPTIONS
+
+    def __init__(self, n_components=2, *, center="overall", standardize=False):
         self.n_components = n_components
         self.center = center
         self.standardize = standardize
@@ -96,6 +115,7 @@ class StandardPCA(SubspaceEstimator):
         return self._fit_moments(self._moments(X, groups, sample_weight))
 
     def _answer(self, moments: GroupMoments) -> FairSubspace:
+        require_center(self)
         k = require_components(self.n_components, moments.d, moments.d, "")
         if not self.standardize:
             return principal_subspace(moments, k, center=self.center)

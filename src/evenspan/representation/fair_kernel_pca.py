@@ -178,7 +178,7 @@ def landmark_directions(
     """
     rows, labels, weights, Z = sample
     K, exponent = of_ordinary_size(kernel.matrix(X, landmarks))
-    if linear.center:
+    if linear.center == "overall":
         means = K.mean(axis=0)
         require_digits(K, K - means[:, None] - means + means.mean(axis=0))
     values, vectors = top_eigenspace(K, len(K))
@@ -202,14 +202,14 @@ def landmark_directions(
     total = groups.second_moment
     constraints = np.hstack([mean_constraints(groups), products])
     R = fair_basis(constraints, float(np.sqrt(np.trace(total))))
-    fair = linalg.eigvalsh(symmetrise(R.T @ (groups.scatter if linear.center else total) @ R))
+    fair = linalg.eigvalsh(symmetrise(R.T @ (groups.scatter if linear.center == "overall" else total) @ R))
     rank = int((fair > RANK_CUT * np.linalg.norm(total)).sum(axis=0))
     why = f", {len(landmarks)} landmarks; their features have rank {rank} after {moments.d - R.shape[1]} constraint(s)"
     require_components(linear.n_components, rank, X.shape[1], why)
     linear._store(linear._answer(moments, products), moments)
 
     def directions(subspace):
-        S = (moments.scatter if linear.center else moments.second_moment) @ subspace.V
+        S = (moments.scatter if linear.center == "overall" else moments.second_moment) @ subspace.V
         coef, offset = basis @ subspace.V, subspace.mean @ subspace.V
         signs = signs_of(K @ coef - offset)
         eigenvalues = np.einsum("dk,dk->k", subspace.V, S)
@@ -259,7 +259,7 @@ class FairKernelPCA(Options, ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
         The power of "polynomial".
     coef0 : float, default 1.0
         The constant of "polynomial" and "sigmoid".
-    center : bool, default True
+    center : {"overall", "none"}, default "overall"
         Centre in feature space. False, as the authors do, takes second moments about zero. The linear kernel is
         then that of the centred points, so that it does not matter where zero lies.
     match, covariance_fraction, tradeoff, tradeoff_power, criterion, positive_label : as in ``FairPCA``
@@ -340,7 +340,7 @@ class FairKernelPCA(Options, ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
         gamma="scale",
         degree=3,
         coef0=1.0,
-        center=True,
+        center="overall",
         match="mean",
         covariance_fraction=0.5,
         tradeoff=None,
@@ -422,7 +422,7 @@ class FairKernelPCA(Options, ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
         self.kernel_ = resolve_kernel(self.kernel, X[rows], weights, **options)
         if self.kernel_.name == "linear":
             # Centring the kernel matrix of points far from zero leaves no digits of what is to be compared.
-            origin = np.average(X[rows], axis=0, weights=weights) if self.center else None
+            origin = np.average(X[rows], axis=0, weights=weights) if self.center == "overall" else None
             self.kernel_ = replace(self.kernel_, origin=origin)
         self.gamma_ = self.kernel_.gamma
         quantities = unit_columns(np.zeros((len(rows), 0)) if quantities is None else quantities[rows], weights)
@@ -435,7 +435,7 @@ class FairKernelPCA(Options, ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
             )
             Z = np.hstack([unit_columns(indicators(labels, codes, self.attributes), weights), quantities])
             K = self.kernel_.matrix(X, rows)
-            options = {"center": self.center, "d": d}
+            options = {"center": self.center == "overall", "d": d}
             found = leading_directions(K, weights, Z, self.n_components, **options)
             self.directions_, self.rank_, self.constraint_rank_ = found
             self.standard_directions_ = None

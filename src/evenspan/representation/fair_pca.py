@@ -13,8 +13,8 @@ from ..core.estimator import SubspaceEstimator, require_components
 from ..core.groups import label_text
 from ..core.linalg import smallest_eigenspace, symmetrise
 from ..core.moments import GroupMoments
-from ..core.options import Option, flag, number, one_of
-from ..reconstruction.standard_pca import principal_subspace
+from ..core.options import Option, number, one_of
+from ..reconstruction.standard_pca import CENTER_OPTIONS, principal_subspace, require_center
 from .constraints import (
     GROUP_OPTIONS,
     best_inside,
@@ -65,11 +65,11 @@ class FairPCA(SubspaceEstimator):
     covariance_fraction : float, default 0.5
         With ``match="covariance"``: the share of the d directions to keep, in (0, 1]. Smaller means closer covariances
         and less variance; 1 is the same as ``match="mean"``.
-    center : bool, default True
-        Maximise variance about the mean and subtract it in ``transform``. False, as the authors do, takes second
-        moments about zero.
+    center : {"overall", "none"}, default "overall"
+        Maximise variance about the mean and subtract it in ``transform``. "none", as the authors do, takes second
+        moments about the origin.
     standardize : bool, default False
-        Divide every feature by its population standard deviation first (this centres the data).
+        Divide every feature by its population standard deviation first, with ``center="overall"``.
     tradeoff : float in [0, 1], optional
         Append the k coordinates of standard PCA, multiplied by ``tradeoff ** tradeoff_power``; the output then has 2k
         columns, and only the first k carry the guarantee. 0 keeps the shape and appends zeros.
@@ -130,8 +130,7 @@ class FairPCA(SubspaceEstimator):
         **GROUP_OPTIONS,
         "match": one_of("mean", "covariance"),
         "covariance_fraction": number(0, 1, low_open=True),
-        "center": flag(),
-        "standardize": flag(),
+        **CENTER_OPTIONS,
         "tradeoff": number(0, 1).or_none("no second block"),
         "tradeoff_power": number(0, low_open=True),
         "criterion": one_of("demographic_parity", "equal_opportunity"),
@@ -143,7 +142,7 @@ class FairPCA(SubspaceEstimator):
         *,
         match="mean",
         covariance_fraction=0.5,
-        center=True,
+        center="overall",
         standardize=False,
         tradeoff=None,
         tradeoff_power=1,
@@ -188,14 +187,15 @@ class FairPCA(SubspaceEstimator):
         return super().fit_moments(moments)
 
     def _answer(self, moments: GroupMoments, quantities: np.ndarray | None = None) -> Answer:
+        require_center(self)
         groups = moments.cells() if self.attributes == "intersection" else moments
         self._require_comparable(groups)
         quantities = np.zeros((groups.d, 0)) if quantities is None else quantities
-        mean, scale = (moments.mean if self.center else np.zeros(moments.d)), None
+        mean, scale = (moments.mean if self.center == "overall" else np.zeros(moments.d)), None
         if self.standardize:
             mean, scale = moments.mean, moments.scale()
             groups, quantities = groups.standardised(), quantities / scale[:, None]
-        S = groups.scatter if self.center else groups.second_moment
+        S = groups.scatter if self.center == "overall" else groups.second_moment
         size = float(np.sqrt(np.trace(groups.second_moment)))
 
         constraints = np.hstack([mean_constraints(groups), quantities])

@@ -13,7 +13,7 @@ from ..core.estimator import SubspaceEstimator, require_components
 from ..core.groups import label_text
 from ..core.linalg import complement, symmetrise, top_eigenspace
 from ..core.moments import GroupMoments
-from ..core.options import Option, flag, number, one_of, whole
+from ..core.options import Option, number, one_of, whole
 from .constraints import GROUP_OPTIONS, best_inside, refuse_single_group
 
 #: What ``NullItOutPCA`` and ``StreamingFairPCA`` have in common.
@@ -184,9 +184,9 @@ class NullItOutPCA(SubspaceEstimator):
         What is removed: gap directions and the mean gap, only one of the two, or nothing (standard PCA).
     gap : {"covariance", "second_moment"}, default "covariance"
         Difference of the group covariances, or of their second moments, which holds part of the mean gap as well.
-    center : bool, default True
-        Take variance and second moments about the overall mean, and subtract it in ``transform``. False takes them
-        about zero, as the authors' streaming program does.
+    center : {"overall", "none"}, default "overall"
+        Take variance and second moments about the overall mean, and subtract it in ``transform``; "none" takes them
+        about the origin, as the authors' streaming program does.
     removal : {"eigenvectors", "balance"}, default "eigenvectors"
         "eigenvectors" is the paper. "balance" pairs every excess of variance in one group with one in the other and
         removes one direction for both, so that half as many directions leave as little of the gap, and more variance
@@ -246,7 +246,7 @@ class NullItOutPCA(SubspaceEstimator):
     _options: ClassVar[Mapping[str, Option]] = {
         **COMPARISON_OPTIONS,
         "gap": one_of("covariance", "second_moment"),
-        "center": flag(),
+        "center": one_of("overall", "none"),
         "removal": one_of("eigenvectors", "balance"),
     }
 
@@ -257,7 +257,7 @@ class NullItOutPCA(SubspaceEstimator):
         *,
         constraint="all",
         gap="covariance",
-        center=True,
+        center="overall",
         removal="eigenvectors",
         strength=1.0,
         attributes="marginal",
@@ -276,11 +276,12 @@ class NullItOutPCA(SubspaceEstimator):
     def _answer(self, moments: GroupMoments) -> Answer:
         m = removable(self, moments.d)
         groups = moments.cells() if self.attributes == "intersection" else moments
-        point = moments.mean if self.center else np.zeros(moments.d)
-        S = moments.scatter if self.center else moments.second_moment
+        centred = self.center == "overall"
+        point = moments.mean if centred else np.zeros(moments.d)
+        S = moments.scatter if centred else moments.second_moment
         # What tells gaps from rounding noise: the spread for the gap, and for the means also how far out they are.
         reach = float(np.trace(moments.second_moment)) / moments.n
-        size = float(np.trace(moments.scatter)) / moments.n if self.center or self.gap == "covariance" else reach
+        size = float(np.trace(moments.scatter)) / moments.n if centred or self.gap == "covariance" else reach
         values, directions, mean_gaps = [np.zeros(0)], [], []
         found = () if self.constraint == "vanilla" else contrasts(groups.labels, "marginal", self.on_single_group)
         for contrast in found:

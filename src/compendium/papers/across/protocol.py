@@ -336,7 +336,7 @@ class Evaluation:
     @cached_property
     def own(self) -> np.ndarray:
         """Held-out error of every group with the best k directions of its training rows, (G,)."""
-        return np.array([self._best(M)[g] for g, M in enumerate(group_matrices(self.parts.train, "fitted"))])
+        return np.array([self._best(M)[g] for g, M in enumerate(group_matrices(self.parts.train))])
 
     def judged(self, answer: LinearMap) -> Iterator[tuple[str, float, str]]:
         """Rows ``(metric, value, reason)``."""

@@ -134,7 +134,7 @@ class BesidePCA(BaseEstimator):
         given = {"sensitive_features": sensitive_features[rows]}
         self.fair_ = clone(self.estimator).fit(X[rows], **given)
         k = self.fair_.transform(X[:1]).shape[1]
-        self.standard_ = StandardPCA(k, center=False).fit(X[rows], **given)
+        self.standard_ = StandardPCA(k, center="none").fit(X[rows], **given)
         return self
 
     def transform(self, X):

@@ -14,7 +14,7 @@ from evenspan import metrics
 from evenspan.core.errors import ConfigurationError
 from evenspan.core.linalg import top_eigenspace
 from evenspan.core.moments import GroupMoments
-from evenspan.reconstruction.group_errors import CENTRINGS, errors, group_matrices, losses
+from evenspan.reconstruction.group_errors import errors, group_matrices, losses
 from evenspan.reconstruction.jevd import orthonormal_columns
 
 from ... import paths
@@ -112,7 +112,7 @@ def women(moments: GroupMoments) -> GroupMoments:
 
 def matrices(moments: GroupMoments, centring: str) -> np.ndarray:
     """The group matrices about the overall mean ("global"), each group's mean ("group") or the origin ("none")."""
-    return group_matrices(moments, CENTRINGS.get(centring, centring))
+    return group_matrices(moments, "overall" if centring == "global" else centring)
 
 
 def pooled(moments: GroupMoments, S: np.ndarray) -> np.ndarray:

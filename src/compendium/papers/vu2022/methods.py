@@ -52,7 +52,7 @@ def published_descent(problem: Problem, grid) -> list[Answer]:
     drawn = {"rng": problem.rng}
     if problem.released:
         drawn = {"starts": released_starts(problem, len(grid)), "warm_start": False}
-    matrices, counts = group_matrices(problem.moments, "fitted"), problem.moments.counts
+    matrices, counts = group_matrices(problem.moments), problem.moments.counts
     settings, clipped = clip_lambda(matrices, counts, problem.k, grid)
     found = descend(matrices, counts, problem.k, settings, restarts=RESTARTS, iterations=problem.iterations, **drawn)
     return [
@@ -92,7 +92,7 @@ def released_starts(problem: Problem, settings: int) -> np.ndarray:
 
 def robust_exact(problem: Problem, grid) -> list[Answer]:
     """The same objective minimised exactly; the grid shares the eigenvalue problems."""
-    joint, answers = JointRange(*group_matrices(problem.moments, "fitted"), problem.k), []
+    joint, answers = JointRange(*group_matrices(problem.moments), problem.k), []
     counts = problem.moments.counts
     for alpha, penalty in grid:
         V, certificate = solve_exact(joint, counts / problem.moments.n, radii(counts, alpha), penalty)
@@ -193,7 +193,7 @@ def frontier(moments: GroupMoments, k: int, points: int = 81) -> Iterator[Answer
 
     The direction turns from the shares of the groups (PCA) to (1, -1) or (-1, 1), which has the smallest gap of all.
     """
-    joint = JointRange(*group_matrices(moments, "fitted"), k)
+    joint = JointRange(*group_matrices(moments), k)
     shares = moments.counts / moments.n
     start = float(np.arctan2(shares[1], shares[0]))
     gap = float(np.subtract(*joint.support(start).ends[0]))
