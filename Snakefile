@@ -1,5 +1,5 @@
 # The papers' whole protocols, one job an execution; units that are stored are kept. 'make full' calls this; on a cluster
-# call Snakemake yourself (book/rerun.md).
+# call Snakemake yourself (book/reproduce.md).
 
 import sys
 

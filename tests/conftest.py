@@ -219,7 +219,7 @@ def raw():
         for name in names:
             state = status_of(datasets.entry(name))
             if not state.complete:
-                pytest.skip(f"with raw data (see Rerun in the book); {name!r} is not complete in {state.folder}")
+                pytest.skip(f"with raw data (see Reproduce in the book); {name!r} is not complete in {state.folder}")
 
     return need
 

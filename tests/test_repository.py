@@ -134,5 +134,5 @@ def test_no_tracked_file_is_large():
 
 
 def test_what_was_skipped_is_said_in_one_line():
-    reasons = ["Skipped: in a browser (no Chromium)", "Skipped: with raw data (see Rerun); lsac is not complete"]
-    assert left_out([*reasons, *reasons[:1]]) == "2 in a browser (no Chromium), 1 with raw data (see Rerun)"
+    reasons = ["Skipped: in a browser (no Chromium)", "Skipped: with raw data (see Reproduce); lsac is not complete"]
+    assert left_out([*reasons, *reasons[:1]]) == "2 in a browser (no Chromium), 1 with raw data (see Reproduce)"

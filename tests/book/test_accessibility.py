@@ -55,7 +55,7 @@ def walk(page, most=400):
     return found
 
 
-@pytest.mark.parametrize(("name", "mode"), [("cite.html", "light"), ("rerun.html", "dark")])
+@pytest.mark.parametrize(("name", "mode"), [("cite.html", "light"), ("reproduce.html", "dark")])
 def test_the_keyboard_reaches_everything_and_shows_where_it_is(reader, name, mode):
     page = reader(name)
     if mode == "dark":

@@ -28,7 +28,7 @@ def test_four_doors_lead_somewhere(reader, html):
 def test_search_finds_a_word(reader):
     page = reader("search.html?q=Binder")
     page.wait_for_selector("#search-results li", timeout=20_000)
-    assert "Rerun" in page.locator("#search-results").inner_text()
+    assert "Reproduce" in page.locator("#search-results").inner_text()
     icon, field = (page.locator(f".bd-search {one}:visible").bounding_box() for one in (":is(i, svg)", "input"))
     assert 0 < icon["x"] + icon["width"] <= field["x"], "the icon is beside the words"
     assert page.trouble == []

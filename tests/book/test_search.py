@@ -41,7 +41,7 @@ ASKED = {
     "COMPAS": ("data/cards/compas",),
     "K1b": ("data/cards/k1b",),
     "scikit-learn pipeline": ("yours/coming-from", "yours/index", "yours/faq"),
-    "Binder": ("rerun",),
+    "Binder": ("reproduce",),
     "how to cite": ("cite",),
     "errata": ("findings/errata",),
 }

@@ -61,7 +61,7 @@ def test_a_page_has_the_notebook_and_a_field_for_each_parameter(name):
 
 
 def test_pages_and_values_that_there_are_not():
-    for name in ("rerun", "../README", "experiments/none", ""):
+    for name in ("reproduce", "../README", "experiments/none", ""):
         with pytest.raises((ConfigurationError, RegistryError)):
             pages.page(name)
     with pytest.raises(ConfigurationError, match="'largest' needs a whole number"):
