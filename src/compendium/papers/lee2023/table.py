@@ -32,7 +32,7 @@ SECOND_MOMENT, AS_RELEASED, CONTROL = "offline, second moment", "as released", "
 MIN_MAX = "Samadi et al."
 
 #: Where the judge is cut short, because it would take hours. On the own tables only the numbers that the authors' file
-#: quotes are judged, and readers, kernel readers only of small tables; the kernel SVM of Adult on the first splits only.
+#: quotes are judged, and readers, kernel readers only of small tables; the kernel SVM of Adult on two splits only.
 OWN_ADULT_SVM_SPLITS = 2
 KERNEL_READER_ROWS = 2000
 BANDWIDTH_ROWS = 5000

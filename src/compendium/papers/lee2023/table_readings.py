@@ -63,9 +63,13 @@ def convergence(results: pd.DataFrame, dataset: str, steps: int) -> pd.DataFrame
     """Every fit of FNPM as ``split, m, what, rate, sine``: the rate is the ratio to the power of the steps."""
     parts = [pd.DataFrame(columns=["split", "m", "what", "rate", "sine"])]
     for m in directions(results):
-        what, ratio, sine = "W to P_m", "ratio of phase 1", "sine of W to P_m"
+        what, ratio, sine = "first phase: W to the gap directions", "ratio of phase 1", "sine of W to P_m"
         if m == 0:  # with nothing to iterate on in phase 1, phase 2 alone decides
-            what, ratio, sine = "V to the exact answer, mean", "ratio of phase 2", "sine to offline, second moment"
+            what, ratio, sine = (
+                "second phase: V to the exact answer",
+                "ratio of phase 2",
+                "sine to offline, second moment",
+            )
         value = fits(results, dataset, m)
         if {ratio, sine} <= set(value.columns):
             one = {"m": m, "what": what, "rate": value[ratio] ** steps, "sine": value[sine]}
