@@ -10,6 +10,7 @@ import warnings
 import pandas as pd
 
 from compendium.papers.lee2023 import scale
+from compendium.records import spread
 
 
 def main() -> None:
@@ -23,8 +24,9 @@ def main() -> None:
     table = {"d": given.features, "rows": given.rows, "chunks": given.chunks}
     with scale.clusters((1, 2)) as clients:
         rows = pd.DataFrame(scale.side_by_side(clients, table, given.rounds))
-    found = scale.speedups(rows)
-    print(f"{found['gigabytes'].iloc[0]:.2f} GB in {given.chunks} chunks, {given.rounds} rounds\n")
+    found = spread(rows[rows["metric"] == "speed-up"], ["method"], "median", "smallest", "largest")
+    size = 8e-9 * given.features * given.rows * given.chunks
+    print(f"{size:.2f} GB in {given.chunks} chunks, {given.rounds} rounds\n")
     print(f"{'time of one worker / time of two':<40}{'median':>8}{'min':>8}{'max':>8}")
     for row in found.itertuples():
         print(f"{row.method:<40}{row.median:>8.2f}{row.smallest:>8.2f}{row.largest:>8.2f}")

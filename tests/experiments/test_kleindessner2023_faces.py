@@ -74,7 +74,7 @@ def test_pictures_are_means_and_never_of_few(fixed):
     few = np.flatnonzero(test.groups == 1)[: faces.SMALLEST - 1]
     rows = np.concatenate([few, np.flatnonzero(test.groups == 0)])
     small = Dataset("few", test.X[rows], test.y[rows], test.groups[rows], test.feature_names)
-    with pytest.raises(DataError, match=r"group 1 has 49 images; .* would show single people"):
+    with pytest.raises(DataError, match=r"group 1 has 49 images; .* shows single people"):
         rows_of("few", 60, (fixed[0], small), shown=True)
     assert (kept.groupby(["method", "protocol", "metric"]).size() == faces.SIDE**2).all()
 
@@ -88,8 +88,6 @@ def test_nobody_is_in_both_halves():
     assert sides[0] | sides[1] == set(names)
     assert train.n + test.n == 200
     assert not np.array_equal(train.X, faces.halves(data, names, 2)[0].X)
-    with pytest.raises(DataError, match="3 names for 200 images"):
-        faces.halves(data, names[:3], 0)
 
 
 @pytest.mark.raw

@@ -1,21 +1,19 @@
 """How the methods of the table are fitted, and what is measured of one: each row from the part its protocol names."""
 
 import itertools
-import warnings
 from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
-import pandas as pd
 import pytest
 from scipy.linalg import subspace_angles
 from sklearn.base import clone
 
 from compendium import records
-from compendium.data import Dataset, load, own_split
+from compendium.data import Dataset
 from compendium.ledger.table import published
 from compendium.papers.kleindessner2023 import protocol, readings
-from evenspan import ConvexFairPCA, FairKernelPCA, FairPCA, GroupMoments, StandardPCA, metrics
+from evenspan import FairKernelPCA, FairPCA, GroupMoments, StandardPCA, metrics
 from evenspan.core.errors import ConfigurationError, DataError
 
 COLUMNS = ["protocol", "metric", "value", "reason"]
@@ -49,9 +47,6 @@ def fitted(parts):
 @pytest.fixture(scope="module")
 def kernel(parts):
     return FairKernelPCA(2, center="none").fit(parts[0].X, sensitive_features=parts[0].groups)
-
-
-# -- the notebook: on shipped moments (11 features), and on data whose points are at hand ------------------------------
 
 
 @pytest.fixture
@@ -100,41 +95,6 @@ def test_every_method_is_judged_on_the_parts_of_its_split(on_points):
     assert value["in sample", "mean gap"] < 1e-10 < value["held-out", "mean gap"]
 
 
-@pytest.mark.parametrize(
-    ("columns", "said"),
-    [
-        ({"groups": "age", "target": "worse"}, "has 58 groups; needed are two"),
-        ({"groups": "sex", "target": "age"}, "the column age has 58 values; a target needs two"),
-        ({"groups": "sex", "target": "seen"}, "the column seen has cells without a value"),
-    ],
-)
-def test_what_is_no_table_to_judge_is_told(tmp_path, columns, said):
-    data, path = load("sklearn_diabetes"), tmp_path / "my.csv"
-    frame = pd.DataFrame(data.X, columns=data.feature_names).assign(sex=data.groups, worse=data.y)
-    seen = {"seen": np.where(data.y == 1, "yes", None)} if "seen" in columns.values() else {}
-    frame.assign(**seen).to_csv(path, index=False)
-    with pytest.raises(ConfigurationError, match=said):
-        own_split(str(path), 0, **columns)
-
-
-def test_bases_of_fixed_methods_and_seeds_of_drawing_ones_are_varied(on_points, monkeypatch):
-    monkeypatch.setitem(on_points, "SEEDS", {"RLACE": 2})
-    monkeypatch.setitem(on_points["METHODS"], "RLACE", clone(on_points["METHODS"]["RLACE"]).set_params(max_iter=50))
-    fixed, drawn = (pd.DataFrame(on_points["judged"](name, 0), columns=COLUMNS) for name in ("PCA", "RLACE"))
-    assert set(fixed["protocol"]) == {"released", "held-out", "in sample", *(f"signs {i:02d}" for i in range(20))}
-    assert set(drawn["protocol"]) == {"released", "held-out", "in sample", "fit", "seed 01", "seed 02"}
-    (train, _), (of_train, of_test) = on_points["parts"](0, True)
-    assert drawn.loc[drawn["metric"] == "%Var", "value"].nunique() == 3
-    for number in (1, 2):
-        again = protocol.fit(on_points["METHODS"]["RLACE"], of_train, train, seed=protocol.SEED + number)
-        mine = drawn[drawn["protocol"] == f"seed {number:02d}"].set_index("metric")["value"]
-        assert set(mine.index) == set(protocol.METRICS)
-        assert mine["%Var"] == pytest.approx(100 * metrics.explained_variance(of_test, again.components_.T))
-
-
-# -- fitting -----------------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("name", protocol.METHODS)
 def test_a_method_draws_needs_points_and_is_certified_as_the_room_says(parts, on_moments, short_games, name):
     few = {"INLP": {"max_iter": 4}, "RLACE": {"rank": 1 if "rank 1" in name else 4}}
@@ -166,9 +126,6 @@ def test_what_has_to_be_certified_and_is_not_is_an_error(moments):
 
     with pytest.raises(ArithmeticError, match="Open is not certified optimal"):
         protocol.fit(Open(2), moments[0])
-
-
-# -- what is measured --------------------------------------------------------------------------------------------------
 
 
 def values(rows) -> dict[tuple[str, str], float]:
@@ -230,14 +187,6 @@ def test_published_columns_are_fitted_to_the_test_part_and_the_others_to_the_tra
         assert found[key] < 0.62 < 0.7 < plain[key]
 
 
-def test_metrics_of_linear_maps_are_left_out_of_the_kernel_method(parts, moments, kernel, on_points):
-    rows = [*on_points["as_published"](protocol.KERNEL, kernel, moments, parts[1], 1.7)]
-    rows += on_points["held_out"](protocol.KERNEL, kernel, *parts, 1.7)
-    found = {metric for _, metric in values(rows)}
-    assert not found & {"%Var", "MMD^2", "mean gap"}
-    assert found >= {*protocol.PREDICTION_METRICS, "%Majority", "AUC of the group (kernel)"}
-
-
 def test_where_a_disparity_does_not_exist_the_row_says_why_and_a_bug_is_no_reason(parts, fitted, monkeypatch):
     test = parts[1]
     E = fitted.transform(test.X)
@@ -270,56 +219,11 @@ def test_released_scores_memory_and_held_out_reads_only_the_training_part(classi
     assert protocol.downstream(classifier, test, test)[0] > (90 if classifier == "Kernel SVM" else held_out)
 
 
-def test_bases_differ_by_signs_alone_and_are_the_same_for_every_split(parts, fitted, on_points, monkeypatch):
-    seen = []
-
-    def answer(name, fitting, scoring):
-        assert (name, fitting is scoring) == ("MLP", True)
-        seen.append(scoring[0])
-        return 50.0, 0.25, 0.0
-
-    monkeypatch.setattr(protocol, "downstream", answer)
-    for part in parts:
-        rows = list(on_points["of_other_bases"](fitted, part))
-        assert rows[:2] == [("signs 00", "%Acc (MLP)", 50.0, ""), ("signs 00", "Delta_DP (MLP)", 0.25, "")]
-    signs = []
-    for E, part in zip(seen, [parts[0]] * 20 + [parts[1]] * 20, strict=True):
-        found = E / fitted.transform(part.X)[:, ::-1]
-        np.testing.assert_allclose(np.abs(found), 1.0)
-        assert (np.ptp(found, axis=0) < 1e-9).all(), "one sign for a column"
-        signs.append(found[0].round().tolist())
-    assert signs[:20] == signs[20:]
-    assert len({tuple(one) for one in signs}) == 4, "two columns have four bases"
-
-
-def test_convergence_is_kept_where_there_is_something_to_converge(moments, fitted, kernel):
-    assert not [*protocol.judge_fit(fitted), *protocol.judge_fit(kernel)]
-    done = SimpleNamespace(n_iter_=np.array([3, 7, 5]), converged_=True, residual_=1e-9)
-    rows = [("fit", "iterations", 7.0, ""), ("fit", "converged", 1.0, ""), ("fit", "residual", 1e-9, "")]
-    assert list(protocol.judge_fit(done)) == rows
-    (row,) = protocol.judge_fit(SimpleNamespace(converged_=np.False_))
-    assert row[:3] == ("fit", "converged", 0.0)
-    assert "not converged" in row[3]
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # that the answer is far from a projector is not the point
-        solved = ConvexFairPCA(2, delta=0.0, mu=0.01, covariance=True, penalty="sum", tol=1e-5).fit_moments(moments[0])
-    assert [row[1] for row in protocol.judge_fit(solved)] == ["iterations"], "of a convex program the steps alone"
-
-
-# -- running times -----------------------------------------------------------------------------------------------------
-
-
 def test_algorithm_1_as_printed_spans_the_same_subspace(parts, fitted):
     X, groups = parts[0].X, parts[0].groups
     U = protocol.algorithm_1(X, groups, 2)
     assert subspace_angles(U, fitted.components_.T).max() < 1e-7
     assert (np.diff(((X @ U) ** 2).sum(axis=0)) > 0).all(), "the program returns increasing eigenvalues"
-
-
-def test_the_shortest_of_several_timings_counts(monkeypatch):
-    clock = itertools.chain.from_iterable((10.0 * i, 10.0 * i + spent) for i, spent in enumerate((3.0, 1.0, 2.0)))
-    monkeypatch.setattr(protocol.time, "perf_counter", lambda: next(clock))
-    assert protocol.seconds(lambda: "answer", 3) == (1.0, "answer")
 
 
 @pytest.mark.parametrize("name", ["kleindessner2023-runtime", "kleindessner2023-rival-times"])

@@ -1,7 +1,6 @@
 """The scale study: exponents and verdicts follow from the rows, and bytes counted agree with the model."""
 
 import contextlib
-import math
 
 import numpy as np
 import pandas as pd
@@ -58,26 +57,15 @@ def test_the_block_that_is_timed_is_a_block(phase):
     np.testing.assert_allclose(scale.products(X, W), X.T @ X @ W)
 
 
-@pytest.mark.parametrize(("power", "verdict"), [(1.0, "agrees"), (0.6, "below"), (2.0, "above")])
-def test_exponents_are_those_of_the_rows_and_can_disagree_with_one(power, verdict):
+@pytest.mark.parametrize("power", [1.0, 0.6, 2.0])
+def test_exponents_are_those_of_the_rows_and_can_disagree_with_one(power):
     rows = made(power)
     (line,) = scale.exponents(rows).to_dict("records")
     assert line["block"] == pytest.approx(power, rel=0.02)
     assert line["bare products"] == pytest.approx(1.0)
-    assert line["block, low"] < power < line["block, high"]
+    assert line["low"] < power < line["high"]
     assert (line["from"], line["to"]) == (10, 40)
-    assert line["block against 1"] == verdict
-    (line,) = scale.exponents(made(power, (1.0,))).to_dict("records")
-    assert math.isnan(line["block, low"]), "one repetition has no interval"
-
-
-def test_speedups_are_medians_over_the_rounds():
-    rows = pd.DataFrame({"method": scale.MOMENTS, "split": [0, 1, 2], "value": [1.2, 1.8, 1.9], "metric": "speed-up"})
-    (line,) = scale.speedups(rows.assign(protocol="workers", n=6_400_000, d=200, chunks=128)).to_dict("records")
-    assert (line["median"], line["smallest"], line["rounds"], line["gigabytes"]) == (1.8, 1.2, 3, pytest.approx(10.24))
-
-
-# -- messages ----------------------------------------------------------------------------------------------------------
+    assert (line["low"] < 1.0 < line["high"]) == (power == 1.0)
 
 
 def test_edges_are_those_of_a_tree_in_which_eight_meet():
@@ -92,11 +80,6 @@ def test_workers_send_what_the_model_says(clustered):
     assert len(table) == 2 * 2 * 3
     # Which worker has which total is the scheduler's choice, so that single runs are beside the model now and then.
     assert 0.4 <= table["measured / model"].median() <= 1.6
-    # A worker counts the numbers that it sends; the model has the heads of the messages, too, some hundred bytes.
-    alone = table[table["workers"] == 1]
-    numbers = alone["bytes of a sum"] / alone["sum / formula"]
-    np.testing.assert_allclose(alone["bytes sent by workers"], numbers, rtol=0.02)
-    assert table["sum / formula"].between(1.0, 1.4).all()
     # The rows of a chunk would be more than all that travels: none of them did.
     blocks = table[table["method"] != scale.MOMENTS]
     assert (blocks["bytes sent by workers"] < 8.0 * 64 * 50 * blocks["d"]).all()

@@ -66,17 +66,6 @@ def test_every_figure_draws_its_numbers_and_names_panels_and_series(name, titles
     assert len(set(marks)) == len(legend) or name == "embeddings"
 
 
-def test_groups_have_their_own_marks_and_panels_one_scale_if_asked():
-    points = crossed(
-        METHODS | {"group": (0, 1), "x": (0.0, 1.0)}, y=lambda f: f["x"] * (1 + 3 * (f["method"] == "PCA"))
-    )
-    for shared in (True, False):
-        fig = figures.embeddings(points, shared=shared)
-        fig.canvas.draw()
-        assert len({marks.get_paths()[0].vertices.shape for marks in fig.axes[0].collections}) == 2
-        assert (fig.axes[0].get_ylim() == fig.axes[1].get_ylim()) is shared
-
-
 def test_pictures_keep_their_pixels_and_their_scale():
     image = np.arange(9) / 10.0
     rows = [("original", "group 0", p, v) for p, v in enumerate(image)]
@@ -91,21 +80,3 @@ def test_pictures_keep_their_pixels_and_their_scale():
     assert shown[0][0].get_clim() == (0.0, 1.0)
     assert shown[1][0].get_clim() == pytest.approx((-0.4, 0.4))
     assert "No picture" in figures.pictures(shuffled.iloc[:0], 3).axes[0].texts[0].get_text()
-
-
-def test_a_curve_follows_its_parameter():
-    points = crossed(POINTS, method="Fair PCA").assign(
-        accuracy=lambda f: 0.8 + f["parameter"], gap=lambda f: f["parameter"] ** 2
-    )
-    line = figures.tradeoff(points, "gap").axes[0].lines[0]
-    np.testing.assert_allclose(line.get_xydata(), [[0.0, 0.8], [0.01, 0.9], [0.04, 1.0]])
-
-
-@pytest.mark.parametrize(
-    ("largest", "ticks"), [(8.0, ["0.5", "1", "2", "5", "10"]), (900.0, ["1", "10", "100", "1000"])]
-)
-def test_ticks_of_time_ratios_are_as_fine_as_their_range_allows(largest, ticks):
-    found = crossed({"method": ("PCA",), "n": (336,), "d": (20, 60)}, median=1.0, smallest=0.9, largest=largest)
-    (panel,) = figures.time_ratios(found).axes
-    assert [tick.get_text() for tick in panel.get_yticklabels()] == ticks
-    assert [tick.get_text() for tick in panel.get_xticklabels()] == ["20", "60"]

@@ -64,13 +64,3 @@ def test_every_figure_has_its_words_and_its_numbers(draw, arguments, words, poin
     seen += [cloud.get_offsets() for panel in fig.axes for cloud in panel.collections]
     assert points is None or any(np.shape(one) == np.shape(points) and np.allclose(one, points) for one in seen)
     plt.close(fig)
-
-
-def test_what_is_rounding_noise_or_not_above_zero_is_hollow_and_lies_below_all_others():
-    curves = CURVES.copy()
-    curves.loc[(curves["generator"] == "B") & (curves["metric"] == "eps_o") & (curves["size"] == 1000), "quantile"] = -1
-    fig = figures.errors(curves, SLOPES, 0.1)
-    hollow = [line for panel in fig.axes for line in panel.lines if line.get_markerfacecolor() == "white"]
-    assert [len(line.get_xdata()) for line in hollow] == [0, 3, 0, 0, 0, 3, 1, 1]
-    assert max(hollow[1].get_ydata()) < 0.005
-    plt.close(fig)

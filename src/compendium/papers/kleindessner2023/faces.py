@@ -1,10 +1,8 @@
 """A concept erased from faces: the last figure of Kleindessner et al. (2023), on a substitute and on made images.
 
-The paper erases glasses from CelebA, whose licence keeps it out of this project. What is shown instead are (1) the LFW
-faces at 24 x 24 pixels with sex as the attribute, a **substitute**, and (2) **synthetic** pictures with a bar planted
-across the eyes of 30 % of them, in one place or in a place that varies.
-
-Of real people only means over a group, or over at least 50 of them, are kept as pictures.
+CelebA's licence keeps it out of this project. In its place come the LFW faces at 24 x 24 pixels with sex as the
+attribute, and made pictures with a bar planted across the eyes of 30 % of them. Of real people only means over a group,
+or over at least 50 of them, are kept as pictures.
 """
 
 import csv
@@ -29,17 +27,13 @@ from ...records import in_order, spread, tidy
 from .protocol import SEED
 
 SUBSTITUTE = "lfw_24x24"
-#: Share of the synthetic pictures that have a bar; folds of a reader fitted to others.
+#: Share of the made pictures that have a bar; folds of a reader fitted to others.
 SHARE, FOLDS = 0.3, 5
 METHODS = ("PCA", "Fair PCA", "LEACE")
-#: LEACE looks like Fair PCA and is not kept as a picture; means over fewer images than these are never kept; the
-#: decimals of grey values: a quarter of a grey level.
+#: What is kept as a picture (LEACE looks like Fair PCA), of how many images at least, with how many decimals.
 PICTURED, SMALLEST, DECIMALS = ("PCA", "Fair PCA"), 50, 3
 #: Of which images of the test part a mean is shown.
 SUBSETS = ("group 0", "group 1", "quarter 1", "quarter 2", "quarter 3", "quarter 4")
-
-
-# -- samples -----------------------------------------------------------------------------------------------------------
 
 
 def people() -> np.ndarray:
@@ -54,8 +48,6 @@ def people() -> np.ndarray:
 
 def halves(faces: Dataset, names: np.ndarray, split: int) -> tuple[Dataset, Dataset]:
     """Half of the people to fit on, the others to judge by: nobody is in both parts."""
-    if len(names) != faces.n:
-        raise DataError(f"{len(names)} names for {faces.n} images; needed is one for each.")
     persons = np.unique(names)
     chosen = np.random.default_rng((SEED, split)).permutation(persons)[: len(persons) // 2]
     first = np.isin(names, chosen)
@@ -66,7 +58,7 @@ def halves(faces: Dataset, names: np.ndarray, split: int) -> tuple[Dataset, Data
 
 
 def made(reach: int, n: int) -> tuple[Dataset, Dataset]:
-    """Synthetic pictures, n to fit on and n to judge by: a bright oval, smooth noise, and for some a dark bar.
+    """Made pictures, n to fit on and n to judge by: a bright oval, smooth noise, and for some a dark bar.
 
     The bar lies up to ``reach`` pixels higher or lower.
     """
@@ -87,9 +79,6 @@ def made(reach: int, n: int) -> tuple[Dataset, Dataset]:
         X = np.clip(images, 0.0, 1.0).reshape(n, -1)
         parts.append(Dataset("made", X, groups.copy(), groups, names, part, 0))
     return tuple(parts)
-
-
-# -- what is measured --------------------------------------------------------------------------------------------------
 
 
 def judged(
@@ -125,8 +114,7 @@ def judged(
 def _scores(reader: str, train: tuple, test: tuple) -> Iterator[tuple[str, np.ndarray]]:
     """Scores of the test part, of a reader fitted with the projection's own sample, and of one fitted to other people.
 
-    The last is a reader whose labels the projection has not seen: fitted to four fifths of the test part, scored on the
-    rest, in turn.
+    The latter is fitted to four fifths of the test part and scored on the rest, in turn.
     """
     yield "held-out", metrics.reader_scores(reader, *train, test[0])
     scores = np.empty(len(test[1]))
@@ -141,17 +129,12 @@ def _shown(name: str, fitted, test: Dataset, direction: np.ndarray) -> Iterator[
     subsets = [*(np.flatnonzero(test.groups == g) for g in (0, 1)), *np.array_split(along, len(SUBSETS) - 2)]
     for title, rows in zip(SUBSETS, subsets, strict=True):
         if len(rows) < SMALLEST:
-            raise DataError(
-                f"{title} has {len(rows)} images; a mean over fewer than {SMALLEST} would show single people."
-            )
+            raise DataError(f"{title} has {len(rows)} images; a mean of fewer than {SMALLEST} shows single people.")
         if name == "PCA":
             yield "original", title, test.X[rows].mean(axis=0)
         yield "restored", title, fitted.inverse_transform(fitted.transform(test.X[rows])).mean(axis=0)
     if name == "PCA":
         yield "original", "direction", direction
-
-
-# -- the table ---------------------------------------------------------------------------------------------------------
 
 
 def summary(rows: pd.DataFrame) -> pd.DataFrame:

@@ -1,12 +1,8 @@
 """The protocol of the table: its rows, how a method is fitted, what is measured of it; and a stopwatch.
 
-Rows are named as printed. Those that the paper does not have are marked as ours: LEACE, which appeared later, and INLP
-and RLACE as they are meant to be used, where the surviving directions are chosen for their variance. The settings of
-the methods, those of the public program, stand in the notebooks.
-
-Measured are rows ``(protocol, metric, value, reason)``. ``released`` fits and scores every classifier on the same
-test points, as published; ``held-out`` fits it on the training part. ``in sample`` and ``held-out`` gaps are those of
-the training and of the test part.
+Rows are named as printed; ours are LEACE, which appeared later, and INLP and RLACE with directions chosen for their
+variance. Measured are rows ``(protocol, metric, value, reason)``: ``released`` fits and scores every classifier on the
+same test points, as published; ``held-out`` fits it on the training part.
 """
 
 import time
@@ -90,9 +86,6 @@ def of_points(estimator: BaseEstimator) -> bool:
     return isinstance(estimator, OF_POINTS) or getattr(estimator, "of_rows", False)
 
 
-# -- evaluation --------------------------------------------------------------------------------------------------------
-
-
 def bandwidth(moments: GroupMoments, train: Dataset, k: int) -> float:
     """The MMD bandwidth shared by all methods: the median heuristic on standard PCA of the training part."""
     return metrics.median_bandwidth(fit(StandardPCA(k), moments).transform(train.X))
@@ -141,10 +134,7 @@ def downstream(classifier: str, fitting: tuple, scoring: tuple) -> tuple[float, 
 
 
 def judge_fit(fitted: BaseEstimator) -> Iterator[Row]:
-    """Whether an iterative method converged, after how many steps, and how large its residual was left.
-
-    Of a convex program, which is solved or fails, the steps alone.
-    """
+    """Whether an iterative method converged, after how many steps, and how large its residual was left."""
     if hasattr(fitted, "n_iter_"):
         yield "fit", "iterations", float(np.max(fitted.n_iter_, axis=None)), ""
     if hasattr(fitted, "converged_") and not isinstance(fitted, ConvexFairPCA):
@@ -152,9 +142,6 @@ def judge_fit(fitted: BaseEstimator) -> Iterator[Row]:
         yield "fit", "converged", float(fitted.converged_), reason
     if hasattr(fitted, "residual_"):
         yield "fit", "residual", float(fitted.residual_), ""
-
-
-# -- running times: all methods in turn on the same data, as only ratios can be compared between machines --------------
 
 
 def seconds(work: Callable[[], object], attempts: int = 1) -> tuple[float, object]:
@@ -168,10 +155,7 @@ def seconds(work: Callable[[], object], attempts: int = 1) -> tuple[float, objec
 
 
 def algorithm_1(X: np.ndarray, groups: np.ndarray, k: int) -> np.ndarray:
-    """Algorithm 1 of the paper as printed: on the points, with a null space by singular values, for two groups.
-
-    Signs and order (increasing eigenvalues) are left as the solvers give them.
-    """
+    """Algorithm 1 of the paper as printed, for two groups: on the points, with a null space by singular values."""
     z = (groups == np.unique(groups)[1]).astype(np.float64)
     R = linalg.null_space(((z - z.mean(axis=0)) @ X)[None, :])
     XR = X @ R

@@ -10,9 +10,7 @@ import numpy as np
 import pandas as pd
 
 from ...records import in_order, spread
-from .protocol import METHODS, METRICS, PREDICTION_METRICS
-
-# -- the table ---------------------------------------------------------------------------------------------------------
+from .protocol import METHODS, METRICS
 
 
 def summary(rows: pd.DataFrame) -> pd.DataFrame:
@@ -42,28 +40,6 @@ def seed_ranges(found: pd.DataFrame) -> pd.DataFrame:
 def _ranges(draws: pd.DataFrame) -> pd.DataFrame:
     values = draws.rename(columns={"mean": "value"})
     return spread(values, ["method", "metric"], "smallest", "median", "largest", number="draws")
-
-
-def protocol_effect(found: pd.DataFrame) -> pd.DataFrame:
-    """Published protocol less held-out protocol for every classifier column, by method; means over the splits."""
-    both = found[found["protocol"].isin(["released", "held-out"]) & found["metric"].isin(PREDICTION_METRICS)]
-    wide = both.pivot(index=["metric", "method"], columns="protocol", values="mean").dropna()
-    order = pd.MultiIndex.from_product([PREDICTION_METRICS, METHODS], names=["metric", "method"])
-    wide = wide.reindex(order.intersection(wide.index, sort=False))
-    return wide.assign(effect=wide["released"] - wide["held-out"])[["released", "held-out", "effect"]].reset_index()
-
-
-def both_protocols(found: pd.DataFrame, kind: str, digits: int) -> pd.DataFrame:
-    """One row a method, one column a classifier: ``published → held-out`` of the metrics whose name starts so."""
-    effect = protocol_effect(found)
-    some = effect[effect["metric"].str.startswith(kind)]
-    pairs = zip(some["released"], some["held-out"], strict=True)
-    text = some.assign(text=[f"{published:.{digits}f} → {held:.{digits}f}" for published, held in pairs])
-    wide = text.pivot(index="method", columns="metric", values="text")
-    return wide.reindex(index=some["method"].unique(), columns=some["metric"].unique()).reset_index()
-
-
-# -- running times -----------------------------------------------------------------------------------------------------
 
 
 def curve(rows: pd.DataFrame, training_rows: int = 0) -> pd.DataFrame:

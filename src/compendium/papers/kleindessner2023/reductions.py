@@ -24,8 +24,7 @@ from ...records import in_order, spread
 
 SEED = 1111
 GOALS = {"DP": "demographic_parity", "EO": "equal_opportunity"}
-#: Kernel PCA takes these many landmarks where there are more training points: an eigenproblem of 5,000 for every run
-#: would take longer than everything else.
+#: Kernel PCA takes so many landmarks where there are more training points, or it would take longer than all the rest.
 LANDMARKS = 1000
 
 # Names in the rows.
@@ -42,7 +41,7 @@ POWERS = {3: "lambda^3", 1: "lambda"}
 DP, EO, SCORES = "DP violation", "EO violation", "score gap"
 RATIO = f"time / {UNCONSTRAINED}"
 VIOLATIONS = {"DP": DP, "EO": EO}
-#: A lambda that is small, but not nothing.
+#: A small lambda.
 SMALL = 0.1
 FULL_SIZE = "5000 points"
 
@@ -64,9 +63,6 @@ def checked(goal: str) -> str:
     return GOALS[goal]
 
 
-# -- samples and classifiers -------------------------------------------------------------------------------------------
-
-
 def load(dataset: str, groups: str, target: str) -> Dataset:
     """A data set, or a CSV file with the column of its two ``groups`` and that of the ``target`` to predict."""
     if not dataset.endswith(".csv"):
@@ -77,10 +73,7 @@ def load(dataset: str, groups: str, target: str) -> Dataset:
 def drawn(data: Dataset, run: int, train: int, start: int, test: int) -> tuple[Dataset, Dataset]:
     """The first ``train`` rows after the permutation of a run and ``test`` rows from ``start``, standardised."""
     if not train <= start or start + test > data.n:
-        raise ConfigurationError(
-            f"{train} training rows and {test} test rows from row {start} on do not fit the {data.n} rows of "
-            f"{data.name}. Ask for fewer."
-        )
+        raise ConfigurationError(f"{start} and {test} rows do not fit the {data.n} rows of {data.name}. Ask for fewer.")
     order = np.random.RandomState(SEED * run).permutation(data.n)
     first, then = order[:train], order[start : start + test]
     mean, scale = data.X[first].mean(axis=0), data.X[first].std(axis=0)
@@ -103,9 +96,6 @@ def classifier_for(name: str, train: Dataset) -> LogisticRegression | SVC:
 def bandwidth(train: Dataset) -> float:
     """The gamma of the kernel SVM: one over features times pooled variance."""
     return 1.0 / (train.d * float(train.X.var(axis=None)))
-
-
-# -- representations ---------------------------------------------------------------------------------------------------
 
 
 def fitted(estimator: BaseEstimator, train: Dataset, classifier: str) -> BaseEstimator:
@@ -148,29 +138,19 @@ def weighted(E: np.ndarray, weight: float) -> np.ndarray:
     return np.hstack([E[:, :k], weight * E[:, k:]])
 
 
-# -- reductions --------------------------------------------------------------------------------------------------------
-
-
 def reduction(goal: str, bound: float, classifier, train: Dataset):
     """The fitted exponentiated gradient of fairlearn; what is not set here is its default.
 
     fairlearn bounds the difference of each group from everybody, so that two groups may be up to twice the bound apart.
     """
-    try:
-        from fairlearn.reductions import DemographicParity, ExponentiatedGradient, TruePositiveRateParity
-    except ImportError:
-        raise ConfigurationError(
-            "the comparison with reductions needs fairlearn, which is not installed. Install evenspan[experiments]."
-        ) from None
+    from fairlearn.reductions import DemographicParity, ExponentiatedGradient, TruePositiveRateParity
+
     constraint = (DemographicParity if goal == "DP" else TruePositiveRateParity)(difference_bound=bound)
     with warnings.catch_warnings():
         # fairlearn 0.15 uses what pandas and scikit-learn are going to remove.
         warnings.filterwarnings("ignore", category=DeprecationWarning, module="fairlearn")
         warnings.filterwarnings("ignore", category=FutureWarning, module="fairlearn")
         return ExponentiatedGradient(classifier, constraint).fit(train.X, train.y, sensitive_features=train.groups)
-
-
-# -- what the numbers say: curves, who dominates whom, trends over lambda, times ---------------------------------------
 
 
 #: What tells one curve from another: a panel is told by the first four.
@@ -186,15 +166,11 @@ def curves(rows: pd.DataFrame) -> pd.DataFrame:
     keys = ["dataset", "protocol", "method", "parameter"]
     grouped = rows.pivot_table(index=keys, columns="metric", values="value", aggfunc="mean")
     found = grouped.join(rows.groupby(keys)["split"].nunique().rename("runs")).reset_index()
-    parts = found["protocol"].str.split(", ", expand=True).set_axis(["goal", "classifier", "size"], axis=1)
-    names = found["method"].str.partition(", ")[[0, 2]].set_axis(["method", "weight"], axis=1)
-    found = pd.concat([parts, names, found.drop(columns=["protocol", "method"])], axis=1)
-    order = {name: i for i, name in enumerate((LOGISTIC, SVM, LOOSE, *FAIR, REDUCTIONS, UNCONSTRAINED, CONSTANT))}
-    return found.sort_values(
-        [*CURVE, "parameter"],
-        key=lambda c: c.map(order) if c.name in ("method", "classifier") else c,
-        ignore_index=True,
-    )
+    found[["goal", "classifier", "size"]] = found.pop("protocol").str.split(", ", expand=True)
+    found[["method", "weight"]] = found["method"].str.partition(", ")[[0, 2]]
+    place = {name: i for i, name in enumerate((LOGISTIC, SVM, LOOSE, *FAIR, REDUCTIONS, UNCONSTRAINED, CONSTANT))}
+    order = lambda c: c.map(place) if c.name in ("method", "classifier") else c  # noqa: E731
+    return found.sort_values([*CURVE, "parameter"], key=order, ignore_index=True)
 
 
 def dominated(points: pd.DataFrame, by: pd.DataFrame, violation: str) -> float:
@@ -208,42 +184,38 @@ def dominated(points: pd.DataFrame, by: pd.DataFrame, violation: str) -> float:
 
 def dominance(found: pd.DataFrame) -> pd.DataFrame:
     """For every panel and representation, with the released weight: points dominated by reductions, and conversely."""
-    rows, weight = [], POWERS[3]
-    methods = [name for name in dict.fromkeys((*FAIR, *found["method"])) if name not in OTHERS]
+    rows = []
     for keys, panel in found.groupby(PANEL, sort=False):
         other, violation = panel[panel["method"] == REDUCTIONS], VIOLATIONS[keys[1]]
-        for method in methods:
-            own = panel[(panel["method"] == method) & (panel["weight"] == weight)]
-            if len(own) and len(other):
+        for method, own in panel[panel["weight"] == POWERS[3]].groupby("method", sort=False):
+            if len(other):
                 shares = dominated(own, other, violation), dominated(other, own, violation)
-                rows.append((*keys, method, weight, len(own), len(other), *shares))
+                rows.append((*keys, method, len(own), len(other), *shares))
     columns = ["points", "reductions' points", "dominated by reductions", "of reductions dominated"]
-    return pd.DataFrame(rows, columns=CURVE + columns)
+    return pd.DataFrame(rows, columns=[*PANEL, "method", *columns])
 
 
 def trends(found: pd.DataFrame) -> pd.DataFrame:
     """For every curve over lambda: rank correlations of accuracy and of the violation with lambda, and both ends."""
     rows = []
-    some = found[found["method"].isin(FAIR) & (found["classifier"] != LOOSE)]
+    some = found[found["method"].isin(FAIR) & (found["classifier"] != LOOSE)].sort_values("parameter", kind="stable")
     for keys, line in some.groupby(CURVE, sort=False):
-        line, violation = line.sort_values("parameter"), VIOLATIONS[keys[1]]
-        taus = (line["parameter"].corr(line[name], method="kendall") for name in ("accuracy", violation))
-        ends = (line["runs"].iloc[0], *(line[name].iloc[at] for name in ("accuracy", violation) for at in (0, -1)))
-        rows.append((*keys, *(0.0 if np.isnan(tau) else float(tau) for tau in taus), *ends))
-    ends = ["runs", "accuracy at 0", "accuracy at 1", "violation at 0", "violation at 1"]
-    return pd.DataFrame(rows, columns=[*CURVE, "tau of accuracy", "tau of violation", *ends])
+        row = dict(zip(CURVE, keys, strict=True)) | {"runs": line["runs"].iloc[0]}
+        for name, values in {"accuracy": line["accuracy"], "violation": line[VIOLATIONS[keys[1]]]}.items():
+            row[f"tau of {name}"] = np.nan_to_num(line["parameter"].corr(values, method="kendall"))
+            row |= {f"{name} at 0": values.iloc[0], f"{name} at 1": values.iloc[-1]}
+        rows.append(row)
+    return pd.DataFrame(rows)
 
 
 def hidden(found: pd.DataFrame) -> pd.DataFrame:
     """How much of the second block a classifier uses at a small lambda: gap of the mean training scores of the groups.
 
-    In units of the scores' deviation, as a share of its value at lambda = 1. Without the second block it is 0.
+    As a ``share`` of the gap at lambda = 1. Without the second block the gap is 0.
     """
     some = found[(found["method"] == "Fair PCA") & (found["goal"] == "DP") & found[SCORES].notna()]
     wide = some.pivot(index=["dataset", "classifier", "weight"], columns="parameter", values=SCORES)
-    wide = wide.reindex(columns=[0.0, SMALL, 1.0])  # also where none is stored
-    wide.columns = [f"gap at {parameter:g}" for parameter in wide.columns]
-    return wide.assign(share=wide[f"gap at {SMALL}"] / wide["gap at 1"]).reset_index()
+    return (wide[SMALL] / wide[1.0]).rename("share").reset_index()
 
 
 def constant(found: pd.DataFrame) -> pd.Series:

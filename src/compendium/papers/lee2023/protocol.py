@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from evenspan import metrics
-from evenspan.core.errors import ConfigurationError, DataError
+from evenspan.core.errors import ConfigurationError
 from evenspan.core.linalg import top_eigenspace
 from evenspan.representation.noisy_power import FairPowerMethod, PowerOptions, batch_sums, random_basis
 from evenspan.representation.null_it_out import NullItOutPCA, constrained_components, contrasts
@@ -134,16 +134,12 @@ def with_directions(case: Setting, seed: tuple[int, int], number: int) -> np.nda
     return feed(power, fresh(case, seed[1], seed[0]), number).basis
 
 
-# -- the judge ---------------------------------------------------------------------------------------------------------
-
-
 def optimality_gap(V: np.ndarray, target: np.ndarray, covariance: np.ndarray, *, relative: bool = False) -> float:
     r"""Variance that V keeps less than the target: :math:`\operatorname{tr}(T^\top \Sigma T - V^\top \Sigma V)`.
 
     It is **below zero** where V keeps more, as a subspace may that violates the constraints of the target. ``relative``
-    divides by the largest variance that k directions can keep. V and target are (d, k) with orthonormal columns.
+    divides by the largest variance that k directions can keep.
     """
-    _same_rows(V, target, covariance)
     lost = float(np.einsum("dk,dk->", target, covariance @ target)) - float(np.einsum("dk,dk->", V, covariance @ V))
     return lost / float(top_eigenspace(covariance, V.shape[1])[0].sum(axis=0)) if relative else lost
 
@@ -151,26 +147,19 @@ def optimality_gap(V: np.ndarray, target: np.ndarray, covariance: np.ndarray, *,
 def fairness_gap(V: np.ndarray, U: np.ndarray) -> float:
     r"""Spectral norm :math:`\lVert U^\top V \rVert_2` for the true forbidden directions U (d, r) and V (d, k).
 
-    The sine of the largest angle between V and the complement of U: 0 when V is orthogonal to U, at most 1.
+    The sine of the largest angle between V and the complement of U.
     """
-    _same_rows(V, U)
     return float(np.linalg.norm(U.T @ V, ord=2)) if U.shape[1] else 0.0
 
 
 def subspace_sine(V: np.ndarray, target: np.ndarray) -> float:
     r"""Sine of the largest angle between two subspaces, :math:`\lVert T - V V^\top T \rVert_2`; orthonormal columns."""
-    _same_rows(V, target)
     return float(np.linalg.norm(target - V @ (V.T @ target), ord=2)) if target.shape[1] else 0.0
 
 
 def direction_sine(v: np.ndarray, target: np.ndarray) -> float:
-    """Sine of the angle between the lines along two vectors (d,) of any length above zero."""
-    return subspace_sine(*(np.asarray(a, dtype=np.float64)[:, None] / np.linalg.norm(a) for a in (v, target)))
-
-
-def _same_rows(*matrices: np.ndarray) -> None:
-    if len({len(A) for A in matrices}) > 1:
-        raise DataError(f"subspaces of different spaces: {[len(A) for A in matrices]} features. They must agree.")
+    """Sine of the angle between the lines along two vectors (d,)."""
+    return subspace_sine(*(a[:, None] / np.linalg.norm(a) for a in (v, target)))
 
 
 def judged(case: Setting, V: np.ndarray, power: FairPowerMethod | None = None) -> dict[str, float]:
@@ -199,9 +188,6 @@ def shares_left(pair: GaussianPair, V: np.ndarray) -> dict[str, float]:
         "mean gap": metrics.mean_gap(moments, V) / float(np.linalg.norm(pair.mean_difference)),
         "covariance gap": metrics.covariance_gap(moments, V) / metrics.covariance_gap(moments),
     }
-
-
-# -- what the samples needed depend on ---------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -247,8 +233,6 @@ FACTORS = {
 }  # fmt: skip
 
 
-# -- a rare group, the point of centring, and two readings of "top" ----------------------------------------------------
-
 #: Share of the rare group, rows of a block and number of blocks.
 RARE = {"p": 0.02, "size": 50, "blocks": 400}
 #: The first phase of the authors' program.
@@ -261,8 +245,8 @@ SIGNED, ABSOLUTE = "sine to the largest", "sine to the largest in absolute value
 def released(case: Setting, blocks: Iterator, number: int, rng: np.random.Generator) -> tuple[np.ndarray, int]:
     """The first phase as the authors' program does it, and how many of its products were zero.
 
-    It weights the sum over each group by the number of rows of the other. Without one group the product is zero, and
-    its orthonormal factor, which does not depend on the data, takes the place of everything learnt before.
+    Without one group the product is zero, and its orthonormal factor, which does not depend on the data, takes the
+    place of everything learnt before.
     """
     W, zeros = random_basis(case.pair.d, case.m, rng, np.float64), 0
     for X, groups in islice(blocks, number):

@@ -31,10 +31,8 @@ SECOND_MOMENT, AS_RELEASED, CONTROL = "offline, second moment", "as released", "
 #: "min-max" is PCA of Samadi et al.
 MIN_MAX = "Samadi et al."
 
-#: Where the judge is cut short, because it would take hours. The MLP is judged by the published protocol only, not for
-#: second moments, which explain a difference, and not on the own tables. There only the numbers that the authors' file
-#: quotes are judged, and readers; kernel readers only of small tables. Adult has 13,567 test points: its kernel SVM is
-#: fitted on the first splits only. Of "as released" no predictions are judged: where it differs, it has no constraint.
+#: Where the judge is cut short, because it would take hours. On the own tables only the numbers that the authors' file
+#: quotes are judged, and readers, kernel readers only of small tables; the kernel SVM of Adult on two splits only.
 OWN_ADULT_SVM_SPLITS = 2
 KERNEL_READER_ROWS = 2000
 BANDWIDTH_ROWS = 5000
@@ -66,10 +64,7 @@ class Split:
 
 
 def load(dataset: str, number: int, groups: str = "", *, own: bool = False, points: bool = False) -> Split:
-    """A split of a registered data set, of the paper's ``own`` table, or at random of a CSV file with ``groups``.
-
-    With ``points`` it has its rows as well.
-    """
+    """A split of a registered data set, perhaps with ``points``, of the ``own`` table, or at random of a CSV file."""
     if Path(dataset).suffix == ".csv":
         parts = own_split(dataset, number, groups)
         return Split(dataset, number, *(GroupMoments.from_data(part.X, part.groups) for part in parts))
@@ -99,9 +94,8 @@ class Removal:
 class ReleasedOffline(Removal):
     """Null-it-out PCA that picks eigenvectors of the projected covariance by absolute eigenvalue.
 
-    Where fewer than k directions outside the removed ones carry variance, zero eigenvalues compete with those of the
-    removed directions, which are zero as well: the answer may then lie in what was to be removed. Nothing checks that
-    k + m + 1 directions exist.
+    Where fewer than k directions outside the removed ones carry variance, their zero eigenvalues compete with those of
+    the removed directions: the answer may then lie in what was to be removed.
     """
 
     def fit_moments(self, moments: GroupMoments) -> "ReleasedOffline":
@@ -125,10 +119,7 @@ def _largest(A: np.ndarray, number: int) -> np.ndarray:
 
 
 class RandomRemoval(Removal):
-    """The control: the mean gap and m random directions are removed, whatever the groups are like in them.
-
-    Every ``seed`` draws other ones.
-    """
+    """The control: the mean gap and m directions are removed that a ``seed`` draws."""
 
     def fit_moments(self, moments: GroupMoments) -> "RandomRemoval":
         """The exact answer for a U that is drawn."""
@@ -265,17 +256,15 @@ def _second(fitted, train: Dataset, inside: tuple, outside: tuple) -> Iterator[R
 
 # -- what the authors distribute ---------------------------------------------------------------------------------------
 
-#: The quoted columns, as the judge here calls them, and how many decimals the file gives: variance (%), squared MMD,
-#: accuracy (%) and demographic parity difference of the kernel SVM, all on the test part, where the SVM is fitted too.
+#: The quoted columns, as the judge here calls them, and how many decimals the file gives; all of the test part.
 QUOTED = {"%Var": 2, "MMD^2": 3, "%Acc (Kernel SVM)": 2, "Delta_DP (Kernel SVM)": 2}
 
 
 def quoted(dataset: str, k: int, protocol: str = "released") -> pd.DataFrame:
     """Numbers of one data set and k as ``method, metric, quoted``, in the order of the authors' file, if any.
 
-    The poster prints no table. These are means over ten splits from a text file of results in the authors' repository;
-    whether the printed paper has the same digits is not known: they are quoted, not judged. ``second`` is another
-    protocol of the program, and ``other splits`` are rows of the file that belong to the published splits.
+    Means over ten splits from a text file in the authors' repository; whether the printed paper has the same digits is
+    not known. ``second`` is another protocol of the program, ``other splits`` are rows for the published splits.
     """
     table = pd.read_csv(paths.data("paper", "quoted", "lee2023.csv"))
     chosen = (table["dataset"] == dataset) & (table["k"] == k) & (table["protocol"] == protocol)

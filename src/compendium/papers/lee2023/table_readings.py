@@ -53,20 +53,6 @@ def shown_methods(found: pd.DataFrame) -> pd.DataFrame:
     return some[some["method"].isin(names)].assign(source="ours")
 
 
-def wide(found: pd.DataFrame, protocol: str, metrics: list[str]) -> pd.DataFrame:
-    """One row a method, one column a metric: mean and deviation over the splits."""
-    some = found[(found["protocol"] == protocol) & found["metric"].isin(metrics)]
-    digits = [2 if metric.startswith("%") else 3 for metric in some["metric"]]
-    pairs = zip(some["mean"], some["std"], digits, strict=True)
-    text = some.assign(text=[f"{mean:.{d}f} ± {std:.{d}f}" for mean, std, d in pairs])
-    table = text.pivot(index="method", columns="metric", values="text")
-    columns = [metric for metric in metrics if metric in table.columns]
-    return table.reindex(index=some["method"].unique(), columns=columns).fillna("–").reset_index()
-
-
-# -- offline against FNPM ----------------------------------------------------------------------------------------------
-
-
 def fits(results: pd.DataFrame, dataset: str, m: int) -> pd.DataFrame:
     """What is told of the fits of FNPM with m: one line a split, the metrics across."""
     fit = results[(results["dataset"] == dataset) & (results["protocol"] == "fit")]
@@ -77,9 +63,13 @@ def convergence(results: pd.DataFrame, dataset: str, steps: int) -> pd.DataFrame
     """Every fit of FNPM as ``split, m, what, rate, sine``: the rate is the ratio to the power of the steps."""
     parts = [pd.DataFrame(columns=["split", "m", "what", "rate", "sine"])]
     for m in directions(results):
-        what, ratio, sine = "W to P_m", "ratio of phase 1", "sine of W to P_m"
+        what, ratio, sine = "first phase: W to the gap directions", "ratio of phase 1", "sine of W to P_m"
         if m == 0:  # with nothing to iterate on in phase 1, phase 2 alone decides
-            what, ratio, sine = "V to the exact answer, mean", "ratio of phase 2", "sine to offline, second moment"
+            what, ratio, sine = (
+                "second phase: V to the exact answer",
+                "ratio of phase 2",
+                "sine to offline, second moment",
+            )
         value = fits(results, dataset, m)
         if {ratio, sine} <= set(value.columns):
             one = {"m": m, "what": what, "rate": value[ratio] ** steps, "sine": value[sine]}
@@ -87,47 +77,19 @@ def convergence(results: pd.DataFrame, dataset: str, steps: int) -> pd.DataFrame
     return pd.concat(parts[1:] or parts, ignore_index=True).dropna()
 
 
-# -- what removing more costs and gives --------------------------------------------------------------------------------
-
-
 def price(results: pd.DataFrame, dataset: str) -> pd.DataFrame:
     """``family, m, metric, protocol, mean, std, splits`` of variance, gaps and classifiers, if variance is left."""
     rows = results[results["dataset"] == dataset].dropna(subset=["value"])
-    cells = [
-        (label(family, m), family, m, metric, protocol)
-        for family in ("offline", "FNPM", CONTROL)
-        for m in directions(rows)
-        for metric, protocols in PRICE.items()
-        for protocol in protocols
-    ]
     in_sample = (rows["metric"] == "%Var") & (rows["protocol"] == "in sample")
     left = rows.loc[in_sample & (rows["value"] > 100 * NO_VARIANCE), "method"]
     found = spread(rows[rows["method"].isin(left)], ["method", "metric", "protocol"], "mean", "std", number="splits")
-    cells = pd.DataFrame(cells, columns=["method", "family", "m", "metric", "protocol"])
-    return cells.merge(found, on=["method", "metric", "protocol"]).drop(columns="method")
-
-
-def on_test_part(results: pd.DataFrame, dataset: str, area: str) -> pd.DataFrame:
-    """``family, m, mean, std, kept``: the area of a classifier beside the variance kept, on the test part."""
-    found = price(results, dataset)
-    kept = found[(found["metric"] == "%Var") & (found["protocol"] == "released")]
-    kept = kept.rename(columns={"mean": "kept"})[["family", "m", "kept"]]
-    return found[(found["metric"] == area) & (found["protocol"] == "held-out")].merge(kept, on=["family", "m"])
-
-
-def classifiers(results: pd.DataFrame, dataset: str) -> pd.DataFrame:
-    """Areas on the test part by family and classifier: with the fewest directions, the most, and where smallest."""
-    rows = []
-    for area in AREAS:
-        for family, line in on_test_part(results, dataset, area).groupby("family", sort=False):
-            line = line.sort_values("m")
-            places = {"fewest": line.iloc[0], "most": line.iloc[-1], "smallest": line.loc[line["mean"].idxmin()]}
-            cells = {"family": family, "classifier": area.partition("(")[2][:-1]}
-            for name, at in places.items():
-                cells |= {f"m, {name}": at["m"] or "mean", name: f"{at['mean']:.3f} ± {at['std']:.3f}"}
-            steps = np.diff(line["mean"]) <= 0
-            rows.append(cells | {"steps of m that lower it": f"{sum(steps)} of {len(steps)}"})
-    return pd.DataFrame(rows)
+    parts = found.pop("method").str.extract(rf"^(offline|FNPM|{CONTROL}), (?:m=(\d+)|mean)$")
+    found.insert(0, "family", parts[0])
+    found.insert(1, "m", parts[1].fillna(0).astype(int))
+    wanted = [(metric, protocol) for metric, protocols in PRICE.items() for protocol in protocols]
+    found = found[pd.MultiIndex.from_frame(found[["metric", "protocol"]]).isin(wanted)].dropna(subset=["family"])
+    names = ["offline", "FNPM", CONTROL, *PRICE, "in sample", "held-out"]
+    return in_order(found, names, ["family", "m", "metric", "protocol"])
 
 
 def against_random(results: pd.DataFrame, dataset: str) -> pd.DataFrame:
@@ -136,15 +98,15 @@ def against_random(results: pd.DataFrame, dataset: str) -> pd.DataFrame:
     At the variance that the control keeps: between the m that were judged, the area of the offline answers is
     interpolated linearly in it. The control has no line where it keeps more or less than all of them.
     """
-    value = on_test_part(results, dataset, KERNEL)
+    found = price(results, dataset)
+    kept = found[(found["metric"] == "%Var") & (found["protocol"] == "released")].rename(columns={"mean": "kept"})
+    area = found[(found["metric"] == KERNEL) & (found["protocol"] == "held-out")]
+    value = area.merge(kept[["family", "m", "kept"]], on=["family", "m"])
     offline = value[value["family"] == "offline"].sort_values("kept")
     within = value["kept"].between(offline["kept"].min(), offline["kept"].max())
     random = value[(value["family"] == CONTROL) & (value["m"] > 0) & within]
     gap = np.interp(random["kept"], offline["kept"], offline["mean"]) if len(random) else []
     return random.assign(gap=gap).rename(columns={"mean": "random"})[["m", "kept", "random", "gap"]]
-
-
-# -- the authors' selection, and the numbers that they distribute ------------------------------------------------------
 
 
 def released_selection(results: pd.DataFrame, dataset: str) -> pd.DataFrame:
