@@ -261,7 +261,7 @@ def test_the_worst_error_of_three_groups_is_certified_and_pca_misses_it(sample):
 )
 def test_settings_that_mean_nothing_are_refused(pair, settings, message):
     with pytest.raises(ConfigurationError, match=message):
-        MinMaxFairPCA(2, **settings, center="group").fit(pair.X, sensitive_features=pair.groups)
+        MinMaxFairPCA(2, **settings).fit(pair.X, sensitive_features=pair.groups)
 
 
 def test_samples_that_cannot_be_balanced_are_refused(pair):

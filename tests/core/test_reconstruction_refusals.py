@@ -91,7 +91,7 @@ def test_methods_for_several_groups_take_three(method, options):
         (RobustFairPCA, {"solver": "adam"}, ["solver='adam'", "exact", "subgradient"]),
         (ConvexFairPCA, {"delta": -0.5}, ["delta=-0.5"]),
         (JEVDPCA, {"mode": "printed"}, ["mode='printed'", "paper", "orthogonal"]),
-        (JEVDPCA, {"center": "fitted"}, ["center='fitted'", "group", "global", "none"]),
+        (JEVDPCA, {"center": "fitted"}, ["center='fitted'", "group", "overall", "none"]),
         (JEVDPCA, {"init": "random"}, ["init='random'", "pooled", "identity"]),
         (JEVDPCA, {"init": np.eye(6)}, ["init=array", "pooled", "identity"]),
         (JEVDPCA, {"max_iter": 0}, ["max_iter=0", "whole number", "None"]),
