@@ -170,7 +170,7 @@ def toy_checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     (tmp_path / "notebooks" / "toy" / "table.ipynb").write_text(json.dumps(toy_notebook()))
     (tmp_path / "data" / "paper" / "toy_k10.csv").write_text(PUBLISHED)
     (tmp_path / "requirements.lock").write_text(f"numpy=={np.__version__}\n")
-    for name in ("data/tolerances.yml", "data/paper/claims.csv", "CITATION.cff"):
+    for name in ("data/tolerances.yml", "data/paper/claims.csv", "CITATION.cff", "README.md"):
         (tmp_path / name).write_bytes((real / name).read_bytes())
     monkeypatch.setenv("EVENSPAN_ROOT", str(tmp_path))
     monkeypatch.setenv("PYTHONPATH", str(tmp_path), prepend=os.pathsep)

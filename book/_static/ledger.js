@@ -181,19 +181,6 @@
     restore();
   }
 
-  // The entry for one number, from what the page says without this script of any of them.
-  function cite(row) {
-    const entry = document.querySelector("pre.cite-number");
-    if (!entry) return;
-    entry.dataset.template ||= entry.textContent;
-    const [, paper, table, dataset, method, metric, k, published, ours] = [...row.cells].map((cell) => cell.textContent.trim());
-    const size = k ? `, k = ${k}` : "";
-    const what = [paper, table, dataset, method, metric].filter(Boolean).join(", ");
-    const title = `${what}${size}: published ${published}, ours ${ours || "none"}`.replace(/[%_&#$]/g, "\\$&");
-    const words = { NUMBER: title, "ledger.html\\#TABLE-ROW": `ledger.html\\#${row.id}`, "TABLE-ROW": row.id };
-    entry.textContent = Object.entries(words).reduce((text, [from, to]) => text.replace(from, () => to), entry.dataset.template);
-  }
-
   // What a field says, for those who do not wait for a tooltip or use the keyboard.
   function tell(readout, event) {
     const link = event.target.closest && event.target.closest(".ledger-grid a");
@@ -212,10 +199,6 @@
       article.addEventListener(kind, (event) => tell(readout, event));
     }
     article.addEventListener("click", follow);
-    article.addEventListener("click", (event) => {
-      const link = event.target.closest('a[href="#cite-a-number"]');
-      if (link && link.closest("tr")) cite(link.closest("tr"));
-    });
     window.addEventListener("popstate", restore);
     restore();
     // Once everything has its height, and the browser has gone to the address by itself.

@@ -1,13 +1,10 @@
 """What a room says of a claim or a contradiction, and the numbers in ``data/tolerances.yml`` by which it judges.
 
 A claim may have two answers: whether the paper agrees with its own tables (*printed*), and whether our computation or
-our stored runs bear it out (*here*). A claim about a table is judged by one rule, applied to the printed and to our
-numbers. An answer comes with the numbers behind it, by name; how they are shown is decided in one place
-(:mod:`compendium.ledger.claims`).
+our stored runs bear it out (*here*). An answer comes with the numbers behind it, by name.
 
-"Much faster" or "comparable" have no numbers in the papers. Ours stand in ``data/tolerances.yml``, sections ``claims``
-and ``findings``, each with a name, the claim or finding that it is for and what it means in words; a function that
-answers a claim asks for them by these names and types none.
+"Much faster" or "comparable" have no numbers in the papers. Ours stand in ``data/tolerances.yml``, each with a name and
+what it means in words; a function that answers a claim asks for them by these names and types none.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -30,8 +27,7 @@ HOLDS, IN_PART, NOT_SO = "holds", "holds in part", "does not hold"
 NOT_JUDGED = "not judged"
 
 #: Of a contradiction: what is said is right and the objection is not; the other way round; each in some cases; both, in
-#: the reading that the numbers name; neither; not to be decided from what is at hand; results that are needed are not
-#: stored.
+#: the reading that the numbers name; neither; not to be decided from what is available; its results are not stored.
 FIRST, SECOND, PART = "the statement holds", "the objection holds", "each in part"
 BOTH, NEITHER, UNDECIDED = "both hold as read here", "neither holds", "cannot be decided"
 PENDING = "not yet computed"
@@ -47,12 +43,12 @@ class Answer(NamedTuple):
     """
 
     here: str | None
-    numbers: Numbers | str
+    numbers: Numbers
     printed: str | None = None
 
 
 #: Outcome of a contradiction and the numbers behind it.
-Outcome = tuple[str, Numbers | str]
+Outcome = tuple[str, Numbers]
 
 
 #: What gives numbers: those that are printed, or ours.
@@ -81,48 +77,19 @@ def by_share(good: int, total: int, in_part: float) -> str:
 
 
 def both(told: Callable[[Source], Outcome], printed: Source, ours: Source) -> Answer:
-    """One rule applied to the printed and to our numbers, which may be missing.
-
-    ``told`` gives the answer of a source of numbers and the numbers behind it; or their text, without a full stop.
-    """
+    """One rule, which gives an answer and the numbers behind it, applied to the printed and to our numbers."""
     theirs, words = told(printed)
     try:
         mine, own = told(ours)
     except MissingNumbersError:
         mine, own = NOT_JUDGED, {}
-    if isinstance(words, Mapping):
-        named = {f"{name}, printed": value for name, value in words.items()}
-        return Answer(mine, named | {f"{name}, ours": value for name, value in own.items()}, theirs)
-    return Answer(mine, f"Printed: {words}. Ours: {own}." if own else f"Printed: {words}.", theirs)
-
-
-def told_by_name(values: Mapping[str, float] | pd.Series, form: str) -> str:
-    """Named numbers as they stand in an evidence: ``PCA 1.20, LEACE 1.05`` with the format ``.2f``."""
-    return ", ".join(f"{name} {value:{form}}" for name, value in values.items())
+    named = {f"{name}, printed": value for name, value in words.items()}
+    return Answer(mine, named | {f"{name}, ours": value for name, value in own.items()}, theirs)
 
 
 Number = StrictInt | Annotated[StrictFloat, Field(allow_inf_nan=False)]
 _Size = Annotated[Number, Field(ge=0), AfterValidator(lambda size: Decimal(str(size)))]
-_Count = Annotated[StrictInt, Field(ge=1)]
-
-
-class _Exact(Entry):
-    units_of_last_digit: _Size
-
-
-class _Close(Entry):
-    relative: _Size
-    relative_without_spread: _Size
-    standard_errors: _Size
-
-
-class _SameOrdering(Entry):
-    other_methods: _Count
-
-
-class _Column(Entry):
-    agree: _Size
-    described_below: _Size
+_Sizes = Mapping[str, _Size]
 
 
 class ClaimRule(Entry):
@@ -139,11 +106,11 @@ _ClaimRules = Mapping[str, Annotated[Mapping[str, ClaimRule], Field(min_length=1
 class RuleFile(Entry):
     """The file ``data/tolerances.yml``; ``recheck`` is read where results are computed again."""
 
-    significant_digits: _Count
-    exact: _Exact
-    close: _Close
-    same_ordering: _SameOrdering
-    column: _Column
+    significant_digits: StrictInt
+    exact: _Sizes
+    close: _Sizes
+    same_ordering: _Sizes
+    column: _Sizes
     recheck: dict
     claims: _ClaimRules
     findings: _ClaimRules
@@ -154,13 +121,10 @@ def rule_file() -> RuleFile:
     path = paths.data("tolerances.yml")
     try:
         return _read(path)
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+    except (OSError, yaml.YAMLError) as error:
         raise ResultError(f"{path} cannot be read ({error}). Restore it; the verdicts are defined there.") from error
     except ValidationError as error:
-        raise ResultError(
-            f"{path.name}: {said(error)}. Correct it (a number is written 1.0e-9, not 1e-9); its head and the rules "
-            "beside it say what is needed."
-        ) from None
+        raise ResultError(f"{path.name}: {said(error)}. Correct it; a number is written 1.0e-9, not 1e-9.") from None
 
 
 @records.kept
@@ -170,10 +134,7 @@ def _read(path: Path) -> RuleFile:
 
 def rules() -> dict[str, Mapping[str, ClaimRule]]:
     """All rules by claim or finding, and name, in the order of the file."""
-    given = rule_file()
-    if twice := given.claims.keys() & given.findings.keys():
-        raise ResultError(f"tolerances.yml: {', '.join(twice)} has rules in both sections. Give it one.")
-    return {**given.claims, **given.findings}
+    return {**rule_file().claims, **rule_file().findings}
 
 
 def rule(claim: str, name: str) -> float:
@@ -184,8 +145,5 @@ def rule(claim: str, name: str) -> float:
     """
     named = rules().get(claim, {})
     if name not in named:
-        raise ResultError(
-            f"tolerances.yml has no rule {name!r} for {claim}; it has {', '.join(named) or 'none'}. Add it to its "
-            "section, with its value and its words, or correct the name."
-        )
+        raise ResultError(f"tolerances.yml has no rule {name!r} for {claim}; it has {', '.join(named) or 'none'}.")
     return named[name].value

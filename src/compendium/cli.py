@@ -13,7 +13,7 @@ from typer.core import TyperCommand
 
 from evenspan.cli import Group, command
 from evenspan.core.ending import Ended
-from evenspan.core.errors import ConfigurationError
+from evenspan.core.errors import ConfigurationError, ResultError
 
 app = command("The reproducible compendium of fair PCA: experiments, data, and the ledger of verdicts.")
 data_app = typer.Typer(cls=Group, no_args_is_help=True, help="Data sets: list, fetch, verify, describe.")
@@ -164,23 +164,25 @@ def ledger(
     check: Annotated[bool, typer.Option("--check", help="Fail if the committed ledger is out of date.")] = False,
 ) -> None:
     """Judge every published number: write the ledger and the counts of README.md; show the counts."""
+    from . import paths, records
     from .ledger import state as ledger_state
     from .ledger import table as report
 
-    if summary and check:
-        raise ConfigurationError("Give --summary or --check, not both.")
     frame = report.ledger()
-    table = report.counts(frame)
+    table, page = report.counts(frame), paths.root() / "README.md"
     if summary:
         typer.echo(ledger_state.sentence(table))
         return
+    text = ledger_state.readme(table)
     if check:
         report.check(frame)
-        ledger_state.check_readme(table)
+        if page.read_bytes() != text:
+            raise ResultError(f"{page} states other counts than the ledger. Write it: python -m compendium ledger")
         typer.echo(f"{report.path()} and the counts of README.md are what the results give.")
         return
-    written = [report.write(frame), ledger_state.write_readme(table)]
-    typer.echo(f"Written: {', '.join(str(path) for path in written if path)}")
+    for path, content in ((report.path(), report.to_csv(frame)), (page, text)):
+        records.write(path, content)
+        typer.echo(f"Written: {path}")
     counted = ledger_state.shown(table)
     show(counted, counted.itertuples(index=False))
 

@@ -1,16 +1,11 @@
 """Contradictions: descriptions and checks belong together, outcomes can come out either way, nothing is typed."""
 
-import pandas as pd
 import pytest
 
-from compendium import paths
 from compendium.claim_rules import HOLDS, IN_PART, NOT_SO, Answer
 from compendium.ledger import contradictions
 from compendium.ledger.contradictions import BOTH, CHECKS, FIRST, MARKS, PART, SECOND, UNDECIDED, ByClaim
 from compendium.store import MissingNumbersError
-from evenspan.core.errors import ResultError
-
-QUICK = ["X01", "X03", "X06", "X15", "X19", "X23", "X29", "X30", "X31"]
 
 
 def test_every_description_has_a_check_two_sides_and_no_outcome():
@@ -22,41 +17,9 @@ def test_every_description_has_a_check_two_sides_and_no_outcome():
     assert not any(outcome in text for outcome in MARKS)
 
 
-def test_quick_checks_give_an_outcome_with_evidence():
-    found = contradictions.resolved(QUICK)
-    assert list(found["id"]) == QUICK
-    assert set(found["outcome"]) <= {*MARKS} - {contradictions.PENDING}
-    assert (found["evidence"].str.len() > 40).all()
-
-
-def test_unknown_names_are_refused():
-    with pytest.raises(ResultError, match="no contradiction X99"):
-        contradictions.resolved(["X99"])
-    with pytest.raises(ResultError, match="C99"):
-        contradictions.answer_of("C99")
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        (lambda f: f.assign(kind="rumour"), "rumour"),
-        (lambda f: f.iloc[:-1], "X33"),
-        (lambda f: pd.concat([f, f.iloc[:1]]), "X01"),
-        (lambda f: f.assign(against=f["against"].where(f["id"] != "X05", " ")), "empty cells in X05"),
-        (lambda f: f.drop(columns="where"), "must have the columns"),
-    ],
-)
-def test_a_damaged_file_is_refused(tmp_path, monkeypatch, change, message):
-    whole = pd.read_csv(paths.data("paper", "contradictions.csv"), dtype=str, keep_default_na=False)
-    change(whole).to_csv(tmp_path / "contradictions.csv", index=False)
-    monkeypatch.setattr(paths, "data", lambda *parts: tmp_path / parts[-1])
-    with pytest.raises(ResultError, match=message):
-        contradictions.described()
-
-
 def test_answers_of_claims_become_outcomes(monkeypatch):
-    given = {}
-    monkeypatch.setattr(contradictions, "answer_of", lambda claim: given[claim])
+    given = {"C1": None}
+    monkeypatch.setattr(contradictions, "registered", lambda: {name: ("", lambda n=name: given[n]) for name in given})
     check = ByClaim("C1", in_part=BOTH)
     for answer, outcome in ((HOLDS, FIRST), (IN_PART, BOTH), (NOT_SO, SECOND), ("not computable", UNDECIDED)):
         given["C1"] = Answer(answer, "computed", NOT_SO)
@@ -70,7 +33,7 @@ def test_answers_of_claims_become_outcomes(monkeypatch):
 
 def test_the_weakest_of_several_claims_decides(monkeypatch):
     given = {"C1": Answer(HOLDS, "one"), "C2": Answer(IN_PART, "other")}
-    monkeypatch.setattr(contradictions, "answer_of", lambda claim: given[claim])
+    monkeypatch.setattr(contradictions, "registered", lambda: {name: ("", lambda n=name: given[n]) for name in given})
     assert ByClaim("C1", "C2", also="More.")() == (
         PART, "one (Claim C1: holds.) other (Claim C2: holds in part.) More.",
     )  # fmt: skip

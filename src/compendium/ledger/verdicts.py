@@ -14,7 +14,7 @@ from decimal import Decimal, InvalidOperation
 
 from evenspan.core.errors import ResultError
 
-from ..claim_rules import rule_file
+from ..claim_rules import RuleFile
 
 
 class Result(enum.Enum):
@@ -37,16 +37,6 @@ class Result(enum.Enum):
         return f'<span class="{self.css}"{shown}>{self.value}</span>'
 
 
-#: What each result means.
-MEANING = {
-    Result.DESCRIBED: "Computed as the paper describes it, our number agrees.",
-    Result.OTHER: "It does not, and another procedure, which is named, gives the printed number: the released program "
-    "where it departs from the paper, PCA of one group, rows that nobody centred.",
-    Result.NOT: "Neither.",
-    Result.NO_TEST: "The number cannot tell methods apart: it was used to set up the data, every method of its table "
-    "gives it, it is a time of another machine, its data were found by a search that looked at the table, or they are "
-    "unavailable.",
-}
 #: Why a number is no test where nothing was declared in ``experiments.yml``.
 ALWAYS, ALONE, UNAVAILABLE = "every method gives it", "nothing to compare with", "unavailable"
 
@@ -63,42 +53,10 @@ class Kind(enum.Enum):
 
 
 @dataclass(frozen=True)
-class Rules:
-    """The numbers that decide a verdict."""
-
-    significant_digits: int
-    units_of_last_digit: Decimal
-    relative: Decimal
-    relative_without_spread: Decimal
-    standard_errors: Decimal
-    other_methods: int
-
-
-def rules() -> Rules:
-    """The rules for numbers."""
-    given = rule_file()
-    return Rules(
-        significant_digits=given.significant_digits,
-        units_of_last_digit=given.exact.units_of_last_digit,
-        other_methods=given.same_ordering.other_methods,
-        **dict(given.close),
-    )
-
-
-@dataclass(frozen=True)
-class Peer:
-    """Another method of the same table, data set, metric, k and split: its published number and ours."""
-
-    published: str
-    ours: float
-
-
-@dataclass(frozen=True)
 class Verdict:
     """A verdict with the deviation, ours minus published, in units of the last printed digit and in deviations.
 
-    ``deviation_sd`` is in units of the published standard deviation, of ours if none was published, and None where
-    neither exists or it is zero.
+    These are the published standard deviations, ours if none was published; None where neither exists or it is zero.
     """
 
     kind: Kind
@@ -119,25 +77,22 @@ def printed_digits(values: Iterable[str]) -> int:
 def number(text: str) -> Decimal:
     """A printed number as a decimal, digit for digit."""
     try:
-        value = Decimal(text)
+        return Decimal(text)
     except InvalidOperation:
-        value = Decimal("NaN")
-    if not value.is_finite():
-        raise ResultError(f"{text!r} in a published table is not a number. Compare the table with data/paper.")
-    return value
+        raise ResultError(f"{text!r} in a published table is not a number. Compare it with the paper.") from None
 
 
 def judge(
     published: str,
     ours: float | None,
     *,
-    rules: Rules,
+    rules: RuleFile,
     digits: int,
     std: str = "",
     our_std: float | None = None,
     draws: tuple[int, int | None] | None = None,
     timed: bool = False,
-    peers: Sequence[Peer] = (),
+    peers: Sequence[tuple[str, float]] = (),
     reason: str = "",
 ) -> Verdict:
     """Judge one published number.
@@ -146,19 +101,17 @@ def judge(
     ----------
     published, std : str
         The number as printed, and its standard deviation, empty if none.
-    ours : float or None
-        Our number in the same unit; None if there is none.
+    ours, our_std : float or None
+        Our number in the same unit, and its standard deviation over our splits; None or 0: it is deterministic.
     digits : int
         Decimals of the metric's column, from :func:`printed_digits`.
-    our_std : float, optional
-        Standard deviation over our splits; None or 0 says that the number is deterministic.
     draws : tuple of int, optional
-        Over how many splits or starts our mean and the published one were taken, where both were drawn at random and
-        are not the same. The second is None if the paper does not say it. None compares the means as they stand.
+        Over how many splits or starts our mean and the published one were taken (None: it is not said), where both were
+        drawn at random and are not the same. None compares the means as they stand.
     timed : bool
         Whether the number is a measured time.
-    peers : sequence of Peer
-        The other methods of the same table, data set, metric, k and split for which both numbers exist.
+    peers : sequence of (str, float)
+        Published number and ours of the other methods of the same table, data set, metric, k and split.
     reason : str
         Why ours cannot be computed; without a reason a missing number has not been run yet.
     """
@@ -171,23 +124,24 @@ def judge(
     sd = next((sd for sd in (their_sd, my_sd) if sd), None)
     deviations = {"deviation_digits": gap / unit, "deviation_sd": gap / sd if sd else None}
     if not timed:
-        if abs(gap) <= rules.units_of_last_digit * unit:
+        if abs(gap) <= rules.exact["units_of_last_digit"] * unit:
             return Verdict(Kind.EXACT, **deviations)
-        share = rules.relative if my_sd else rules.relative_without_spread
+        close = rules.close
+        share = close["relative"] if my_sd else close["relative_without_spread"]
         allowed = {f"{_percent(share)} of the published number": share * abs(theirs)}
         if my_sd and draws:
-            words = f"{rules.standard_errors:f} standard errors of the difference of the means"
-            allowed[words] = rules.standard_errors * _standard_error(their_sd, my_sd, *draws)
+            words = f"{close['standard_errors']:f} standard errors of the difference of the means"
+            allowed[words] = close["standard_errors"] * _standard_error(their_sd, my_sd, *draws)
         for words, most in allowed.items():
             if abs(gap) <= most:
                 return Verdict(Kind.CLOSE, **deviations, reason=f"within {words}")
     same = 0
-    for peer in peers:
-        side, our_side = _side(theirs, number(peer.published), unit), _side(mine, _decimal(peer.ours, rules), unit)
+    for printed, other in peers:
+        side, our_side = _side(theirs, number(printed), unit), _side(mine, _decimal(other, rules), unit)
         if side * our_side < 0:
             return Verdict(Kind.DIFFERS, **deviations)
         same += side * our_side
-    if same >= rules.other_methods:
+    if same >= rules.same_ordering["other_methods"]:
         return Verdict(Kind.RANK, **deviations, reason=f"same side of {same} other method{'s' if same > 1 else ''}")
     return Verdict(Kind.DIFFERS, **deviations)
 
@@ -195,24 +149,6 @@ def judge(
 def passes(kind: Kind, timed: bool = False) -> bool:
     """Whether a verdict says that the number came out: exact or close; of a time the ordering is all that is asked."""
     return kind is Kind.RANK if timed else kind in (Kind.EXACT, Kind.CLOSE)
-
-
-def explanation(rules: Rules) -> dict[Kind, str]:
-    """What each verdict means, in words with the numbers of the rules."""
-    return {
-        Kind.EXACT: f"Ours lies within {rules.units_of_last_digit:f} units of the last printed digit: it rounds to the "
-        "published number. The printed digits are those of the metric's whole column, since print drops trailing "
-        "zeros; a half may be rounded up or to even.",
-        Kind.CLOSE: f"Not exact, but within {_percent(rules.relative)} of the published number; or, where our splits "
-        f"or starts are others than the paper's, within {rules.standard_errors:f} standard errors of the difference of "
-        "the two means. A number of ours without any spread is never close: there only rounding decides.",
-        Kind.RANK: "Neither, but no other method of the same table, data set, metric, number of components and split "
-        f"stands on the other side of this one, and at least {rules.other_methods} stands strictly on the same side. "
-        "Numbers equal at the printed digits stand on no side. Of a measured time nothing else is asked.",
-        Kind.DIFFERS: "A number of ours exists and none of the rules above holds.",
-        Kind.NA: "No number of ours can exist; the reason stands beside it.",
-        Kind.PENDING: "No number of ours exists yet.",
-    }
 
 
 def _standard_error(theirs: Decimal | None, mine: Decimal, ours: int, printed: int | None) -> Decimal:
@@ -224,7 +160,7 @@ def _standard_error(theirs: Decimal | None, mine: Decimal, ours: int, printed: i
     return (mine**2 / ours + (spread**2 / printed if printed else 0)).sqrt()
 
 
-def _decimal(value: float, rules: Rules) -> Decimal:
+def _decimal(value: float, rules: RuleFile) -> Decimal:
     """Our number without the noise of binary sums."""
     return Decimal(f"{value:.{rules.significant_digits}g}")
 

@@ -9,6 +9,7 @@ import pandas as pd
 from ... import paths
 from ...catalogue import experiment
 from ...claim_rules import (
+    FIRST,
     HOLDS,
     IN_PART,
     NOT_JUDGED,
@@ -26,7 +27,7 @@ from ...claim_rules import (
 )
 from ...store import MissingNumbersError, full, read_results
 from .protocol import DATASETS, ERROR_TABLES, SEPARATION_TABLE, UNSCALED
-from .readings import CURVES, PUBLISHED, angles, compared, dominated, gaps, means, table_2
+from .readings import CURVES, PUBLISHED, agreement, angles, compared, dominated, gaps, means, table_2
 from .theorems import claims as theorems
 
 SAMPLES, ERRORS = ("out-of-sample", "in-sample"), ("ABDiff", "ARE")
@@ -290,6 +291,17 @@ def order_of_the_identity() -> Outcome:
     return (SECOND if right else UNDECIDED), numbers | {"not computable": "the other slips, which name places"}
 
 
+def larger_loss_or_error() -> Outcome:
+    """X32: the column of the method of Samadi et al. is nearer to the exact solution for the loss."""
+    named = ("FairPCA", "FairPCA (exact)", "FairPCA (error, exact)")
+    rows = full("vu2022-tables", "method", method=named)
+    off = agreement(rows[rows["dataset"] != "lfw_24x24"], dict.fromkeys(named, "FairPCA"))
+    off = off[off["table"].isin(["Table 1", "Table 3"])].groupby("ours")["median deviation"].max()
+    words = {"FairPCA": "their program", "FairPCA (exact)": "loss", "FairPCA (error, exact)": "error"}
+    found = {f"median deviation of the FairPCA column from {text}": off[name] for name, text in words.items()}
+    return (FIRST if off["FairPCA (exact)"] < off["FairPCA (error, exact)"] else UNDECIDED), found
+
+
 #: By experiment: the functions that answer claims.
 CLAIMS = {
     "vu2022-theorems": theorems,
@@ -313,4 +325,4 @@ CLAIMS = {
 }
 
 #: By contradiction: its check.
-CONTRADICTIONS = {"X23": order_of_the_identity}
+CONTRADICTIONS = {"X23": order_of_the_identity, "X32": larger_loss_or_error}
