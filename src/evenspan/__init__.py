@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from .core.errors import FairError
     from .core.moments import GroupMoments
     from .core.stream_files import ParquetStream
-    from .core.stream_images import ImageFolderStream
     from .core.streams import ArrayStream, FunctionStream
     from .displays import FrontierDisplay, GroupGapDisplay, JointRangeDisplay
     from .metrics import ClusterFrame, GroupFrame
@@ -78,7 +77,6 @@ __all__ = [
     "GroupFrame",
     "GroupGapDisplay",
     "GroupMoments",
-    "ImageFolderStream",
     "JointRange",
     "JointRangeDisplay",
     "KernelKMeans",
@@ -123,7 +121,6 @@ _HOMES = {
     "WeightRule": "clustering",
     "DaskStream": "core.dask_tables",
     "FunctionStream": "core.streams",
-    "ImageFolderStream": "core.stream_images",
     "ParquetStream": "core.stream_files",
     "FairError": "core.errors",
     "FairKernelPCA": "representation",

@@ -28,7 +28,6 @@ def test_the_overview_shows_every_page():
 
 #: Their examples would need raw data, or a whole experiment.
 WITHOUT_EXAMPLE = {
-    "compendium.data.celeba",
     "compendium.data.clustering_files",
     "compendium.data.fetch",
     "compendium.data.raw",

@@ -3,9 +3,8 @@
 import numpy as np
 import pandas as pd
 import pytest
-from PIL import Image
 
-from evenspan import ArrayStream, FunctionStream, ImageFolderStream, ParquetStream
+from evenspan import ArrayStream, FunctionStream, ParquetStream
 
 N, BATCH = 53, 8
 
@@ -17,21 +16,15 @@ def streams(tmp_path):
     frame = pd.DataFrame(X, columns=["x", "y", "z"]).assign(group=groups)
     for i, rows in enumerate((slice(0, 11), slice(11, 30), slice(30, N))):
         frame[rows].to_parquet(tmp_path / f"{i}.parquet", row_group_size=7, index=False)
-    pixels = tmp_path / "images"
-    pixels.mkdir()
-    for i in range(N):
-        Image.fromarray(np.full((2, 2, 3), i, dtype=np.uint8)).save(pixels / f"{i:02d}.png")
-    labels = {f"{i:02d}.png": int(i % 3 == 0) for i in range(N)}
     parts = [(X[i : i + BATCH], groups[i : i + BATCH]) for i in range(0, N, BATCH)]
     return {
         "array": ArrayStream(X, groups, batch_size=BATCH),
         "function": FunctionStream(lambda: iter(parts)),
         "files": ParquetStream(sorted(tmp_path.glob("*.parquet")), "group", batch_size=BATCH),
-        "images": ImageFolderStream(pixels, labels, batch_size=BATCH),
     }
 
 
-@pytest.mark.parametrize("kind", ["array", "function", "files", "images"])
+@pytest.mark.parametrize("kind", ["array", "function", "files"])
 @pytest.mark.parametrize("start", [1, 7, 8, 9, 25, 48, 52])
 def test_batches_end_where_they_do_in_a_whole_pass(streams, kind, start):
     stream = streams[kind]

@@ -35,7 +35,6 @@ _MODULES = (
 _BESIDE = {
     "evenspan.core.estimator": ("SubspaceEstimator", "PointsEstimator", "NotConvergedWarning"),
     "evenspan.core.streams": ("Stream", "OneShotStream", "as_stream"),
-    "evenspan.core.stream_images": ("UnreadableImagesWarning",),
     "evenspan.clustering.estimator": ("FairClusterer",),
     "evenspan.saving": ("OtherVersionWarning",),
 }

@@ -1,9 +1,6 @@
 """Data: the registry of sources, verified raw files, loaders, group moments, data cards and synthetic generators."""
 
-from evenspan.core.stream_images import UnreadableImagesWarning
-
 from .cards import card, card_index
-from .celeba import celeba_attributes, celeba_batches, celeba_stream, load_celeba
 from .clustering import ClusterData, clusterings, load_clustering
 from .clustering_files import load_daily_sports, load_har
 from .fetch import Status, at_hand, fetch, status, verify
@@ -28,14 +25,10 @@ __all__ = [
     "GaussianPair",
     "RawFile",
     "Status",
-    "UnreadableImagesWarning",
     "at_hand",
     "authors_pair",
     "card",
     "card_index",
-    "celeba_attributes",
-    "celeba_batches",
-    "celeba_stream",
     "checksum",
     "clusterings",
     "entry",
@@ -44,7 +37,6 @@ __all__ = [
     "gap_controlled_pair",
     "group_moments",
     "load",
-    "load_celeba",
     "load_clustering",
     "load_daily_sports",
     "load_har",

@@ -287,8 +287,8 @@ def as_stream(source) -> Stream:
     if isinstance(source, Iterator):
         return OneShotStream(source)
     raise DataError(
-        f"{_what(source)} is no stream. Wrap a table in ArrayStream(X, groups), files in ParquetStream(path, columns) "
-        "or ImageFolderStream(folder, groups), and a list or loader of batches in FunctionStream(lambda: batches)."
+        f"{_what(source)} is no stream. Wrap a table in ArrayStream(X, groups), files in ParquetStream(path, columns), "
+        "and a list or loader of batches in FunctionStream(lambda: batches)."
     )
 
 
