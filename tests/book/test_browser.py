@@ -188,12 +188,6 @@ def test_a_row_writes_its_citation(reader):
     assert page.trouble == []
 
 
-def test_an_old_address_of_the_reference_leads_on(reader):
-    page = reader("reference/api.html#evenspan.FairPCA.transform")
-    page.wait_for_url(lambda url: url.endswith("reference/api/FairPCA.html#evenspan.FairPCA.transform"))
-    assert page.locator("dt:target").is_visible()
-
-
 def test_the_first_page_says_how_much_held(reader):
     page = reader("index.html")
     opening, figure, _ = page.locator(".bd-article").inner_text().partition("The field in one figure")

@@ -1,7 +1,7 @@
 """Assemble what the book is made of in ``_build/stage``, so that its addresses are clean.
 
 Pages that somebody wrote are copied from ``book/``; chapters and experiments come executed from ``_build/executed``;
-data cards, the reference and the ledger are generated; sources and results are copied beside them so that pages can
+data cards and the ledger are generated; sources and results are copied beside them so that pages can
 include and link to them. The folder is made anew each time: nothing stale can survive in it.
 """
 
@@ -22,7 +22,7 @@ from evenspan.core.errors import ExecutionError, ResultError
 
 from ..ledger import page as ledger_page
 from ..ledger import table as ledger
-from . import api, experiment_page
+from . import experiment_page
 from .pages import chapters
 
 _PAGE = {".md", ".ipynb"}
@@ -88,9 +88,6 @@ def stage() -> bool:
     _copy_examples(target)
     _copy_tree(paths.data("paper"), target / "_static" / "paper", "*.csv")
     _write_cards(target)
-    places = toc_pages(root / "_toc.yml")
-    for page in api.pages():
-        _write(target / api.FOLDER / f"{page}.md", api.markdown(page, places))
     _write_ledger(target)
     _copy_toc(root / "_toc.yml", target)
     return _settle(target, paths.build("stage"))
