@@ -14,6 +14,7 @@ from myst_nb.sphinx_ import HideCodeCellNode
 from pybtex.database import parse_file
 from sphinx.search import IndexBuilder, WordStore
 
+import evenspan
 from compendium import paths
 from compendium.book import api
 from compendium.catalogue import catalogue
@@ -100,15 +101,13 @@ def _papers(env):
 
 def _methods(env):
     """Every method by all its names: the page of its class, and the chapter that derives it."""
-    for page in api.pages():
-        docname = f"{api.FOLDER}/{page}"
-        for method in api.methods_of(page) if docname in env.found_docs else ():
+    for name, some in api.methods_of().items():
+        for method in some:
             names = dict.fromkeys(name for variant in methods.KNOWN[method].names for name in variant)
             words = " ".join([*names, methods.KNOWN[method].equalises, "method"])
-            yield f"{method} ({page})", docname, "", words, 1
-            for chapter in api.derivations(api.pages()[page][0].source):
-                if chapter in env.found_docs:
-                    yield f"{method}: {env.titles[chapter].astext()}", chapter, "", f"{page} {words}", 1
+            yield f"{method} ({name})", api.page(name), "", words, 1
+            for chapter in api.derivations(getattr(evenspan, name).__module__):
+                yield f"{method}: {env.titles[chapter].astext()}", chapter, "", f"{name} {words}", 1
 
 
 def _tables(env):

@@ -173,12 +173,6 @@ def test_the_address_of_a_number_lands_on_its_row(browser, site, width, scripts)
     context.close()
 
 
-def test_an_old_address_of_the_reference_leads_on(reader):
-    page = reader("reference/api.html#evenspan.FairPCA.transform")
-    page.wait_for_url(lambda url: url.endswith("reference/api/FairPCA.html#evenspan.FairPCA.transform"))
-    assert page.locator("dt:target").is_visible()
-
-
 def test_the_first_page_says_how_much_held(reader):
     page = reader("index.html")
     opening, figure, _ = page.locator(".bd-article").inner_text().partition("The field in one figure")

@@ -24,7 +24,7 @@ PAGES = sorted(
 #: One page of each kind: text, derivation beside code, executed experiment, wide tables, lists, search.
 KINDS = """index.html yours/choose.html papers/kleindessner2023/derivation.html
     experiments/kleindessner2023-table.html papers/rathore2025/findings.html reference/api.html
-    reference/api/FairPCA.html ledger.html
+    reference/api/evenspan.FairPCA.html ledger.html
     genindex.html search.html explorer.html yours/audit.html"""
 KINDS = [name for name in KINDS.split() if name in PAGES] or PAGES
 PHONE = {"width": 390, "height": 844}

@@ -1,55 +1,47 @@
-"""The pages of the reference: every public name on one of them, with an example and with the way to its derivation."""
+"""The reference: every public name in its overview, with an example and the way to its derivation."""
 
+import importlib
 import inspect
+import re
 
 import pytest
 
+import evenspan
 from compendium import paths
-from compendium.book import api, stage
+from compendium.book import api
 
-PAGES = api.pages()
-PLACES = stage.toc_pages(paths.root() / "_toc.yml")
-METHODS = [page for page in PAGES if api.methods_of(page)]
-
-
-def test_every_public_name_stands_on_one_page():
-    listed = [one.full for some in PAGES.values() for one in some]
-    assert sorted(listed) == sorted({one.full for one in api.names()})
-    assert PAGES["FairPCA"][0].full == "evenspan.FairPCA"
-    assert [one.name for one in PAGES["Audit"]] == ["Audit", "audit"]
+METHODS = sorted(api.methods_of())
+PUBLIC = (
+    evenspan,
+    *(importlib.import_module(f"evenspan.{room}") for room in ("reconstruction", "representation", "clustering")),
+)
 
 
-def test_the_overview_shows_every_page():
+def test_every_public_name_is_in_the_overview_once():
     text = (paths.root() / "book" / "reference" / "api.md").read_text(encoding="utf-8")
-    parts = [line.partition(":: ")[2].split() for line in text.splitlines() if line.startswith(".. public-names::")]
-    shown = [page for part in parts for page, _ in api.overview(part)]
-    assert sorted(shown) == sorted(PAGES)
+    listed = re.findall(r"^   ~(evenspan\.\S+)$", text, re.MULTILINE)
+    values = [
+        importlib.import_module(name) if name.endswith((".metrics", ".errors")) else _value(name) for name in listed
+    ]
+    shown = {id(value) for value in values} | {id(value) for value in vars(evenspan.core.errors).values()}
+    public = [getattr(module, name) for module in PUBLIC for name in module.__all__ if name != "KERNEL_NAMES"]
+    assert [value for value in public if id(value) not in shown] == []
+    assert len({id(value) for value in values}) == len(values)
 
 
-#: Their examples would need raw data, or a whole experiment.
-WITHOUT_EXAMPLE = {
-    "compendium.data.clustering_files",
-    "compendium.data.fetch",
-    "compendium.data.raw",
-    "compendium.data.splits",
-}
+def _value(name: str):
+    module, _, name = name.rpartition(".")
+    return getattr(importlib.import_module(module), name)
 
 
-@pytest.mark.parametrize("page", sorted(PAGES))
-def test_a_page_has_an_example(page):
-    docs = [inspect.getdoc(one.value) or "" for one in PAGES[page] if one.kind != "data"]
-    assert any(">>> " in doc for doc in docs) == (page not in WITHOUT_EXAMPLE)
-
-
-@pytest.mark.parametrize("page", METHODS)
-def test_a_method_says_problem_guarantee_cost_and_source(page):
-    doc = inspect.getdoc(PAGES[page][0].value)
+@pytest.mark.parametrize("name", METHODS)
+def test_a_method_says_problem_guarantee_cost_and_source(name):
+    doc = inspect.getdoc(getattr(evenspan, name))
     for part in ("Parameters", "Attributes", "Guarantees", "Complexity", "References", "Examples"):
         assert f"\n{part}\n---" in doc, part
 
 
-@pytest.mark.parametrize("page", METHODS)
-def test_a_method_leads_to_its_chapter_and_its_experiments(page):
-    written = api.markdown(page, PLACES)
-    assert ("Derived in" in written) == (page != "StandardPCA")  # which is derived nowhere
-    assert "Run by" in written
+@pytest.mark.parametrize("name", METHODS)
+def test_a_method_leads_to_its_chapter_and_its_experiments(name):
+    assert ("Derived in" in api.used(name)) == (name != "StandardPCA")  # which is derived nowhere
+    assert "Run by" in api.used(name)

@@ -1,7 +1,7 @@
 """Assemble what the book is made of in ``_build/stage``, so that its addresses are clean.
 
 Pages that somebody wrote are copied from ``book/``; chapters and experiments come executed from ``_build/executed``;
-data cards, the reference and the ledger are generated; sources and results are copied beside them so that pages can
+data cards and the ledger are generated; sources and results are copied beside them so that pages can
 include and link to them. Files that stay the same are left alone, and what no source gives any more is deleted.
 """
 
@@ -18,7 +18,7 @@ from evenspan.core.errors import ExecutionError
 
 from ..ledger import page as ledger_page
 from ..ledger import table as ledger
-from . import api, experiment_page
+from . import experiment_page
 from .pages import chapters
 
 CARDS = """# Data cards
@@ -37,7 +37,8 @@ def toc_pages(toc: Path) -> list[str]:
 def stage() -> bool:
     """Assemble the source folder of the book; whether pages came or went."""
     root, target = paths.root(), paths.build("stage")
-    old = {path for path in target.rglob("*") if path.is_file()}
+    generated = target / "reference" / "api"  # by autosummary, from the names in reference/api.md
+    old = {path for path in target.rglob("*") if path.is_file() and generated not in path.parents}
     made = dict(_contents(root))
     for name, content in made.items():
         path = target / name
@@ -77,8 +78,6 @@ def _contents(root: Path) -> Iterator[tuple[str, bytes]]:
         yield f"data/cards/{name}.md", datasets.card(name).encode()
     index = datasets.card_index().replace("](", "](cards/")  # its links are those of a page beside the cards
     yield "data/index.md", f"{CARDS}{index}\n".encode()
-    for page in api.pages():
-        yield f"{api.FOLDER}/{page}.md", api.markdown(page, toc_pages(root / "_toc.yml")).encode()
     frame = ledger.ledger()
     table = ledger.to_csv(frame)
     yield "ledger.md", ledger_page.page(frame, ledger.counts(frame)).encode()

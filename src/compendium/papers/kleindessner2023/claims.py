@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from itertools import product
 
+import numpy as np
 import pandas as pd
 
 from evenspan import metrics
