@@ -15,13 +15,11 @@ from evenspan import (
     JointRange,
     KernelKMeans,
     MinMaxFairPCA,
-    NullItOutPCA,
     RobustFairPCA,
     StandardPCA,
 )
 from evenspan.core import limits
 from evenspan.core.errors import DataError, GroupError, LimitError
-from evenspan.core.groups import label_text
 from evenspan.core.inputs import require_range
 
 from .samples import angle, draw
@@ -127,18 +125,6 @@ def test_a_wide_table_is_solved_in_the_span_of_its_rows(model):
     if hasattr(small, "joint_basis_"):
         np.testing.assert_allclose(wide.joint_basis_.T @ wide.joint_basis_, np.eye(40), atol=1e-10)
         assert len(wide.column_norms_) == 40
-
-
-def test_labels_that_hold_a_separator_stay_apart():
-    groups = np.repeat(np.array([("a, two=b", "c"), ("a", "b, two=c"), ("'a", "c")], dtype=object), 5, axis=0)
-    moments = GroupMoments.from_data(np.random.default_rng(0).normal(size=(15, 4)), groups)
-    named = moments.labels.astype([("one", "U9"), ("two", "U9")])
-    assert len({label_text(label) for label in named}) == 3
-    assert label_text(np.array([("f", "45 - 60")], dtype=[("sex", "U1"), ("age", "U9")])[0]) == "sex=f, age=45 - 60"
-    seen = GroupMoments(named, moments.counts, moments.means, moments.scatters)
-    assert seen.cells().G == 3
-    apart = NullItOutPCA(1, 0, attributes="intersection").fit_moments(seen)
-    assert len(apart.nullified_) == 2
 
 
 @pytest.mark.parametrize("labels", [[["a"], ["b", "c"], ["a"]], "ab"])

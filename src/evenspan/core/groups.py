@@ -8,7 +8,6 @@ import pandas as pd
 from .containers import in_pandas
 from .errors import FairError, GroupError
 
-#: Strings of up to this many kinds are found by comparing every row with each, which is faster than a hash table.
 FEW = 8
 
 
@@ -55,23 +54,10 @@ def encode_groups(sensitive_features, n: int | None = None) -> tuple[np.ndarray,
 
 
 def label_text(label) -> str:
-    """A group label as a reader would write it: ``female`` or ``sex=female, race=other``.
-
-    A value that could be read as the end of one and the beginning of another is quoted.
-    """
+    """A group label as a reader would write it: ``female`` or ``sex=female, race=other``."""
     if isinstance(label, np.void):
-        ends = [f", {name}=" for name in label.dtype.names]
-        return ", ".join(f"{name}={quoted(str(label[name]), *ends)}" for name in label.dtype.names)
+        return ", ".join(f"{name}={label[name]}" for name in label.dtype.names)
     return str(label)
-
-
-def quoted(text: str, *separators: str) -> str:
-    """The text, quoted where it holds one of the separators or begins with a quotation mark.
-
-    So no two ways to join texts with a separator give the same; a space at its end may belong to the text as well.
-    """
-    doubtful = text[:1] in ("'", '"') or any(separator in f" {text} " for separator in separators)
-    return repr(text) if doubtful else text
 
 
 def union_labels(*collections: np.ndarray) -> np.ndarray:
@@ -132,67 +118,39 @@ def _attribute_columns(sensitive_features) -> dict[str, np.ndarray]:
     )
 
 
+_NEEDED = "needed are strings, booleans or whole numbers, all of one kind."
+
+
 def _encode_column(values: np.ndarray, name: str) -> tuple[np.ndarray, np.ndarray]:
     try:
-        codes, uniques = _few_labels(values) or pd.factorize(values, sort=False, use_na_sentinel=True)
+        codes, uniques = pd.factorize(values)
     except TypeError as error:  # lists and other values without a hash
         raise GroupError(
-            f"sensitive feature {name!r} has labels that cannot be told apart ({error}); needed are strings, booleans "
-            "or whole numbers."
+            f"sensitive feature {name!r} has labels of no kind that is known ({error}); {_NEEDED}"
         ) from error
-    missing = int((codes < 0).sum(axis=0))
-    if missing:
+    if missing := int((codes < 0).sum(axis=0)):
         raise GroupError(
             f"sensitive feature {name!r} has {missing} missing value(s). Drop those rows, or give them "
             "a label of their own."
         )
-    labels = np.asarray(uniques)
-    if labels.dtype.kind == "O":
-        kinds = {_python_kind(label) for label in labels.tolist()}
-        if len(kinds) > 1:
-            raise GroupError(
-                f"sensitive feature {name!r} mixes label types ({', '.join(sorted(kinds))}). Use one type: all "
-                "strings, all booleans or all whole numbers."
-            )
-        if kinds <= {"strings", "booleans", "numbers"}:  # of tuples NumPy would make a table
-            labels = np.array(labels.tolist())
-    if labels.dtype.kind in "fu":
-        whole = labels == np.round(labels)
-        if not whole.all():
-            raise GroupError(
-                f"sensitive feature {name!r} has {len(labels)} distinct fractional values, so it looks continuous. Bin "
-                "it into groups, or pass it to FairPCA or LEACE through numeric_attributes to remove its correlation."
-            )
-        if np.abs(labels).max() >= 2.0**63:
-            raise GroupError(
-                f"sensitive feature {name!r} has the value {labels.max()}; needed are labels that fit 64-bit whole "
-                "numbers. Recode it, for instance as strings."
-            )
-    if labels.dtype.kind not in "biufU":
-        raise GroupError(
-            f"sensitive feature {name!r} has type {labels.dtype}; needed are strings, booleans or whole numbers."
-        )
-    if labels.dtype.kind in "iuf":
-        labels = labels.astype(np.int64)
-    elif labels.dtype.kind == "U":
-        labels = np.array(labels.tolist())  # as wide as its longest label, however wide the column was
+    found = np.asarray(uniques).tolist()
+    kinds = {_python_kind(label) for label in found}
+    if len(kinds) > 1 or not kinds <= {"strings", "booleans", "numbers"}:
+        raise GroupError(f"sensitive feature {name!r} has labels of the kind {', '.join(sorted(kinds))}; {_NEEDED}")
+    labels = np.array(found)
     order = np.argsort(labels, kind="stable")
+    labels = labels[order]
+    if labels.dtype.kind in "fuO" and not all(abs(label) < 2**63 and label == round(label) for label in found):
+        raise GroupError(
+            f"sensitive feature {name!r} has {len(labels)} distinct values that are no whole numbers of 64 bits, so it "
+            "looks continuous. Bin it into groups, or pass it to FairPCA or LEACE through numeric_attributes to remove "
+            "its correlation."
+        )
+    if labels.dtype.kind not in "bU":
+        labels = labels.astype(np.int64)
     rank = np.empty_like(order)
     rank[order] = np.arange(len(order))
-    return labels[order], rank[codes]
-
-
-def _few_labels(values: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
-    """Codes (n,) and labels, by first row, of strings of few kinds; None for all else, which a hash table takes."""
-    if values.dtype.kind != "U" or len(np.unique(values[:256])) > FEW:
-        return None
-    codes, left, firsts = np.zeros(len(values), dtype=np.uint8), np.ones(len(values), dtype=bool), []
-    while left.any() and len(firsts) < FEW:
-        firsts.append(int(left.argmax()))
-        here = values == values[firsts[-1]]
-        codes += here.view(np.uint8) * np.uint8(len(firsts) - 1)
-        left &= ~here
-    return None if left.any() else (codes, values[firsts])
+    return labels, rank[codes]
 
 
 def _python_kind(label) -> str:
