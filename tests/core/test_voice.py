@@ -42,7 +42,7 @@ MISTAKES = {
     "no groups": (X, None, {}, GroupError, ["None", "one group label for each row"], FAIR),
     "too few groups": (X, GROUPS[:50], {}, GroupError, ["50 rows", "X has 120", "one entry for each row"], FAIR),
     "a missing label": (X, pd.Series(GROUPS).where(np.arange(120) > 2), {}, GroupError, ["3 missing", "Drop"], FAIR),
-    "labels of two kinds": (X, np.array([1, "a"] * 60, dtype=object), {}, GroupError, ["numbers, strings", "one kind"], FAIR),
+    "labels of two kinds": (X, np.array([1, "a"] * 60, dtype=object), {}, GroupError, ["numbers, strings"], FAIR),
     "fractional labels": (X, np.linspace(0, 1, 120), {}, GroupError, ["continuous"], FAIR),
     "one group": (X, ["all"] * 120, {}, GroupError, ["one group only", "'all'"], FAIR),
 }  # fmt: skip
