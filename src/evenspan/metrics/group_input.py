@@ -5,11 +5,11 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 import pandas as pd
 
+from ..core.accumulator import merge, zeros
 from ..core.containers import in_pandas
 from ..core.errors import ConfigurationError, DataError, GroupError
 from ..core.inputs import length, whole_number
 from ..core.moments import GroupMoments
-from ..core.running import merge, zeros
 from .bootstrap import BLOCK, assign_blocks
 from .linear_map import GROUP_METRICS, linear_map
 

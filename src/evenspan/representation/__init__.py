@@ -6,7 +6,6 @@ from .fair_pca import FairPCA
 from .inlp import INLP
 from .leace import LEACE
 from .mmd_fair_pca import MMDFairPCA, UnmetToleranceWarning
-from .noisy_power import SmallBlockWarning
 from .null_it_out import NullItOutPCA
 from .oracle import OracleLEACE
 from .rlace import RLACE
@@ -23,7 +22,6 @@ __all__ = [
     "MMDFairPCA",
     "NullItOutPCA",
     "OracleLEACE",
-    "SmallBlockWarning",
     "StreamEndedWarning",
     "StreamingFairPCA",
     "UnmetToleranceWarning",

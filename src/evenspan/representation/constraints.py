@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 from scipy import sparse
 
+from ..core.accumulator import BLOCK_ENTRIES, row_weights
 from ..core.answer import Certificate, ky_fan_certificate
 from ..core.containers import in_pandas
 from ..core.errors import ConfigurationError, DataError, FeatureTypeError, GroupError, SingleGroupWarning
@@ -17,7 +18,6 @@ from ..core.inputs import row_blocks
 from ..core.linalg import complement, top_eigenspace
 from ..core.moments import GroupMoments
 from ..core.options import one_of
-from ..core.running import BLOCK_ENTRIES, row_weights
 from ..core.units import multiplied
 
 #: Options of every method here: which groups are compared, and what one group only is.
