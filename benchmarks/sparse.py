@@ -14,7 +14,7 @@ from scipy import sparse
 from sklearn.decomposition import PCA, TruncatedSVD
 
 from evenspan import FairPCA, GroupMoments
-from evenspan.core import running
+from evenspan.core import accumulator
 
 
 def table(n: int, d: int, density: float) -> tuple[sparse.csr_array, np.ndarray]:
@@ -36,7 +36,7 @@ def block_ratios(n: int, d: int, density: float, rounds: int) -> np.ndarray:
     X, groups = table(n, d, density)
 
     def moments(share: float):
-        running.DENSE = share
+        accumulator.DENSE = share
         GroupMoments.from_data(X, groups)
 
     return ratios(lambda: moments(1.0), lambda: moments(0.0), rounds)
@@ -66,7 +66,7 @@ def main() -> None:
     for name, rival in rivals.items():
         r = ratios(lambda: FairPCA(k).fit(X, sensitive_features=groups), lambda rival=rival: rival.fit(X), given.rounds)
         print(f"{f'FairPCA / scikit-learn {name}':<52}{np.median(r):>8.2f}{r.min():>8.2f}{r.max():>8.2f}", flush=True)
-    for share in (0.01, 0.05, running.DENSE, 0.1, 0.2):
+    for share in (0.01, 0.05, accumulator.DENSE, 0.1, 0.2):
         r = block_ratios(20_000, 500, share, given.rounds)
         print(
             f"{f'entries / dense blocks, {share:.0%} stored':<52}{np.median(r):>8.2f}{r.min():>8.2f}{r.max():>8.2f}",

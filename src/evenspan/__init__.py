@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     )
     from .core.answer import Certificate, FairSubspace
     from .core.cluster_counts import ClusterCounts
-    from .core.dask_tables import DaskStream
+    from .core.dask import DaskStream
     from .core.errors import FairError
     from .core.moments import GroupMoments
     from .core.stream_files import ParquetStream
@@ -114,7 +114,7 @@ _HOMES = {
     "KernelKMeans": "clustering",
     "VariationalFairClustering": "clustering",
     "WeightRule": "clustering",
-    "DaskStream": "core.dask_tables",
+    "DaskStream": "core.dask",
     "FunctionStream": "core.streams",
     "ParquetStream": "core.stream_files",
     "FairError": "core.errors",

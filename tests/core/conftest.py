@@ -3,8 +3,6 @@
 import numpy as np
 import pytest
 
-from evenspan.core import dask_cluster
-
 from .samples import Sample, draw, two_attributes
 
 
@@ -24,11 +22,3 @@ def pair() -> Sample:
 def crossed() -> tuple[np.ndarray, np.ndarray]:
     """8 features, and two attributes whose effects on the mean interact."""
     return two_attributes()
-
-
-@pytest.fixture(scope="module")  # workers that wait cost more than others that start
-def client():
-    """A client of two worker processes on this machine, which no test may kill."""
-    pytest.importorskip("distributed")
-    with dask_cluster.local_cluster(2) as own:
-        yield own

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from evenspan import FairPCA, GroupMoments, StreamingFairPCA, load, save
+from evenspan import FairPCA, GroupMoments, load, save
 from evenspan.core import files
 from evenspan.core.errors import FairError, LimitError, ResultError
 
@@ -18,11 +18,7 @@ RNG = np.random.default_rng(0)
 X, GROUPS = RNG.normal(size=(60, 3)), np.repeat(["a", "b"], [35, 25])
 
 
-def checkpointed(path):
-    return StreamingFairPCA(1, 1, n_blocks=2, block_size=20).fit(X, sensitive_features=GROUPS, checkpoint=path)
-
-
-READERS = {"moments": GroupMoments.load, "estimator": load, "checkpoint": checkpointed}
+READERS = {"estimator": load}
 
 
 def entry(array) -> bytes:
@@ -115,74 +111,35 @@ def pickled() -> bytes:
 def test_hostile_files_are_refused_by_name(hostile, tmp_path, monkeypatch):
     """Each by every reader: none hangs, runs what is in it, or takes the memory that it declares."""
     monkeypatch.setattr(files, "COMPRESSED", 2**20)  # small bombs will do
-    make, said = HOSTILE[hostile]
+    make, _ = HOSTILE[hostile]
     path = tmp_path / "h.npz"
     make(path)
     for kind, read in READERS.items():
-        if kind == "checkpoint" and not path.exists():
-            continue  # it would be the place of a new one
         tracemalloc.start()
         with pytest.raises(FairError) as caught:
             read(path)
         assert tracemalloc.get_traced_memory()[1] < 2**24, f"{kind}: as much memory was taken as a bomb unpacks to"
         tracemalloc.stop()
         assert str(path) in str(caught.value), kind
-        if kind == "moments":
-            assert isinstance(caught.value, ResultError)
-            assert said in str(caught.value)
-
-
-def test_links_and_names_that_are_no_text_are_followed(tmp_path):
-    made = GroupMoments.from_data(X, GROUPS)
-    odd = tmp_path / os.fsdecode(b"m\xff\xfe.npz")
-    made.save(odd)
-    (tmp_path / "link").symlink_to(odd)
-    GroupMoments.from_data(X + 1, GROUPS).save(tmp_path / "link")
-    assert (tmp_path / "link").is_symlink()
-    assert np.allclose(GroupMoments.load(odd).means, made.means + 1)
-    assert sorted(os.listdir(tmp_path)) == sorted([odd.name, "link"])
 
 
 def test_attributes_are_named_in_any_script(tmp_path):
-    wide, model = RNG.normal(size=(60, 6)), StreamingFairPCA(1, 1, block_size=30, n_blocks=2)
+    wide, model = RNG.normal(size=(60, 6)), FairPCA(1)
     groups = pd.DataFrame({"性别": GROUPS, "φύλο": np.arange(60) % 2})
-    save(model.fit(wide, sensitive_features=groups, checkpoint=tmp_path / "c.npz"), tmp_path / "m.npz")
+    save(model.fit(wide, sensitive_features=groups), tmp_path / "m.npz")
     assert load(tmp_path / "m.npz").group_labels_.dtype.names == ("性别", "φύλο")
     odd = groups.to_records(index=False).astype([("\udcff", "U1"), ("b", int)])  # of a file name that is no text
-    save(model.fit(wide, sensitive_features=odd, checkpoint=tmp_path / "c2.npz"), tmp_path / "m.npz")
+    save(model.fit(wide, sensitive_features=odd), tmp_path / "m.npz")
     assert load(tmp_path / "m.npz").group_labels_.dtype.names == ("\udcff", "b")
 
 
 @pytest.mark.parametrize("place", ["nowhere/m.npz", "folder", "a\0b", "x" * 300])
 def test_places_that_cannot_be_written_are_named(place, tmp_path):
     (tmp_path / "folder").mkdir()
-    made = GroupMoments.from_data(X, GROUPS)
     fitted = FairPCA(1).fit(X, sensitive_features=GROUPS)
-    for write in (made.save, lambda path: save(fitted, path), checkpointed):
-        with pytest.raises(FairError, match=r"cannot be written|checkpoint="):
-            write(f"{tmp_path}/{place}")
+    with pytest.raises(FairError, match="cannot be written"):
+        save(fitted, f"{tmp_path}/{place}")
     assert os.listdir(tmp_path) == ["folder"]
-
-
-def test_a_checkpoint_without_a_folder_is_refused_before_a_row_is_read(tmp_path):
-    def batches():
-        raise AssertionError("a row was asked for")
-        yield
-
-    for place in (tmp_path / "nowhere" / "c.npz", tmp_path, "a\0b", 5.0):
-        with pytest.raises(FairError, match="checkpoint="):
-            StreamingFairPCA(1, 1, block_size=20).fit(batches, checkpoint=place)
-
-
-def test_a_checkpoint_knows_its_rows_again(tmp_path):
-    checkpointed(tmp_path / "c.npz")
-    model = StreamingFairPCA(1, 1, n_blocks=3, block_size=20)
-    order = np.random.default_rng(1).permutation(60)
-    swapped = np.where(GROUPS == "a", "b", "a")
-    for rows, groups in ((X[order], GROUPS[order]), (X[:, ::-1], GROUPS), (X, swapped), (X + 1e-9, GROUPS)):
-        with pytest.raises(FairError, match="other data, or for these rows in another order"):
-            model.fit(rows, sensitive_features=groups, checkpoint=tmp_path / "c.npz")
-    assert model.fit(X, sensitive_features=GROUPS, checkpoint=tmp_path / "c.npz").history_[-1]["block"] == 3
 
 
 def test_memory_that_is_not_there_is_asked_for_first(tmp_path, monkeypatch):
@@ -199,7 +156,7 @@ def test_memory_that_is_not_there_is_asked_for_first(tmp_path, monkeypatch):
 @pytest.mark.parametrize("step", ["fsync", "replace", "write"])
 def test_a_full_disk_leaves_the_old_file_and_nothing_else(step, tmp_path, monkeypatch):
     path = tmp_path / "m.npz"
-    GroupMoments.from_data(X, GROUPS).save(path)
+    save(FairPCA(1).fit(X, sensitive_features=GROUPS), path)
     before = path.read_bytes()
 
     def full(*_):
@@ -213,6 +170,6 @@ def test_a_full_disk_leaves_the_old_file_and_nothing_else(step, tmp_path, monkey
         else:
             patch.setattr("pathlib.Path.open", full)
         with pytest.raises(ResultError, match=r"m\.npz cannot be written \(No space left on device\)"):
-            GroupMoments.from_data(X + 1, GROUPS).save(path)
+            save(FairPCA(2).fit(X, sensitive_features=GROUPS), path)
     assert path.read_bytes() == before
     assert os.listdir(tmp_path) == ["m.npz"]

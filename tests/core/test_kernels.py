@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
+from evenspan.core.accumulator import BLOCK_ENTRIES
 from evenspan.core.errors import ConfigurationError, DataError
 from evenspan.core.kernels import KERNELS, resolve_kernel
-from evenspan.core.running import BLOCK_ENTRIES
 
 RNG = np.random.default_rng(3)
 X = RNG.normal(size=(40, 4)) * [1.0, 2.0, 0.5, 3.0] + [1.0, 0.0, -2.0, 4.0]

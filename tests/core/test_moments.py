@@ -13,7 +13,7 @@ from hypothesis.extra import numpy as hnp
 from scipy import sparse
 
 from evenspan import GroupMoments
-from evenspan.core import running
+from evenspan.core import accumulator
 from evenspan.core.errors import DataError, FeatureTypeError, GroupError
 from evenspan.core.groups import encode_groups
 
@@ -52,7 +52,7 @@ def assert_same(a: GroupMoments, b: GroupMoments, rtol=1e-12):
 @pytest.mark.parametrize("block", [None, 1], ids=["one block", "many blocks"])
 def test_moments_are_those_of_the_definition(make, block, sample, monkeypatch):
     if block:
-        monkeypatch.setattr(running, "BLOCK_ENTRIES", block)
+        monkeypatch.setattr(accumulator, "BLOCK_ENTRIES", block)
     moments = make(sample.X, sample.groups)
     assert moments.labels.tolist() == ["azure", "beige", "crimson"]
     assert moments.counts.tolist() == [120, 60, 200]
@@ -191,7 +191,7 @@ def test_a_group_of_one_row_is_that_row():
 @pytest.mark.parametrize("block", [None, 1], ids=["one block", "many blocks"])
 def test_a_weight_is_a_number_of_repetitions(block, sample, monkeypatch):
     if block:
-        monkeypatch.setattr(running, "BLOCK_ENTRIES", block)
+        monkeypatch.setattr(accumulator, "BLOCK_ENTRIES", block)
     weights = np.random.default_rng(0).integers(0, 4, len(sample.X))
     weighted = GroupMoments.from_data(sample.X, sample.groups, weights)
     repeated = GroupMoments.from_data(np.repeat(sample.X, weights, axis=0), np.repeat(sample.groups, weights))
@@ -211,7 +211,7 @@ def test_unit_weights_change_nothing_and_fractions_scale(sample):
 
 
 def test_a_block_without_weight_is_no_block(sample, monkeypatch):
-    monkeypatch.setattr(running, "BLOCK_ENTRIES", 1)
+    monkeypatch.setattr(accumulator, "BLOCK_ENTRIES", 1)
     weights = np.ones(380)
     weights[:256] = 0  # all of the first block
     left = GroupMoments.from_data(sample.X, sample.groups, weights)

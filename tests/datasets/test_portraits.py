@@ -5,8 +5,8 @@ import tracemalloc
 import numpy as np
 import pytest
 
-from compendium.data.portraits import CELEBA_SIZE, CHUNK, SLIP, PortraitStream, portraits
-from evenspan.core.errors import ConfigurationError, DataError
+from compendium.data.portraits import CELEBA_SIZE, SLIP, PortraitStream, portraits
+from evenspan.core.errors import ConfigurationError
 
 SIZE = (44, 36)
 
@@ -22,12 +22,6 @@ def test_rows_are_the_same_in_every_pass_range_and_batch():
             assert {len(part) for part, _ in parts[:-1]} <= {batch_size}
             np.testing.assert_array_equal(np.vstack([part for part, _ in parts]), X)
             np.testing.assert_array_equal(np.concatenate([g for _, g in parts]), groups)
-    for start in (0, 1, CHUNK, CHUNK + 1, 149):
-        late = list(PortraitStream(150, size=SIZE, share=0.3, seed=3, batch_size=40).from_row(start))
-        np.testing.assert_array_equal(np.vstack([part for part, _ in late]), X[start:])
-        ends = start + np.cumsum([len(part) for part, _ in late])
-        assert ends.tolist() == [end for end in (40, 80, 120, 150) if end > start], "as in a whole pass"
-    assert list(stream.from_row(150)) == []
     assert stream.n_features == X.shape[1]
     assert stream.labels.tolist() == [0, 1]
     assert not stream.one_shot
@@ -130,7 +124,5 @@ def test_wrong_options_and_rows_are_refused():
     ]:
         with pytest.raises(ConfigurationError, match=message):
             PortraitStream(**({"n_rows": 5} | options))
-    with pytest.raises(DataError, match="has 5 rows; row 6 was asked for"):
-        list(PortraitStream(5, size=SIZE).from_row(6))
     with pytest.raises(ConfigurationError, match="start=4, stop=4; needed are"):
         portraits(4, 4, size=SIZE)

@@ -9,7 +9,7 @@ import pytest
 from compendium.papers.lee2023 import scale
 from compendium.records import checked, tidy, whole
 from evenspan.core.streams import ArrayStream
-from evenspan.representation.block_readers import BlockReader
+from evenspan.representation.streaming_fair_pca import BlockReader
 
 pytest.importorskip("distributed")
 
@@ -68,18 +68,12 @@ def test_exponents_are_those_of_the_rows_and_can_disagree_with_one(power):
     assert (line["low"] < 1.0 < line["high"]) == (power == 1.0)
 
 
-def test_edges_are_those_of_a_tree_in_which_eight_meet():
-    assert [scale.edges(chunks, 8) for chunks in (1, 2, 8, 9, 64, 65)] == [0, 1, 7, 8, 63, 64]
-    assert [scale.edges(64, workers) for workers in (1, 2, 1000)] == [0, 36, 63]
-    assert scale.modelled_bytes(64, 1, 5.0, 100.0) == 5.0
-    assert scale.modelled_bytes(64, 4, 5.0, 100.0) == 300.0 + 54 * 5.0 + 5.0
+def test_the_model_counts_the_total_and_a_share_of_the_pairs():
+    assert [scale.modelled_bytes(64, workers, 5.0) for workers in (1, 2, 4)] == [5.0, 162.5, 241.25]
 
 
 def test_workers_send_what_the_model_says(clustered):
     table = scale.message_table(clustered)
-    assert len(table) == 2 * 2 * 3
+    assert len(table) == 2 * 2
     # Which worker has which total is the scheduler's choice, so that single runs are beside the model now and then.
     assert 0.4 <= table["measured / model"].median() <= 1.6
-    # The rows of a chunk would be more than all that travels: none of them did.
-    blocks = table[table["method"] != scale.MOMENTS]
-    assert (blocks["bytes sent by workers"] < 8.0 * 64 * 50 * blocks["d"]).all()

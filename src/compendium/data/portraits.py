@@ -56,18 +56,9 @@ class PortraitStream(Stream):
 
     def __iter__(self) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         """A new pass over the batches."""
-        return self._from(0)
-
-    def _from(self, start: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        # Nothing before is drawn but the rest of a chunk.
-        at = min(start, self.n_rows)
-        return self._checked(self._batches(at), start, at)
-
-    def _batches(self, start: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        while start < self.n_rows:
-            stop = min(start - start % self.batch_size + self.batch_size, self.n_rows)
-            yield portraits(start, stop, size=self.size, share=self.share, seed=self.seed, glasses=self.glasses)
-            start = stop
+        same = {"size": self.size, "share": self.share, "seed": self.seed, "glasses": self.glasses}
+        starts = range(0, self.n_rows, self.batch_size)
+        return self._checked(portraits(a, min(a + self.batch_size, self.n_rows), **same) for a in starts)
 
 
 def portraits(

@@ -7,12 +7,12 @@ from numbers import Real
 import numpy as np
 import pandas as pd
 
+from ..core.accumulator import MomentAccumulator
 from ..core.errors import ConfigurationError, DataError, GroupError, LimitError
 from ..core.estimator import require_generator
 from ..core.inputs import require_range, whole_number
 from ..core.limits import TABLE, require_memory
 from ..core.moments import GroupMoments
-from ..core.running import RunningMoments
 from ..metrics.bootstrap import assign_blocks
 from .columns import Target, use_of
 from .described import columns_table, sentences
@@ -347,7 +347,7 @@ class LastPass:
         cells of the chosen rows as they stand in the table.
         """
         self.tell.stage("reading the rows", len(self.rows))
-        sums = {(part, name): RunningMoments() for part in (False, True) for name in self.groups}
+        sums = {(part, name): MomentAccumulator() for part in (False, True) for name in self.groups}
         X_points, y_points, drawn = {False: [], True: []}, {False: [], True: []}, []
         wanted = [code.name for code in self.codes] + ([self.target.name] if self.target else [])
         for frame, at in self.batches(wanted):
@@ -397,8 +397,8 @@ def finish(sums: dict, names: tuple[str, ...], standardize: bool) -> tuple[dict,
     return moments, reference
 
 
-def _whole(sums: RunningMoments, names: tuple[str, ...]) -> tuple:
-    """What ``RunningMoments.result`` gives, with the scatters completed in place."""
+def _whole(sums: MomentAccumulator, names: tuple[str, ...]) -> tuple:
+    """What ``MomentAccumulator.result`` gives, with the scatters completed in place."""
     counts, means, scatters = sums.total
     require_range(counts, means + sums.origin, np.einsum("gdd->gd", scatters), None, names)
     for S in scatters:

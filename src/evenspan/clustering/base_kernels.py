@@ -5,12 +5,12 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from scipy import sparse
 
+from ..core.accumulator import BLOCK_ENTRIES
 from ..core.errors import ConfigurationError, DataError, FairWarning
 from ..core.estimator import warn_caller
 from ..core.inputs import row_blocks
 from ..core.limits import require_memory
 from ..core.options import PRECISION
-from ..core.running import BLOCK_ENTRIES
 
 #: In the order of the paper's stacks; ``base_kernel`` counts them from 1.
 KERNEL_NAMES = (

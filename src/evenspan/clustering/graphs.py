@@ -4,13 +4,13 @@ import numpy as np
 from scipy import sparse
 from sklearn.neighbors import NearestNeighbors
 
+from ..core.accumulator import BLOCK_ENTRIES
 from ..core.errors import DataError
 from ..core.estimator import warn_caller
 from ..core.inputs import whole_number
 from ..core.kernels import resolve_kernel
 from ..core.limits import require_memory
 from ..core.options import one_of
-from ..core.running import BLOCK_ENTRIES
 
 #: Where the weights of a graph come from.
 AFFINITY = one_of("nearest_neighbors", "rbf", "precomputed")

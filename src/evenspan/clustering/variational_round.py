@@ -7,8 +7,8 @@ from scipy import sparse
 from sklearn.cluster import kmeans_plusplus
 from sklearn.metrics.pairwise import euclidean_distances
 
+from ..core.accumulator import BLOCK_ENTRIES
 from ..core.errors import DataError
-from ..core.running import BLOCK_ENTRIES
 from .fair_spectral import NULL_SPACE, fair_embedding
 from .graphs import affinity_graph, looped
 

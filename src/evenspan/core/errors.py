@@ -67,10 +67,6 @@ class ResultError(FairError, ValueError):
     """A stored result, record, moments file or published table is missing, damaged or inconsistent."""
 
 
-class ClusterError(FairError, RuntimeError):
-    """A cluster cannot be reached, has lost its workers or cannot compute what it was sent."""
-
-
 class NotSolvedError(FairError, RuntimeError):
     """A solver ended without an answer that it can vouch for: what it reached, and what to change."""
 

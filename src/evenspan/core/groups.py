@@ -8,8 +8,6 @@ import pandas as pd
 from .containers import in_pandas
 from .errors import FairError, GroupError
 
-FEW = 8
-
 
 def encode_groups(sensitive_features, n: int | None = None) -> tuple[np.ndarray, np.ndarray]:
     """Sorted group labels and, for each row, the position of its label.

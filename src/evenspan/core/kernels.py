@@ -9,9 +9,9 @@ import numpy as np
 from scipy.spatial.distance import cdist, pdist
 from sklearn.metrics.pairwise import linear_kernel, polynomial_kernel, rbf_kernel, sigmoid_kernel
 
+from .accumulator import BLOCK_ENTRIES
 from .errors import ConfigurationError, DataError, FairWarning
 from .inputs import SMALLEST
-from .running import BLOCK_ENTRIES
 from .units import ORDINARY
 
 KERNELS = ("rbf", "polynomial", "sigmoid", "linear", "precomputed")

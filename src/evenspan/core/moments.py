@@ -1,5 +1,7 @@
 """Group moments: count, mean and scatter of every group. The one currency of the linear methods."""
 
+import zipfile
+import zlib
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
@@ -8,12 +10,14 @@ from numbers import Integral
 import numpy as np
 from numpy.lib.recfunctions import repack_fields
 
-from . import files, moments_file
-from .errors import DataError, GroupError
+from .accumulator import MomentAccumulator, merge, zeros
+from .errors import DataError, GroupError, ResultError
 from .groups import label_text, positions, union_labels
 from .inputs import in_batch, length
-from .running import RunningMoments, merge, zeros
 from .streams import FunctionStream
+
+#: Of the files that ``save`` writes.
+FORMAT = 2
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,7 +117,7 @@ class GroupMoments:
         sample_weight : array-like of shape (n,), optional
             Non-negative frequency weights.
         """
-        sums = RunningMoments()
+        sums = MomentAccumulator()
         sums.add(X, sensitive_features, sample_weight)
         return cls(*sums.result(X))
 
@@ -129,7 +133,7 @@ class GroupMoments:
                 f"batches is a {type(batches).__name__}; needed is a stream, a function that makes one, or an iterable "
                 "of batches (X, sensitive_features)."
             )
-        sums, at = RunningMoments(), 0
+        sums, at = MomentAccumulator(), 0
         for number, batch in enumerate(batches, 1):
             if not isinstance(batch, tuple | list) or not 2 <= len(batch) <= 3:
                 raise DataError(
@@ -145,11 +149,11 @@ class GroupMoments:
         return cls(*sums.result())
 
     @classmethod
-    def from_dask(cls, X, sensitive_features, *, client=None) -> "GroupMoments":
-        """Moments of a Dask array or data frame, summed chunk by chunk on a cluster.
+    def from_dask(cls, X, sensitive_features) -> "GroupMoments":
+        """Moments of a Dask array or data frame, summed where its chunks lie and merged along a tree of pairs.
 
-        The sums are merged along a tree that the order of the chunks fixes: the result does not depend on the number
-        of workers, nor on one that is lost on the way. G d^2 numbers travel for each chunk, never its rows.
+        They are computed by the current cluster of Dask, if there is one (``distributed.Client(address)``). G d^2
+        numbers travel for each chunk, never its rows.
 
         Parameters
         ----------
@@ -157,13 +161,10 @@ class GroupMoments:
             Cut by rows; an array cut by columns too is rechunked to whole rows.
         sensitive_features : dask or NumPy array, Series, DataFrame, str or list of str
             Group labels; cut to fit the chunks of X. Names mean columns of a data frame, which are then no features.
-        client : distributed.Client or str, optional
-            A client or the address of a scheduler. Without one the current client, or a cluster of this machine's
-            cores for this call alone; a script needs ``if __name__ == "__main__":`` around a call that starts one.
         """
-        from .dask_tables import running_moments
+        from .dask import summed_chunks
 
-        return cls(*running_moments(X, sensitive_features, client).result())
+        return cls(*summed_chunks(X, sensitive_features).result())
 
     def __add__(self, other: "GroupMoments") -> "GroupMoments":
         if not isinstance(other, GroupMoments):
@@ -305,23 +306,39 @@ class GroupMoments:
     # -- keeping --------------------------------------------------------------------------------------------------
 
     def save(self, path) -> None:
-        """Write a compressed, versioned ``.npz`` without pickles, with a digest; equal moments give equal bytes.
-
-        A file that is there is replaced at the end only; what fails is a ``ResultError``.
-        """
-        moments_file.write(path, self.labels, self.counts, self.means, self.scatters, self.feature_names)
+        """Write a compressed ``.npz`` without pickles; of the scatters the upper triangles are stored."""
+        arrays = {
+            "version": FORMAT,
+            "attributes": np.array(self.labels.dtype.names or (), dtype=str),
+            "counts": self.counts,
+            "means": self.means,
+            "scatters": self.scatters[:, *np.triu_indices(self.d)],
+            "feature_names": np.array(self.feature_names or (), dtype=str),
+        }
+        columns = [self.labels[name] for name in self.labels.dtype.names or ()] or [self.labels]
+        with open(path, "wb") as file:  # numpy would add an ending to a path
+            np.savez_compressed(file, **arrays, **{f"labels.{i}": column for i, column in enumerate(columns)})
 
     @classmethod
     def load(cls, path) -> "GroupMoments":
-        """Read what ``save`` wrote.
-
-        A file that is missing, damaged, altered or of another kind, or would unpack to far more than its own size, is a
-        ``ResultError``. Files of format 1 have no digest: damage is found by the checksums of the archive, an edit with
-        fitting checksums is not.
-        """
-        parts = moments_file.read(path)
-        with files.described(path, moments_file.WHAT, moments_file.REMEDY):
-            return cls(*parts)
+        """Read what ``save`` wrote; a file that is missing, damaged or of another kind is a ``ResultError``."""
+        try:
+            with open(path, "rb") as file, np.load(file, allow_pickle=False) as arrays:
+                if arrays["version"] != FORMAT:
+                    raise ValueError(f"it has format {arrays['version']}; this evenspan reads format {FORMAT}")
+                names, means, triangles = arrays["attributes"].tolist(), arrays["means"], arrays["scatters"]
+                columns = [arrays[f"labels.{i}"] for i in range(len(names) or 1)]
+                labels = columns[0]
+                if names:
+                    fields = [(name, column.dtype) for name, column in zip(names, columns, strict=True)]
+                    labels = np.array(list(zip(*columns, strict=True)), dtype=fields)
+                G, d = means.shape
+                above, below = np.triu_indices(d)
+                scatters = np.zeros((G, d, d))
+                scatters[:, above, below] = scatters[:, below, above] = triangles
+                return cls(labels, arrays["counts"], means, scatters, tuple(arrays["feature_names"].tolist()) or None)
+        except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile, zlib.error) as error:
+            raise ResultError(f"{path} is not a moments file ({error}). Make it again from the raw data.") from error
 
 
 def _frozen(array: np.ndarray) -> np.ndarray:

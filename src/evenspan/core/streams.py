@@ -1,29 +1,26 @@
 """Streams: data read in batches, as often as a method needs, never as a whole.
 
 Every pass yields ``(X, sensitive_features)``: a numeric array of shape (b, d), and the groups of its b rows in any form
-that ``encode_groups`` takes. What comes out of the streams below has been checked, and a mistake is told with the
-number of its batch and its rows.
+that ``encode_groups`` takes. A mistake is told with the number of its batch and its rows.
 """
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import suppress
 from functools import cached_property
-from weakref import ref
 
 import numpy as np
 from scipy import sparse
 
 from .containers import in_pandas, to_numpy
 from .errors import ConfigurationError, DataError, GroupError
-from .groups import encode_groups, union_labels
+from .groups import encode_groups
 from .inputs import feature_names, in_batch, length, require_numeric_columns, row_blocks, rows_of, whole_number
 
 
 class Stream(ABC):
     """Batches of rows with their groups; every ``iter`` starts a new pass from the first row.
 
-    A subclass needs ``__iter__``. ``from_row`` then works by reading and dropping the rows before.
+    A subclass needs ``__iter__``.
 
     Attributes
     ----------
@@ -47,56 +44,29 @@ class Stream(ABC):
     def __iter__(self) -> Iterator[tuple]:
         """A new pass over the batches."""
 
-    def from_row(self, start: int) -> Iterator[tuple]:
-        """A new pass that begins with a later row, in the middle of a batch if need be.
-
-        From there on the batches end where those of a pass from the beginning do, so that sums over them are the same
-        to the last bit. Arrays and files skip what they can; other streams read the rows before and drop them.
-
-        Parameters
-        ----------
-        start : int
-            The first row, counted from 0.
-
-        Returns
-        -------
-        iterator
-            The batches.
-        """
-        return self._from(whole_number("start", start, 0))
-
-    def _from(self, start: int) -> Iterator[tuple]:
-        return iter(self) if start == 0 else _dropped(iter(self), start)
-
-    def _checked(self, raw: Iterable, start: int = 0, at: int = 0) -> Iterator[tuple]:
-        """The batches of one pass, checked. ``raw`` begins with row ``at``; what lies before ``start`` is dropped."""
-        d, names = self.n_features, self.feature_names
+    def _checked(self, raw: Iterable) -> Iterator[tuple]:
+        """The batches of one pass as arrays with their groups; they must have the same features."""
+        at = 0
         for number, item in enumerate(raw, 1):
-            X, groups = _pair(item, number, at)
+            if not isinstance(item, tuple | list) or len(item) != 2:
+                raise DataError(f"batch {number} (from row {at}) is a {type(item).__name__}; needed is (X, groups).")
+            X, groups = item
             with in_batch(number, at, length(X)):
-                n, batch_d, rows = row_blocks(X)
-                batch_names = feature_names(X)
-                if batch_d == 0:
-                    raise DataError(f"X has 0 feature(s) (shape=({n}, 0)) while a minimum of 1 is required.")
-                if d is not None and batch_d != d:
-                    raise DataError(f"it has {batch_d} features, the batches before it had {d}.")
-                if names and batch_names and names != batch_names:
+                n, d, rows = row_blocks(X)
+                names = feature_names(X)
+                if d == 0 or d != (self.n_features or d):
+                    raise DataError(f"it has {d} features; needed are {self.n_features or 'a minimum of 1'}.")
+                if names and self.feature_names and names != self.feature_names:
                     raise DataError(
-                        f"it has features {list(batch_names)[:5]}..., the batches before it {list(names)[:5]}..."
+                        f"its columns are {list(names or ())[:5]}, those before it {self.feature_names[:5]}."
                     )
                 if (labelled := length(groups)) is not None and labelled != n:
                     raise GroupError(f"there are {labelled} group labels for {n} rows. Yield one for each row.")
-            d, names = batch_d, names or batch_names
             if self.n_features is None:
-                self.n_features = d
-            if self.feature_names is None:
-                self.feature_names = names
+                self.n_features, self.feature_names = d, names
             at += n
-            if n and at > start:
-                cut = max(start - (at - n), 0)
-                yield np.asarray(rows(cut, n)), (groups if cut == 0 else rows_of(groups, cut, n))
-        if at < start:
-            raise DataError(f"the stream has {at} rows; row {start} was asked for.")
+            if n:
+                yield np.asarray(rows(0, n)), groups
         if at == 0:
             raise DataError("the stream is empty: it has not one row. Needed is at least one batch (X, groups).")
 
@@ -128,10 +98,7 @@ class ArrayStream(Stream):
         if sensitive_features is None:
             raise GroupError("sensitive_features is None; needed is one group label for each row of X.")
         X = to_numpy(X)
-        if sparse.issparse(X):
-            X = X.tocsr()
-        elif not hasattr(X, "shape"):
-            X = np.asarray(X)
+        X = X.tocsr() if sparse.issparse(X) else X if hasattr(X, "shape") else np.asarray(X)
         if len(X.shape) != 2:
             raise DataError(
                 f"X has shape {tuple(X.shape)}; needed is a table of n rows and d columns. "
@@ -141,40 +108,25 @@ class ArrayStream(Stream):
         # HDF5 hands out text as bytes unless it is asked for text.
         text = hasattr(sensitive_features, "asstr") and sensitive_features.dtype.kind in "OS"
         groups = sensitive_features.asstr() if text else in_pandas(sensitive_features)
-        if not hasattr(groups, "shape"):
-            groups = groups if text else np.asarray(groups, dtype=object)
-        n = int(X.shape[0])
-        if (labelled := length(groups) or 0) != n:
+        if not (text or hasattr(groups, "shape")):
+            groups = np.asarray(groups, dtype=object)
+        if length(groups) != X.shape[0]:
             raise GroupError(
-                f"sensitive_features has {labelled} rows but X has {n}. Pass one entry for each row of X, in the "
-                "same order."
+                f"sensitive_features has {length(groups) or 0} rows but X has {X.shape[0]}. Pass one entry for each "
+                "row of X, in the same order."
             )
         self.X, self.sensitive_features = X, groups
-        self.n_rows, self.n_features, self.feature_names = n, int(X.shape[1]), feature_names(X)
+        self.n_rows, self.n_features, self.feature_names = int(X.shape[0]), int(X.shape[1]), feature_names(X)
 
     @cached_property
     def labels(self) -> np.ndarray:
         """Sorted labels of all groups."""
-        return labels_of((b, rows_of(self.sensitive_features, a, b)) for a, b in self._bounds(0))
+        return encode_groups(rows_of(self.sensitive_features, 0, self.n_rows))[0]
 
     def __iter__(self) -> Iterator[tuple]:
         """A new pass over the batches."""
-        return self._from(0)
-
-    def _from(self, start: int) -> Iterator[tuple]:
-        return self._checked(self._slices(min(start, self.n_rows)), start, min(start, self.n_rows))
-
-    def _slices(self, start: int) -> Iterator[tuple]:
-        for a, b in self._bounds(start):
-            yield rows_of(self.X, a, b), rows_of(self.sensitive_features, a, b)
-
-    def _bounds(self, start: int) -> Iterator[tuple[int, int]]:
-        ends = range((start // self.batch_size + 1) * self.batch_size, self.n_rows + self.batch_size, self.batch_size)
-        a = start
-        for end in ends:
-            if a < self.n_rows:
-                yield a, min(end, self.n_rows)
-            a = end
+        bounds = ((a, min(a + self.batch_size, self.n_rows)) for a in range(0, self.n_rows, self.batch_size))
+        return self._checked((rows_of(self.X, a, b), rows_of(self.sensitive_features, a, b)) for a, b in bounds)
 
 
 class FunctionStream(Stream):
@@ -202,29 +154,19 @@ class FunctionStream(Stream):
     def __init__(self, make: Callable[[], Iterable]):
         if not callable(make):
             raise ConfigurationError(
-                f"make is {_what(make)}; needed is a function without arguments that returns the batches of a pass, "
-                "for instance FunctionStream(lambda: batches)."
+                f"make is a {type(make).__name__}; needed is a function without arguments that returns the batches of "
+                "a pass, for instance FunctionStream(lambda: batches)."
             )
         self.make = make
-        self._last: ref | None = None
 
     def __iter__(self) -> Iterator[tuple]:
         """A new pass over the batches."""
-        return self._from(0)
-
-    def _from(self, start: int) -> Iterator[tuple]:
         batches = self.make()
         if not isinstance(batches, Iterable):
-            raise DataError(f"the function returned {_what(batches)}; needed is an iterable of batches (X, groups).")
-        if isinstance(batches, Iterator):
-            if self._last is not None and batches is self._last():
-                raise DataError(
-                    "the function returned the same iterator as for the pass before, which is used up. Let it make a "
-                    "new one every time, for instance by opening the file inside the function."
-                )
-            with suppress(TypeError):  # of iterators that cannot be watched, as those of lists
-                self._last = ref(batches)  # not the iterator itself: it may hold a batch
-        return self._checked(batches, start)
+            raise DataError(
+                f"the function returned a {type(batches).__name__}; needed is an iterable of batches (X, groups)."
+            )
+        return self._checked(batches)
 
 
 class OneShotStream(Stream):
@@ -232,29 +174,24 @@ class OneShotStream(Stream):
 
     Parameters
     ----------
-    iterator : iterable
+    iterator : iterator
         Yields ``(X, sensitive_features)``.
     """
 
     one_shot = True
 
-    def __init__(self, iterator: Iterable):
-        if not isinstance(iterator, Iterable):
-            raise ConfigurationError(f"iterator is {_what(iterator)}; needed is an iterable of batches (X, groups).")
-        self._iterator: Iterable | None = iterator
+    def __init__(self, iterator: Iterator):
+        self._iterator: Iterator | None = iterator
 
     def __iter__(self) -> Iterator[tuple]:
         """The one pass over the batches; ``DataError`` when asked for a second time."""
-        return self._from(0)
-
-    def _from(self, start: int) -> Iterator[tuple]:
         if self._iterator is None:
             raise DataError(
                 "this stream can be read only once, and a pass over it has been started already. Pass a function that "
                 "makes the batches anew, FunctionStream(make), or ask for a single pass."
             )
         iterator, self._iterator = self._iterator, None
-        return self._checked(iterator, start)
+        return self._checked(iterator)
 
 
 def as_stream(source) -> Stream:
@@ -287,46 +224,6 @@ def as_stream(source) -> Stream:
     if isinstance(source, Iterator):
         return OneShotStream(source)
     raise DataError(
-        f"{_what(source)} is no stream. Wrap a table in ArrayStream(X, groups), files in ParquetStream(path, columns), "
-        "and a list or loader of batches in FunctionStream(lambda: batches)."
+        f"a {type(source).__name__} is no stream. Wrap a table in ArrayStream(X, groups), files in "
+        "ParquetStream(path, columns), and a list or loader of batches in FunctionStream(lambda: batches)."
     )
-
-
-# -- parts of batches -------------------------------------------------------------------------------------------------
-
-
-def labels_of(parts: Iterable) -> np.ndarray:
-    """Sorted union of the labels in parts of the groups, given with the number of rows up to their end."""
-    found, at = None, 0
-    for number, (stop, groups) in enumerate(parts, 1):
-        with in_batch(number, at, stop - at):
-            labels = encode_groups(groups)[0]
-            found = labels if found is None else union_labels(found, labels)
-        at = stop
-    if found is None:
-        raise DataError("the stream is empty: it has not one row. Needed is at least one batch (X, groups).")
-    return found
-
-
-def _pair(item, number: int, at: int) -> tuple:
-    if isinstance(item, tuple | list) and len(item) == 2:
-        return item[0], item[1]
-    what = f"a {type(item).__name__} of length {len(item)}" if isinstance(item, tuple | list) else _what(item)
-    raise DataError(f"batch {number} (from row {at}) is {what}; needed is a pair (X, sensitive_features).")
-
-
-def _dropped(batches: Iterator, start: int) -> Iterator[tuple]:
-    at = 0
-    for X, groups in batches:
-        n = len(X)
-        if at + n > start:
-            cut = max(start - at, 0)
-            yield (X, groups) if cut == 0 else (X[cut:], rows_of(groups, cut, n))
-        at += n
-    if at < start:
-        raise DataError(f"the stream has {at} rows; row {start} was asked for.")
-
-
-def _what(thing) -> str:
-    kind = type(thing).__name__
-    return f"an object of type {kind} and shape {tuple(thing.shape)}" if hasattr(thing, "shape") else f"a {kind}"

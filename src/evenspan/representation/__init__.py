@@ -6,7 +6,6 @@ from .fair_pca import FairPCA
 from .inlp import INLP
 from .leace import LEACE
 from .mmd_fair_pca import MMDFairPCA, UnmetToleranceWarning
-from .noisy_power import SmallBlockWarning
 from .null_it_out import NullItOutPCA
 from .rlace import RLACE
 from .streaming_fair_pca import StreamEndedWarning, StreamingFairPCA
@@ -21,7 +20,6 @@ __all__ = [
     "IndefiniteKernelWarning",
     "MMDFairPCA",
     "NullItOutPCA",
-    "SmallBlockWarning",
     "StreamEndedWarning",
     "StreamingFairPCA",
     "UnmetToleranceWarning",

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 from scipy import sparse
 
+from ..core.accumulator import BLOCK_ENTRIES, row_weights
 from ..core.answer import Certificate, ky_fan_certificate
 from ..core.containers import in_pandas
 from ..core.errors import ConfigurationError, DataError, FeatureTypeError, GroupError, SingleGroupWarning
@@ -15,7 +16,6 @@ from ..core.inputs import row_blocks
 from ..core.linalg import complement, top_eigenspace
 from ..core.moments import GroupMoments
 from ..core.options import one_of
-from ..core.running import BLOCK_ENTRIES, row_weights
 
 #: Options of every method here: which groups are compared, and what one group only is.
 GROUP_OPTIONS = {"attributes": one_of("marginal", "intersection"), "on_single_group": one_of("raise", "warn")}

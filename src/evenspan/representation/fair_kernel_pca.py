@@ -12,6 +12,7 @@ from scipy.sparse.linalg import ArpackError, eigsh
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
+from ..core.accumulator import row_weights
 from ..core.answer import BLOCK, Certificate
 from ..core.containers import to_numpy
 from ..core.errors import ConfigurationError, DataError, FairWarning, NotSolvedError
@@ -23,7 +24,6 @@ from ..core.limits import require_memory
 from ..core.linalg import signs_of, symmetrise, top_eigenspace
 from ..core.moments import GroupMoments
 from ..core.options import Option, Options, whole
-from ..core.running import row_weights
 from ..core.units import multiplied
 from .constraints import fair_basis, favourable_rows, indicators, mean_constraints, split_attributes, unit_columns
 from .fair_pca import FairPCA

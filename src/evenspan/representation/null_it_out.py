@@ -19,7 +19,6 @@ from .constraints import GROUP_OPTIONS, best_inside, refuse_single_group
 #: What ``NullItOutPCA`` and ``StreamingFairPCA`` have in common.
 COMPARISON_OPTIONS = {
     "constraint": one_of("all", "covariance", "mean", "vanilla"),
-    "strength": number(0, 1),
     **GROUP_OPTIONS,
 }
 
@@ -248,6 +247,7 @@ class NullItOutPCA(SubspaceEstimator):
         "gap": one_of("covariance", "second_moment"),
         "center": one_of("overall", "none"),
         "removal": one_of("eigenvectors", "balance"),
+        "strength": number(0, 1),
     }
 
     def __init__(

@@ -1,24 +1,22 @@
-"""What a block of the fair noisy power method costs, and what travels: what is measured, and what the numbers say.
+"""What a block of the fair noisy power method costs, and what travels when workers sum the moments of a table.
 
 Seconds of different machines cannot be compared: the method and the bare matrix products that no method can do without
 are timed in turn on the same rows, and one worker and two on the same table. What travels is counted.
 """
 
-import math
+import logging
 import time
 import timeit
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from functools import partial
 
 import numpy as np
 import pandas as pd
 from scipy import stats
 from threadpoolctl import threadpool_limits
 
-from evenspan.core.dask_cluster import local_cluster, require
-from evenspan.core.dask_tables import FAN_IN, DaskStream, chunk_sums, merged_sums
-from evenspan.representation.block_readers import DaskReader, chunk_products
+from evenspan.core.dask import chunk_sums
+from evenspan.core.moments import GroupMoments
 from evenspan.representation.noisy_power import FairPowerMethod, PowerOptions
 from evenspan.representation.null_it_out import contrasts
 
@@ -29,8 +27,6 @@ SEED, COMPONENTS = 2023, 10
 BATCH = 1024
 MOMENTS = "group moments"
 PHASES = ("phase 1 (gap)", "phase 2 (components)")
-#: What is measured with one worker and with two.
-BOTH = (MOMENTS, *PHASES)
 
 
 def points(n: int, d: int, seed) -> tuple[np.ndarray, np.ndarray]:
@@ -46,7 +42,7 @@ def points(n: int, d: int, seed) -> tuple[np.ndarray, np.ndarray]:
 def begun(d: int, k: int, m: int, phase: str) -> FairPowerMethod:
     """The method before its first block, or, for the second phase, with m + 1 random directions removed."""
     labels, rng = np.array([0, 1]), np.random.default_rng(SEED)
-    options = PowerOptions(k, m, "all", "global")
+    options = PowerOptions(k, m, "all", "overall")
     power = FairPowerMethod.begin(options, labels, contrasts(labels), np.zeros(d), np.dtype(np.float64), rng)
     if phase == PHASES[1]:
         power.U, power.phase = np.linalg.qr(rng.standard_normal((d, m + 1)))[0], "components"
@@ -76,66 +72,70 @@ def processor_seconds(work: Callable[[], object]) -> float:
 
 
 @contextmanager
+def cluster(workers: int) -> Iterator[object]:
+    """A client of a new cluster on this machine: processes with one thread each, which close without a word."""
+    import distributed
+    from dask import config
+
+    # What workers log when they are closed is that the scheduler ended before their last heartbeat.
+    quiet = {"distributed.nanny.pre-spawn-environ.DASK_LOGGING__DISTRIBUTED": "critical"}
+    # Port 0 is any free one: that of the dashboard may be taken by another cluster.
+    options = {"n_workers": workers, "threads_per_worker": 1, "dashboard_address": ":0", "processes": True}
+    with (
+        config.set(quiet),
+        distributed.LocalCluster(silence_logs=logging.CRITICAL, **options) as own,
+        distributed.Client(own, set_as_default=False) as client,
+    ):
+        yield client
+
+
+@contextmanager
 def clusters(workers: tuple[int, ...]) -> Iterator[Mapping[int, object]]:
     """Clients of clusters on this machine by their number of workers."""
     with ExitStack() as stack:
-        yield {w: stack.enter_context(local_cluster(w)) for w in workers}
+        yield {w: stack.enter_context(cluster(w)) for w in workers}
 
 
 def generated(d: int, rows: int, chunks: int):
     """A Dask array and its groups, made chunk by chunk from the number of the chunk wherever they are needed."""
-    array = require("dask.array")
+    import dask.array
 
     def make(block_info=None):
         X, groups = points(rows, d, (SEED, block_info[None]["chunk-location"][0]))
         return np.column_stack([groups, X])
 
-    whole = array.map_blocks(make, chunks=((rows,) * chunks, (d + 1,)), dtype=float, meta=np.empty((0, 0)))
+    whole = dask.array.map_blocks(make, chunks=((rows,) * chunks, (d + 1,)), dtype=float, meta=np.empty((0, 0)))
     return whole[:, 1:], whole[:, 0]
 
 
-def works(stream: DaskStream, client) -> dict[str, Callable[[], object]]:
-    """What is measured on a cluster: the group moments, and one block of either phase."""
-    found = {MOMENTS: partial(stream.table.map_reduce, chunk_sums, merged_sums, client)}
-    for phase in PHASES:
-        reader = DaskReader(stream, client, [0, 1])
-        found[phase] = partial(block, reader, begun(reader.d, COMPONENTS, COMPONENTS, phase))
-    return found
+def moments_on(client, table: tuple) -> GroupMoments:
+    """The group moments of a table, summed by the workers of one of several clusters."""
+    with client.as_current():
+        return GroupMoments.from_dask(*table)
 
 
 def side_by_side(clients: Mapping[int, object], table: dict, rounds: int) -> list[dict]:
     """One worker and two in turn on the same table. Making a chunk is work like summing it, and is counted."""
-    stream, small, rows = DaskStream(*generated(**table)), DaskStream(*generated(table["d"], 100, 4)), []
+    whole, small, rows = generated(**table), generated(table["d"], 100, 4), []
     for client in clients.values():
-        for work in works(small, client).values():
-            work()  # what is imported at the first call is no one's time
-    measured = {w: works(stream, clients[w]) for w in (1, 2)}
+        moments_on(client, small)  # what is imported at the first call is no one's time
     size = {"n": table["rows"] * table["chunks"], "d": table["d"], "m": COMPONENTS, "chunks": table["chunks"]}
     for split in range(rounds):
-        for method in BOTH:
-            turn = (1, 2) if split % 2 == 0 else (2, 1)
-            seconds = {w: timeit.timeit(measured[w][method], number=1) for w in turn}
-            key = {"dataset": "generated", "method": method, "k": COMPONENTS, "split": split, "protocol": "workers"}
-            rows += tidy({"seconds": seconds[1]}, **key, **size, workers=1)
-            two = {"seconds": seconds[2], "speed-up": seconds[1] / seconds[2]}
-            rows += tidy(two, **key, **size, workers=2)
+        turn = (1, 2) if split % 2 == 0 else (2, 1)
+        seconds = {w: timeit.timeit(lambda w=w: moments_on(clients[w], whole), number=1) for w in turn}
+        key = {"dataset": "generated", "method": MOMENTS, "k": COMPONENTS, "split": split, "protocol": "workers"}
+        rows += tidy({"seconds": seconds[1]}, **key, **size, workers=1)
+        two = {"seconds": seconds[2], "speed-up": seconds[1] / seconds[2]}
+        rows += tidy(two, **key, **size, workers=2)
     return rows
 
 
-def serialised_sizes(stream: DaskStream) -> dict[str, dict[str, float]]:
-    """Bytes of one partial sum and of the operand in the form in which a cluster sends them."""
-    X, groups = next(iter(stream))
-    found = {MOMENTS: {"bytes of a sum": _frames(chunk_sums(X, groups)), "bytes of the operand": 0.0}}
-    for phase in PHASES:
-        operand = begun(stream.n_features, COMPONENTS, COMPONENTS, phase).operand()
-        sums = chunk_products(np.array([0, 1]), 2, X, groups, operand)
-        found[phase] = {"bytes of a sum": _frames(sums), "bytes of the operand": _frames(operand)}
-    return found
+def sum_bytes(table: tuple) -> float:
+    """Bytes of the sums of one chunk in the form in which a cluster sends them."""
+    from distributed.protocol import serialize_bytelist
 
-
-def _frames(value) -> float:
-    frames = require("distributed.protocol").serialize_bytelist(value)
-    return float(sum(memoryview(frame).nbytes for frame in frames))
+    X, groups = (part.blocks[0].compute() for part in table)
+    return float(sum(memoryview(frame).nbytes for frame in serialize_bytelist(chunk_sums((X, groups)))))
 
 
 def sent(client) -> int:
@@ -183,26 +183,16 @@ def curves(rows: pd.DataFrame) -> pd.DataFrame:
     return pd.concat(frames, ignore_index=True)
 
 
-def edges(chunks: int, workers: int) -> int:
-    """Sums that travel in a tree where those of every node are spread evenly: of f on w workers f - ceil(f / w)."""
-    total, level = 0, chunks
-    while level > 1:
-        full, rest = divmod(level, FAN_IN)
-        for size, count in ((FAN_IN, full), (rest, 1 if rest else 0)):
-            total += count * (size - math.ceil(size / workers))
-        level = full + (rest > 0)
-    return total
-
-
-def modelled_bytes(chunks: int, workers: int, sum_bytes: float, operand_bytes: float) -> float:
-    """Bytes that workers send for one block: copies of the operand, sums in the tree, and the total to the client."""
-    return (workers - 1) * operand_bytes + edges(chunks, workers) * sum_bytes + sum_bytes
+def modelled_bytes(chunks: int, workers: int, sum_bytes: float) -> float:
+    """Bytes that workers send: one sum of each pair that is on two workers, as chance has it, and the total."""
+    return ((chunks - 1) * (1.0 - 1.0 / workers) + 1.0) * sum_bytes
 
 
 def message_table(rows: pd.DataFrame) -> pd.DataFrame:
     """Measured bytes beside the model, for each number of workers and features: medians over the repetitions."""
-    some, keys = rows[rows["protocol"] == "messages"], ["method", "workers", "d", "chunks"]
-    wide = some.groupby([*keys, "metric"])["value"].median().unstack("metric").reset_index()
-    sizes = wide["bytes of a sum"], wide["bytes of the operand"]
-    wide["model"] = list(map(modelled_bytes, wide["chunks"], wide["workers"], *sizes))
-    return wide.assign(**{"measured / model": wide["bytes sent by workers"] / wide["model"]})
+    some = rows[rows["protocol"] == "messages"]
+    keys = ["method", "workers", "d", "chunks"]
+    wide = some.groupby([*keys, "metric"], sort=False)["value"].median().unstack("metric").reset_index()
+    wide["model"] = list(map(modelled_bytes, wide["chunks"], wide["workers"], wide["bytes of a sum"]))
+    wide["measured / model"] = wide["bytes sent by workers"] / wide["model"]
+    return wide.sort_values(["method", "workers", "d"], ignore_index=True)

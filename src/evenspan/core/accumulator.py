@@ -4,9 +4,8 @@ import numpy as np
 from scipy import sparse
 from scipy.linalg import blas
 
-from .containers import doubles, namespace, to_numpy
 from .errors import DataError, GroupError
-from .groups import FEW, encode_groups, label_text, positions, union_labels
+from .groups import encode_groups, label_text, positions, union_labels
 from .inputs import feature_names, require_range, row_blocks
 from .limits import require_memory
 
@@ -42,7 +41,7 @@ def merge(total, at, part) -> None:
         counts[a] = n
 
 
-class RunningMoments:
+class MomentAccumulator:
     """Sums over all rows seen so far; ``add`` folds in a table, ``result`` reads the moments off.
 
     Means are kept relative to ``origin``, a point inside the data, because differences of large nearly equal means
@@ -54,12 +53,6 @@ class RunningMoments:
         self.origin: np.ndarray | None = None  # (d,)
         self.names: tuple[str, ...] | None = None
         self.total = None  # counts (G,), means about the origin (G, d), upper triangles of the scatters (G, d, d)
-        self._space: np.ndarray | None = None
-        self._ones: np.ndarray | None = None
-
-    def __getstate__(self) -> dict:
-        # Sums that travel between processes leave their working memory behind.
-        return self.__dict__ | {"_space": None, "_ones": None}
 
     def __sizeof__(self) -> int:
         # What a cluster weighs them by, to decide where they are added.
@@ -74,23 +67,22 @@ class RunningMoments:
             raise DataError(f"X has 0 feature(s) (shape=({n}, 0)) while a minimum of 1 is required.")
         labels, codes = encode_groups(sensitive_features, n)
         weights = row_weights(sample_weight, n)
-        step = max(BLOCK_ENTRIES // d, d, 256)
         # Missing and infinite entries are found afterwards, in the moments; see inputs.require_range.
         with np.errstate(invalid="ignore", over="ignore"):
             self._make_room(labels, n, d, feature_names(X), rows)
             if len(labels) < len(self.labels):
-                codes = positions(labels, self.labels)[codes].astype(np.min_scalar_type(len(self.labels)))
+                codes = positions(labels, self.labels)[codes]
             if sparse.issparse(X) and X.nnz < DENSE * n * d:
                 self._add_sparse(X.tocsr(), codes, weights)
                 return
-            add_block, read = self._add_block, lambda start, stop: np.asarray(rows(start, stop))
-            if namespace(X) is not None:
-                add_block, read = self._add_tensor, lambda start, stop: X[start:stop, :]
+            step = max(BLOCK_ENTRIES // d, d, 256)
+            space = np.empty((min(step, n), d))  # once, because fresh memory costs more than a pass over it
             for start in range(0, n, step):
-                stop = min(start + step, n)
-                add_block(read(start, stop), codes[start:stop], None if weights is None else weights[start:stop])
+                part = slice(start, min(start + step, n))
+                block, w = np.asarray(rows(part.start, part.stop)), None if weights is None else weights[part]
+                self._add_block(block, codes[part], w, space)
 
-    def combine(self, other: "RunningMoments") -> None:
+    def combine(self, other: "MomentAccumulator") -> None:
         """Fold in the sums over other rows, whose origin may be another point."""
         if other.total is None:
             return
@@ -124,19 +116,16 @@ class RunningMoments:
         if not (np.isfinite(means).all() and np.isfinite(squares).all()):
             require_range(counts, means + self.origin, squares, X, self.names)
 
-    def _add_block(self, block: np.ndarray, codes: np.ndarray, weights: np.ndarray | None) -> None:
-        if self._space is None or len(self._space) < len(block):
-            # Kept, because fresh memory costs more than the arithmetic of a pass over it.
-            self._space, self._ones = np.empty(block.shape), np.ones(len(block))
-        Y = self._space[: len(block)]
-        place, bounds = _places(codes, len(self.labels))
+    def _add_block(self, block: np.ndarray, codes: np.ndarray, weights: np.ndarray | None, space: np.ndarray) -> None:
+        order = np.argsort(codes, kind="stable")
+        place = np.empty_like(order)
+        place[order] = np.arange(len(codes))
+        Y = space[: len(block)]
         Y[place] = block  # reads the block in its order, which is twice as fast as block[order]
-        if weights is not None:
-            sorted_weights = np.empty_like(weights)
-            sorted_weights[place] = weights
+        bounds = np.searchsorted(codes[order], np.arange(len(self.labels) + 1))
         for g in np.flatnonzero(bounds[1:] > bounds[:-1]):
             inside = slice(bounds[g], bounds[g + 1])
-            self._add_group(g, Y[inside], None if weights is None else sorted_weights[inside])
+            self._add_group(g, Y[inside], None if weights is None else weights[order[inside]])
 
     def _add_group(self, g: int, Y: np.ndarray, weights: np.ndarray | None) -> None:
         r"""Fold rows Y of group g, which are overwritten, into the sums.
@@ -150,27 +139,21 @@ class RunningMoments:
         (in the first rows of a group, or when it drifts) the rows are centred once more, about c + q.
         """
         counts, means, scatters = self.total
-        centre = self.origin + means[g]
+        n_a, n_b = counts[g], float(len(Y)) if weights is None else float(weights.sum(axis=0))
+        if n_b == 0:
+            return
+        centre, n = self.origin + means[g], n_a + n_b
         Y -= centre
-        n_a, n_b = counts[g], float(len(Y))
-        if weights is None:
-            q = self._ones[: len(Y)] @ Y / n_b
-        else:
-            n_b = float(weights.sum(axis=0))
-            if n_b == 0:
-                return
-            q = weights @ Y / n_b
-        n = n_a + n_b
+        q = np.full(len(Y), 1.0 / n_b) @ Y if weights is None else weights @ Y / n_b
         delta = centre - self.origin - means[g] + q
         S = scatters[g].T  # in the order of Fortran: the routines work in place, on the lower triangle
-        a, b = np.sqrt(n_a * n_b / n) * delta, np.sqrt(n_b) * q
-        if (b * b <= S.diagonal()).all():
-            blas.dsyr2(0.5, a - b, a + b, lower=1, a=S, overwrite_a=1)  # aa' - bb'
+        if (n_b * q * q <= S.diagonal()).all():
+            blas.dsyr(-n_b, q, lower=1, a=S, overwrite_a=1)
         else:
             Y -= q
-            blas.dsyr(1.0, a, lower=1, a=S, overwrite_a=1)
         if weights is not None:
             Y *= np.sqrt(weights)[:, None]
+        blas.dsyr(n_a * n_b / n, delta, lower=1, a=S, overwrite_a=1)
         blas.dsyrk(1.0, Y.T, beta=1.0, c=S, lower=1, overwrite_c=1)
         means[g] += n_b / n * delta
         counts[g] = n
@@ -198,31 +181,14 @@ class RunningMoments:
             F -= drift
             Y.data[fuller[Y.indices]] = 0.0
             Y.eliminate_zeros()
-            if weights is not None:
-                F *= np.sqrt(w)[:, None]
-                Y.data *= np.repeat(np.sqrt(w), np.diff(Y.indptr))
+            F *= np.sqrt(w)[:, None]
+            Y.data *= np.repeat(np.sqrt(w), np.diff(Y.indptr))
             S = (Y.T @ Y).toarray()
             S -= np.outer(n_b * q, q)
             S[:, full] = Y.T @ F
             S[full] = S[:, full].T
             S[np.ix_(full, full)] = F.T @ F
             merge(self.total, [g], ([n_b], [mean - self.origin], [S]))
-
-    def _add_tensor(self, block, codes: np.ndarray, weights: np.ndarray | None) -> None:
-        """Fold in rows of a tensor; the library that it is of centres and multiplies them."""
-        xp, origin = namespace(block), doubles(self.origin, block)
-        for g in np.flatnonzero(np.bincount(codes, minlength=len(self.labels))):
-            inside = np.flatnonzero(codes == g)
-            Y = xp.take(block, xp.asarray(inside, device=block.device), axis=0)
-            Y = xp.astype(Y, xp.float64, copy=False)
-            Y -= origin
-            w = None if weights is None else doubles(weights[inside], block)
-            n_b = float(len(inside) if weights is None else weights[inside].sum(axis=0))
-            if n_b > 0:
-                q = xp.mean(Y, axis=0) if w is None else w @ Y / n_b
-                Y -= q
-                S = Y.T @ (Y if w is None else w[:, None] * Y)
-                merge(self.total, [g], ([n_b], [to_numpy(q)], [to_numpy(S)]))
 
     def _make_room(self, labels: np.ndarray, n: int, d: int, names: tuple[str, ...] | None, rows) -> None:
         if self.total is None:
@@ -250,22 +216,6 @@ class RunningMoments:
             for new, kept in zip(self.total, old, strict=True):
                 new[at] = kept
             self.labels = merged
-
-
-def _places(codes: np.ndarray, G: int) -> tuple[np.ndarray, np.ndarray]:
-    """Where every row goes when rows are put together by group, and where each group begins and ends."""
-    place = np.empty(len(codes), dtype=np.intp)
-    bounds = np.zeros(G + 1, dtype=np.intp)
-    if G <= FEW:
-        for g in range(G):
-            rows = np.flatnonzero(codes == g)
-            bounds[g + 1] = bounds[g] + len(rows)
-            place[rows] = np.arange(bounds[g], bounds[g + 1])
-    else:
-        order = np.argsort(codes, kind="stable")
-        place[order] = np.arange(len(codes))
-        bounds[1:] = np.searchsorted(codes[order], np.arange(1, G + 1))
-    return place, bounds
 
 
 def row_weights(sample_weight, n: int) -> np.ndarray | None:

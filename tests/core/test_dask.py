@@ -1,0 +1,127 @@
+"""Tables in chunks: the moments of the whole table, here and on a cluster, and the chunks as a stream."""
+
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from evenspan import DaskStream, GroupMoments, StreamingFairPCA
+from evenspan.core.accumulator import MomentAccumulator
+from evenspan.core.dask import merged_sums
+from evenspan.core.errors import ConfigurationError, DataError, GroupError
+
+from .samples import two_attributes
+
+da = pytest.importorskip("dask.array")
+dd = pytest.importorskip("dask.dataframe")
+NAMES = list("uvwxyz")
+
+
+def assert_close(a: GroupMoments, b: GroupMoments, rtol=1e-12):
+    np.testing.assert_array_equal(a.labels, b.labels)
+    assert a.feature_names == b.feature_names
+    np.testing.assert_array_equal(a.counts, b.counts)
+    np.testing.assert_allclose(a.means, b.means, rtol=rtol)
+    np.testing.assert_allclose(a.scatters, b.scatters, rtol=rtol, atol=rtol * np.abs(b.scatters).max())
+
+
+def frame(s):
+    return pd.DataFrame(s.X, columns=NAMES).assign(colour=s.groups)
+
+
+def chunked(s):
+    return dd.from_pandas(frame(s), npartitions=6)
+
+
+def parts(s):
+    return da.from_array(s.X, chunks=(53, -1))
+
+
+WAYS = {
+    "labels in memory": lambda s: (parts(s), s.groups),
+    "groups cut elsewhere": lambda s: (parts(s), da.from_array(s.groups, chunks=31)),
+    "columns cut too": lambda s: (da.from_array(s.X, chunks=(53, 4)), s.groups.tolist()),
+    "cut alike, nobody knows where": lambda s: (parts(s)[da.ones(380, chunks=53) > 0],
+                                                da.from_array(s.groups, chunks=53)[da.ones(380, chunks=53) > 0]),
+    "a column": lambda s: (chunked(s), "colour"),
+    "a series": lambda s: (chunked(s)[NAMES], chunked(s)["colour"]),
+    "with empty chunks": lambda s: (dd.concat([chunked(s)[chunked(s)["u"] > 1e9], chunked(s)]), "colour"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_moments_and_batches_are_those_of_the_whole_table(way, sample):
+    X, groups = WAYS[way](sample)
+    rows = frame(sample)[NAMES] if hasattr(X, "columns") else sample.X
+    assert_close(GroupMoments.from_dask(X, groups), GroupMoments.from_data(rows, sample.groups))
+    stream = DaskStream(X, groups)
+    assert (stream.n_features, stream.feature_names) == (6, tuple(NAMES) if hasattr(X, "columns") else None)
+    for _ in range(2):
+        assert_close(GroupMoments.from_batches(stream), GroupMoments.from_data(rows, sample.groups))
+    by_chunks = StreamingFairPCA(2, constraint="mean", n_blocks=3).fit(stream)
+    at_once = StreamingFairPCA(2, constraint="mean", n_blocks=3).fit(sample.X, sensitive_features=sample.groups)
+    np.testing.assert_allclose(by_chunks.components_, at_once.components_, atol=1e-9)
+
+
+def test_several_attributes_and_groups_that_chunks_lack(crossed):
+    X, groups = crossed
+    order = np.lexsort(groups.T)  # sorted by group: most chunks have one group only
+    X, groups = X[order], groups[order]
+    columns = pd.DataFrame(groups, columns=["race", "sex"])
+    whole = GroupMoments.from_data(pd.DataFrame(X, columns=list("abcdefgh")), columns)
+    named = dd.from_pandas(pd.concat([pd.DataFrame(X, columns=list("abcdefgh")), columns], axis=1), npartitions=9)
+    assert_close(GroupMoments.from_dask(named, ["race", "sex"]), whole, rtol=1e-10)
+    found = GroupMoments.from_dask(da.from_array(X, chunks=(40, -1)), da.from_array(groups, chunks=(29, 1)))
+    np.testing.assert_array_equal(found.counts, whole.counts)
+
+
+def test_a_cluster_gives_the_same_bits(sample):
+    distributed = pytest.importorskip("distributed")
+    X, groups = WAYS["labels in memory"](sample)
+    here = GroupMoments.from_dask(X, groups)
+    own = distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0")
+    with own as cluster, distributed.Client(cluster):
+        there = GroupMoments.from_dask(X, groups)
+    np.testing.assert_array_equal(here.scatters, there.scatters)
+
+
+def test_mistakes_are_told(sample):
+    X, groups = sample.X.copy(), sample.groups
+    X[210, 4] = np.nan
+    cut, table = da.from_array(X, chunks=(100, -1)), dd.from_pandas(frame(sample), npartitions=4)
+    unknown = cut[cut[:, 0] > 0]
+    for wrong, labels, error, words in (
+        (cut, groups, DataError, r"chunk 2 \(counted from 0\): .*NaN or inf.* 4 \(1\)"),
+        (cut, groups[1:], GroupError, "sensitive_features has 379 rows but X has 380"),
+        (unknown, da.from_array(groups, chunks=200), GroupError, "X has 4 chunks and sensitive_features 2, of unknown"),
+        (table, ["colour", "race"], GroupError, "X has no column 'race'"),
+        (sample.X, groups, DataError, r"needed is a Dask array .* For a table in memory use"),
+    ):
+        with pytest.raises(error, match=words):
+            GroupMoments.from_dask(wrong, labels)
+
+
+def test_without_dask_it_is_said_what_to_install(sample, monkeypatch):
+    monkeypatch.setitem(sys.modules, "dask.array", None)
+    with pytest.raises(ConfigurationError, match=r"needs Dask, .* pip install 'evenspan\[scale\]'"):
+        GroupMoments.from_dask(sample.X, sample.groups)
+
+
+def test_sums_combine_with_other_origins_labels_and_names():
+    X, groups = two_attributes()
+    columns = pd.DataFrame(X, columns=list("abcdefgh"))
+    whole, left, right = (MomentAccumulator() for _ in range(3))
+    whole.add(columns, groups)
+    left.add(columns[:100], groups[:100])
+    right.add(X[100:], groups[100:])
+    before = [part.copy() for part in left.total]
+    total = merged_sums([MomentAccumulator(), left, right, MomentAccumulator()])
+    assert not np.array_equal(left.origin, right.origin)
+    for kept, now in zip(before, left.total, strict=True):
+        np.testing.assert_array_equal(kept, now)
+    assert_close(GroupMoments(*total.result()), GroupMoments(*whole.result()), rtol=1e-11)
+    narrow = MomentAccumulator()
+    narrow.add(X[:, :5], groups)
+    with pytest.raises(DataError, match="5 features"):
+        left.combine(narrow)
