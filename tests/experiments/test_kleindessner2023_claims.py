@@ -181,7 +181,7 @@ def test_every_claim_is_registered_and_none_is_judged_without_results(reads):
         except MissingNumbersError:
             continue
         assert answer.here == NOT_JUDGED
-        assert answer.printed == (None if claim == "K16" else "holds")
+        assert answer.printed == {"K05": NOT_JUDGED, "K16": None}.get(claim, "holds")
 
 
 def gaps(half, most, protocol="held-out"):
