@@ -19,7 +19,6 @@ from sklearn.metrics.pairwise import rbf_kernel
 from compendium import data as datasets
 from compendium.data.clustering import load_clustering
 from compendium.data.clustering_files import read_mnist
-from compendium.data.fetch import status_of
 from evenspan.clustering import FairKernelKMeans, WeightRule, base_kernel, twelve_kernels
 from evenspan.clustering.fairness_first import FairnessFirstClustering
 from evenspan.clustering.kernel_kmeans import relaxed_start
@@ -99,7 +98,7 @@ def same(paths, others) -> bool:
 
 
 def there(name: str) -> bool:
-    return status_of(datasets.entry(name)).complete
+    return datasets.at_hand(name)
 
 
 def faces():

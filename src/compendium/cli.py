@@ -198,10 +198,10 @@ def data_list() -> None:
     from . import data as datasets
 
     rows = []
-    for one in datasets.status():
-        here = f"{one.present} of {one.files}" if one.files else "all"
-        rows.append((one.name, one.title, here, f"{one.place}: {one.folder}" if one.folder else one.place))
-    show(("data set", "title", "files here", "where"), rows)
+    for one in map(datasets.entry, datasets.names()):
+        here = f"{datasets.present(one)} of {len(one.files)}" if one.files else "all"
+        rows.append((one.name, one.title, here))
+    show(("data set", "title", "files here"), rows)
 
 
 @data_app.command("fetch")

@@ -2,14 +2,12 @@
 
 import gc
 import logging
-import multiprocessing
 import os
-import sys
 
 import pooch
 import pytest
 
-from compendium.data.fetch import fetch, fetch_file, status_of, verify
+from compendium.data.fetch import fetch, fetch_file, present, verify
 from evenspan.core.errors import FetchError, RegistryError
 
 BODY = bytes(range(250)) * 1000
@@ -24,22 +22,15 @@ def toy(server, cache, make_entry):
 
 def test_a_set_is_downloaded_once_and_verified(server, toy, capsys):
     entry, folder = toy
-    with pytest.raises(FetchError, match=r"2 of 2 .*a\.csv, b\.csv[\s\S]*missing[\s\S]*data fetch toy'"):
+    with pytest.raises(FetchError, match=r"a\.csv is missing.*data fetch toy'"):
         verify(entry)
     paths = fetch(entry)
     assert [path.read_bytes() for path in paths] == [BODY, BODY[::-1]]
     assert paths == fetch(entry) == verify(entry) == (folder / "a.csv", folder / "b.csv")
     assert server.asked == sorted(os.listdir(folder)) == ["a.csv", "b.csv"]
-    assert status_of(entry).complete
+    assert present(entry) == 2
     assert capsys.readouterr() == ("", "")
     assert not pooch.get_logger().isEnabledFor(logging.INFO)
-
-
-def test_a_terminal_shows_a_bar(toy, capsys, monkeypatch):
-    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
-    fetch(toy[0])
-    out, err = capsys.readouterr()
-    assert (out, "100%" in err) == ("", True)
 
 
 def test_loaders_fetch_the_one_file_they_need(server, toy):
@@ -70,15 +61,10 @@ def test_a_damaged_file_is_refused_by_loaders_and_replaced_by_fetch(server, toy)
 
 
 @pytest.mark.filterwarnings("ignore:unclosed:ResourceWarning")  # pooch does not close an answer that it refuses
-@pytest.mark.parametrize("seen", ["404", "refused", "Not a directory"])
-def test_a_failed_download_names_file_address_and_what_to_do(server, toy, make_entry, seen):
+def test_a_failed_download_names_file_address_and_what_to_do(server, toy):
     entry, folder = toy
     server.contents = {}
-    if seen == "refused":  # nobody listens at port 1
-        entry = make_entry({"a.csv": BODY}, lambda name: f"http://127.0.0.1:1/{name}")
-    if seen == "Not a directory":
-        folder.parent.touch()
-    with pytest.raises(FetchError, match=f"could not be downloaded.*{seen}") as caught:
+    with pytest.raises(FetchError, match=r"could not be downloaded.*404") as caught:
         fetch_file(entry, "a.csv")
     for said in (str(folder / "a.csv"), entry.files[0].url, entry.files[0].sha256, "data fetch toy'"):
         assert said in str(caught.value)
@@ -89,19 +75,8 @@ def test_a_failed_download_names_file_address_and_what_to_do(server, toy, make_e
 def test_what_cannot_be_downloaded_says_why(cache, make_entry):
     never = make_entry({"a.csv": BODY}, lambda name: "", unavailable="never published.")
     for way in (fetch, lambda entry: fetch_file(entry, "a.csv")):
-        with pytest.raises(FetchError, match=r"cannot be downloaded: never published\."):
+        with pytest.raises(FetchError, match=r"never published\."):
             way(never)
-    assert status_of(never).place == "not downloadable"
-
-
-def test_two_processes_may_fetch_the_same_files(toy):
-    entry, folder = toy
-    with multiprocessing.get_context("spawn").Pool(2) as pool:
-        for paths in pool.map(fetch, [entry] * 2):
-            assert [path.read_bytes() for path in paths] == [BODY, BODY[::-1]]
-        pool.close()
-        pool.join()
-    assert sorted(os.listdir(folder)) == ["a.csv", "b.csv"]
 
 
 def test_a_mirror_is_read_in_place_and_never_written(server, toy, cache, tmp_path, monkeypatch):
@@ -110,9 +85,9 @@ def test_a_mirror_is_read_in_place_and_never_written(server, toy, cache, tmp_pat
     monkeypatch.setenv("EVENSPAN_DATA", str(mirror.parent))
     (mirror / "a.csv").write_bytes(BODY)
     assert fetch_file(entry, "a.csv") == mirror / "a.csv"
-    assert (status_of(entry).place, status_of(entry).present) == ("mirror", 1)
+    assert present(entry) == 1
     for way in (fetch, verify, lambda entry: fetch_file(entry, "b.csv")):
-        with pytest.raises(FetchError, match=r"b\.csv is missing[\s\S]*mirror, or unset EVENSPAN_DATA"):
+        with pytest.raises(FetchError, match=r"b\.csv is missing.*mirror: put the file there, or unset EVENSPAN_DATA"):
             way(entry)
     (mirror / "a.csv").write_bytes(BODY[:-1])
     with pytest.raises(FetchError, match=r"a\.csv has wrong content"):

@@ -9,8 +9,7 @@ import pytest
 from compendium import data as datasets
 from compendium import paths
 from compendium.data.moments import SHIPPED
-from compendium.data.registry import read
-from evenspan.core.errors import RegistryError, ResultError
+from evenspan.core.errors import RegistryError
 
 PAPERS = {path.name.partition("_")[0] for path in paths.data("paper").glob("*_*.csv")} | {"lee2023"}
 SECTIONS = ["Origin", "Who is in it", "Columns", "Known problems", "What may not be concluded"]
@@ -76,23 +75,7 @@ def test_the_checksum_of_a_set_depends_on_every_file_and_not_on_their_order(make
     assert entry.checksum() != make_entry({"a": b"2", "b": b"1"}, str).checksum()
 
 
-def test_status_covers_every_data_set():
-    states = {state.name: state for state in datasets.status()}
-    assert tuple(states) == datasets.names()
-    assert (states["sklearn_diabetes"].place, states["sklearn_diabetes"].complete) == ("bundled", True)
-
-
-def test_what_is_missing_is_an_error(tmp_path, monkeypatch):
-    with pytest.raises(RegistryError, match=r"registry\.toml is missing"):
-        read(tmp_path / "registry.toml")
-    real = paths.data
-    monkeypatch.setattr(paths, "data", lambda *parts: (tmp_path if parts[0] == "cards" else real()).joinpath(*parts))
-    with pytest.raises(ResultError, match="missing"):
-        datasets.card("adult")
-    (tmp_path / "cards").mkdir()
-    (tmp_path / "cards" / "adult.md").write_text("no heading")
-    with pytest.raises(ResultError, match="level-1 heading"):
-        datasets.card("adult")
+def test_an_unknown_name_is_an_error():
     for function in (datasets.fetch, datasets.verify, datasets.load, datasets.card, datasets.checksum):
         with pytest.raises(RegistryError, match=r"no data set 'adlut'.*adult.*sklearn_diabetes"):
             function("adlut")

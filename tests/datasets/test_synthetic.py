@@ -32,12 +32,6 @@ def latent_covariance(group: int) -> np.ndarray:
     return linalg.block_diag(*(r ** abs(i - j) / (1 - r**2) for r in synthetic.RATES[group]))
 
 
-def test_autoregressive_rows_have_the_stated_covariance():
-    i, j = np.indices((6, 6))
-    rows = synthetic.autoregressive_rows(0.9, 40_000, 6, np.random.default_rng(0))
-    assert_drawn_from(rows, 0.0, 0.9 ** abs(i - j) / (1 - 0.9**2))
-
-
 def test_the_scale_is_the_spectral_norm_of_the_whole_difference():
     whole = abs(linalg.eigvalsh(latent_covariance(1) - latent_covariance(0))).max()
     assert synthetic.covariance_distance() == pytest.approx(whole, rel=1e-10)
@@ -164,13 +158,6 @@ def test_half_of_each_group_about_zero_makes_both_gaps_one():
         assert (abs(difference).max() < 1e-12) == same
 
 
-def test_a_shift_moves_both_means_and_nothing_else(controlled):
-    moved = controlled.shifted(np.arange(12.0))
-    np.testing.assert_allclose(moved.mean_difference, controlled.mean_difference, atol=1e-12)
-    np.testing.assert_allclose(moved.moments().mean, np.arange(12.0), atol=1e-9)
-    np.testing.assert_allclose(moved.covariance, controlled.covariance, atol=1e-12)
-
-
 def test_streams_can_be_read_again_and_end_where_they_are_told(controlled):
     endless = controlled.stream(50, seed=(3, 1))
     first, again = (np.vstack([X for X, _ in islice(iter(endless), 4)]) for _ in range(2))
@@ -181,21 +168,12 @@ def test_streams_can_be_read_again_and_end_where_they_are_told(controlled):
     assert not np.array_equal(other, first[:50])
 
 
-def test_impossible_sizes_and_populations_are_refused():
+def test_impossible_populations_are_refused():
     means, unit = np.zeros((2, 2)), np.array([np.eye(2)] * 2)
     for call, error, text in (
-        (lambda: GaussianPair(means, np.eye(2), 0.5), DataError, r"needed are \(2, d\) and \(2, d, d\)"),
-        (lambda: GaussianPair(means, unit + np.array([[0, 1], [0, 0]]), 0.5), DataError, "not symmetric"),
         (lambda: GaussianPair(means, -unit, 0.5), DataError, "eigenvalue -1"),
-        (lambda: GaussianPair(means * np.nan, unit, 0.5), DataError, "NaN"),
-        (lambda: GaussianPair(means, unit, 1.0), ConfigurationError, "p=1.0"),
-        (lambda: authors_pair(4, 1.0, 2, 1.0, 0.1, 1.0, 1.0, 0), ConfigurationError, "p=1.0"),
+        (lambda: GaussianPair(means, unit, 1.0), ConfigurationError, r"p=1\.0"),
         (lambda: authors_pair(4, 0.5, 5, 1.0, 0.1, 1.0, 1.0, 0), ConfigurationError, "rank=5"),
-        (lambda: gap_controlled_pair(3, (1, 2), 0.5, (1, 2), 1.0, 0.5, 0), ConfigurationError, "at least 4"),
-        (lambda: GaussianPair(means, unit, 0.5).stream(0, 1), ConfigurationError, "batch_size=0"),
-        (lambda: datasets.two_latent_groups(0, seed=0), ConfigurationError, "d=0"),
-        (lambda: datasets.equal_moments(seed=0, n_per_group=5), ConfigurationError, "must be even"),
-        (lambda: datasets.stretched_group(seed=0, d=2), ConfigurationError, "d=2 is too small"),
         (lambda: next(datasets.paired_splits(datasets.load("sklearn_diabetes"), 2, 0)), ConfigurationError, "group 1"),
     ):
         with pytest.raises(error, match=text):

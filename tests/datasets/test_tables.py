@@ -9,8 +9,8 @@ import pytest
 
 from compendium import data as datasets
 from compendium import paths
-from compendium.data import Dataset, tables
 from compendium.data import raw as raw_files
+from compendium.data import tables
 from evenspan import GroupMoments
 from evenspan.core.errors import DataError, RegistryError
 from evenspan.metrics import explained_variance
@@ -24,9 +24,9 @@ SHIPPED = [name for name in datasets.names() if datasets.entry(name).shipped]
 
 
 @pytest.mark.raw
-@pytest.mark.parametrize("name", SHIPPED)
+@pytest.mark.parametrize("name", [name for name in SHIPPED if name in raw_files.READERS])
 def test_the_rows_in_the_repository_are_those_of_the_raw_files(name, raw):
-    raw(name, *(["adult_uci"] if name == "adult" else []))
+    raw(name)
     ours, theirs = datasets.table(name), raw_files.read(name)
     assert list(ours) == list(map(str, theirs))
     for mine, other in zip(ours.items(), theirs.items(), strict=True):
@@ -49,12 +49,10 @@ def test_rows_that_were_altered_are_refused(tmp_path, monkeypatch):
     real = paths.data
     content = real("tables", "npha.parquet").read_bytes()
     monkeypatch.setattr(paths, "data", lambda *parts: (tmp_path if parts[0] == "tables" else real()).joinpath(*parts))
-    for wrong in (None, content[:-1], content.replace(b"Gender", b"gender")):
-        (tmp_path / "tables").mkdir(exist_ok=True)
-        if wrong is not None:
-            (tmp_path / "tables" / "npha.parquet").write_bytes(wrong)
-        with pytest.raises(DataError, match=r"npha\.parquet.*needed are .* bytes.*python -m compendium data ship npha"):
-            datasets.load("npha")
+    (tmp_path / "tables").mkdir()
+    (tmp_path / "tables" / "npha.parquet").write_bytes(content.replace(b"Gender", b"gender"))
+    with pytest.raises(DataError, match=r"npha\.parquet has SHA-256 .* needed is"):
+        datasets.load("npha")
 
 
 def test_rows_are_shipped_where_the_licence_allows_it_and_whom_it_credits():
@@ -190,26 +188,14 @@ def test_the_bundled_splits_are_seeded_and_standardised_with_their_training_part
 
 
 def test_what_cannot_be_loaded_or_split_says_what_can():
-    for i in (10, -1, 2.5, "0", True, None):
-        with pytest.raises(RegistryError, match="splits 0 to 9"):
-            datasets.load_split("sklearn_diabetes", i)
+    with pytest.raises(RegistryError, match="splits 0 to 9"):
+        datasets.load_split("sklearn_diabetes", 10)
     for call in (datasets.load, lambda name: datasets.load_split(name, 0)):
         with pytest.raises(RegistryError, match=r"no table of people.*adult, compas, german"):
             call("jaffe")
     with pytest.raises(RegistryError, match=r"no fixed splits.*adult, compas, german, sklearn_diabetes"):
         datasets.load_split("wine_quality", 0)
     assert (datasets.splits("wine_quality"), datasets.splits("adult")) == (0, 10)
-
-
-def test_a_dataset_whose_parts_do_not_fit_is_refused():
-    X, y = np.zeros((4, 2)), np.zeros(4)
-    with pytest.raises(DataError, match=r"groups \(3,\)"):
-        Dataset("toy", X, y, y[:3], ("a", "b"))
-    with pytest.raises(DataError, match="1 feature names"):
-        Dataset("toy", X, y, y, ("a",))
-    assert repr(Dataset("toy", X, y, np.array([0, 0, 1, 2]), ("a", "b"), "test", 3)) == (
-        "Dataset(toy, test part of split 3: n=4, d=2, groups: 0 (2), 1 (1), 2 (1))"
-    )
 
 
 # -- Rathore and Manwani: the printed PCA columns --------------------------------------------------------------------

@@ -3,7 +3,7 @@
 from .cards import card, card_index
 from .clustering import ClusterData, clusterings, load_clustering
 from .clustering_files import load_daily_sports, load_har
-from .fetch import Status, at_hand, fetch, status, verify
+from .fetch import at_hand, fetch, present, verify
 from .moments import group_moments, make_moments, moments_of, parts_of, split_moments
 from .raw import ship
 from .registry import Entry, RawFile, checksum, entry, names
@@ -24,7 +24,6 @@ __all__ = [
     "Entry",
     "GaussianPair",
     "RawFile",
-    "Status",
     "at_hand",
     "authors_pair",
     "card",
@@ -50,10 +49,10 @@ __all__ = [
     "own_table",
     "paired_splits",
     "parts_of",
+    "present",
     "ship",
     "split_moments",
     "splits",
-    "status",
     "stretched_group",
     "table",
     "two_latent_groups",

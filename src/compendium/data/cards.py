@@ -2,8 +2,6 @@
 
 import re
 
-from evenspan.core.errors import ResultError
-
 from .. import paths
 from .clustering import clusterings
 from .moments import SHIPPED
@@ -14,46 +12,29 @@ _ADDRESS = re.compile(r"https?://\S+")
 
 
 def card(name: str) -> str:
-    r"""The card of a data set of the registry as a MyST page, beginning with a level-1 heading.
-
-    Heading and prose come from ``data/cards/NAME.md``; the table of facts after the heading is written here from the
-    registry, so that no number is typed twice.
-
-    Examples
-    --------
-    >>> card("k1b").partition("\n")[0]
-    '# K1b'
-    """
+    """The card of a data set as a MyST page: heading and prose of ``data/cards/NAME.md``, facts of the registry."""
     found = entry(name)
-    path = paths.data("cards", f"{name}.md")
-    if not path.is_file():
-        raise ResultError(f"{path} is missing: every data set of the registry needs a card.")
-    heading, _, prose = path.read_text(encoding="utf-8").partition("\n")
-    if not heading.startswith("# "):
-        raise ResultError(f"{path} must begin with a level-1 heading, but begins with {heading[:40]!r}.")
+    heading, _, prose = paths.data("cards", f"{name}.md").read_text(encoding="utf-8").partition("\n")
     return f"{heading}\n\n{fact_table(found)}\n\n{prose.strip()}\n"
 
 
 def card_index() -> str:
     """A markdown table of all data sets; each name links to its card ``NAME.md`` in the same folder."""
-    lines = [
-        "| data set | rows | features | groups | licence | papers | loader | shipped |",
-        "|---|--:|--:|---|---|---|:-:|---|",
+    rows = [
+        {
+            "data set": f"[{found.title}]({found.name}.md)",
+            "rows": _number(found.rows),
+            "features": _number(found.features),
+            "groups": groups_in_words(found),
+            "licence": found.licence,
+            "papers": ", ".join(found.papers) or "none",
+            "loader": "yes" if found.name in {*loadable(), *clusterings()} else "no",
+            "shipped": shipped_as(found),
+        }
+        for found in map(entry, names())
     ]
-    for name in names():
-        found = entry(name)
-        cells = (
-            f"[{found.title}]({name}.md)",
-            _number(found.rows),
-            _number(found.features),
-            groups_in_words(found),
-            found.licence,
-            ", ".join(found.papers) or "none",
-            "yes" if name in {*loadable(), *clusterings()} else "no",
-            shipped_as(found),
-        )
-        lines.append("| " + " | ".join(map(_cell, cells)) + " |")
-    return "\n".join(lines) + "\n"
+    lines = [list(rows[0]), ["---"] * len(rows[0]), *([_cell(text) for text in row.values()] for row in rows)]
+    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
 
 
 def fact_table(found: Entry) -> str:
@@ -96,7 +77,6 @@ def fact_table(found: Entry) -> str:
 
 
 def _loader(name: str) -> str:
-    """Which function reads it."""
     found = {"load": loadable(), "load_clustering": clusterings()}
     calls = [f'`compendium.data.{function}("{name}")`' for function, names in found.items() if name in names]
     return ", ".join(calls) or "none: fetch and verify only"

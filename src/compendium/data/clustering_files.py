@@ -1,13 +1,12 @@
 """The clustering data of Zhou, Li and Du (2024) as their files have them, and scalings of features."""
 
 import gzip
-import warnings
 from pathlib import Path
 
 import numpy as np
 from scipy import io, sparse
 
-from evenspan.core.errors import ConfigurationError, DataError, FetchError
+from evenspan.core.errors import DataError, FetchError
 
 from .fetch import fetch_file
 from .registry import entry
@@ -42,8 +41,6 @@ def min_max(X: np.ndarray) -> np.ndarray:
 
 def tf_idf(counts: sparse.csr_matrix) -> sparse.csr_matrix:
     """Counts times ``1 + log((1 + n) / (1 + df))``, with df the number of rows that have the term."""
-    if counts.nnz and counts.data.min() < 0:
-        raise DataError(f"there is a count of {counts.data.min():g}; counts of terms cannot be negative.")
     n = counts.shape[0]
     documents = np.bincount(counts.indices[counts.data > 0], minlength=counts.shape[1])
     return sparse.csr_matrix(counts @ sparse.diags(1.0 + np.log((1.0 + n) / (1.0 + documents))))
@@ -57,16 +54,6 @@ def _file(name: str, place: int = 0) -> Path:
     return fetch_file(found, found.files[place].name)
 
 
-def _h5py():
-    try:
-        import h5py
-    except ModuleNotFoundError as error:
-        raise ConfigurationError(
-            "reading MATLAB 7.3 and HDF5 files needs h5py, which is not installed: pip install 'evenspan[scale]'."
-        ) from error
-    return h5py
-
-
 def read_jaffe() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """The twelve kernels (12, 213, 213) in the authors' order, the ten people, and the seven expressions."""
     content = io.loadmat(_file("jaffe"))
@@ -76,7 +63,8 @@ def read_jaffe() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 def read_mnist_usps() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Pixels of 2,000 + 1,800 images (3800, 256), digits, and the source of each."""
-    h5py = _h5py()
+    import h5py  # of the extra "scale"
+
     with h5py.File(_file("mnist_usps"), "r") as content:
         parts = [np.asarray(content[name], dtype=float) for name in ("Xs", "Xt")]
         labels = [np.asarray(content[name]).ravel() for name in ("Ys", "Yt")]
@@ -86,7 +74,8 @@ def read_mnist_usps() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 def read_usps() -> tuple[np.ndarray, np.ndarray]:
     """All images of USPS, training part first (9298, 256), and their digits."""
-    h5py = _h5py()
+    import h5py  # of the extra "scale"
+
     with h5py.File(_file("usps"), "r") as content:
         X = [np.asarray(content[part]["data"], dtype=float) for part in ("train", "test")]
         y = [np.asarray(content[part]["target"], dtype=np.int64) for part in ("train", "test")]
@@ -103,8 +92,6 @@ def read_mnist(side: int = 28) -> tuple[np.ndarray, np.ndarray]:
 def shrunk(images: np.ndarray, side: int) -> np.ndarray:
     """Square images (n, s, s) at a smaller side: every new pixel is the mean of the area it covers."""
     old = images.shape[1]
-    if not 1 <= side <= old:
-        raise ConfigurationError(f"side={side}; images of {old} x {old} pixels can be shrunk to 1 to {old}.")
     edges = np.arange(side + 1) * old / side
     low, high = edges[:-1, None], edges[1:, None]
     share = np.clip(np.minimum(high, np.arange(1, old + 1)) - np.maximum(low, np.arange(old)), 0.0, None)
@@ -125,8 +112,6 @@ def read_k1b() -> tuple[sparse.csr_matrix, np.ndarray]:
     found = entry("k1b")
     counts = parse_counts(fetch_file(found, "sparse_k1b.txt").read_text().splitlines())
     membership = np.loadtxt(fetch_file(found, "k1b_correct.txt"), dtype=np.int64, ndmin=2)
-    if membership.shape[1] != counts.shape[0] or not (membership.sum(axis=0) == 1).all():
-        raise DataError(f"k1b: {counts.shape[0]} documents, but their subjects are a table of {membership.shape}.")
     return counts, membership.argmax(axis=0)
 
 
@@ -134,17 +119,9 @@ def parse_counts(lines: list[str]) -> sparse.csr_matrix:
     """A sparse matrix from text: its size, then for each row the number of entries and pairs of column and count."""
     n, d = (int(number) for number in lines[0].split())
     rows = [np.array(line.split(), dtype=np.int64) for line in lines[1:] if line.strip()]
-    if len(rows) != n:
-        raise DataError(f"the first line announces {n} rows, but {len(rows)} follow. Get the whole file again.")
-    for place, row in enumerate(rows, 1):
-        if len(row) != 1 + 2 * row[0]:
-            raise DataError(f"row {place} announces {row[0]} entries and has {(len(row) - 1) / 2:g}.")
-    sizes = [int(row[0]) for row in rows]
-    columns = np.concatenate([row[1::2] for row in rows])
-    values = np.concatenate([row[2::2] for row in rows]).astype(float)
-    if len(columns) and not 0 <= columns.min() <= columns.max() < d:
-        raise DataError(f"the columns run from {columns.min()} to {columns.max()}; needed is 0 to {d - 1}.")
-    return sparse.csr_matrix((values, columns, np.concatenate([[0], np.cumsum(sizes)])), shape=(n, d))
+    columns, values = (np.concatenate([row[first::2] for row in rows]) for first in (1, 2))
+    ends = np.cumsum([0, *(int(row[0]) for row in rows)])
+    return sparse.csr_matrix((values.astype(float), columns, ends), shape=(n, d))
 
 
 def read_har_means() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -157,113 +134,59 @@ def read_har_means() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 # -- archives in UCI's own layouts, for those who have obtained them: nothing here downloads them ---------------------
 
-HAR_FEATURES, HAR_ROWS, HAR_PARTS = 561, 10_299, ("train", "test")
+HAR_SHAPE = (10_299, 561)
 SPORTS_ACTIVITIES, SPORTS_PEOPLE, SPORTS_SEGMENTS, SPORTS_SHAPE = 19, 8, 60, (125, 45)
-WHERE = {
-    "har": "the archive of Human Activity Recognition Using Smartphones, UCI Machine Learning Repository, data set 240",
-    "daily_sports": "the archive of Daily and Sports Activities, UCI Machine Learning Repository, data set 256",
-}
 
 
-def load_har(folder, *, complete: bool = True) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Human Activity Recognition Using Smartphones, training part first.
+def load_har(folder) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Human Activity Recognition Using Smartphones (UCI data set 240): features as published, activities, people.
 
-    Parameters
-    ----------
-    folder : str or Path
-        Holds ``train`` and ``test``, each with ``X_*.txt``, ``y_*.txt`` and ``subject_*.txt``; or the folder
-        ``UCI HAR Dataset`` that does.
-    complete : bool
-        Whether fewer or more than the 10,299 rows of the original are an error.
-
-    Returns
-    -------
-    X, y, groups : ndarray of shape (n, 561), (n,) and (n,)
-        Features as published; activity, 1 to 6; the person, 1 to 30.
+    The folder holds ``train`` and ``test``, or the folder ``UCI HAR Dataset`` that does; the training part is first.
     """
-    base = _base(Path(folder), "UCI HAR Dataset", "train", "har")
-    parts = []
-    for part in HAR_PARTS:
-        X, y, people = (_numbers(base / part / f"{stem}_{part}.txt", "har") for stem in ("X", "y", "subject"))
-        if X.shape[1] != HAR_FEATURES or y.shape[1] != 1 or people.shape[1] != 1:
-            columns = (X.shape[1], y.shape[1], people.shape[1])
-            raise DataError(
-                f"{base / part}: features, activity and person have {columns} columns; needed are "
-                f"{(HAR_FEATURES, 1, 1)}. Unpack the archive again."
-            )
-        if not len(X) == len(y) == len(people):
-            raise DataError(
-                f"{base / part}: there are {len(X)} rows of features, {len(y)} activities and {len(people)} people; a "
-                "file is cut off. Unpack the archive again."
-            )
-        parts.append((X, y[:, 0].astype(np.int64), people[:, 0].astype(np.int64)))
-    X, y, people = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
-    if complete and len(X) != HAR_ROWS:
-        raise DataError(f"{base}: {len(X)} rows; the original has {HAR_ROWS}. Unpack the archive again.")
-    return X, y, people
-
-
-def load_daily_sports(folder, *, complete: bool = True) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Daily and Sports Activities: every segment of five seconds with all its readings in one row.
-
-    Parameters
-    ----------
-    folder : str or Path
-        Holds ``a01`` to ``a19``, in each ``p1`` to ``p8``, in each ``s01.txt`` to ``s60.txt``; or the folder ``data``
-        that does.
-    complete : bool
-        Whether a missing file is an error; otherwise those that are there are read.
-
-    Returns
-    -------
-    X, y, groups : ndarray of shape (n, 5625), (n,) and (n,)
-        125 readings of 45 sensors, one reading after the other; activity, 1 to 19; the person, 1 to 8.
-    """
-    base = _base(Path(folder), "data", "a01", "daily_sports")
-    names = [
-        (activity, person, base / f"a{activity:02d}" / f"p{person}" / f"s{segment:02d}.txt")
-        for activity in range(1, SPORTS_ACTIVITIES + 1)
-        for person in range(1, SPORTS_PEOPLE + 1)
-        for segment in range(1, SPORTS_SEGMENTS + 1)
-    ]
-    there = [(activity, person, path) for activity, person, path in names if path.is_file()]
-    if complete and len(there) < len(names):
-        missing = next(path for _, _, path in names if not path.is_file())
-        raise FetchError(
-            f"{base}: {len(names) - len(there)} of {len(names)} files are not there, the first is {missing}. Unpack "
-            f"{WHERE['daily_sports']} again."
+    base = _base(Path(folder), "UCI HAR Dataset", "train", 240)
+    X, y, people = (
+        np.vstack([_numbers(base / part / f"{stem}_{part}.txt") for part in ("train", "test")])
+        for stem in ("X", "y", "subject")
+    )
+    if X.shape != HAR_SHAPE or not len(X) == len(y) == len(people):
+        raise DataError(
+            f"{base}: {X.shape} features, {len(y)} activities and {len(people)} people; needed are {HAR_SHAPE} "
+            "features. Unpack the archive again."
         )
-    if not there:
-        raise FetchError(f"{base} holds no file aXX/pX/sXX.txt. Unpack {WHERE['daily_sports']} there.")
-    X = np.empty((len(there), SPORTS_SHAPE[0] * SPORTS_SHAPE[1]))
-    for row, (_, _, path) in zip(X, there, strict=True):
-        readings = _numbers(path, "daily_sports", separator=",")
+    return X, y[:, 0].astype(np.int64), people[:, 0].astype(np.int64)
+
+
+def load_daily_sports(folder) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Daily and Sports Activities (UCI data set 256): each segment with its 125 x 45 readings, activities, people.
+
+    The folder holds ``a01`` to ``a19``, in each ``p1`` to ``p8``, in each ``s01.txt`` to ``s60.txt``; or it is inside.
+    """
+    base = _base(Path(folder), "data", "a01", 256)
+    counts = (SPORTS_ACTIVITIES, SPORTS_PEOPLE, SPORTS_SEGMENTS)
+    places = np.indices(counts).reshape(3, -1).T + 1
+    X = np.empty((len(places), SPORTS_SHAPE[0] * SPORTS_SHAPE[1]))
+    for row, (activity, person, segment) in zip(X, places, strict=True):
+        path = base / f"a{activity:02d}" / f"p{person}" / f"s{segment:02d}.txt"
+        readings = _numbers(path, ",")
         if readings.shape != SPORTS_SHAPE:
             raise DataError(f"{path}: {readings.shape} readings; needed are {SPORTS_SHAPE}. Unpack the archive again.")
         row[:] = readings.ravel()
-    return X, np.array([one[0] for one in there]), np.array([one[1] for one in there])
+    return X, places[:, 0], places[:, 1]
 
 
-def _base(folder: Path, inner: str, sign: str, name: str) -> Path:
+def _base(folder: Path, inner: str, sign: str, number: int) -> Path:
     """The folder that has ``sign`` in it: the given one, or the one that the archive makes inside it."""
     for base in (folder, folder / inner):
         if (base / sign).is_dir():
             return base
-    what = f"has neither {sign} nor {inner}/{sign}" if folder.is_dir() else "does not exist"
-    raise FetchError(f"{folder} {what}. Obtain {WHERE[name]}, and unpack it there.")
+    raise FetchError(
+        f"Neither {folder / sign} nor {folder / inner / sign} is there. Obtain data set {number} of the UCI Machine "
+        f"Learning Repository, and unpack it in {folder}."
+    )
 
 
-def _numbers(path: Path, name: str, separator: str | None = None) -> np.ndarray:
-    """A table of finite numbers as text; every line must have as many as the first."""
+def _numbers(path: Path, separator: str | None = None) -> np.ndarray:
     try:
-        with warnings.catch_warnings(action="error"):  # numpy only warns of an empty file
-            table = np.loadtxt(path, delimiter=separator, comments=None, ndmin=2)
-    except FileNotFoundError:
-        raise FetchError(f"{path} is not there. Unpack {WHERE[name]} again.") from None
-    except (ValueError, UserWarning) as error:
-        raise DataError(
-            f"{path} is empty or cut off, or holds something that is not a number ({error}). Get it again."
-        ) from error
-    if not np.isfinite(table).all():
-        raise DataError(f"{path} holds missing or infinite numbers. Get it again.")
-    return table
+        return np.loadtxt(path, delimiter=separator, ndmin=2)
+    except (OSError, ValueError) as error:
+        raise FetchError(f"{path} cannot be read ({error}). Unpack the archive again.") from error

@@ -1,20 +1,18 @@
-"""The raw files of a data set: where they lie, whether they are the right ones, and how they are downloaded.
+"""The raw files of a data set: in a local mirror, which is only read, or in a cache, which pooch fills.
 
-They lie in a local mirror, which is only read, or in a cache, which pooch fills. A file is used when its SHA-256 is the
-recorded one; nothing is ever put in its place.
+A file is used when its SHA-256 is the recorded one; nothing is ever put in its place.
 """
 
 import hashlib
 import os
 import sys
 import warnings
-from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 
 from evenspan.core.errors import FetchError
 
-from .registry import Entry, RawFile, entry, names
+from .registry import Entry, RawFile, entry
 
 MIRROR, CACHE = "EVENSPAN_DATA", "EVENSPAN_CACHE"
 #: Whether loaders download what is missing (:func:`may_download`).
@@ -22,18 +20,13 @@ _downloads = [True]
 
 
 def mirror() -> Path | None:
-    """The local mirror named by ``EVENSPAN_DATA``, or None. It is read in place and never written to."""
+    """The local mirror named by ``EVENSPAN_DATA``, or None."""
     return Path(named) if (named := os.environ.get(MIRROR)) else None
 
 
-def cache() -> Path:
-    """The folder for downloads: ``EVENSPAN_CACHE``, or the operating system's place for caches."""
-    return Path(os.environ.get(CACHE) or _pooch().os_cache("evenspan")).expanduser()
-
-
 def place(name: str) -> Path:
-    """A folder of the mirror if there is one, and of the cache otherwise."""
-    return (mirror() or cache()) / name
+    """A folder of the mirror if there is one, and otherwise of ``EVENSPAN_CACHE`` or the system's place for caches."""
+    return (mirror() or Path(os.environ.get(CACHE) or _pooch().os_cache("evenspan")).expanduser()) / name
 
 
 def may_download(allowed: bool) -> None:
@@ -47,55 +40,26 @@ def sha256(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-@dataclass(frozen=True)
-class Status:
-    """What is present of one data set; sizes are compared here, checksums only by ``verify``."""
-
-    name: str
-    title: str
-    files: int
-    present: int
-    place: str
-    folder: Path | None
-
-    @property
-    def complete(self) -> bool:
-        """Whether every file is there in its right size."""
-        return self.present == self.files
-
-
-def status() -> tuple[Status, ...]:
-    """State of every data set of the registry, without reading its files."""
-    return tuple(status_of(entry(name)) for name in names())
-
-
-def status_of(entry: Entry) -> Status:
-    """State of one data set."""
-    if not entry.files:
-        return Status(entry.name, entry.title, 0, 0, "bundled", None)
-    where = place(entry.folder)
-    paths = {where / file.name: file.bytes for file in entry.files}
-    present = sum(path.is_file() and path.stat().st_size == size for path, size in paths.items())
-    kind = "mirror" if mirror() else ("not downloadable" if entry.unavailable and not present else "cache")
-    return Status(entry.name, entry.title, len(paths), present, kind, where)
+def present(entry: Entry) -> int:
+    """How many files of a data set are there in their right size; checksums are compared by ``verify``."""
+    paths = {place(entry.folder) / file.name: file.bytes for file in entry.files}
+    return sum(path.is_file() and path.stat().st_size == size for path, size in paths.items())
 
 
 def at_hand(name: str) -> bool:
     """Whether the rows of a data set can be read without a download."""
     found = entry(name)
-    return found.shipped is not None or status_of(found).complete
+    return found.shipped is not None or present(found) == len(found.files)
 
 
 def fetch(name: str | Entry) -> tuple[Path, ...]:
     """Make every file of a data set present and verified, and return their paths in the order of the registry.
 
-    With a local mirror (``EVENSPAN_DATA``) nothing is downloaded: it is read in place and verified. Otherwise what is
-    missing or wrong in the cache is downloaded, with a progress bar on a terminal. Data of a library have no files.
+    What is missing or wrong in the cache is downloaded, with a progress bar on a terminal; a mirror is only read.
     """
     found = entry(name) if isinstance(name, str) else name
-    if mirror() or found.unavailable:
-        return verify(found)
-    return tuple(_downloaded(found, file) for file in found.files)
+    way = _checked if mirror() or found.unavailable else _downloaded
+    return tuple(way(found, file) for file in found.files)
 
 
 def fetch_file(entry: Entry, name: str) -> Path:
@@ -105,31 +69,18 @@ def fetch_file(entry: Entry, name: str) -> Path:
 
 
 def verify(name: str | Entry) -> tuple[Path, ...]:
-    """The files of a data set, each compared with its recorded SHA-256; nothing is downloaded.
-
-    `FetchError` names all that are missing or wrong.
-    """
-    asked, found, faults = entry(name) if isinstance(name, str) else name, [], {}
-    for file in asked.files:
-        try:
-            found.append(_checked(asked, file))
-        except FetchError as error:
-            faults[file.name] = str(error)
-    if faults:
-        wrong, first = ", ".join(faults), next(iter(faults.values()))
-        raise FetchError(f"{len(faults)} of {len(asked.files)} files of {asked.name} are not right ({wrong}).\n{first}")
-    return tuple(found)
+    """The files of a data set, each compared with its recorded SHA-256; nothing is downloaded."""
+    found = entry(name) if isinstance(name, str) else name
+    return tuple(_checked(found, file) for file in found.files)
 
 
 def _checked(entry: Entry, file: RawFile) -> Path:
     path = place(entry.folder) / file.name
-    try:
-        if (found := sha256(path)) == file.sha256:
-            return path
-        seen = f"has wrong content ({path.stat().st_size} bytes, SHA-256 {found})"
-    except OSError as error:
-        seen = f"is missing or unreadable ({error.strerror})"
-    raise _refusal(entry, file, seen)
+    if not path.is_file():
+        raise _refusal(entry, file, "is missing")
+    if (found := sha256(path)) != file.sha256:
+        raise _refusal(entry, file, f"has wrong content ({path.stat().st_size} bytes, SHA-256 {found})")
+    return path
 
 
 def _downloaded(entry: Entry, file: RawFile) -> Path:
@@ -151,13 +102,8 @@ def _pooch() -> ModuleType:
 
 
 def _refusal(entry: Entry, file: RawFile, seen: str) -> FetchError:
+    advice = entry.unavailable or f"Run 'python -m compendium data fetch {entry.name}' with a network."
     if mirror():
-        advice = f"Put the file there, for nothing is downloaded into a mirror, or unset {MIRROR}."
-    elif entry.unavailable:
-        advice = f"It cannot be downloaded: {entry.unavailable}"
-    else:
-        advice = f"Run 'python -m compendium data fetch {entry.name}' with a network, or put the file there."
+        advice = f"Nothing is downloaded into a mirror: put the file there, or unset {MIRROR}."
     path = place(entry.folder) / file.name
-    return FetchError(
-        f"{entry.name}: {file.name} {seen}.\nNeeded: {path} with {file.bytes} bytes, SHA-256 {file.sha256}. {advice}"
-    )
+    return FetchError(f"{entry.name}: {file.name} {seen}; needed is {path} with SHA-256 {file.sha256}. {advice}")

@@ -1,7 +1,6 @@
 """Group moments of data sets: of rows that are in the checkout, or shipped where rows may not be passed on.
 
-``data/moments/NAME`` holds, for COMPAS and the LSAC tables, the moments of all rows (``whole.npz``), those of each part
-of a published split, and a record of the raw data that they were made from.
+``data/moments/NAME`` holds the latter for COMPAS and the LSAC tables, and a record of the raw data they were made from.
 """
 
 import json
@@ -27,17 +26,7 @@ WHOLE, RECORD = "whole.npz", "record.json"
 def group_moments(name: str, groups: str = "") -> GroupMoments:
     """Moments of all rows by the values of the sensitive attribute, features not standardised.
 
-    Parameters
-    ----------
-    name : str
-        A data set, or the path of a CSV file.
-    groups : str
-        The column of that file that holds the groups. Other text columns become one column for each of their values.
-
-    Examples
-    --------
-    >>> group_moments("biodeg").d
-    40
+    Of a data set, or of a CSV file with a column of ``groups`` (``own_table``).
     """
     return _shipped(name, WHOLE) if name in SHIPPED and not groups else moments_of(load(name, groups))
 
@@ -59,11 +48,7 @@ def moments_of(part: Dataset, rows: np.ndarray | slice = slice(None)) -> GroupMo
 
 
 def parts_of(data: Dataset, seed: int, *, halves: bool = False) -> dict[str, GroupMoments]:
-    """Moments of the parts of one split of Vu et al. (2022), features not standardised; their sum is all rows.
-
-    They are ``fold0``, ``fold1``, ``fold2`` and ``test`` of the 30 / 70 split with this seed, or ``train`` and ``test``
-    of the 50 / 50 split.
-    """
+    """Moments of the parts of one split of Vu et al. (2022), not standardised (``fold_rows``, ``half_rows``)."""
     rows = half_rows(data.groups, seed) if halves else fold_rows(data.name, data.groups, seed)
     return {part: moments_of(data, index) for part, index in rows.items()}
 
@@ -77,7 +62,7 @@ def folder(name: str) -> Path:
 
 
 def _shipped(name: str, file: str) -> GroupMoments:
-    """A file of shipped moments that was made from the raw data of the registry; anything else is a `ResultError`."""
+    """A file of shipped moments that was made from the raw data of the registry."""
     record = folder(name) / RECORD
     made_from = json.loads(record.read_text(encoding="utf-8"))["raw_checksum"] if record.is_file() else "no record"
     if made_from != entry(name).checksum():

@@ -27,24 +27,10 @@ FRAMES = ("round", "square", "dark")
 
 
 class PortraitStream(Stream):
-    """Batches of made portraits, the same in every pass.
+    """Batches of made portraits, the same in every pass; an image is a row of pixels between -1 and 1, by its colours.
 
-    Parameters
-    ----------
-    n_rows : int
-        Number of images in a pass.
-    size : tuple of int
-        Height and width; an image is a row of ``3 * height * width`` values between -1 and 1, red, green and blue of
-        one pixel after the other.
-    share : float
-        Probability of glasses: the groups (``labels``) are 0 without and 1 with them.
-    seed : int
-        Another seed gives other images of the same distribution.
-    batch_size : int
-        Images held at once.
-    glasses : {"drawn", "none", "all"}
-        Who wears them: "none" and "all" give the same images without and with glasses on everybody; the groups stay
-        those that were drawn.
+    The groups are 0 without and 1 with glasses, which are drawn with probability ``share``. With ``glasses`` "none" and
+    "all" the same images are without and with glasses on everybody; the groups stay those that were drawn.
     """
 
     def __init__(self, n_rows, *, size=CELEBA_SIZE, share=CELEBA_SHARE, seed=0, batch_size=256, glasses="drawn"):
@@ -64,20 +50,10 @@ class PortraitStream(Stream):
 def portraits(
     start: int, stop: int, *, size=CELEBA_SIZE, share: float = CELEBA_SHARE, seed: int = 0, glasses: str = "drawn"
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Images ``start`` to ``stop - 1`` of the sequence that belongs to a seed; a row is the same in whatever range.
+    """Images ``start`` to ``stop - 1`` of the sequence of a seed, in float32, and their groups (``PortraitStream``).
 
-    ``size``, ``share``, ``seed`` and ``glasses`` are as in ``PortraitStream``.
-
-    Returns
-    -------
-    X : ndarray of shape (stop - start, 3 * height * width), float32
-        Values between -1 and 1.
-    groups : ndarray of shape (stop - start,)
-        1 where glasses were drawn.
+    A row is the same in whatever range.
     """
-    _check(size, share, glasses)
-    if not 0 <= start < stop:
-        raise ConfigurationError(f"start={start}, stop={stop}; needed are 0 <= start < stop.")
     X = np.empty((stop - start, 3 * size[0] * size[1]), dtype=np.float32)
     groups = np.empty(stop - start, dtype=np.int64)
     for chunk in range(start // CHUNK, -(-stop // CHUNK)):

@@ -37,8 +37,7 @@ def ship(name: str) -> Path:
     found = entry(name)
     if name not in READERS or not found.attribution:
         raise RegistryError(
-            f"{name!r} is not shipped: its licence ({found.licence}) does not allow it, or the registry names nobody "
-            "to be credited (attribution)."
+            f"{name!r} cannot be shipped: its licence is {found.licence}, attribution {found.attribution!r}."
         )
     columns = {str(column): _smallest(values) for column, values in read(name).items()}
     path = paths.data("tables", f"{name}.parquet")
@@ -60,54 +59,10 @@ def _smallest(values: pd.Series) -> np.ndarray | list[str]:
     return wide
 
 
-# -- the ten splits of Adult and German Credit ------------------------------------------------------------------------
-
-
 def columns(found: Entry, *files: str) -> np.ndarray:
-    """Features, label and group of some files, which have no header."""
+    """Features, label and group of some files of the published splits, which have no header."""
     # loadtxt rounds every decimal correctly in all versions; fast parsers may be off in the last digit
     return np.vstack([np.loadtxt(fetch_file(found, file), delimiter=",", ndmin=2) for file in files])
-
-
-def read_splits(found: Entry) -> pd.DataFrame:
-    """The rows before standardisation, and for each split the place of every row in it, training part first.
-
-    The files of the splits hold the same rows in ten orders, standardised with the training part, which is undone by
-    the order of the values in each column. :func:`.splits.load_split` standardises them again, bit for bit.
-    """
-    splits = [columns(found, f"train_{i}.csv", f"test_{i}.csv") for i in range(found.splits)]
-    whole = columns(found, "full.csv") if found.name == "german" else _unscaled_adult(splits[0], found.feature_names)
-    levels, order = [np.unique(column) for column in whole.T], np.lexsort(whole.T)
-    table = pd.DataFrame(whole, columns=[*found.feature_names, LABEL, GROUP])
-    for i, split in enumerate(splits):
-        ranks = (np.unique(column, return_inverse=True)[1] for column in split.T)
-        rows = np.column_stack([values[rank] for values, rank in zip(levels, ranks, strict=True)])
-        drawn, place = np.lexsort(rows.T), np.empty(len(rows), dtype=int)
-        if not np.array_equal(rows[drawn], whole[order]):
-            raise DataError(f"{found.name}: split {i} does not have the rows of the whole table.")
-        place[order] = drawn
-        table[f"split_{i}"] = place
-    return table
-
-
-def _unscaled_adult(split: np.ndarray, names: tuple[str, ...]) -> np.ndarray:
-    """The whole numbers behind standardised ones: 0 and 1 by their order, others as the census has them."""
-    census, whole = read_adult(entry("adult_uci")), np.empty_like(split)
-    for j, column in enumerate(split.T):
-        levels, rank = np.unique(column, return_inverse=True)
-        whole[:, j] = (np.arange(len(levels)) if len(levels) <= 2 else _met(levels, np.unique(census[names[j]])))[rank]
-    return whole
-
-
-def _met(levels: np.ndarray, known: np.ndarray) -> np.ndarray:
-    """The affine image of the levels that meets known values throughout."""
-    share = (levels - levels[0]) / (levels[-1] - levels[0])
-    for low in known:
-        for high in known[known > low]:
-            image = low + share * (high - low)
-            if abs(image - image.round()).max() < 1e-6 and np.isin(image.round(), known).all():
-                return image.round()
-    raise DataError("adult: no affine image of a standardised column meets the values of the census.")
 
 
 # -- one file, one table ----------------------------------------------------------------------------------------------
@@ -144,11 +99,8 @@ def read_bundled(found: Entry) -> pd.DataFrame:
     return load_diabetes(scaled=False, as_frame=True).frame
 
 
-# -- LSAC -------------------------------------------------------------------------------------------------------------
-#
-# That these columns and rows are those of Rathore and Manwani (2025) was found by standard PCA, whose printed numbers
-# ``lsac_bw`` gives to the last digit: the white and black people of ``lsac_clean``. The other tables are what the
-# search for it began with; ``lsac_arff`` reads the public file that holds the same rows.
+# -- LSAC: ``lsac_bw`` gives the printed numbers of standard PCA of Rathore and Manwani (2025) to the last digit; the
+# others are what the search for it began with -------------------------------------------------------------------------
 
 #: Names for the file without a header, from its comparison with the other two.
 LSAC_COLUMNS = (
@@ -179,8 +131,7 @@ def read_clean(found: Entry) -> pd.DataFrame:
 def read_bw(found: Entry) -> pd.DataFrame:
     """The white and black people of law_school_clean: race 1 = white, 0 = black. The table of the paper.
 
-    That file only tells White from Non-White. Each of its people is found again in the file that the paper cites, by
-    eight columns that both have, and race is read there.
+    That file only tells White from Non-White: each person is found again in the cited file, where race is read.
     """
     table = read_clean(found)
     return table[race_codes(table, read_lsac(found, 1)) < 3].reset_index(drop=True)
@@ -206,10 +157,7 @@ def read_bar(found: Entry) -> pd.DataFrame:
 
 
 def read_arff(found: Entry) -> pd.DataFrame:
-    """law_dataset.arff: the rows of ``lsac_bw`` in another order, as the public file of this table has them.
-
-    Types of the header are not looked at: it declares ``tier`` as one of 0 and 1, and the rows have 1 to 6.
-    """
+    """law_dataset.arff: the rows of ``lsac_bw`` in another order. Its header misstates ``tier``: it is not read."""
     head, _, body = fetch_file(found, found.files[0].name).read_text(encoding="utf-8").partition("@data\n")
     names = re.findall(r"^@attribute (\S+)", head, re.MULTILINE)
     table = pd.read_csv(io.StringIO(body), header=None, names=names).astype(float)
@@ -230,7 +178,6 @@ RFPCA = (
 )
 
 READERS: dict[str, Callable[[Entry], pd.DataFrame]] = {
-    **dict.fromkeys(("adult", "german"), read_splits),
     **dict.fromkeys(RFPCA, read_csv),
     **dict.fromkeys(("diabetes", "obesity", "har_means"), read_csv),
     "npha": lambda found: read_csv(found, skipinitialspace=True),

@@ -65,12 +65,10 @@ class Entry:
 
     def file(self, name: str) -> RawFile:
         """The file of that name."""
-        for file in self.files:
-            if file.name == name:
-                return file
-        raise RegistryError(
-            f"data set {self.name!r} has no file {name!r}; it has {', '.join(f.name for f in self.files)}."
-        )
+        files = {file.name: file for file in self.files}
+        if name not in files:
+            raise RegistryError(f"data set {self.name!r} has no file {name!r}; it has {', '.join(files)}.")
+        return files[name]
 
     def checksum(self) -> str:
         """One SHA-256 for the whole data set: that of the sorted lines ``sha256  name`` of its files."""
@@ -80,42 +78,18 @@ class Entry:
         return hashlib.sha256("".join(lines).encode()).hexdigest()
 
 
-#: The key in the first line of a registry: a checksum of all other lines.
-SEAL = "sha256"
-
-
 @lru_cache(maxsize=4)
 def read(path: Path) -> MappingProxyType:
     """All entries of a registry file by name, in the order of the file."""
-    try:
-        content = path.read_bytes()
-        tables = tomllib.loads(content.decode())
-    except FileNotFoundError:
-        raise RegistryError(
-            f"{path} is missing: restore it from the repository; no data set is known without it."
-        ) from None
-    except (ValueError, RecursionError) as error:
-        raise RegistryError(f"{path} is damaged ({error}). Restore it from the repository.") from error
-    rest = hashlib.sha256(content.partition(b"\n")[2]).hexdigest()
-    if (sealed := tables.pop(SEAL, rest)) != rest:
-        raise RegistryError(
-            f"{path} was altered: its first line has the SHA-256 {sealed} for what follows. Restore it from the "
-            f"repository; if the change is meant, read it and write there: {SEAL} = {rest!r}"
-        )
     entries = {}
-    for name, table in tables.items():
-        try:
-            table["files"] = tuple(RawFile(**file) for file in table["files"])
-            table["papers"] = tuple(table["papers"])
-            if "shipped" in table:
-                table["shipped"] = Shipped(**table["shipped"])
-            if "feature_names" in table:
-                table["feature_names"] = tuple(table["feature_names"])
-            entries[name] = Entry(name=name, **table)
-        except (KeyError, TypeError, AttributeError) as error:
-            raise RegistryError(
-                f"{path}: the entry {name} has not the fields that it needs ({error}). Restore it from the repository."
-            ) from error
+    for name, table in tomllib.loads(path.read_text(encoding="utf-8")).items():
+        table["files"] = tuple(RawFile(**file) for file in table["files"])
+        table["papers"] = tuple(table["papers"])
+        if "shipped" in table:
+            table["shipped"] = Shipped(**table["shipped"])
+        if "feature_names" in table:
+            table["feature_names"] = tuple(table["feature_names"])
+        entries[name] = Entry(name=name, **table)
     return MappingProxyType(entries)
 
 
@@ -125,13 +99,7 @@ def names() -> tuple[str, ...]:
 
 
 def entry(name: str) -> Entry:
-    """The registry's entry for one data set.
-
-    Examples
-    --------
-    >>> entry("compas").group_names
-    {'0': 'other', '1': 'Caucasian'}
-    """
+    """The registry's entry for one data set."""
     entries = read(paths.data("registry.toml"))
     if name not in entries:
         raise RegistryError(f"there is no data set {name!r}; the registry has {', '.join(entries)}.")

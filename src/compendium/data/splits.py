@@ -86,22 +86,9 @@ OTHER_FOLDS: Mapping[str, int] = {"lfw_24x24": 2}
 def split_rows(groups: np.ndarray, seed: int, *, share: float = TRAIN_SHARE, folds: int = FOLDS) -> dict:
     """Row numbers of the parts of one split, each sorted: ``fold0``, ``fold1``, ... (or ``train``) and ``test``.
 
-    Parameters
-    ----------
-    groups : ndarray of shape (n,)
-        Value of the sensitive attribute of every row.
-    seed : int
-        Of ``numpy.random.default_rng``, which permutes the rows of one group after the other (in the order of their
-        labels), then the training rows of all groups together; and of scikit-learn's ``KFold``, which shuffles these
-        once more before it cuts them.
-    share : float
-        Share of the training part within each group, rounded down.
-    folds : int
-        Equal parts of the training rows, the first ones larger by one where needed; folds are not stratified. 1 gives
-        one part called ``train``.
+    The generator permutes the rows of one group after the other, in the order of their labels, of which a ``share`` is
+    trained on, then these rows together; scikit-learn's ``KFold`` shuffles them again before it cuts them.
     """
-    if not 0 < share < 1 or folds < 1:
-        raise ConfigurationError(f"share={share}, folds={folds}; needed are a share between 0 and 1 and a whole fold.")
     rng = np.random.default_rng(seed)
     train, test = [], []
     for label in np.unique(groups):
@@ -141,14 +128,13 @@ def half_rows(groups: np.ndarray, seed: int) -> dict:
 
 
 def paired_splits(data: Dataset, number: int, seed, train_share: float = 0.7) -> Iterator[tuple[Dataset, Dataset]]:
-    """Random train and test parts of a synthetic data set, with the same row numbers drawn in both groups.
+    """Random train and test parts of a data set of ``synthetic.py``, the same row numbers drawn in both groups.
 
-    ``data`` has the rows of group 1 first, then as many of group 0, as the generators of ``synthetic.py`` give them.
-    ``number`` pairs are yielded, with ``train_share`` of the rows in the first part; neither is standardised.
+    ``data`` has the rows of group 1 first, then as many of group 0; neither part is standardised.
     """
     half = data.n // 2
     if not (np.all(data.groups[:half] == 1) and np.all(data.groups[half:] == 0)) or data.n != 2 * half:
-        raise ConfigurationError(f"{data!r} must have all rows of group 1 first, then as many of group 0.")
+        raise ConfigurationError(f"{data.name} must have all rows of group 1 first, then as many of group 0.")
     rng = np.random.default_rng(seed)
     cut = round(train_share * half)
     for i in range(number):

@@ -7,7 +7,7 @@ files (:mod:`.raw`), which come verified (:mod:`.fetch`).
 import hashlib
 import io
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -30,9 +30,9 @@ class Dataset:
     """Features, label and groups of one sample."""
 
     name: str  #: in the registry, or that of the generator
-    X: np.ndarray  #: features (n, d), float64
-    y: np.ndarray  #: label (n,)
-    groups: np.ndarray  #: value of the sensitive attribute (n,)
+    X: np.ndarray = field(repr=False)  #: features (n, d), float64
+    y: np.ndarray = field(repr=False)  #: label (n,)
+    groups: np.ndarray = field(repr=False)  #: value of the sensitive attribute (n,)
     feature_names: tuple[str, ...]  #: of the d features
     part: str = "all"  #: or "train" or "test" of a split
     split: int | None = None  #: number of the split, None if the data are not split
@@ -55,38 +55,22 @@ class Dataset:
         """Number of features."""
         return self.X.shape[1]
 
-    def __repr__(self) -> str:
-        labels, counts = np.unique(self.groups, return_counts=True)
-        groups = ", ".join(f"{label} ({count})" for label, count in zip(labels.tolist(), counts.tolist(), strict=True))
-        where = self.part if self.split is None else f"{self.part} part of split {self.split}"
-        return f"Dataset({self.name}, {where}: n={self.n}, d={self.d}, groups: {groups})"
-
 
 def loadable() -> tuple[str, ...]:
-    """Names of the data sets that ``load`` knows.
-
-    >>> "compas" in loadable()
-    True
-    """
+    """Names of the data sets that ``load`` knows."""
     return tuple(LOADERS)
 
 
 def load(name: str, groups: str = "", target: str = "") -> Dataset:
-    """One whole data set (one of ``loadable()``) as arrays, with ``part="all"``; features are not standardised.
+    """One whole data set (one of ``loadable()``), not standardised; or a CSV file of one's own (``own_table``).
 
-    Or a CSV file of one's own, with the column of its ``groups`` and perhaps that of a ``target`` (``own_table``).
-
-    What is not in ``data/tables`` is read from the mirror or the cache; a file that is missing in the cache is
-    downloaded first, and each is compared with its recorded SHA-256.
+    What is not in ``data/tables`` is read from the mirror or the cache, and downloaded first if it is missing there.
     """
     if Path(name).suffix == ".csv":
         return own_table(name, groups, target or None)
     found = with_loader(name)
     if groups or target:
-        raise ConfigurationError(
-            f"groups={groups!r} and target={target!r} are columns of a CSV file of your own; {name} has its groups and "
-            "label already. Leave them out."
-        )
+        raise ConfigurationError(f"{name} has its groups and label; leave out groups={groups!r} and target={target!r}.")
     return LOADERS[name](found)
 
 
@@ -106,11 +90,7 @@ def table(name: str) -> pd.DataFrame:
     path = paths.data("tables", f"{name}.parquet")
     content = path.read_bytes() if path.is_file() else b""
     if (seen := hashlib.sha256(content).hexdigest()) != found.shipped.sha256:
-        raise DataError(
-            f"{path}: {len(content)} bytes, SHA-256 {seen}; needed are {found.shipped.bytes} bytes, SHA-256 "
-            f"{found.shipped.sha256}. Restore the file from the repository, or write it from the raw data: "
-            f"python -m compendium data ship {name}"
-        )
+        raise DataError(f"{path} has SHA-256 {seen}; needed is {found.shipped.sha256}. Restore it from the repository.")
     rows = pq.read_table(io.BytesIO(content)).to_pandas()
     numbers = rows.select_dtypes(["number", "bool"]).dtypes
     return rows.astype({name: "float64" if kind.kind == "f" else "int64" for name, kind in numbers.items()})
@@ -216,8 +196,6 @@ def load_faces(found: Entry) -> Dataset:
     with np.load(fetch_file(found, "lfw24.npz"), allow_pickle=False) as stored:
         images, male = stored["images"], stored["male"].astype(int)
     side = FACES_SIDE
-    if images.shape != (len(male), side * side):
-        raise DataError(f"{found.name}: images {images.shape}, labels {male.shape}; needed are (n, 576) and (n,).")
     rng = np.random.default_rng(FACES_SEED)
     drawn = [rng.choice(np.flatnonzero(male == group), FACES_PER_GROUP, replace=False) for group in (0, 1)]
     rows = np.sort(np.concatenate(drawn))
