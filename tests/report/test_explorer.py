@@ -97,7 +97,7 @@ def test_points_are_those_that_the_judge_of_the_comparison_measures(name):
     judge = Evaluation(parts, k)
     points = explorer.method_points(found, [k], QUICK).set_index("method")
     for method in QUICK:
-        judged = {metric: value for metric, value, _ in judge.judged(fit_all(method, (k,), parts, 0)[k].answer)}
+        judged = judge.judged(fit_all(method, (k,), parts, 0)[k].answer)
         q = points.loc[method, ["error_0", "error_1"]].to_numpy(float)
         np.testing.assert_allclose(np.ptp(q, axis=0), judged["error gap"], atol=1e-9)
         np.testing.assert_allclose(q.max(axis=0), judged["worst error"], rtol=1e-10)
