@@ -219,7 +219,7 @@ def raw():
         for name in names:
             entry = datasets.entry(name)
             if datasets.present(entry) < len(entry.files):
-                pytest.skip(f"with raw data (see Reproduce in the book); {name!r} is not complete in {place(entry.folder)}")
+                pytest.skip(f"with raw data (see Reproduce in the book); {name!r} is not in {place(entry.folder)}")
 
     return need
 

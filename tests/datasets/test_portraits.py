@@ -5,7 +5,7 @@ import tracemalloc
 import numpy as np
 import pytest
 
-from compendium.data.portraits import CELEBA_SIZE, CHUNK, PortraitStream, portraits
+from compendium.data.portraits import CELEBA_SIZE, PortraitStream, portraits
 from evenspan.core.errors import ConfigurationError
 
 SIZE = (44, 36)

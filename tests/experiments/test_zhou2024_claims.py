@@ -36,7 +36,7 @@ def test_answers():
 
 def test_every_control_fails_clearly(space):
     wide = space["results"].pivot(index="method", columns="metric", values="value")
-    assert set(wide.index) == set(theorems.JUDGED)
+    assert set(wide.index) == set(theorems.CLAIMS)
     assert (wide["largest violation"] < 1e-9).all()
     assert (wide["control"] > 0.005).all()
 
@@ -84,29 +84,18 @@ def test_a_fault_is_noticed(fault, space, monkeypatch):
     claim, given, replaced, answer = FAULTS[fault]
     for name, other in replaced.items():
         monkeypatch.setitem(space, name, other)
-    assert theorems.JUDGED[claim](space["SEARCHES"][claim][1](**given)) == answer
+    assert theorems.judge(claim, space["SEARCHES"][claim][1](**given)) == answer
 
 
 def test_a_bound_that_is_too_small_is_noticed(space, monkeypatch):
     bound, second = theorems.bound, space["second_expression"]
     monkeypatch.setitem(space, "second_expression", lambda **given: 1.01 * second(**given))
-    assert theorems.expressions(space["expressions"]()) == NOT_SO
+    assert theorems.judge("Z07", space["expressions"]()) == NOT_SO
     monkeypatch.setattr(theorems, "bound", lambda *given, **named: 0.005 * bound(*given, **named))
-    assert theorems.generalisation(space["generalisation"]()) == NOT_SO
+    assert theorems.judge("Z06", space["generalisation"]()) == NOT_SO
 
 
 # -- counts in the printed table, and ours ----------------------------------------------------------------------------
-
-
-def test_the_counts_are_those_of_the_file():
-    frame = pd.read_csv(paths.data("paper", "zhou2024_table1_single_kernel.csv"))
-    wide = frame.pivot(index=["dataset", "metric"], columns="method", values="value")
-    best = wide.eq(wide.max(axis=1), axis=0)["FKKM"].groupby("metric").sum()
-    assert best.to_dict() == {"ACC": 3, "NMI": 3, "Bal": 6, "MNCE": 6}
-    found = EVERY["Z08"]().numbers | EVERY["Z09"]().numbers
-    assert {name: found[f"highest {name}, printed"] for name in best.index} == {
-        name: f"{count} of 6 data sets" for name, count in best.items()
-    }
 
 
 def changed(monkeypatch, dataset, method, metric, **values):
@@ -154,7 +143,6 @@ def test_stored_runs_that_rise_are_noticed():
     assert (found.here, found.numbers["real data, converged"]) == (HOLDS, 1)
     rising = runs.assign(value=runs["value"] + (runs["metric"] == "rises of the objective"))
     assert claims.with_stored(made, rising).here == IN_PART
-    assert claims.with_stored(made, runs[:0]) == made
 
 
 def test_contradictions_come_out_and_can_come_out_otherwise(monkeypatch):
@@ -188,18 +176,6 @@ def test_the_smallest_regulariser_and_the_largest_balance_are_those_of_all_table
                     assert (value == 0) == (sizes[0] < c)
                     for counts in (found.table, table):
                         assert (counts.shape, tuple(counts.sum(axis=1))) == ((t, c), sizes)
-
-
-@pytest.mark.parametrize(("sizes", "c"), [((4, 3), 2), ((3, 2, 2), 3), ((5, 1), 4)])
-def test_all_tables_are_listed_once(sizes, c):
-    codes, every = np.repeat(np.arange(len(sizes)), sizes), set()
-    for labels in map(np.array, product(range(c), repeat=len(codes))):
-        table = [np.bincount(codes[labels == k], minlength=len(sizes)).tolist() for k in range(c)]
-        if all(map(sum, table)):
-            every.add(tuple(sorted(map(tuple, table), reverse=True)))
-    listed = [tuple(map(tuple, table.T.tolist())) for table in attainable.tables(sizes, c)]
-    assert len(listed) == len(set(listed))
-    assert set(listed) == every
 
 
 def test_on_jaffe_nothing_is_below_the_bound_and_its_clustering_has_not_the_largest_balance():

@@ -22,48 +22,22 @@ SUMMARY = pd.DataFrame(
     columns=["method", "metric", "mean", "std"],
 )
 PRINTED = pd.DataFrame({"method": ["KKM"], "metric": ["ACC"], "mean": [0.95]})
-READINGS = pd.DataFrame(
-    [("SC", "as fixed", 0.1), ("SC", "other", 0.05), ("KKM", "as fixed", 0.02)],
-    columns=["method", "reading", "deviation"],
-)
 WEIGHTS = pd.DataFrame(
     # the mean of the last is below its smallest by a rounding, and drawn all the same
     [("FMKKM", 1, 0.5, 0.4, 0.7), ("FMKKM", 2, 0.5, 0.4, 0.7), ("FMKKM-f", 1, np.nextafter(0.1, 0), 0.1, 0.1)],
     columns=["method", "kernel", "mean", "smallest", "largest"],
 )
-BOUND = pd.DataFrame(
-    [(1.0, 2.0, 30.0, 32.0, 8.0, 0.9), (0.0, 1.0, 10.0, 11.0, 4.0, 0.2)],
-    columns=["weight", "empirical", "excess", "bound", "largest possible", "MNCE"],
-)
-STARTS = pd.DataFrame(product(("relaxed", "random"), (0.0, 5.0), range(3)), columns=["start", "weight", "split"])
 #: How each figure is made; titles of its panels or labels of its axes, names in its legend, and numbers of lines drawn
 #: in the first panel.
 DRAWN = {
     "judged": (lambda: figures.judged(SUMMARY, ["ACC"], PRINTED), ["ACC"], ["printed", "ours"], [0.95, 0.5, 0.9]),
     "judged alone": (lambda: figures.judged(SUMMARY, ["ACC", "NMI"]), ["ACC", "NMI"], [], [0.5, 0.9]),
-    "without classes": (
-        lambda: figures.quality_and_fairness(SUMMARY, "MNCE", []), ["Without classes quality is unknown."], [], [],
-    ),
-    "readings": (lambda: figures.readings(READINGS), ["SC: other"], ["as fixed before", "other reading"], [0.1, 0.02]),
     "kernel_weights": (
         lambda: figures.kernel_weights(WEIGHTS, ["one", "two"]), ["2 two"], ["FMKKM", "FMKKM-f"], [0.5, 0.1],
-    ),
-    "quality_and_fairness": (
-        lambda: figures.quality_and_fairness(SUMMARY, "MNCE", ["ACC", "NMI"]), ["ACC", "NMI"], ["KKM", "FKKM"],
-        [0.5, 0.9],
     ),
     "against": (
         lambda: figures.against(SPREAD, "MNCE", ["ACC"]), ["MNCE", "ACC"], ["FKKM", "VFC", "SC"],
         [0.53, 0.55, 0.51, 0.57, 0.6],
-    ),
-    "bound": (
-        lambda: figures.bound(BOUND, 1.0), ["fairness weight λ", "MNCE"],
-        ["the bound, sum of both", "R(λ)", "empirical term", "largest value that is possible", "λ of the rule"],
-        [0.0, 1.0],
-    ),
-    "starts": (
-        lambda: figures.starts(STARTS.assign(value=STARTS["split"] + STARTS["weight"]), "value", "below the best"),
-        ["λ = 0", "λ = 5", "relaxed", "random"], [], [0.0, 1.0, 2.0],
     ),
 }  # fmt: skip
 

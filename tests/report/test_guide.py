@@ -64,17 +64,17 @@ def test_a_message_is_printed_once_with_its_class_in_short_lines(capsys):
 
 def test_silence_and_anything_else_are_errors_of_the_page():
     for expected, said in (
-        ([GroupError], "GroupError, and did not"),
-        ([UserWarning], "UserWarning, and did not"),
-        ([], "did not"),
+        ([GroupError], "to give GroupError and gave nothing"),
+        ([UserWarning], "to give UserWarning and gave nothing"),
+        ([], "gave nothing"),
     ):
         with pytest.raises(ExecutionError, match=said), told(*expected):
             pass
     with pytest.raises(KeyError), told(GroupError):
         raise KeyError("other")
-    with pytest.raises(ExecutionError, match="something else: RuntimeWarning: odd"), told(UserWarning):
+    with pytest.raises(ExecutionError, match="gave RuntimeWarning: odd"), told(UserWarning):
         warnings.warn("odd", RuntimeWarning, stacklevel=1)
-    with pytest.raises(ExecutionError, match="something else"), told(GroupError):
+    with pytest.raises(ExecutionError, match="gave RuntimeWarning: odd; GroupError: x"), told(GroupError):
         _warn_and_raise()
 
 

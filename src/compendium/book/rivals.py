@@ -1,12 +1,7 @@
-"""Evenspan and other libraries: what ``benchmarks/rivals`` measured, for the page that compares them.
+"""Evenspan and other libraries: what ``benchmarks/rivals`` measured, for the page that compares them."""
 
-A file that is not the one its record describes is refused.
-"""
-
-import numpy as np
 import pandas as pd
 from matplotlib import pyplot as plt
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
@@ -26,8 +21,8 @@ PAIRS = (
     ("FairnessFirstClustering", "FairKMeans"),
     ("VariationalFairClustering (evenspan)", "VariationalFairClustering (holisticai)"),
 )
-#: Inches of a figure and points of its text, which a page shows in full size; dots between two marks at least.
-WIDTH, SMALL, APART = 7.6, 8.4, 10.0
+#: Inches of a figure and points of its text, which a page shows in full size.
+WIDTH, SMALL = 7.6, 8.4
 #: Panels of the figure of quality by kind of method: what is drawn, its name, the scale, and a line to compare with.
 PANELS = {
     "representation": (
@@ -61,10 +56,9 @@ def lost(rows: pd.DataFrame) -> pd.Series:
 
 
 def beside(rows: pd.DataFrame) -> pd.DataFrame:
-    """By method, over the tasks with two groups: medians of time and loss, each over the control's of the same task.
+    """By method, over the tasks with two groups: medians of time and loss, over the control's of the same task.
 
-    The area of a linear classifier, and the balance of the worst cluster over that asked for, are medians of their own;
-    ``held`` is the share of tasks in which the own promise held.
+    Area and balance are medians of their own, ``held`` is the share of tasks in which the own promise held.
     """
     order = list(dict.fromkeys(rows["method"]))
     asked = rows["balance"] + rows["smallest balance"]  # the measure of the promise is what is missing of it
@@ -103,26 +97,7 @@ def quality_figure(rows: pd.DataFrame) -> Figure:
                     panel.plot(one["times"], one[quality], **style)
                 entries.append(Line2D([], [], **style))
         figures.explained(fig, entries, 3, fontsize=SMALL)
-    whole.draw_without_rendering()  # where the panels are is known only now
-    for fig in whole.subfigs:
-        for panel in fig.axes:
-            apart(panel, [line for line in panel.lines if line.get_marker() in MARKERS])
     return whole
-
-
-def apart(panel: Axes, marks: list[Line2D]) -> None:
-    """Move marks that would lie on others up, on a line, until each can be seen; the limits of the panel stay."""
-    panel.set(xlim=panel.get_xlim(), ylim=panel.get_ylim())
-    placed = []
-    for one in marks:
-        place = np.column_stack(one.get_data())
-        at = panel.transData.transform(place)[0]
-        while any(np.hypot(*(at - other)) < APART for other in placed):
-            at = at + np.array([0.0, APART / 4])
-            moved = panel.transData.inverted().transform([at])
-            one.set_data(moved.T)
-            panel.plot(*np.vstack([place, moved]).T, color=one.get_color(), linewidth=1.0, zorder=1)
-        placed.append(at)
 
 
 def promise_shares(rows: pd.DataFrame) -> pd.DataFrame:

@@ -31,12 +31,9 @@ PRICES = (0.0, 0.1, 1.0, 10.0)
 
 
 def rank_panels(ranks: pd.DataFrame) -> Figure:
-    """Average ranks, a panel for each measure: 1 is best, and two methods differ where their bars do not meet.
+    """Average ranks, a panel for each measure, of ``tables.rank_rows``: methods differ where bars do not meet.
 
-    A bar reaches half a critical difference to either side. The band is the bar of the best method; methods whose bar
-    meets it are filled, the others hollow.
-
-    ``ranks`` are those of ``tables.rank_rows``.
+    A bar reaches half a critical difference to either side. Filled are the methods whose bar meets the best one's.
     """
     metrics = list(dict.fromkeys(ranks["metric"]))
     most = int(ranks.groupby("metric")["method"].nunique().max())
@@ -62,33 +59,10 @@ def rank_panels(ranks: pd.DataFrame) -> Figure:
     return fig
 
 
-def rank_shifts(ranks: pd.DataFrame) -> Figure:
-    """Average rank against the number of components, a panel for each measure and a line for each method."""
-    metrics, sizes = list(dict.fromkeys(ranks["metric"])), sorted(ranks["k"].unique())
-    fig, axes = grid(len(metrics), 2, (3.95, 2.9), (0.0, 1.3), sharex=True)
-    for panel, metric in zip(axes.flat, metrics, strict=False):
-        some = ranks[ranks["metric"] == metric]
-        for method, line in some.groupby("method", sort=False):
-            line = line.set_index("k")["rank"].reindex(sizes)
-            own = DRESSED[method]
-            panel.plot(range(len(sizes)), line, markersize=0.7 * own.size, linewidth=1.1, **own.mark())
-        panel.set_title(metric, fontsize="medium")
-        panel.set_xticks(range(len(sizes)), [f"k = {k}" for k in sizes])
-        panel.set_xlim(-0.2, len(sizes) - 0.8)
-        panel.yaxis.set_major_locator(MaxNLocator(8, integer=True))
-        panel.invert_yaxis()
-    for row in axes:
-        row[0].set_ylabel("average rank (1 is best)")
-    for panel in _lowest(axes, len(metrics)):
-        panel.tick_params(labelbottom=True)
-    return _explained(fig, ranks["method"])
-
-
 def frontiers(points: pd.DataFrame, lines: pd.DataFrame) -> Figure:
-    """Gap against the error beyond that of PCA, a panel for each data set; what no projection reaches is shaded.
+    """Gap against the error beyond that of PCA, of ``tables.panels``; what no projection reaches is shaded.
 
-    Both tables are those of ``tables.panels``. Axes are linear up to the ends of the certified frontier and logarithmic
-    beyond. A data set without lines has no shading; its axes are linear up to the median error and to PCA's gap.
+    Axes are linear up to the ends of the frontier, or without one up to the median error and PCA's gap.
     """
     names, dressed = list(dict.fromkeys(points["dataset"])), _dressed(points["method"])
     across = min(3, len(names))
@@ -112,10 +86,9 @@ def frontiers(points: pd.DataFrame, lines: pd.DataFrame) -> Figure:
 
 
 def prices(means: pd.DataFrame) -> Figure:
-    """What a method gets against what it pays, a panel for each measure of ``GAINS``: medians over the data sets.
+    """What a method gets against what it pays: medians over the data sets with quartiles, of one size.
 
-    Both axes have lines from the lower to the upper quartile. Measures in ``AREAS`` are shown as they are, others
-    relative to PCA's value on the same data set. ``means`` are those of one number of components.
+    Measures other than ``AREAS`` are relative to PCA's value on the same data set.
     """
     fig, axes = grid(len(GAINS), 2, (3.95, 3.3), (0.0, 1.3))
     pays = _quartiles(means[means["metric"] == "relative error"])
@@ -147,10 +120,7 @@ def prices(means: pd.DataFrame) -> Figure:
 
 
 def classifier_panels(found: pd.DataFrame) -> Figure:
-    """Areas under the ROC curve, a panel for each classifier and a line for each method, with bars from low to high.
-
-    ``found`` are those of ``summary.areas`` of one data set, or medians over data sets with their quartiles.
-    """
+    """Areas of ``summary.areas``: a panel for each classifier, a line for each method, bars from low to high."""
     names, classifiers = found["method"].unique(), found["classifier"].unique()
     own = looks(name for name in names if name not in CONTROLS)
     fig, axes = panels(1, len(classifiers), (COLUMN, 0.27 * len(names) + 1.1), sharex=True, sharey=True)

@@ -1,12 +1,8 @@
 """How often bounds on the gaps in the population hold, and how loose they are: tables as populations that are known.
 
-All rows of a table are the population, in units of their own standard deviation, so that its gaps are known exactly. A
-sample is half as many rows, drawn with replacement. Methods see the sample; what they leave in the population is then
-compared with the bound. Level, draws, blocks and methods were fixed before any coverage was seen.
-
-**Controls.** The sample's own gap, which is 0 for a method that makes it 0. And of the errors the standard errors that
-normal rows would have, :math:`\\operatorname{Var} x^\\top Q x = 2 \\operatorname{tr} (QC)^2 + 4 m^\\top Q C Q m`, which
-plain moments give without blocks.
+A sample is half as many rows, drawn with replacement; what methods leave in the population is compared with the bound.
+Level, draws, blocks and methods were fixed before any coverage was seen. Controls: the sample's own gap, and for errors
+the standard errors that normal rows would have.
 """
 
 import warnings
@@ -94,7 +90,7 @@ def judged(drawn: GroupMoments, whole: Population, estimator: SubspaceEstimator)
 
 
 def normal_variances(moments: GroupMoments, answer: FairSubspace | LinearMap) -> np.ndarray:
-    """Squared standard errors (G,) of the group errors, if the rows of every group were normal."""
+    r"""Squared standard errors (G,) of the group errors of normal rows, from :math:`2 tr (QC)^2 + 4 m^T Q C Q m`."""
     B = answer.B if isinstance(answer, LinearMap) else answer.V
     rest = np.eye(moments.d) - B @ answer.V.T  # a centred row x is left with x @ rest
     seen = in_units(moments, answer).project(rest)

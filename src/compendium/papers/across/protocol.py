@@ -1,28 +1,18 @@
 """The comparison of all linear methods: tables, one preparation, one split, the methods fitted, and one evaluation.
 
-All of this was fixed before any result was seen.
+All of this was fixed before any result was seen. The sensitive attribute and the label are not features; columns that
+are constant on the training part are dropped, each other one is centred and scaled by its training part, all groups
+together. A label is read where the data card says what it means.
 
-**Tables.** Of several versions of one source one is kept; the chapter says which were not, and why. All sensitive
-attributes that remain have two values, so methods for two groups apply everywhere. The sensitive attribute and the
-label are not features. Columns that are constant on the training part are dropped; each other column is centred and
-scaled by its mean and population standard deviation on the training part, all groups together. Nothing else is changed:
-other columns that give the group away (a husband is a man) stay. A label is read where the data card says what it
-means; the ``DummyMain`` columns of nine tables and two columns that serve as a target by their position only are none.
-
-**Evaluation.** An answer maps a point x to ``t = B'(x - m)`` and back to ``m + V t``; V has orthonormal columns and
-B = V for every method but LEACE, whose map is oblique. Errors are mean squared distances between point and
-reconstruction, in squared standard deviations, summed over features. The loss of a group is its error less that of the
-best k directions for it, fitted to its training rows about the overall mean: on held-out rows it can be negative.
-
-The linear classifier is Fisher's discriminant of the projected training rows; it is fitted to the group and, where
-there is one, to the label. Its AUC and its accuracy are those on the held-out rows. Scores that are tied to rounding
-tell nothing and have the AUC 0.5. The classifier of the group sees the same training rows as the methods: where a
-method makes their means equal it finds no direction. What one fitted to other rows could find is in ``mean distance``.
+An answer maps a point x to ``t = B'(x - m)`` and back to ``m + V t``; V has orthonormal columns, and B = V but for
+LEACE. Errors are mean squared distances between point and reconstruction. The loss of a group is its error less that of
+the best k directions for it, fitted to its training rows: held out it can be negative. The linear classifier is
+Fisher's discriminant of the projected training rows; its AUC and accuracy are held out.
 """
 
 import time
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from functools import cached_property
@@ -63,14 +53,8 @@ EXPECTED = (
 )
 
 
-# -- tables ------------------------------------------------------------------------------------------------------------
-
-
 class Table(NamedTuple):
-    """One data set: its groups, what its label means (empty: none), and patterns of the columns that hold either.
-
-    ``d`` is the number of features that are left, before constant ones are dropped.
-    """
+    """Groups, what the label means (empty: none), number of features, and patterns of the columns that hold either."""
 
     groups: str
     label: str
@@ -113,32 +97,24 @@ def table(dataset: str, groups: str = "", target: str = "") -> Table:
 
 
 def comparable(k: int) -> tuple[str, ...]:
-    """Data sets on which methods are ranked at k: those with k at most half of the features.
-
-    There every method can answer, also those that remove directions before they look for k.
-    """
+    """Data sets on which methods are ranked: with k at most half of the features, where every method can answer."""
     return tuple(name for name, found in DATASETS.items() if 2 * k <= found.d)
 
 
 def visible(dataset: str, names: tuple[str, ...]) -> list[str]:
     """Names of the features: all but those that hold the group or the label."""
-    hidden = table(dataset).hidden
-    if unused := [pattern for pattern in hidden if not any(fnmatchcase(name, pattern) for name in names)]:
-        raise ConfigurationError(f"{dataset} has no column {', '.join(unused)}; correct 'hidden' of its table.")
-    return [name for name in names if not any(fnmatchcase(name, pattern) for pattern in hidden)]
+    return [name for name in names if not any(fnmatchcase(name, pattern) for pattern in table(dataset).hidden)]
 
 
 def prepared(dataset: str, groups: str = "", target: str = "") -> Dataset:
-    """All rows with the features that are compared; the label is 1 where it has its largest value, else 0.
-
-    Of a CSV file of one's own all features, with the two groups of one column and perhaps the label of another.
-    """
+    """All rows with the features that are compared, of a CSV file all; the label is 1 where it is largest, else 0."""
     data = load(dataset, groups, target)
+    none = np.zeros(data.n, dtype=int)
     if dataset.endswith(".csv"):
-        return replace(of_two_groups(data), y=data.y if target else np.zeros(data.n, dtype=int))
+        return replace(of_two_groups(data), y=data.y if target else none)
     names = visible(dataset, data.feature_names)
     columns = [data.feature_names.index(name) for name in names]
-    y = (data.y == data.y.max(axis=0)).astype(int) if table(dataset).label else np.zeros(data.n, dtype=int)
+    y = (data.y == data.y.max(axis=0)).astype(int) if table(dataset).label else none
     return Dataset(dataset, data.X[:, columns], y, data.groups, tuple(names))
 
 
@@ -172,15 +148,9 @@ def in_units_of(raw: GroupMoments, data: Dataset) -> Dataset:
     return replace(data, X=X, feature_names=tuple(np.array(data.feature_names)[varies].tolist()))
 
 
-# -- splits ------------------------------------------------------------------------------------------------------------
-
-
 @dataclass(frozen=True, eq=False)
 class Parts:
-    """Training and held-out part in the units of the training part: points, moments by group and by label.
-
-    The moments by label are None where there is no label; points are None where moments alone are given.
-    """
+    """Training and held-out part in the units of the training part; points and moments by label where there are any."""
 
     train: GroupMoments
     test: GroupMoments
@@ -220,9 +190,6 @@ def parts_of(data: Dataset, split: int, most: tuple[float, float] = (np.inf, np.
     return Parts(*moments, *points, by_label)
 
 
-# -- methods -----------------------------------------------------------------------------------------------------------
-
-
 class Fit(NamedTuple):
     """A map, or the reason why there is none, with the seconds it took and whether its certificate closed."""
 
@@ -245,11 +212,17 @@ def fit_all(
     if not method.once:
         return {k: _fit(method, method.make(k, seed), parts, seed) for k in sizes}
     every, found = _fit(method, method.make(None, seed), parts, seed), {}
-    for k in sizes:
-        fit = _leading(every, k)
-        if fit.answer is None and method.stopped is not None and k < parts.train.d:
-            fit = _fit(method, method.stopped(k, parts.train.d, seed), parts, seed)
-        found[k] = fit
+    for k in sizes:  # the k directions of most variance of what is left
+        if every.answer is not None and k <= every.answer.B.shape[1]:
+            V, B = every.answer.V[:, :k], every.answer.B[:, :k]
+            found[k] = every._replace(answer=LinearMap(V, B, every.answer.mean))
+        elif method.stopped is not None and k < parts.train.d:
+            found[k] = _fit(method, method.stopped(k, parts.train.d, seed), parts, seed)
+        elif every.answer is None:
+            found[k] = every
+        else:
+            left = every.answer.B.shape[1]
+            found[k] = Fit(None, f"{k} components were asked for, but the erasure leaves {left}.")
     return found
 
 
@@ -260,9 +233,10 @@ def _fit(method: Method, estimator: SubspaceEstimator, parts: Parts, seed: int) 
         start = time.perf_counter()
         try:
             if method.points:
-                rows = _drawn(parts.train_points.n, method.rows, seed)
-                points, groups = parts.train_points.X[rows], parts.train_points.groups[rows]
-                fitted = estimator.fit(points, sensitive_features=groups)
+                points, rows = parts.train_points, slice(None)
+                if method.rows is not None and points.n > method.rows:
+                    rows = np.sort(np.random.default_rng((SEED, seed, 1)).permutation(points.n)[: method.rows])
+                fitted = estimator.fit(points.X[rows], sensitive_features=points.groups[rows])
             else:
                 fitted = estimator.fit_moments(parts.train)
         except FairError as error:
@@ -270,25 +244,6 @@ def _fit(method: Method, estimator: SubspaceEstimator, parts: Parts, seed: int) 
         seconds = time.perf_counter() - start
     answer = LinearMap(fitted.subspace_.V, fitted.components_.T, fitted.mean_)
     return Fit(answer, "", seconds, fitted.certificate_.is_optimal(CLOSED))
-
-
-def _leading(every: Fit, k: int) -> Fit:
-    """The k directions of most variance of what a fit to all leaves."""
-    if every.answer is None:
-        return every
-    V, B = every.answer.V, every.answer.B
-    if k > B.shape[1]:
-        return Fit(None, f"{k} components were asked for, but the erasure leaves {B.shape[1]}.")
-    return every._replace(answer=LinearMap(V[:, :k], B[:, :k], every.answer.mean))
-
-
-def _drawn(n: int, most: int | None, seed: int) -> np.ndarray:
-    if most is None or n <= most:
-        return np.arange(n)
-    return np.sort(np.random.default_rng((SEED, seed, 1)).permutation(n)[:most])
-
-
-# -- the evaluation ----------------------------------------------------------------------------------------------------
 
 
 class Metric(NamedTuple):
@@ -338,46 +293,33 @@ class Evaluation:
         """Held-out error of every group with the best k directions of its training rows, (G,)."""
         return np.array([self._best(M)[g] for g, M in enumerate(group_matrices(self.parts.train))])
 
-    def judged(self, answer: LinearMap) -> Iterator[tuple[str, float, str]]:
-        """Rows ``(metric, value, reason)``."""
-        test, B = self.parts.test, answer.B
+    def judged(self, answer: LinearMap) -> dict[str, float | tuple[None, str]]:
+        """Every measure of an answer, or why it has none."""
+        parts, test, B = self.parts, self.parts.test, answer.B
         errors, projected = map_errors(test, answer), test.project(B)
-        losses = errors - self.own
-        values = {
+        losses, largest = errors - self.own, float(np.linalg.norm(projected.scatter / (test.n - 1.0), ord=2))
+        no_variance = None, "no variance is left after the projection"
+        found = {
             "relative error": self._mean(errors) / self.base,
-            "explained variance": metrics.retained_variance(test, B),
-            "worst error": errors.max(axis=0),
-            "error gap": np.ptp(errors, axis=0),
-            "worst loss": losses.max(axis=0),
-            "loss gap": np.ptp(losses, axis=0),
-            SQUARED: metrics.mean_gap(test, B) ** 2,
+            "explained variance": float(metrics.retained_variance(test, B)),
+            "worst error": float(errors.max(axis=0)),
+            "error gap": float(np.ptp(errors, axis=0)),
+            "worst loss": float(losses.max(axis=0)),
+            "loss gap": float(np.ptp(losses, axis=0)),
+            SQUARED: float(metrics.mean_gap(test, B) ** 2),
+            "covariance distance": metrics.covariance_gap(projected) / largest if largest > 0 else no_variance,
         }
-        for metric, value in values.items():
-            yield metric, float(value), ""
-        largest = float(np.linalg.norm(projected.scatter / (test.n - 1.0), ord=2))
-        if largest > 0:
-            yield "covariance distance", metrics.covariance_gap(projected) / largest, ""
-        else:
-            yield "covariance distance", np.nan, "no variance is left after the projection"
-        yield from self._read(B)
-
-    def _read(self, B: np.ndarray) -> Iterator[tuple[str, float, str]]:
-        """What the linear classifier finds of group and label in the held-out points."""
-        parts = self.parts
         if parts.test_points is None:
-            for metric in POINTS:
-                yield metric, np.nan, "a classifier is judged on points, and only moments are available"
-            return
-        T = parts.test_points.X @ B
-        member = parts.test_points.groups == parts.train.labels[1]
-        yield "group AUC", metrics.auc(member, discriminant(parts.train.project(B), T)), ""
+            return found | dict.fromkeys(
+                POINTS, (None, "a classifier is judged on points, and only moments are available")
+            )
+        T, member = parts.test_points.X @ B, parts.test_points.groups == parts.train.labels[1]
+        found["group AUC"] = metrics.auc(member, discriminant(parts.train.project(B), T))
         if parts.by_label is None:
-            for metric in POINTS[1:]:
-                yield metric, np.nan, "the data set has no label"
-            return
+            return found | dict.fromkeys(POINTS[1:], (None, "the data set has no label"))
         scores, y = discriminant(parts.by_label.project(B), T), parts.test_points.y
-        yield "label accuracy", metrics.accuracy(y, (scores > 0).astype(int)), ""
-        yield "label AUC", metrics.auc(y == 1, scores), ""
+        accuracy = metrics.accuracy(y, (scores > 0).astype(int))
+        return found | {"label accuracy": accuracy, "label AUC": metrics.auc(y == 1, scores)}
 
     def _best(self, M: np.ndarray) -> np.ndarray:
         """Held-out errors of the leading k directions of a matrix of the training part, (G,)."""
@@ -389,38 +331,25 @@ class Evaluation:
 
 
 def discriminant(moments: GroupMoments, T: np.ndarray) -> np.ndarray:
-    r"""Fisher's score of the rows of T (m, k), the logarithm of the odds of the second of two classes.
-
-    .. math:: s(t) = w^\top \big(t - \tfrac12 (m_0 + m_1)\big) + \log \frac{n_1}{n_0}, \qquad w = W^{+} (m_1 - m_0)
-
-    with W the covariance within the classes.
-    """
+    """Fisher's score of the rows of T (m, k), the logarithm of the odds of the second of two classes."""
     W = moments.scatters.sum(axis=0) / moments.n
     w = np.linalg.pinv(W, rcond=RCOND, hermitian=True) @ (moments.means[1] - moments.means[0])
     return (T - 0.5 * moments.means.sum(axis=0)) @ w + np.log(moments.counts[1] / moments.counts[0])
 
 
-def summarised(per_split: list[dict[str, tuple[float, str]]]) -> dict[str, tuple[float | None, str]]:
+def summarised(per_split: list[dict[str, object]]) -> dict[str, float | tuple[None, str]]:
     """Mean and sample deviation of one method over the splits, to seven digits; or why there is no mean.
 
-    ``certified`` is the share of splits whose certificate closed: that of the method's own problem, which for the
-    erasures is only the choice of directions in what they leave. ``seconds`` is the mean time of a fit, without that
-    of the moments for methods that need no more.
+    ``certified`` is the share of splits whose certificate closed, ``seconds`` the mean time of a fit.
     """
-    rows: dict[str, tuple[float | None, str]] = {}
+    rows: dict[str, float | tuple[None, str]] = {}
     for metric in (*METRICS, *FACTS):
-        values, reasons = zip(*(split[metric] for split in per_split), strict=True)
-        values = np.array(values, dtype=float)
-        missing = [reason for reason, value in zip(reasons, values, strict=True) if not np.isfinite(value)]
-        if missing:
+        values = [split[metric] for split in per_split]
+        if missing := [value for value in values if isinstance(value, tuple)]:
             where = f"no value on {len(missing)} of {len(values)} splits: " if len(missing) < len(values) else ""
-            rows[metric] = (None, where + missing[0])
+            rows[metric] = None, where + missing[0][1]
             continue
-        rows[metric] = (_rounded(values.mean(axis=0)), "")
+        rows[metric] = float(f"{np.mean(values):.{DIGITS}g}")
         if metric in METRICS and len(values) > 1:
-            rows[metric + DEVIATION] = (_rounded(values.std(axis=0, ddof=1)), "")
-    return rows | {"splits": (float(len(per_split)), "")}
-
-
-def _rounded(value: float) -> float:
-    return float(f"{value:.{DIGITS}g}")
+            rows[metric + DEVIATION] = float(f"{np.std(values, ddof=1):.{DIGITS}g}")
+    return rows | {"splits": float(len(per_split))}

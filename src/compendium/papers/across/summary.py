@@ -1,21 +1,14 @@
 """What the comparison of all linear methods says: means, ranks, what can be told apart, and which method to use.
 
-Written before the results were seen, the rules of this module are:
+The rules, written before the results were seen:
 
-- **Ranks.** At k, over the data sets with k at most half of their features (``protocol.comparable``), for label metrics
-  those with a label. Methods without a value on any of them are left out. Values that are equal to five digits, as they
-  are stored, are ties, which have the mean of their ranks. An AUC of the group below 0.5 counts as 0.5: a classifier
-  that does worse than chance has learnt nothing. Means of methods with fewer splits (``evenspan.methods``) are those
-  over these.
-- **What can be told apart.** Friedman's test over all ranked methods; two methods differ where their average ranks are
-  more than Nemenyi's critical difference (5 %) apart. Data sets are the blocks: splits of one data set are not
-  independent, and do not count as evidence by themselves.
-- **Guide.** For a criterion: if Friedman's p is 0.05 or more, all ranked methods are candidates; otherwise those whose
-  average rank is within the critical difference of the best. Of the candidates the one to use is the one with the
-  smallest geometric mean of the relative error over the same data sets.
-
-The book puts the method of the best average rank before that of the guide. That was decided when results were known:
-Nemenyi's difference is so large that it cannot tell PCA from the best on most criteria.
+- **Ranks** over the data sets of ``protocol.comparable``, for label metrics those with a label, of the methods that
+  have a value on all. Values equal to five digits are ties; an AUC of the group below 0.5 counts as 0.5.
+- **Differences** by Friedman's test over all ranked methods, and Nemenyi's critical difference (5 %) for two of them.
+  Data sets are the blocks: splits of one data set are not independent.
+- **Guide.** Candidates are the methods within the critical difference of the best average rank, all if Friedman's p is
+  0.05 or more; the one to use has the smallest geometric mean of the relative error. That the book puts the method of
+  the best average rank first was decided when results were known.
 """
 
 from collections.abc import Mapping
@@ -28,7 +21,6 @@ from scipy import stats
 
 from evenspan import metrics
 from evenspan.core.answer import Certificate, FairSubspace
-from evenspan.core.errors import ConfigurationError
 from evenspan.core.moments import GroupMoments
 from evenspan.displays.method_looks import ordered
 from evenspan.methods import METHODS, Method
@@ -74,31 +66,28 @@ def results() -> pd.DataFrame:
 def means(rows: pd.DataFrame) -> pd.DataFrame:
     """Mean and 95 % interval of every metric; of squared distances the roots of both.
 
-    Columns: ``dataset, method, k, protocol, metric, mean, low, high, splits, reason``. The interval is Student's over
-    splits. Splits of one data set share rows: it tells how much a split matters, not how far new data would be.
+    The interval is Student's over splits, which share rows: it tells how much a split matters, not how far new data
+    would be.
     """
     keys = ["dataset", "method", "k", "protocol"]
+    values = rows.set_index([*keys, "metric"])["value"]
     found = rows[rows["metric"].isin(METRICS)].rename(columns={"value": "mean"})
-    spread = rows[rows["metric"].str.endswith(DEVIATION)].assign(
-        metric=lambda t: t["metric"].str.removesuffix(DEVIATION), deviation=lambda t: t["value"]
-    )
-    splits = rows[rows["metric"] == "splits"].rename(columns={"value": "splits"})
-    found = found.merge(spread[[*keys, "metric", "deviation"]], on=[*keys, "metric"], how="left")
-    found = found.merge(splits[[*keys, "splits"]], on=keys, how="left")
-    n = found["splits"].to_numpy(float)
-    half = stats.t.ppf(0.975, np.maximum(n - 1, 1)) * found["deviation"].to_numpy(float) / np.sqrt(n)
-    found["low"], found["high"] = found["mean"] - half, found["mean"] + half
-    squares = found["metric"] == SQUARED
-    found.loc[squares, ["mean", "low", "high"]] = np.sqrt(found.loc[squares, ["mean", "low", "high"]].clip(lower=0.0))
-    return found[[*keys, "metric", "mean", "low", "high", "splits", "reason"]].reset_index(drop=True)
+
+    def beside(metric: pd.Series | str) -> np.ndarray:
+        return values.reindex(pd.MultiIndex.from_frame(found[keys].assign(metric=metric))).to_numpy(float)
+
+    n = beside("splits")
+    half = stats.t.ppf(0.975, np.maximum(n - 1, 1)) * beside(found["metric"] + DEVIATION) / np.sqrt(n)
+    found = found.assign(low=found["mean"] - half, high=found["mean"] + half, splits=n)
+    squares, ends = found["metric"] == SQUARED, ["mean", "low", "high"]
+    found.loc[squares, ends] = np.sqrt(found.loc[squares, ends].clip(lower=0.0))
+    return found[[*keys, "metric", *ends, "splits", "reason"]].reset_index(drop=True)
 
 
 def areas(rows: pd.DataFrame) -> pd.DataFrame:
-    """Areas under the ROC curve with which classifiers tell the group: means over splits with 95 % intervals.
+    """Areas with which classifiers tell the group: means over splits with 95 % intervals, controls first.
 
-    Columns: ``dataset, method, classifier, mean, low, high``, methods in the order of legends after the controls. An
-    area has the standard error of ``metrics.auc_standard_error``. Splits share rows, so that of the mean over them is
-    taken as if they had everything in common: the root of the mean of the squares, which it never exceeds.
+    Splits share rows, so that the standard error of the mean is taken as if they had everything in common.
     """
     keys = ["dataset", "method", "classifier"]
     parts = rows["metric"].str.extract(r"AUC, (?P<classifier>[^,]+)(?:, (?P<what>standard error))?")
@@ -128,10 +117,6 @@ def ranks(metric: str, k: int, rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def _stored(metric: str, k: int, rows: pd.DataFrame) -> pd.DataFrame:
-    if metric not in METRICS:
-        raise ConfigurationError(f"metric={metric!r}; needed is one of {', '.join(METRICS)}.")
-    if k not in COMPONENTS:
-        raise ConfigurationError(f"k={k!r}; needed is one of {', '.join(map(str, COMPONENTS))}.")
     rows = rows[(rows["metric"] == metric) & (rows["k"] == k) & (rows["protocol"] == HELD_OUT)]
     names = [name for name in comparable(k) if table(name).label or not metric.startswith("label")]
     names = [name for name in names if name in set(rows["dataset"])]
@@ -161,11 +146,9 @@ def critical_difference(methods: int, blocks: int, level: float = LEVEL) -> floa
 
 
 def guide(rows: pd.DataFrame) -> pd.DataFrame:
-    """Which method to use for a criterion and what it costs: one line for each criterion and k.
+    """Which method to ``use`` for a criterion and what it costs, beside the ``best`` by average rank, for each k.
 
-    Columns: ``criterion, metric, k``; the method to ``use`` with its ``rank`` and ``relative error``, the geometric
-    mean over the ``data sets``; the ``best`` by average rank with its ``best rank``, its ``best error`` and the number
-    of data sets on which it ``wins`` against PCA; ``critical difference``, ``p``, and all that are ``not worse``.
+    ``wins`` counts the data sets on which the best has a better rank than PCA.
     """
     lines = []
     for metric, k in ((metric, k) for metric in METRICS for k in COMPONENTS):
@@ -190,19 +173,17 @@ def guide(rows: pd.DataFrame) -> pd.DataFrame:
 def frontier(
     dataset: str, k: int, parts: Parts | None = None, added: Mapping[str, Method] = MappingProxyType({})
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Errors and gaps on all rows: of the methods of moments and of those ``added``, and the least that is possible.
+    """Errors, relative to PCA's, and gaps on all rows: of the methods of moments and ``added``, and the least possible.
 
-    The points have the columns ``method, error, gap, projection``, the line ``error, gap``; errors are relative to
-    PCA's. Each point of the line has the least mean error of all projections with its gap or less: a boundary point of
-    the joint range of the two group errors. It ends at the smallest gap, the certified answer of u-FPCA. LEACE is an
-    oblique map, not a projection: its gap may lie beyond the line.
+    Each point of the line has the least mean error of all projections with its gap or less; it ends at the certified
+    answer of u-FPCA. LEACE is an oblique map, not a projection: its gap may lie beyond the line.
     """
     parts = in_sample(dataset) if parts is None else parts
     moments, evaluation, found = parts.train, Evaluation(parts, k), []
     for name in (*(name for name, method in METHODS.items() if not method.points), *added):
         answer = fit_all(name, (k,), parts, 0, {**METHODS, **added})[k].answer
         if answer is not None:
-            seen = {metric: value for metric, value, _ in evaluation.judged(answer)}
+            seen = evaluation.judged(answer)
             back = answer.V @ answer.B.T
             oblique = np.abs(back - back.T).max() > 1e-8
             found.append((name, seen[COST], seen["error gap"], not oblique))

@@ -1,8 +1,7 @@
-"""A kernel beside the fair kernel of Zhou et al. (2024): means over pairs of points, and what they say.
+"""A kernel beside the fair kernel of Zhou et al. (2024): means over pairs of different points, and what they say.
 
-All are means over pairs of *different* points, which leaves out the diagonal, where the fair kernel has its shift.
-Elsewhere it is less than the standard kernel by the weight for each pair of one group, so that everything about it
-follows from the same means.
+Off the diagonal the fair kernel is less by the weight for each pair of one group: all about it follows from the same
+means.
 """
 
 from itertools import product
@@ -26,10 +25,7 @@ def over_pairs(K: np.ndarray, parts: np.ndarray, mask: np.ndarray) -> tuple[np.n
 
 
 def cell_means(K: np.ndarray, clusters: np.ndarray, groups: np.ndarray) -> dict[str, float]:
-    """Mean of K over pairs of different points, by their two clusters and by whether they are of the same group.
-
-    Keys are ``"a b same"`` and ``"a b other"`` with clusters a <= b, wherever there are such pairs.
-    """
+    """Mean of K by the clusters a <= b of a pair and its groups, ``"a b same"`` or ``"a b other"``."""
     alike, found = groups[:, None] == groups, {}
     for name, mask in (("same", alike), ("other", ~alike)):
         sums, pairs = over_pairs(K, clusters, mask)
@@ -58,9 +54,6 @@ def block_means(K: np.ndarray, order: np.ndarray, blocks: int) -> np.ndarray:
     return sums / pairs
 
 
-# -- read from the rows -----------------------------------------------------------------------------------------------
-
-
 def counts_of(rows: pd.DataFrame, answer: str) -> JointCounts:
     """The counts of one answer."""
     some = rows[(rows["method"] == answer) & (rows["metric"] == COUNTED)]
@@ -74,10 +67,7 @@ def weight_of(rows: pd.DataFrame) -> float:
 
 
 def picture(rows: pd.DataFrame, order: str, *, fair: bool) -> tuple[np.ndarray, list[float]]:
-    """The blocks (b, b) of one ordering, and where clusters or groups part, as shares of the points.
-
-    In the fair kernel every pair of one group has the weight less.
-    """
+    """The blocks (b, b) of one ordering, and where clusters or groups part, as shares of the points."""
     some = rows[(rows["method"] == order) & (rows["protocol"] == "blocks")]
     places = np.array([[int(word) for word in metric.split()] for metric in some["metric"]])
     means = np.zeros((places.max() + 1,) * 2)
@@ -98,19 +88,17 @@ def types(rows: pd.DataFrame) -> pd.DataFrame:
     weight, found = weight_of(rows), []
     for answer, some in rows[rows["protocol"] == "cells"].groupby("method", sort=False):
         table = counts_of(rows, answer).group_by_cluster
-        a, b, same = zip(*(metric.split() for metric in some["metric"]), strict=True)
-        a, b, same_group = np.array(a, int), np.array(b, int), np.array(same) == "same"
-        same_cluster, sizes, alike = a == b, table.sum(axis=0), table.T @ table
-        pairs = np.where(same_group, alike[a, b], sizes[a] * sizes[b] - alike[a, b]).astype(float)
-        # Within a cluster each pair once, none with itself.
-        pairs = np.where(same_cluster, (pairs - same_group * sizes[a]) / 2.0, pairs)
-        means = some["value"].to_numpy()
-        for name, (cluster, group) in zip(TYPES, product((True, False), repeat=2), strict=True):
-            chosen = (same_cluster == cluster) & (same_group == group)
-            total = float(pairs[chosen].sum(axis=0))
-            mean = float((pairs * means)[chosen].sum(axis=0)) / total if total else np.nan
-            found.append((answer, name, int(total), mean, mean - weight * group))
-    return pd.DataFrame(found, columns=["clusters of", "pairs", "number", "standard", "fair"])
+        parts, sizes, alike = some["metric"].str.split(expand=True), table.sum(axis=0), table.T @ table
+        a, b, same = parts[0].astype(int), parts[1].astype(int), parts[2] == "same"
+        pairs = np.where(same, alike[a, b], sizes[a] * sizes[b] - alike[a, b])
+        pairs = np.where(a == b, (pairs - same * sizes[a]) / 2.0, pairs)  # within a cluster each once, none with itself
+        cells = pd.DataFrame({"cluster": a == b, "group": same, "number": pairs, "sum": pairs * some["value"]})
+        every = pd.MultiIndex.from_product([(True, False)] * 2, names=["cluster", "group"])
+        sums = cells.groupby(["cluster", "group"]).sum().reindex(every, fill_value=0.0).reset_index()
+        sums["standard"] = sums["sum"] / sums["number"]
+        sums["fair"] = sums["standard"] - weight * sums["group"]
+        found.append(sums.assign(pairs=TYPES, number=sums["number"].astype(int), **{"clusters of": answer}))
+    return pd.concat(found, ignore_index=True)[["clusters of", "pairs", "number", "standard", "fair"]]
 
 
 def contrasts(rows: pd.DataFrame) -> pd.DataFrame:
@@ -118,11 +106,3 @@ def contrasts(rows: pd.DataFrame) -> pd.DataFrame:
     table = types(rows)
     a, b, c, d = table[table["clusters of"] == "FKKM"].set_index("pairs").loc[TYPES, ["standard", "fair"]].to_numpy()
     return pd.DataFrame({"cluster": (a + b - c - d) / 2, "group": (a + c - b - d) / 2}, index=["standard", "fair"]).T
-
-
-def pictures(rows: pd.DataFrame) -> dict[str, tuple[np.ndarray, list[float]]]:
-    """Both kernels in both orders, by title: block means, and where clusters or groups part."""
-    return {
-        f"{kernel} kernel by {order}": picture(rows, order, fair=kernel == "fair")
-        for order, kernel in product(ORDERS, ("standard", "fair"))
-    }

@@ -4,32 +4,14 @@ import numpy as np
 import pandas as pd
 
 from ... import paths
-from ...data.clustering import CREDIT_CARD, K1B_SEED
 from ...records import in_order, spread
-from .protocol import MADE, METRICS, NAMES
+from .protocol import METRICS, NAMES
 
 PRINTED = "zhou2024_table1_single_kernel"
 METHODS = ("K-means", "KKM", "SC", "FairSC", "VFC", "FFC", "FKKM-f", "FKKM")
 FIXED = "as fixed"
-NOTES = {
-    "jaffe": "The data are the authors' own kernels, classes and groups.",
-    "mnist_usps": "The slides do not give the size of the data. This pair of samples fits the printed balances. What "
-    "speaks for its being the paper's is below: k-means on the rows as they are in the file, beside the printed row.",
-    "credit_card": "The slides say neither which column is the class nor which the group, and give no size. A recorded "
-    "search selected class, group and features, and one sample of the rows has the share of men that most printed "
-    f"columns state: {CREDIT_CARD}. That this is the paper's choice cannot be checked.",
-    "k1b": "The slides do not say what the groups are. The printed entropies ask for two halves. "
-    f"These are halves drawn at random with seed {K1B_SEED}, for which fairness asks for little.",
-    MADE: "Three clusters along one axis, two groups along the other and farther apart, so that a method without "
-    "regard to groups finds these.",
-}
 #: Of the rows with twelve kernels.
 SEVERAL, GAMMA = "twelve kernels", "gamma "
-
-
-def note(dataset: str) -> str:
-    """What is known of the data, and what is not as in the paper."""
-    return NOTES.get(dataset, "These data are not in the slides.")
 
 
 def printed() -> pd.DataFrame:
@@ -56,14 +38,10 @@ def facts(rows: pd.DataFrame, protocol: str) -> pd.DataFrame:
     return wide.round(3).reset_index().rename_axis(columns=None)
 
 
-# -- one kernel: other readings, and the search for the weight -------------------------------------------------------
-
-
 def deviations(found: pd.DataFrame, dataset: str) -> pd.DataFrame:
-    """How far every reading of every method is from the printed row: the mean absolute deviation over the four metrics.
+    """The mean absolute deviation of every reading of every method from the printed row, with our four means.
 
-    ``found`` is from :func:`summary`. Columns are ``method``, ``reading``, our four means, ``deviation``, and
-    ``nearest`` for the reading that comes nearest, told apart at three decimals, as printed.
+    ``nearest`` marks the smallest of a method at three decimals, as printed; of equal ones the fixed one comes first.
     """
     own = found[(found["dataset"] == dataset) & found["metric"].isin(METRICS) & found["mean"].notna()]
     own = own.assign(reading=own["variant"].where(own["protocol"] == "variants", FIXED))
@@ -75,12 +53,8 @@ def deviations(found: pd.DataFrame, dataset: str) -> pd.DataFrame:
     table["deviation"] = np.abs(apart).mean(axis=1)
     shown = table["deviation"].round(3)
     table["nearest"] = shown == shown.groupby(table["method"]).transform("min")
-    # Of equal ones the fixed reading comes first.
     order = table.assign(other=table["reading"] != FIXED)
     return in_order(order, METHODS, ("method", "other", "deviation")).drop(columns="other")
-
-
-# -- several kernels --------------------------------------------------------------------------------------------------
 
 
 def gammas(rows: pd.DataFrame) -> pd.DataFrame:

@@ -1,9 +1,4 @@
-"""The trade-off of Zhou et al. (2024): rows of a run, and what pages read from them: curves, rules, bounds, starts.
-
-The certificate (:func:`evenspan.clustering.bounds.deflated_bound`) is for the clustering of the sample: no clustering
-passes it. For a large weight it says what the best among the fair clusterings could reach. Theorem 2 is for points
-that were not clustered.
-"""
+"""The trade-off of Zhou et al. (2024): rows of a run, and what pages read from them: curves, rules, bounds, swaps."""
 
 from itertools import product
 
@@ -34,10 +29,9 @@ def curve(estimator, K: np.ndarray, data: ClusterData, weights, init) -> list[Tr
 
 
 def rows_of(data: ClusterData, K: np.ndarray, found, method: str, split, protocol: str, weight=None, **facts):
-    """Rows of one run: the evaluation, the counts, the clustering objective in the kernel K, and other facts.
+    """Rows of one run, a point of a curve, a fitted estimator or labels: the evaluation, the counts, and other facts.
 
-    ``found`` is a point of a curve, which has its weight, a fitted estimator, or labels. An estimator that followed a
-    rule has no weight of its own in the rows: what it chose, and what it tried, is said beside.
+    An estimator that followed a rule has no weight of its own in the rows: what it chose and tried is said beside.
     """
     key = {"dataset": data.name, "method": method, "k": data.n_clusters, "split": split, "protocol": protocol}
     key["weight"], labels, searched = weight, getattr(found, "labels_", found), []
@@ -68,7 +62,7 @@ def rows_of(data: ClusterData, K: np.ndarray, found, method: str, split, protoco
 
 
 def qualities(rows: pd.DataFrame) -> list[str]:
-    """What tells how good clusters are: accuracy and information, or without classes the objective, lower is better."""
+    """Accuracy and information, or without classes the clustering objective, of which less is better."""
     return known(rows, ("ACC", "NMI")) or ["clustering objective"]
 
 
@@ -77,9 +71,6 @@ def unexplained(K: np.ndarray, labels: np.ndarray) -> float:
     gram, Y = DenseGram(K), (labels[:, None] == np.unique(labels)).astype(float)
     inside = (Y * gram.product(Y)).sum(axis=0) / Y.sum(axis=0)
     return float((gram.diagonal.sum(axis=0) - inside.sum(axis=0)) / len(K))
-
-
-# -- curves, and the rule for the weight ------------------------------------------------------------------------------
 
 
 def spread(rows: pd.DataFrame, methods=METHODS) -> pd.DataFrame:
@@ -131,45 +122,15 @@ def shapes(rows: pd.DataFrame, *methods: str) -> pd.DataFrame:
         line["largest at λ"] = acc.idxmax() if acc.notna().any() else np.nan
         line |= {f"ACC at λ = {curve.index[-1]:g}": acc.iloc[-1], "MNCE at λ = 0": mnce.iloc[0]}
         line |= {"largest MNCE": mnce.max(), f"within {TOLERANCE} from λ": saturation(rows, method)}
-        line |= {
-            "squared distance at λ = 0": lost.iloc[0],
-            f"squared distance at λ = {curve.index[-1]:g}": lost.iloc[-1],
-        }
-        found.append(line)
+        line |= {"squared distance at λ = 0": lost.iloc[0]}
+        found.append(line | {f"squared distance at λ = {curve.index[-1]:g}": lost.iloc[-1]})
     return pd.DataFrame(found)
 
 
-def dominated(rows: pd.DataFrame) -> pd.DataFrame:
-    """How many points of each other method one of FKKM beats in quality and MNCE, and the other way round.
-
-    To beat is to be no worse in both and better in one; without classes quality is the clustering objective.
-    """
-    wide = spread(rows).pivot(index=["method", "weight"], columns="metric", values="median").reset_index()
-    quality, *_ = qualities(rows)
-    wide["quality"] = wide[quality] if quality == "ACC" else -wide[quality]
-    points = {name: own[["quality", "MNCE"]].to_numpy() for name, own in wide.groupby("method")}
-    ours, found = points.pop("FKKM"), []
-    for name in [name for name in METHODS if name in points]:
-        theirs = points[name]
-        found.append((name, len(theirs), _beaten(theirs, ours), len(ours), _beaten(ours, theirs)))
-    columns = ["method", "points", "beaten by FKKM", "points of FKKM", "beaten by the method"]
-    return pd.DataFrame(found, columns=columns)
-
-
-def _beaten(mine: np.ndarray, others: np.ndarray) -> int:
-    """How many points (n, 2) have another one that is no worse in both, and better in one."""
-    no_worse, better = (others >= mine[:, None]).all(axis=2), (others > mine[:, None]).any(axis=2)
-    return int((no_worse & better).any(axis=1).sum(axis=0))
-
-
-# -- bounds -----------------------------------------------------------------------------------------------------------
-
-
 def certificates(rows: pd.DataFrame) -> pd.DataFrame:
-    """The best objective over the seeds beside the bound, by weight; both without what no clustering can change.
+    """The best objective over the seeds, from the start and carried on, beside the bound, by weight and by n.
 
-    Columns are ``weight``; ``reached``, the same ``carried on`` from each weight to the next, and ``bound`` (objective
-    plus the weight times the smallest regulariser, by n); ``gap``, and ``share`` of the bound that is reached.
+    All have the weight times the smallest possible regulariser added, which no clustering can change.
     """
     objective = rows[(rows["method"] == "FKKM") & (rows["metric"] == "objective")]
     best = objective.groupby(["protocol", "weight"])["value"].max()
@@ -178,17 +139,15 @@ def certificates(rows: pd.DataFrame) -> pd.DataFrame:
     lift = best["grid"].index.to_numpy(float) * ((sizes.astype(float) ** 2).sum(axis=0) / n)
     parts = {"reached": best["grid"], "carried on": best["start: carried on"], "bound": upper}
     found = pd.DataFrame({name: (part.reindex(best["grid"].index) + lift) / n for name, part in parts.items()})
-    found["gap"] = found["bound"] - found["reached"]
-    found["share"] = found["reached"] / found["bound"]
+    found = found.assign(gap=found["bound"] - found["reached"], share=found["reached"] / found["bound"])
     return found.rename_axis("weight").reset_index()
 
 
 def generalisation(rows: pd.DataFrame) -> pd.DataFrame:
-    r"""Theorem 2 by weight: the empirical term, R, their sum, and the largest value that the error can have at all.
+    """Theorem 2 by weight: the empirical term, R, their sum, and the largest value that the error can have at all.
 
-    The kernel has a unit diagonal, so that b = 1 and every point has the squared length :math:`1 + \alpha - \lambda`
-    in the fair kernel. Two points are at most :math:`4 b + 2 \alpha` apart (squared), and so are a point and a mean of
-    points; the range that the theorem itself gives the error is :math:`4 (b + \alpha) - 2 (1 + 1/t) \lambda`.
+    The kernel has a unit diagonal, so that b = 1 and every point has the squared length 1 + alpha - weight in the fair
+    kernel; the last column is the range that the theorem itself gives the error.
     """
     grid = rows[(rows["protocol"] == "grid") & (rows["method"] == "FKKM")]
     medians = grid.pivot_table(index="weight", columns="metric", values="value", aggfunc="median")
@@ -207,22 +166,6 @@ def shape(rows: pd.DataFrame) -> tuple[int, int, np.ndarray]:
     first = rows[rows["metric"] == COUNTED].iloc[0]
     joint = JointCounts.from_text(first["counts"])
     return joint.n, int(first["k"]), joint.group_by_cluster.sum(axis=1)
-
-
-# -- local search: starts, sweeps and swaps ---------------------------------------------------------------------------
-
-
-def starts(rows: pd.DataFrame) -> pd.DataFrame:
-    """Every run of every start: ``start``, ``weight``, ``split``, all metrics, and how far it is ``below best``."""
-    tried = rows.loc[rows["protocol"] == "start: relaxed", "weight"].unique()
-    some = rows[rows["protocol"].str.startswith("start: ") & rows["weight"].isin(tried)]
-    wide = some.pivot(index=["protocol", "weight", "split"], columns="metric", values="value").reset_index()
-    below = (wide.groupby("weight")["objective"].transform("max") - wide["objective"]) / shape(rows)[0]
-    wide["below best"] = below.where(below > 1e-10, 0.0)  # those that differ by less are the same
-    names = pd.CategoricalDtype(["relaxed", "carried on", "random"], ordered=True)
-    wide["start"] = wide["protocol"].str.removeprefix("start: ").astype(names)
-    wide = wide.sort_values(["start", "weight", "split"], ignore_index=True)
-    return wide.astype({"start": object}).drop(columns="protocol")
 
 
 def swaps(rows: pd.DataFrame) -> pd.DataFrame:

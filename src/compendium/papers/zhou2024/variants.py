@@ -4,8 +4,7 @@ Those that at least halve the deviation of the fixed reading from the printed ro
 run and halve none; how far they are from print is archived (``zhou2024-readings``).
 """
 
-from dataclasses import dataclass
-from typing import ClassVar
+from typing import NamedTuple
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -19,7 +18,6 @@ from evenspan.clustering import (
     VariationalFairClustering,
 )
 from evenspan.clustering.base_kernels import base_kernel
-from evenspan.core.errors import DataError
 
 from ... import data
 from ...data import clustering_files as files
@@ -40,26 +38,13 @@ from .protocol import (
 KERNEL, QUADRATIC = 7, 4
 
 
-# -- what methods are given -------------------------------------------------------------------------------------------
-
-
 def unit_rows(linear, quadratic) -> np.ndarray:
-    r"""Points of unit length, up to a rotation, of which kernels 1 and 4 of a stack are known.
+    """n points of unit length that span n - 1 directions, up to a rotation, from kernels 1 and 4 of a stack.
 
-    With :math:`v` the null vector of the linear kernel :math:`K`, the matrix :math:`K_{ij} v_i v_j` is the centred one
-    up to a factor :math:`s`; it gives all distances, and by the unit lengths all inner products,
-    :math:`x_i^\top x_j = 1 - s \Delta_{ij}^2 / 2`. The null vector :math:`u` of kernel 4 does the same for
-    :math:`(x^\top y + 1)^2`, whose diagonal is quadratic in s: this settles s.
-
-    Both kernels (n, n) are centred and then scaled to a unit diagonal. The n points must span n - 1 directions.
+    With v the null vector of kernel 1, K_ij v_i v_j is the centred kernel up to a factor s: it gives all distances, and
+    by the unit lengths all inner products. The diagonal of kernel 4, quadratic in s, settles s in the same way.
     """
-    linear = np.asarray(linear, dtype=np.float64)
-    (v, gap), (u, _) = map(_null_vector, (linear, np.asarray(quadratic, dtype=np.float64)))
-    if gap < 1e-9:
-        raise DataError(
-            f"the linear kernel has more than one eigenvalue near zero (the second is {gap:.1e} of the largest), so "
-            "its points span fewer directions than their number less one and cannot be found. Ask for the features."
-        )
+    v, u = (np.abs(np.linalg.eigh(np.asarray(K, dtype=np.float64))[1][:, 0]) for K in (linear, quadratic))
     K = linear * np.outer(v, v)
     squares = np.maximum(np.diagonal(K)[:, None] + np.diagonal(K) - 2.0 * K, 0.0)
     # Centred (2 - s D^2 / 2)^2 has the diagonal s a + s^2 b, in proportion to the squares of u.
@@ -67,12 +52,6 @@ def unit_rows(linear, quadratic) -> np.ndarray:
     s = float(np.linalg.lstsq(np.column_stack([u**2, -b]), a, rcond=None)[0][1])
     values, vectors = np.linalg.eigh(1.0 - 0.5 * s * squares)
     return vectors * np.sqrt(np.maximum(values, 0.0))
-
-
-def _null_vector(K: np.ndarray) -> tuple[np.ndarray, float]:
-    """The eigenvector of the lowest eigenvalue, with positive entries, and the next eigenvalue over the largest."""
-    values, vectors = np.linalg.eigh(K)
-    return np.abs(vectors[:, 0]), float(values[1] / values[-1])
 
 
 def _centred_diagonal(K: np.ndarray) -> np.ndarray:
@@ -106,20 +85,13 @@ def scaled_columns(problem: Problem) -> np.ndarray:
     return files.unit_rows(files.standardised(features(problem)))
 
 
-# -- the readings -----------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Reading:
+class Reading(NamedTuple):
     """A method with what it is given; some are not for data without dense columns of their own."""
 
     estimator: BaseEstimator
     given: Given
     columns: bool = False
-    #: Kernels have no columns of their own, and sparse features are not to be centred.
-    reason: ClassVar = (
-        "the features have no dense columns of their own: only kernels are published, or the counts are sparse"
-    )
+    reason = "the features have no dense columns of their own: only kernels are published, or the counts are sparse"
 
     def suits(self, problem: Problem) -> bool:
         """Whether the data are such that it can be run."""
