@@ -38,15 +38,10 @@ def test_panels_draw_every_printed_number_as_a_mark_and_ours_as_lines(rows):
             np.testing.assert_allclose(drawn, theirs[method, metric])
 
 
-def test_losses_have_the_optimum_below_every_method_and_the_table_says_where_they_are_equal(rows):
-    upper, lower = jevd.losses(rows).axes
-    optimum, *methods = [line.get_ydata() for line in upper.lines]
+def test_losses_have_the_optimum_below_every_method(rows):
+    optimum, *methods = [line.get_ydata() for line in jevd.losses(rows).axes[0].lines]
     assert len(methods) == 2
     assert all((optimum < line).all() for line in methods)
-    assert all((line.get_ydata() > 0).all() for line in lower.lines[1:])
-    table = jevd.loss_table(rows)
-    assert list(table) == ["r", "certified optimum", "FairPCA_SDP_LP", "StandardPCA", "JevdPCA (orthogonal)"]
-    assert table.loc[0, ["FairPCA_SDP_LP", "StandardPCA"]].tolist() == ["0.1 (equal)", "0.12 (0.03)"]
 
 
 def test_factorial_marks_the_printed_column_where_the_sensitive_one_is_in():
