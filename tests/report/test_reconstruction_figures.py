@@ -1,4 +1,4 @@
-"""Figures of Rathore and Manwani (2025) and Vu et al. (2022): all that is given is drawn, where it is, and no more."""
+"""Figures of Rathore and Manwani (2025): all that is given is drawn, where it is, and no more."""
 
 import itertools
 
@@ -8,7 +8,6 @@ import pytest
 
 from compendium.papers.rathore2025 import figures as jevd
 from compendium.papers.rathore2025.protocol import PRINTED, PUBLISHED, printed
-from compendium.papers.vu2022 import figures
 from evenspan.displays.method_looks import ordered
 
 
@@ -64,20 +63,3 @@ def test_scaling_and_time_ratios():
     found = pd.DataFrame({"dataset": "npha", "method": ["JevdPCA", "StandardPCA"], "printed": [9.0, 1.0], "ours": 3.0})
     (panel,) = jevd.time_ratios(found).axes
     assert [line.get_xdata().tolist() for line in panel.lines[:2]] == [[9.0], [3.0]]
-
-
-# -- Vu et al. (2022) -------------------------------------------------------------------------------------------------
-
-
-def test_every_number_of_a_table_is_a_point():
-    cells = pd.DataFrame({"metric": ["ARE", "ABDiff"], "method": "PCA", "published": [1.0, 2.0], "ours": [1.5, 2.0]})
-    axes = figures.table_scatter(cells).axes
-    assert [len(panel.lines) for panel in axes] == [2, 2]
-    np.testing.assert_allclose(axes[0].lines[0].get_xydata(), [[1.0, 1.5]])
-
-
-def test_a_page_without_numbers_says_so():
-    rows = pd.DataFrame({"method": ["RFPCA"], "metric": ["ARE"], "source": ["ours"], "mean": [np.nan], "std": [np.nan]})
-    (text,) = figures.judged(rows, ["ARE"]).axes[0].texts
-    assert "No number" in text.get_text()
-    assert len(figures.judged(rows.assign(mean=1.0, std=0.1), ["ARE"]).axes) == 1
