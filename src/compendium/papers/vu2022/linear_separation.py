@@ -5,7 +5,7 @@ interior-point method, so that no fit can fail silently.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -96,9 +96,8 @@ def principal_axes(V: np.ndarray, H: np.ndarray) -> np.ndarray:
 class LinearSVM:
     """The answer: scores are ``X @ w + intercept``; ``primal`` and ``dual`` bracket the optimal objective.
 
-    ``constant`` tells that w = 0 is optimal to the tolerance, as for overlapping classes of unequal size: all points
-    are given to the larger class. The w returned is then that of the last step with a gap above 1e-8 of the objective,
-    close to the central path: it is small, but its direction does not depend on rounding.
+    Where w = 0 is optimal to the tolerance (overlapping classes of unequal size) w is that of the last step with a gap
+    above 1e-8 of the objective, close to the central path: it is small, but its direction does not depend on rounding.
     """
 
     w: np.ndarray
@@ -106,7 +105,6 @@ class LinearSVM:
     primal: float
     dual: float
     steps: int
-    constant: bool
 
 
 def linear_svm(X: np.ndarray, positive: np.ndarray, penalty: float) -> LinearSVM:
@@ -147,7 +145,7 @@ def linear_svm(X: np.ndarray, positive: np.ndarray, penalty: float) -> LinearSVM
         primal = float(0.5 * (K @ v**2) + np.maximum(1.0 - margins, 0.0).sum(axis=0))
         dual = _dual_value(A, K, a, Aa)
         if best is None or primal - dual < best.primal - best.dual:
-            best = LinearSVM(v[:p].copy(), float(v[p]), primal, dual, step, False)
+            best = LinearSVM(v[:p].copy(), float(v[p]), primal, dual, step)
         if best.primal - best.dual > 1e-8 * best.primal:
             path = v
         if best.primal - best.dual <= TOL * best.primal or step == MAX_STEPS:
@@ -174,15 +172,12 @@ def linear_svm(X: np.ndarray, positive: np.ndarray, penalty: float) -> LinearSVM
     if not best.primal - best.dual <= 1e-6 * best.primal:
         raise DataError(
             f"the linear classifier (n={n}, p={p}, C={penalty:g}) was solved only to a gap of "
-            f"{best.primal - best.dual:.1e} at objective {best.primal:.1e} after {best.steps} steps. Check the "
-            "columns: they should be standardised and finite."
+            f"{best.primal - best.dual:.1e} at objective {best.primal:.1e}. Check that columns are standardised."
         )
-    constant = 2.0 * share * n - best.dual <= 1e-9 * best.dual  # what w = 0 reaches, against the bound
-    if constant:
-        v = path
-        primal = float(0.5 * (K @ v**2) + np.maximum(1.0 - v @ A, 0.0).sum(axis=0))
-        best = LinearSVM(v[:p], float(v[p]), primal, best.dual, best.steps, constant)
-    return LinearSVM(best.w, best.intercept, penalty * best.primal, penalty * best.dual, best.steps, constant)
+    if 2.0 * share * n - best.dual <= 1e-9 * best.dual:  # what w = 0 reaches, against the bound
+        primal = float(0.5 * (K @ path**2) + np.maximum(1.0 - path @ A, 0.0).sum(axis=0))
+        best = replace(best, w=path[:p], intercept=float(path[p]), primal=primal)
+    return replace(best, primal=penalty * best.primal, dual=penalty * best.dual)
 
 
 def _newton(system: tuple, point: tuple, r_a: np.ndarray, r_c: np.ndarray) -> tuple:

@@ -199,13 +199,11 @@ def closed_form(q, shares, radii, penalty) -> np.ndarray:
 
 def printed_objective(q, shares, radii, penalty) -> np.ndarray:
     """Theorem B.2 *as printed*, for the counter-example: sum_b p_b (q_b + eps_b) is missing, though q depends on V."""
-    shares, e, penalty = np.asarray(shares, dtype=float), np.asarray(radii, dtype=float), np.asarray(penalty)
-    q = np.maximum(q, 0.0)
+    e, penalty, q = np.asarray(radii, dtype=float), np.asarray(penalty), np.maximum(q, 0.0)
     f = RobustObjective.of(shares, e, penalty)
     cross = 2.0 * (np.abs(f.factors) * np.sqrt(e * q)[..., None, :]).sum(axis=-1)
     a, b = ordered_pairs(len(shares)).T
-    moved = q + e
-    return (cross + penalty[..., None] * (moved[..., a] - moved[..., b])).max(axis=-1)
+    return (cross + penalty[..., None] * ((q + e)[..., a] - (q + e)[..., b])).max(axis=-1)
 
 
 def u_form(
