@@ -41,7 +41,6 @@ STILL = {
     "R24": "counted in a sentence, not in a table",
     "R25": "the figure is not in the text",
     "R15": "in part, and noise leaves about half of the rows within the limit",
-    "R21": "in part, and noise leaves at least half of the steps upwards, to the rounding",
     "V17": "does not hold already, and noise makes no method the best everywhere",
     "V22": "what is missing in a table stays missing",
     "V29": "counts the lines of a table",

@@ -42,25 +42,21 @@ def test_every_printed_jevd_row_of_npha_is_one_set_of_the_womens_eigenvectors():
 
 
 def test_the_public_file_confirms_the_lsac_table_and_the_controls_do_not():
-    found, file, *controls = readings.public_file().to_dict("records")
-    assert found.pop("difference of moments") == "0"
-    assert float(file.pop("difference of moments")) < 1e-10
-    assert found.pop("table") != file.pop("table")
-    assert found == file
-    assert (found["PCA numbers equal"], found["min-max numbers equal"]) == (33, 31)
-    for control in controls:
-        assert control["PCA numbers equal"] < 20
-        assert control["min-max numbers equal"] < 20
-        assert float(control["difference of moments"]) > 1e-3
+    found, file, *controls = readings.public_file().set_index("table")[
+        ["equal to StandardPCA", "equal to FairPCA_SDP_LP", "difference of moments"]
+    ].to_numpy().tolist()  # fmt: skip
+    assert found == [33, 31, "0"]
+    assert file[:2] == [33, 31]
+    assert float(file[2]) < 1e-10
+    assert all(max(control[:2]) < 20 and float(control[2]) > 1e-3 for control in controls)
 
 
 def test_the_fingerprints_are_those_that_the_archived_search_computed():
     rows, _ = store.archived("rathore2025-lsac")
-    rows, moments = rows[rows["metric"].isin(protocol.PRINTED)], group_moments(readings.FOUND)
-    for method, values in (("StandardPCA", readings.pca(moments)), ("FairPCA_SDP_LP", readings.minmax(moments))):
+    rows = rows[rows["metric"].isin(protocol.PRINTED)]
+    for method, values in readings.fingerprints(group_moments(readings.FOUND)).items():
         then = rows[rows["method"] == method].pivot(index="k", columns="metric", values="value")[list(protocol.PRINTED)]
         np.testing.assert_allclose(values, then, rtol=1e-6)
-        assert readings.equal(values + 0.02, method) == 0  # control
 
 
 def test_women_come_first_on_every_table():

@@ -1,20 +1,16 @@
 """The protocols of vu2022: theorems on real splits, published algorithms beside exact ones, claims that can fail."""
 
-import re
-
 import numpy as np
 import pandas as pd
 import pytest
 
 from compendium import data as datasets
-from compendium import paths
 from compendium.claim_rules import NOT_JUDGED
 from compendium.data import Dataset, parts_of
 from compendium.data.splits import SEEDS, fold_rows
 from compendium.papers.vu2022 import claims as vu2022_claims
 from compendium.papers.vu2022 import methods as vu2022_methods
 from compendium.papers.vu2022 import protocol, readings
-from compendium.papers.vu2022.linear_separation import linear_separation
 from compendium.papers.vu2022.protocol import Answer, Method
 from compendium.store import MissingNumbersError, read_results
 from evenspan import GroupMoments
@@ -171,8 +167,6 @@ def test_families_cover_every_method_once(cells_of):
     space = cells_of("vu2022-tables", dataset="energy", splits=1, rates="0.1")
     named = [name for family in space["FAMILIES"].values() for name in family]
     assert sorted(named) == sorted(space["METHODS"]) == sorted(readings.ORDER)
-    assert readings.PUBLISHED == vu2022_claims.METHODS
-    assert set(space["results"]["method"]) == set(named)
 
 
 def test_table_2_and_the_printed_rule(cells_of):
@@ -219,7 +213,6 @@ def test_claims_are_counted_in_the_printed_tables(reads, monkeypatch):
     }  # fmt: skip
     assert {answers[claim].here for claim in answers.keys() - {"V22", "V23"}} == {NOT_JUDGED}
     assert answers["V23"].here is None
-    assert 664_128 in answers["V22"].numbers.values()
     robust = pd.DataFrame(1.0, index=[*map(str, range(14)), "LFW"], columns=vu2022_claims.METHODS).assign(RFPCA=0.5)
     monkeypatch.setattr(vu2022_claims, "printed", lambda split, metric: robust)
     assert CLAIMS["V14"]().printed == "holds in part", "on another number, but on more than the others"
@@ -257,8 +250,3 @@ def test_answers_follow_from_the_stored_rows(reads, claim, change, answer):
     else:
         with pytest.raises(MissingNumbersError):
             CLAIMS[claim]()
-
-
-def test_the_measure_of_linear_separation_cites_the_table_that_prints_it():
-    (table,) = pd.read_csv(paths.data("paper", f"{protocol.SEPARATION_TABLE}.csv"))["table"].unique()
-    assert re.findall(r"Table \d", linear_separation.__doc__) == [table]

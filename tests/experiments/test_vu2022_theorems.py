@@ -37,7 +37,6 @@ def search():
         ("V03", "closed_form", methods.printed_objective, "does not hold"),
         # Penalties below the smaller share only.
         ("V04", "GRID", (), "holds"),
-        ("V06", "printed_branch", lambda q, *given: methods.printed_branch(1.1 * q, *given), "does not hold"),
         # The larger constant, a sum.
         ("V07", "constants", lambda *given: (theorems.constants(*given)[1],) * 2, "holds"),
         # A descent that does not move.
@@ -48,18 +47,10 @@ def search():
 def test_what_is_planted_is_noticed(search, monkeypatch, claim, name, planted, answer):
     monkeypatch.setitem(search.__globals__, name, planted)
     found = over_problems(pd.DataFrame(search(claim))).loc[claim]
-    assert theorems.SEARCHED[claim](found) == answer
+    assert theorems.judged(claim, found) == answer
 
 
 def test_the_limit_is_compared_with_the_method_that_is_named(reads, search, monkeypatch):
-    """A limit that is the min-max error bears nothing out: the method of Samadi et al. minimises the larger loss."""
-    of_pairs = [(0, 1, "does not hold"), (1, 40, "does not hold"), (20, 0, "holds in part"), (40, 0, "holds")]
-    for loss, error, answer in of_pairs:
-        agree = {"violation": loss, "min-max error": error}
-        keys = [("V13", pair, name, float(pair >= n)) for pair in range(40) for name, n in agree.items()]
-        rows = pd.DataFrame(keys, columns=["protocol", "split", "metric", "value"])
-        reads(theorems, rows)
-        assert theorems.heavy_penalty().here == answer
     monkeypatch.setitem(search.__globals__, "solve_min_max", lambda *given: solve_min_max(*given[:3], "error"))
     reads(theorems, pd.DataFrame(search("V13")))
     assert theorems.heavy_penalty().here == "holds in part", "with the other objective it does on most pairs"

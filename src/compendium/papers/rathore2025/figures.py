@@ -25,8 +25,6 @@ BESIDE = ("JevdPCA (orthogonal)", "PCA of the women")
 UNCENTRED = ("lsac_bw",)
 #: The method that the certified optimum stands for, and the metric that carries it.
 OPTIMUM, LEAST = "FairPCA_SDP_LP", "least worst loss"
-#: Two losses are equal if they differ by less than this share of the least worst loss.
-EQUAL_TO = 1e-6
 
 
 def _with_legend(fig: Figure, handles, ncols: int = 3) -> Figure:
@@ -107,20 +105,6 @@ def losses(rows: pd.DataFrame) -> Figure:
     return _with_legend(fig, handles)
 
 
-def loss_table(rows: pd.DataFrame) -> pd.DataFrame:
-    """For every r of one data set the certified least worst loss, and each method's with the difference of the two."""
-    wide = losses_by_k(rows)
-    shown = {"r": wide.index, "certified optimum": [f"{value:.4g}" for value in wide[OPTIMUM, LEAST]]}
-    for method in [name for name in (*PUBLISHED, *BESIDE, *unregistered(rows["method"])) if name in wide]:
-        worst, gap = wide[method, "worst loss"], wide[method, "loss gap"]
-        equal = gap <= EQUAL_TO * wide[OPTIMUM, LEAST].clip(lower=0.0)
-        shown[method] = [
-            "–" if w != w else f"{w:.4g} ({'equal' if same else f'{g:.2g}'})"
-            for w, g, same in zip(worst, gap, equal, strict=True)
-        ]
-    return pd.DataFrame(shown)
-
-
 def losses_by_k(rows: pd.DataFrame) -> pd.DataFrame:
     """Losses of one data set: k down, ``(method, metric)`` across, methods without any left out."""
     some = rows[rows["metric"].isin(["worst loss", "loss gap", "loss of women", "loss of men", LEAST])]
@@ -164,12 +148,7 @@ def factorial(table: pd.DataFrame) -> Figure:
 
 
 def scaling(rows: pd.DataFrame) -> Figure:
-    """Seconds against size on logarithmic axes, a line for each method, with the exponent of the largest sizes.
-
-    The slowest comes first in the legend.
-
-    Columns ``method``, ``d``, ``seconds``.
-    """
+    """Seconds against size on logarithmic axes, a line for each method, with the exponent of the largest sizes."""
     fig, panel = plt.subplots(figsize=(6.8, 4.4), layout="constrained")
     own, slopes = looks(rows["method"]), exponents(rows[["method", "d", "seconds"]])
     for method, some in rows.groupby("method", sort=False):
@@ -186,10 +165,7 @@ def scaling(rows: pd.DataFrame) -> Figure:
 
 
 def time_ratios(found: pd.DataFrame) -> Figure:
-    """Training times as multiples of standard PCA's, printed and ours, one panel for each data set.
-
-    Columns ``dataset``, ``method``, ``printed``, ``ours``; what is missing is left out.
-    """
+    """Training times as multiples of standard PCA's, printed and ours, one panel for each data set."""
     datasets = [name for name in TABLES if name in set(found["dataset"])]
     methods = [name for name in dict.fromkeys(found["method"]) if name != "StandardPCA"]
     fig, axes = plt.subplots(

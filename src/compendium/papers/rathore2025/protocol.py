@@ -61,10 +61,7 @@ def printed(dataset: str) -> pd.DataFrame:
 
 
 def moments(dataset: str, groups: str = "") -> GroupMoments:
-    """The moments of all rows of a table: women first, then men.
-
-    Of another data set of two groups, or a table of one's own with the column ``groups``, in the order of its labels.
-    """
+    """The moments of all rows of a table: women first; of another one, or one's own, in the order of its labels."""
     found = group_moments(dataset, groups)
     if len(found.labels) != 2:
         labels = ", ".join(map(str, found.labels))
@@ -123,8 +120,7 @@ def pooled(moments: GroupMoments, S: np.ndarray) -> np.ndarray:
 def judged(moments: GroupMoments, W: np.ndarray) -> dict[str, float]:
     """The three printed metrics of the columns of W, by their definitions: W need not be orthonormal.
 
-    R.E. is the mean of |x - WW'x|^2 over all centred rows, V.E. the variance of W'x over that of x, MMD^2 the squared
-    distance of the two groups' means of W'x.
+    R.E. is the mean of |x - WW'x|^2 over all centred rows, V.E. the variance of W'x over that of x.
     """
     per_group = metrics.operator_errors(moments, W @ W.T, mean=moments.mean, centring="fitted")
     seen = moments.project(W)
@@ -198,7 +194,5 @@ def explaining_sets(moments: GroupMoments, V: np.ndarray, k: int, row: Mapping[s
 def _equal(every: tuple[np.ndarray, np.ndarray], k: int, row: Mapping[str, float]) -> np.ndarray:
     """Numbers of the sets of size k with the metrics of a row."""
     sizes, values = every
-    found = np.flatnonzero(sizes == k)
-    for metric, value in zip(PRINTED, values, strict=True):
-        found = found[np.abs(value[found] - row[metric]) <= HALF_DIGIT]
-    return found
+    off = np.abs(values - np.array([row[metric] for metric in PRINTED])[:, None])
+    return np.flatnonzero((sizes == k) & (off <= HALF_DIGIT).all(axis=0))

@@ -1,5 +1,7 @@
 """What tables, figures and claims read from the rows of the experiments: counts of equal numbers, ratios, exponents."""
 
+from itertools import product
+
 import numpy as np
 import pandas as pd
 
@@ -10,7 +12,7 @@ from ... import paths
 from ...claim_rules import Source
 from ...data import entry, group_moments
 from ...records import in_order
-from .protocol import HALF_DIGIT, PRINTED, PUBLISHED, TABLES, Columns, judged, leading, matrices, printed
+from .protocol import HALF_DIGIT, PRINTED, PUBLISHED, TABLES, judged, leading, matrices, printed
 
 #: What a cell is called: sex, centring, method, start, order.
 SEPARATOR = " | "
@@ -19,76 +21,50 @@ SUMMED, SCALING = "summed over r", "scaling"
 #: The printed methods and ours, in the order of tables and figures.
 EXACT = "min-max loss (certified)"
 TIMED = (*PUBLISHED, "JevdPCA (orthogonal)", EXACT)
-
-
-# -- Tables 2 to 5 -----------------------------------------------------------------------------------------------------
-
-
-def agreement(rows: pd.DataFrame) -> pd.DataFrame:
-    """How many printed numbers each method of ours gives again to the printed digits, for each printed column."""
-    found = []
-    for dataset, part in rows[rows["metric"].isin(PRINTED)].groupby("dataset", sort=False):
-        wide = part.pivot(index="k", columns=["method", "metric"], values="value")
-        theirs = printed(dataset)
-        for method in wide.columns.get_level_values("method").unique():
-            for column in PUBLISHED:
-                off = (wide[method] - theirs[column]).abs()
-                for metric in PRINTED:
-                    equal = int((off[metric] <= HALF_DIGIT).sum(axis=0))
-                    found.append((dataset, method, column, metric, equal, int(theirs.shape[0])))
-    return pd.DataFrame(found, columns=["dataset", "method", "printed column", "metric", "equal", "numbers"])
+ORDER = (*TABLES, "eigh", *TIMED)
 
 
 # -- what rounded numbers leave possible -------------------------------------------------------------------------------
 
 
-def possible_totals(column: pd.DataFrame) -> tuple[pd.Series, pd.Series]:
-    """The least and the largest total variance for each rounded R.E. and V.E.: R.E. = total (1 - V.E.)."""
-    error, share = column["R.E."], column["V.E."]
-    least = (error - HALF_DIGIT).clip(lower=0.0) / (1.0 - (share - HALF_DIGIT))
-    room = 1.0 - (share + HALF_DIGIT)  # none where a share of 1.00 may mean that there is no error at all
-    return least, ((error + HALF_DIGIT) / room.where(room > 0)).fillna(np.inf)
-
-
 def implied_totals(source: Source = printed) -> pd.DataFrame:
-    """Total variance that the rounded R.E. and V.E. of each column leave possible: the intersection over all rows.
+    """The least and the largest total variance that the rounded R.E. and V.E. of each column leave possible.
 
-    R.E. = total (1 - V.E.) on centred data with orthonormal U. ``low_k`` and ``high_k`` are the rows with the bounds.
+    R.E. = total (1 - V.E.) on centred data with orthonormal U, in every row.
     """
     rows = []
     for dataset, table in TABLES.items():
         cells = source(dataset)
         for method in PUBLISHED:
-            least, most = possible_totals(cells[method])
-            low, high = float(least.max(axis=0)), float(most.min(axis=0))
-            rows.append((table.title, method, low, int(least.idxmax()), high, int(most.idxmin()), low <= high))
-    return pd.DataFrame(rows, columns=["dataset", "method", "low", "low_k", "high", "high_k", "possible"])
+            error, share = cells[method, "R.E."], cells[method, "V.E."]
+            low = ((error - HALF_DIGIT).clip(lower=0.0) / (1.0 - (share - HALF_DIGIT))).max()
+            room = 1.0 - (share + HALF_DIGIT)  # none where a share of 1.00 may mean that there is no error at all
+            high = ((error + HALF_DIGIT) / room.where(room > 0)).fillna(np.inf).min()
+            rows.append((table.title, method, low, high, low <= high))
+    return pd.DataFrame(rows, columns=["dataset", "method", "low", "high", "possible"])
 
 
 def impossible(source: Source = printed) -> pd.DataFrame:
     """Numbers that no orthonormal projection of one data set can have, beyond what rounding explains.
 
-    No projection leaves less error or keeps more variance than PCA; MMD^2 is at most
-    the squared distance of the group means; and it cannot fall where columns are only added, as in StandardPCA and, U
-    being the same for all r, JevdPCA.
+    No projection leaves less error or keeps more variance than PCA; MMD^2 is at most the squared distance of the group
+    means, and cannot fall where columns are only added, as in StandardPCA and, U being the same for all r, JevdPCA.
     """
     found = []
-    for name, table in TABLES.items():
+    for (name, table), method in product(TABLES.items(), PUBLISHED):
         wide, (one, other) = source(name), group_moments(name).means
-        ceiling = float(((one - other) ** 2).sum(axis=0)) if entry(name).matches_paper else np.inf
-        for method in PUBLISHED:
-            mine, best = wide[method], wide["StandardPCA"]
-            limits = {
-                "R.E. below StandardPCA": (-mine["R.E."], -best["R.E."], HALF_DIGIT),
-                "V.E. above StandardPCA": (mine["V.E."], best["V.E."], HALF_DIGIT),
-                "MMD^2 above the distance of the means": (mine["MMD^2"], ceiling, 0.0),
-            }
-            if method in ("StandardPCA", "JevdPCA"):
-                limits["MMD^2 falls"] = (-mine["MMD^2"], -mine["MMD^2"].shift(), HALF_DIGIT)
-            for what, (value, bound, also) in limits.items():
-                odd = value - HALF_DIGIT - also > bound - 1e-9  # rounding of binary sums
-                cells = {"dataset": table.title, "method": method, "r": wide.index, "what": what, "value": value.abs()}
-                found.append(pd.DataFrame(cells | {"limit": abs(bound)})[odd])
+        ceiling = ((one - other) ** 2).sum() if entry(name).matches_paper else np.inf
+        error, share, mmd = (wide[method, metric] for metric in PRINTED)
+        nested = method in ("StandardPCA", "JevdPCA")
+        for what, value, limit, sign, rounded in (
+            ("R.E. below StandardPCA", error, wide["StandardPCA", "R.E."], -1, 2),
+            ("V.E. above StandardPCA", share, wide["StandardPCA", "V.E."], 1, 2),
+            ("MMD^2 above the distance of the means", mmd, ceiling, 1, 1),
+            ("MMD^2 falls", mmd, mmd.shift() if nested else -np.inf, -1, 2),
+        ):
+            odd = sign * (value - limit) > rounded * HALF_DIGIT - 1e-9
+            cells = {"dataset": table.title, "method": method, "r": wide.index, "what": what, "value": value}
+            found.append(pd.DataFrame(cells | {"limit": limit})[odd])
     return pd.concat(found, ignore_index=True)
 
 
@@ -145,37 +121,18 @@ def our_times(rows: pd.DataFrame, metric: str = "training time") -> pd.DataFrame
 
 def ratios(rows: pd.DataFrame) -> pd.DataFrame:
     """Times as multiples of StandardPCA's on the same data: printed, and ours beside it."""
-    parts = []
-    for source, wide in (("printed", printed_times()), ("ours", our_times(rows))):
-        if "StandardPCA" in wide.index:
-            parts.append((wide / wide.loc["StandardPCA"]).stack().rename(source))
-    found = pd.concat(parts, axis=1).rename_axis(["method", "dataset"]).reset_index()
-    found = found.reindex(columns=["method", "dataset", "printed", "ours"])
-    return _in_order(found, "dataset", "method")
-
-
-def _in_order(found: pd.DataFrame, *columns: str) -> pd.DataFrame:
-    """Sorted by columns of names, in the order of tables, and of numbers."""
-    return in_order(found, (*TABLES, "eigh", *TIMED), columns)
-
-
-def same_order(rows: pd.DataFrame) -> pd.DataFrame:
-    """For each data set: the printed methods from fast to slow, ours, and how many of the six pairs agree."""
-    theirs, mine = printed_times(), our_times(rows).reindex(index=list(PUBLISHED))
-    found = []
-    for dataset in mine.dropna(axis=1):
-        one, other = theirs[dataset].sort_values(), mine[dataset].sort_values()
-        ahead = [(a, b) for i, a in enumerate(one.index) for b in one.index[i + 1 :]]
-        agree = sum(bool(other[a] < other[b]) for a, b in ahead)
-        found.append((dataset, ", ".join(one.index), ", ".join(other.index), agree, len(ahead)))
-    return pd.DataFrame(found, columns=["dataset", "printed", "ours", "pairs that agree", "pairs"])
+    both = {"printed": printed_times(), "ours": our_times(rows)}
+    found = pd.concat({source: (wide / wide.loc["StandardPCA"]).stack() for source, wide in both.items()}, axis=1)
+    return in_order(found.rename_axis(["method", "dataset"]).reset_index(), ORDER, ("dataset", "method"))
 
 
 def curves(rows: pd.DataFrame, metric: str = "seconds", over: str = "median") -> pd.DataFrame:
     """A metric of the scaling study, by default its median over the repetitions: ``method``, ``d`` and the metric."""
     some = rows[(rows["protocol"] == SCALING) & (rows["metric"] == metric)]
     some = some.assign(d=some["dataset"].str.removeprefix("synthetic-d").astype(int))
-    return _in_order(some.groupby(["method", "d"])["value"].agg(over).rename(metric).reset_index(), "method", "d")
+    return in_order(
+        some.groupby(["method", "d"])["value"].agg(over).rename(metric).reset_index(), ORDER, ("method", "d")
+    )
 
 
 def completed(rows: pd.DataFrame) -> pd.DataFrame:
@@ -195,63 +152,37 @@ def exponents(found: pd.DataFrame) -> pd.Series:
     return pd.Series({method: slope(line) for method, line in found.groupby("method", sort=False)}, name="exponent")
 
 
-def growth(rows: pd.DataFrame) -> pd.DataFrame:
-    """For every method of the scaling study: exponents of a run and of a step, largest d, how many pairs converge."""
-    whole, step = exponents(completed(rows)), exponents(curves(rows, "seconds per step"))
-    ended = rows[(rows["protocol"] == SCALING) & (rows["metric"] == "converged")].groupby("method")["value"]
-    told = ended.agg(lambda v: f"{v.sum():.0f} of {len(v)}")
-    largest = curves(rows).groupby("method")["d"].max()
-    table = pd.DataFrame(
-        {"exponent": whole, "exponent of a step": step, "largest d": largest.astype("Int64"), "converged": told}
-    )
-    order = ("eigh", *TIMED, "JevdPCA (from U = I)")
-    table = table.reindex([method for method in order if method in table.index]).round(2)
-    return table.rename_axis("method").reset_index()
-
-
 # -- which table is Table 4 --------------------------------------------------------------------------------------------
 
 #: The table that a search found, and the public file of the same rows.
 FOUND, PUBLIC_FILE = "lsac_bw", "lsac_arff"
 
 
-def pca(moments: GroupMoments) -> np.ndarray:
-    """The three metrics of standard PCA for every r of Table 4: it has no setting, so they tell the table."""
-    return _metrics(moments, leading(moments.scatter))
+def fingerprints(moments: GroupMoments) -> dict[str, np.ndarray]:
+    """The three metrics for every r of Table 4 of two methods without a setting, by the printed column.
 
-
-def minmax(moments: GroupMoments) -> np.ndarray:
-    """Those of the smallest worst loss about the *origin*, judged on centred rows: it sees codes, as PCA does not."""
-    S = matrices(moments, "none")
-    return _metrics(moments, lambda k: solve_min_max(*S, k)[0])
-
-
-def _metrics(moments: GroupMoments, columns: Columns) -> np.ndarray:
-    return np.array([list(judged(moments, columns(k)).values()) for k in range(1, TABLES[FOUND].largest + 1)])
-
-
-def equal(values: np.ndarray, method: str) -> int:
-    """How many of these numbers, a row for every r, have the digits that Table 4 prints for a method."""
-    return int((np.abs(values - printed(FOUND)[method][list(PRINTED)].to_numpy()) <= HALF_DIGIT).sum(axis=None))
+    Standard PCA, and the smallest worst loss about the origin, judged on centred rows: it sees codes, as PCA does not.
+    """
+    S, pca = matrices(moments, "none"), leading(moments.scatter)
+    columns = {"StandardPCA": pca, "FairPCA_SDP_LP": lambda k: solve_min_max(*S, k)[0]}
+    ranks = range(1, TABLES[FOUND].largest + 1)
+    return {name: np.array([list(judged(moments, of(k)).values()) for k in ranks]) for name, of in columns.items()}
 
 
 def public_file() -> pd.DataFrame:
     """The table that was found and the public file of the same rows, by their moments, and two controls.
 
-    The last column is the largest difference of a group's mean or covariance from that of the table that was found.
+    How many numbers have the digits that Table 4 prints; last the largest difference of a group's mean or covariance
+    from that of the table that was found.
     """
-    known, lines = group_moments(FOUND), []
+    theirs, known, lines = printed(FOUND), group_moments(FOUND), []
     for name in (FOUND, PUBLIC_FILE, "lsac_clean", "lsac_bar"):
         own = group_moments(name)
+        line = {"table": entry(name).title, "rows": int(own.n)}
+        for column, values in fingerprints(own).items():
+            off = np.abs(values - theirs[column][list(PRINTED)].to_numpy())
+            line[f"equal to {column}"] = int((off <= HALF_DIGIT).sum())
         covariances = [one.scatters / one.counts[:, None, None] for one in (own, known)]
         away = max(np.abs(own.means - known.means).max(), np.abs(np.subtract(*covariances)).max())
-        lines.append(
-            {
-                "table": entry(name).title,
-                "rows": int(own.n),
-                "PCA numbers equal": equal(pca(own), "StandardPCA"),
-                "min-max numbers equal": equal(minmax(own), "FairPCA_SDP_LP"),
-                "difference of moments": f"{away:.1g}",
-            }
-        )
+        lines.append(line | {"difference of moments": f"{away:.1g}"})
     return pd.DataFrame(lines)

@@ -7,11 +7,12 @@ from collections.abc import Callable, Iterable
 import numpy as np
 
 from evenspan.core.linalg import symmetrise
-from evenspan.reconstruction.jevd import largest_columns, orthonormal_columns
 from evenspan.reconstruction.joint_diagonalisation import joint_diagonalise
 from evenspan.reconstruction.min_max import solve_min_max
 from evenspan.reconstruction.multi_criteria import criteria_offsets
 from evenspan.reconstruction.samadi import round_by_lp, square_root_map
+
+from .protocol import orthonormal
 
 #: A solver takes the group matrices, the shares of the groups and r, and tells a :class:`Watch` where a step ends.
 Lap = Callable[[str], None]
@@ -32,16 +33,13 @@ def sdp_and_lp(S: np.ndarray, shares: np.ndarray, k: int, lap: Lap) -> tuple[np.
 
 
 def semidefinite_programme(S: np.ndarray, k: int, a: np.ndarray) -> np.ndarray:
-    """The fractional X (d, d) by a general solver: interior points up to 60 features, beyond them of first order.
-
-    Its eigenvalues are clipped to [0, 1] and, if they sum to more than k, shrunk to that sum.
-    """
+    """The fractional X (d, d) by a general solver: interior points up to 60 features, beyond them of first order."""
     import cvxpy  # a second to load, and theorems need only the pairs of this file
 
     d = S.shape[1]
-    scale = float(np.trace(S, axis1=1, axis2=2).max(axis=0)) / d
+    T = S / _scale(S)
     X, z = cvxpy.Variable((d, d), symmetric=True), cvxpy.Variable()
-    losses = [z >= a[g] / scale - cvxpy.sum(cvxpy.multiply(S[g] / scale, X)) for g in range(len(a))]
+    losses = [z >= own / _scale(S) - cvxpy.sum(cvxpy.multiply(M, X)) for own, M in zip(a, T, strict=True)]
     problem = cvxpy.Problem(cvxpy.Minimize(z), [*losses, X >> 0, np.eye(d) - X >> 0, cvxpy.trace(X) <= k])
     with warnings.catch_warnings():
         # Announces an inaccurate status; how far the value is from the optimum is measured.
@@ -61,7 +59,7 @@ def columns_of(mode: str) -> Solver:
     def solve(S, shares, k, lap):
         found = joint_diagonalise(S, mode, init="pooled", weights=shares)
         lap("diagonalisation")
-        V = orthonormal_columns(found.U[:, largest_columns(found.U, S, shares)[:k]])
+        V = orthonormal(found.U, S, shares, k)
         lap("columns")
         return V
 
@@ -106,9 +104,12 @@ def shortest(work: Callable[[], object], attempts: int = 5, enough: float = 0.5)
 
 def off_the_optimum(S: np.ndarray, ranks: Iterable[int], values: list[float]) -> float:
     """Largest difference of the programme's value and the exact optimum over all r, relative to the data's scale."""
-    exact = np.array([solve_min_max(*S, k, "loss")[1].primal for k in ranks])
-    scale = float(np.trace(S, axis1=1, axis2=2).max(axis=0)) / S.shape[1]
-    return float(np.abs(np.array(values) - exact).max(axis=0)) / scale
+    exact = [solve_min_max(*S, k, "loss")[1].primal for k in ranks]
+    return float(np.abs(np.subtract(values, exact)).max() / _scale(S))
+
+
+def _scale(S: np.ndarray) -> float:
+    return np.trace(S, axis1=1, axis2=2).max() / S.shape[1]
 
 
 def synthetic_pair(d: int, rng: np.random.Generator, turn: float = 0.1) -> np.ndarray:

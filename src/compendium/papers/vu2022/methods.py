@@ -76,8 +76,7 @@ def clip_lambda(matrices: np.ndarray, counts: np.ndarray, k: int, grid) -> tuple
 def released_starts(problem: Problem, settings: int) -> np.ndarray:
     """The starts of the released program for one grid point after the other, shape (settings, 1 + RESTARTS, d, k).
 
-    Leading eigenvectors of the pooled second moment come first, and a later start has to end strictly lower. The
-    program starts from random (d - k)-dimensional complements: the column spaces of Gaussian matrices.
+    Leading eigenvectors come first, then random (d - k)-dimensional complements: column spaces of Gaussian matrices.
     """
     d, k = problem.moments.d, problem.k
     starts = np.empty((settings, 1 + RESTARTS, d, k))
@@ -92,15 +91,13 @@ def released_starts(problem: Problem, settings: int) -> np.ndarray:
 
 def robust_exact(problem: Problem, grid) -> list[Answer]:
     """The same objective minimised exactly; the grid shares the eigenvalue problems."""
-    joint, answers = JointRange(*group_matrices(problem.moments), problem.k), []
-    counts = problem.moments.counts
-    for alpha, penalty in grid:
-        V, certificate = solve_exact(joint, counts / problem.moments.n, radii(counts, alpha), penalty)
-        answers.append(_certified(V, certificate))
-    return answers
+    joint, counts = JointRange(*group_matrices(problem.moments), problem.k), problem.moments.counts
+    found = (solve_exact(joint, counts / counts.sum(), radii(counts, alpha), penalty) for alpha, penalty in grid)
+    return [certified(*one) for one in found]
 
 
-def _certified(V: np.ndarray, certificate: Certificate) -> Answer:
+def certified(V: np.ndarray, certificate: Certificate) -> Answer:
+    """A basis with its objective and how far it can be from optimal."""
     return Answer(V, facts={"objective": certificate.primal, "certificate gap": certificate.gap})
 
 
@@ -120,9 +117,7 @@ def _weights_runs(content: bytes, shape: tuple, k: int, rates: tuple[float, ...]
 def released_choice(matrices: np.ndarray, run: WeightsRun, k: int) -> np.ndarray:
     r"""Average or last projector as the released baseline chooses it, shape (d, d).
 
-    There the entries of the matrix product :math:`S_g X` are summed, so that :math:`1^{\top} S_g X 1` stands where
-    :math:`\operatorname{tr} S_g X` is meant. The number can be negative, and the choice can go the other way than
-    ``correct_choice``.
+    The entries of :math:`S_g X` are summed, so that :math:`1^{\top} S_g X 1` stands where the trace is meant.
     """
     last = run.last @ run.last.T
     average, ended = ((best_kept(matrices, k) - (matrices @ X).sum(axis=(1, 2))).max() for X in (run.average, last))
@@ -145,7 +140,7 @@ def min_max(objective: str):
 
     def solve(problem: Problem, grid) -> list[Answer]:
         answer = solve_min_max(*group_matrices(problem.about_groups, "group"), problem.k, objective)
-        return [_certified(*answer) for _ in grid]
+        return [certified(*answer) for _ in grid]
 
     return solve
 
@@ -189,12 +184,8 @@ def _convex(problem: Problem, settings: list[dict]) -> list[Answer]:
 
 
 def frontier(moments: GroupMoments, k: int, points: int = 81) -> Iterator[Answer]:
-    """Smallest average error for every gap: the part of the joint range's boundary from PCA to equal errors.
-
-    The direction turns from the shares of the groups (PCA) to (1, -1) or (-1, 1), which has the smallest gap of all.
-    """
-    joint = JointRange(*group_matrices(moments), k)
-    shares = moments.counts / moments.n
+    """Smallest average error for every gap: the part of the joint range's boundary from PCA to equal errors."""
+    joint, shares = JointRange(*group_matrices(moments), k), moments.counts / moments.n
     start = float(np.arctan2(shares[1], shares[0]))
     gap = float(np.subtract(*joint.support(start).ends[0]))
     # The larger error is to fall, so its group gains weight.
@@ -219,13 +210,11 @@ def closed_form(q, shares, radii, penalty) -> np.ndarray:
 
 def printed_objective(q, shares, radii, penalty) -> np.ndarray:
     """Theorem B.2 *as printed*, for the counter-example: sum_b p_b (q_b + eps_b) is missing, though q depends on V."""
-    shares, e, penalty = np.asarray(shares, dtype=float), np.asarray(radii, dtype=float), np.asarray(penalty)
-    q = np.maximum(q, 0.0)
+    e, penalty, q = np.asarray(radii, dtype=float), np.asarray(penalty), np.maximum(q, 0.0)
     f = RobustObjective.of(shares, e, penalty)
     cross = 2.0 * (np.abs(f.factors) * np.sqrt(e * q)[..., None, :]).sum(axis=-1)
     a, b = ordered_pairs(len(shares)).T
-    moved = q + e
-    return (cross + penalty[..., None] * (moved[..., a] - moved[..., b])).max(axis=-1)
+    return (cross + penalty[..., None] * ((q + e)[..., a] - (q + e)[..., b])).max(axis=-1)
 
 
 def u_form(
@@ -245,11 +234,3 @@ def u_form(
             left, _, right = np.linalg.svd(U + D, full_matrices=False)
             U = left @ right
     return U
-
-
-def printed_branch(q, p, e, penalty, a: int) -> np.ndarray:
-    """F_a with kappa, theta, vartheta as printed in (6c)."""
-    b = 1 - a
-    kappa = (p[a] + penalty) * e[a] + (p[b] - penalty) * e[b]
-    roots = 2 * (p[a] + penalty) * np.sqrt(e[a] * q[..., a]) + 2 * abs(p[b] - penalty) * np.sqrt(e[b] * q[..., b])
-    return kappa + roots + (p[a] + penalty) * q[..., a] + (p[b] - penalty) * q[..., b]

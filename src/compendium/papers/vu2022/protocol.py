@@ -81,19 +81,15 @@ class Answer:
 
 @dataclass(frozen=True)
 class Problem:
-    """Prepared moments of a fitting sample, in its own units, with what the methods need to know beside them.
-
-    ``iterations`` are steps of the published algorithms, ``rng`` gives random starts. ``groups``: moments of the same
-    rows in the units in which matrices about the groups' own means are taken, where these are others. ``released``:
-    starts are drawn as the released program draws them: complements of the bases, from its one legacy stream of a
-    split, where every fit goes on where the fit before it stopped.
-    """
+    """Prepared moments of a fitting sample, in its own units, with what the methods need to know beside them."""
 
     moments: GroupMoments
     k: int
-    iterations: int
-    rng: np.random.Generator | np.random.RandomState
+    iterations: int  # of the published algorithms
+    rng: np.random.Generator | np.random.RandomState  # of random starts
+    #: Moments of the same rows in the units of matrices about the groups' own means, where these are others.
     groups: GroupMoments | None = None
+    #: Starts are drawn as the released program draws them, from one stream of a split that all fits go on with.
     released: bool = False
     #: The rows themselves in the units of the moments, for a class of one's own.
     rows: Callable[[], Dataset] | None = None
@@ -127,11 +123,7 @@ def prepared(moments: GroupMoments, reference: GroupMoments, scaled: bool) -> Gr
 
 
 def judged(answer: Answer, train: GroupMoments, sample: GroupMoments) -> dict[str, float]:
-    """Every metric of an answer on a sample that is prepared as the training part is.
-
-    ABDiff centres each group by its mean in the training part, as the released program does. ARE and the worst error
-    are about the training mean.
-    """
+    """Every metric of an answer on a sample that is prepared as the training part is, about the training mean."""
     plain = answer.errors(sample)
     return {
         "ABDiff": gap(answer, train, sample),
@@ -142,7 +134,7 @@ def judged(answer: Answer, train: GroupMoments, sample: GroupMoments) -> dict[st
 
 
 def gap(answer: Answer, train: GroupMoments, sample: GroupMoments) -> float:
-    """ABDiff: the difference of the errors of the groups, each about its mean in the training part."""
+    """ABDiff: the difference of the groups' errors, each about its mean in the training part, as in the program."""
     return float(np.ptp(answer.errors(sample, train.means), axis=0))
 
 
@@ -164,20 +156,20 @@ def scores(method: Method, dataset: str, parts: Mapping[str, GroupMoments], k: i
     are kept in the units of the whole training part: FairPCA is fitted in these, and ABDiff is measured in them.
     """
     folds, raw, _ = folds_of(parts)
-    scaled = dataset not in UNSCALED
+    scaled, found = dataset not in UNSCALED, []
     folds = [prepared(fold, raw, scaled) for fold in folds]
-    found = np.empty((len(folds), len(method.grid)))
-    for i, held_out in enumerate(folds):
-        rest = [fold for j, fold in enumerate(folds) if j != i]
+    for held_out in folds:
+        rest = [fold for fold in folds if fold is not held_out]
         groups = sum(rest[1:], rest[0])
         train, validation = prepared(groups, groups, scaled), prepared(held_out, groups, scaled)
         problem = Problem(train, k, ITERATIONS.get(dataset, 1000), rng, groups, released=True)
-        for j, answer in enumerate(method.solve(problem, method.grid)):
-            if answer.failed:
-                found[i, j] = np.inf
-                continue
-            found[i, j] = average(answer.errors(validation), validation) + gap(answer, groups, held_out)
-    return found.mean(axis=0)
+        answers = method.solve(problem, method.grid)
+        values = (
+            np.inf if one.failed else average(one.errors(validation), validation) + gap(one, groups, held_out)
+            for one in answers
+        )
+        found.append(list(values))
+    return np.mean(found, axis=0)
 
 
 def fit_split(
@@ -188,10 +180,7 @@ def fit_split(
     seed: int,
     rows: Callable[[], Dataset] | None = None,
 ) -> tuple[Answer, tuple, GroupMoments, GroupMoments]:
-    """Choose by cross-validation (the first smallest), fit again on the training part, of which ``rows`` are the rows.
-
-    Returns the answer, the chosen grid point, and the prepared training and test part.
-    """
+    """Choose by cross-validation (the first smallest) and fit again: answer, grid point, training and test part."""
     chosen, (train, test) = method.grid[0], prepared_parts(dataset, parts)
     if not 1 <= k < train.d:
         raise ConfigurationError(f"k={k}; {dataset} has {train.d} features, so that 1 to {train.d - 1} can be.")
@@ -216,8 +205,9 @@ def prepared_parts(dataset: str, parts: Mapping[str, GroupMoments]) -> tuple[Gro
 def judged_split(method: Method, answer: Answer, chosen: tuple, train: GroupMoments, test: GroupMoments) -> dict:
     """Values by protocol and metric, or a reason, of one method on one split."""
     if answer.failed:
-        nothing = dict.fromkeys(("ABDiff", "ARE"), (np.nan, answer.reason))
-        return {"in-sample": nothing, "out-of-sample": dict(nothing)}
+        return {
+            name: dict.fromkeys(("ABDiff", "ARE"), (np.nan, answer.reason)) for name in ("in-sample", "out-of-sample")
+        }
     fit = dict(zip(method.names, chosen, strict=False)) | dict(answer.facts)
     return {"in-sample": judged(answer, train, train), "out-of-sample": judged(answer, train, test), "fit": fit}
 
@@ -225,10 +215,8 @@ def judged_split(method: Method, answer: Answer, chosen: tuple, train: GroupMome
 def separation(answer: Answer, k: int, train: GroupMoments, test: Dataset, seed: int, *, baseline: bool) -> dict:
     """Delta F_Lin on the points of the test part, as released and as defined, and for permuted groups.
 
-    Of an operator of full rank the k leading eigenvectors are taken, as the released program does. The basis is then
-    rotated so that the training variance is diagonal in it, because the value depends on the basis. The released
-    program takes whatever basis an eigensolver gives of a space where all eigenvalues are equal, so that its folds and
-    random numbers would not bring back its values: those of this experiment are drawn here.
+    Of an operator of full rank the k leading eigenvectors are taken, as released. The value depends on the basis, which
+    the program leaves to an eigensolver: here it is rotated so that the training variance is diagonal in it.
     """
     if answer.failed:
         return {"Delta F_Lin": (np.nan, answer.reason)}
@@ -272,7 +260,7 @@ COVARIANCES = np.array([[[4.0, 0.0], [0.0, 0.2]], [[0.2, 0.4], [0.4, 3.0]]])
 
 
 def toy_sample(counts: tuple[int, int], rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-    """Points and groups of the two centred Gaussians."""
+    """Points and groups."""
     parts = [rng.standard_normal((n, 2)) @ np.linalg.cholesky(C).T for n, C in zip(counts, COVARIANCES, strict=True)]
     return np.vstack(parts), np.repeat([0, 1], counts)
 

@@ -40,38 +40,23 @@ def summary(rows: pd.DataFrame) -> pd.DataFrame:
     return in_order(found.assign(std=found["std"].where(found["splits"] > 1)), ORDER)  # one split has no spread
 
 
-def beside_exact(found: pd.DataFrame, protocol_name: str) -> pd.DataFrame:
-    """ABDiff, ARE and their sum by method and source, in the order of the tables: what a reader compares first."""
-    some = found[(found["protocol"] == protocol_name) & found["metric"].isin(["ABDiff", "ARE"])]
-    wide = some.pivot(index="method", columns="metric", values="mean").assign(sum=lambda w: w["ABDiff"] + w["ARE"])
-    return wide.reindex(some["method"].unique()).round(4).reset_index()
-
-
 def agreement(rows: pd.DataFrame, methods: dict[str, str]) -> pd.DataFrame:
     """How our means over the splits agree with the printed numbers: a line for each method of ours and table.
 
-    Methods are given with the row of the printed tables that each is laid beside. ``numbers`` are compared, so many
-    agree to ``four decimals``; ``median deviation`` is relative.
+    Methods are given with the row of the printed tables that each is laid beside; ``median deviation`` is relative.
     """
-    frames = []
-    for stem in (*protocol.ERROR_TABLES, protocol.SEPARATION_TABLE):
-        table = pd.read_csv(paths.data("paper", f"{stem}.csv"))
-        frames.append(table.assign(dataset=table["dataset"].str.replace("’", "").map(NAMES)))
-    printed, found = pd.concat(frames).dropna(subset=["value"]), []
+    stems, keys = (*protocol.ERROR_TABLES, protocol.SEPARATION_TABLE), ["dataset", "metric", "protocol"]
+    printed = pd.concat(pd.read_csv(paths.data("paper", f"{stem}.csv")) for stem in stems).dropna(subset="value")
+    printed["dataset"] = printed["dataset"].str.replace("’", "").map(NAMES)
+    printed, found = printed.rename(columns={"split": "protocol"}), []
     for ours, theirs in methods.items():
-        means = rows[rows["method"] == ours].groupby(["dataset", "metric", "protocol"])["value"].mean().reset_index()
-        both = means.merge(
-            printed[printed["method"] == theirs],
-            left_on=["dataset", "metric", "protocol"],
-            right_on=["dataset", "metric", "split"],
-            suffixes=("", " printed"),
-        )
+        means = rows[rows["method"] == ours].groupby(keys)["value"].mean().reset_index()
+        both = means.merge(printed[printed["method"] == theirs], on=keys, suffixes=("", " printed"))
         off = (both["value"] - both["value printed"]).abs()
-        both = both.assign(same=off <= 0.5e-4, off=off / both["value printed"].abs())
-        by_table = both.groupby("table").agg(numbers=("same", "size"), same=("same", "sum"), off=("off", "median"))
-        found.append(by_table.reset_index().assign(ours=ours))
-    names = {"same": "four decimals", "off": "median deviation"}
-    return pd.concat(found, ignore_index=True).rename(columns=names)[["ours", "table", "numbers", *names.values()]]
+        by_table = both.assign(same=off <= 0.5e-4, off=off / both["value printed"].abs()).groupby("table")
+        counted = by_table.agg(**{"numbers": ("same", "size"), "four decimals": ("same", "sum")})
+        found.append(counted.assign(**{"median deviation": by_table["off"].median(), "ours": ours}).reset_index())
+    return pd.concat(found, ignore_index=True)[["ours", "table", "numbers", "four decimals", "median deviation"]]
 
 
 # -- Table 2 -----------------------------------------------------------------------------------------------------------
@@ -101,16 +86,9 @@ def compared(rows: pd.DataFrame) -> pd.DataFrame:
 def excess(rows: pd.DataFrame) -> pd.DataFrame:
     """By how much, relative to the exact minimum, the best and the worst start end above it."""
     wide = rows.pivot(index=["dataset", "alpha", "lambda"], columns=["method", "metric"], values="value")
-    exact = wide["exact", "value"]
-    found = pd.DataFrame(
-        {
-            "best": wide["descent", "best start"] / exact - 1.0,
-            "worst": wide["descent", "worst start"] / exact - 1.0,
-            "gap": wide["exact", "certificate gap"] / exact,
-            "eigenvalue problems": wide["exact", "eigenvalue problems"],
-        }
-    )
-    return found.reset_index()
+    ends, exact = wide["descent"].rename(columns=lambda name: name.removesuffix(" start")), wide["exact"]
+    found = (ends[["best", "worst"]]).div(exact["value"], axis=0) - 1.0
+    return found.assign(gap=exact["certificate gap"] / exact["value"]).reset_index()
 
 
 # -- error against gap -------------------------------------------------------------------------------------------------
