@@ -136,7 +136,7 @@ REFUSALS = {
     "storage": (lambda: one(storage="disk"), ConfigurationError, ["storage='disk'", "'factor' or 'blocks'"]),
     "factor of rbf": (lambda: one(storage="factor"), ConfigurationError, ["'factor'", "'rbf'", "Nystroem"]),
     "blocks precomputed": (lambda: given(K, storage="blocks"), ConfigurationError, ["'blocks'", "there already"]),
-    "blocks centred": (lambda: one(storage="blocks", center="overall"), ConfigurationError, ["'blocks'", "storage='dense'"]),
+    "blocks centred": (lambda: one(storage="blocks", center=True), ConfigurationError, ["'blocks'", "storage='dense'"]),
     "precision": (lambda: one(dtype="int8"), ConfigurationError, ["'int8'", "'float64' or 'float32'"]),
     "precision, several": (lambda: many(dtype="int8"), ConfigurationError, ["'int8'", "'float32'"]),
     "zero diagonal": (lambda: given(spoilt(K, 3, 3, 0.0), normalize=True), DataError, ["1 diagonal", "Remove"]),
@@ -215,7 +215,7 @@ def test_a_kernel_that_is_not_semidefinite_still_ascends_and_its_bound_still_hol
     with pytest.warns(KernelWarning, match="sigmoid kernel is not positive semidefinite"):
         one(kernel="sigmoid", gamma=0.5, coef0=-1.0, max_iter=100)
     with pytest.raises(DataError, match="not positive semidefinite and cannot be normalised"):
-        given(K - 2.0 * np.eye(80), center="overall", normalize=True)
+        given(K - 2.0 * np.eye(80), center=True, normalize=True)
 
 
 @pytest.mark.parametrize("kernel", ["linear", "precomputed"])
@@ -224,7 +224,7 @@ def test_a_point_at_the_mean_of_the_feature_space_is_alike_to_no_other(kernel):
     centred = np.vstack([half, -half, np.zeros((1, 6))])
     data = centred @ centred.T if kernel == "precomputed" else centred
     with pytest.warns(CentralPointWarning, match=r"1 (of 61 )?point"):
-        model = one(data, np.arange(61) % 2, kernel=kernel, center="overall", normalize=True, max_iter=100)
+        model = one(data, np.arange(61) % 2, kernel=kernel, center=True, normalize=True, max_iter=100)
     assert model.labels_.shape == (61,)
     assert model.counts_.sizes.min() > 0
     with pytest.warns(CentralPointWarning, match=r"kernel 1 .*1 of 61 points"):

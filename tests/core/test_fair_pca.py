@@ -255,7 +255,7 @@ def test_directions_without_data_agree_perfectly_and_that_is_told():
 @pytest.mark.parametrize("method", [StandardPCA, FairPCA])
 def test_where_moments_are_taken_about_is_one_of_the_words_and_not_the_origin_of_standardised_features(method):
     for options, words in (
-        ({"center": "none"}, "center="none"; needed is 'overall' or 'none'"),
+        ({"center": False}, "center=False; needed is 'overall' or 'none'"),
         ({"center": "origin"}, "center='origin'"),
         ({"center": "none", "standardize": True}, "standardised features are centred"),
     ):

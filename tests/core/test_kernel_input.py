@@ -203,11 +203,11 @@ def test_extreme_eigenvalues_of_small_and_large_matrices():
 def test_a_factor_with_a_point_at_the_centre_warns_and_leaves_it():
     X = np.vstack([crossed().X, crossed().X.mean(axis=0)])
     with pytest.warns(CentralPointWarning, match="1 point"):
-        found = gram(X, kernel="linear", center="overall", normalize=True)
+        found = gram(X, kernel="linear", center=True, normalize=True)
     assert not found.Z[80].any()
     np.testing.assert_allclose(found.diagonal[:80], 1.0)
     with pytest.warns(CentralPointWarning, match="1 point"):
-        gram(X, kernel="linear", center="overall", normalize=True, storage="dense")
+        gram(X, kernel="linear", center=True, normalize=True, storage="dense")
     with pytest.raises(DataError, match="1 diagonal entries"):
         gram(np.diag([1.0, 0.0, 2.0]), kernel="precomputed", normalize=True)
 
@@ -218,7 +218,7 @@ def test_a_factor_with_a_point_at_the_centre_warns_and_leaves_it():
         ({"kernel": "precomputed", "storage": "blocks"}, "precomputed"),
         ({"kernel": "precomputed", "storage": "factor"}, "precomputed"),
         ({"kernel": "rbf", "storage": "factor"}, "Nystroem"),
-        ({"kernel": "rbf", "storage": "blocks", "center": "overall"}, "center or normalize"),
+        ({"kernel": "rbf", "storage": "blocks", "center": True}, "center or normalize"),
         ({"kernel": "rbf", "storage": "blocks", "normalize": True}, "center or normalize"),
     ],
 )
@@ -254,7 +254,7 @@ def test_only_a_precomputed_kernel_is_pairwise():
 def test_frames_and_single_precision_features():
     sample = crossed()
     frame = pd.DataFrame(sample.X, columns=list("wxyz"))
-    options = {"kernel": "linear", "center": "overall", "random_state": 0}
+    options = {"kernel": "linear", "center": True, "random_state": 0}
     found = FairKernelKMeans(3, 1.0, **options).fit(frame, sensitive_features=sample.groups)
     np.testing.assert_array_equal(
         found.labels_, FairKernelKMeans(3, 1.0, **options).fit_predict(sample.X, sensitive_features=sample.groups)

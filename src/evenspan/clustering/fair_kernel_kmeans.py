@@ -113,7 +113,7 @@ class FairKernelKMeans(KernelInput, FairClusterer):
     >>> X = rng.normal(size=(200, 2)) * 0.2 + rng.integers(2, size=(200, 2)) * [2.0, 3.0]
     >>> groups = np.where(X[:, 1] > 1.5, "up", "down")
     >>> for weight in (0.0, 5.0):
-    ...     model = FairKernelKMeans(2, weight, kernel="linear", center="overall", normalize=True)
+    ...     model = FairKernelKMeans(2, weight, kernel="linear", center=True, normalize=True)
     ...     print(model.fit(X, sensitive_features=groups).counts_.balance > 0.5)
     False
     True
@@ -137,7 +137,7 @@ class FairKernelKMeans(KernelInput, FairClusterer):
         gamma="scale",
         degree=3,
         coef0=1.0,
-        center="none",
+        center=False,
         normalize=False,
         init="relaxed",
         max_iter=10,

@@ -179,7 +179,7 @@ class KernelKMeans(KernelInput, Options, ClusterMixin, BaseEstimator):
         gamma="scale",
         degree=3,
         coef0=1.0,
-        center="none",
+        center=False,
         normalize=False,
         n_init=10,
         max_iter=300,
