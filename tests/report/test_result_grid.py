@@ -1,42 +1,10 @@
-"""The table of a printed table with many values of k: each cell printed, ours and the mark of its result."""
+"""A reader's run is judged in the place of what is stored."""
 
 import pandas as pd
 
 from compendium import protocol
-from compendium.book import tables
-from compendium.ledger import table
 from compendium.ledger.table import ledger
 from compendium.store import read_results
-
-NPHA = "rathore2025_table5_npha/001"
-COLUMNS = ["cell", "dataset", "method", "metric", "published", "ours", "verdict", "result", "deviation_digits"]
-EMPTY = dict.fromkeys(("reason", "chance", "no_test", "by_procedure", "published_std", "ours_std"), "")
-
-
-def test_a_cell_has_both_numbers_and_the_mark_of_its_result(monkeypatch):
-    """Of a ledger of four numbers: two methods, two metrics, one of another data set."""
-    rows = [
-        (NPHA, "NPHA", "A", "R.E.", "1.23", "1.2049", "close", "as described", "-2.5"),
-        (NPHA, "NPHA", "B", "R.E.", "1.00", "", "not yet run", "not a test", ""),
-        (NPHA, "NPHA", "A", "V.E.", "0.77", "0.77", "exact", "as described", "0"),
-        ("rathore2025_table2_diabetes/001", "Diabetes", "A", "R.E.", "9.99", "9.99", "exact", "as described", "0"),
-    ]
-    frame = pd.DataFrame(rows, columns=COLUMNS).assign(k="1", table="Table 5", **EMPTY)
-    monkeypatch.setattr(table, "ledger", lambda _: frame)
-    study = protocol.study("rathore2025-tables", dataset="npha")
-    study.results, study.told = read_results("rathore2025-tables", dataset="npha"), ""
-    shown = tables.result_grid(study, "R.E.", caption="errors").data
-    name = "rathore2025_table5_npha-001"
-    mark = f'<span class="verdict verdict-described" id="{name}" title="close">as described</span>'
-    assert f'1.23 | 1.20<br>{mark} <span class="off">-2.0\u00a0%</span>' in shown
-    nothing = f'<span class="verdict verdict-no_test" id="{name}" title="not yet run">not a test</span>'
-    assert f"1.00 | –<br>{nothing}</td>" in shown
-    assert "0.77" not in shown  # another metric
-    assert "9.99" not in shown  # another data set
-    own = protocol.study("rathore2025-tables", dataset="npha", largest=3)
-    own.results = study.results.assign(dataset="mine")
-    assert "Nothing is printed" in tables.result_grid(own, "R.E.", caption="errors").data
-    assert shown.index("<th>A</th>") < shown.index("<th>B</th>")
 
 
 def test_a_readers_run_is_judged_in_the_place_of_what_is_stored():

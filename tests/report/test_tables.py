@@ -3,14 +3,10 @@
 import re
 
 import pandas as pd
-import pytest
 
 from compendium import paths, protocol
 from compendium.book import tables
-from compendium.ledger.table import judged_numbers
-from compendium.ledger.verdicts import Kind
 from compendium.papers.kleindessner2023 import claims as from_results
-from compendium.papers.kleindessner2023 import readings
 from compendium.store import read_results
 
 KNOWN = set(re.findall(r"\.(verdict-[a-z_]+)::before", (paths.root() / "book/_static/evenspan.css").read_text()))
@@ -31,11 +27,6 @@ def published(rows: pd.DataFrame) -> pd.DataFrame:
     return rows.assign(source="published")
 
 
-@pytest.fixture(scope="module")
-def adult():
-    return readings.summary(read_results("kleindessner2023-table", dataset="adult", k=10))
-
-
 def test_every_answer_carries_a_mark_of_the_style_sheet(reads):
     reads(from_results, read_results("kleindessner2023-table").iloc[:0])
     markup = tables.claim_table(["Z10", "K11"]).data
@@ -43,8 +34,8 @@ def test_every_answer_carries_a_mark_of_the_style_sheet(reads):
     assert re.search(r'class="verdict verdict-not">does not hold<', markup)
 
 
-def test_verdict_table_shows_published_and_ours_side_by_side(adult):
-    markup = tables.verdict_table(study("adult", 10), adult).data
+def test_the_printed_table_has_printed_and_ours_side_by_side():
+    markup = tables.result_table(study("adult", 10), caption="All").data
     row = next(r for r in markup.split("<tr>") if ">Fair PCA<" in r)
     cells = re.findall(r"<td[^>]*>(.*?)</td>", row)
     assert re.findall(r"<th>(.*?)</th>", markup)[:2] == ["method", "%Var"]
@@ -53,24 +44,8 @@ def test_verdict_table_shows_published_and_ours_side_by_side(adult):
     assert re.fullmatch(
         r'<span class="verdict verdict-described" id="kleindessner2023_adult_k10-\d+".*>[+-]?0.0\d\s%</span>', mark
     )
-    assert "over 10 splits" in markup
     assert classes(markup) <= KNOWN
-
-
-def test_numbers_that_were_not_run_are_counted(adult, monkeypatch):
-    cells = judged_numbers(study("adult", 10))
-    others = cells["method"] != "Fair PCA"
-    cells.loc[others, "ours"] = ""
-    for missing, note in ((Kind.PENDING.value, True), (Kind.EXACT.value, False)):
-        cells.loc[others, "verdict"] = missing
-        monkeypatch.setattr(tables, "judged_numbers", lambda _: cells)
-        markup = tables.verdict_table(study("adult", 10), adult).data
-        assert (f"{others.sum()} more numbers" in markup) == ("more numbers" in markup) == note
-
-
-def test_nothing_published_means_no_verdict(adult):
-    markup = tables.verdict_table(study("compas", 3), adult).data
-    assert not classes(markup)
+    assert not classes(tables.result_table(study("compas", 3), caption="All").data), "nothing is printed"
 
 
 def test_a_long_table_is_folded_under_its_caption_and_whole():
