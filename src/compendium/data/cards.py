@@ -63,11 +63,6 @@ def fact_table(found: Entry) -> str:
         facts["Duplicate rows"] = _number(found.measured["duplicate_rows"])
         facts["Rank of the centred features"] = f"{found.measured['rank']} of {found.features}"
         facts["Mean of the label"] = ", ".join(f"{found.group_names.get(g, g)}: {mean:.4f}" for g, mean in means)
-    if found.shipped:
-        facts["Rows in this repository"] = (
-            f"`data/tables/{found.name}.parquet`, {found.shipped.bytes:,} bytes, SHA-256 `{found.shipped.sha256}`; the "
-            "values are those of the raw files, in smaller types"
-        )
     if found.attribution:
         facts["To be credited"] = found.attribution
     if found.unavailable:
