@@ -1,7 +1,6 @@
 """The claims of Kleindessner et al. (2023): theorems, and its experiments in the printed numbers and in ours."""
 
 from collections.abc import Callable, Mapping
-from functools import partial
 from itertools import product
 
 import numpy as np
@@ -229,9 +228,9 @@ def glasses() -> Answer:
 #: By experiment: the functions that answer claims.
 CLAIMS: Mapping[str, Mapping[str, Callable[[], Answer]]] = {
     THEOREMS: {
-        **{claim: partial(searched, claim) for claim in ("K01", "K02", "K08", "K12")},
-        "K03": partial(searched, "K03", control=None),
-        "K13": partial(searched, "K13", "standard errors", "standard errors"),
+        **{name: lambda name=name: searched(name) for name in ("K01", "K02", "K08", "K12")},
+        "K03": lambda: searched("K03", control=None),
+        "K13": lambda: searched("K13", "standard errors", "standard errors"),
     },
     TABLE: {
         "K09": covariances_come_closer,

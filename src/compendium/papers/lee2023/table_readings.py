@@ -85,7 +85,7 @@ def price(results: pd.DataFrame, dataset: str) -> pd.DataFrame:
     found = spread(rows[rows["method"].isin(left)], ["method", "metric", "protocol"], "mean", "std", number="splits")
     parts = found.pop("method").str.extract(rf"^(offline|FNPM|{CONTROL}), (?:m=(\d+)|mean)$")
     found.insert(0, "family", parts[0])
-    found.insert(1, "m", parts[1].fillna(0).astype(int))
+    found.insert(1, "m", parts[1].fillna("0").astype(int))
     wanted = [(metric, protocol) for metric, protocols in PRICE.items() for protocol in protocols]
     found = found[pd.MultiIndex.from_frame(found[["metric", "protocol"]]).isin(wanted)].dropna(subset=["family"])
     names = ["offline", "FNPM", CONTROL, *PRICE, "in sample", "held-out"]
