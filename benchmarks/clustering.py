@@ -11,6 +11,7 @@ import tracemalloc
 import warnings
 
 import numpy as np
+from evenspan.clustering.fair_assignment import FairAssignmentKMeans
 from run import ratios
 from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
@@ -21,7 +22,6 @@ from compendium.data.clustering import load_clustering
 from compendium.data.clustering_files import read_mnist
 from compendium.data.fetch import status_of
 from evenspan.clustering import FairKernelKMeans, WeightRule, base_kernel, twelve_kernels
-from evenspan.clustering.fair_assignment import FairAssignmentKMeans
 from evenspan.clustering.fairness_first import FairnessFirstClustering
 from evenspan.clustering.kernel_kmeans import relaxed_start
 from evenspan.clustering.kernels import DenseGram

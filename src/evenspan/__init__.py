@@ -7,7 +7,6 @@ if TYPE_CHECKING:
     from .auditing.encode import TableEncoder
     from .auditing.run import Audit, audit
     from .clustering import (
-        FairAssignmentKMeans,
         FairKernelKMeans,
         FairMultipleKernelKMeans,
         FairnessFirstClustering,
@@ -64,7 +63,6 @@ __all__ = [
     "ConvexFairPCA",
     "DaskStream",
     "DisparityFairPCA",
-    "FairAssignmentKMeans",
     "FairError",
     "FairKernelKMeans",
     "FairKernelPCA",
@@ -113,7 +111,6 @@ _HOMES = {
     "ArrayStream": "core.streams",
     "Certificate": "core.answer",
     "ClusterCounts": "core.cluster_counts",
-    "FairAssignmentKMeans": "clustering",
     "FairKernelKMeans": "clustering",
     "FairMultipleKernelKMeans": "clustering",
     "FairSpectralClustering": "clustering",

@@ -255,7 +255,6 @@ KNOWN: Mapping[str, Method] = {
     "FairSC": Method("shares in clusters", "v"),
     "VFC": Method("shares in clusters", "X"),
     "FFC": Method("shares in clusters", "*"),
-    "Fair assignment": Method("shares in clusters", (4, 1, 0)),
     "FKKM": Method("shares in clusters", "o", ((), ("FKKM (swaps)", "FKKM (average kernel)"))),
     "FMKKM": Method("shares in clusters", "p", ((), ("FMKKM (unshifted)",))),
     "Reductions": Method("predictions", "H", (("reductions",),)),
@@ -326,7 +325,7 @@ def meaning(name: str) -> Meaning:
 _ESTIMATORS = {
     "StandardPCA": "PCA", "JEVDPCA": "JEVD-PCA", "FairKernelPCA": "Fair kernel PCA", "LEACE": "LEACE", "INLP": "INLP",
     "RLACE": "RLACE", "NullItOutPCA": "Null-it-out PCA", "MMDFairPCA": "MMD PCA", "FairSpectralClustering": "FairSC",
-    "VariationalFairClustering": "VFC", "FairnessFirstClustering": "FFC", "FairAssignmentKMeans": "Fair assignment",
+    "VariationalFairClustering": "VFC", "FairnessFirstClustering": "FFC",
     "FairKernelKMeans": "FKKM", "FairMultipleKernelKMeans": "FMKKM", "KernelKMeans": "KKM",
 }  # fmt: skip
 

@@ -54,4 +54,4 @@ def test_a_method_leads_to_its_chapter_and_its_experiments(page):
     written = api.markdown(page, PLACES)
     # Standard PCA is derived nowhere; the last one is in no printed table and in no experiment.
     assert ("Derived in" in written) == (page != "StandardPCA")
-    assert ("Run by" in written) == (page != "FairAssignmentKMeans")
+    assert ("Run by" in written) == (page != "KernelKMeans")

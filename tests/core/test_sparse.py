@@ -27,7 +27,7 @@ KINDS = {
     "lil matrix": sparse.lil_matrix,
 }
 #: Where the points themselves are needed, centred.
-REFUSING = {"INLP", "RLACE", "MMDFairPCA", "FairKernelPCA", "KernelKMeans", "FairKernelKMeans", "FairAssignmentKMeans",
+REFUSING = {"INLP", "RLACE", "MMDFairPCA", "FairKernelPCA", "KernelKMeans", "FairKernelKMeans",
             "FairMultipleKernelKMeans", "FairnessFirstClustering"}  # fmt: skip
 
 

@@ -17,7 +17,6 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 
 from evenspan.clustering import (
-    FairAssignmentKMeans,
     FairKernelKMeans,
     FairMultipleKernelKMeans,
     FairnessFirstClustering,
@@ -43,7 +42,6 @@ FURTHER: Mapping[str, tuple[str, Callable[[], BaseEstimator]]] = {
     "FMKKM": (SHARES, lambda: FairMultipleKernelKMeans(2)),
     "FairSC": (SHARES, lambda: FairSpectralClustering(2)),
     "FFC": (SHARES, lambda: FairnessFirstClustering(2)),
-    "Fair assignment": (SHARES, lambda: FairAssignmentKMeans(2)),
     "VFC": (SHARES, lambda: VariationalFairClustering(2)),
 }
 #: The page of the book, below its root, that derives the method: that of the comparison, or one that says more.
@@ -58,7 +56,6 @@ CHAPTERS: Mapping[str, str] = across_tables.CHAPTERS | {
     "FMKKM": "papers/zhou2024/multiple-kernels",
     "FairSC": "papers/zhou2024/rivals",
     "FFC": "papers/zhou2024/rivals",
-    "Fair assignment": "papers/zhou2024/rivals",
     "VFC": "papers/zhou2024/rivals",
 }
 #: Rows of the three groups, and features, of the sample on which everything is tried.

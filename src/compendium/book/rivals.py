@@ -27,7 +27,7 @@ PAIRS = (
     ("OracleLEACE, mean", "Oracle LEACE"),
     ("OracleLEACE, mean", "CorrelationRemover"),
     ("OracleLEACE, covariance", "Quadratic LEACE, no shrinkage"),
-    ("FairAssignmentKMeans", "Fairlets, vanilla"),
+    ("FairnessFirstClustering", "Fairlets, vanilla"),
     ("FairnessFirstClustering", "FairKMeans"),
     ("VariationalFairClustering (evenspan)", "VariationalFairClustering (holisticai)"),
 )

@@ -1,7 +1,6 @@
 """Fair clusters: kernel k-means with a fairness term for one kernel and for several, and its rivals."""
 
 from .base_kernels import KERNEL_NAMES, base_kernel, center_and_normalise, twelve_kernels
-from .fair_assignment import FairAssignmentKMeans
 from .fair_kernel_kmeans import FairKernelKMeans, TradeOffPoint
 from .fair_multiple_kernel_kmeans import FairMultipleKernelKMeans
 from .fair_spectral import FairSpectralClustering
@@ -13,7 +12,6 @@ from .weight_rule import WeightRule
 
 __all__ = [
     "KERNEL_NAMES",
-    "FairAssignmentKMeans",
     "FairKernelKMeans",
     "FairMultipleKernelKMeans",
     "FairSpectralClustering",
