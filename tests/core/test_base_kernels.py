@@ -1,7 +1,6 @@
 """The twelve base kernels: beside their definition entry by entry, and beside the stack that the authors ship."""
 
 import math
-import tracemalloc
 import warnings
 
 import numpy as np
@@ -11,7 +10,6 @@ from scipy import sparse
 from sklearn.metrics.pairwise import euclidean_distances
 
 from compendium.papers.zhou2024.variants import unit_rows
-from evenspan.clustering import base_kernels
 from evenspan.clustering.base_kernels import (
     KERNEL_NAMES,
     CentralPointWarning,
@@ -99,13 +97,6 @@ def test_rows_are_used_as_given():
         np.testing.assert_allclose(base_kernel(1e3 * X, number), base_kernel(X, number), atol=1e-11)
 
 
-def test_blocks_of_rows_change_nothing(monkeypatch, stack):
-    monkeypatch.setattr(base_kernels, "BLOCK_ENTRIES", 1)
-    np.testing.assert_allclose(twelve_kernels(points()), stack, atol=1e-13)
-    K = base_kernel(points(), 5)
-    assert np.array_equal(K, K.T)
-
-
 @pytest.mark.parametrize("kind", [sparse.csr_matrix, sparse.coo_matrix, sparse.csc_array])
 def test_sparse_rows_give_the_same(kind):
     X = np.where(np.random.default_rng(0).random((29, 40)) < 0.2, 1.0, 0.0) * np.arange(1, 41)
@@ -115,12 +106,10 @@ def test_sparse_rows_give_the_same(kind):
 
 
 def test_frames_and_single_precision(stack):
-    assert np.array_equal(twelve_kernels(pd.DataFrame(points())), stack)
-    single = twelve_kernels(points(), dtype="float32")
-    assert single.dtype == np.float32
+    np.testing.assert_allclose(twelve_kernels(pd.DataFrame(points())), stack, atol=1e-13)
+    single = twelve_kernels(points().astype(np.float32))
     np.testing.assert_allclose(single, stack, atol=2e-5)
-    assert all(np.array_equal(K, K.T) for K in single)
-    assert base_kernel(points(), 7, dtype=np.float32).dtype == np.float32
+    assert single.dtype == np.float64
 
 
 def test_distances_keep_their_digits_far_from_zero():
@@ -145,7 +134,6 @@ def test_center_and_normalise_takes_the_symmetric_part():
     K = points() @ points().T
     skew = np.triu(np.ones_like(K), 1) - np.tril(np.ones_like(K), -1)
     np.testing.assert_allclose(center_and_normalise(K + 0.3 * skew), by_projection(K), atol=1e-12)
-    assert center_and_normalise(K.astype(np.float32)).dtype == np.float32
     np.testing.assert_allclose(center_and_normalise(5.0 * K + 3.0), center_and_normalise(K), atol=1e-12)
 
 
@@ -156,7 +144,7 @@ def test_a_point_at_the_mean_gets_a_unit_of_its_own():
     assert told[0].filename == __file__
     assert np.array_equal(K[12], np.eye(13)[12])
     assert np.linalg.eigvalsh(K)[0] > -1e-12
-    with pytest.warns(CentralPointWarning, match="kernel 1 "):
+    with pytest.warns(CentralPointWarning, match="1 of 13 points"):
         stack = twelve_kernels(X)
     assert np.array_equal(stack[0, 12], np.eye(13)[12])
     assert np.abs(stack[6, 12, :12]).max() > 0.01  # a Gaussian tells it from the others
@@ -214,25 +202,16 @@ def test_the_authors_kernels_are_these(raw):
 BAD = points()
 BAD[3, 1] = np.nan
 REFUSALS = {
-    "nan": (lambda: twelve_kernels(BAD), DataError, ["1 entries", "NaN", "Impute or drop"]),
-    "nan, sparse": (lambda: base_kernel(sparse.csr_matrix(BAD), 1), DataError, ["NaN", "Impute or drop"]),
-    "no rows": (lambda: twelve_kernels(np.empty((0, 3))), DataError, ["no row", "at least 2"]),
-    "one dimension": (lambda: twelve_kernels(np.ones(5)), DataError, ["1 dimension", "Reshape"]),
-    "equal rows": (lambda: base_kernel(np.ones((5, 2)), 7), DataError, ["all 5 rows", "equal", "different rows"]),
-    "one row": (lambda: twelve_kernels(np.ones((1, 2))), DataError, ["one sample only", "different rows"]),
-    "overflow, single": (lambda: base_kernel(1e12 * points(), 3, dtype="float32"), DataError, ["float32", "Scale"]),
-    "number 0": (lambda: base_kernel(points(), 0), ConfigurationError, ["number=0", "from 1 to 12", "7 Gaussian"]),
+    "nan": (lambda: twelve_kernels(BAD), DataError, ["NaN"]),
+    "nan, sparse": (lambda: base_kernel(sparse.csr_matrix(BAD), 1), DataError, ["NaN"]),
+    "equal rows": (lambda: base_kernel(np.ones((5, 2)), 7), DataError, ["5 sample(s), all equal"]),
+    "number 0": (lambda: base_kernel(points(), 0), ConfigurationError, ["number=0", "from 1 to 12"]),
     "number 13": (lambda: base_kernel(points(), 13), ConfigurationError, ["number=13", "from 1 to 12"]),
-    "number True": (lambda: base_kernel(points(), True), ConfigurationError, ["number=True"]),
-    "dtype": (lambda: twelve_kernels(points(), dtype="float16"), ConfigurationError, ["'float16'", "'float32'"]),
-    "no dtype": (lambda: twelve_kernels(points(), dtype="single number"), ConfigurationError, ["'single number'"]),
-    "not square": (lambda: center_and_normalise(np.ones((3, 4))), DataError, ["(3, 4)", "square", "one kernel"]),
-    "a stack": (lambda: center_and_normalise(np.ones((2, 3, 3))), DataError, ["(2, 3, 3)", "one kernel"]),
-    "empty": (lambda: center_and_normalise(np.empty((0, 0))), DataError, ["(0, 0)"]),
-    "nan in a kernel": (lambda: center_and_normalise(BAD[:5, :5]), DataError, ["NaN", "finite"]),
-    "text": (lambda: center_and_normalise(np.array([["a"]])), DataError, ["real numbers"]),
+    "not square": (lambda: center_and_normalise(np.ones((3, 4))), DataError, ["(3, 4)", "a square matrix"]),
+    "a stack": (lambda: center_and_normalise(np.ones((2, 3, 3))), DataError, ["(2, 3, 3)", "a square matrix"]),
+    "nan in a kernel": (lambda: center_and_normalise(BAD[:5, :5]), DataError, ["finite"]),
     "not semidefinite": (lambda: center_and_normalise(-np.eye(4)), DataError,
-                         ["4 negative diagonal", "lowest is -0.75", "not positive semidefinite"]),
+                         ["lowest is -0.75", "not positive semidefinite"]),
 }  # fmt: skip
 
 
@@ -250,26 +229,7 @@ def test_memory_is_asked_for_before_it_is_taken(monkeypatch):
     X = np.zeros((6000, 2))  # would be refused as equal rows, had the memory been there
     with pytest.raises(LimitError) as told:
         twelve_kernels(X)
-    for part in (
-        "twelve kernel matrices of 6000 rows",
-        "0.0 GiB",
-        "dtype='float32'",
-        "base_kernel makes one at a time",
-    ):
+    for part in ("twelve kernel matrices of 6000 rows", "0.0 GiB", "base_kernel makes one at a time"):
         assert part in str(told.value)
-    with pytest.raises(LimitError, match=r"a kernel matrix of 6000 rows.*float32.*fewer rows"):
+    with pytest.raises(LimitError, match=r"a kernel matrix of 6000 rows.*fewer rows"):
         base_kernel(X, 7)
-    with pytest.raises(LimitError, match="Use fewer rows"):
-        base_kernel(X, 7, dtype="float32")
-
-
-def test_no_more_memory_than_was_said(monkeypatch):
-    monkeypatch.setattr(base_kernels, "BLOCK_ENTRIES", 2**12)
-    X = points(900, 5)
-    tracemalloc.start()
-    try:
-        base_kernel(X, 7)
-        one = tracemalloc.get_traced_memory()[1]
-    finally:
-        tracemalloc.stop()
-    assert one < 1.2 * 8 * 900**2

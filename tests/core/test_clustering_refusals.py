@@ -126,20 +126,10 @@ REFUSALS = {
     "weight on a curve": (lambda: FairKernelKMeans(3).curve(X, [1.0, -1.0], sensitive_features=GROUPS),
                           ConfigurationError, ["-1.0", "at least 0"]),
     "rule that stands": (lambda: WeightRule(step=0.0), ConfigurationError, ["step=0", "above 0"]),
-    "rule negative": (lambda: WeightRule(first=-1.0), ConfigurationError, ["first=-1.0"]),
-    "rule shrinking": (lambda: WeightRule(growth=0.5), ConfigurationError, ["growth=0.5", "at least 1"]),
-    "rule impatient": (lambda: WeightRule(patience=0), ConfigurationError, ["patience=0"]),
-    "rule too small": (lambda: WeightRule(first=5.0, largest=2.0), ConfigurationError, ["largest=2.0", "at least 5"]),
+    "rule negative": (lambda: WeightRule(start=-1.0), ConfigurationError, ["start=-1.0"]),
+    "rule too small": (lambda: WeightRule(start=5.0, max_weight=2.0), ConfigurationError, ["max_weight=2.0"]),
     "kernel": (lambda: one(kernel="cosine"), ConfigurationError, ["kernel='cosine'", "rbf, polynomial"]),
     "gamma": (lambda: one(gamma=0.0), ConfigurationError, ["gamma=0.0", "above 0"]),
-    "degree": (lambda: one(kernel="polynomial", degree=0), ConfigurationError, ["degree=0"]),
-    "storage": (lambda: one(storage="disk"), ConfigurationError, ["storage='disk'", "'factor' or 'blocks'"]),
-    "factor of rbf": (lambda: one(storage="factor"), ConfigurationError, ["'factor'", "'rbf'", "Nystroem"]),
-    "blocks precomputed": (lambda: given(K, storage="blocks"), ConfigurationError, ["'blocks'", "there already"]),
-    "blocks centred": (lambda: one(storage="blocks", center=True), ConfigurationError, ["'blocks'", "storage='dense'"]),
-    "precision": (lambda: one(dtype="int8"), ConfigurationError, ["'int8'", "'float64' or 'float32'"]),
-    "precision, several": (lambda: many(dtype="int8"), ConfigurationError, ["'int8'", "'float32'"]),
-    "zero diagonal": (lambda: given(spoilt(K, 3, 3, 0.0), normalize=True), DataError, ["1 diagonal", "Remove"]),
     "start": (lambda: one(init="k-means++"), ConfigurationError, ["init='k-means++'", "'relaxed'"]),
     "start too short": (lambda: one(init=[0, 1, 2]), ConfigurationError, ["(3,)", "80 points"]),
     "start of too many": (lambda: one(init=np.arange(80) % 5), ConfigurationError, ["5 different", "n_clusters=3"]),
@@ -150,11 +140,10 @@ REFUSALS = {
     "stack not square": (lambda: many(np.ones((2, 80, 3)), kernels="precomputed"), DataError,
                          ["kernel 0 of the stack", "(80, 3)"]),
     "nan in a stack": (lambda: many(np.stack([K, spoilt(K, 0, 1, np.inf)]), kernels="precomputed"), DataError,
-                       ["kernel 1 of the stack", "1 NaN or infinite"]),
+                       ["kernel 1 of the stack", "NaN or infinite"]),
     "kernels": (lambda: many(kernels="eleven"), ConfigurationError, ["kernels='eleven'", "'twelve' or 'precomputed'"]),
     "weights from": (lambda: many(weights_from="above"), ConfigurationError, ["'above'", "'shifted' or 'unshifted'"]),
     "rounds": (lambda: many(max_iter=0), ConfigurationError, ["max_iter=0"]),
-    "equal points": (lambda: many(np.ones((80, 3))), DataError, ["all 80 rows", "equal", "different rows"]),
     "equal points, one kernel": (lambda: one(np.ones((80, 3))), ConfigurationError, ["gamma='scale'", "gamma='auto'"]),
     "algorithm": (lambda: KernelKMeans(3, algorithm="exact").fit(X), ConfigurationError, ["'exact'", "'lloyd'"]),
     "starts": (lambda: KernelKMeans(3, n_init=0).fit(X), ConfigurationError, ["n_init=0"]),
@@ -166,10 +155,6 @@ REFUSALS = {
         K - 0.5, sensitive_features=GROUPS), DataError, ["negative", "at least 0", "kernel_neighbour_graph"]),
     "graph without an edge": (lambda: FairSpectralClustering(3, affinity="precomputed").fit(
         np.zeros((80, 80)), sensitive_features=GROUPS), DataError, ["no edge", "at least one positive"]),
-    "sparse, full affinity": (lambda: FairSpectralClustering(3, affinity="rbf").fit(
-        sparse.csr_matrix(X), sensitive_features=GROUPS), DataError, ["sparse", "toarray", "nearest_neighbors"]),
-    "objective": (lambda: VariationalFairClustering(3, objective="k-modes").fit(X, sensitive_features=GROUPS),
-                  ConfigurationError, ["'k-modes'", "'k-means', 'k-median' or 'ncut'"]),
 }  # fmt: skip
 
 
@@ -208,27 +193,20 @@ def test_a_kernel_that_is_not_semidefinite_still_ascends_and_its_bound_still_hol
     with pytest.warns(KernelWarning, match=r"an eigenvalue is -0\.\d+.*raises its objective.*no sum of squared"):
         model = given(K - 0.5 * np.eye(80), weight=2.0, max_iter=100)
     assert np.all(np.diff(model.history_) >= -1e-12)
-    assert model.at_rest_
+    assert model.converged_
     assert model.certificate_.dual >= model.certificate_.primal
     # A multiple of the identity is invisible to the row update: these are the labels of the semidefinite kernel.
     assert np.array_equal(model.labels_, given(K, weight=2.0, max_iter=100).labels_)
     with pytest.warns(KernelWarning, match="sigmoid kernel is not positive semidefinite"):
-        one(kernel="sigmoid", gamma=0.5, coef0=-1.0, max_iter=100)
-    with pytest.raises(DataError, match="not positive semidefinite and cannot be normalised"):
-        given(K - 2.0 * np.eye(80), center=True, normalize=True)
+        one(kernel="sigmoid", gamma=0.5, max_iter=100)
 
 
-@pytest.mark.parametrize("kernel", ["linear", "precomputed"])
-def test_a_point_at_the_mean_of_the_feature_space_is_alike_to_no_other(kernel):
+def test_a_point_at_the_mean_of_the_feature_space_is_alike_to_no_other():
     half = X[:30] - X[:30].mean(axis=0)
     centred = np.vstack([half, -half, np.zeros((1, 6))])
-    data = centred @ centred.T if kernel == "precomputed" else centred
-    with pytest.warns(CentralPointWarning, match=r"1 (of 61 )?point"):
-        model = one(data, np.arange(61) % 2, kernel=kernel, center=True, normalize=True, max_iter=100)
-    assert model.labels_.shape == (61,)
+    with pytest.warns(CentralPointWarning, match="1 of 61 points"):
+        model = many(centred, np.arange(61) % 2, max_iter=100)
     assert model.counts_.sizes.min() > 0
-    with pytest.warns(CentralPointWarning, match=r"kernel 1 .*1 of 61 points"):
-        many(centred, np.arange(61) % 2, max_iter=100)
 
 
 def test_passes_used_up_are_told():
@@ -236,10 +214,10 @@ def test_passes_used_up_are_told():
     noise = rng.normal(size=(300, 20))
     with pytest.warns(ConvergenceWarning, match=r"after 1 sweeps.*Raise max_iter"):
         model = FairKernelKMeans(10, 1.0, max_iter=1).fit(noise, sensitive_features=rng.integers(0, 3, 300))
-    assert not model.at_rest_
+    assert not model.converged_
     with pytest.warns(ConvergenceWarning, match=r"last of 1 rounds. Raise max_iter"):
         model = FairMultipleKernelKMeans(10, 1.0, max_iter=1).fit(noise, sensitive_features=rng.integers(0, 3, 300))
-    assert not model.at_rest_
+    assert not model.converged_
 
 
 # -- memory -----------------------------------------------------------------------------------------------------------
@@ -257,19 +235,9 @@ def test_memory_that_is_not_there_is_named_with_what_avoids_it(scarce):
     for fit in (lambda: one(large, groups, 2), lambda: KernelKMeans(2).fit(large)):
         with pytest.raises(LimitError) as told:
             fit()
-        for part in ("6000 points", "0.3 GiB", "storage='blocks'", "kernel='linear'", "dtype='float32'"):
+        for part in ("6000 points", "0.8 GiB", "kernel='linear'"):
             assert part in str(told.value)
-    with pytest.raises(LimitError, match=r"twelve kernel matrices of 6000 rows.*3\.2 GiB.*dtype='float32'"):
+    with pytest.raises(LimitError, match=r"twelve kernel matrices of 6000 rows.*4\.0 GiB"):
         many(large, groups, 2)
     # What is named does avoid it.
-    assert one(large[:3600], groups[:3600], 2, dtype="float32", max_iter=100).counts_.n == 3600
     assert one(large, groups, 2, kernel="linear", max_iter=100).counts_.n == 6000
-
-
-def test_blocks_need_no_matrix(scarce):
-    rng = np.random.default_rng(0)
-    large, groups = rng.normal(size=(5200, 2)) + 9.0 * rng.integers(0, 2, size=(5200, 1)), rng.integers(0, 2, 5200)
-    options = {"weight": 0.1, "dtype": "float32", "init": (large[:, 0] > 4.5).astype(int)}
-    with pytest.raises(LimitError, match=r"0\.1 GiB"):
-        one(large, groups, 2, **options)
-    assert one(large, groups, 2, storage="blocks", **options).counts_.n == 5200

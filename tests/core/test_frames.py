@@ -217,7 +217,7 @@ def test_refusals_say_which_column_and_how_many(kind):
         lambda: GroupMoments.from_data(table, S.groups),
         lambda: FairPCA(2).fit(table, sensitive_features=S.groups),
         lambda: fitted.transform(table),
-        lambda: make("VariationalFairClustering").fit(table, sensitive_features=S.groups),
+        lambda: make("FairnessFirstClustering").fit(table, sensitive_features=S.groups),
     ]
     for call in calls:
         with pytest.raises(error) as caught:
@@ -226,7 +226,7 @@ def test_refusals_say_which_column_and_how_many(kind):
 
 
 def test_nan_is_counted_too():
-    for name in ("FairPCA", "FairKernelPCA", "VariationalFairClustering"):
+    for name in ("FairPCA", "FairKernelPCA", "FairnessFirstClustering"):
         with pytest.raises(DataError, match=r"NaN or inf.*'years' \(1\)"):
             fit(ALL[name](2), NAN, S.groups)
 

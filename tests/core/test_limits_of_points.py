@@ -17,7 +17,7 @@ from evenspan.core import limits
 from evenspan.core.errors import DataError, FairError, FeatureTypeError, LimitError
 
 from .every import TRANSFORMERS, fit, make
-from .samples import draw, group_gap
+from .samples import draw
 
 # Searches are cut short here.
 pytestmark = pytest.mark.filterwarnings("ignore::evenspan.representation.erasure.IncompleteErasureWarning")
@@ -68,23 +68,11 @@ def test_a_bandwidth_at_which_the_kernel_has_no_digits_is_refused():
     np.testing.assert_allclose(scaled.components_, plain.components_, atol=1e-9)
 
 
-@pytest.mark.parametrize("options", [{"kernel": "polynomial"}, {"kernel": "polynomial", "n_landmarks": 20}])
-def test_kernels_that_centring_leaves_without_digits_are_refused(options):
-    s = draw(counts=(60, 40))
-    with pytest.raises(DataError, match=r"centring leaves .* Move the features to their mean"):
-        FairKernelPCA(2, **options).fit(s.X + 1e6, sensitive_features=s.groups)
-    model = FairKernelPCA(2, **options).fit(s.X + 10.0, sensitive_features=s.groups)
-    T = model.transform(s.X + 10.0)
-    assert group_gap(T, s.groups) <= 1e-8 * np.abs(T).max(axis=None)
-
-
-@pytest.mark.parametrize("dtype", ["float64", "float32"])
 @pytest.mark.parametrize("kernel", ["rbf", "linear", "polynomial"])
 @pytest.mark.parametrize("spare", [0, 1, 6])
-def test_swaps_of_clusters_of_one_point_end(kernel, dtype, spare):
+def test_swaps_of_clusters_of_one_point_end(kernel, spare):
     X = np.random.default_rng(1).normal(size=(12, 3))
-    options = {"kernel": kernel, "dtype": dtype, "storage": "blocks", "swaps": True}
-    model = FairKernelKMeans(12 - spare, 1.0, **options).fit(X, sensitive_features=np.arange(12) % 2)
+    model = FairKernelKMeans(12 - spare, 1.0, kernel=kernel, swaps=True).fit(X, sensitive_features=np.arange(12) % 2)
     assert model.counts_.sizes.min() == 1
     assert model.n_swaps_ <= 12 * 12
 
@@ -124,8 +112,7 @@ def test_matrices_of_all_rows_are_asked_for_first(monkeypatch):
     X[:, 0] = np.arange(20_000)
     for model, remedy in (
         (FairKernelPCA(2), "n_landmarks"),
-        (KernelKMeans(2), "storage='blocks'"),
-        (FairSpectralClustering(2, affinity="rbf"), "nearest_neighbors"),
+        (KernelKMeans(2), "kernel='linear'"),
         (FairSpectralClustering(2, solver="null_space", n_neighbors=2), "lanczos"),
     ):
         with pytest.raises(LimitError, match=remedy):

@@ -155,16 +155,11 @@ METHODS = {
     "FKKM": clusters("FairKernelKMeans", KERNEL - {"unit"}, gamma=0.05),
     "FKKM, width by the data": clusters("FairKernelKMeans", frozenset({"unit"})),
     "FKKM, linear": clusters("FairKernelKMeans", KERNEL - {"unit"}, kernel="linear"),
-    "FKKM, linear by blocks": clusters("FairKernelKMeans", KERNEL - {"unit"}, kernel="linear", storage="blocks"),
-    "FKKM, linear and dense": clusters("FairKernelKMeans", KERNEL - {"unit"}, kernel="linear", storage="dense"),
     "FKKM, weight by the rule": clusters("FairKernelKMeans", KERNEL - {"unit"}, gamma=0.05, fairness_weight="auto"),
     # Powers of inner products know the origin and the unit.
     "Multiple FKKM": clusters("FairMultipleKernelKMeans", frozenset()),
     "Fair spectral": clusters("FairSpectralClustering", n_neighbors=30),
     "Variational": clusters("VariationalFairClustering", KERNEL - {"unit"}, fairness_weight=300.0),
-    "Variational, medians": clusters(
-        "VariationalFairClustering", KERNEL - {"unit"}, fairness_weight=300.0, objective="k-median"
-    ),
     "Fairness first": clusters("FairnessFirstClustering"),
 }
 #: Starts are drawn row by row and points are visited in the order of the rows, as in the papers.

@@ -7,8 +7,7 @@ from sklearn.metrics import adjusted_rand_score
 
 from evenspan.clustering.kernel_kmeans import fill_empty, leading_eigenvectors, relaxed_start
 from evenspan.clustering.kernels import DENSE as SMALL
-from evenspan.clustering.kernels import BlockGram, DenseGram, FactorGram
-from evenspan.core.kernels import Kernel
+from evenspan.clustering.kernels import DenseGram, FactorGram
 
 from .clustering_samples import crossed, indicator, same_partition, scattered
 
@@ -31,7 +30,7 @@ def assert_eigenpairs(K, values, H, rtol=1e-9):
 def test_eigenvectors_of_all_storages(k):
     Z = crossed().X - [1.0, 0.0, 0.3, 0.0]
     K = Z @ Z.T
-    for gram in (DenseGram(K), FactorGram(Z), BlockGram(Kernel("linear"), Z, np.float64)):
+    for gram in (DenseGram(K), FactorGram(Z)):
         values, H = leading_eigenvectors(gram, k, rng())
         assert_eigenpairs(K, values, H)
     # from k = 5 on, the factor (rank 4) has only zeros to add
@@ -116,7 +115,7 @@ def test_empty_clusters_get_the_farthest_points():
     Z = crossed().X
     labels = np.where(np.arange(80) % 3 == 0, 1, 3)
     labels[5] = 4  # alone, and may stay so however far it is
-    for gram in (DenseGram(Z @ Z.T), FactorGram(Z), BlockGram(Kernel("linear"), Z, np.float64)):
+    for gram in (DenseGram(Z @ Z.T), FactorGram(Z)):
         kept = labels.copy()
         found = fill_empty(gram, labels, 5)
         np.testing.assert_array_equal(labels, kept)
@@ -138,32 +137,12 @@ def test_full_clusters_are_left_alone_and_a_lone_point_is_never_taken():
     assert indicator(fill_empty(FactorGram(Z), np.zeros(4, dtype=int), 4), 4).sum(axis=0).tolist() == [1, 1, 1, 1]
 
 
-def test_large_kernels_block_by_block_start_nearly_where_the_whole_matrix_does(monkeypatch):
-    place = np.repeat([0, 1, 2], [300, 250, 110])
-    Z = 0.4 * rng(2).normal(size=(660, 3)) + np.array([[0.0, 0.0, 2.0], [3.0, 0.0, 0.0], [0.0, 4.0, 0.0]])[place]
-    kernel = Kernel("rbf", gamma=0.2, origin=Z.mean(axis=0))
-    blocks, dense = BlockGram(kernel, Z, np.float64), DenseGram(kernel.block(Z, Z))
-    exact = np.linalg.eigvalsh(dense.K)[::-1][:3]
-    values, H = leading_eigenvectors(blocks, 3, rng())
-    assert (np.abs(values - exact) <= 1e-3 * exact[0]).all()
-    assert (values <= exact * (1 + 1e-12)).all()  # Ritz values are never above
-    np.testing.assert_allclose(H.T @ H, np.eye(3), atol=1e-10)
-    assert np.linalg.norm(dense.K @ H - H * values, axis=0).max() <= 1e-3 * exact[0]
-    assert same_partition(relaxed_start(blocks, 3, rng()).labels, place)
-    assert same_partition(relaxed_start(dense, 3, rng()).labels, place)
-    passes = []
-    monkeypatch.setattr(blocks, "product", lambda Y: passes.append(Y.shape) or dense.product(Y))
-    leading_eigenvectors(blocks, 3, rng())
-    assert len(passes) <= 12
-
-
 def test_directions_beyond_the_rank_are_zero_in_every_storage():
     Z = np.array([3.0, 1.0]) + rng(4).normal(size=(90, 2))
     starts = []
-    for gram in (DenseGram(Z @ Z.T), FactorGram(Z), BlockGram(Kernel("linear"), Z, np.float64)):
+    for gram in (DenseGram(Z @ Z.T), FactorGram(Z)):
         H = leading_eigenvectors(gram, 5, rng())[1]
         assert not H[:, 2:].any()
         assert np.linalg.norm(H[:, :2], axis=0) == pytest.approx(1.0)
         starts.append(relaxed_start(gram, 5, rng()).labels)
     assert same_partition(starts[0], starts[1])
-    assert same_partition(starts[0], starts[2])

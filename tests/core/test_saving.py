@@ -71,7 +71,7 @@ TABLE = [
     FairKernelPCA(2, kernel="polynomial", tradeoff=0.5, n_landmarks=30),
     FairKernelPCA(2, match="covariance"),
     FairKernelKMeans(3, 1.0),
-    FairKernelKMeans(3, WeightRule(first=0.5, growth=2.0)),
+    FairKernelKMeans(3, WeightRule(start=0.5, step=2.0)),
     FairMultipleKernelKMeans(3),
     FairSpectralClustering(3),
     FairnessFirstClustering(3),

@@ -150,13 +150,13 @@ def test_a_search_splits_the_groups_along_with_the_rows_for_a_clusterer():
     sample = draw(counts=(60, 40, 20))
     with sklearn.config_context(enable_metadata_routing=True):
         search = GridSearchCV(
-            FairKernelKMeans(3, kernel="linear", normalize=True, max_iter=100),
-            {"fairness_weight": [0.0, 5.0]},
+            FairKernelKMeans(3, kernel="linear", max_iter=100),
+            {"fairness_weight": [0.0, 100.0]},
             scoring=lambda model, X, y=None: model.counts_.mnce,
             cv=2,
         )
         search.fit(sample.X, sensitive_features=sample.groups)
-    assert search.best_params_ == {"fairness_weight": 5.0}
+    assert search.best_params_ == {"fairness_weight": 100.0}
     assert search.best_estimator_.counts_.n == 120
     unfair, fair = search.cv_results_["mean_test_score"]
     assert unfair < fair - 0.2
@@ -283,7 +283,7 @@ def test_what_every_fit_of_a_clusterer_leaves(name):
 
 def test_what_is_shown_is_what_was_changed():
     assert repr(FairPCA(3, match="covariance")) == "FairPCA(match='covariance', n_components=3)"
-    rule = WeightRule(first=0.5, growth=2.0)
+    rule = WeightRule(start=0.5, step=2.0)
     assert clone(FairKernelKMeans(3, rule)).fairness_weight == rule
     for kind in (FairKernelKMeans, KernelKMeans, FairKernelPCA):
         assert kind(2, kernel="precomputed").__sklearn_tags__().input_tags.pairwise

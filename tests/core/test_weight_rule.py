@@ -4,6 +4,7 @@ import pytest
 
 from compendium.papers.zhou2024.protocol import PublishedRule
 from evenspan import FairKernelKMeans
+from evenspan.clustering.base_kernels import base_kernel
 from evenspan.clustering.weight_rule import WeightRule, WorseWeightWarning, settle
 from evenspan.core.errors import ConfigurationError
 
@@ -36,15 +37,15 @@ def searched(rule, mnce):
         (WeightRule(), [0.5, 0.506, 0.512, 0.518, 0.518], [1, 2, 3, 4, 5]),  # neighbours are compared, not the first
         (WeightRule(), [0.6, 0.3, 0.99], [1, 2]),  # a single dip ends the search, and the dip is what is returned
         (WeightRule(), [NONE], [1]),
-        (WeightRule(patience=2), [0.6, 0.3, 0.9, 0.9, 0.9], [1, 2, 3, 4, 5]),  # the dip is passed over
-        (WeightRule(patience=2), [0.6, 0.3, 0.601], [1, 2, 3]),  # back at the best so far is no rise over it
-        (WeightRule(patience=2), [NONE, NONE], [1, 2]),
-        (WeightRule(patience=3), [0.5, 0.4, 0.6, 0.5, 0.7, 0.7, 0.7, 0.7], [1, 2, 3, 4, 5, 6, 7, 8]),
+        (PublishedRule(patience=2), [0.6, 0.3, 0.9, 0.9, 0.9], [1, 2, 3, 4, 5]),  # the dip is passed over
+        (PublishedRule(patience=2), [0.6, 0.3, 0.601], [1, 2, 3]),  # back at the best so far is no rise over it
+        (PublishedRule(patience=2), [NONE, NONE], [1, 2]),
+        (PublishedRule(patience=3), [0.5, 0.4, 0.6, 0.5, 0.7, 0.7, 0.7, 0.7], [1, 2, 3, 4, 5, 6, 7, 8]),
         (WeightRule(tolerance=0.25), [0.5, 0.75], [1, 2]),
-        (WeightRule(growth=2.0), [0.1, 0.2, 0.3, 0.4, 0.4], [1, 2, 4, 8, 16]),
-        (WeightRule(first=2, step=0.5, growth=3.0), [0.1, 0.2, 0.3, 0.3], [2.0, 2.5, 4.0, 8.5]),
-        (WeightRule(first=0.0, step=0.25), [0.0, 0.3, 0.3], [0.0, 0.25, 0.5]),
-        (WeightRule(largest=3), [0.1, 0.2, 0.2], [1, 2, 3]),  # decided by the last one
+        (PublishedRule(growth=2.0), [0.1, 0.2, 0.3, 0.4, 0.4], [1, 2, 4, 8, 16]),
+        (PublishedRule(start=2, step=0.5, growth=3.0), [0.1, 0.2, 0.3, 0.3], [2.0, 2.5, 4.0, 8.5]),
+        (WeightRule(start=0.0, step=0.25), [0.0, 0.3, 0.3], [0.0, 0.25, 0.5]),
+        (WeightRule(max_weight=3), [0.1, 0.2, 0.2], [1, 2, 3]),  # decided by the last one
     ],
 )
 def test_the_weights_tried(rule, mnce, weights):
@@ -52,15 +53,15 @@ def test_the_weights_tried(rule, mnce, weights):
 
 
 def test_the_largest_weight_ends_the_search_undecided():
-    assert searched(WeightRule(largest=3.5), [0.1, 0.2, 0.3]) == ([1, 2, 3], False)
-    assert searched(WeightRule(largest=1.0), [0.9]) == ([1], False)
+    assert searched(WeightRule(max_weight=3.5), [0.1, 0.2, 0.3]) == ([1, 2, 3], False)
+    assert searched(WeightRule(max_weight=1.0), [0.9]) == ([1], False)
     weights, decided = searched(WeightRule(), [0.0] * 11)
     assert (weights[-1], decided) == (1000.0, False)
 
 
 def test_the_search_does_not_end_at_the_least_fair_point_and_says_when_its_end_is_worse():
-    sample, options = crossed(), {"kernel": "linear", "center": "overall", "normalize": True, "max_iter": 100}
-    X, codes = sample.X, sample.codes
+    sample, options = crossed(), {"kernel": "precomputed", "max_iter": 100}
+    X, codes = base_kernel(sample.X, 1), sample.codes
     paper = FairKernelKMeans(3, PublishedRule(), **options).fit(X, sensitive_features=codes)
     assert (paper.fairness_weight_, paper.counts_.mnce) == (1.0, 0.0)
     model = FairKernelKMeans(3, "auto", **options).fit(X, sensitive_features=codes)
@@ -73,9 +74,8 @@ def test_the_search_does_not_end_at_the_least_fair_point_and_says_when_its_end_i
 
 @pytest.mark.parametrize(
     "arguments",
-    [{"first": -1.0}, {"first": "one"}, {"step": 0.0}, {"growth": 0.5}, {"tolerance": NONE}, {"patience": 1.5},
-     {"largest": 0.5}, {"first": 5.0, "largest": 4.0}],
-)  # fmt: skip
+    [{"start": -1.0}, {"step": 0.0}, {"tolerance": NONE}, {"max_weight": 0.5}, {"start": 5.0, "max_weight": 4.0}],
+)
 def test_refusals(arguments):
     with pytest.raises(ConfigurationError, match="|".join(arguments)):
         WeightRule(**arguments)

@@ -181,7 +181,7 @@ def test_plain_weights_are_a_fixed_point_and_lower_the_objective(several, made):
     stack = zhou2024.stack(above=3000)(made)[5:9]  # of full rank: no remainder is zero
     model = several["MultipleKernelKMeans"](n_clusters=3).fit(stack)
     gamma = model.kernel_weights_
-    assert model.at_rest_
+    assert model.converged_
     assert gamma.sum() == pytest.approx(1.0)
 
     def objective(weights):

@@ -8,8 +8,7 @@ from scipy.sparse.linalg import LinearOperator, eigsh
 from ..core.answer import Certificate
 from ..core.cluster_counts import tally
 from ..core.errors import NotSolvedError
-from ..core.linalg import block_krylov
-from .kernels import DENSE, BlockGram, Gram, indicator
+from .kernels import DENSE, Gram, indicator
 
 #: A bound that is below the value reached by more than this part of the kernel's trace is wrong: for a kernel in double
 #: precision, and in single.
@@ -22,7 +21,7 @@ def certified(problem: str, reached: float, bound: float, gram: Gram, weight: fl
     if reached - bound > SLACK[gram.precision == 0.0] * size:
         raise NotSolvedError(
             f"{problem}: the bound {bound:.6g} is below the value reached, {reached:.6g}, so one of them is wrong. The "
-            "kernel matrix has lost its digits: centre or rescale the features, or use dtype='float64'."
+            "kernel matrix has lost its digits: centre or rescale the features, or pass it in double precision."
         )
     return Certificate(problem, reached, max(bound, reached))
 
@@ -54,8 +53,7 @@ def deflated_bound(gram: Gram, codes: np.ndarray, weight: float, n_clusters: int
     constant = float(gram.product(ones).sum(axis=None)) - weight * float((sizes**2).sum(axis=0))
     if n_clusters == 1:
         return constant / n
-    few = isinstance(gram, BlockGram)
-    values, vectors = leading_eigenpairs(product, n, n_clusters - 1, rng, precision=gram.precision, few_products=few)
+    values, vectors = leading_eigenpairs(product, n, n_clusters - 1, rng, precision=gram.precision)
     if n > DENSE:
         values = values + np.linalg.norm(product(vectors) - vectors * values, axis=0)
     return constant / n + float(values.sum(axis=0))
@@ -63,34 +61,18 @@ def deflated_bound(gram: Gram, codes: np.ndarray, weight: float, n_clusters: int
 
 # -- leading eigenvectors of a symmetric matrix that is known by its products ----------------------------------------
 
-#: Products with a block of vectors, where a product is expensive: at most so many.
-PASSES = 12
-
 
 def leading_eigenpairs(
-    product: Callable[[np.ndarray], np.ndarray],
-    n: int,
-    k: int,
-    rng: np.random.Generator,
-    *,
-    precision: float = 0.0,
-    few_products: bool = False,
+    product: Callable[[np.ndarray], np.ndarray], n: int, k: int, rng: np.random.Generator, *, precision: float = 0.0
 ) -> tuple[np.ndarray, np.ndarray]:
     """The k largest eigenvalues, decreasing, and orthonormal eigenvectors (n, k) of M, ``product(V)`` being M V.
 
-    A small matrix is decomposed whole, a large one by Lanczos steps, to the relative accuracy ``precision`` of the
-    products (0: double precision). ``few_products`` says that a product costs so much, whatever the number of vectors,
-    that blocks of vectors pay: a block Krylov space with at most 12 products, ended when the residuals are below a
-    thousandth of the largest eigenvalue.
+    A small matrix is decomposed whole, a large one by Lanczos steps, to the relative accuracy ``precision``.
     """
     if n <= max(DENSE, 3 * k):
         M = product(np.eye(n))
         values, vectors = np.linalg.eigh(0.5 * (M + M.T))
         return values[: -k - 1 : -1], vectors[:, : -k - 1 : -1]
-    if few_products:
-        start, rtol = rng.standard_normal((n, k + 8)), max(precision, 1e-3)
-        values, vectors, _ = block_krylov(product, start, k, rtol=rtol, longest=PASSES)
-        return values[:k], vectors[:, :k]
     operator = LinearOperator((n, n), matvec=lambda v: product(v.reshape(-1, 1))[:, 0], dtype=np.float64)
     values, vectors = eigsh(operator, k, which="LA", v0=rng.standard_normal(n), tol=precision)
     order = np.argsort(values)[::-1]

@@ -16,31 +16,18 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..core.cluster_counts import ClusterCounts, tally
 from ..core.containers import to_numpy
-from ..core.errors import ComponentsError, ConfigurationError, GroupError, SingleGroupWarning
+from ..core.errors import ComponentsError, GroupError, SingleGroupWarning
 from ..core.estimator import require_generator, validated, warn_caller
 from ..core.groups import encode_groups, label_text
 from ..core.inputs import feature_names, require_numeric_columns, require_points
-from ..core.limits import require_memory
 from ..core.options import Option, Options, number, one_of
 
-#: Squared distances of points whose spread is a smaller share of their squares would lose half of their digits.
-FAR = 1e-8
 #: A weight of fairness.
 WEIGHT = Option(number(0.0).allows, "a finite number of at least 0")
 
 
 class FairClusterer(Options, ClusterMixin, BaseEstimator):
-    """Base of the clusterers that see groups: ``fit(X, sensitive_features=...)`` leaves labels and their counts.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from evenspan import VariationalFairClustering
-    >>> X, sex = np.array([[0.0], [1.0], [8.0], [9.0]]), ["f", "m", "f", "m"]
-    >>> model = VariationalFairClustering(2, random_state=0).fit(X, sensitive_features=sex)
-    >>> model.counts_.balance
-    1.0
-    """
+    """Base of the clusterers that see groups: ``fit(X, sensitive_features=...)`` leaves labels and their counts."""
 
     _options: ClassVar[Mapping[str, Option]] = {"on_single_group": one_of("raise", "warn")}
 
@@ -120,11 +107,6 @@ class CentreClusterer(FairClusterer):
         """
         check_is_fitted(self)
         X = numeric_table(self, X, reset=False, accept_sparse=self.__sklearn_tags__().input_tags.sparse and "csr")
-        if self.centers_ is None:
-            raise ConfigurationError(
-                "clusters of a graph have no centres, so nothing can be predicted for new rows. Fit to all rows, "
-                "or use an objective with centres."
-            )
         origin = 0.0 if issparse(X) else self.centers_.mean(axis=0)  # far from zero distances lose their digits
         return pairwise_distances_argmin(X - origin if not issparse(X) else X, self.centers_ - origin)
 
@@ -134,19 +116,7 @@ def numeric_table(estimator: BaseEstimator, X, **checks) -> np.ndarray:
     require_numeric_columns(X)
     table = validated(estimator, to_numpy(X), dtype=[np.float64, np.float32], ensure_all_finite=False, **checks)
     require_points(table, feature_names(X))
-    return _dense_where_far(table) if issparse(table) else table
-
-
-def _dense_where_far(table):
-    """A sparse table; as a dense one, which can be moved, where its mean is so far from zero that distances suffer."""
-    n, d = table.shape
-    with np.errstate(over="ignore"):
-        squares, mean = float((table.data.astype(np.float64) ** 2).sum(axis=None)), table.mean(axis=0, dtype=np.float64)
-        spread = squares - n * float((np.asarray(mean) ** 2).sum(axis=None))
-    if not spread < FAR * squares:
-        return table
-    require_memory(8.0 * n * d, f"a dense table of {n:,} x {d:,} entries", "Move the features to their mean first.")
-    return table.toarray()
+    return table
 
 
 def plain_means(points: np.ndarray, k: int, *, seed: int, **options) -> KMeans:

@@ -1,4 +1,4 @@
-"""Fair kernel k-means: kernel k-means with a price on unequal group shares of the clusters."""
+"""Fair kernel k-means: kernel k-means with a penalty on unequal group shares of the clusters."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -50,10 +50,10 @@ class FairKernelKMeans(KernelInput, FairClusterer):
         presumes a kernel with ones on its diagonal; a `WeightRule` varies that rule.
     kernel : {"rbf", "polynomial", "sigmoid", "linear", "precomputed"} or callable, default "rbf"
         With "linear" nothing of size n x n is formed. "precomputed" takes the kernel matrix in place of X.
-    gamma, degree, coef0 : {"scale", "auto"} or float, int, float
-        The factor of "rbf", "polynomial" and "sigmoid"; the power and the constant of the last two.
-    center, normalize : bool, default False
-        Move the feature space to its mean; then put all points at length one. The paper does both.
+        The paper moves the feature space to its mean and scales all points to length one: `center_and_normalise`
+        does that to a kernel matrix.
+    gamma : {"scale", "auto"} or float, default "scale"
+        The factor of "rbf", "polynomial" and "sigmoid", as in ``FairKernelPCA``. Power and constant are 3 and 1.
     init : {"relaxed"} or array-like of shape (n,), default "relaxed"
         The start: relaxed kernel k-means, or labels.
     max_iter : int, default 10
@@ -62,10 +62,6 @@ class FairKernelKMeans(KernelInput, FairClusterer):
         From the third pass on, a smaller relative change of the objective ends the passes.
     swaps : bool, default False
         Afterwards also swap pairs of points, which leaves optima that no single move can leave.
-    dtype : {"float64", "float32"}, default "float64"
-        Precision in which the kernel is stored.
-    storage : {"auto", "dense", "factor", "blocks"}, default "auto"
-        "blocks" computes rows of the kernel when they are needed, with O(n c) memory.
     random_state : int, Generator or None, default 0
         For the start.
     on_single_group : {"raise", "warn"}, default "raise"
@@ -81,11 +77,11 @@ class FairKernelKMeans(KernelInput, FairClusterer):
         The maximised trace, without shift, and the weight used.
     search_ : list of dict
         With a rule: weight, MNCE, balance, objective and sweeps of every weight tried.
-    n_sweeps_, n_moves_, n_swaps_ : int
+    n_iter_, n_moves_, n_swaps_ : int
         Passes, moves and swaps made.
     history_ : tuple of float
         The objective at the start and after each pass, and after each round of swaps.
-    at_rest_, converged_ : bool
+    converged_ : bool
         Whether no single move (with ``swaps``: no swap either) improves the objective; all that can be said of such a
         local search.
     certificate_ : Certificate
@@ -113,7 +109,7 @@ class FairKernelKMeans(KernelInput, FairClusterer):
     >>> X = rng.normal(size=(200, 2)) * 0.2 + rng.integers(2, size=(200, 2)) * [2.0, 3.0]
     >>> groups = np.where(X[:, 1] > 1.5, "up", "down")
     >>> for weight in (0.0, 5.0):
-    ...     model = FairKernelKMeans(2, weight, kernel="linear", center=True, normalize=True)
+    ...     model = FairKernelKMeans(2, weight, kernel="linear")
     ...     print(model.fit(X, sensitive_features=groups).counts_.balance > 0.5)
     False
     True
@@ -121,7 +117,6 @@ class FairKernelKMeans(KernelInput, FairClusterer):
 
     _options: ClassVar[Mapping[str, Option]] = {
         **FairClusterer._options,
-        **KernelInput._options,
         "fairness_weight": WEIGHT_OR_RULE,
         "max_iter": whole(1),
         "tol": number(0.0),
@@ -135,16 +130,10 @@ class FairKernelKMeans(KernelInput, FairClusterer):
         *,
         kernel="rbf",
         gamma="scale",
-        degree=3,
-        coef0=1.0,
-        center=False,
-        normalize=False,
         init="relaxed",
         max_iter=10,
         tol=1e-10,
         swaps=False,
-        dtype="float64",
-        storage="auto",
         random_state=0,
         on_single_group="raise",
     ):
@@ -152,16 +141,10 @@ class FairKernelKMeans(KernelInput, FairClusterer):
         self.fairness_weight = fairness_weight
         self.kernel = kernel
         self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.center = center
-        self.normalize = normalize
         self.init = init
         self.max_iter = max_iter
         self.tol = tol
         self.swaps = swaps
-        self.dtype = dtype
-        self.storage = storage
         self.random_state = random_state
         self.on_single_group = on_single_group
 
@@ -182,13 +165,11 @@ class FairKernelKMeans(KernelInput, FairClusterer):
         self._store_labels(found.labels, codes, c)
         self._remember(X, gram, self.labels_)
         self.initial_labels_, self.objective_, self.history_ = start, found.objective, found.history
-        self.at_rest_ = self.converged_ = found.at_rest
-        self.n_sweeps_ = self.n_iter_ = found.n_sweeps
-        self.n_moves_ = found.n_moves
+        self.converged_, self.n_iter_, self.n_moves_ = found.converged, found.n_sweeps, found.n_moves
         bound = deflated_bound(gram, codes, self.fairness_weight_, c, require_generator(self.random_state))
         problem = "trace of the kernel less the weighted regulariser, over all clusterings"
         self.certificate_ = certified(problem, found.objective, bound, gram, self.fairness_weight_)
-        if not found.at_rest:
+        if not found.converged:
             warn_caller(
                 f"after {found.n_sweeps} sweeps single moves still improve the objective. Raise max_iter.",
                 NotConvergedWarning,
@@ -210,7 +191,7 @@ class FairKernelKMeans(KernelInput, FairClusterer):
         Returns
         -------
         list of TradeOffPoint
-            In the order of the weights. Points that are not at rest say so in ``updates.at_rest``.
+            In the order of the weights. Points that are not at rest say so in ``updates.converged``.
         """
         weights = [float(WEIGHT.require("a fairness weight", weight)) for weight in weights]
         model = clone(self)  # a fitted model keeps what it has learnt

@@ -9,12 +9,12 @@ import numpy as np
 from ..core.cluster_counts import ClusterCounts
 from ..core.errors import DataError
 from ..core.estimator import NotConvergedWarning, require_generator, warn_caller
-from ..core.options import PRECISION, Option, number, one_of, whole
+from ..core.options import Option, number, one_of, whole
 from .base_kernels import twelve_kernels
 from .bounds import certified, deflated_bound
 from .estimator import FairClusterer, numeric_table, require_clusters
 from .kernel_kmeans import clustered_trace, starting_point
-from .kernels import DenseGram, indicator, keep_passed, passed, symmetric_kernel, warn_if_indefinite
+from .kernels import DenseGram, checked_kernel, indicator
 from .row_update import row_updates
 from .weight_rule import WEIGHT_OR_RULE, settle, shares_of
 
@@ -26,7 +26,7 @@ class Rounds:
     labels: np.ndarray
     gamma: np.ndarray
     history: tuple[float, ...]
-    at_rest: bool
+    converged: bool
 
 
 class FairMultipleKernelKMeans(FairClusterer):
@@ -49,7 +49,8 @@ class FairMultipleKernelKMeans(FairClusterer):
     fairness_weight : float, "auto" or WeightRule, default "auto"
         The weight of fairness. 0 is the method without fairness ("FMKKM-f").
     kernels : {"twelve", "precomputed"}, default "twelve"
-        The twelve kernels of the paper computed from X, or X is a stack of kernel matrices (m, n, n).
+        The twelve kernels of the paper computed from X, or X is a stack of kernel matrices (m, n, n), which keeps its
+        precision.
     weights_from : {"shifted", "unshifted"}, default "shifted"
         "unshifted" weighs the kernels by :math:`\operatorname{tr} K_p (I - Y (Y^\top Y)^{-1} Y^\top)`, without shift
         and fairness term. The two steps then have different objectives, and their alternation need not descend.
@@ -59,8 +60,6 @@ class FairMultipleKernelKMeans(FairClusterer):
         Alternations at most; the published program has 10.
     tol : float, default 1e-10
         From the third round on, a smaller relative change of the objective ends them.
-    dtype : {"float64", "float32"}, default "float64"
-        Precision in which the kernels are stored: m n^2 numbers.
     random_state : int, Generator or None, default 0
         For the start.
     on_single_group : {"raise", "warn"}, default "raise"
@@ -76,11 +75,11 @@ class FairMultipleKernelKMeans(FairClusterer):
         The weights, non-negative with sum 1.
     objective_, fairness_weight_ : float
         The minimised sum, and the weight of fairness used.
-    history_, n_rounds_ : tuple of float, int
+    history_, n_iter_ : tuple of float, int
         The objective after each round, and the number of rounds.
     search_ : list of dict
         With a rule: weight, MNCE, balance, objective and rounds of every weight tried.
-    at_rest_, converged_ : bool
+    converged_ : bool
         Whether the last round moved no point.
     certificate_ : Certificate
         The trace that the clusters reach on the final weighted kernel, and an upper bound from its eigenvalues: how far
@@ -118,7 +117,6 @@ class FairMultipleKernelKMeans(FairClusterer):
         "weights_from": one_of("shifted", "unshifted"),
         "max_iter": whole(1),
         "tol": number(0.0),
-        "dtype": PRECISION,
     }
 
     def __init__(
@@ -131,7 +129,6 @@ class FairMultipleKernelKMeans(FairClusterer):
         init="relaxed",
         max_iter=10,
         tol=1e-10,
-        dtype="float64",
         random_state=0,
         on_single_group="raise",
     ):
@@ -142,7 +139,6 @@ class FairMultipleKernelKMeans(FairClusterer):
         self.init = init
         self.max_iter = max_iter
         self.tol = tol
-        self.dtype = dtype
         self.random_state = random_state
         self.on_single_group = on_single_group
 
@@ -166,41 +162,33 @@ class FairMultipleKernelKMeans(FairClusterer):
         )
         self._store_labels(found.labels, codes, c)
         self.initial_labels_, self.kernel_weights_, self.history_ = start, found.gamma, found.history
-        self.objective_, self.n_rounds_ = found.history[-1], len(found.history)
-        self.n_iter_, self.at_rest_, self.converged_ = self.n_rounds_, found.at_rest, found.at_rest
+        self.objective_, self.n_iter_, self.converged_ = found.history[-1], len(found.history), found.converged
         # of the final kernel, whose fairness term has the sum of the squared weights as a factor
         gram = DenseGram(weighted(stack, found.gamma))
         weight = self.fairness_weight_ * float((found.gamma**2).sum(axis=0))
         value = clustered_trace(gram, self.labels_, c) - weight * self.counts_.regulariser
         problem = "trace of the weighted kernel less the weighted regulariser, over all clusterings"
         self.certificate_ = certified(problem, value, deflated_bound(gram, codes, weight, c, rng), gram, weight)
-        if not found.at_rest:
+        if not found.converged:
             warn_caller(
-                f"points still moved in the last of {self.n_rounds_} rounds. Raise max_iter.", NotConvergedWarning
+                f"points still moved in the last of {self.n_iter_} rounds. Raise max_iter.", NotConvergedWarning
             )
         return self
 
     def _stack(self, X) -> np.ndarray:
         """The kernel matrices (m, n, n), checked."""
         if self.kernels == "twelve":
-            return twelve_kernels(numeric_table(self, X), dtype=self.dtype)
+            return twelve_kernels(numeric_table(self, X))
         X = np.asarray(X)
         if X.ndim != 3 or not len(X):
             raise DataError(
                 f"kernels='precomputed' and X has shape {X.shape}; needed is a stack of kernel matrices (m, n, n). For "
                 "one matrix pass X[None]."
             )
-        self.n_features_in_, dtype = X.shape[1], np.dtype(self.dtype)
-        if X.dtype == dtype and passed(X):
-            return X
-        stack = [symmetric_kernel(K, dtype, f"kernel {p} of the stack") for p, K in enumerate(X)]
-        # h_p of an indefinite kernel can be negative, and such a kernel then takes all the weight
-        indefinite = [warn_if_indefinite(K, f"kernel {p} of the stack") for p, K in enumerate(stack)]
-        if not all(np.may_share_memory(K, X) for K in stack):
-            return np.stack(stack)
-        if not any(indefinite):
-            keep_passed(X)
-        return X
+        self.n_features_in_ = X.shape[1]
+        # an indefinite kernel, whose h_p can be negative and then takes all the weight, is warned of
+        checked = [checked_kernel(K, f"kernel {p} of the stack") for p, K in enumerate(X)]
+        return X if all(np.may_share_memory(K, X) for K in checked) else np.stack(checked)
 
     def _alternate(self, stack, codes, labels, n_clusters: int, weight: float) -> Rounds:
         gamma, history, moved = np.full(len(stack), 1.0 / len(stack)), [], 1

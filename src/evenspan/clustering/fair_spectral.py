@@ -9,13 +9,13 @@ from scipy import linalg, sparse
 from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh
 
 from ..core.answer import Certificate, ky_fan_certificate
-from ..core.errors import ComponentsError, ConfigurationError
+from ..core.errors import ComponentsError, ConfigurationError, NotSolvedError
 from ..core.estimator import warn_caller
 from ..core.limits import require_memory
 from ..core.linalg import complement, fix_signs, symmetrise, top_eigenspace
 from ..core.options import Option, one_of, whole
 from .estimator import FairClusterer, plain_means
-from .graphs import AFFINITY, affinity_graph, looped
+from .graphs import looped, nearest_neighbour_graph, precomputed_graph
 
 #: Up to so many samples "auto" takes the null space, whose certificate is a proof.
 NULL_SPACE = 800
@@ -36,8 +36,6 @@ class FairEmbedding:
     gap: float
     #: Length of what remains of each eigenvalue equation (c,), relative to the largest possible eigenvalue.
     residuals: np.ndarray
-    #: Whether Lanczos reached its tolerance; True for the null space.
-    converged: bool
     #: Of the trace; None for Lanczos.
     certificate: Certificate | None
 
@@ -111,15 +109,15 @@ def _null_space(W, degrees, weights, F, c, shift) -> FairEmbedding:
     problem = "trace of H'(sD - L)H over H with H'DH = I and F'H = 0"
     certificate = ky_fan_certificate(A, U, problem, constraint_residual(F, H))
     residuals = np.linalg.norm(A @ U - U * values, axis=0) / shift
-    return FairEmbedding(H, shift - values, gap, residuals, True, certificate)
+    return FairEmbedding(H, shift - values, gap, residuals, certificate)
 
 
 def _lanczos(W, degrees, weights, Q, c, shift, rng) -> FairEmbedding:
     n, root = len(degrees), np.sqrt(weights)
-    if c + 2 > n:
+    k = min(c + 1, n - Q.shape[1])  # one more, for the gap
+    if k >= n - 1:
         raise ConfigurationError(
-            f"solver='lanczos' finds at most {n - 2} vectors of {n} samples, and n_clusters={c}. Use "
-            "solver='null_space'."
+            f"solver='lanczos' needs more than {n} samples for n_clusters={c}. Use solver='null_space'."
         )
     diagonal = shift - degrees / weights
 
@@ -128,53 +126,24 @@ def _lanczos(W, degrees, weights, Q, c, shift, rng) -> FairEmbedding:
 
     def operator(y):
         # sI - L on the feasible vectors, which makes the wanted ones the largest, and -s/2 on the others.
-        inside = feasible(y)
-        return feasible(diagonal * inside + (W @ (inside / root)) / root) - 0.5 * shift * (y - inside)
+        inside = feasible(y.ravel())
+        return feasible(diagonal * inside + (W @ (inside / root)) / root) - 0.5 * shift * (y.ravel() - inside)
 
-    def deflated(y):
-        along = Y.T @ y
-        return operator(y - Y @ along) - shift * (Y @ along)
-
-    Y, converged = _largest(operator, feasible(rng.normal(size=n)), c, 1e-12)
-    Y, gap = np.linalg.qr(feasible(Y))[0], np.inf
-    for _ in range(c if c < n - Q.shape[1] else 0):
-        # Lanczos may overlook copies of a multiple eigenvalue: look in what it has left.
-        lowest = float(np.vdot(Y[:, -1], operator(Y[:, -1])))
-        other, seen = _largest(deflated, feasible(rng.normal(size=n)), 1, 1e-6)
-        gap = lowest - float(np.vdot(other, operator(other[:, 0])))
-        converged &= seen
-        if gap >= -TIE * shift:
-            break
-        other, seen = _largest(deflated, other[:, 0], 1, 1e-12)
-        both, _ = np.linalg.qr(feasible(np.column_stack([Y, other])))
-        _, U = top_eigenspace(both.T @ np.column_stack([operator(y) for y in both.T]), c)
-        Y, converged = both @ U, converged & seen
-    image = np.column_stack([operator(y) for y in Y.T])
-    values = np.einsum("nc,nc->c", Y, image)
-    residuals = np.linalg.norm(image - Y * values, axis=0) / shift
-    if not converged:
-        warn_caller(
-            f"Lanczos stopped before its tolerance; the eigenvalue equations hold to {residuals.max():.2g} of the "
-            "largest possible eigenvalue. Use solver='null_space', or more neighbours."
-        )
-    return FairEmbedding(fix_signs(Y / root[:, None]), shift - values, gap, residuals, converged, None)
-
-
-def _largest(operator, start: np.ndarray, k: int, tol: float) -> tuple[np.ndarray, bool]:
-    """Eigenvectors (n, k) of the k largest eigenvalues, decreasing, and whether the tolerance was reached."""
-    n = len(start)
-    matrix = LinearOperator((n, n), matvec=lambda y: operator(y.ravel()), dtype=np.float64)
-    size = min(n, max(2 * k + 1, k + 20))
-    for basis, accuracy in ((size, tol), (min(n, 4 * size), 1e-5)):
-        try:
-            values, vectors = eigsh(matrix, k, which="LA", v0=start, ncv=basis, tol=accuracy, maxiter=MAX_RESTARTS)
-            return vectors[:, np.argsort(-values, kind="stable")], accuracy == tol
-        except ArpackNoConvergence as error:
-            found = len(error.eigenvalues)
-    raise ConfigurationError(
-        f"Lanczos found {found} of {k} eigenvectors in {MAX_RESTARTS} restarts: the smallest eigenvalues of this graph "
-        "lie too close together. Use solver='null_space', or more neighbours."
-    )
+    matrix = LinearOperator((n, n), matvec=operator, dtype=np.float64)
+    start, basis = feasible(rng.normal(size=n)), min(n, max(2 * k + 1, k + 20))
+    try:
+        values, Y = eigsh(matrix, k, which="LA", v0=start, ncv=basis, tol=1e-12, maxiter=MAX_RESTARTS)
+    except ArpackNoConvergence as error:
+        raise NotSolvedError(
+            f"Lanczos found {len(error.eigenvalues)} of {k} eigenvectors in {MAX_RESTARTS} restarts: the smallest "
+            "eigenvalues of this graph lie too close together. Use solver='null_space', or more neighbours."
+        ) from error
+    order = np.argsort(-values, kind="stable")
+    values, Y = values[order], np.linalg.qr(feasible(Y[:, order]))[0]
+    gap = float(values[c - 1] - values[c]) if k > c else np.inf
+    values, Y = values[:c], Y[:, :c]
+    residuals = np.linalg.norm(np.column_stack([operator(y) for y in Y.T]) - Y * values, axis=0) / shift
+    return FairEmbedding(fix_signs(Y / root[:, None]), shift - values, gap, residuals, None)
 
 
 class FairSpectralClustering(FairClusterer):
@@ -196,19 +165,15 @@ class FairSpectralClustering(FairClusterer):
     ----------
     n_clusters : int, default 8
         The number of clusters c, at most n less the rank of F.
-    affinity : {"nearest_neighbors", "rbf", "precomputed"}, default "nearest_neighbors"
-        The graph; "rbf" is dense. With "precomputed", X is a symmetric non-negative matrix (n, n), dense or sparse.
+    affinity : {"nearest_neighbors", "precomputed"}, default "nearest_neighbors"
+        The graph. With "precomputed", X is a symmetric non-negative matrix (n, n), dense or sparse.
     n_neighbors : int, default 20
         Neighbours in the symmetrised graph; all others, if there are fewer. More make it denser and better connected.
-    gamma : {"scale", "auto"} or float, default "scale"
-        The factor in "rbf"; larger tells closer points apart.
     laplacian : {"normalized", "unnormalized"}, default "normalized"
         The normalised one weighs samples by degree and is the usual choice.
     solver : {"auto", "null_space", "lanczos"}, default "auto"
         "null_space" works with dense matrices on a basis of the feasible vectors; "lanczos" needs products of the graph
         with vectors only. They answer the same problem. "auto" is "null_space" up to 800 samples.
-    n_init : int, default 10
-        Starts of k-means, of which the best is kept.
     random_state : int, default 0
         Decides the starts of k-means and of Lanczos.
     on_single_group : {"raise", "warn"}, default "raise"
@@ -228,9 +193,9 @@ class FairSpectralClustering(FairClusterer):
         Largest cosine between a column of F and a column of H; the rank of F, the number of groups less one.
     certificate_ : Certificate or None
         Of the trace of :math:`H^\top (sD - L) H`, s being the largest possible eigenvalue: a proof with "null_space",
-        None with "lanczos", where a second run from another start looks for an eigenvalue that the first has missed.
-    solver_, converged_ : str, bool
-        The solver taken, and whether Lanczos reached its tolerance; True with "null_space".
+        None with "lanczos", which may miss a copy of a repeated eigenvalue.
+    solver_ : str
+        The solver taken.
     n_loops_ : int
         Samples without an edge, which were given a self-loop of the smallest positive degree, with a warning.
     inertia_ : float
@@ -265,11 +230,10 @@ class FairSpectralClustering(FairClusterer):
 
     _options: ClassVar[Mapping[str, Option]] = {
         **FairClusterer._options,
-        "affinity": AFFINITY,
+        "affinity": one_of("nearest_neighbors", "precomputed"),
         "n_neighbors": whole(1),
         "laplacian": one_of("normalized", "unnormalized"),
         "solver": one_of("auto", "null_space", "lanczos"),
-        "n_init": whole(1),
     }
 
     def __init__(
@@ -278,35 +242,31 @@ class FairSpectralClustering(FairClusterer):
         *,
         affinity="nearest_neighbors",
         n_neighbors=20,
-        gamma="scale",
         laplacian="normalized",
         solver="auto",
-        n_init=10,
         random_state=0,
         on_single_group="raise",
     ):
         self.n_clusters = n_clusters
         self.affinity = affinity
         self.n_neighbors = n_neighbors
-        self.gamma = gamma
         self.laplacian = laplacian
         self.solver = solver
-        self.n_init = n_init
         self.random_state = random_state
         self.on_single_group = on_single_group
 
     def fit(self, X, y=None, *, sensitive_features):
         X, codes, c, rng = self._sample(X, sensitive_features, accept_sparse="csr")
         n, seed = len(codes), int(rng.integers(2**31))
-        W = affinity_graph(X, self.affinity, n_neighbors=self.n_neighbors, gamma=self.gamma)
+        W = precomputed_graph(X) if self.affinity == "precomputed" else nearest_neighbour_graph(X, self.n_neighbors)
         W, degrees, self.n_loops_ = looped(W)
         F = share_constraints(codes, len(self.group_labels_))
         self.solver_ = ("null_space" if n <= NULL_SPACE else "lanczos") if self.solver == "auto" else self.solver
         found = fair_embedding(W, degrees, F, c, laplacian=self.laplacian, solver=self.solver_, rng=rng)
         self.embedding_, self.eigenvalues_, self.eigengap_ = found.H, found.eigenvalues, found.gap
-        self.residuals_, self.converged_, self.certificate_ = found.residuals, found.converged, found.certificate
+        self.residuals_, self.certificate_ = found.residuals, found.certificate
         self.constraint_rank_, self.constraint_residual_ = F.shape[1], constraint_residual(F, found.H)
-        means = plain_means(found.H, c, seed=seed, n_init=self.n_init)
+        means = plain_means(found.H, c, seed=seed, n_init=10)
         if (filled := len(np.unique(means.labels_))) < c:
             warn_caller(
                 f"the embedding has fewer different rows than n_clusters={c}: {c - filled} cluster(s) stay empty. Ask "
@@ -318,6 +278,6 @@ class FairSpectralClustering(FairClusterer):
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = not (isinstance(self.affinity, str) and self.affinity == "rbf")
+        tags.input_tags.sparse = True
         tags.input_tags.pairwise = isinstance(self.affinity, str) and self.affinity == "precomputed"
         return tags

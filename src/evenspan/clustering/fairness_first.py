@@ -225,8 +225,6 @@ class FairnessFirstClustering(CentreClusterer):
         Number of clusters c.
     threshold : float in [0, 1], default 0.9
         The share :math:`\theta` of the first balance that stage 2 must keep. 1 keeps all of it, 0 none.
-    n_init : int, default 1
-        Number of starts, of which the one with the lowest sum of squares is kept. Each has its own B.
     max_iter : int, default 100
         Largest number of passes of stage 3.
     random_state : int or numpy Generator, default 0
@@ -244,7 +242,7 @@ class FairnessFirstClustering(CentreClusterer):
         For each stage its name, the sum of squares ("inertia") and the balance after it.
     n_moves_, n_swaps_, n_iter_ : int
         Moves of stage 2; swaps and passes of stage 3.
-    at_rest_, converged_ : bool
+    converged_ : bool
         Whether no swap lowers the sum of squares further. It is then a local minimum in that sense; nothing more is
         known of how near it is to the lowest.
 
@@ -278,14 +276,12 @@ class FairnessFirstClustering(CentreClusterer):
     _options: ClassVar[Mapping[str, Option]] = {
         **FairClusterer._options,
         "threshold": number(0.0, 1.0),
-        "n_init": whole(1),
         "max_iter": whole(1),
     }
 
-    def __init__(self, n_clusters=8, *, threshold=0.9, n_init=1, max_iter=100, random_state=0, on_single_group="raise"):
+    def __init__(self, n_clusters=8, *, threshold=0.9, max_iter=100, random_state=0, on_single_group="raise"):
         self.n_clusters = n_clusters
         self.threshold = threshold
-        self.n_init = n_init
         self.max_iter = max_iter
         self.random_state = random_state
         self.on_single_group = on_single_group
@@ -296,36 +292,28 @@ class FairnessFirstClustering(CentreClusterer):
         Z = X - X.mean(axis=0)
         if Z.shape[1] > 2 * len(Z):
             Z = np.linalg.qr(Z.T, mode="r").T  # the same points turned: all inner products stay
-        best = min(
-            (self._run(Z, codes, c, self.max_iter, rng) for _ in range(self.n_init)), key=lambda found: found[0].inertia
-        )
-        partition, self.stages_, self.n_moves_, self.n_swaps_, self.n_iter_, self.at_rest_ = best
-        self.converged_ = self.at_rest_
-        self._store_labels(partition.labels, codes, c)
-        self.centers_ = np.array([X[self.labels_ == k].mean(axis=0) for k in range(c)])
-        self.inertia_ = float(((X - self.centers_[self.labels_]) ** 2).sum(axis=None))
-        if not self.at_rest_:
-            warn_caller(
-                f"after {self.max_iter} passes swaps still lower the sum of squares. Raise max_iter to go on; "
-                "at_rest_ is False until then.",
-                NotConvergedWarning,
-            )
-        return self
-
-    def _run(self, Z: np.ndarray, codes: np.ndarray, c: int, sweeps: int, rng: np.random.Generator):
-        stages = []
+        partition, stages = Partition(Z, codes, fair_start(Z, codes, c, rng), c), []
 
         def note(stage: str) -> None:
             partition.refresh()
             stages.append({"stage": stage, "inertia": partition.inertia, "balance": partition.balance})
 
-        partition = Partition(Z, codes, fair_start(Z, codes, c, rng), c)
         note("fair start")
-        moves = move_points(partition, self.threshold * partition.balance)
+        self.n_moves_ = move_points(partition, self.threshold * partition.balance)
         note("moves")
-        swaps, passes, at_rest = swap_points(partition, sweeps)
+        self.n_swaps_, self.n_iter_, self.converged_ = swap_points(partition, self.max_iter)
         note("swaps")
-        return partition, tuple(stages), moves, swaps, passes, at_rest
+        self.stages_ = tuple(stages)
+        self._store_labels(partition.labels, codes, c)
+        self.centers_ = np.array([X[self.labels_ == k].mean(axis=0) for k in range(c)])
+        self.inertia_ = float(((X - self.centers_[self.labels_]) ** 2).sum(axis=None))
+        if not self.converged_:
+            warn_caller(
+                f"after {self.max_iter} passes swaps still lower the sum of squares. Raise max_iter to go on; "
+                "converged_ is False until then.",
+                NotConvergedWarning,
+            )
+        return self
 
 
 def fair_start(X: np.ndarray, codes: np.ndarray, n_clusters: int, rng: np.random.Generator) -> np.ndarray:

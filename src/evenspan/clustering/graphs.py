@@ -2,18 +2,10 @@
 
 import numpy as np
 from scipy import sparse
-from sklearn.neighbors import NearestNeighbors
+from sklearn.neighbors import kneighbors_graph
 
-from ..core.accumulator import BLOCK_ENTRIES
 from ..core.errors import DataError
 from ..core.estimator import warn_caller
-from ..core.inputs import whole_number
-from ..core.kernels import resolve_kernel
-from ..core.limits import require_memory
-from ..core.options import one_of
-
-#: Where the weights of a graph come from.
-AFFINITY = one_of("nearest_neighbors", "rbf", "precomputed")
 
 
 def nearest_neighbour_graph(X, n_neighbors: int = 20) -> sparse.csr_array:
@@ -33,11 +25,7 @@ def nearest_neighbour_graph(X, n_neighbors: int = 20) -> sparse.csr_array:
            [1. , 0. , 0.5],
            [0. , 0.5, 0. ]])
     """
-    k = min(whole_number("n_neighbors", n_neighbors, 1), X.shape[0] - 1)
-    if k == 0:
-        return sparse.csr_array((1, 1))
-    found = NearestNeighbors(n_neighbors=k).fit(X).kneighbors(return_distance=False)
-    return _symmetrised(found)
+    return _symmetrised(X, n_neighbors, "minkowski")
 
 
 def kernel_neighbour_graph(K: np.ndarray, n_neighbors: int = 20) -> sparse.csr_array:
@@ -45,81 +33,50 @@ def kernel_neighbour_graph(K: np.ndarray, n_neighbors: int = 20) -> sparse.csr_a
 
     Centring a kernel does not change it, and entries of K (n, n) may be negative: weights are not.
     """
-    K = np.asarray(K)
-    _symmetric_entries(K, "the kernel matrix")
-    n = len(K)
-    k = min(whole_number("n_neighbors", n_neighbors, 1), n - 1)
-    if k == 0:
+    K = np.asarray(K, dtype=np.float64)
+    require_symmetric(K, "the kernel matrix")
+    own = np.diagonal(K)
+    return _symmetrised(np.maximum(own[:, None] + own - 2.0 * K, 0.0), n_neighbors, "precomputed")
+
+
+def _symmetrised(X, n_neighbors: int, metric: str) -> sparse.csr_array:
+    n = X.shape[0]
+    if n == 1:
         return sparse.csr_array((1, 1))
-    own, found = np.diagonal(K).astype(np.float64), np.empty((n, k), dtype=np.intp)
-    step = max(BLOCK_ENTRIES // n, 1)
-    for start in range(0, n, step):
-        rows = np.arange(start, min(start + step, n))
-        far = own[None] - 2.0 * K[rows]  # the term of the row itself changes no order
-        far[np.arange(len(rows)), rows] = np.inf
-        found[rows] = np.argpartition(far, k - 1, axis=1)[:, :k]
-    return _symmetrised(found)
-
-
-def _symmetrised(neighbours: np.ndarray) -> sparse.csr_array:
-    n, k = neighbours.shape
-    N = sparse.csr_array((np.ones(n * k), neighbours.ravel(), np.arange(0, n * k + 1, k)), shape=(n, n))
+    N = sparse.csr_array(kneighbors_graph(X, min(n_neighbors, n - 1), metric=metric, include_self=False))
     return sparse.csr_array(0.5 * (N + N.T))
 
 
-def affinity_graph(X, affinity: str, *, n_neighbors: int = 20, gamma="scale"):
-    """The affinity matrix (n, n) of the rows of X, dense or sparse as it comes, checked; that of "rbf" has no loops."""
-    if affinity == "nearest_neighbors":
-        return nearest_neighbour_graph(X, n_neighbors)
-    if affinity == "precomputed":
-        W = sparse.csr_array(X, dtype=np.float64) if sparse.issparse(X) else np.asarray(X, dtype=np.float64)
-        entries = _symmetric_entries(W, "the affinity matrix")
-        lowest = float(entries.min(initial=0.0))
-        if lowest < 0:
-            raise DataError(
-                f"the affinity matrix has {int((entries < 0).sum(axis=None))} negative entries, the lowest "
-                f"{lowest:.3g}; needed are weights of at least 0. A kernel becomes a graph by "
-                "evenspan.clustering.graphs.kernel_neighbour_graph."
-            )
-        return W
-    if sparse.issparse(X):
-        raise DataError(
-            "X is sparse and affinity='rbf' is a full matrix of affinities. Pass X.toarray(), or choose "
-            "affinity='nearest_neighbors'."
-        )
-    n = len(X)
-    require_memory(
-        3 * 8 * n**2,
-        f"the full matrix of affinities of {n} points, and two more while it is made,",
-        "affinity='nearest_neighbors' needs no such matrix.",
-    )
-    W = resolve_kernel("rbf", X, np.ones(n), gamma=gamma, degree=3, coef0=1.0).matrix(X, np.arange(n))
-    np.fill_diagonal(W, 0.0)
-    return W
-
-
-def _symmetric_entries(W, name: str) -> np.ndarray:
+def require_symmetric(W, name: str) -> np.ndarray:
     """The entries, or those that are stored; DataError unless W is square, finite and symmetric."""
-    if W.ndim != 2 or W.shape[0] != W.shape[1] or not W.shape[0]:
+    if W.ndim != 2 or W.shape[0] != W.shape[1]:
         raise DataError(f"{name} has shape {W.shape}; needed is (n, n), one row and one column for each sample.")
     entries = W.data if sparse.issparse(W) else W
-    if not np.isfinite(entries).all():
-        raise DataError(f"{name} contains NaN or inf; needed are finite numbers.")
-    difference = abs(W - W.T)
-    apart, largest = float(difference.max()), float(np.abs(entries).max(initial=0.0))
-    if apart > 1e-10 * largest:
+    difference, largest = float(abs(W - W.T).max()), float(np.abs(entries).max(initial=0.0))
+    if not difference <= 1e-10 * largest:
         raise DataError(
-            f"{name} is not symmetric: it and its transpose differ by up to {apart:.3g}, with entries up to "
+            f"{name} is not symmetric: it and its transpose differ by up to {difference:.3g}, with entries up to "
             f"{largest:.3g}. Pass (W + W.T) / 2."
         )
     return entries
 
 
+def precomputed_graph(X):
+    """An affinity matrix (n, n) that was passed, dense or sparse as it comes, checked."""
+    W = sparse.csr_array(X, dtype=np.float64) if sparse.issparse(X) else np.asarray(X, dtype=np.float64)
+    lowest = float(require_symmetric(W, "the affinity matrix").min(initial=0.0))
+    if lowest < 0:
+        raise DataError(
+            f"the affinity matrix has negative entries, the lowest {lowest:.3g}; needed are weights of at least 0. A "
+            "kernel becomes a graph by evenspan.clustering.kernel_neighbour_graph."
+        )
+    return W
+
+
 def looped(W) -> tuple:
     """The graph with a self-loop at every sample without edges, its degrees, and how many such samples there are.
 
-    The loop weighs as much as the smallest positive degree. It leaves D - W as it is and makes every degree positive.
-    A graph without any edge is refused; loops are warned of.
+    The loop weighs as much as the smallest positive degree: D - W stays, and every degree is positive.
     """
     degrees = np.asarray(W.sum(axis=1), dtype=np.float64).ravel()
     lonely = degrees <= 0

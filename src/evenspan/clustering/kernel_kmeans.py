@@ -12,7 +12,7 @@ from ..core.estimator import NotConvergedWarning, require_generator, warn_caller
 from ..core.options import Option, Options, one_of, whole
 from .bounds import certified, leading_eigenpairs
 from .estimator import numeric_table, plain_means, require_clusters
-from .kernels import BlockGram, FactorGram, Gram, KernelInput
+from .kernels import FactorGram, Gram, KernelInput
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,7 +49,7 @@ def leading_eigenvectors(gram: Gram, k: int, rng: np.random.Generator) -> tuple[
     """
     if isinstance(gram, FactorGram) and gram.Z.shape[1] <= gram.n:
         Z = gram.Z
-        values, vectors = np.linalg.eigh(np.asarray(Z.T @ Z, dtype=np.float64))
+        values, vectors = np.linalg.eigh(Z.T @ Z)
         values, vectors = np.maximum(values[: -k - 1 : -1], 0.0), vectors[:, : -k - 1 : -1]
         H = Z @ vectors
         scale = np.sqrt(values)
@@ -57,9 +57,7 @@ def leading_eigenvectors(gram: Gram, k: int, rng: np.random.Generator) -> tuple[
         H = np.divide(H, scale, out=np.zeros(H.shape), where=positive)
         missing = k - H.shape[1]
         return np.pad(np.where(positive, values, 0.0), (0, missing)), np.pad(H, ((0, 0), (0, missing)))
-    values, H = leading_eigenpairs(
-        gram.product, gram.n, k, rng, precision=gram.precision, few_products=isinstance(gram, BlockGram)
-    )
+    values, H = leading_eigenpairs(gram.product, gram.n, k, rng, precision=gram.precision)
     # beyond the rank of the kernel eigenvectors are rounding noise, which no two machines share
     cut = (1e-10 if gram.precision == 0.0 else 1e-6) * np.abs(values).max(axis=0)
     return values, np.where(np.abs(values) > cut, H, 0.0)
@@ -82,8 +80,24 @@ def fill_empty(gram: Gram, labels: np.ndarray, n_clusters: int) -> np.ndarray:
     return labels
 
 
+def warn_if_few(gram: Gram, n_clusters: int) -> None:
+    """Warn where fewer points than clusters are distinct; each looked at is the farthest from those before it."""
+    tie = 16.0 * float(np.finfo(gram.dtype).eps) * float(np.abs(gram.diagonal).max())
+    nearest, i = np.full(gram.n, np.inf), 0
+    for found in range(1, n_clusters):
+        nearest = np.minimum(nearest, gram.diagonal - 2.0 * gram.row(i) + gram.diagonal[i])
+        i = int(nearest.argmax())
+        if nearest[i] <= tie:
+            warn_caller(
+                f"only {found} of the {gram.n} points are distinct in this kernel, and n_clusters={n_clusters}: equal "
+                f"points are in different clusters. Ask for at most {found} clusters."
+            )
+            return
+
+
 def starting_point(gram: Gram, init, n_clusters: int, rng: np.random.Generator) -> np.ndarray:
     """The labels that ``init`` names: "relaxed", or one label for each point; no cluster is empty."""
+    warn_if_few(gram, n_clusters)
     if isinstance(init, str):
         if init != "relaxed":
             raise ConfigurationError(f"init={init!r}; needed is 'relaxed' or one label for each point.")
@@ -119,14 +133,12 @@ class KernelKMeans(KernelInput, Options, ClusterMixin, BaseEstimator):
     algorithm : {"lloyd", "relaxed"}, default "lloyd"
         "lloyd": all points go to the nearest mean, again and again. "relaxed": k-means on the leading eigenvectors with
         rows of length one, the start of fair kernel k-means; it can be far from a local optimum of the objective.
-    kernel, gamma, degree, coef0, center, normalize : as in ``FairKernelKMeans``
-        The kernel, and what is done to its feature space.
+    kernel, gamma : as in ``FairKernelKMeans``
+        The kernel.
     n_init : int, default 10
         Starts; the best is taken. Those of "lloyd" are random labels, the first one relaxed.
     max_iter : int, default 300
         Steps of "lloyd" from one start.
-    dtype, storage : as in ``FairKernelKMeans``
-        How the kernel is stored.
     random_state : int, Generator or None, default 0
         For the starts.
 
@@ -136,7 +148,7 @@ class KernelKMeans(KernelInput, Options, ClusterMixin, BaseEstimator):
         Cluster of each point, from 0.
     objective_, inertia_ : float
         The maximised trace; the sum of squared distances to the cluster means, the trace of K less the objective.
-    n_iter_, at_rest_, converged_ : int, bool, bool
+    n_iter_, converged_ : int, bool
         Steps from the best start, and whether no point is nearer to another mean; 1 and None for "relaxed".
     certificate_ : Certificate
         The objective and the sum of the c largest eigenvalues, which no clustering exceeds.
@@ -164,7 +176,6 @@ class KernelKMeans(KernelInput, Options, ClusterMixin, BaseEstimator):
     """
 
     _options: ClassVar[Mapping[str, Option]] = {
-        **KernelInput._options,
         "algorithm": one_of("lloyd", "relaxed"),
         "n_init": whole(1),
         "max_iter": whole(1),
@@ -177,28 +188,16 @@ class KernelKMeans(KernelInput, Options, ClusterMixin, BaseEstimator):
         algorithm="lloyd",
         kernel="rbf",
         gamma="scale",
-        degree=3,
-        coef0=1.0,
-        center=False,
-        normalize=False,
         n_init=10,
         max_iter=300,
-        dtype="float64",
-        storage="auto",
         random_state=0,
     ):
         self.n_clusters = n_clusters
         self.algorithm = algorithm
         self.kernel = kernel
         self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.center = center
-        self.normalize = normalize
         self.n_init = n_init
         self.max_iter = max_iter
-        self.dtype = dtype
-        self.storage = storage
         self.random_state = random_state
 
     def fit(self, X, y=None):
@@ -220,15 +219,16 @@ class KernelKMeans(KernelInput, Options, ClusterMixin, BaseEstimator):
         X = numeric_table(self, X)
         c = require_clusters(self.n_clusters, len(X))
         gram = self._gram(X)
+        warn_if_few(gram, c)
         start = relaxed_start(gram, c, rng, n_init=self.n_init)
         if self.algorithm == "relaxed":
-            labels, self.n_iter_, self.at_rest_ = start.labels, 1, None
+            labels, self.n_iter_, self.converged_ = start.labels, 1, None
             self.objective_ = clustered_trace(gram, labels, c)
         else:
             starts = [start.labels, *(rng.integers(c, size=gram.n) for _ in range(self.n_init - 1))]
             runs = [_lloyd(gram, fill_empty(gram, labels, c), c, self.max_iter) for labels in starts]
-            labels, self.objective_, self.n_iter_, self.at_rest_ = max(runs, key=lambda run: run[1])
-            if not self.at_rest_:
+            labels, self.objective_, self.n_iter_, self.converged_ = max(runs, key=lambda run: run[1])
+            if not self.converged_:
                 warn_caller(
                     f"labels still changed after {self.max_iter} steps. Raise max_iter; with a kernel that is not "
                     "positive semidefinite the steps need not end.",
@@ -237,7 +237,6 @@ class KernelKMeans(KernelInput, Options, ClusterMixin, BaseEstimator):
         self.labels_ = np.asarray(labels, dtype=np.int64)
         self._remember(X, gram, self.labels_)
         self.inertia_ = float(gram.diagonal.sum(axis=0)) - self.objective_
-        self.converged_ = self.at_rest_
         bound = float(start.eigenvalues.sum(axis=0))
         self.certificate_ = certified("trace of the kernel over all clusterings", self.objective_, bound, gram)
         return self

@@ -39,7 +39,7 @@ class RowUpdates:
     #: The objective at the start and after each pass.
     history: tuple[float, ...]
     #: Whether no single move improves the objective.
-    at_rest: bool
+    converged: bool
 
 
 def row_updates(
@@ -70,13 +70,13 @@ def row_updates(
         history.append(state.refresh())
         if last == 0 or (sweep >= 3 and abs(history[-1] - history[-2]) < tol * abs(history[-1])):
             break
-    at_rest = last == 0 or not state.improvable()
-    return RowUpdates(state.labels, history[-1], len(history) - 1, moves, tuple(history), at_rest)
+    converged = last == 0 or not state.improvable()
+    return RowUpdates(state.labels, history[-1], len(history) - 1, moves, tuple(history), converged)
 
 
-def smallest_tie(gram: Gram, weight: float, dtype=np.float64) -> float:
+def smallest_tie(gram: Gram, weight: float) -> float:
     """What rounding alone can make of a gain; the terms of the objective may be far smaller, or all be zero."""
-    return 16.0 * float(np.finfo(dtype).eps) * (float(np.abs(gram.diagonal).max(initial=0.0)) + weight)
+    return 16.0 * float(np.finfo(np.float64).eps) * (float(np.abs(gram.diagonal).max(initial=0.0)) + weight)
 
 
 class _State:
@@ -174,7 +174,7 @@ def swaps_and_moves(
 ) -> tuple[RowUpdates, int]:
     """Alternate swaps and row updates until neither improves the objective, or the rounds are used up.
 
-    Returns where that ended, its ``at_rest`` being about swaps as well, and the number of swaps.
+    Returns where that ended, its ``converged`` being about swaps as well, and the number of swaps.
     """
     found, total, moves, history = start, 0, start.n_moves, list(start.history)
     for _ in range(max_rounds):
@@ -185,7 +185,7 @@ def swaps_and_moves(
         found = row_updates(gram, codes, labels, n_clusters, weight, max_sweeps=100, tol=0.0)
         moves += found.n_moves
         history.append(found.objective)
-    rest = found.at_rest and made == 0
+    rest = found.converged and made == 0
     return RowUpdates(found.labels, found.objective, start.n_sweeps, moves, tuple(history), rest), total
 
 
@@ -200,8 +200,7 @@ def best_swaps(
     terms = np.bincount(labels, weights=S[labels, np.arange(len(labels))], minlength=n_clusters) / sizes
     # Entries that are computed twice differ by the rounding of their precision; those of a stored matrix do not.
     again = not isinstance(gram, DenseGram)
-    floor = smallest_tie(gram, weight, np.float32 if again and gram.precision else np.float64)
-    tie = max(TIE * float(np.abs(terms).max(axis=0)), floor)
+    tie = max(TIE * float(np.abs(terms).max(axis=0)), smallest_tie(gram, weight))
     diagonal = gram.diagonal - weight
 
     def together(m: int, p: int) -> float:

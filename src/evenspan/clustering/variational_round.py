@@ -1,16 +1,13 @@
-"""One round of variational fair clustering: what is traded against fairness, and the updates that bound both."""
+"""One round of variational fair clustering: costs of k-means, and the updates that bound costs and unfairness."""
 
 from dataclasses import dataclass
 
 import numpy as np
 from scipy import sparse
 from sklearn.cluster import kmeans_plusplus
-from sklearn.metrics.pairwise import euclidean_distances
+from sklearn.utils.extmath import row_norms, safe_sparse_dot
 
-from ..core.accumulator import BLOCK_ENTRIES
 from ..core.errors import DataError
-from .fair_spectral import NULL_SPACE, fair_embedding
-from .graphs import affinity_graph, looped
 
 
 class KMeansCosts:
@@ -22,119 +19,34 @@ class KMeansCosts:
     def __init__(self, X):
         self.origin = np.zeros(X.shape[1]) if sparse.issparse(X) else X.mean(axis=0)
         self.X = X if sparse.issparse(X) else X - self.origin
-        self.squares = _squares(self.X)
+        self.squares = row_norms(self.X, squared=True)
 
     def seeds(self, c: int, rng: np.random.Generator) -> np.ndarray:
         """The centres (c, d) of k-means++."""
         centres, _ = kmeans_plusplus(self.X, c, random_state=int(rng.integers(2**31)))
-        return _distinct(_dense(centres))
+        centres = centres.toarray() if sparse.issparse(centres) else centres
+        different = len(np.unique(centres, axis=0))
+        if different < c:
+            raise DataError(
+                f"k-means++ found {different} different seeds, and n_clusters={c}: there are too few different "
+                f"points. Ask for at most {different} clusters."
+            )
+        return centres
 
     def update(self, labels: np.ndarray, c: int) -> np.ndarray:
         """The centres (c, d) of hard clusters, none of them empty."""
-        n = len(labels)
-        member = sparse.csr_array((np.ones(n), (labels, np.arange(n))), shape=(c, n))
-        return _dense(member @ self.X) / np.bincount(labels, minlength=c)[:, None]
+        member = sparse.csr_array((np.ones(len(labels)), (labels, np.arange(len(labels)))), shape=(c, len(labels)))
+        return safe_sparse_dot(member, self.X, dense_output=True) / np.bincount(labels, minlength=c)[:, None]
 
     def costs(self, centres: np.ndarray) -> np.ndarray:
         """What it costs to assign each point to each cluster, shape (c, n)."""
         products = (self.X @ centres.T).T
-        return np.maximum(_squares(centres)[:, None] + self.squares[None] - 2.0 * products, 0.0)
-
-    def nearest(self, centres: np.ndarray, costs: np.ndarray) -> np.ndarray:
-        """The hard clusters that go with some centres and the costs at them."""
-        return costs.argmin(axis=0)
-
-    def energy(self, S: np.ndarray, costs: np.ndarray) -> float:
-        """The clustering energy of soft or hard assignments S (c, n), with the costs at their centres."""
-        return float(np.vdot(S, costs))
+        return np.maximum(row_norms(centres, squared=True)[:, None] + self.squares - 2.0 * products, 0.0)
 
 
-class KMedianCosts(KMeansCosts):
-    """Distances to the medoids of the clusters, the members with the smallest sum of distances to the others."""
-
-    def update(self, labels: np.ndarray, c: int) -> np.ndarray:
-        """The medoids (c, d) of hard clusters, none of them empty; the first one on ties."""
-        return _dense(self.X[[self._medoid(np.flatnonzero(labels == k)) for k in range(c)]])
-
-    def _medoid(self, rows: np.ndarray) -> int:
-        points, sums = self.X[rows], np.empty(len(rows))
-        step = max(BLOCK_ENTRIES // len(rows), 1)
-        for start in range(0, len(rows), step):
-            part = slice(start, start + step)
-            sums[part] = euclidean_distances(points[part], points).sum(axis=1)
-        return int(rows[np.argmin(sums)])
-
-    def costs(self, centres: np.ndarray) -> np.ndarray:
-        """What it costs to assign each point to each cluster, shape (c, n)."""
-        return np.sqrt(super().costs(centres))
-
-
-class NormalisedCutCosts:
-    r"""The normalised cut :math:`c - \sum_k s_k^\top W s_k / d^\top s_k` of a graph, linearised at hard clusters."""
-
-    def __init__(self, X, affinity: str, *, n_neighbors: int = 20, gamma="scale"):
-        self.W, self.degrees, self.n_loops = looped(affinity_graph(X, affinity, n_neighbors=n_neighbors, gamma=gamma))
-        self.X = None if affinity == "precomputed" else X
-
-    def seeds(self, c: int, rng: np.random.Generator) -> np.ndarray:
-        """Hard clusters around the centres of k-means++, without points in the spectral embedding of the graph."""
-        points = KMeansCosts(self._spectral(c, rng) if self.X is None else self.X)
-        return points.costs(points.seeds(c, rng)).argmin(axis=0)
-
-    def _spectral(self, c: int, rng: np.random.Generator) -> np.ndarray:
-        n = len(self.degrees)
-        solver = "null_space" if n <= NULL_SPACE else "lanczos"
-        unconstrained = np.zeros((n, 0))
-        found = fair_embedding(self.W, self.degrees, unconstrained, c, laplacian="normalized", solver=solver, rng=rng)
-        return found.H * np.sqrt(self.degrees.sum(axis=0))
-
-    def update(self, labels: np.ndarray, c: int) -> np.ndarray:
-        return labels  # about which the costs are linear
-
-    def costs(self, centres: np.ndarray) -> np.ndarray:
-        """The derivative of the cut by each assignment, shape (c, n), at hard clusters."""
-        hard = hard_assignments(centres, int(centres.max()) + 1)
-        inside, volumes = self._parts(hard)
-        within = np.einsum("cn,cn->c", hard, inside)
-        return (within / volumes**2)[:, None] * self.degrees[None] - 2.0 * inside / volumes[:, None]
-
-    def nearest(self, centres: np.ndarray, costs: np.ndarray) -> np.ndarray:
-        return centres
-
-    def energy(self, S: np.ndarray, costs: np.ndarray) -> float:
-        inside, volumes = self._parts(S)
-        return float(len(S) - (np.einsum("cn,cn->c", S, inside) / volumes).sum(axis=0))
-
-    def _parts(self, S: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        return (self.W @ S.T).T, S @ self.degrees
-
-
-def hard_assignments(labels: np.ndarray, c: int) -> np.ndarray:
-    """Hard assignments as an array (c, n) of zeros and ones."""
-    return (labels[None] == np.arange(c)[:, None]).astype(np.float64)
-
-
-def _distinct(centres: np.ndarray) -> np.ndarray:
-    different = len(np.unique(centres, axis=0))
-    if different < len(centres):
-        raise DataError(
-            f"k-means++ found {different} different seeds, and n_clusters={len(centres)}: there are too few different "
-            f"points. Ask for at most {different} clusters."
-        )
-    return centres
-
-
-def _squares(X) -> np.ndarray:
-    if sparse.issparse(X):
-        return np.asarray(X.multiply(X).sum(axis=1)).ravel()
-    return np.einsum("nd,nd->n", X, X)
-
-
-def _dense(X) -> np.ndarray:
-    return X.toarray() if sparse.issparse(X) else np.asarray(X)
-
-
-#: Doublings of L within one update after which the energy counts as being at rest.
+#: The constant of the authors' program.
+LIPSCHITZ = 2.0
+#: Doublings of L within one update after which the energy counts as converged.
 MAX_DOUBLINGS = 1000
 
 
@@ -178,7 +90,7 @@ def bound_updates(
     costs: np.ndarray,
     indicators: np.ndarray,
     weight: float,
-    lipschitz: float,
+    lipschitz: float = LIPSCHITZ,
     *,
     tol: float = 1e-5,
     max_iter: int = 10_000,
@@ -193,9 +105,8 @@ def bound_updates(
     the softmax of a multiple of the costs plus a table of groups and clusters, and these few numbers are what is
     updated.
 
-    ``lipschitz`` is L of the first update: it is doubled as long as the energy would rise, and later halved again, down
-    to this value, as far as the energy allows. The updates end when the energy changes relatively by at most ``tol``
-    (times this L over the current one).
+    ``lipschitz`` is L of the first update: it is doubled as long as the energy would rise, and each update starts from
+    half of the last L. The updates end when the energy changes relatively by at most ``tol``.
     """
     counts = indicators.sum(axis=0)
     shares, codes = counts / counts.sum(axis=0), indicators.argmax(axis=1)
@@ -219,14 +130,12 @@ def bound_updates(
         return log_mass, fairness, energy + weight * fairness
 
     S, spare = np.empty_like(costs), np.empty_like(costs)
-    multiple, step, used, doublings, patience, waited = 1.0, lipschitz, lipschitz, 0, 1, 0
+    multiple, step, used, doublings = 1.0, lipschitz, lipschitz, 0
     log_mass, fairness, energy = state(multiple, table, S)
     history = [energy]
     for round_ in range(1, max_iter + 1):
         gradient = weight * fairness_gradient(log_mass, shares) if weight > 0 else 0.0
-        tried = step > lipschitz and waited >= patience
-        if tried:
-            step, waited = max(lipschitz, 0.5 * step), 0
+        step = max(lipschitz, 0.5 * step)
         for attempt in range(MAX_DOUBLINGS + 1):
             trial = multiple + 1.0 / step, table + gradient / step
             new = state(*trial, spare)
@@ -235,18 +144,15 @@ def bound_updates(
             if attempt == MAX_DOUBLINGS:
                 return BoundResult(S, tuple(history), fairness, used, doublings, True)
             step, doublings = 2.0 * step, doublings + 1
-        if tried:
-            patience = min(2 * patience, 64) if attempt else 1  # a smaller L that fails is not tried again at once
         change = abs(energy - new[2])
         S, spare = spare, S
         (multiple, table), (log_mass, fairness, energy) = trial, new
         history.append(energy)
-        used, waited = max(used, step), waited + 1
-        # A small step changes little: the change is judged as if it had been made with the first L.
-        if round_ >= 2 and change * (step / lipschitz) <= tol * abs(energy):
-            if step == lipschitz or attempt:
-                return BoundResult(S, tuple(history), fairness, used, doublings, True)
-            patience = waited = 1  # it may rest only because L is larger than it has to be by now
+        used = max(used, step)
+        # A small step changes little: the change is judged as if it had been made with the first L. An energy that
+        # rests while L still falls may rest only because L is too large.
+        if round_ >= 2 and (attempt or step == lipschitz) and change * (step / lipschitz) <= tol * abs(energy):
+            return BoundResult(S, tuple(history), fairness, used, doublings, True)
     return BoundResult(S, tuple(history), fairness, used, doublings, False)
 
 

@@ -1,4 +1,4 @@
-"""How much fairness: the rule of the paper for the fairness weight, and its variations."""
+"""How much fairness: the rule of the paper for the fairness weight."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ from typing import ClassVar
 from ..core.cluster_counts import ClusterCounts
 from ..core.errors import FairWarning
 from ..core.estimator import NotConvergedWarning, warn_caller
-from ..core.options import Option, Options, number, whole
+from ..core.options import Option, Options, number
 from .estimator import WEIGHT
 
 
@@ -19,21 +19,17 @@ class WorseWeightWarning(FairWarning):
 class WeightRule(Options):
     r"""Raise the fairness weight until fairness stops improving, and take the last one.
 
-    With the defaults :math:`\lambda = 1, 2, 3, \dots` from the same start, ended by the first weight at which MNCE
-    rises by at most ``tolerance``. While MNCE is 0, the least fair value there is, the search does not end and the
-    weight doubles: in this it differs from the rule of the paper, which can end there.
+    The weights are :math:`\lambda = 1, 2, 3, \dots` with the defaults, all from the same start; the first at which MNCE
+    rises by at most ``tolerance`` over the one before is the last. While MNCE is 0, the least fair value there is, the
+    search does not end and the weight doubles: in this it differs from the rule of the paper, which can end there.
 
     Parameters
     ----------
-    first, step : float
+    start, step : float
         The first weight, and what is added from one to the next.
-    growth : float
-        Factor from one step to the next; 2 doubles the steps.
     tolerance : float
         A rise of MNCE up to this is none.
-    patience : int
-        How many weights in a row must bring no rise over the best so far; the paper's rule has 1.
-    largest : float
+    max_weight : float
         Weights above this are not tried; the search then ends undecided, which is recorded.
 
     References
@@ -48,31 +44,24 @@ class WeightRule(Options):
     >>> sex = np.array(["f"] * 30 + ["m"] * 30)
     >>> X = rng.normal(size=(60, 2)) + np.outer(sex == "m", [2.0, 0.0])
     >>> model = FairKernelKMeans(2, fairness_weight=WeightRule(), max_iter=100).fit(X, sensitive_features=sex)
-    >>> model.fairness_weight_ >= WeightRule().first
+    >>> model.fairness_weight_ >= WeightRule().start
     True
     """
 
-    #: Whether the search may end while some cluster has rows of one group only.
-    ends_at_zero: ClassVar[bool] = False
-
-    first: float = 1.0
+    start: float = 1.0
     step: float = 1.0
-    growth: float = 1.0
     tolerance: float = 0.005
-    patience: int = 1
-    largest: float = 1000.0
+    max_weight: float = 1000.0
 
     _options: ClassVar[Mapping[str, Option]] = {
-        "first": WEIGHT,
+        "start": WEIGHT,
         "step": Option(number(0.0, low_open=True).allows, "a number above 0, otherwise the weight never rises"),
-        "growth": number(1.0),
         "tolerance": number(0.0),
-        "patience": whole(1),
     }
 
     def __post_init__(self):
         self._check_options()
-        number(self.first).require("largest", self.largest)
+        number(self.start).require("max_weight", self.max_weight)
 
     def search(self, evaluate: Callable[[float], tuple[object, float]]) -> tuple[object, list[float], bool]:
         """Try weights until the rule ends.
@@ -87,20 +76,16 @@ class WeightRule(Options):
         tuple
             The result of the last weight, all weights tried, and whether the rule ended, rather than the weights.
         """
-        weight, step, tried, best, waited, result = self.first, self.step, [], 0.0, 0, None
-        while weight <= self.largest:
+        weight, before, tried, result = self.start, 0.0, [], None
+        while weight <= self.max_weight:
             result, mnce = evaluate(weight)
             tried.append(float(weight))
-            if mnce == 0.0 and not self.ends_at_zero:
-                weight = min(2.0 * weight, self.largest) if 0.0 < weight < self.largest else weight + step
+            if mnce == 0.0:
+                weight = min(2.0 * weight, self.max_weight) if 0.0 < weight < self.max_weight else weight + self.step
                 continue
-            # with a single group MNCE does not exist (NaN) and nothing can rise
-            waited = 0 if mnce - best > self.tolerance else waited + 1
-            if waited >= self.patience:
+            if not mnce - before > self.tolerance:  # nor can a NaN rise, the MNCE of a single group
                 return result, tried, True
-            # the paper compares neighbours; with patience a rise must be one over the best so far
-            best = mnce if self.patience == 1 else max(best, mnce)
-            weight, step = weight + step, step * self.growth
+            weight, before = weight + self.step, mnce
         return result, tried, False
 
 
@@ -138,13 +123,13 @@ def settle(
     if not decided:
         warn_caller(
             f"MNCE still rose, or was still 0, at the largest weight tried, {weights[-1]:g}. Give WeightRule a larger "
-            "'largest', or look at a list of weights of your own.",
+            "'max_weight', or look at a list of weights of your own.",
             NotConvergedWarning,
         )
     elif best["mnce"] - end["mnce"] > rule.tolerance:
         warn_caller(
             f"the rule ended at the weight {weights[-1]:g} with MNCE {end['mnce']:.3g}, but the weight "
-            f"{best['fairness_weight']:g} reached {best['mnce']:.3g}. Pass that weight, or WeightRule(patience=2).",
+            f"{best['fairness_weight']:g} reached {best['mnce']:.3g}. Pass that weight.",
             WorseWeightWarning,
         )
     return result, weights[-1], search

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
+from scipy.stats import entropy
 
 from .errors import GroupError
 from .groups import encode_groups, positions, union_labels
@@ -109,7 +110,7 @@ class ClusterCounts:
     @property
     def regulariser(self) -> float:
         r""":math:`F = \sum_k \sum_j n_{jk}^2 / n_k`, the trace that Theorem 1 of Zhou et al. (2024) minimises."""
-        filled = self._filled
+        filled = _filled(self.counts)
         return float(((filled**2).sum(axis=0) / filled.sum(axis=0)).sum(axis=0))
 
     @property
@@ -126,19 +127,28 @@ class ClusterCounts:
     @property
     def balance(self) -> float:
         """The rarest group by the most frequent one in the least balanced cluster, as counts."""
-        filled = self._filled
-        return float((filled.min(axis=0) / filled.max(axis=0)).min(axis=0))
+        return balance_of(self.counts)
 
     @property
     def mnce(self) -> float:
         """Smallest entropy of the groups in a cluster, by their entropy overall; NaN for a single group."""
-        sizes = self.group_sizes.astype(float)
-        overall = float(_entropy(sizes[:, None])[0])
-        return float(_entropy(self._filled).min(axis=0)) / overall if overall > 0 else float("nan")
+        return mnce_of(self.counts)
 
-    @property
-    def _filled(self) -> np.ndarray:
-        return self.counts[:, self.sizes > 0].astype(float)
+
+def balance_of(counts: np.ndarray) -> float:
+    """The balance of counts (G, c)."""
+    filled = _filled(counts)
+    return float((filled.min(axis=0) / filled.max(axis=0)).min(axis=0))
+
+
+def mnce_of(counts: np.ndarray) -> float:
+    """MNCE of counts (G, c); NaN for one group. The entropy is concave: what exceeds 1 is rounding."""
+    overall = float(entropy(counts.sum(axis=1)))
+    return min(float(entropy(_filled(counts)).min(axis=0)) / overall, 1.0) if overall > 0 else float("nan")
+
+
+def _filled(counts: np.ndarray) -> np.ndarray:
+    return counts[:, counts.any(axis=0)].astype(float)
 
 
 def _plain(cluster_labels) -> np.ndarray:
@@ -156,10 +166,3 @@ def tally(rows: np.ndarray, columns: np.ndarray, n_rows: int, n_columns: int) ->
     """How often each pair of codes occurs, shape (n_rows, n_columns)."""
     flat = rows.astype(np.intp) * n_columns + columns
     return np.bincount(flat, minlength=n_rows * n_columns).reshape(n_rows, n_columns).astype(np.int64)
-
-
-def _entropy(counts: np.ndarray) -> np.ndarray:
-    """Entropy of the shares in each column."""
-    shares = counts / counts.sum(axis=0)
-    terms = np.where(shares > 0, shares * np.log(np.where(shares > 0, shares, 1.0)), 0.0)
-    return np.abs(terms.sum(axis=0))

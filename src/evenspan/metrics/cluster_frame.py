@@ -2,10 +2,10 @@
 
 import numpy as np
 import pandas as pd
+from scipy.stats import entropy
 
 from ..core.cluster_counts import ClusterCounts
 from ..core.errors import DataError
-from .clustering import balance_of, entropy, fair_gap_of, mnce_of, regulariser_of
 from .group_frame import label_index
 
 
@@ -100,11 +100,12 @@ class ClusterFrame:
         group is concentrated); ``distance``, :math:`\frac12 \sum_k |n_{jk} / n_j - n_k / n|`, the share of its rows
         that would have to change their cluster for it to be spread as all rows are.
         """
-        table, whole = self._filled, self._filled.sum(axis=0)
-        shares, overall = table / table.sum(axis=1, keepdims=True), entropy(whole)
+        table = self.counts.counts
+        whole = table.sum(axis=0)
+        shares, overall = table / table.sum(axis=1, keepdims=True), float(entropy(whole))
         found = {
             "count": table.sum(axis=1),
-            "entropy": [entropy(row) / overall if overall else np.nan for row in table],
+            "entropy": entropy(table, axis=1) / overall if overall else np.nan,
             "distance": 0.5 * np.abs(shares - whole / whole.sum(axis=0)).sum(axis=1),
         }
         return pd.DataFrame(found, index=label_index(self.counts.labels, "group"))
@@ -116,16 +117,14 @@ class ClusterFrame:
         ``count``; ``balance``, the rarest group over the most frequent one; ``entropy`` of its groups,
         :math:`H(n_{\cdot k} / n_k)`, over that of all rows. An empty cluster has neither.
         """
-        table, overall = self.counts.counts, entropy(self.counts.group_sizes)
-        occupied = table.any(axis=0)
-        found = pd.DataFrame(index=pd.Index(self.counts.clusters.tolist(), name="cluster"))
-        found["count"] = self.counts.sizes
-        found["balance"] = [balance_of(table[:, [k]]) if occupied[k] else np.nan for k in range(len(occupied))]
-        found["entropy"] = [
-            entropy(column) / overall if overall and filled else np.nan
-            for column, filled in zip(table.T, occupied, strict=True)
-        ]
-        return found
+        table, overall = self.counts.counts.astype(float), float(entropy(self.counts.group_sizes))
+        table[:, self.counts.sizes == 0] = np.nan
+        found = {
+            "count": self.counts.sizes,
+            "balance": table.min(axis=0) / table.max(axis=0),
+            "entropy": entropy(table) / overall if overall else np.nan,
+        }
+        return pd.DataFrame(found, index=pd.Index(self.counts.clusters.tolist(), name="cluster"))
 
     @property
     def shares(self) -> pd.DataFrame:
@@ -138,17 +137,13 @@ class ClusterFrame:
     @property
     def overall(self) -> pd.Series:
         """Balance, MNCE (nan for one group), the regulariser F and its fair gap; clusters with and without rows."""
-        table = self.counts.counts
+        counts, filled = self.counts, int((self.counts.sizes > 0).sum(axis=0))
         found = {
-            "balance": balance_of(table),
-            "MNCE": mnce_of(table),
-            "regulariser": float(regulariser_of(table)),
-            "fair gap": float(fair_gap_of(table)),
-            "clusters": float(self._filled.shape[1]),
-            "empty clusters": float(table.shape[1] - self._filled.shape[1]),
+            "balance": counts.balance,
+            "MNCE": counts.mnce,
+            "regulariser": counts.regulariser,
+            "fair gap": counts.fair_gap,
+            "clusters": float(filled),
+            "empty clusters": float(len(counts.clusters) - filled),
         }
         return pd.Series(found)
-
-    @property
-    def _filled(self) -> np.ndarray:
-        return self.counts.counts[:, self.counts.counts.any(axis=0)]

@@ -22,10 +22,22 @@ import numpy as np
 from scipy.optimize import Bounds, LinearConstraint, linprog, milp
 
 from evenspan.core.errors import ResultError
-from evenspan.metrics.clustering import regulariser_of
 
 #: Expressions and persons of the Jaffe images.
 JAFFE = (30, 29, 32, 31, 30, 31, 30), 10
+
+
+def regulariser_of(groups: np.ndarray) -> Fraction:
+    """F of counts (G, c), exactly: the sum over clusters of the squared counts divided by the size."""
+    filled = groups.T[groups.any(axis=0)]
+    return sum((Fraction(int(cluster @ cluster), int(cluster.sum(axis=0))) for cluster in filled), Fraction(0))
+
+
+def fair_gap_of(groups: np.ndarray) -> Fraction:
+    """Where F lies between its lower bound (0) and n (1), exactly; 0 for one group, whose F is always n."""
+    n, sizes = int(groups.sum(axis=None)), groups.sum(axis=1)
+    lowest = Fraction(int(sizes @ sizes), n)
+    return (regulariser_of(groups) - lowest) / (n - lowest) if n > lowest else Fraction(0)
 
 
 def tables(sizes: Sequence[int], c: int) -> Iterator[np.ndarray]:

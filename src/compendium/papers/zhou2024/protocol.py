@@ -8,30 +8,31 @@ from dataclasses import dataclass
 from functools import cached_property, wraps
 from itertools import groupby
 from pathlib import Path
-from typing import ClassVar
 
 import numpy as np
 import pandas as pd
 from scipy import sparse
 from scipy.sparse import csgraph
+from sklearn import config_context
 from sklearn.base import BaseEstimator, clone
 from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 
-from evenspan.clustering.base_kernels import base_kernel, twelve_kernels
+from evenspan.clustering.base_kernels import KERNEL_NAMES, base_kernel
 from evenspan.clustering.fair_kernel_kmeans import FairKernelKMeans
 from evenspan.clustering.fair_multiple_kernel_kmeans import FairMultipleKernelKMeans
 from evenspan.clustering.fairness_first import FairnessFirstClustering
 from evenspan.clustering.graphs import kernel_neighbour_graph, nearest_neighbour_graph
 from evenspan.clustering.kernel_kmeans import KernelKMeans
-from evenspan.clustering.kernels import read_only
 from evenspan.clustering.weight_rule import WeightRule
+from evenspan.core.cluster_counts import balance_of, mnce_of
 from evenspan.core.errors import ConfigurationError
 from evenspan.core.groups import encode_groups
-from evenspan.metrics import clustering as measures
+from evenspan.metrics.clustering import accuracy_of, balance, encode_labels, information_of
 
 from ...data.clustering import ClusterData, clusterings, load_clustering, own_clustering
 from ...protocol import tidy
+from .attainable import fair_gap_of, regulariser_of
 
 METRICS = ("ACC", "NMI", "Bal", "MNCE")
 #: Our name of a data set -> the printed one.
@@ -54,9 +55,27 @@ UNKNOWN = {**dict.fromkeys(("ACC", "NMI"), "the true classes are unknown"), "MNC
 
 @dataclass(frozen=True)
 class PublishedRule(WeightRule):
-    """The rule of the paper as released: it also ends at MNCE 0, if the second weight leaves MNCE there."""
+    """The rule of the paper as released, which also ends at MNCE 0, and its variations.
 
-    ends_at_zero: ClassVar[bool] = True
+    ``growth`` is the factor from one step to the next, ``patience`` how many weights in a row must bring no rise over
+    the best so far; the paper's rule compares neighbours.
+    """
+
+    growth: float = 1.0
+    patience: int = 1
+
+    def search(self, evaluate: Callable[[float], tuple[object, float]]) -> tuple[object, list[float], bool]:
+        """Try weights until the rule ends: the last result, all weights tried, and whether the rule ended."""
+        weight, step, tried, best, waited, result = self.start, self.step, [], 0.0, 0, None
+        while weight <= self.max_weight:
+            result, mnce = evaluate(weight)
+            tried.append(float(weight))
+            waited = 0 if mnce - best > self.tolerance else waited + 1
+            if waited >= self.patience:
+                return result, tried, True
+            best = mnce if self.patience == 1 else max(best, mnce)
+            weight, step = weight + step, step * self.growth
+        return result, tried, False
 
 
 # -- the evaluation ----------------------------------------------------------------------------------------------------
@@ -77,10 +96,10 @@ class JointCounts:
     @classmethod
     def from_labels(cls, y, labels, sensitive_features, n_clusters: int | None = None) -> "JointCounts":
         """Count samples; with ``n_clusters`` the clusters are 0, ..., n_clusters - 1, so that empty ones count."""
-        clusters, of_cluster = measures.encode_labels(labels, "labels")
+        clusters, of_cluster = encode_labels(labels, "labels")
         classes, of_class = np.array([None]), 0
         if y is not None:
-            classes, of_class = measures.encode_labels(y, "y", len(of_cluster))
+            classes, of_class = encode_labels(y, "y", len(of_cluster))
         groups, of_group = encode_groups(sensitive_features, len(of_cluster))
         if n_clusters is not None:
             clusters, of_cluster = np.arange(n_clusters), clusters[of_cluster]
@@ -120,12 +139,12 @@ def judge_clustering(counts: JointCounts) -> dict[str, float]:
     table, groups = counts.counts.sum(axis=1), counts.group_by_cluster
     occupied, unknown = int(groups.any(axis=0).sum(axis=0)), counts.classes[0] is None
     return {
-        "ACC": np.nan if unknown else measures.accuracy_of(table),
-        "NMI": np.nan if unknown else measures.information_of(table),
-        "Bal": measures.balance_of(groups),
-        "MNCE": measures.mnce_of(groups),
-        "F": float(measures.regulariser_of(groups)),
-        "fair gap": float(measures.fair_gap_of(groups)),
+        "ACC": np.nan if unknown else accuracy_of(table),
+        "NMI": np.nan if unknown else information_of(table),
+        "Bal": balance_of(groups),
+        "MNCE": mnce_of(groups),
+        "F": float(regulariser_of(groups)),
+        "fair gap": float(fair_gap_of(groups)),
         "clusters": occupied,
         "empty clusters": groups.shape[1] - occupied,
     }
@@ -205,7 +224,7 @@ def kernel(number: int) -> Given:
     @kept(number)
     def given(problem: Problem) -> np.ndarray:
         X, kernels = problem.data.X, problem.data.kernels
-        return read_only(base_kernel(X, number) if kernels is None else np.array(kernels[number - 1], float))
+        return base_kernel(X, number) if kernels is None else np.array(kernels[number - 1], float)
 
     return given
 
@@ -217,14 +236,19 @@ def stack(above: int) -> Given:
     def given(problem: Problem) -> np.ndarray:
         X, kernels = problem.data.X, problem.data.kernels
         dtype = np.float32 if problem.data.n > above else np.float64
-        return read_only(twelve_kernels(X, dtype=dtype) if kernels is None else np.array(kernels, dtype))
+        if kernels is not None:
+            return np.array(kernels, dtype)
+        found = np.empty((len(KERNEL_NAMES), problem.data.n, problem.data.n), dtype)
+        for number in range(len(found)):
+            found[number] = base_kernel(X, number + 1)
+        return found
 
     return given
 
 
 def average(above: int) -> Given:
     """The mean of these kernels, in double precision."""
-    return kept("average")(lambda problem: read_only(stack(above)(problem).mean(axis=0, dtype=np.float64)))
+    return kept("average")(lambda problem: stack(above)(problem).mean(axis=0, dtype=np.float64))
 
 
 def graph(neighbours: int, number: int) -> Given:
@@ -287,7 +311,7 @@ class MostBalanced(BaseEstimator):
     def fit(self, X, y=None, *, sensitive_features):
         model = clone(self.estimator).set_params(n_clusters=self.n_clusters, random_state=self.random_state)
         tried = model.curve(X, self.weights, sensitive_features=sensitive_features)
-        evenness = [measures.balance(found.labels, sensitive_features) for found in tried]
+        evenness = [balance(found.labels, sensitive_features) for found in tried]
         best = tried[min(range(len(tried)), key=lambda i: (-evenness[i], tried[i].energy))]
         self.labels_ = best.labels
         self.facts_ = {"weight": best.weight, "objective": best.energy, "sweeps": len(best.history)}
@@ -305,7 +329,8 @@ def fitted(estimator, X, data: ClusterData, seed: int, **options):
     model = clone(estimator).set_params(n_clusters=data.n_clusters, random_state=drawn, **options)
     fair = "sensitive_features" in inspect.signature(model.fit).parameters
     shown = {"sensitive_features": data.groups} if fair else {}
-    with warnings.catch_warnings():
+    # Kernels that are made here need no check in every fit.
+    with warnings.catch_warnings(), config_context(assume_finite=True):
         warnings.simplefilter("ignore", ConvergenceWarning)  # that steps were used up is a row of its own
         return model.fit(X, data.y if getattr(model, "oracle", False) else None, **shown)
 
@@ -321,7 +346,7 @@ def said(model, X=None, groups=None) -> dict[str, float]:
         return {"objective": model.inertia_, "sweeps": model.n_iter_}
     if isinstance(model, FairnessFirstClustering):
         facts = {"objective": model.inertia_, "moves": model.n_moves_, "swaps": model.n_swaps_}
-        return facts | {"Bal after stage 1": model.stages_[0]["balance"], "at rest": model.at_rest_}
+        return facts | {"Bal after stage 1": model.stages_[0]["balance"], "at rest": model.converged_}
     if isinstance(model, FairMultipleKernelKMeans):
         facts = of_kernels(model) | {"weight": model.fairness_weight_, "objective": model.objective_}
         facts |= {"trace reached": model.certificate_.primal, "trace bound": model.certificate_.dual}
@@ -334,14 +359,14 @@ def said(model, X=None, groups=None) -> dict[str, float]:
             facts, moves = {"swaps": model.n_swaps_}, before.updates.n_moves
         facts |= {"start at rest": moves == 0, "moves": moves, "weight": model.fairness_weight_}
         facts |= {"objective": model.objective_, "certificate bound": model.certificate_.dual}
-        return facts | {"sweeps": model.n_sweeps_, "at rest": model.at_rest_}
+        return facts | {"sweeps": model.n_iter_, "at rest": model.converged_}
     return {}
 
 
 def of_kernels(model) -> dict[str, float]:
     """Where learnt weights of kernels ended."""
     facts = {f"gamma {place:02d}": value for place, value in enumerate(model.kernel_weights_, 1)}
-    return facts | {"rounds": model.n_rounds_, "at rest": model.at_rest_}
+    return facts | {"rounds": model.n_iter_, "at rest": model.converged_}
 
 
 def judged(counts: JointCounts, **key) -> list[dict]:

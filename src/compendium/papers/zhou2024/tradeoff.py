@@ -37,16 +37,16 @@ def rows_of(data: ClusterData, K: np.ndarray, found, method: str, split, protoco
     key["weight"], labels, searched = weight, getattr(found, "labels_", found), []
     if isinstance(found, TradeOffPoint):
         key["weight"], labels, own = found.weight, found.labels, found.updates
-        facts |= {"objective": own.objective, "sweeps": own.n_sweeps, "moves": own.n_moves, "at rest": own.at_rest}
+        facts |= {"objective": own.objective, "sweeps": own.n_sweeps, "moves": own.n_moves, "at rest": own.converged}
     elif isinstance(found, FairKernelKMeans | FairMultipleKernelKMeans):
         facts["objective"] = found.objective_
         facts |= {"chosen weight": found.fairness_weight_} if found.search_ else {}
     if isinstance(found, FairMultipleKernelKMeans):
         gamma = found.kernel_weights_
         facts |= {"largest kernel weight": gamma.max(), "smallest kernel weight": gamma.min()}
-        facts["rounds"] = found.n_rounds_
+        facts["rounds"] = found.n_iter_
     elif isinstance(found, FairKernelKMeans):
-        facts |= {"sweeps": found.n_sweeps_, "moves": found.n_moves_, "at rest": found.at_rest_}
+        facts |= {"sweeps": found.n_iter_, "moves": found.n_moves_, "at rest": found.converged_}
         facts |= {"swaps": found.n_swaps_} if found.swaps else {}
         searched = found.search_
     tried = {step["fairness_weight"]: step["mnce"] for step in searched}
