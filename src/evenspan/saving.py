@@ -13,7 +13,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from .core.errors import ConfigurationError, FairWarning, ResultError
-from .core.estimator import warn_caller
+from .core.inputs import warn_caller
 
 FORMAT = 2
 PACKAGE = __package__

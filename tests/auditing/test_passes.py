@@ -306,7 +306,7 @@ def test_limits_are_said_before_the_work(monkeypatch):
     wide = pd.DataFrame(np.random.default_rng(0).normal(size=(50, 600))).assign(team=["a", "b"] * 25)
     with pytest.raises(LimitError, match=r"600 features after encoding.*an audit takes 500.*exclude"):
         evenspan.audit(wide, sensitive="team")
-    monkeypatch.setattr("evenspan.core.limits.free_memory", lambda: 2**26)
+    monkeypatch.setattr("evenspan.core.inputs.free_memory", lambda: 2**26)
     with pytest.raises(LimitError, match=r"1 attribute\(s\) of 400 features would need 0\.1 GiB.*exclude"):
         read_sample(wide, sensitive="team", exclude=[str(j) for j in range(200)])
 

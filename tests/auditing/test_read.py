@@ -198,7 +198,7 @@ def test_a_bit_that_turned_in_a_parquet_file_with_checksums_is_noticed(frame, tm
 
 def test_an_archive_that_unpacks_to_more_than_memory_is_refused(frame, tmp_path, monkeypatch):
     frame.to_excel(tmp_path / "t.xlsx", index=False)
-    monkeypatch.setattr("evenspan.core.limits.free_memory", lambda: 2**20)
+    monkeypatch.setattr("evenspan.core.inputs.free_memory", lambda: 2**20)
     monkeypatch.setattr("evenspan.auditing.read.EXCEL_BYTES", 2**12)
     with pytest.raises(LimitError, match=r"unpacked .* would need .*Save the sheet as CSV"):
         open_table(tmp_path / "t.xlsx")

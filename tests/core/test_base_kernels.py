@@ -17,7 +17,7 @@ from evenspan.clustering.base_kernels import (
     center_and_normalise,
     twelve_kernels,
 )
-from evenspan.core import limits
+from evenspan.core import inputs
 from evenspan.core.errors import ConfigurationError, DataError, LimitError
 
 from .samples import draw
@@ -225,7 +225,7 @@ def test_refusals_say_what_was_seen_and_what_to_do(name):
 
 
 def test_memory_is_asked_for_before_it_is_taken(monkeypatch):
-    monkeypatch.setattr(limits, "free_memory", lambda: 2**20)
+    monkeypatch.setattr(inputs, "free_memory", lambda: 2**20)
     X = np.zeros((6000, 2))  # would be refused as equal rows, had the memory been there
     with pytest.raises(LimitError) as told:
         twelve_kernels(X)

@@ -15,7 +15,7 @@ from evenspan.clustering.kernel_kmeans import KernelKMeans
 from evenspan.clustering.kernels import KernelWarning
 from evenspan.clustering.variational import VariationalFairClustering
 from evenspan.clustering.weight_rule import WeightRule
-from evenspan.core import limits
+from evenspan.core import inputs
 from evenspan.core.cluster_counts import ClusterCounts
 from evenspan.core.errors import (
     ConfigurationError,
@@ -226,7 +226,7 @@ def test_passes_used_up_are_told():
 @pytest.fixture
 def scarce(monkeypatch):
     """A machine with 100 MiB left."""
-    monkeypatch.setattr(limits, "free_memory", lambda: 100 * 2**20)
+    monkeypatch.setattr(inputs, "free_memory", lambda: 100 * 2**20)
 
 
 def test_memory_that_is_not_there_is_named_with_what_avoids_it(scarce):

@@ -8,7 +8,7 @@ from sklearn.decomposition import KernelPCA
 from sklearn.metrics.pairwise import rbf_kernel
 
 from evenspan import FairKernelPCA, FairPCA
-from evenspan.core import limits
+from evenspan.core import inputs
 from evenspan.core.errors import (
     ComponentsError,
     ConfigurationError,
@@ -259,7 +259,7 @@ def test_what_is_refused_is_said():
 
 @pytest.mark.parametrize("match", ["mean", "covariance"])
 def test_memory_is_looked_at_before_whatever_is_matched(match, monkeypatch):
-    monkeypatch.setattr(limits, "free_memory", lambda: 2**24)
+    monkeypatch.setattr(inputs, "free_memory", lambda: 2**24)
     many, groups = np.random.default_rng(0).normal(size=(1700, 3)), np.arange(1700) % 2
     with pytest.raises(LimitError, match=r"1700 rows with 1700 anchors.*n_landmarks=1000"):
         fitted(2, many, groups, match=match)

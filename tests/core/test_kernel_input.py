@@ -11,7 +11,7 @@ from evenspan.clustering.fair_kernel_kmeans import FairKernelKMeans
 from evenspan.clustering.fair_multiple_kernel_kmeans import FairMultipleKernelKMeans
 from evenspan.clustering.kernel_kmeans import KernelKMeans
 from evenspan.clustering.kernels import FactorGram, KernelWarning, checked_kernel
-from evenspan.core import limits
+from evenspan.core import inputs
 from evenspan.core.errors import DataError, FairWarning, LimitError
 
 from .clustering_samples import crossed, scattered
@@ -97,7 +97,7 @@ def test_kernel_values_that_overflow_are_refused():
 
 
 def test_memory_is_looked_at_before(monkeypatch):
-    monkeypatch.setattr(limits, "free_memory", lambda: 2**20)
+    monkeypatch.setattr(inputs, "free_memory", lambda: 2**20)
     X = np.random.default_rng(0).normal(size=(3000, 2))
     with pytest.raises(LimitError, match=r"a kernel matrix of 3000 points.*kernel='linear'"):
         gram(X)

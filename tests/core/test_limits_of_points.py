@@ -13,7 +13,7 @@ from evenspan import (
     MMDFairPCA,
     StreamingFairPCA,
 )
-from evenspan.core import limits
+from evenspan.core import inputs
 from evenspan.core.errors import DataError, FairError, FeatureTypeError, LimitError
 
 from .every import TRANSFORMERS, fit, make
@@ -107,7 +107,7 @@ def test_wide_tables_are_worked_on_in_the_span_of_their_rows():
 
 
 def test_matrices_of_all_rows_are_asked_for_first(monkeypatch):
-    monkeypatch.setattr(limits, "free_memory", lambda: 2**30)
+    monkeypatch.setattr(inputs, "free_memory", lambda: 2**30)
     X, groups = np.zeros((20_000, 2)), np.arange(20_000) % 2
     X[:, 0] = np.arange(20_000)
     for model, remedy in (

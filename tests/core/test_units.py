@@ -18,7 +18,7 @@ from evenspan import (
     RobustFairPCA,
     StandardPCA,
 )
-from evenspan.core import limits
+from evenspan.core import inputs
 from evenspan.core.errors import DataError, GroupError, LimitError
 from evenspan.core.inputs import require_range
 
@@ -134,6 +134,6 @@ def test_rows_of_different_lengths_are_named(labels):
 
 
 def test_moments_that_do_not_fit_are_not_begun(monkeypatch):
-    monkeypatch.setattr(limits, "free_memory", lambda: 2**30)
+    monkeypatch.setattr(inputs, "free_memory", lambda: 2**30)
     with pytest.raises(LimitError, match=r"moments of 2 group\(s\) of 5,000 features would need 1.5 GiB"):
         GroupMoments.from_data(np.zeros((2, 5000)), ["a", "b"])

@@ -8,8 +8,8 @@ import numpy as np
 import pandas as pd
 
 from ..core.errors import DataError
-from ..core.limits import TABLE
 from .cells import WRITTEN, coded, days, days_of, iso, kind_of, numbers, numbers_of, require_plain, text_of, texts
+from .limits import TABLE
 from .table import Table
 
 #: A category of more values than these is text, and left out.

@@ -12,7 +12,7 @@ from typing import Annotated
 import typer
 
 from ..core.errors import ConfigurationError, LimitError, told
-from ..core.limits import TABLE
+from .limits import TABLE
 from .places import target as place_of
 
 MISSING = ("error", "drop", "mean", "indicator")

@@ -9,14 +9,13 @@ import pandas as pd
 
 from ..core.accumulator import MomentAccumulator
 from ..core.errors import ConfigurationError, DataError, GroupError, LimitError
-from ..core.estimator import require_generator
-from ..core.inputs import require_range, whole_number
-from ..core.limits import TABLE, require_memory
+from ..core.inputs import require_generator, require_memory, require_range, whole_number
 from ..core.moments import GroupMoments
 from ..metrics.bootstrap import assign_blocks
 from .columns import Target, use_of
 from .described import columns_table, sentences
 from .encode import ColumnCode, TableEncoder, codes_of, encode, with_fills
+from .limits import TABLE
 from .progress import Progress, progress_of
 from .read import open_table
 from .rows import Scan, groups_table, intersection, split, used_rows

@@ -10,9 +10,10 @@ import numpy as np
 import pandas as pd
 
 from ..core.errors import ConfigurationError, DataError, LimitError
-from ..core.limits import TABLE, require_memory
+from ..core.inputs import require_memory
 from ..core.stream_files import FORMATS
 from .files import EXCEL_FILES, PACKED, TEXT_FILES, Unchanged, foreign
+from .limits import TABLE
 from .table import Table, distinct_names, named, no_such_column, shown, unusable
 from .text_files import MISSING, CsvTable
 

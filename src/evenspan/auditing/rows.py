@@ -7,10 +7,10 @@ import numpy as np
 import pandas as pd
 
 from ..core.errors import DataError, GroupError
-from ..core.limits import TABLE
 from .cells import looks_numeric, require_plain, text_of, texts
 from .columns import profile_columns
 from .encode import ColumnCode
+from .limits import TABLE
 from .progress import Progress
 from .table import Table
 

@@ -12,13 +12,13 @@ import pandas as pd
 from sklearn.pipeline import Pipeline
 
 from ..core.errors import ComponentsError, ConfigurationError, LimitError
-from ..core.estimator import SubspaceEstimator, require_generator
-from ..core.inputs import whole_number
-from ..core.limits import TABLE, require_memory
+from ..core.estimator import SubspaceEstimator
+from ..core.inputs import require_generator, require_memory, whole_number
 from .analyse import Analysis, analyse, kept_groups
 from .fitting import PCA, chosen_methods
 from .frontier import COLUMNS as FRONTIER_COLUMNS
 from .judge import COLUMNS
+from .limits import TABLE
 from .passes import Sample, options, read_sample
 from .progress import progress_of
 from .recommend import CONCERNS, Recommendation, of_attribute, recommend, require_concern

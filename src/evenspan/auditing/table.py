@@ -7,7 +7,7 @@ from difflib import get_close_matches
 import pandas as pd
 
 from ..core.errors import DataError, LimitError
-from ..core.limits import TABLE
+from .limits import TABLE
 
 #: Entries of a batch: 32 MiB of float64. Rows in a batch follow from the number of columns.
 BATCH_ENTRIES = 2**22

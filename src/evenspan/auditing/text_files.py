@@ -13,8 +13,8 @@ from pathlib import Path
 import pandas as pd
 
 from ..core.errors import DataError, FairError, LimitError
-from ..core.limits import TABLE
 from .files import START, Unchanged, really
+from .limits import TABLE
 from .table import Table, named
 
 #: Texts of a CSV, TSV or Excel file that stand for a missing value; the question mark is the custom of many archives.

@@ -5,9 +5,7 @@ from scipy import sparse
 from sklearn.metrics.pairwise import euclidean_distances, linear_kernel
 
 from ..core.errors import DataError, FairWarning
-from ..core.estimator import warn_caller
-from ..core.inputs import require_points
-from ..core.limits import require_memory
+from ..core.inputs import require_memory, require_points, warn_caller
 from ..core.options import whole
 
 #: In the order of the paper's stacks; ``base_kernel`` counts them from 1.

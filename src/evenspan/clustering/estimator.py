@@ -15,11 +15,17 @@ from sklearn.metrics import pairwise_distances_argmin
 from sklearn.utils.validation import check_is_fitted
 
 from ..core.cluster_counts import ClusterCounts, tally
-from ..core.containers import to_numpy
 from ..core.errors import ComponentsError, GroupError, SingleGroupWarning
-from ..core.estimator import require_generator, validated, warn_caller
+from ..core.estimator import validated
 from ..core.groups import encode_groups, label_text
-from ..core.inputs import feature_names, require_numeric_columns, require_points
+from ..core.inputs import (
+    feature_names,
+    in_pandas,
+    require_generator,
+    require_numeric_columns,
+    require_points,
+    warn_caller,
+)
 from ..core.options import Option, Options, number, one_of
 
 #: A weight of fairness.
@@ -113,8 +119,9 @@ class CentreClusterer(FairClusterer):
 
 def numeric_table(estimator: BaseEstimator, X, **checks) -> np.ndarray:
     """X as an array in the precision that it has; an error names the columns that are not numeric or not finite."""
+    X = in_pandas(X)
     require_numeric_columns(X)
-    table = validated(estimator, to_numpy(X), dtype=[np.float64, np.float32], ensure_all_finite=False, **checks)
+    table = validated(estimator, X, dtype=[np.float64, np.float32], ensure_all_finite=False, **checks)
     require_points(table, feature_names(X))
     return table
 

@@ -8,7 +8,8 @@ import numpy as np
 from sklearn.base import clone
 
 from ..core.cluster_counts import ClusterCounts
-from ..core.estimator import NotConvergedWarning, require_generator, warn_caller
+from ..core.estimator import NotConvergedWarning
+from ..core.inputs import require_generator, warn_caller
 from ..core.options import Option, flag, number, whole
 from .bounds import certified, deflated_bound
 from .estimator import WEIGHT, FairClusterer

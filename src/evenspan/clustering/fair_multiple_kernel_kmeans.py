@@ -8,7 +8,8 @@ import numpy as np
 
 from ..core.cluster_counts import ClusterCounts
 from ..core.errors import DataError
-from ..core.estimator import NotConvergedWarning, require_generator, warn_caller
+from ..core.estimator import NotConvergedWarning
+from ..core.inputs import require_generator, warn_caller
 from ..core.options import Option, number, one_of, whole
 from .base_kernels import twelve_kernels
 from .bounds import certified, deflated_bound

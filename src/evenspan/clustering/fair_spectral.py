@@ -10,8 +10,7 @@ from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh
 
 from ..core.answer import Certificate, ky_fan_certificate
 from ..core.errors import ComponentsError, ConfigurationError, NotSolvedError
-from ..core.estimator import warn_caller
-from ..core.limits import require_memory
+from ..core.inputs import require_memory, warn_caller
 from ..core.linalg import complement, fix_signs, symmetrise, top_eigenspace
 from ..core.options import Option, one_of, whole
 from .estimator import FairClusterer, plain_means

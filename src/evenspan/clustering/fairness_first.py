@@ -8,7 +8,8 @@ from scipy.optimize import Bounds, LinearConstraint, linear_sum_assignment, milp
 
 from ..core.cluster_counts import tally
 from ..core.errors import DataError
-from ..core.estimator import NotConvergedWarning, warn_caller
+from ..core.estimator import NotConvergedWarning
+from ..core.inputs import warn_caller
 from ..core.options import Option, number, whole
 from .estimator import CentreClusterer, FairClusterer, plain_means
 from .transport import squared_distances, transport

@@ -5,7 +5,7 @@ from scipy import sparse
 from sklearn.neighbors import kneighbors_graph
 
 from ..core.errors import DataError
-from ..core.estimator import warn_caller
+from ..core.inputs import warn_caller
 
 
 def nearest_neighbour_graph(X, n_neighbors: int = 20) -> sparse.csr_array:

@@ -8,7 +8,8 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClusterMixin
 
 from ..core.errors import ConfigurationError
-from ..core.estimator import NotConvergedWarning, require_generator, warn_caller
+from ..core.estimator import NotConvergedWarning
+from ..core.inputs import require_generator, warn_caller
 from ..core.options import Option, Options, one_of, whole
 from .bounds import certified, leading_eigenpairs
 from .estimator import numeric_table, plain_means, require_clusters

@@ -9,9 +9,8 @@ from sklearn.utils import gen_batches
 from sklearn.utils.validation import check_is_fitted
 
 from ..core.errors import DataError, FairWarning
-from ..core.estimator import warn_caller
+from ..core.inputs import require_memory, warn_caller
 from ..core.kernels import resolve_kernel
-from ..core.limits import require_memory
 from .estimator import numeric_table
 
 #: Up to this number of rows all eigenvectors are computed.

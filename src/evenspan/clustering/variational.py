@@ -7,7 +7,8 @@ from typing import ClassVar
 import numpy as np
 
 from ..core.errors import DataError
-from ..core.estimator import NotConvergedWarning, warn_caller
+from ..core.estimator import NotConvergedWarning
+from ..core.inputs import warn_caller
 from ..core.options import Option, number, whole
 from .estimator import WEIGHT, CentreClusterer, FairClusterer
 from .kernels import indicator

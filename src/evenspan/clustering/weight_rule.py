@@ -6,7 +6,8 @@ from typing import ClassVar
 
 from ..core.cluster_counts import ClusterCounts
 from ..core.errors import FairWarning
-from ..core.estimator import NotConvergedWarning, warn_caller
+from ..core.estimator import NotConvergedWarning
+from ..core.inputs import warn_caller
 from ..core.options import Option, Options, number
 from .estimator import WEIGHT
 

@@ -6,8 +6,7 @@ from scipy.linalg import blas
 
 from .errors import DataError, GroupError
 from .groups import encode_groups, label_text, positions, union_labels
-from .inputs import feature_names, require_range, row_blocks
-from .limits import require_memory
+from .inputs import feature_names, in_pandas, require_memory, require_range, row_blocks
 
 # Rows times columns of a block: 4 MiB of float64 stay in cache while a block is centred and multiplied.
 BLOCK_ENTRIES = 2**19
@@ -60,6 +59,7 @@ class MomentAccumulator:
 
     def add(self, X, sensitive_features, sample_weight=None) -> None:
         """Fold in the rows of X."""
+        X = in_pandas(X)
         n, d, rows = row_blocks(X)
         if n == 0:
             raise DataError("X has 0 rows; needed is at least one.")

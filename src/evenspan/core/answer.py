@@ -3,18 +3,13 @@ r"""The answer of every linear method: a subspace, where it is attached, a certi
 A certificate is the evidence, carried by every optimised answer, of how far from optimal it can be.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import numpy as np
-from scipy import sparse
 
-from .containers import doubles, like, namespace
 from .linalg import fix_signs, symmetrise
-
-#: Entries of a block of rows that ``apply`` converts at a time: 8 MB in float64.
-BLOCK = 2**20
 
 
 @dataclass(frozen=True)
@@ -104,7 +99,7 @@ class FairSubspace:
     def restore(self, T: np.ndarray) -> np.ndarray:
         """The points (n, d) of the subspace that have coordinates T (n, k)."""
         A = self.V.T if self.scale is None else self.V.T * self.scale
-        return by_blocks(lambda rows, A, mean: rows @ A + mean, len(self.mean), T, A, self.mean)
+        return T @ A + self.mean
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,28 +119,8 @@ class Answer:
 
 
 def affine(X: np.ndarray, A: np.ndarray, offset: np.ndarray) -> np.ndarray:
-    """``(X - offset) @ A`` in double precision (n, k), without a centred, converted or dense copy of X."""
-    shift = offset @ A
-    if sparse.issparse(X) or (isinstance(X, np.ndarray) and X.dtype == np.float64):
-        return X.astype(np.float64, copy=False) @ A - shift
-    return by_blocks(lambda rows, A, shift: rows @ A - shift, A.shape[1], X, A, shift)
-
-
-def by_blocks(function: Callable, width: int, X, *arrays: np.ndarray):
-    """``function(rows, *arrays)``, (b, width), of all rows of X (n, d), b of them at a time, in double precision.
-
-    For a tensor the library that it is of does the work, and the answer is a tensor of its precision.
-    """
-    xp, n, step = namespace(X), X.shape[0], max(1, BLOCK // max(1, X.shape[1]))
-    blocks = [slice(start, min(start + step, n)) for start in range(0, n, step)]
-    if xp is None:
-        T = np.empty((n, width))
-        for block in blocks:
-            T[block] = function(X[block].astype(np.float64, copy=False), *arrays)
-        return T
-    arrays = [doubles(array, X) for array in arrays]
-    parts = (function(xp.astype(X[block, :], xp.float64), *arrays) for block in blocks)
-    return xp.concat([like(X, part) for part in parts])
+    """``(X - offset) @ A`` (n, k), without a centred or dense copy of X."""
+    return X @ A - offset @ A
 
 
 def ky_fan_certificate(H: np.ndarray, A: np.ndarray, problem: str, feasibility: float = 0.0) -> Certificate:

@@ -9,7 +9,6 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .answer import Answer, FairSubspace
-from .containers import is_frame, namespace, to_numpy
 from .errors import (
     ComponentsError,
     ConfigurationError,
@@ -19,18 +18,7 @@ from .errors import (
     SurplusComponentsWarning,
 )
 from .groups import encode_groups
-from .inputs import (
-    require_generator as require_generator,
-)
-from .inputs import (
-    require_numeric_columns,
-    require_range,
-    row_blocks,
-    warn_of_order,
-)
-from .inputs import (
-    warn_caller as warn_caller,
-)
+from .inputs import in_pandas, is_frame, require_numeric_columns, require_range, row_blocks, warn_caller, warn_of_order
 from .moments import GroupMoments
 from .options import Options
 
@@ -69,8 +57,8 @@ class SubspaceEstimator(Options, ClassNamePrefixFeaturesOutMixin, TransformerMix
         Parameters
         ----------
         X : array-like, DataFrame or sparse matrix of shape (n, d)
-            Numeric features: an array, a data frame of pandas, polars or pyarrow, rows of SciPy, which are not made
-            dense, or a tensor where scikit-learn's ``array_api_dispatch`` is on. What is learnt are NumPy's arrays.
+            Numeric features: an array, a data frame of pandas, polars or pyarrow, or rows of SciPy, which are not made
+            dense.
         y : array-like of shape (n,), optional
             Target; used only where the method says so.
         sensitive_features : array-like of shape (n,) or (n, p), Series or DataFrame
@@ -171,7 +159,6 @@ class SubspaceEstimator(Options, ClassNamePrefixFeaturesOutMixin, TransformerMix
         Returns
         -------
         ndarray of shape (n, k)
-            In double precision; for a tensor a tensor of its precision, on its device.
         """
         check_is_fitted(self)
         return self.subspace_.apply(self._finite_table(X))
@@ -192,7 +179,7 @@ class SubspaceEstimator(Options, ClassNamePrefixFeaturesOutMixin, TransformerMix
 
     def _coordinates(self, T) -> np.ndarray:
         check_is_fitted(self)
-        T = np.asarray(T, dtype=np.float64) if namespace(T) is None else T
+        T = np.asarray(T, dtype=np.float64)
         if T.ndim != 2 or T.shape[1] != self._n_features_out:
             raise DataError(f"T has shape {T.shape}; needed is (n, {self._n_features_out}), as transform returns it.")
         return T
@@ -203,6 +190,7 @@ class SubspaceEstimator(Options, ClassNamePrefixFeaturesOutMixin, TransformerMix
 
     def _table(self, X, *, reset: bool):
         # Missing and infinite entries are found in the moments, without a pass over X.
+        X = in_pandas(X)
         require_numeric_columns(X)
         if is_frame(X):
             validate_data(self, X, reset=reset, skip_check_array=True)  # a data frame is read block by block later
@@ -210,11 +198,12 @@ class SubspaceEstimator(Options, ClassNamePrefixFeaturesOutMixin, TransformerMix
         return self._array(X, reset=reset, ensure_all_finite=False)
 
     def _finite_table(self, X):
+        X = in_pandas(X)
         require_numeric_columns(X)
         return self._array(X, reset=False)
 
     def _array(self, X, **checks):
-        """X as a NumPy array, or as it is if it is a tensor or, where the method takes it, a sparse matrix of rows."""
+        """X as a NumPy array or, where the method takes it, a sparse matrix of rows."""
         accepted = "csr" if self.__sklearn_tags__().input_tags.sparse else False
         return validated(self, X, dtype="numeric", accept_sparse=accepted, **checks)
 
@@ -257,7 +246,7 @@ class PointsEstimator(SubspaceEstimator):
         self._check_options()
         moments = self._moments(X, sensitive_features, None)
         _, codes = encode_groups(sensitive_features, X.shape[0])
-        points = np.asarray(to_numpy(X), dtype=np.float64)
+        points = np.asarray(X, dtype=np.float64)
         return self._store(self._answer_points(points, codes, moments, **given), moments)
 
     def fit_moments(self, moments: GroupMoments):

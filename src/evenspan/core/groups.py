@@ -5,8 +5,8 @@ from numbers import Real
 import numpy as np
 import pandas as pd
 
-from .containers import in_pandas
-from .errors import FairError, GroupError
+from .errors import GroupError
+from .inputs import as_array, in_pandas
 
 
 def encode_groups(sensitive_features, n: int | None = None) -> tuple[np.ndarray, np.ndarray]:
@@ -73,14 +73,6 @@ def positions(labels: np.ndarray, within: np.ndarray) -> np.ndarray:
     """The index in ``within`` of each label; every label must occur there."""
     index = {label: i for i, label in enumerate(within.tolist())}
     return np.array([index[label] for label in labels.tolist()], dtype=np.intp)
-
-
-def as_array(table, name: str, kind: type[FairError]) -> np.ndarray:
-    """A nested sequence as an array; an error of that kind where its rows are not of one length."""
-    try:
-        return np.asarray(table)
-    except ValueError as error:
-        raise kind(f"{name} is no table ({error}); needed are rows of one length. Pass an array or a frame.") from error
 
 
 def _attribute_columns(sensitive_features) -> dict[str, np.ndarray]:

@@ -1,5 +1,6 @@
 """Features as blocks of numbers: what may come in, and what is said when it may not."""
 
+import contextlib
 import sys
 import warnings
 from collections.abc import Callable, Sequence
@@ -11,42 +12,58 @@ import numpy as np
 import pandas as pd
 from scipy import sparse
 
-from .containers import double_rows, frame_of, namespace, to_numpy
-from .errors import ConfigurationError, DataError, FairError, FairWarning, FeatureTypeError
-from .groups import as_array
+from .errors import ConfigurationError, DataError, FairError, FairWarning, FeatureTypeError, LimitError
+
+#: No more of the memory that is free now is asked for by one step.
+SHARE = 0.8
+
+
+def in_pandas(table):
+    """A table or column of polars or pyarrow as one of pandas; anything else as it is."""
+    if isinstance(table, np.ndarray | list | tuple) or hasattr(table, "iloc"):
+        return table
+    import narwhals.stable.v2 as nw
+
+    if type(table).__name__ == "RecordBatch":  # narwhals knows tables and chunked arrays
+        table = sys.modules["pyarrow"].Table.from_batches([table])
+    elif type(table).__module__ == "pyarrow.lib" and hasattr(table, "to_pandas"):
+        return table.to_pandas()
+    found = nw.from_native(table, allow_series=True, pass_through=True)
+    if isinstance(found, nw.LazyFrame):
+        raise DataError(f"a {type(table).__name__} is a query and no table yet. Pass what its collect() returns.")
+    return found.to_pandas() if isinstance(found, nw.DataFrame | nw.Series) else table
+
+
+def as_array(table, name: str, kind: type[FairError]) -> np.ndarray:
+    """A nested sequence as an array; an error of that kind where its rows are not of one length."""
+    try:
+        return np.asarray(table)
+    except ValueError as error:
+        raise kind(f"{name} is no table ({error}); needed are rows of one length. Pass an array or a frame.") from error
+
+
+def is_frame(X) -> bool:
+    """Whether X is a data frame of pandas."""
+    return hasattr(X, "iloc") and hasattr(X, "columns")
 
 
 def feature_names(X) -> tuple[str, ...] | None:
     """Column names of a data frame whose names are all strings, otherwise None."""
-    columns = getattr(X if (frame := frame_of(X)) is None else frame, "columns", None)
-    if columns is None or not all(isinstance(name, str) for name in columns):
-        return None
-    return tuple(columns)
+    columns = getattr(X, "columns", None)
+    return None if columns is None or not all(isinstance(name, str) for name in columns) else tuple(columns)
 
 
 def require_numeric_columns(X) -> None:
-    """Raise FeatureTypeError naming every column of a data frame that is neither numeric nor boolean.
-
-    Outside of pandas, where they are counted already, nulls raise DataError with their columns and numbers.
-    """
-    frame = frame_of(X)
-    if frame is not None:
-        columns, dtypes = frame.columns, list(frame.schema.values())
-        bad = [not (dtype.is_numeric() or str(dtype) == "Boolean") for dtype in dtypes]
-    elif hasattr(X, "dtypes") and hasattr(X, "columns"):
-        columns, dtypes = X.columns, X.dtypes
-        bad = [getattr(dtype, "kind", "O") not in "biuf" for dtype in dtypes]
-    else:
+    """Raise FeatureTypeError naming every column of a data frame that is neither numeric nor boolean."""
+    if not is_frame(X):
         return
-    bad = [f"{name!r} ({dtype})" for name, dtype, one in zip(columns, dtypes, bad, strict=True) if one]
+    bad = [f"{name!r} ({dtype})" for name, dtype in X.dtypes.items() if getattr(dtype, "kind", "O") not in "biuf"]
     if bad:
         raise FeatureTypeError(
-            f"{len(bad)} of {len(dtypes)} columns are not numeric: {', '.join(bad[:5])}"
+            f"{len(bad)} of {X.shape[1]} columns are not numeric: {', '.join(bad[:5])}"
             f"{', ...' if len(bad) > 5 else ''}. "
             "Encode them as numbers first (for instance with sklearn.preprocessing.OneHotEncoder) or drop them."
         )
-    if frame is not None:
-        refuse_entries("nulls", [frame[name].null_count() for name in columns], columns)
 
 
 def refuse_entries(what: str, counts: Sequence[int], names: Sequence[str] | None) -> None:
@@ -62,33 +79,27 @@ def refuse_entries(what: str, counts: Sequence[int], names: Sequence[str] | None
 def row_blocks(X) -> tuple[int, int, Callable[[int, int], np.ndarray]]:
     """Shape of X and a function that reads rows ``start:stop`` as a numeric array.
 
-    Arrays and memory maps are sliced; data frames, sparse matrices and tensors are converted block by block, so that
-    nothing larger than a block is ever copied.
+    Arrays and memory maps are sliced; data frames and sparse matrices are converted block by block.
     """
+    X = in_pandas(X)
     require_numeric_columns(X)
-    if (frame := frame_of(X)) is not None:
-        return *frame.shape, lambda start, stop: double_rows(frame[start:stop])
-    if hasattr(X, "iloc") and hasattr(X, "columns"):
+    if is_frame(X):
         return *X.shape, lambda start, stop: X.iloc[start:stop].to_numpy(dtype=np.float64)
-    xp = namespace(X)
-    if xp is None and not isinstance(X, np.ndarray) and not sparse.issparse(X):
+    if not sparse.issparse(X):
         X = as_array(X, "X", DataError)
     if X.ndim != 2:
         raise DataError(
             f"X has {X.ndim} dimension(s) and shape {X.shape}; needed is a table of n rows and d columns. "
             "Reshape your data: X.reshape(-1, 1) for a single feature, X.reshape(1, -1) for a single sample."
         )
-    if X.dtype.kind == "c" if xp is None else xp.isdtype(X.dtype, "complex floating"):
+    if X.dtype.kind == "c":
         raise DataError("X holds complex numbers; needed are real ones. Pass X.real, or the two parts as columns.")
     if sparse.issparse(X):
         rows = X.tocsr()
         return *X.shape, lambda start, stop: rows[start:stop].toarray()
-    if xp is not None:
-        n, d = X.shape
-        return n, d, lambda start, stop: to_numpy(X[start : min(stop, n), :])
     if X.dtype.kind not in "biuf":
         X = _numbers(X)
-    return X.shape[0], X.shape[1], lambda start, stop: X[start:stop]
+    return *X.shape, lambda start, stop: X[start:stop]
 
 
 def _numbers(X: np.ndarray) -> np.ndarray:
@@ -179,9 +190,7 @@ def rows_of(table, start: int, stop: int):
     part = table.iloc[start:stop] if hasattr(table, "iloc") else table[start:stop]
     if getattr(getattr(part, "dtype", None), "kind", None) == "T":  # NumPy's text of any length, as Zarr hands it out
         return np.asarray(part).astype(object)
-    if hasattr(part, "iloc") or isinstance(part, np.ndarray | list | tuple) or not hasattr(part, "shape"):
-        return part
-    return part if hasattr(part, "codes") or hasattr(part, "dtypes") or frame_of(part) is not None else np.asarray(part)
+    return part if hasattr(part, "iloc") or hasattr(part, "codes") or isinstance(part, list) else np.asarray(part)
 
 
 def length(table) -> int | None:
@@ -215,6 +224,32 @@ def warn_caller(message: str, category: type[Warning] = FairWarning) -> None:
     while frame.f_back and frame.f_code.co_filename.startswith(package):
         frame, level = frame.f_back, level + 1
     warnings.warn(message, category, stacklevel=level)
+
+
+def free_memory() -> int | None:
+    """Bytes that this process can still get, by the operating system and by its control group; None if neither says."""
+    found = []
+    with contextlib.suppress(OSError, ValueError):  # no control group, or one without a limit
+        root = Path("/sys/fs/cgroup")
+        found.append(int((root / "memory.max").read_text()) - int((root / "memory.current").read_text()))
+    with contextlib.suppress(OSError):
+        lines = Path("/proc/meminfo").read_text().splitlines()
+        found += [1024 * int(line.split()[1]) for line in lines if line.startswith("MemAvailable:")]
+    return min(found, default=None)
+
+
+def require_memory(needed: float, what: str, remedy: str) -> None:
+    """LimitError unless so many bytes are free; ``what`` needs them, ``remedy`` says what to do otherwise.
+
+    A step of less than 64 MiB is not asked about.
+    """
+    if needed < 2**26:
+        return
+    free = free_memory()
+    if free is not None and needed > SHARE * free:
+        raise LimitError(
+            f"{what} would need {needed / 2**30:,.1f} GiB of memory; {free / 2**30:,.1f} GiB are free here. {remedy}"
+        )
 
 
 class RowOrderWarning(FairWarning):

@@ -11,10 +11,18 @@ from functools import cached_property
 import numpy as np
 from scipy import sparse
 
-from .containers import in_pandas, to_numpy
 from .errors import ConfigurationError, DataError, GroupError
 from .groups import encode_groups
-from .inputs import feature_names, in_batch, length, require_numeric_columns, row_blocks, rows_of, whole_number
+from .inputs import (
+    feature_names,
+    in_batch,
+    in_pandas,
+    length,
+    require_numeric_columns,
+    row_blocks,
+    rows_of,
+    whole_number,
+)
 
 
 class Stream(ABC):
@@ -97,7 +105,7 @@ class ArrayStream(Stream):
         self.batch_size = whole_number("batch_size", batch_size, 1)
         if sensitive_features is None:
             raise GroupError("sensitive_features is None; needed is one group label for each row of X.")
-        X = to_numpy(X)
+        X = in_pandas(X)
         X = X.tocsr() if sparse.issparse(X) else X if hasattr(X, "shape") else np.asarray(X)
         if len(X.shape) != 2:
             raise DataError(

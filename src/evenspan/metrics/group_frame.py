@@ -7,10 +7,9 @@ import numpy as np
 import pandas as pd
 
 from ..core.accumulator import merge, zeros
-from ..core.containers import in_pandas
 from ..core.errors import ConfigurationError, DataError, GroupError
 from ..core.groups import label_text, positions
-from ..core.inputs import length, require_generator, warn_of_order, whole_number
+from ..core.inputs import in_pandas, length, require_generator, warn_of_order, whole_number
 from ..core.moments import GroupMoments
 from .bootstrap import BLOCK, assign_blocks, block_sums, multiplicities, quantiles, resampled
 from .linear_map import GROUP_METRICS, linear_map, one_group

@@ -10,7 +10,8 @@ from scipy.optimize import brentq
 
 from ..core.answer import Certificate, ky_fan_certificate
 from ..core.errors import ConfigurationError, FairWarning
-from ..core.estimator import NotConvergedWarning, warn_caller
+from ..core.estimator import NotConvergedWarning
+from ..core.inputs import warn_caller
 from ..core.linalg import complement, leading_eigenspace, top_eigenspace
 from ..core.moments import GroupMoments
 from ..core.options import Option, flag, number, one_of, whole

@@ -7,7 +7,8 @@ import numpy as np
 
 from ..core.answer import Certificate
 from ..core.errors import ConfigurationError
-from ..core.estimator import NotConvergedWarning, warn_caller
+from ..core.estimator import NotConvergedWarning
+from ..core.inputs import warn_caller
 from ..core.options import Option, one_of, whole
 from .group_errors import ReconstructionEstimator, losses
 from .joint_diagonalisation import MAX_ITER, JointDiagonalisation, joint_diagonalise

@@ -21,8 +21,9 @@ from scipy.optimize import linprog
 
 from ..core.answer import Certificate
 from ..core.errors import GroupError, NotSolvedError
-from ..core.estimator import NotConvergedWarning, require_generator, warn_caller
+from ..core.estimator import NotConvergedWarning
 from ..core.groups import label_text
+from ..core.inputs import require_generator, warn_caller
 from ..core.linalg import symmetrise
 from ..core.options import Option, flag, number, one_of, whole
 from .group_errors import ReconstructionEstimator, errors

@@ -8,11 +8,9 @@ from scipy import sparse
 
 from ..core.accumulator import BLOCK_ENTRIES, row_weights
 from ..core.answer import Certificate, ky_fan_certificate
-from ..core.containers import in_pandas
 from ..core.errors import ConfigurationError, DataError, FeatureTypeError, GroupError, SingleGroupWarning
-from ..core.estimator import warn_caller
 from ..core.groups import encode_groups, label_text
-from ..core.inputs import row_blocks
+from ..core.inputs import in_pandas, row_blocks, warn_caller
 from ..core.linalg import complement, top_eigenspace
 from ..core.moments import GroupMoments
 from ..core.options import one_of

@@ -8,7 +8,8 @@ from sklearn.exceptions import ConvergenceWarning
 
 from ..core.answer import Answer, Certificate, FairSubspace
 from ..core.errors import FairWarning
-from ..core.estimator import PointsEstimator, require_components, require_generator, warn_caller
+from ..core.estimator import PointsEstimator, require_components
+from ..core.inputs import require_generator, warn_caller
 from ..core.moments import GroupMoments
 from ..core.options import one_of
 from .constraints import GROUP_OPTIONS, best_inside, codes_by_attribute, constant_features, require_groups

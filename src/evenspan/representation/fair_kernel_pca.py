@@ -11,12 +11,18 @@ from sklearn.utils import gen_batches
 from sklearn.utils.validation import check_is_fitted
 
 from ..core.accumulator import row_weights
-from ..core.containers import to_numpy
 from ..core.errors import ConfigurationError, DataError, FairWarning
-from ..core.estimator import require_generator, validated, warn_caller
-from ..core.inputs import feature_names, require_numeric_columns, require_points
+from ..core.estimator import validated
+from ..core.inputs import (
+    feature_names,
+    in_pandas,
+    require_generator,
+    require_memory,
+    require_numeric_columns,
+    require_points,
+    warn_caller,
+)
 from ..core.kernels import resolve_kernel
-from ..core.limits import require_memory
 from ..core.linalg import signs_of, top_eigenspace
 from ..core.options import Option, Options, whole
 from .constraints import favourable_rows, split_attributes
@@ -198,9 +204,10 @@ class FairKernelPCA(Options, ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
         """
         self._check_options()
         rng = require_generator(self.random_state)
+        X = in_pandas(X)
         names = feature_names(X)
         require_numeric_columns(X)
-        X = validated(self, to_numpy(X), dtype=np.float64, order="C", reset=True, ensure_all_finite=False)
+        X = validated(self, X, dtype=np.float64, order="C", reset=True, ensure_all_finite=False)
         require_points(X, names)
         n = len(X)
         if isinstance(self.kernel, str) and self.kernel == "precomputed" and X.shape != (n, n):
@@ -260,8 +267,9 @@ class FairKernelPCA(Options, ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
         ndarray of shape (n, k), or (n, 2k) with ``tradeoff``
         """
         check_is_fitted(self)
+        X = in_pandas(X)
         require_numeric_columns(X)
-        X = validated(self, to_numpy(X), dtype=np.float64, order="C", reset=False)
+        X = validated(self, X, dtype=np.float64, order="C", reset=False)
         parts = [self.kernel_.block(X[rows], self.X_fit_) @ self.dual_coef_ for rows in gen_batches(len(X), 1024)]
         return np.vstack(parts) - self.offset_
 

@@ -7,7 +7,6 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from ..core.answer import Answer, FairSubspace
-from ..core.containers import namespace
 from ..core.errors import ConfigurationError, GroupError
 from ..core.estimator import SubspaceEstimator, require_components
 from ..core.groups import label_text
@@ -225,7 +224,7 @@ class FairPCA(SubspaceEstimator):
         if self.standard_subspace_ is None:
             return fair
         both = [fair, self.tradeoff_weight_ * self.standard_subspace_.apply(X)]
-        return (namespace(X) or np).concat(both, axis=1)
+        return np.concatenate(both, axis=1)
 
     @property
     def _n_features_out(self) -> int:

@@ -7,7 +7,6 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.svm import LinearSVC
 
-from ..core.answer import BLOCK
 from ..core.errors import ConfigurationError
 from ..core.estimator import require_components
 from ..core.moments import GroupMoments
@@ -208,12 +207,9 @@ class INLP(ErasingEstimator):
 
 
 def _erase(X: np.ndarray, mean: np.ndarray, Q: np.ndarray, out: np.ndarray) -> None:
-    """The rows of X, centred and without their part in the span of Q, written block by block."""
-    step = max(BLOCK // X.shape[1] // 64, 1) * 64
-    for start in range(0, len(X), step):
-        rows = out[start : start + step]
-        np.subtract(X[start : start + step], mean, out=rows)
-        rows -= (rows @ Q) @ Q.T
+    """The rows of X, centred and without their part in the span of Q."""
+    np.subtract(X, mean, out=out)
+    out -= (out @ Q) @ Q.T
 
 
 def _extend(Q: np.ndarray, W: np.ndarray) -> np.ndarray:

@@ -8,7 +8,7 @@ import numpy as np
 from scipy import linalg, sparse
 from sklearn.utils.validation import check_is_fitted
 
-from ..core.answer import Answer, Certificate, FairSubspace, affine, by_blocks, ky_fan_certificate
+from ..core.answer import Answer, Certificate, FairSubspace, affine, ky_fan_certificate
 from ..core.errors import ConfigurationError, DataError
 from ..core.estimator import SubspaceEstimator, require_components
 from ..core.linalg import symmetrise, top_eigenspace
@@ -300,14 +300,13 @@ class LEACE(SubspaceEstimator):
         if self.axes_ is not None:
             return affine(X, self.components_.T, self.mean_)
         X = X.toarray() if sparse.issparse(X) else X  # what is erased is taken from every entry
-        R, L = self.proj_right_.T, self.proj_left_.T
-        return by_blocks(lambda rows, R, L, shift: rows - (rows @ R - shift) @ L, X.shape[1], X, R, L, self.mean_ @ R)
+        erased = affine(X, self.proj_right_.T, self.mean_) @ self.proj_left_.T
+        return np.subtract(X, erased, out=erased)
 
     def inverse_transform(self, T):
         if self.axes_ is not None:
             return super().inverse_transform(T)
-        T = self._coordinates(T)
-        return by_blocks(lambda rows: rows, T.shape[1], T)
+        return self._coordinates(T)
 
 
 def _independent(C: np.ndarray, size: float) -> np.ndarray:

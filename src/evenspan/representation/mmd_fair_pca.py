@@ -8,7 +8,8 @@ import numpy as np
 
 from ..core.answer import Answer, Certificate, FairSubspace
 from ..core.errors import DataError, FairWarning
-from ..core.estimator import PointsEstimator, require_components, require_generator, warn_caller
+from ..core.estimator import PointsEstimator, require_components
+from ..core.inputs import require_generator, warn_caller
 from ..core.kernels import median_bandwidth
 from ..core.linalg import span_of_rows, top_eigenspace
 from ..core.moments import GroupMoments

@@ -8,9 +8,9 @@ import numpy as np
 
 from ..core.answer import Answer, Certificate, FairSubspace
 from ..core.errors import ConfigurationError, DataError, FairWarning, GroupError
-from ..core.estimator import SubspaceEstimator, require_components, require_generator, warn_caller
+from ..core.estimator import SubspaceEstimator, require_components
 from ..core.groups import encode_groups, label_text, positions, union_labels
-from ..core.inputs import in_batch
+from ..core.inputs import in_batch, require_generator, warn_caller
 from ..core.moments import GroupMoments
 from ..core.options import Option, number, one_of, whole
 from ..core.streams import ArrayStream, Stream, as_stream
