@@ -1,7 +1,5 @@
 """Figures of Rathore and Manwani (2025): all that is given is drawn, where it is, and no more."""
 
-import itertools
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -41,25 +39,3 @@ def test_losses_have_the_optimum_below_every_method(rows):
     optimum, *methods = [line.get_ydata() for line in jevd.losses(rows).axes[0].lines]
     assert len(methods) == 2
     assert all((optimum < line).all() for line in methods)
-
-
-def test_factorial_marks_the_printed_column_where_the_sensitive_one_is_in():
-    keys = itertools.product(("npha",), ("in", "out"), ("global", "group"), ("PCA", "JEVD"))
-    table = pd.DataFrame(keys, columns=["dataset", "sensitive column", "centring", "method"])
-    with_sex, without = jevd.factorial(table.assign(**{"mean excess R.E.": 0.1, "mean advantage in MMD^2": 0.2})).axes
-    (star,) = [line for line in with_sex.lines if line.get_marker() == "*"]
-    assert not any(line.get_marker() == "*" for line in without.lines)
-    theirs = printed("npha")
-    advantage = (theirs["StandardPCA", "MMD^2"] - theirs["JevdPCA", "MMD^2"]).mean(axis=0)
-    np.testing.assert_allclose(star.get_ydata(), [advantage])
-    assert sum(len(points.get_offsets()) for points in with_sex.collections) == 4
-
-
-def test_scaling_and_time_ratios():
-    d = np.array([50, 100, 200, 400])
-    times = pd.DataFrame({"method": "cubic", "d": d, "seconds": 1e-9 * d**3})
-    (panel,) = jevd.scaling(times).axes
-    assert panel.lines[0].get_label() == "cubic: d^3.0"
-    found = pd.DataFrame({"dataset": "npha", "method": ["JevdPCA", "StandardPCA"], "printed": [9.0, 1.0], "ours": 3.0})
-    (panel,) = jevd.time_ratios(found).axes
-    assert [line.get_xdata().tolist() for line in panel.lines[:2]] == [[9.0], [3.0]]

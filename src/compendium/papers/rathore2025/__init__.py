@@ -14,5 +14,5 @@ Algorithm 1
 ``protocol``: data, group matrices and evaluation, which the notebooks share, and sets of eigenvectors. ``methods``: the
 published covFairPCA, and rules for columns of a joint basis. ``timing``: what one notebook needs. ``readings``: what
 figures, tables and claims read from the rows, and which table is Table 4. ``figures``. ``theorems``: what theorems are
-tried on, and their claims. ``claims``: the others, and contradictions.
+tried on. ``claims``: their answers and the others, and contradictions.
 """
