@@ -57,7 +57,7 @@ def in_call(node: ast.Call) -> list[str]:
         return [f"{called} without allow_pickle=False"]
     if "allow_pickle" in given and given["allow_pickle"] != "False":
         return [f"{called} with allow_pickle"]
-    if called == "yaml.load" and given.get("Loader") not in ("StrictLoader", "yaml.SafeLoader", "yaml.CSafeLoader"):
+    if called == "yaml.load" and given.get("Loader") not in ("yaml.SafeLoader", "yaml.CSafeLoader"):
         return ["yaml.load without a safe loader"]
     if called in ("yaml.unsafe_load", "yaml.full_load", "yaml.load_all"):
         return [called]
@@ -97,7 +97,7 @@ def test_no_source_file_runs_data_or_unpickles():
 def test_every_yaml_file_is_read_by_a_safe_loader(toy_checkout):
     path = toy_checkout / "experiments.yml"
     path.write_text(path.read_text() + "\nevil: !!python/object/apply:pathlib.Path.touch [x]\n")
-    with pytest.raises(RegistryError, match=r"experiments.yml is not valid YAML.*python/object"):
+    with pytest.raises(RegistryError, match=r"experiments.yml: (.|\n)*python/object"):
         experiment("toy-table")
 
 
@@ -148,7 +148,7 @@ def test_a_hostile_free_text_reaches_the_notebook_as_that_text(toy_checkout):
     listed.write_text(listed.read_text().replace("  choices: {dataset: [toy, other]}\n", ""))
     for text in HOSTILE:
         given = text.replace("\x00", "").format(toy_checkout / "touched")
-        value = experiment("toy-table").convert("dataset", given)
+        value = experiment("toy-table").complete({"dataset": given})["dataset"]
         assert value == given
         [statement] = ast.parse(PythonTranslator.codify({"dataset": value})).body
         assert ast.literal_eval(statement.value) == given

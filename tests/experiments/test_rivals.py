@@ -251,7 +251,7 @@ def test_stored_tasks_are_complete_and_those_of_their_record(refuses_what_its_re
     shares = report.promise_shares(rows)
     control = shares[shares["method"].isin(report.CONTROL.values())].set_index("promise")["held"]
     assert (control.drop("as PCA") < 1.0).all()
-    refuses_what_its_record_does_not_describe(report.read, "rivals/tasks.csv", r"make rivals")
+    refuses_what_its_record_does_not_describe(report.read, "rivals/tasks.csv")
 
 
 def test_figures_show_every_method_with_a_mark_of_its_own_in_text_that_can_be_read():

@@ -53,8 +53,7 @@ def record() -> dict:
 
 def read() -> pd.DataFrame:
     """One row for each task that was run, in the order of the tasks."""
-    folder = paths.data("results", "rivals")
-    content = records.described(folder / "tasks.csv", folder / "tasks.json", "make rivals")
+    content = records.content_of(paths.data("results", "rivals", "tasks.csv"), record()["sha256"]["tasks.csv"])
     rows = pd.read_csv(io.BytesIO(content), encoding="utf-8")
     return rows.assign(held=rows["held"].map({"True": True, "False": False, True: True, False: False}))
 

@@ -12,7 +12,7 @@ import nbformat
 
 from .. import paths
 from ..catalogue import Experiment, catalogue
-from ..store import file_of
+from ..store import units_of
 from .heat import anchor
 
 #: Calls that show a published number beside ours.
@@ -41,7 +41,8 @@ def of_number(row: dict[str, str]) -> str:
         entry = catalogue()[experiment]
         cell = anchor(name) if row["ours"] and _calls(entry, _JUDGED) else ""
         links.append(f'<a href="{escape(page_of(entry, execution, cell))}">page</a>')
-    files = dict.fromkeys(file_of(experiment, name) for name in row["tasks"].split())
+    units = units_of(experiment)
+    files = dict.fromkeys(units[name].path.stem for name in row["tasks"].split())
     links += [stored(f"_static/results/full/{experiment}/{name}") for name in files]
     if card := row["data_card"]:
         links.append(f'<a href="data/cards/{card}.html">data</a>')
