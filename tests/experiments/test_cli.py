@@ -103,12 +103,12 @@ def test_the_full_profile_runs_what_is_asked_and_keeps_what_is_stored(toy_checko
     assert "toy-table: 3 computed, 0 stored already\n" in result.stdout
     assert (toy_checkout / "_build" / "runs" / "toy-table" / "toy-k2.ipynb").is_file()
     notebooks = []
-    monkeypatch.setattr(commands, "_run_notebook", lambda entry, arguments: notebooks.append(arguments))
+    monkeypatch.setattr(commands, "_run_notebook", lambda entry, setting, profile: notebooks.append(setting))
     again = cli("run", "toy-table", "--profile", "full", "-p", "k", "2")
     assert "toy-table: 0 computed, 3 stored already\n" in again.stdout
     one = cli("run", "toy-table", "--profile", "full", "--task", "k10-pca")
     assert "toy-table: 1 computed, 0 stored already\n" in one.stdout
-    whole = {"dataset": "toy", "k": 2, "scale": 1.5, "quick": True, "profile": "full"}
+    whole = {"dataset": "toy", "k": 2, "scale": 1.5, "quick": True}
     assert notebooks == [whole], "a single unit is computed without the notebook"
 
 
@@ -122,7 +122,7 @@ def test_other_cells_of_a_committed_notebook_have_every_unit_computed_anew(git, 
         return cli("run", "toy-table", "--profile", "full", "--execution", execution).stdout
 
     entry, notebooks = experiment("toy-table"), []
-    monkeypatch.setattr(commands, "_run_notebook", lambda entry, arguments: notebooks.append(arguments["k"]))
+    monkeypatch.setattr(commands, "_run_notebook", lambda entry, setting, profile: notebooks.append(setting["k"]))
     path, before = toy_checkout / entry.notebook, edits.committed_cells(entry)
     (toy_checkout / ".gitignore").write_text("_build\n")
     path.write_text(path.read_text().replace("print(dataset, k, scale", "print(k, dataset, scale"))
