@@ -1,7 +1,9 @@
-"""``python -m compendium``: what is stored, run, verified, written and kept; signals are listened to before all."""
+"""``python -m compendium``, with the linear algebra that the stored numbers were made with."""
 
+import os
 import sys
 
+from evenspan.auditing.execution import numeric_environment
 from evenspan.core.ending import guarded
 
 
@@ -12,4 +14,7 @@ def _work() -> None:
     app(prog_name="python -m compendium")
 
 
+wanted = numeric_environment()
+if not wanted.items() <= os.environ.items():  # it must be there before numpy is
+    os.execve(sys.executable, [sys.executable, "-m", "compendium", *sys.argv[1:]], os.environ | wanted)
 guarded(_work)

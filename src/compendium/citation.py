@@ -5,8 +5,6 @@ from typing import Any
 
 import yaml
 
-from evenspan.core.errors import ResultError
-
 from . import paths
 
 _ENTRY = {"conference-paper": "inproceedings", "article": "article", "unpublished": "unpublished", "book": "book"}
@@ -15,30 +13,13 @@ _TEXT = {"\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "_": r"\_", "#": r"\
 
 def citation() -> dict[str, Any]:
     """``CITATION.cff`` as it was read."""
-    path = paths.root() / "CITATION.cff"
-    try:
-        read = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except (OSError, yaml.YAMLError) as error:
-        raise ResultError(f"{path} cannot be read ({error}). Restore it from the repository.") from error
-    if not isinstance(read, dict):
-        raise ResultError(f"{path} holds no mapping. Restore it from the repository.")
-    return read
+    return yaml.safe_load((paths.root() / "CITATION.cff").read_text(encoding="utf-8"))
 
 
 def bibtex(cited: Mapping[str, Any], key: str = "evenspan", *, commit: str = "", changed: bool = False) -> str:
-    """One BibTeX entry of what a citation file says of the software, or of one of its references.
+    """A BibTeX entry of what a citation file says of the software, or of one of its references.
 
-    ``cited`` is the file as it was read, or one entry of its ``references``; ``commit`` is empty where there is none,
-    for instance in an unpacked archive; ``changed`` says whether the sources differ from it. Without a date of release
-    the entry has no year and says that it is unreleased: a year is not invented.
-
-    >>> print(bibtex({"authors": [{"name": "The A developers"}], "title": "A", "version": "1"}, "a"))
-    @software{a,
-      author = {{The A developers}},
-      title = {{A}},
-      version = {1},
-      note = {Unreleased}
-    }
+    ``commit`` is empty where there is none; ``changed`` says whether the sources differ from it.
     """
     kind = cited.get("type", "software")
     software = kind in {"software", "dataset"}
@@ -65,17 +46,7 @@ def bibtex(cited: Mapping[str, Any], key: str = "evenspan", *, commit: str = "",
 
 
 def part(cited: Mapping[str, Any], key: str, title: str, place: str, commit: str = "", changed: bool = False) -> str:
-    """A BibTeX entry of a page, a figure or a number of the compendium, with its place in the book of this version.
-
-    >>> cited = {"authors": [{"name": "A"}], "title": "B", "version": "1"}
-    >>> print(part(cited, "a", "Gaps", "x.html#fig", "0123456789abcd"))
-    @misc{a,
-      author = {{A}},
-      title = {{Gaps}},
-      howpublished = {B, version 1},
-      note = {Unreleased, commit 0123456789ab, x.html\\#fig}
-    }
-    """
+    """A BibTeX entry of a page, a figure or a number of the compendium, with its place in the book of this version."""
     whole = f"{cited['title']}, version {cited['version']}"
     own = {key: cited[key] for key in ("authors", "date-released", "doi", "url", "repository-code") if key in cited}
     at = state(cited, commit, changed).partition(", ")[2]
@@ -84,11 +55,7 @@ def part(cited: Mapping[str, Any], key: str, title: str, place: str, commit: str
 
 
 def state(cited: Mapping[str, Any], commit: str = "", changed: bool = False) -> str:
-    """Version and, where there is one, commit, as they stand in a reference in words.
-
-    >>> state({"version": "0.1.0"}, "0123456789abcdef", True)
-    'evenspan 0.1.0, commit 0123456789ab with changes'
-    """
+    """Version and, where there is one, commit, as they stand in a reference in words."""
     at = f", commit {commit[:12]}{' with changes' if changed else ''}" if commit else ""
     return f"evenspan {cited['version']}{at}"
 

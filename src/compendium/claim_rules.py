@@ -9,7 +9,7 @@ what it means in words; a function that answers a claim asks for them by these n
 
 from collections.abc import Callable, Iterable, Mapping
 from decimal import Decimal
-from pathlib import Path
+from functools import lru_cache
 from typing import Annotated, NamedTuple
 
 import pandas as pd
@@ -18,8 +18,8 @@ from pydantic import AfterValidator, Field, StrictFloat, StrictInt, ValidationEr
 
 from evenspan.core.errors import ResultError
 
-from . import paths, records
-from .catalogue import Entry, Text, said
+from . import paths
+from .catalogue import Entry, Text
 from .store import MissingNumbersError
 
 HOLDS, IN_PART, NOT_SO = "holds", "holds in part", "does not hold"
@@ -120,16 +120,19 @@ def rule_file() -> RuleFile:
     """The rules by which numbers, claims and findings are judged, checked."""
     path = paths.data("tolerances.yml")
     try:
-        return _read(path)
-    except (OSError, yaml.YAMLError) as error:
+        return _read(path.read_bytes())
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
         raise ResultError(f"{path} cannot be read ({error}). Restore it; the verdicts are defined there.") from error
     except ValidationError as error:
-        raise ResultError(f"{path.name}: {said(error)}. Correct it; a number is written 1.0e-9, not 1e-9.") from None
+        raise ResultError(
+            f"{path.name}: {error}. Correct it (a number is written 1.0e-9, not 1e-9); its head and the rules "
+            "beside it say what is needed."
+        ) from None
 
 
-@records.kept
-def _read(path: Path) -> RuleFile:
-    return RuleFile.model_validate(yaml.load(path.read_text(encoding="utf-8"), Loader=yaml.CSafeLoader))
+@lru_cache(maxsize=4)
+def _read(content: bytes) -> RuleFile:
+    return RuleFile.model_validate(yaml.load(content, Loader=yaml.CSafeLoader))
 
 
 def rules() -> dict[str, Mapping[str, ClaimRule]]:

@@ -7,10 +7,8 @@ from fnmatch import fnmatchcase
 import numpy as np
 import pandas as pd
 import yaml
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict
 from scipy import stats
-
-from evenspan.core.errors import ResultError
 
 from . import paths
 
@@ -34,31 +32,6 @@ class Rule(BaseModel):
     compared: bool = True
     because: str = ""
 
-    @property
-    def words(self) -> str:
-        """What is compared, for tables and records."""
-        if not self.compared:
-            return "not compared"
-        if self.standard_errors is not None:
-            return f"means over {self.over}s within {self.standard_errors:g} standard errors"
-        return f"each within {self.rtol:g} relative, {self.atol:g} absolute"
-
-
-@dataclass(frozen=True)
-class Comparison:
-    """How two results of a unit compare: over how many rows, and where they are furthest from what is allowed."""
-
-    name: str
-    rows: int
-    largest_absolute: float
-    largest_relative: float
-    where: str
-    ok: bool
-    #: How many numbers differ by more than is allowed.
-    outside: int = 0
-    #: Method and metric of the largest difference.
-    metric: str = ""
-
 
 @dataclass(frozen=True)
 class Tolerances:
@@ -69,23 +42,35 @@ class Tolerances:
 
     def of(self, metric: str, method: str = "") -> Rule:
         """The rule for one metric of one method."""
-        return self._found(metric, method)[1]
+        fits = (r for p, r in self.patterns if fnmatchcase(metric, p) or fnmatchcase(f"{method}: {metric}", p))
+        return next(fits, self.others)
 
-    def _found(self, metric: str, method: str) -> tuple[str, Rule]:
-        for pattern, rule in self.patterns:
-            if fnmatchcase(metric, pattern) or fnmatchcase(f"{method}: {metric}", pattern):
-                return pattern, rule
-        return "", self.others
 
-    def own(self, rows: pd.DataFrame) -> dict[str, str]:
-        """What is compared, of the rows of one unit, where not each number to its last digits; for its record."""
-        pairs = rows[["metric", "method"]].drop_duplicates().itertuples(index=False)
-        found = dict(self._found(*pair) for pair in pairs)
-        return {pattern: found[pattern].words for pattern in sorted(found) if pattern and "seconds" not in pattern}
+def tolerances(experiment_id: str) -> Tolerances:
+    """Rules by which a unit computed again must agree (``data/tolerances.yml``, ``recheck``)."""
+    text = paths.data("tolerances.yml").read_text(encoding="utf-8")
+    given = yaml.load(text, Loader=yaml.CSafeLoader)["recheck"]
+    patterns = {**given["metrics"], **given["experiments"].get(experiment_id, {})}
+    rules = tuple((pattern, Rule(**rule)) for pattern, rule in patterns.items())
+    return Tolerances(rules, Rule(rtol=given["rtol"], atol=given["atol"]))
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Two results of a unit: rows compared, rows that differ by more than is allowed, and the furthest apart."""
+
+    rows: int
+    outside: int = 0
+    largest: float = 0.0
+    where: str = ""
+
+    @property
+    def ok(self) -> bool:
+        """Whether all rows agree."""
+        return not self.outside
 
 
 def compare(
-    name: str,
     stored: pd.DataFrame,
     again: pd.DataFrame,
     allowed: Tolerances,
@@ -93,25 +78,21 @@ def compare(
     part: bool = False,
     peers: Iterable[pd.DataFrame] = (),
 ) -> Comparison:
-    """Largest difference between two results of one unit, and whether all rows agree.
+    """How two results of one unit compare; ``peers`` are the stored rows of all units, with the other splits.
 
     With ``part`` the second may lack rows, or have them without a value: what was not computed is not compared.
-    ``peers`` are the stored rows of all units, among which the other splits may be.
     """
     key = [name for name in dict.fromkeys([*stored.columns, *again.columns]) if name not in ("value", "reason", "task")]
-    stored, again = (rows.reindex(columns=[*key, "value"]) for rows in (stored, again))
+    stored, again = (_worded(rows.reindex(columns=[*key, "value"]), key) for rows in (stored, again))
     if part:
         again = again[again["value"].notna()]
-        if again.empty:
-            return Comparison(name, 0, 0.0, 0.0, "", True)
-    both = _worded(stored, key).merge(
-        _worded(again, key), on=key, how="outer", indicator=True, suffixes=("_old", "_new")
-    )
-    if part:
-        both = both[both["_merge"] != "left_only"]
-    if not (both["_merge"] == "both").all():
-        row = both.loc[both["_merge"] != "both", key].iloc[0].to_dict()
-        return Comparison(name, len(both), np.inf, np.inf, f"only one of the two has {row}", False)
+    both = stored.merge(again, on=key, how="right" if part else "outer", indicator=True, suffixes=("_old", "_new"))
+    if both.empty:
+        return Comparison(0)
+    alone = both["_merge"] != "both"
+    if alone.any():
+        row = both.loc[alone, key].iloc[0].to_dict()
+        return Comparison(len(both), int(alone.sum()), np.inf, f"only one of the two has {row}")
 
     rules = [allowed.of(*pair) for pair in zip(both["metric"], both["method"], strict=True)]
     both["noise"] = 0.0
@@ -119,23 +100,16 @@ def compare(
         _averaged(both, np.array([one == rule for one in rules]), key, rule, peers)
     old, new = both["value_old"].to_numpy(), both["value_new"].to_numpy()
     rtol, atol = np.array([(rule.rtol, rule.atol) for rule in rules]).T
-    allowance = both["noise"].to_numpy() + atol + rtol * np.abs(old)
     free = np.array([not rule.compared for rule in rules])
     same = (old == new) | (np.isnan(old) & np.isnan(new)) | (free & np.isfinite(old) & np.isfinite(new))
     with np.errstate(invalid="ignore", divide="ignore"):
-        difference = np.where(same, 0.0, np.abs(new - old))
-        relative = np.where(same, 0.0, difference / np.abs(old))
-        ok = same | (difference <= allowance)  # a NaN on one side only compares as False
-        excess = np.where(same, 0.0, difference / allowance)
-    difference, relative, excess = (np.nan_to_num(x, nan=np.inf, posinf=np.inf) for x in (difference, relative, excess))
+        # A number on one side only is further away than any that is allowed.
+        difference = np.where(same, 0.0, np.nan_to_num(np.abs(new - old), nan=np.inf))
+        excess = np.where(same, 0.0, difference / (both["noise"].to_numpy() + atol + rtol * np.abs(old)))
+    excess = np.nan_to_num(excess, nan=np.inf)
     worst = int(np.lexsort((difference, excess))[-1])
-    if difference[worst] == 0.0:
-        return Comparison(name, len(both), 0.0, 0.0, "", True)
-    row = both.iloc[worst]
-    return Comparison(
-        name, len(both), float(difference[worst]), float(relative[worst]), " ".join(filter(None, row[key])),
-        bool(ok.all()), int((~ok).sum(axis=0)), f"{row['method']}: {row['metric']}",
-    )  # fmt: skip
+    where = " ".join(filter(None, both.loc[worst, key])) if difference[worst] else ""
+    return Comparison(len(both), int(np.count_nonzero(excess > 1)), float(difference[worst]), where)
 
 
 def _averaged(
@@ -159,7 +133,7 @@ def _averaged(
     both.loc[chosen, "noise"] = noise.fillna(0.0)
 
 
-def _worded(rows: pd.DataFrame, key: list[str]) -> pd.DataFrame:
+def _worded(rows: pd.DataFrame, key: Sequence[str]) -> pd.DataFrame:
     """Values by keys in words: what was read has blanks and whole numbers in other types than what was computed."""
 
     def word(value: object) -> str:
@@ -170,18 +144,3 @@ def _worded(rows: pd.DataFrame, key: list[str]) -> pd.DataFrame:
         return "" if np.isnan(number) else repr(number).removesuffix(".0")
 
     return rows[["value"]].assign(**{name: [word(value) for value in rows[name]] for name in key})
-
-
-def tolerances(experiment_id: str) -> Tolerances:
-    """Rules by which a unit computed again must agree (``data/tolerances.yml``, ``recheck``)."""
-    path = paths.data("tolerances.yml")
-    try:
-        given = yaml.load(path.read_text(encoding="utf-8"), Loader=yaml.CSafeLoader)["recheck"]
-        patterns = {**given["metrics"], **given["experiments"].get(experiment_id, {})}
-        rules = tuple((pattern, Rule(**rule)) for pattern, rule in patterns.items())
-        return Tolerances(rules, Rule(rtol=given["rtol"], atol=given["atol"]))
-    except (OSError, yaml.YAMLError, KeyError, TypeError, ValidationError) as error:
-        raise ResultError(
-            f"{path} must hold 'recheck' with rtol, atol, 'metrics' and 'experiments', whose patterns of metrics have "
-            f"{', '.join(Rule.model_fields)}, but reading it gave {error!r}. Correct it."
-        ) from error

@@ -20,17 +20,18 @@ running: list[list[str]] = []
 @lru_cache(maxsize=512)
 def digest_of(source: str) -> str:
     """The digest of a cell's code, which comments, blank lines and layout do not change."""
-    words = []
     marks = {tokenize.INDENT: ">", tokenize.DEDENT: "<", tokenize.NEWLINE: "\n"}
     try:
-        for token in tokenize.generate_tokens(io.StringIO(f"{source}\n").readline):
-            if token.type not in (tokenize.COMMENT, tokenize.NL, tokenize.ENDMARKER):
-                words.append(marks.get(token.type) or re.sub(r"\s+", "", token.string))
+        tokens = [*tokenize.generate_tokens(io.StringIO(f"{source}\n").readline)]
+        words = [
+            marks.get(token.type) or re.sub(r"\s+", "", token.string)
+            for token in tokens
+            if token.type not in (tokenize.COMMENT, tokenize.NL, tokenize.ENDMARKER)
+        ]
     except (tokenize.TokenError, SyntaxError):  # no Python
         words = [source]
     # A literal with names in it is one token or many, by the version of Python; braces are doubled in the one alone.
-    text = "".join(words).replace("{{", "{").replace("}}", "}")
-    return records.digest(text.encode())[:16]
+    return records.digest("".join(words).replace("{{", "{").replace("}}", "}").encode())[:16]
 
 
 def committed_cells(entry: Experiment) -> list[str]:
@@ -41,9 +42,7 @@ def committed_cells(entry: Experiment) -> list[str]:
 
 def adopt(entry: Experiment) -> None:
     """The stored results belong to the code cells that the notebook has now."""
-    path = store.cells_of(entry.id)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    records.write(path, "".join(f"{digest}\n" for digest in _cells_now(entry)).encode())
+    records.write(store.cells_of(entry.id), "".join(f"{digest}\n" for digest in _cells_now(entry)).encode())
 
 
 def _cells_now(entry: Experiment) -> list[str]:

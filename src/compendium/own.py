@@ -41,24 +41,22 @@ def load(method: str) -> type:
     except Exception as error:
         raise ConfigurationError(f"{file} cannot be run ({type(error).__name__}: {error}). Correct it.") from error
     if not inspect.isclass(kind := getattr(module, name, None)):
-        here = ", ".join(key for key, one in vars(module).items() if getattr(one, "__module__", "") == spec.name)
-        raise ConfigurationError(f"{file} has no class {name}; it has {here or 'none'}. Name one of these.")
+        raise ConfigurationError(f"{file} has no class {name}. Name one that it has.")
     if "sensitive_features" not in inspect.signature(getattr(kind, "fit", lambda: None)).parameters:
-        seen = "does not take the groups" if hasattr(kind, "fit") else "is missing"
-        raise ConfigurationError(f"{name}.fit {seen}; needed is fit(X, y=None, *, sensitive_features). Write it so.")
+        raise ConfigurationError(f"{name} needs fit(X, y=None, *, sensitive_features). Write it so.")
     return kind
 
 
 def methods(method: str, dress: Callable[[type], object]) -> dict[str, object]:
     """The line of a table of methods: the name of the class, and what the room makes of it; none without a method."""
-    kinds = [load(method)] if method else []
-    for name in (kind.__name__ for kind in kinds):
-        try:
-            known = meaning(name).method
-        except ConfigurationError:  # as it has to be
-            continue
-        raise ConfigurationError(f"{name} is a name of {known} already. Give your class another name.")
-    return {kind.__name__: dress(kind) for kind in kinds}
+    if not method:
+        return {}
+    kind = load(method)
+    try:
+        known = meaning(kind.__name__).method
+    except ConfigurationError:  # as it has to be
+        return {kind.__name__: dress(kind)}
+    raise ConfigurationError(f"{kind.__name__} is a name of {known} already. Give your class another name.")
 
 
 def fitted(estimator, moments, rows: Callable | None = None):

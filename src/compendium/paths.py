@@ -1,8 +1,4 @@
-"""Where things are: the one module that knows the layout of the repository.
-
-The compendium is used from a checkout (an editable install), so that notebooks, results and book stand
-beside the code. ``EVENSPAN_ROOT`` overrides the search for the checkout.
-"""
+"""Where things are in the checkout, in which notebooks, results and book stand beside the code."""
 
 import os
 from functools import cache
@@ -13,16 +9,14 @@ from evenspan.core.errors import ConfigurationError
 
 @cache
 def root() -> Path:
-    """The checkout: the folder that holds ``experiments.yml``."""
+    """The checkout: the folder that holds ``experiments.yml``, or ``EVENSPAN_ROOT``."""
     override = os.environ.get("EVENSPAN_ROOT")
-    candidates = [Path(override)] if override else list(Path(__file__).resolve().parents)
-    for folder in candidates:
+    for folder in [Path(override)] if override else Path(__file__).resolve().parents:
         if (folder / "experiments.yml").is_file():
             return folder
     raise ConfigurationError(
-        f"No experiments.yml found in {', '.join(map(str, candidates))}. The library works anywhere, but data, results "
-        "and experiments need a checkout of the repository: install it with 'pip install -e .' from there, or set "
-        "EVENSPAN_ROOT to it."
+        f"There is no experiments.yml in {override or 'any folder above the package'}. The compendium needs a "
+        "checkout: install it with 'pip install -e .' from there, or set EVENSPAN_ROOT to it."
     )
 
 

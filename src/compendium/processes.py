@@ -1,8 +1,8 @@
-"""What two processes of a checkout want to do, one does; the other one waits."""
+"""What two processes of a checkout want at once, one of them does."""
 
 import contextlib
 import fcntl
-import hashlib
+import re
 from collections.abc import Iterator
 
 from . import paths
@@ -11,9 +11,9 @@ from . import paths
 @contextlib.contextmanager
 def alone(what: str) -> Iterator[None]:
     """Inside, only this process of the checkout does what is named; another one says so, and waits."""
-    lock = paths.build("locks", f"{hashlib.sha256(what.encode()).hexdigest()[:16]}.lock")
+    lock = paths.build("locks", f"{re.sub(r'[^A-Za-z0-9]+', '-', what)}.lock")
     lock.parent.mkdir(parents=True, exist_ok=True)
-    with lock.open("a") as stream:
+    with lock.open("w") as stream:
         try:
             fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:

@@ -1,30 +1,21 @@
 """The engine of the experiments: a notebook states data, methods and loop, and its units run here.
 
-A *unit* is what is computed, stored, resumed and checked as a whole: a method on a split, say. A notebook opens a
-:func:`study` with its parameters and hands it a function and the list of its units::
+A *unit* is what is computed, stored, resumed and checked as a whole: a method on a split, say::
 
     study = protocol.study("vu2022-tables", dataset=dataset, k=k, profile=profile)
     results = study.run(judge, over=[{"dataset": dataset, "method": name} for name in methods])
 
-What a unit gives is a tidy table: a row for each number, whose ``source`` is *computed* (in this run) or *published*
-(stored by the full run of the committed notebook).
-
-Published rows belong to the committed cells. The cells that were executed in this kernel are compared with the digests
-that lie beside the results, the parameters with the published settings. If all is as published, the units that take
-little time are computed and compared with what is stored, and the others are filled in. If a cell was edited, or a
-parameter has another value, everything is computed now, until a time limit; what is left is missing, with its reason.
-
-With ``profile="full"`` everything is computed, in processes of their own, as many at once as there are cores, and
-stored unit by unit: a run that was killed goes on where it was. Results of committed cells with a published setting are
-stored in ``data/results``; all others below ``_build``.
+The rows of a unit, one for each number, have a ``source``: *computed* (in this run) or *published* (stored by the full
+run of the committed notebook). If cells (:mod:`.edits`) and parameters are as published, the units that take little
+time are computed and compared with what is stored, and the others are filled in. Else everything is computed now, until
+a time limit; what is left is missing, with its reason. With ``profile="full"`` everything is computed and stored unit
+by unit: in ``data/results`` if it is as published, else below ``_build``.
 """
 
 import contextlib
 import os
 import signal
-import threading
 import time
-from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -48,11 +39,10 @@ BUDGET = 60.0
 CHEAP = 10.0
 #: Seconds after which a run of edited cells or of another setting ends, if the notebook gives no other number.
 LIMIT = 120.0
+FOREVER = 1e8
 COMPUTED, PUBLISHED = "computed", "published"
 #: What the cell of a notebook calls that runs its units.
 RUNS_UNITS = "study.run("
-
-__all__ = ["Study", "asked", "cells", "study", "tidy"]
 
 Unit = Callable[..., pd.DataFrame | list[dict]]
 tidy, whole = records.tidy, records.whole
@@ -61,8 +51,7 @@ tidy, whole = records.tidy, records.whole
 def study(experiment_id: str, *, profile: str = "embedded", **setting) -> "Study":
     """A run of a notebook: the name of its entry in ``experiments.yml``, and its parameters with their values.
 
-    ``profile`` is ``"embedded"`` or ``"full"``; ``setting`` are all others. What is not given has its default. Only
-    with ``"full"`` raw files are downloaded.
+    ``profile`` is ``"embedded"`` or ``"full"``; only with ``"full"`` raw files are downloaded.
 
     Examples
     --------
@@ -90,8 +79,8 @@ class Study:
     compared: list[Comparison] = field(default_factory=list)
     #: Why units, or rows of them, are missing or were not computed.
     left_out: dict[str, str] = field(default_factory=dict)
-    #: What :attr:`own` was when the units ran, whatever is executed later.
-    told: str | None = None
+    #: What of this run is the reader's own, in words: cells and parameters; blank if all is as published.
+    own: str = ""
     #: Whether its cells are committed, and its results take the place of those that other cells gave.
     adopts: bool = False
 
@@ -104,14 +93,6 @@ class Study:
     def published(self) -> bool:
         """Whether the setting is one of the book's pages, so that there are numbers to lay beside it."""
         return self.entry.execution_for(self.setting) is not None
-
-    @property
-    def own(self) -> str:
-        """What of this run is the reader's own, in words: cells and parameters; blank if all is as published."""
-        if self.told is not None:
-            return self.told
-        found = [] if self.adopts else edits.departures(self.entry)
-        return " and ".join([*found, *([] if self.published else [f"the setting is another one ({self._said()})"])])
 
     @property
     def budget(self) -> float:
@@ -134,36 +115,29 @@ class Study:
     ) -> pd.DataFrame:
         """Rows of all units, with their names in ``task`` and their ``source``.
 
-        Parameters
-        ----------
-        unit : callable
-            Called with the parameters of a unit; returns its rows, those of :func:`tidy` or a data frame with the
-            columns ``dataset``, ``method``, ``k``, ``split``, ``protocol``, ``metric``, ``value`` and perhaps others,
-            among them ``reason`` where there is no value.
-        over : iterable of mapping
-            The parameters of every unit.
-        quick : collection of mapping
-            Units of which a run as published computes a part, unless the run is to be ``whole``.
-        seconds : float
-            Limit of a run of edited cells, or of another setting; ``profile="full"`` has none.
-        seed : object
-            Noted in the records.
+        ``unit`` is called with the parameters of a unit, of which ``over`` has one mapping each. It returns the rows of
+        :func:`tidy`, or a data frame with the columns ``dataset``, ``method``, ``k``, ``split``, ``protocol``,
+        ``metric``, ``value``, a ``reason`` where there is no value, and perhaps others. A run as published computes a
+        part alone of the ``quick`` units, unless it is to be ``whole``. The limit in ``seconds`` is that of a run of
+        edited cells or of another setting; ``seed`` is noted in the records.
         """
-        self.units, self.told, begun = _named(over), None, time.perf_counter()
+        self.units, begun = _named(over), time.perf_counter()
         self.adopts = self.full and bool(edits.running) and edits.new_cells(self.entry)
-        self.told = self.own
+        self.own = self._own()
         if _asking:
             raise _Asked(self, unit, seed)
         made = self.compute(unit, seed=seed) if self.full else []
-        stored = {} if self.own and not self.full else {name: self._read(name) for name in self.units}
+        stored = {}
+        if self.full or not self.own:
+            stored = {name: known.frame for name in self.units if (known := self._unit(name))}
         computed = {} if self.full else self._computed(unit, _named(quick), stored, seconds)
         self.seconds = time.perf_counter() - begun
         allowed = tolerances(self.entry.id)
-        peers, rows = [frame for frame in stored.values() if frame is not None], []
+        rows = []
         for name in self.units:
             old, new = stored.get(name), computed.get(name)
             if old is not None and new is not None:
-                self.compared.append(compare(name, old, new, allowed, part=True, peers=peers))
+                self.compared.append(compare(old, new, allowed, part=True, peers=stored.values()))
             rows.append(_filled(new, old, COMPUTED if name in made else PUBLISHED))
         if not any(map(len, rows)):
             reasons = "; ".join(dict.fromkeys(self.left_out.values()))
@@ -177,17 +151,13 @@ class Study:
         """Compute and store the units, or some of them, that are not stored or do not count; their names."""
         with processes.alone(f"run {self.page}"):
             homes = {name: self._home(task) for name, task in self.units.items() if names is None or name in names}
-            stored = [name for name, path in homes.items() if self._counts(name, path)]
-            if self.adopts:  # other cells made the others
-                now = provenance.commit()[0]
-                stored = [name for name in stored if store.units_at(homes[name])[name].record["commit"] == now]
+            now = provenance.commit()[0]  # where the run adopts, other cells made what has another commit
+            units = filter(None, map(self._unit, homes))
+            stored = {unit.name for unit in units if not self.adopts or unit.record["commit"] == now}
             print(f"{self.entry.id}: {len(stored)} of {len(homes)} units are stored already", flush=True)
             homes = {name: path for name, path in homes.items() if name not in stored}
             if failed := compute(self.entry, unit, self.units, homes, seed=seed, jobs=jobs):
-                whose: dict[str, list[str]] = {}
-                for name, one in failed.items():
-                    whose.setdefault(one.reason, []).append(name)
-                reasons = "\n".join(f"{', '.join(names)}: {reason}" for reason, names in whose.items())
+                reasons = "\n".join(f"{name}: {one.reason}" for name, one in failed.items())
                 raise ExecutionError(
                     f"{self.entry.id}: {len(failed)} of {len(homes)} units failed. Remove the cause and run it again; "
                     f"finished units are kept.\n{reasons}"
@@ -195,7 +165,7 @@ class Study:
         return list(homes)
 
     def _computed(
-        self, unit: Unit, quick: Mapping, stored: Mapping[str, pd.DataFrame | None], limit: float
+        self, unit: Unit, quick: Mapping, stored: Mapping[str, pd.DataFrame], limit: float
     ) -> dict[str, pd.DataFrame]:
         """Units computed now: of a run as published those that fit into the budget, else until the limit."""
         took = {name: self.took(task) for name, task in self.units.items()}
@@ -204,12 +174,12 @@ class Study:
             quick = () if self.whole else quick
             spent = dict(zip(due, np.cumsum([0.0 if name in quick else took[name] for name in due]), strict=True))
             first = [name for name in due if took[name] <= CHEAP][:1]
-            due = [one for one in due if one in (*quick, *first) or stored[one] is None or spent[one] <= self.budget]
+            due = [one for one in due if one in (*quick, *first) or one not in stored or spent[one] <= self.budget]
         found, begun = {}, time.perf_counter()
         for name in due:
             left = limit - (time.perf_counter() - begun)
             try:
-                with _ends_after(left if self.own or stored[name] is None else float("inf")):
+                with _ends_after(left if self.own or name not in stored else FOREVER):
                     rows = rows_of(unit, self.units[name], f"{self.entry.id}, {name}")
             except _LateError:
                 self.left_out[name] = f"not computed within {limit:g} s"
@@ -229,16 +199,12 @@ class Study:
         unit = store.units_at(store.home(self.entry, task)).get(task_id(task))
         return float(unit.record["seconds"]) if unit else 0.0
 
-    def _read(self, name: str) -> pd.DataFrame | None:
-        path = self._home(self.units[name])
-        return store.units_at(path)[name].frame if self._counts(name, path) else None
-
-    def _counts(self, name: str, path: Path) -> bool:
-        """Whether a unit is stored in the files of this record and counts."""
-        unit = store.units_at(path).get(name)
+    def _unit(self, name: str) -> store.Unit | None:
+        """The stored unit, if it counts."""
+        unit = store.units_at(self._home(self.units[name])).get(name)
         if unit and unit.changed:
             self.left_out[name] = unit.changed
-        return unit is not None and not unit.changed
+        return None if unit and unit.changed else unit
 
     def _home(self, task: Mapping) -> Path:
         if not self.own:
@@ -248,9 +214,13 @@ class Study:
         name = f"{task_id(self.setting)}-{records.digest(repr(own).encode())[:8]}.json"
         return paths.build("results", self.entry.id, name)
 
-    def _said(self) -> str:
-        own = {name: value for name, value in self.setting.items() if value != self.entry.parameters[name]}
-        return ", ".join(f"{name} = {value!r}" for name, value in own.items()) or "the defaults"
+    def _own(self) -> str:
+        found = [] if self.adopts else edits.departures(self.entry)
+        if not self.published:
+            changed = {name: value for name, value in self.setting.items() if value != self.entry.parameters[name]}
+            said = ", ".join(f"{name} = {value!r}" for name, value in changed.items()) or "the defaults"
+            found = [*found, f"the setting is another one ({said})"]
+        return " and ".join(found)
 
     def _remedy(self) -> str:
         return "" if self.full else 'Set profile = "full" to compute all of it, which also fetches raw data.'
@@ -258,45 +228,40 @@ class Study:
     def note(self) -> str:
         """What was computed now and what was read, and how far the two are apart."""
         rows = self.results[self.results["value"].notna()]
-        own = int((rows["source"] == COMPUTED).sum())
-        text = f"Computed now: {own:,} of {len(rows):,} numbers ({self.seconds:.0f} s)."
-        if own < len(rows):
+        new = int((rows["source"] == COMPUTED).sum())
+        text = f"Computed now: {new:,} of {len(rows):,} numbers ({self.seconds:.0f} s)."
+        if new < len(rows):
             text += f" The others were stored {'by the same cells' if self.own else self._stored()}."
         if self.own:
             text += f" This run is your own: {self.own}. Nothing that is published was used."
         if numbers := sum(one.rows for one in self.compared):
-            worst = max(self.compared, key=lambda one: (one.outside, one.largest_absolute))
+            worst = max(self.compared, key=lambda one: (one.outside, one.largest))
             outside = sum(one.outside for one in self.compared)
             text += f" Of {numbers:,} that are stored as well "
-            if not worst.largest_absolute:
-                text += "all are equal."
-            elif outside:
+            if outside:
                 text += f"{outside:,} DIFFER by more than is allowed, most at {worst.where}."
+            elif worst.largest:
+                text += f"none differs by more than {worst.largest:.1g} ({worst.where})."
             else:
-                text += f"none differs by more than {worst.largest_absolute:.1g} ({worst.where})."
+                text += "all are equal."
         why: dict[str, list[str]] = {}
         for name, reason in self.left_out.items():
             if self.own or name not in set(rows["task"]):
                 why.setdefault(reason, []).append(name)
         for reason, names in why.items():
-            more = f" and {len(names) - 3} more" if len(names) > 3 else ""
-            text += f" Missing: {', '.join(names[:3])}{more} ({reason})."
+            text += f" Missing: {', '.join(names[:3])}{', ...' if names[3:] else ''} ({reason})."
         return f"{text} {self._remedy()}" if why else text
 
     def _stored(self) -> str:
-        """When and at which commits the published rows were stored."""
-        made = Counter()
-        known = store.units_of(self.entry.id)
-        for name in set(self.results.loc[self.results["source"] == PUBLISHED, "task"]):
-            made[known[name].record["finished"][:10], known[name].record["commit"][:8]] += 1
-        shown = [f"on {day} at commit {commit}" for (day, commit), _ in made.most_common(2)]
-        return " and ".join(shown) + (f" and {len(made) - 2} more" if len(made) > 2 else "")
+        """When and at which commit the last of the published rows was stored."""
+        known, read = store.units_of(self.entry.id), self.results.loc[self.results["source"] == PUBLISHED, "task"]
+        last = max((known[name].record for name in read.unique()), key=lambda record: record["finished"])
+        return f"until {last['finished'][:10]} at commit {last['commit'][:8]}"
+
+    __repr__ = note
 
     def _repr_html_(self) -> str:
         return f'<p class="recomputed">{self.note()}</p>'
-
-    def __repr__(self) -> str:
-        return self.note()
 
 
 def _filled(new: pd.DataFrame | None, old: pd.DataFrame | None, source: str) -> pd.DataFrame:
@@ -320,30 +285,24 @@ class _LateError(BaseException):  # not for a unit that goes on after an error
 
 @contextlib.contextmanager
 def _ends_after(seconds: float) -> Iterator[None]:
-    """Break off a block after so many seconds; a limit that was set before goes on."""
-    if seconds == float("inf") or threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    if seconds <= 0:
-        raise _LateError
+    """Break off a block after so many seconds."""
 
     def late(*_: object) -> None:
         raise _LateError
 
-    handler, begun = signal.signal(signal.SIGALRM, late), time.monotonic()
-    before, _ = signal.setitimer(signal.ITIMER_REAL, seconds)
+    before = signal.signal(signal.SIGALRM, late)
     try:
+        signal.setitimer(signal.ITIMER_REAL, max(seconds, 1e-6))
         yield
     finally:
-        signal.setitimer(signal.ITIMER_REAL, max(before - (time.monotonic() - begun), 0.001) if before else 0.0)
-        signal.signal(signal.SIGALRM, handler)
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
 
 
 def _named(over: Iterable[Mapping]) -> dict[str, dict]:
     found: dict[str, dict] = {}
     for task in over:
-        name = task_id(task)
-        if name in found:
+        if (name := task_id(task)) in found:
             raise ConfigurationError(f"{found[name]} and {dict(task)} have the same name {name!r}; rename one.")
         found[name] = dict(task)
     return found
@@ -360,10 +319,7 @@ _asking: list[bool] = []
 
 
 def asked(entry: Experiment, setting: Mapping[str, object]) -> tuple[Study, Unit, object]:
-    """The study of a notebook with its units, the function that computes them, and its seed; nothing is computed.
-
-    The cells run in this process, in the full profile, where a kernel would run them.
-    """
+    """The study of a notebook with its units, the function that computes them, and its seed; nothing is computed."""
     _asking.append(True)
     try:
         with contextlib.chdir(paths.root()):

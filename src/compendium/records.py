@@ -10,8 +10,8 @@ import io
 import json
 import math
 import os
-from collections.abc import Callable, Mapping, Sequence
-from functools import lru_cache, wraps
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -29,18 +29,6 @@ def digest(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()
 
 
-def kept(read: Callable[[Path], Any]) -> Callable[[Path], Any]:
-    """What a function reads from a file, read once as long as the file stays the same."""
-    known = lru_cache(maxsize=4096)(lambda path, *_: read(path))
-
-    @wraps(read)
-    def last(path: Path) -> Any:
-        found = path.stat()
-        return known(path, found.st_mtime_ns, found.st_size)
-
-    return last
-
-
 #: In a build: the seconds that it computes of each page (:mod:`compendium.protocol`).
 BUDGET = "EVENSPAN_SECONDS"
 #: In a build: the folder with what its workflow computed once for all pages (:mod:`compendium.book.once`).
@@ -54,7 +42,7 @@ def computed_once(name: str) -> Any:
     return found.copy() if isinstance(found, pd.DataFrame) else found
 
 
-@kept
+@lru_cache(maxsize=16)
 def _computed(path: Path) -> Any:
     found = json.loads(path.read_text(encoding="utf-8"))
     table = isinstance(found, dict) and found.keys() == {"columns", "rows"}
@@ -72,13 +60,22 @@ def write(path: Path, content: bytes) -> None:
         partial.unlink(missing_ok=True)
 
 
+def content_of(table: Path, sha256: str) -> bytes:
+    """The content of a stored table, if it is the one whose digest its record has."""
+    content = table.read_bytes() if table.is_file() else b""
+    if digest(content) != sha256:
+        raise ResultError(
+            f"{table} is missing, or not the one that the record beside it describes: its checksum differs. Restore "
+            "both from the repository, or delete both and compute them again."
+        )
+    return content
+
+
 def tidy(values: Mapping[str, object], reason: str = "", **key: object) -> list[dict]:
     """Rows of one answer: a row for each metric, with the same ``dataset``, ``method``, ``k``, ``split``, ``protocol``.
 
     A value that is None has the ``reason`` why there is no number; so has the pair ``(None, reason)``.
 
-    Examples
-    --------
     >>> tidy({"error": 0.5}, dataset="compas", method="PCA", k=2, split=0, protocol="released")[0]["value"]
     0.5
     """
@@ -161,33 +158,23 @@ def frame(rows: Sequence[Mapping[str, str]]) -> pd.DataFrame:
 
 def checked(frame: pd.DataFrame, source: str) -> pd.DataFrame:
     """``frame`` if it is tidy: all columns, no key twice, and a reason wherever there is no value."""
-    if not isinstance(frame, pd.DataFrame):
-        raise ResultError(f"{source}: a unit must return rows or a DataFrame, but returned {type(frame).__name__}.")
     if missing := [name for name in TIDY if name not in frame.columns]:
         raise ResultError(f"{source}: the rows lack the column {', '.join(missing)}; they need {', '.join(TIDY)}.")
     if frame.empty:
         raise ResultError(f"{source}: there are no rows. A number that cannot be computed is a row with a reason.")
-    split_ok = frame["split"].map(lambda split: split == "all" or (pd.api.types.is_integer(split) and split >= 0))
-    if not split_ok.all():
-        raise ResultError(f"{source}: split {frame.loc[~split_ok, 'split'].iloc[0]} is neither a number nor 'all'.")
     key = [name for name in frame.columns if name not in ("value", "reason")]
     if (twice := frame.duplicated(key)).any():
         raise ResultError(f"{source}: two rows have the same key {frame.loc[twice, key].iloc[0].to_dict()}.")
-    values = pd.to_numeric(frame["value"])
-    reasons = frame["reason"].fillna("").astype(str) if "reason" in frame else pd.Series("", index=frame.index)
-    bare = ~values.map(math.isfinite) & (reasons.str.strip() == "")
-    if bare.any():
+    reasons = frame["reason"].fillna("") if "reason" in frame else pd.Series("", index=frame.index)
+    if (bare := ~np.isfinite(frame["value"].astype(float)) & (reasons == "")).any():
         row = frame.loc[bare, key].iloc[0].to_dict()
         raise ResultError(f"{source}: {row} has no finite value and no reason; state it in a column 'reason'.")
     return frame
 
 
 def read(path: Path) -> dict:
-    """A record; a damaged one is an error."""
-    try:
-        return json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise ResultError(f"The record {path} cannot be read ({error}). Restore it from the repository.") from error
+    """A record."""
+    return json.loads(path.read_text(encoding="utf-8"))
 
 
 def to_json(record: Mapping) -> bytes:

@@ -1,9 +1,8 @@
 """What is stored: one CSV and one record for each execution of an experiment, and which of it counts.
 
-A *unit* is what the study of a notebook computes, stores, resumes and verifies as a whole. The rows of all units of an
-execution stand in one CSV, sorted; the record beside it has the digest of the CSV and, of every unit, parameters,
-command, seed, checksum of the data, declared versions, commit, lock, linear algebra and seconds. A unit counts as long
-as the data and the declared versions are those of its record.
+The rows of all units of an execution stand in one CSV, sorted; the record beside it has the digest of the CSV and, of
+every unit, parameters, command, seed, checksum of the data, declared versions, commit, lock, linear algebra and
+seconds. A unit counts as long as the data and the declared versions are those of its record.
 """
 
 import csv
@@ -16,7 +15,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from evenspan.core.errors import RegistryError, ResultError
+from evenspan.core.errors import ResultError
 
 from . import paths, provenance, records
 from .catalogue import Experiment, experiment, task_id
@@ -38,7 +37,7 @@ class Unit:
 
     @cached_property
     def frame(self) -> pd.DataFrame:
-        """The rows with numbers; claims and pages ask for the same ones many times."""
+        """The rows with numbers."""
         return records.frame(self.rows).assign(task=self.name)
 
     @cached_property
@@ -49,14 +48,12 @@ class Unit:
     @property
     def changed(self) -> str:
         """Why it does not count; blank if it does."""
-        if other := [
-            name for name, digest in self.record["data"].items() if provenance.checksums(name) != {name: digest}
-        ]:
+        data = self.record["data"]
+        if other := [name for name, digest in data.items() if provenance.checksums(name) != {name: digest}]:
             return f"its data changed since: {', '.join(other)}"
         now = provenance.versions(self.experiment, self.methods)
-        if names := sorted(dict(self.record["versions"].items() ^ now.items())):
-            return f"another version of {', '.join(names)} was declared since"
-        return ""
+        names = sorted(dict(self.record["versions"].items() ^ now.items()))
+        return f"another version of {', '.join(names)} was declared since" if names else ""
 
 
 # -- what is read -------------------------------------------------------------------------------------------------
@@ -91,49 +88,40 @@ def archived(name: str) -> tuple[pd.DataFrame, dict]:
     They lie in ``data/results/archive``, and are shown with that label and never counted as computed.
     """
     path = paths.data("results", "archive", f"{name}.csv")
-    content, record = path.read_bytes(), records.read(path.with_suffix(".json"))
-    if records.digest(content) != record["sha256"]:
-        raise ResultError(f"{path} was altered: it is not the one that its record describes. Restore both.")
-    return records.frame(list(csv.DictReader(io.StringIO(content.decode(), newline="")))), record
+    record = records.read(path.with_suffix(".json"))
+    return records.frame(_rows(records.content_of(path, record["sha256"]))), record
 
 
 def units_of(experiment_id: str, folder: Path | None = None) -> dict[str, Unit]:
     """Every unit that is stored, by its name, sorted; in another ``folder`` if given."""
-    paths_here = (folder or folder_of(experiment_id)).glob("*.json")
+    paths_here = (folder or paths.results(experiment_id)).glob("*.json")
     found = {name: unit for path in paths_here for name, unit in units_at(path).items()}
     return {name: found[name] for name in sorted(found)}
 
 
 def units_at(path: Path) -> Mapping[str, Unit]:
     """The units of an execution, whose record is at ``path``, by name; none if nothing is stored there."""
-    if not path.is_file():
-        return {}
     found = [one.stat() for one in (path, path.with_suffix(".csv")) if one.is_file()]
-    return _read(path, *((one.st_mtime_ns, one.st_size) for one in found))
+    return _read(path, *((one.st_mtime_ns, one.st_size) for one in found)) if path.is_file() else {}
 
 
 def summary(experiment_id: str) -> str:
     """How many units are stored, and how many of them do not count: ``24 units, 3 of other data or versions``."""
     units = units_of(experiment_id).values()
     changed = sum(bool(unit.changed) for unit in units)
-    text = f"{len(units)} unit{'s' if len(units) != 1 else ''}"
-    return text + (f", {changed} of other data or versions" if changed else "")
+    return f"{len(units)} units" + (f", {changed} of other data or versions" if changed else "")
 
 
 @lru_cache(maxsize=512)
 def _read(path: Path, *_: tuple[int, int]) -> Mapping[str, Unit]:
-    record, table = records.read(path), path.with_suffix(".csv")
-    content = table.read_bytes() if table.is_file() else b""
-    if records.digest(content) != record.get("sha256"):
-        raise ResultError(
-            f"{table} is not the one that {path.name} beside it describes: its checksum differs. Restore both from the "
-            f"repository, or delete both and compute them again: python -m compendium run {record['experiment']} "
-            "--profile full"
-        )
-    rows: dict[str, list] = {}
-    for row in csv.DictReader(io.StringIO(content.decode(), newline="")):
+    record, rows = records.read(path), {}
+    for row in _rows(records.content_of(path.with_suffix(".csv"), record["sha256"])):
         rows.setdefault(row.pop("task"), []).append(row)
     return {name: Unit(record["experiment"], name, rows[name], unit, path) for name, unit in record["units"].items()}
+
+
+def _rows(content: bytes) -> list[dict[str, str]]:
+    return list(csv.DictReader(io.StringIO(content.decode(), newline="")))
 
 
 @lru_cache(maxsize=64)
@@ -144,13 +132,9 @@ def _joined(*units: Unit) -> pd.DataFrame:
 # -- what is written ----------------------------------------------------------------------------------------------
 
 
-def save(entry: Experiment, task: Mapping, rows: pd.DataFrame, path: Path, *, seconds: float, **noted: object) -> Path:
-    """Put a unit into the files of an execution, whose record is at ``path``; returns the path of the CSV.
-
-    ``noted`` is what else its record states. The record is written last: it has the digest of the rows.
-    """
-    name, table = task_id(task), path.with_suffix(".csv")
-    units = dict(units_at(path))
+def save(entry: Experiment, task: Mapping, rows: pd.DataFrame, path: Path, *, seconds: float, **noted: object) -> None:
+    """Put a unit into the files of an execution, whose record is at ``path``; ``noted`` is what else its record has."""
+    name = task_id(task)
     unit = {
         "parameters": dict(task),
         "command": f"python -m compendium run {entry.id} --profile full --task {name}",
@@ -159,53 +143,33 @@ def save(entry: Experiment, task: Mapping, rows: pd.DataFrame, path: Path, *, se
         "finished": datetime.now(UTC).isoformat(timespec="seconds"),
         "seconds": round(seconds, 3),
     } | {name: value for name, value in noted.items() if value is not None}
-    units[name] = Unit(entry.id, name, records.lines(records.checked(rows, f"{entry.id}, {name}")), unit, path)
-    write(entry.id, units, path)
-    return table
+    made = Unit(entry.id, name, records.lines(records.checked(rows, f"{entry.id}, {name}")), unit, path)
+    write(entry.id, {**units_at(path), name: made}, path)
 
 
 def write(experiment_id: str, units: Mapping[str, Unit], path: Path) -> None:
-    """Write the CSV and the record of an execution."""
+    """Write the CSV and the record of an execution, which has the digest of the CSV and is written last."""
     content = records.to_csv({name: unit.rows for name, unit in units.items()})
     records.write(path.with_suffix(".csv"), content)
-    record = {
-        "experiment": experiment_id,
-        "sha256": records.digest(content),
-        "units": {name: unit.record for name, unit in units.items()},
-    }
+    of_units = {name: unit.record for name, unit in units.items()}
+    record = {"experiment": experiment_id, "sha256": records.digest(content), "units": of_units}
     records.write(path, records.to_json(record))
 
 
 # -- where it is --------------------------------------------------------------------------------------------------
 
 
-def folder_of(experiment_id: str) -> Path:
-    """Where the results of an experiment are."""
-    return paths.results(experiment_id)
-
-
 def cells_of(experiment_id: str) -> Path:
     """The file with the digests of the code cells that the results of an experiment belong to."""
-    return folder_of(experiment_id).with_suffix(".cells")
-
-
-def file_of(experiment_id: str, name: str) -> str:
-    """The name, without ending, of the files that hold a unit."""
-    return units_of(experiment_id)[name].path.stem
+    return paths.results(experiment_id).with_suffix(".cells")
 
 
 def home(entry: Experiment, task: Mapping[str, object]) -> Path:
     """The record that holds a unit: that of the execution to which it belongs, or of its data set."""
-    folder = folder_of(entry.id)
     # The method of a unit is one of the notebook's; the parameter of that name is a reader's own.
     shared = {name: value for name, value in task.items() if name in entry.parameters and name != "method"}
     fitting = [one for one in entry.executions if shared.items() <= entry.execution(one).items()]
-    if entry.files and entry.files not in task:
-        raise RegistryError(
-            f"{entry.id}: its results are kept apart by {entry.files!r} (files), but a unit has the parameters "
-            f"{', '.join(task)}. Name one that every unit has."
-        )
+    name = task_id({"dataset": str(task["dataset"])}) if "dataset" in task else "other"
     if len(fitting) == 1:
-        part = f"-{task_id({entry.files: task[entry.files]})}" if entry.files else ""
-        return folder / f"{fitting[0]}{part}.json"
-    return folder / f"{task_id({'dataset': str(task['dataset'])}) if 'dataset' in task else 'other'}.json"
+        name = fitting[0] + (f"-{task_id({entry.files: task[entry.files]})}" if entry.files else "")
+    return paths.results(entry.id, f"{name}.json")

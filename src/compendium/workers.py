@@ -2,9 +2,6 @@
 
 import multiprocessing
 import os
-import signal
-import sys
-import threading
 import time
 import traceback
 import warnings
@@ -16,12 +13,10 @@ from typing import NamedTuple
 import pandas as pd
 from threadpoolctl import threadpool_limits
 
-from evenspan.core.ending import SIGNALS
-from evenspan.core.errors import ConfigurationError, FairError, FairWarning, FetchError
+from evenspan.core.errors import FairError, FairWarning, FetchError
 
 from . import provenance, records, store
 from .catalogue import Experiment
-from .compare import tolerances
 
 
 class Failed(NamedTuple):
@@ -42,26 +37,22 @@ def compute(
 ) -> dict[str, Failed]:
     """Compute units, ``jobs`` at once, and store each as it ends; what failed and why.
 
-    ``tasks`` has the parameters of units by name, ``homes`` of those that are to be computed the files of their
-    records. A run that is ended goes on with the units that are not stored.
+    ``tasks`` has the parameters of units by name, ``homes`` the files of the records of those that are to be computed.
     """
-    jobs = cores() if jobs is None else jobs
-    if jobs < 1:
-        raise ConfigurationError(f"jobs is {jobs}, but at least 1 process is needed.")
-    made, allowed, failed = provenance.environment(), tolerances(entry.id), {}
+    made, failed = provenance.environment(), {}
 
     def work(name: str) -> tuple[pd.DataFrame, float]:
         start = time.perf_counter()
         return rows_of(unit, tasks[name], name), time.perf_counter() - start
 
-    for place, (name, answer) in enumerate(each(work, list(homes), jobs), 1):
+    for place, (name, answer) in enumerate(each(work, list(homes), max(jobs or cores(), 1)), 1):
         if isinstance(answer, Failed):
             failed[name] = answer
             said = f"{name} failed: {answer.reason}"
         else:
             rows, took = answer
-            noted = {"seed": tasks[name].get("seed", seed), "compared": allowed.own(rows) or None}
-            store.save(entry, tasks[name], rows, homes[name], seconds=took, **noted, **made)
+            noted = {"seed": tasks[name].get("seed", seed), **made}
+            store.save(entry, tasks[name], rows, homes[name], seconds=took, **noted)
             said = f"{name}: {took:.1f} s"
         print(f"[{place}/{len(homes)}] {said}", flush=True)
     return failed
@@ -86,12 +77,10 @@ def each(work: Callable[[str], object], names: Sequence[str], jobs: int) -> Iter
             while waiting and len(running) < jobs:
                 name = waiting.pop()
                 here, there = context.Pipe(duplex=False)
-                process = context.Process(target=_work, args=(work, name, os.getpid(), there))
-                signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)  # what is raised in a fork's hooks would be lost
+                process = context.Process(target=_work, args=(work, name, there))
                 process.start()
-                running[here] = name, process
-                signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)
                 there.close()
+                running[here] = name, process
             for here in wait(list(running)):
                 name, process = running.pop(here)
                 try:
@@ -107,26 +96,14 @@ def each(work: Callable[[str], object], names: Sequence[str], jobs: int) -> Iter
             process.join()
 
 
-def _work(work: Callable[[str], object], name: str, parent: int, there: Connection) -> None:
-    """One piece of work, in a process that ends with the one that started it."""
-
-    def watch() -> None:
-        while os.getppid() == parent:
-            time.sleep(1)
-        os._exit(1)
-
-    threading.Thread(target=watch, daemon=True).start()
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)
+def _work(work: Callable[[str], object], name: str, there: Connection) -> None:
     try:
         there.send(work(name))
+    except FairError as error:
+        there.send(Failed(str(error), isinstance(error, FetchError)))
     except Exception as error:
-        if not isinstance(error, FairError):
-            traceback.print_exc(file=sys.stderr)
-        reason = str(error) if isinstance(error, FairError) else f"{type(error).__name__}: {error}"
-        there.send(Failed(reason, isinstance(error, FetchError)))
-    there.close()
-    sys.stdout.flush()
-    os._exit(0)
+        traceback.print_exc()
+        there.send(Failed(f"{type(error).__name__}: {error}"))
 
 
 def cores() -> int:

@@ -4,7 +4,6 @@ import datetime
 import re
 
 import pytest
-import yaml
 from pybtex.database import parse_string
 
 from compendium import citation, paths
@@ -111,13 +110,3 @@ def test_a_number_is_cited_with_both_values_and_its_trail():
         "vu2022, Table 1, Image, PCA, ARE: published 8.2, no number of ours (not computable). evenspan 0.1.0, "
         "ledger t/007."
     )
-
-
-def test_a_citation_file_that_cannot_be_read_is_named(tmp_path, monkeypatch):
-    (tmp_path / "experiments.yml").touch()
-    monkeypatch.setattr(paths, "root", lambda: tmp_path)
-    with pytest.raises(citation.ResultError, match=r"CITATION\.cff"):
-        citation.citation()
-    (tmp_path / "CITATION.cff").write_text(yaml.safe_dump(["x"]))
-    with pytest.raises(citation.ResultError, match="no mapping"):
-        citation.citation()

@@ -127,3 +127,18 @@ def shift():
         store.write("toy-table", units, record)
 
     return shift
+
+
+@pytest.fixture
+def refuses_what_its_record_does_not_describe(tmp_path, monkeypatch):
+    """A check of what reads a table of ``data/results``: an altered or missing one is refused, with a way out."""
+
+    def check(read, table):
+        path = tmp_path / "results" / table
+        shutil.copytree(paths.data("results", table).parent, path.parent)
+        monkeypatch.setattr(paths, "data", tmp_path.joinpath)
+        path.write_bytes(path.read_bytes().replace(b"e", b"E", 1))
+        with pytest.raises(ResultError, match=rf"{path.name} is missing, or not the one"):
+            read()
+
+    return check

@@ -28,8 +28,7 @@ def test_the_real_list_is_valid_and_complete():
 def test_arguments_come_from_defaults_execution_and_command_line(toy_checkout):
     entry = experiment("toy-table")
     assert entry.arguments() == {"dataset": "toy", "k": 10, "scale": 1.5, "quick": True, "profile": "embedded"}
-    assert entry.arguments("toy-k2")["k"] == 2
-    given = [("k", "7"), ("scale", "2"), ("quick", "false"), ("dataset", "other")]
+    given = {"k": "7", "scale": 2, "quick": "false", "dataset": "other"}
     assert entry.arguments("toy-k2", given=given) == {
         "dataset": "other", "k": 7, "scale": 2.0, "quick": False, "profile": "embedded",
     }  # fmt: skip
@@ -39,21 +38,18 @@ def test_arguments_come_from_defaults_execution_and_command_line(toy_checkout):
 
 
 @pytest.mark.parametrize(
-    ("name", "text", "error", "said"),
+    ("name", "text", "said"),
     [
-        ("q", "1", RegistryError, r"no parameter 'q'; its parameters are dataset \(default toy\), k \(default 10\)"),
-        ("k", "ten", ConfigurationError, "'k' needs a whole number, but got 'ten'"),
-        ("k", "1.0", ConfigurationError, "'k' needs a whole number, but got '1.0'"),
-        ("scale", "wide", ConfigurationError, "'scale' needs a number, but got 'wide'"),
-        ("scale", "nan", ConfigurationError, "'scale' needs a number"),
-        ("quick", "1", ConfigurationError, "'quick' needs true or false, but got '1'"),
-        ("dataset", "adults", ConfigurationError, "'dataset' cannot be 'adults'; it can be toy, other"),
-        ("profile", "full", RegistryError, "no parameter 'profile'"),
+        ("q", "1", r"no parameter 'q'; its parameters are dataset \(default toy\), k \(default 10\)"),
+        ("k", "ten", "'k' is 'ten'. Input should be a valid integer"),
+        ("scale", "nan", "'scale' is 'nan'. Input should be a finite number"),
+        ("dataset", "adults", "'dataset' cannot be 'adults'; it can be toy, other"),
+        ("profile", "full", "no parameter 'profile'"),
     ],
 )
-def test_a_value_that_does_not_fit_is_named_with_those_that_do(toy_checkout, name, text, error, said):
-    with pytest.raises(error, match=said):
-        experiment("toy-table").convert(name, text)
+def test_a_value_that_does_not_fit_is_named_with_those_that_do(toy_checkout, name, text, said):
+    with pytest.raises((ConfigurationError, RegistryError), match=said):
+        experiment("toy-table").complete({name: text})
 
 
 def test_what_does_not_exist_is_named_with_what_does(toy_checkout):
@@ -63,24 +59,17 @@ def test_what_does_not_exist_is_named_with_what_does(toy_checkout):
         experiment("toy-table").arguments("k3")
     with pytest.raises(ConfigurationError, match=r"no profile 'quick'; the profiles are embedded, full"):
         experiment("toy-table").arguments(profile="quick")
-    with pytest.raises(ConfigurationError, match="'k' is given twice"):
-        experiment("toy-table").arguments(given=[("k", "1"), ("k", "2")])
 
 
 @pytest.mark.parametrize(
     ("field", "value", "said"),
     [
-        ("title", "", "toy-table: title: String should have at least 1 character"),
-        ("parameters", {"profile": "full"}, "every notebook has 'profile'"),
-        ("parameters", {"dataset": "adult"}, "'dataset' cannot be 'adult'; it can be toy, other"),
-        ("choices", {"depth": [1]}, "choices: depth is none of the parameters dataset, k"),
+        ("notebook", "/etc/passwd", "toy-table.notebook\n  String should match pattern"),
         ("executions", {"a": {"depth": 1}}, "toy-table has no parameter 'depth'"),
-        ("executions", {"a": {"k": 10}, "b": {}}, "different parameters in each execution"),
-        ("stand_ins", {"other": "a reason"}, "stand_ins: other is none of the data sets"),
-        ("repetitions", 3, "repetitions: needs 'splits' beside it"),
-        ("not_a_test", [{"because": "timing"}], "not_a_test.0.reason: Field required"),
-        ("not_a_test", [{"because": "timing", "reason": "x", "dataset": "toys"}], "'toys' is none of the data"),
-        ("colour", "red", "colour: Extra inputs are not permitted"),
+        ("executions", {"a": {"k": "ten"}}, "toy-table: parameter 'k' is 'ten'"),
+        ("stand_ins", {"other": "a reason"}, "other is none of the data sets"),
+        ("not_a_test", [{"because": "timing"}], "toy-table.not_a_test.0.reason\n  Field required"),
+        ("colour", "red", "toy-table.colour\n  Extra inputs are not permitted"),
     ],
 )
 def test_a_mistake_in_the_list_names_entry_and_field(toy_checkout, field, value, said):
@@ -92,8 +81,8 @@ def test_a_mistake_in_the_list_names_entry_and_field(toy_checkout, field, value,
         catalogue()
 
 
-@pytest.mark.parametrize("text", ["[1, 2]", "a: {", "a b: {}", "a: {title: t}"])
+@pytest.mark.parametrize("text", ["[1, 2]", "a: {", "a: 3", "a: {title: t}"])
 def test_a_list_that_is_not_one_is_refused(toy_checkout, text):
     (toy_checkout / "experiments.yml").write_text(text)
-    with pytest.raises(RegistryError, match=r"(?s)experiments\.yml.*Correct it"):
+    with pytest.raises(RegistryError, match=r"experiments\.yml: "):
         catalogue()

@@ -62,7 +62,7 @@ def multiplied(values: pd.Series, rng: np.random.Generator) -> pd.Series:
 
 def noisy(experiment: str, how, seed: int) -> dict:
     """The units of an experiment by path and name, with noise within each metric in the place of the values."""
-    units = {path: READ(path) for path in sorted(store.folder_of(experiment).glob("*.json"))}
+    units = {path: READ(path) for path in sorted(paths.results(experiment).glob("*.json"))}
     found = [unit for of_path in units.values() for unit in of_path.values()]
     rows = pd.concat([unit.frame[["metric", "value"]] for unit in found], ignore_index=True)
     rng = np.random.default_rng((seed, zlib.crc32(experiment.encode())))

@@ -26,44 +26,44 @@ MEANS = Tolerances((("m: x", Rule(standard_errors=3)),), Rule())
     ],
 )
 def test_missing_rows_columns_and_numbers_are_seen(again, rtol, ok):
-    assert compare("t", TWO, again, Tolerances((), Rule(rtol=rtol))).ok == ok
+    assert compare(TWO, again, Tolerances((), Rule(rtol=rtol))).ok == ok
 
 
 def test_what_is_not_compared_must_be_there_and_hides_nothing_beside_it():
     timed = TWO.assign(metric=["seconds", "area"], value=[1.0, 2.0])
     allowed = Tolerances((("sec*", Rule(compared=False)),), Rule(rtol=1e-6))
-    assert compare("t", timed, timed.assign(value=[500.0, 2.0]), allowed).ok
-    assert not compare("t", timed, timed.assign(value=[np.nan, 2.0]), allowed).ok
-    found = compare("t", timed, timed.assign(value=[500.0, 2.1]), allowed)
-    assert (found.ok, found.where, found.metric, found.outside) == (False, "d m 1 1 p area", "m: area", 1)
-    assert (found.rows, found.largest_absolute, found.largest_relative) == (2, pytest.approx(0.1), pytest.approx(0.05))
+    assert compare(timed, timed.assign(value=[500.0, 2.0]), allowed).ok
+    assert not compare(timed, timed.assign(value=[np.nan, 2.0]), allowed).ok
+    found = compare(timed, timed.assign(value=[500.0, 2.1]), allowed)
+    assert (found.ok, found.where, found.outside) == (False, "d m 1 1 p area", 1)
+    assert (found.rows, found.largest) == (2, pytest.approx(0.1))
 
 
 def test_the_difference_that_is_named_is_the_furthest_from_what_is_allowed():
     allowed = Tolerances((("m: wide", Rule(atol=10.0)),), Rule(rtol=1e-6))
     both = TWO.assign(metric=["wide", "narrow"])
-    found = compare("t", both, both.assign(value=[9.0, 1.001]), allowed)
-    assert (found.metric, found.outside) == ("m: narrow", 1)
+    found = compare(both, both.assign(value=[9.0, 1.001]), allowed)
+    assert (found.where, found.outside) == ("d m 1 1 p narrow", 1)
 
 
 def test_means_over_splits_move_within_their_error_and_not_all_alike():
     turned = TEN.assign(value=TEN["value"].to_numpy()[::-1])
-    assert compare("t", TEN, turned, MEANS).ok
-    assert compare("t", TEN, turned, MEANS).largest_absolute == pytest.approx(0.0)
+    assert compare(TEN, turned, MEANS).ok
+    assert compare(TEN, turned, MEANS).largest == pytest.approx(0.0)
     far = turned.assign(value=turned["value"] + 5 * TEN["value"].sem())
-    assert not compare("t", TEN, far, MEANS).ok
-    assert not compare("t", TEN, TEN.assign(value=TEN["value"] + 1e-3), MEANS).ok, "all are shifted alike"
-    assert not compare("t", TEN, turned.assign(value=[np.nan, *turned["value"][1:]]), MEANS).ok
+    assert not compare(TEN, far, MEANS).ok
+    assert not compare(TEN, TEN.assign(value=TEN["value"] + 1e-3), MEANS).ok, "all are shifted alike"
+    assert not compare(TEN, turned.assign(value=[np.nan, *turned["value"][1:]]), MEANS).ok
     two_samples = TEN.assign(protocol=["p", "q"] * 5)  # each has a mean of its own
     apart = two_samples.assign(value=two_samples["value"] + np.where(two_samples["protocol"] == "p", 0.3, -0.3))
-    assert not compare("t", two_samples, apart, MEANS).ok
+    assert not compare(two_samples, apart, MEANS).ok
 
 
 def test_a_split_alone_is_laid_beside_the_spread_of_the_stored_ones():
     one, peers = TEN.iloc[:1], [TEN.iloc[i : i + 1] for i in range(10)]
-    assert compare("t", one, one.assign(value=1.9), MEANS, peers=peers).ok
-    assert not compare("t", one, one.assign(value=3.0), MEANS, peers=peers).ok
-    assert not compare("t", one, one.assign(value=1.001), MEANS).ok, "nothing is known of the spread"
+    assert compare(one, one.assign(value=1.9), MEANS, peers=peers).ok
+    assert not compare(one, one.assign(value=3.0), MEANS, peers=peers).ok
+    assert not compare(one, one.assign(value=1.001), MEANS).ok, "nothing is known of the spread"
 
 
 def test_a_part_computed_now_is_compared_with_what_was_read():
@@ -71,10 +71,10 @@ def test_a_part_computed_now_is_compared_with_what_was_read():
     row = ROW | {"k": None}
     stored = pd.DataFrame([row | {"weight": 2.0, "counts": np.nan}, row | {"weight": np.nan, "counts": "7", "k": 3}])
     now = pd.DataFrame([row | {"weight": 2, "counts": ""}])
-    assert compare("t", stored, now, EXACTLY, part=True).ok
-    assert not compare("t", stored, now.assign(value=1.1), EXACTLY, part=True).ok
-    assert not compare("t", stored, now.assign(weight=3), EXACTLY, part=True).ok
-    nothing = compare("t", stored, now.assign(value=np.nan), EXACTLY, part=True)
+    assert compare(stored, now, EXACTLY, part=True).ok
+    assert not compare(stored, now.assign(value=1.1), EXACTLY, part=True).ok
+    assert not compare(stored, now.assign(weight=3), EXACTLY, part=True).ok
+    nothing = compare(stored, now.assign(value=np.nan), EXACTLY, part=True)
     assert (nothing.ok, nothing.rows) == (True, 0)
 
 
@@ -114,7 +114,7 @@ def test_the_result_of_another_method_seldom_passes(experiment, ruled, share):
                 if len(both) < 2 or np.allclose(both["value"], both["value_other"], rtol=1e-6, atol=1e-9):
                     continue  # nothing in common, or one answer
                 stored = both.drop(columns="value_other").assign(method=name)
-                passed += compare(other, stored, stored.assign(value=both["value_other"]), allowed).ok
+                passed += compare(stored, stored.assign(value=both["value_other"]), allowed).ok
                 tried += 1
     assert tried > 3
     assert passed <= share * tried, f"{passed} of {tried}"

@@ -43,37 +43,8 @@ def until(condition, seconds: float = 120):
     return found
 
 
-def below(pid: int) -> set[int]:
-    """The processes that this one started, and those that they started."""
-    try:
-        own = {int(one) for one in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()}
-    except OSError:
-        return set()
-    return own.union(*map(below, own))
-
-
-def alive(pid: int) -> bool:
-    try:
-        return "State:\tZ" not in Path(f"/proc/{pid}/status").read_text()
-    except OSError:
-        return False
-
-
 def hidden(folder: Path) -> list[Path]:
     return [one for one in folder.rglob(".*") if one.is_file()]
-
-
-def test_what_a_verification_started_ends_with_it(finished, command):
-    before = {path.name: path.read_bytes() for path in finished.iterdir()}
-    process = command("verify", "--all", **HANGS)
-    until(lambda: (finished.parents[3] / "_build" / "check" / "toy-table" / "toy-k2.json").exists())
-    begun = below(process.pid)
-    assert len(begun) >= 2, "an interpreter, and its workers"
-    process.send_signal(signal.SIGTERM)
-    said = process.communicate(timeout=60)[1]
-    until(lambda: not any(map(alive, begun)), 30)
-    assert {path.name: path.read_bytes() for path in finished.iterdir()} == before
-    assert (process.returncode, len(said.splitlines())) == (128 + signal.SIGTERM, 1), said
 
 
 def test_an_interrupted_run_says_so_in_one_line_and_goes_on(results, command, run_toy):

@@ -19,7 +19,7 @@ import pytest
 from compendium import edits, protocol, provenance, records, store
 from compendium.catalogue import experiment
 from compendium.data.fetch import fetch_file
-from evenspan.core.errors import ConfigurationError, ExecutionError, FetchError, RegistryError, ResultError
+from evenspan.core.errors import ConfigurationError, ExecutionError, FetchError, ResultError
 
 NAMES = [f"k{k}-{method}" for k in (10, 2) for method in ("pca", "fair_pca", "fair_pca_s_0.5")]
 FILES = ["toy-k10.csv", "toy-k10.json", "toy-k2.csv", "toy-k2.json"]
@@ -49,7 +49,7 @@ def test_a_run_computes_every_unit_once_and_records_what_it_was_made_from(finish
     assert (record["parameters"], record["seed"]) == ({"k": 2, "method": "PCA"}, 7)
     assert record["command"] == "python -m compendium run toy-table --profile full --task k2-pca"
     assert (record["data"], record["versions"]) == ({}, {"protocol": 1})
-    assert record["commit"].startswith("unknown: "), "the small checkout is in no repository"
+    assert record["commit"] == "unknown", "the small checkout is in no repository"
     assert "openblas" in record["blas_core"].lower()
     assert len(record["lock_sha256"]) == 64
     assert record["seconds"] >= 0
@@ -105,9 +105,6 @@ def test_results_may_be_kept_apart_by_a_parameter(results, toy_checkout, run_toy
     assert sorted(contents(results, "*.csv")) == ["toy-k10-pca.csv", "toy-k2-fair_pca.csv", "toy-k2-pca.csv"]
     assert len(store.read_results("toy-table")) == 27
     assert store.summary("toy-table") == "3 units"
-    listed.write_text(listed.read_text().replace("files: method", "files: methods"))
-    with pytest.raises(RegistryError, match=r"kept apart by 'methods' .* Name one that every unit has"):
-        run_toy("k10-fair_pca")
 
 
 @pytest.mark.parametrize(
@@ -116,11 +113,8 @@ def test_results_may_be_kept_apart_by_a_parameter(results, toy_checkout, run_toy
         (lambda f: f.drop(columns="metric"), "lack the column metric"),
         (lambda f: f.iloc[:0], "there are no rows"),
         (lambda f: pd.concat([f, f.iloc[:1]]), "two rows have the same key"),
-        (lambda f: f.assign(split="first"), "split first is neither"),
-        (lambda f: f.assign(split=-1, k=range(len(f))), "split -1 is neither"),
-        (lambda f: f.assign(value=np.nan, reason=" "), "no finite value and no reason"),
+        (lambda f: f.assign(value=np.nan, reason=""), "no finite value and no reason"),
         (lambda f: f.drop(columns="reason").assign(value=np.inf), "no finite value and no reason"),
-        (lambda f: [1], "returned list"),
     ],
 )
 def test_rows_that_are_not_tidy_are_refused(toy_checkout, change, said):
@@ -139,14 +133,11 @@ def test_rows_that_are_not_those_of_the_record_are_refused(finished, run_toy):
     for damage in (before["toy-k2.csv"].replace(b"PCA,2,0", b"PCA,2,7", 1), b""):
         table.write_bytes(damage)
         for read in (partial(store.read_results, "toy-table"), run_toy):
-            with pytest.raises(ResultError, match=r"toy-k2.csv .* its checksum differs.* run toy-table --profile full"):
+            with pytest.raises(ResultError, match=r"toy-k2.csv .* its checksum differs"):
                 read()
     (finished / "toy-k2.json").unlink()
     assert len(run_toy()) == 3
     assert contents(finished, "*.csv") == before
-    (finished / "toy-k2.json").write_bytes(b"{")
-    with pytest.raises(ResultError, match=r"toy-k2.json cannot be read"):
-        store.read_results("toy-table")
 
 
 def test_what_was_made_under_another_version_does_not_count_and_an_edit_does(finished, toy_checkout, run_toy):
@@ -163,10 +154,6 @@ def test_what_was_made_under_another_version_does_not_count_and_an_edit_does(fin
     assert run_toy() == ["k10-fair_pca", "k2-fair_pca"]
     versions.write_text("protocols: {toy-table: 2}\nmethods:\n")
     assert store.summary("toy-table") == "6 units, 6 of other data or versions"
-    for wrong in ("protocols: {toy-table: first}", "other: {}", "methods: {PCA: 0}", "- 1", "a: b: c"):
-        versions.write_text(wrong)
-        with pytest.raises(ResultError, match=r"versions.yml: (.|\n)*Correct it"):
-            store.summary("toy-table")
 
 
 def test_what_was_made_of_other_data_does_not_count(toy_checkout):
@@ -196,7 +183,7 @@ def test_the_commit_is_that_of_this_checkout_with_what_differs_from_it(git, toy_
     assert provenance.commit()[1] is True
     there = SimpleNamespace(root=lambda: toy_checkout / "data")  # an archive unpacked in another checkout
     monkeypatch.setattr(provenance, "paths", there)
-    assert provenance.commit() == ("unknown: not a git repository of its own", None)
+    assert provenance.commit() == ("unknown", None)
 
 
 # -- runs that are ended ------------------------------------------------------------------------------------------
@@ -224,14 +211,6 @@ def until(condition, seconds: float = 120):
         time.sleep(0.01)
 
 
-def alive(pid: int) -> bool:
-    # An ended process that nobody has waited for yet is listed as a zombie.
-    try:
-        return "State:\tZ" not in Path(f"/proc/{pid}/status").read_text()
-    except OSError:
-        return False
-
-
 def test_a_killed_run_continues_and_ends_with_the_same_bytes(finished, run_toy):
     whole = contents(finished, "*.csv")
     for path in finished.glob("*"):
@@ -246,18 +225,6 @@ def test_a_killed_run_continues_and_ends_with_the_same_bytes(finished, run_toy):
     assert len(run_toy()) == len(NAMES) - len(half)
     assert half.items() <= {name: unit.record for name, unit in store.units_of("toy-table").items()}.items()
     assert contents(finished, "*.csv") == whole
-
-
-def test_workers_end_with_a_killed_parent(results):
-    process = start(jobs=1, seconds=20)
-    children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
-    until(lambda: children.read_text())
-    workers = [int(pid) for pid in children.read_text().split()]
-    process.kill()
-    process.wait()
-    assert workers
-    until(lambda: not any(alive(pid) for pid in workers))
-    assert contents(results, "*") == {}
 
 
 def test_a_failure_does_not_stop_the_others_and_is_told(results, monkeypatch, run_toy, capfd):
@@ -282,11 +249,9 @@ def test_a_failure_does_not_stop_the_others_and_is_told(results, monkeypatch, ru
 
 
 def test_what_cannot_be_run_is_refused(results, run_toy):
-    with pytest.raises(ConfigurationError, match="jobs is -1"):
-        run_toy("k2-pca", jobs=-1)
     with pytest.raises(ConfigurationError, match="profile='quick'"):
         protocol.study("toy-table", profile="quick")
-    with pytest.raises(ConfigurationError, match="'k' needs a whole number, but got 'ten'"):
+    with pytest.raises(ConfigurationError, match="'k' is 'ten'"):
         protocol.study("toy-table", k="ten")
     with pytest.raises(ConfigurationError, match="same name 'k2-fair_pca'"):
         protocol.study("toy-table").run(judged, [{"k": 2, "method": "Fair PCA"}, {"k": 2, "method": "fair pca"}])
@@ -316,7 +281,7 @@ def test_a_run_as_published_compares_what_it_computes_with_what_is_stored(finish
     monkeypatch.setattr(protocol, "CHEAP", -1)  # nothing fits in
     space = protocol.cells(entry, {"k": 2})
     assert set(space["results"]["source"]) == {"published"}
-    assert space["study"].note().startswith("Computed now: 0 of 24 numbers (0 s). The others were stored on 20")
+    assert space["study"].note().startswith("Computed now: 0 of 24 numbers (0 s). The others were stored until 20")
 
 
 def test_what_a_full_run_finds_stored_is_read_and_what_fails_as_published_is_no_silence(finished, monkeypatch):

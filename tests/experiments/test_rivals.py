@@ -1,7 +1,6 @@
 """The comparison beside other libraries: its promises with controls that break them, resuming, and what is stored."""
 
 import importlib
-import shutil
 from types import SimpleNamespace
 
 import numpy as np
@@ -13,7 +12,6 @@ from sklearn.cluster import KMeans
 from compendium import paths
 from compendium.book import rivals as report
 from evenspan import LEACE, FairPCA, StandardPCA
-from evenspan.core.errors import ResultError
 
 
 @pytest.fixture
@@ -251,15 +249,7 @@ def test_stored_tasks_are_complete_and_those_of_their_record():
     shares = report.promise_shares(rows)
     control = shares[shares["method"].isin(report.CONTROL.values())].set_index("promise")["held"]
     assert (control.drop("as PCA") < 1.0).all()
-
-
-def test_an_altered_table_is_refused(tmp_path, monkeypatch):
-    shutil.copytree(paths.data("results", "rivals"), tmp_path / "results" / "rivals")
-    monkeypatch.setattr(paths, "data", tmp_path.joinpath)
-    path = tmp_path / "results" / "rivals" / "tasks.csv"
-    path.write_bytes(path.read_bytes().replace(b"e", b"E", 1))
-    with pytest.raises(ResultError, match=r"not the one that its record describes.*make rivals"):
-        report.read()
+    refuses_what_its_record_does_not_describe(report.read, "rivals/tasks.csv")
 
 
 def test_figures_show_every_method_with_a_mark_of_its_own():

@@ -152,7 +152,6 @@ def test_limits_of_a_cell(visit):
     for code, said in (
         ("import numpy\nnumpy.empty(7 * 2**27)  # 7 GiB, of which none is touched", "MemoryError"),
         (f"open({str(paths.root() / 'mine')!r}, 'w')", "PermissionError"),
-        ("import signal, time\nassert signal.alarm(1) > 800  # in its place\ntime.sleep(60)", "TimeoutError"),
     ):
         write(page, first(page), code)
         page.keyboard.press("Shift+Enter")

@@ -5,7 +5,7 @@ from html import escape
 
 from .. import paths
 from ..catalogue import Experiment, catalogue
-from ..store import file_of
+from ..store import units_of
 from .heat import anchor
 
 
@@ -28,7 +28,8 @@ def of_number(row: dict[str, str]) -> str:
     links = [f'<a href="#{anchor(row["cell"])}">{escape(row["cell"])}</a>']
     if row["execution"]:
         links.append(f'<a href="{page_of(catalogue()[row["experiment"]], row["execution"])}">page</a>')
-    for name in dict.fromkeys(file_of(row["experiment"], task) for task in row["tasks"].split()):
+    units = units_of(row["experiment"])
+    for name in dict.fromkeys(units[task].path.stem for task in row["tasks"].split()):
         links.append(stored(f"_static/results/full/{row['experiment']}/{name}"))
     if card := row["data_card"]:
         links.append(f'<a href="data/cards/{card}.html">data</a>')

@@ -6,7 +6,6 @@
 import importlib
 import os
 import resource
-import signal
 import sys
 import warnings
 from collections.abc import Callable
@@ -16,8 +15,8 @@ from compendium.book import pages
 
 #: The variable with the folder below which alone a kernel writes.
 FOLDER = "EVENSPAN_LIVE"
-#: Seconds and bytes that a cell and its kernel may take.
-SECONDS, MEMORY = 900, 6 * 2**30
+#: Bytes of memory that a kernel may take.
+MEMORY = 6 * 2**30
 #: What Python tells before it changes a file, and which of the arguments are the places that change.
 CHANGES = {
     "os.chmod": (0,),
@@ -46,17 +45,7 @@ def main(arguments: list[str]) -> None:
     sys.addaudithook(_below(folder))
     app = IPKernelApp.instance()
     app.initialize(arguments)
-    signal.signal(signal.SIGALRM, _late)
-    app.shell.events.register("pre_run_cell", lambda _: signal.alarm(SECONDS))
-    app.shell.events.register("post_run_cell", lambda _: signal.alarm(0))
     app.start()
-
-
-def _late(*_: object) -> None:
-    raise TimeoutError(
-        f"this cell took more than the {SECONDS:g} seconds that a cell may take here; "
-        "'python -m compendium run --profile full' computes the units of a notebook for as long as they need"
-    )
 
 
 def _below(folder: Path) -> Callable:

@@ -59,8 +59,7 @@ def parameters(name: str, given: Mapping[str, str]) -> str:
     """The cell of the parameters of an experiment's page with values that were given as text, each of them checked."""
     entry: Experiment = experiment(name.removeprefix("experiments/"))
     profile = given.get("profile", PROFILES[0])
-    texts = [(key, value) for key, value in given.items() if key != "profile"]
-    values = entry.arguments(None, profile, texts)
+    values = entry.arguments(None, profile, {key: value for key, value in given.items() if key != "profile"})
     cell = _parameters(book.read(paths.root() / entry.notebook))
     return experiment_page.with_values(cell.source, values)
 

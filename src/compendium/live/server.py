@@ -6,7 +6,6 @@ refused. What the server and its kernels write is below one temporary folder, wh
 
 import asyncio
 import contextlib
-import fcntl
 import json
 import os
 import secrets
@@ -213,50 +212,19 @@ class Live(ServerApp):
 
     def _announce(self) -> None:
         address = f"http://{LOOPBACK}:{self.port}/book/index.html?token={self.identity_provider.token}"
-        where = paths.build("live", "where.json")
-        where.touch(0o600)
-        where.write_text(json.dumps({"process": os.getpid(), "address": address, "folder": self.root_dir}))
         whose = "for this machine alone" if self.ip == LOOPBACK else "for all who reach this machine and have the token"
         print(f"The book, to be run here: {address}\n({whose}; stop with Ctrl-C)", flush=True)
 
 
 def serve(port: int, ip: str = LOOPBACK) -> None:
-    """Serve the book until Ctrl-C.
-
-    Raises
-    ------
-    ConfigurationError
-        There is no book yet, or another server of this checkout is running; says where.
-    """
+    """Serve the book until Ctrl-C."""
     if not paths.build("html", "index.html").is_file():
         raise ConfigurationError("There is no book yet: run 'make book' first, then 'make live'.")
-    with _alone() as before, tempfile.TemporaryDirectory(prefix="evenspan-live-") as name:
-        if before:
-            shutil.rmtree(before, ignore_errors=True)
+    with tempfile.TemporaryDirectory(prefix="evenspan-live-") as name:
         folder = Path(name)
         jupyter = {f"JUPYTER_{kind}_DIR": str(folder / kind.lower()) for kind in ("CONFIG", "DATA", "RUNTIME")}
         os.environ |= {"TMPDIR": name, "JUPYTER_NO_CONFIG": "1", **jupyter}
         Live.launch_instance([], config=_configuration(folder, port, ip))
-
-
-@contextlib.contextmanager
-def _alone():
-    """Only one server of a checkout; yields the folder that a killed one left."""
-    where = paths.build("live", "where.json")
-    where.parent.mkdir(parents=True, exist_ok=True)
-    with (where.parent / "lock").open("w") as lock:
-        told = json.loads(where.read_text()) if where.is_file() else {}
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise ConfigurationError(
-                f"The book is served already, by process {told.get('process', '?')}: {told.get('address', 'starting')}"
-                "\nOpen that address, or stop that process first."
-            ) from None
-        try:
-            yield told.get("folder", "")
-        finally:
-            where.unlink(missing_ok=True)
 
 
 def _environment(folder: Path) -> dict[str, str]:
