@@ -15,10 +15,8 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter
 
-from evenspan.core.answer import FairSubspace
 from evenspan.core.cluster_counts import ClusterCounts
-from evenspan.core.moments import GroupMoments
-from evenspan.displays.method_looks import group_looks, look, looks
+from evenspan.displays.method_looks import group_looks, looks
 from evenspan.displays.style import COLUMN, INK, SOURCES
 from evenspan.reconstruction import JointRange
 
@@ -106,62 +104,11 @@ def plain_numbers(axis: Axis) -> None:
     axis.set_minor_formatter(NullFormatter())
 
 
-def two_groups(X: np.ndarray, groups: np.ndarray, subspaces: dict[str, FairSubspace]) -> Figure:
-    """Points of two groups with the direction each method keeps (left), and what is left of the groups on it (right).
-
-    Parameters
-    ----------
-    X : ndarray of shape (n, 2)
-    groups : ndarray of shape (n,)
-        Two labels.
-    subspaces : dict of str to FairSubspace
-        At most three one-dimensional answers by the name of their method.
-    """
-    own = group_looks(np.unique(groups).tolist())
-    fig = plt.figure(figsize=(COLUMN, 4.2), layout="constrained")
-    places = fig.add_gridspec(len(subspaces), 2, width_ratios=[1.15, 1])
-    plane = fig.add_subplot(places[:, 0])
-    for label, (colour, marker, *_) in own.items():
-        inside = groups == label
-        plane.scatter(*X[inside].T, s=18, alpha=0.55, color=colour, marker=marker, label=f"group {label}", linewidth=0)
-        plane.plot(*X[inside].mean(axis=0), marker, color=colour, markersize=11, markeredgecolor="white")
-    reach = 0.5 * float(np.ptp(X, axis=0).max())
-    for (name, subspace), dash in zip(subspaces.items(), ("-", "--", ":"), strict=False):
-        ends = subspace.mean + np.outer([-reach, reach], subspace.V[:, 0])
-        plane.plot(*ends.T, dash, color=look(name).colour, linewidth=2.4, label=name)
-    plane.set_aspect("equal")
-    plane.set(xlabel="feature 1", ylabel="feature 2", title="The plane, the group means and the direction kept")
-    plane.legend(loc="upper left", fontsize="small")
-    sides = [fig.add_subplot(places[row, 1]) for row in range(len(subspaces))]
-    for (name, subspace), panel in zip(subspaces.items(), sides, strict=True):
-        T = subspace.apply(X)[:, 0]
-        bins = np.linspace(T.min(), T.max(), 31)
-        for label, (colour, _, _, _, hatch) in own.items():
-            values = T[groups == label]
-            panel.hist(values, bins=bins, density=True, color=colour, alpha=0.45, hatch=hatch, edgecolor=colour)
-            panel.axvline(
-                values.mean(axis=0), color=colour, linewidth=2.4, linestyle="-" if not hatch else (0, (2, 1.4))
-            )
-        moments = GroupMoments.from_data(T[:, None], groups)
-        gap = float(np.ptp(moments.means[:, 0], axis=0))
-        kept = float(np.sqrt(moments.scatter[0, 0] / moments.n))
-        panel.set(yticks=[], title=f"{name}: group means {gap:.2f} apart, spread {kept:.2f}")
-        panel.grid(visible=False)
-    sides[-1].set_xlabel("coordinate along the direction")
-    return fig
-
-
 def metrics_by_method(summary: pd.DataFrame, metrics: list[str], published: pd.DataFrame | None = None) -> Figure:
     """One panel a metric, one line a method: mean and standard deviation over the splits, from each source.
 
-    Parameters
-    ----------
-    summary : DataFrame
-        Columns ``method``, ``metric``, ``mean``, ``std``, and perhaps ``source``.
-    metrics : list of str
-        The panels, in order; metrics without any value are left out.
-    published : DataFrame, optional
-        The same columns for the paper's own numbers.
+    ``summary`` has the columns ``method``, ``metric``, ``mean``, ``std``, and perhaps ``source``; ``published`` has the
+    paper's own numbers. Metrics without any value are left out.
     """
     summary = summary if "source" in summary else summary.assign(source="ours")
     rows = summary if published is None else pd.concat([published.assign(source="published"), summary])
@@ -197,14 +144,7 @@ def joint_range(
 ) -> Figure:
     """The attainable pairs of errors with a point for each method: the whole set (left) and its frontier (right).
 
-    Parameters
-    ----------
-    joint : JointRange
-        The set.
-    points : dict of str to (float, float)
-        Errors of the two groups by method.
-    labels : tuple of str
-        Names of the two groups.
+    ``points`` are the errors of the two groups by method, ``labels`` the names of the groups.
     """
     polygon = joint.boundary(360)
     edge = lower_left(joint)

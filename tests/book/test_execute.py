@@ -189,12 +189,3 @@ def test_a_page_that_fails_or_is_killed_is_said_and_the_others_are_made(chapter,
     assert "ZeroDivisionError" in said.err
     assert said.out.endswith(" s  k3\n")
     assert [page.target.exists() for page in wanted] == [False, False, True]
-
-
-def test_what_is_no_source_is_refused(tmp_path):
-    page = tmp_path / "page.md"
-    page.write_text("---\nkernelspec: {}\n# Title\n", encoding="utf-8")
-    with pytest.raises(ConfigurationError, match="never closed"):
-        pages.front_matter(page)
-    with pytest.raises(ExecutionError, match="does not exist"):
-        execute(tmp_path / "none.ipynb", tmp_path / "out.ipynb", {})

@@ -27,8 +27,7 @@ class _Shown(DisplayPublisher):
     """What a cell displays."""
 
     def publish(self, data, metadata=None, **_):
-        shown = {"data": json_clean(encode_images(data)), "metadata": json_clean(metadata or {})}
-        self.shell.outputs.append(new_output("display_data", **shown))
+        self.shell.keep("display_data", data, metadata)
 
     def clear_output(self, wait=False):
         self.shell.outputs.clear()
@@ -41,23 +40,20 @@ class _Result(DisplayHook):
         pass
 
     def write_format_data(self, format_dict, md_dict=None):
-        shown = {"data": json_clean(encode_images(format_dict)), "metadata": json_clean(md_dict or {})}
-        self.shell.outputs.append(new_output("execute_result", execution_count=self.prompt_count, **shown))
+        self.shell.keep("execute_result", format_dict, md_dict, execution_count=self.prompt_count)
 
     def finish_displayhook(self):
         pass
 
 
-class _Stream(io.TextIOBase):
+class _Stream(io.StringIO):
     """Standard output or error of a cell."""
 
     encoding = "utf-8"
 
     def __init__(self, name: str, outputs: list) -> None:
+        super().__init__()
         self._name, self._outputs = name, outputs
-
-    def writable(self) -> bool:
-        return True
 
     def write(self, text: str) -> int:
         if text:
@@ -73,6 +69,11 @@ class _Shell(InteractiveShell):
     def __init__(self, **given) -> None:
         self.outputs: list = []
         super().__init__(config=Config({"HistoryManager": {"enabled": False}}), **given)
+
+    def keep(self, kind: str, data: dict, metadata: dict | None, **more) -> None:
+        """Keep an output as a kernel would send it."""
+        shown = {"data": json_clean(encode_images(data)), "metadata": json_clean(metadata or {})}
+        self.outputs.append(new_output(kind, **shown, **more))
 
     def _showtraceback(self, etype, evalue, stb):
         self.outputs.append(new_output("error", ename=etype.__name__, evalue=str(evalue), traceback=stb))

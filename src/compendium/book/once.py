@@ -1,16 +1,13 @@
-"""What many pages show and the workflow computes once: each a function whose value its pages read.
+"""What many pages show and the build computes once: each a function whose value its pages read.
 
-A page finds it in the folder that a variable of the build names (:func:`compendium.records.computed_once`); everywhere
-else it is computed when it is asked for.
+A page finds it by :func:`compendium.records.computed_once`; everywhere else it is computed when it is asked for.
 """
 
-import dataclasses
 import importlib
 import json
 import os
 from pathlib import Path
 
-import numpy as np
 import pandas as pd
 
 from compendium import records
@@ -29,14 +26,6 @@ def write(name: str, target: Path) -> None:
     os.environ.pop(records.ONCE, None)
     module, _, function = COMPUTED[name].partition(":")
     value = getattr(importlib.import_module(module), function)()
-    records.write(target, json.dumps(value, default=_plain, ensure_ascii=False).encode())
-
-
-def _plain(value: object) -> object:
     if isinstance(value, pd.DataFrame):
-        return {"columns": list(value.columns), "rows": value.to_numpy(dtype=object).tolist()}
-    if dataclasses.is_dataclass(value):
-        return {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
-    if isinstance(value, np.generic):
-        return value.item()
-    raise TypeError(f"{value!r} has no form in JSON")
+        value = {"columns": list(value), "rows": value.to_numpy(dtype=object).tolist()}
+    records.write(target, json.dumps(value, ensure_ascii=False).encode())

@@ -20,18 +20,18 @@ import time
 from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
+from textwrap import shorten
 from typing import Any, NamedTuple
 
 import jupytext
 import nbformat
 import papermill
-import yaml
 from papermill.exceptions import PapermillExecutionError
 
 from compendium import paths, processes, records, workers
 from compendium.catalogue import catalogue
 from evenspan.auditing.execution import COLOUR, check, clean_room, defaults, normalise, numeric_environment
-from evenspan.core.errors import ConfigurationError, ExecutionError, FairError
+from evenspan.core.errors import ExecutionError, FairError
 
 from . import engine, once
 
@@ -50,29 +50,14 @@ _ASSEMBLES = {f"src/compendium/book/{name}.py" for name in ("build", "engine", "
 _HARMLESS = re.compile(r"^Matplotlib is building the font cache.*\n?", re.MULTILINE)
 
 
-# -- one page ---------------------------------------------------------------------------------------------------------
-
-
 def is_executable(source: Path) -> bool:
-    """Whether the build has to execute this source: a notebook, or a text chapter with a ``kernelspec``."""
-    return source.suffix == ".ipynb" or (source.suffix == ".md" and "kernelspec" in front_matter(source))
-
-
-def front_matter(source: Path) -> dict[str, Any]:
-    """The YAML block at the head of a MyST text file; empty if there is none."""
+    """Whether the build has to execute this source: a notebook, or a text chapter with a ``kernelspec`` at its head."""
     text = source.read_text(encoding="utf-8")
-    if not text.startswith("---\n"):
-        return {}
-    head, mark, _ = text[4:].partition("\n---")
-    if not mark:
-        raise ConfigurationError(f"{source}: the front matter opens with '---' and is never closed. Add a line '---'.")
-    return yaml.safe_load(head) or {}
+    return source.suffix == ".ipynb" or (text.startswith("---\n") and "\nkernelspec:" in text.partition("\n---\n")[0])
 
 
 def read(source: Path):
     """Read a notebook or a MyST text chapter as a notebook node without outputs."""
-    if source.suffix not in (".ipynb", ".md") or not source.is_file():
-        raise ExecutionError(f"{source} does not exist. Give the path of an .ipynb notebook or an .md text chapter.")
     notebook = nbformat.read(source, 4) if source.suffix == ".ipynb" else jupytext.read(source, fmt="md:myst")
     for cell in notebook.cells:
         if cell.cell_type == "code":
@@ -82,24 +67,12 @@ def read(source: Path):
 
 
 def execute(source: Path, target: Path, parameters: Mapping[str, Any]) -> None:
-    """Execute ``source`` with ``parameters`` in an interpreter of its own and write the executed notebook.
+    """Execute a notebook or chapter with ``parameters`` in an interpreter of its own and write the executed notebook.
 
-    Parameters
-    ----------
-    source : Path
-        An ``.ipynb`` notebook, or a MyST text chapter (``.md``).
-    target : Path
-        The executed ``.ipynb``; written only when every cell succeeded.
-    parameters : mapping
-        Values for names in the cell tagged ``parameters``. An unknown name or another type is an error.
-
-    Raises
-    ------
-    ExecutionError
-        A cell raised, or wrote to standard error: in the book a warning is an error. The notebook up to that cell is
-        kept under ``_build/failed/``.
+    Values are for names in the cell tagged ``parameters``; an unknown name or another type is an error. So is a cell
+    that raised or wrote to standard error: the notebook up to that cell is then kept under ``_build/failed/``.
     """
-    check(parameters, defaults(read(Path(source))), Path(source))
+    check(parameters, defaults(read(source)), source)
     command = [sys.executable, "-m", "compendium.book.pages", str(source), str(target)]
     command += ["--parameters", json.dumps(dict(parameters))]
     ended = subprocess.run(command, env=os.environ | environment(), capture_output=True, text=True)
@@ -157,12 +130,8 @@ def _kept(source: Path, executed: Path, failed: Path, cell: str, what: str) -> s
     failed.parent.mkdir(parents=True, exist_ok=True)
     shutil.copyfile(executed, failed)
     first = next((line.strip() for line in cell.splitlines() if line.strip()), "")
-    lines = what.strip().splitlines()
-    what = "\n".join(lines if len(lines) <= 8 else [*lines[:4], "...", *lines[-3:]])
+    what = shorten(what.strip(), 600, placeholder=" ...")
     return f"{source}: the cell that begins with\n  {first}\nfailed: {what}\nThe notebook up to there: {failed}"
-
-
-# -- all pages --------------------------------------------------------------------------------------------------------
 
 
 class Page(NamedTuple):
@@ -205,15 +174,15 @@ def digest(one: Page) -> str:
     stored results of the experiments that its source or its room names; and what is computed once for all pages, which
     in turn depends on all rooms and results.
     """
-    shared = {name: found for name, found in _files().items() if not _owner(name)}
-    if one.source is None:
-        inputs = _files()
-    else:
+    inputs = _files()
+    if one.source is not None:
         text = one.source.read_text(encoding="utf-8")
-        rooms = {room for room in _rooms() if room in text or room in one.source.parts}
-        text += "".join(_text(room) for room in rooms)
-        own = {name: found for name, found in _files().items() if (_owner(name) or "\n") in text}
-        inputs = shared | own | {page.name: _digest(page.target) for page in values()}
+        rooms = {entry.room for entry in catalogue().values()}
+        rooms = {room for room in rooms if room in text or room in one.source.parts}
+        files = [path for room in rooms for path in (paths.root() / "src/compendium/papers" / room).glob("*.py")]
+        text += "".join(path.read_text(encoding="utf-8") for path in files)
+        inputs = {name: found for name, found in inputs.items() if _owner(name) in text}
+        inputs |= {page.name: _digest(page.target) for page in values()}
     whole = [one.source and _digest(one.source), one.parameters, platform.python_version(), sorted(inputs.items())]
     return records.digest(json.dumps(whole, sort_keys=True).encode())
 
@@ -232,16 +201,6 @@ def _owner(name: str) -> str:
     """The room or experiment to which a file belongs, empty for a shared one."""
     found = re.match(r"(?:src/compendium/papers|data/results/full)/([^/]+)/", name)
     return found[1] if found else ""
-
-
-def _rooms() -> set[str]:
-    return {entry.room for entry in catalogue().values()}
-
-
-@cache
-def _text(room: str) -> str:
-    """The code of a room, which names the experiments and other rooms that it reads."""
-    return "".join(path.read_text() for path in (paths.root() / "src/compendium/papers" / room).glob("*.py"))
 
 
 @cache

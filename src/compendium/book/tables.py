@@ -69,6 +69,8 @@ def result_table(study: Study, *, caption: str, down: str = "method", across: st
     cells = judged_numbers(study)
     if down != "k" and "k" in study.setting:
         cells = cells[cells["k"] == str(study.setting["k"])]
+    if "dataset" in study.setting:
+        cells = cells[cells["dataset"].isin(study.entry.published_datasets.get(study.setting["dataset"], ()))]
     cells = cells[cells["metric"] == metric] if metric else cells
     if cells.empty:
         return sentence("Nothing is printed for this setting.")
