@@ -347,7 +347,7 @@ def test_nothing_is_unpickled(file, tmp_path):
 def test_other_files_are_told_apart(sample, tmp_path):
     X, groups = sample
     GroupMoments.from_data(X, groups["sex"]).save(tmp_path / "moments.npz")
-    with pytest.raises(ResultError, match=r"it holds group moments: GroupMoments\.load reads it"):
+    with pytest.raises(ResultError, match="not a saved estimator"):
         load(tmp_path / "moments.npz")
     np.savez(tmp_path / "arrays.npz", X=X.to_numpy())
     with pytest.raises(ResultError, match="not a saved estimator"):

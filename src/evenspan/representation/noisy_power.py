@@ -96,7 +96,7 @@ def _squared_distances(X: np.ndarray, origin: np.ndarray) -> float:
     """Sum of the squared distances of the rows from the origin, a few rows at a time: no copy is large."""
     step = max(BLOCK_ENTRIES // X.shape[1], 1)
     parts = (X[start : start + step] - origin for start in range(0, len(X), step))
-    return sum(float(np.einsum("qd,qd->q", part, part).sum(dtype=np.float64)) for part in parts)
+    return sum(float(np.einsum("qd,qd->q", part, part).sum(axis=0, dtype=np.float64)) for part in parts)
 
 
 def about(product: np.ndarray, total: np.ndarray, count: float, shift: np.ndarray, W: np.ndarray) -> np.ndarray:
