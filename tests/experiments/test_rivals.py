@@ -236,7 +236,7 @@ def test_what_is_not_finite_is_a_message(small):
     assert "held" not in row
 
 
-def test_stored_tasks_are_complete_and_those_of_their_record():
+def test_stored_tasks_are_complete_and_those_of_their_record(refuses_what_its_record_does_not_describe):
     rows, made = report.read(), report.record()
     assert len(rows) == len(made["tasks"])
     assert not rows.duplicated(["dataset", "split", "method"]).any()

@@ -144,16 +144,17 @@ class MomentAccumulator:
             return
         centre, n = self.origin + means[g], n_a + n_b
         Y -= centre
-        q = np.full(len(Y), 1.0 / n_b) @ Y if weights is None else weights @ Y / n_b
+        q = (np.ones(len(Y)) if weights is None else weights) @ Y / n_b
         delta = centre - self.origin - means[g] + q
         S = scatters[g].T  # in the order of Fortran: the routines work in place, on the lower triangle
-        if (n_b * q * q <= S.diagonal()).all():
-            blas.dsyr(-n_b, q, lower=1, a=S, overwrite_a=1)
+        a, b = np.sqrt(n_a * n_b / n) * delta, np.sqrt(n_b) * q
+        if (b * b <= S.diagonal()).all():
+            blas.dsyr2(0.5, a - b, a + b, lower=1, a=S, overwrite_a=1)  # aa' - bb'
         else:
             Y -= q
+            blas.dsyr(1.0, a, lower=1, a=S, overwrite_a=1)
         if weights is not None:
             Y *= np.sqrt(weights)[:, None]
-        blas.dsyr(n_a * n_b / n, delta, lower=1, a=S, overwrite_a=1)
         blas.dsyrk(1.0, Y.T, beta=1.0, c=S, lower=1, overwrite_c=1)
         means[g] += n_b / n * delta
         counts[g] = n

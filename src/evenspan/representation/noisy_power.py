@@ -96,7 +96,7 @@ def _squared_distances(X: np.ndarray, origin: np.ndarray) -> float:
     """Sum of the squared distances of the rows from the origin, a few rows at a time: no copy is large."""
     step = max(BLOCK_ENTRIES // X.shape[1], 1)
     parts = (X[start : start + step] - origin for start in range(0, len(X), step))
-    return sum(float(np.einsum("qd,qd->q", part, part).sum(dtype=np.float64)) for part in parts)
+    return sum(float(np.einsum("qd,qd->q", part, part).sum(axis=0, dtype=np.float64)) for part in parts)
 
 
 def about(product: np.ndarray, total: np.ndarray, count: float, shift: np.ndarray, W: np.ndarray) -> np.ndarray:
@@ -107,9 +107,9 @@ def about(product: np.ndarray, total: np.ndarray, count: float, shift: np.ndarra
     """
     shift, total = shift.astype(W.dtype), total.astype(W.dtype)
     inner = shift @ W
-    moved = product.T - np.outer(inner, total)  # row after row in memory, as the products are
-    moved -= np.outer(total @ W - W.dtype.type(count) * inner, shift)
-    return moved.T
+    moved = np.outer(W.dtype.type(count) * inner - total @ W, shift)  # row after row in memory, as the products are
+    moved -= np.outer(inner, total)
+    return moved.T + product
 
 
 # -- one power step ---------------------------------------------------------------------------------------------------
@@ -121,11 +121,24 @@ def times(A: np.ndarray, B: np.ndarray) -> np.ndarray:
 
 
 def orthonormal(columns: np.ndarray) -> np.ndarray:
-    """The factor Q (d, w) of columns = QR, in their precision; R has no negative diagonal, so that no column flips."""
-    # numpy.linalg.qr computes in double precision whatever it is given, which takes more memory than all else here.
-    Q, R = linalg.qr(columns, mode="economic", check_finite=False)
-    Q *= np.copysign(Q.dtype.type(1), np.diag(R))
-    return Q
+    """An orthonormal basis (d, w) of the span of tall columns, in their own precision.
+
+    Two rounds of Cholesky-QR (Yamamoto et al. 2015); reflections where the columns are too nearly dependent for it.
+    """
+    Q, identity = columns, np.eye(columns.shape[1], dtype=columns.dtype)
+    for reach in (np.inf, 0.1):
+        products = Q.T @ Q
+        lengths = np.sqrt(np.diag(products))
+        if not lengths.all() or not linalg.norm(products - identity) <= reach:
+            break
+        try:
+            factor = np.linalg.cholesky(products / np.outer(lengths, lengths), upper=True)
+        except np.linalg.LinAlgError:
+            break
+        Q = times(Q, np.linalg.inv(factor) / lengths[:, None])
+    else:
+        return Q
+    return linalg.qr(columns, mode="economic", check_finite=False)[0]
 
 
 def random_basis(d: int, width: int, rng: np.random.Generator, dtype) -> np.ndarray:
@@ -366,5 +379,11 @@ class FairPowerMethod:
     @property
     def basis(self) -> np.ndarray:
         """The answer after the last step (d, k), orthogonal to U to rounding."""
-        # Reflections that begin with U move out what rounding, or columns without variance, left in its span.
-        return orthonormal(np.hstack([self.U, self.V]))[:, self.U.shape[1] :]
+        if not self.U.shape[1]:
+            return self.V
+        rest = taken_out(self.V, self.U)  # once more, of what rounding left in the span of U
+        V = orthonormal(rest)
+        if np.abs(self.U.T @ V).max(initial=0.0) <= 1e3 * np.finfo(V.dtype).eps:
+            return V
+        # Columns without variance may lie in the span of U as a whole; reflections that begin with U move them out.
+        return linalg.qr(np.hstack([self.U, rest]), mode="economic", check_finite=False)[0][:, self.U.shape[1] :]
