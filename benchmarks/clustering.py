@@ -183,22 +183,16 @@ def main() -> None:
     n = len(X)
     gamma = 1.0 / (X.shape[1] * X.var(axis=None))
     show(
-        f"fit, dense / its kernel, float32, {name}, n = {n:,}",
-        lambda: fit(X, groups, gamma=gamma, dtype="float32"),
+        f"fit, dense / its kernel, {name}, n = {n:,}",
+        lambda: fit(X, groups, gamma=gamma),
         lambda: rbf_kernel(X, gamma=gamma),
     )
     show(
-        f"one base kernel / rbf_kernel, float32, {name}, n = {n:,}",
-        lambda: base_kernel(X, 7, dtype="float32"),
+        f"one base kernel / rbf_kernel, {name}, n = {n:,}",
+        lambda: base_kernel(X, 7),
         lambda: rbf_kernel(X, gamma=gamma),
     )
-    few, theirs = X[: n // 4], groups[: n // 4]
-    show(
-        f"fit, blocks / dense, float32, {name}, n = {len(few):,}",
-        lambda: fit(few, theirs, gamma=gamma, dtype="float32", storage="blocks"),
-        lambda: fit(few, theirs, gamma=gamma, dtype="float32"),
-        1,
-    )
+    few = X[: n // 4]
     show(
         f"twelve base kernels / rbf_kernel, {name}, n = {len(few):,}",
         lambda: twelve_kernels(few),
@@ -222,9 +216,7 @@ def main() -> None:
     print(f"\n{'largest memory at once, beside the data':<76}{'MiB':>9}{'of n x n':>12}")
     for label, work, rows, width in (
         (f"fit, linear kernel, n = {given.rows:,}, d = 50", lambda: fit(P, sides, kernel="linear"), given.rows, 8),
-        (f"fit, dense, float32, n = {n:,}", lambda: fit(X, groups, gamma=gamma, dtype="float32"), n, 4),
-        (f"fit, blocks, float32, n = {len(few):,}",
-         lambda: fit(few, theirs, gamma=gamma, dtype="float32", storage="blocks"), len(few), 4),
+        (f"fit, dense, n = {n:,}", lambda: fit(X, groups, gamma=gamma), n, 8),
         ("fairness first, n = 4,000", lambda: FairnessFirstClustering(10).fit(Q, sensitive_features=halves), 4000, 8),
     ):  # fmt: skip
         most = peak(work)

@@ -112,12 +112,15 @@ def labels_of(model, X=None, groups=None):
 
 @method("FairKernelKMeans", "evenspan", "clustering", "same shares")
 def fair_kernel_k_means(data):
+    from sklearn.preprocessing import normalize
+
     from evenspan import FairKernelKMeans
 
     def fit():
-        # the rule for the weight presumes ones on the diagonal of the kernel
-        model = FairKernelKMeans(data.clusters, kernel="linear", center=True, normalize=True, random_state=data.seed)
-        return model.fit(data.X, sensitive_features=data.groups)
+        # the rule for the weight presumes points of length one
+        X = normalize(data.X - data.X.mean(axis=0))
+        model = FairKernelKMeans(data.clusters, kernel="linear", random_state=data.seed)
+        return model.fit(X, sensitive_features=data.groups)
 
     return fit, labels_of
 

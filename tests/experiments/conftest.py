@@ -8,12 +8,13 @@ import pytest
 from matplotlib import pyplot as plt
 from sklearn.base import clone
 
-from compendium import store
+from compendium import paths, store
 from compendium.catalogue import experiment
 from compendium.papers.kleindessner2023 import protocol
 from compendium.papers.lee2023 import images
 from compendium.protocol import Study, asked, cells
 from evenspan import RLACE, MMDFairPCA
+from evenspan.core.errors import ResultError
 
 
 @pytest.fixture(scope="session")

@@ -33,7 +33,16 @@ WEIGHT = Option(number(0.0).allows, "a finite number of at least 0")
 
 
 class FairClusterer(Options, ClusterMixin, BaseEstimator):
-    """Base of the clusterers that see groups: ``fit(X, sensitive_features=...)`` leaves labels and their counts."""
+    """Base of the clusterers that see groups: ``fit(X, sensitive_features=...)`` leaves labels and their counts.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from evenspan import FairnessFirstClustering
+    >>> X, sex = np.array([[0.0], [1.0], [8.0], [9.0]]), ["f", "m", "f", "m"]
+    >>> FairnessFirstClustering(2).fit(X, sensitive_features=sex).counts_.balance
+    1.0
+    """
 
     _options: ClassVar[Mapping[str, Option]] = {"on_single_group": one_of("raise", "warn")}
 

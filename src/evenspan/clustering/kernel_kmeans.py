@@ -43,10 +43,9 @@ def relaxed_start(gram: Gram, n_clusters: int, rng: np.random.Generator, *, n_in
 
 
 def leading_eigenvectors(gram: Gram, k: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-    """The k largest eigenvalues, decreasing, and their eigenvectors (n, k); in double precision.
+    """The k largest eigenvalues, decreasing, and eigenvectors (n, k), which are zero beyond the rank.
 
-    A factor is decomposed through its d x d product, other matrices as in `leading_eigenpairs`. Eigenvectors without
-    eigenvalue, beyond the rank, are zero.
+    A factor is decomposed through its d x d product, other matrices as in `leading_eigenpairs`.
     """
     if isinstance(gram, FactorGram) and gram.Z.shape[1] <= gram.n:
         Z = gram.Z

@@ -105,8 +105,8 @@ def bound_updates(
     the softmax of a multiple of the costs plus a table of groups and clusters, and these few numbers are what is
     updated.
 
-    ``lipschitz`` is L of the first update: it is doubled as long as the energy would rise, and each update starts from
-    half of the last L. The updates end when the energy changes relatively by at most ``tol``.
+    ``lipschitz`` is L of the first update: it is doubled as long as the energy would rise, and later halved again, down
+    to this value, as far as the energy allows. The updates end when the energy changes relatively by at most ``tol``.
     """
     counts = indicators.sum(axis=0)
     shares, codes = counts / counts.sum(axis=0), indicators.argmax(axis=1)
@@ -130,12 +130,14 @@ def bound_updates(
         return log_mass, fairness, energy + weight * fairness
 
     S, spare = np.empty_like(costs), np.empty_like(costs)
-    multiple, step, used, doublings = 1.0, lipschitz, lipschitz, 0
+    multiple, step, used, doublings, patience, waited = 1.0, lipschitz, lipschitz, 0, 1, 0
     log_mass, fairness, energy = state(multiple, table, S)
     history = [energy]
     for round_ in range(1, max_iter + 1):
         gradient = weight * fairness_gradient(log_mass, shares) if weight > 0 else 0.0
-        step = max(lipschitz, 0.5 * step)
+        tried = step > lipschitz and waited >= patience
+        if tried:
+            step, waited = max(lipschitz, 0.5 * step), 0
         for attempt in range(MAX_DOUBLINGS + 1):
             trial = multiple + 1.0 / step, table + gradient / step
             new = state(*trial, spare)
@@ -144,15 +146,18 @@ def bound_updates(
             if attempt == MAX_DOUBLINGS:
                 return BoundResult(S, tuple(history), fairness, used, doublings, True)
             step, doublings = 2.0 * step, doublings + 1
+        if tried:
+            patience = min(2 * patience, 64) if attempt else 1  # a smaller L that fails is not tried again at once
         change = abs(energy - new[2])
         S, spare = spare, S
         (multiple, table), (log_mass, fairness, energy) = trial, new
         history.append(energy)
-        used = max(used, step)
-        # A small step changes little: the change is judged as if it had been made with the first L. An energy that
-        # rests while L still falls may rest only because L is too large.
-        if round_ >= 2 and (attempt or step == lipschitz) and change * (step / lipschitz) <= tol * abs(energy):
-            return BoundResult(S, tuple(history), fairness, used, doublings, True)
+        used, waited = max(used, step), waited + 1
+        # A small step changes little: the change is judged as if it had been made with the first L.
+        if round_ >= 2 and change * (step / lipschitz) <= tol * abs(energy):
+            if step == lipschitz or attempt:
+                return BoundResult(S, tuple(history), fairness, used, doublings, True)
+            patience = waited = 1  # it may rest only because L is larger than it has to be by now
     return BoundResult(S, tuple(history), fairness, used, doublings, False)
 
 

@@ -19,14 +19,8 @@ def clustering_accuracy(y, labels) -> float:
 
     Parameters
     ----------
-    y : array-like of shape (n,)
-        Classes.
-    labels : array-like of shape (n,)
-        Clusters; their number may differ from that of the classes.
-
-    Returns
-    -------
-    float
+    y, labels : array-like of shape (n,)
+        Classes and clusters, whose number may differ from that of the classes.
 
     Examples
     --------
@@ -43,15 +37,8 @@ def normalised_mutual_information(y, labels) -> float:
 
     Parameters
     ----------
-    y : array-like of shape (n,)
-        Classes.
-    labels : array-like of shape (n,)
-        Clusters.
-
-    Returns
-    -------
-    float
-        1 when both have one value only.
+    y, labels : array-like of shape (n,)
+        Classes and clusters; 1 when both have one value only.
 
     Examples
     --------
