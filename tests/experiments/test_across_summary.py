@@ -79,12 +79,6 @@ def test_the_guide_takes_the_cheapest_of_those_that_cannot_be_told_from_the_best
     assert undecided.loc["error gap", "use"] == "PCA"
 
 
-def test_intervals_are_those_of_student(clear):
-    found = summary.means(clear).set_index(["dataset", "method", "metric"]).loc[("adult", "PCA", "error gap")]
-    half = 2.262157 * 0.5 / np.sqrt(10)
-    assert (found["high"] - found["mean"], found["mean"] - found["low"]) == pytest.approx((half, half), rel=1e-6)
-
-
 def test_the_distance_of_means_is_shown_as_the_root_and_ranked_as_it_is_stored():
     rows = pd.concat([rows_of([4.0, 1.909644, 1.90974, 0.0], SQUARED), rows_of(1.0)])
     found = summary.means(rows).set_index(["dataset", "method", "metric"]).loc[("adult", "PCA", SQUARED)]

@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 from IPython.display import HTML
 
-from evenspan.core.errors import ConfigurationError, FairError
+from evenspan.core.errors import ConfigurationError, FairError, FairWarning
 from evenspan.core.groups import label_text
 from evenspan.core.linalg import symmetrise
 from evenspan.core.moments import GroupMoments
@@ -26,7 +26,7 @@ from .. import records
 from ..data import group_moments
 from ..data.registry import entry
 from ..papers.across import tables as across_tables
-from ..papers.across.protocol import DATASETS, EXPECTED, whole
+from ..papers.across.protocol import DATASETS, whole
 
 #: Features up to which the boundary takes a second or two on a processor four times slower than a desk computer's.
 MOST_FEATURES = 60
@@ -92,9 +92,7 @@ def method_points(found: GroupMoments, sizes: Iterable[int], chosen: Iterable[st
     for k in sizes:
         for name in _methods() if chosen is None else chosen:
             try:
-                with warnings.catch_warnings():
-                    for category in EXPECTED:
-                        warnings.simplefilter("ignore", category)
+                with warnings.catch_warnings(action="ignore", category=FairWarning):
                     fitted = METHODS[name].make(k, 0).fit_moments(found)
             except FairError as error:
                 rows.append((k, name, np.nan, np.nan, True, str(error)))

@@ -26,6 +26,7 @@ from evenspan.displays.method_looks import ordered
 from evenspan.methods import METHODS, Method
 from evenspan.reconstruction import DisparityFairPCA
 
+from ...records import in_order
 from ...store import read_results
 from ..vu2022 import methods as vu2022
 from .protocol import COMPONENTS, DEVIATION, METRICS, SQUARED, Evaluation, Parts, comparable, fit_all, in_sample, table
@@ -59,8 +60,7 @@ class Friedman(NamedTuple):
 
 def results() -> pd.DataFrame:
     """Tidy rows of the full run."""
-    rows = read_results("across-methods")
-    return rows if "reason" in rows else rows.assign(reason="")
+    return read_results("across-methods")
 
 
 def means(rows: pd.DataFrame) -> pd.DataFrame:
@@ -96,10 +96,9 @@ def areas(rows: pd.DataFrame) -> pd.DataFrame:
     wide = wide.reindex(columns=["mean", "standard error"])
     wide = wide.assign(square=wide["standard error"] ** 2).groupby(keys).mean().reset_index().rename_axis(columns=None)
     half = stats.norm.ppf(0.975) * np.sqrt(wide["square"])
-    names = [*CONTROLS, *ordered(set(wide["method"]) - {*CONTROLS})]
-    places = {name: place for place, name in enumerate([*names, *CLASSIFIERS])}
     wide = wide.assign(low=wide["mean"] - half, high=wide["mean"] + half)[[*keys, "mean", "low", "high"]]
-    return wide.sort_values(keys[1:], key=lambda column: column.map(places), kind="stable", ignore_index=True)
+    names = [*CONTROLS, *ordered(set(wide["method"]) - {*CONTROLS}), *CLASSIFIERS]
+    return in_order(wide, names, ("method", "classifier"))
 
 
 def values(metric: str, k: int, rows: pd.DataFrame) -> pd.DataFrame:
@@ -137,10 +136,7 @@ def friedman(metric: str, k: int, rows: pd.DataFrame) -> Friedman | None:
 
 
 def critical_difference(methods: int, blocks: int, level: float = LEVEL) -> float:
-    r"""Nemenyi's difference of average ranks, :math:`q \sqrt{m (m + 1) / (12 N)}`.
-
-    q is the upper quantile of the studentised range of m normal variables.
-    """
+    """Nemenyi's difference of average ranks; q is a quantile of the studentised range of m normal variables."""
     q = stats.studentized_range.ppf(1.0 - level, methods, np.inf)
     return float(q * np.sqrt(methods * (methods + 1) / (12.0 * blocks)))
 
