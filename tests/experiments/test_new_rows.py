@@ -14,16 +14,6 @@ def whole():
     return new_rows.population("sklearn_diabetes")
 
 
-def test_a_population_is_in_its_own_units_and_a_sample_is_half_of_it(whole):
-    np.testing.assert_allclose(whole.X.std(axis=0), 1.0)
-    drawn = new_rows.sample(whole, 3, 20)
-    assert drawn.n == len(whole.X) // 2
-    assert drawn.attributes == ("block", "group")
-    again, other = new_rows.sample(whole, 3, 20), new_rows.sample(whole, 4, 20)
-    np.testing.assert_array_equal(drawn.means, again.means)
-    assert drawn.means.shape != other.means.shape or not np.array_equal(drawn.means, other.means)
-
-
 @pytest.mark.parametrize("estimator", [StandardPCA(2), LEACE(2)], ids=lambda e: type(e).__name__)
 def test_gaps_of_the_population_are_those_of_its_rows(whole, estimator):
     found = new_rows.judged(new_rows.sample(whole, 0, 20), whole, estimator)
@@ -60,11 +50,3 @@ def test_the_largest_row_is_that_of_the_rows(whole, cells_of):
     shares = lost.groupby(whole.groups).transform(lambda e: (e - e.mean()) ** 2 / ((e - e.mean()) ** 2).sum())
     assert found == pytest.approx(shares.max(), rel=1e-9)
     assert 0.01 < found < 0.5
-
-
-def test_shares_and_medians_are_those_of_the_draws():
-    draws = [{f"true {kind}": 1.0 for kind in new_rows.LOOSE} | dict.fromkeys(new_rows.COVERED, v) for v in (0.5, 2, 3)]
-    found = new_rows.summarised(draws)
-    assert found["draws"] == 3
-    assert found["means: coverage"] == pytest.approx(2 / 3)
-    assert found["errors: looseness"] == 2

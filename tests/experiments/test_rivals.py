@@ -4,9 +4,7 @@ import importlib
 from types import SimpleNamespace
 
 import numpy as np
-import pandas as pd
 import pytest
-from scipy.stats import ks_2samp
 from sklearn.cluster import KMeans
 
 from compendium import paths
@@ -86,29 +84,6 @@ def test_a_promise_about_rows_holds_where_it_is_kept_and_not_for_its_control(ben
     kept, broken = (make(data) for make in REPRESENTATIONS[name])
     assert promises.held(name, one.measure(data, {"Z": kept}))
     assert one.measure(data, {"Z": broken}) > 1.2 * one.bound
-
-
-@pytest.mark.parametrize("lost", [0, 1])
-def test_covariances_are_equal_with_either_divisor_and_no_other(bench, data, lost):
-    promises, sizes = bench("promises"), np.bincount(data.groups)
-
-    def scaled(divisors):
-        """Groups whose scatters over these divisors are the identity."""
-        parts = [whitened(data.X[data.groups == g]) for g in range(3)]  # the identity over n - 1
-        Z = np.empty_like(data.X)
-        for g, part in enumerate(parts):
-            Z[data.groups == g] = part * np.sqrt(divisors[g] / (sizes[g] - 1.0))
-        return {"Z": Z}
-
-    one = promises.PROMISES["equal covariances"]
-    assert promises.held("equal covariances", one.measure(data, scaled(sizes - lost)))
-    assert not promises.held("equal covariances", one.measure(data, scaled(sizes - 2.0)))
-
-
-def test_the_largest_step_of_any_group_counts(bench, data):
-    steps = {g: max(ks_2samp(z[data.groups == g], z[data.groups != g]).statistic for z in data.X.T) for g in range(3)}
-    assert steps[0] < max(steps.values())
-    assert bench("promises").largest_step(data, {"Z": data.X}) == pytest.approx(max(steps.values()), rel=1e-12)
 
 
 def clusters(data, seed=0):
@@ -199,43 +174,6 @@ def test_a_run_that_was_killed_goes_on_and_every_task_has_a_row_or_a_message(sma
     assert small.asked[len(small.tasks) :] == ["PCA", "PCA"]
 
 
-def test_what_ran_out_of_time_on_one_split_is_not_tried_on_the_others(small, monkeypatch):
-    def slow(method, *given):
-        made = small.fit(method, *given)
-        return ({}, {"message": small.measure.LATE}) if method == "KMeans" else made
-
-    monkeypatch.setattr(small.measure, "fit", slow)
-    small.measure.main()
-    assert small.asked.count("KMeans") == 1
-    assert small.asked.count("FairKMeans") == 2  # it failed for another reason
-    found = report.read().query("method == 'KMeans'")["message"].tolist()
-    assert found == [small.measure.LATE, f"not tried: {small.measure.LATE} on split 0"]
-    monkeypatch.setattr(small.measure, "fit", small.fit)
-    monkeypatch.setattr(small.measure.sys, "argv", ["measure.py", "--again", "KMeans"])
-    small.measure.main()
-    assert small.asked.count("KMeans") == 3
-    assert report.read().query("method == 'KMeans'")["message"].isna().all()
-
-
-def test_the_judge_measures_every_promise_of_a_kind(bench, data):
-    promises = bench("promises")
-    new = {"X_new": data.X[:100], "groups_new": data.groups[:100]}
-    made = {"Z": 0.5 * data.X, "Z_new": 0.5 * data.X[:100]}
-    found = promises.judge("representation", SimpleNamespace(**vars(data), **new), made)
-    for name, one in promises.PROMISES.items():
-        assert (name in found) == (one.kind == "representation")
-        assert one.kind == "clustering" or found[name] == one.measure(data, made)
-    assert found["kept"] == pytest.approx(0.75, rel=1e-12)  # the mean is zero
-
-
-def test_what_is_not_finite_is_a_message(small):
-    task = ("small", 0, "PCA")
-    problem = small.measure.problem(*task[:2])
-    row = small.measure.row(task, problem, {"Z": np.full_like(problem.X, np.nan)}, {"seconds": 1.0}, "0" * 40)
-    assert row["message"] == "what it gave is not finite: Z"
-    assert "held" not in row
-
-
 def test_stored_tasks_are_complete_and_those_of_their_record(refuses_what_its_record_does_not_describe):
     rows, made = report.read(), report.record()
     assert len(rows) == len(made["tasks"])
@@ -250,28 +188,3 @@ def test_stored_tasks_are_complete_and_those_of_their_record(refuses_what_its_re
     control = shares[shares["method"].isin(report.CONTROL.values())].set_index("promise")["held"]
     assert (control.drop("as PCA") < 1.0).all()
     refuses_what_its_record_does_not_describe(report.read, "rivals/tasks.csv")
-
-
-def test_figures_show_every_method_with_a_mark_of_its_own():
-    rows = report.read()
-    shown = report.beside(rows)
-    quality = report.quality_figure(rows)
-    for fig, kind in zip(quality.subfigs, report.PANELS, strict=True):
-        handles = fig.legends[0].legend_handles
-        assert [handle.get_label() for handle in handles] == shown.loc[shown["kind"] == kind, "method"].tolist()
-        assert len({(handle.get_color(), handle.get_marker()) for handle in handles}) == len(handles)
-        drawn = shown[shown["kind"] == kind].set_index("method")
-        for handle in handles:
-            open_mark = handle.get_fillstyle() == "none"
-            assert open_mark == (drawn.loc[handle.get_label(), "held"] != 1.0)
-
-
-def test_what_no_task_ended_is_told_from_what_did_not_hold():
-    base = {"dataset": "x", "kind": "clustering", "groups": 2, "promise": "balance", "message": None}
-    rows = pd.DataFrame(
-        [base | {"method": "a", "split": split, "balance": value} for split, value in enumerate((-0.1, 0.0, 0.2))]
-        + [base | {"method": "b", "split": 0, "balance": np.nan, "message": "no"}]
-    )
-    shares = report.promise_shares(rows.reindex(columns=[*rows.columns, *set(report.record()["bounds"]) - {"balance"}]))
-    assert shares["method"].tolist() == ["a", "b"]
-    assert shares["held"].tolist() == [pytest.approx(2 / 3), pytest.approx(np.nan, nan_ok=True)]

@@ -80,15 +80,3 @@ def test_the_loaders_take_what_the_archived_search_selects():
     assert words.replace("; all rows", "; first 1000 of each class rows") == credit_card.CREDIT_CARD
     halves = scores[scores["protocol"] == "candidates"]
     assert halves.loc[halves["value"].idxmin(), "method"] == f"random halves, seed {K1B_SEED}"
-
-
-def test_the_columns_of_credit_card_state_the_share_of_men_in_two_samples():
-    """What the card of the data says: two columns all rows, four the sample by class, and no column both."""
-    rows, _ = store.archived("zhou2024-search")
-    women = rows[(rows["protocol"] == "groups") & (rows["method"] == "sex")].set_index("metric")["value"]
-    parts = women[["share in all rows", "share in first 1000 of each class"]]
-    whole, sample = (arithmetic.consistency("credit_card", 1 - share).set_index("method") for share in parts)
-    assert set(whole.index[whole["one run"]]) == {"K-means", "FFC"}
-    assert set(sample.index[sample["one run"]]) == {"KKM", "SC", "FKKM-f", "FKKM"}
-    assert whole["means over runs"].all()
-    assert not sample.loc[["K-means", "FFC"], "means over runs"].any()

@@ -1,7 +1,7 @@
 """The answers to the claims of zhou2024, and that each search and each count can come out the other way."""
 
 from fractions import Fraction
-from itertools import chain, combinations_with_replacement, product
+from itertools import chain, combinations_with_replacement
 
 import numpy as np
 import pandas as pd
@@ -121,17 +121,6 @@ def test_complete_marks_would_hold_and_a_lost_underline_is_noticed(monkeypatch):
     assert EVERY["Z10"]().printed == HOLDS
     changed(monkeypatch, "k1b", "VFC", "MNCE", second=False)
     assert (EVERY["Z10"]().printed, EVERY["Z10"]().numbers["others"]) == (NOT_SO, ["K1b MNCE"])
-
-
-def test_our_counts_are_of_complete_data_sets_only(reads):
-    rng = np.random.default_rng(0)
-    rows = [
-        (*key, "released", rng.random() + (key[1] == "FKKM" and key[3] == "Bal"))
-        for key in product(("jaffe", "k1b"), claims.METHODS, range(2), claims.METRICS)
-        if key[:2] != ("k1b", "FFC")
-    ]
-    reads(claims, pd.DataFrame(rows, columns=["dataset", "method", "split", "metric", "protocol", "value"]))
-    assert EVERY["Z08"]().numbers["highest Bal, ours"] == "1 of 1 data sets"
 
 
 def test_stored_runs_that_rise_are_noticed():

@@ -120,7 +120,9 @@ def test_the_empirical_term_is_the_mean_squared_distance_in_the_fair_kernel(case
 def test_saturation_is_where_mnce_reaches_and_keeps_its_best():
     reached = [0, 0.5, 0.9, 0.998, 0.999, 1, 1, 1, 1, 1, 1]
     for values, expected in ((reached, 1.0), ([0, 0.5, 0.999, 0.9, *reached[4:10], 0.9], 2.0), ([1.0] * 11, 0.0)):
-        assert tradeoff.saturation(toy(method="FKKM", weight=GRID, MNCE=values)) == expected
+        columns = {"MNCE": values, "ACC": values, "clustering objective": values}
+        line = tradeoff.shapes(toy(method="FKKM", weight=GRID, **columns), "FKKM").iloc[0]
+        assert line["within 0.005 from λ"] == expected
 
 
 def test_swaps_never_lose(rows):

@@ -52,9 +52,7 @@ class Population(NamedTuple):
 def population(dataset: str, groups: str = "") -> Population:
     """A table as a population: features as in the comparison of all methods, constant ones dropped."""
     data = prepared(dataset, groups)
-    rows = np.arange(data.n)
-    if data.n > MOST_ROWS:
-        rows = np.sort(np.random.default_rng((SEED, 0)).permutation(data.n)[:MOST_ROWS])
+    rows = np.sort(np.random.default_rng((SEED, 0)).permutation(data.n)[:MOST_ROWS])
     some = replace(data, X=data.X[rows], y=data.y[rows], groups=data.groups[rows])
     some = in_units_of(GroupMoments.from_data(some.X, some.groups), some)
     return Population(some.X, some.groups, GroupMoments.from_data(some.X, some.groups))
@@ -71,8 +69,7 @@ def sample(whole: Population, draw: int, blocks: int) -> GroupMoments:
 def judged(drawn: GroupMoments, whole: Population, estimator: SubspaceEstimator) -> dict[str, float]:
     """Gaps of the population under a map that was fitted to the sample, and what each rule says they are at most."""
     plain = drawn.marginal("group")
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", FairWarning)
+    with warnings.catch_warnings(action="ignore", category=FairWarning):
         answer = metrics.linear_map(estimator.fit_moments(plain))
     A = encoder(answer)
     errors = map_errors(plain, answer)

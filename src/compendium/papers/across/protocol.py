@@ -21,15 +21,13 @@ from typing import NamedTuple
 import numpy as np
 
 from evenspan import metrics
-from evenspan.core.errors import ConfigurationError, FairError, SurplusComponentsWarning
+from evenspan.core.errors import ConfigurationError, FairError, FairWarning
 from evenspan.core.estimator import SubspaceEstimator
 from evenspan.core.linalg import top_eigenspace
 from evenspan.core.moments import GroupMoments
 from evenspan.methods import METHODS, Method
 from evenspan.metrics.linear_map import LinearMap, map_errors
-from evenspan.reconstruction import CollapsedRelaxationWarning, JointDiagonalisationWarning
 from evenspan.reconstruction.group_errors import group_matrices
-from evenspan.representation import IncompleteErasureWarning, UnmetToleranceWarning
 
 from ... import own
 from ...data import Dataset, group_moments, load, of_two_groups
@@ -44,13 +42,6 @@ COMPONENTS = (2, 5, 10)
 RCOND = 1e-10
 #: Relative gap below which a certificate counts as closed.
 CLOSED = 1e-6
-EXPECTED = (
-    SurplusComponentsWarning,
-    CollapsedRelaxationWarning,
-    JointDiagonalisationWarning,
-    IncompleteErasureWarning,
-    UnmetToleranceWarning,
-)
 
 
 class Table(NamedTuple):
@@ -164,17 +155,13 @@ def split_rows(groups: np.ndarray, split: int, most: tuple[float, float] = (np.i
 
     Of a part with more rows than ``most`` so many are kept, the same share of each group up to rounding.
     """
-    rng, train, test = np.random.default_rng((SEED, split)), [], []
-    for label in np.unique(groups):
-        order = rng.permutation(np.flatnonzero(groups == label))
-        cut = int(TRAIN_SHARE * len(order))
-        train.append(order[:cut])
-        test.append(order[cut:])
-    shares = [min(1.0, rows / sum(map(len, part))) for rows, part in zip(most, (train, test), strict=True)]
-    return tuple(
-        np.sort(np.concatenate([of_group[: round(share * len(of_group))] for of_group in part]))
-        for share, part in zip(shares, (train, test), strict=True)
-    )
+    rng, found = np.random.default_rng((SEED, split)), []
+    orders = [rng.permutation(np.flatnonzero(groups == label)) for label in np.unique(groups)]
+    cuts = [np.split(order, [int(TRAIN_SHARE * len(order))]) for order in orders]
+    for rows, part in zip(most, zip(*cuts, strict=True), strict=True):
+        share = min(1.0, rows / sum(map(len, part)))
+        found.append(np.sort(np.concatenate([of_group[: round(share * len(of_group))] for of_group in part])))
+    return tuple(found)
 
 
 def parts_of(data: Dataset, split: int, most: tuple[float, float] = (np.inf, np.inf)) -> Parts:
@@ -227,9 +214,7 @@ def fit_all(
 
 
 def _fit(method: Method, estimator: SubspaceEstimator, parts: Parts, seed: int) -> Fit:
-    with warnings.catch_warnings():
-        for category in EXPECTED:
-            warnings.simplefilter("ignore", category)
+    with warnings.catch_warnings(action="ignore", category=FairWarning):
         start = time.perf_counter()
         try:
             if method.points:

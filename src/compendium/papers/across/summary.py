@@ -11,24 +11,18 @@ The rules, written before the results were seen:
   the best average rank first was decided when results were known.
 """
 
-from collections.abc import Mapping
-from types import MappingProxyType
 from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 from scipy import stats
 
-from evenspan import metrics
-from evenspan.core.answer import Certificate, FairSubspace
-from evenspan.core.moments import GroupMoments
 from evenspan.displays.method_looks import ordered
-from evenspan.methods import METHODS, Method
-from evenspan.reconstruction import DisparityFairPCA
+from evenspan.methods import METHODS
 
+from ...records import in_order
 from ...store import read_results
-from ..vu2022 import methods as vu2022
-from .protocol import COMPONENTS, DEVIATION, METRICS, SQUARED, Evaluation, Parts, comparable, fit_all, in_sample, table
+from .protocol import COMPONENTS, DEVIATION, METRICS, SQUARED, comparable, table
 
 LEVEL = 0.05
 HELD_OUT = "held-out"
@@ -59,8 +53,7 @@ class Friedman(NamedTuple):
 
 def results() -> pd.DataFrame:
     """Tidy rows of the full run."""
-    rows = read_results("across-methods")
-    return rows if "reason" in rows else rows.assign(reason="")
+    return read_results("across-methods")
 
 
 def means(rows: pd.DataFrame) -> pd.DataFrame:
@@ -96,10 +89,9 @@ def areas(rows: pd.DataFrame) -> pd.DataFrame:
     wide = wide.reindex(columns=["mean", "standard error"])
     wide = wide.assign(square=wide["standard error"] ** 2).groupby(keys).mean().reset_index().rename_axis(columns=None)
     half = stats.norm.ppf(0.975) * np.sqrt(wide["square"])
-    names = [*CONTROLS, *ordered(set(wide["method"]) - {*CONTROLS})]
-    places = {name: place for place, name in enumerate([*names, *CLASSIFIERS])}
     wide = wide.assign(low=wide["mean"] - half, high=wide["mean"] + half)[[*keys, "mean", "low", "high"]]
-    return wide.sort_values(keys[1:], key=lambda column: column.map(places), kind="stable", ignore_index=True)
+    names = [*CONTROLS, *ordered(set(wide["method"]) - {*CONTROLS}), *CLASSIFIERS]
+    return in_order(wide, names, ("method", "classifier"))
 
 
 def values(metric: str, k: int, rows: pd.DataFrame) -> pd.DataFrame:
@@ -137,10 +129,7 @@ def friedman(metric: str, k: int, rows: pd.DataFrame) -> Friedman | None:
 
 
 def critical_difference(methods: int, blocks: int, level: float = LEVEL) -> float:
-    r"""Nemenyi's difference of average ranks, :math:`q \sqrt{m (m + 1) / (12 N)}`.
-
-    q is the upper quantile of the studentised range of m normal variables.
-    """
+    """Nemenyi's difference of average ranks; q is a quantile of the studentised range of m normal variables."""
     q = stats.studentized_range.ppf(1.0 - level, methods, np.inf)
     return float(q * np.sqrt(methods * (methods + 1) / (12.0 * blocks)))
 
@@ -168,36 +157,3 @@ def guide(rows: pd.DataFrame) -> pd.DataFrame:
             "not worse": ", ".join(test.not_worse()), "data sets": len(test.datasets),
         })  # fmt: skip
     return pd.DataFrame(lines)
-
-
-def frontier(
-    dataset: str, k: int, parts: Parts | None = None, added: Mapping[str, Method] = MappingProxyType({})
-) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Errors, relative to PCA's, and gaps on all rows: of the methods of moments and ``added``, and the least possible.
-
-    Each point of the line has the least mean error of all projections with its gap or less; it ends at the certified
-    answer of u-FPCA. LEACE is an oblique map, not a projection: its gap may lie beyond the line.
-    """
-    parts = in_sample(dataset) if parts is None else parts
-    moments, evaluation, found = parts.train, Evaluation(parts, k), []
-    for name in (*(name for name, method in METHODS.items() if not method.points), *added):
-        answer = fit_all(name, (k,), parts, 0, {**METHODS, **added})[k].answer
-        if answer is not None:
-            seen = evaluation.judged(answer)
-            back = answer.V @ answer.B.T
-            oblique = np.abs(back - back.T).max() > 1e-8
-            found.append((name, seen[COST], seen["error gap"], not oblique))
-    points = pd.DataFrame(found, columns=["method", "error", "gap", "projection"])
-    return points, pd.DataFrame(_line(moments, k, evaluation.base), columns=["error", "gap"])
-
-
-def _line(moments: GroupMoments, k: int, base: float) -> list[tuple[float, float]]:
-    def point(V: np.ndarray) -> tuple[float, float, float]:
-        subspace = FairSubspace(V, moments.mean, Certificate("a boundary point", np.nan, np.nan))
-        errors = metrics.group_errors(moments, subspace)
-        return float(moments.counts @ errors / moments.n) / base, float(np.ptp(errors, axis=0)), errors[0] - errors[1]
-
-    last = point(DisparityFairPCA(k).fit_moments(moments).components_.T)
-    along = [point(answer.V) for answer in vu2022.frontier(moments, k)]
-    same_side = [p for p in along if p[2] * along[0][2] > 0 and p[1] > last[1]]
-    return [p[:2] for p in (*same_side, last)]

@@ -2,15 +2,22 @@
 
 import re
 from collections.abc import Iterable, Mapping
+from types import MappingProxyType
 
 import numpy as np
 import pandas as pd
 
+from evenspan import metrics
+from evenspan.core.answer import Certificate, FairSubspace
+from evenspan.core.moments import GroupMoments
 from evenspan.displays.method_looks import ordered
+from evenspan.methods import METHODS, Method
+from evenspan.reconstruction import DisparityFairPCA
 
 from ...data.registry import entry
-from .protocol import DATASETS, METRICS
-from .summary import Friedman, frontier
+from ..vu2022 import methods as vu2022
+from .protocol import DATASETS, METRICS, Evaluation, Parts, fit_all, in_sample
+from .summary import Friedman
 
 #: Where each method is derived, as a page of the book.
 CHAPTERS = {
@@ -92,18 +99,41 @@ def rank_rows(tests: Iterable[Friedman | None]) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=columns)
 
 
-def panels(named: Mapping[str, tuple[str, int]], *given) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Points and certified frontiers of data sets and numbers of components, with the titles of their panels.
+def panels(
+    named: Mapping[str, tuple[str, int]], parts: Parts | None = None, added: Mapping[str, Method] = MappingProxyType({})
+) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Errors, relative to PCA's, and gaps on all rows of the methods of moments and ``added``, and the least possible.
 
-    The titles stand in the column ``dataset``; what else is given goes to ``frontier``.
+    ``named`` gives data sets and numbers of components by the titles of panels, which stand in the column ``dataset``.
+    LEACE is an oblique map, not a projection: its gap may lie beyond the line.
     """
-    columns = ["dataset", "method", "error", "gap", "projection"]
-    points, lines = [pd.DataFrame(columns=columns)], [pd.DataFrame(columns=["dataset", "error", "gap"])]
+    points, lines = [], []
     for title, (dataset, k) in named.items():
-        some, line = frontier(dataset, k, *given)
-        points.append(some.assign(dataset=title))
-        lines.append(line.assign(dataset=title))
-    return tuple(pd.concat(some[1:] or some, ignore_index=True) for some in (points, lines))
+        every = in_sample(dataset) if parts is None else parts
+        evaluation = Evaluation(every, k)
+        for name in (*(name for name, method in METHODS.items() if not method.points), *added):
+            answer = fit_all(name, (k,), every, 0, {**METHODS, **added})[k].answer
+            if answer is not None:
+                seen, back = evaluation.judged(answer), answer.V @ answer.B.T
+                projection = np.abs(back - back.T).max() <= 1e-8
+                points.append((title, name, seen["relative error"], seen["error gap"], projection))
+        lines += [(title, *point) for point in _line(every.train, k, evaluation.base)]
+    columns = ["dataset", "method", "error", "gap", "projection"]
+    return pd.DataFrame(points, columns=columns), pd.DataFrame(lines, columns=["dataset", "error", "gap"])
+
+
+def _line(moments: GroupMoments, k: int, base: float) -> list[tuple[float, float]]:
+    """Least mean errors of all projections with a gap or less, up to the certified answer of u-FPCA."""
+
+    def point(V: np.ndarray) -> tuple[float, float, float]:
+        subspace = FairSubspace(V, moments.mean, Certificate("a boundary point", np.nan, np.nan))
+        errors = metrics.group_errors(moments, subspace)
+        return float(moments.counts @ errors / moments.n) / base, float(np.ptp(errors, axis=0)), errors[0] - errors[1]
+
+    last = point(DisparityFairPCA(k).fit_moments(moments).components_.T)
+    along = [point(answer.V) for answer in vu2022.frontier(moments, k)]
+    same_side = [p for p in along if p[2] * along[0][2] > 0 and p[1] > last[1]]
+    return [p[:2] for p in (*same_side, last)]
 
 
 def prices(lines: pd.DataFrame) -> pd.DataFrame:

@@ -49,8 +49,7 @@ def rows_of(data: ClusterData, K: np.ndarray, found, method: str, split, protoco
         facts |= {"sweeps": found.n_iter_, "moves": found.n_moves_, "at rest": found.converged_}
         facts |= {"swaps": found.n_swaps_} if found.swaps else {}
         searched = found.search_
-    tried = {step["fairness_weight"]: step["mnce"] for step in searched}
-    if tried:
+    if tried := {step["fairness_weight"]: step["mnce"] for step in searched}:
         # Whether the rule ended, rather than the weights that it may try, told from what its search recorded.
         ended = found.fairness_weight.search(lambda weight: (None, tried[weight]))[2]
         facts |= {"weights tried": len(tried), "decided": ended}
@@ -86,13 +85,6 @@ def medians(rows: pd.DataFrame, method: str) -> pd.DataFrame:
     return spread(rows, (method,)).pivot(index="weight", columns="metric", values="median").sort_index()
 
 
-def saturation(rows: pd.DataFrame, method: str = "FKKM") -> float:
-    """The smallest weight of the grid from which on, up to its best, MNCE stays within the tolerance of that."""
-    values = medians(rows, method)["MNCE"]
-    short = values.index[(values < values.max() - TOLERANCE) & (values.index < values.idxmax())]
-    return float(values.index[values.index > max(short, default=-1.0)][0])
-
-
 def chosen(rows: pd.DataFrame) -> dict[str, float]:
     """The median weight that the authors' rule chooses, by method."""
     some = rows[(rows["protocol"] == "rule") & (rows["metric"] == "chosen weight")]
@@ -118,10 +110,14 @@ def shapes(rows: pd.DataFrame, *methods: str) -> pd.DataFrame:
     for method in methods:
         curve = medians(rows, method)
         acc, mnce, lost = (curve[name] for name in ("ACC", "MNCE", "clustering objective"))
+        short = mnce.index[(mnce < mnce.max() - TOLERANCE) & (mnce.index < mnce.idxmax())]
+        saturated = mnce.index[mnce.index > max(short, default=-1.0)][
+            0
+        ]  # from there up to the best within the tolerance
         line = {"method": method, "ACC at λ = 0": acc.iloc[0], "largest ACC": acc.max()}
         line["largest at λ"] = acc.idxmax() if acc.notna().any() else np.nan
         line |= {f"ACC at λ = {curve.index[-1]:g}": acc.iloc[-1], "MNCE at λ = 0": mnce.iloc[0]}
-        line |= {"largest MNCE": mnce.max(), f"within {TOLERANCE} from λ": saturation(rows, method)}
+        line |= {"largest MNCE": mnce.max(), f"within {TOLERANCE} from λ": saturated}
         line |= {"squared distance at λ = 0": lost.iloc[0]}
         found.append(line | {f"squared distance at λ = {curve.index[-1]:g}": lost.iloc[-1]})
     return pd.DataFrame(found)
