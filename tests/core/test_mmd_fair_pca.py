@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from scipy.spatial.distance import pdist
 
 from evenspan import GroupMoments, MMDFairPCA, StandardPCA, metrics
 from evenspan.core import kernels
@@ -174,13 +173,8 @@ def test_an_idle_first_iteration_is_no_success():
 
 def test_neither_all_distances_nor_copies_of_the_points_are_held(monkeypatch):
     rng = np.random.default_rng(0)
-    for n, E in ((301, rng.normal(size=(301, 3))), (80, np.round(rng.normal(size=(80, 2)))), (4, np.eye(4)[:, :2])):
-        monkeypatch.setattr(kernels, "PAIRS", 2)  # down to the last bits of the numbers
-        assert kernels.median_bandwidth(E) == np.sqrt(np.median(pdist(E, "sqeuclidean"), axis=0) / 2), n
-    monkeypatch.undo()
-    E = rng.normal(size=(5000, 2))
-    assert peak_of(lambda: kernels.median_bandwidth(E))[0] < 0.4 * 8 * 5000 * 4999 / 2
     monkeypatch.setattr(kernels, "PAIRS", 2**16)
+    monkeypatch.setattr(kernels, "DRAWN", 100)
     Y, groups = rng.normal(size=(1200, 100)), np.repeat([0, 1, 2], 400)
     penalty_alone, _ = peak_of(lambda: DiscrepancyPenalty(Y, groups, 1.0))
     monkeypatch.setattr(mmd_fair_pca, "START_STEPS", 5)  # every step holds the same
