@@ -248,7 +248,7 @@
   }
 
   function start(root) {
-    const data = JSON.parse(document.getElementById("explorer-data").textContent);
+    const data = JSON.parse(document.getElementById("explorer-json").textContent);
     const looks = new Map(data.methods.map((look) => [look.name, look]));
     const at = build(root, data);
     const [state, fields] = [{ ...DEFAULT }, at.form.elements];

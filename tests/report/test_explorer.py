@@ -95,7 +95,7 @@ def test_marks_differ():
 def test_the_page_is_safe_inside_html():
     found = {"methods": explorer.marks(), "sets": [{"title": "</script><b>"}]}
     text = explorer.page(found).data
-    (inside,) = re.findall(r'<script type="application/json" id="explorer-data">(.*?)</script>', text, re.DOTALL)
+    (inside,) = re.findall(r'<script type="application/json" id="explorer-json">(.*?)</script>', text, re.DOTALL)
     assert json.loads(inside) == found
 
 
@@ -130,7 +130,7 @@ def test_every_choice_draws(page, known):
             for criterion in criteria:
                 shown(page, data=of_set["name"], k=k, criterion=criterion, view="whole")
                 assert f"k = {k}." in page.locator(".explorer-summary").inner_text()
-                assert not re.search("NaN|undefined|Infinity", page.content().split("explorer-data")[0])
+                assert not re.search("NaN|undefined|Infinity", page.content().split("explorer-json")[0])
     assert page.trouble == []
 
 

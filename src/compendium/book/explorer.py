@@ -115,7 +115,7 @@ def page(found: dict) -> HTML:
     return HTML(
         '<div class="explorer" data-explorer><noscript><p>This part of the page needs scripts, which are switched off '
         "here. The last figure of the page shows the state in which it opens.</p></noscript></div>\n"
-        f'<script type="application/json" id="explorer-data">{text}</script>\n'
+        f'<script type="application/json" id="explorer-json">{text}</script>\n'
         '<script defer src="_static/explorer.mjs"></script>'
     )
 
