@@ -1,5 +1,6 @@
 """Sensitive features as group codes: any labels, one attribute or several."""
 
+from collections.abc import Mapping
 from numbers import Real
 
 import numpy as np
@@ -27,7 +28,7 @@ def encode_groups(sensitive_features, n: int | None = None) -> tuple[np.ndarray,
     codes : ndarray of shape (n,), unsigned integers
         ``labels[codes]`` gives the rows back.
     """
-    columns = _attribute_columns(sensitive_features)
+    columns = attribute_columns(sensitive_features)
     length = len(next(iter(columns.values())))
     if n is not None and length != n:
         raise GroupError(
@@ -75,37 +76,34 @@ def positions(labels: np.ndarray, within: np.ndarray) -> np.ndarray:
     return np.array([index[label] for label in labels.tolist()], dtype=np.intp)
 
 
-def _attribute_columns(sensitive_features) -> dict[str, np.ndarray]:
+def attribute_columns(sensitive_features) -> dict[str, np.ndarray]:
+    """The attributes by name: a column without a name is called "group", several are ``attribute0`` and so on."""
     if sensitive_features is None:
         raise GroupError("sensitive_features is None; needed is one group label for each row of X.")
-    sensitive_features = in_pandas(sensitive_features)
-    if isinstance(sensitive_features, pd.DataFrame):
-        names = [str(name) for name in sensitive_features.columns]
+    found = in_pandas(sensitive_features)
+    if isinstance(found, Mapping):
+        return {str(name): np.asarray(in_pandas(values)) for name, values in found.items()}
+    if isinstance(found, pd.DataFrame):
+        names = [str(name) for name in found.columns]
         if not names:
             raise GroupError("sensitive_features is a data frame without columns; needed is at least one attribute.")
         if len(set(names)) < len(names):
             raise GroupError(f"sensitive_features has columns of the same name: {', '.join(names)}. Rename them.")
-        return {name: sensitive_features.iloc[:, j].to_numpy() for j, name in enumerate(names)}
-    if isinstance(sensitive_features, pd.Series):
-        values = sensitive_features.to_numpy()
-    else:
-        values = as_array(sensitive_features, "sensitive_features", GroupError)
-        if values.dtype.kind in "US" and not isinstance(sensitive_features, np.ndarray):
-            # As strings, a missing value in a list would become the label "nan", and the number 1 the label "1".
-            values = np.asarray(sensitive_features, dtype=object)
+        return {name: found.iloc[:, j].to_numpy() for j, name in enumerate(names)}
+    if isinstance(found, pd.Series):
+        return {found.name if isinstance(found.name, str) else "group": found.to_numpy()}
+    values = as_array(found, "sensitive_features", GroupError)
+    if values.dtype.kind in "US" and not isinstance(found, np.ndarray):
+        # As strings, a missing value in a list would become the label "nan", and the number 1 the label "1".
+        values = np.asarray(found, dtype=object)
     if values.dtype.names:
         return {name: values[name] for name in values.dtype.names}
-    if values.ndim == 1:
-        return {"group": values}
-    if values.ndim == 2 and values.shape[1] >= 1:
-        return (
-            {f"attribute{j}": values[:, j] for j in range(values.shape[1])}
-            if values.shape[1] > 1
-            else {"group": values[:, 0]}
+    if values.ndim not in (1, 2) or 0 in values.shape[1:]:
+        raise GroupError(
+            f"sensitive_features has shape {values.shape}; needed is (n,) for one attribute or (n, p) for p attributes."
         )
-    raise GroupError(
-        f"sensitive_features has shape {values.shape}; needed is (n,) for one attribute or (n, p) for p attributes."
-    )
+    columns = values.reshape(len(values), -1).T
+    return {"group": columns[0]} if len(columns) == 1 else {f"attribute{j}": one for j, one in enumerate(columns)}
 
 
 _NEEDED = "needed are strings, booleans or whole numbers, all of one kind."

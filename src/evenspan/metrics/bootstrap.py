@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
+from numpy.lib.recfunctions import repack_fields
 
 from ..core.answer import FairSubspace
 from ..core.errors import ConfigurationError, DataError, GroupError
@@ -259,7 +260,7 @@ def cells_of(moments: GroupMoments, attribute: str | None) -> tuple[np.ndarray, 
     if attribute is not None and attribute not in others:
         raise GroupError(f"no attribute {attribute!r} beside 'block'; there is {', '.join(others)}.")
     names = (attribute,) if attribute is not None else others
-    values = moments.labels[names[0]] if len(names) == 1 else _fields(moments.labels, names)
+    values = moments.labels[names[0]] if len(names) == 1 else repack_fields(moments.labels[list(names)])
     labels, group = np.unique(values, return_inverse=True)
     blocks, block = np.unique(moments.labels[BLOCK], return_inverse=True)
     if len(blocks) < 2:
@@ -280,14 +281,6 @@ def _merged(times: np.ndarray, counts: np.ndarray, means: np.ndarray, squares: n
 
 def _outer(rows: np.ndarray) -> np.ndarray:
     return rows[:, :, None] * rows[:, None, :]
-
-
-def _fields(labels: np.ndarray, names: tuple[str, ...]) -> np.ndarray:
-    # Packed: a view of some fields of a structured array keeps the holes of the others.
-    packed = np.empty(len(labels), dtype=[(name, labels.dtype[name]) for name in names])
-    for name in names:
-        packed[name] = labels[name]
-    return packed
 
 
 def _quotient(sums: np.ndarray, counts: np.ndarray) -> np.ndarray:

@@ -6,10 +6,9 @@ from typing import Literal, NamedTuple
 import numpy as np
 import pandas as pd
 
-from ..core.accumulator import merge, zeros
 from ..core.errors import ConfigurationError, DataError, GroupError
-from ..core.groups import label_text, positions
-from ..core.inputs import in_pandas, length, require_generator, warn_of_order, whole_number
+from ..core.groups import attribute_columns, label_text, positions
+from ..core.inputs import length, require_generator, warn_of_order, whole_number
 from ..core.moments import GroupMoments
 from .bootstrap import BLOCK, assign_blocks, block_sums, multiplicities, quantiles, resampled
 from .linear_map import GROUP_METRICS, linear_map, one_group
@@ -137,7 +136,8 @@ class GroupFrame:
             X, moments, sensitive_features, sample_weight,
             fitted=estimator, blocks=None if n_boot is None else (n_blocks, rng),
         )  # fmt: skip
-        groups = _regrouped(blocked, tuple(self.sensitive_levels))
+        plain = blocked.labels.dtype.names is None  # one attribute keeps no name
+        groups = blocked if plain else blocked.marginal(*self.sensitive_levels)
         self._labels = groups.labels
         columns = [_Column(name, metric, answer) for answer in answers.values() for name, metric in named.items()]
         self._by_group, self._overall = _values(groups, self._labels, columns)
@@ -336,18 +336,17 @@ def default_blocks(n: int, G: int, d: int) -> int:
 
 
 def _from_rows(X, sensitive_features, sample_weight, blocks) -> tuple[GroupMoments, list[str]]:
-    n, columns = length(X), _named_columns(sensitive_features)
+    n, columns = length(X), attribute_columns(sensitive_features)
     warn_of_order(X, sensitive_features)
     if BLOCK in columns:
         raise GroupError("the name 'block' is taken, and cannot be that of a sensitive feature. Rename the column.")
     for name, values in columns.items():
         if len(values) != n:
             raise GroupError(f"{name!r} has {len(values)} rows but X has {n}. Pass one entry for each row of X.")
-    frame = pd.DataFrame({name: pd.Series(in_pandas(values)).to_numpy() for name, values in columns.items()})
+    frame = pd.DataFrame(columns)
     if blocks is not None:
         n_blocks, rng = blocks
-        d = X.shape[1] if hasattr(X, "shape") and len(X.shape) == 2 else np.asarray(X).shape[-1]
-        m = default_blocks(n, len(frame.drop_duplicates()), d) if n_blocks is None else n_blocks
+        m = default_blocks(n, len(frame.drop_duplicates()), np.shape(X)[1]) if n_blocks is None else n_blocks
         frame.insert(0, BLOCK, assign_blocks(n, m, rng))
     return GroupMoments.from_data(X, frame, sample_weight), list(columns)
 
@@ -370,47 +369,7 @@ def _from_moments(moments, sensitive_features, sample_weight, blocks) -> tuple[G
             f"sensitive_features={sensitive_features!r} with moments; needed are names of their attributes, which are "
             f"{', '.join(others) or 'none'}."
         )
-    return _regrouped(moments, (*((BLOCK,) if blocks is not None else ()), *chosen)), chosen
-
-
-def _regrouped(moments: GroupMoments, names: tuple[str, ...]) -> GroupMoments:
-    """The moments grouped by some of the attributes; cells that agree in them are merged."""
-    if names == moments.attributes or moments.labels.dtype.names is None:  # one attribute keeps no name
-        return moments
-    if len(names) == 1:
-        return moments.marginal(names[0])
-    fields = np.empty(moments.G, dtype=[(name, moments.labels.dtype[name]) for name in names])
-    for name in names:
-        fields[name] = moments.labels[name]
-    labels, at = np.unique(fields, return_inverse=True)
-    total = zeros(len(labels), moments.d)
-    merge(total, at, (moments.counts, moments.means, moments.scatters))
-    return GroupMoments(labels, *total, moments.feature_names)
-
-
-def _named_columns(features) -> dict[str, object]:
-    """Columns of sensitive features by name; a column without a name is called "group"."""
-    if features is None:
-        raise GroupError("sensitive_features is None; needed is one group label for each row of X.")
-    features = in_pandas(features)
-    if isinstance(features, Mapping):
-        return {str(name): values for name, values in features.items()}
-    if isinstance(features, pd.DataFrame):
-        if features.columns.has_duplicates or not len(features.columns):
-            raise GroupError(
-                f"sensitive_features has the columns {list(features.columns)}; needed are different names."
-            )
-        return {str(name): features[name] for name in features.columns}
-    if isinstance(features, pd.Series):
-        return {features.name if isinstance(features.name, str) else "group": features}
-    values = features if isinstance(features, np.ndarray) else np.asarray(features, dtype=object)
-    if values.dtype.names:
-        return {name: values[name] for name in values.dtype.names}
-    if values.ndim == 1 or (values.ndim == 2 and values.shape[1] == 1):
-        return {"group": values.reshape(-1)}
-    if values.ndim == 2:
-        return {f"attribute{j}": values[:, j] for j in range(values.shape[1])}
-    raise GroupError(f"sensitive_features has shape {values.shape}; needed is (n,) for one feature or (n, p) for p.")
+    return moments.marginal(*([BLOCK] if blocks is not None else []), *chosen), chosen
 
 
 def _require_features(moments: GroupMoments, fitted) -> None:
