@@ -1,142 +1,31 @@
 """evenspan: the reproducible compendium of fair PCA and fair clustering."""
 
 import importlib
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from .auditing.encode import TableEncoder
-    from .auditing.run import Audit, audit
-    from .clustering import (
-        FairKernelKMeans,
-        FairMultipleKernelKMeans,
-        FairnessFirstClustering,
-        FairSpectralClustering,
-        KernelKMeans,
-        VariationalFairClustering,
-        WeightRule,
-    )
-    from .core.answer import Certificate, FairSubspace
-    from .core.cluster_counts import ClusterCounts
-    from .core.dask import DaskStream
-    from .core.errors import FairError
-    from .core.moments import GroupMoments
-    from .core.stream_files import ParquetStream
-    from .core.streams import ArrayStream, FunctionStream
-    from .displays import FrontierDisplay, GroupGapDisplay, JointRangeDisplay
-    from .metrics import ClusterFrame, GroupFrame
-    from .reconstruction import (
-        JEVDPCA,
-        ConvexFairPCA,
-        DisparityFairPCA,
-        JointRange,
-        MinMaxFairPCA,
-        RobustFairPCA,
-        StandardPCA,
-        joint_diagonalise,
-    )
-    from .representation import (
-        INLP,
-        LEACE,
-        RLACE,
-        FairKernelPCA,
-        FairPCA,
-        MMDFairPCA,
-        NullItOutPCA,
-        StreamingFairPCA,
-    )
-    from .saving import load, save
 
 __version__ = "0.1.0"
 
-__all__ = [
-    "INLP",
-    "JEVDPCA",
-    "LEACE",
-    "RLACE",
-    "ArrayStream",
-    "Audit",
-    "Certificate",
-    "ClusterCounts",
-    "ClusterFrame",
-    "ConvexFairPCA",
-    "DaskStream",
-    "DisparityFairPCA",
-    "FairError",
-    "FairKernelKMeans",
-    "FairKernelPCA",
-    "FairMultipleKernelKMeans",
-    "FairPCA",
-    "FairSpectralClustering",
-    "FairSubspace",
-    "FairnessFirstClustering",
-    "FrontierDisplay",
-    "FunctionStream",
-    "GroupFrame",
-    "GroupGapDisplay",
-    "GroupMoments",
-    "JointRange",
-    "JointRangeDisplay",
-    "KernelKMeans",
-    "MMDFairPCA",
-    "MinMaxFairPCA",
-    "NullItOutPCA",
-    "ParquetStream",
-    "RobustFairPCA",
-    "StandardPCA",
-    "StreamingFairPCA",
-    "TableEncoder",
-    "VariationalFairClustering",
-    "WeightRule",
-    "audit",
+_PUBLIC = {
+    "auditing.encode": "TableEncoder",
+    "auditing.run": "Audit audit",
+    "clustering": "FairKernelKMeans FairMultipleKernelKMeans FairSpectralClustering FairnessFirstClustering "
+    "KernelKMeans VariationalFairClustering WeightRule",
+    "core.answer": "Certificate FairSubspace",
+    "core.cluster_counts": "ClusterCounts",
+    "core.dask": "DaskStream",
+    "core.errors": "FairError",
+    "core.moments": "GroupMoments",
+    "core.stream_files": "ParquetStream",
+    "core.streams": "ArrayStream FunctionStream",
+    "displays": "FrontierDisplay GroupGapDisplay JointRangeDisplay",
+    "metrics": "ClusterFrame GroupFrame",
+    "reconstruction": "JEVDPCA ConvexFairPCA DisparityFairPCA JointRange MinMaxFairPCA RobustFairPCA StandardPCA "
     "joint_diagonalise",
-    "load",
-    "save",
-]
-
-_HOMES = {
-    "Audit": "auditing.run",
-    "audit": "auditing.run",
-    "TableEncoder": "auditing.encode",
-    "ClusterFrame": "metrics",
-    "GroupFrame": "metrics",
-    "GroupGapDisplay": "displays",
-    "FrontierDisplay": "displays",
-    "JointRangeDisplay": "displays",
-    "load": "saving",
-    "save": "saving",
-    "ArrayStream": "core.streams",
-    "Certificate": "core.answer",
-    "ClusterCounts": "core.cluster_counts",
-    "FairKernelKMeans": "clustering",
-    "FairMultipleKernelKMeans": "clustering",
-    "FairSpectralClustering": "clustering",
-    "FairnessFirstClustering": "clustering",
-    "KernelKMeans": "clustering",
-    "VariationalFairClustering": "clustering",
-    "WeightRule": "clustering",
-    "DaskStream": "core.dask",
-    "FunctionStream": "core.streams",
-    "ParquetStream": "core.stream_files",
-    "FairError": "core.errors",
-    "FairKernelPCA": "representation",
-    "FairPCA": "representation",
-    "INLP": "representation",
-    "LEACE": "representation",
-    "MMDFairPCA": "representation",
-    "NullItOutPCA": "representation",
-    "StreamingFairPCA": "representation",
-    "RLACE": "representation",
-    "FairSubspace": "core.answer",
-    "GroupMoments": "core.moments",
-    "ConvexFairPCA": "reconstruction",
-    "DisparityFairPCA": "reconstruction",
-    "JEVDPCA": "reconstruction",
-    "JointRange": "reconstruction",
-    "MinMaxFairPCA": "reconstruction",
-    "RobustFairPCA": "reconstruction",
-    "StandardPCA": "reconstruction",
-    "joint_diagonalise": "reconstruction",
+    "representation": "INLP LEACE RLACE FairKernelPCA FairPCA MMDFairPCA NullItOutPCA StreamingFairPCA",
+    "saving": "load save",
 }
+_HOMES = {name: module for module, names in _PUBLIC.items() for name in names.split()}
+
+__all__ = sorted(_HOMES)
 
 
 def __getattr__(name: str):

@@ -93,7 +93,7 @@ def test_the_frontier_of_the_gap_is_passed_by_no_projection_and_its_ends_are_kno
     assert (points["other"] >= points["bound"] - 1e-9).all()
     np.testing.assert_array_equal(display.line_.get_xydata(), curve.points)
     assert display.ax_.get_ylabel() == "largest less smallest error of a group"
-    pd.testing.assert_frame_equal(FrontierDisplay.from_moments(fitted, moments).frame_, display.frame_)
+    pd.testing.assert_frame_equal(FrontierDisplay.from_estimator(fitted, moments=moments).frame_, display.frame_)
 
 
 def test_the_frontier_of_the_worst_error_is_passed_by_no_projection(three):
@@ -146,7 +146,9 @@ def test_the_joint_range_is_about_the_point_that_the_estimators_subtract(two):
         assert not (edge > errors_of(held_out, V, leace.mean_) + 1e-9).all(axis=1).any()
     assert (display.ax_.get_xlabel(), display.ax_.get_ylabel()) == ("error of azure", "error of beige")
     assert set(display.frame_["kind"]) == {"boundary", "edge", "estimator"}
-    near = JointRangeDisplay.from_moments({name: fitted[name] for name in ("PCA", "u-FPCA")}, held_out, zoom=True)
+    near = JointRangeDisplay.from_estimator(
+        {name: fitted[name] for name in ("PCA", "u-FPCA")}, moments=held_out, zoom=True
+    )
     assert np.ptp(near.ax_.get_xlim()) < 0.8 * np.ptp(display.ax_.get_xlim())
 
 
@@ -179,7 +181,7 @@ def test_one_estimator_shows_groups_by_their_own_looks_and_a_dollar_is_no_formul
     assert display.intervals_ == []
     assert display.ax_.get_title(loc="left") == "PCA"
     moments = GroupMoments.from_data(X, pd.DataFrame({"block": np.arange(380) % 40, "$tone$": groups}))
-    drawn = GroupGapDisplay.from_moments(fitted, moments, n_boot=50, metric=lambda m, s: m.n)
+    drawn = GroupGapDisplay.from_estimator(fitted, moments=moments, n_boot=50, metric=lambda m, s: m.n)
     assert drawn.frame_["value"].tolist() == [200, 120, 60, 380]
     pairs = pd.DataFrame({"colour": groups, "price": np.array(["$1", "$2"])[np.arange(380) % 2]})
     display = GroupGapDisplay.from_estimator(fitted, X, sensitive_features=pairs, n_boot=None)

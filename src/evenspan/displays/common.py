@@ -115,43 +115,23 @@ class RangeDisplay:
     """A figure of all that projections reach, with estimators as marks; made from rows or from moments."""
 
     @classmethod
-    def from_estimator(cls, estimator, X, *, sensitive_features, sample_weight=None, ax=None, **kwargs):
-        """Judge fitted estimators on rows, find what is possible on these rows, and draw.
+    def from_estimator(
+        cls, estimator, X=None, *, moments=None, sensitive_features=None, sample_weight=None, ax=None, **kwargs
+    ):
+        """Judge fitted estimators, find what is possible on the same rows, and draw.
 
         Parameters
         ----------
         estimator : fitted linear estimator, FairSubspace, or dict of them
             All with the same number of components, mean and scale.
-        X : array-like or DataFrame of shape (n, d)
-            Rows to judge on.
-        sensitive_features : array-like of shape (n,) or (n, p), Series or DataFrame
-            Groups of the rows.
-        sample_weight : array-like of shape (n,), optional
-            Frequency weights.
-        ax : Axes, optional
-            Axes of matplotlib to draw on; those of a new figure unless given.
-        **kwargs : dict
-            For ``plot``; for ``FrontierDisplay`` also ``against``.
-
-        Returns
-        -------
-        Display
-            Drawn.
-        """
-        return cls._drawn(Judged.of(estimator, X, None, sensitive_features, sample_weight), ax, **kwargs)
-
-    @classmethod
-    def from_moments(cls, estimator, moments, *, sensitive_features=None, ax=None, **kwargs):
-        """Judge fitted estimators on group moments, find what is possible, and draw.
-
-        Parameters
-        ----------
-        estimator : fitted linear estimator, FairSubspace, or dict of them
-            All with the same number of components, mean and scale.
-        moments : GroupMoments
+        X : array-like or DataFrame of shape (n, d), optional
+            Rows to judge on. Either these or ``moments``.
+        moments : GroupMoments, optional
             Moments to judge on.
-        sensitive_features : str or list of str, optional
-            The attributes of the moments that make the groups; all but "block" unless given.
+        sensitive_features : array-like of shape (n,) or (n, p), Series or DataFrame; or str, list of str
+            Groups of the rows; with moments which of their attributes make the groups, all but "block" unless given.
+        sample_weight : array-like of shape (n,), optional
+            Frequency weights of the rows.
         ax : Axes, optional
             Axes of matplotlib to draw on; those of a new figure unless given.
         **kwargs : dict
@@ -162,7 +142,7 @@ class RangeDisplay:
         Display
             Drawn.
         """
-        return cls._drawn(Judged.of(estimator, None, moments, sensitive_features), ax, **kwargs)
+        return cls._drawn(Judged.of(estimator, X, moments, sensitive_features, sample_weight), ax, **kwargs)
 
 
 def marks(axes, points: Mapping[str, tuple[float, float]], **options) -> list:

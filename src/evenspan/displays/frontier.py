@@ -16,7 +16,7 @@ AXES = {"gap": "largest less smallest error of a group", "worst": "largest error
 class FrontierDisplay(RangeDisplay):
     """Average error against the gap, or the worst error, of groups: what projections reach, and what none can.
 
-    Make it with ``from_estimator`` or ``from_moments``; both draw at once. The grey region is out of reach, certified:
+    Make it with ``from_estimator``, which draws at once. The grey region is out of reach, certified:
     no projection onto k directions lies in it. LEACE, which does not project, is drawn too and may.
 
     Parameters
@@ -26,7 +26,7 @@ class FrontierDisplay(RangeDisplay):
     points : dict of str to (float, float)
         Average error and gap, or worst error, by estimator.
     against : {"gap", "worst"}
-        What stands on the second axis. ``from_estimator`` and ``from_moments`` take the gap for two groups and the
+        What stands on the second axis. ``from_estimator`` takes the gap for two groups and the
         worst error for more, unless told.
 
     Attributes

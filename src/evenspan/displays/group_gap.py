@@ -13,7 +13,7 @@ from .style import INK
 class GroupGapDisplay:
     """One metric for every group and estimator, and for all rows together: marks with intervals.
 
-    Make it with ``from_estimator`` or ``from_moments``; both draw at once.
+    Make it with ``from_estimator``, which draws at once.
 
     Parameters
     ----------
@@ -63,9 +63,10 @@ class GroupGapDisplay:
     def from_estimator(
         cls,
         estimator,
-        X,
+        X=None,
         *,
-        sensitive_features,
+        moments=None,
+        sensitive_features=None,
         metric="error",
         n_boot=1000,
         level=0.95,
@@ -74,16 +75,18 @@ class GroupGapDisplay:
         ax=None,
         **kwargs,
     ):
-        """Judge fitted estimators on rows and draw.
+        """Judge fitted estimators and draw.
 
         Parameters
         ----------
         estimator : fitted linear estimator, FairSubspace, or dict of them
             What is judged.
-        X : array-like or DataFrame of shape (n, d)
-            Rows to judge on.
-        sensitive_features : array-like of shape (n,) or (n, p), Series or DataFrame
-            Groups of the rows; combinations of several columns are groups.
+        X : array-like or DataFrame of shape (n, d), optional
+            Rows to judge on. Either these or ``moments``.
+        moments : GroupMoments, optional
+            Moments to judge on; with the attribute "block" for intervals.
+        sensitive_features : array-like of shape (n,) or (n, p), Series or DataFrame; or str, list of str
+            Groups of the rows; with moments which of their attributes make the groups, all but "block" unless given.
         metric : str or callable
             A named metric of ``GroupFrame``, or a function ``metric(moments of one group, subspace)``.
         n_boot : int or None
@@ -91,7 +94,7 @@ class GroupGapDisplay:
         level : float
             Share of the samples inside an interval.
         sample_weight : array-like of shape (n,), optional
-            Frequency weights.
+            Frequency weights of the rows.
         random_state : None, int or Generator
             Seed of the samples.
         ax : Axes, optional
@@ -104,58 +107,8 @@ class GroupGapDisplay:
         GroupGapDisplay
             Drawn.
         """
-        frame = _frame(
-            estimator, metric, n_boot, level, X=X, sensitive_features=sensitive_features, sample_weight=sample_weight,
-            random_state=random_state,
-        )  # fmt: skip
-        return cls(frame, metric=_name(metric)).plot(ax, **kwargs)
-
-    @classmethod
-    def from_moments(
-        cls,
-        estimator,
-        moments,
-        *,
-        sensitive_features=None,
-        metric="error",
-        n_boot=None,
-        level=0.95,
-        random_state=0,
-        ax=None,
-        **kwargs,
-    ):
-        """Judge fitted estimators on group moments and draw.
-
-        Parameters
-        ----------
-        estimator : fitted linear estimator, FairSubspace, or dict of them
-            What is judged.
-        moments : GroupMoments
-            Moments to judge on; with the attribute "block" for intervals.
-        sensitive_features : str or list of str, optional
-            The attributes of the moments that make the groups; all but "block" unless given.
-        metric : str or callable
-            As in ``from_estimator``.
-        n_boot : int, optional
-            Samples for the intervals; none are drawn unless given.
-        level : float
-            Share of the samples inside an interval.
-        random_state : None, int or Generator
-            Seed of the samples.
-        ax : Axes, optional
-            Axes of matplotlib to draw on; those of a new figure unless given.
-        **kwargs : dict
-            For ``plot``.
-
-        Returns
-        -------
-        GroupGapDisplay
-            Drawn.
-        """
-        frame = _frame(
-            estimator, metric, n_boot, level, moments=moments, sensitive_features=sensitive_features,
-            random_state=random_state,
-        )  # fmt: skip
+        sample = {"X": X, "moments": moments, "sensitive_features": sensitive_features, "sample_weight": sample_weight}
+        frame = _frame(estimator, metric, n_boot, level, random_state=random_state, **sample)
         return cls(frame, metric=_name(metric)).plot(ax, **kwargs)
 
     def plot(self, ax=None, *, overall=True, legend=True):

@@ -12,7 +12,7 @@ ATTAINABLE, OUTLINE, EDGE, EQUAL, LOSSES = "#dfe9f2", "#7f9cb5", "#222222", "#a8
 class JointRangeDisplay(RangeDisplay):
     """The errors of two groups against each other: attainable pairs, their lower left edge, and estimators as marks.
 
-    Make it with ``from_estimator`` or ``from_moments``; both draw at once. LEACE, which does not project, is drawn too
+    Make it with ``from_estimator``, which draws at once. LEACE, which does not project, is drawn too
     and may lie outside.
 
     Parameters
