@@ -15,12 +15,11 @@ from pybtex.database import parse_file
 from sphinx.search import IndexBuilder, WordStore
 
 import evenspan
-from compendium import paths
+from compendium import looks, paths
 from compendium.book import api
 from compendium.catalogue import catalogue
 from compendium.ledger.heat import anchor
 from compendium.ledger.table import ledger
-from evenspan import methods
 
 #: Weights of places beside 1: the five papers come first, figures, which are found by their captions too, last.
 PAPER, FIGURE = 1.4, 0.5
@@ -103,8 +102,8 @@ def _methods(env):
     """Every method by all its names: the page of its class, and the chapter that derives it."""
     for name, some in api.methods_of().items():
         for method in some:
-            names = dict.fromkeys(name for variant in methods.KNOWN[method].names for name in variant)
-            words = " ".join([*names, methods.KNOWN[method].equalises, "method"])
+            names = dict.fromkeys(name for variant in looks.NAMES.get(method, ()) for name in variant)
+            words = " ".join([*names, looks.known()[method][0], "method"])
             yield f"{method} ({name})", api.page(name), "", words, 1
             for chapter in api.derivations(getattr(evenspan, name).__module__):
                 yield f"{method}: {env.titles[chapter].astext()}", chapter, "", f"{name} {words}", 1

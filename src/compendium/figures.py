@@ -16,9 +16,11 @@ from matplotlib.patches import Patch
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter
 
 from evenspan.core.cluster_counts import ClusterCounts
-from evenspan.displays.method_looks import group_looks, looks
+from evenspan.displays.method_looks import group_looks
 from evenspan.displays.style import COLUMN, INK, SOURCES
 from evenspan.reconstruction import JointRange
+
+from .looks import looks
 
 
 def panels(down: int, across: int, size: tuple[float, float], **shared) -> tuple[Figure, np.ndarray]:

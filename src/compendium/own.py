@@ -12,9 +12,9 @@ from sklearn.base import BaseEstimator, clone
 from evenspan.core.answer import Certificate, FairSubspace
 from evenspan.core.errors import ConfigurationError
 from evenspan.core.estimator import PointsEstimator
-from evenspan.methods import meaning
 
 from . import paths, records
+from .looks import meaning
 
 
 def stated(method: str) -> str:

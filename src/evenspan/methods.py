@@ -1,13 +1,8 @@
-"""The table of methods: what each asks to be equal, how it is made and drawn, and every name that it goes by.
+"""The linear methods that are compared and audited: what each asks to be equal, how it is made and drawn.
 
-One row a method, by family and in the order of legends. The same word can mean different methods: ``FairPCA`` in the
-tables of Vu et al. (2022) is the min-max loss of Samadi et al. (2018), which Rathore and Manwani (2025) call
-``FairPCA_SDP_LP``; ``Fair PCA`` with a space is the mean matching of Kleindessner et al. (2023). A *variant* is the
-same method with another setting or program.
-
-Methods with ``make`` are compared and audited, each with one setting fixed before any result was seen. Errors and
-losses are about the overall mean, the point that every answer subtracts and the judge reconstructs from; methods with a
-choice of centring are told so. Elsewhere settings are those of the library or of the paper:
+One row a method, by family and in the order of legends, with one setting that was fixed before any result was seen.
+Errors and losses are about the overall mean, the point that every answer subtracts and the judge reconstructs from.
+Elsewhere settings are those of the library or of the paper:
 
 - the penalty of the robust method is 1 and its radius parameter 0.1, and 0 for a second row without ambiguity;
 - the convex relaxation bounds the distance of the means by 0.1 standardised units, the value of the published tables.
@@ -22,11 +17,8 @@ choice of centring are told so. Elsewhere settings are those of the library or o
   INLP would leave fewer than k directions it is stopped when k are left, as in the published tables.
 """
 
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import cache
-from typing import NamedTuple
 
 from .core.errors import ConfigurationError
 from .core.estimator import SubspaceEstimator
@@ -56,10 +48,8 @@ class Method:
         What is asked to be equal between groups: the family of the method.
     marker : str or tuple
         How it is drawn. No two methods that can stand in one figure have the same marker.
-    names : tuple of tuple of str
-        Other names by variant; those in the first tuple mean the method as it is usually run.
-    make : callable, optional
-        ``make(k, seed)`` gives the unfitted estimator of a method that is compared and audited.
+    make : callable
+        ``make(k, seed)`` gives the unfitted estimator.
     points : bool
         Whether it needs the rows themselves.
     once : bool
@@ -74,8 +64,7 @@ class Method:
 
     equalises: str
     marker: Marker
-    names: tuple[tuple[str, ...], ...] = ()
-    make: Callable[[int | None, int], SubspaceEstimator] | None = None
+    make: Callable[[int | None, int], SubspaceEstimator]
     points: bool = False
     once: bool = False
     rows: int | None = None
@@ -83,241 +72,53 @@ class Method:
     stopped: Callable[[int, int, int], SubspaceEstimator] | None = None
 
 
-KNOWN: Mapping[str, Method] = {
-    # -- nothing ------------------------------------------------------------------------------------------------------
-    "PCA": Method(
-        "nothing",
-        "o",
-        (
-            ("StandardPCA", "vanilla", "Standard PCA", "PCA, new rows"),
-            ("PCA of the women", "eigh", "scikit-learn PCA"),
-            ("PCA of the women (uncentred)",),
-            ("PCA of the men",),
-        ),
-        lambda k, seed: StandardPCA(k),
-    ),
-    "Random directions": Method("nothing", "8", (("random",),)),
-    "K-means": Method("nothing", "s"),
-    "KKM": Method(
-        "nothing",
-        "D",
-        (
-            (),
-            ("KKM (average kernel)",),
-            ("KKM (best kernel by its objective)",),
-            ("KKM (best kernel by the classes, an oracle)",),
-        ),
-    ),
-    "SC": Method("nothing", "^"),
-    "MKKM": Method("nothing", "P"),
-    "FKKM-f": Method("nothing", "<"),
-    "FMKKM-f": Method("nothing", ">"),
-    "Unconstrained classifier": Method("nothing", "h", (("no fairness",),)),
-    "Constant classifier": Method("nothing", "d", (("constant",),)),
-    # -- losses -------------------------------------------------------------------------------------------------------
-    "Min-max loss": Method(
-        "losses",
-        "s",
-        (
-            ("FairPCA", "FairPCA_SDP_LP", "Samadi et al.", "min-max loss", "min-max optimum"),
-            ("FairPCA (exact)", "min-max loss (certified)", "FairPCA_SDP_LP (uncentred)"),
-            ("FairPCA (rank k)",),
-        ),
-        lambda k, seed: MinMaxFairPCA(k, objective="loss", center="overall"),
-    ),
-    "JEVD-PCA": Method(
-        "losses",
-        "^",
-        (
-            ("JevdPCA",),
-            ("JevdPCA (orthogonal)",),
-            ("JevdPCA (from U = I)",),
-            ("JevdPCA (raw columns)",),
-            ("JevdPCA (uncentred)",),
-        ),
-        lambda k, seed: JEVDPCA(k, center="overall"),
-    ),
-    # -- errors -------------------------------------------------------------------------------------------------------
-    "Min-max error": Method(
-        "errors",
-        "D",
-        (("FairPCA (error, exact)", "min-max error"),),
-        lambda k, seed: MinMaxFairPCA(k, objective="error", center="overall"),
-    ),
-    "Robust PCA (radius 0)": Method("errors", "v", make=lambda k, seed: RobustFairPCA(k, alpha=0.0, penalty=1.0)),
-    "Robust PCA": Method(
-        "errors",
-        "P",
-        (("RFPCA", "descent", "RFPCA, penalty 0.2"), ("RFPCA (exact)", "exact"), ("RFPCA, penalty 2.5",)),
-        lambda k, seed: RobustFairPCA(k, alpha=0.1, penalty=1.0),
-    ),
-    "u-FPCA": Method("errors", "X", make=lambda k, seed: DisparityFairPCA(k)),
-    "c-FPCA": Method(
-        "errors",
-        (4, 1, 0),
-        (("covFairPCA",), ("covFairPCA (uncentred)",)),
-        lambda k, seed: DisparityFairPCA(k, constrained=True),
-    ),
-    # -- means --------------------------------------------------------------------------------------------------------
-    "Fair PCA": Method(
-        "means",
-        "<",
-        (
-            ("Fair PCA, lambda", "fair PCA", "Fair PCA, new rows"),
-            ("Fair PCA, centred", "Fair PCA, lambda^3", "offline, mean", "Fair PCA, fitting rows"),
-            ("Fair PCA, exact moments", "Algorithm 1 on the points", "as released, mean"),
-            ("offline, second moment, mean",),
-        ),
-        lambda k, seed: FairPCA(k),
-    ),
-    "Convex PCA (mean)": Method(
-        "means",
-        ">",
-        (("CFPCA-Mean Con.", "CFPCA, means"), ("CFPCA-Mean Con. (linear)",)),
-        lambda k, seed: ConvexFairPCA(k, delta=0.1, standardize=False),
-    ),
-    "LEACE": Method("means", "p", ((), ("LEACE (all features)",)), lambda k, seed: LEACE(k)),
+METHODS: Mapping[str, Method] = {
+    "PCA": Method("nothing", "o", lambda k, seed: StandardPCA(k)),
+    "Min-max loss": Method("losses", "s", lambda k, seed: MinMaxFairPCA(k, objective="loss", center="overall")),
+    "JEVD-PCA": Method("losses", "^", lambda k, seed: JEVDPCA(k, center="overall")),
+    "Min-max error": Method("errors", "D", lambda k, seed: MinMaxFairPCA(k, objective="error", center="overall")),
+    "Robust PCA (radius 0)": Method("errors", "v", lambda k, seed: RobustFairPCA(k, alpha=0.0, penalty=1.0)),
+    "Robust PCA": Method("errors", "P", lambda k, seed: RobustFairPCA(k, alpha=0.1, penalty=1.0)),
+    "u-FPCA": Method("errors", "X", lambda k, seed: DisparityFairPCA(k)),
+    "c-FPCA": Method("errors", (4, 1, 0), lambda k, seed: DisparityFairPCA(k, constrained=True)),
+    "Fair PCA": Method("means", "<", lambda k, seed: FairPCA(k)),
+    "Convex PCA (mean)": Method("means", ">", lambda k, seed: ConvexFairPCA(k, delta=0.1, standardize=False)),
+    "LEACE": Method("means", "p", lambda k, seed: LEACE(k)),
     "INLP": Method(
         "means",
         (3, 1, 0),
-        ((), ("INLP, most variance",)),
         lambda k, seed: INLP(k, random_state=seed),
         points=True,
         once=True,
         stopped=lambda k, d, seed: INLP(k, max_iter=d - k, random_state=seed),
     ),
     "RLACE": Method(
-        "means",
-        (3, 1, 180),
-        ((), ("RLACE, rank 1",)),
-        lambda k, seed: RLACE(k, rank=1, random_state=seed),
-        points=True,
-        once=True,
-        splits=3,
+        "means", (3, 1, 180), lambda k, seed: RLACE(k, rank=1, random_state=seed), points=True, once=True, splits=3
     ),
-    "Fair kernel PCA": Method(
-        "means", (5, 1, 180), (("Fair Kernel PCA", "Fair kernel PCA, lambda"), ("Fair kernel PCA, lambda^3",))
-    ),
-    "Streaming mean matching": Method(
-        "means", (4, 1, 45), (("mean", "mean-matched", "mean constraint, streamed", "FNPM, mean"),)
-    ),
-    # -- means and covariances ----------------------------------------------------------------------------------------
-    "Fair PCA (covariance)": Method(
-        "means and covariances",
-        "*",
-        (
-            ("Fair PCA-S (0.5)", "Fair PCA-S", "Fair PCA-S (0.5), lambda"),
-            ("Fair PCA-S (0.85)", "Fair PCA-S (0.85), lambda"),
-            ("Fair PCA-S (0.5), lambda^3",),
-            ("Fair PCA-S (0.85), lambda^3",),
-        ),
-        lambda k, seed: FairPCA(k, match="covariance"),
-    ),
+    "Fair PCA (covariance)": Method("means and covariances", "*", lambda k, seed: FairPCA(k, match="covariance")),
     "Convex PCA (both)": Method(
         "means and covariances",
         (6, 1, 0),
-        (("FPCA (0, 0.01)", "CFPCA - Both Con."), ("FPCA (0.1, 0.01)", "CFPCA - Both Con. (mu as meant)")),
         lambda k, seed: ConvexFairPCA(
             k, delta=0.0, mu=0.01, covariance=True, tol=1e-3, max_iter=3000, standardize=False
         ),
     ),
-    "Null-it-out PCA": Method(
-        "means and covariances",
-        "h",
-        (("null it out, exact", "offline"), ("as released",), ("offline, second moment",)),
-        lambda k, seed: NullItOutPCA(k, 2),
-    ),
+    "Null-it-out PCA": Method("means and covariances", "h", lambda k, seed: NullItOutPCA(k, 2)),
     "Streaming null-it-out": Method(
         "means and covariances",
         "d",
-        (
-            ("both phases estimated", "released", "about the running mean", "phase 1", "phase 1 (gap)", "FNPM"),
-            ("true directions given", "carry", "about the group means", "m = 5, paired", "phase 2 (components)"),
-            ("exact answer for estimated U", "carry to 20 rows", "about zero", "group moments"),
-            ("carry to 100 rows",),
-            ("skip",),
-        ),
         lambda k, seed: StreamingFairPCA(k, 2, n_blocks=10, random_state=seed),
         points=True,
     ),
-    # -- distributions, shares in clusters, predictions ---------------------------------------------------------------
     "MMD PCA": Method(
         "distributions",
         (8, 1, 0),
-        (("MbF-PCA", "MbF-PCA (10^-3)"), ("MbF-PCA (10^-6)", "MbF-PCA (10^-5)", "MbF-PCA (10^-4)")),
         lambda k, seed: MMDFairPCA(k, random_state=seed),
         points=True,
         rows=MMD_ROWS,
         splits=3,
     ),
-    "FairSC": Method("shares in clusters", "v"),
-    "VFC": Method("shares in clusters", "X"),
-    "FFC": Method("shares in clusters", "*"),
-    "FKKM": Method("shares in clusters", "o", ((), ("FKKM (swaps)", "FKKM (average kernel)"))),
-    "FMKKM": Method("shares in clusters", "p", ((), ("FMKKM (unshifted)",))),
-    "Reductions": Method("predictions", "H", (("reductions",),)),
 }
-
-#: The linear methods that are compared and audited.
-METHODS: Mapping[str, Method] = {name: method for name, method in KNOWN.items() if method.make is not None}
-
-
-# -- from names and estimators to methods ------------------------------------------------------------------------------
-
-#: Variants by the number of gap directions that are removed, and by the way the directions are found.
-GAP_DIRECTIONS = (5, 10, 2, 15, 25, 50, 1, 3, 4)
-_M = r"m ?= ?(?P<m>\d+)"
-#: Names made by a rule: pattern of the whole name, method; a group ``m`` gives the variant.
-RULES = tuple(
-    (re.compile(pattern), method)
-    for pattern, method in (
-        (r".*\bJEVD \((paper|orthogonal)\).*", "JEVD-PCA"),
-        (r"(in|out) \| \w+ \| PCA( of the (wo)?men)? \|  \| ", "PCA"),
-        (r"PCA of (all rows|equal weights|(wo)?men) about .*", "PCA"),
-        (r"(?P<method>[cu]-FPCA), (golden section|safe search), about .*", ""),
-        (r"min-max loss, (means|sums) about .*", "Min-max loss"),
-        (r"min-max error, (means|sums) about .*", "Min-max error"),
-        (rf"(FNPM|fair), {_M}|{_M.replace('<m>', '<n>')}", "Streaming null-it-out"),
-        (rf"(offline(, second moment)?|as released), {_M}", "Null-it-out PCA"),
-        (r"random, .*|random basis .*", "Random directions"),
-    )
-)
-
-
-class Meaning(NamedTuple):
-    """The method that a name means, and which of its variants: 0 is the method as it is usually run."""
-
-    method: str
-    variant: int
-
-
-@cache
-def _by_name() -> dict[str, Meaning]:
-    found: dict[str, Meaning] = {}
-    for method, row in KNOWN.items():
-        for number, names in enumerate(row.names or ((),)):
-            for name in (method, *names) if number == 0 else names:
-                if found.setdefault(name, Meaning(method, number)).method != method:
-                    raise ConfigurationError(f"The name {name!r} is given to {found[name].method} and to {method}.")
-    return found
-
-
-def meaning(name: str) -> Meaning:
-    """The method that a name means, as it stands in a result or in a paper's table.
-
-    >>> meaning("covFairPCA (uncentred)")
-    Meaning(method='c-FPCA', variant=1)
-    """
-    if (found := _by_name().get(name)) is not None:
-        return found
-    for pattern, method in RULES:
-        if (hit := pattern.fullmatch(name)) is not None:
-            parts = hit.groupdict()
-            m = parts.get("m") or parts.get("n")
-            number = GAP_DIRECTIONS.index(int(m)) if m and int(m) in GAP_DIRECTIONS else 0
-            return Meaning(method or parts["method"], number)
-    raise ConfigurationError(f"No method is known by the name {name!r}. Give it to a method in evenspan/methods.py.")
-
 
 #: Estimators that are one method whatever their settings.
 _ESTIMATORS = {

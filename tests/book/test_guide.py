@@ -19,7 +19,8 @@ import pytest
 
 import evenspan
 from compendium import paths
-from evenspan.methods import meaning, of_estimator
+from compendium.looks import meaning
+from evenspan.methods import of_estimator
 
 ROOT = paths.root()
 GUIDE = ("index", "choose", "coming-from", "meaning", "troubleshooting", "faq")

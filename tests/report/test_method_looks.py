@@ -13,24 +13,16 @@ from matplotlib import pyplot as plt
 from sklearn.decomposition import PCA
 
 import evenspan
+from compendium import looks as method_looks
 from compendium import paths
 from compendium.book.guide import FURTHER
+from compendium.looks import FILLS, NAMES, handles, known, look, looks, meaning, ordered
 from evenspan import metrics
 from evenspan.core.errors import ConfigurationError
-from evenspan.displays import method_looks, style
-from evenspan.displays.method_looks import (
-    DASHES,
-    FAMILIES,
-    FILLS,
-    GROUP_COLOURS,
-    HATCHES,
-    group_looks,
-    handles,
-    look,
-    looks,
-    ordered,
-)
-from evenspan.methods import KNOWN, METHODS, meaning, of_estimator
+from evenspan.displays import method_looks as library
+from evenspan.displays import style
+from evenspan.displays.method_looks import DASHES, FAMILIES, GROUP_COLOURS, HATCHES, group_looks
+from evenspan.methods import METHODS, of_estimator
 
 from ..sight import MISSING, contrast, distance, lab
 
@@ -76,7 +68,7 @@ def test_every_stored_name_is_a_method_or_none_and_never_both(stored, names):
     assert [name for name in names if unknown(name)] == []
     assert [name for name in {*stored} - {*names} if not unknown(name)] == []
     assert [p for p in NO_METHODS if not any(re.fullmatch(p, name) for name in stored)] == []
-    assert {look(name).method for name in names} | set(FURTHER) == set(KNOWN)  # stored, or drawn in the guide
+    assert {look(name).method for name in names} | set(FURTHER) == set(known())  # stored, or drawn in the guide
     assert all(unknown(name) for name in ("Fairest PCA", "PCA "))
 
 
@@ -118,7 +110,7 @@ def test_a_method_equalises_what_its_family_says_and_plain_pca_does_not():
             frame = evenspan.GroupFrame(estimator=fitted, moments=moments, metrics=["error", "loss"])
             V = fitted.components_.T
             gaps = metrics.mean_gap(moments, V), metrics.covariance_gap(moments, V)
-            found[name] = (*frame.difference(), frame.group_max()["loss"], *gaps)
+            found[name] = (*frame.difference(), frame.by_group["loss"].max(), *gaps)
     table = pd.DataFrame(found, index=["error gap", "loss gap", "worst loss", "means", "covariances"]).T
     table /= table.loc["PCA"]
     family = pd.Series({name: METHODS[name].equalises for name in table.index})
@@ -149,14 +141,14 @@ def test_methods_are_told_by_their_markers_alone_and_families_by_shades_and_dash
 
 
 def test_no_two_series_of_a_figure_look_alike_and_too_many_are_refused(names):
-    for method, row in KNOWN.items():
-        fills = [look(some[0]).fill for some in row.names[1:] if some]
+    for method in known():
+        fills = [look(some[0]).fill for some in NAMES.get(method, ())[1:] if some]
         assert len({*fills, look(method).fill}) == len(fills) + 1, method
     checked, folders = 0, {folder for where in names.values() for folder in where}
     for folder in folders:
         some = [name for name, where in names.items() if folder in where]
         counts = pd.Series([meaning(name).method for name in some]).value_counts()
-        if any(count > (2 if isinstance(KNOWN[m].marker, tuple) else len(FILLS)) for m, count in counts.items()):
+        if any(count > (2 if isinstance(known()[m][1], tuple) else len(FILLS)) for m, count in counts.items()):
             with pytest.raises(ConfigurationError, match=r"more than \d times"):
                 looks(some)
             continue
@@ -170,6 +162,12 @@ def test_no_two_series_of_a_figure_look_alike_and_too_many_are_refused(names):
     heights = [own[name].line()["zorder"] for name in list(own)[:3]]
     assert heights == sorted(heights, reverse=True), "a variant would hide its method"
     assert len(set(heights)) == 3
+
+
+def test_the_library_and_the_book_draw_a_method_alike():
+    own, theirs = library.looks(METHODS), looks(METHODS)
+    for name in METHODS:
+        assert (own[name].colour, own[name].marker, own[name].size) == tuple(theirs[name][i] for i in (0, 1, 5))
 
 
 def test_what_nobody_has_registered_gets_a_look_of_its_own_and_stands_last():
@@ -255,7 +253,7 @@ def test_the_style_is_imported_without_matplotlib_or_a_kernel():
     """People who draw a display in a script need no notebook."""
     heavy = "matplotlib", "ipykernel", "matplotlib_inline", "IPython"
     program = (
-        "import sys; from evenspan.displays import style, method_looks; method_looks.look('PCA'); "
+        "import sys; from evenspan.displays import style, method_looks; method_looks.looks(['PCA']); "
         f"print([name for name in {heavy} if name in sys.modules])"
     )
     assert subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout == "[]\n"

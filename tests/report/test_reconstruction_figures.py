@@ -4,9 +4,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from compendium.looks import ordered
 from compendium.papers.rathore2025 import figures as jevd
 from compendium.papers.rathore2025.protocol import PRINTED, PUBLISHED, printed
-from evenspan.displays.method_looks import ordered
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ import evenspan
 from evenspan import methods
 from evenspan.core.errors import ConfigurationError
 
-from .. import paths
+from .. import looks, paths
 from ..catalogue import catalogue
 from ..ledger.table import ledger
 
@@ -62,9 +62,8 @@ def _steps() -> dict[str, list[str]]:
 def methods_of() -> dict[str, list[str]]:
     """For every class its methods of the table of methods, with the settings there or with its defaults."""
     found: dict[str, list[str]] = {}
-    for method, row in methods.KNOWN.items():
-        if row.make:
-            found.setdefault(type(row.make(2, 0)).__name__, []).append(method)
+    for method, row in methods.METHODS.items():
+        found.setdefault(type(row.make(2, 0)).__name__, []).append(method)
     for name in evenspan.__all__:
         value = getattr(evenspan, name)
         if inspect.isclass(value) and hasattr(value, "fit") and name not in found:
@@ -89,5 +88,5 @@ def _judged() -> dict[str, set[str]]:
     found: dict[str, set[str]] = {}
     for row in ledger()[["method", "experiment"]].drop_duplicates().itertuples():
         with suppress(ConfigurationError):  # a row of no method, such as a count
-            found.setdefault(row.experiment, set()).add(methods.meaning(row.method).method)
+            found.setdefault(row.experiment, set()).add(looks.meaning(row.method).method)
     return found

@@ -12,13 +12,13 @@ from matplotlib.markers import MarkerStyle
 from evenspan import JointRange
 from evenspan.core.groups import label_text
 from evenspan.core.moments import GroupMoments
-from evenspan.displays.method_looks import looks
 from evenspan.methods import METHODS
 from evenspan.metrics.linear_map import map_errors
 
 from .. import records
 from ..data import group_moments
 from ..data.registry import entry
+from ..looks import looks
 from ..papers.across import tables as across_tables
 from ..papers.across.protocol import DATASETS, Parts, fit_all, whole
 

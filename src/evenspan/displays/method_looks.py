@@ -1,19 +1,16 @@
-"""One look for every method and every group in the whole book.
+"""One look for every method and every group.
 
-The hue tells what a method equalises; the marker, the shade and, where lines are drawn, the dash tell which method of
-that family it is. Variants of a method share all that, differ in how their marker is filled, and are drawn below it.
-Groups have a palette of their own and are told by their place among the sorted labels of their data set: colour, marker
-and hatch. No figure needs its colours to be read: every mark has a second sign, and every colour is at least 3:1
-against white.
+The hue tells what a method equalises; the marker and the shade tell which method of that family it is. Groups have a
+palette of their own and are told by their place among the sorted labels of their data set: colour, marker and hatch. No
+figure needs its colours to be read: every mark has a second sign, and every colour is at least 3:1 against white.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from functools import cache
 from itertools import cycle
 from typing import TYPE_CHECKING, NamedTuple
 
 from ..core.errors import ConfigurationError
-from ..methods import KNOWN, Marker, Meaning, meaning
+from ..methods import METHODS, Marker
 from . import style
 
 if TYPE_CHECKING:
@@ -37,8 +34,6 @@ FAMILIES: Mapping[str, tuple[str, ...]] = {
 GROUP_COLOURS = ("#0F7F8C", "#CB7E00", "#9217F7", "#7C0F18", "#46278C", "#909363", "#CB60E7", "#63394B")
 GROUP_MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
 HATCHES = ("", "///", "...", "xxx", "\\\\\\", "ooo", "+++", "---")
-#: Fills of a marker, by the number of the variant; stars with open arms have only the first two.
-FILLS = ("full", "none", "left", "bottom", "right", "top")
 Dash = str | tuple[int, tuple[float, ...]]
 DASHES: tuple[Dash, ...] = (
     "-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)), (0, (9, 2)), (0, (3, 3)), (0, (1, 3)), (0, (7, 1, 3, 1)),
@@ -47,40 +42,25 @@ DASHES: tuple[Dash, ...] = (
 
 
 class Look(NamedTuple):
-    """How a method is drawn.
-
-    ``fill`` is a fill style of matplotlib; ``size`` falls within a family, so that methods with the same answer show
-    one in another where markers are drawn hollow; ``method`` is the method that the ``label`` means.
-    """
+    """How a method is drawn; sizes fall within a family, so that methods with the same answer show one in another."""
 
     colour: str
     marker: Marker
     linestyle: Dash
     label: str
-    fill: str
     size: float
-    family: str
-    method: str
 
     def line(self) -> dict:
         """Keywords for ``plot``: a line with markers."""
         return {"linestyle": self.linestyle} | self.mark()
 
     def mark(self) -> dict:
-        """Keywords for ``plot``: markers of this colour and fill, without saying anything about a line.
-
-        A variant is drawn below the method itself, which it would hide where both give the same answer.
-        """
-        hollow = {"markerfacecolor": "white"} if self.fill == "none" else {"fillstyle": self.fill}
-        alt = {} if self.fill in ("full", "none") else {"markerfacecoloralt": "white"}
-        order = {"zorder": 2.9 - 0.1 * FILLS.index(self.fill)}
-        return {"color": self.colour, "marker": self.marker, "label": self.label} | order | hollow | alt
+        """Keywords for ``plot``: markers of this colour, without saying anything about a line."""
+        return {"color": self.colour, "marker": self.marker, "label": self.label}
 
     def open(self) -> dict:
-        """As ``mark``, but one sees through: the usual method is hollow, its first variant filled."""
-        fill = {"full": "none", "none": "full"}.get(self.fill, self.fill)
-        face = {"markerfacecolor": "none"} if fill == "none" else {"fillstyle": fill, "markerfacecoloralt": "none"}
-        return {"color": self.colour, "marker": self.marker, "label": self.label} | face
+        """As ``mark``, but one sees through."""
+        return self.mark() | {"markerfacecolor": "none"}
 
 
 class GroupLook(NamedTuple):
@@ -93,120 +73,31 @@ class GroupLook(NamedTuple):
     hatch: str
 
 
-@cache
-def _methods() -> dict[str, Look]:
-    found: dict[str, Look] = {}
-    places = dict.fromkeys(FAMILIES, 0)
-    for name, method in KNOWN.items():
-        family, place = method.equalises, places[method.equalises]
-        places[family] += 1
-        wide = 1.3 if isinstance(method.marker, tuple) else 1.0  # stars look smaller than they are
-        size = wide * max(11.5 - 1.6 * place, 4.0)
-        found[name] = Look(FAMILIES[family][place], method.marker, DASHES[place], name, FILLS[0], size, family, name)
-    return found
-
-
-def methods() -> dict[str, Look]:
-    """All methods with their looks, in the order of legends."""
-    return dict(_methods())
-
-
-def look(name: str) -> Look:
-    """The look of a method, by any name that it has in results or in a paper's table.
-
-    Parameters
-    ----------
-    name : str
-        For an estimator see :func:`evenspan.methods.of_estimator`.
-
-    Returns
-    -------
-    Look
-        Its ``label`` is the name that was given. A method that nobody has registered has no family.
-
-    Examples
-    --------
-    >>> look("covFairPCA").method, look("covFairPCA").family
-    ('c-FPCA', 'errors')
-    >>> look("my method").family
-    ''
-    """
-    return next(iter(looks([name]).values()))
-
-
-def _registered(name: str) -> Look:
-    method, variant = meaning(name)
-    own = _methods()[method]
-    fills = _fills(own.marker)
-    return own._replace(label=name, fill=fills[variant % len(fills)], linestyle=_dash(own.linestyle, variant))
+def size_at(place: int, marker: Marker) -> float:
+    """The size of the marker of a method at a place of its family; stars look smaller than they are."""
+    return (1.3 if isinstance(marker, tuple) else 1.0) * max(11.5 - 1.6 * place, 4.0)
 
 
 def looks(names: Iterable[str]) -> dict[str, Look]:
-    """The looks of all series of a figure, by name: a variant whose fill is taken gets the next free one.
+    """The looks of all series of a figure by name: those of methods, and for others what is left, in order.
 
-    Names of methods that nobody has registered, and of series that are no methods, get the looks of
-    :func:`evenspan.displays.style.looks` that are left, in order.
-
-    Raises
-    ------
-    ConfigurationError
-        If one method has more variants than there are fills: then they are points along an axis or panels, not series.
+    >>> looks(["PCA", "mine"])["PCA"].colour
+    '#222222'
     """
-    found: dict[str, Look] = {}
-    strange, names = [], list(dict.fromkeys(names))
+    found, names = {}, list(dict.fromkeys(names))
     for name in names:
-        try:
-            own = _registered(name)
-        except ConfigurationError:
-            strange.append(name)
-            continue
-        fills, taken = _fills(own.marker), {other.fill for other in found.values() if other.method == own.method}
-        free = [fill for fill in fills[fills.index(own.fill) :] + fills if fill not in taken]
-        if not free:
-            raise ConfigurationError(
-                f"{own.method} stands in one figure more than {len(fills)} times, at last as {name!r}. Draw a panel or "
-                "an axis of its variants."
-            )
-        dash = _dash(_methods()[own.method].linestyle, fills.index(free[0]))
-        found[name] = own._replace(fill=free[0], linestyle=dash)
-    # A marker that stands for a method in this figure stands for nothing else there, so that grey is enough.
+        if name in METHODS:
+            family, marker = METHODS[name].equalises, METHODS[name].marker
+            place = [other for other, method in METHODS.items() if method.equalises == family].index(name)
+            found[name] = Look(FAMILIES[family][place], marker, DASHES[place], name, size_at(place, marker))
+    # A marker that stands for a method in this figure stands for nothing else there.
     seen = {own.marker for own in found.values()}
     markers = [marker for marker in style.MARKERS if marker not in seen] or list(style.MARKERS)
+    strange = [name for name in names if name not in found]
     pairs = zip(cycle(style.COLOURS), cycle(markers), strict=False)
     for place, (name, (colour, marker)) in enumerate(zip(strange, pairs, strict=False)):
-        found[name] = Look(colour, marker, DASHES[place % len(DASHES)], name, FILLS[0], 8.0, "", "")
+        found[name] = Look(colour, marker, DASHES[place % len(DASHES)], name, 8.0)
     return {name: found[name] for name in names}
-
-
-def ordered(names: Iterable[str]) -> list[str]:
-    """Names of methods in the order of legends: that of the table of methods, variants after their method, others last.
-
-    >>> ordered(["c-FPCA", "JevdPCA (orthogonal)", "JevdPCA", "PCA"])
-    ['PCA', 'JevdPCA', 'JevdPCA (orthogonal)', 'c-FPCA']
-    """
-    places = {name: place for place, name in enumerate(KNOWN)}
-    found = {name: _meant(name) for name in names}
-    return sorted(found, key=lambda name: (places.get(found[name].method, len(places)), found[name].variant))
-
-
-def unregistered(names: Iterable[str]) -> list[str]:
-    """Those of some names that no method of the table has, once each."""
-    return [name for name in dict.fromkeys(names) if not _meant(name).method]
-
-
-def _meant(name: str) -> Meaning:
-    try:
-        return meaning(name)
-    except ConfigurationError:
-        return Meaning("", 0)
-
-
-def _fills(marker: Marker) -> tuple[str, ...]:
-    return FILLS[:2] if isinstance(marker, tuple) else FILLS
-
-
-def _dash(dash: Dash, variant: int) -> Dash:
-    return DASHES[(DASHES.index(dash) + variant) % len(DASHES)]
 
 
 def group_looks(labels: Sequence) -> dict:

@@ -13,11 +13,11 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from matplotlib.ticker import MaxNLocator
 
-from evenspan.displays.method_looks import Look, looks, unregistered
 from evenspan.displays.style import COLUMN, INK
 from evenspan.methods import METHODS
 
 from ...figures import grid, line_each, panels, plain_numbers
+from ...looks import Look, looks, unregistered
 from .summary import CONTROLS
 
 #: The look of every method of the comparison, by its name in results.

@@ -188,7 +188,7 @@ class Fit(NamedTuple):
 
 def of_class(kind: type) -> Method:
     """A class of one's own as a method of the comparison."""
-    return Method("", "", (), lambda k, seed: own.Estimator(kind, k, random_state=seed), own.Estimator(kind).of_rows)
+    return Method("", "", lambda k, seed: own.Estimator(kind, k, random_state=seed), own.Estimator(kind).of_rows)
 
 
 def fit_all(

@@ -17,9 +17,9 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
-from evenspan.displays.method_looks import ordered
 from evenspan.methods import METHODS
 
+from ...looks import ordered
 from ...records import in_order
 from ...store import read_results
 from .protocol import COMPONENTS, DEVIATION, METRICS, SQUARED, comparable, table

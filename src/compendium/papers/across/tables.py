@@ -10,11 +10,11 @@ import pandas as pd
 from evenspan import metrics
 from evenspan.core.answer import Certificate, FairSubspace
 from evenspan.core.moments import GroupMoments
-from evenspan.displays.method_looks import ordered
 from evenspan.methods import METHODS, Method
 from evenspan.reconstruction import DisparityFairPCA
 
 from ...data.registry import entry
+from ...looks import ordered
 from ..vu2022 import methods as vu2022
 from .protocol import DATASETS, METRICS, Evaluation, Parts, fit_all, in_sample
 from .summary import Friedman

@@ -8,10 +8,11 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator, NullFormatter
 
-from evenspan.displays.method_looks import Look, group_looks, handles, looks, ordered
+from evenspan.displays.method_looks import group_looks
 from evenspan.displays.style import COLUMN, INK
 
 from ...figures import arms, entry, explained, panels, plain_numbers, words
+from ...looks import Look, handles, looks, ordered
 
 # -- synthetic data and pictures ---------------------------------------------------------------------------------------
 

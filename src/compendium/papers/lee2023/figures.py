@@ -8,9 +8,9 @@ import pandas as pd
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, NullFormatter
 
-from evenspan.displays import method_looks
 from evenspan.displays.style import COLOURS, COLUMN, INK, MARKERS
 
+from ... import looks as method_looks
 from ...figures import entry, explained, grid, panels, words
 
 #: Below this a value is rounding noise, or has no logarithm because it is not above zero.

@@ -5,8 +5,7 @@ import re
 import numpy as np
 import pandas as pd
 
-from evenspan.displays.method_looks import unregistered
-
+from ...looks import unregistered
 from ...records import in_order, spread
 from ...store import read_results
 from ..kleindessner2023.protocol import METHODS as RIVALS

@@ -11,11 +11,11 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
-from evenspan.displays.method_looks import handles as legend_handles
-from evenspan.displays.method_looks import looks, ordered, unregistered
 from evenspan.displays.style import COLOURS, COLUMN, INK, MARKERS, SOURCES
 
 from ...figures import entry, explained, plain_numbers, readable
+from ...looks import handles as legend_handles
+from ...looks import looks, ordered, unregistered
 from .protocol import PRINTED, PUBLISHED, TABLES, printed
 from .readings import exponents
 

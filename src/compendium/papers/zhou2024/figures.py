@@ -14,9 +14,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, MaxNLocator, NullLocator
 
-from evenspan.displays import method_looks
 from evenspan.displays.style import COLOURS
 
+from ... import looks as method_looks
 from ...figures import arms, explained, grid
 
 #: Between 0 and this weight the axis is linear, so that 0 has a place; then logarithmic.
