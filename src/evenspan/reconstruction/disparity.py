@@ -65,11 +65,9 @@ class Family:
 
 
 def smallest_difference(family: Family, constrained: bool) -> tuple[np.ndarray, float, int]:
-    """The smallest alpha with e_w not below e_b and, if constrained, not above its value under PCA.
-
-    Both hold at 1 (PCA) and, because the boundary of the attainable pairs is convex, from some alpha on. Where the
-    eigenspace is tied there, the answer is the combination at which the first of them is about to fail.
-    """
+    """The smallest alpha with e_w not below e_b and, if constrained, not above its value under PCA."""
+    # Both hold at 1 (PCA) and, because the boundary of the attainable pairs is convex, from some alpha on. Where the
+    # eigenspace is tied there, the answer is the combination at which the first of them is about to fail.
     rounding = 1e-12 * family.cap
 
     def slack(pair):

@@ -75,14 +75,7 @@ class Curve:
 class Hull:
     """Errors of any number of groups that projections of rank k reach, with every direction that was solved.
 
-    Parameters
-    ----------
-    matrices : ndarray of shape (G, d, d)
-        Second moments of the groups about the overall mean.
-    shares : ndarray of shape (G,)
-        Of the groups among all rows.
-    k : int
-        Rank.
+    From second moments (G, d, d) about the overall mean and the shares (G,) of the groups.
     """
 
     matrices: np.ndarray
@@ -115,11 +108,9 @@ class Hull:
         return np.array([a, u.sum(axis=0), c - u @ offsets])
 
     def worst(self, t: float, offsets: np.ndarray) -> np.ndarray:
-        """The line (a, b, c) for (1 - t) times the average plus t times the worst; projectors near it are remembered.
-
-        The weights u are those of the best mixture of projectors known, which a linear programme finds; the projector
-        for them is added until mixture and bound meet, and then the mixture rounded to rank k.
-        """
+        """The line (a, b, c) for (1 - t) times the average plus t times the worst; projectors near it are kept."""
+        # The weights u are those of the best mixture of projectors known, which a linear programme finds; the projector
+        # for them is added until mixture and bound meet, and then the mixture rounded to rank k.
         best = np.array([1.0 - t, t, -np.inf])
         for _ in range(CUTS):
             E = np.array(self.reached)
@@ -175,10 +166,8 @@ def _widest(curve: Curve) -> list[float]:
 
 
 def _mixture(average: np.ndarray, parts: np.ndarray) -> tuple[np.ndarray, float, np.ndarray]:
-    """Shares of the points known whose mixture has the least value, the value, and the weights of the groups there.
-
-    The programme: min z + average's over shares on the simplex, with z at least every group's part.
-    """
+    """Shares of the points known whose mixture has the least value, the value, and the weights of the groups there."""
+    # The programme: min z + average's over shares on the simplex, with z at least every group's part.
     n, G = parts.shape
     found = linprog(
         np.r_[average, 1.0],
@@ -194,24 +183,7 @@ def _mixture(average: np.ndarray, parts: np.ndarray) -> tuple[np.ndarray, float,
 
 
 def gap_curve(joint: JointRange, shares: np.ndarray, name: str, offsets: np.ndarray) -> Curve:
-    """Average error of two groups against the difference of their errors, or losses, from PCA to the smallest.
-
-    Parameters
-    ----------
-    joint : JointRange
-        Of the two groups; the directions solved for are kept in it.
-    shares : ndarray of shape (2,)
-        Of the groups.
-    name : str
-        Of the curve.
-    offsets : ndarray of shape (2,)
-        What is subtracted from the errors: zero, or the errors of each group's own best projection.
-
-    Returns
-    -------
-    Curve
-        The last point has a gap of zero if that is possible.
-    """
+    """Average error of two groups against the difference of their errors less ``offsets``, from PCA to the smallest."""
     sweep = _Sweep(joint, shares, offsets)
     lines, ends, before = [], [], 0.0
     # From PCA most of the way is at the beginning of the turn.

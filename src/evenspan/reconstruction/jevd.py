@@ -22,11 +22,7 @@ class JointDiagonalisationWarning(NotConvergedWarning):
 
 
 def largest_columns(U: np.ndarray, matrices: np.ndarray, shares: np.ndarray) -> np.ndarray:
-    r"""Positions of the columns of U, at unit length, by decreasing variance over all rows.
-
-    That is :math:`u^\top (\sum_g p_g S_g) u` with the shares of the groups. The paper does not say which columns become
-    components.
-    """
+    """Columns of U, at unit length, by decreasing variance over all rows; the paper does not say which are taken."""
     unit = U / np.linalg.norm(U, axis=0)
     return np.argsort(-(shares @ np.einsum("dj,gdj->gj", unit, matrices @ unit)), kind="stable")
 
@@ -79,8 +75,7 @@ class JEVDPCA(ReconstructionEstimator):
         "orthogonal" keeps U orthonormal.
     center : {"overall", "group", "none"}, default "overall"
         Second moments about the overall mean, each group's own, or the origin. ``transform`` subtracts the overall
-        mean in any case. "none" is refused on data so far from the origin that 64-bit numbers keep fewer than three
-        digits of their variance.
+        mean in any case.
     init : {"pooled", "identity"}, default "pooled"
         Start from the eigenvectors of :math:`\sum_g p_g S_g`, or from the unit vectors, as Algorithm 1 is printed.
     max_iter : int, optional

@@ -32,27 +32,18 @@ TIE = 1e-10
 class Support:
     """The points of the joint range that are lowest in one direction: one point, or the two ends of a straight piece.
 
-    Parameters
-    ----------
-    angle : float
-        The direction is (cos, sin) of it.
-    value : float
-        The smallest value of cos q_0 + sin q_1 over all projectors of the rank.
-    ends : ndarray of shape (2, 2)
-        First and last point in counter-clockwise order; equal without ties.
-    fixed : ndarray of shape (d, p)
-        Eigenvectors that every lowest projector contains.
-    tied : ndarray of shape (d, q)
-        Basis of the tied eigenspace from which k - p directions are chosen, by increasing share of the tangent.
-    shares : ndarray of shape (q,)
-        Quadratic form of the tangent direction on the columns of ``tied``, which diagonalise it.
+    Every lowest projector contains ``fixed`` (d, p); the rest is chosen from the tied eigenspace ``tied`` (d, q).
     """
 
+    #: The direction is (cos, sin) of the angle.
     angle: float
+    #: The smallest value of cos q_0 + sin q_1 over all projectors of rank k.
     value: float
+    #: First and last point (2, 2) in counter-clockwise order; equal without ties.
     ends: np.ndarray
     fixed: np.ndarray
     tied: np.ndarray
+    #: Quadratic form of the tangent direction on the columns of ``tied``, which diagonalise it, increasing (q,).
     shares: np.ndarray
     k: int
 
@@ -69,12 +60,10 @@ class Support:
 
 
 def pick(values: np.ndarray, vectors: np.ndarray, s: int, wanted: float) -> np.ndarray:
-    """s orthonormal columns from the eigenvectors of D whose trace against D is ``wanted``, or as near as possible.
-
-    From the s smallest eigenvalues (increasing order) one eigenvector after the other is exchanged for the one q - s
-    places up; the exchange that would pass the wanted trace is replaced by a rotation. Exchanged eigenvectors are
-    distinct, so the columns stay orthonormal.
-    """
+    """s orthonormal columns from the eigenvectors of D whose trace against D is ``wanted``, or as near as possible."""
+    # From the s smallest eigenvalues (increasing order) one eigenvector after the other is exchanged for the one q - s
+    # places up; the exchange that would pass the wanted trace is a rotation. Exchanged eigenvectors are distinct, so
+    # the columns stay orthonormal.
     q = len(values)
     columns = vectors[:, :s].copy()
     current = float(values[:s].sum(axis=0))
