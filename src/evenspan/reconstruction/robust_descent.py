@@ -148,6 +148,10 @@ def conditions(matrices: np.ndarray, k: int, radii, shares, penalty) -> Conditio
     return Conditions(*np.broadcast_arrays(excess, radii - floor))
 
 
+#: A Gram matrix with larger entries is not factored: Cholesky loses its condition number in orthonormality.
+STEEP = 1e3
+
+
 @dataclass(frozen=True, eq=False)
 class Descent:
     """Basis and value of the best start of every setting, (S, d, k) and (S,); the value of every start, (S, R)."""
@@ -224,4 +228,9 @@ def _iterate(matrices, f: RobustObjective, rows, iterations: int):
 
 def _orthonormalised(W: np.ndarray) -> np.ndarray:
     """Orthonormal rows with the span of the rows of every W (B, k, d)."""
-    return np.ascontiguousarray(np.linalg.qr(W.swapaxes(1, 2))[0].swapaxes(1, 2))
+    # W is I plus something orthogonal to it, so that its Gram matrix is never below I, and Cholesky is safe where the
+    # step is not long.
+    gram = W @ W.swapaxes(1, 2)
+    if gram.max() > STEEP:
+        return np.ascontiguousarray(np.linalg.qr(W.swapaxes(1, 2))[0].swapaxes(1, 2))
+    return np.linalg.inv(np.linalg.cholesky(gram)) @ W
