@@ -148,7 +148,7 @@ class Hull:
 
 def _widest(curve: Curve) -> list[float]:
     """Directions parallel to the chords between attained points that lie apart from the bound, the widest first."""
-    (x, y), drop = curve.points.T, float(np.ptp(curve.points[:, 1], axis=0))
+    (x, y), found = curve.points.T, []
     hull = [0]
     for i in range(1, len(x)):  # the lower convex hull: what mixtures of projections reach
         while len(hull) > 1 and (y[hull[-1]] - y[hull[-2]]) * (x[i] - x[hull[-2]]) >= (y[i] - y[hull[-2]]) * (
@@ -156,11 +156,9 @@ def _widest(curve: Curve) -> list[float]:
         ):
             hull.pop()
         hull.append(i)
-    found = []
     for i, j in pairwise(hull):
-        middle = 0.5 * (x[i] + x[j])
-        width = 0.5 * (y[i] + y[j]) - float(curve.least(middle))
-        if width > NARROW * drop:
+        width = 0.5 * (y[i] + y[j]) - float(curve.least(0.5 * (x[i] + x[j])))
+        if width > NARROW * float(np.ptp(y)):
             found.append((width, float((x[j] - x[i]) / (x[j] - x[i] + y[i] - y[j]))))
     return [t for _, t in sorted(found, reverse=True)]
 

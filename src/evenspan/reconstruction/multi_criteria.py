@@ -19,8 +19,6 @@ from .relaxation import FLOOR, RTOL, extended, relax
 Objective = Literal["loss", "error"]
 #: An eigenvalue this close to 0 or 1 counts as being there.
 INTEGRAL = 1e-6
-#: Random roundings of a fractional answer that are tried besides the two ways to round it.
-DRAWS = 8
 
 
 def criteria_offsets(matrices: np.ndarray, k: int, objective: Objective) -> np.ndarray:
@@ -102,15 +100,9 @@ def round_iteratively(Z: np.ndarray, H: np.ndarray, k: int) -> np.ndarray:
 
 
 def roundings(Z: np.ndarray, H: np.ndarray, k: int) -> list[np.ndarray]:
-    """Bases (p, k) near a fractional solution: its leading eigenvectors, the iterative one, random ones in its face."""
-    values, vectors = np.linalg.eigh(Z)
-    free = (values > INTEGRAL) & (values < 1.0 - INTEGRAL)
-    if not free.any():
-        return [vectors[:, -k:]]
-    whole, rng = vectors[:, values >= 1.0 - INTEGRAL], np.random.default_rng(0)
-    draws = rng.normal(size=(DRAWS, int(free.sum(axis=0)), k - whole.shape[1])) * np.sqrt(values[free])[:, None]
-    face = [np.hstack([whole, vectors[:, free] @ np.linalg.qr(draw)[0]]) for draw in draws]
-    return [vectors[:, -k:], round_iteratively(Z, H, k), *face]
+    """Bases (p, k) near a solution: its leading eigenvectors, and where it is fractional the iterative one."""
+    values, V = top_eigenspace(Z, k)
+    return [V] if values[-1] >= 1.0 - INTEGRAL else [V, round_iteratively(Z, H, k)]
 
 
 def smoothed(z: np.ndarray, tau: float) -> tuple[float, np.ndarray, np.ndarray]:
