@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from evenspan import GroupMoments, StandardPCA
-from evenspan.core.errors import ConfigurationError
 from evenspan.reconstruction.convex import CollapsedRelaxationWarning, ConvexFairPCA, solve_bounded, solve_convex
 
 from .samples import angle, draw
@@ -156,22 +155,3 @@ def test_the_certificate_says_how_far_the_bound_is_passed():
     assert passed > 0.1
     assert short.certificate.feasibility == pytest.approx(passed)
     assert solve_convex(m, 2, **setting).certificate.feasibility < 1e-12
-
-
-def test_another_penalty_is_refused():
-    with pytest.raises(ConfigurationError, match="penalty='average'; needed is 'largest' or 'sum'"):
-        solve_convex(moments(), 2, delta=0.0, mu=0.1, covariance=True, penalty="average")
-
-
-@pytest.mark.parametrize(
-    ("setting", "words"),
-    [
-        ({"max_iter": 0}, "max_iter=0"),
-        ({"tol": None}, "tol=None"),
-        ({"mu": "a"}, "mu='a'"),
-        ({"delta": None}, "delta=N"),
-    ],
-)
-def test_settings_that_are_no_numbers_are_refused(setting, words):
-    with pytest.raises(ConfigurationError, match=words):
-        solve_convex(moments(), 2, **({"delta": 0.0, "mu": 0.1, "covariance": True} | setting))

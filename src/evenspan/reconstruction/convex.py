@@ -125,8 +125,6 @@ def solve_convex(
 
     ``state`` is the end of a program that differs in ``delta`` or ``mu`` only.
     """
-    for name, value in {"delta": delta, "mu": mu, "penalty": penalty, "tol": tol, "max_iter": max_iter}.items():
-        ConvexFairPCA._options[name].require(name, value)
     if (mu > 0) != bool(covariance):
         raise ConfigurationError(
             f"mu={mu!r} with covariance={covariance!r}; the weight of the covariance penalty is above 0 with "
@@ -146,14 +144,12 @@ def solve_convex(
         covariance = penalty == "largest" or float(np.linalg.norm(Q, ord=2)) > 1e-12 * float(np.linalg.norm(S, ord=2))
     if not covariance:
         return _mean_exact(A, f, size, k, delta)
-    spread, N = {"Q": Q, "phi": _shifts(Q, penalty), "mu": mu, "penalty": penalty}, np.eye(len(A))
-    if size and delta == 0:
-        N = complement(f[:, None])
+    spread = {"phi": _shifts(Q, penalty), "mu": mu, "penalty": penalty, "tol": tol, "max_iter": max_iter}
+    N = complement(f[:, None]) if size and delta == 0 else np.eye(len(A))
     if size and delta > 0:
-        found = solve_bounded(A, k, f=f, c=delta**2, **spread, tol=tol, max_iter=max_iter)
+        found = solve_bounded(A, k, f=f, c=delta**2, Q=Q, **spread)
     else:
-        spread["Q"] = N.T @ Q @ N
-        found = solve_fantope(N.T @ A @ N, k, **spread, tol=tol, max_iter=max_iter, state=state)
+        found = solve_fantope(N.T @ A @ N, k, Q=N.T @ Q @ N, **spread, state=state)
     X = N @ found.X @ N.T
     problem = "<A, X> - mu t over the fantope with the mean constraint"
     beyond = max(float(f @ X @ f) - delta**2, 0.0) / size**2 if size and delta > 0 else 0.0
@@ -371,14 +367,11 @@ class ConvexFairPCA(ReconstructionEstimator):
                 f"{k}, and the components taken from it are nearly arbitrary. Lower mu.",
                 CollapsedRelaxationWarning,
             )
-        return (
-            answer.V,
-            answer.certificate,
-            {
-                "fractional_": answer.X,
-                "eigenvalues_": answer.eigenvalues,
-                "converged_": solved,
-                "n_iter_": max(int(answer.certificate.evaluations or 1), 1),
-                "mean_distance_": float(np.linalg.norm((moments.means[1] - moments.means[0]) @ answer.V)),
-            },
-        )
+        learnt = {
+            "fractional_": answer.X,
+            "eigenvalues_": answer.eigenvalues,
+            "converged_": solved,
+            "n_iter_": max(int(answer.certificate.evaluations or 1), 1),
+            "mean_distance_": float(np.linalg.norm((moments.means[1] - moments.means[0]) @ answer.V)),
+        }
+        return answer.V, answer.certificate, learnt

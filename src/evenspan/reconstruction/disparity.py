@@ -206,15 +206,12 @@ class DisparityFairPCA(ReconstructionEstimator):
             sense="min",
             evaluations=evaluations,
         )
-        return (
-            V,
-            certificate,
-            {
-                "alpha_": alpha,
-                "gap_": float(np.ptp(reached, axis=0)),
-                "smallest_gap_": family.smallest_gap(),
-                "cap_": family.cap,
-                "converged_": True,
-                "n_iter_": evaluations,
-            },
-        )
+        learnt = {
+            "alpha_": alpha,
+            "gap_": float(np.ptp(reached, axis=0)),
+            "smallest_gap_": family.smallest_gap(),
+            "cap_": family.cap,
+            "converged_": True,
+            "n_iter_": evaluations,
+        }
+        return V, certificate, learnt

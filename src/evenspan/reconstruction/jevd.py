@@ -173,21 +173,18 @@ class JEVDPCA(ReconstructionEstimator):
         V = orthonormal_columns(found.U[:, chosen])
         if found.status != "converged":
             warn_caller(_what_happened(found, self.mode), JointDiagonalisationWarning)
-        return (
-            V,
-            distance_from_fair(matrices, V),
-            {
-                "joint_basis_": found.U,
-                "chosen_": chosen,
-                "status_": found.status,
-                "converged_": found.status == "converged",
-                "n_iter_": found.n_iter,
-                "criterion_": found.criterion,
-                "criterion_path_": found.path,
-                "column_norms_": found.column_norms,
-                "orthogonality_": found.orthogonality,
-            },
-        )
+        learnt = {
+            "joint_basis_": found.U,
+            "chosen_": chosen,
+            "status_": found.status,
+            "converged_": found.status == "converged",
+            "n_iter_": found.n_iter,
+            "criterion_": found.criterion,
+            "criterion_path_": found.path,
+            "column_norms_": found.column_norms,
+            "orthogonality_": found.orthogonality,
+        }
+        return V, distance_from_fair(matrices, V), learnt
 
 
 def _what_happened(found: JointDiagonalisation, mode: str) -> str:

@@ -209,15 +209,8 @@ class RobustFairPCA(ReconstructionEstimator):
             V, certificate = solve_exact(JointRange(*matrices, k), shares, balls, self.penalty)
             runs, steps = None, certificate.evaluations
         else:
-            run = descend(
-                matrices,
-                moments.counts,
-                k,
-                [(self.alpha, self.penalty)],
-                restarts=self.restarts,
-                iterations=self.max_iter,
-                rng=rng,
-            )
+            drawn = {"restarts": self.restarts, "iterations": self.max_iter, "rng": rng}
+            run = descend(matrices, moments.counts, k, [(self.alpha, self.penalty)], **drawn)
             V, runs, steps = run.V[0], run.runs[0], self.max_iter
             certificate = certified(matrices, V, shares, balls, self.penalty)
         converged = certificate.is_optimal(1e-6)
@@ -228,18 +221,8 @@ class RobustFairPCA(ReconstructionEstimator):
                 "max_iter, or for two groups take solver='exact'.",
                 NotConvergedWarning,
             )
-        return (
-            V,
-            certificate,
-            {
-                "radii_": balls,
-                "violations_": violations,
-                "runs_": runs,
-                "objective_": certificate.primal,
-                "n_iter_": steps,
-                "converged_": converged,
-            },
-        )
+        learnt = {"radii_": balls, "violations_": violations, "runs_": runs, "objective_": certificate.primal}
+        return V, certificate, {**learnt, "n_iter_": steps, "converged_": converged}
 
 
 def certified(matrices, V: np.ndarray, shares, balls, penalty: float) -> Certificate:
